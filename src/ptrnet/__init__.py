@@ -1,0 +1,1 @@
+"""ptrnet learns to point."""

@@ -1,0 +1,100 @@
+"""What an answer may be, token by token, for whole batches of prefixes at once.
+
+A search asks `start` for the state of the empty prefixes, `allowed` for the mask of next tokens
+(True = allowed), and `advance` for the state after each prefix was replaced by a longer one.
+States are tensors of leading shape `(B, K)`, K prefixes for each instance, and are never
+written in place.
+"""
+
+from typing import Protocol
+
+import torch
+from torch import Tensor
+
+from ptrnet.types import END
+
+
+class Constraint(Protocol):
+    """The rule of a task; see the module's text. `lengths` are `(B,)`, `tokens` and `parents` `(B, K)`."""
+
+    def start(self, lengths: Tensor, specials: int, tokens: int) -> Tensor: ...
+
+    def allowed(self, state: Tensor) -> Tensor: ...
+
+    def advance(self, state: Tensor, parents: Tensor, chosen: Tensor) -> Tensor: ...
+
+
+def real_tokens(lengths: Tensor, specials: int, tokens: int) -> Tensor:
+    """`(B, tokens)` boolean: the special slots and the elements that are not padding."""
+    return torch.arange(tokens, device=lengths.device) < (lengths + specials)[:, None]
+
+
+class Free:
+    """Any token that is not padding, at any time."""
+
+    def start(self, lengths: Tensor, specials: int, tokens: int) -> Tensor:
+        return real_tokens(lengths, specials, tokens)[:, None]
+
+    def allowed(self, state: Tensor) -> Tensor:
+        return state
+
+    def advance(self, state: Tensor, parents: Tensor, chosen: Tensor) -> Tensor:
+        width = chosen.shape[1]
+        return state if state.shape[1] == width else state[:, :1].expand(-1, width, -1)
+
+
+class _Once(Free):
+    """Each element at most once. The state holds the tokens still open, END always among them."""
+
+    def advance(self, state: Tensor, parents: Tensor, chosen: Tensor) -> Tensor:
+        still = state.gather(1, parents[..., None].expand(-1, -1, state.shape[2]))
+        taken = torch.arange(state.shape[2], device=state.device) == chosen[..., None]
+        return still & ~(taken & (chosen != END)[..., None])
+
+
+class Subset(_Once):
+    """Each element at most once, and at least one of them: the answer is a subset in some order."""
+
+    def start(self, lengths: Tensor, specials: int, tokens: int) -> Tensor:
+        state = super().start(lengths, specials, tokens).clone()
+        state[..., END] = False  # opened by `advance`: any prefix but the empty one may end
+        return state
+
+    def advance(self, state: Tensor, parents: Tensor, chosen: Tensor) -> Tensor:
+        state = super().advance(state, parents, chosen)
+        state[..., END] = True
+        return state
+
+
+class Permutation(_Once):
+    """Each element exactly once."""
+
+    def allowed(self, state: Tensor) -> Tensor:
+        left = state[..., END + 1 :].any(-1)
+        return torch.cat([(state[..., :1] & ~left[..., None]), state[..., 1:]], -1)
+
+
+class ClosedSubset(Free):
+    """A subset whose first element is repeated to close it; the end comes then, and only then.
+
+    The state says of each token: 0 forbidden, 1 open, 2 the first of this prefix.
+    """
+
+    def start(self, lengths: Tensor, specials: int, tokens: int) -> Tensor:
+        state = super().start(lengths, specials, tokens).to(torch.int8)
+        state[..., END] = 0
+        return state
+
+    def allowed(self, state: Tensor) -> Tensor:
+        return state > 0
+
+    def advance(self, state: Tensor, parents: Tensor, chosen: Tensor) -> Tensor:
+        before = state.gather(1, parents[..., None].expand(-1, -1, state.shape[2]))
+        started = (before == 2).any(-1, keepdim=True)
+        place = torch.arange(state.shape[2], device=state.device) == chosen[..., None]
+        after = torch.where(place, torch.where(started, 0, 2).to(torch.int8), before)
+        closes = (before == 2) & place
+        ended = closes.any(-1, keepdim=True) | (chosen == END)[..., None]
+        over = torch.zeros_like(before)
+        over[..., END] = 1
+        return torch.where(ended, over, after)

@@ -1,0 +1,25 @@
+"""How numbers of elements are written: `50`, `5-50`, `5,10,20-30`."""
+
+from ptrnet.errors import InputError
+
+# The largest instance that is read, generated or solved. A larger one is refused before any
+# memory is taken for it.
+LARGEST = 100_000
+
+
+def parse_sizes(text: str) -> list[int]:
+    """The sizes that `text` names, in increasing order.
+
+    Raises:
+        InputError: anything but whole numbers in 1..LARGEST, alone, in ranges or in a list.
+    """
+    sizes: set[int] = set()
+    for part in text.split(","):
+        low, dash, high = part.strip().partition("-")
+        if not low.isdecimal() or (dash and not high.isdecimal()):
+            raise InputError(f"n: expected 50, 5-50 or 5,10,20-30, got {text!r}")
+        first, last = int(low), int(high or low)
+        if not 1 <= first <= last <= LARGEST:
+            raise InputError(f"n: expected 1 <= A <= B <= {LARGEST}, got {part.strip()!r}")
+        sizes.update(range(first, last + 1))
+    return sorted(sizes)

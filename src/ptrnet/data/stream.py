@@ -1,0 +1,86 @@
+"""An endless stream of fresh examples, produced ahead of the training that consumes it."""
+
+import queue
+import threading
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+import torch
+
+from ptrnet.tasks.base import Task
+from ptrnet.types import Batch
+
+TRAIN, VALID = 0, 1  # the two streams of a seed share no example
+
+
+class ExampleStream:
+    """Batch k is a pure function of `(seed, split, k)`: a resumed run sees the same batches.
+
+    All instances of a batch have one size, drawn uniformly from `sizes`, so nothing is padded
+    but answers.
+
+    Args:
+        task: draws and labels the instances.
+        sizes: the numbers of elements to draw from.
+        batch_size: examples in a batch, B.
+        seed: of the stream.
+        split: `TRAIN` or `VALID`.
+        first: the number of the first batch that iteration gives.
+        ahead: batches kept ready by the producing thread.
+    """
+
+    def __init__(
+        self,
+        task: Task,
+        sizes: Sequence[int],
+        batch_size: int,
+        seed: int,
+        split: int = TRAIN,
+        first: int = 0,
+        ahead: int = 4,
+    ) -> None:
+        self.task, self.sizes, self.batch_size = task, np.asarray(sizes), batch_size
+        self.seed, self.split, self.first, self.ahead = seed, split, first, ahead
+
+    def batch(self, k: int) -> Batch:
+        """Batch number k."""
+        rng = np.random.default_rng([self.seed, self.split, k])
+        n = int(rng.choice(self.sizes))
+        inputs = self.task.sample(rng, self.batch_size, n)
+        targets = self.task.tokens(self.task.label(inputs))
+        return Batch(
+            torch.from_numpy(inputs.astype(np.float32)),
+            torch.full((self.batch_size,), n),
+            torch.from_numpy(targets.indices),
+            torch.from_numpy(targets.lengths),
+        )
+
+    def __iter__(self) -> Iterator[Batch]:
+        """Batches from `first` on, without end."""
+        ready: queue.Queue[Batch | BaseException] = queue.Queue(self.ahead)
+        stopped = threading.Event()
+
+        def produce() -> None:
+            k = self.first
+            while not stopped.is_set():
+                try:
+                    item: Batch | BaseException = self.batch(k)
+                except BaseException as error:  # noqa: BLE001  handed to the consumer, who raises it
+                    item = error
+                while not stopped.is_set():
+                    try:
+                        ready.put(item, timeout=0.1)
+                        break
+                    except queue.Full:
+                        continue
+                k += 1
+
+        threading.Thread(target=produce, daemon=True, name="examples").start()
+        try:
+            while True:
+                item = ready.get()
+                if isinstance(item, BaseException):
+                    raise item
+                yield item
+        finally:
+            stopped.set()

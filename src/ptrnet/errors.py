@@ -1,0 +1,35 @@
+"""What a user can mend: each message says in one line what was expected, what came, and where."""
+
+import difflib
+from collections.abc import Iterable
+
+
+class PtrnetError(Exception):
+    """Every error that ptrnet raises on purpose. The command line prints it and exits with 2."""
+
+
+class InputError(PtrnetError, ValueError):
+    """An instance, an answer, a file or an option that cannot be used as given."""
+
+
+class ShapeError(InputError):
+    """Arrays whose shapes do not fit."""
+
+
+class ModelError(InputError):
+    """A model that is not there, or whose files are broken."""
+
+
+class MissingExtraError(PtrnetError, ImportError):
+    """A feature whose optional packages are not installed."""
+
+    def __init__(self, feature: str, extra: str) -> None:
+        super().__init__(f'{feature} needs the extra "{extra}": pip install "ptrnet[{extra}]"')
+
+
+def unknown(kind: str, name: str, known: Iterable[str]) -> InputError:
+    """The error for a name that is not in a list: it suggests the nearest, and gives the list."""
+    known = sorted(known)
+    near = difflib.get_close_matches(name, known, n=1)
+    hint = f"; did you mean {near[0]!r}?" if near else ""
+    return InputError(f"unknown {kind} {name!r}{hint} (known: {', '.join(known)})")

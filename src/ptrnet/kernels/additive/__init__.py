@@ -1,0 +1,36 @@
+"""Which kernel serves a call: compiled on the CPU, plain PyTorch elsewhere."""
+
+from torch import Tensor
+
+from ptrnet.kernels.additive.arguments import check
+
+
+def additive_scores(
+    keys: Tensor,
+    queries: Tensor,
+    v: Tensor,
+    key_lengths: Tensor | None = None,
+    query_lengths: Tensor | None = None,
+) -> Tensor:
+    """Scores `u[b,i,j] = sum_h v[h] tanh(keys[b,j,h] + queries[b,i,h])` (V eq. 3, B's concat).
+
+    Args:
+        keys: `(B, N, H)`, the projected encoder states `W1 e`; float32, float64 or a half type.
+        queries: `(B, M, H)`, the projected decoder states `W2 d`.
+        v: `(H,)`.
+        key_lengths: `(B,)` integers in 0..N; keys from there on are padding. None: all count.
+        query_lengths: `(B,)` integers in 0..M; likewise for queries.
+
+    Returns:
+        `(B, M, N)`, float32 (float64 for float64 inputs). Zero wherever the key or the query is
+        padding; no gradient flows there.
+
+    Raises:
+        ShapeError: shapes that do not fit each other.
+    """
+    arguments = check(keys, queries, v, key_lengths, query_lengths)
+    if keys.device.type == "cpu":
+        from ptrnet.kernels.additive.cpu import additive_scores as kernel
+    else:
+        from ptrnet.kernels.additive.factorised import additive_scores as kernel
+    return kernel(*arguments)

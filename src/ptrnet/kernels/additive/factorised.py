@@ -1,0 +1,76 @@
+"""Plain PyTorch without the (B, M, N, H) tensor: for devices that have no compiled kernel.
+
+With `A = exp(2 keys)` and `C = exp(2 queries)`,
+
+    tanh(keys + queries) = 1 - 2 r,    r = 1 / (1 + A C),    d tanh = 4 r (1 - r),
+
+so the exponentials are taken once for each key and each query, and one step of the decoder
+needs `(B, N, H)` of memory, in the forward and in the recomputing backward pass alike.
+"""
+
+import torch
+from torch import Tensor
+from torch.autograd.function import FunctionCtx, once_differentiable
+
+from ptrnet.kernels.additive.arguments import check, valid
+
+# exp(2 * 43) * exp(2 * 43) is inf, and 1 / (1 + inf) = 0 is right; but exp(2 * 45) is inf by
+# itself and inf * 0 is NaN. Clipping would be wrong: keys 60, queries -50 must give tanh(10).
+LARGEST = {torch.float32: 43.0, torch.float64: 350.0}
+
+
+def fits(keys: Tensor, queries: Tensor) -> bool:
+    """Whether both exponentials stay finite and above zero (False for NaN, too)."""
+    bound = LARGEST[keys.dtype]
+    return all(bool(x.abs().amax() < bound) for x in (keys, queries) if x.numel())
+
+
+def additive_scores(
+    keys: Tensor,
+    queries: Tensor,
+    v: Tensor,
+    key_lengths: Tensor | None = None,
+    query_lengths: Tensor | None = None,
+) -> Tensor:
+    """As `ptrnet.kernels.additive_scores`; one pass over the keys for each query."""
+    keys, queries, v, key_lengths, query_lengths = check(
+        keys, queries, v, key_lengths, query_lengths
+    )
+    scores = _Scores.apply(keys, queries, v)
+    real = valid(query_lengths, queries.shape[1])[:, :, None]
+    real = real & valid(key_lengths, keys.shape[1])[:, None, :]
+    return scores.masked_fill(~real, 0.0)
+
+
+class _Scores(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: FunctionCtx, keys: Tensor, queries: Tensor, v: Tensor) -> Tensor:
+        ctx.save_for_backward(keys, queries, v)
+        squash = _squasher(keys, queries)
+        columns = [squash(i) @ v for i in range(queries.shape[1])]
+        return torch.stack(columns, 1) if columns else keys.new_zeros(len(keys), 0, keys.shape[1])
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: FunctionCtx, grad: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        keys, queries, v = ctx.saved_tensors  # type: ignore[attr-defined]
+        squash = _squasher(keys, queries)
+        grad_keys = torch.zeros_like(keys)
+        grad_queries = torch.zeros_like(queries)
+        grad_v = torch.zeros_like(v)
+        for i in range(queries.shape[1]):
+            t = squash(i)
+            g = grad[:, i]
+            grad_v += torch.einsum("bn,bnh->h", g, t)
+            slope = (1 - t * t) * g[..., None]
+            grad_keys += slope
+            grad_queries[:, i] = slope.sum(1)
+        return grad_keys * v, grad_queries * v, grad_v
+
+
+def _squasher(keys: Tensor, queries: Tensor):  # noqa: ANN202
+    """A function of `i` that gives `tanh(keys + queries[:, i])`, `(B, N, H)`."""
+    if not fits(keys, queries):
+        return lambda i: torch.tanh(keys + queries[:, i, None])
+    a, c = torch.exp(2 * keys), torch.exp(2 * queries)
+    return lambda i: 1 - 2 / (1 + a * c[:, i, None])

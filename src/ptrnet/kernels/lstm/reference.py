@@ -1,0 +1,41 @@
+"""PyTorch's own layer (oneDNN, cuDNN), made to stop at each sequence's length.
+
+It takes padded tensors at full speed (a `PackedSequence` is many times slower on the CPU) but
+gives the last cell state at the end of the padding. So padding is made to hold the state: one
+more input feature, 1 on padding, adds 1000 to the forget gate and takes 1000 from the input
+gate. sigmoid(1000) is 1 and sigmoid(-1000) is 0 in every float type: the cell is copied exactly,
+forward and backward.
+"""
+
+import torch
+from torch import Tensor
+
+from ptrnet.kernels.lstm.weights import Weights
+
+SATURATED = 1000.0
+
+
+def lstm(
+    inputs: Tensor, lengths: Tensor, state: tuple[Tensor, Tensor], weights: Weights
+) -> tuple[Tensor, tuple[Tensor, Tensor]]:
+    """As `ptrnet.kernels.lstm`."""
+    steps, units = inputs.shape[1], weights.hidden.shape[1]
+    padding = torch.arange(steps, device=inputs.device) >= lengths[:, None]
+    hold = inputs.new_zeros(4, units)
+    hold[0], hold[1] = -SATURATED, SATURATED
+    extended = torch.cat([weights.input, hold.view(-1, 1)], 1)
+    marked = torch.cat([inputs, padding[..., None].to(inputs.dtype)], -1)
+    outputs, _, c = torch.lstm(
+        marked,
+        (state[0][None], state[1][None]),
+        [extended, *weights[1:]],
+        True,
+        1,
+        0.0,
+        False,
+        False,
+        True,
+    )
+    last = (lengths - 1).clamp(min=0)[:, None, None].expand(-1, 1, units)
+    h = torch.where((lengths > 0)[:, None], outputs.gather(1, last)[:, 0], state[0])
+    return outputs, (h, c[0])

@@ -1,0 +1,38 @@
+"""Running compiled kernels on slices of a batch, one slice a thread.
+
+The kernels release the interpreter lock. numba's own `parallel=True` would load a second OpenMP
+runtime beside torch's, whose first call can reset torch's thread count.
+"""
+
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import cache
+from threading import Barrier
+
+import torch
+
+
+def over_slices(run: Callable[[int, int, int], None], cuts: Sequence[int]) -> None:
+    """Calls `run(k, cuts[k], cuts[k + 1])` for each slice k, at once; returns when all are done.
+
+    Inside, PyTorch's own operations use one thread.
+    """
+    slices = len(cuts) - 1
+    if slices == 1:
+        return run(0, cuts[0], cuts[1])
+    futures = [_pool(slices).submit(run, k, cuts[k], cuts[k + 1]) for k in range(slices)]
+    for future in futures:
+        future.result()
+
+
+@cache
+def _pool(threads: int) -> ThreadPoolExecutor:
+    """Workers in which torch runs on one thread; the caller's setting stays as it is."""
+    ours = torch.get_num_threads()
+    pool = ThreadPoolExecutor(threads, "ptrnet", initializer=torch.set_num_threads, initargs=(1,))
+    # Start every worker now: the setting is kept for each thread, but new threads, which are not
+    # ours to choose, take the one set last.
+    barrier = Barrier(threads)
+    list(pool.map(lambda _: barrier.wait(), range(threads)))
+    torch.set_num_threads(ours)
+    return pool

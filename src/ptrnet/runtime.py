@@ -1,0 +1,25 @@
+"""Process-wide settings that make training and decoding faster. Only programs call this."""
+
+import ctypes
+import os
+import sys
+
+# M_TRIM_THRESHOLD and M_MMAP_THRESHOLD of glibc's malloc.h.
+_TRIM, _MMAP = -1, -3
+_KEEP = 2**31 - 1
+
+
+def tune() -> None:
+    """Call once, before torch is imported.
+
+    - Freed memory stays with the process: glibc returns every large tensor to the system and
+      takes fresh, zeroed pages for the next, which costs a third of an LSTM layer's time.
+    - OpenMP's idle threads stop spinning soon: the compiled kernels run on threads of their own,
+      which get a core only when torch's have gone to sleep.
+    """
+    os.environ.setdefault("GOMP_SPINCOUNT", "5000")
+    if sys.platform == "linux":
+        mallopt = getattr(ctypes.CDLL(None), "mallopt", None)  # musl has none
+        if mallopt is not None:
+            mallopt(_MMAP, 2**30)
+            mallopt(_TRIM, _KEEP)

@@ -1,0 +1,99 @@
+"""Planar convex hull (V 4.2): the vertices of the hull, counter-clockwise.
+
+Where the list starts is a setting, because the papers differ: `leftmost` (C: the smallest x),
+`lowest-index` (V: the smallest index), `lower-left` (W: nearest the lower-left corner). With
+`closed` the model's sequence repeats its first vertex at the end, as V's figure does.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar, Literal
+
+import numpy as np
+
+from ptrnet.errors import unknown
+from ptrnet.tasks.base import Drawing, Task, repeated
+from ptrnet.types import Answers, Example, Floats, Indices
+
+if TYPE_CHECKING:
+    from ptrnet.constraints import Constraint
+    from ptrnet.metrics.interval import Measure
+
+STARTS = ("leftmost", "lowest-index", "lower-left")
+
+
+@dataclass(frozen=True)
+class Hull(Task):
+    """The task `hull`."""
+
+    name: ClassVar[str] = "hull"
+    features: ClassVar[int] = 2
+    labellers: ClassVar[tuple[str, ...]] = ("monotone-chain",)
+    closing_repeat: ClassVar[bool] = True
+
+    start: Literal["leftmost", "lowest-index", "lower-left"] = "leftmost"
+    closed: bool = False
+
+    def __post_init__(self) -> None:
+        if self.start not in STARTS:
+            raise unknown("start of a hull", self.start, STARTS)
+
+    def canonical(self, inputs: Floats, answers: Answers) -> Answers:
+        """Rotates each answer to the start that the settings ask for; the direction is kept."""
+        indices, lengths = answers
+        width = indices.shape[1]
+        if not width:
+            return answers
+        inside = np.arange(width) < lengths[:, None]
+        vertices = np.take_along_axis(inputs, indices[..., None], axis=1)
+        if self.start == "leftmost":
+            keys = (vertices[..., 1], vertices[..., 0])
+        elif self.start == "lowest-index":
+            keys = (indices,)
+        else:
+            square = np.stack([self.scaled(instance) for instance in inputs])
+            corner = np.take_along_axis(square, indices[..., None], axis=1)
+            keys = (indices, (corner**2).sum(-1))
+        first = np.lexsort((*keys, ~inside), axis=-1)[:, :1]
+        turned = (np.arange(width) + first) % np.maximum(lengths, 1)[:, None]
+        return Answers(np.where(inside, np.take_along_axis(indices, turned, 1), 0), lengths)
+
+    def tokens(self, answers: Answers) -> Answers:
+        if not self.closed:
+            return super().tokens(answers)
+        indices, lengths = answers
+        longer = np.pad(indices, ((0, 0), (0, 1)))
+        longer[np.arange(len(longer)), lengths] = indices[:, 0]
+        return super().tokens(Answers(longer, lengths + 1))
+
+    def answer(self, tokens: Indices) -> Indices:
+        vertices = super().answer(tokens)
+        closes = self.closed and len(vertices) > 1 and vertices[0] == vertices[-1]
+        return vertices[:-1] if closes else vertices
+
+    def longest(self, n: int) -> int:
+        return n + self.closed
+
+    @property
+    def constraint(self) -> "Constraint":
+        from ptrnet.constraints import ClosedSubset, Subset
+
+        return ClosedSubset() if self.closed else Subset()
+
+    def complaint(self, n: int, outputs: Indices) -> str | None:
+        if not len(outputs):
+            return "expected at least one vertex, got none"
+        return repeated(n, outputs)
+
+    def measure(
+        self, examples: Sequence[Example], answers: Iterable[Indices]
+    ) -> dict[str, "Measure"]:
+        from ptrnet.metrics.polygon import measure
+
+        return measure(examples, answers)
+
+    def draw(self, inputs: Floats, outputs: Indices) -> Drawing:
+        return Drawing(inputs, [inputs[np.append(outputs, outputs[:1])]])
+
+
+TASK = Hull

@@ -1,0 +1,1 @@
+"""Training, on Lightning (the extra "train")."""

@@ -1,0 +1,61 @@
+"""The thin Lightning module: loss and accuracy of one batch, nothing else."""
+
+from typing import Any
+
+import lightning.pytorch as pl
+import torch
+from torch import Tensor
+
+from ptrnet.models import PointerModel
+from ptrnet.training import optimizers
+from ptrnet.training.recipe import Recipe
+from ptrnet.types import Batch
+
+
+class Training(pl.LightningModule):
+    """Maximises `sum log p(C | P)` (V eq. 2), as a mean over the batch's tokens."""
+
+    def __init__(self, model: PointerModel, recipe: Recipe) -> None:
+        super().__init__()
+        self.model, self.recipe = model, recipe
+
+    def training_step(self, batch: Batch, index: int) -> dict[str, Tensor]:
+        loss, right = losses(self.model, batch)
+        return {"loss": loss, "accuracy": right.float().mean()}
+
+    def validation_step(self, batch: Batch, index: int) -> None:
+        loss, right = losses(self.model, batch)
+        values = {"valid_loss": loss, "valid_accuracy": right.float().mean()}
+        self.log_dict(values, batch_size=len(right))
+
+    def configure_gradient_clipping(
+        self,
+        optimizer: Any,
+        gradient_clip_val: float | None = None,
+        gradient_clip_algorithm: str | None = None,
+    ) -> None:
+        # Lightning refuses to clip for a fused optimiser, for the sake of gradient scalers.
+        torch.nn.utils.clip_grad_norm_(self.parameters(), self.recipe.clip)
+
+    def configure_optimizers(self) -> Any:
+        found = optimizers.optimizer(self.recipe, self.model.parameters())
+        schedule = optimizers.scheduler(self.recipe, found)
+        return {
+            "optimizer": found,
+            "lr_scheduler": {"scheduler": schedule, "interval": "step"},
+        }
+
+
+def losses(model: PointerModel, batch: Batch) -> tuple[Tensor, Tensor]:
+    """The mean negative log-likelihood of a token, and `(B,)` whether every token was likeliest.
+
+    The latter is whether greedy decoding gives the answer: it errs where the first wrong token
+    is, and until then it is fed the truth.
+    """
+    log_probs = model.log_probs(*batch)
+    steps = torch.arange(batch.targets.shape[1], device=batch.targets.device)
+    real = steps < batch.target_lengths[:, None]
+    likelihood = log_probs.gather(2, batch.targets[..., None])[..., 0]
+    right = (log_probs.argmax(-1) == batch.targets) | ~real
+    # `where`, not a product: behind the end a target may stand on padding, at -inf.
+    return -torch.where(real, likelihood, 0).sum() / real.sum(), right.all(1)

@@ -1,0 +1,80 @@
+"""The bar of a training: loss, accuracy, examples a second, time left. On standard error."""
+
+import time
+from typing import Any
+
+import lightning.pytorch as pl
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+
+LOG_EVERY = 50  # steps; reading the loss more often would slow small models
+LINE_EVERY = 60.0  # seconds between lines where there is no terminal
+
+
+class TrainingProgress(pl.Callback):
+    """Averages over the last LOG_EVERY steps, shown and logged; lines where a bar cannot be."""
+
+    def __init__(self, batch_size: int) -> None:
+        self.batch_size = batch_size
+        self.console = Console(stderr=True)
+        self.recent: list[dict[str, Any]] = []
+        self.valid = ""
+
+    def on_train_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
+        self.since = self.spoke = time.perf_counter()
+        self.bar = Progress(
+            TextColumn("step {task.completed}/{task.total}"),
+            BarColumn(),
+            TextColumn("{task.fields[news]}"),
+            TimeElapsedColumn(),
+            TextColumn("left"),
+            TimeRemainingColumn(elapsed_when_finished=False),
+            console=self.console,
+            disable=not self.console.is_terminal,
+            speed_estimate_period=120,
+        )
+        self.task = self.bar.add_task("", total=trainer.max_steps, news="")
+        self.bar.update(self.task, completed=trainer.global_step)
+        self.first = trainer.global_step
+        self.began = self.since
+        self.bar.start()
+
+    def on_train_batch_end(
+        self, trainer: pl.Trainer, pl_module: pl.LightningModule, outputs: Any, *_: Any
+    ) -> None:
+        self.recent.append(outputs)
+        step = trainer.global_step
+        if step % LOG_EVERY and step != trainer.max_steps:
+            return
+        now = time.perf_counter()
+        rate = len(self.recent) * self.batch_size / (now - self.since)
+        loss, accuracy = (
+            sum(float(o[key]) for o in self.recent) / len(self.recent)
+            for key in ("loss", "accuracy")
+        )
+        self.recent, self.since = [], now
+        pl_module.log_dict({"loss": loss, "accuracy": accuracy, "examples_per_second": rate})
+        news = f"loss {loss:.3f} accuracy {accuracy:.1%} {rate:,.0f} examples/s{self.valid}"
+        self.bar.update(self.task, completed=step, news=news)
+        if not self.console.is_terminal and (
+            now - self.spoke > LINE_EVERY or step == trainer.max_steps
+        ):
+            self.spoke = now
+            left = (now - self.began) / (step - self.first) * (trainer.max_steps - step)
+            self.console.print(
+                f"step {step}/{trainer.max_steps} {news} {left / 60:.0f} min left",
+                soft_wrap=True,
+                highlight=False,
+            )
+
+    def on_validation_end(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
+        found = trainer.callback_metrics.get("valid_accuracy")
+        if found is not None:
+            self.valid = f" valid {float(found):.1%}"
+
+    def on_train_end(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
+        self.bar.stop()
+
+    def on_exception(self, trainer: pl.Trainer, *_: Any) -> None:
+        if hasattr(self, "bar"):
+            self.bar.stop()

@@ -1,0 +1,143 @@
+"""A recipe: everything that decides what a training does, as one flat table."""
+
+import tomllib
+import types
+import typing
+from dataclasses import MISSING, dataclass, field, fields, replace
+from pathlib import Path
+from typing import Any, Literal, Self
+
+from ptrnet import tasks
+from ptrnet.data.sizes import parse_sizes
+from ptrnet.errors import InputError, unknown
+
+
+def _field(default: Any, help: str) -> Any:
+    return field(default=default, metadata={"help": help})
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """The fields of a recipe file, and the options of `ptrnet train`, by the same names."""
+
+    task: str
+    model: str = _field("ptr-net", "the architecture")
+    n: str = _field("5-50", "sizes of the instances: 50, 5-50 or 5,10,20-30")
+    steps: int = _field(60_000, "updates of the weights")
+    batch_size: int = _field(128, "examples in an update")
+    hidden_size: int = _field(256, "units of encoder and decoder")
+    optimizer: Literal["adamw", "sgd"] = _field("adamw", "adamw, or sgd as in Vinyals et al.")
+    learning_rate: float = _field(2e-3, "its peak (1.0 with sgd in Vinyals et al.)")
+    schedule: Literal["one-cycle", "constant"] = _field(
+        "one-cycle", "one-cycle: linear warm-up, cosine decay to zero"
+    )
+    warmup: float = _field(0.05, "share of the steps in which the rate rises")
+    beta1: float = _field(0.9, "adamw: decay of the mean gradient")
+    beta2: float = _field(0.98, "adamw: decay of the mean squared gradient")
+    weight_decay: float = _field(0.01, "adamw: decoupled weight decay")
+    clip: float = _field(2.0, "largest L2 norm of the gradient")
+    precision: Literal["auto", "bfloat16", "float32"] = _field(
+        "auto", "of the large products; auto: bfloat16 where the hardware has it"
+    )
+    device: Literal["auto", "cpu", "cuda"] = _field("auto", "where to train")
+    seed: int = _field(1, "of the weights and of the examples")
+    valid_every: int = _field(2000, "steps between validations")
+    valid_batches: int = _field(16, "batches of fresh examples in a validation")
+    checkpoint_every: int = _field(1000, "steps between checkpoints")
+    settings: dict[str, Any] = field(default_factory=dict)  # of the task, by its own names
+
+    def __post_init__(self) -> None:
+        hints = typing.get_type_hints(type(self))
+        for f in fields(self):
+            if f.name != "settings":
+                _check(f.name, getattr(self, f.name), hints[f.name])
+        for name in ("steps", "batch_size", "hidden_size", "valid_every", "checkpoint_every"):
+            _at_least(name, getattr(self, name), 1)
+        _at_least("valid_batches", self.valid_batches, 0)
+        _at_least("seed", self.seed, 0)
+        for name in ("learning_rate", "clip"):
+            if not 0 < getattr(self, name) < float("inf"):
+                raise InputError(f"recipe: {name} must be above 0, got {getattr(self, name)}")
+        for name in ("warmup", "beta1", "beta2", "weight_decay"):
+            if not 0 <= getattr(self, name) < 1:
+                raise InputError(f"recipe: {name} must be in [0, 1), got {getattr(self, name)}")
+        parse_sizes(self.n)
+        tasks.get(self.task, **self.settings)
+
+    @classmethod
+    def from_table(cls, table: dict[str, Any]) -> Self:
+        """A recipe from flat keys: fields, and settings of its task.
+
+        Raises:
+            InputError: a key that is neither (the nearest is suggested), or a bad value.
+        """
+        if "task" not in table:
+            raise InputError('recipe: the key "task" is missing')
+        known = [f.name for f in fields(cls) if f.name != "settings"]
+        own = tasks.kind(str(table["task"])).settings()
+        for key in table:
+            if key not in known and key not in own:
+                raise unknown("recipe key", key, [*known, *own])
+        settings = {k: v for k, v in table.items() if k in own}
+        return cls(**{k: v for k, v in table.items() if k in known}, settings=settings)
+
+    @classmethod
+    def read(cls, path: Path, **changes: Any) -> Self:
+        """The recipe in a TOML file, with `changes` over it."""
+        try:
+            table = tomllib.loads(path.read_text(encoding="utf-8"))
+        except FileNotFoundError:
+            raise InputError(f"{path}: no such recipe") from None
+        except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+            raise InputError(f"{path}: not a TOML file: {error}") from None
+        try:
+            return cls.from_table({**table, **changes})
+        except InputError as error:
+            raise InputError(f"{path}: {error}") from None
+
+    def table(self) -> dict[str, Any]:
+        """The flat keys again; what `from_table` takes."""
+        flat = {f.name: getattr(self, f.name) for f in fields(self) if f.name != "settings"}
+        task = tasks.get(self.task, **self.settings)
+        return {**flat, **{name: getattr(task, name) for name in task.settings()}}
+
+    def toml(self) -> str:
+        """The recipe as a file."""
+        return "".join(f"{key} = {_toml(value)}\n" for key, value in self.table().items())
+
+    def changed(self, **changes: Any) -> Self:
+        return replace(self, **changes)
+
+
+def option_fields() -> dict[str, tuple[Any, Any, str]]:
+    """Name, type, default and help of every field but the task, for the command line."""
+    hints = typing.get_type_hints(Recipe)
+    return {
+        f.name: (hints[f.name], f.default, f.metadata["help"])
+        for f in fields(Recipe)
+        if f.default is not MISSING
+    }
+
+
+def _check(name: str, value: Any, hint: Any) -> None:
+    choices = typing.get_args(hint) if typing.get_origin(hint) is Literal else None
+    if choices:
+        if value not in choices:
+            raise unknown(f"{name}", str(value), choices)
+        return
+    if isinstance(hint, types.GenericAlias):
+        return
+    good = isinstance(value, hint) or (hint is float and isinstance(value, int))
+    if not good or (isinstance(value, bool) and hint is not bool):
+        raise InputError(f"recipe: {name} must be {hint.__name__}, got {value!r}")
+
+
+def _at_least(name: str, value: int, least: int) -> None:
+    if value < least:
+        raise InputError(f"recipe: {name} must be {least} or more, got {value}")
+
+
+def _toml(value: Any) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
+    return f'"{value}"' if isinstance(value, str) else repr(value)

@@ -1,0 +1,144 @@
+"""A recipe, run: from fresh examples to a model's folder."""
+
+import logging
+import tomllib
+import warnings
+from pathlib import Path
+
+import lightning.pytorch as pl
+import torch
+from lightning.pytorch.loggers import CSVLogger, TensorBoardLogger
+
+from torch.utils.data import DataLoader
+
+from ptrnet import model_files, models, tasks
+from ptrnet.data.sizes import parse_sizes
+from ptrnet.data.stream import VALID, ExampleStream
+from ptrnet.errors import InputError
+from ptrnet.files import atomic_path
+from ptrnet.training.checkpoints import AtomicCheckpointIO, PeriodicCheckpoint
+from ptrnet.training.module import Training
+from ptrnet.training.progress import LOG_EVERY, TrainingProgress
+from ptrnet.training.recipe import Recipe
+from ptrnet.types import Batch
+
+RECIPE, CHECKPOINT = "recipe.toml", "checkpoint.ckpt"
+
+
+def train(recipe: Recipe, output: Path, resume: bool = False) -> model_files.Saved:
+    """Trains, and leaves in `output` the model, the recipe, the logs and the last checkpoint.
+
+    With `resume` the run that `output` holds goes on from its checkpoint, to the very weights
+    that it would have reached without a stop (same machine, versions and thread count).
+
+    Raises:
+        InputError: `output` holds another run, or none to resume.
+    """
+    checkpoint = output / CHECKPOINT
+    first = _step_of(checkpoint) if resume else 0
+    _claim(output, recipe, resume)
+
+    task = tasks.get(recipe.task, **recipe.settings)
+    torch.manual_seed(recipe.seed)
+    model = models.build(recipe.model, task.features, task.specials, hidden_size=recipe.hidden_size)
+    sizes = parse_sizes(recipe.n)
+    examples = ExampleStream(task, sizes, recipe.batch_size, recipe.seed, first=first)
+    fresh = ExampleStream(task, sizes, recipe.batch_size, recipe.seed, VALID)
+    valid = [fresh.batch(k) for k in range(recipe.valid_batches)]
+
+    if first < recipe.steps:
+        training = Training(model, recipe)
+        _fit(_trainer(recipe, output), training, examples, valid, checkpoint if first else None)
+    else:
+        state = torch.load(checkpoint, map_location="cpu", weights_only=True)["state_dict"]
+        model.load_state_dict({k.removeprefix("model."): v for k, v in state.items()})
+
+    trained = {"n": recipe.n, "steps": recipe.steps, "seed": recipe.seed}
+    saved = model_files.Saved(model.cpu().eval(), task, trained)
+    model_files.save(output, saved)
+    return saved
+
+
+def _trainer(recipe: Recipe, output: Path) -> pl.Trainer:
+    logging.getLogger("lightning.pytorch").setLevel(logging.ERROR)
+    logs = output / "logs"
+    return pl.Trainer(
+        max_steps=recipe.steps,
+        accelerator=recipe.device if recipe.device != "auto" else _device(),
+        devices=1,
+        precision="bf16-mixed" if _bfloat16(recipe) else "32-true",
+        val_check_interval=recipe.valid_every,
+        check_val_every_n_epoch=None,
+        num_sanity_val_steps=0,
+        log_every_n_steps=LOG_EVERY,
+        logger=[CSVLogger(logs, "csv"), TensorBoardLogger(logs, "tensorboard")],
+        callbacks=[
+            TrainingProgress(recipe.batch_size),
+            PeriodicCheckpoint(output / CHECKPOINT, recipe.checkpoint_every),
+        ],
+        plugins=[AtomicCheckpointIO()],
+        enable_checkpointing=False,
+        enable_progress_bar=False,
+        enable_model_summary=False,
+    )
+
+
+def _fit(
+    trainer: pl.Trainer,
+    training: Training,
+    examples: ExampleStream,
+    valid: list[Batch],
+    checkpoint: Path | None,
+) -> None:
+    loader = DataLoader(valid, batch_size=None) if valid else None  # type: ignore[arg-type]
+    try:
+        with warnings.catch_warnings():
+            # Lightning warns of what is meant here: batches without workers, a run that ends in
+            # the midst of an epoch, a checkpoint there.
+            warnings.simplefilter("ignore")
+            trainer.fit(training, examples, loader, ckpt_path=checkpoint, weights_only=True)
+    except SystemExit:  # Lightning's answer to an interrupt
+        raise KeyboardInterrupt from None
+
+
+def _device() -> str:
+    return "cuda" if torch.cuda.is_available() else "cpu"
+
+
+def _bfloat16(recipe: Recipe) -> bool:
+    if recipe.precision != "auto":
+        return recipe.precision == "bfloat16"
+    device = recipe.device if recipe.device != "auto" else _device()
+    if device == "cuda":
+        return torch.cuda.is_bf16_supported()
+    return torch.cpu._is_avx512_bf16_supported()
+
+
+def _claim(output: Path, recipe: Recipe, resume: bool) -> None:
+    """Makes the folder this run's, or refuses."""
+    path = output / RECIPE
+    if not resume:
+        if path.exists():
+            raise InputError(f"{output}: holds a run already; add --resume to go on with it")
+        try:
+            output.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise InputError(f"{output}: cannot be made: {error.strerror}") from None
+        with atomic_path(path) as temporary:
+            temporary.write_text(recipe.toml(), encoding="utf-8")
+        return
+    theirs, ours = tomllib.loads(path.read_text(encoding="utf-8")), recipe.table()
+    for key in ours:
+        if theirs.get(key) != ours[key]:
+            raise InputError(
+                f"{path}: the run has {key} = {theirs.get(key)!r}, asked to resume with {ours[key]!r}"
+            )
+
+
+def _step_of(checkpoint: Path) -> int:
+    try:
+        return int(torch.load(checkpoint, map_location="cpu", weights_only=True)["global_step"])
+    except FileNotFoundError:
+        raise InputError(f"{checkpoint}: no such file, so there is no run to resume") from None
+    except Exception as error:
+        raise InputError(f"{checkpoint}: not a checkpoint of ours: {error}") from None

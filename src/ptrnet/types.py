@@ -1,0 +1,40 @@
+"""The words every floor shares. Shapes are batch-first; indices are 0-based everywhere in Python."""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from torch import Tensor
+
+Floats = NDArray[np.float64]
+Indices = NDArray[np.int64]
+
+# Tokens are what a model points at: 0 is the end of the sequence (fed to the decoder, the same
+# number is the start symbol), further special slots follow, then the elements of the instance.
+END = 0
+
+
+class Example(NamedTuple):
+    """An instance with its answer."""
+
+    inputs: Floats  # (n, d)
+    outputs: Indices | None  # (m,) 0-based; None when the file gives no answer
+
+
+class Answers(NamedTuple):
+    """The answers of a batch, padded: row `b` is `indices[b, :lengths[b]]`."""
+
+    indices: Indices  # (B, W)
+    lengths: Indices  # (B,)
+
+    def rows(self) -> list[Indices]:
+        return [row[:k] for row, k in zip(self.indices, self.lengths, strict=True)]
+
+
+class Batch(NamedTuple):
+    """What a model is trained on. Padding is told by the lengths, never by a value."""
+
+    inputs: Tensor  # (B, N, d) float32
+    lengths: Tensor  # (B,) int64, 1..N
+    targets: Tensor  # (B, M) int64 tokens, each sequence closed by END
+    target_lengths: Tensor  # (B,) int64, END included
