@@ -1,1 +1,30 @@
-"""ptrnet learns to point."""
+"""ptrnet learns to point: models whose answer is made of positions in their own input."""
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from ptrnet.decoding import Beam, Greedy
+    from ptrnet.errors import InputError, ModelError, PtrnetError
+    from ptrnet.solver import Solver
+    from ptrnet.weights import load
+
+__version__ = "0.1.0"
+__all__ = ["Beam", "Greedy", "InputError", "ModelError", "PtrnetError", "Solver", "load"]
+
+# Imported when first used: `ptrnet --help` need not wait for torch.
+_HOMES = {
+    "Beam": "decoding",
+    "Greedy": "decoding",
+    "InputError": "errors",
+    "ModelError": "errors",
+    "PtrnetError": "errors",
+    "Solver": "solver",
+    "load": "weights",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'ptrnet' has no attribute {name!r}")
+    return getattr(importlib.import_module(f"ptrnet.{_HOMES[name]}"), name)

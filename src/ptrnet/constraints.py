@@ -15,7 +15,7 @@ from ptrnet.types import END
 
 
 class Constraint(Protocol):
-    """The rule of a task; see the module's text. `lengths` are `(B,)`, `tokens` and `parents` `(B, K)`."""
+    """The rule of a task; see the module's text. `parents` and `chosen` are `(B, K)`."""
 
     def start(self, lengths: Tensor, specials: int, tokens: int) -> Tensor: ...
 

@@ -96,7 +96,13 @@ def _config(path: Path) -> dict[str, Any]:
     for key in sorted(_KEYS ^ set(config)):
         state = "missing" if key in _KEYS else "unknown"
         raise ModelError(f"{path}: key {key!r} is {state}")
-    for key, kind in (("model", str), ("task", str), ("model_settings", dict), ("task_settings", dict), ("trained", dict)):
+    for key, kind in (
+        ("model", str),
+        ("task", str),
+        ("model_settings", dict),
+        ("task_settings", dict),
+        ("trained", dict),
+    ):
         if not isinstance(config[key], kind):
             raise ModelError(f"{path}: key {key!r} must be {kind.__name__}, got {config[key]!r}")
     return config

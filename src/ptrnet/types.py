@@ -1,10 +1,15 @@
-"""The words every floor shares. Shapes are batch-first; indices are 0-based everywhere in Python."""
+"""The words every floor shares. Shapes are batch-first; indices are 0-based in Python."""
 
-from typing import NamedTuple
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from torch import Tensor
+
+if TYPE_CHECKING:  # labellers and metrics do without torch
+    from torch import Tensor
 
 Floats = NDArray[np.float64]
 Indices = NDArray[np.int64]
@@ -18,7 +23,9 @@ class Example(NamedTuple):
     """An instance with its answer."""
 
     inputs: Floats  # (n, d)
-    outputs: Indices | None  # (m,) 0-based; None when the file gives no answer
+    outputs: Indices | None = None  # (m,) 0-based; None where no answer is given
+    where: str = ""  # the file and line it came from, for complaints
+    kept: Mapping[str, Any] = {}  # what else its file says of it, for the file it is written to
 
 
 class Answers(NamedTuple):
@@ -28,6 +35,7 @@ class Answers(NamedTuple):
     lengths: Indices  # (B,)
 
     def rows(self) -> list[Indices]:
+        """The answers without padding."""
         return [row[:k] for row, k in zip(self.indices, self.lengths, strict=True)]
 
 

@@ -65,7 +65,7 @@ class ExampleStream:
             while not stopped.is_set():
                 try:
                     item: Batch | BaseException = self.batch(k)
-                except BaseException as error:  # noqa: BLE001  handed to the consumer, who raises it
+                except BaseException as error:
                     item = error
                 while not stopped.is_set():
                     try:

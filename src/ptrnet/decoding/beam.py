@@ -8,7 +8,7 @@ from torch import Tensor
 
 from ptrnet.constraints import Constraint, Free
 from ptrnet.errors import InputError
-from ptrnet.models.base import Encoded, PointerModel
+from ptrnet.models.base import PointerModel
 from ptrnet.types import END
 
 # A forced choice costs nothing, and no prefix gets likelier: the order of log-probabilities is

@@ -19,7 +19,8 @@ def over_slices(run: Callable[[int, int, int], None], cuts: Sequence[int]) -> No
     """
     slices = len(cuts) - 1
     if slices == 1:
-        return run(0, cuts[0], cuts[1])
+        run(0, cuts[0], cuts[1])
+        return
     futures = [_pool(slices).submit(run, k, cuts[k], cuts[k + 1]) for k in range(slices)]
     for future in futures:
         future.result()

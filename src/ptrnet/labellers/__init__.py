@@ -1,4 +1,4 @@
-"""Algorithms that compute answers: NumPy and numba, no torch. One file each, named as it is asked for.
+"""Algorithms that compute answers: NumPy and numba, no torch. One file each, found by its name.
 
 Each file has a `label(inputs)` that takes `(B, n, d)` float64, the instances of one size, and
 gives their `Answers`.

@@ -18,7 +18,7 @@ ROUNDING = 2.0**-51
 
 
 def label(inputs: Floats) -> Answers:
-    """Hulls of `(B, n, 2)` points: counter-clockwise, from the leftmost (of these, lowest) vertex."""
+    """Hulls of `(B, n, 2)` points: counter-clockwise, from the leftmost (then lowest) vertex."""
     order = np.lexsort((inputs[:, :, 1], inputs[:, :, 0]), axis=-1)
     hulls = np.zeros(order.shape, np.int64)
     lengths = _chains(np.ascontiguousarray(inputs), order, hulls)

@@ -37,7 +37,7 @@ class LSTM(nn.Module):
         return lstm(inputs, lengths, state, self.weights)
 
     def step(self, inputs: Tensor, state: tuple[Tensor, ...]) -> tuple[Tensor, Tensor]:
-        """One step of any number of sequences: `(..., d)` and state `(..., H)` to the next state."""
+        """One step of many sequences: `(..., d)` and state `(..., H)` to the next state."""
         shape = state[0].shape
         h, c = torch.lstm_cell(
             inputs.reshape(-1, inputs.shape[-1]),

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from ptrnet.errors import InputError
+from ptrnet.errors import unknown
 from ptrnet.types import Answers, Example, Floats, Indices
 
 if TYPE_CHECKING:
@@ -21,6 +21,7 @@ class Drawing:
 
     points: Floats  # (n, 2)
     lines: Sequence[Floats]  # each (k, 2), in the order of the answer
+    equal_axes: bool = True  # whether both axes have one unit
 
 
 @dataclass(frozen=True)
@@ -46,13 +47,14 @@ class Task(ABC):
         """Answers of `(B, n, d)` instances, in canonical order."""
         from ptrnet import labellers  # compiles kernels: only where labels are computed
 
-        name = labeller or self.labellers[0]
-        if name not in self.labellers:
-            raise InputError(
-                f"labeller {name!r} does not serve task {self.name}; "
-                f"choose from: {', '.join(self.labellers)}"
-            )
-        return self.canonical(inputs, labellers.get(name)(inputs))
+        self.check_labeller(labeller)
+        algorithm = labellers.get(labeller or self.labellers[0])
+        return self.canonical(inputs, algorithm(inputs))
+
+    def check_labeller(self, labeller: str | None) -> None:
+        """Raises InputError, with the nearest name, for one that does not serve this task."""
+        if labeller is not None and labeller not in self.labellers:
+            raise unknown(f"labeller of task {self.name}", labeller, self.labellers)
 
     def canonical(self, inputs: Floats, answers: Answers) -> Answers:
         """The same answers, each in the order that training asks for."""
@@ -92,8 +94,11 @@ class Task(ABC):
         """The rule that a valid answer obeys."""
 
     @abstractmethod
-    def complaint(self, n: int, outputs: Indices) -> str | None:
-        """Why `outputs` cannot be an answer to any instance of `n` elements; None if it can."""
+    def complaint(self, n: int, outputs: Indices, first: int = 0) -> str | None:
+        """Why `outputs` cannot be an answer to any instance of `n` elements; None if it can.
+
+        Indices are shown counted from `first`.
+        """
 
     @abstractmethod
     def measure(
@@ -106,9 +111,9 @@ class Task(ABC):
         """The picture of one answer."""
 
 
-def repeated(n: int, outputs: Indices) -> str | None:
+def repeated(outputs: Indices, first: int) -> str | None:
     """The complaint about an answer in which an element stands twice."""
     values, counts = np.unique(outputs, return_counts=True)
     if (counts > 1).any():
-        return f"each index at most once, got {values[counts > 1][0]} twice"
+        return f"each index at most once, got {values[counts > 1][0] + first} twice"
     return None

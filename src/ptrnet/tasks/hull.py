@@ -39,13 +39,12 @@ class Hull(Task):
             raise unknown("start of a hull", self.start, STARTS)
 
     def canonical(self, inputs: Floats, answers: Answers) -> Answers:
-        """Rotates each answer to the start that the settings ask for; the direction is kept."""
-        indices, lengths = answers
+        """Counter-clockwise, from the start that the settings ask for."""
+        indices, lengths = _counter_clockwise(inputs, answers)
         width = indices.shape[1]
-        if not width:
-            return answers
         inside = np.arange(width) < lengths[:, None]
         vertices = np.take_along_axis(inputs, indices[..., None], axis=1)
+        keys: tuple[np.ndarray, ...]
         if self.start == "leftmost":
             keys = (vertices[..., 1], vertices[..., 0])
         elif self.start == "lowest-index":
@@ -80,10 +79,10 @@ class Hull(Task):
 
         return ClosedSubset() if self.closed else Subset()
 
-    def complaint(self, n: int, outputs: Indices) -> str | None:
+    def complaint(self, n: int, outputs: Indices, first: int = 0) -> str | None:
         if not len(outputs):
             return "expected at least one vertex, got none"
-        return repeated(n, outputs)
+        return repeated(outputs, first)
 
     def measure(
         self, examples: Sequence[Example], answers: Iterable[Indices]
@@ -94,6 +93,23 @@ class Hull(Task):
 
     def draw(self, inputs: Floats, outputs: Indices) -> Drawing:
         return Drawing(inputs, [inputs[np.append(outputs, outputs[:1])]])
+
+
+def _counter_clockwise(inputs: Floats, answers: Answers) -> Answers:
+    """The answers, those that run clockwise reversed."""
+    indices, lengths = answers
+    steps = np.arange(indices.shape[1])
+    inside = steps < lengths[:, None]
+    onward = np.where(steps + 1 < lengths[:, None], steps + 1, 0)
+    x, y = np.moveaxis(np.take_along_axis(inputs, indices[..., None], axis=1), -1, 0)
+    # From the first vertex on, and halved: what is far from the origin, or near the largest
+    # float, loses nothing that decides the sign.
+    x, y = x / 2 - x[:, :1] / 2, y / 2 - y[:, :1] / 2
+    turns = x * np.take_along_axis(y, onward, 1) - np.take_along_axis(x, onward, 1) * y
+    clockwise = np.where(inside, turns, 0).sum(1) < 0
+    back = np.where(inside, lengths[:, None] - 1 - steps, steps)
+    reversed_ = np.take_along_axis(indices, back, 1)
+    return Answers(np.where(clockwise[:, None], reversed_, indices), lengths)
 
 
 TASK = Hull

@@ -31,10 +31,10 @@ class Sort(Task):
 
         return Permutation()
 
-    def complaint(self, n: int, outputs: Indices) -> str | None:
+    def complaint(self, n: int, outputs: Indices, first: int = 0) -> str | None:
         if len(outputs) != n:
             return f"expected all {n} indices, got {len(outputs)}"
-        return repeated(n, outputs)
+        return repeated(outputs, first)
 
     def measure(
         self, examples: Sequence[Example], answers: Iterable[Indices]
@@ -46,7 +46,7 @@ class Sort(Task):
     def draw(self, inputs: Floats, outputs: Indices) -> Drawing:
         """The numbers over their positions, joined in the order of the answer."""
         points = np.column_stack([np.arange(len(inputs)), inputs[:, 0]])
-        return Drawing(points, [points[outputs]])
+        return Drawing(points, [points[outputs]], equal_axes=False)
 
 
 TASK = Sort

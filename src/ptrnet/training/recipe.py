@@ -119,6 +119,18 @@ def option_fields() -> dict[str, tuple[Any, Any, str]]:
     }
 
 
+def task_settings() -> dict[str, tuple[Any, Any, str]]:
+    """Name, type, default and help of every setting that some task has."""
+    found = {}
+    for name in tasks.names():
+        cls = tasks.kind(name)
+        hints = typing.get_type_hints(cls)
+        for f in fields(cls):
+            choices = " | ".join(typing.get_args(hints[f.name]))
+            found[f.name] = (hints[f.name], f.default, f"task {name}: {choices or f.name}")
+    return found
+
+
 def _check(name: str, value: Any, hint: Any) -> None:
     choices = typing.get_args(hint) if typing.get_origin(hint) is Literal else None
     if choices:

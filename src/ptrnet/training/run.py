@@ -4,11 +4,11 @@ import logging
 import tomllib
 import warnings
 from pathlib import Path
+from typing import Any
 
 import lightning.pytorch as pl
 import torch
 from lightning.pytorch.loggers import CSVLogger, TensorBoardLogger
-
 from torch.utils.data import DataLoader
 
 from ptrnet import model_files, models, tasks
@@ -90,7 +90,7 @@ def _fit(
     valid: list[Batch],
     checkpoint: Path | None,
 ) -> None:
-    loader = DataLoader(valid, batch_size=None) if valid else None  # type: ignore[arg-type]
+    loader: Any = DataLoader(valid, batch_size=None) if valid else None  # type: ignore[arg-type]
     try:
         with warnings.catch_warnings():
             # Lightning warns of what is meant here: batches without workers, a run that ends in
@@ -131,7 +131,8 @@ def _claim(output: Path, recipe: Recipe, resume: bool) -> None:
     for key in ours:
         if theirs.get(key) != ours[key]:
             raise InputError(
-                f"{path}: the run has {key} = {theirs.get(key)!r}, asked to resume with {ours[key]!r}"
+                f"{path}: the run has {key} = {theirs.get(key)!r}, "
+                f"asked to resume with {ours[key]!r}"
             )
 
 

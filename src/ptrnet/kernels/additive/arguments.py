@@ -29,7 +29,7 @@ def check(
             "additive_scores expects keys (B, N, H), queries (B, M, H) and v (H,); got "
             f"{tuple(keys.shape)}, {tuple(queries.shape)} and {tuple(v.shape)}"
         )
-    batch, elements, units = keys.shape
+    batch, _, units = keys.shape
     if queries.shape[0] != batch or queries.shape[2] != units or v.shape[0] != units:
         raise ShapeError(
             f"additive_scores: keys are {tuple(keys.shape)}, so queries must be "

@@ -4,6 +4,8 @@ Nothing of size (B, M, N, H) exists, forward or backward: `r = 1 / (1 + A C)` is
 where the gradient needs it. Padded keys and queries are not visited.
 """
 
+from collections.abc import Callable
+
 import numba
 import numpy as np
 import torch
@@ -48,7 +50,7 @@ class _Scores(torch.autograd.Function):
         ctx.factorised = fits(keys, queries)  # type: ignore[attr-defined]
         if ctx.factorised:  # type: ignore[attr-defined]
             keys, queries = keys.mul(2).exp_(), queries.mul(2).exp_()
-            forward = _forward
+            forward: Callable[..., None] = _forward
         else:
             forward = _forward_direct
         ctx.save_for_backward(keys, queries, v, key_lengths, query_lengths)
@@ -89,7 +91,7 @@ def _cuts(work: Tensor, units: int) -> list[int]:
 
 
 @_jit
-def _forward(first, last, a, c, v, key_lengths, query_lengths, scores):  # noqa: ANN001, ANN202
+def _forward(first, last, a, c, v, key_lengths, query_lengths, scores):
     units = v.shape[0]
     zero, one, two = v.dtype.type(0), v.dtype.type(1), v.dtype.type(2)
     total = zero
@@ -105,8 +107,18 @@ def _forward(first, last, a, c, v, key_lengths, query_lengths, scores):  # noqa:
 
 
 @_jit
-def _backward(  # noqa: ANN202
-    first, last, a, c, v, key_lengths, query_lengths, grad, grad_a, grad_c, grad_v  # noqa: ANN001
+def _backward(
+    first,
+    last,
+    a,
+    c,
+    v,
+    key_lengths,
+    query_lengths,
+    grad,
+    grad_a,
+    grad_c,
+    grad_v,
 ):
     units = v.shape[0]
     one, two, four = v.dtype.type(1), v.dtype.type(2), v.dtype.type(4)
@@ -134,8 +146,15 @@ def _backward(  # noqa: ANN202
 
 
 @_jit
-def _forward_direct(  # noqa: ANN202
-    first, last, keys, queries, v, key_lengths, query_lengths, scores  # noqa: ANN001
+def _forward_direct(
+    first,
+    last,
+    keys,
+    queries,
+    v,
+    key_lengths,
+    query_lengths,
+    scores,
 ):
     for b in range(first, last):
         for i in range(query_lengths[b]):
@@ -147,8 +166,18 @@ def _forward_direct(  # noqa: ANN202
 
 
 @_jit
-def _backward_direct(  # noqa: ANN202
-    first, last, keys, queries, v, key_lengths, query_lengths, grad, grad_k, grad_q, grad_v  # noqa: ANN001
+def _backward_direct(
+    first,
+    last,
+    keys,
+    queries,
+    v,
+    key_lengths,
+    query_lengths,
+    grad,
+    grad_k,
+    grad_q,
+    grad_v,
 ):
     one = v.dtype.type(1)
     for b in range(first, last):

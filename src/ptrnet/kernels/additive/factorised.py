@@ -8,6 +8,8 @@ so the exponentials are taken once for each key and each query, and one step of 
 needs `(B, N, H)` of memory, in the forward and in the recomputing backward pass alike.
 """
 
+from collections.abc import Callable
+
 import torch
 from torch import Tensor
 from torch.autograd.function import FunctionCtx, once_differentiable
@@ -68,7 +70,7 @@ class _Scores(torch.autograd.Function):
         return grad_keys * v, grad_queries * v, grad_v
 
 
-def _squasher(keys: Tensor, queries: Tensor):  # noqa: ANN202
+def _squasher(keys: Tensor, queries: Tensor) -> Callable[[int], Tensor]:
     """A function of `i` that gives `tanh(keys + queries[:, i])`, `(B, N, H)`."""
     if not fits(keys, queries):
         return lambda i: torch.tanh(keys + queries[:, i, None])

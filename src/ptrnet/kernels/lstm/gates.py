@@ -23,7 +23,7 @@ _RANGE = np.float32(80)  # exp(80) is finite, and so is its square root's invers
 
 
 @_jit
-def _exp(x):  # noqa: ANN001, ANN202
+def _exp(x):
     """exp for -80..80 (clipped there), in operations that the compiler can vectorise."""
     x = min(max(x, -_RANGE), _RANGE)
     k = np.floor(x * _LOG2E + np.float32(0.5))
@@ -38,35 +38,35 @@ def _exp(x):  # noqa: ANN001, ANN202
 
 
 @_jit
-def _sigmoid(x):  # noqa: ANN001, ANN202
+def _sigmoid(x):
     return _ONE / (_ONE + _exp(-x))
 
 
 @_jit
-def _tanh(x):  # noqa: ANN001, ANN202
+def _tanh(x):
     return _ONE - _TWO / (_ONE + _exp(_TWO * x))
 
 
-def _up(x):  # noqa: ANN001, ANN202
+def _up(x):
     """A stored number as float32."""
 
 
 @overload(_up, inline="always")
-def _up_typed(x):  # noqa: ANN001, ANN202
+def _up_typed(x):
     if x == numba.uint16:
         return lambda x: np.uint32(np.uint32(x) << 16).view(np.float32)
     return lambda x: x
 
 
-def _down(x, like):  # noqa: ANN001, ANN202
+def _down(x, like):
     """A float32 as it is stored in arrays of `like`'s type; bfloat16 is rounded to even."""
 
 
 @overload(_down, inline="always")
-def _down_typed(x, like):  # noqa: ANN001, ANN202
+def _down_typed(x, like):
     if like == numba.uint16:
 
-        def rounded(x, like):  # noqa: ANN001, ANN202
+        def rounded(x, like):
             bits = np.float32(x).view(np.uint32)
             odd = (bits >> 16) & 1
             return np.uint16((bits + 0x7FFF + odd) >> 16)
@@ -76,7 +76,7 @@ def _down_typed(x, like):  # noqa: ANN001, ANN202
 
 
 @_jit
-def forward_step(t, first, from_h, x, w, gates, c, h, lengths):  # noqa: ANN001, ANN201
+def forward_step(t, first, from_h, x, w, gates, c, h, lengths):
     """`i, f, o = sigmoid, g = tanh` of `W x + b + from_h`; `c' = f c + i g`, `h' = o tanh(c')`.
 
     `from_h` is `(rows, 4H)`, `w` is `(d + 1, 4H)` with the bias as its last row. `gates[t]` keeps
@@ -113,8 +113,16 @@ def forward_step(t, first, from_h, x, w, gates, c, h, lengths):  # noqa: ANN001,
 
 
 @_jit
-def backward_step(  # noqa: ANN201
-    t, first, back, dh, dc, grads, gates, c, lengths  # noqa: ANN001
+def backward_step(
+    t,
+    first,
+    back,
+    dh,
+    dc,
+    grads,
+    gates,
+    c,
+    lengths,
 ):
     """The gradient of `forward_step`: `gates[t]` turns into the gradient of the sums.
 

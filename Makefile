@@ -1,0 +1,23 @@
+PYTHON ?= python3
+BIN = .venv/bin
+
+.PHONY: setup demo test clean
+
+setup: .venv/ready
+
+# Made anew when what is to be installed changes; a broken install leaves no stamp.
+.venv/ready: pyproject.toml constraints.txt
+	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "ptrnet needs Python 3.11 or newer; try: make PYTHON=python3.12 setup")'
+	$(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
+	touch $@
+
+demo: setup
+	$(BIN)/ptrnet solve hull examples/capitals.csv --plot capitals.png
+	@echo "The hull of Europe's capitals, as the shipped model \"hull\" points it out, is drawn in capitals.png"
+
+test: setup
+	$(BIN)/python -m pytest
+
+clean:
+	rm -rf .venv capitals.png

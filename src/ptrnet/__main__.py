@@ -1,0 +1,5 @@
+"""`python -m ptrnet`."""
+
+from ptrnet.cli import main
+
+main()

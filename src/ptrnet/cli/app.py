@@ -1,0 +1,35 @@
+"""The verbs, gathered."""
+
+from typing import Annotated
+
+import typer
+
+from ptrnet import __version__
+from ptrnet.cli import evaluate, generate, label, models, solve, train
+
+app = typer.Typer(
+    name="ptrnet",
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+)
+
+
+def _version(asked: bool) -> None:
+    if asked:
+        print(f"ptrnet {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def ptrnet(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print it.")
+    ] = False,
+) -> None:
+    """ptrnet learns to point: models whose answer is made of positions in their own input."""
+
+
+for verb in (solve, evaluate, train, generate, label, models):
+    verb.register(app)

@@ -1,0 +1,46 @@
+"""`ptrnet models`: what is shipped."""
+
+from typing import Annotated
+
+import typer
+
+from ptrnet.cli import words as w
+
+models = typer.Typer(rich_markup_mode=None)
+
+
+def register(app: typer.Typer) -> None:
+    app.add_typer(models, name="models")
+
+
+@models.callback(invoke_without_command=True)
+def list_models(context: typer.Context, json: w.Json = False) -> None:
+    """List the shipped models: task, sizes, scores and file; `show NAME` prints a card.
+
+    Example: ptrnet models show hull
+    """
+    if context.invoked_subcommand:
+        return
+    from ptrnet import weights
+
+    rows = [weights.summary(name) for name in weights.names()]
+    if json:
+        from json import dumps
+
+        print(dumps({"models": rows}))
+        return
+    for row in rows:
+        print(f"{row['name']}: task {row['task']}, trained on n {row['n']}, {row['file']}")
+        for score in row["scores"]:
+            print(f"  {score}")
+
+
+@models.command()
+def show(name: Annotated[str, typer.Argument(metavar="NAME")]) -> None:
+    """Print the card of a shipped model.
+
+    Example: ptrnet models show hull
+    """
+    from ptrnet import model_files, weights
+
+    print((weights.folder(name) / model_files.CARD).read_text(encoding="utf-8"), end="")

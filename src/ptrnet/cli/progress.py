@@ -1,0 +1,50 @@
+"""A bar with rate and time left for what takes over two seconds. On standard error."""
+
+import time
+from collections.abc import Iterable, Iterator
+from typing import TypeVar
+
+T = TypeVar("T")
+
+QUIET = 2.0  # seconds
+
+
+def shown(items: Iterable[T], what: str, total: int | None = None) -> Iterator[T]:
+    """The same items; a bar counts them once they have taken QUIET seconds."""
+    began = time.perf_counter()
+    bar = None
+    try:
+        for count, item in enumerate(items, 1):
+            yield item
+            if bar is None and time.perf_counter() - began > QUIET:
+                bar = _bar(what, total)
+                bar.start()
+            if bar is not None:
+                passed = time.perf_counter() - began
+                bar.update(bar.task_ids[0], completed=count, rate=f"{count / passed:,.0f}/s")
+    finally:
+        if bar is not None:
+            bar.stop()
+
+
+def _bar(what: str, total: int | None):  # type: ignore[no-untyped-def]
+    from rich.console import Console
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        TextColumn,
+        TimeRemainingColumn,
+    )
+
+    console = Console(stderr=True)
+    columns = (
+        TextColumn(what),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn("{task.fields[rate]}"),
+        TimeRemainingColumn(),
+    )
+    bar = Progress(*columns, console=console, disable=not console.is_terminal)
+    bar.add_task(what, total=total, rate="")
+    return bar

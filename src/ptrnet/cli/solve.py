@@ -1,0 +1,118 @@
+"""`ptrnet solve`: a file of instances in, their answers out."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from ptrnet.cli import words as w
+from ptrnet.errors import InputError
+
+if TYPE_CHECKING:
+    from ptrnet.solver import Solver
+    from ptrnet.types import Example
+
+
+def register(app: typer.Typer) -> None:
+    app.command()(solve)
+
+
+def solve(
+    words: w.Words = None,
+    model: w.Model = None,
+    decoder: w.DecoderName = "greedy",
+    beam_size: w.BeamSize = 8,
+    constrained: w.Constrained = True,
+    output: Annotated[
+        str, typer.Option("--output", help="Where the answers go; its extension is the format.")
+    ] = "-",
+    plot: Annotated[
+        Path | None, typer.Option("--plot", help="Draw one answer: FILE.png or FILE.svg.")
+    ] = None,
+    index: Annotated[
+        int, typer.Option("--index", min=0, help="The instance to draw, from 0 on.")
+    ] = 0,
+    random: Annotated[
+        int | None, typer.Option("--random", min=1, help="Draw an instance of N instead of a file.")
+    ] = None,
+    seed: w.Seed = 0,
+    json: w.Json = False,
+) -> None:
+    """Answer every instance of FILE with a trained model.
+
+    The answers are written in the file's own format: 1-based behind `output` in .txt, 0-based in
+    .jsonl, the rows in the answer's order in .csv. TASK may be left out with --model.
+
+    Example: ptrnet solve hull examples/capitals.csv --plot hull.png
+    """
+    from ptrnet.cli.progress import shown
+    from ptrnet.data import formats
+
+    task, name = w.task_and_file(words, model, wanted=0 if random else 1)
+    if output != "-":
+        formats.of(output)
+    if plot is not None:
+        from ptrnet.plots.figure import check_path
+
+        check_path(plot)
+    chosen = w.decoder_for(decoder, beam_size)
+    solver = w.solver_for(task, model)
+    examples = _instances(solver, name, random, seed)
+    if plot is not None and index >= len(examples):
+        raise InputError(f"--index: expected 0 to {len(examples) - 1}, got {index}")
+    answers = solver.answered(examples, chosen, constrained=constrained)
+    answered = list(shown(answers, "solving", len(examples)))
+    if plot is not None:
+        _draw(solver, answered[index], plot)
+    if json:
+        _print_json(solver, model, chosen.name, answered)
+    if output != "-" or not json:
+        formats.write(output, answered, solver.task, like=name or "-")
+
+
+def _instances(solver: "Solver", name: str, random: int | None, seed: int) -> list["Example"]:
+    import numpy as np
+
+    from ptrnet.data import formats
+    from ptrnet.data.sizes import parse_sizes
+    from ptrnet.types import Example
+
+    if random is None:
+        return list(formats.read(name, solver.task))
+    (n,) = parse_sizes(str(random))
+    return [Example(solver.task.sample(np.random.default_rng(seed), 1, n)[0])]
+
+
+def _draw(solver: "Solver", answered: "Example", path: Path) -> None:
+    from ptrnet.plots.answer import draw_answer
+    from ptrnet.plots.figure import figure
+
+    task, inputs, outputs = solver.task, answered.inputs, answered.outputs
+    assert outputs is not None
+    truth = task.label(inputs[None]).rows()[0]
+    right = task.measure([answered._replace(outputs=truth)], [outputs])["accuracy"].value == 1
+    rows, numeric = answered.kept.get("rows", []), answered.kept.get("numeric", [])
+    names = [next((c for k, c in enumerate(row) if k not in numeric), "") for row in rows]
+    title = f"{task.name} of {len(inputs)} elements, answered by a pointer network"
+    with figure(path) as ax:
+        true = None if right else task.draw(inputs, truth)
+        draw_answer(ax, task.draw(inputs, outputs), true, names, title)
+
+
+def _print_json(
+    solver: "Solver", model: str | None, decoder: str, answered: list["Example"]
+) -> None:
+    import json
+
+    likelihoods = solver.log_likelihoods(answered)
+    document = {
+        "task": solver.task.name,
+        "model": model or solver.task.name,
+        "decoder": decoder,
+        "answers": [
+            {"outputs": e.outputs.tolist(), "log_likelihood": float(likelihood)}
+            for e, likelihood in zip(answered, likelihoods, strict=True)
+            if e.outputs is not None
+        ],
+    }
+    print(json.dumps(document))

@@ -1,0 +1,86 @@
+"""`ptrnet train`: from fresh examples to a model's folder."""
+
+import inspect
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from ptrnet.errors import InputError, MissingExtraError
+from ptrnet.training.recipe import option_fields, task_settings
+
+
+def register(app: typer.Typer) -> None:
+    app.command()(train)
+
+
+def train(
+    what: str | None = None, output: Path | None = None, resume: bool = False, **options: Any
+) -> None:
+    """Train a model on fresh examples of TASK, or as RECIPE.toml says; options overrule it.
+
+    Leaves in the folder of --output: the model, its recipe, its logs and the last checkpoint.
+    A run that was stopped goes on with --resume, to the weights it would have reached.
+
+    Example: ptrnet train hull --n 5-50 --steps 60000 --output my-hull
+    """
+    from ptrnet.training.recipe import Recipe
+
+    given = {key: value for key, value in options.items() if value is not None}
+    if resume and what is None and output is not None:
+        recipe = Recipe.read(output / "recipe.toml", **given)
+    elif what is None:
+        raise InputError("expected TASK or RECIPE.toml, or --resume with --output")
+    elif what.endswith(".toml"):
+        recipe = Recipe.read(Path(what), **given)
+    else:
+        recipe = Recipe.from_table({**given, "task": what})
+    if output is None:
+        output = Path("runs") / recipe.task
+    try:
+        from ptrnet.training.run import train
+    except ModuleNotFoundError as error:
+        raise MissingExtraError("training", "train") from error
+    train(recipe, output, resume)
+    print(output)
+
+
+def _signature() -> inspect.Signature:
+    """The signature that the options are read from: every field of a recipe, by its name."""
+    kind = inspect.Parameter.KEYWORD_ONLY
+    settings = task_settings()
+    given = [
+        inspect.Parameter(
+            "what",
+            kind,
+            default=None,
+            annotation=Annotated[str | None, typer.Argument(metavar="TASK|RECIPE.toml")],
+        ),
+        inspect.Parameter(
+            "output",
+            kind,
+            default=None,
+            annotation=Annotated[Path | None, typer.Option(help="The folder; runs/TASK if none.")],
+        ),
+        inspect.Parameter(
+            "resume",
+            kind,
+            default=False,
+            annotation=Annotated[bool, typer.Option("--resume", help="Go on with a stopped run.")],
+        ),
+    ]
+    for name, (hint, default, text) in {**option_fields(), **settings}.items():
+        kind_of = hint if hint in (int, float, bool) else str
+        shown = f"{text} [{default}]"
+        given.append(
+            inspect.Parameter(
+                name,
+                kind,
+                default=None,
+                annotation=Annotated[kind_of | None, typer.Option(help=shown)],
+            )
+        )
+    return inspect.Signature(given)
+
+
+train.__signature__ = _signature()  # type: ignore[attr-defined]

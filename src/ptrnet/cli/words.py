@@ -1,0 +1,65 @@
+"""What several verbs share: their common options, and how `[TASK] FILE` is told apart."""
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from ptrnet.errors import InputError
+
+if TYPE_CHECKING:
+    from ptrnet.decoding import Decoder
+    from ptrnet.solver import Solver
+
+Words = Annotated[list[str] | None, typer.Argument(metavar="[TASK] FILE", show_default=False)]
+Model = Annotated[
+    str | None,
+    typer.Option(
+        "--model", help="A shipped model, a model's folder or a hub id; by default the task's."
+    ),
+]
+DecoderName = Annotated[str, typer.Option("--decoder", help="greedy or beam.")]
+BeamSize = Annotated[int, typer.Option("--beam-size", help="Prefixes that a beam keeps.")]
+Constrained = Annotated[
+    bool,
+    typer.Option("--constrained/--free", help="Consider only what the task allows as an answer."),
+]
+Seed = Annotated[int, typer.Option("--seed", min=0, help="Of all that is drawn at random.")]
+Json = Annotated[bool, typer.Option("--json", help="One JSON document on standard output.")]
+
+
+def task_and_file(
+    words: list[str] | None, model: str | None, wanted: int
+) -> tuple[str | None, str]:
+    """The task, where it is given, and the file (`wanted` 1) or nothing (0) behind it."""
+    words = list(words or [])
+    if len(words) == wanted + 1:
+        from ptrnet import tasks
+
+        tasks.kind(words[0])
+        return words[0], (words[1] if wanted else "")
+    if len(words) == wanted and model is not None:
+        return None, (words[0] if wanted else "")
+    expected = "TASK FILE, or FILE with --model" if wanted else "TASK, or --model"
+    raise InputError(f"expected {expected}; got: {' '.join(words) or 'nothing'}")
+
+
+def solver_for(task: str | None, model: str | None) -> "Solver":
+    """The trained model that is asked for. Raises InputError when it serves another task."""
+    from ptrnet import weights
+
+    if model is None and task not in weights.names():
+        raise InputError(f"no model of {task} is shipped; name one with --model")
+    solver = weights.load(model or str(task))
+    if task not in (None, solver.task.name):
+        raise InputError(f"model {model} serves task {solver.task.name}, asked for {task}")
+    return solver
+
+
+def decoder_for(name: str, beam_size: int) -> "Decoder":
+    """The decoder of a name. Raises InputError, with the nearest name, for an unknown one."""
+    from ptrnet.decoding import Beam, Greedy
+    from ptrnet.errors import unknown
+
+    if name not in ("greedy", "beam"):
+        raise unknown("decoder", name, ("greedy", "beam"))
+    return Greedy() if name == "greedy" else Beam(beam_size)

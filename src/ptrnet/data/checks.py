@@ -1,0 +1,61 @@
+"""What makes an instance, and an answer to it, usable. Complaints name where it came from."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ptrnet.data.sizes import LARGEST
+from ptrnet.errors import InputError
+from ptrnet.tasks.base import Task
+from ptrnet.types import Floats, Indices
+
+
+def instance(values: ArrayLike, task: Task, where: str) -> Floats:
+    """`(n, d)` finite float64 numbers, n in 1..LARGEST.
+
+    Raises:
+        InputError: anything else; `where` opens the message.
+    """
+    d = task.features
+    try:
+        array = np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError, OverflowError):
+        raise InputError(f"{where}: expected elements of {d} numbers each") from None
+    if array.ndim == 1 and d == 1:
+        array = array[:, None]
+    if array.ndim != 2 or array.shape[1] != d:
+        if array.size == 0:
+            raise InputError(f"{where}: expected at least one element, got none")
+        raise InputError(f"{where}: expected shape (n, {d}) for {task.name}, got {array.shape}")
+    if not 1 <= len(array) <= LARGEST:
+        raise InputError(f"{where}: expected 1 to {LARGEST} elements, got {len(array)}")
+    bad = np.argwhere(~np.isfinite(array))
+    if len(bad):
+        row, column = bad[0]
+        raise InputError(
+            f"{where}: element {row + 1}, number {column + 1}: expected a finite number, "
+            f"got {array[row, column]}"
+        )
+    return array
+
+
+def answer(values: Any, n: int, task: Task, where: str, first: int = 0) -> Indices:
+    """0-based indices that `task` can accept as an answer to `n` elements.
+
+    Args:
+        values: whole numbers, counted from `first` (1 in the authors' text format).
+
+    Raises:
+        InputError: an index out of range, repeated where the task forbids it, or missing.
+    """
+    for place, value in enumerate(values, 1):
+        if not first <= value < n + first:
+            raise InputError(
+                f"{where}: index {place}: expected {first} to {n - 1 + first}, got {value}"
+            )
+    indices = np.asarray(values, np.int64) - first
+    complaint = task.complaint(n, indices, first)
+    if complaint:
+        raise InputError(f"{where}: answer: {complaint}")
+    return indices

@@ -1,0 +1,66 @@
+"""File formats, by extension. One file each, with `read` and `write`; no list is kept elsewhere.
+
+read(name, task)              examples of a file, one by one; `-` is standard input
+write(stream, examples, task) examples to an open text stream
+"""
+
+import importlib
+import pkgutil
+import sys
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from types import ModuleType
+from typing import TextIO
+
+from ptrnet.errors import InputError, unknown
+from ptrnet.files import atomic_path
+from ptrnet.tasks.base import Task
+from ptrnet.types import Example
+
+
+def names() -> list[str]:
+    """The known extensions, without the dot."""
+    return sorted(m.name for m in pkgutil.iter_modules(__path__))
+
+
+def of(name: str) -> str:
+    """The format of a file by its name; `-` is `txt`."""
+    suffix = "txt" if name == "-" else Path(name).suffix.removeprefix(".").lower()
+    if suffix not in names():
+        if not suffix:
+            raise InputError(f"{name}: expected an extension, one of .{', .'.join(names())}")
+        raise unknown("file format", suffix, names())
+    return suffix
+
+
+def read(name: str, task: Task) -> Iterator[Example]:
+    """The examples of a file, one by one.
+
+    Raises:
+        InputError: at the first line that cannot be used, or when there is no instance at all.
+    """
+    empty = True
+    for example in _format(of(name)).read(name, task):
+        empty = False
+        yield example
+    if empty:
+        raise InputError(f"{'standard input' if name == '-' else name}: holds no instance")
+
+
+def write(name: str, examples: Iterable[Example], task: Task, like: str = "-") -> None:
+    """Writes a whole file or nothing; to standard output for `-`, in the format of `like`."""
+    if name == "-":
+        _format(of(like)).write(sys.stdout, examples, task)
+        sys.stdout.flush()
+        return
+    form = _format(of(name))
+    with atomic_path(Path(name)) as temporary, _open(temporary) as stream:
+        form.write(stream, examples, task)
+
+
+def _open(path: Path) -> TextIO:
+    return path.open("w", encoding="utf-8", newline="\n")
+
+
+def _format(name: str) -> ModuleType:
+    return importlib.import_module(f"{__name__}.{name}")

@@ -1,0 +1,109 @@
+"""A table: the whole file is one instance, a row an element.
+
+A header is optional. The numeric columns are the features, in their order; the others are names
+that are kept. An answer is written as the rows in its order.
+"""
+
+import csv
+from collections.abc import Iterable, Iterator
+from typing import TextIO
+
+import numpy as np
+
+from ptrnet.data.lines import numbered
+from ptrnet.data.numbers import number, short
+from ptrnet.data.sizes import LARGEST
+from ptrnet.errors import InputError
+from ptrnet.tasks.base import Task
+from ptrnet.types import Example
+
+
+def read(name: str, task: Task) -> Iterator[Example]:
+    """See `ptrnet.data.formats`."""
+    shown = "standard input" if name == "-" else name
+    rows, lines = _rows(name, shown)
+    if not rows:
+        return
+    columns = list(zip(*rows, strict=True))
+    body = [column[1:] or column for column in columns]
+    numeric = [k for k, column in enumerate(body) if all(map(_is_number, column))]
+    d = task.features
+    if len(numeric) != d:
+        _explain(body, lines, numeric, d, shown)
+    header = None
+    if len(rows) > 1 and not all(_is_number(rows[0][k]) for k in numeric):
+        header, rows, lines = rows[0], rows[1:], lines[1:]
+    inputs = np.array(
+        [
+            [number(row[k], f"{shown}:{line}: column {k + 1}") for k in numeric]
+            for row, line in zip(rows, lines, strict=True)
+        ]
+    )
+    yield Example(inputs, None, shown, {"header": header, "rows": rows, "numeric": numeric})
+
+
+def write(stream: TextIO, examples: Iterable[Example], task: Task) -> None:
+    """See `ptrnet.data.formats`. Raises InputError for more than one example."""
+    writer = csv.writer(stream, lineterminator="\n")
+    for k, example in enumerate(examples):
+        if k:
+            raise InputError("a .csv file holds one instance; write several to .txt or .jsonl")
+        rows = example.kept.get("rows")
+        if rows is None:
+            rows = [[repr(value) for value in element] for element in example.inputs.tolist()]
+        if example.kept.get("header"):
+            writer.writerow(example.kept["header"])
+        order = range(len(rows)) if example.outputs is None else example.outputs
+        writer.writerows(rows[i] for i in order)
+
+
+def _rows(name: str, shown: str) -> tuple[list[list[str]], list[int]]:
+    """The cells, and the line that each row ends on."""
+    numbers = []
+
+    def lines() -> Iterator[str]:
+        for line, text in numbered(name):
+            numbers.append(line)
+            yield text
+
+    rows: list[list[str]] = []
+    ends: list[int] = []
+    try:
+        for row in csv.reader(lines(), strict=True):
+            rows.append([cell.strip() for cell in row])
+            ends.append(numbers[-1])
+            if len(row) != len(rows[0]):
+                raise InputError(
+                    f"{shown}:{ends[-1]}: expected {len(rows[0])} columns, got {len(row)}"
+                )
+            if len(rows) > LARGEST + 1:
+                raise InputError(f"{shown}: expected at most {LARGEST} rows")
+    except csv.Error as error:
+        raise InputError(f"{shown}:{numbers[-1] if numbers else 1}: not CSV: {error}") from None
+    return rows, ends
+
+
+def _is_number(cell: str) -> bool:
+    """Whether a cell was meant as a number; `nan` and `1e400` were, and are refused later."""
+    try:
+        float(cell)
+    except ValueError:
+        return False
+    return True
+
+
+def _explain(
+    body: list[tuple[str, ...]], lines: list[int], numeric: list[int], d: int, shown: str
+) -> None:
+    """Raises the complaint about too few or too many numeric columns."""
+    for k, column in enumerate(body):
+        bad = [i for i, cell in enumerate(column) if not _is_number(cell)]
+        if len(numeric) < d and 0 < len(bad) < len(column) / 2:
+            line = lines[bad[0] + len(lines) - len(column)]
+            raise InputError(
+                f"{shown}:{line}: column {k + 1}: expected a number, got {short(column[bad[0]])}"
+            )
+    raise InputError(
+        f"{shown}: expected {d} numeric column{'s' * (d > 1)} and any number of others, "
+        f"got {len(numeric)} numeric"
+    )

@@ -1,0 +1,71 @@
+"""JSON lines: `{"inputs": [[...], ...], "outputs": [...]}`, 0-based, no closing repeat.
+
+Other keys of a line are kept, and written again.
+"""
+
+import json
+from collections.abc import Iterable, Iterator
+from typing import Any, TextIO
+
+from ptrnet.data import checks
+from ptrnet.data.lines import numbered
+from ptrnet.errors import InputError
+from ptrnet.tasks.base import Task
+from ptrnet.types import Example
+
+
+def read(name: str, task: Task) -> Iterator[Example]:
+    """See `ptrnet.data.formats`."""
+    for line, text in numbered(name):
+        where = f"{'standard input' if name == '-' else name}:{line}"
+        row = _object(text, where)
+        if "inputs" not in row:
+            raise InputError(f'{where}: expected the key "inputs"')
+        values = row.pop("inputs")
+        _numbers(values, where)
+        inputs = checks.instance(values, task, f'{where}: "inputs"')
+        outputs = row.pop("outputs", None)
+        if outputs is not None:
+            if not isinstance(outputs, list) or not all(type(i) is int for i in outputs):
+                raise InputError(f'{where}: "outputs": expected a list of whole numbers')
+            outputs = checks.answer(outputs, len(inputs), task, f'{where}: "outputs"')
+        yield Example(inputs, outputs, where, row)
+
+
+def write(stream: TextIO, examples: Iterable[Example], task: Task) -> None:
+    """See `ptrnet.data.formats`."""
+    for example in examples:
+        row: dict[str, Any] = {"inputs": example.inputs.tolist()}
+        if example.outputs is not None:
+            row["outputs"] = example.outputs.tolist()
+        stream.write(json.dumps({**row, **example.kept}, ensure_ascii=False) + "\n")
+
+
+def _object(text: str, where: str) -> dict[str, Any]:
+    def refuse(word: str) -> float:
+        raise InputError(f"{where}: expected a finite number, got {word}")
+
+    try:
+        row = json.loads(text, parse_constant=refuse)
+    except json.JSONDecodeError as error:
+        raise InputError(f"{where}: not JSON at column {error.colno}: {error.msg}") from None
+    except (ValueError, RecursionError) as error:
+        if isinstance(error, InputError):
+            raise
+        raise InputError(f"{where}: not JSON: {error}") from None
+    if not isinstance(row, dict):
+        raise InputError(f"{where}: expected a JSON object, got {type(row).__name__}")
+    return row
+
+
+def _numbers(values: Any, where: str) -> None:
+    """Refuses what NumPy would turn into numbers: text, booleans, null."""
+    if not isinstance(values, list):
+        raise InputError(f'{where}: "inputs": expected a list of elements')
+    for k, element in enumerate(values, 1):
+        for value in element if isinstance(element, list) else [element]:
+            if type(value) not in (int, float):
+                raise InputError(
+                    f'{where}: "inputs": element {k}: expected a number, '
+                    f"got {json.dumps(value)[:40]}"
+                )

@@ -1,0 +1,75 @@
+"""The authors' text format: `x1 y1 x2 y2 ... output i1 i2 ...`, one example a line, 1-based.
+
+Hull answers repeat their first index at the end; readers accept the repeat or its absence.
+"""
+
+from collections.abc import Iterable, Iterator
+from typing import TextIO
+
+import numpy as np
+
+from ptrnet.data import checks
+from ptrnet.data.lines import numbered
+from ptrnet.data.numbers import index, number
+from ptrnet.data.sizes import LARGEST
+from ptrnet.errors import InputError
+from ptrnet.tasks.base import Task
+from ptrnet.types import Example, Floats, Indices
+
+
+def read(name: str, task: Task) -> Iterator[Example]:
+    """See `ptrnet.data.formats`."""
+    shown = "standard input" if name == "-" else name
+    for line, text in numbered(name):
+        where = f"{shown}:{line}"
+        before, word, after = _split(text)
+        inputs = _instance(before, task, where)
+        outputs = _answer(after, len(before) + 2, len(inputs), task, where) if word else None
+        yield Example(inputs, outputs, where)
+
+
+def write(stream: TextIO, examples: Iterable[Example], task: Task) -> None:
+    """See `ptrnet.data.formats`. Numbers are written so that they read back the same."""
+    for example in examples:
+        fields = [repr(value) for value in example.inputs.ravel().tolist()]
+        if example.outputs is not None:
+            indices = (example.outputs + 1).tolist()
+            if task.closing_repeat:
+                indices.append(indices[0])
+            fields += ["output", *map(str, indices)]
+        stream.write(" ".join(fields) + "\n")
+
+
+def _split(text: str) -> tuple[list[str], bool, list[str]]:
+    fields = text.split()
+    if "output" not in fields:
+        return fields, False, []
+    place = fields.index("output")
+    return fields[:place], True, fields[place + 1 :]
+
+
+def _instance(fields: list[str], task: Task, where: str) -> Floats:
+    d = task.features
+    n, rest = divmod(len(fields), d)
+    if rest or not n:
+        got = f"{len(fields)} number{'s' * (len(fields) != 1)}"
+        raise InputError(f"{where}: expected {d} numbers for each element, got {got}; a cut line?")
+    if n > LARGEST:
+        raise InputError(f"{where}: expected at most {LARGEST} elements, got {n}")
+    try:
+        values = np.array(fields, np.float64)
+        whole = bool(np.isfinite(values).all()) and not any("_" in f for f in fields)
+    except ValueError:
+        whole = False
+    if not whole:
+        values = np.array([number(f, f"{where}: field {k}") for k, f in enumerate(fields, 1)])
+    return values.reshape(n, d)
+
+
+def _answer(fields: list[str], first: int, n: int, task: Task, where: str) -> Indices:
+    if not fields:
+        raise InputError(f"{where}: expected indices after 'output', got none; a cut line?")
+    indices = [index(f, f"{where}: field {k}") for k, f in enumerate(fields, first)]
+    if task.closing_repeat and len(indices) > 1 and indices[0] == indices[-1]:
+        indices.pop()
+    return checks.answer(indices, n, task, where, first=1)

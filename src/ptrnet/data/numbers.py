@@ -1,0 +1,29 @@
+"""Numbers written as text, one at a time, so that a complaint can name the field."""
+
+import math
+
+from ptrnet.errors import InputError
+
+
+def number(text: str, where: str) -> float:
+    """A finite float. Raises InputError for text, `nan`, `inf` and what overflows."""
+    try:
+        value = float(text)
+    except ValueError:
+        raise InputError(f"{where}: expected a number, got {short(text)}") from None
+    if not math.isfinite(value) or "_" in text:
+        raise InputError(f"{where}: expected a finite number, got {short(text)}")
+    return value
+
+
+def index(text: str, where: str) -> int:
+    """A whole number. Raises InputError for anything else."""
+    digits = text.removeprefix("-")
+    if not (digits.isascii() and digits.isdecimal()) or len(digits) > 18:
+        raise InputError(f"{where}: expected an index, got {short(text)}")
+    return int(text)
+
+
+def short(text: str) -> str:
+    """A value as complaints show it: quoted, and cut where it is long."""
+    return repr(text if len(text) <= 40 else text[:37] + "...")

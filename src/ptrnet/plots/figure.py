@@ -1,0 +1,37 @@
+"""A figure made, and written whole."""
+
+import contextlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from ptrnet.errors import InputError, MissingExtraError
+from ptrnet.files import atomic_path
+
+FORMATS = (".png", ".svg")
+
+
+def check_path(path: Path) -> None:
+    """Refuses a path that cannot become a picture, before any work is done for it."""
+    if path.suffix.lower() not in FORMATS:
+        raise InputError(f"{path}: expected a picture's name, ending in {' or '.join(FORMATS)}")
+    if not path.parent.is_dir():
+        raise InputError(f"{path}: cannot be written: no such folder")
+    try:
+        import matplotlib  # noqa: F401
+    except ImportError:
+        raise MissingExtraError("drawing", "plot") from None
+
+
+@contextlib.contextmanager
+def figure(path: Path, width: float = 6.0, height: float = 6.0) -> Iterator[Any]:
+    """Gives an `ax`; writes the picture when the block ends without an error."""
+    check_path(path)
+    from matplotlib.figure import Figure
+
+    fig = Figure(figsize=(width, height), layout="constrained")
+    yield fig.add_subplot()
+    with atomic_path(path) as temporary:
+        kind = path.suffix.lower().removeprefix(".")
+        metadata = {"Date": None} if kind == "svg" else None  # the same picture, the same bytes
+        fig.savefig(temporary, format=kind, dpi=150, metadata=metadata)

@@ -1,0 +1,69 @@
+"""The shipped models: a folder each, with `config.json`, `model.safetensors` and a card."""
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+from ptrnet import model_files
+from ptrnet.errors import InputError, ModelError, unknown
+from ptrnet.solver import Solver
+
+_FOLDER = Path(__file__).parent
+_HUB_ID = re.compile(r"[\w.-]+/[\w.-]+")
+
+
+def names() -> list[str]:
+    """The shipped models."""
+    return sorted(p.parent.name for p in _FOLDER.glob(f"*/{model_files.CONFIG}"))
+
+
+def folder(name: str) -> Path:
+    """Where a shipped model lies. Raises InputError, with the nearest name, for an unknown one."""
+    if name not in names():
+        raise unknown("model", name, names())
+    return _FOLDER / name
+
+
+def summary(name: str) -> dict[str, Any]:
+    """What a list of models says of one: name, task, sizes, scores by size, and its folder."""
+    config = json.loads((folder(name) / model_files.CONFIG).read_text(encoding="utf-8"))
+    trained = config["trained"]
+    return {
+        "name": name,
+        "task": config["task"],
+        "model": config["model"],
+        "n": trained["n"],
+        "scores": trained.get("scores", []),
+        "file": str(folder(name) / model_files.TENSORS),
+    }
+
+
+def load(name: str | Path) -> Solver:
+    """A trained model, ready to answer.
+
+    Args:
+        name: a shipped model ("hull"), a folder that `save_pretrained` or a training wrote, or
+            the id of a repository on the Hugging Face hub ("owner/name").
+
+    Raises:
+        ModelError: the files are broken, or the hub has none.
+        InputError: no such name; the nearest is suggested.
+    """
+    text = str(name)
+    if text in names():
+        return Solver.from_folder(_FOLDER / text)
+    if Path(name).exists():
+        return Solver.from_folder(Path(name))
+    if not _HUB_ID.fullmatch(text):
+        if "/" in text:
+            raise ModelError(f"{text}: no such folder")
+        raise unknown("model", text, names())
+    try:
+        found: Solver = Solver.from_pretrained(text)
+    except InputError:
+        raise
+    except Exception as error:  # the hub's client has dozens of its own
+        reason = str(error).splitlines()[0]
+        raise ModelError(f"{text}: no such folder, and not had from the hub: {reason}") from None
+    return found
