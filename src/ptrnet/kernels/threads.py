@@ -30,10 +30,16 @@ def over_slices(run: Callable[[int, int, int], None], cuts: Sequence[int]) -> No
 def _pool(threads: int) -> ThreadPoolExecutor:
     """Workers in which torch runs on one thread; the caller's setting stays as it is."""
     ours = torch.get_num_threads()
-    pool = ThreadPoolExecutor(threads, "ptrnet", initializer=torch.set_num_threads, initargs=(1,))
+    pool = ThreadPoolExecutor(threads, "ptrnet", initializer=_one_thread)
     # Start every worker now: the setting is kept for each thread, but new threads, which are not
     # ours to choose, take the one set last.
     barrier = Barrier(threads)
     list(pool.map(lambda _: barrier.wait(), range(threads)))
     torch.set_num_threads(ours)
     return pool
+
+
+def _one_thread() -> None:
+    # Asked first: a thread's first question to torch about threads resets its own setting.
+    torch.get_num_threads()
+    torch.set_num_threads(1)

@@ -46,6 +46,7 @@ class _Scores(torch.autograd.Function):
         key_lengths: Tensor,
         query_lengths: Tensor,
     ) -> Tensor:
+        keys, queries = keys.contiguous(), queries.contiguous()
         cuts = _cuts(key_lengths * query_lengths, len(v))
         ctx.factorised = fits(keys, queries)  # type: ignore[attr-defined]
         if ctx.factorised:  # type: ignore[attr-defined]
@@ -65,15 +66,16 @@ class _Scores(torch.autograd.Function):
         keys, queries, v, key_lengths, query_lengths = ctx.saved_tensors  # type: ignore[attr-defined]
         backward = _backward if ctx.factorised else _backward_direct  # type: ignore[attr-defined]
         grad_keys, grad_queries = torch.zeros_like(keys), torch.zeros_like(queries)
-        # A row for each slice, added in one order: the same sum on every run.
+        # A row for each slice, added in one order: the same sum on every run. In float64, as
+        # every entry of the batch goes into it.
         cuts = _cuts(key_lengths * query_lengths, len(v))
-        grad_v = v.new_zeros(len(cuts) - 1, len(v))
+        grad_v = v.new_zeros(len(cuts) - 1, len(v), dtype=torch.float64)
         arrays = _arrays(
             keys, queries, v, key_lengths, query_lengths, grad, grad_keys, grad_queries, grad_v
         )
         *arrays, rows = arrays
         over_slices(lambda k, first, last: backward(first, last, *arrays, rows[k]), cuts)
-        return grad_keys, grad_queries, grad_v.sum(0), None, None
+        return grad_keys, grad_queries, grad_v.sum(0).to(v.dtype), None, None
 
 
 def _arrays(*tensors: Tensor) -> list[np.ndarray]:
@@ -122,8 +124,10 @@ def _backward(
 ):
     units = v.shape[0]
     one, two, four = v.dtype.type(1), v.dtype.type(2), v.dtype.type(4)
-    total = v.dtype.type(0)
+    sums = np.empty_like(v)
     for b in range(first, last):
+        total = v.dtype.type(0)
+        sums[:] = 0
         for j in range(key_lengths[b]):
             for i in range(query_lengths[b]):
                 g = grad[b, i, j]
@@ -132,7 +136,7 @@ def _backward(
                     r = one / (one + a[b, j, h] * c[b, i, h])
                     t = g * r
                     s = t - t * r
-                    grad_v[h] += t
+                    sums[h] += t
                     grad_a[b, j, h] += s
                     grad_c[b, i, h] += s
         for j in range(key_lengths[b]):
@@ -141,8 +145,8 @@ def _backward(
         for i in range(query_lengths[b]):
             for h in range(units):
                 grad_c[b, i, h] *= four * v[h]
-    for h in range(units):
-        grad_v[h] = total - two * grad_v[h]
+        for h in range(units):
+            grad_v[h] += total - two * sums[h]
 
 
 @_jit

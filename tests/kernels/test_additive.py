@@ -1,0 +1,153 @@
+"""Every face of the kernel against float64, judged by the plain formula's own float32 error."""
+
+import pytest
+import torch
+
+from ptrnet.errors import ShapeError
+from ptrnet.kernels import additive_scores
+from ptrnet.kernels.additive import cpu, factorised, reference
+
+FACES = pytest.mark.parametrize("face", [cpu, factorised], ids=["cpu", "factorised"])
+SIZES = [(1, 1, 1, 1), (3, 7, 5, 33), (2, 1, 9, 16), (5, 12, 1, 7), (64, 50, 13, 64)]
+
+
+def draw(batch, n, m, units, scale=1.0, dtype=torch.float32):
+    torch.manual_seed(batch * n * m * units)
+    tensors = (torch.randn(batch, n, units), torch.randn(batch, m, units), torch.randn(units))
+    return [(t * scale).to(dtype).requires_grad_() for t in tensors]
+
+
+def outcome(face, tensors, dtype, lengths=(None, None)):
+    """Scores and gradients of one weighted sum of them, in float64. Strides are kept."""
+    tensors = [t.detach().to(dtype).requires_grad_() for t in tensors]
+    scores = face.additive_scores(*tensors, *lengths)
+    weights = torch.linspace(-1, 1, scores.numel()).view(scores.shape).to(dtype)
+    grads = torch.autograd.grad((scores * weights).sum(), tensors)
+    return [scores.detach().double(), *(g.double() for g in grads)]
+
+
+def assert_as_good_as_the_formula(face, tensors, lengths=(None, None), slack=4.0):
+    exact = outcome(reference, tensors, torch.float64, lengths)
+    plain = outcome(reference, tensors, torch.float32, lengths)
+    found = outcome(face, tensors, torch.float32, lengths)
+    for truth, ours, theirs in zip(exact, found, plain, strict=True):
+        scale = truth.abs().max().clamp(min=1e-6)
+        error, allowed = (ours - truth).abs().max(), (theirs - truth).abs().max()
+        assert error <= slack * allowed + 1e-6 * scale
+
+
+@FACES
+@pytest.mark.parametrize("size", SIZES)
+def test_error_against_float64(face, size):
+    assert_as_good_as_the_formula(face, draw(*size))
+
+
+@FACES
+def test_float64_is_the_formula_to_rounding(face):
+    tensors = draw(4, 9, 6, 20)
+    for a, b in zip(
+        outcome(face, tensors, torch.float64),
+        outcome(reference, tensors, torch.float64),
+        strict=True,
+    ):
+        torch.testing.assert_close(a, b, rtol=1e-11, atol=1e-12)
+
+
+@FACES
+def test_gradcheck(face):
+    tensors = draw(2, 4, 3, 5, dtype=torch.float64)
+    lengths = torch.tensor([4, 2]), torch.tensor([1, 3])
+    assert torch.autograd.gradcheck(lambda *t: face.additive_scores(*t, *lengths), tensors)
+
+
+@FACES
+def test_ragged_padding_is_zero_and_gets_no_gradient(face):
+    tensors = draw(6, 8, 5, 12)
+    lengths = torch.tensor([8, 1, 0, 3, 5, 8]), torch.tensor([5, 5, 2, 0, 1, 3])
+    assert_as_good_as_the_formula(face, tensors, lengths)
+    scores, grad_keys, grad_queries, _ = outcome(face, tensors, torch.float32, lengths)
+    for b, (n, m) in enumerate(zip(*(x.tolist() for x in lengths), strict=True)):
+        assert not scores[b, m:].any() and not scores[b, :, n:].any()
+        assert not grad_keys[b, n:].any() and not grad_queries[b, m:].any()
+        if n and m:
+            assert grad_keys[b, :n].any(1).all() and grad_queries[b, :m].any(1).all()
+
+
+@FACES
+def test_what_stands_in_the_padding_does_not_matter(face):
+    keys, queries, v = draw(2, 6, 4, 8)
+    lengths = torch.tensor([3, 6]), torch.tensor([4, 2])
+    clean = face.additive_scores(keys, queries, v, *lengths)
+    dirty = keys.detach().clone()
+    dirty[0, 3:] = 30.0
+    assert torch.equal(clean, face.additive_scores(dirty, queries, v, *lengths))
+
+
+@FACES
+def test_non_contiguous_inputs(face):
+    keys, queries, v = draw(4, 6, 5, 10)
+    views = [keys.transpose(0, 1).contiguous().transpose(0, 1), queries.flip(0), v[::2].detach()]
+    views[0], views[1] = views[0][..., ::2], queries[:, ::2, 1::2]
+    assert not any(view.is_contiguous() for view in views)
+    assert_as_good_as_the_formula(face, views)
+
+
+@FACES
+@pytest.mark.parametrize("largest", [20.0, 42.0, 44.0, 60.0, 1000.0])
+def test_large_magnitudes(face, largest):
+    keys, queries, v = draw(2, 5, 4, 9)
+    with torch.no_grad():
+        keys[0, 0], queries[0, 0] = largest, 10.0 - largest  # the sum is 10: tanh(10)
+        keys[1, 2], queries[1, 1] = -largest, largest + 0.5
+    assert_as_good_as_the_formula(face, [keys, queries, v])
+    exact = torch.tanh(torch.tensor(10.0)) * v.sum()
+    score = face.additive_scores(keys, queries, v)[0, 0, 0]
+    torch.testing.assert_close(score, exact, rtol=1e-4, atol=1e-4)
+
+
+@FACES
+def test_nan_is_not_hidden(face):
+    keys, queries, v = draw(1, 3, 2, 4)
+    with torch.no_grad():
+        keys[0, 1, 0] = torch.nan
+    scores = face.additive_scores(keys, queries, v)
+    assert scores[0, :, 1].isnan().all() and scores[0, :, [0, 2]].isfinite().all()
+
+
+def test_half_types_are_computed_in_float32():
+    tensors = draw(2, 5, 3, 8, dtype=torch.bfloat16)
+    scores = additive_scores(*tensors)
+    expected = reference.additive_scores(*(t.float() for t in tensors))
+    assert scores.dtype == torch.float32
+    torch.testing.assert_close(scores, expected, rtol=1e-5, atol=1e-5)
+
+
+def test_no_queries():
+    keys, queries, v = draw(2, 5, 3, 8)
+    assert additive_scores(keys, queries[:, :0], v).shape == (2, 0, 5)
+
+
+def test_any_number_of_threads_gives_the_same_scores_and_gradients():
+    tensors = draw(64, 30, 9, 64)  # enough work to be sliced
+    threads = torch.get_num_threads()
+    try:
+        found = []
+        for count in (1, 2, 3):
+            torch.set_num_threads(count)
+            found.append(outcome(cpu, tensors, torch.float32))
+    finally:
+        torch.set_num_threads(threads)
+    for other in found[1:]:
+        assert torch.equal(found[0][0], other[0])
+        for a, b in zip(found[0], other, strict=True):
+            torch.testing.assert_close(a, b, rtol=1e-5, atol=1e-4)
+
+
+def test_shapes_that_do_not_fit_are_named():
+    keys, queries, v = draw(2, 5, 3, 8)
+    with pytest.raises(ShapeError, match=r"must be \(2, M, 8\).*got \(1, 3, 8\)"):
+        additive_scores(keys, queries[:1], v)
+    with pytest.raises(ShapeError, match=r"expects keys \(B, N, H\)"):
+        additive_scores(keys[0], queries, v)
+    with pytest.raises(ShapeError, match=r"key_lengths must be \(2,\)"):
+        additive_scores(keys, queries, v, torch.tensor([1]))

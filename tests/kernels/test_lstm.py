@@ -1,0 +1,112 @@
+"""The compiled LSTM against PyTorch's own, sequence by sequence, in float64."""
+
+import pytest
+import torch
+
+from ptrnet.kernels.lstm import Weights, cpu, lstm, reference
+
+CASES = [(1, 1, 1, 1), (3, 6, 2, 5), (40, 9, 3, 24), (33, 4, 20, 8)]
+
+
+def draw(batch, steps, features, units, dtype=torch.float64):
+    torch.manual_seed(batch + steps)
+    shapes = [(4 * units, features), (4 * units, units), (4 * units,), (4 * units,)]
+    tensors = [torch.randn(batch, steps, features)]
+    tensors += [torch.randn(batch, units) for _ in range(2)]
+    tensors += [torch.randn(shape) * 0.3 for shape in shapes]
+    lengths = torch.randint(0, steps + 1, (batch,))
+    lengths[0] = steps
+    return [t.to(dtype) for t in tensors], lengths
+
+
+def outcome(layer, tensors, lengths, dtype):
+    """Real outputs, last states, and the gradients of a weighted sum of both."""
+    tensors = [t.to(dtype).requires_grad_() for t in tensors]
+    x, h0, c0, *weights = tensors
+    outputs, (h, c) = layer(x, lengths, (h0, c0), Weights(*weights))
+    real = (torch.arange(x.shape[1]) < lengths[:, None])[..., None]
+    outputs = torch.where(real, outputs.to(dtype), 0)
+    torch.manual_seed(9)
+    score = sum((part * torch.randn(part.shape, dtype=dtype)).sum() for part in (outputs, h, c))
+    found = [outputs, h, c, *torch.autograd.grad(score, tensors)]
+    return [t.detach().double() for t in found]
+
+
+def one_by_one(x, lengths, state, weights):
+    """Each sequence alone through `nn.LSTM`, without any padding."""
+    layer = torch.nn.LSTM(x.shape[2], state[0].shape[1], batch_first=True).to(x.dtype)
+    names = ("weight_ih_l0", "weight_hh_l0", "bias_ih_l0", "bias_hh_l0")
+    parameters = dict(zip(names, weights, strict=True))
+    outputs, hs, cs = [], [], []
+    for b, length in enumerate(lengths.tolist()):
+        start = (state[0][None, b : b + 1], state[1][None, b : b + 1])
+        if length:
+            inputs = (x[b : b + 1, :length], start)
+            out, (h, c) = torch.func.functional_call(layer, parameters, inputs)
+        else:
+            out, (h, c) = x.new_zeros(1, 0, state[0].shape[1]), start
+        outputs.append(torch.nn.functional.pad(out[0], (0, 0, 0, x.shape[1] - length)))
+        hs.append(h[0, 0])
+        cs.append(c[0, 0])
+    return torch.stack(outputs), (torch.stack(hs), torch.stack(cs))
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_reference_stops_each_sequence_at_its_length(case):
+    tensors, lengths = draw(*case)
+    expected = outcome(one_by_one, tensors, lengths, torch.float64)
+    found = outcome(reference.lstm, tensors, lengths, torch.float64)
+    for a, b in zip(found, expected, strict=True):
+        torch.testing.assert_close(a, b, rtol=1e-10, atol=1e-11)
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_compiled_is_as_good_as_pytorch_in_float32(case):
+    tensors, lengths = draw(*case)
+    exact = outcome(reference.lstm, tensors, lengths, torch.float64)
+    plain = outcome(reference.lstm, tensors, lengths, torch.float32)
+    found = outcome(cpu.lstm, tensors, lengths, torch.float32)
+    for truth, ours, theirs in zip(exact, found, plain, strict=True):
+        allowed = 4 * (theirs - truth).abs().max() + 2e-6 * truth.abs().max()
+        assert (ours - truth).abs().max() <= allowed
+
+
+def test_compiled_is_as_good_as_pytorch_under_autocast():
+    tensors, lengths = draw(40, 9, 3, 24)
+    exact = outcome(reference.lstm, tensors, lengths, torch.float64)
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        plain = outcome(reference.lstm, tensors, lengths, torch.float32)
+        found = outcome(cpu.lstm, tensors, lengths, torch.float32)
+    for truth, ours, theirs in zip(exact, found, plain, strict=True):
+        assert (ours - truth).abs().max() <= 3 * (theirs - truth).abs().max() + 1e-3
+
+
+def test_bfloat16_products_do_not_blur_the_inputs():
+    """Coordinates that differ by less than bfloat16 can tell give different states."""
+    tensors, _ = draw(1, 1, 2, 16, torch.float32)
+    x, h0, c0, *weights = tensors
+    close = torch.tensor([[[0.7, 0.2]]]), torch.tensor([[[0.7005, 0.2]]])
+    assert torch.equal(*(p.bfloat16() for p in close))
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        cells = [lstm(p, torch.tensor([1]), (h0, c0), Weights(*weights))[1][1] for p in close]
+    assert not torch.equal(*cells)
+
+
+def test_large_sums_saturate_without_nan():
+    tensors, lengths = draw(4, 3, 2, 8, torch.float32)
+    tensors[0] *= 1e4
+    for part in outcome(cpu.lstm, tensors, lengths, torch.float32):
+        assert part.isfinite().all()
+
+
+def test_a_second_backward_pass_is_refused_not_wrong():
+    tensors, lengths = draw(2, 3, 2, 4, torch.float32)
+    x, h0, c0, *weights = (t.requires_grad_() for t in tensors)
+    outputs, _ = cpu.lstm(x, lengths, (h0, c0), Weights(*weights))
+    outputs.sum().backward(retain_graph=True)
+    try:
+        outputs.sum().backward()
+    except RuntimeError as error:
+        assert "once" in str(error)
+    else:
+        raise AssertionError("expected a refusal")

@@ -1,0 +1,34 @@
+import threading
+
+import torch
+
+from ptrnet.kernels.threads import over_slices
+
+
+def test_slices_run_on_one_torch_thread_each_and_leave_the_callers_setting():
+    before = torch.get_num_threads()
+    torch.set_num_threads(3)
+    try:
+        seen = {}
+        over_slices(lambda k, a, b: seen.update({k: (a, b, torch.get_num_threads())}), [0, 2, 2, 9])
+        assert seen == {0: (0, 2, 1), 1: (2, 2, 1), 2: (2, 9, 1)}
+        assert torch.get_num_threads() == 3
+        inherited = []
+        thread = threading.Thread(target=lambda: inherited.append(torch.get_num_threads()))
+        thread.start()
+        thread.join()
+        assert inherited == [3]
+    finally:
+        torch.set_num_threads(before)
+
+
+def test_an_error_in_a_slice_reaches_the_caller():
+    def fail(k, a, b):
+        if k == 1:
+            raise ZeroDivisionError
+
+    try:
+        over_slices(fail, [0, 1, 2])
+    except ZeroDivisionError:
+        return
+    raise AssertionError("expected the slice's error")

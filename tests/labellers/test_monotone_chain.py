@@ -1,0 +1,86 @@
+"""The hull against Qhull on random points, and against exact arithmetic on grids."""
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.spatial import ConvexHull
+
+from ptrnet.labellers.monotone_chain import label
+
+
+def hull(points):
+    return label(np.asarray(points, np.float64)[None]).rows()[0].tolist()
+
+
+@pytest.mark.parametrize("n", [3, 4, 5, 10, 50, 500])
+def test_equals_qhull(n):
+    batch = np.random.default_rng(n).random((200, n, 2))
+    for points, ours in zip(batch, label(batch).rows(), strict=True):
+        theirs = ConvexHull(points).vertices
+        start = np.flatnonzero(theirs == ours[0])[0]
+        assert np.roll(theirs, -start).tolist() == ours.tolist()
+
+
+def turn(a, b, c):
+    ax, ay, bx, by, cx, cy = map(Fraction, (*a, *b, *c))
+    return (bx - ax) * (cy - ay) - (by - ay) * (cx - ax)
+
+
+def exact_vertices(points):
+    """First indices of the points that are no convex combination of others, by brute force."""
+    distinct = list(dict.fromkeys(map(tuple, points)))
+    found = set()
+    for p in distinct:
+        others = [q for q in distinct if q != p]
+        inside = any(
+            turn(p, a, b) == 0 and (a[0] - p[0]) * (b[0] - p[0]) + (a[1] - p[1]) * (b[1] - p[1]) < 0
+            for a in others
+            for b in others
+        ) or any(
+            (s := {turn(a, b, p) > 0, turn(b, c, p) > 0, turn(c, a, p) > 0}) == {turn(a, b, c) > 0}
+            and 0 not in (turn(a, b, p), turn(b, c, p), turn(c, a, p), turn(a, b, c))
+            and s
+            for a in others
+            for b in others
+            for c in others
+        )
+        if not inside:
+            found.add(list(map(tuple, points)).index(p))
+    return found
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.lists(st.tuples(st.integers(0, 4), st.integers(0, 4)), min_size=1, max_size=8))
+def test_degenerate_sets_against_exact_arithmetic(points):
+    ours = hull(points)
+    assert set(ours) == exact_vertices(points)
+    assert len(ours) == len(set(ours))
+    corners = [points[i] for i in ours]
+    if len(ours) > 2:  # strictly counter-clockwise
+        rings = zip(corners, corners[1:] + corners[:1], corners[2:] + corners[:2], strict=True)
+        assert all(turn(*ring) > 0 for ring in rings)
+    assert corners[0] == min(corners)
+
+
+@pytest.mark.parametrize(
+    ("points", "expected"),
+    [
+        ([[3, 4]], [0]),
+        ([[1, 1], [0, 0]], [1, 0]),
+        ([[2, 2], [2, 2], [2, 2]], [0]),
+        ([[0, 0], [1, 1], [0.5, 0.5], [2, 2]], [0, 3]),
+        ([[0.1, 0.3], [0.2, 0.6], [0.3, 0.9]], [0, 2]),  # not collinear in binary, but as meant
+        ([[0, 0], [1, 0], [1, 1], [0, 1], [0.5, 0], [1, 0.5], [0, 0]], [0, 1, 2, 3]),
+    ],
+)
+def test_decided_cases(points, expected):
+    assert hull(points) == expected
+
+
+def test_far_from_the_origin():
+    """Coordinates of a map grid, metres from far away: a square is a square."""
+    square = np.array([[0, 0], [1, 0], [1, 1], [0, 1], [0.5, 0.5]]) + [500_000.0, 5_000_000.0]
+    assert hull(square) == [0, 1, 2, 3]

@@ -1,0 +1,90 @@
+"""Known polygons, and an independent count of crossings."""
+
+from itertools import combinations
+
+import numpy as np
+import pytest
+
+from ptrnet import tasks
+from ptrnet.metrics.polygon import measure, same, simple
+from ptrnet.types import Example
+
+POINTS = np.array([[0.0, 0.0], [1, 0], [1, 1], [0, 1], [0.5, 0.5], [0.5, 0.0]])
+TRUTH = np.array([0, 1, 2, 3])
+
+
+def score(*answers, points=POINTS, truth=TRUTH):
+    examples = [Example(points, truth)] * len(answers)
+    return measure(examples, [np.array(a, np.int64) for a in answers])
+
+
+@pytest.mark.parametrize("answer", [[0, 1, 2, 3], [2, 3, 0, 1], [3, 2, 1, 0], [1, 2, 3, 0, 1]])
+def test_start_direction_and_closing_repeat_do_not_matter(answer):
+    found = score(answer)
+    assert found["accuracy"].value == found["simple"].value == found["area"].value == 1
+
+
+def test_half_of_the_area():
+    found = score([0, 1, 2])
+    assert found["accuracy"].value == 0 and found["simple"].value == 1
+    assert found["area"].value == pytest.approx(0.5)
+
+
+@pytest.mark.parametrize("answer", [[0, 2, 1, 3], [0, 1], [0], [], [0, 1, 2, 1], [0, 5, 1]])
+def test_not_simple(answer):
+    """Crossing edges; too few vertices; a vertex twice; no area."""
+    found = score(answer)
+    assert found["simple"].value == 0
+    assert found["area"].fail and found["area"].value is None
+
+
+def test_area_fails_above_one_percent_only():
+    right, wrong = [0, 1, 2, 3], [0, 2, 1, 3]
+    at_limit = score(*[right] * 99, wrong)
+    assert not at_limit["area"].fail and at_limit["area"].count == 99
+    assert score(*[right] * 98, wrong, wrong)["area"].fail
+
+
+def test_flat_truth_has_one_simple_answer_and_no_area():
+    points = np.array([[0.0, 0.0], [0.5, 0.5], [1.0, 1.0]])
+    found = score([0, 2], [0, 1], points=points, truth=np.array([0, 2]))
+    assert found["accuracy"].value == found["simple"].value == 0.5
+    assert found["area"].count == 0
+
+
+def test_equal_points_are_one_vertex():
+    points = np.concatenate([POINTS, POINTS[:1]])
+    assert score([6, 1, 2, 3], points=points)["accuracy"].value == 1
+
+
+def crosses(p, q, r, s):
+    def side(a, b, c):
+        return np.sign((b[0] - a[0]) * (c[1] - a[1]) - (b[1] - a[1]) * (c[0] - a[0]))
+
+    return side(p, q, r) != side(p, q, s) and side(r, s, p) != side(r, s, q)
+
+
+def test_simple_against_a_count_of_crossings():
+    rng = np.random.default_rng(1)
+    rings = [rng.random((rng.integers(3, 7), 2)) for _ in range(300)]
+    for ring, found in zip(rings, simple(rings), strict=True):
+        k = len(ring)
+        edges = [(ring[i], ring[(i + 1) % k]) for i in range(k)]
+        apart = [(i, j) for i, j in combinations(range(k), 2) if j - i > 1 and (i, j) != (0, k - 1)]
+        assert found == (not any(crosses(*edges[i], *edges[j]) for i, j in apart))
+
+
+def test_same_is_by_coordinates_not_by_order():
+    ring = np.random.default_rng(2).random((5, 2))
+    assert same(ring, np.roll(ring[::-1], 2, axis=0))
+    assert not same(ring, ring[[0, 2, 1, 3, 4]])
+
+
+def test_a_label_scores_perfectly_and_a_hull_without_one_vertex_does_not():
+    task = tasks.get("hull")
+    points = task.sample(np.random.default_rng(3), 20, 12)
+    answers = task.label(points).rows()
+    examples = [Example(p, a) for p, a in zip(points, answers, strict=True)]
+    assert all(m.value == 1 for m in task.measure(examples, answers).values())
+    less = task.measure(examples, [a[1:] for a in answers])
+    assert less["accuracy"].value == 0 and less["area"].value < 1

@@ -1,0 +1,35 @@
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import array_shapes, arrays
+
+from ptrnet import tasks
+from ptrnet.errors import InputError
+
+
+@given(
+    arrays(
+        np.float64,
+        array_shapes(min_dims=1, max_dims=1, max_side=9).map(lambda s: (*s, 2)),
+        elements=st.floats(allow_nan=False, allow_infinity=False),
+    )
+)
+def test_scaled_is_inside_the_unit_square_and_keeps_proportions(points):
+    scaled = tasks.get("hull").scaled(points)
+    assert scaled.min() >= 0 and scaled.max() <= 1
+    if points.min() >= 0 and points.max() <= 1:
+        assert scaled is points
+
+
+def test_one_shift_and_one_scale():
+    points = np.array([[-10.0, 5.0], [30.0, 25.0], [10.0, 5.0]])
+    expected = [[0.0, 0.0], [1.0, 0.5], [0.5, 0.0]]
+    np.testing.assert_allclose(tasks.get("hull").scaled(points), expected)
+
+
+def test_unknown_task_and_labeller():
+    with pytest.raises(InputError, match="did you mean 'hull'"):
+        tasks.get("hul")
+    with pytest.raises(InputError, match="labeller of task hull"):
+        tasks.get("hull").label(np.zeros((1, 3, 2)), "argsort")

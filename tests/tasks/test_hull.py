@@ -1,0 +1,61 @@
+import numpy as np
+import pytest
+
+from ptrnet import tasks
+from ptrnet.errors import InputError
+from ptrnet.types import Answers
+
+SQUARE = np.array([[[0.9, 0.9], [0.5, 0.4], [0.1, 0.8], [0.2, 0.1], [0.8, 0.2]]])
+
+
+@pytest.mark.parametrize(
+    ("start", "expected"),
+    [
+        ("leftmost", [2, 3, 4, 0]),
+        ("lowest-index", [0, 2, 3, 4]),
+        ("lower-left", [3, 4, 0, 2]),
+    ],
+)
+def test_starts(start, expected):
+    assert tasks.get("hull", start=start).label(SQUARE).rows()[0].tolist() == expected
+
+
+def test_lower_left_is_measured_in_the_unit_square():
+    """By one shift and one scale, so that a map in metres starts where its picture does."""
+    task = tasks.get("hull", start="lower-left")
+    assert task.label(SQUARE * 1000 - 500).rows()[0].tolist() == [3, 4, 0, 2]
+
+
+def test_closed_sequences_repeat_the_first_vertex():
+    task = tasks.get("hull", closed=True)
+    tokens = task.tokens(task.label(SQUARE))
+    assert tokens.rows()[0].tolist() == [3, 4, 5, 1, 3, 0]
+    assert task.answer(tokens.rows()[0][:-1]).tolist() == [2, 3, 4, 0]
+    assert task.longest(5) == 6
+
+
+def test_clockwise_answers_of_a_file_are_turned_round():
+    task = tasks.get("hull")
+    clockwise = Answers(np.array([[0, 4, 3, 2]]), np.array([4]))
+    assert task.canonical(SQUARE, clockwise).rows()[0].tolist() == [2, 3, 4, 0]
+
+
+def test_padded_answers_of_different_lengths():
+    inputs = np.concatenate([SQUARE, SQUARE[:, ::-1]])
+    answers = Answers(np.array([[0, 2, 3, 4], [4, 2, 1, 0]]), np.array([4, 3]))
+    rows = tasks.get("hull").canonical(inputs, answers).rows()
+    assert rows[0].tolist() == [2, 3, 4, 0]
+    assert rows[1].tolist() == [2, 1, 4] or rows[1].tolist() == [2, 4, 1]
+    assert len(rows[1]) == 3
+
+
+def test_unknown_start_and_setting():
+    with pytest.raises(InputError, match="did you mean 'leftmost'"):
+        tasks.get("hull", start="left-most")
+    with pytest.raises(InputError, match="did you mean 'start'"):
+        tasks.get("hull", starts="leftmost")
+
+
+def test_drawing_is_closed():
+    drawing = tasks.get("hull").draw(SQUARE[0], np.array([2, 3, 4]))
+    assert drawing.lines[0].tolist()[0] == drawing.lines[0].tolist()[-1] == [0.1, 0.8]
