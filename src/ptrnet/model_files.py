@@ -63,10 +63,11 @@ def load(folder: Path) -> Saved:
     config = _config(folder / CONFIG)
     try:
         task = tasks.get(config["task"], **config["task_settings"])
-        model = models.build(
-            config["model"], task.features, task.specials, **config["model_settings"]
-        )
-    except (InputError, TypeError, ValueError) as error:
+        with torch.device("meta"):  # shapes alone: memory is taken when the file has proved them
+            model = models.build(
+                config["model"], task.features, task.specials, **config["model_settings"]
+            )
+    except InputError as error:
         raise ModelError(f"{folder / CONFIG}: {error}") from None
     path = folder / TENSORS
     try:
@@ -76,7 +77,7 @@ def load(folder: Path) -> Saved:
     except (SafetensorError, OSError) as error:
         raise ModelError(f"{path}: not a whole safetensors file: {error}") from None
     _check(path, tensors, model)
-    model.load_state_dict({k: v.float() for k, v in tensors.items()})
+    model.load_state_dict({k: v.float() for k, v in tensors.items()}, assign=True)
     return Saved(model.eval(), task, config["trained"])
 
 

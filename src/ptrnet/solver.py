@@ -1,5 +1,6 @@
 """A trained model together with its task: from raw instances to answers."""
 
+import tempfile
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
@@ -7,16 +8,16 @@ from typing import Any, Self
 
 import numpy as np
 import torch
-from huggingface_hub import ModelHubMixin, snapshot_download
 from numpy.typing import ArrayLike
 
-from ptrnet import model_files
+from ptrnet import hub, model_files
 from ptrnet.data import checks
-from ptrnet.data.padding import pad_answers, pad_instances
+from ptrnet.data.batches import batch_of, near_sizes
+from ptrnet.data.padding import pad_instances
 from ptrnet.decoding import Decoder, Greedy
 from ptrnet.models import PointerModel
 from ptrnet.tasks.base import Task
-from ptrnet.types import Example, Floats, Indices
+from ptrnet.types import Batch, Example, Floats, Indices
 
 # What is decoded at a time: elements, padding and beams included. 64 MB of keys at 256 units.
 ELEMENTS_AT_ONCE = 65_536
@@ -24,7 +25,7 @@ ELEMENTS_AT_ONCE = 65_536
 WINDOW = 4096
 
 
-class Solver(ModelHubMixin):  # type: ignore[misc]
+class Solver:
     """Answers instances of one task with one trained network.
 
     Args:
@@ -80,12 +81,13 @@ class Solver(ModelHubMixin):  # type: ignore[misc]
         rest = iter(examples)
         while window := list(islice(rest, WINDOW)):
             found: dict[int, Indices] = {}
-            for places in _groups([len(e.inputs) * decoder.size for e in window]):
-                inputs, lengths = self._padded([window[i] for i in places])
-                longest = torch.tensor([self.task.longest(len(window[i].inputs)) for i in places])
-                result = decoder.decode(
-                    self.model, inputs, lengths, longest.to(inputs.device), rule
-                )
+            sizes = [len(e.inputs) * decoder.size for e in window]
+            for places in near_sizes(sizes, ELEMENTS_AT_ONCE):
+                instances = [self.task.scaled(window[i].inputs) for i in places]
+                longest = torch.tensor([self.task.longest(len(i)) for i in instances])
+                asked = (*pad_instances(instances), longest)
+                inputs, lengths, longest = (tensor.to(self._device) for tensor in asked)
+                result = decoder.decode(self.model, inputs, lengths, longest, rule)
                 tokens, ends = result.tokens.cpu().numpy(), result.lengths.tolist()
                 for i, row, end in zip(places, tokens, ends, strict=True):
                     found[i] = self.task.answer(row[:end])
@@ -96,75 +98,39 @@ class Solver(ModelHubMixin):  # type: ignore[misc]
     def log_likelihoods(self, examples: Sequence[Example]) -> Floats:
         """`log p(C | P)` of each example's own answer, in the order the model was trained for."""
         values = np.empty(len(examples))
-        for places in _groups([len(e.inputs) for e in examples]):
-            chosen = [examples[i] for i in places]
-            inputs, lengths = self._padded(chosen)
-            targets, ends = (torch.from_numpy(a).to(inputs.device) for a in self._targets(chosen))
-            log_probs = self.model.log_probs(inputs, lengths, targets, ends)
-            likely = log_probs.gather(2, targets[..., None])[..., 0]
-            real = torch.arange(targets.shape[1], device=inputs.device) < ends[:, None]
+        for places in near_sizes([len(e.inputs) for e in examples], ELEMENTS_AT_ONCE):
+            batch = batch_of([examples[i] for i in places], self.task)
+            batch = Batch(*(tensor.to(self._device) for tensor in batch))
+            likely = self.model.log_probs(*batch).gather(2, batch.targets[..., None])[..., 0]
+            steps = torch.arange(batch.targets.shape[1], device=self._device)
+            real = steps < batch.target_lengths[:, None]
             values[places] = torch.where(real, likely, 0).double().sum(1).cpu().numpy()
         return values
 
-    def _targets(self, examples: Sequence[Example]) -> Any:
-        ordered = [
-            self.task.canonical(e.inputs[None], pad_answers([_known(e)])).rows()[0]
-            for e in examples
-        ]
-        return self.task.tokens(pad_answers(ordered))
+    @property
+    def _device(self) -> torch.device:
+        return next(self.model.parameters()).device
 
-    def _padded(self, examples: Sequence[Example]) -> tuple[torch.Tensor, torch.Tensor]:
-        device = next(self.model.parameters()).device
-        inputs, lengths = pad_instances([self.task.scaled(e.inputs) for e in examples])
-        return inputs.to(device), lengths.to(device)
-
-    def _save_pretrained(self, save_directory: Path) -> None:
-        saved = model_files.Saved(self.model, self.task, self.trained)
-        model_files.save(Path(save_directory), saved)
+    def save_pretrained(self, folder: str | Path) -> None:
+        """Writes `config.json` and `model.safetensors`; the folder is made where it is missing."""
+        model_files.save(Path(folder), model_files.Saved(self.model, self.task, self.trained))
 
     @classmethod
-    def from_folder(cls, folder: Path) -> Self:
-        """The solver whose files a folder holds. Raises ModelError: see `model_files.load`."""
+    def from_pretrained(cls, name: str | Path) -> Self:
+        """The solver that a folder holds, or a repository of the Hugging Face hub.
+
+        Raises:
+            ModelError: the files are missing or broken, or the hub has none of that name.
+        """
+        folder = Path(name) if Path(name).exists() else hub.fetch(str(name))
         return cls(*model_files.load(folder))
 
-    @classmethod
-    def _from_pretrained(
-        cls,
-        *,
-        model_id: str,
-        revision: str | None,
-        cache_dir: str | Path | None,
-        force_download: bool,
-        local_files_only: bool,
-        token: str | bool | None,
-        **_: Any,
-    ) -> Self:
-        if Path(model_id).is_dir():
-            return cls.from_folder(Path(model_id))
-        folder = snapshot_download(
-            model_id,
-            revision=revision,
-            cache_dir=cache_dir,
-            force_download=force_download,
-            local_files_only=local_files_only,
-            token=token,
-            allow_patterns=[model_files.CONFIG, model_files.TENSORS, model_files.CARD],
-        )
-        return cls.from_folder(Path(folder))
+    def push_to_hub(self, repository: str, private: bool = False) -> str:
+        """Uploads the files to "owner/name" on the Hugging Face hub; gives the address.
 
-
-def _groups(sizes: Sequence[int]) -> Iterator[list[int]]:
-    """Places of items to take together: of near sizes, at most ELEMENTS_AT_ONCE with padding."""
-    group: list[int] = []
-    for place in sorted(range(len(sizes)), key=sizes.__getitem__):
-        if group and sizes[place] * (len(group) + 1) > ELEMENTS_AT_ONCE:
-            yield group
-            group = []
-        group.append(place)
-    if group:
-        yield group
-
-
-def _known(example: Example) -> Indices:
-    assert example.outputs is not None
-    return example.outputs
+        Raises:
+            ModelError: the hub refuses, or is not reached.
+        """
+        with tempfile.TemporaryDirectory() as folder:
+            self.save_pretrained(folder)
+            return hub.push(Path(folder), repository, private)

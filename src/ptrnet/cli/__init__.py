@@ -30,7 +30,6 @@ def run(arguments: list[str]) -> int:
     except usage as error:
         return _say(error.format_message())
     except (KeyboardInterrupt, typer.Abort):
-        _say("interrupted")
         return 130
     except BrokenPipeError:  # whoever reads our output has gone
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -32,7 +32,8 @@ def list_models(context: typer.Context, json: w.Json = False) -> None:
     for row in rows:
         print(f"{row['name']}: task {row['task']}, trained on n {row['n']}, {row['file']}")
         for score in row["scores"]:
-            print(f"  {score}")
+            low, high = f"{score['low']:.1%}", f"{score['high']:.1%}"
+            print(f"  n={score['n']}: accuracy {score['value']:.1%} ({low} to {high})")
 
 
 @models.command()

@@ -1,6 +1,7 @@
 """`ptrnet train`: from fresh examples to a model's folder."""
 
 import inspect
+import sys
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -41,7 +42,11 @@ def train(
         from ptrnet.training.run import train
     except ModuleNotFoundError as error:
         raise MissingExtraError("training", "train") from error
-    train(recipe, output, resume)
+    try:
+        train(recipe, output, resume)
+    except KeyboardInterrupt:
+        print(f"go on with: ptrnet train --output {output} --resume", file=sys.stderr)
+        raise
     print(output)
 
 

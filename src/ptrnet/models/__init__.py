@@ -9,6 +9,7 @@ from ptrnet.errors import InputError, unknown
 from ptrnet.models.base import PointerModel
 
 _NOT_MODELS = {"base", "recurrent"}
+LARGEST_SETTING = 65_536  # units: a layer of more would not fit any memory
 
 
 def names() -> list[str]:
@@ -30,10 +31,17 @@ def kind(name: str) -> type[PointerModel]:
 def build(name: str, features: int, specials: int, **settings: Any) -> PointerModel:
     """A fresh model. `settings` are keyword arguments of its class, checked by name."""
     cls = kind(name)
-    known = [p for p in inspect.signature(cls).parameters if p not in ("features", "specials")]
+    known = {
+        key: parameter.annotation
+        for key, parameter in inspect.signature(cls).parameters.items()
+        if key not in ("features", "specials")
+    }
     for key, value in settings.items():
         if key not in known:
             raise unknown(f"setting of model {name}", key, known)
-        if isinstance(value, int) and value < 1:
-            raise InputError(f"setting {key} of model {name}: expected 1 or more, got {value}")
+        where = f"setting {key} of model {name}"
+        if type(value) is not known[key]:
+            raise InputError(f"{where}: expected {known[key].__name__}, got {value!r}")
+        if isinstance(value, int) and not 1 <= value <= LARGEST_SETTING:
+            raise InputError(f"{where}: expected 1 to {LARGEST_SETTING}, got {value}")
     return cls(features, specials, **settings)

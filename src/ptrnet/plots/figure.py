@@ -27,6 +27,7 @@ def check_path(path: Path) -> None:
 def figure(path: Path, width: float = 6.0, height: float = 6.0) -> Iterator[Any]:
     """Gives an `ax`; writes the picture when the block ends without an error."""
     check_path(path)
+    import matplotlib
     from matplotlib.figure import Figure
 
     fig = Figure(figsize=(width, height), layout="constrained")
@@ -34,4 +35,5 @@ def figure(path: Path, width: float = 6.0, height: float = 6.0) -> Iterator[Any]
     with atomic_path(path) as temporary:
         kind = path.suffix.lower().removeprefix(".")
         metadata = {"Date": None} if kind == "svg" else None  # the same picture, the same bytes
-        fig.savefig(temporary, format=kind, dpi=150, metadata=metadata)
+        with matplotlib.rc_context({"svg.hashsalt": "ptrnet", "svg.fonttype": "none"}):
+            fig.savefig(temporary, format=kind, dpi=150, metadata=metadata)

@@ -42,6 +42,7 @@ class Recipe:
     device: Literal["auto", "cpu", "cuda"] = _field("auto", "where to train")
     seed: int = _field(1, "of the weights and of the examples")
     valid_every: int = _field(2000, "steps between validations")
+    valid: str = _field("", "file of examples to validate on; fresh ones if none is given")
     valid_batches: int = _field(16, "batches of fresh examples in a validation")
     checkpoint_every: int = _field(1000, "steps between checkpoints")
     settings: dict[str, Any] = field(default_factory=dict)  # of the task, by its own names

@@ -12,10 +12,13 @@ from lightning.pytorch.loggers import CSVLogger, TensorBoardLogger
 from torch.utils.data import DataLoader
 
 from ptrnet import model_files, models, tasks
+from ptrnet.data import formats
+from ptrnet.data.batches import batches_of
 from ptrnet.data.sizes import parse_sizes
 from ptrnet.data.stream import VALID, ExampleStream
 from ptrnet.errors import InputError
 from ptrnet.files import atomic_path
+from ptrnet.tasks.base import Task
 from ptrnet.training.checkpoints import AtomicCheckpointIO, PeriodicCheckpoint
 from ptrnet.training.module import Training
 from ptrnet.training.progress import LOG_EVERY, TrainingProgress
@@ -34,17 +37,16 @@ def train(recipe: Recipe, output: Path, resume: bool = False) -> model_files.Sav
     Raises:
         InputError: `output` holds another run, or none to resume.
     """
+    task = tasks.get(recipe.task, **recipe.settings)
+    valid = _validation(recipe, task)
     checkpoint = output / CHECKPOINT
     first = _step_of(checkpoint) if resume else 0
     _claim(output, recipe, resume)
 
-    task = tasks.get(recipe.task, **recipe.settings)
     torch.manual_seed(recipe.seed)
     model = models.build(recipe.model, task.features, task.specials, hidden_size=recipe.hidden_size)
     sizes = parse_sizes(recipe.n)
     examples = ExampleStream(task, sizes, recipe.batch_size, recipe.seed, first=first)
-    fresh = ExampleStream(task, sizes, recipe.batch_size, recipe.seed, VALID)
-    valid = [fresh.batch(k) for k in range(recipe.valid_batches)]
 
     if first < recipe.steps:
         training = Training(model, recipe)
@@ -53,10 +55,18 @@ def train(recipe: Recipe, output: Path, resume: bool = False) -> model_files.Sav
         state = torch.load(checkpoint, map_location="cpu", weights_only=True)["state_dict"]
         model.load_state_dict({k.removeprefix("model."): v for k, v in state.items()})
 
-    trained = {"n": recipe.n, "steps": recipe.steps, "seed": recipe.seed}
+    trained = {key: getattr(recipe, key) for key in ("n", "steps", "batch_size", "seed")}
     saved = model_files.Saved(model.cpu().eval(), task, trained)
     model_files.save(output, saved)
     return saved
+
+
+def _validation(recipe: Recipe, task: Task) -> list[Batch]:
+    """The batches of a file, or fresh ones that the training does not see."""
+    if recipe.valid:
+        return batches_of(list(formats.read(recipe.valid, task)), task, recipe.batch_size)
+    fresh = ExampleStream(task, parse_sizes(recipe.n), recipe.batch_size, recipe.seed, VALID)
+    return [fresh.batch(k) for k in range(recipe.valid_batches)]
 
 
 def _trainer(recipe: Recipe, output: Path) -> pl.Trainer:

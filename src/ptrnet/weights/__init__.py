@@ -1,16 +1,14 @@
 """The shipped models: a folder each, with `config.json`, `model.safetensors` and a card."""
 
 import json
-import re
 from pathlib import Path
 from typing import Any
 
 from ptrnet import model_files
-from ptrnet.errors import InputError, ModelError, unknown
+from ptrnet.errors import unknown
 from ptrnet.solver import Solver
 
 _FOLDER = Path(__file__).parent
-_HUB_ID = re.compile(r"[\w.-]+/[\w.-]+")
 
 
 def names() -> list[str]:
@@ -52,18 +50,7 @@ def load(name: str | Path) -> Solver:
     """
     text = str(name)
     if text in names():
-        return Solver.from_folder(_FOLDER / text)
-    if Path(name).exists():
-        return Solver.from_folder(Path(name))
-    if not _HUB_ID.fullmatch(text):
-        if "/" in text:
-            raise ModelError(f"{text}: no such folder")
+        return Solver.from_pretrained(folder(text))
+    if not Path(name).exists() and Path(text).name == text:
         raise unknown("model", text, names())
-    try:
-        found: Solver = Solver.from_pretrained(text)
-    except InputError:
-        raise
-    except Exception as error:  # the hub's client has dozens of its own
-        reason = str(error).splitlines()[0]
-        raise ModelError(f"{text}: no such folder, and not had from the hub: {reason}") from None
-    return found
+    return Solver.from_pretrained(name)

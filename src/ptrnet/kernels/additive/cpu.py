@@ -4,7 +4,7 @@ Nothing of size (B, M, N, H) exists, forward or backward: `r = 1 / (1 + A C)` is
 where the gradient needs it. Padded keys and queries are not visited.
 """
 
-from collections.abc import Callable
+from typing import Any
 
 import numba
 import numpy as np
@@ -51,7 +51,7 @@ class _Scores(torch.autograd.Function):
         ctx.factorised = fits(keys, queries)  # type: ignore[attr-defined]
         if ctx.factorised:  # type: ignore[attr-defined]
             keys, queries = keys.mul(2).exp_(), queries.mul(2).exp_()
-            forward: Callable[..., None] = _forward
+            forward: Any = _forward
         else:
             forward = _forward_direct
         ctx.save_for_backward(keys, queries, v, key_lengths, query_lengths)
@@ -64,16 +64,14 @@ class _Scores(torch.autograd.Function):
     @once_differentiable
     def backward(ctx: FunctionCtx, grad: Tensor) -> tuple[Tensor | None, ...]:
         keys, queries, v, key_lengths, query_lengths = ctx.saved_tensors  # type: ignore[attr-defined]
-        backward = _backward if ctx.factorised else _backward_direct  # type: ignore[attr-defined]
+        backward: Any = _backward if ctx.factorised else _backward_direct  # type: ignore[attr-defined]
         grad_keys, grad_queries = torch.zeros_like(keys), torch.zeros_like(queries)
         # A row for each slice, added in one order: the same sum on every run. In float64, as
         # every entry of the batch goes into it.
         cuts = _cuts(key_lengths * query_lengths, len(v))
         grad_v = v.new_zeros(len(cuts) - 1, len(v), dtype=torch.float64)
-        arrays = _arrays(
-            keys, queries, v, key_lengths, query_lengths, grad, grad_keys, grad_queries, grad_v
-        )
-        *arrays, rows = arrays
+        given = (keys, queries, v, key_lengths, query_lengths, grad)
+        *arrays, rows = _arrays(*given, grad_keys, grad_queries, grad_v)
         over_slices(lambda k, first, last: backward(first, last, *arrays, rows[k]), cuts)
         return grad_keys, grad_queries, grad_v.sum(0).to(v.dtype), None, None
 

@@ -1,0 +1,47 @@
+"""Known examples as padded batches, the form in which models are trained and measured."""
+
+from collections.abc import Iterator, Sequence
+
+import torch
+
+from ptrnet.data.padding import pad_answers, pad_instances
+from ptrnet.errors import InputError
+from ptrnet.tasks.base import Task
+from ptrnet.types import Batch, Example
+
+
+def batch_of(examples: Sequence[Example], task: Task) -> Batch:
+    """One batch: inputs as the model sees them, answers as the tokens it is trained to emit.
+
+    Raises:
+        InputError: an example without an answer; it is named by where it came from.
+    """
+    ordered = []
+    for example in examples:
+        if example.outputs is None:
+            raise InputError(f"{example.where}: has no answer to measure against")
+        given = pad_answers([example.outputs])
+        ordered += task.canonical(example.inputs[None], given).rows()
+    inputs, lengths = pad_instances([task.scaled(e.inputs) for e in examples])
+    targets = task.tokens(pad_answers(ordered))
+    return Batch(
+        inputs, lengths, torch.from_numpy(targets.indices), torch.from_numpy(targets.lengths)
+    )
+
+
+def batches_of(examples: Sequence[Example], task: Task, size: int) -> list[Batch]:
+    """All examples in batches of at most `size`, those of near sizes together."""
+    by_size = sorted(examples, key=lambda e: len(e.inputs))
+    return [batch_of(by_size[k : k + size], task) for k in range(0, len(by_size), size)]
+
+
+def near_sizes(sizes: Sequence[int], most: int) -> Iterator[list[int]]:
+    """Places of items to take together: of near sizes, at most `most` in all with padding."""
+    group: list[int] = []
+    for place in sorted(range(len(sizes)), key=sizes.__getitem__):
+        if group and sizes[place] * (len(group) + 1) > most:
+            yield group
+            group = []
+        group.append(place)
+    if group:
+        yield group

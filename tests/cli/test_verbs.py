@@ -1,0 +1,210 @@
+"""Each verb does what its help says."""
+
+import json
+import os
+import resource
+from pathlib import Path
+
+import pytest
+
+
+def refused(outcome, words):
+    """Exit 2, one clear line on standard error, nothing else."""
+    code, out, err = outcome
+    assert code == 2 and out == "", (code, out, err)
+    assert err.startswith("ptrnet: ") and err.count("\n") == 1, err
+    assert words in err, err
+
+
+def test_generate_is_deterministic_by_seed(tmp_path, ptrnet, points):
+    again, other = tmp_path / "again.txt", tmp_path / "other.txt"
+    ptrnet("generate", "hull", "--n", "3-9", "--count", "30", "--output", again, "--jobs", "2")
+    ptrnet("generate", "hull", "--n", "3-9", "--count", "30", "--output", other, "--seed", "1")
+    assert points.read_bytes() == again.read_bytes() != other.read_bytes()
+    assert len(points.read_text().splitlines()) == 30
+
+
+def test_solve_writes_the_files_own_format(tmp_path, ptrnet, model, points):
+    code, out, _ = ptrnet("solve", "hull", points, "--model", model)
+    assert code == 0
+    first, given = out.splitlines()[0], points.read_text().splitlines()[0]
+    assert first.split(" output ")[0] == given.split(" output ")[0]
+    answer = tmp_path / "answer.jsonl"
+    assert ptrnet("solve", points, "--model", model, "--output", answer)[:2] == (0, "")
+    rows = [json.loads(line) for line in answer.read_text().splitlines()]
+    ones = [[int(i) - 1 for i in line.split(" output ")[1].split()] for line in out.splitlines()]
+    assert [row["outputs"] for row in rows] == [one[:-1] or one for one in ones]
+
+
+def test_solve_json_is_one_document(ptrnet, model, points):
+    code, out, _ = ptrnet(
+        "solve", points, "--model", model, "--decoder", "beam", "--beam-size", "3", "--json"
+    )
+    document = json.loads(out)
+    assert code == 0 and len(document["answers"]) == 30
+    assert document["decoder"] == "beam" and document["task"] == "hull"
+    assert all(a["log_likelihood"] <= 0 for a in document["answers"])
+
+
+def test_solve_csv_gives_rows_in_the_answers_order(tmp_path, ptrnet, model):
+    table = tmp_path / "towns.csv"
+    table.write_text("town,x,y\nA,0,0\nB,4,0\nC,0,3\n")
+    code, out, _ = ptrnet("solve", table, "--model", model)
+    assert code == 0
+    header, *rows = out.splitlines()
+    assert header == "town,x,y" and rows and set(rows) <= {"A,0,0", "B,4,0", "C,0,3"}
+
+
+def test_solve_random_and_plot(tmp_path, ptrnet, model):
+    picture = tmp_path / "p.png"
+    first = ptrnet("solve", "--model", model, "--random", "6", "--plot", picture, "--seed", "3")
+    assert first[0] == 0 and first == ptrnet("solve", "--model", model, "--random", 6, "--seed", 3)
+    assert picture.read_bytes().startswith(b"\x89PNG") and picture.stat().st_size > 5000
+    drawn = tmp_path / "p.svg"
+    for _ in range(2):
+        assert ptrnet("solve", "--model", model, "--random", 6, "--plot", drawn)[0] == 0
+    text = drawn.read_text()
+    assert "<svg" in text and "network" in text
+
+
+def test_evaluate_has_the_documented_shape(ptrnet, model, points):
+    code, out, _ = ptrnet("evaluate", "hull", points, "--model", model, "--json")
+    document = json.loads(out)
+    assert code == 0
+    assert list(document) == ["task", "model", "decoder", "instances", "metrics"]
+    assert document["instances"] == 30 and document["decoder"] == "greedy"
+    assert list(document["metrics"]) == ["accuracy", "simple", "area", "log_likelihood"]
+    for name, measure in document["metrics"].items():
+        assert {"value", "low", "high", "count"} <= set(measure), name
+        assert measure.get("fail") or measure["low"] <= measure["value"] <= measure["high"]
+    code, out, _ = ptrnet("evaluate", points, "--model", model)
+    assert code == 0 and out.splitlines()[0] == (f"30 instances, model {model}, greedy decoding")
+
+
+def test_constrained_answers_have_no_vertex_twice_and_free_ones_may(ptrnet, model, points):
+    def longest_repeat(*more):
+        _, out, _ = ptrnet("solve", points, "--model", model, "--json", *more)
+        answers = [a["outputs"] for a in json.loads(out)["answers"]]
+        return max(len(a) - len(set(a)) for a in answers)
+
+    assert longest_repeat() == 0 < longest_repeat("--free")
+
+
+def test_label_replaces_answers(tmp_path, ptrnet, points):
+    bare = tmp_path / "bare.txt"
+    bare.write_text("".join(f"{x.split(' output ')[0]}\n" for x in points.read_text().splitlines()))
+    labelled = tmp_path / "labelled.txt"
+    arguments = ("--labeller", "monotone-chain", "--output", labelled)
+    assert ptrnet("label", "hull", bare, *arguments)[0] == 0
+    assert labelled.read_bytes() == points.read_bytes()
+
+
+def test_models_lists_and_shows(ptrnet):
+    code, out, _ = ptrnet("models")
+    assert code == 0 and "hull" in out and "sort" in out
+    listed = json.loads(ptrnet("models", "--json")[1])["models"]
+    assert {row["task"] for row in listed} >= {"hull", "sort"}
+    assert all(row["scores"] and Path(row["file"]).exists() for row in listed)
+    code, out, _ = ptrnet("models", "show", "hull")
+    assert code == 0 and out.startswith("# hull")
+
+
+@pytest.mark.parametrize("verb", ["", "solve", "evaluate", "train", "generate", "label", "models"])
+def test_help_has_an_example(ptrnet, verb):
+    code, out, _ = ptrnet(*verb.split(), "--help")
+    assert code == 0 and (not verb or "Example: ptrnet " in out)
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ("solv", "Did you mean 'solve'"),
+        ("solve hull a.txt --decoderr greedy", "--decoder"),
+        ("solve hul a.txt", "unknown task 'hul'; did you mean 'hull'"),
+        ("solve hull none.txt", "none.txt: cannot be read: No such file or directory"),
+        ("solve hull none.txt --model hulll", "unknown model 'hulll'; did you mean 'hull'"),
+        ("solve hull none.txt --decoder gredy", "unknown decoder 'gredy'; did you mean 'greedy'"),
+        ("solve hull none.txt --decoder beam --beam-size 0", "beam size"),
+        ("solve hull none.txt --plot p.gif", "p.gif: expected a picture's name"),
+        ("solve hull none.txt --plot no/p.png", "no/p.png: cannot be written: no such folder"),
+        ("solve hull none.txt --output a.xls", "unknown file format 'xls'"),
+        ("solve hull", "expected TASK FILE, or FILE with --model; got: hull"),
+        ("solve none.txt", "expected TASK FILE, or FILE with --model; got: none.txt"),
+        ("solve sort none.txt --model hull", "model hull serves task hull, asked for sort"),
+        ("solve hull --random 100001", "n: expected 1 <= A <= B <= 100000"),
+        ("evaluate hull", "expected TASK FILE"),
+        ("generate hull --n 5 --count 2 --output no/a.txt", "no/a.txt: cannot be written"),
+        ("generate hull --n x --count 2 --output a.txt", "n: expected"),
+        ("generate hull --n 5 --count 0 --output a.txt", "--count"),
+        ("generate hull --n 5 --count 2 --jobs 0 --output a.txt", "--jobs: expected 1 or more"),
+        ("generate hull --n 5 --count 2 --labeller held --output a.txt", "unknown labeller"),
+        ("label hull none.txt --output a.txt", "none.txt: cannot be read"),
+        ("train hull --step 5", "--steps"),
+        ("train hull --steps x", "--steps"),
+        ("train hull --optimizer adam", "unknown optimizer 'adam'; did you mean 'adamw'"),
+        ("train none.toml", "none.toml: no such recipe"),
+        ("train", "expected TASK or RECIPE.toml"),
+        ("train sort --start leftmost", "unknown recipe key 'start'"),
+        ("models show hul", "unknown model 'hul'; did you mean 'hull'"),
+    ],
+)
+def test_refused_in_one_line(tmp_path, monkeypatch, ptrnet, line, words):
+    monkeypatch.chdir(tmp_path)
+    refused(ptrnet(*line.split()), words)
+    assert not list(tmp_path.iterdir())
+
+
+def test_broken_input_leaves_no_output(tmp_path, ptrnet, model, points):
+    points.write_text(points.read_text() + "0 0 1\n")
+    output, picture = tmp_path / "out.txt", tmp_path / "p.png"
+    for verb in ("solve", "evaluate"):
+        refused(ptrnet(verb, points, "--model", model), "points.txt:31: expected 2 numbers")
+    refused(ptrnet("solve", points, "--model", model, "--output", output, "--plot", picture), ":31")
+    refused(ptrnet("label", "hull", points, "--output", output), "points.txt:31")
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["model", "points.txt"]
+
+
+def test_evaluate_needs_answers(tmp_path, ptrnet, model):
+    path = tmp_path / "a.txt"
+    path.write_text("0 0 1 0 0 1 output 1 2 3\n0 0 1 1\n")
+    refused(ptrnet("evaluate", path, "--model", model), "a.txt:2: has no answer")
+
+
+def test_plot_index_is_checked(tmp_path, ptrnet, model, points):
+    picture = tmp_path / "p.png"
+    outcome = ptrnet("solve", points, "--model", model, "--plot", picture, "--index", "30")
+    refused(outcome, "--index: expected 0 to 29, got 30")
+    assert not picture.exists()
+
+
+def test_a_full_disk_leaves_nothing_behind(tmp_path, program):
+    output = tmp_path / "a.txt"
+
+    def little_room():
+        resource.setrlimit(resource.RLIMIT_FSIZE, (4000, 4000))
+
+    outcome = program(
+        *("generate", "hull", "--n", "50", "--count", "100", "--output", output),
+        preexec_fn=little_room,
+        env={**os.environ, "NUMBA_DISABLE_JIT": "1"},  # its cache would meet the limit first
+    )
+    refused(outcome, "a.txt: cannot be written: File too large")
+    assert not list(tmp_path.iterdir())
+
+
+def test_standard_streams(program, model):
+    found = program("solve", "-", "--model", model, input="0 0 1 0 0 1\n")
+    assert found[0] == 0 and found[1].startswith("0.0 0.0 1.0 0.0 0.0 1.0 output ")
+    refused(program("label", "hull", "-", input="0 0 x 1\n"), "standard input:1: field 3")
+
+
+def test_interrupted_is_130(monkeypatch, ptrnet):
+    def interrupt(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("ptrnet.tasks.get", interrupt)
+    assert ptrnet("label", "hull", "a.txt") == (130, "", "")
+
+
+def test_version(ptrnet):
+    assert ptrnet("--version")[1] == "ptrnet 0.1.0\n"

@@ -1,0 +1,202 @@
+"""The standing contracts, over every registered task, model, decoder and constraint."""
+
+import io
+
+import numpy as np
+import pytest
+import torch
+
+from ptrnet import models, tasks
+from ptrnet.data import formats
+from ptrnet.data.generate import generate
+from ptrnet.data.stream import TRAIN, VALID, ExampleStream
+from ptrnet.decoding import Beam, Greedy
+from ptrnet.model_files import load
+from ptrnet.types import Answers, Example
+
+SETTINGS = [
+    ("hull", {}),
+    ("hull", {"start": "lowest-index"}),
+    ("hull", {"start": "lower-left", "closed": True}),
+    ("sort", {}),
+]
+TASKS = pytest.mark.parametrize(("name", "settings"), SETTINGS)
+MODELS = pytest.mark.parametrize("model", models.names())
+DECODERS = pytest.mark.parametrize("decoder", [Greedy(), Beam(3)], ids=lambda d: d.name)
+RULES = pytest.mark.parametrize("constrained", [True, False], ids=["constrained", "free"])
+
+
+def test_every_task_is_covered():
+    assert {name for name, _ in SETTINGS} == set(tasks.names())
+
+
+def mixed(task, sizes=(1, 2, 3, 5, 8, 13, 13, 4)):
+    rng = np.random.default_rng(7)
+    return [task.sample(rng, 1, n)[0] for n in sizes]
+
+
+@TASKS
+@MODELS
+@DECODERS
+@RULES
+def test_a_batch_answers_as_its_members_alone(small, name, settings, model, decoder, constrained):
+    solver = small(name, model, scale=8.0, **settings)
+    instances = mixed(solver.task)
+    together = solver.solve(instances, decoder, constrained=constrained)
+    backwards = solver.solve(instances[::-1], decoder, constrained=constrained)[::-1]
+    for instance, a, b in zip(instances, together, backwards, strict=True):
+        alone = solver.solve(instance, decoder, constrained=constrained)
+        assert a.tolist() == b.tolist() == alone.tolist()
+
+
+@TASKS
+@MODELS
+def test_padding_changes_nothing_in_a_likelihood(small, name, settings, model):
+    solver = small(name, model, scale=8.0, **settings)
+    examples = [Example(i, solver.task.label(i[None]).rows()[0]) for i in mixed(solver.task)]
+    together = solver.log_likelihoods(examples)
+    alone = [solver.log_likelihoods([e])[0] for e in examples]
+    np.testing.assert_allclose(together, alone, rtol=1e-5, atol=1e-5)
+
+
+@TASKS
+@MODELS
+def test_step_by_step_equals_teacher_forced(small, name, settings, model):
+    solver = small(name, model, scale=8.0, **settings)
+    network, task = solver.model.double(), solver.task
+    inputs = torch.from_numpy(task.sample(np.random.default_rng(1), 4, 6))
+    lengths = torch.tensor([6, 2, 5, 1])
+    targets = torch.randint(0, 2, (4, 5))
+    with torch.no_grad():
+        forced = network.log_probs(inputs, lengths, targets)
+        encoded = network.encode(inputs, lengths)
+        state, last = encoded.state, torch.zeros(4, 1, dtype=torch.int64)
+        for i in range(5):
+            log_probs, state = network.step(encoded, state, last)
+            torch.testing.assert_close(log_probs[:, 0], forced[:, i], rtol=1e-10, atol=1e-10)
+            last = targets[:, i : i + 1]
+    totals = forced.exp().sum(-1)
+    torch.testing.assert_close(totals, torch.ones_like(totals))
+    for b, n in enumerate(lengths.tolist()):
+        assert (forced[b, :, network.specials + n :] == -torch.inf).all()
+
+
+@TASKS
+@MODELS
+@RULES
+def test_beam_of_one_is_greedy(small, name, settings, model, constrained):
+    solver = small(name, model, scale=8.0, **settings)
+    instances = mixed(solver.task)
+    greedy = solver.solve(instances, Greedy(), constrained=constrained)
+    beam = solver.solve(instances, Beam(1), constrained=constrained)
+    assert [a.tolist() for a in greedy] == [b.tolist() for b in beam]
+
+
+@TASKS
+@MODELS
+@pytest.mark.parametrize("size", [1, 2, 40])
+@pytest.mark.parametrize("seed", range(5))
+def test_a_constrained_decoder_obeys_and_never_dies(small, name, settings, model, size, seed):
+    solver = small(name, model, seed=seed, scale=15.0, **settings)
+    instances = mixed(solver.task)
+    for instance, answer in zip(instances, solver.solve(instances, Beam(size)), strict=True):
+        assert solver.task.complaint(len(instance), answer) is None
+        assert ((answer >= 0) & (answer < len(instance))).all()
+
+
+@TASKS
+def test_a_label_obeys_its_own_constraint(name, settings):
+    task = tasks.get(name, **settings)
+    for instance in degenerate(task):
+        n = len(instance)
+        tokens = task.tokens(task.label(instance[None])).rows()[0]
+        lengths, width = torch.tensor([n]), n + task.specials
+        state = task.constraint.start(lengths, task.specials, width)
+        for token in tokens.tolist():
+            assert task.constraint.allowed(state)[0, 0, token]
+            state = task.constraint.advance(
+                state, torch.zeros(1, 1, dtype=torch.int64), torch.tensor([[token]])
+            )
+        assert len(tokens) - 1 <= task.longest(n)
+
+
+def degenerate(task):
+    """Random instances, and such with equal elements, in a line, alone."""
+    line = np.linspace(0, 1, 6)[:, None].repeat(task.features, 1)
+    return [*mixed(task), line, line[:1].repeat(4, 0), np.concatenate([line, line[::-1]])]
+
+
+@TASKS
+def test_a_label_scores_perfectly_and_tokens_come_back(name, settings):
+    task = tasks.get(name, **settings)
+    instances = degenerate(task)
+    answers = [task.label(i[None]).rows()[0] for i in instances]
+    examples = [Example(i, a) for i, a in zip(instances, answers, strict=True)]
+    for measure in task.measure(examples, answers).values():
+        assert measure.value == 1
+    for instance, answer in zip(instances, answers, strict=True):
+        assert task.complaint(len(instance), answer) is None
+        padded = Answers(answer[None], np.array([len(answer)]))
+        assert task.answer(task.tokens(padded).rows()[0][:-1]).tolist() == answer.tolist()
+        again = task.canonical(instance[None], padded).rows()[0]
+        assert again.tolist() == answer.tolist()
+
+
+@TASKS
+@pytest.mark.parametrize("extension", formats.names())
+def test_an_example_survives_a_write_and_a_read(tmp_path, name, settings, extension):
+    task = tasks.get(name, **settings)
+    path = tmp_path / f"examples.{extension}"
+    instances = degenerate(task)
+    labelled = [Example(i, task.label(i[None]).rows()[0]) for i in instances]
+    if extension == "csv":  # one instance a file, its answer as the order of rows
+        labelled = [Example(instances[-4])]
+    formats.write(str(path), labelled, task)
+    for before, after in zip(labelled, formats.read(str(path), task), strict=True):
+        assert np.array_equal(before.inputs, after.inputs)
+        assert (before.outputs is None) == (after.outputs is None)
+        if before.outputs is not None:
+            assert before.outputs.tolist() == after.outputs.tolist()
+
+
+@TASKS
+@MODELS
+def test_saved_and_loaded_is_bit_exact(small, tmp_path, name, settings, model):
+    solver = small(name, model, **settings)
+    solver.save_pretrained(tmp_path / "m")
+    saved = load(tmp_path / "m")
+    assert saved.task == solver.task
+    for a, b in zip(
+        solver.model.state_dict().values(), saved.model.state_dict().values(), strict=True
+    ):
+        assert torch.equal(a, b)
+
+
+@TASKS
+def test_the_same_seed_gives_the_same_data_whatever_the_number_of_workers(name, settings):
+    task = tasks.get(name, **settings)
+    texts = []
+    for jobs in (1, 2):
+        stream = io.StringIO()
+        for example in generate(task, [3, 4, 9], 1500, seed=5, jobs=jobs):
+            stream.write(f"{example.inputs.tolist()} {example.outputs.tolist()}\n")
+        texts.append(stream.getvalue())
+    assert texts[0] == texts[1]
+    fewer = list(generate(task, [3, 4, 9], 10, seed=5))
+    assert texts[0].startswith(f"{fewer[0].inputs.tolist()} {fewer[0].outputs.tolist()}\n")
+    other = next(generate(task, [3, 4, 9], 1, seed=6))
+    assert other.inputs.tolist() != fewer[0].inputs.tolist()
+
+
+@TASKS
+def test_streams_are_counted(name, settings):
+    task = tasks.get(name, **settings)
+    stream = ExampleStream(task, [4, 7], 3, seed=2)
+    later = ExampleStream(task, [4, 7], 3, seed=2, first=5, ahead=1)
+    for a, b in zip(stream.batch(6), [*zip(range(2), later, strict=False)][1][1], strict=True):
+        assert torch.equal(a, b)
+    assert not torch.equal(
+        ExampleStream(task, [4], 3, 2, TRAIN).batch(0).inputs,
+        ExampleStream(task, [4], 3, 2, VALID).batch(0).inputs,
+    )
+    assert {stream.batch(k).inputs.shape[1] for k in range(20)} == {4, 7}

@@ -1,0 +1,103 @@
+"""The search against enumeration of every sequence."""
+
+from itertools import product
+
+import pytest
+import torch
+
+from ptrnet.constraints import ClosedSubset, Free, Permutation, Subset
+from ptrnet.decoding import Beam, Greedy
+from ptrnet.errors import InputError
+
+RULES = {"free": None, "subset": Subset(), "closed": ClosedSubset(), "permutation": Permutation()}
+
+
+def allowed(rule, n, sequence):
+    """Whether a finished sequence (END left out) obeys a rule, said independently of it."""
+    distinct = len(set(sequence)) == len(sequence)
+    if rule == "subset":
+        return distinct and len(sequence) >= 1
+    if rule == "permutation":
+        return distinct and len(sequence) == n
+    if rule == "closed":
+        body = sequence[:-1]
+        return len(body) >= 1 and len(set(body)) == len(body) and body[0] == sequence[-1]
+    return True
+
+
+def best_by_force(model, points, rule, longest):
+    n = points.shape[1]
+    found = []
+    for length in range(longest + 1):
+        for sequence in product(range(1, n + 1), repeat=length):
+            if allowed(rule, n, sequence):
+                targets = torch.tensor([[*sequence, 0]])
+                log_probs = model.log_probs(points, None, targets)[0]
+                found.append((float(log_probs.gather(1, targets[0][:, None]).sum()), sequence))
+    return max(found)
+
+
+@pytest.mark.parametrize("rule", RULES)
+@pytest.mark.parametrize("seed", range(4))
+def test_a_beam_as_wide_as_all_prefixes_is_the_brute_force_best(small, rule, seed):
+    solver = small(seed=seed, scale=12.0)
+    n = 3
+    longest = 4 if rule == "closed" else 3
+    points = torch.rand(1, n, 2)
+    with torch.no_grad():
+        score, sequence = best_by_force(solver.model, points, rule, longest)
+    found = Beam(300).decode(
+        solver.model, points, torch.tensor([n]), torch.tensor([longest]), RULES[rule]
+    )
+    assert tuple(found.tokens[0, : found.lengths[0]].tolist()) == sequence
+    assert float(found.log_probs[0]) == pytest.approx(score, abs=1e-4)
+
+
+def test_greedy_is_the_argmax_of_each_step(small):
+    solver = small(scale=10.0)
+    points = torch.rand(6, 5, 2)
+    lengths, longest = torch.full((6,), 5), torch.full((6,), 7)
+    found = Greedy().decode(solver.model, points, lengths, longest)
+    for b in range(6):
+        tokens = found.tokens[b, : found.lengths[b]].tolist()
+        fed = torch.tensor([[*tokens, 0]])
+        with torch.no_grad():
+            best = solver.model.log_probs(points[b : b + 1], None, fed)[0].argmax(-1)
+        steps = len(tokens) + (len(tokens) < 7)
+        assert best[:steps].tolist() == fed[0, :steps].tolist()
+
+
+def test_an_answer_is_never_longer_than_allowed(small):
+    solver = small(scale=10.0)
+    model = solver.model
+    with torch.no_grad():  # the end scores lowest of all: -sum |v|
+        lowest = torch.linalg.solve(model.key.weight, -20 * model.v.sign())
+        model.special_states.copy_(lowest[None])
+    points = torch.rand(8, 6, 2)
+    longest = torch.arange(8)
+    found = Beam(3).decode(solver.model, points, torch.full((8,), 6), longest)
+    assert torch.equal(found.lengths, longest)
+
+
+def test_wider_beams_find_no_less_likely_answers_on_the_whole(small):
+    solver = small(scale=10.0)
+    points, n = torch.rand(50, 6, 2), torch.full((50,), 6)
+    totals = [
+        Beam(size).decode(solver.model, points, n, n, Subset()).log_probs.sum().item()
+        for size in (1, 4, 64)
+    ]
+    assert totals[0] < totals[1] <= totals[2] + 1e-4
+
+
+@pytest.mark.parametrize("size", [0, -1, 1.5])
+def test_beam_size_is_checked(size):
+    with pytest.raises(InputError, match="beam size"):
+        Beam(size)
+
+
+def test_free_is_what_no_constraint_is(small):
+    solver = small(scale=10.0)
+    points, n = torch.rand(5, 4, 2), torch.tensor([4, 2, 3, 4, 1])
+    a = Beam(3).decode(solver.model, points, n, n)
+    b = Beam(3).decode(solver.model, points, n, n, Free())
+    assert torch.equal(a.tokens, b.tokens)

@@ -1,0 +1,49 @@
+import numpy as np
+import pytest
+from matplotlib.figure import Figure
+
+from ptrnet import tasks
+from ptrnet.errors import InputError
+from ptrnet.plots.answer import draw_answer
+from ptrnet.plots.figure import figure
+
+POINTS = np.array([[0.0, 0.0], [1.0, 0.0], [0.0, 1.0], [0.2, 0.2]])
+
+
+def drawn(true=None, names=()):
+    task, ax = tasks.get("hull"), Figure().add_subplot()
+    ours = task.draw(POINTS, np.array([0, 1, 2]))
+    draw_answer(ax, ours, None if true is None else task.draw(POINTS, true), names, "title")
+    return ax
+
+
+def test_points_and_lines_are_where_they_should_be():
+    ax = drawn(names=["a", "b", "c", "d"])
+    line, points = ax.lines
+    assert line.get_xydata().tolist() == POINTS[[0, 1, 2, 0]].tolist()
+    assert points.get_xydata().tolist() == POINTS.tolist()
+    assert [t.get_text() for t in ax.texts] == ["a", "b", "c", "d"]
+
+
+def test_the_true_answer_is_drawn_where_it_differs():
+    ax = drawn(true=np.array([0, 1, 3]))
+    labels = [line.get_label() for line in ax.lines]
+    assert labels[:2] == ["true answer", "network's answer"]
+    assert ax.lines[0].get_linestyle() == "--"
+
+
+def test_an_error_while_drawing_leaves_no_picture(tmp_path):
+    with pytest.raises(ZeroDivisionError), figure(tmp_path / "a.png"):
+        raise ZeroDivisionError
+    with pytest.raises(InputError, match="expected a picture"), figure(tmp_path / "a.jpg"):
+        pass
+    assert not list(tmp_path.iterdir())
+
+
+def test_one_drawing_has_one_svg(tmp_path):
+    texts = []
+    for _ in range(2):
+        with figure(tmp_path / "a.svg") as ax:
+            ax.plot([0, 1], [0, 1])
+        texts.append((tmp_path / "a.svg").read_text())
+    assert texts[0] == texts[1]

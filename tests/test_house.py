@@ -1,0 +1,88 @@
+"""The rules of the house: lint, types, floors, sizes, and a README that is true."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+BIN = Path(sys.executable).parent
+LARGEST = 6_000_000
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["ruff", "check", "."],
+        ["ruff", "format", "--check", "."],
+        ["mypy"],
+        ["lint-imports", "--no-cache"],
+    ],
+    ids=lambda c: " ".join(c[:2]),
+)
+def test_checks(command):
+    found = subprocess.run([BIN / command[0], *command[1:]], cwd=ROOT, capture_output=True)
+    assert found.returncode == 0, (found.stdout + found.stderr).decode()[-3000:]
+
+
+def tracked():
+    found = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, check=True)
+    return [ROOT / name for name in found.stdout.decode().split("\0") if name]
+
+
+def test_files_are_small_and_finished():
+    words = re.compile(r"\b(?:TO" + r"DO|FIX" + r"ME|NotImplemented" + r"Error)\b")
+    for path in tracked():
+        assert path.stat().st_size < LARGEST, path
+        if path.suffix == ".py":
+            text = path.read_text()
+            assert not words.search(text), path
+            assert text.count("\n") <= 320, path
+
+
+def test_importing_ptrnet_does_not_import_torch():
+    code = "import sys, ptrnet; sys.exit('torch' in sys.modules or 'numpy' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code]).returncode == 0
+
+
+def test_help_does_not_import_torch():
+    code = (
+        "import sys; from ptrnet.cli import run; run(['--help']); run(['solve', '--help']);"
+        "sys.exit('torch' in sys.modules)"
+    )
+    assert subprocess.run([sys.executable, "-c", code], stdout=subprocess.DEVNULL).returncode == 0
+
+
+def test_answering_does_not_import_lightning():
+    code = (
+        "import sys, ptrnet; ptrnet.load('sort').solve([[0.2, 0.1]]);"
+        "sys.exit('lightning' in sys.modules or 'matplotlib' in sys.modules)"
+    )
+    assert subprocess.run([sys.executable, "-c", code]).returncode == 0
+
+
+def test_the_readmes_python_runs(tmp_path):
+    text = (ROOT / "README.md").read_text()
+    blocks = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
+    assert blocks
+    for block in blocks:
+        found = subprocess.run([sys.executable, "-c", block], cwd=tmp_path, capture_output=True)
+        assert found.returncode == 0, found.stderr.decode()
+
+
+def test_the_readmes_commands_exist():
+    from ptrnet.cli import run
+
+    text = (ROOT / "README.md").read_text() + (ROOT / "docs" / "format.md").read_text()
+    verbs = set(re.findall(r"^ *(?:\$ )?(?:\.venv/bin/)?ptrnet ([a-z]+)", text, re.MULTILINE))
+    assert verbs
+    for verb in verbs:
+        assert run([verb, "--help"]) == 0
+
+
+def test_examples_run(tmp_path):
+    for script in sorted((ROOT / "examples").glob("*.py")):
+        found = subprocess.run([sys.executable, script], cwd=tmp_path, capture_output=True)
+        assert found.returncode == 0 and found.stdout, found.stderr.decode()

@@ -1,0 +1,119 @@
+import numpy as np
+import pytest
+
+import ptrnet
+from ptrnet import solver as solver_module
+from ptrnet.data.batches import near_sizes
+from ptrnet.types import Example
+
+
+def test_one_array_gives_one_answer_and_a_list_a_list(small):
+    solver = small()
+    points = np.random.default_rng(0).random((3, 6, 2))
+    one = solver.solve(points[0])
+    assert one.dtype == np.int64 and one.ndim == 1
+    many = solver.solve(list(points))
+    assert isinstance(many, list) and many[0].tolist() == one.tolist()
+    assert [a.tolist() for a in solver.solve(points)] == [a.tolist() for a in many]
+    assert solver.solve([]) == []
+
+
+def test_lists_of_numbers_are_instances_too(small):
+    solver = small("sort")
+    assert sorted(solver.solve([[3.0, 1.0, 2.0]])[0].tolist()) == [0, 1, 2]
+    assert sorted(solver.solve(np.array([3.0, 1.0, 2.0])).tolist()) == [0, 1, 2]
+
+
+def test_a_map_far_outside_the_unit_square_is_answered_as_its_picture(small):
+    solver = small(scale=8.0)
+    points = np.random.default_rng(1).random((9, 2))
+    points = (points - points.min(0)) / (points - points.min(0)).max()
+    far = points * 7e5 + [4e6, -2e6]
+    assert solver.solve(far).tolist() == solver.solve(points).tolist()
+
+
+@pytest.mark.parametrize(
+    ("instance", "words"),
+    [
+        (np.zeros((0, 2)), "instance 1: expected 1 to 100000 elements, got 0"),
+        (np.zeros((3, 3)), r"instance 1: expected shape \(n, 2\) for hull, got \(3, 3\)"),
+        ([[0, np.inf]], "instance 1: element 1, number 2: expected a finite number"),
+        ([["a", "b"]], "instance 1: expected elements of 2 numbers each"),
+        ([[1, 2], [3]], "instance 1: expected elements of 2 numbers each"),
+    ],
+)
+def test_bad_instances_are_named(small, instance, words):
+    with pytest.raises(ptrnet.InputError, match=words) as error:
+        small().solve([np.zeros((2, 2)), instance])
+    assert isinstance(error.value, ValueError)
+
+
+def test_batches_keep_to_the_budget_and_answers_to_their_order(small, monkeypatch):
+    solver = small(scale=8.0)
+    rng = np.random.default_rng(3)
+    examples = [Example(rng.random((n, 2))) for n in rng.integers(1, 20, 60)]
+    whole = [e.outputs.tolist() for e in solver.answered(examples)]
+    monkeypatch.setattr(solver_module, "ELEMENTS_AT_ONCE", 25)
+    monkeypatch.setattr(solver_module, "WINDOW", 7)
+    pieces = [e.outputs.tolist() for e in solver.answered(iter(examples))]
+    assert whole == pieces
+    groups = list(near_sizes([3, 30, 1, 5, 4, 4], 25))
+    assert groups == [[2, 0, 4, 5, 3], [1]]
+
+
+def test_log_likelihoods_do_not_depend_on_where_a_files_answer_starts(small):
+    solver = small(scale=8.0)
+    points = np.random.default_rng(4).random((8, 2))
+    answer = solver.task.label(points[None]).rows()[0]
+    turned = [np.roll(answer, 2), answer[::-1], answer]
+    values = solver.log_likelihoods([Example(points, a) for a in turned])
+    assert values[0] == values[1] == values[2] < 0
+
+
+def test_round_trip_through_a_folder(small, tmp_path):
+    solver = small(scale=8.0)
+    solver.save_pretrained(tmp_path / "mine")
+    again = ptrnet.Solver.from_pretrained(tmp_path / "mine")
+    assert again.trained == solver.trained
+    points = np.random.default_rng(5).random((7, 2))
+    assert again.solve(points).tolist() == solver.solve(points).tolist()
+    assert ptrnet.load(tmp_path / "mine").task == solver.task
+
+
+def test_names_that_are_no_model(tmp_path):
+    with pytest.raises(ptrnet.InputError, match="unknown model 'hul'"):
+        ptrnet.load("hul")
+    with pytest.raises(ptrnet.ModelError, match="no such folder"):
+        ptrnet.load(tmp_path / "none" / "there")
+
+
+def test_hub_ids_are_fetched_and_pushed_by_the_hubs_client(small, tmp_path, monkeypatch):
+    solver = small()
+    solver.save_pretrained(tmp_path / "cache")
+    asked = []
+    monkeypatch.setattr(
+        "huggingface_hub.snapshot_download",
+        lambda name, allow_patterns: asked.append(name) or str(tmp_path / "cache"),
+    )
+    assert ptrnet.load("someone/hull-model").task == solver.task
+    assert asked == ["someone/hull-model"]
+
+    class Hub:
+        def create_repo(self, repository, private, exist_ok):
+            return f"hub:{repository}"
+
+        def upload_folder(self, repo_id, folder_path):
+            asked.append(sorted(p.name for p in folder_path.iterdir()))
+
+    monkeypatch.setattr("huggingface_hub.HfApi", Hub)
+    assert solver.push_to_hub("me/mine") == "hub:me/mine"
+    assert asked[-1] == ["config.json", "model.safetensors"]
+
+
+def test_a_hub_that_refuses_is_one_line(monkeypatch):
+    def refuse(*_, **__):
+        raise OSError("not found\nmore words")
+
+    monkeypatch.setattr("huggingface_hub.snapshot_download", refuse)
+    with pytest.raises(ptrnet.ModelError, match=r"not had from the hub: not found$"):
+        ptrnet.load("someone/nothing")

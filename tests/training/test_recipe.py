@@ -1,0 +1,82 @@
+import math
+
+import pytest
+import torch
+
+from ptrnet.errors import InputError
+from ptrnet.training import optimizers
+from ptrnet.training.recipe import Recipe
+
+
+def test_shipped_recipes_are_recipes():
+    from importlib.resources import files
+
+    folder = files("ptrnet") / "recipes"
+    names = [p.name for p in folder.iterdir() if p.name.endswith(".toml")]
+    assert {"hull.toml", "sort.toml"} <= set(names)
+    for name in names:
+        assert Recipe.read(folder / name).task == name.removesuffix(".toml")
+
+
+def test_a_recipe_survives_its_file(tmp_path):
+    recipe = Recipe.from_table({"task": "hull", "start": "lower-left", "closed": True, "clip": 3})
+    (tmp_path / "r.toml").write_text(recipe.toml())
+    assert Recipe.read(tmp_path / "r.toml") == Recipe.from_table(recipe.table())
+    assert Recipe.read(tmp_path / "r.toml", steps=5).steps == 5
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("steps = 5", '"task" is missing'),
+        ('task = "hull"\nstep = 5', "unknown recipe key 'step'; did you mean 'steps'"),
+        ('task = "sort"\nstart = "leftmost"', "unknown recipe key 'start'"),
+        ('task = "hull"\nsteps = "5"', "steps must be int, got '5'"),
+        ('task = "hull"\nsteps = true', "steps must be int, got True"),
+        ('task = "hull"\nsteps = 0', "steps must be 1 or more, got 0"),
+        ('task = "hull"\nlearning_rate = 0', "learning_rate must be above 0"),
+        ('task = "hull"\nwarmup = 1.5', r"warmup must be in \[0, 1\), got 1.5"),
+        ('task = "hull"\noptimizer = "adam"', "did you mean 'adamw'"),
+        ('task = "hull"\nn = "5-"', "n: expected"),
+        ('task = "hull', "not a TOML file"),
+        ('task = "hull"\nstart = "left"', "did you mean 'leftmost'"),
+    ],
+)
+def test_refused(tmp_path, text, words):
+    (tmp_path / "r.toml").write_text(text)
+    with pytest.raises(InputError, match=words) as error:
+        Recipe.read(tmp_path / "r.toml")
+    assert str(error.value).startswith(str(tmp_path / "r.toml")) and "\n" not in str(error.value)
+
+
+def rates(**fields):
+    recipe = Recipe("hull", steps=100, learning_rate=2.0, **fields)
+    optimizer = optimizers.optimizer(recipe, [torch.nn.Parameter(torch.zeros(1))])
+    schedule = optimizers.scheduler(recipe, optimizer)
+    found = []
+    for _ in range(100):
+        found.append(optimizer.param_groups[0]["lr"])
+        optimizer.step()
+        schedule.step()
+    return found
+
+
+def test_one_cycle_rises_in_a_line_and_falls_along_half_a_cosine():
+    found = rates(warmup=0.1)
+    assert found[:10] == pytest.approx([0.2 * k for k in range(1, 11)])
+    assert found[10] == 2.0
+    assert found[55] == pytest.approx(1.0)
+    assert found[99] == pytest.approx(1 + math.cos(math.pi * 89 / 90))
+
+
+def test_constant_stays():
+    assert set(rates(optimizer="sgd", schedule="constant", warmup=0.0)) == {2.0}
+
+
+def test_sgd_is_plain():
+    parameter = torch.nn.Parameter(torch.tensor([1.0]))
+    recipe = Recipe("hull", optimizer="sgd", learning_rate=0.5)
+    optimizer = optimizers.optimizer(recipe, [parameter])
+    parameter.grad = torch.tensor([2.0])
+    optimizer.step()
+    assert parameter.item() == 0.0

@@ -1,0 +1,133 @@
+"""Runs: resumed after a kill to the same bits, and learning what they should."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+import torch
+
+from ptrnet.errors import InputError
+from ptrnet.model_files import load
+from ptrnet.training.recipe import Recipe
+from ptrnet.training.run import train
+
+COMMAND = [sys.executable, "-m", "ptrnet", "train", "hull", "--n", "5-9", "--steps", "200"]
+OPTIONS = ["--hidden-size", "32", "--batch-size", "32", "--valid-every", "80"]
+OPTIONS += ["--valid-batches", "2", "--checkpoint-every", "100"]
+
+
+def start(folder, *more):
+    command = [*COMMAND, *OPTIONS, "--output", str(folder), *more]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+def test_killed_and_resumed_is_bit_exact(tmp_path):
+    straight = start(tmp_path / "straight")
+    killed = start(tmp_path / "killed")
+    checkpoint = tmp_path / "killed" / "checkpoint.ckpt"
+    deadline = time.monotonic() + 240
+    while not checkpoint.exists() and killed.poll() is None and time.monotonic() < deadline:
+        time.sleep(0.002)
+    os.kill(killed.pid, signal.SIGKILL)
+    killed.communicate()
+    assert not (tmp_path / "killed" / "config.json").exists(), "the kill came too late"
+    assert torch.load(checkpoint, weights_only=True)["global_step"] == 100
+
+    out, err = straight.communicate(timeout=240)
+    assert straight.returncode == 0, err
+    resumed = subprocess.run(
+        [sys.executable, "-m", "ptrnet", "train", "--output", tmp_path / "killed", "--resume"],
+        capture_output=True,
+        text=True,
+        timeout=240,
+    )
+    assert resumed.returncode == 0, resumed.stderr
+    assert out.strip() == str(tmp_path / "straight")
+    a, b = (load(tmp_path / name).model.state_dict() for name in ("straight", "killed"))
+    assert all(torch.equal(a[name], b[name]) for name in a)
+    logs = sorted((tmp_path / "killed" / "logs" / "csv").glob("*/metrics.csv"))
+    assert len(logs) == 2 and "valid_accuracy" in logs[-1].read_text()
+    assert list((tmp_path / "killed" / "logs" / "tensorboard").rglob("events.*"))
+
+    again = start(tmp_path / "straight")
+    _, err = again.communicate(timeout=240)
+    assert again.returncode == 2
+    assert "holds a run already; add --resume" in err
+
+
+def test_it_learns(tmp_path):
+    """Sorting two numbers, in a second: from chance to nearly always."""
+    recipe = Recipe(
+        "sort", n="2", steps=150, hidden_size=32, batch_size=64, valid_batches=0, learning_rate=0.01
+    )
+    saved = train(recipe, tmp_path / "run")
+    from ptrnet.solver import Solver
+
+    solver = Solver(*saved)
+    examples = list(_examples(solver.task))
+    answers = [e.outputs for e in solver.answered(examples, constrained=False)]
+    assert solver.task.measure(examples, answers)["accuracy"].value > 0.9
+    assert saved.trained == {"n": "2", "steps": 150, "batch_size": 64, "seed": 1}
+
+
+def _examples(task):
+    from ptrnet.data.generate import generate
+
+    return generate(task, [2], 300, seed=3)
+
+
+def test_resume_is_refused_for_another_recipe_and_for_no_run(tmp_path):
+    recipe = Recipe("sort", n="2", steps=2, hidden_size=4, batch_size=2, valid_batches=0)
+    train(recipe, tmp_path / "run")
+    with pytest.raises(InputError, match="has steps = 2, asked to resume with 9"):
+        train(Recipe.from_table({**recipe.table(), "steps": 9}), tmp_path / "run", resume=True)
+    with pytest.raises(InputError, match="there is no run to resume"):
+        train(recipe, tmp_path / "other", resume=True)
+    assert not (tmp_path / "other").exists()
+    (tmp_path / "run" / "checkpoint.ckpt").write_bytes(b"no checkpoint")
+    with pytest.raises(InputError, match="not a checkpoint of ours"):
+        train(recipe, tmp_path / "run", resume=True)
+
+
+def test_a_finished_run_resumes_to_itself(tmp_path):
+    recipe = Recipe("sort", n="2", steps=2, hidden_size=4, batch_size=2, valid_batches=0)
+    first = train(recipe, tmp_path / "run").model.state_dict()
+    (tmp_path / "run" / "model.safetensors").unlink()
+    again = train(recipe, tmp_path / "run", resume=True).model.state_dict()
+    assert all(torch.equal(first[name], again[name]) for name in first)
+
+
+def test_bfloat16_and_float32_start_alike_and_differ(tmp_path):
+    weights = {}
+    for precision in ("bfloat16", "float32"):
+        recipe = Recipe(
+            "hull",
+            n="5",
+            steps=3,
+            hidden_size=16,
+            batch_size=8,
+            valid_batches=0,
+            precision=precision,
+        )
+        weights[precision] = train(recipe, tmp_path / precision).model.state_dict()["v"]
+    assert not torch.equal(*weights.values())
+    torch.testing.assert_close(*weights.values(), rtol=0.1, atol=5e-3)
+
+
+def test_validation_on_a_file(tmp_path):
+    """The file's own examples are measured, mixed sizes and a clockwise answer among them."""
+    path = tmp_path / "valid.txt"
+    path.write_text("0 0 1 0 0 1 output 1 3 2 1\n0 0 1 0 1 1 0 1 0.5 0.5 output 1 2 3 4 1\n")
+    recipe = Recipe(
+        "hull", n="5", steps=50, hidden_size=8, batch_size=4, valid=str(path), valid_every=50
+    )
+    train(recipe, tmp_path / "run")
+    (log,) = (tmp_path / "run" / "logs" / "csv").glob("*/metrics.csv")
+    assert "valid_accuracy" in log.read_text()
+    path.write_text("0 0 1 0 0 1\n")
+    with pytest.raises(InputError, match="has no answer"):
+        train(recipe, tmp_path / "other")
+    assert not (tmp_path / "other").exists()
