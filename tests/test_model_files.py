@@ -7,7 +7,7 @@ import torch
 from safetensors.torch import load_file, save_file
 
 from ptrnet import model_files
-from ptrnet.errors import ModelError
+from ptrnet.errors import InputError, ModelError
 
 
 @pytest.fixture
@@ -74,12 +74,20 @@ def test_tensors_missing_extra_misshapen_not_finite(folder):
         ({"model": "ptr-nett"}, "unknown model 'ptr-nett'; did you mean 'ptr-net'"),
         ({"task": "hul"}, "unknown task 'hul'; did you mean 'hull'"),
         ({"task_settings": {"star": 1}}, "did you mean 'start'"),
-        ({"task_settings": {"start": "top"}}, "unknown start of a hull 'top'"),
+        ({"task_settings": {"start": "top"}}, "unknown start of task hull 'top'"),
         ({"model_settings": {"hidden_size": -5}}, "hidden_size of model ptr-net: expected 1 to"),
-        ({"model_settings": {"hidden_size": "big"}}, "expected int, got 'big'"),
+        (
+            {"model_settings": {"hidden_size": "big"}},
+            "hidden_size of model ptr-net must be int, got 'big'",
+        ),
         ({"model_settings": {"hidden_size": 10**9}}, "expected 1 to 65536, got 1000000000"),
         ({"model_settings": {"hidden_size": 65536}}, r"tensor .* must be \(262144,\)"),
         ({"model_settings": {"units": 5}}, "unknown setting"),
+        ({"model_settings": {"features": 3}}, "unknown setting"),
+        ({"model_settings": {"name": "x"}}, "unknown setting"),
+        ({"task_settings": {"name": "x"}}, "unknown setting"),
+        ({"task_settings": {"start": 5}}, "unknown start of task hull '5'"),
+        ({"task_settings": {"closed": "no"}}, "closed of task hull must be bool, got 'no'"),
         ({"model_settings": []}, "must be dict"),
         ({"model": 3}, "must be str"),
     ],
@@ -106,3 +114,23 @@ def test_missing_files(folder):
 def test_a_pickle_is_never_read(folder):
     torch.save({"v": torch.ones(16)}, folder / "model.safetensors")
     refused(folder, "not a whole safetensors file")
+
+
+def test_types_that_are_no_weights(folder):
+    change_tensors(folder, lambda t: t.update(v=torch.ones(16).to(torch.float8_e4m3fn)))
+    refused(folder, "tensor 'v' holds a value that is no finite number")
+    change_tensors(folder, lambda t: t.update(v=torch.full((16,), 1e300, dtype=torch.float64)))
+    refused(folder, "tensor 'v' holds a value that is no finite number")
+
+
+def test_a_full_disk_while_saving_keeps_the_old_model(small, folder, monkeypatch):
+    before = (folder / "model.safetensors").read_bytes()
+
+    def full(*_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("pathlib.Path.write_bytes", full)
+    with pytest.raises(InputError, match="cannot be written: No space left on device"):
+        small(seed=2).save_pretrained(folder)
+    assert (folder / "model.safetensors").read_bytes() == before
+    assert sorted(p.name for p in folder.iterdir()) == ["config.json", "model.safetensors"]

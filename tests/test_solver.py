@@ -117,3 +117,31 @@ def test_a_hub_that_refuses_is_one_line(monkeypatch):
     monkeypatch.setattr("huggingface_hub.snapshot_download", refuse)
     with pytest.raises(ptrnet.ModelError, match=r"not had from the hub: not found$"):
         ptrnet.load("someone/nothing")
+
+
+def test_likelihoods_of_large_answers_are_taken_step_by_step(small, monkeypatch):
+    solver = small("sort", scale=8.0)
+    rng = np.random.default_rng(6)
+    examples = [Example(x, np.argsort(x[:, 0])) for x in (rng.random((n, 1)) for n in (3, 9, 6))]
+    whole = solver.log_likelihoods(examples)
+    monkeypatch.setattr(solver_module, "SCORES_AT_ONCE", 10)
+    np.testing.assert_allclose(solver.log_likelihoods(examples), whole, rtol=1e-5)
+
+
+def test_a_beam_that_no_memory_holds_is_refused(small):
+    with pytest.raises(ptrnet.InputError, match="a beam of 100000000 over 7 tokens"):
+        small().solve(np.zeros((6, 2)), ptrnet.Beam(100_000_000))
+
+
+def test_the_log_probability_is_that_of_the_answer_given(small):
+    solver = small("sort", scale=8.0)
+    examples = [Example(x) for x in np.random.default_rng(7).random((5, 6, 1))]
+    answered = list(solver.answered(examples, ptrnet.Beam(3)))
+    found = [e.log_prob for e in answered]
+    np.testing.assert_allclose(found, solver.log_likelihoods(answered), rtol=1e-4)
+
+
+def test_names_of_any_length_are_refused_in_words():
+    for name in ("m" * 5000, "a/" + "m" * 5000):
+        with pytest.raises(ptrnet.InputError):
+            ptrnet.load(name)

@@ -30,43 +30,35 @@ def real_tokens(lengths: Tensor, specials: int, tokens: int) -> Tensor:
 
 
 class Free:
-    """Any token that is not padding, at any time."""
+    """Any token that is not padding, at any time; but an answer has at least one.
+
+    The state holds the tokens that are open.
+    """
 
     def start(self, lengths: Tensor, specials: int, tokens: int) -> Tensor:
-        return real_tokens(lengths, specials, tokens)[:, None]
+        state = real_tokens(lengths, specials, tokens)[:, None].clone()
+        state[..., END] = False  # opened by `advance`
+        return state
 
     def allowed(self, state: Tensor) -> Tensor:
         return state
 
     def advance(self, state: Tensor, parents: Tensor, chosen: Tensor) -> Tensor:
-        width = chosen.shape[1]
-        return state if state.shape[1] == width else state[:, :1].expand(-1, width, -1)
-
-
-class _Once(Free):
-    """Each element at most once. The state holds the tokens still open, END always among them."""
-
-    def advance(self, state: Tensor, parents: Tensor, chosen: Tensor) -> Tensor:
-        still = state.gather(1, parents[..., None].expand(-1, -1, state.shape[2]))
-        taken = torch.arange(state.shape[2], device=state.device) == chosen[..., None]
-        return still & ~(taken & (chosen != END)[..., None])
-
-
-class Subset(_Once):
-    """Each element at most once, and at least one of them: the answer is a subset in some order."""
-
-    def start(self, lengths: Tensor, specials: int, tokens: int) -> Tensor:
-        state = super().start(lengths, specials, tokens).clone()
-        state[..., END] = False  # opened by `advance`: any prefix but the empty one may end
-        return state
-
-    def advance(self, state: Tensor, parents: Tensor, chosen: Tensor) -> Tensor:
-        state = super().advance(state, parents, chosen)
+        state = state.gather(1, parents[..., None].expand(-1, -1, state.shape[2]))
         state[..., END] = True
         return state
 
 
-class Permutation(_Once):
+class Subset(Free):
+    """Each element at most once, and at least one of them: the answer is a subset in some order."""
+
+    def advance(self, state: Tensor, parents: Tensor, chosen: Tensor) -> Tensor:
+        still = super().advance(state, parents, chosen)
+        taken = torch.arange(state.shape[2], device=state.device) == chosen[..., None]
+        return still & ~(taken & (chosen != END)[..., None])
+
+
+class Permutation(Subset):
     """Each element exactly once."""
 
     def allowed(self, state: Tensor) -> Tensor:

@@ -26,7 +26,7 @@ def fetch(repository: str) -> Path:
 
     try:
         folder = snapshot_download(repository, allow_patterns=[CONFIG, TENSORS, CARD])
-    except (OSError, ValueError) as error:  # every error of the hub's client is one of these
+    except Exception as error:  # the errors of the hub's client have no common base
         raise ModelError(
             f"{repository}: no such folder, and not had from the hub: {_first_line(error)}"
         ) from None
@@ -41,7 +41,7 @@ def push(folder: Path, repository: str, private: bool) -> str:
         api = HfApi()
         address = api.create_repo(repository, private=private, exist_ok=True)
         api.upload_folder(repo_id=repository, folder_path=folder)
-    except (OSError, ValueError) as error:
+    except Exception as error:  # the errors of the hub's client have no common base
         raise ModelError(f"{repository}: not pushed to the hub: {_first_line(error)}") from None
     return str(address)
 

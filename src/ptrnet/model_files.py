@@ -10,7 +10,8 @@ from typing import Any, NamedTuple
 
 import torch
 from safetensors import SafetensorError
-from safetensors.torch import load_file, save_file
+from safetensors.torch import load_file
+from safetensors.torch import save as to_bytes
 
 from ptrnet import models, tasks
 from ptrnet.errors import InputError, ModelError
@@ -22,6 +23,7 @@ FORMAT = 1
 CONFIG, TENSORS, CARD = "config.json", "model.safetensors", "README.md"
 _KEYS = {"format", "model", "model_settings", "task", "task_settings", "trained"}
 _LARGEST_CONFIG = 1_000_000  # bytes
+_DTYPES = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
 
 
 class Saved(NamedTuple):
@@ -48,7 +50,7 @@ def save(folder: Path, saved: Saved, dtype: torch.dtype = torch.float32) -> None
         raise InputError(f"{folder}: cannot be made: {error.strerror}") from None
     tensors = {k: v.to(dtype).contiguous() for k, v in saved.model.state_dict().items()}
     with atomic_path(folder / TENSORS) as path:
-        save_file(tensors, path, metadata={"format": "pt"})
+        path.write_bytes(to_bytes(tensors, metadata={"format": "pt"}))
     with atomic_path(folder / CONFIG) as path:
         path.write_text(json.dumps(config, indent=2) + "\n", encoding="utf-8")
 
@@ -120,7 +122,7 @@ def _check(path: Path, tensors: dict[str, torch.Tensor], model: PointerModel) ->
                 f"{path}: tensor {name!r} must be {tuple(expected[name].shape)}, "
                 f"got {tuple(tensor.shape)}"
             )
-        if not tensor.is_floating_point() or not tensor.isfinite().all():
+        if tensor.dtype not in _DTYPES or not tensor.float().isfinite().all():
             raise ModelError(f"{path}: tensor {name!r} holds a value that is no finite number")
 
 

@@ -1,5 +1,6 @@
 """A trained model together with its task: from raw instances to answers."""
 
+import os
 import tempfile
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
@@ -21,6 +22,8 @@ from ptrnet.types import Batch, Example, Floats, Indices
 
 # What is decoded at a time: elements, padding and beams included. 64 MB of keys at 256 units.
 ELEMENTS_AT_ONCE = 65_536
+# Scores of tokens that are held at a time: 64 MB, and as much for each operation on them.
+SCORES_AT_ONCE = 2**24
 # Examples that are read before the first is answered, so that sizes near each other meet.
 WINDOW = 4096
 
@@ -75,12 +78,12 @@ class Solver:
         *,
         constrained: bool = True,
     ) -> Iterator[Example]:
-        """The same examples, in their order, with the model's answers as their outputs."""
+        """The same examples, in their order, with the model's answers and their log-probability."""
         decoder = decoder or Greedy()
         rule = self.task.constraint if constrained else None
         rest = iter(examples)
         while window := list(islice(rest, WINDOW)):
-            found: dict[int, Indices] = {}
+            found: dict[int, tuple[Indices, float]] = {}
             sizes = [len(e.inputs) * decoder.size for e in window]
             for places in near_sizes(sizes, ELEMENTS_AT_ONCE):
                 instances = [self.task.scaled(window[i].inputs) for i in places]
@@ -88,24 +91,47 @@ class Solver:
                 asked = (*pad_instances(instances), longest)
                 inputs, lengths, longest = (tensor.to(self._device) for tensor in asked)
                 result = decoder.decode(self.model, inputs, lengths, longest, rule)
-                tokens, ends = result.tokens.cpu().numpy(), result.lengths.tolist()
-                for i, row, end in zip(places, tokens, ends, strict=True):
-                    found[i] = self.task.answer(row[:end])
+                rows = zip(
+                    places,
+                    result.tokens.cpu().numpy(),
+                    result.lengths.tolist(),
+                    result.log_probs.tolist(),
+                    strict=True,
+                )
+                for i, tokens, end, log_prob in rows:
+                    found[i] = self.task.answer(tokens[:end]), log_prob
             for i, example in enumerate(window):
-                yield example._replace(outputs=found[i])
+                outputs, log_prob = found[i]
+                yield example._replace(outputs=outputs, log_prob=log_prob)
 
     @torch.no_grad()
     def log_likelihoods(self, examples: Sequence[Example]) -> Floats:
         """`log p(C | P)` of each example's own answer, in the order the model was trained for."""
         values = np.empty(len(examples))
-        for places in near_sizes([len(e.inputs) for e in examples], ELEMENTS_AT_ONCE):
+        sizes = [len(e.inputs) * self.task.longest(len(e.inputs)) for e in examples]
+        for places in near_sizes(sizes, SCORES_AT_ONCE):
             batch = batch_of([examples[i] for i in places], self.task)
             batch = Batch(*(tensor.to(self._device) for tensor in batch))
-            likely = self.model.log_probs(*batch).gather(2, batch.targets[..., None])[..., 0]
+            likely = self._likelihoods(batch)
             steps = torch.arange(batch.targets.shape[1], device=self._device)
             real = steps < batch.target_lengths[:, None]
             values[places] = torch.where(real, likely, 0).double().sum(1).cpu().numpy()
         return values
+
+    def _likelihoods(self, batch: Batch) -> torch.Tensor:
+        """`(B, M)` log-probabilities of the targets; for large answers without `(B, M, N)`."""
+        rows, steps = batch.targets.shape
+        if rows * steps * batch.inputs.shape[1] <= 2 * SCORES_AT_ONCE:
+            return self.model.log_probs(*batch).gather(2, batch.targets[..., None])[..., 0]
+        encoded = self.model.encode(batch.inputs, batch.lengths)
+        state, last = encoded.state, torch.zeros_like(batch.targets[:, :1])
+        columns = []
+        for step in range(steps):
+            target = batch.targets[:, step : step + 1]
+            log_probs, state = self.model.step(encoded, state, last)
+            columns.append(log_probs[:, 0].gather(1, target))
+            last = target
+        return torch.cat(columns, 1)
 
     @property
     def _device(self) -> torch.device:
@@ -122,7 +148,8 @@ class Solver:
         Raises:
             ModelError: the files are missing or broken, or the hub has none of that name.
         """
-        folder = Path(name) if Path(name).exists() else hub.fetch(str(name))
+        there = os.path.exists(name)  # noqa: PTH110  Path.exists raises for names that are too long
+        folder = Path(name) if there else hub.fetch(str(name))
         return cls(*model_files.load(folder))
 
     def push_to_hub(self, repository: str, private: bool = False) -> str:

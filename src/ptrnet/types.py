@@ -19,13 +19,23 @@ Indices = NDArray[np.int64]
 END = 0
 
 
+class Table(NamedTuple):
+    """The file that a table's instance was read from, as text."""
+
+    header: list[str] | None
+    rows: list[list[str]]
+    numeric: list[int]  # the columns that are features
+
+
 class Example(NamedTuple):
     """An instance with its answer."""
 
     inputs: Floats  # (n, d)
     outputs: Indices | None = None  # (m,) 0-based; None where no answer is given
     where: str = ""  # the file and line it came from, for complaints
-    kept: Mapping[str, Any] = {}  # what else its file says of it, for the file it is written to
+    kept: Mapping[str, Any] = {}  # what else a JSON line says of it
+    table: Table | None = None
+    log_prob: float | None = None  # of the answer, where a model gave it
 
 
 class Answers(NamedTuple):

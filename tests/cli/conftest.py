@@ -26,7 +26,8 @@ def program():
 
     def call(*arguments, **options):
         command = [sys.executable, "-m", "ptrnet", *(str(a) for a in arguments)]
-        found = subprocess.run(command, capture_output=True, text=True, timeout=240, **options)
+        options = {"text": True, **options}
+        found = subprocess.run(command, capture_output=True, timeout=240, **options)
         return found.returncode, found.stdout, found.stderr
 
     return call

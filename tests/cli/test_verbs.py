@@ -3,6 +3,8 @@
 import json
 import os
 import resource
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -160,6 +162,10 @@ def test_broken_input_leaves_no_output(tmp_path, ptrnet, model, points):
     for verb in ("solve", "evaluate"):
         refused(ptrnet(verb, points, "--model", model), "points.txt:31: expected 2 numbers")
     refused(ptrnet("solve", points, "--model", model, "--output", output, "--plot", picture), ":31")
+    there = tmp_path / "no" / "a.txt"
+    refused(
+        ptrnet("solve", points, "--model", model, "--output", there, "--plot", picture), "a.txt"
+    )
     refused(ptrnet("label", "hull", points, "--output", output), "points.txt:31")
     assert sorted(p.name for p in tmp_path.iterdir()) == ["model", "points.txt"]
 
@@ -204,6 +210,40 @@ def test_interrupted_is_130(monkeypatch, ptrnet):
 
     monkeypatch.setattr("ptrnet.tasks.get", interrupt)
     assert ptrnet("label", "hull", "a.txt") == (130, "", "")
+
+
+def test_nothing_is_printed_before_all_is_read(tmp_path, ptrnet):
+    path = tmp_path / "long.txt"
+    path.write_text("0 0 1 0 0 1\n" * 1500 + "0 0 x\n")
+    refused(ptrnet("label", "hull", path), "long.txt:1501: ")
+
+
+def test_a_reader_that_leaves_early_is_no_error(tmp_path, points):
+    path = tmp_path / "many.txt"
+    path.write_text(points.read_text() * 300)
+    command = f"{sys.executable} -m ptrnet label hull {path} | head -n 1; exit ${{PIPESTATUS[0]}}"
+    found = subprocess.run(["bash", "-c", command], capture_output=True, text=True)
+    assert (found.returncode, found.stderr) == (0, "") and found.stdout.count("\n") == 1
+
+
+def test_output_that_cannot_be_written_is_one_line(points):
+    command = f"{sys.executable} -m ptrnet label hull {points} > /dev/full"
+    found = subprocess.run(["bash", "-c", command], capture_output=True, text=True)
+    assert found.returncode == 2
+    assert found.stderr == "ptrnet: standard output: cannot be written: No space left on device\n"
+
+
+def test_text_is_utf8_whatever_the_locale(tmp_path, program):
+    path = tmp_path / "towns.csv"
+    path.write_text("town,x,y\nK\u00f8benhavn,0,0\nB,1,0\nC,0,1\n", encoding="utf-8")
+    environment = {**os.environ, "PYTHONIOENCODING": "ascii"}
+    code, out, err = program("label", "hull", path, env=environment, encoding="utf-8")
+    assert code == 0 and "K\u00f8benhavn" in out, err
+
+
+def test_bare_ptrnet_is_help(ptrnet):
+    code, out, _ = ptrnet()
+    assert code == 0 and out.startswith("Usage: ptrnet")
 
 
 def test_version(ptrnet):

@@ -52,7 +52,7 @@ def test_jsonl_keeps_other_keys(tmp_path):
     (example,) = read(tmp_path, "jsonl", line)
     assert example.outputs.tolist() == [1, 0]
     assert written(tmp_path, "jsonl", [example]).decode() == (
-        '{"inputs": [[0.0, 0.5], [1.0, 0.25]], "outputs": [1, 0], "id": "a\u00e9", "w": [1]}\n'
+        '{"inputs": [[0.0, 0.5], [1.0, 0.25]], "outputs": [1, 0], "id": "a\\u00e9", "w": [1]}\n'
     )
 
 
@@ -96,7 +96,7 @@ MALFORMED = [
     (
         "jsonl",
         '{"inputs": [[0, 1e400]]}',
-        '{f}:1: "inputs": element 1, number 2: expected a finite',
+        "{f}:1: expected a finite number, got 1e400",
     ),
     ("jsonl", '{"inputs": [[0, "1"]]}', '{f}:1: "inputs": element 1: expected a number, got "1"'),
     ("jsonl", '{"inputs": [[0, true]]}', '{f}:1: "inputs": element 1: expected a number, got true'),
@@ -202,3 +202,20 @@ def test_sizes(text, sizes):
 def test_sizes_that_are_none(text):
     with pytest.raises(InputError, match=r"^n: expected"):
         parse_sizes(text)
+
+
+def test_keys_of_json_lines_and_cells_of_tables_do_not_meet(tmp_path):
+    (line,) = read(tmp_path, "jsonl", '{"inputs": [[0, 0], [1, 0]], "rows": 3, "header": "h"}')
+    assert written(tmp_path, "csv", [line]) == b"0.0,0.0\n1.0,0.0\n"
+    (table,) = read(tmp_path, "csv", "name,x,y\na,1,2\n")
+    assert written(tmp_path, "jsonl", [table]) == b'{"inputs": [[1.0, 2.0]]}\n'
+
+
+def test_text_that_utf8_cannot_hold_is_kept(tmp_path):
+    (example,) = read(tmp_path, "jsonl", '{"inputs": [[0, 0]], "name": "\\ud800"}')
+    assert b'"\\ud800"' in written(tmp_path, "jsonl", [example])
+
+
+def test_names_too_long_for_a_file_are_refused_in_words(tmp_path):
+    with pytest.raises(InputError, match="cannot be written"):
+        formats.write(str(tmp_path / ("n" * 300 + ".txt")), [Example(POINTS)], HULL)

@@ -19,6 +19,13 @@ def draw(batch, n, m, units, scale=1.0, dtype=torch.float32):
 
 def outcome(face, tensors, dtype, lengths=(None, None)):
     """Scores and gradients of one weighted sum of them, in float64. Strides are kept."""
+    if face is reference:
+        with torch.autocast("cpu", enabled=False):
+            return _outcome(face, tensors, dtype, lengths)
+    return _outcome(face, tensors, dtype, lengths)
+
+
+def _outcome(face, tensors, dtype, lengths):
     tensors = [t.detach().to(dtype).requires_grad_() for t in tensors]
     scores = face.additive_scores(*tensors, *lengths)
     weights = torch.linspace(-1, 1, scores.numel()).view(scores.shape).to(dtype)
@@ -151,3 +158,21 @@ def test_shapes_that_do_not_fit_are_named():
         additive_scores(keys[0], queries, v)
     with pytest.raises(ShapeError, match=r"key_lengths must be \(2,\)"):
         additive_scores(keys, queries, v, torch.tensor([1]))
+
+
+@FACES
+def test_autocast_changes_nothing(face):
+    """Scores are float32 under autocast too, and the backward pass does not mix types."""
+    tensors = draw(3, 7, 5, 33)
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        assert_as_good_as_the_formula(face, tensors)
+        assert face.additive_scores(*tensors).dtype == torch.float32
+
+
+@pytest.mark.parametrize("lengths", [[6, 5], [-1, 5], [10**7, 0]])
+def test_lengths_out_of_range_are_refused_before_memory_is_read(lengths):
+    keys, queries, v = draw(2, 5, 3, 8)
+    with pytest.raises(ShapeError, match=r"key_lengths must be in 0\.\.5"):
+        additive_scores(keys, queries, v, torch.tensor(lengths))
+    with pytest.raises(ShapeError, match=r"query_lengths must be in 0\.\.3"):
+        additive_scores(keys, queries, v, None, torch.tensor(lengths))

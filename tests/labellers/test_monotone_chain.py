@@ -84,3 +84,18 @@ def test_far_from_the_origin():
     """Coordinates of a map grid, metres from far away: a square is a square."""
     square = np.array([[0, 0], [1, 0], [1, 1], [0, 1], [0.5, 0.5]]) + [500_000.0, 5_000_000.0]
     assert hull(square) == [0, 1, 2, 3]
+
+
+@pytest.mark.parametrize("size", [1e-300, 1e-170, 1e-5, 1e5, 1e200, 1e308])
+def test_any_magnitude(size):
+    assert hull(np.array([[0, 0], [1, 0], [1, 1], [0, 1], [0.5, 0.5]]) * size) == [0, 1, 2, 3]
+
+
+def test_axes_of_different_magnitude():
+    points = [[1.7e9, 0], [1700000100, 0], [1700000050, 1e-6], [1700000050, 5e-7]]
+    assert hull(points) == [0, 1, 2]
+
+
+def test_a_flat_curve_keeps_its_vertices():
+    x = np.linspace(0, 1, 2000)
+    assert hull(np.column_stack([x, 1.78e-12 * x**2])) == list(range(2000))

@@ -88,3 +88,16 @@ def test_a_label_scores_perfectly_and_a_hull_without_one_vertex_does_not():
     assert all(m.value == 1 for m in task.measure(examples, answers).values())
     less = task.measure(examples, [a[1:] for a in answers])
     assert less["accuracy"].value == 0 and less["area"].value < 1
+
+
+def test_a_truth_without_area_is_no_division_by_zero():
+    points = np.array([[0.0, 0.0], [1, 1], [2, 2], [0, 1]])
+    found = score([0, 2, 3], [0, 1, 2], points=points, truth=np.array([0, 1, 2]))
+    assert found["area"].count == 0 and found["simple"].value == 0.5
+
+
+@pytest.mark.parametrize("size", [1e-200, 1e200])
+def test_any_magnitude(size):
+    found = score([0, 1, 2], [3, 2, 1, 0], points=POINTS * size)
+    assert found["area"].value == pytest.approx(0.75)
+    assert found["accuracy"].value == 0.5 and found["simple"].value == 1

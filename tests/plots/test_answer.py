@@ -47,3 +47,10 @@ def test_one_drawing_has_one_svg(tmp_path):
             ax.plot([0, 1], [0, 1])
         texts.append((tmp_path / "a.svg").read_text())
     assert texts[0] == texts[1]
+
+
+def test_a_dollar_in_a_name_is_a_dollar(tmp_path):
+    task = tasks.get("hull")
+    with figure(tmp_path / "a.png") as ax:
+        draw_answer(ax, task.draw(POINTS, np.array([0, 1, 2])), None, ["$x^$", "b", "c", "d"])
+    assert (tmp_path / "a.png").exists()

@@ -59,3 +59,16 @@ def test_unknown_start_and_setting():
 def test_drawing_is_closed():
     drawing = tasks.get("hull").draw(SQUARE[0], np.array([2, 3, 4]))
     assert drawing.lines[0].tolist()[0] == drawing.lines[0].tolist()[-1] == [0.1, 0.8]
+
+
+@pytest.mark.parametrize("size", [1e-200, 1e200])
+def test_turning_round_works_at_any_magnitude(size):
+    clockwise = Answers(np.array([[0, 4, 3, 2]]), np.array([4]))
+    found = tasks.get("hull").canonical(SQUARE * size, clockwise)
+    assert found.rows()[0].tolist() == [2, 3, 4, 0]
+
+
+@pytest.mark.parametrize("settings", [{"start": 5}, {"closed": "no"}, {"name": "x"}])
+def test_settings_are_typed(settings):
+    with pytest.raises(InputError):
+        tasks.get("hull", **settings)

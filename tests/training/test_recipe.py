@@ -38,6 +38,9 @@ def test_a_recipe_survives_its_file(tmp_path):
         ('task = "hull"\nwarmup = 1.5', r"warmup must be in \[0, 1\), got 1.5"),
         ('task = "hull"\noptimizer = "adam"', "did you mean 'adamw'"),
         ('task = "hull"\nn = "5-"', "n: expected"),
+        ('task = "hull"\nclosed = "no"', "closed of task hull must be bool, got 'no'"),
+        ('task = "hull"\nbatch_size = 1000000000000', "a batch of 1000000000000 instances of 50"),
+        ('task = "hull"\nseed = 99999999999999999999', r"seed must be below 2\^63"),
         ('task = "hull', "not a TOML file"),
         ('task = "hull"\nstart = "left"', "did you mean 'leftmost'"),
     ],
@@ -80,3 +83,16 @@ def test_sgd_is_plain():
     parameter.grad = torch.tensor([2.0])
     optimizer.step()
     assert parameter.item() == 0.0
+
+
+def test_any_path_survives_the_file(tmp_path):
+    recipe = Recipe("hull", valid='odd "name"\\\u00e9.txt')
+    (tmp_path / "r.toml").write_text(recipe.toml(), encoding="utf-8")
+    assert Recipe.read(tmp_path / "r.toml").valid == recipe.valid
+
+
+def test_paths_that_are_no_recipes(tmp_path):
+    (tmp_path / "deep.toml").write_text("a = " + "[" * 100_000)
+    for path in (tmp_path, tmp_path / "deep.toml", tmp_path / "deep.toml" / "x"):
+        with pytest.raises(InputError):
+            Recipe.read(path)

@@ -131,3 +131,24 @@ def test_validation_on_a_file(tmp_path):
     with pytest.raises(InputError, match="has no answer"):
         train(recipe, tmp_path / "other")
     assert not (tmp_path / "other").exists()
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [{"model": "ptr-nett"}, {"hidden_size": 10**6}, {"device": "cuda"}, {"valid": "no.txt"}],
+)
+def test_a_refused_run_leaves_no_folder(tmp_path, fields):
+    if fields.get("device") == "cuda" and torch.cuda.is_available():
+        pytest.skip("cuda is there")
+    with pytest.raises(InputError):
+        train(Recipe("sort", n="2", steps=2, **fields), tmp_path / "run")
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_run_that_was_killed_before_its_first_checkpoint_resumes_from_the_start(tmp_path):
+    recipe = Recipe("sort", n="2", steps=3, hidden_size=4, batch_size=2, valid_batches=0)
+    whole = train(recipe, tmp_path / "whole").model.state_dict()
+    (tmp_path / "killed").mkdir()
+    (tmp_path / "killed" / "recipe.toml").write_text(recipe.toml())
+    again = train(recipe, tmp_path / "killed", resume=True).model.state_dict()
+    assert all(torch.equal(whole[name], again[name]) for name in whole)

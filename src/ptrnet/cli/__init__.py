@@ -1,6 +1,5 @@
 """The command line: one file a verb, each parses, calls and prints."""
 
-import os
 import sys
 from typing import Any
 
@@ -10,6 +9,8 @@ def main() -> None:
     from ptrnet import runtime
 
     runtime.tune()
+    for stream in (sys.stdin, sys.stdout, sys.stderr):  # whatever the locale says
+        stream.reconfigure(encoding="utf-8")  # type: ignore[union-attr]
     sys.exit(run(sys.argv[1:]))
 
 
@@ -23,6 +24,7 @@ def run(arguments: list[str]) -> int:
     # The base of typer's complaints: click's, or typer's own copy of it, by version.
     usage: Any = next(c for c in typer.BadParameter.__mro__ if c.__name__ == "ClickException")
     command = typer.main.get_command(app)
+    arguments = arguments or ["--help"]
     try:
         return command.main(arguments, prog_name="ptrnet", standalone_mode=False) or 0
     except PtrnetError as error:
@@ -31,9 +33,6 @@ def run(arguments: list[str]) -> int:
         return _say(error.format_message())
     except (KeyboardInterrupt, typer.Abort):
         return 130
-    except BrokenPipeError:  # whoever reads our output has gone
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
 
 
 def _say(message: str) -> int:

@@ -9,7 +9,6 @@ from ptrnet.cli import evaluate, generate, label, models, solve, train
 
 app = typer.Typer(
     name="ptrnet",
-    no_args_is_help=True,
     add_completion=False,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,

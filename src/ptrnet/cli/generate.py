@@ -38,8 +38,7 @@ def generate(
     kind = tasks.get(task)
     sizes = parse_sizes(n)
     kind.check_labeller(labeller)
-    if output != "-":
-        formats.of(output)
+    formats.check_output(output)
     if jobs < 1 and jobs != -1:
         raise InputError(f"--jobs: expected 1 or more, or -1 for one a core, got {jobs}")
     examples = generate(kind, sizes, count, seed, labeller, jobs)

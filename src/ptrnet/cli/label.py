@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from ptrnet.cli import words as w
+
 if TYPE_CHECKING:
     from ptrnet.tasks.base import Task
     from ptrnet.types import Example
@@ -26,8 +28,12 @@ def label(
     labeller: Annotated[
         str | None, typer.Option("--labeller", help="The algorithm; by default the task's first.")
     ] = None,
+    seed: w.Seed = 0,
 ) -> None:
     """Answer the instances of FILE by an algorithm.
+
+    The algorithms of hull and sort draw nothing at random: their answers are the same for every
+    seed.
 
     Example: ptrnet label hull points.csv --labeller monotone-chain --output hull.csv
     """
@@ -37,6 +43,7 @@ def label(
 
     kind = tasks.get(task)
     kind.check_labeller(labeller)
+    formats.check_output(output)
     labelled = _labelled(formats.read(file, kind), kind, labeller)
     formats.write(output, shown(labelled, "labelling"), kind, like=file)
 

@@ -14,8 +14,10 @@ def register(app: typer.Typer) -> None:
 
 
 @models.callback(invoke_without_command=True)
-def list_models(context: typer.Context, json: w.Json = False) -> None:
+def list_models(context: typer.Context, seed: w.Seed = 0, json: w.Json = False) -> None:
     """List the shipped models: task, sizes, scores and file; `show NAME` prints a card.
+
+    Nothing is drawn at random here; every command takes a seed.
 
     Example: ptrnet models show hull
     """

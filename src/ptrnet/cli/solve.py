@@ -47,10 +47,10 @@ def solve(
     """
     from ptrnet.cli.progress import shown
     from ptrnet.data import formats
+    from ptrnet.files import to_standard_output
 
     task, name = w.task_and_file(words, model, wanted=0 if random else 1)
-    if output != "-":
-        formats.of(output)
+    formats.check_output(output)
     if plot is not None:
         from ptrnet.plots.figure import check_path
 
@@ -62,11 +62,13 @@ def solve(
         raise InputError(f"--index: expected 0 to {len(examples) - 1}, got {index}")
     answers = solver.answered(examples, chosen, constrained=constrained)
     answered = list(shown(answers, "solving", len(examples)))
+    if output != "-":
+        formats.write(output, answered, solver.task)
     if plot is not None:
         _draw(solver, answered[index], plot)
     if json:
-        _print_json(solver, model, chosen.name, answered)
-    if output != "-" or not json:
+        to_standard_output([_json(solver, model, chosen.name, answered)])
+    elif output == "-":
         formats.write(output, answered, solver.task, like=name or "-")
 
 
@@ -86,33 +88,34 @@ def _instances(solver: "Solver", name: str, random: int | None, seed: int) -> li
 def _draw(solver: "Solver", answered: "Example", path: Path) -> None:
     from ptrnet.plots.answer import draw_answer
     from ptrnet.plots.figure import figure
+    from ptrnet.types import Table
 
     task, inputs, outputs = solver.task, answered.inputs, answered.outputs
     assert outputs is not None
     truth = task.label(inputs[None]).rows()[0]
     right = task.measure([answered._replace(outputs=truth)], [outputs])["accuracy"].value == 1
-    rows, numeric = answered.kept.get("rows", []), answered.kept.get("numeric", [])
-    names = [next((c for k, c in enumerate(row) if k not in numeric), "") for row in rows]
+    table = answered.table or Table(None, [], [])
+    names = [
+        next((cell for k, cell in enumerate(row) if k not in table.numeric), "")
+        for row in table.rows
+    ]
     title = f"{task.name} of {len(inputs)} elements, answered by a pointer network"
     with figure(path) as ax:
         true = None if right else task.draw(inputs, truth)
         draw_answer(ax, task.draw(inputs, outputs), true, names, title)
 
 
-def _print_json(
-    solver: "Solver", model: str | None, decoder: str, answered: list["Example"]
-) -> None:
-    import json
+def _json(solver: "Solver", model: str | None, decoder: str, answered: list["Example"]) -> str:
+    from json import dumps
 
-    likelihoods = solver.log_likelihoods(answered)
     document = {
         "task": solver.task.name,
         "model": model or solver.task.name,
         "decoder": decoder,
         "answers": [
-            {"outputs": e.outputs.tolist(), "log_likelihood": float(likelihood)}
-            for e, likelihood in zip(answered, likelihoods, strict=True)
+            {"outputs": e.outputs.tolist(), "log_likelihood": e.log_prob}
+            for e in answered
             if e.outputs is not None
         ],
     }
-    print(json.dumps(document))
+    return dumps(document) + "\n"

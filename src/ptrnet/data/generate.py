@@ -25,18 +25,19 @@ def generate(
     Example number k depends on the seed, the task and the sizes alone: not on `count`, not on
     `jobs`, the number of processes that compute.
     """
-    chunks = [(k, min(CHUNK, count - k * CHUNK)) for k in range(-(-count // CHUNK))]
-    work = (delayed(_chunk)(task, sizes, seed, k, labeller) for k, _ in chunks)
-    results = Parallel(n_jobs=jobs, return_as="generator")(work)
-    for (_, wanted), chunk in zip(chunks, results, strict=True):
-        yield from chunk[:wanted]
+    work = (
+        delayed(_chunk)(task, sizes, seed, k, min(CHUNK, count - k * CHUNK), labeller)
+        for k in range(-(-count // CHUNK))
+    )
+    for chunk in Parallel(n_jobs=jobs, return_as="generator")(work):
+        yield from chunk
 
 
 def _chunk(
-    task: Task, sizes: Sequence[int], seed: int, k: int, labeller: str | None
+    task: Task, sizes: Sequence[int], seed: int, k: int, wanted: int, labeller: str | None
 ) -> list[Example]:
     rng = np.random.default_rng([seed, _SPLIT, k])
-    drawn = rng.choice(np.asarray(sizes), CHUNK)
+    drawn = rng.choice(np.asarray(sizes), CHUNK)[:wanted]
     instances = [task.sample(rng, 1, int(n))[0] for n in drawn]
     return [
         Example(instance, answer)

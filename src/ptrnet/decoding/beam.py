@@ -11,9 +11,7 @@ from ptrnet.errors import InputError
 from ptrnet.models.base import PointerModel
 from ptrnet.types import END
 
-# A forced choice costs nothing, and no prefix gets likelier: the order of log-probabilities is
-# the order of the beam.
-_DEAD = -torch.inf
+LARGEST_SEARCH = 2**26  # prefixes times tokens: the width of one sort
 
 
 class Found(NamedTuple):
@@ -50,6 +48,12 @@ class Beam:
         `longest` `(B,)` is the most tokens, END left out, that each answer may have: a prefix of
         that length can only end. `constraint` None leaves every real token open at every step.
         """
+        tokens = inputs.shape[1] + model.specials
+        if self.size * tokens > LARGEST_SEARCH:
+            raise InputError(
+                f"beam size: a beam of {self.size} over {tokens} tokens is more than "
+                f"{LARGEST_SEARCH} prefixes at a step"
+            )
         encoded = model.encode(inputs, lengths)
         rule = constraint or Free()
         allowing = rule.start(lengths, model.specials, encoded.tokens)
@@ -68,7 +72,7 @@ class Beam:
             )
             # END behind an end is free: finished prefixes stay in the beam as they are.
             log_probs = log_probs.masked_fill(done[..., None], 0.0)
-            extended = (scores[..., None] + log_probs).masked_fill(~open_tokens, _DEAD)
+            extended = (scores[..., None] + log_probs).masked_fill(~open_tokens, -torch.inf)
             scores, parents, last = _best(extended, self.size)
             prefixes = torch.cat([_of(prefixes, parents), last[..., None]], 2)
             state = tuple(_of(s, parents) for s in state)

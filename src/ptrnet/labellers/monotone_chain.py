@@ -10,6 +10,7 @@ What degenerate input gets:
 import numba
 import numpy as np
 
+from ptrnet.geometry import comparable
 from ptrnet.types import Answers, Floats, Indices
 
 # A turn is measured by a determinant of differences. Each coordinate carries a relative error of
@@ -21,7 +22,7 @@ def label(inputs: Floats) -> Answers:
     """Hulls of `(B, n, 2)` points: counter-clockwise, from the leftmost (then lowest) vertex."""
     order = np.lexsort((inputs[:, :, 1], inputs[:, :, 0]), axis=-1)
     hulls = np.zeros(order.shape, np.int64)
-    lengths = _chains(np.ascontiguousarray(inputs), order, hulls)
+    lengths = _chains(comparable(np.ascontiguousarray(inputs)), order, hulls)
     return Answers(hulls[:, : lengths.max(initial=0)], lengths)
 
 
@@ -66,8 +67,7 @@ def _extend(p: Floats, path: Indices, stack: Indices, base: int) -> int:
 def _left(p: Floats, i: int, j: int, k: int) -> bool:
     ux, uy = p[j, 0] - p[i, 0], p[j, 1] - p[i, 1]
     vx, vy = p[k, 0] - p[i, 0], p[k, 1] - p[i, 1]
-    largest = max(
-        abs(p[i, 0]), abs(p[i, 1]), abs(p[j, 0]), abs(p[j, 1]), abs(p[k, 0]), abs(p[k, 1])
-    )
-    slack = ROUNDING * largest * (abs(ux) + abs(uy) + abs(vx) + abs(vy))
+    x = max(abs(p[i, 0]), abs(p[j, 0]), abs(p[k, 0]))
+    y = max(abs(p[i, 1]), abs(p[j, 1]), abs(p[k, 1]))
+    slack = ROUNDING * (x * (abs(uy) + abs(vy)) + y * (abs(ux) + abs(vx)))
     return ux * vy - uy * vx > slack

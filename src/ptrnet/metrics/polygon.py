@@ -6,6 +6,7 @@ import numpy as np
 import shapely
 from numpy.typing import NDArray
 
+from ptrnet.geometry import comparable
 from ptrnet.metrics.interval import Measure, mean, share
 from ptrnet.types import Example, Floats, Indices
 
@@ -17,16 +18,19 @@ def measure(examples: Sequence[Example], answers: Iterable[Indices]) -> dict[str
 
     - accuracy: the same polygon; start, direction and a closing repeat do not matter.
     - simple: at least three vertices, none twice, no edge through another. Where the true hull
-      is a point or a segment, the right answer counts as simple, and no other.
+      has no area, the right answer counts as simple, and no other.
     - area: the covered share of the true hull, mean over the simple answers whose hull has an
       area; FAIL where more than 1% are not simple.
     """
-    truths = [e.inputs[e.outputs] for e in examples if e.outputs is not None]
-    found = [e.inputs[a] for e, a in zip(examples, answers, strict=True)]
+    points = [comparable(e.inputs) for e in examples]
+    truths = [p[e.outputs] for p, e in zip(points, examples, strict=True)]
+    found = [p[a] for p, a in zip(points, answers, strict=True)]
     right = np.array([same(f, t) for f, t in zip(found, truths, strict=True)], bool)
-    flat = np.array([len(_open(t)) < 3 for t in truths], bool)
-    good = np.where(flat, right, simple(found))
-    covered = _areas(found, good & ~flat) / _areas(truths, good & ~flat)
+    areas = _areas(truths)
+    good = np.where(areas == 0, right, simple(found))
+    counted = good & (areas > 0)
+    chosen = [ring for ring, c in zip(found, counted, strict=True) if c]
+    covered = _areas(chosen) / areas[counted]
     area = mean(covered)
     if (~good).sum() > FAILS_ABOVE * len(good):
         area = Measure(None, None, None, len(covered), fail=True)
@@ -47,8 +51,11 @@ def simple(rings: Sequence[Floats]) -> NDArray[np.bool_]:
     return good
 
 
-def _areas(rings: Sequence[Floats], chosen: NDArray[np.bool_]) -> Floats:
-    return np.asarray(shapely.area(_polygons([r for r, c in zip(rings, chosen, strict=True) if c])))
+def _areas(rings: Sequence[Floats]) -> Floats:
+    areas = np.zeros(len(rings))
+    solid = [k for k, ring in enumerate(rings) if len(ring) >= 3]
+    areas[solid] = shapely.area(_polygons([rings[k] for k in solid]))
+    return areas
 
 
 def _polygons(rings: Sequence[Floats]) -> NDArray[np.object_]:

@@ -7,6 +7,7 @@ from typing import Any
 
 from ptrnet.errors import InputError, unknown
 from ptrnet.models.base import PointerModel
+from ptrnet.settings import check
 
 _NOT_MODELS = {"base", "recurrent"}
 LARGEST_SETTING = 65_536  # units: a layer of more would not fit any memory
@@ -28,7 +29,7 @@ def kind(name: str) -> type[PointerModel]:
     return found
 
 
-def build(name: str, features: int, specials: int, **settings: Any) -> PointerModel:
+def build(name: str, features: int, specials: int, /, **settings: Any) -> PointerModel:
     """A fresh model. `settings` are keyword arguments of its class, checked by name."""
     cls = kind(name)
     known = {
@@ -40,8 +41,7 @@ def build(name: str, features: int, specials: int, **settings: Any) -> PointerMo
         if key not in known:
             raise unknown(f"setting of model {name}", key, known)
         where = f"setting {key} of model {name}"
-        if type(value) is not known[key]:
-            raise InputError(f"{where}: expected {known[key].__name__}, got {value!r}")
+        check(where, value, known[key])
         if isinstance(value, int) and not 1 <= value <= LARGEST_SETTING:
             raise InputError(f"{where}: expected 1 to {LARGEST_SETTING}, got {value}")
     return cls(features, specials, **settings)

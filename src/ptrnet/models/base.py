@@ -1,8 +1,7 @@
 """What every model offers: `encode` once, `step` for each token, `log_probs` for a known answer."""
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass, replace
-from typing import Self
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor, nn
@@ -21,16 +20,6 @@ class Encoded:
     def tokens(self) -> int:
         """The width of a distribution over tokens, padding included."""
         return self.keys.shape[1]
-
-    def rows(self, keep: Tensor) -> Self:
-        """The instances of the batch at the indices `keep`."""
-        return replace(
-            self,
-            inputs=self.inputs[keep],
-            lengths=self.lengths[keep],
-            keys=self.keys[keep],
-            state=tuple(s[keep] for s in self.state),
-        )
 
 
 class PointerModel(nn.Module, ABC):

@@ -32,7 +32,8 @@ def draw_answer(
     ax.plot(*ours.points.T, "o", color=INK, ms=4, zorder=3)
     if len(names) <= MOST_NAMES:
         for name, point in zip(names, ours.points, strict=False):
-            ax.annotate(name, point, xytext=(3, 3), textcoords="offset points", fontsize=6)
+            place = {"xytext": (3, 3), "textcoords": "offset points", "fontsize": 6}
+            ax.annotate(name, point, parse_math=False, **place)  # a $ in a name is a $
     ax.set_title(title)
     if ours.equal_axes:
         ax.set_aspect("equal", adjustable="datalim")

@@ -2,9 +2,10 @@
 
 import importlib
 import pkgutil
-from typing import Any
+from typing import Any, get_type_hints
 
 from ptrnet.errors import unknown
+from ptrnet.settings import check
 from ptrnet.tasks.base import Task
 
 _NOT_TASKS = {"base"}
@@ -23,11 +24,12 @@ def kind(name: str) -> type[Task]:
     return found
 
 
-def get(name: str, **settings: Any) -> Task:
+def get(name: str, /, **settings: Any) -> Task:
     """A task with its settings (a dataclass' fields; the defaults where none are given)."""
     cls = kind(name)
-    known = cls.settings()
-    for key in settings:
-        if key not in known:
-            raise unknown(f"setting of task {name}", key, known)
+    hints = get_type_hints(cls)
+    for key, value in settings.items():
+        if key not in cls.settings():
+            raise unknown(f"setting of task {name}", key, cls.settings())
+        check(f"{key} of task {name}", value, hints[key])
     return cls(**settings)

@@ -11,15 +11,13 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 
 import numpy as np
 
-from ptrnet.errors import unknown
+from ptrnet.geometry import comparable
 from ptrnet.tasks.base import Drawing, Task, repeated
 from ptrnet.types import Answers, Example, Floats, Indices
 
 if TYPE_CHECKING:
     from ptrnet.constraints import Constraint
     from ptrnet.metrics.interval import Measure
-
-STARTS = ("leftmost", "lowest-index", "lower-left")
 
 
 @dataclass(frozen=True)
@@ -33,10 +31,6 @@ class Hull(Task):
 
     start: Literal["leftmost", "lowest-index", "lower-left"] = "leftmost"
     closed: bool = False
-
-    def __post_init__(self) -> None:
-        if self.start not in STARTS:
-            raise unknown("start of a hull", self.start, STARTS)
 
     def canonical(self, inputs: Floats, answers: Answers) -> Answers:
         """Counter-clockwise, from the start that the settings ask for."""
@@ -101,10 +95,9 @@ def _counter_clockwise(inputs: Floats, answers: Answers) -> Answers:
     steps = np.arange(indices.shape[1])
     inside = steps < lengths[:, None]
     onward = np.where(steps + 1 < lengths[:, None], steps + 1, 0)
-    x, y = np.moveaxis(np.take_along_axis(inputs, indices[..., None], axis=1), -1, 0)
-    # From the first vertex on, and halved: what is far from the origin, or near the largest
-    # float, loses nothing that decides the sign.
-    x, y = x / 2 - x[:, :1] / 2, y / 2 - y[:, :1] / 2
+    points = comparable(inputs)
+    x, y = np.moveaxis(np.take_along_axis(points, indices[..., None], axis=1), -1, 0)
+    x, y = x - x[:, :1], y - y[:, :1]  # far from the origin the sum would lose its sign
     turns = x * np.take_along_axis(y, onward, 1) - np.take_along_axis(x, onward, 1) * y
     clockwise = np.where(inside, turns, 0).sum(1) < 0
     back = np.where(inside, lengths[:, None] - 1 - steps, steps)

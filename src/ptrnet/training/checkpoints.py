@@ -1,5 +1,6 @@
 """Checkpoints that survive a kill at any moment, and that load no code."""
 
+import io
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +15,10 @@ class AtomicCheckpointIO(TorchCheckpointIO):
     """Writes beside the old checkpoint, then renames; reads tensors and plain values only."""
 
     def save_checkpoint(self, checkpoint: Any, path: Any, storage_options: Any = None) -> None:
+        content = io.BytesIO()
+        torch.save(checkpoint, content)
         with atomic_path(Path(path)) as temporary:
-            torch.save(checkpoint, temporary)
+            temporary.write_bytes(content.getbuffer())
 
     def load_checkpoint(
         self, path: Any, map_location: Any = None, weights_only: bool | None = True

@@ -1,15 +1,18 @@
 """A recipe: everything that decides what a training does, as one flat table."""
 
+import json
 import tomllib
-import types
 import typing
-from dataclasses import MISSING, dataclass, field, fields, replace
+from dataclasses import MISSING, dataclass, field, fields
 from pathlib import Path
 from typing import Any, Literal, Self
 
 from ptrnet import tasks
 from ptrnet.data.sizes import parse_sizes
 from ptrnet.errors import InputError, unknown
+from ptrnet.settings import check
+
+LARGEST_BATCH = 2**24  # elements, padding included
 
 
 def _field(default: Any, help: str) -> Any:
@@ -51,7 +54,7 @@ class Recipe:
         hints = typing.get_type_hints(type(self))
         for f in fields(self):
             if f.name != "settings":
-                _check(f.name, getattr(self, f.name), hints[f.name])
+                check(f.name, getattr(self, f.name), hints[f.name])
         for name in ("steps", "batch_size", "hidden_size", "valid_every", "checkpoint_every"):
             _at_least(name, getattr(self, name), 1)
         _at_least("valid_batches", self.valid_batches, 0)
@@ -62,7 +65,14 @@ class Recipe:
         for name in ("warmup", "beta1", "beta2", "weight_decay"):
             if not 0 <= getattr(self, name) < 1:
                 raise InputError(f"recipe: {name} must be in [0, 1), got {getattr(self, name)}")
-        parse_sizes(self.n)
+        largest = parse_sizes(self.n)[-1]
+        if self.batch_size * largest > LARGEST_BATCH:
+            raise InputError(
+                f"recipe: a batch of {self.batch_size} instances of {largest} elements is more "
+                f"than {LARGEST_BATCH} elements"
+            )
+        if self.seed >= 2**63:
+            raise InputError(f"recipe: seed must be below 2^63, got {self.seed}")
         tasks.get(self.task, **self.settings)
 
     @classmethod
@@ -89,7 +99,9 @@ class Recipe:
             table = tomllib.loads(path.read_text(encoding="utf-8"))
         except FileNotFoundError:
             raise InputError(f"{path}: no such recipe") from None
-        except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        except OSError as error:
+            raise InputError(f"{path}: cannot be read: {error.strerror}") from None
+        except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
             raise InputError(f"{path}: not a TOML file: {error}") from None
         try:
             return cls.from_table({**table, **changes})
@@ -105,9 +117,6 @@ class Recipe:
     def toml(self) -> str:
         """The recipe as a file."""
         return "".join(f"{key} = {_toml(value)}\n" for key, value in self.table().items())
-
-    def changed(self, **changes: Any) -> Self:
-        return replace(self, **changes)
 
 
 def option_fields() -> dict[str, tuple[Any, Any, str]]:
@@ -132,19 +141,6 @@ def task_settings() -> dict[str, tuple[Any, Any, str]]:
     return found
 
 
-def _check(name: str, value: Any, hint: Any) -> None:
-    choices = typing.get_args(hint) if typing.get_origin(hint) is Literal else None
-    if choices:
-        if value not in choices:
-            raise unknown(f"{name}", str(value), choices)
-        return
-    if isinstance(hint, types.GenericAlias):
-        return
-    good = isinstance(value, hint) or (hint is float and isinstance(value, int))
-    if not good or (isinstance(value, bool) and hint is not bool):
-        raise InputError(f"recipe: {name} must be {hint.__name__}, got {value!r}")
-
-
 def _at_least(name: str, value: int, least: int) -> None:
     if value < least:
         raise InputError(f"recipe: {name} must be {least} or more, got {value}")
@@ -153,4 +149,4 @@ def _at_least(name: str, value: int, least: int) -> None:
 def _toml(value: Any) -> str:
     if isinstance(value, bool):
         return str(value).lower()
-    return f'"{value}"' if isinstance(value, str) else repr(value)
+    return json.dumps(value, ensure_ascii=False) if isinstance(value, str) else repr(value)

@@ -1,7 +1,6 @@
 """A recipe, run: from fresh examples to a model's folder."""
 
 import logging
-import tomllib
 import warnings
 from pathlib import Path
 from typing import Any
@@ -35,22 +34,28 @@ def train(recipe: Recipe, output: Path, resume: bool = False) -> model_files.Sav
     that it would have reached without a stop (same machine, versions and thread count).
 
     Raises:
-        InputError: `output` holds another run, or none to resume.
+        InputError: `output` holds another run, or none to resume; nothing was written.
     """
     task = tasks.get(recipe.task, **recipe.settings)
     valid = _validation(recipe, task)
-    checkpoint = output / CHECKPOINT
-    first = _step_of(checkpoint) if resume else 0
-    _claim(output, recipe, resume)
-
     torch.manual_seed(recipe.seed)
     model = models.build(recipe.model, task.features, task.specials, hidden_size=recipe.hidden_size)
+    device = _device(recipe)
+    checkpoint = output / CHECKPOINT
+    _claim(output, recipe, resume)
+    first = _step_of(checkpoint) if resume and checkpoint.exists() else 0
     sizes = parse_sizes(recipe.n)
     examples = ExampleStream(task, sizes, recipe.batch_size, recipe.seed, first=first)
 
     if first < recipe.steps:
         training = Training(model, recipe)
-        _fit(_trainer(recipe, output), training, examples, valid, checkpoint if first else None)
+        _fit(
+            _trainer(recipe, device, output),
+            training,
+            examples,
+            valid,
+            checkpoint if first else None,
+        )
     else:
         state = torch.load(checkpoint, map_location="cpu", weights_only=True)["state_dict"]
         model.load_state_dict({k.removeprefix("model."): v for k, v in state.items()})
@@ -69,14 +74,14 @@ def _validation(recipe: Recipe, task: Task) -> list[Batch]:
     return [fresh.batch(k) for k in range(recipe.valid_batches)]
 
 
-def _trainer(recipe: Recipe, output: Path) -> pl.Trainer:
+def _trainer(recipe: Recipe, device: str, output: Path) -> pl.Trainer:
     logging.getLogger("lightning.pytorch").setLevel(logging.ERROR)
     logs = output / "logs"
     return pl.Trainer(
         max_steps=recipe.steps,
-        accelerator=recipe.device if recipe.device != "auto" else _device(),
+        accelerator=device,
         devices=1,
-        precision="bf16-mixed" if _bfloat16(recipe) else "32-true",
+        precision="bf16-mixed" if _bfloat16(recipe, device) else "32-true",
         val_check_interval=recipe.valid_every,
         check_val_every_n_epoch=None,
         num_sanity_val_steps=0,
@@ -111,14 +116,18 @@ def _fit(
         raise KeyboardInterrupt from None
 
 
-def _device() -> str:
-    return "cuda" if torch.cuda.is_available() else "cpu"
+def _device(recipe: Recipe) -> str:
+    there = torch.cuda.is_available()
+    if recipe.device == "cuda" and not there:
+        raise InputError("device: asked for cuda, but torch finds none on this machine")
+    if recipe.device == "auto":
+        return "cuda" if there else "cpu"
+    return recipe.device
 
 
-def _bfloat16(recipe: Recipe) -> bool:
+def _bfloat16(recipe: Recipe, device: str) -> bool:
     if recipe.precision != "auto":
         return recipe.precision == "bfloat16"
-    device = recipe.device if recipe.device != "auto" else _device()
     if device == "cuda":
         return torch.cuda.is_bf16_supported()
     return torch.cpu._is_avx512_bf16_supported()
@@ -137,7 +146,9 @@ def _claim(output: Path, recipe: Recipe, resume: bool) -> None:
         with atomic_path(path) as temporary:
             temporary.write_text(recipe.toml(), encoding="utf-8")
         return
-    theirs, ours = tomllib.loads(path.read_text(encoding="utf-8")), recipe.table()
+    if not path.exists():
+        raise InputError(f"{output}: there is no run to resume")
+    theirs, ours = Recipe.read(path).table(), recipe.table()
     for key in ours:
         if theirs.get(key) != ours[key]:
             raise InputError(
@@ -149,7 +160,5 @@ def _claim(output: Path, recipe: Recipe, resume: bool) -> None:
 def _step_of(checkpoint: Path) -> int:
     try:
         return int(torch.load(checkpoint, map_location="cpu", weights_only=True)["global_step"])
-    except FileNotFoundError:
-        raise InputError(f"{checkpoint}: no such file, so there is no run to resume") from None
-    except Exception as error:
+    except Exception as error:  # of torch, zipfile and the restricted unpickler
         raise InputError(f"{checkpoint}: not a checkpoint of ours: {error}") from None

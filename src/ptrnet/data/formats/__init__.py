@@ -6,16 +6,18 @@ write(stream, examples, task) examples to an open text stream
 
 import importlib
 import pkgutil
-import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+from tempfile import SpooledTemporaryFile
 from types import ModuleType
 from typing import TextIO
 
 from ptrnet.errors import InputError, unknown
-from ptrnet.files import atomic_path
+from ptrnet.files import atomic_path, check_writable, to_standard_output
 from ptrnet.tasks.base import Task
 from ptrnet.types import Example
+
+_IN_MEMORY = 2**26  # bytes of output that are held before a temporary file is used
 
 
 def names() -> list[str]:
@@ -50,12 +52,21 @@ def read(name: str, task: Task) -> Iterator[Example]:
 def write(name: str, examples: Iterable[Example], task: Task, like: str = "-") -> None:
     """Writes a whole file or nothing; to standard output for `-`, in the format of `like`."""
     if name == "-":
-        _format(of(like)).write(sys.stdout, examples, task)
-        sys.stdout.flush()
+        with SpooledTemporaryFile(_IN_MEMORY, "w+", encoding="utf-8", newline="\n") as whole:
+            _format(of(like)).write(whole, examples, task)
+            whole.seek(0)
+            to_standard_output(whole)
         return
     form = _format(of(name))
     with atomic_path(Path(name)) as temporary, _open(temporary) as stream:
         form.write(stream, examples, task)
+
+
+def check_output(name: str) -> None:
+    """Refuses, before any work is done for it, a file that could not be written."""
+    of(name)
+    if name != "-":
+        check_writable(Path(name))
 
 
 def _open(path: Path) -> TextIO:

@@ -8,14 +8,13 @@ import csv
 from collections.abc import Iterable, Iterator
 from typing import TextIO
 
-import numpy as np
-
+from ptrnet.data import checks
 from ptrnet.data.lines import numbered
 from ptrnet.data.numbers import number, short
 from ptrnet.data.sizes import LARGEST
 from ptrnet.errors import InputError
 from ptrnet.tasks.base import Task
-from ptrnet.types import Example
+from ptrnet.types import Example, Table
 
 
 def read(name: str, task: Task) -> Iterator[Example]:
@@ -33,13 +32,12 @@ def read(name: str, task: Task) -> Iterator[Example]:
     header = None
     if len(rows) > 1 and not all(_is_number(rows[0][k]) for k in numeric):
         header, rows, lines = rows[0], rows[1:], lines[1:]
-    inputs = np.array(
-        [
-            [number(row[k], f"{shown}:{line}: column {k + 1}") for k in numeric]
-            for row, line in zip(rows, lines, strict=True)
-        ]
-    )
-    yield Example(inputs, None, shown, {"header": header, "rows": rows, "numeric": numeric})
+    values = [
+        [number(row[k], f"{shown}:{line}: column {k + 1}") for k in numeric]
+        for row, line in zip(rows, lines, strict=True)
+    ]
+    inputs = checks.instance(values, task, shown)
+    yield Example(inputs, None, shown, table=Table(header, rows, numeric))
 
 
 def write(stream: TextIO, examples: Iterable[Example], task: Task) -> None:
@@ -48,11 +46,11 @@ def write(stream: TextIO, examples: Iterable[Example], task: Task) -> None:
     for k, example in enumerate(examples):
         if k:
             raise InputError("a .csv file holds one instance; write several to .txt or .jsonl")
-        rows = example.kept.get("rows")
-        if rows is None:
-            rows = [[repr(value) for value in element] for element in example.inputs.tolist()]
-        if example.kept.get("header"):
-            writer.writerow(example.kept["header"])
+        rows = [[repr(value) for value in element] for element in example.inputs.tolist()]
+        if example.table:
+            rows = example.table.rows
+            if example.table.header:
+                writer.writerow(example.table.header)
         order = range(len(rows)) if example.outputs is None else example.outputs
         writer.writerows(rows[i] for i in order)
 

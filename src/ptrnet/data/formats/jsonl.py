@@ -4,6 +4,7 @@ Other keys of a line are kept, and written again.
 """
 
 import json
+import math
 from collections.abc import Iterable, Iterator
 from typing import Any, TextIO
 
@@ -38,15 +39,19 @@ def write(stream: TextIO, examples: Iterable[Example], task: Task) -> None:
         row: dict[str, Any] = {"inputs": example.inputs.tolist()}
         if example.outputs is not None:
             row["outputs"] = example.outputs.tolist()
-        stream.write(json.dumps({**row, **example.kept}, ensure_ascii=False) + "\n")
+        stream.write(json.dumps({**row, **example.kept}) + "\n")
 
 
 def _object(text: str, where: str) -> dict[str, Any]:
     def refuse(word: str) -> float:
         raise InputError(f"{where}: expected a finite number, got {word}")
 
+    def finite(digits: str) -> float:
+        value = float(digits)
+        return value if math.isfinite(value) else refuse(digits)
+
     try:
-        row = json.loads(text, parse_constant=refuse)
+        row = json.loads(text, parse_constant=refuse, parse_float=finite)
     except json.JSONDecodeError as error:
         raise InputError(f"{where}: not JSON at column {error.colno}: {error.msg}") from None
     except (ValueError, RecursionError) as error:

@@ -54,6 +54,9 @@ def _lengths(name: str, lengths: Tensor | None, padded: Tensor) -> Tensor:
         return torch.full((batch,), longest, dtype=torch.int64, device=padded.device)
     if lengths.shape != (batch,):
         raise ShapeError(f"additive_scores: {name} must be ({batch},); got {tuple(lengths.shape)}")
+    # The compiled kernel reads as far as it is told to; a look at tensors on a GPU would cost time.
+    if lengths.device.type == "cpu" and not ((lengths >= 0) & (lengths <= longest)).all():
+        raise ShapeError(f"additive_scores: {name} must be in 0..{longest}; got {lengths.tolist()}")
     return lengths.to(dtype=torch.int64, device=padded.device)
 
 

@@ -24,7 +24,8 @@ LARGEST = {torch.float32: 43.0, torch.float64: 350.0}
 def fits(keys: Tensor, queries: Tensor) -> bool:
     """Whether both exponentials stay finite and above zero (False for NaN, too)."""
     bound = LARGEST[keys.dtype]
-    return all(bool(x.abs().amax() < bound) for x in (keys, queries) if x.numel())
+    ends = [end for x in (keys, queries) if x.numel() for end in x.aminmax()]
+    return all(bool(-bound < end < bound) for end in ends)
 
 
 def additive_scores(
@@ -48,25 +49,29 @@ class _Scores(torch.autograd.Function):
     @staticmethod
     def forward(ctx: FunctionCtx, keys: Tensor, queries: Tensor, v: Tensor) -> Tensor:
         ctx.save_for_backward(keys, queries, v)
-        squash = _squasher(keys, queries)
-        columns = [squash(i) @ v for i in range(queries.shape[1])]
-        return torch.stack(columns, 1) if columns else keys.new_zeros(len(keys), 0, keys.shape[1])
+        scores = keys.new_empty(len(keys), queries.shape[1], keys.shape[1])
+        with torch.autocast(keys.device.type, enabled=False):
+            squash = _squasher(keys, queries)
+            for i in range(queries.shape[1]):
+                scores[:, i] = squash(i) @ v
+        return scores
 
     @staticmethod
     @once_differentiable
     def backward(ctx: FunctionCtx, grad: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         keys, queries, v = ctx.saved_tensors  # type: ignore[attr-defined]
-        squash = _squasher(keys, queries)
         grad_keys = torch.zeros_like(keys)
         grad_queries = torch.zeros_like(queries)
         grad_v = torch.zeros_like(v)
-        for i in range(queries.shape[1]):
-            t = squash(i)
-            g = grad[:, i]
-            grad_v += torch.einsum("bn,bnh->h", g, t)
-            slope = (1 - t * t) * g[..., None]
-            grad_keys += slope
-            grad_queries[:, i] = slope.sum(1)
+        with torch.autocast(keys.device.type, enabled=False):
+            squash = _squasher(keys, queries)
+            for i in range(queries.shape[1]):
+                t = squash(i)
+                g = grad[:, i]
+                grad_v += torch.einsum("bn,bnh->h", g, t)
+                slope = (1 - t * t) * g[..., None]
+                grad_keys += slope
+                grad_queries[:, i] = slope.sum(1)
         return grad_keys * v, grad_queries * v, grad_v
 
 

@@ -22,7 +22,7 @@ def lstm(
     Returns:
         Outputs `(B, T, H)` and the state `(B, H)` twice after each sequence's last element.
         Outputs behind a sequence's end are arbitrary. Under bfloat16 autocast the outputs are
-        bfloat16 and so are the recurrent products; inputs and cells stay float32.
+        bfloat16 and so are the recurrent products; on the CPU inputs and cells stay float32.
     """
     if inputs.device.type == "cpu" and inputs.dtype == torch.float32:
         from ptrnet.kernels.lstm.cpu import lstm as kernel
