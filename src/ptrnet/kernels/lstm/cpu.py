@@ -62,11 +62,10 @@ class _Layer(torch.autograd.Function):
         arrays = (_array(x), _array(fed), _array(gates), _array(c), _array(h), lengths.numpy())
 
         def run(_: int, first: int, last: int) -> None:
-            from_h = torch.empty(last - first, 4 * units, dtype=dtype)
-            hs, sums = h[:, first:last].unbind(), _array(from_h)
+            states, sums = h[:, first:last].unbind(), gates[:, first:last].unbind()
             for t in range(steps):
-                torch.mm(hs[t], w_h, out=from_h)
-                forward_step(t, first, sums, *arrays)
+                torch.mm(states[t], w_h, out=sums[t])
+                forward_step(t, first, last, *arrays)
 
         with torch.autocast("cpu", enabled=False):
             over_slices(run, _cuts(batch))

@@ -76,28 +76,27 @@ def _down_typed(x, like):
 
 
 @_jit
-def forward_step(t, first, from_h, x, w, gates, c, h, lengths):
-    """`i, f, o = sigmoid, g = tanh` of `W x + b + from_h`; `c' = f c + i g`, `h' = o tanh(c')`.
+def forward_step(t, first, last, x, w, gates, c, h, lengths):
+    """`i, f, o = sigmoid, g = tanh` of `W x + b + U h`; `c' = f c + i g`, `h' = o tanh(c')`.
 
-    `from_h` is `(rows, 4H)`, `w` is `(d + 1, 4H)` with the bias as its last row. `gates[t]` keeps
-    the activations, and the states at `t + 1` are written. A sequence that has ended keeps its
+    `w` is `(d + 1, 4H)` with the bias as its last row. `gates[t]` holds `U h` and is overwritten
+    by the activations; the states at `t + 1` are written. A sequence that has ended keeps its
     state.
     """
     units, features = c.shape[2], x.shape[2]
     sums = np.empty(4 * units, np.float32)
-    for row in range(from_h.shape[0]):
-        b = first + row
+    for b in range(first, last):
         if t >= lengths[b]:
             for k in range(units):
                 c[t + 1, b, k] = c[t, b, k]
                 h[t + 1, b, k] = h[t, b, k]
             continue
+        out = gates[t, b]
         for k in range(4 * units):
-            sums[k] = w[features, k] + _up(from_h[row, k])
+            sums[k] = w[features, k] + _up(out[k])
         for j in range(features):
             for k in range(4 * units):
                 sums[k] += x[t, b, j] * w[j, k]
-        out = gates[t, b]
         for k in range(units):
             i = _sigmoid(sums[k])
             f = _sigmoid(sums[units + k])
