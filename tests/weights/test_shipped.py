@@ -1,0 +1,69 @@
+"""The shipped models: whole, documented, and as good as their cards say, by another library."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from safetensors.torch import load_file
+from scipy.spatial import ConvexHull
+
+import ptrnet
+from ptrnet import model_files, tasks, weights
+from ptrnet.types import Example
+
+SHIPPED = pytest.mark.parametrize("name", weights.names())
+
+
+def test_every_task_has_its_model():
+    assert set(weights.names()) >= set(tasks.names())
+    for name in tasks.names():
+        assert ptrnet.load(name).task.name == name
+
+
+@SHIPPED
+def test_the_card_has_what_a_card_needs(name):
+    card = (weights.folder(name) / model_files.CARD).read_text()
+    for word in ("Recipe: ", "Commit: ", "Time: ", "seed ", "steps", "## Scores", "## Limits"):
+        assert word in card, word
+    summary = weights.summary(name)
+    assert summary["scores"] and Path(summary["file"]).stat().st_size < 6_000_000
+    for score in summary["scores"]:
+        assert f"| {score['n']} | {score['instances']} | {100 * score['value']:.1f}" in card
+    assert {t.dtype.itemsize for t in load_file(summary["file"]).values()} == {2}
+
+
+@SHIPPED
+def test_the_recorded_results_are_those_of_the_card(name):
+    path = Path(__file__).parents[2] / "results" / f"{name}.json"
+    rows = {row["n"]: row["accuracy"]["value"] for row in json.loads(path.read_text())["rows"]}
+    assert rows == {s["n"]: s["value"] for s in weights.summary(name)["scores"]}
+
+
+def examples(name, n, count):
+    """Fresh instances whose seeds no training and no card used, labelled by other libraries."""
+    rng = np.random.default_rng(987_000 + n)
+    if name == "sort":
+        return [Example(x, np.argsort(x[:, 0])) for x in rng.random((count, n, 1))]
+    return [Example(x, ConvexHull(x).vertices.astype(np.int64)) for x in rng.random((count, n, 2))]
+
+
+@pytest.mark.parametrize(
+    ("name", "n", "floor"),
+    [("hull", 5, 0.96), ("hull", 10, 0.93), ("hull", 50, 0.73), ("sort", 10, 0.97)],
+)
+def test_accuracy_on_fresh_instances(name, n, floor):
+    """At least the promised share, less three standard errors of this small sample."""
+    model, count = ptrnet.load(name), 1000
+    known = examples(name, n, count)
+    answers = [e.outputs for e in model.answered(known, constrained=False)]
+    found = model.task.measure(known, answers)["accuracy"].value
+    assert found > floor - 3 * (floor * (1 - floor) / count) ** 0.5
+
+
+def test_maps_are_answered_in_their_own_units():
+    """Points of a square far away and large: an easy hull, whatever the units."""
+    square = np.array([[0.0, 0.0], [1.0, 0.05], [0.95, 1.0], [0.02, 0.9], [0.5, 0.4]])
+    expected = ptrnet.load("hull").solve(square).tolist()
+    assert expected == [0, 1, 2, 3]
+    assert ptrnet.load("hull").solve(square * 3e4 + [5e5, -4e6]).tolist() == expected
