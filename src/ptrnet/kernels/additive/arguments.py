@@ -1,4 +1,4 @@
-"""What every face of the kernel takes: one shape check, one precision, lengths always there."""
+"""What every face of the kernel takes: one shape check, and lengths that are always there."""
 
 from typing import NamedTuple
 
@@ -23,7 +23,7 @@ def check(
     key_lengths: Tensor | None,
     query_lengths: Tensor | None,
 ) -> Arguments:
-    """The arguments in one float type (half types become float32), with lengths filled in."""
+    """The arguments with lengths filled in. Raises ShapeError for what does not fit."""
     if keys.ndim != 3 or queries.ndim != 3 or v.ndim != 1:
         raise ShapeError(
             "additive_scores expects keys (B, N, H), queries (B, M, H) and v (H,); got "
@@ -36,16 +36,21 @@ def check(
             f"({batch}, M, {units}) and v ({units},); got {tuple(queries.shape)} and "
             f"{tuple(v.shape)}"
         )
-    dtype = torch.promote_types(torch.promote_types(keys.dtype, queries.dtype), v.dtype)
-    if dtype != torch.float64:
-        dtype = torch.float32
     return Arguments(
-        keys.to(dtype),
-        queries.to(dtype),
-        v.to(dtype),
+        keys,
+        queries,
+        v,
         _lengths("key_lengths", key_lengths, keys),
         _lengths("query_lengths", query_lengths, queries),
     )
+
+
+def precise(arguments: Arguments) -> Arguments:
+    """The same in one float type: float64 where one of them is, else float32."""
+    keys, queries, v, *lengths = arguments
+    double = torch.float64 in (keys.dtype, queries.dtype, v.dtype)
+    dtype = torch.float64 if double else torch.float32
+    return Arguments(keys.to(dtype), queries.to(dtype), v.to(dtype), *lengths)
 
 
 def _lengths(name: str, lengths: Tensor | None, padded: Tensor) -> Tensor:

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 from torch.autograd.function import FunctionCtx, once_differentiable
 
-from ptrnet.kernels.additive.arguments import check, valid
+from ptrnet.kernels.additive.arguments import check, precise, valid
 
 # exp(2 * 43) * exp(2 * 43) is inf, and 1 / (1 + inf) = 0 is right; but exp(2 * 45) is inf by
 # itself and inf * 0 is NaN. Clipping would be wrong: keys 60, queries -50 must give tanh(10).
@@ -36,9 +36,8 @@ def additive_scores(
     query_lengths: Tensor | None = None,
 ) -> Tensor:
     """As `ptrnet.kernels.additive_scores`; one pass over the keys for each query."""
-    keys, queries, v, key_lengths, query_lengths = check(
-        keys, queries, v, key_lengths, query_lengths
-    )
+    arguments = check(keys, queries, v, key_lengths, query_lengths)
+    keys, queries, v, key_lengths, query_lengths = precise(arguments)
     scores = _Scores.apply(keys, queries, v)
     real = valid(query_lengths, queries.shape[1])[:, :, None]
     real = real & valid(key_lengths, keys.shape[1])[:, None, :]

@@ -11,13 +11,13 @@ What makes it faster than a loop of cells, and than oneDNN's layer under autocas
 - the weights' gradients are one product over all steps.
 """
 
-import numpy as np
 import torch
 from torch import Tensor
 from torch.autograd.function import FunctionCtx, once_differentiable
 
 from ptrnet.kernels.lstm.gates import backward_step, forward_step
 from ptrnet.kernels.lstm.weights import Weights
+from ptrnet.kernels.numerics import array
 from ptrnet.kernels.threads import over_slices
 
 # Rows of the batch below which a second thread does not pay.
@@ -59,7 +59,7 @@ class _Layer(torch.autograd.Function):
         h[0], c[0] = h0.detach(), c0.detach()
         # Rows of W_ih transposed, the biases' sum last: few features, so no product is worth it.
         fed = torch.cat([w_input.t(), (b_input + b_hidden)[None]]).detach()
-        arrays = (_array(x), _array(fed), _array(gates), _array(c), _array(h), lengths.numpy())
+        arrays = (array(x), array(fed), array(gates), array(c), array(h), lengths.numpy())
 
         def run(_: int, first: int, last: int) -> None:
             states, sums = h[:, first:last].unbind(), gates[:, first:last].unbind()
@@ -86,13 +86,13 @@ class _Layer(torch.autograd.Function):
         steps, batch, units = grad_outputs.shape
         dh = grad_h.clone(memory_format=torch.contiguous_format)  # what padding hands back
         dc = grad_c.clone(memory_format=torch.contiguous_format)
-        grads = _array(grad_outputs.to(gates.dtype).contiguous())
-        arrays = (grads, _array(gates), _array(c), lengths.numpy())
+        grads = array(grad_outputs.to(gates.dtype))
+        arrays = (grads, array(gates), array(c), lengths.numpy())
 
         def run(_: int, first: int, last: int) -> None:
             back = torch.zeros(last - first, units, dtype=gates.dtype)
             rows = gates[:, first:last].unbind()
-            own = _array(back), dh[first:last].numpy(), dc[first:last].numpy()
+            own = array(back), dh[first:last].numpy(), dc[first:last].numpy()
             for t in reversed(range(steps)):
                 backward_step(t, first, *own, *arrays)
                 torch.mm(rows[t], low, out=back)
@@ -115,10 +115,3 @@ class _Layer(torch.autograd.Function):
 def _cuts(batch: int) -> list[int]:
     slices = max(1, min(torch.get_num_threads(), batch // ROWS))
     return [batch * k // slices for k in range(slices + 1)]
-
-
-def _array(tensor: Tensor) -> np.ndarray:
-    """The tensor's memory; bfloat16, which NumPy has not, as the upper half of a float32's bits."""
-    if tensor.dtype == torch.bfloat16:
-        return tensor.view(torch.uint16).numpy()
-    return tensor.numpy()
