@@ -121,12 +121,23 @@ def test_nan_is_not_hidden(face):
     assert scores[0, :, 1].isnan().all() and scores[0, :, [0, 2]].isfinite().all()
 
 
-def test_half_types_are_computed_in_float32():
-    tensors = draw(2, 5, 3, 8, dtype=torch.bfloat16)
-    scores = additive_scores(*tensors)
-    expected = reference.additive_scores(*(t.float() for t in tensors))
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+def test_half_types_are_computed_in_float32(dtype):
+    """Scores to float32's rounding; gradients are rounded once, to the type of the input."""
+    tensors = draw(2, 5, 3, 8, dtype=dtype)
+    tensors[2] = tensors[2].detach().float().requires_grad_()
+    precise = [t.detach().float().requires_grad_() for t in tensors]
+    lengths = torch.tensor([5, 2]), torch.tensor([1, 3])
+    scores = additive_scores(*tensors, *lengths)
+    expected = reference.additive_scores(*precise, *lengths)
     assert scores.dtype == torch.float32
     torch.testing.assert_close(scores, expected, rtol=1e-5, atol=1e-5)
+    grad = torch.linspace(-1, 1, scores.numel()).view(scores.shape)
+    ours = torch.autograd.grad(scores, tensors, grad)
+    theirs = torch.autograd.grad(expected, precise, grad)
+    for a, b, t in zip(ours, theirs, tensors, strict=True):
+        assert a.dtype == t.dtype
+        torch.testing.assert_close(a.float(), b, rtol=1e-2, atol=1e-4)
 
 
 def test_no_queries():

@@ -13,7 +13,7 @@ from torch.autograd.function import FunctionCtx, once_differentiable
 
 from ptrnet.kernels.additive.arguments import Arguments, check, precise
 from ptrnet.kernels.additive.factorised import LARGEST
-from ptrnet.kernels.numerics import array, exp, jit, load
+from ptrnet.kernels.numerics import array, exp, jit, load, store
 from ptrnet.kernels.threads import over_slices
 
 # Entries v[h] * r below which a second thread costs more than it saves (about 50 microseconds).
@@ -49,45 +49,35 @@ class _Scores(torch.autograd.Function):
         key_lengths: Tensor,
         query_lengths: Tensor,
     ) -> Tensor:
-        a, c = (torch.empty(x.shape, dtype=v.dtype) for x in (keys, queries))
         scores = torch.zeros(len(keys), queries.shape[1], keys.shape[1], dtype=v.dtype)
-        lengths = array(key_lengths), array(query_lengths)
-        given, made = (array(keys), array(queries)), (array(a), array(c))
+        arrays = [array(t) for t in (keys, queries, v, key_lengths, query_lengths, scores)]
+        bound = arrays[2].dtype.type(LARGEST[v.dtype])
         cuts = _cuts(key_lengths * query_lengths, len(v))
         large = [0] * (len(cuts) - 1)
-        bound = array(v).dtype.type(LARGEST[v.dtype])
 
         def run(k: int, first: int, last: int) -> None:
-            for x, n, out in zip(given, lengths, made, strict=True):
-                large[k] += _exponentials(first, last, x, n, bound, out)
-            if not large[k]:
-                _forward(first, last, *made, array(v), *lengths, array(scores))
-
-        def run_directly(_: int, first: int, last: int) -> None:
-            _forward_direct(first, last, *made, array(v), *lengths, array(scores))
+            large[k] = _forward(first, last, bound, *arrays)
 
         over_slices(run, cuts)
-        if any(large):
-            a.copy_(keys)
-            c.copy_(queries)
-            over_slices(run_directly, cuts)
         ctx.factorised = not any(large)  # type: ignore[attr-defined]
-        # The exponentials, or the projections themselves where those would overflow.
-        ctx.save_for_backward(a, c, v, key_lengths, query_lengths)
+        if any(large):
+            over_slices(lambda _, first, last: _forward_direct(first, last, *arrays), cuts)
+        ctx.save_for_backward(keys, queries, v, key_lengths, query_lengths)
         return scores
 
     @staticmethod
     @once_differentiable
     def backward(ctx: FunctionCtx, grad: Tensor) -> tuple[Tensor | None, ...]:
-        a, c, v, *lengths = ctx.saved_tensors  # type: ignore[attr-defined]
+        keys, queries, v, *lengths = ctx.saved_tensors  # type: ignore[attr-defined]
         factorised = ctx.factorised  # type: ignore[attr-defined]
         backward: Any = _backward if factorised else _backward_direct
         cuts = _cuts(lengths[0] * lengths[1], len(v))
-        grad_keys, grad_queries = torch.empty_like(a), torch.empty_like(c)
+        grad_keys, grad_queries = (torch.empty(x.shape, dtype=x.dtype) for x in (keys, queries))
         # A row for each slice, added in one order: the same sum on every run. In float64, as
         # every entry of the batch goes into it.
-        grad_v = v.new_zeros(len(cuts) - 1, len(v), dtype=torch.float64)
-        *arrays, rows = map(array, (a, c, v, *lengths, grad, grad_keys, grad_queries, grad_v))
+        grad_v = torch.zeros(len(cuts) - 1, len(v), dtype=torch.float64)
+        given = (keys, queries, v, *lengths, grad, grad_keys, grad_queries, grad_v)
+        *arrays, rows = (array(t) for t in given)
         over_slices(lambda k, first, last: backward(first, last, *arrays, rows[k]), cuts)
         return grad_keys, grad_queries, grad_v.sum(0).to(v.dtype), None, None
 
@@ -103,66 +93,78 @@ def _cuts(work: Tensor, units: int) -> list[int]:
 
 
 @jit
-def _exponentials(first, last, values, lengths, bound, out):
-    """`out = exp(2 values)`; how many of the values are not below `bound` (NaN is not)."""
+def _exponentials(values, rows, bound, out):
+    """`out = exp(2 values)`, the first `rows`; how many are not below `bound` (NaN is not)."""
     two = out.dtype.type(2)
     large = 0
-    for b in range(first, last):
-        for j in range(lengths[b]):
-            for h in range(values.shape[2]):
-                x = load(values[b, j, h])
-                large += not abs(x) < bound
-                out[b, j, h] = exp(two * x)
+    for j in range(rows):
+        for h in range(values.shape[1]):
+            x = load(values[j, h])
+            large += not abs(x) < bound
+            out[j, h] = exp(two * x)
     return large
 
 
 @jit
-def _forward(first, last, a, c, v, key_lengths, query_lengths, scores):
+def _forward(first, last, bound, keys, queries, v, key_lengths, query_lengths, scores):
+    """Writes the scores; how many keys and queries were too large for them to be right."""
     units = v.shape[0]
     zero, one, two = v.dtype.type(0), v.dtype.type(1), v.dtype.type(2)
+    a, c = np.empty(keys.shape[1:], v.dtype), np.empty(queries.shape[1:], v.dtype)
+    large = 0
     total = zero
     for h in range(units):
         total += v[h]
     for b in range(first, last):
+        large += _exponentials(keys[b], key_lengths[b], bound, a)
+        large += _exponentials(queries[b], query_lengths[b], bound, c)
         for i in range(query_lengths[b]):
             for j in range(key_lengths[b]):
                 s = zero
                 for h in range(units):
-                    s += v[h] / (one + a[b, j, h] * c[b, i, h])
+                    s += v[h] / (one + a[j, h] * c[i, h])
                 scores[b, i, j] = total - two * s
+    return large
 
 
 @jit
 def _backward(
-    first, last, a, c, v, key_lengths, query_lengths, grad, grad_keys, grad_queries, grad_v
+    first, last, keys, queries, v, key_lengths, query_lengths, grad, grad_keys, grad_queries, grad_v
 ):
     units = v.shape[0]
     one, two, four = v.dtype.type(1), v.dtype.type(2), v.dtype.type(4)
-    sums = np.empty_like(v)
+    a, c = np.empty(keys.shape[1:], v.dtype), np.empty(queries.shape[1:], v.dtype)
+    grad_a, grad_c, sums = np.empty_like(a), np.empty_like(c), np.empty_like(v)
     for b in range(first, last):
+        _exponentials(keys[b], key_lengths[b], one, a)
+        _exponentials(queries[b], query_lengths[b], one, c)
         total = v.dtype.type(0)
+        grad_a[:] = 0
+        grad_c[:] = 0
         sums[:] = 0
-        grad_keys[b] = 0
-        grad_queries[b] = 0
         for j in range(key_lengths[b]):
             for i in range(query_lengths[b]):
                 g = grad[b, i, j]
                 total += g
                 for h in range(units):
-                    r = one / (one + a[b, j, h] * c[b, i, h])
+                    r = one / (one + a[j, h] * c[i, h])
                     t = g * r
                     s = t - t * r
                     sums[h] += t
-                    grad_keys[b, j, h] += s
-                    grad_queries[b, i, h] += s
-        for j in range(key_lengths[b]):
-            for h in range(units):
-                grad_keys[b, j, h] *= four * v[h]
-        for i in range(query_lengths[b]):
-            for h in range(units):
-                grad_queries[b, i, h] *= four * v[h]
+                    grad_a[j, h] += s
+                    grad_c[i, h] += s
         for h in range(units):
             grad_v[h] += total - two * sums[h]
+        _scaled(grad_a, four, v, grad_keys[b])
+        _scaled(grad_c, four, v, grad_queries[b])
+
+
+@jit
+def _scaled(sums, factor, v, out):
+    """`out = factor * v * sums`, in the type of `out`."""
+    for j in range(out.shape[0]):
+        for h in range(out.shape[1]):
+            out[j, h] = store(factor * v[h] * sums[j, h], out[j, h])
 
 
 @jit
@@ -172,7 +174,7 @@ def _forward_direct(first, last, keys, queries, v, key_lengths, query_lengths, s
             for j in range(key_lengths[b]):
                 s = v.dtype.type(0)
                 for h in range(v.shape[0]):
-                    s += v[h] * np.tanh(keys[b, j, h] + queries[b, i, h])
+                    s += v[h] * np.tanh(load(keys[b, j, h]) + load(queries[b, i, h]))
                 scores[b, i, j] = s
 
 
@@ -181,15 +183,18 @@ def _backward_direct(
     first, last, keys, queries, v, key_lengths, query_lengths, grad, grad_keys, grad_queries, grad_v
 ):
     one = v.dtype.type(1)
+    grad_a, grad_c = np.empty(keys.shape[1:], v.dtype), np.empty(queries.shape[1:], v.dtype)
     for b in range(first, last):
-        grad_keys[b] = 0
-        grad_queries[b] = 0
+        grad_a[:] = 0
+        grad_c[:] = 0
         for j in range(key_lengths[b]):
             for i in range(query_lengths[b]):
                 g = grad[b, i, j]
                 for h in range(v.shape[0]):
-                    t = np.tanh(keys[b, j, h] + queries[b, i, h])
-                    s = g * v[h] * (one - t * t)
+                    t = np.tanh(load(keys[b, j, h]) + load(queries[b, i, h]))
+                    s = g * (one - t * t)
                     grad_v[h] += g * t
-                    grad_keys[b, j, h] += s
-                    grad_queries[b, i, h] += s
+                    grad_a[j, h] += s
+                    grad_c[i, h] += s
+        _scaled(grad_a, one, v, grad_keys[b])
+        _scaled(grad_c, one, v, grad_queries[b])
