@@ -124,7 +124,8 @@ def test_likelihoods_of_large_answers_are_taken_step_by_step(small, monkeypatch)
     rng = np.random.default_rng(6)
     examples = [Example(x, np.argsort(x[:, 0])) for x in (rng.random((n, 1)) for n in (3, 9, 6))]
     whole = solver.log_likelihoods(examples)
-    monkeypatch.setattr(solver_module, "SCORES_AT_ONCE", 10)
+    monkeypatch.setattr(solver_module, "ELEMENTS_AT_ONCE", 10)
+    monkeypatch.setattr(solver_module, "SCORES_AN_ELEMENT", 1)
     np.testing.assert_allclose(solver.log_likelihoods(examples), whole, rtol=1e-5)
 
 

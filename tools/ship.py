@@ -9,6 +9,8 @@ are labelled by Qhull, not by this project's own algorithm.
 
 import argparse
 import json
+import shlex
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -130,6 +132,10 @@ def main() -> None:
     saved = model_files.load(given.run)
     name = saved.task.name
     recipe = Recipe.read(given.run / "recipe.toml")
+    if recipe != Recipe.read(Path("src/ptrnet/recipes") / f"{saved.task.name}.toml"):
+        parser.error(f"{given.run} was not trained by the recipe of {saved.task.name}")
+    results = Path("results") / f"{saved.task.name}.json"
+    results.parent.mkdir(exist_ok=True)
     trained = {key: getattr(recipe, key) for key in ("n", "steps", "batch_size", "seed")}
     folder = Path("src/ptrnet/weights") / name
     model_files.save(folder, saved._replace(trained=trained), torch.float16)
@@ -140,8 +146,12 @@ def main() -> None:
     ]
     model_files.save(folder, saved, torch.float16)
     (folder / model_files.CARD).write_text(card(name, saved, rows, given.beam, vars(given)))
-    results = Path("results") / f"{name}.json"
-    document = {"model": name, "seed": SEED, **{k: str(v) for k, v in vars(given).items()}}
+    document = {
+        "model": name,
+        "seed": SEED,
+        "command": shlex.join(sys.argv),
+        **{k: str(v) for k, v in vars(given).items()},
+    }
     results.write_text(json.dumps({**document, "rows": rows}, indent=1) + "\n")
 
 

@@ -24,6 +24,8 @@ def to_standard_output(lines: Iterable[str]) -> None:
     Raises:
         InputError: standard output cannot be written, as on a full disk.
     """
+    if sys.stdout is None:  # closed by whoever started us
+        raise InputError("standard output: cannot be written: it is closed")
     try:
         sys.stdout.writelines(lines)
         sys.stdout.flush()

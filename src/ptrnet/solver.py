@@ -22,8 +22,8 @@ from ptrnet.types import Batch, Example, Floats, Indices
 
 # What is decoded at a time: elements, padding and beams included. 64 MB of keys at 256 units.
 ELEMENTS_AT_ONCE = 65_536
-# Scores of tokens that are held at a time: 64 MB, and as much for each operation on them.
-SCORES_AT_ONCE = 2**24
+# What an element may hold of the scores of known answers, as much as its states: 64 MB again.
+SCORES_AN_ELEMENT = 256
 # Examples that are read before the first is answered, so that sizes near each other meet.
 WINDOW = 4096
 
@@ -108,8 +108,9 @@ class Solver:
     def log_likelihoods(self, examples: Sequence[Example]) -> Floats:
         """`log p(C | P)` of each example's own answer, in the order the model was trained for."""
         values = np.empty(len(examples))
-        sizes = [len(e.inputs) * self.task.longest(len(e.inputs)) for e in examples]
-        for places in near_sizes(sizes, SCORES_AT_ONCE):
+        counts = [len(e.inputs) for e in examples]
+        sizes = [max(n, n * self.task.longest(n) // SCORES_AN_ELEMENT) for n in counts]
+        for places in near_sizes(sizes, ELEMENTS_AT_ONCE):
             batch = batch_of([examples[i] for i in places], self.task)
             batch = Batch(*(tensor.to(self._device) for tensor in batch))
             likely = self._likelihoods(batch)
@@ -121,7 +122,7 @@ class Solver:
     def _likelihoods(self, batch: Batch) -> torch.Tensor:
         """`(B, M)` log-probabilities of the targets; for large answers without `(B, M, N)`."""
         rows, steps = batch.targets.shape
-        if rows * steps * batch.inputs.shape[1] <= 2 * SCORES_AT_ONCE:
+        if rows * steps * batch.inputs.shape[1] <= 2 * ELEMENTS_AT_ONCE * SCORES_AN_ELEMENT:
             return self.model.log_probs(*batch).gather(2, batch.targets[..., None])[..., 0]
         encoded = self.model.encode(batch.inputs, batch.lengths)
         state, last = encoded.state, torch.zeros_like(batch.targets[:, :1])

@@ -128,7 +128,10 @@ def test_help_has_an_example(ptrnet, verb):
         ("solve hull none.txt --decoder gredy", "unknown decoder 'gredy'; did you mean 'greedy'"),
         ("solve hull none.txt --decoder beam --beam-size 0", "beam size"),
         ("solve hull none.txt --plot p.gif", "p.gif: expected a picture's name"),
-        ("solve hull none.txt --plot no/p.png", "no/p.png: cannot be written: no such folder"),
+        (
+            "solve hull none.txt --plot no/p.png",
+            "no/p.png: cannot be written: there is no folder no",
+        ),
         ("solve hull none.txt --output a.xls", "unknown file format 'xls'"),
         ("solve hull", "expected TASK FILE, or FILE with --model; got: hull"),
         ("solve none.txt", "expected TASK FILE, or FILE with --model; got: none.txt"),
@@ -226,11 +229,26 @@ def test_a_reader_that_leaves_early_is_no_error(tmp_path, points):
     assert (found.returncode, found.stderr) == (0, "") and found.stdout.count("\n") == 1
 
 
-def test_output_that_cannot_be_written_is_one_line(points):
-    command = f"{sys.executable} -m ptrnet label hull {points} > /dev/full"
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no device that is always full")
+@pytest.mark.parametrize("verb", ["label hull", "evaluate --model {model}"])
+def test_output_that_cannot_be_written_is_one_line(points, model, verb):
+    command = f"{sys.executable} -m ptrnet {verb.format(model=model)} {points} > /dev/full"
     found = subprocess.run(["bash", "-c", command], capture_output=True, text=True)
     assert found.returncode == 2
     assert found.stderr == "ptrnet: standard output: cannot be written: No space left on device\n"
+
+
+def test_closed_streams_are_no_crash(points):
+    command = f"{sys.executable} -m ptrnet label hull {points} >&- <&-; echo $?"
+    found = subprocess.run(["bash", "-c", command], capture_output=True, text=True)
+    assert found.stdout == "2\n"
+    assert found.stderr == "ptrnet: standard output: cannot be written: it is closed\n"
+
+
+def test_names_that_are_not_utf8_are_shown_escaped(tmp_path):
+    command = f"{sys.executable} -m ptrnet label hull $'\\xff.txt'"
+    found = subprocess.run(["bash", "-c", command], capture_output=True, text=True, cwd=tmp_path)
+    assert found.returncode == 2 and "\\udcff.txt: cannot be read" in found.stderr
 
 
 def test_text_is_utf8_whatever_the_locale(tmp_path, program):

@@ -7,6 +7,7 @@ import pytest
 import torch
 
 from ptrnet import models, tasks
+from ptrnet.constraints import Free
 from ptrnet.data import formats
 from ptrnet.data.generate import generate
 from ptrnet.data.stream import TRAIN, VALID, ExampleStream
@@ -84,12 +85,28 @@ def test_step_by_step_equals_teacher_forced(small, name, settings, model):
 @TASKS
 @MODELS
 @RULES
-def test_beam_of_one_is_greedy(small, name, settings, model, constrained):
+def test_beam_of_one_is_the_argmax_of_each_step(small, name, settings, model, constrained):
     solver = small(name, model, scale=8.0, **settings)
-    instances = mixed(solver.task)
-    greedy = solver.solve(instances, Greedy(), constrained=constrained)
-    beam = solver.solve(instances, Beam(1), constrained=constrained)
-    assert [a.tolist() for a in greedy] == [b.tolist() for b in beam]
+    task, network = solver.task, solver.model
+    instances = mixed(task)
+    for instance, found in zip(
+        instances, solver.solve(instances, Beam(1), constrained=constrained), strict=True
+    ):
+        n, taken = len(instance), []
+        inputs = torch.from_numpy(task.scaled(instance)[None]).float()
+        rule = task.constraint if constrained else Free()
+        allowed = rule.start(torch.tensor([n]), network.specials, n + network.specials)
+        with torch.no_grad():
+            encoded = network.encode(inputs)
+            state, last = encoded.state, torch.zeros(1, 1, dtype=torch.int64)
+            while len(taken) < task.longest(n):
+                log_probs, state = network.step(encoded, state, last)
+                last = log_probs.masked_fill(~rule.allowed(allowed), -torch.inf).argmax(-1)
+                if not last.item():
+                    break
+                allowed = rule.advance(allowed, torch.zeros_like(last), last)
+                taken.append(last.item())
+        assert found.tolist() == task.answer(np.array(taken)).tolist()
 
 
 @TASKS

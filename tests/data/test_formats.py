@@ -89,6 +89,8 @@ MALFORMED = [
     ("txt", b"0 0\n0 \xff\xfe", "{f}:2: not UTF-8 text (byte 3 of the line)"),
     ("txt", "0 0\n".encode("utf-16"), "{f}:1: not UTF-8 text (byte 1 of the line)"),
     ("txt", "0 " * (2 * LARGEST + 2), f"{{f}}:1: expected at most {LARGEST} elements, got 100001"),
+    ("txt", "0 0 1 0\r0 1 1 1\r", "{f}:1: lines must end in"),
+    ("txt", "\uff11 0", "{f}:1: field 1: expected a finite number"),
     ("jsonl", "{", "{f}:1: not JSON at column 2"),
     ("jsonl", "[1]", "{f}:1: expected a JSON object, got list"),
     ("jsonl", '{"outputs": [0]}', '{f}:1: expected the key "inputs"'),
@@ -197,7 +199,7 @@ def test_sizes(text, sizes):
 
 
 @pytest.mark.parametrize(
-    "text", ["", "5-", "-5", "8-5", "0", "1-100001", "5.5", "a", "5,,6", "\u00b2"]
+    "text", ["", "5-", "-5", "8-5", "0", "1-100001", "5.5", "a", "5,,6", "\u00b2", "\u0665"]
 )
 def test_sizes_that_are_none(text):
     with pytest.raises(InputError, match=r"^n: expected"):
@@ -219,3 +221,9 @@ def test_text_that_utf8_cannot_hold_is_kept(tmp_path):
 def test_names_too_long_for_a_file_are_refused_in_words(tmp_path):
     with pytest.raises(InputError, match="cannot be written"):
         formats.write(str(tmp_path / ("n" * 300 + ".txt")), [Example(POINTS)], HULL)
+
+
+@pytest.mark.parametrize("first", ["O.1,0.2", "x,0.2", ",1"])
+def test_a_damaged_first_row_is_no_header(tmp_path, first):
+    with pytest.raises(InputError, match=r"f.csv:1: column 1: expected a number, or a header"):
+        read(tmp_path, "csv", f"{first}\n0.9,0.1\n0.8,0.9\n0.2,0.8\n")

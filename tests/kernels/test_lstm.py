@@ -5,7 +5,7 @@ import torch
 
 from ptrnet.kernels.lstm import Weights, cpu, lstm, reference
 
-CASES = [(1, 1, 1, 1), (3, 6, 2, 5), (40, 9, 3, 24), (33, 4, 20, 8)]
+CASES = [(1, 1, 1, 1), (3, 6, 2, 5), (40, 9, 3, 24), (33, 4, 20, 8), (2, 1, 1, 3)]
 
 
 def draw(batch, steps, features, units, dtype=torch.float64):
@@ -110,3 +110,15 @@ def test_a_second_backward_pass_is_refused_not_wrong():
         assert "once" in str(error)
     else:
         raise AssertionError("expected a refusal")
+
+
+@pytest.mark.parametrize("shape", [(0, 4, 2), (3, 0, 2)])
+def test_nothing_to_read_leaves_the_state_and_no_gradient(shape):
+    x = torch.randn(shape, requires_grad=True)
+    state = torch.randn(shape[0], 5, requires_grad=True)
+    weights = [torch.randn(s, requires_grad=True) for s in ((20, 2), (20, 5), (20,), (20,))]
+    lengths = torch.full(shape[:1], shape[1])
+    _, (h, c) = cpu.lstm(x, lengths, (state, state), Weights(*weights))
+    assert torch.equal(h, state) and torch.equal(c, state)
+    (h.sum() + c.sum()).backward()
+    assert (state.grad == 2).all() and not any(w.grad.any() for w in weights)

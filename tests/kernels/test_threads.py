@@ -32,3 +32,15 @@ def test_an_error_in_a_slice_reaches_the_caller():
     except ZeroDivisionError:
         return
     raise AssertionError("expected the slice's error")
+
+
+def test_inference_mode_goes_along():
+    """Kernels write into tensors that were made under it; a batch large enough to be cut."""
+    from ptrnet import models
+
+    torch.manual_seed(0)
+    model, points = models.build("ptr-net", 2, 1, hidden_size=8), torch.rand(64, 5, 2)
+    with torch.no_grad():
+        expected = model.encode(points).keys
+    with torch.inference_mode():
+        assert torch.equal(model.encode(points).keys, expected)

@@ -1,3 +1,5 @@
+from xml.etree import ElementTree
+
 import numpy as np
 import pytest
 from matplotlib.figure import Figure
@@ -54,3 +56,18 @@ def test_a_dollar_in_a_name_is_a_dollar(tmp_path):
     with figure(tmp_path / "a.png") as ax:
         draw_answer(ax, task.draw(POINTS, np.array([0, 1, 2])), None, ["$x^$", "b", "c", "d"])
     assert (tmp_path / "a.png").exists()
+
+
+def test_names_that_xml_or_the_font_cannot_hold(tmp_path):
+    task = tasks.get("hull")
+    names = ["a\x01b", "\u6771", "", "d"]
+    with figure(tmp_path / "a.svg") as ax:
+        draw_answer(ax, task.draw(POINTS, np.array([0, 1, 2])), None, names)
+    ElementTree.parse(tmp_path / "a.svg")
+
+
+def test_coordinates_that_no_axis_holds_are_refused(tmp_path):
+    task = tasks.get("hull")
+    with pytest.raises(InputError, match="cannot be drawn"), figure(tmp_path / "a.png") as ax:
+        draw_answer(ax, task.draw(POINTS * 1.7e308, np.array([0, 1, 2])))
+    assert not list(tmp_path.iterdir())

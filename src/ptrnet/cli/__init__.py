@@ -1,6 +1,7 @@
 """The command line: one file a verb, each parses, calls and prints."""
 
 import sys
+from io import TextIOWrapper
 from typing import Any
 
 
@@ -9,8 +10,9 @@ def main() -> None:
     from ptrnet import runtime
 
     runtime.tune()
-    for stream in (sys.stdin, sys.stdout, sys.stderr):  # whatever the locale says
-        stream.reconfigure(encoding="utf-8")  # type: ignore[union-attr]
+    for stream in (sys.stdin, sys.stdout, sys.stderr):  # UTF-8, whatever the locale says
+        if isinstance(stream, TextIOWrapper):  # None where it was closed
+            stream.reconfigure(encoding="utf-8", errors="backslashreplace")
     sys.exit(run(sys.argv[1:]))
 
 

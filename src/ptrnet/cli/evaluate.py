@@ -25,6 +25,8 @@ def evaluate(
 
     Example: ptrnet evaluate hull test.txt --decoder beam --beam-size 4
     """
+    from json import dumps
+
     from ptrnet.cli.progress import shown
     from ptrnet.data import formats
     from ptrnet.evaluation import evaluate
@@ -47,13 +49,9 @@ def evaluate(
         "instances": len(examples),
         "metrics": {metric: measure.table() for metric, measure in found.items()},
     }
-    if json:
-        from json import dumps
-
-        print(dumps(document))
-        return
-    print(f"{len(examples)} instances, model {document['model']}, {chosen.name} decoding")
+    lines = [f"{len(examples)} instances, model {document['model']}, {chosen.name} decoding"]
     for metric, m in found.items():
         value = "FAIL" if m.fail else "-" if m.value is None else f"{m.value:.4f}"
         interval = "" if m.low is None else f"  95%: {m.low:.4f} to {m.high:.4f}"
-        print(f"{metric:<16}{value:>10}{interval}  over {m.count}")
+        lines.append(f"{metric:<16}{value:>10}{interval}  over {m.count}")
+    w.say(dumps(document) if json else "\n".join(lines))

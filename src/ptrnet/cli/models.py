@@ -23,27 +23,29 @@ def list_models(context: typer.Context, seed: w.Seed = 0, json: w.Json = False) 
     """
     if context.invoked_subcommand:
         return
+    from json import dumps
+
     from ptrnet import weights
 
     rows = [weights.summary(name) for name in weights.names()]
     if json:
-        from json import dumps
-
-        print(dumps({"models": rows}))
+        w.say(dumps({"models": rows}))
         return
+    lines = []
     for row in rows:
-        print(f"{row['name']}: task {row['task']}, trained on n {row['n']}, {row['file']}")
+        lines.append(f"{row['name']}: task {row['task']}, trained on n {row['n']}, {row['file']}")
         for score in row["scores"]:
             low, high = f"{score['low']:.1%}", f"{score['high']:.1%}"
-            print(f"  n={score['n']}: accuracy {score['value']:.1%} ({low} to {high})")
+            lines.append(f"  n={score['n']}: accuracy {score['value']:.1%} ({low} to {high})")
+    w.say("\n".join(lines))
 
 
 @models.command()
-def show(name: Annotated[str, typer.Argument(metavar="NAME")]) -> None:
+def show(name: Annotated[str, typer.Argument(metavar="NAME")], seed: w.Seed = 0) -> None:
     """Print the card of a shipped model.
 
     Example: ptrnet models show hull
     """
     from ptrnet import model_files, weights
 
-    print((weights.folder(name) / model_files.CARD).read_text(encoding="utf-8"), end="")
+    w.say((weights.folder(name) / model_files.CARD).read_text(encoding="utf-8").rstrip("\n"))

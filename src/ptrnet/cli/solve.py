@@ -1,7 +1,8 @@
 """`ptrnet solve`: a file of instances in, their answers out."""
 
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -47,7 +48,6 @@ def solve(
     """
     from ptrnet.cli.progress import shown
     from ptrnet.data import formats
-    from ptrnet.files import to_standard_output
 
     task, name = w.task_and_file(words, model, wanted=0 if random else 1)
     formats.check_output(output)
@@ -62,12 +62,13 @@ def solve(
         raise InputError(f"--index: expected 0 to {len(examples) - 1}, got {index}")
     answers = solver.answered(examples, chosen, constrained=constrained)
     answered = list(shown(answers, "solving", len(examples)))
-    if output != "-":
-        formats.write(output, answered, solver.task)
-    if plot is not None:
-        _draw(solver, answered[index], plot)
+    with _picture(plot) as ax:  # drawn first, and there only if the answers are
+        if ax is not None:
+            _draw(ax, solver, answered[index])
+        if output != "-":
+            formats.write(output, answered, solver.task)
     if json:
-        to_standard_output([_json(solver, model, chosen.name, answered)])
+        w.say(_json(solver, model, chosen.name, answered))
     elif output == "-":
         formats.write(output, answered, solver.task, like=name or "-")
 
@@ -85,9 +86,16 @@ def _instances(solver: "Solver", name: str, random: int | None, seed: int) -> li
     return [Example(solver.task.sample(np.random.default_rng(seed), 1, n)[0])]
 
 
-def _draw(solver: "Solver", answered: "Example", path: Path) -> None:
-    from ptrnet.plots.answer import draw_answer
+def _picture(path: Path | None) -> AbstractContextManager[Any]:
+    if path is None:
+        return nullcontext()
     from ptrnet.plots.figure import figure
+
+    return figure(path)
+
+
+def _draw(ax: Any, solver: "Solver", answered: "Example") -> None:
+    from ptrnet.plots.answer import draw_answer
     from ptrnet.types import Table
 
     task, inputs, outputs = solver.task, answered.inputs, answered.outputs
@@ -100,9 +108,8 @@ def _draw(solver: "Solver", answered: "Example", path: Path) -> None:
         for row in table.rows
     ]
     title = f"{task.name} of {len(inputs)} elements, answered by a pointer network"
-    with figure(path) as ax:
-        true = None if right else task.draw(inputs, truth)
-        draw_answer(ax, task.draw(inputs, outputs), true, names, title)
+    true = None if right else task.draw(inputs, truth)
+    draw_answer(ax, task.draw(inputs, outputs), true, names, title)
 
 
 def _json(solver: "Solver", model: str | None, decoder: str, answered: list["Example"]) -> str:
@@ -118,4 +125,4 @@ def _json(solver: "Solver", model: str | None, decoder: str, answered: list["Exa
             if e.outputs is not None
         ],
     }
-    return dumps(document) + "\n"
+    return dumps(document)

@@ -7,6 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
+from ptrnet.cli import words as w
 from ptrnet.errors import InputError, MissingExtraError
 from ptrnet.training.recipe import option_fields, task_settings
 
@@ -47,7 +48,7 @@ def train(
     except KeyboardInterrupt:
         print(f"go on with: ptrnet train --output {output} --resume", file=sys.stderr)
         raise
-    print(output)
+    w.say(str(output))
 
 
 def _signature() -> inspect.Signature:

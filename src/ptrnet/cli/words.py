@@ -55,6 +55,13 @@ def solver_for(task: str | None, model: str | None) -> "Solver":
     return solver
 
 
+def say(text: str) -> None:
+    """Prints a whole text on standard output. Raises InputError where that cannot be written."""
+    from ptrnet.files import to_standard_output
+
+    to_standard_output([text, "\n"])
+
+
 def decoder_for(name: str, beam_size: int) -> "Decoder":
     """The decoder of a name. Raises InputError, with the nearest name, for an unknown one."""
     from ptrnet.decoding import Beam, Greedy

@@ -19,6 +19,8 @@ def numbered(name: str) -> Iterator[tuple[int, str]]:
         InputError: no such file, not UTF-8, or a line longer than LONGEST_LINE bytes.
     """
     if name == "-":
+        if sys.stdin is None:  # closed by whoever started us
+            raise InputError("standard input: cannot be read: it is closed")
         yield from _decoded(sys.stdin.buffer, "standard input")
         return
     try:
@@ -43,5 +45,7 @@ def _decoded(stream: BinaryIO, name: str) -> Iterator[tuple[int, str]]:
             raise InputError(
                 f"{name}:{number}: not UTF-8 text (byte {error.start + 1} of the line)"
             ) from None
+        if "\r" in text.rstrip("\r\n"):
+            raise InputError(f"{name}:{number}: lines must end in \\n or \\r\\n, not in \\r alone")
         if text.strip():
             yield number, text

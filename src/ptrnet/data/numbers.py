@@ -11,7 +11,7 @@ def number(text: str, where: str) -> float:
         value = float(text)
     except ValueError:
         raise InputError(f"{where}: expected a number, got {short(text)}") from None
-    if not math.isfinite(value) or "_" in text:
+    if not math.isfinite(value) or "_" in text or not text.isascii():
         raise InputError(f"{where}: expected a finite number, got {short(text)}")
     return value
 

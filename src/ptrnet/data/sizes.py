@@ -16,7 +16,8 @@ def parse_sizes(text: str) -> list[int]:
     sizes: set[int] = set()
     for part in text.split(","):
         low, dash, high = part.strip().partition("-")
-        if not low.isdecimal() or (dash and not high.isdecimal()) or len(part) > 20:
+        digits = low.isdecimal() and (not dash or high.isdecimal()) and part.isascii()
+        if not digits or len(part) > 20:
             raise InputError(f"n: expected 50, 5-50 or 5,10,20-30, got {text!r}")
         first, last = int(low), int(high or low)
         if not 1 <= first <= last <= LARGEST:

@@ -21,7 +21,13 @@ def over_slices(run: Callable[[int, int, int], None], cuts: Sequence[int]) -> No
     if slices == 1:
         run(0, cuts[0], cuts[1])
         return
-    futures = [_pool(slices).submit(run, k, cuts[k], cuts[k + 1]) for k in range(slices)]
+    inference = torch.is_inference_mode_enabled()  # a mode of each thread: taken along
+
+    def slice_(k: int) -> None:
+        with torch.inference_mode(inference):
+            run(k, cuts[k], cuts[k + 1])
+
+    futures = [_pool(slices).submit(slice_, k) for k in range(slices)]
     for future in futures:
         future.result()
 

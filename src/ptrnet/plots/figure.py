@@ -1,12 +1,13 @@
 """A figure made, and written whole."""
 
 import contextlib
+import warnings
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from ptrnet.errors import InputError, MissingExtraError
-from ptrnet.files import atomic_path
+from ptrnet.files import atomic_path, check_writable
 
 FORMATS = (".png", ".svg")
 
@@ -15,8 +16,7 @@ def check_path(path: Path) -> None:
     """Refuses a path that cannot become a picture, before any work is done for it."""
     if path.suffix.lower() not in FORMATS:
         raise InputError(f"{path}: expected a picture's name, ending in {' or '.join(FORMATS)}")
-    if not path.parent.is_dir():
-        raise InputError(f"{path}: cannot be written: no such folder")
+    check_writable(path)
     try:
         import matplotlib  # noqa: F401
     except ImportError:
@@ -32,8 +32,9 @@ def figure(path: Path, width: float = 6.0, height: float = 6.0) -> Iterator[Any]
 
     fig = Figure(figsize=(width, height), layout="constrained")
     yield fig.add_subplot()
-    with atomic_path(path) as temporary:
-        kind = path.suffix.lower().removeprefix(".")
-        metadata = {"Date": None} if kind == "svg" else None  # the same picture, the same bytes
-        with matplotlib.rc_context({"svg.hashsalt": "ptrnet", "svg.fonttype": "none"}):
-            fig.savefig(temporary, format=kind, dpi=150, metadata=metadata)
+    kind = path.suffix.lower().removeprefix(".")
+    metadata = {"Date": None} if kind == "svg" else None  # the same picture, the same bytes
+    same = matplotlib.rc_context({"svg.hashsalt": "ptrnet", "svg.fonttype": "none"})
+    with atomic_path(path) as temporary, same, warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="Glyph .* missing")  # drawn as a box
+        fig.savefig(temporary, format=kind, dpi=150, metadata=metadata)

@@ -5,7 +5,7 @@ from typing import Any
 
 import lightning.pytorch as pl
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
 LOG_EVERY = 50  # steps; reading the loss more often would slow small models
 LINE_EVERY = 60.0  # seconds between lines where there is no terminal
@@ -23,12 +23,10 @@ class TrainingProgress(pl.Callback):
     def on_train_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
         self.since = self.spoke = time.perf_counter()
         self.bar = Progress(
-            TextColumn("step {task.completed}/{task.total}"),
-            BarColumn(),
-            TextColumn("{task.fields[news]}"),
-            TimeElapsedColumn(),
-            TextColumn("left"),
-            TimeRemainingColumn(elapsed_when_finished=False),
+            TextColumn("{task.completed}/{task.total}"),
+            BarColumn(bar_width=10),
+            TimeRemainingColumn(),
+            TextColumn("left {task.fields[news]}"),
             console=self.console,
             disable=not self.console.is_terminal,
             speed_estimate_period=120,

@@ -1,6 +1,7 @@
 """A recipe, run: from fresh examples to a model's folder."""
 
 import logging
+import os
 import warnings
 from pathlib import Path
 from typing import Any
@@ -137,8 +138,10 @@ def _claim(output: Path, recipe: Recipe, resume: bool) -> None:
     """Makes the folder this run's, or refuses."""
     path = output / RECIPE
     if not resume:
-        if path.exists():
+        if os.path.exists(path):  # noqa: PTH110  Path.exists raises for names that are too long
             raise InputError(f"{output}: holds a run already; add --resume to go on with it")
+        if os.path.exists(output / model_files.CONFIG):  # noqa: PTH110
+            raise InputError(f"{output}: holds a model already; name another folder")
         try:
             output.mkdir(parents=True, exist_ok=True)
         except OSError as error:
@@ -146,7 +149,7 @@ def _claim(output: Path, recipe: Recipe, resume: bool) -> None:
         with atomic_path(path) as temporary:
             temporary.write_text(recipe.toml(), encoding="utf-8")
         return
-    if not path.exists():
+    if not os.path.exists(path):  # noqa: PTH110
         raise InputError(f"{output}: there is no run to resume")
     theirs, ours = Recipe.read(path).table(), recipe.table()
     for key in ours:

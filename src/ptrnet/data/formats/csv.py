@@ -30,7 +30,13 @@ def read(name: str, task: Task) -> Iterator[Example]:
     if len(numeric) != d:
         _explain(body, lines, numeric, d, shown)
     header = None
-    if len(rows) > 1 and not all(_is_number(rows[0][k]) for k in numeric):
+    text = [k for k in numeric if not _is_number(rows[0][k])]
+    if text and len(text) < len(numeric):
+        raise InputError(
+            f"{shown}:{lines[0]}: column {text[0] + 1}: expected a number, or a header with no "
+            f"number in a numeric column, got {short(rows[0][text[0]])}"
+        )
+    if text:
         header, rows, lines = rows[0], rows[1:], lines[1:]
     values = [
         [number(row[k], f"{shown}:{line}: column {k + 1}") for k in numeric]

@@ -58,7 +58,9 @@ def _instance(fields: list[str], task: Task, where: str) -> Floats:
         raise InputError(f"{where}: expected at most {LARGEST} elements, got {n}")
     try:
         values = np.array(fields, np.float64)
-        whole = bool(np.isfinite(values).all()) and not any("_" in f for f in fields)
+        whole = bool(np.isfinite(values).all()) and not any(
+            "_" in f or not f.isascii() for f in fields
+        )
     except ValueError:
         whole = False
     if not whole:

@@ -100,10 +100,10 @@ class _Layer(torch.autograd.Function):
 
         with torch.autocast("cpu", enabled=False):
             over_slices(run, _cuts(batch))
-            flat = gates.view(-1, 4 * units)
-            w_hidden = (flat.t() @ h[:-1].view(-1, units)).float()
+            flat = gates.flatten(0, 1)
+            w_hidden = (flat.t() @ h[:-1].flatten(0, 1)).float()
             fed = torch.cat([x, x.new_ones(steps, batch, 1)], 2).to(gates.dtype)
-            w_fed = (fed.view(steps * batch, -1).t() @ flat).float().t()
+            w_fed = (fed.flatten(0, 1).t() @ flat).float().t()
             needs = ctx.needs_input_grad  # type: ignore[attr-defined]
             dx = None
             if needs[0]:
