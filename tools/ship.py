@@ -132,7 +132,8 @@ def main() -> None:
     saved = model_files.load(given.run)
     name = saved.task.name
     recipe = Recipe.read(given.run / "recipe.toml")
-    if recipe != Recipe.read(Path("src/ptrnet/recipes") / f"{saved.task.name}.toml"):
+    shipped = Recipe.read(Path("src/ptrnet/recipes") / f"{saved.task.name}.toml")
+    if recipe.table() != shipped.table():
         parser.error(f"{given.run} was not trained by the recipe of {saved.task.name}")
     results = Path("results") / f"{saved.task.name}.json"
     results.parent.mkdir(exist_ok=True)
