@@ -49,14 +49,20 @@ def examples(name, n, count):
 
 
 @pytest.mark.parametrize(
-    ("name", "n", "floor"),
-    [("hull", 5, 0.96), ("hull", 10, 0.93), ("hull", 50, 0.73), ("sort", 10, 0.97)],
+    ("name", "n", "decoder", "floor"),
+    [
+        ("hull", 5, ptrnet.Greedy(), 0.96),
+        ("hull", 10, ptrnet.Greedy(), 0.93),
+        ("hull", 50, ptrnet.Greedy(), 0.73),
+        ("sort", 10, ptrnet.Greedy(), 0.94),
+        ("sort", 10, ptrnet.Beam(4), 0.97),
+    ],
 )
-def test_accuracy_on_fresh_instances(name, n, floor):
+def test_accuracy_on_fresh_instances(name, n, decoder, floor):
     """At least the promised share, less three standard errors of this small sample."""
     model, count = ptrnet.load(name), 1000
     known = examples(name, n, count)
-    answers = [e.outputs for e in model.answered(known, constrained=False)]
+    answers = [e.outputs for e in model.answered(known, decoder)]
     found = model.task.measure(known, answers)["accuracy"].value
     assert found > floor - 3 * (floor * (1 - floor) / count) ** 0.5
 
