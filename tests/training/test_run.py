@@ -170,3 +170,15 @@ def test_a_run_that_was_killed_before_its_first_checkpoint_resumes_from_the_star
     (tmp_path / "killed" / "recipe.toml").write_text(recipe.toml())
     again = train(recipe, tmp_path / "killed", resume=True).model.state_dict()
     assert all(torch.equal(whole[name], again[name]) for name in whole)
+
+
+def test_an_interrupted_run_says_how_to_go_on(tmp_path):
+    process = start(tmp_path / "run", "--checkpoint-every", "1")
+    deadline = time.monotonic() + 240
+    while not (tmp_path / "run" / "checkpoint.ckpt").exists() and time.monotonic() < deadline:
+        time.sleep(0.01)
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=240)
+    assert process.returncode == 130 and out == ""
+    assert err.endswith(f"go on with: ptrnet train --output {tmp_path / 'run'} --resume\n")
+    assert not (tmp_path / "run" / "config.json").exists()

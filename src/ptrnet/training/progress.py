@@ -6,6 +6,7 @@ from typing import Any
 import lightning.pytorch as pl
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.table import Column
 
 LOG_EVERY = 50  # steps; reading the loss more often would slow small models
 LINE_EVERY = 60.0  # seconds between lines where there is no terminal
@@ -23,10 +24,11 @@ class TrainingProgress(pl.Callback):
     def on_train_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
         self.since = self.spoke = time.perf_counter()
         self.bar = Progress(
-            TextColumn("{task.completed}/{task.total}"),
-            BarColumn(bar_width=10),
-            TimeRemainingColumn(),
-            TextColumn("left {task.fields[news]}"),
+            TextColumn("{task.completed}/{task.total}", table_column=Column(no_wrap=True)),
+            BarColumn(bar_width=6),
+            # The time left keeps its place on a narrow terminal; the news is cut at its end.
+            TimeRemainingColumn(table_column=Column(min_width=7, no_wrap=True)),
+            TextColumn("left, {task.fields[news]}", table_column=Column(no_wrap=True)),
             console=self.console,
             disable=not self.console.is_terminal,
             speed_estimate_period=120,
