@@ -124,6 +124,7 @@ MALFORMED = [
     ("csv", "x,y\n1,2\n3,b\n5,6\n7,8\n", "{f}:3: column 2: expected a number, got 'b'"),
     ("csv", "x,y\n1,2\n3,inf\n", "{f}:3: column 2: expected a finite number, got 'inf'"),
     ("csv", "x,y,z\n1,2,3\n", "{f}: expected 2 numeric columns and any number of others, got 3"),
+    ("csv", "1;2\n3;4\n", "{f}:1: columns must be separated by commas, got one column"),
     ("csv", "a,b\nc,d\n", "{f}: expected 2 numeric columns and any number of others, got 0"),
     ("csv", 'x,y\n"1,2\n', "{f}:2: not CSV"),
     ("csv", "x,y\n1,\n3,4\n5,6\n", "{f}:2: column 2: expected a number, got ''"),

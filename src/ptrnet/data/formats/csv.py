@@ -107,6 +107,8 @@ def _explain(
             raise InputError(
                 f"{shown}:{line}: column {k + 1}: expected a number, got {short(column[bad[0]])}"
             )
+    if len(body) == 1 and any(mark in body[0][0] for mark in ";\t"):
+        raise InputError(f"{shown}:{lines[0]}: columns must be separated by commas, got one column")
     raise InputError(
         f"{shown}: expected {d} numeric column{'s' * (d > 1)} and any number of others, "
         f"got {len(numeric)} numeric"
