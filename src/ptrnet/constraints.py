@@ -9,7 +9,7 @@ written in place.
 from typing import Protocol
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from ptrnet.types import END
 
@@ -90,3 +90,55 @@ class ClosedSubset(Free):
         over = torch.zeros_like(before)
         over[..., END] = 1
         return torch.where(ended, over, after)
+
+
+class Tour(Permutation):
+    """Each element exactly once, the first one first."""
+
+    def allowed(self, state: Tensor) -> Tensor:
+        first = torch.arange(state.shape[2], device=state.device) == END + 1
+        begun = state[..., END, None]  # opened by the first `advance`
+        return torch.where(begun, super().allowed(state), first)
+
+
+class Triangles:
+    """Whole triples of increasing indices; with a separator slot (`specials` 2) between them.
+
+    The state says of each element: 0 padding, 1 real, 2 the last of an open triple; and at END
+    what comes next: 0 the first triple, 1 another triple or the end, 2 and 3 the second and third
+    of a triple, 4 the separator or the end, 5 another triple.
+    """
+
+    def __init__(self, specials: int) -> None:
+        self.specials = specials
+
+    def start(self, lengths: Tensor, specials: int, tokens: int) -> Tensor:
+        state = real_tokens(lengths, specials, tokens)[:, None].to(torch.int8)
+        state[..., :specials] = 0
+        return state
+
+    def allowed(self, state: Tensor) -> Tensor:
+        phase, elements = state[..., :1], state[..., self.specials :]
+        real = elements > 0
+        padded = nn.functional.pad(real, (0, 2))
+        with_one, with_two = real & padded[..., 1:-1], real & padded[..., 2:]  # real ones behind
+        last = elements == 2
+        behind = last.cumsum(-1).bool() & ~last
+        opening = (phase < 2) | (phase == 5)
+        choice = torch.where(opening, with_two, real & behind & (phase == 3))
+        choice = torch.where(phase == 2, with_one & behind, choice)
+        special = [(phase == 1) | (phase == 4), phase == 4][: self.specials]
+        return torch.cat([*special, choice], -1)
+
+    def advance(self, state: Tensor, parents: Tensor, chosen: Tensor) -> Tensor:
+        before = state.gather(1, parents[..., None].expand(-1, -1, state.shape[2]))
+        phase = before[..., END]
+        third = torch.full_like(phase, 4 if self.specials > 1 else 1)
+        after = torch.where(phase == 3, third, torch.where(phase == 2, 3, 2).to(torch.int8))
+        after = torch.where(phase == 4, torch.full_like(phase, 5), after)
+        ended = chosen == END
+        after = torch.where(ended, phase, after)
+        place = torch.arange(state.shape[2], device=state.device) == chosen[..., None]
+        closed = ((after < 2) | (after > 3))[..., None]
+        elements = torch.where(place & ~closed, 2, (before > 0).to(torch.int8)).to(torch.int8)
+        return torch.cat([after[..., None], elements[..., 1:]], -1)

@@ -31,15 +31,16 @@ class Example(NamedTuple):
     """An instance with its answer."""
 
     inputs: Floats  # (n, d)
-    outputs: Indices | None = None  # (m,) 0-based; None where no answer is given
+    outputs: Indices | None = None  # (m,) 0-based, triangles (t, 3); None where none is given
     where: str = ""  # the file and line it came from, for complaints
     kept: Mapping[str, Any] = {}  # what else a JSON line says of it
     table: Table | None = None
+    distance: str = "euclidean"  # between elements: a name of `ptrnet.distances`
     log_prob: float | None = None  # of the answer, where a model gave it
 
 
 class Answers(NamedTuple):
-    """The answers of a batch, padded: row `b` is `indices[b, :lengths[b]]`."""
+    """The answers of a batch, flat and padded: row `b` is `indices[b, :lengths[b]]`."""
 
     indices: Indices  # (B, W)
     lengths: Indices  # (B,)

@@ -30,14 +30,15 @@ def generate(
     """
     from ptrnet import tasks
     from ptrnet.cli.progress import shown
-    from ptrnet.data import formats
+    from ptrnet.data import checks, formats
     from ptrnet.data.generate import generate
     from ptrnet.data.sizes import parse_sizes
     from ptrnet.errors import InputError
 
     kind = tasks.get(task)
     sizes = parse_sizes(n)
-    kind.check_labeller(labeller)
+    checks.sizes(sizes, kind)
+    kind.check_labeller(labeller, sizes[-1])
     formats.check_output(output)
     if jobs < 1 and jobs != -1:
         raise InputError(f"--jobs: expected 1 or more, or -1 for one a core, got {jobs}")

@@ -42,7 +42,7 @@ def label(
     from ptrnet.data import formats
 
     kind = tasks.get(task)
-    kind.check_labeller(labeller)
+    kind.check_labeller(labeller, kind.smallest)
     formats.check_output(output)
     labelled = _labelled(formats.read(file, kind), kind, labeller)
     formats.write(output, shown(labelled, "labelling"), kind, like=file)
@@ -54,6 +54,4 @@ def _labelled(
     from ptrnet.data.generate import label
 
     while window := list(islice(examples, WINDOW)):
-        answers = label(task, [e.inputs for e in window], labeller)
-        for example, answer in zip(window, answers, strict=True):
-            yield example._replace(outputs=answer)
+        yield from label(task, window, labeller)

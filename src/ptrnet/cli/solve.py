@@ -100,8 +100,8 @@ def _draw(ax: Any, solver: "Solver", answered: "Example") -> None:
 
     task, inputs, outputs = solver.task, answered.inputs, answered.outputs
     assert outputs is not None
-    truth = task.label(inputs[None]).rows()[0]
-    right = task.measure([answered._replace(outputs=truth)], [outputs])["accuracy"].value == 1
+    (truth,) = task.rows(task.label(inputs[None]))
+    right = task.is_right(answered._replace(outputs=truth), outputs)
     table = answered.table or Table(None, [], [])
     names = [
         next((cell for k, cell in enumerate(row) if k not in table.numeric), "")

@@ -1,5 +1,6 @@
 """What makes an instance, and an answer to it, usable. Complaints name where it came from."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -8,7 +9,7 @@ from numpy.typing import ArrayLike
 from ptrnet.data.sizes import LARGEST
 from ptrnet.errors import InputError
 from ptrnet.tasks.base import Task
-from ptrnet.types import Floats, Indices
+from ptrnet.types import Answers, Floats, Indices
 
 
 def instance(values: ArrayLike, task: Task, where: str) -> Floats:
@@ -28,8 +29,10 @@ def instance(values: ArrayLike, task: Task, where: str) -> Floats:
         if array.size == 0:
             raise InputError(f"{where}: expected at least one element, got none")
         raise InputError(f"{where}: expected shape (n, {d}) for {task.name}, got {array.shape}")
-    if not 1 <= len(array) <= LARGEST:
-        raise InputError(f"{where}: expected 1 to {LARGEST} elements, got {len(array)}")
+    if not task.smallest <= len(array) <= LARGEST:
+        raise InputError(
+            f"{where}: expected {task.smallest} to {LARGEST} elements, got {len(array)}"
+        )
     bad = np.argwhere(~np.isfinite(array))
     if len(bad):
         row, column = bad[0]
@@ -37,14 +40,23 @@ def instance(values: ArrayLike, task: Task, where: str) -> Floats:
             f"{where}: element {row + 1}, number {column + 1}: expected a finite number, "
             f"got {array[row, column]}"
         )
+    unfit = task.unfit(array)
+    if unfit:
+        raise InputError(f"{where}: {unfit}")
     return array
+
+
+def sizes(wanted: Sequence[int], task: Task) -> None:
+    """Refuses sizes of which one is too small for the task."""
+    if min(wanted) < task.smallest:
+        raise InputError(f"n: expected {task.smallest} or more for {task.name}, got {min(wanted)}")
 
 
 def answer(values: Any, n: int, task: Task, where: str, first: int = 0) -> Indices:
     """0-based indices that `task` can accept as an answer to `n` elements.
 
     Args:
-        values: whole numbers, counted from `first` (1 in the authors' text format).
+        values: flat whole numbers, counted from `first` (1 in the authors' text format).
 
     Raises:
         InputError: an index out of range, repeated where the task forbids it, or missing.
@@ -54,7 +66,12 @@ def answer(values: Any, n: int, task: Task, where: str, first: int = 0) -> Indic
             raise InputError(
                 f"{where}: index {place}: expected {first} to {n - 1 + first}, got {value}"
             )
-    indices = np.asarray(values, np.int64) - first
+    if len(values) % task.corners:
+        raise InputError(
+            f"{where}: answer: expected {task.corners} indices for each item, "
+            f"got {len(values)} in all"
+        )
+    (indices,) = task.rows(Answers(np.asarray([values], np.int64) - first, np.array([len(values)])))
     complaint = task.complaint(n, indices, first)
     if complaint:
         raise InputError(f"{where}: answer: {complaint}")

@@ -5,8 +5,10 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 from joblib import Parallel, delayed
 
+from ptrnet import labellers
+from ptrnet.errors import InputError
 from ptrnet.tasks.base import Task
-from ptrnet.types import Example, Floats, Indices
+from ptrnet.types import Example
 
 CHUNK = 1000
 _SPLIT = 2  # beside the streams of training and validation: no example is shared with them
@@ -38,20 +40,29 @@ def _chunk(
 ) -> list[Example]:
     rng = np.random.default_rng([seed, _SPLIT, k])
     drawn = rng.choice(np.asarray(sizes), CHUNK)[:wanted]
-    instances = [task.sample(rng, 1, int(n))[0] for n in drawn]
-    return [
-        Example(instance, answer)
-        for instance, answer in zip(instances, label(task, instances, labeller), strict=True)
+    first = k * CHUNK
+    examples = [
+        Example(task.sample(rng, 1, int(n))[0], where=f"instance {i}")
+        for i, n in enumerate(drawn, first + 1)
     ]
+    return label(task, examples, labeller)
 
 
-def label(task: Task, instances: Sequence[Floats], labeller: str | None = None) -> list[Indices]:
-    """The answers to instances of any sizes; those of one size are labelled together."""
-    sizes = np.array([len(instance) for instance in instances])
-    answers: list[Indices] = [np.empty(0, np.int64)] * len(instances)
-    for n in np.unique(sizes):
-        places = np.flatnonzero(sizes == n).tolist()
-        rows = task.label(np.stack([instances[i] for i in places]), labeller).rows()
-        for i, row in zip(places, rows, strict=True):
-            answers[i] = row
-    return answers
+def label(task: Task, examples: Sequence[Example], labeller: str | None = None) -> list[Example]:
+    """The examples with an algorithm's answers; those of one size are labelled together.
+
+    Raises:
+        InputError: the algorithm found no answer to one; it is named by where it came from.
+    """
+    groups: dict[tuple[int, str], list[int]] = {}
+    for i, example in enumerate(examples):
+        groups.setdefault((len(example.inputs), example.distance), []).append(i)
+    labelled = list(examples)
+    for (_, distance), places in groups.items():
+        inputs = np.stack([examples[i].inputs for i in places])
+        for i, row in zip(places, task.rows(task.label(inputs, labeller, distance)), strict=True):
+            if not len(row):
+                name = labeller or task.labellers[0]
+                raise InputError(f"{examples[i].where}: {labellers.failure(name)}")
+            labelled[i] = examples[i]._replace(outputs=row)
+    return labelled

@@ -19,9 +19,9 @@ def pad_instances(instances: Sequence[Floats]) -> tuple[Tensor, Tensor]:
 
 
 def pad_answers(answers: Sequence[Indices]) -> Answers:
-    """Answers of different lengths, padded with zeros."""
-    lengths = np.array([len(answer) for answer in answers], np.int64)
+    """Answers of different lengths, flat and padded with zeros."""
+    lengths = np.array([answer.size for answer in answers], np.int64)
     padded = np.zeros((len(answers), int(lengths.max(initial=0))), np.int64)
     for row, answer in zip(padded, answers, strict=True):
-        row[: len(answer)] = answer
+        row[: answer.size] = answer.ravel()
     return Answers(padded, lengths)

@@ -27,6 +27,7 @@ class ExampleStream:
         split: `TRAIN` or `VALID`.
         first: the number of the first batch that iteration gives.
         ahead: batches kept ready by the producing thread.
+        labeller: the algorithm that answers; the task's first when None.
     """
 
     def __init__(
@@ -38,7 +39,9 @@ class ExampleStream:
         split: int = TRAIN,
         first: int = 0,
         ahead: int = 4,
+        labeller: str | None = None,
     ) -> None:
+        self.labeller = labeller
         self.task, self.sizes, self.batch_size = task, np.asarray(sizes), batch_size
         self.seed, self.split, self.first, self.ahead = seed, split, first, ahead
 
@@ -47,7 +50,7 @@ class ExampleStream:
         rng = np.random.default_rng([self.seed, self.split, k])
         n = int(rng.choice(self.sizes))
         inputs = self.task.sample(rng, self.batch_size, n)
-        targets = self.task.tokens(self.task.label(inputs))
+        targets = self.task.tokens(self.task.label(inputs, self.labeller))
         return Batch(
             torch.from_numpy(inputs.astype(np.float32)),
             torch.full((self.batch_size,), n),

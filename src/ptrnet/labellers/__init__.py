@@ -1,27 +1,45 @@
 """Algorithms that compute answers: NumPy and numba, no torch. One file each, found by its name.
 
 Each file has a `label(inputs)` that takes `(B, n, d)` float64, the instances of one size, and
-gives their `Answers`.
+gives their `Answers`; those of tours also take the name of a distance. `LARGEST` is the most
+elements that it takes, where there is such a number; `FAILURE` says what an empty answer means,
+where there are such answers. Folders hold what several files share.
 """
 
 import importlib
+import math
 import pkgutil
 from collections.abc import Callable
+from types import ModuleType
 
 from ptrnet.errors import unknown
-from ptrnet.types import Answers, Floats
+from ptrnet.types import Answers
 
-Labeller = Callable[[Floats], Answers]
+Labeller = Callable[..., Answers]
 
 
 def names() -> list[str]:
     """The known labellers, as they are spelled on the command line."""
-    return sorted(m.name.replace("_", "-") for m in pkgutil.iter_modules(__path__))
+    return sorted(m.name.replace("_", "-") for m in pkgutil.iter_modules(__path__) if not m.ispkg)
 
 
 def get(name: str) -> Labeller:
     """The labeller of that name. Raises InputError, with the nearest name, for an unknown one."""
+    label: Labeller = _file(name).label
+    return label
+
+
+def largest(name: str) -> float:
+    """The most elements that a labeller takes; infinite where it takes any number."""
+    return float(getattr(_file(name), "LARGEST", math.inf))
+
+
+def failure(name: str) -> str:
+    """What it means when the answer of a labeller is empty."""
+    return str(getattr(_file(name), "FAILURE", "no answer was found"))
+
+
+def _file(name: str) -> ModuleType:
     if name not in names():
         raise unknown("labeller", name, names())
-    label: Labeller = importlib.import_module(f"{__name__}.{name.replace('-', '_')}").label
-    return label
+    return importlib.import_module(f"{__name__}.{name.replace('-', '_')}")

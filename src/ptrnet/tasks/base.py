@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from ptrnet.errors import unknown
+from ptrnet.distances import EUCLIDEAN
+from ptrnet.errors import InputError, unknown
 from ptrnet.types import Answers, Example, Floats, Indices
 
 if TYPE_CHECKING:
@@ -30,8 +31,12 @@ class Task(ABC):
 
     name: ClassVar[str]
     features: ClassVar[int]  # d, the numbers an element has
-    specials: ClassVar[int] = 1  # special slots of the pointer: END alone
     labellers: ClassVar[tuple[str, ...]]  # the first is the default
+    smallest: ClassVar[int] = 1  # the fewest elements that have an answer
+    corners: ClassVar[int] = (
+        1  # indices in an item of the answer; of more, answers are (t, corners)
+    )
+    mark: ClassVar[str] = ""  # the word that the text format has between items
     closing_repeat: ClassVar[bool] = False  # the text format repeats the first index at the end
 
     @classmethod
@@ -39,22 +44,63 @@ class Task(ABC):
         """The names of the settings."""
         return [f.name for f in fields(cls)]
 
+    @property
+    def specials(self) -> int:
+        """The special slots of the pointer; END alone where the task adds none."""
+        return 1
+
     def sample(self, rng: np.random.Generator, count: int, n: int) -> Floats:
         """`(count, n, d)` fresh instances, uniform in the unit cube."""
         return rng.random((count, n, self.features))
 
-    def label(self, inputs: Floats, labeller: str | None = None) -> Answers:
-        """Answers of `(B, n, d)` instances, in canonical order."""
+    def unfit(self, inputs: Floats) -> str | None:
+        """Why an instance has no answer; None if it has one."""
+        return None
+
+    def label(
+        self, inputs: Floats, labeller: str | None = None, distance: str = EUCLIDEAN
+    ) -> Answers:
+        """Answers of `(B, n, d)` instances, in canonical order.
+
+        Args:
+            inputs: instances of one size.
+            labeller: the algorithm; the task's first when None.
+            distance: how far two elements are, for the tasks that measure it.
+
+        Raises:
+            InputError: the labeller does not serve this task, or so many elements.
+        """
         from ptrnet import labellers  # compiles kernels: only where labels are computed
 
-        self.check_labeller(labeller)
+        self.check_labeller(labeller, inputs.shape[1])
         algorithm = labellers.get(labeller or self.labellers[0])
-        return self.canonical(inputs, algorithm(inputs))
+        measured = {} if distance == EUCLIDEAN else {"distance": distance}
+        return self.canonical(inputs, algorithm(inputs, **measured))
 
-    def check_labeller(self, labeller: str | None) -> None:
-        """Raises InputError, with the nearest name, for one that does not serve this task."""
-        if labeller is not None and labeller not in self.labellers:
-            raise unknown(f"labeller of task {self.name}", labeller, self.labellers)
+    def check_labeller(self, labeller: str | None, n: int) -> None:
+        """Refuses an algorithm that does not serve this task, or not n elements.
+
+        Raises:
+            InputError: with the nearest name, or with those that would serve.
+        """
+        from ptrnet import labellers
+
+        name = labeller or self.labellers[0]
+        if name not in self.labellers:
+            raise unknown(f"labeller of task {self.name}", name, self.labellers)
+        most = labellers.largest(name)
+        if n > most:
+            others = [other for other in self.labellers if labellers.largest(other) >= n]
+            raise InputError(
+                f"labeller {name}: expected at most {most:.0f} elements, got {n}; "
+                f"{', '.join(others) or 'none'} would serve"
+            )
+
+    def rows(self, answers: Answers) -> list[Indices]:
+        """Flat, padded answers one by one, in the shape that examples hold them."""
+        if self.corners == 1:
+            return answers.rows()
+        return [row.reshape(-1, self.corners) for row in answers.rows()]
 
     def canonical(self, inputs: Floats, answers: Answers) -> Answers:
         """The same answers, each in the order that training asks for."""
@@ -105,6 +151,10 @@ class Task(ABC):
         self, examples: Sequence[Example], answers: Iterable[Indices]
     ) -> dict[str, "Measure"]:
         """The metrics of papers' tables, of answers against the examples' own."""
+
+    def is_right(self, example: Example, outputs: Indices) -> bool:
+        """Whether `outputs` are as good as the example's own answer."""
+        return self.measure([example], [outputs])["accuracy"].value == 1
 
     @abstractmethod
     def draw(self, inputs: Floats, outputs: Indices) -> Drawing:

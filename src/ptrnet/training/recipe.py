@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, Literal, Self
 
 from ptrnet import tasks
+from ptrnet.data import checks
 from ptrnet.data.sizes import parse_sizes
 from ptrnet.errors import InputError, unknown
 from ptrnet.settings import check
@@ -25,6 +26,7 @@ class Recipe:
 
     task: str
     model: str = _field("ptr-net", "the architecture")
+    labeller: str = _field("", "algorithm that answers fresh examples; the task's first if none")
     n: str = _field("5-50", "sizes of the instances: 50, 5-50 or 5,10,20-30")
     steps: int = _field(60_000, "updates of the weights")
     batch_size: int = _field(128, "examples in an update")
@@ -73,7 +75,9 @@ class Recipe:
             )
         if self.seed >= 2**63:
             raise InputError(f"recipe: seed must be below 2^63, got {self.seed}")
-        tasks.get(self.task, **self.settings)
+        task = tasks.get(self.task, **self.settings)
+        checks.sizes(parse_sizes(self.n), task)
+        task.check_labeller(self.labeller or None, largest)
 
     @classmethod
     def from_table(cls, table: dict[str, Any]) -> Self:

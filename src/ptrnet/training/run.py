@@ -46,7 +46,9 @@ def train(recipe: Recipe, output: Path, resume: bool = False) -> model_files.Sav
     _claim(output, recipe, resume)
     first = _step_of(checkpoint) if resume and checkpoint.exists() else 0
     sizes = parse_sizes(recipe.n)
-    examples = ExampleStream(task, sizes, recipe.batch_size, recipe.seed, first=first)
+    examples = ExampleStream(
+        task, sizes, recipe.batch_size, recipe.seed, first=first, labeller=recipe.labeller or None
+    )
 
     if first < recipe.steps:
         training = Training(model, recipe)
@@ -71,7 +73,14 @@ def _validation(recipe: Recipe, task: Task) -> list[Batch]:
     """The batches of a file, or fresh ones that the training does not see."""
     if recipe.valid:
         return batches_of(list(formats.read(recipe.valid, task)), task, recipe.batch_size)
-    fresh = ExampleStream(task, parse_sizes(recipe.n), recipe.batch_size, recipe.seed, VALID)
+    fresh = ExampleStream(
+        task,
+        parse_sizes(recipe.n),
+        recipe.batch_size,
+        recipe.seed,
+        VALID,
+        labeller=recipe.labeller or None,
+    )
     return [fresh.batch(k) for k in range(recipe.valid_batches)]
 
 

@@ -27,9 +27,8 @@ def read(name: str, task: Task) -> Iterator[Example]:
         inputs = checks.instance(values, task, f'{where}: "inputs"')
         outputs = row.pop("outputs", None)
         if outputs is not None:
-            if not isinstance(outputs, list) or not all(type(i) is int for i in outputs):
-                raise InputError(f'{where}: "outputs": expected a list of whole numbers')
-            outputs = checks.answer(outputs, len(inputs), task, f'{where}: "outputs"')
+            flat = _flat(outputs, task.corners, f'{where}: "outputs"')
+            outputs = checks.answer(flat, len(inputs), task, f'{where}: "outputs"')
         yield Example(inputs, outputs, where, row)
 
 
@@ -61,6 +60,19 @@ def _object(text: str, where: str) -> dict[str, Any]:
     if not isinstance(row, dict):
         raise InputError(f"{where}: expected a JSON object, got {type(row).__name__}")
     return row
+
+
+def _flat(outputs: Any, corners: int, where: str) -> list[int]:
+    """The indices of a list, or of a list of lists of `corners` indices each."""
+    items = [outputs] if corners == 1 else outputs
+    rows = isinstance(items, list) and all(isinstance(item, list) for item in items)
+    if not rows or not all(type(i) is int for item in items for i in item):
+        lists = "" if corners == 1 else f"lists of {corners} "
+        raise InputError(f"{where}: expected a list of {lists}whole numbers")
+    for place, item in enumerate(items, 1):
+        if corners > 1 and len(item) != corners:
+            raise InputError(f"{where}: item {place}: expected {corners} indices, got {len(item)}")
+    return [i for item in items for i in item]
 
 
 def _numbers(values: Any, where: str) -> None:

@@ -1,6 +1,7 @@
 """The authors' text format: `x1 y1 x2 y2 ... output i1 i2 ...`, one example a line, 1-based.
 
-Hull answers repeat their first index at the end; readers accept the repeat or its absence.
+Hull answers and tours repeat their first index at the end; readers accept the repeat or its
+absence. Triangles have `<ENDT>` between them; readers accept them without it, and one at the end.
 """
 
 from collections.abc import Iterable, Iterator
@@ -33,11 +34,15 @@ def write(stream: TextIO, examples: Iterable[Example], task: Task) -> None:
     for example in examples:
         fields = [repr(value) for value in example.inputs.ravel().tolist()]
         if example.outputs is not None:
-            indices = (example.outputs + 1).tolist()
-            if task.closing_repeat:
-                indices.append(indices[0])
-            fields += ["output", *map(str, indices)]
+            fields += ["output", *_written(example.outputs + 1, task)]
         stream.write(" ".join(fields) + "\n")
+
+
+def _written(indices: Indices, task: Task) -> list[str]:
+    if task.mark:
+        return f" {task.mark} ".join(" ".join(map(str, item)) for item in indices.tolist()).split()
+    flat = indices.tolist()
+    return [str(i) for i in (flat + flat[:1] if task.closing_repeat else flat)]
 
 
 def _split(text: str) -> tuple[list[str], bool, list[str]]:
@@ -71,7 +76,18 @@ def _instance(fields: list[str], task: Task, where: str) -> Floats:
 def _answer(fields: list[str], first: int, n: int, task: Task, where: str) -> Indices:
     if not fields:
         raise InputError(f"{where}: expected indices after 'output', got none; a cut line?")
-    indices = [index(f, f"{where}: field {k}") for k, f in enumerate(fields, first)]
+    marks = [k for k, field in enumerate(fields) if task.mark and field == task.mark]
+    for before, after in zip([-1, *marks], [*marks, len(fields)] if marks else [], strict=False):
+        if after - before - 1 != task.corners and before + 1 < len(fields):
+            raise InputError(
+                f"{where}: field {before + 1 + first}: expected {task.corners} indices between "
+                f"{task.mark}, got {after - before - 1}"
+            )
+    indices = [
+        index(f, f"{where}: field {k}")
+        for k, f in enumerate(fields, first)
+        if not (task.mark and f == task.mark)
+    ]
     if task.closing_repeat and len(indices) > 1 and indices[0] == indices[-1]:
         indices.pop()
     return checks.answer(indices, n, task, where, first=1)

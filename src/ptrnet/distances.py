@@ -1,0 +1,55 @@
+"""How far two points are: Euclid's distance, and those of TSPLIB (Reinelt 1991, report of 1995).
+
+TSPLIB's are whole numbers: EUC_2D rounds to the nearest, CEIL_2D up, ATT up from a tenth of the
+square, and GEO measures along the earth's surface between latitudes and longitudes in DDD.MM.
+"""
+
+import numpy as np
+
+from ptrnet.types import Floats
+
+EUCLIDEAN = "euclidean"
+TSPLIB = ("EUC_2D", "CEIL_2D", "ATT", "GEO")
+NAMES = (EUCLIDEAN, *TSPLIB)
+
+_PI = 3.141592  # as TSPLIB has it; its known optima rest on these digits
+_EARTH = 6378.388  # km
+
+
+def between(a: Floats, b: Floats, name: str = EUCLIDEAN) -> Floats:
+    """Distances of points `(..., 2)` from points `(..., 2)`, broadcast: `(...)`.
+
+    Args:
+        a: points.
+        b: points.
+        name: one of `NAMES`.
+    """
+    if name == "GEO":
+        return _great_circle(a, b)
+    x, y = np.moveaxis(a - b, -1, 0)
+    if name == "ATT":
+        return np.ceil(np.hypot(x, y) / np.sqrt(10.0))
+    far = np.hypot(x, y)
+    if name == "EUC_2D":
+        return np.floor(far + 0.5)
+    return np.ceil(far) if name == "CEIL_2D" else far
+
+
+def matrix(points: Floats, name: str = EUCLIDEAN) -> Floats:
+    """`(..., n, n)` distances of all pairs of `(..., n, 2)` points; zero on the diagonal."""
+    found = between(points[..., :, None, :], points[..., None, :, :], name)
+    n = points.shape[-2]
+    found[..., np.arange(n), np.arange(n)] = 0  # GEO adds a kilometre
+    return found
+
+
+def _great_circle(a: Floats, b: Floats) -> Floats:
+    (lat_a, long_a), (lat_b, long_b) = (np.moveaxis(_radians(p), -1, 0) for p in (a, b))
+    q1, q2, q3 = np.cos(long_a - long_b), np.cos(lat_a - lat_b), np.cos(lat_a + lat_b)
+    cosine = 0.5 * ((1.0 + q1) * q2 - (1.0 - q1) * q3)
+    return np.floor(_EARTH * np.arccos(np.clip(cosine, -1, 1)) + 1.0)
+
+
+def _radians(points: Floats) -> Floats:
+    degrees = np.trunc(points)
+    return _PI * (degrees + 5.0 * (points - degrees) / 3.0) / 180.0

@@ -1,0 +1,37 @@
+"""Good tours of any number of cities: 2-opt and Or-opt descents with double-bridge kicks.
+
+Iterated local search as in Martin, Otto and Felten (1991), descents as in Bentley (1992); six
+kicks a city, which leaves a gap of less than 0.1% at 50 cities. Nothing is drawn at random: the
+same cities get the same tour.
+"""
+
+import numba
+import numpy as np
+
+from ptrnet.distances import EUCLIDEAN
+from ptrnet.labellers.tour.kicks import LEAST, iterate
+from ptrnet.labellers.tour.matrices import matrices
+from ptrnet.labellers.tour.programme import shortest
+from ptrnet.types import Answers, Floats, Indices
+
+KICKS = 6  # for each city
+
+
+def label(inputs: Floats, distance: str = EUCLIDEAN) -> Answers:
+    """Tours of `(B, n, 2)` cities; memory grows as `n^2`, 800 MB at 10,000 cities."""
+    batch, n, _ = inputs.shape
+    tours = np.empty((batch, n), np.int64)
+    for places, far in matrices(inputs, distance):
+        _each(far, tours[places], KICKS * n)
+    return Answers(tours, np.full(batch, n, np.int64))
+
+
+@numba.njit(nogil=True, cache=True)
+def _each(far: Floats, tours: Indices, kicks: int) -> None:
+    n = far.shape[1]
+    for b in range(len(far)):
+        if n < LEAST:
+            tours[b] = shortest(far[b])
+        else:
+            tours[b] = np.arange(n)
+            iterate(far[b], tours[b], kicks)

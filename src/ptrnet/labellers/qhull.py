@@ -1,0 +1,39 @@
+"""Delaunay triangulations by Qhull (Barber, Dobkin, Huhdanpaa 1996), through SciPy.
+
+What degenerate input gets:
+
+- of equal points only the first index is a vertex;
+- where more than three points lie on one empty circle, Qhull chooses among the right answers;
+- points that are all on one line have no triangulation: their answer is empty.
+"""
+
+import numpy as np
+from scipy.spatial import Delaunay, QhullError
+
+from ptrnet.geometry import comparable
+from ptrnet.types import Answers, Floats, Indices
+
+FAILURE = "the points are too near one line for Qhull: they have no triangulation"
+
+
+def label(inputs: Floats) -> Answers:
+    """Triangles of `(B, n, 2)` points: three indices each, one behind another, in no order."""
+    found = [_triangles(points) for points in comparable(inputs)]
+    lengths = np.array([3 * len(triangles) for triangles in found], np.int64)
+    indices = np.zeros((len(found), lengths.max(initial=0)), np.int64)
+    for row, triangles, length in zip(indices, found, lengths, strict=True):
+        row[:length] = triangles.ravel()
+    return Answers(indices, lengths)
+
+
+def _triangles(points: Floats) -> Indices:
+    """`(t, 3)`; none where all points are on one line, or too near one to be told from it."""
+    try:
+        found = Delaunay(points)
+    except QhullError:  # also of fewer than three points
+        return np.empty((0, 3), np.int64)
+    triangles = found.simplices.astype(np.int64)
+    if len(found.coplanar):  # points that Qhull left out, most of them equal to another
+        _, first, which = np.unique(points, axis=0, return_index=True, return_inverse=True)
+        triangles = first[which.ravel()[triangles]]
+    return triangles

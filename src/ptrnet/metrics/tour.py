@@ -1,0 +1,44 @@
+"""Closed tours: length, gap to the known tour, share of valid ones (V 4.4)."""
+
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+
+from ptrnet import distances
+from ptrnet.metrics.interval import Measure, mean, share
+from ptrnet.types import Example, Floats, Indices
+
+
+def measure(examples: Sequence[Example], answers: Iterable[Indices]) -> dict[str, Measure]:
+    """`length`, `gap` and `valid` of answers against the examples' own.
+
+    - length: of the closed tour, in the distance that the instance's file asks for; mean over
+      the valid tours.
+    - gap: how much longer than the example's own tour, as a share of that, instance by instance;
+      mean over the valid tours. Zero where both have no length.
+    - valid: the share of answers that visit every city once.
+    """
+    valid, lengths, gaps = [], [], []
+    for example, answer in zip(examples, answers, strict=True):
+        assert example.outputs is not None
+        valid.append(is_tour(len(example.inputs), answer))
+        if not valid[-1]:
+            continue
+        ours = length(example.inputs, answer, example.distance)
+        known = length(example.inputs, example.outputs, example.distance)
+        lengths.append(ours)
+        gaps.append((ours - known) / known if known else 0.0 if not ours else np.inf)
+    return {"length": mean(lengths), "gap": mean(gaps), "valid": share(valid)}
+
+
+def is_tour(n: int, outputs: Indices) -> bool:
+    """Whether `outputs` name each of n cities once."""
+    return np.array_equal(np.sort(outputs), np.arange(n))
+
+
+def length(points: Floats, tour: Indices, distance: str = distances.EUCLIDEAN) -> float:
+    """The length of the closed tour through `(n, 2)` points."""
+    if len(tour) < 2:
+        return 0.0
+    path = points[tour]
+    return float(distances.between(path, np.roll(path, -1, 0), distance).sum())
