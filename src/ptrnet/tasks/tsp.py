@@ -28,6 +28,9 @@ class Tsp(Task):
     labellers: ClassVar[tuple[str, ...]] = (
         "exact",
         "held-karp",
+        "a1",
+        "a2",
+        "a3",
         "local-search",
     )
     closing_repeat: ClassVar[bool] = True

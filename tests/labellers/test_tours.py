@@ -1,0 +1,151 @@
+"""The labellers of tours against brute force, against each other, and against V's Table 2."""
+
+from itertools import permutations
+
+import numpy as np
+import pytest
+
+from ptrnet import distances, labellers
+from ptrnet.labellers import exact
+from ptrnet.labellers.tour.branch_and_bound import prove
+from ptrnet.labellers.tour.matrices import matrices
+
+NAMES = ("a1", "a2", "a3", "exact", "held-karp", "local-search")
+ODD = {
+    "one place": np.zeros((9, 2)),
+    "a line": np.linspace(0, 1, 9)[:, None].repeat(2, 1),
+    "twice each": np.random.default_rng(0).random((5, 2)).repeat(2, 0),
+    "a grid": np.stack(np.meshgrid(np.arange(3.0), np.arange(3.0)), -1).reshape(-1, 2),
+    "far away": 1e6 + np.random.default_rng(1).random((9, 2)),
+    "huge": 1e300 * np.random.default_rng(2).random((9, 2)),
+    "tiny": 1e-300 * np.random.default_rng(3).random((9, 2)),
+}
+
+
+def lengths(inputs, tours, distance=distances.EUCLIDEAN):
+    path = np.take_along_axis(inputs, tours[..., None], 1)
+    return distances.between(path, np.roll(path, -1, 1), distance).sum(-1)
+
+
+def best_of_all(inputs, distance=distances.EUCLIDEAN):
+    """The shortest of all orders, by brute force."""
+    n = inputs.shape[1]
+    orders = np.array([(0, *rest) for rest in permutations(range(1, n))])
+    far = distances.matrix(inputs, distance)
+    legs = far[:, orders, np.roll(orders, -1, 1)]
+    return legs.sum(-1).min(1)
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("n", [1, 2, 3, 4, 5, 6, 7, 8, 9, 13])
+def test_every_answer_is_a_tour(name, n):
+    inputs = np.random.default_rng(n).random((20, n, 2))
+    tours, found = labellers.get(name)(inputs)
+    assert (np.sort(tours, 1) == np.arange(n)).all() and (found == n).all()
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("odd", ODD)
+def test_odd_places(name, odd):
+    inputs = ODD[odd][None]
+    with np.errstate(all="raise", under="ignore"):
+        tours, _ = labellers.get(name)(inputs)
+    assert (np.sort(tours, 1) == np.arange(inputs.shape[1])).all()
+
+
+@pytest.mark.parametrize("name", ["held-karp", "exact"])
+@pytest.mark.parametrize("n", range(1, 9))
+def test_equal_to_brute_force(name, n):
+    inputs = np.random.default_rng(n).random((200 if n < 8 else 40, n, 2))
+    tours, _ = labellers.get(name)(inputs)
+    np.testing.assert_allclose(lengths(inputs, tours), best_of_all(inputs), rtol=1e-12)
+
+
+@pytest.mark.parametrize("distance", distances.TSPLIB)
+def test_whole_distances_against_brute_force(distance):
+    inputs = np.random.default_rng(4).integers(0, 60, (60, 8, 2)).astype(float)
+    for name in ("held-karp", "exact"):
+        tours, _ = labellers.get(name)(inputs, distance)
+        assert (lengths(inputs, tours, distance) == best_of_all(inputs, distance)).all()
+
+
+@pytest.mark.parametrize("odd", ["twice each", "a grid", "far away"])
+def test_exact_where_many_tours_are_best(odd):
+    inputs = ODD[odd][None, :8]
+    tours, _ = exact.label(inputs)
+    np.testing.assert_allclose(lengths(inputs, tours), best_of_all(inputs), rtol=1e-12)
+
+
+@pytest.mark.parametrize(("n", "count"), [(12, 200), (14, 50)])
+def test_exact_equals_held_karp(n, count):
+    inputs = np.random.default_rng(n).random((count, n, 2))
+    ours, theirs = (labellers.get(name)(inputs)[0] for name in ("exact", "held-karp"))
+    np.testing.assert_allclose(lengths(inputs, ours), lengths(inputs, theirs), rtol=1e-12)
+
+
+def test_the_search_corrects_a_tour_that_is_not_the_shortest():
+    """Local search nearly always finds the shortest; the proof must not rest on that."""
+    rng = np.random.default_rng(5)
+    for n in (5, 8, 12, 25):
+        inputs = rng.random((1, n, 2))
+        best = lengths(inputs, exact.label(inputs).indices)[0]
+        far, tour = distances.matrix(inputs[0]), rng.permutation(n)
+        bound, _ = prove(far, tour, 1e-10, 10**6)
+        assert sorted(tour) == list(range(n))
+        np.testing.assert_allclose([lengths(inputs, tour[None])[0], bound], best, rtol=1e-9)
+
+
+def test_every_tour_of_50_has_its_certificate():
+    inputs = np.random.default_rng(6).random((30, 50, 2))
+    (tours, _), bounds = exact.certified(inputs)
+    scaled = next(far for _, far in matrices(inputs, distances.EUCLIDEAN))
+    found = np.take_along_axis(scaled, tours[..., None], 1)
+    legs = np.take_along_axis(found, np.roll(tours, -1, 1)[..., None], 2)[..., 0].sum(1)
+    assert (bounds >= legs * (1 - 1e-9)).all() and (bounds <= legs * (1 + 1e-12)).all()
+
+
+def test_a_search_that_gives_up_says_so(monkeypatch):
+    monkeypatch.setattr(exact, "_each", lambda far, tours, bounds, whole: bounds.fill(-np.inf))
+    assert exact.label(np.zeros((3, 9, 2))).lengths.tolist() == [0, 0, 0]
+
+
+@pytest.mark.parametrize(
+    ("n", "a1", "a2", "a3"),
+    [(10, 3.07, 2.87, 2.87), (20, 4.24, 3.86, 3.85), (50, 6.46, 5.84, 5.79)],
+)
+def test_the_papers_table_2(n, a1, a2, a3):
+    """A1 has to be as far from the best as V's; A2 and A3 may be better than V's."""
+    inputs = np.random.default_rng(n).random((1000, n, 2))
+    means = {name: lengths(inputs, labellers.get(name)(inputs)[0]).mean() for name in NAMES[:3]}
+    noise = 1.004  # four standard errors of the mean of 1,000 lengths at n = 50, two at n = 10
+    assert a1 / 1.015 / noise < means["a1"] < a1 * 1.015 * noise
+    assert means["a2"] < a2 * 1.015 * noise and means["a3"] < a3 * 1.015 * noise
+
+
+def test_a3_is_never_above_one_and_a_half_times_the_shortest():
+    for n in (5, 9, 20, 40):
+        inputs = np.random.default_rng(n).random((100, n, 2)) ** 3
+        best = lengths(inputs, exact.label(inputs).indices)
+        assert (lengths(inputs, labellers.get("a3")(inputs)[0]) <= 1.5 * best).all()
+
+
+def test_local_search_comes_near_the_shortest():
+    inputs = np.random.default_rng(7).random((100, 50, 2))
+    best = lengths(inputs, exact.label(inputs).indices)
+    found = lengths(inputs, labellers.get("local-search")(inputs)[0])
+    assert (found / best - 1).mean() < 0.001 and (found >= best * (1 - 1e-12)).all()
+
+
+def test_local_search_of_a_thousand_cities():
+    """The shortest has about 0.7313 sqrt(n) in the unit square (Johnson and McGeoch 1996)."""
+    inputs = np.random.default_rng(8).random((3, 1000, 2))
+    found = lengths(inputs, labellers.get("local-search")(inputs)[0])
+    assert found.mean() < 1.04 * 0.7313 * np.sqrt(1000)
+
+
+def test_an_answer_does_not_depend_on_the_batch():
+    inputs = np.random.default_rng(9).random((5, 30, 2))
+    for name in NAMES:
+        if labellers.largest(name) >= 30:
+            whole = labellers.get(name)(inputs)[0]
+            assert (labellers.get(name)(inputs[3:4])[0][0] == whole[3]).all()

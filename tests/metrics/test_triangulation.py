@@ -1,0 +1,93 @@
+from itertools import combinations
+
+import numpy as np
+import pytest
+from scipy.spatial import Delaunay
+
+from ptrnet.metrics.triangulation import is_delaunay, measure
+from ptrnet.types import Example
+
+SQUARE = np.array([[0.0, 0.0], [1, 0], [1, 1], [0, 1]])
+ONE, OTHER = np.array([[0, 1, 2], [0, 2, 3]]), np.array([[0, 1, 3], [1, 2, 3]])
+
+
+def test_both_diagonals_of_a_square_are_right():
+    for truth, answer in ((ONE, OTHER), (OTHER, ONE), (ONE, ONE[::-1, ::-1])):
+        found = measure([Example(SQUARE, truth)], [answer])
+        assert found["accuracy"].value == 1 and found["triangle_coverage"].value == 1
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        [[0, 1, 2], [0, 1, 3]],  # overlap, and leave a part open
+        [[0, 1, 2]],
+        [[0, 1, 2], [0, 1, 2]],
+        [[0, 1, 2], [0, 2, 2]],
+    ],
+)
+def test_what_is_no_triangulation_of_a_square(answer):
+    found = measure([Example(SQUARE, ONE)], [np.array(answer)])
+    assert found["accuracy"].value == 0 and found["triangle_coverage"].value == 0.5
+
+
+def test_an_edge_that_is_not_delaunay():
+    points = np.array([[0.0, 0.0], [2, 0], [2.2, 1], [0, 1]])
+    wrong = np.array([[0, 1, 2], [0, 2, 3]])
+    truth = np.array([[0, 1, 3], [1, 2, 3]])
+    found = measure([Example(points, truth)], [wrong])
+    assert found["accuracy"].value == 0 and found["triangle_coverage"].value == 0
+    assert is_delaunay(points, truth) and not is_delaunay(points, wrong)
+
+
+@pytest.mark.parametrize(("nudge", "right", "wrong"), [(1, ONE, OTHER), (-1, OTHER, ONE)])
+def test_a_hair_beside_the_circle_is_told_exactly(nudge, right, wrong):
+    """Point 1 leaves the circle of the others by the last bit, or enters it."""
+    points = SQUARE.copy()
+    points[1] = [np.nextafter(1, 1 + nudge), 0]
+    assert is_delaunay(points, right) and not is_delaunay(points, wrong)
+
+
+def test_of_all_sets_of_triangles_one_is_right():
+    points = np.random.default_rng(3).random((5, 2)) * 1e5
+    every = list(combinations(range(5), 3))
+    truth = {tuple(sorted(t)) for t in Delaunay(points).simplices.tolist()}
+    for size in range(1, 6):
+        for chosen in combinations(every, size):
+            assert is_delaunay(points, np.array(chosen)) == (set(chosen) == truth)
+
+
+@pytest.mark.parametrize("n", [4, 10, 40])
+def test_qhulls_answers_are_right_and_parts_of_them_wrong(n):
+    points = np.random.default_rng(n).random((n, 2)) * 1e5
+    truth = Delaunay(points).simplices
+    assert is_delaunay(points, truth)
+    assert not is_delaunay(points, truth[1:])
+    assert not is_delaunay(points, np.concatenate([truth[1:], truth[1:2]]))
+
+
+def test_a_grid_has_many_right_answers_and_half_covered_ones_are_wrong():
+    x, y = np.meshgrid(np.arange(3.0), np.arange(3.0))
+    points = np.stack([x.ravel(), y.ravel()], 1)
+    rng = np.random.default_rng(0)
+    for _ in range(20):
+        answer = []
+        for i in (0, 1, 3, 4):
+            corners = [i, i + 1, i + 4, i + 3]
+            answer += [[corners[k] for k in t] for t in (ONE, OTHER)[rng.integers(2)]]
+        assert is_delaunay(points, np.array(answer))
+        answer[0] = answer[2]
+        assert not is_delaunay(points, np.array(answer))
+
+
+def test_equal_points_may_stand_for_each_other():
+    points = np.concatenate([SQUARE, SQUARE[:1]])
+    assert is_delaunay(points, np.array([[4, 1, 2], [0, 2, 3]]))
+
+
+def test_coverage_is_a_mean_over_instances():
+    points = np.random.default_rng(1).random((6, 2))
+    truth = Delaunay(points).simplices
+    found = measure([Example(points, truth)] * 2, [truth, truth[:1]])
+    assert found["triangle_coverage"].value == pytest.approx((1 + 1 / len(truth)) / 2)
+    assert found["accuracy"].value == 0.5
