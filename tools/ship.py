@@ -3,8 +3,9 @@
     python tools/ship.py runs/hull --commit COMMIT \
         --minutes 70 --machine "2 cores of an AMD EPYC (Zen 4, AVX512-BF16)"
 
-The test instances are drawn by NumPy's generator from seeds that no training uses, and hulls
-are labelled by Qhull, not by this project's own algorithm.
+The test instances are drawn by NumPy's generator from seeds that no training uses. Hulls and
+triangulations are labelled by Qhull, not by this project's own algorithm; tours are proved the
+shortest by labeller `exact`.
 """
 
 import argparse
@@ -15,18 +16,45 @@ from pathlib import Path
 
 import numpy as np
 import torch
-from scipy.spatial import ConvexHull
+from scipy.spatial import ConvexHull, Delaunay
 
-from ptrnet import Beam, Greedy, Solver, model_files
+from ptrnet import Beam, Greedy, Solver, model_files, tasks
 from ptrnet.evaluation import evaluate
 from ptrnet.training.recipe import Recipe
 from ptrnet.types import Example
 
-SIZES = {"hull": (5, 10, 50, 100, 200, 500), "sort": (2, 5, 10, 15, 20, 25)}
-COUNTS = {200: 2000, 500: 1000}
+SIZES = {
+    "hull": (5, 10, 50, 100, 200, 500),
+    "delaunay": (5, 6, 7, 8, 9, 10, 12, 15),
+    "tsp": (5, 10, 15, 20, 25, 30, 40, 50),
+    "sort": (2, 5, 10, 15, 20, 25),
+}
+COUNTS = {30: 2000, 40: 2000, 200: 2000, 500: 1000}
+# What a card shows of free greedy decoding, and what of the constrained decoders; the first of
+# these is what `ptrnet models` lists.
+FREE = {
+    "hull": ("accuracy", "simple", "area"),
+    "delaunay": ("accuracy", "triangle_coverage"),
+    "tsp": ("valid", "gap"),
+    "sort": ("accuracy",),
+}
+CONSTRAINED = {
+    "hull": ("accuracy",),
+    "delaunay": ("accuracy", "triangle_coverage"),
+    "tsp": ("gap", "length"),
+    "sort": ("accuracy",),
+}
 SEED = 20_260_000
+LABELS = {
+    "hull": "labels by Qhull",
+    "delaunay": "labels by Qhull",
+    "tsp": "the gap is to the shortest tours, proved; over valid tours",
+    "sort": "labels by NumPy",
+}
 SUBJECT = {
     "hull": "planar convex hull: the vertices of the hull of points in the plane",
+    "delaunay": "planar Delaunay triangulation: the triangles whose circumcircles hold no point",
+    "tsp": "the travelling salesman in the plane: a short closed tour of all cities",
     "sort": "sorting: the order of numbers",
 }
 LIMITS = {
@@ -36,6 +64,17 @@ LIMITS = {
         "thin band, in far clusters or on a circle, where every point is a vertex. An answer\n"
         "under the constraint has no vertex twice, but it need not be the hull: where it must\n"
         "be right, use the labeller `monotone-chain`."
+    ),
+    "delaunay": (
+        "Trained on 5 to 10 points uniform in the unit square. Beyond that few answers are whole,\n"
+        "and a triangle that is missing leaves a hole: where it must be right, use the labeller\n"
+        "`qhull`. The constraint makes whole, increasing triples; it does not make them Delaunay."
+    ),
+    "tsp": (
+        "Trained on 5 to 20 cities uniform in the unit square, with exact labels. Tours get\n"
+        "longer beyond 20 cities and where cities are spread very differently; without the\n"
+        "constraint ever fewer are valid. Where a tour must be short, use the labellers `exact`\n"
+        "or `local-search`."
     ),
     "sort": (
         "Trained on numbers uniform in [0, 1]. Accuracy falls beyond 20 numbers and where\n"
@@ -50,11 +89,19 @@ def examples(task: str, n: int, count: int) -> list[Example]:
     rng = np.random.default_rng(SEED + n)
     if task == "sort":
         return [Example(x, np.argsort(x[:, 0])) for x in rng.random((count, n, 1))]
-    return [Example(x, ConvexHull(x).vertices.astype(np.int64)) for x in rng.random((count, n, 2))]
+    points = rng.random((count, n, 2))
+    if task == "hull":
+        return [Example(x, ConvexHull(x).vertices.astype(np.int64)) for x in points]
+    if task == "delaunay":
+        return [Example(x, Delaunay(x).simplices.astype(np.int64)) for x in points]
+    return [
+        Example(x, t) for x, t in zip(points, tasks.get(task).label(points).rows(), strict=True)
+    ]
 
 
 def scores(solver: Solver, beam: int) -> list[dict]:
-    """A row for each size: the metrics of greedy decoding, and the accuracies of others."""
+    """A row for each size: the metrics of greedy decoding, and those of constrained decoders."""
+    main, *others = CONSTRAINED[solver.task.name]
     rows = []
     for n in SIZES[solver.task.name]:
         known = examples(solver.task.name, n, COUNTS.get(n, 10_000))
@@ -62,36 +109,40 @@ def scores(solver: Solver, beam: int) -> list[dict]:
         held = evaluate(solver, known, solver.answered(known, Greedy()))
         wide = evaluate(solver, known, solver.answered(known, Beam(beam)))
         row = {"n": n, **{name: m.table() for name, m in free.items()}}
-        row["constrained"] = held["accuracy"].table()
-        row[f"beam_{beam}"] = wide["accuracy"].table()
+        for name, found in (("constrained", held), (f"beam_{beam}", wide)):
+            row[name] = found[main].table()
+            row |= {f"{name}_{other}": found[other].table() for other in others}
         rows.append(row)
-        print(f"n={n}: {free['accuracy'].value:.4f}", flush=True)
+        print(f"n={n}: {main} {row['constrained']['value']:.4f}", flush=True)
     return rows
 
 
-def share(measure: dict) -> str:
-    """A share in percent with its interval, as cards show it."""
+def shown(metric: str, measure: dict) -> str:
+    """A metric with its interval, as cards show it: shares in percent."""
     if measure.get("fail"):
         return "FAIL"
-    if measure["value"] is None:
+    if measure["low"] is None:
         return "-"
-    value, low, high = (100 * measure[key] for key in ("value", "low", "high"))
-    return f"{value:.1f} ({low:.1f} to {high:.1f})"
+    scale, digits = {"length": (1, 3), "gap": (100, 2)}.get(metric, (100, 1))
+    value, low, high = (f"{scale * measure[key]:.{digits}f}" for key in ("value", "low", "high"))
+    return f"{value} ({low} to {high})"
 
 
 def card(name: str, saved: model_files.Saved, rows: list[dict], beam: int, facts: dict) -> str:
     """The model's README."""
-    columns = [key for key in ("accuracy", "simple", "area") if key in rows[0]]
-    columns += ["constrained", f"beam_{beam}"]
-    titles = {
-        "constrained": "accuracy, constrained",
-        f"beam_{beam}": f"accuracy, constrained beam {beam}",
-    }
-    head = " | ".join(["n", "instances", *(titles.get(c, c) for c in columns)])
+    columns = [(key, key, key.replace("_", " ")) for key in FREE[name]]
+    for key, words in (
+        ("constrained", "constrained"),
+        (f"beam_{beam}", f"constrained beam {beam}"),
+    ):
+        main, *others = CONSTRAINED[name]
+        columns.append((key, main, f"{main}, {words}"))
+        columns += [(f"{key}_{o}", o, f"{o.replace('_', ' ')}, {words}") for o in others]
+    head = " | ".join(["n", "instances", *(title for _, _, title in columns)])
     lines = [f"| {head} |", "|---" * (len(columns) + 2) + "|"]
     for row in rows:
-        cells = " | ".join(share(row[c]) for c in columns)
-        lines.append(f"| {row['n']} | {row['accuracy']['count']} | {cells} |")
+        cells = " | ".join(shown(metric, row[key]) for key, metric, _ in columns)
+        lines.append(f"| {row['n']} | {row[FREE[name][0]]['count']} | {cells} |")
     trained = saved.trained
     weights = sum(p.numel() for p in saved.model.parameters())
     return f"""# {name}
@@ -108,9 +159,8 @@ A Pointer Network (Vinyals et al. 2015, section 2.3) for {SUBJECT[name]}.
 
 ## Scores
 
-Percent, with 95% intervals, over fresh instances that no training used; the answers were
-computed by another library. Greedy decoding without constraint unless the column says so.
-Made by `python tools/ship.py`, which holds the seeds.
+Percent, with 95% intervals, over fresh instances that no training used; {LABELS[name]}.
+Greedy decoding without constraint unless the column says so. Made by `python tools/ship.py`, which holds the seeds.
 
 {chr(10).join(lines)}
 
@@ -142,8 +192,9 @@ def main() -> None:
     model_files.save(folder, saved._replace(trained=trained), torch.float16)
     saved = model_files.load(folder)  # scored as it is shipped
     rows = scores(Solver(*saved), given.beam)
+    key = "constrained" if name == "tsp" else "accuracy"
     saved.trained["scores"] = [
-        {"n": row["n"], "instances": row["accuracy"]["count"], **row["accuracy"]} for row in rows
+        {"n": row["n"], "metric": CONSTRAINED[name][0], **row[key]} for row in rows
     ]
     model_files.save(folder, saved, torch.float16)
     (folder / model_files.CARD).write_text(card(name, saved, rows, given.beam, vars(given)))

@@ -1,18 +1,17 @@
 """`ptrnet label`: answers for a file's instances, by an algorithm."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import islice
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from ptrnet.cli import bulk
 from ptrnet.cli import words as w
 
 if TYPE_CHECKING:
-    from ptrnet.tasks.base import Task
     from ptrnet.types import Example
-
-WINDOW = 1000  # instances that are labelled together
 
 
 def register(app: typer.Typer) -> None:
@@ -20,38 +19,60 @@ def register(app: typer.Typer) -> None:
 
 
 def label(
-    task: Annotated[str, typer.Argument(metavar="TASK", help="hull or sort.")],
+    task: w.Task,
     file: Annotated[str, typer.Argument(metavar="FILE", help="Instances; answers are replaced.")],
     output: Annotated[
         str, typer.Option("--output", help="The file; its extension is the format.")
     ] = "-",
-    labeller: Annotated[
-        str | None, typer.Option("--labeller", help="The algorithm; by default the task's first.")
-    ] = None,
+    labeller: w.Labeller = None,
+    jobs: bulk.Jobs = 1,
+    backend: bulk.Backend = "local",
     seed: w.Seed = 0,
 ) -> None:
     """Answer the instances of FILE by an algorithm.
 
-    The algorithms of hull and sort draw nothing at random: their answers are the same for every
-    seed.
+    The algorithms draw nothing at random: their answers are the same for every seed. Where the
+    work is stopped, what was done is kept beside the output, and the same command goes on.
 
     Example: ptrnet label hull points.csv --labeller monotone-chain --output hull.csv
     """
+    from functools import partial
+
     from ptrnet import tasks
     from ptrnet.cli.progress import shown
     from ptrnet.data import formats
+    from ptrnet.data import generate as fresh
+    from ptrnet.data.partial import has_lines
+    from ptrnet.data.workers import in_order
 
     kind = tasks.get(task)
     kind.check_labeller(labeller, kind.smallest)
     formats.check_output(output)
-    labelled = _labelled(formats.read(file, kind), kind, labeller)
-    formats.write(output, shown(labelled, "labelling"), kind, like=file)
+    bulk.check(jobs, backend)
+    work = partial(fresh.label, kind, labeller)
+    if file == "-" or not has_lines(output):
+        chunks = in_order(work, _chunks(formats.read(file, kind)), jobs, backend)
+        examples = (example for chunk in chunks for example in chunk)
+        formats.write(output, shown(examples, "labelling"), kind, like=file)
+        return
+    formats.check_input(file)
+    stat = Path(file).stat()
+    facts = {"command": "labelling", "file": str(Path(file).resolve()), "bytes": stat.st_size}
+    bulk.grow(
+        output,
+        kind,
+        {**facts, "changed": stat.st_mtime_ns, "labeller": labeller or kind.labellers[0]},
+        work,
+        lambda done: _chunks(islice(formats.read(file, kind), done, None)),
+        None,
+        jobs,
+        backend,
+    )
 
 
-def _labelled(
-    examples: Iterator["Example"], task: "Task", labeller: str | None
-) -> Iterator["Example"]:
-    from ptrnet.data.generate import label
+def _chunks(examples: Iterable["Example"]) -> Iterator[list["Example"]]:
+    from ptrnet.data.generate import CHUNK
 
-    while window := list(islice(examples, WINDOW)):
-        yield from label(task, window, labeller)
+    rest = iter(examples)
+    while chunk := list(islice(rest, CHUNK)):
+        yield chunk

@@ -36,7 +36,8 @@ def list_models(context: typer.Context, seed: w.Seed = 0, json: w.Json = False) 
         lines.append(f"{row['name']}: task {row['task']}, trained on n {row['n']}, {row['file']}")
         for score in row["scores"]:
             low, high = f"{score['low']:.1%}", f"{score['high']:.1%}"
-            lines.append(f"  n={score['n']}: accuracy {score['value']:.1%} ({low} to {high})")
+            share = f"{score['metric']} {score['value']:.1%}"
+            lines.append(f"  n={score['n']}: {share} ({low} to {high})")
     w.say("\n".join(lines))
 
 

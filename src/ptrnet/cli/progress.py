@@ -9,8 +9,8 @@ T = TypeVar("T")
 QUIET = 2.0  # seconds
 
 
-def shown(items: Iterable[T], what: str, total: int | None = None) -> Iterator[T]:
-    """The same items; a bar counts them once they have taken QUIET seconds."""
+def shown(items: Iterable[T], what: str, total: int | None = None, done: int = 0) -> Iterator[T]:
+    """The same items; a bar counts them, behind those already done, after QUIET seconds."""
     began = time.perf_counter()
     bar = None
     try:
@@ -21,7 +21,8 @@ def shown(items: Iterable[T], what: str, total: int | None = None) -> Iterator[T
                 bar.start()
             if bar is not None:
                 passed = time.perf_counter() - began
-                bar.update(bar.task_ids[0], completed=count, rate=f"{count / passed:,.0f}/s")
+                rate = f"{count / passed:,.0f}/s"
+                bar.update(bar.task_ids[0], completed=done + count, rate=rate)
     finally:
         if bar is not None:
             bar.stop()

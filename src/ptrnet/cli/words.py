@@ -11,6 +11,15 @@ if TYPE_CHECKING:
     from ptrnet.solver import Solver
 
 Words = Annotated[list[str] | None, typer.Argument(metavar="[TASK] FILE", show_default=False)]
+Task = Annotated[str, typer.Argument(metavar="TASK", help="hull, delaunay, tsp or sort.")]
+Labeller = Annotated[
+    str | None,
+    typer.Option(
+        "--labeller",
+        help="The algorithm, by default the task's first. hull: monotone-chain; delaunay: qhull; "
+        "tsp: exact, held-karp, a1, a2, a3, local-search; sort: argsort.",
+    ),
+]
 Model = Annotated[
     str | None,
     typer.Option(

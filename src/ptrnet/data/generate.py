@@ -1,16 +1,17 @@
 """Fresh examples by the million: counted chunks, whoever computes them."""
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 
 import numpy as np
-from joblib import Parallel, delayed
 
 from ptrnet import labellers
+from ptrnet.data.workers import LOCAL, in_order
 from ptrnet.errors import InputError
 from ptrnet.tasks.base import Task
 from ptrnet.types import Example
 
-CHUNK = 1000
+CHUNK = 250
 _SPLIT = 2  # beside the streams of training and validation: no example is shared with them
 
 
@@ -21,44 +22,47 @@ def generate(
     seed: int,
     labeller: str | None = None,
     jobs: int = 1,
+    backend: str = LOCAL,
 ) -> Iterator[Example]:
     """`count` examples whose sizes are drawn uniformly from `sizes`.
 
-    Example number k depends on the seed, the task and the sizes alone: not on `count`, not on
-    `jobs`, the number of processes that compute.
+    Example number k depends on the seed, the task, the sizes and the labeller alone: not on
+    `count`, nor on who computes it (see `ptrnet.data.workers` for `jobs` and `backend`).
     """
-    work = (
-        delayed(_chunk)(task, sizes, seed, k, min(CHUNK, count - k * CHUNK), labeller)
-        for k in range(-(-count // CHUNK))
-    )
-    for chunk in Parallel(n_jobs=jobs, return_as="generator")(work):
+    work = partial(fresh, task, sizes, seed, count, labeller)
+    for chunk in in_order(work, range(-(-count // CHUNK)), jobs, backend):
         yield from chunk
 
 
-def _chunk(
-    task: Task, sizes: Sequence[int], seed: int, k: int, wanted: int, labeller: str | None
+def fresh(
+    task: Task, sizes: Sequence[int], seed: int, count: int, labeller: str | None, k: int
 ) -> list[Example]:
+    """Chunk number k of `count` examples."""
     rng = np.random.default_rng([seed, _SPLIT, k])
-    drawn = rng.choice(np.asarray(sizes), CHUNK)[:wanted]
-    first = k * CHUNK
+    drawn = rng.choice(np.asarray(sizes), CHUNK)[: count - k * CHUNK]
     examples = [
         Example(task.sample(rng, 1, int(n))[0], where=f"instance {i}")
-        for i, n in enumerate(drawn, first + 1)
+        for i, n in enumerate(drawn, k * CHUNK + 1)
     ]
-    return label(task, examples, labeller)
+    return label(task, labeller, examples)
 
 
-def label(task: Task, examples: Sequence[Example], labeller: str | None = None) -> list[Example]:
+def label(task: Task, labeller: str | None, examples: Sequence[Example]) -> list[Example]:
     """The examples with an algorithm's answers; those of one size are labelled together.
 
     Raises:
-        InputError: the algorithm found no answer to one; it is named by where it came from.
+        InputError: the algorithm takes no such example, or found no answer to one; it is named
+            by where it came from.
     """
     groups: dict[tuple[int, str], list[int]] = {}
     for i, example in enumerate(examples):
         groups.setdefault((len(example.inputs), example.distance), []).append(i)
     labelled = list(examples)
-    for (_, distance), places in groups.items():
+    for (n, distance), places in groups.items():
+        try:
+            task.check_labeller(labeller, n)
+        except InputError as error:
+            raise InputError(f"{examples[places[0]].where}: {error}") from None
         inputs = np.stack([examples[i].inputs for i in places])
         for i, row in zip(places, task.rows(task.label(inputs, labeller, distance)), strict=True):
             if not len(row):

@@ -5,6 +5,7 @@ write(stream, examples, task) examples to an open text stream
 """
 
 import importlib
+import os
 import pkgutil
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -42,7 +43,7 @@ def read(name: str, task: Task) -> Iterator[Example]:
         InputError: at the first line that cannot be used, or when there is no instance at all.
     """
     empty = True
-    for example in _format(of(name)).read(name, task):
+    for example in module(of(name)).read(name, task):
         empty = False
         yield example
     if empty:
@@ -53,11 +54,11 @@ def write(name: str, examples: Iterable[Example], task: Task, like: str = "-") -
     """Writes a whole file or nothing; to standard output for `-`, in the format of `like`."""
     if name == "-":
         with SpooledTemporaryFile(_IN_MEMORY, "w+", encoding="utf-8", newline="\n") as whole:
-            _format(of(like)).write(whole, examples, task)
+            module(of(like)).write(whole, examples, task)
             whole.seek(0)
             to_standard_output(whole)
         return
-    form = _format(of(name))
+    form = module(of(name))
     with atomic_path(Path(name)) as temporary, _open(temporary) as stream:
         form.write(stream, examples, task)
 
@@ -69,9 +70,17 @@ def check_output(name: str) -> None:
         check_writable(Path(name))
 
 
+def check_input(name: str) -> None:
+    """Refuses a file that is not there or has no known format."""
+    of(name)
+    if not os.path.exists(name):  # noqa: PTH110  Path.exists raises for names that are too long
+        raise InputError(f"{name}: cannot be read: No such file or directory")
+
+
 def _open(path: Path) -> TextIO:
     return path.open("w", encoding="utf-8", newline="\n")
 
 
-def _format(name: str) -> ModuleType:
+def module(name: str) -> ModuleType:
+    """The format of an extension."""
     return importlib.import_module(f"{__name__}.{name}")

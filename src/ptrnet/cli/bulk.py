@@ -1,0 +1,98 @@
+"""What `generate` and `label` share: examples by the chunk, in many processes, to a file."""
+
+import sys
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import asdict
+from functools import partial
+from io import StringIO
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+
+import typer
+
+if TYPE_CHECKING:
+    from ptrnet.tasks.base import Task
+    from ptrnet.types import Example
+
+Item = TypeVar("Item")
+
+Jobs = Annotated[
+    int, typer.Option("--jobs", help="Processes; -1 for one a core. The file is the same.")
+]
+Backend = Annotated[
+    str,
+    typer.Option(
+        "--backend", help="Where they run: local, or a cluster of dask or ray (docs/scale.md)."
+    ),
+]
+
+
+def check(jobs: int, backend: str) -> None:
+    """Refuses what cannot run, before anything is done."""
+    from ptrnet.data.workers import check_backend
+    from ptrnet.errors import InputError
+
+    if jobs < 1 and jobs != -1:
+        raise InputError(f"--jobs: expected 1 or more, or -1 for one a core, got {jobs}")
+    check_backend(backend)
+
+
+def grow(
+    output: str,
+    task: "Task",
+    facts: Mapping[str, Any],
+    work: Callable[[Item], "list[Example]"],
+    items: Callable[[int], Iterable[Item]],
+    total: int | None,
+    jobs: int,
+    backend: str,
+) -> None:
+    """Writes the examples that `work` makes of each item, or goes on where that was stopped.
+
+    Args:
+        output: the file.
+        task: of the examples.
+        facts: everything else that decides the lines.
+        work: makes `CHUNK` examples of an item; the last may be fewer.
+        items: gives the items behind the first k examples.
+        total: how many examples there will be, where that is known.
+        jobs: processes.
+        backend: where they run.
+    """
+    from ptrnet.cli.progress import shown
+    from ptrnet.data.generate import CHUNK
+    from ptrnet.data.partial import Partial
+    from ptrnet.data.workers import in_order
+    from ptrnet.errors import PtrnetError
+
+    everything = {"task": task.name, **asdict(task), **facts, "chunk": CHUNK}
+    kept = Partial(Path(output), everything, CHUNK)
+    done = kept.kept(total)
+    if done:
+        print(f"going on behind {done:,} examples in {kept.lines}", file=sys.stderr)
+    lines = partial(_lines, work, task, kept.extension)
+    made = (
+        None
+        for count in kept.append(in_order(lines, items(done), jobs, backend))
+        for _ in range(count)
+    )
+    try:
+        for _ in shown(made, facts["command"], total, done):
+            pass
+        kept.finish(task)
+    except PtrnetError:
+        kept.discard()
+        raise
+    except KeyboardInterrupt:
+        print(f"kept in {kept.lines}: the same command goes on from there", file=sys.stderr)
+        raise
+
+
+def _lines(
+    work: Callable[[Item], "list[Example]"], task: "Task", extension: str, item: Item
+) -> bytes:
+    from ptrnet.data import formats
+
+    text = StringIO()
+    formats.module(extension).write(text, work(item), task)
+    return text.getvalue().encode()

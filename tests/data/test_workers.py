@@ -1,0 +1,50 @@
+"""Who computes makes no difference."""
+
+import math
+
+import pytest
+
+from ptrnet.data.workers import BACKENDS, check_backend, in_order
+from ptrnet.errors import InputError, MissingExtraError
+
+ITEMS = list(range(50))
+EXPECTED = [math.factorial(k) for k in ITEMS]
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_results_keep_the_order(jobs):
+    assert list(in_order(math.factorial, ITEMS, jobs)) == EXPECTED
+
+
+def test_work_is_taken_as_it_goes():
+    """An endless list of work must not be read to its end."""
+
+    def endless():
+        k = 0
+        while True:
+            yield k % 20
+            k += 1
+
+    found = in_order(math.factorial, endless(), 1)
+    assert [next(found) for _ in range(3)] == [1, 1, 2]
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_a_dask_cluster_of_two_workers(monkeypatch):
+    distributed = pytest.importorskip("distributed")
+    with distributed.LocalCluster(
+        n_workers=2, threads_per_worker=1, dashboard_address=None, processes=True
+    ) as cluster:
+        monkeypatch.setenv("DASK_SCHEDULER_ADDRESS", cluster.scheduler_address)
+        dask = pytest.importorskip("dask")
+        with dask.config.set({"scheduler-address": cluster.scheduler_address}):
+            assert list(in_order(math.factorial, ITEMS, -1, "dask")) == EXPECTED
+
+
+def test_unknown_and_missing_backends(monkeypatch):
+    with pytest.raises(InputError, match="did you mean 'dask'"):
+        check_backend("dusk")
+    monkeypatch.setitem(__import__("sys").modules, "ray", None)
+    with pytest.raises(MissingExtraError, match=r"ptrnet\[ray\]"):
+        check_backend("ray")
+    assert set(BACKENDS) == {"local", "dask", "ray"}
