@@ -160,7 +160,8 @@ A Pointer Network (Vinyals et al. 2015, section 2.3) for {SUBJECT[name]}.
 ## Scores
 
 Percent, with 95% intervals, over fresh instances that no training used; {LABELS[name]}.
-Greedy decoding without constraint unless the column says so. Made by `python tools/ship.py`, which holds the seeds.
+Greedy decoding without constraint unless the column says so. Made by `python tools/ship.py`, which
+holds the seeds.
 
 {chr(10).join(lines)}
 
