@@ -11,7 +11,8 @@ from ptrnet.errors import InputError
 
 if TYPE_CHECKING:
     from ptrnet.solver import Solver
-    from ptrnet.types import Example
+    from ptrnet.tasks.base import Task
+    from ptrnet.types import Example, Indices
 
 
 def register(app: typer.Typer) -> None:
@@ -100,16 +101,27 @@ def _draw(ax: Any, solver: "Solver", answered: "Example") -> None:
 
     task, inputs, outputs = solver.task, answered.inputs, answered.outputs
     assert outputs is not None
-    (truth,) = task.rows(task.label(inputs[None]))
-    right = task.is_right(answered._replace(outputs=truth), outputs)
+    truth, true = _truth(task, answered), None
+    if truth is not None and not task.is_right(answered._replace(outputs=truth), outputs):
+        true = task.draw(inputs, truth)
     table = answered.table or Table(None, [], [])
     names = [
         next((cell for k, cell in enumerate(row) if k not in table.numeric), "")
         for row in table.rows
     ]
     title = f"{task.name} of {len(inputs)} elements, answered by a pointer network"
-    true = None if right else task.draw(inputs, truth)
+    title += "".join(f", {name} {value:,.6g}" for name, value in task.facts(answered).items())
     draw_answer(ax, task.draw(inputs, outputs), true, names, title)
+
+
+def _truth(task: "Task", answered: "Example") -> "Indices | None":
+    """The right answer, where the task's first labeller takes so many elements and finds one."""
+    try:
+        task.check_labeller(None, len(answered.inputs))
+    except InputError:
+        return None
+    (truth,) = task.rows(task.label(answered.inputs[None], None, answered.distance))
+    return truth if len(truth) else None
 
 
 def _json(solver: "Solver", model: str | None, decoder: str, answered: list["Example"]) -> str:
@@ -120,7 +132,7 @@ def _json(solver: "Solver", model: str | None, decoder: str, answered: list["Exa
         "model": model or solver.task.name,
         "decoder": decoder,
         "answers": [
-            {"outputs": e.outputs.tolist(), "log_likelihood": e.log_prob}
+            {"outputs": e.outputs.tolist(), "log_likelihood": e.log_prob, **solver.task.facts(e)}
             for e in answered
             if e.outputs is not None
         ],

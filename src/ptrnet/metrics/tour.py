@@ -27,7 +27,7 @@ def measure(examples: Sequence[Example], answers: Iterable[Indices]) -> dict[str
         ours = length(example.inputs, answer, example.distance)
         known = length(example.inputs, example.outputs, example.distance)
         lengths.append(ours)
-        gaps.append((ours - known) / known if known else 0.0 if not ours else np.inf)
+        gaps.append((ours - known) / known if known else 0.0)
     return {"length": mean(lengths), "gap": mean(gaps), "valid": share(valid)}
 
 

@@ -156,6 +156,10 @@ class Task(ABC):
         """Whether `outputs` are as good as the example's own answer."""
         return self.measure([example], [outputs])["accuracy"].value == 1
 
+    def facts(self, answered: Example) -> dict[str, float]:
+        """What else is said of an answer, in the units of its file."""
+        return {}
+
     @abstractmethod
     def draw(self, inputs: Floats, outputs: Indices) -> Drawing:
         """The picture of one answer."""

@@ -77,6 +77,15 @@ class Tsp(Task):
         gap = self.measure([example], [outputs])["gap"].value
         return gap is not None and gap < 1e-9  # rounding: another start sums in another order
 
+    def facts(self, answered: Example) -> dict[str, float]:
+        """The `length` of a valid tour."""
+        from ptrnet.metrics.tour import is_tour, length
+
+        tour = answered.outputs
+        if tour is None or not is_tour(len(answered.inputs), tour):
+            return {}
+        return {"length": length(answered.inputs, tour, answered.distance)}
+
     def draw(self, inputs: Floats, outputs: Indices) -> Drawing:
         return Drawing(inputs, [inputs[np.append(outputs, outputs[:1])]])
 
