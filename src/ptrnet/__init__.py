@@ -4,21 +4,33 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from ptrnet.decoding import Beam, Greedy
+    from ptrnet.decoding import Beam, Greedy, Incremental, Sample
     from ptrnet.errors import InputError, ModelError, PtrnetError
     from ptrnet.solver import Solver
     from ptrnet.weights import load
 
 __version__ = "0.1.0"
-__all__ = ["Beam", "Greedy", "InputError", "ModelError", "PtrnetError", "Solver", "load"]
+__all__ = [
+    "Beam",
+    "Greedy",
+    "Incremental",
+    "InputError",
+    "ModelError",
+    "PtrnetError",
+    "Sample",
+    "Solver",
+    "load",
+]
 
 # Imported when first used: `ptrnet --help` need not wait for torch.
 _HOMES = {
     "Beam": "decoding",
     "Greedy": "decoding",
+    "Incremental": "decoding",
     "InputError": "errors",
     "ModelError": "errors",
     "PtrnetError": "errors",
+    "Sample": "decoding",
     "Solver": "solver",
     "load": "weights",
 }

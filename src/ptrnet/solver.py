@@ -16,6 +16,7 @@ from ptrnet.data import checks
 from ptrnet.data.batches import batch_of, near_sizes
 from ptrnet.data.padding import pad_instances
 from ptrnet.decoding import Decoder, Greedy
+from ptrnet.errors import InputError
 from ptrnet.models import PointerModel
 from ptrnet.tasks.base import Task
 from ptrnet.types import Batch, Example, Floats, Indices
@@ -80,6 +81,8 @@ class Solver:
     ) -> Iterator[Example]:
         """The same examples, in their order, with the model's answers and their log-probability."""
         decoder = decoder or Greedy()
+        if decoder.for_subsets and not self.task.subset:
+            raise InputError(f"{decoder.name} decoding does not serve {self.task.name}")
         rule = self.task.constraint if constrained else None
         rest = iter(examples)
         while window := list(islice(rest, WINDOW)):
@@ -98,11 +101,22 @@ class Solver:
                     result.log_probs.tolist(),
                     strict=True,
                 )
-                for i, tokens, end, log_prob in rows:
-                    found[i] = self.task.answer(tokens[:end]), log_prob
+                for i, tokens, ends, log_probs in rows:
+                    answers = [
+                        self.task.answer(t[:end]) for t, end in zip(tokens, ends, strict=True)
+                    ]
+                    best = self._best(window[i], answers)
+                    found[i] = answers[best], log_probs[best]
             for i, example in enumerate(window):
                 outputs, log_prob = found[i]
                 yield example._replace(outputs=outputs, log_prob=log_prob)
+
+    def _best(self, example: Example, answers: Sequence[Indices]) -> int:
+        """The place of the best answer by the task's own measure, or else of the likeliest."""
+        if len(answers) == 1:
+            return 0
+        costs = self.task.costs(example, answers)
+        return 0 if costs is None else int(np.argmin(costs))
 
     @torch.no_grad()
     def log_likelihoods(self, examples: Sequence[Example]) -> Floats:

@@ -12,7 +12,7 @@ from ptrnet.data import formats
 from ptrnet.data.generate import generate
 from ptrnet.data.padding import pad_answers
 from ptrnet.data.stream import TRAIN, VALID, ExampleStream
-from ptrnet.decoding import Beam, Greedy
+from ptrnet.decoding import Beam, Greedy, Sample
 from ptrnet.model_files import load
 from ptrnet.types import Example
 
@@ -24,7 +24,8 @@ SETTINGS = [
 ]
 TASKS = pytest.mark.parametrize(("name", "settings"), SETTINGS)
 MODELS = pytest.mark.parametrize("model", models.names())
-DECODERS = pytest.mark.parametrize("decoder", [Greedy(), Beam(3)], ids=lambda d: d.name)
+EVERY = [Greedy(), Beam(3), Sample(3)]
+DECODERS = pytest.mark.parametrize("decoder", EVERY, ids=lambda d: d.name)
 RULES = pytest.mark.parametrize("constrained", [True, False], ids=["constrained", "free"])
 
 
@@ -112,12 +113,12 @@ def test_beam_of_one_is_the_argmax_of_each_step(small, name, settings, model, co
 
 @TASKS
 @MODELS
-@pytest.mark.parametrize("size", [1, 2, 40])
+@pytest.mark.parametrize("decoder", [*EVERY, Beam(40)], ids=lambda d: f"{d.name}-{d.size}")
 @pytest.mark.parametrize("seed", range(5))
-def test_a_constrained_decoder_obeys_and_never_dies(small, name, settings, model, size, seed):
+def test_a_constrained_decoder_obeys_and_never_dies(small, name, settings, model, decoder, seed):
     solver = small(name, model, seed=seed, scale=15.0, **settings)
     instances = mixed(solver.task)
-    for instance, answer in zip(instances, solver.solve(instances, Beam(size)), strict=True):
+    for instance, answer in zip(instances, solver.solve(instances, decoder), strict=True):
         assert solver.task.complaint(len(instance), answer) is None
         assert ((answer >= 0) & (answer < len(instance))).all()
 

@@ -5,11 +5,17 @@ from itertools import product
 import pytest
 import torch
 
-from ptrnet.constraints import ClosedSubset, Free, Permutation, Subset
+from ptrnet.constraints import ClosedSubset, Free, Permutation, Subset, Tour
 from ptrnet.decoding import Beam, Greedy
 from ptrnet.errors import InputError
 
-RULES = {"free": None, "subset": Subset(), "closed": ClosedSubset(), "permutation": Permutation()}
+RULES = {
+    "free": None,
+    "subset": Subset(),
+    "closed": ClosedSubset(),
+    "permutation": Permutation(),
+    "tour": Tour(),
+}
 
 
 def allowed(rule, n, sequence):
@@ -19,6 +25,8 @@ def allowed(rule, n, sequence):
         return distinct and len(sequence) >= 1
     if rule == "permutation":
         return distinct and len(sequence) == n
+    if rule == "tour":
+        return distinct and len(sequence) == n and sequence[0] == 1
     if rule == "closed":
         body = sequence[:-1]
         return len(body) >= 1 and len(set(body)) == len(body) and body[0] == sequence[-1]
@@ -49,8 +57,8 @@ def test_a_beam_as_wide_as_all_prefixes_is_the_brute_force_best(small, rule, see
     found = Beam(300).decode(
         solver.model, points, torch.tensor([n]), torch.tensor([longest]), RULES[rule]
     )
-    assert tuple(found.tokens[0, : found.lengths[0]].tolist()) == sequence
-    assert float(found.log_probs[0]) == pytest.approx(score, abs=1e-4)
+    assert tuple(found.tokens[0, 0, : found.lengths[0, 0]].tolist()) == sequence
+    assert float(found.log_probs[0, 0]) == pytest.approx(score, abs=1e-4)
 
 
 def test_greedy_is_the_argmax_of_each_step(small):
@@ -59,7 +67,7 @@ def test_greedy_is_the_argmax_of_each_step(small):
     lengths, longest = torch.full((6,), 5), torch.full((6,), 7)
     found = Greedy().decode(solver.model, points, lengths, longest)
     for b in range(6):
-        tokens = found.tokens[b, : found.lengths[b]].tolist()
+        tokens = found.tokens[b, 0, : found.lengths[b, 0]].tolist()
         fed = torch.tensor([[*tokens, 0]])
         with torch.no_grad():
             best = solver.model.log_probs(points[b : b + 1], None, fed)[0].argmax(-1)
@@ -77,7 +85,7 @@ def test_an_answer_is_never_longer_than_allowed(small):
     points = torch.rand(8, 6, 2)
     longest = torch.arange(8)
     found = Beam(3).decode(solver.model, points, torch.full((8,), 6), longest)
-    assert torch.equal(found.lengths, longest)
+    assert torch.equal(found.lengths[:, 0], longest)
 
 
 def test_wider_beams_find_no_less_likely_answers_on_the_whole(small):

@@ -15,6 +15,10 @@ def evaluate(
     model: w.Model = None,
     decoder: w.DecoderName = "greedy",
     beam_size: w.BeamSize = 8,
+    samples: w.Samples = 16,
+    temperature: w.Temperature = 1.0,
+    window: w.Window = 25,
+    inner: w.Inner = "greedy",
     constrained: w.Constrained = True,
     seed: w.Seed = 0,
     json: w.Json = False,
@@ -32,7 +36,7 @@ def evaluate(
     from ptrnet.evaluation import evaluate
 
     task, name = w.task_and_file(words, model, wanted=1)
-    chosen = w.decoder_for(decoder, beam_size)
+    chosen = w.decoder_for(decoder, beam_size, samples, temperature, window, inner, seed)
     solver = w.solver_for(task, model)
     examples = list(formats.read(name, solver.task))
     for example in examples:

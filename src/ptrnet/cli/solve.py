@@ -24,6 +24,10 @@ def solve(
     model: w.Model = None,
     decoder: w.DecoderName = "greedy",
     beam_size: w.BeamSize = 8,
+    samples: w.Samples = 16,
+    temperature: w.Temperature = 1.0,
+    window: w.Window = 25,
+    inner: w.Inner = "greedy",
     constrained: w.Constrained = True,
     output: Annotated[
         str, typer.Option("--output", help="Where the answers go; its extension is the format.")
@@ -56,7 +60,7 @@ def solve(
         from ptrnet.plots.figure import check_path
 
         check_path(plot)
-    chosen = w.decoder_for(decoder, beam_size)
+    chosen = w.decoder_for(decoder, beam_size, samples, temperature, window, inner, seed)
     solver = w.solver_for(task, model)
     examples = _instances(solver, name, random, seed)
     if plot is not None and index >= len(examples):

@@ -1,5 +1,6 @@
 """What several verbs share: their common options, and how `[TASK] FILE` is told apart."""
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -26,8 +27,18 @@ Model = Annotated[
         "--model", help="A shipped model, a model's folder or a hub id; by default the task's."
     ),
 ]
-DecoderName = Annotated[str, typer.Option("--decoder", help="greedy or beam.")]
+DecoderName = Annotated[str, typer.Option("--decoder", help="greedy, beam, sample or incremental.")]
 BeamSize = Annotated[int, typer.Option("--beam-size", help="Prefixes that a beam keeps.")]
+Samples = Annotated[int, typer.Option("--samples", help="Answers that are drawn; the best counts.")]
+Temperature = Annotated[
+    float, typer.Option("--temperature", help="Of the draws: 1 the model's own, near 0 greedy.")
+]
+Window = Annotated[
+    int, typer.Option("--window", help="Elements that incremental decoding adds at a time.")
+]
+Inner = Annotated[
+    str, typer.Option("--inner", help="What solves each window: greedy, beam or sample.")
+]
 Constrained = Annotated[
     bool,
     typer.Option("--constrained/--free", help="Consider only what the task allows as an answer."),
@@ -71,11 +82,28 @@ def say(text: str) -> None:
     to_standard_output([text, "\n"])
 
 
-def decoder_for(name: str, beam_size: int) -> "Decoder":
+def decoder_for(
+    name: str,
+    beam_size: int,
+    samples: int,
+    temperature: float,
+    window: int,
+    inner: str,
+    seed: int,
+) -> "Decoder":
     """The decoder of a name. Raises InputError, with the nearest name, for an unknown one."""
-    from ptrnet.decoding import Beam, Greedy
+    from ptrnet.decoding import Beam, Greedy, Incremental, Sample
     from ptrnet.errors import unknown
 
-    if name not in ("greedy", "beam"):
-        raise unknown("decoder", name, ("greedy", "beam"))
-    return Greedy() if name == "greedy" else Beam(beam_size)
+    plain: dict[str, Callable[[], Decoder]] = {
+        "greedy": Greedy,
+        "beam": lambda: Beam(beam_size),
+        "sample": lambda: Sample(samples, temperature, seed),
+    }
+    if name in plain:
+        return plain[name]()
+    if name != "incremental":
+        raise unknown("decoder", name, (*plain, "incremental"))
+    if inner not in plain:
+        raise unknown("inner decoder", inner, plain)
+    return Incremental(window, plain[inner]())

@@ -1,7 +1,8 @@
 """From a model's distributions to answers. One search serves all: greedy is a beam of one."""
 
 from ptrnet.decoding.beam import Beam, Greedy
+from ptrnet.decoding.incremental import Incremental
+from ptrnet.decoding.sample import Sample
+from ptrnet.decoding.search import Decoder, Found
 
-__all__ = ["Beam", "Decoder", "Greedy"]
-
-Decoder = Beam
+__all__ = ["Beam", "Decoder", "Found", "Greedy", "Incremental", "Sample"]

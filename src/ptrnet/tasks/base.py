@@ -37,6 +37,7 @@ class Task(ABC):
         1  # indices in an item of the answer; of more, answers are (t, corners)
     )
     mark: ClassVar[str] = ""  # the word that the text format has between items
+    subset: ClassVar[bool] = False  # the answer shrinks to a subset of what its parts answer
     closing_repeat: ClassVar[bool] = False  # the text format repeats the first index at the end
 
     @classmethod
@@ -155,6 +156,10 @@ class Task(ABC):
     def is_right(self, example: Example, outputs: Indices) -> bool:
         """Whether `outputs` are as good as the example's own answer."""
         return self.measure([example], [outputs])["accuracy"].value == 1
+
+    def costs(self, example: Example, answers: Sequence[Indices]) -> Floats | None:
+        """How good answers are, less is better, where that shows without knowing the right one."""
+        return None
 
     def facts(self, answered: Example) -> dict[str, float]:
         """What else is said of an answer, in the units of its file."""

@@ -27,6 +27,7 @@ class Hull(Task):
     name: ClassVar[str] = "hull"
     features: ClassVar[int] = 2
     labellers: ClassVar[tuple[str, ...]] = ("monotone-chain",)
+    subset: ClassVar[bool] = True
     closing_repeat: ClassVar[bool] = True
 
     start: Literal["leftmost", "lowest-index", "lower-left"] = "leftmost"

@@ -77,14 +77,24 @@ class Tsp(Task):
         gap = self.measure([example], [outputs])["gap"].value
         return gap is not None and gap < 1e-9  # rounding: another start sums in another order
 
-    def facts(self, answered: Example) -> dict[str, float]:
-        """The `length` of a valid tour."""
+    def costs(self, example: Example, answers: Sequence[Indices]) -> Floats:
+        """Lengths; infinite for what is no tour."""
         from ptrnet.metrics.tour import is_tour, length
 
-        tour = answered.outputs
-        if tour is None or not is_tour(len(answered.inputs), tour):
-            return {}
-        return {"length": length(answered.inputs, tour, answered.distance)}
+        return np.array(
+            [
+                length(example.inputs, tour, example.distance)
+                if is_tour(len(example.inputs), tour)
+                else np.inf
+                for tour in answers
+            ]
+        )
+
+    def facts(self, answered: Example) -> dict[str, float]:
+        """The `length` of a valid tour."""
+        assert answered.outputs is not None
+        (length,) = self.costs(answered, [answered.outputs])
+        return {"length": length} if length < np.inf else {}
 
     def draw(self, inputs: Floats, outputs: Indices) -> Drawing:
         return Drawing(inputs, [inputs[np.append(outputs, outputs[:1])]])

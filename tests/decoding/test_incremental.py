@@ -1,0 +1,69 @@
+"""Incremental decoding against a plain loop, and with a model that cannot err."""
+
+import numpy as np
+import pytest
+import torch
+
+from ptrnet.decoding import Beam, Decoder, Found, Greedy, Incremental, Sample
+from ptrnet.errors import InputError
+from ptrnet.labellers.monotone_chain import label
+
+
+class Oracle(Decoder):
+    """The true hull of whatever it is given."""
+
+    name, size = "oracle", 1
+
+    def decode(self, model, inputs, lengths, longest, constraint=None):
+        rows = []
+        for points, n in zip(inputs, lengths.tolist(), strict=True):
+            rows.append(label(points[None, :n].double().numpy()).rows()[0] + 1)
+        tokens = torch.zeros(len(rows), int(max(map(len, rows))) + 1, dtype=torch.int64)
+        for row, found in zip(tokens, rows, strict=True):
+            row[: len(found)] = torch.from_numpy(found)
+        counts = torch.tensor([[len(r)] for r in rows])
+        return Found(tokens[:, None], counts, torch.zeros(len(rows), 1))
+
+
+@pytest.mark.parametrize("window", [1, 3, 7, 50])
+def test_with_a_perfect_inner_decoder_the_answer_is_the_hull(small, window):
+    solver = small()
+    instances = [np.random.default_rng(n).random((n, 2)) for n in (1, 2, 3, 9, 20, 41, 20)]
+    answers = solver.solve(instances, Incremental(window, Oracle()))
+    for points, answer in zip(instances, answers, strict=True):
+        truth = label(points.astype(np.float32).astype(float)[None]).rows()[0]
+        assert answer.tolist() == truth.tolist()
+
+
+@pytest.mark.parametrize("inner", [Greedy(), Beam(3), Sample(2)], ids=lambda d: d.name)
+@pytest.mark.parametrize("closed", [False, True])
+def test_equals_a_plain_loop_over_groups(small, inner, closed):
+    solver = small(scale=8.0, closed=closed, start="lower-left")
+    points = np.random.default_rng(1).random((14, 2))
+    found = solver.solve(points, Incremental(4, inner))
+    members = np.empty(0, np.int64)
+    for start in range(0, 14, 4):
+        members = np.sort(np.append(members, np.arange(start, min(start + 4, 14))))
+        answer = solver.solve(points[members], inner)
+        answer = members[answer]
+        members = np.unique(answer)
+    assert found.tolist() == answer.tolist()
+
+
+def test_a_window_over_all_is_plain_decoding(small):
+    solver = small(scale=8.0)
+    instances = list(np.random.default_rng(2).random((5, 9, 2)))
+    whole = solver.solve(instances, Incremental(9))
+    assert [a.tolist() for a in whole] == [a.tolist() for a in solver.solve(instances)]
+
+
+@pytest.mark.parametrize("task", ["sort", "tsp", "delaunay"])
+def test_other_tasks_are_refused(small, task):
+    solver = small(task)
+    with pytest.raises(InputError, match=f"incremental decoding does not serve {task}"):
+        solver.solve([solver.task.sample(np.random.default_rng(0), 1, 5)[0]], Incremental())
+
+
+def test_the_window_is_checked():
+    with pytest.raises(InputError, match="window"):
+        Incremental(0)
