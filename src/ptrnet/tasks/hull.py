@@ -28,6 +28,7 @@ class Hull(Task):
     features: ClassVar[int] = 2
     labellers: ClassVar[tuple[str, ...]] = ("monotone-chain",)
     closing_repeat: ClassVar[bool] = True
+    symmetric: ClassVar[bool] = True
 
     start: Literal["leftmost", "lowest-index", "lower-left"] = "leftmost"
     closed: bool = False
