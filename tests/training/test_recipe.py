@@ -96,3 +96,15 @@ def test_paths_that_are_no_recipes(tmp_path):
     for path in (tmp_path, tmp_path / "deep.toml", tmp_path / "deep.toml" / "x"):
         with pytest.raises(InputError):
             Recipe.read(path)
+
+
+def test_a_labeller_is_asked_for_only_where_examples_are_fresh():
+    many = {"n": "5000", "batch_size": 1}
+    with pytest.raises(InputError, match="labeller"):
+        Recipe("tsp", labeller="held-karp", **many)
+    with pytest.raises(InputError, match="labeller"):
+        Recipe("tsp", labeller="held-karp", data="f.txt", **many)
+    Recipe("tsp", labeller="held-karp", data="f.txt", valid="v.txt", **many)
+    Recipe("tsp", labeller="held-karp", data="f.txt", valid_batches=0, **many)
+    with pytest.raises(InputError, match="augment goes with data"):
+        Recipe("hull", augment=True)

@@ -13,6 +13,7 @@ import torch
 from ptrnet import tasks
 from ptrnet.data import formats
 from ptrnet.data.batches import batch_of
+from ptrnet.data.file_stream import FileStream
 from ptrnet.errors import InputError
 from ptrnet.model_files import load
 from ptrnet.training.module import losses
@@ -182,3 +183,55 @@ def test_an_interrupted_run_says_how_to_go_on(tmp_path):
     assert process.returncode == 130 and out == ""
     assert err.endswith(f"go on with: ptrnet train --output {tmp_path / 'run'} --resume\n")
     assert not (tmp_path / "run" / "config.json").exists()
+
+
+def test_a_run_on_a_file_resumes_to_the_same_bits(tmp_path, monkeypatch):
+    """Stopped in its second epoch; the file has two sizes and changes are drawn."""
+    data = tmp_path / "hull.txt"
+    task = tasks.get("hull")
+    formats.write(str(data), _of_two_sizes(task), task)
+    recipe = Recipe(
+        "hull",
+        data=str(data),
+        augment=True,
+        n="5-6",
+        steps=12,
+        hidden_size=8,
+        batch_size=8,
+        valid_batches=0,
+        checkpoint_every=1,
+    )
+    whole = train(recipe, tmp_path / "whole").model.state_dict()
+    batch = FileStream.batch
+
+    def stopping(stream, k):
+        if k == 8:
+            raise InterruptedError
+        return batch(stream, k)
+
+    monkeypatch.setattr(FileStream, "batch", stopping)
+    with pytest.raises(InterruptedError):
+        train(recipe, tmp_path / "stopped")
+    monkeypatch.undo()
+    again = train(recipe, tmp_path / "stopped", resume=True).model.state_dict()
+    assert all(torch.equal(whole[name], again[name]) for name in whole)
+    plain = Recipe.from_table({**recipe.table(), "augment": False})
+    other = train(plain, tmp_path / "plain").model.state_dict()
+    assert not all(torch.equal(whole[name], other[name]) for name in whole)
+
+
+def _of_two_sizes(task):
+    from ptrnet.data.generate import generate
+
+    return generate(task, [5, 6], 40, seed=3)
+
+
+def test_a_file_that_cannot_be_trained_on_leaves_no_folder(tmp_path):
+    data = tmp_path / "hull.txt"
+    data.write_text("0 0 1 0 0 1 output 1 2 3\n0 0 1 0 0 1\n")
+    with pytest.raises(InputError, match=r"hull\.txt:2: has no answer to train on"):
+        train(Recipe("hull", n="3", steps=2, data=str(data)), tmp_path / "run")
+    data.write_text("0 0 1 0 0 1 output 1 2 3\n")
+    with pytest.raises(InputError, match="they have 3 to 3 elements"):
+        train(Recipe("hull", n="5", steps=2, data=str(data)), tmp_path / "run")
+    assert not (tmp_path / "run").exists()

@@ -1,4 +1,4 @@
-"""`ptrnet train`: from fresh examples to a model's folder."""
+"""`ptrnet train`: from examples to a model's folder."""
 
 import inspect
 import sys
@@ -19,12 +19,17 @@ def register(app: typer.Typer) -> None:
 def train(
     what: str | None = None, output: Path | None = None, resume: bool = False, **options: Any
 ) -> None:
-    """Train a model on fresh examples of TASK, or as RECIPE.toml says; options overrule it.
+    """Train a model of TASK, or as RECIPE.toml says; options overrule it.
+
+    Examples are fresh, or those of --data FILE, each once in an epoch. FILE is read once and kept
+    ready for later runs in FILE.packed/.
 
     Leaves in the folder of --output: the model, its recipe, its logs and the last checkpoint.
     A run that was stopped goes on with --resume, to the weights it would have reached.
 
     Example: ptrnet train hull --n 5-50 --steps 60000 --output my-hull
+
+    Example: ptrnet train tsp --data tsp.txt --valid tsp-test.txt --n 5-20 --augment
     """
     from ptrnet.training.recipe import Recipe
 

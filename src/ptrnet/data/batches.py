@@ -7,7 +7,7 @@ import torch
 from ptrnet.data.padding import pad_answers, pad_instances
 from ptrnet.errors import InputError
 from ptrnet.tasks.base import Task
-from ptrnet.types import Batch, Example
+from ptrnet.types import Batch, Example, Floats, Indices
 
 
 def batch_of(examples: Sequence[Example], task: Task) -> Batch:
@@ -22,8 +22,13 @@ def batch_of(examples: Sequence[Example], task: Task) -> Batch:
             raise InputError(f"{example.where}: has no answer to measure against")
         given = pad_answers([example.outputs])
         ordered += task.canonical(example.inputs[None], given).rows()
-    inputs, lengths = pad_instances([task.scaled(e.inputs) for e in examples])
-    targets = task.tokens(pad_answers(ordered))
+    return padded([task.scaled(e.inputs) for e in examples], ordered, task)
+
+
+def padded(instances: Sequence[Floats], answers: Sequence[Indices], task: Task) -> Batch:
+    """One batch of instances as the model sees them, and of answers in canonical order."""
+    inputs, lengths = pad_instances(instances)
+    targets = task.tokens(pad_answers(answers))
     return Batch(
         inputs, lengths, torch.from_numpy(targets.indices), torch.from_numpy(targets.lengths)
     )

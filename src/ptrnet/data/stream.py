@@ -1,12 +1,11 @@
 """An endless stream of fresh examples, produced ahead of the training that consumes it."""
 
-import queue
-import threading
 from collections.abc import Iterator, Sequence
 
 import numpy as np
 import torch
 
+from ptrnet.data.ahead import ahead
 from ptrnet.tasks.base import Task
 from ptrnet.types import Batch
 
@@ -60,30 +59,4 @@ class ExampleStream:
 
     def __iter__(self) -> Iterator[Batch]:
         """Batches from `first` on, without end."""
-        ready: queue.Queue[Batch | BaseException] = queue.Queue(self.ahead)
-        stopped = threading.Event()
-
-        def produce() -> None:
-            k = self.first
-            while not stopped.is_set():
-                try:
-                    item: Batch | BaseException = self.batch(k)
-                except BaseException as error:
-                    item = error
-                while not stopped.is_set():
-                    try:
-                        ready.put(item, timeout=0.1)
-                        break
-                    except queue.Full:
-                        continue
-                k += 1
-
-        threading.Thread(target=produce, daemon=True, name="examples").start()
-        try:
-            while True:
-                item = ready.get()
-                if isinstance(item, BaseException):
-                    raise item
-                yield item
-        finally:
-            stopped.set()
+        return ahead(self.batch, self.first, self.ahead)

@@ -39,6 +39,7 @@ class Task(ABC):
     mark: ClassVar[str] = ""  # the word that the text format has between items
     subset: ClassVar[bool] = False  # the answer shrinks to a subset of what its parts answer
     closing_repeat: ClassVar[bool] = False  # the text format repeats the first index at the end
+    symmetric: ClassVar[bool] = False  # answers stay right when the square is turned or mirrored
 
     @classmethod
     def settings(cls) -> list[str]:

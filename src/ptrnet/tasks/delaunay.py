@@ -33,6 +33,7 @@ class Delaunay(Task):
     smallest: ClassVar[int] = 3
     corners: ClassVar[int] = 3
     mark: ClassVar[str] = "<ENDT>"
+    symmetric: ClassVar[bool] = True
 
     separator: bool = False
 

@@ -29,6 +29,7 @@ class Hull(Task):
     labellers: ClassVar[tuple[str, ...]] = ("monotone-chain",)
     subset: ClassVar[bool] = True
     closing_repeat: ClassVar[bool] = True
+    symmetric: ClassVar[bool] = True
 
     start: Literal["leftmost", "lowest-index", "lower-left"] = "leftmost"
     closed: bool = False

@@ -34,6 +34,7 @@ class Tsp(Task):
         "local-search",
     )
     closing_repeat: ClassVar[bool] = True
+    symmetric: ClassVar[bool] = True
 
     def canonical(self, inputs: Floats, answers: Answers) -> Answers:
         """From city 0 on, counter-clockwise."""

@@ -27,6 +27,8 @@ class Recipe:
     task: str
     model: str = _field("ptr-net", "the architecture")
     labeller: str = _field("", "algorithm that answers fresh examples; the task's first if none")
+    data: str = _field("", "file of examples to train on; fresh ones if none is given")
+    augment: bool = _field(False, "with data: elements shuffled, the square turned or mirrored")
     n: str = _field("5-50", "sizes of the instances: 50, 5-50 or 5,10,20-30")
     steps: int = _field(60_000, "updates of the weights")
     batch_size: int = _field(128, "examples in an update")
@@ -77,7 +79,10 @@ class Recipe:
             raise InputError(f"recipe: seed must be below 2^63, got {self.seed}")
         task = tasks.get(self.task, **self.settings)
         checks.sizes(parse_sizes(self.n), task)
-        task.check_labeller(self.labeller or None, largest)
+        if self.augment and not self.data:
+            raise InputError("recipe: augment goes with data; fresh examples are new without it")
+        if not (self.data and (self.valid or not self.valid_batches)):
+            task.check_labeller(self.labeller or None, largest)
 
     @classmethod
     def from_table(cls, table: dict[str, Any]) -> Self:

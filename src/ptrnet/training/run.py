@@ -1,4 +1,4 @@
-"""A recipe, run: from fresh examples to a model's folder."""
+"""A recipe, run: from examples to a model's folder."""
 
 import logging
 import os
@@ -14,8 +14,10 @@ from torch.utils.data import DataLoader
 from ptrnet import model_files, models, tasks
 from ptrnet.data import formats
 from ptrnet.data.batches import batches_of
+from ptrnet.data.file_stream import FileStream
 from ptrnet.data.sizes import parse_sizes
 from ptrnet.data.stream import VALID, ExampleStream
+from ptrnet.data.symmetries import augmented, unchanged
 from ptrnet.errors import InputError
 from ptrnet.files import atomic_path
 from ptrnet.tasks.base import Task
@@ -43,12 +45,9 @@ def train(recipe: Recipe, output: Path, resume: bool = False) -> model_files.Sav
     model = models.build(recipe.model, task.features, task.specials, hidden_size=recipe.hidden_size)
     device = _device(recipe)
     checkpoint = output / CHECKPOINT
-    _claim(output, recipe, resume)
     first = _step_of(checkpoint) if resume and checkpoint.exists() else 0
-    sizes = parse_sizes(recipe.n)
-    examples = ExampleStream(
-        task, sizes, recipe.batch_size, recipe.seed, first=first, labeller=recipe.labeller or None
-    )
+    examples = _examples(recipe, task, first)
+    _claim(output, recipe, resume)
 
     if first < recipe.steps:
         training = Training(model, recipe)
@@ -67,6 +66,16 @@ def train(recipe: Recipe, output: Path, resume: bool = False) -> model_files.Sav
     saved = model_files.Saved(model.cpu().eval(), task, trained)
     model_files.save(output, saved)
     return saved
+
+
+def _examples(recipe: Recipe, task: Task, first: int) -> ExampleStream | FileStream:
+    """The batches from number `first` on: of a file's examples, or of fresh ones."""
+    sizes, size, seed = parse_sizes(recipe.n), recipe.batch_size, recipe.seed
+    if recipe.data:
+        change = augmented if recipe.augment else unchanged
+        return FileStream(recipe.data, task, sizes, size, seed, first, change=change)
+    labeller = recipe.labeller or None
+    return ExampleStream(task, sizes, size, seed, first=first, labeller=labeller)
 
 
 def _validation(recipe: Recipe, task: Task) -> list[Batch]:
@@ -111,7 +120,7 @@ def _trainer(recipe: Recipe, device: str, output: Path) -> pl.Trainer:
 def _fit(
     trainer: pl.Trainer,
     training: Training,
-    examples: ExampleStream,
+    examples: ExampleStream | FileStream,
     valid: list[Batch],
     checkpoint: Path | None,
 ) -> None:

@@ -10,7 +10,7 @@ from typing import TextIO
 import numpy as np
 
 from ptrnet.data import checks
-from ptrnet.data.lines import numbered
+from ptrnet.data.lines import Block, numbered, numbered_in
 from ptrnet.data.numbers import index, number
 from ptrnet.data.sizes import LARGEST
 from ptrnet.errors import InputError
@@ -20,9 +20,17 @@ from ptrnet.types import Example, Floats, Indices
 
 def read(name: str, task: Task) -> Iterator[Example]:
     """See `ptrnet.data.formats`."""
-    shown = "standard input" if name == "-" else name
-    for line, text in numbered(name):
-        where = f"{shown}:{line}"
+    return _examples(numbered(name), "standard input" if name == "-" else name, task)
+
+
+def read_block(block: Block, name: str, task: Task) -> Iterator[Example]:
+    """The examples of a block of lines; complaints are those of `read`."""
+    return _examples(numbered_in(block, name), name, task)
+
+
+def _examples(lines: Iterable[tuple[int, str]], name: str, task: Task) -> Iterator[Example]:
+    for line, text in lines:
+        where = f"{name}:{line}"
         before, word, after = _split(text)
         inputs = _instance(before, task, where)
         outputs = _answer(after, len(before) + 2, len(inputs), task, where) if word else None
@@ -63,9 +71,8 @@ def _instance(fields: list[str], task: Task, where: str) -> Floats:
         raise InputError(f"{where}: expected at most {LARGEST} elements, got {n}")
     try:
         values = np.array(fields, np.float64)
-        whole = bool(np.isfinite(values).all()) and not any(
-            "_" in f or not f.isascii() for f in fields
-        )
+        written = "".join(fields)
+        whole = np.isfinite(values).all() and written.isascii() and "_" not in written
     except ValueError:
         whole = False
     if not whole:
@@ -83,11 +90,15 @@ def _answer(fields: list[str], first: int, n: int, task: Task, where: str) -> In
                 f"{where}: field {before + 1 + first}: expected {task.corners} indices between "
                 f"{task.mark}, got {after - before - 1}"
             )
-    indices = [
-        index(f, f"{where}: field {k}")
-        for k, f in enumerate(fields, first)
-        if not (task.mark and f == task.mark)
-    ]
+    places = [k for k, field in enumerate(fields) if not (task.mark and field == task.mark)]
+    words = [fields[k] for k in places]
+    written = "".join(words)
+    if written.isascii() and written.isdecimal() and len(max(words, key=len)) <= 18:
+        indices = [*map(int, words)]
+    else:
+        indices = [
+            index(f, f"{where}: field {k + first}") for k, f in zip(places, words, strict=True)
+        ]
     if task.closing_repeat and len(indices) > 1 and indices[0] == indices[-1]:
         indices.pop()
     return checks.answer(indices, n, task, where, first=1)

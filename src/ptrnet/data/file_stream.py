@@ -1,0 +1,91 @@
+"""An endless stream of a file's examples, each once in an epoch."""
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from ptrnet.data.ahead import ahead
+from ptrnet.data.batches import padded
+from ptrnet.data.packed import packed
+from ptrnet.data.symmetries import Change, unchanged
+from ptrnet.errors import InputError
+from ptrnet.tasks.base import Task
+from ptrnet.types import Batch, Floats, Indices
+
+_ORDER, _CHANGES = 3, 4  # beside the streams of fresh examples
+
+
+class FileStream:
+    """Batch k is a pure function of `(file, seed, k)`: a resumed run sees the same batches.
+
+    In every epoch the examples are shuffled, put in the order of their sizes, and cut into
+    batches, which are shuffled again. So each example comes once, and nearly all batches have
+    one size; only the last cut of an epoch may be short.
+
+    Args:
+        name: of the file; see `ptrnet.data.packed`.
+        task: what its examples are of.
+        sizes: the numbers of elements that are wanted; other examples are left out.
+        batch_size: examples in a batch, B.
+        seed: of the orders.
+        first: the number of the first batch that iteration gives.
+        ahead: batches kept ready by the producing thread.
+        change: what is done to examples each time that they are drawn.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        task: Task,
+        sizes: Sequence[int],
+        batch_size: int,
+        seed: int,
+        first: int = 0,
+        ahead: int = 4,
+        change: Change = unchanged,
+    ) -> None:
+        self.task, self.batch_size, self.seed = task, batch_size, seed
+        self.first, self.ahead, self.change = first, ahead, change
+        self._file = packed(name, task)
+        there = self._file.sizes
+        self._used = np.flatnonzero(np.isin(there, sizes))
+        if not len(self._used):
+            raise InputError(
+                f"{name}: none of its instances has a size that n asks for; they have "
+                f"{there.min()} to {there.max()} elements"
+            )
+        self._shuffled = (0, self._shuffle(0))
+
+    @property
+    def batches(self) -> int:
+        """The number of batches in an epoch."""
+        return -(-len(self._used) // self.batch_size)
+
+    def batch(self, k: int) -> Batch:
+        """Batch number k."""
+        epoch, place = divmod(k, self.batches)
+        if self._shuffled[0] != epoch:
+            self._shuffled = (epoch, self._shuffle(epoch))
+        chosen = self._shuffled[1][place]
+        rng = np.random.default_rng([self.seed, _CHANGES, k])
+        instances: list[Floats] = []
+        answers: list[Indices] = []
+        for part in np.split(chosen, np.flatnonzero(np.diff(self._file.sizes[chosen])) + 1):
+            inputs, given = self._file.of_one_size(part)
+            inputs = np.stack([self.task.scaled(instance) for instance in inputs])
+            inputs, given = self.change(rng, self.task, inputs, given)
+            instances += list(inputs)
+            answers += self.task.canonical(inputs, given).rows()
+        return padded(instances, answers, self.task)
+
+    def __iter__(self) -> Iterator[Batch]:
+        """Batches from `first` on, without end."""
+        return ahead(self.batch, self.first, self.ahead)
+
+    def _shuffle(self, epoch: int) -> list[Indices]:
+        """The examples of every batch of an epoch."""
+        rng = np.random.default_rng([self.seed, _ORDER, epoch])
+        order = rng.permutation(self._used)
+        order = order[np.argsort(self._file.sizes[order], kind="stable")]
+        cuts = rng.permutation(self.batches) * self.batch_size
+        return [order[cut : cut + self.batch_size] for cut in cuts]

@@ -1,0 +1,66 @@
+"""Symmetries and orders: what they keep, and that right answers stay right."""
+
+import itertools
+
+import numpy as np
+import pytest
+
+from ptrnet import tasks
+from ptrnet.data.symmetries import SYMMETRIES, augmented, moved, renamed, reordered
+from ptrnet.types import Answers, Example
+
+CORNERS = np.array([[0.0, 0], [1, 0], [1, 1], [0, 1]])
+
+
+def test_the_eight_are_those_of_the_square():
+    points = np.concatenate([CORNERS, [[0.25, 0.125], [0.5, 0.5]]])
+    images = moved(np.stack([points] * SYMMETRIES), np.arange(SYMMETRIES))
+    assert images[0].tolist() == points.tolist()
+    far = [np.hypot(*(a - b)) for a, b in itertools.combinations(points, 2)]
+    for image in images:
+        assert [np.hypot(*(a - b)) for a, b in itertools.combinations(image, 2)] == far
+        assert sorted(image[:4].tolist()) == sorted(CORNERS.tolist())
+        assert image[5].tolist() == [0.5, 0.5]
+    assert len({tuple(image[4]) for image in images}) == 8
+
+
+def test_orders_and_names_written_out():
+    inputs = np.array([[[0.1], [0.2], [0.3]], [[0.4], [0.5], [0.6]]])
+    order = np.array([[2, 0, 1], [1, 0, 2]])
+    there = reordered(inputs, order)
+    assert there[..., 0].tolist() == [[0.3, 0.1, 0.2], [0.5, 0.4, 0.6]]
+    answers = Answers(np.array([[0, 1], [2, 0]]), np.array([2, 1]))  # the numbers 0.1 0.2 and 0.6
+    named = renamed(answers, np.argsort(order, axis=1))
+    assert named.indices.tolist() == [[1, 2], [2, 0]]
+    assert renamed(named, order).indices.tolist() == answers.indices.tolist()
+
+
+@pytest.mark.parametrize("name", tasks.names())
+@pytest.mark.parametrize("n", [3, 4, 9])
+@pytest.mark.parametrize("steps", [4, 2**53], ids=["grid", "fine"])
+def test_a_right_answer_stays_right(name, n, steps):
+    """On a coarse grid elements are equal, in a line, and on one circle."""
+    task, rng = tasks.get(name), np.random.default_rng(n)
+    inputs = rng.integers(0, steps, (60, n, task.features), endpoint=True) / steps
+    inputs = np.array([i for i in inputs if not task.unfit(i)])
+    labeller = "held-karp" if name == "tsp" else None  # optimal, and not slowed by equal cities
+    there, mapped = augmented(rng, task, inputs, task.label(inputs, labeller))
+    answers = task.rows(task.canonical(there, mapped))
+    labels = task.rows(task.label(there, labeller))
+    for instance, answer, label in zip(there, answers, labels, strict=True):
+        assert task.complaint(n, answer) is None
+        assert task.is_right(Example(instance, label), answer)
+        if name == "hull" and steps == 2**53:
+            assert answer.tolist() == label.tolist()
+
+
+@pytest.mark.parametrize("name", tasks.names())
+def test_all_orders_and_all_allowed_symmetries_are_drawn(name):
+    task = tasks.get(name)
+    instance = np.array([[0.0, 0.25], [0.5, 0.0], [0.75, 1.0]])[:, : task.features]
+    inputs = np.stack([instance] * 2000)
+    there, _ = augmented(np.random.default_rng(0), task, inputs, task.label(inputs))
+    kinds, counts = np.unique(there.reshape(2000, -1), axis=0, return_counts=True)
+    assert len(kinds) == (6 * 8 if task.symmetric else 6)
+    expected = 2000 / len(kinds)
+    assert (abs(counts - expected) < 5 * expected**0.5).all()
