@@ -38,6 +38,7 @@ class Task(ABC):
     )
     mark: ClassVar[str] = ""  # the word that the text format has between items
     closing_repeat: ClassVar[bool] = False  # the text format repeats the first index at the end
+    distances: ClassVar[tuple[str, ...]] = (EUCLIDEAN,)  # that its instances can ask for
 
     @classmethod
     def settings(cls) -> list[str]:
