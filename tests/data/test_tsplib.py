@@ -119,7 +119,7 @@ def test_published_tours_have_the_published_length(tmp_path, name):
 
 
 def test_a_labelled_instance_has_the_published_optimum(tmp_path):
-    (found,) = label(TSP, [read(tmp_path / "burma14.tsp", text_of("burma14"))])
+    (found,) = label(TSP, None, [read(tmp_path / "burma14.tsp", text_of("burma14"))])
     assert length(found.inputs, found.outputs, found.distance) == INSTANCES["burma14"][1]
 
 
