@@ -27,14 +27,22 @@ class Table(NamedTuple):
     numeric: list[int]  # the columns that are features
 
 
+class Nodes(NamedTuple):
+    """What a TSPLIB file calls an instance and its elements."""
+
+    name: str
+    ids: list[int]  # n, in the order of the elements
+
+
 class Example(NamedTuple):
     """An instance with its answer."""
 
     inputs: Floats  # (n, d)
     outputs: Indices | None = None  # (m,) 0-based, triangles (t, 3); None where none is given
     where: str = ""  # the file and line it came from, for complaints
-    kept: Mapping[str, Any] = {}  # what else a JSON line says of it
+    kept: Mapping[str, Any] = {}  # what else a JSON line or a row says of it
     table: Table | None = None
+    nodes: Nodes | None = None
     distance: str = "euclidean"  # between elements: a name of `ptrnet.distances`
     log_prob: float | None = None  # of the answer, where a model gave it
 

@@ -111,7 +111,9 @@ def test_models_lists_and_shows(ptrnet):
     assert code == 0 and out.startswith("# hull")
 
 
-@pytest.mark.parametrize("verb", ["", "solve", "evaluate", "train", "generate", "label", "models"])
+@pytest.mark.parametrize(
+    "verb", ["", "solve", "evaluate", "train", "generate", "label", "convert", "models"]
+)
 def test_help_has_an_example(ptrnet, verb):
     code, out, _ = ptrnet(*verb.split(), "--help")
     assert code == 0 and (not verb or "Example: ptrnet " in out)

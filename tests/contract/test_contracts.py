@@ -174,6 +174,8 @@ def test_an_example_survives_a_write_and_a_read(tmp_path, name, settings, extens
     labelled = [Example(i, answer_of(task, i)) for i in instances]
     if extension == "csv":  # one instance a file, its answer as the order of rows
         labelled = [Example(instances[-1])]
+    if formats.traits(extension).task:  # TSPLIB: its own distances, and two files an example
+        pytest.skip("tests/data/test_tsplib.py")
     formats.write(str(path), labelled, task)
     for before, after in zip(labelled, formats.read(str(path), task), strict=True):
         assert np.array_equal(before.inputs, after.inputs)

@@ -31,8 +31,10 @@ def label(
 ) -> None:
     """Answer the instances of FILE by an algorithm.
 
-    The algorithms draw nothing at random: their answers are the same for every seed. Where the
-    work is stopped, what was done is kept beside the output, and the same command goes on.
+    The answers are in FILE's own format; those to a .tsp file are a .tour, those to .parquet are
+    printed as .jsonl. The algorithms draw nothing at random: their answers are the same for every
+    seed. Where the work is stopped, what was done is kept beside the output, and the same command
+    goes on.
 
     Example: ptrnet label hull points.csv --labeller monotone-chain --output hull.csv
     """
@@ -47,11 +49,15 @@ def label(
 
     kind = tasks.get(task)
     kind.check_labeller(labeller, kind.smallest)
-    formats.check_output(output)
+    formats.check_output(output, kind)
     bulk.check(jobs, backend)
     work = partial(fresh.label, kind, labeller)
+
+    def given() -> Iterator["Example"]:
+        return formats.fitting(formats.target(output, file), formats.read(file, kind), kind)
+
     if file == "-" or not has_lines(output):
-        chunks = in_order(work, _chunks(formats.read(file, kind)), jobs, backend)
+        chunks = in_order(work, _chunks(given()), jobs, backend)
         examples = (example for chunk in chunks for example in chunk)
         formats.write(output, shown(examples, "labelling"), kind, like=file)
         return
@@ -63,7 +69,7 @@ def label(
         kind,
         {**facts, "changed": stat.st_mtime_ns, "labeller": labeller or kind.labellers[0]},
         work,
-        lambda done: _chunks(islice(formats.read(file, kind), done, None)),
+        lambda done: _chunks(islice(given(), done, None)),
         None,
         jobs,
         backend,

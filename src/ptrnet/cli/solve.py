@@ -1,5 +1,6 @@
 """`ptrnet solve`: a file of instances in, their answers out."""
 
+from collections.abc import Iterable
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -47,7 +48,8 @@ def solve(
     """Answer every instance of FILE with a trained model.
 
     The answers are written in the file's own format: 1-based behind `output` in .txt, 0-based in
-    .jsonl, the rows in the answer's order in .csv. TASK may be left out with --model.
+    .jsonl, the rows in the answer's order in .csv. Those to a .tsp file are a .tour, those to
+    .parquet are printed as .jsonl. TASK may be left out with --model.
 
     Example: ptrnet solve hull examples/capitals.csv --plot hull.png
     """
@@ -62,7 +64,10 @@ def solve(
         check_path(plot)
     chosen = w.decoder_for(decoder, beam_size, samples, temperature, window, inner, seed)
     solver = w.solver_for(task, model)
-    examples = _instances(solver, name, random, seed)
+    formats.check_output(output, solver.task)
+    format_ = formats.target(output, name or "-")
+    instances = _instances(solver, name, random, seed)
+    examples = list(formats.fitting(format_, instances, solver.task))
     if plot is not None and index >= len(examples):
         raise InputError(f"--index: expected 0 to {len(examples) - 1}, got {index}")
     answers = solver.answered(examples, chosen, constrained=constrained)
@@ -78,7 +83,7 @@ def solve(
         formats.write(output, answered, solver.task, like=name or "-")
 
 
-def _instances(solver: "Solver", name: str, random: int | None, seed: int) -> list["Example"]:
+def _instances(solver: "Solver", name: str, random: int | None, seed: int) -> Iterable["Example"]:
     import numpy as np
 
     from ptrnet.data import formats
@@ -86,9 +91,10 @@ def _instances(solver: "Solver", name: str, random: int | None, seed: int) -> li
     from ptrnet.types import Example
 
     if random is None:
-        return list(formats.read(name, solver.task))
+        return formats.read(name, solver.task)
     (n,) = parse_sizes(str(random))
-    return [Example(solver.task.sample(np.random.default_rng(seed), 1, n)[0])]
+    drawn = solver.task.sample(np.random.default_rng(seed), 1, n)[0]
+    return [Example(drawn, where="the random instance")]
 
 
 def _picture(path: Path | None) -> AbstractContextManager[Any]:

@@ -6,7 +6,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ptrnet.data.numbers import short
 from ptrnet.data.sizes import LARGEST
+from ptrnet.distances import EUCLIDEAN
 from ptrnet.errors import InputError
 from ptrnet.tasks.base import Task
 from ptrnet.types import Answers, Floats, Indices
@@ -76,3 +78,22 @@ def answer(values: Any, n: int, task: Task, where: str, first: int = 0) -> Indic
     if complaint:
         raise InputError(f"{where}: answer: {complaint}")
     return indices
+
+
+def take_distance(kept: dict[str, Any], task: Task, where: str) -> str:
+    """Takes the key "distance" out of what else is said of an instance: `EUCLIDEAN` without it.
+
+    Tasks that measure nothing leave it where it is: there it is a key like any other.
+
+    Raises:
+        InputError: a distance that the task does not know.
+    """
+    if task.distances == (EUCLIDEAN,):
+        return EUCLIDEAN
+    name = kept.pop("distance", EUCLIDEAN)
+    if name not in task.distances:
+        raise InputError(
+            f'{where}: "distance": expected one of {", ".join(task.distances)}, '
+            f"got {short(str(name))}"
+        )
+    return str(name)

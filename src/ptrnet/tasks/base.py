@@ -33,13 +33,12 @@ class Task(ABC):
     features: ClassVar[int]  # d, the numbers an element has
     labellers: ClassVar[tuple[str, ...]]  # the first is the default
     smallest: ClassVar[int] = 1  # the fewest elements that have an answer
-    corners: ClassVar[int] = (
-        1  # indices in an item of the answer; of more, answers are (t, corners)
-    )
+    corners: ClassVar[int] = 1  # indices in an item of the answer; of more it is (t, corners)
     mark: ClassVar[str] = ""  # the word that the text format has between items
     subset: ClassVar[bool] = False  # the answer shrinks to a subset of what its parts answer
     closing_repeat: ClassVar[bool] = False  # the text format repeats the first index at the end
     symmetric: ClassVar[bool] = False  # answers stay right when the square is turned or mirrored
+    distances: ClassVar[tuple[str, ...]] = (EUCLIDEAN,)  # that its instances can ask for
 
     @classmethod
     def settings(cls) -> list[str]:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
+from ptrnet.distances import NAMES
 from ptrnet.geometry import comparable
 from ptrnet.tasks.base import Drawing, Task, repeated
 from ptrnet.types import Answers, Example, Floats, Indices
@@ -35,6 +36,7 @@ class Tsp(Task):
     )
     closing_repeat: ClassVar[bool] = True
     symmetric: ClassVar[bool] = True
+    distances: ClassVar[tuple[str, ...]] = NAMES
 
     def canonical(self, inputs: Floats, answers: Answers) -> Answers:
         """From city 0 on, counter-clockwise."""

@@ -1,19 +1,23 @@
-"""File formats, by extension. One file each, with `read` and `write`; no list is kept elsewhere.
+"""File formats, by extension. One file each; no list is kept elsewhere.
 
-read(name, task)              examples of a file, one by one; `-` is standard input
-write(stream, examples, task) examples to an open text stream
+TRAITS                        what its files can hold
+read(name, task)              examples of a file, one by one; of text, `-` is standard input
+write(stream, examples, task) examples to an open stream, of text or of bytes
 """
 
 import importlib
 import os
 import pkgutil
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from importlib.util import find_spec
 from pathlib import Path
 from tempfile import SpooledTemporaryFile
 from types import ModuleType
-from typing import TextIO
+from typing import IO, Any
 
-from ptrnet.errors import InputError, unknown
+from ptrnet.data.traits import Traits
+from ptrnet.distances import EUCLIDEAN
+from ptrnet.errors import InputError, MissingExtraError, unknown
 from ptrnet.files import atomic_path, check_writable, to_standard_output
 from ptrnet.tasks.base import Task
 from ptrnet.types import Example
@@ -36,12 +40,26 @@ def of(name: str) -> str:
     return suffix
 
 
+def target(name: str, like: str) -> str:
+    """The format that `write` writes; for `-` that of answers to `like`."""
+    if name != "-":
+        return of(name)
+    return traits(of(like)).printed or of(like)
+
+
+def traits(extension: str) -> Traits:
+    """What files of a format can hold."""
+    found: Traits = module(extension).TRAITS
+    return found
+
+
 def read(name: str, task: Task) -> Iterator[Example]:
     """The examples of a file, one by one.
 
     Raises:
         InputError: at the first line that cannot be used, or when there is no instance at all.
     """
+    check_served(name, task)
     empty = True
     for example in module(of(name)).read(name, task):
         empty = False
@@ -51,21 +69,34 @@ def read(name: str, task: Task) -> Iterator[Example]:
 
 
 def write(name: str, examples: Iterable[Example], task: Task, like: str = "-") -> None:
-    """Writes a whole file or nothing; to standard output for `-`, in the format of `like`."""
+    """Writes a whole file or nothing; to standard output for `-`, as answers to `like`.
+
+    Raises:
+        InputError: at the first example that the format cannot hold.
+    """
+    extension = target(name, like)
+    check_served(name, task)
+    form, held = module(extension), fitting(extension, examples, task)
     if name == "-":
         with SpooledTemporaryFile(_IN_MEMORY, "w+", encoding="utf-8", newline="\n") as whole:
-            module(of(like)).write(whole, examples, task)
+            form.write(whole, held, task)
             whole.seek(0)
             to_standard_output(whole)
         return
-    form = module(of(name))
-    with atomic_path(Path(name)) as temporary, _open(temporary) as stream:
-        form.write(stream, examples, task)
+    with atomic_path(Path(name)) as temporary, _open(temporary, traits(extension)) as stream:
+        form.write(stream, held, task)
 
 
-def check_output(name: str) -> None:
-    """Refuses, before any work is done for it, a file that could not be written."""
-    of(name)
+def check_output(name: str, task: Task | None = None) -> None:
+    """Refuses, before any work is done for it, a file that could not be written.
+
+    Args:
+        name: the file.
+        task: of the examples, where it is known already.
+    """
+    _check_package(of(name))
+    if task is not None:
+        check_served(name, task)
     if name != "-":
         check_writable(Path(name))
 
@@ -77,10 +108,55 @@ def check_input(name: str) -> None:
         raise InputError(f"{name}: cannot be read: No such file or directory")
 
 
-def _open(path: Path) -> TextIO:
+def check_served(name: str, task: Task) -> None:
+    """Refuses a file whose format is another task's, or takes a package that is missing."""
+    extension, held = of(name), traits(of(name))
+    if held.task not in (None, task.name):
+        raise InputError(
+            f"{name}: .{extension} files are of task {held.task}, asked for {task.name}"
+        )
+    _check_package(extension)
+
+
+def fitting(extension: str, examples: Iterable[Example], task: Task) -> Iterator[Example]:
+    """The same examples; InputError at the first that files of a format cannot hold."""
+    held = traits(extension)
+    for count, example in enumerate(examples):
+        if count and not held.several:
+            others = holding(example, task, lambda other: other.several)
+            raise InputError(f"a .{extension} file holds one instance; write several to {others}")
+        if example.distance not in held.distances:
+            others = holding(example, task, lambda _: True)
+            why = f"says nothing of distances, here {example.distance}"
+            if example.distance == EUCLIDEAN:
+                why = "rounds every distance, in the unit square to 0 or 1"
+            raise InputError(f"{example.where}: a .{extension} file {why}; write to {others}")
+        yield example
+
+
+def holding(example: Example, task: Task, fits: Callable[[Traits], bool]) -> str:
+    """The formats for complaints to name: those that fit, and hold the example's distance."""
+    found = []
+    for extension in names():
+        held = traits(extension)
+        serves = held.task in (None, task.name) and example.distance in held.distances
+        if serves and fits(held):
+            found.append(f".{extension}")
+    return " or ".join([", ".join(found[:-1]), found[-1]] if len(found) > 1 else found)
+
+
+def _check_package(extension: str) -> None:
+    package = traits(extension).needs
+    if package and find_spec(package) is None:
+        raise MissingExtraError(f".{extension}", extension)
+
+
+def _open(path: Path, held: Traits) -> IO[Any]:
+    if held.binary:
+        return path.open("wb")
     return path.open("w", encoding="utf-8", newline="\n")
 
 
-def module(name: str) -> ModuleType:
+def module(extension: str) -> ModuleType:
     """The format of an extension."""
-    return importlib.import_module(f"{__name__}.{name}")
+    return importlib.import_module(f"{__name__}.{extension}")

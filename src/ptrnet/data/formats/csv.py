@@ -1,7 +1,7 @@
 """A table: the whole file is one instance, a row an element.
 
 A header is optional. The numeric columns are the features, in their order; the others are names
-that are kept. An answer is written as the rows in its order.
+that are kept. An answer is written as the rows in its order, triangle by triangle.
 """
 
 import csv
@@ -12,9 +12,12 @@ from ptrnet.data import checks
 from ptrnet.data.lines import numbered
 from ptrnet.data.numbers import number, short
 from ptrnet.data.sizes import LARGEST
+from ptrnet.data.traits import Traits
 from ptrnet.errors import InputError
 from ptrnet.tasks.base import Task
 from ptrnet.types import Example, Table
+
+TRAITS = Traits(several=False, answers=False)
 
 
 def read(name: str, task: Task) -> Iterator[Example]:
@@ -47,17 +50,15 @@ def read(name: str, task: Task) -> Iterator[Example]:
 
 
 def write(stream: TextIO, examples: Iterable[Example], task: Task) -> None:
-    """See `ptrnet.data.formats`. Raises InputError for more than one example."""
+    """See `ptrnet.data.formats`."""
     writer = csv.writer(stream, lineterminator="\n")
-    for k, example in enumerate(examples):
-        if k:
-            raise InputError("a .csv file holds one instance; write several to .txt or .jsonl")
+    for example in examples:
         rows = [[repr(value) for value in element] for element in example.inputs.tolist()]
         if example.table:
             rows = example.table.rows
             if example.table.header:
                 writer.writerow(example.table.header)
-        order = range(len(rows)) if example.outputs is None else example.outputs
+        order = range(len(rows)) if example.outputs is None else example.outputs.ravel()
         writer.writerows(rows[i] for i in order)
 
 

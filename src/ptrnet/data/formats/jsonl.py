@@ -1,18 +1,24 @@
 """JSON lines: `{"inputs": [[...], ...], "outputs": [...]}`, 0-based, no closing repeat.
 
-Other keys of a line are kept, and written again.
+Other keys of a line are kept, and written again. A `distance` other than Euclid's is a key, too.
 """
 
 import json
 import math
 from collections.abc import Iterable, Iterator
+from datetime import date, time, timedelta
+from decimal import Decimal
 from typing import Any, TextIO
 
-from ptrnet.data import checks
+from ptrnet.data import checks, lists
 from ptrnet.data.lines import numbered
+from ptrnet.data.traits import Traits
+from ptrnet.distances import EUCLIDEAN, NAMES
 from ptrnet.errors import InputError
 from ptrnet.tasks.base import Task
 from ptrnet.types import Example
+
+TRAITS = Traits(distances=NAMES)
 
 
 def read(name: str, task: Task) -> Iterator[Example]:
@@ -23,13 +29,14 @@ def read(name: str, task: Task) -> Iterator[Example]:
         if "inputs" not in row:
             raise InputError(f'{where}: expected the key "inputs"')
         values = row.pop("inputs")
-        _numbers(values, where)
+        lists.check_numbers(values, where)
         inputs = checks.instance(values, task, f'{where}: "inputs"')
         outputs = row.pop("outputs", None)
         if outputs is not None:
-            flat = _flat(outputs, task.corners, f'{where}: "outputs"')
+            flat = lists.flat(outputs, task.corners, f'{where}: "outputs"')
             outputs = checks.answer(flat, len(inputs), task, f'{where}: "outputs"')
-        yield Example(inputs, outputs, where, row)
+        distance = checks.take_distance(row, task, where)
+        yield Example(inputs, outputs, where, row, distance=distance)
 
 
 def write(stream: TextIO, examples: Iterable[Example], task: Task) -> None:
@@ -38,7 +45,20 @@ def write(stream: TextIO, examples: Iterable[Example], task: Task) -> None:
         row: dict[str, Any] = {"inputs": example.inputs.tolist()}
         if example.outputs is not None:
             row["outputs"] = example.outputs.tolist()
-        stream.write(json.dumps({**row, **example.kept}) + "\n")
+        if example.distance != EUCLIDEAN:
+            row["distance"] = example.distance
+        try:
+            stream.write(json.dumps({**row, **example.kept}, allow_nan=False, default=_text))
+            stream.write("\n")
+        except (TypeError, ValueError) as error:  # what a column of another format may hold
+            raise InputError(f"{example.where}: cannot be written as JSON: {error}") from None
+
+
+def _text(value: Any) -> str:
+    """The text of what JSON has no type for, but text holds without loss."""
+    if isinstance(value, date | time | timedelta | Decimal):
+        return str(value)
+    raise TypeError(f"no type for {type(value).__name__}")
 
 
 def _object(text: str, where: str) -> dict[str, Any]:
@@ -60,29 +80,3 @@ def _object(text: str, where: str) -> dict[str, Any]:
     if not isinstance(row, dict):
         raise InputError(f"{where}: expected a JSON object, got {type(row).__name__}")
     return row
-
-
-def _flat(outputs: Any, corners: int, where: str) -> list[int]:
-    """The indices of a list, or of a list of lists of `corners` indices each."""
-    items = [outputs] if corners == 1 else outputs
-    rows = isinstance(items, list) and all(isinstance(item, list) for item in items)
-    if not rows or not all(type(i) is int for item in items for i in item):
-        lists = "" if corners == 1 else f"lists of {corners} "
-        raise InputError(f"{where}: expected a list of {lists}whole numbers")
-    for place, item in enumerate(items, 1):
-        if corners > 1 and len(item) != corners:
-            raise InputError(f"{where}: item {place}: expected {corners} indices, got {len(item)}")
-    return [i for item in items for i in item]
-
-
-def _numbers(values: Any, where: str) -> None:
-    """Refuses what NumPy would turn into numbers: text, booleans, null."""
-    if not isinstance(values, list):
-        raise InputError(f'{where}: "inputs": expected a list of elements')
-    for k, element in enumerate(values, 1):
-        for value in element if isinstance(element, list) else [element]:
-            if type(value) not in (int, float):
-                raise InputError(
-                    f'{where}: "inputs": element {k}: expected a number, '
-                    f"got {json.dumps(value)[:40]}"
-                )

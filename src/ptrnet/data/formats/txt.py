@@ -13,9 +13,12 @@ from ptrnet.data import checks
 from ptrnet.data.lines import Block, numbered, numbered_in
 from ptrnet.data.numbers import index, number
 from ptrnet.data.sizes import LARGEST
+from ptrnet.data.traits import Traits
 from ptrnet.errors import InputError
 from ptrnet.tasks.base import Task
 from ptrnet.types import Example, Floats, Indices
+
+TRAITS = Traits()
 
 
 def read(name: str, task: Task) -> Iterator[Example]:

@@ -1,0 +1,71 @@
+"""TSPLIB's `.tsp`: the whole file is one instance, with coordinates and a distance.
+
+A tour through its cities stands in a `.tour` beside it.
+"""
+
+from collections.abc import Iterable, Iterator
+from typing import TextIO
+
+from ptrnet.data import checks, tsplib
+from ptrnet.data.numbers import index, number
+from ptrnet.data.traits import Traits
+from ptrnet.distances import TSPLIB
+from ptrnet.errors import InputError
+from ptrnet.tasks.base import Task
+from ptrnet.types import Example, Nodes
+
+TRAITS = Traits(several=False, answers=False, distances=TSPLIB, task="tsp", printed="tour")
+
+SECTION = "NODE_COORD_SECTION"
+UNNAMED = "unnamed"  # TSPLIB wants a name, other formats have none
+
+
+def read(name: str, task: Task) -> Iterator[Example]:
+    """See `ptrnet.data.formats`."""
+    allowed = {"TYPE": ("TSP",), "EDGE_WEIGHT_TYPE": TSPLIB}
+    keywords, rows = tsplib.parse(name, SECTION, allowed)
+    distance = tsplib.wanted(keywords, "EDGE_WEIGHT_TYPE", name)
+    tsplib.wanted(keywords, "DIMENSION", name)
+    lines: dict[int, int] = {}  # of each id
+    points = []
+    for line, fields in rows:
+        where = f"{name}:{line}"
+        if len(fields) != 3:
+            raise InputError(
+                f"{where}: expected a node: its id and two coordinates, got {len(fields)} "
+                f"field{'s' * (len(fields) != 1)}"
+            )
+        node = index(fields[0], f"{where}: field 1")
+        if node < 0:  # -1 ends a tour
+            raise InputError(f"{where}: field 1: expected an id of 0 or more, got {node}")
+        if node in lines:
+            raise InputError(f"{where}: node {node} stands twice, first on line {lines[node]}")
+        lines[node] = line
+        points.append([number(fields[k], f"{where}: field {k + 1}") for k in (1, 2)])
+    tsplib.check_dimension(keywords, len(points), name)
+    title = keywords["NAME"].value if "NAME" in keywords else ""
+    nodes = Nodes(title or UNNAMED, list(lines))
+    yield Example(checks.instance(points, task, name), where=name, nodes=nodes, distance=distance)
+
+
+def write(stream: TextIO, examples: Iterable[Example], task: Task) -> None:
+    """See `ptrnet.data.formats`. Raises InputError for an example with an answer."""
+    for example in examples:
+        if example.outputs is not None:
+            raise InputError(f"{example.where}: a .tsp file holds no answer; write that to .tour")
+        name, ids = nodes_of(example)
+        lines = [
+            f"NAME : {name}",
+            "TYPE : TSP",
+            f"DIMENSION : {len(ids)}",
+            f"EDGE_WEIGHT_TYPE : {example.distance}",
+            SECTION,
+            *(f"{i} {x!r} {y!r}" for i, (x, y) in zip(ids, example.inputs.tolist(), strict=True)),
+            "EOF",
+        ]
+        stream.writelines(f"{line}\n" for line in lines)
+
+
+def nodes_of(example: Example) -> Nodes:
+    """What its file calls the elements; counted from 1 where it has no names for them."""
+    return example.nodes or Nodes(UNNAMED, list(range(1, len(example.inputs) + 1)))

@@ -1,0 +1,32 @@
+"""Instances and answers that come as nested lists, from JSON or from Parquet."""
+
+import json
+from typing import Any
+
+from ptrnet.errors import InputError
+
+
+def check_numbers(values: Any, where: str) -> None:
+    """Refuses as inputs what NumPy would turn into numbers: text, booleans, null."""
+    if not isinstance(values, list):
+        raise InputError(f'{where}: "inputs": expected a list of elements')
+    for k, element in enumerate(values, 1):
+        for value in element if isinstance(element, list) else [element]:
+            if type(value) not in (int, float):
+                raise InputError(
+                    f'{where}: "inputs": element {k}: expected a number, '
+                    f"got {json.dumps(value)[:40]}"
+                )
+
+
+def flat(outputs: Any, corners: int, where: str) -> list[int]:
+    """The indices of a list, or of a list of lists of `corners` indices each."""
+    items = [outputs] if corners == 1 else outputs
+    rows = isinstance(items, list) and all(isinstance(item, list) for item in items)
+    if not rows or not all(type(i) is int for item in items for i in item):
+        lists = "" if corners == 1 else f"lists of {corners} "
+        raise InputError(f"{where}: expected a list of {lists}whole numbers")
+    for place, item in enumerate(items, 1):
+        if corners > 1 and len(item) != corners:
+            raise InputError(f"{where}: item {place}: expected {corners} indices, got {len(item)}")
+    return [i for item in items for i in item]

@@ -1,0 +1,18 @@
+"""What files of a format can hold, so that what they cannot is refused before it is lost."""
+
+from dataclasses import dataclass
+
+from ptrnet.distances import EUCLIDEAN
+
+
+@dataclass(frozen=True)
+class Traits:
+    """Every module of `ptrnet.data.formats` has them as `TRAITS`."""
+
+    several: bool = True  # whether a file holds more than one example
+    answers: bool = True  # whether an answer can be read again as one
+    distances: tuple[str, ...] = (EUCLIDEAN,)
+    task: str | None = None  # the only one that it serves; None for all
+    binary: bool = False  # whether `write` takes a stream of bytes, not of text
+    printed: str = ""  # the format of answers on standard output; empty for its own
+    needs: str = ""  # a package beyond the required ones; the extra has the format's name

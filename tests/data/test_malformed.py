@@ -1,0 +1,62 @@
+"""Every file in `malformed/` is refused in one line, word for word that in `COMPLAINTS`."""
+
+from pathlib import Path
+
+import pytest
+
+from ptrnet import tasks
+from ptrnet.data import formats
+from ptrnet.data.sizes import LARGEST
+from ptrnet.errors import InputError
+
+FOLDER = Path(__file__).parent / "malformed"
+COMPLAINTS = [
+    tuple(line.split(": ", 1))
+    for line in (FOLDER / "COMPLAINTS").read_text(encoding="utf-8").splitlines()
+]
+
+
+def refused(name, task):
+    with pytest.raises(InputError) as error:
+        list(formats.read(name, tasks.get(task)))
+    return str(error.value)
+
+
+@pytest.mark.parametrize(("task", "complaint"), COMPLAINTS)
+def test_a_malformed_file(monkeypatch, task, complaint):
+    monkeypatch.chdir(FOLDER)
+    name = complaint.split(":")[0]
+    if name == "bad-cities.tsp":
+        name = "bad-cities.tour"
+    assert refused(name, task) == complaint
+
+
+def test_every_file_has_its_complaint():
+    named = {complaint.split(":")[0] for _, complaint in COMPLAINTS}
+    there = {path.name for path in FOLDER.iterdir()} - {"COMPLAINTS"}
+    beside_tours = {f"{name.split('.')[0]}.tsp" for name in named if name.endswith(".tour")}
+    assert there - named - beside_tours == {"bad-cities.tour"} and named <= there
+
+
+@pytest.mark.parametrize(
+    ("content", "complaint"),
+    [
+        ("0 " * (2 * LARGEST + 2), f":1: expected at most {LARGEST} elements, got 100001"),
+        ('{"inputs": [[' + "9" * 5000 + ", 0]]}", ":1: not JSON: "),
+        ("[" * 100_000, ":1: not JSON: "),
+    ],
+    ids=["elements", "digits", "depth"],
+)
+def test_files_that_are_too_much(tmp_path, content, complaint):
+    path = tmp_path / ("a.txt" if content[0] == "0" else "a.jsonl")
+    path.write_text(content)
+    message = refused(str(path), "hull")
+    assert message.startswith(f"{path}{complaint}")
+    assert "\n" not in message and len(message) < 300
+
+
+def test_a_tsplib_file_of_too_many_nodes_is_refused_before_its_end(tmp_path, monkeypatch):
+    monkeypatch.setattr("ptrnet.data.tsplib.LARGEST", 5)
+    path = tmp_path / "a.tsp"
+    path.write_text("TYPE : TSP\nNODE_COORD_SECTION\n" + "".join(f"{k} 0 0\n" for k in range(9)))
+    assert refused(str(path), "tsp") == f"{path}:9: expected at most 5 elements"
