@@ -59,11 +59,11 @@ def grow(
         jobs: processes.
         backend: where they run.
     """
-    from ptrnet.cli.progress import shown
     from ptrnet.data.generate import CHUNK
     from ptrnet.data.partial import Partial
     from ptrnet.data.workers import in_order
     from ptrnet.errors import PtrnetError
+    from ptrnet.progress import shown
 
     everything = {"task": task.name, **asdict(task), **facts, "chunk": CHUNK}
     kept = Partial(Path(output), everything, CHUNK)

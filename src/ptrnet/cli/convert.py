@@ -34,8 +34,8 @@ def convert(
     Example: ptrnet convert berlin52.opt.tour berlin52.jsonl
     """
     from ptrnet import tasks
-    from ptrnet.cli.progress import shown
     from ptrnet.data import formats
+    from ptrnet.progress import shown
 
     told = (formats.traits(formats.of(name)).task for name in (source, output))
     name = task or next(filter(None, told), None)

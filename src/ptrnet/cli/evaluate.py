@@ -31,9 +31,9 @@ def evaluate(
     """
     from json import dumps
 
-    from ptrnet.cli.progress import shown
     from ptrnet.data import formats
     from ptrnet.evaluation import evaluate
+    from ptrnet.progress import shown
 
     task, name = w.task_and_file(words, model, wanted=1)
     chosen = w.decoder_for(decoder, beam_size, samples, temperature, window, inner, seed)

@@ -32,17 +32,17 @@ def generate(
     from functools import partial
 
     from ptrnet import tasks
-    from ptrnet.cli.progress import shown
     from ptrnet.data import checks, formats
     from ptrnet.data import generate as fresh
     from ptrnet.data.partial import has_lines
     from ptrnet.data.sizes import parse_sizes
+    from ptrnet.progress import shown
 
     kind = tasks.get(task)
     sizes = parse_sizes(n)
     checks.sizes(sizes, kind)
     kind.check_labeller(labeller, sizes[-1])
-    formats.check_output(output)
+    formats.check_output(output, kind)
     bulk.check(jobs, backend)
     if not has_lines(output):
         examples = fresh.generate(kind, sizes, count, seed, labeller, jobs, backend)

@@ -41,11 +41,11 @@ def label(
     from functools import partial
 
     from ptrnet import tasks
-    from ptrnet.cli.progress import shown
-    from ptrnet.data import formats
+    from ptrnet.data import formats, lines
     from ptrnet.data import generate as fresh
     from ptrnet.data.partial import has_lines
     from ptrnet.data.workers import in_order
+    from ptrnet.progress import shown
 
     kind = tasks.get(task)
     kind.check_labeller(labeller, kind.smallest)
@@ -70,7 +70,7 @@ def label(
         {**facts, "changed": stat.st_mtime_ns, "labeller": labeller or kind.labellers[0]},
         work,
         lambda done: _chunks(islice(given(), done, None)),
-        None,
+        None if formats.traits(formats.of(file)).binary else lines.count(file),
         jobs,
         backend,
     )

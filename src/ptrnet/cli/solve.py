@@ -53,8 +53,8 @@ def solve(
 
     Example: ptrnet solve hull examples/capitals.csv --plot hull.png
     """
-    from ptrnet.cli.progress import shown
     from ptrnet.data import formats
+    from ptrnet.progress import shown
 
     task, name = w.task_and_file(words, model, wanted=0 if random else 1)
     formats.check_output(output)

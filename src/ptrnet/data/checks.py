@@ -31,10 +31,7 @@ def instance(values: ArrayLike, task: Task, where: str) -> Floats:
         if array.size == 0:
             raise InputError(f"{where}: expected at least one element, got none")
         raise InputError(f"{where}: expected shape (n, {d}) for {task.name}, got {array.shape}")
-    if not task.smallest <= len(array) <= LARGEST:
-        raise InputError(
-            f"{where}: expected {task.smallest} to {LARGEST} elements, got {len(array)}"
-        )
+    size(len(array), task, where)
     bad = np.argwhere(~np.isfinite(array))
     if len(bad):
         row, column = bad[0]
@@ -42,10 +39,21 @@ def instance(values: ArrayLike, task: Task, where: str) -> Floats:
             f"{where}: element {row + 1}, number {column + 1}: expected a finite number, "
             f"got {array[row, column]}"
         )
-    unfit = task.unfit(array)
+    fit(array, task, where)
+    return array
+
+
+def size(n: int, task: Task, where: str) -> None:
+    """Refuses an instance of too few elements for the task, or of too many for any."""
+    if not task.smallest <= n <= LARGEST:
+        raise InputError(f"{where}: expected {task.smallest} to {LARGEST} elements, got {n}")
+
+
+def fit(inputs: Floats, task: Task, where: str) -> None:
+    """Refuses an instance that has no answer."""
+    unfit = task.unfit(inputs)
     if unfit:
         raise InputError(f"{where}: {unfit}")
-    return array
 
 
 def sizes(wanted: Sequence[int], task: Task) -> None:

@@ -56,6 +56,15 @@ def blocks(name: str) -> Iterator[Block]:
             start, first = block.end, first + lines.count(b"\n")
 
 
+def count(name: str) -> int:
+    """How many lines a file has, blank ones and an unfinished last one included."""
+    found, last = 0, b"\n"
+    with _opened(name) as stream:
+        while read := stream.read(BLOCK):
+            found, last = found + read.count(b"\n"), read[-1:]
+    return found + (last != b"\n")
+
+
 def numbered_in(block: Block, name: str) -> Iterator[tuple[int, str]]:
     """The lines of one block of a file, as `numbered` gives them."""
     with _opened(name) as stream:

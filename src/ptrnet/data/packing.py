@@ -19,6 +19,7 @@ from ptrnet.data.formats import txt
 from ptrnet.data.growing import GrowingArray
 from ptrnet.data.lines import BLOCK, Block, blocks
 from ptrnet.errors import InputError
+from ptrnet.progress import shown
 from ptrnet.tasks.base import Task
 from ptrnet.types import Example, Floats, Indices
 
@@ -49,7 +50,8 @@ def pack(name: str, task: Task, folder: Path) -> None:
         GrowingArray(folder / INPUTS, np.float64, (task.features,)) as inputs,
         GrowingArray(folder / ANSWERS, np.int32) as answers,
     ):
-        for piece in _pieces(name, task):
+        total = _blocks(name) if formats.of(name) == "txt" else None
+        for piece in shown(_pieces(name, task), f"reading {name}", total):
             inputs.append(piece.inputs)
             answers.append(piece.answers)
             sizes.append(piece.sizes)
@@ -60,6 +62,11 @@ def pack(name: str, task: Task, folder: Path) -> None:
     np.save(folder / ANSWER_STARTS, np.concatenate(widths).cumsum())
 
 
+def _blocks(name: str) -> int:
+    """How many blocks a file has, about."""
+    return 1 + Path(name).stat().st_size // BLOCK
+
+
 def _pieces(name: str, task: Task) -> Iterator[Piece]:
     if formats.of(name) != "txt":
         examples = formats.read(name, task)
@@ -67,7 +74,7 @@ def _pieces(name: str, task: Task) -> Iterator[Piece]:
             yield _piece(group, task)
         return
     # One process for one block: starting others takes longer than reading it.
-    jobs = min(joblib.cpu_count(), 1 + Path(name).stat().st_size // BLOCK)
+    jobs = min(joblib.cpu_count(), _blocks(name))
     left = blocks(name)
     with joblib.Parallel(n_jobs=jobs) as processes:
         while wave := list(islice(left, _WAVE * jobs)):

@@ -16,9 +16,6 @@ from ptrnet.errors import InputError
 from ptrnet.files import atomic_path, check_writable
 from ptrnet.tasks.base import Task
 
-_LINES = ("txt", "jsonl")  # formats with a line an example
-_OF_LINES = ("parquet",)  # formats that are made of such lines at the end
-
 
 class Partial:
     """The lines written so far.
@@ -46,7 +43,10 @@ class Partial:
             self.lines.write_bytes(b"")
 
     def kept(self, most: int | None = None) -> int:
-        """How many lines are there, in whole chunks and at most `most`; the rest is cut off."""
+        """How many lines are there, in whole chunks and at most `most`; the rest is cut off.
+
+        A last chunk that is not whole counts only where `most` ends in it.
+        """
         count, size, kept, place = 0, 0, 0, 0
         with self.lines.open("r+b") as stream:
             for line in stream:
@@ -101,10 +101,10 @@ class Partial:
 
 def has_lines(name: str) -> bool:
     """Whether a file of that name can grow: it holds many examples, and is not standard output."""
-    return name != "-" and formats.of(name) in _LINES + _OF_LINES
+    return name != "-" and formats.traits(formats.of(name)).several
 
 
 def _staged(name: str) -> str:
     """The format in which lines wait to become the file `name`: its own where that has lines."""
     extension = formats.of(name)
-    return extension if extension in _LINES else "jsonl"
+    return "jsonl" if formats.traits(extension).binary else extension

@@ -12,7 +12,6 @@ import numpy as np
 from ptrnet.data import checks
 from ptrnet.data.lines import Block, numbered, numbered_in
 from ptrnet.data.numbers import index, number
-from ptrnet.data.sizes import LARGEST
 from ptrnet.data.traits import Traits
 from ptrnet.errors import InputError
 from ptrnet.tasks.base import Task
@@ -70,8 +69,7 @@ def _instance(fields: list[str], task: Task, where: str) -> Floats:
     if rest or not n:
         got = f"{len(fields)} number{'s' * (len(fields) != 1)}"
         raise InputError(f"{where}: expected {d} numbers for each element, got {got}; a cut line?")
-    if n > LARGEST:
-        raise InputError(f"{where}: expected at most {LARGEST} elements, got {n}")
+    checks.size(n, task, where)
     try:
         values = np.array(fields, np.float64)
         written = "".join(fields)
@@ -80,7 +78,9 @@ def _instance(fields: list[str], task: Task, where: str) -> Floats:
         whole = False
     if not whole:
         values = np.array([number(f, f"{where}: field {k}") for k, f in enumerate(fields, 1)])
-    return values.reshape(n, d)
+    inputs = values.reshape(n, d)
+    checks.fit(inputs, task, where)
+    return inputs
 
 
 def _answer(fields: list[str], first: int, n: int, task: Task, where: str) -> Indices:

@@ -21,8 +21,9 @@ def shown(items: Iterable[T], what: str, total: int | None = None, done: int = 0
                 bar.start()
             if bar is not None:
                 passed = time.perf_counter() - began
-                rate = f"{count / passed:,.0f}/s"
-                bar.update(bar.task_ids[0], completed=done + count, rate=rate)
+                rate = count / passed
+                shown_rate = f"{rate:,.0f}/s" if rate >= 10 else f"{rate:.2g}/s"
+                bar.update(bar.task_ids[0], completed=done + count, rate=shown_rate)
     finally:
         if bar is not None:
             bar.stop()
