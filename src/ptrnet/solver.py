@@ -3,7 +3,7 @@
 import os
 import tempfile
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any, Self
 
@@ -12,14 +12,17 @@ import torch
 from numpy.typing import ArrayLike
 
 from ptrnet import hub, model_files
+from ptrnet.constraints import Constraint
 from ptrnet.data import checks
 from ptrnet.data.batches import batch_of, near_sizes
 from ptrnet.data.padding import pad_instances
+from ptrnet.data.symmetries import view
 from ptrnet.decoding import Decoder, Greedy
 from ptrnet.errors import InputError
 from ptrnet.models import PointerModel
 from ptrnet.tasks.base import Task
-from ptrnet.types import Batch, Example, Floats, Indices
+from ptrnet.types import Batch, Example, Floats
+from ptrnet.votes import Candidate, best
 
 # What is decoded at a time: elements, padding and beams included. 64 MB of keys at 256 units.
 ELEMENTS_AT_ONCE = 65_536
@@ -49,6 +52,7 @@ class Solver:
         decoder: Decoder | None = None,
         *,
         constrained: bool = True,
+        augment: int = 1,
     ) -> Any:
         """The answer to one instance, or to each of a list.
 
@@ -57,6 +61,8 @@ class Solver:
                 Numbers outside the unit square are moved into it by one shift and one scale.
             decoder: `ptrnet.Greedy()` when None; `ptrnet.Beam(8)` searches wider.
             constrained: whether only what the task allows as an answer is considered.
+            augment: how many looks at an instance are answered, turned, mirrored and shuffled;
+                the best answer by the task's measure is given, or the one most likely in all.
 
         Returns:
             0-based indices, an array; for a list of instances a list of them.
@@ -69,7 +75,8 @@ class Solver:
             Example(checks.instance(instance, self.task, f"instance {k}"))
             for k, instance in enumerate([instances] if one else instances)
         ]
-        answers = [e.outputs for e in self.answered(examples, decoder, constrained=constrained)]
+        found = self.answered(examples, decoder, constrained=constrained, augment=augment)
+        answers = [e.outputs for e in found]
         return answers[0] if one else answers
 
     def answered(
@@ -78,45 +85,50 @@ class Solver:
         decoder: Decoder | None = None,
         *,
         constrained: bool = True,
+        augment: int = 1,
     ) -> Iterator[Example]:
         """The same examples, in their order, with the model's answers and their log-probability."""
         decoder = decoder or Greedy()
         if decoder.for_subsets and not self.task.subset:
             raise InputError(f"{decoder.name} decoding does not serve {self.task.name}")
+        if not isinstance(augment, int) or augment < 1:
+            raise InputError(f"augment: expected a whole number of 1 or more, got {augment!r}")
         rule = self.task.constraint if constrained else None
         rest = iter(examples)
         while window := list(islice(rest, WINDOW)):
-            found: dict[int, tuple[Indices, float]] = {}
+            found: dict[int, Candidate] = {}
             sizes = [len(e.inputs) * decoder.size for e in window]
             for places in near_sizes(sizes, ELEMENTS_AT_ONCE):
                 instances = [self.task.scaled(window[i].inputs) for i in places]
-                longest = torch.tensor([self.task.longest(len(i)) for i in instances])
-                asked = (*pad_instances(instances), longest)
-                inputs, lengths, longest = (tensor.to(self._device) for tensor in asked)
-                result = decoder.decode(self.model, inputs, lengths, longest, rule)
-                rows = zip(
-                    places,
-                    result.tokens.cpu().numpy(),
-                    result.lengths.tolist(),
-                    result.log_probs.tolist(),
-                    strict=True,
-                )
-                for i, tokens, ends, log_probs in rows:
-                    answers = [
-                        self.task.answer(t[:end]) for t, end in zip(tokens, ends, strict=True)
-                    ]
-                    best = self._best(window[i], answers)
-                    found[i] = answers[best], log_probs[best]
+                views = [self._view(v, instances, decoder, rule) for v in range(augment)]
+                for i, *candidates in zip(places, *views, strict=True):
+                    found[i] = best(self.task, window[i], list(chain(*candidates)))
             for i, example in enumerate(window):
-                outputs, log_prob = found[i]
-                yield example._replace(outputs=outputs, log_prob=log_prob)
+                yield example._replace(outputs=found[i].outputs, log_prob=found[i].log_prob)
 
-    def _best(self, example: Example, answers: Sequence[Indices]) -> int:
-        """The place of the best answer by the task's own measure, or else of the likeliest."""
-        if len(answers) == 1:
-            return 0
-        costs = self.task.costs(example, answers)
-        return 0 if costs is None else int(np.argmin(costs))
+    def _view(
+        self, number: int, instances: Sequence[Floats], decoder: Decoder, rule: Constraint | None
+    ) -> list[list[Candidate]]:
+        """What the decoder finds for each instance, looked at in the way of that number."""
+        shown, orders = zip(*(view(number, self.task, i) for i in instances), strict=True)
+        longest = torch.tensor([self.task.longest(len(i)) for i in instances])
+        asked = (*pad_instances(shown), longest)
+        inputs, lengths, longest = (tensor.to(self._device) for tensor in asked)
+        result = decoder.decode(self.model, inputs, lengths, longest, rule)
+        rows = zip(
+            orders,
+            result.tokens.cpu().numpy(),
+            result.lengths.tolist(),
+            result.log_probs.tolist(),
+            strict=True,
+        )
+        return [
+            [
+                Candidate(order[self.task.answer(t[:end])], log_prob, number)
+                for t, end, log_prob in zip(tokens, ends, log_probs, strict=True)
+            ]
+            for order, tokens, ends, log_probs in rows
+        ]
 
     @torch.no_grad()
     def log_likelihoods(self, examples: Sequence[Example]) -> Floats:

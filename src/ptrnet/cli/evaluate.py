@@ -19,6 +19,7 @@ def evaluate(
     temperature: w.Temperature = 1.0,
     window: w.Window = 25,
     inner: w.Inner = "greedy",
+    augment: w.Augment = 1,
     constrained: w.Constrained = True,
     seed: w.Seed = 0,
     json: w.Json = False,
@@ -43,7 +44,9 @@ def evaluate(
         if example.outputs is None:
             raise InputError(f"{example.where}: has no answer to measure against")
     answers = shown(
-        solver.answered(examples, chosen, constrained=constrained), "answering", len(examples)
+        solver.answered(examples, chosen, constrained=constrained, augment=augment),
+        "answering",
+        len(examples),
     )
     found = evaluate(solver, examples, answers)
     document = {

@@ -29,6 +29,7 @@ def solve(
     temperature: w.Temperature = 1.0,
     window: w.Window = 25,
     inner: w.Inner = "greedy",
+    augment: w.Augment = 1,
     constrained: w.Constrained = True,
     output: Annotated[
         str, typer.Option("--output", help="Where the answers go; its extension is the format.")
@@ -70,7 +71,7 @@ def solve(
     examples = list(formats.fitting(format_, instances, solver.task))
     if plot is not None and index >= len(examples):
         raise InputError(f"--index: expected 0 to {len(examples) - 1}, got {index}")
-    answers = solver.answered(examples, chosen, constrained=constrained)
+    answers = solver.answered(examples, chosen, constrained=constrained, augment=augment)
     answered = list(shown(answers, "solving", len(examples)))
     with _picture(plot) as ax:  # drawn first, and there only if the answers are
         if ax is not None:

@@ -39,6 +39,10 @@ Window = Annotated[
 Inner = Annotated[
     str, typer.Option("--inner", help="What solves each window: greedy, beam or sample.")
 ]
+Augment = Annotated[
+    int,
+    typer.Option("--augment", help="Looks at an instance, turned and shuffled, that vote."),
+]
 Constrained = Annotated[
     bool,
     typer.Option("--constrained/--free", help="Consider only what the task allows as an answer."),

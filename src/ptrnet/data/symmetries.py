@@ -45,6 +45,26 @@ def augmented(
     return reordered(inputs, order), renamed(answers, np.argsort(order, axis=1))
 
 
+def view(number: int, task: Task, instance: Floats) -> tuple[Floats, Indices]:
+    """Another look at an instance, by number: turned or mirrored, its elements in another order.
+
+    Args:
+        number: 0 is the instance as it is; 1 to 7 are the other symmetries of the square where
+            the task allows them, and so on with other orders. The order is drawn by the number.
+        task: which the instance is of.
+        instance: `(n, d)` in the unit cube.
+
+    Returns:
+        What the model is to see, and the element `(n,)` that each of its elements is.
+    """
+    if number == 0:
+        return instance, np.arange(len(instance))
+    if task.symmetric:
+        (instance,) = moved(instance[None], np.array([number % SYMMETRIES]))
+    order = np.random.default_rng([number, len(instance)]).permutation(len(instance))
+    return instance[order], order
+
+
 def moved(points: Floats, which: Indices) -> Floats:
     """Points `(B, n, 2)`, row b moved by symmetry `which[b]` of the unit square.
 
