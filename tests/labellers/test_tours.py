@@ -7,8 +7,8 @@ import pytest
 
 from ptrnet import distances, labellers
 from ptrnet.labellers import exact
+from ptrnet.labellers.tour.batches import matrices
 from ptrnet.labellers.tour.branch_and_bound import prove
-from ptrnet.labellers.tour.matrices import matrices
 
 NAMES = ("a1", "a2", "a3", "exact", "held-karp", "local-search")
 ODD = {

@@ -15,8 +15,8 @@ import numpy as np
 
 from ptrnet.distances import EUCLIDEAN
 from ptrnet.errors import MissingExtraError
+from ptrnet.labellers.tour.batches import tours
 from ptrnet.labellers.tour.descent import length
-from ptrnet.labellers.tour.matrices import matrices
 from ptrnet.labellers.tour.two_opt import two_opt
 from ptrnet.types import Answers, Floats, Indices
 
@@ -26,15 +26,15 @@ _WHOLE = 2**40  # the matching wants whole weights: the longest edge gets this o
 
 def label(inputs: Floats, distance: str = EUCLIDEAN) -> Answers:
     """Tours of `(B, n, 2)` cities."""
-    batch, n, _ = inputs.shape
     rustworkx = _rustworkx()
-    tours = np.empty((batch, n), np.int64)
-    for places, far in matrices(inputs, distance):
-        for tour, between in zip(tours[places], far, strict=True):
-            parent = _spanning_tree(between)
-            odd = np.flatnonzero(np.bincount(np.append(parent[1:], np.arange(1, n))) % 2)
-            tour[:] = _shortest(between, _walk(parent, _matching(rustworkx, between, odd)))
-    return Answers(tours, np.full(batch, n, np.int64))
+
+    def write(far: Floats, found: Indices) -> None:
+        for one, tour in zip(far, found, strict=True):
+            parent = _spanning_tree(one)
+            odd = np.flatnonzero(np.bincount(np.append(parent[1:], np.arange(1, len(one)))) % 2)
+            tour[:] = _shortest(one, _walk(parent, _matching(rustworkx, one, odd)))
+
+    return tours(inputs, distance, write)
 
 
 def _rustworkx() -> Any:

@@ -8,10 +8,10 @@ import numba
 import numpy as np
 
 from ptrnet.distances import EUCLIDEAN
+from ptrnet.labellers.tour.batches import matrices
 from ptrnet.labellers.tour.branch_and_bound import prove
 from ptrnet.labellers.tour.descent import length
 from ptrnet.labellers.tour.kicks import LEAST, iterate
-from ptrnet.labellers.tour.matrices import matrices
 from ptrnet.labellers.tour.programme import shortest
 from ptrnet.types import Answers, Floats, Indices
 
@@ -37,7 +37,7 @@ def label(inputs: Floats, distance: str = EUCLIDEAN) -> Answers:
 def certified(inputs: Floats, distance: str = EUCLIDEAN) -> tuple[Answers, Floats]:
     """Tours, and for each `(B,)` a length that no tour is below; -inf where it is not proved.
 
-    Lengths are in the units of `ptrnet.labellers.tour.matrices`.
+    Lengths are in the units of `ptrnet.labellers.tour.batches`.
     """
     batch, n, _ = inputs.shape
     tours, bounds = np.empty((batch, n), np.int64), np.empty(batch)
