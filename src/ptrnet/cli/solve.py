@@ -97,13 +97,14 @@ def solve(
 def _instances(solver: "Solver", name: str, random: int | None, seed: int) -> Iterable["Example"]:
     import numpy as np
 
-    from ptrnet.data import formats
+    from ptrnet.data import checks, formats
     from ptrnet.data.sizes import parse_sizes
     from ptrnet.types import Example
 
     if random is None:
         return formats.read(name, solver.task)
     (n,) = parse_sizes(str(random))
+    checks.sizes([n], solver.task)
     drawn = solver.task.sample(np.random.default_rng(seed), 1, n)[0]
     return [Example(drawn, where="the random instance")]
 

@@ -16,6 +16,8 @@ from ptrnet.types import Answers, Floats, Indices
 
 PASSES = 3
 
+LARGEST = 5000  # cities: memory grows as n^2, to half a GB and more here
+
 
 def label(inputs: Floats, distance: str = EUCLIDEAN) -> Answers:
     """Tours of `(B, n, 2)` cities."""

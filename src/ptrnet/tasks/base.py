@@ -88,12 +88,14 @@ class Task(ABC):
 
         Raises:
             InputError: with the nearest name, or with those that would serve.
+            MissingExtraError: the algorithm needs a package that is not installed.
         """
         from ptrnet import labellers
 
         name = labeller or self.labellers[0]
         if name not in self.labellers:
             raise unknown(f"labeller of task {self.name}", name, self.labellers)
+        labellers.check_package(name)
         most = labellers.largest(name)
         if n > most:
             others = [other for other in self.labellers if labellers.largest(other) >= n]
