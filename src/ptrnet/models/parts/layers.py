@@ -26,14 +26,14 @@ class Bidirectional(Recurrent):
         self, inputs: Tensor, lengths: Tensor, state: State | None = None
     ) -> tuple[Tensor, State]:
         if state is not None:
-            raise InputError("a bidirectional layer reads from the start")
+            raise ValueError("both directions start from zero")
         ahead, last = self.forwards(inputs, lengths)
         back, first = self.backwards(turned(inputs, lengths), lengths)
         outputs = torch.cat([ahead, turned(back, lengths)], -1)
         return outputs, tuple(torch.cat(pair, -1) for pair in zip(last, first, strict=True))
 
     def step(self, inputs: Tensor, state: State) -> State:
-        raise InputError("a bidirectional layer reads whole sequences only")
+        raise ValueError("a step has no backwards")
 
 
 def turned(rows: Tensor, lengths: Tensor) -> Tensor:
