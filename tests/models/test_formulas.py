@@ -178,6 +178,30 @@ def test_equals_the_formula(name, options):
     torch.testing.assert_close(found, slow, rtol=0, atol=1e-11)
 
 
+@pytest.mark.parametrize("options", OPTIONS[1:], ids=lambda o: "-".join(map(str, o.values())))
+@pytest.mark.parametrize("name", models.names())
+def test_padding_and_steps_change_nothing(name, options):
+    """With every option, as the contracts have it for the defaults; padding is not even zero."""
+    model = build(name, options).eval()
+    lengths = [N] * 3 if model.n else [2, N, 1]
+    points = torch.rand(3, N + 2, 2, dtype=torch.float64)
+    targets = torch.tensor([[2, 1, 2, 0]] * 3)
+    ends = torch.tensor([4, 2, 3])
+    found = model.log_probs(points, torch.tensor(lengths), targets, ends)
+    encoded = model.encode(points, torch.tensor(lengths))
+    state, last = encoded.state, torch.zeros(3, 1, dtype=torch.int64)
+    for i in range(4):
+        row, state = model.step(encoded, state, last)
+        for b in torch.nonzero(ends > i)[:, 0].tolist():
+            torch.testing.assert_close(row[b, 0], found[b, i], rtol=1e-10, atol=1e-10)
+        last = targets[:, i : i + 1]
+    for b, n in enumerate(lengths):
+        alone = model.log_probs(points[b : b + 1, :n], None, targets[b : b + 1])[0]
+        real = found[b, : ends[b], : n + 2]
+        torch.testing.assert_close(real, alone[: ends[b]], rtol=1e-10, atol=1e-10)
+        assert (found[b, :, n + 2 :] == -torch.inf).all()
+
+
 @pytest.mark.parametrize("train_feed", ["truth", "own"])
 @pytest.mark.parametrize("name", OWN)
 def test_what_is_fed_in_training(name, train_feed):
