@@ -130,9 +130,12 @@ def test_settings_of_the_model_are_keys_of_the_recipe(tmp_path):
 @pytest.mark.parametrize(
     ("table", "words"),
     [
-        ({"threshold": 0.3}, "unknown recipe key 'threshold'"),
+        ({"threshold": 0.3}, "unknown setting of model ptr-net 'threshold'"),
         ({"model": "soft-ptr-net", "train_fed": "own"}, "did you mean 'train_feed'"),
-        ({"model": "seq2seq", "n": "5", "score": "dot"}, "unknown recipe key 'score'"),
+        (
+            {"model": "seq2seq", "n": "5", "score": "dot"},
+            "unknown setting of model seq2seq 'score'",
+        ),
         ({"cell": "lsmt"}, "did you mean 'lstm'"),
         ({"layers": 0}, "layers of model ptr-net: expected 1 to 64, got 0"),
         ({"model": "seq2seq"}, "model seq2seq has one n, such as 5; got 5-50"),

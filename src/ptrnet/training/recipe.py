@@ -114,8 +114,11 @@ class Recipe:
             raise InputError('recipe: the key "task" is missing')
         known = [f.name for f in fields(cls) if f.name not in _TABLES]
         own = tasks.kind(str(table["task"])).settings()
-        of_model = _beside(known, models.setting_names(str(table.get("model", cls.model))))
+        model = str(table.get("model", cls.model))
+        of_model = _beside(known, models.setting_names(model))
         for key in table:
+            if key in every_setting() and key not in (*known, *of_model):
+                raise unknown(f"setting of model {model}", key, of_model)
             if key not in (*known, *own, *of_model):
                 raise unknown("recipe key", key, [*known, *own, *of_model])
         return cls(
