@@ -9,7 +9,7 @@ import numpy as np
 from ptrnet import distances, tasks
 from ptrnet.data.workers import in_order
 from ptrnet.labellers import exact
-from ptrnet.labellers.tour.matrices import matrices
+from ptrnet.labellers.tour.batches import matrices
 
 CORES = os.cpu_count() or 1
 # task, labeller, n, instances, instances that a process labels at a time

@@ -14,6 +14,7 @@ NAMES = (EUCLIDEAN, *TSPLIB)
 
 _PI = 3.141592  # as TSPLIB has it; its known optima rest on these digits
 _EARTH = 6378.388  # km
+_SMALL = 256  # points
 
 
 def between(a: Floats, b: Floats, name: str = EUCLIDEAN) -> Floats:
@@ -37,8 +38,13 @@ def between(a: Floats, b: Floats, name: str = EUCLIDEAN) -> Floats:
 
 def matrix(points: Floats, name: str = EUCLIDEAN) -> Floats:
     """`(..., n, n)` distances of all pairs of `(..., n, 2)` points; zero on the diagonal."""
-    found = between(points[..., :, None, :], points[..., None, :, :], name)
     n = points.shape[-2]
+    if n <= _SMALL:
+        found = between(points[..., :, None, :], points[..., None, :, :], name)
+    else:  # row by row: differences of all pairs would take twice the result's memory
+        found = np.empty((*points.shape[:-1], n))
+        for i in range(n):
+            found[..., i, :] = between(points[..., i : i + 1, :], points, name)
     found[..., np.arange(n), np.arange(n)] = 0  # GEO adds a kilometre
     return found
 

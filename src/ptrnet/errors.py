@@ -20,11 +20,20 @@ class ModelError(InputError):
     """A model that is not there, or whose files are broken."""
 
 
+class OutputError(InputError):
+    """A file that could not be written to its end, as on a full disk."""
+
+
 class MissingExtraError(PtrnetError, ImportError):
     """A feature whose optional packages are not installed."""
 
     def __init__(self, feature: str, extra: str) -> None:
         super().__init__(f'{feature} needs the extra "{extra}": pip install "ptrnet[{extra}]"')
+        self.feature, self.extra = feature, extra
+
+    def __reduce__(self) -> tuple[type, tuple[str, str]]:
+        """Errors cross processes, by default with their message as the only argument."""
+        return type(self), (self.feature, self.extra)
 
 
 def unknown(kind: str, name: str, known: Iterable[str]) -> InputError:

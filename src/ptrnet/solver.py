@@ -15,13 +15,13 @@ from ptrnet import hub, model_files
 from ptrnet.constraints import Constraint
 from ptrnet.data import checks
 from ptrnet.data.batches import batch_of, near_sizes
-from ptrnet.data.padding import pad_instances
+from ptrnet.data.padding import pad_answers, pad_instances
 from ptrnet.data.symmetries import view
 from ptrnet.decoding import Decoder, Greedy
 from ptrnet.errors import InputError
 from ptrnet.models.base import PointerModel
 from ptrnet.tasks.base import Task
-from ptrnet.types import Batch, Example, Floats
+from ptrnet.types import Batch, Example, Floats, Indices
 from ptrnet.votes import Candidate, best
 
 # What is decoded at a time: elements, padding and beams included. 64 MB of keys at 256 units.
@@ -144,6 +144,21 @@ class Solver:
             real = steps < batch.target_lengths[:, None]
             values[places] = torch.where(real, likely, 0).double().sum(1).cpu().numpy()
         return values
+
+    @torch.no_grad()
+    def attention(self, answered: Example) -> tuple[Floats, Indices]:
+        """Where the pointer looked for each token of an answer (V 2.3: attention is the answer).
+
+        Returns:
+            Probabilities `(M, S + n)`, special slots first, and the answer's tokens `(M,)`, END
+            included. Each row is given the answer's tokens before it.
+        """
+        assert answered.outputs is not None
+        tokens = self.task.tokens(pad_answers([answered.outputs])).indices[0]
+        inputs, lengths = pad_instances([self.task.scaled(answered.inputs)])
+        given = (inputs, lengths, torch.from_numpy(tokens[None]))
+        log_probs = self.model.log_probs(*(tensor.to(self._device) for tensor in given))
+        return log_probs[0].double().exp().cpu().numpy(), tokens
 
     def _likelihoods(self, batch: Batch) -> torch.Tensor:
         """`(B, M)` log-probabilities of the targets; for large answers without `(B, M, N)`."""

@@ -8,6 +8,8 @@ import time
 
 import pytest
 
+from ptrnet.data.generate import CHUNK
+
 SLOW = ["generate", "tsp", "--n", "13", "--count", "1000", "--labeller", "held-karp"]
 
 
@@ -18,7 +20,7 @@ def start(arguments):
 
 def stop_after_a_chunk(arguments, lines, how):
     with start(arguments) as process:
-        while not (lines.exists() and lines.stat().st_size):
+        while not (lines.exists() and lines.read_bytes().count(b"\n") >= CHUNK):
             assert process.poll() is None, process.stderr.read()
             time.sleep(0.02)
         os.killpg(process.pid, how)
@@ -41,6 +43,44 @@ def test_stopped_and_started_again_it_continues(ptrnet, tmp_path, how):
     assert resumed.read_bytes() == whole.read_bytes()
     assert resumed.read_bytes().startswith(done[: done.rindex(b"\n", 0, len(done) // 2)])
     assert sorted(p.name for p in tmp_path.iterdir()) == ["resumed.txt", "whole.txt"]
+
+
+GENERATE = ["generate", "sort", "--n", "5", "--jobs", "1"]
+
+
+@pytest.mark.parametrize("count", [100, 300, 500])
+def test_a_stopped_run_may_be_made_shorter_or_only_lack_its_end(
+    ptrnet, tmp_path, count, monkeypatch
+):
+    whole, again = tmp_path / "whole.txt", tmp_path / "again.txt"
+    ptrnet(*GENERATE, "--count", count, "--output", whole)
+    monkeypatch.setattr("ptrnet.data.partial.Partial.finish", interrupted)
+    assert ptrnet(*GENERATE, "--count", 500, "--output", again)[0] == 130
+    monkeypatch.undo()
+    assert ptrnet(*GENERATE, "--count", count, "--output", again)[0] == 0
+    assert again.read_bytes() == whole.read_bytes()
+
+
+def interrupted(partial, task):
+    raise KeyboardInterrupt
+
+
+def test_a_full_disk_loses_nothing(ptrnet, tmp_path, monkeypatch):
+    output, written = tmp_path / "a.txt", []
+
+    def full(handle):
+        written.append(handle)
+        if len(written) == 3:
+            raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("ptrnet.data.partial.os.fsync", full)
+    code, _, errors = ptrnet(*GENERATE, "--count", 1000, "--output", output)
+    assert code == 2 and "No space left" in errors and "kept in" in errors
+    monkeypatch.undo()
+    code, _, errors = ptrnet(*GENERATE, "--count", 1000, "--output", output)
+    assert (
+        code == 0 and "going on behind" in errors and len(output.read_text().splitlines()) == 1000
+    )
 
 
 def test_labels_do_not_depend_on_jobs_and_keep_what_else_a_line_has(ptrnet, tmp_path):

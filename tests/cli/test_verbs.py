@@ -268,3 +268,10 @@ def test_bare_ptrnet_is_help(ptrnet):
 
 def test_version(ptrnet):
     assert ptrnet("--version")[1] == "ptrnet 0.1.0\n"
+
+
+@pytest.mark.parametrize("n", ["1", "2"])
+def test_too_few_random_points_are_refused(ptrnet, small, tmp_path, n):
+    small("delaunay").save_pretrained(tmp_path / "m")
+    code, out, errors = ptrnet("solve", "--model", tmp_path / "m", "--random", n)
+    assert code == 2 and not out and f"expected 3 or more for delaunay, got {n}" in errors

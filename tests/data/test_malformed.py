@@ -41,7 +41,7 @@ def test_every_file_has_its_complaint():
 @pytest.mark.parametrize(
     ("content", "complaint"),
     [
-        ("0 " * (2 * LARGEST + 2), f":1: expected at most {LARGEST} elements, got 100001"),
+        ("0 " * (2 * LARGEST + 2), f":1: expected 1 to {LARGEST} elements, got 100001"),
         ('{"inputs": [[' + "9" * 5000 + ", 0]]}", ":1: not JSON: "),
         ("[" * 100_000, ":1: not JSON: "),
     ],

@@ -16,15 +16,21 @@ LINES = [f"0.{k} 0.5 output 1 2\n".encode() for k in range(1, 5)]
 
 
 def begun(path, *chunks, facts=FACTS):
-    partial = Partial(path, facts, 2)
-    list(partial.append(chunks))
+    """What a killed run leaves: its lock is gone with it."""
+    with Partial(path, facts, 2) as partial:
+        list(partial.append(chunks))
     return partial
+
+
+def kept(path, most=None):
+    with Partial(path, FACTS, 2) as partial:
+        return partial.kept(most)
 
 
 def test_whole_chunks_are_kept_and_the_rest_is_cut_off(tmp_path):
     path = tmp_path / "a.txt"
     partial = begun(path, LINES[0] + LINES[1], LINES[2] + b"0.4 0")
-    assert Partial(path, FACTS, 2).kept() == 2
+    assert kept(path) == 2
     assert partial.lines.read_bytes() == LINES[0] + LINES[1]
     assert not path.exists()
 
@@ -32,10 +38,10 @@ def test_whole_chunks_are_kept_and_the_rest_is_cut_off(tmp_path):
 def test_a_smaller_count_cuts_and_a_full_one_keeps_the_last_short_chunk(tmp_path):
     path = tmp_path / "a.txt"
     partial = begun(path, b"".join(LINES[:2]), LINES[2])
-    assert Partial(path, FACTS, 2).kept(3) == 3
-    assert Partial(path, FACTS, 2).kept(4) == 2
+    assert kept(path, 3) == 3
+    assert kept(path, 4) == 2
     begun(path, b"".join(LINES[2:]))
-    assert Partial(path, FACTS, 2).kept(1) == 1
+    assert kept(path, 1) == 1
     assert partial.lines.read_bytes() == LINES[0]
 
 
@@ -46,9 +52,9 @@ def test_finished_it_is_the_file_and_nothing_else_is_left(tmp_path):
 
 
 def test_a_chunk_counts_when_it_is_written(tmp_path):
-    partial = Partial(tmp_path / "a.txt", FACTS, 2)
-    for count in partial.append([LINES[0] + LINES[1]]):
-        assert count == 2 and partial.lines.read_bytes() == LINES[0] + LINES[1]
+    with Partial(tmp_path / "a.txt", FACTS, 2) as partial:
+        for count in partial.append([LINES[0] + LINES[1]]):
+            assert count == 2 and partial.lines.read_bytes() == LINES[0] + LINES[1]
 
 
 def test_other_work_is_refused_and_left_alone(tmp_path):
@@ -61,10 +67,32 @@ def test_other_work_is_refused_and_left_alone(tmp_path):
     assert partial.lines.read_bytes() == LINES[0] + LINES[1]
 
 
+def test_two_runs_at_once_are_refused(tmp_path):
+    with Partial(tmp_path / "a.txt", FACTS, 2) as first:
+        with pytest.raises(InputError, match="another run is writing it"):
+            Partial(tmp_path / "a.txt", FACTS, 2)
+        first.discard()
+    assert not list(tmp_path.iterdir())
+
+
+def test_lines_without_facts_are_refused(tmp_path):
+    partial = begun(tmp_path / "a.txt", LINES[0] + LINES[1])
+    partial.facts.unlink()
+    with pytest.raises(InputError, match="not readable"):
+        Partial(tmp_path / "a.txt", FACTS, 2)
+    assert partial.lines.read_bytes() == LINES[0] + LINES[1]
+
+
+def test_a_name_that_leaves_no_room_is_one_line(tmp_path):
+    with pytest.raises(InputError, match="cannot be written"):
+        Partial(tmp_path / ("a" * 245 + ".txt"), FACTS, 2)
+
+
 def test_facts_without_lines_begin_anew(tmp_path):
     partial = begun(tmp_path / "a.txt", LINES[0])
     partial.lines.unlink()
-    assert Partial(tmp_path / "a.txt", {"seed": 2}, 2).kept() == 0
+    with Partial(tmp_path / "a.txt", {"seed": 2}, 2) as anew:
+        assert anew.kept() == 0
     assert json.loads(partial.facts.read_text()) == {"seed": 2}
 
 

@@ -118,9 +118,11 @@ def test_published_tours_have_the_published_length(tmp_path, name):
     assert lines[5:-2] == TOURS[name].split()
 
 
-def test_a_labelled_instance_has_the_published_optimum(tmp_path):
-    (found,) = label(TSP, None, [read(tmp_path / "burma14.tsp", text_of("burma14"))])
-    assert length(found.inputs, found.outputs, found.distance) == INSTANCES["burma14"][1]
+@pytest.mark.parametrize("name", INSTANCES)
+def test_the_proved_shortest_tour_has_the_published_length(tmp_path, name):
+    example = read(tmp_path / f"{name}.tsp", text_of(name))
+    (answered,) = label(TSP, "exact", [example])
+    assert length(example.inputs, answered.outputs, example.distance) == INSTANCES[name][1]
 
 
 PLAIN = (

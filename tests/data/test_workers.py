@@ -29,6 +29,29 @@ def test_work_is_taken_as_it_goes():
     assert [next(found) for _ in range(3)] == [1, 1, 2]
 
 
+def stops(k):
+    if k == 5:
+        raise InputError("five")
+    return k
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_errors_of_the_work_and_of_the_items_arrive(jobs):
+    """Pytest sees what a thread of joblib's would swallow."""
+
+    def items():
+        yield from range(3)
+        raise InputError("no more")
+
+    with pytest.raises(InputError, match="no more"):
+        list(in_order(math.factorial, items(), jobs))
+    with pytest.raises(InputError, match="five"):
+        list(in_order(stops, range(100), jobs))
+    left_early = in_order(math.factorial, range(500), jobs)
+    assert next(left_early) == 1
+    left_early.close()
+
+
 @pytest.mark.filterwarnings("ignore")
 def test_a_dask_cluster_of_two_workers(monkeypatch):
     distributed = pytest.importorskip("distributed")

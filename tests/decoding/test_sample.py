@@ -85,6 +85,15 @@ def test_the_shortest_of_the_samples_is_taken(small):
     assert length(points, many) < length(points, few)
 
 
+@pytest.mark.parametrize(
+    "odd", [{"seed": 10**30}, {"temperature": 1e-310}, {"temperature": 1e300}, {"seed": 2**63}]
+)
+def test_odd_arguments_still_obey(small, odd):
+    solver = small("tsp", scale=8.0)
+    for answer in solver.solve(list(np.random.default_rng(0).random((3, 7, 2))), Sample(3, **odd)):
+        assert sorted(answer) == list(range(7))
+
+
 @pytest.mark.parametrize("bad", [{"size": 0}, {"temperature": 0.0}, {"temperature": float("inf")}])
 def test_arguments_are_checked(bad):
     with pytest.raises(InputError):

@@ -48,6 +48,14 @@ def test_equals_brute_force(n):
         assert triangles(points) == empty_triangles(points)
 
 
+@pytest.mark.parametrize("corner", [1e3, -1e6, 1e9])
+def test_far_from_the_origin(corner):
+    """Maps in metres: Qhull alone loses the digits that differ, and then whole vertices."""
+    for seed in range(5):
+        points = corner + np.random.default_rng(seed).random((12, 2))
+        assert triangles(points) == empty_triangles(points)
+
+
 def test_one_of_the_right_answers_where_points_lie_on_one_circle():
     grid = np.stack(np.meshgrid(np.arange(3.0), np.arange(3.0)), -1).reshape(-1, 2)
     found = triangles(grid)

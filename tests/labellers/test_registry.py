@@ -1,7 +1,9 @@
+import pickle
+
 import pytest
 
 from ptrnet import labellers, tasks
-from ptrnet.errors import InputError
+from ptrnet.errors import InputError, MissingExtraError
 
 
 def test_every_task_names_labellers_that_exist():
@@ -12,3 +14,12 @@ def test_every_task_names_labellers_that_exist():
 def test_an_unknown_name_suggests_the_nearest():
     with pytest.raises(InputError, match="did you mean 'monotone-chain'"):
         labellers.get("monoton-chain")
+
+
+def test_a_missing_package_is_named_before_any_work(monkeypatch):
+    monkeypatch.setattr(labellers, "find_spec", lambda name: None)
+    with pytest.raises(MissingExtraError, match=r'labeller a3 needs the extra "labels"') as raised:
+        tasks.get("tsp").check_labeller("a3", 5)
+    again = pickle.loads(pickle.dumps(raised.value))  # as it comes back from another process
+    assert str(again) == str(raised.value)
+    tasks.get("tsp").check_labeller("a2", 5)

@@ -7,8 +7,8 @@ import pytest
 
 from ptrnet import distances, labellers
 from ptrnet.labellers import exact
+from ptrnet.labellers.tour.batches import matrices
 from ptrnet.labellers.tour.branch_and_bound import prove
-from ptrnet.labellers.tour.matrices import matrices
 
 NAMES = ("a1", "a2", "a3", "exact", "held-karp", "local-search")
 ODD = {
@@ -74,6 +74,27 @@ def test_exact_where_many_tours_are_best(odd):
     inputs = ODD[odd][None, :8]
     tours, _ = exact.label(inputs)
     np.testing.assert_allclose(lengths(inputs, tours), best_of_all(inputs), rtol=1e-12)
+
+
+@pytest.mark.parametrize("distinct", [2, 4, 5, 9])
+@pytest.mark.parametrize("n", [9, 10])
+def test_equal_cities(n, distinct):
+    """Equal cities have no distance; rounding must not look like a gain, or moves go round."""
+    rng = np.random.default_rng(10 * n + distinct)
+    spots = rng.random((150, distinct, 2))
+    inputs = np.take_along_axis(spots, rng.integers(distinct, size=(150, n, 1)), 1)
+    tours = {name: labellers.get(name)(inputs)[0] for name in NAMES}
+    best = lengths(inputs, tours["held-karp"])
+    np.testing.assert_allclose(lengths(inputs, tours["exact"]), best, rtol=1e-9, atol=1e-12)
+    for found in tours.values():
+        assert (np.sort(found, 1) == np.arange(n)).all()
+
+
+def test_a_city_that_stands_twice():
+    inputs = np.random.default_rng(11).random((300, 20, 2))
+    inputs[:, 7] = inputs[:, 13]
+    for name in ("exact", "local-search", "a2"):
+        assert (np.sort(labellers.get(name)(inputs)[0], 1) == np.arange(20)).all()
 
 
 @pytest.mark.parametrize(("n", "count"), [(12, 200), (14, 50)])

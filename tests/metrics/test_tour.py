@@ -39,3 +39,12 @@ def test_repeats_are_not_valid_and_nothing_valid_has_no_length():
 def test_one_place_has_no_gap():
     found = measure([Example(np.ones((3, 2)), np.arange(3))], [np.array([0, 2, 1])])
     assert found["gap"].value == 0 and found["length"].value == 0
+
+
+def test_a_longer_tour_than_one_of_no_length_has_no_gap():
+    """EUC_2D rounds distances below a half to 0; what a share of 0 would be is not said."""
+    points = np.array([[0.0, 0], [0.4, 0], [0.8, 0], [0.4, 0.2]])
+    known, ours = np.array([0, 1, 2, 3]), np.array([0, 2, 1, 3])
+    found = measure([Example(points, known, distance="EUC_2D")], [ours])
+    assert length(points, known, "EUC_2D") == 0 and found["length"].value > 0
+    assert found["gap"].value is None and found["gap"].count == 0

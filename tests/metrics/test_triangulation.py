@@ -41,11 +41,26 @@ def test_an_edge_that_is_not_delaunay():
 
 
 @pytest.mark.parametrize(("nudge", "right", "wrong"), [(1, ONE, OTHER), (-1, OTHER, ONE)])
-def test_a_hair_beside_the_circle_is_told_exactly(nudge, right, wrong):
-    """Point 1 leaves the circle of the others by the last bit, or enters it."""
+def test_a_hair_beside_the_circle_is_told(nudge, right, wrong):
+    """Point 1 leaves the circle of the others, or enters it, by more than rounding."""
     points = SQUARE.copy()
-    points[1] = [np.nextafter(1, 1 + nudge), 0]
+    points[1] = [1 + nudge * 1e-13, 0]
     assert is_delaunay(points, right) and not is_delaunay(points, wrong)
+    points[1] = [np.nextafter(1, 1 + nudge), 0]
+    assert is_delaunay(points, right) and is_delaunay(points, wrong)
+
+
+@pytest.mark.parametrize("step", [0.1, 1 / 3, 1e-5])
+@pytest.mark.parametrize("corner", [0.0, 7.7, 1e4])
+def test_what_rounding_alone_takes_off_a_circle_counts_as_on_it(step, corner):
+    """A grid of tenths is none in binary; each of its squares may be cut either way."""
+    x, y = np.meshgrid(np.arange(4) * step + corner, np.arange(4) * step + corner)
+    points = np.stack([x.ravel(), y.ravel()], 1)
+    assert is_delaunay(points, Delaunay((points - corner) / step).simplices)
+    ring = np.linspace(0, 2 * np.pi, 12, endpoint=False)
+    circle = np.stack([np.cos(ring), np.sin(ring)], 1) * step + corner
+    fan = np.array([[0, k, k + 1] for k in range(1, 11)])
+    assert is_delaunay(circle, fan) and is_delaunay(circle, (fan + 5) % 12)
 
 
 def test_of_all_sets_of_triangles_one_is_right():

@@ -7,7 +7,7 @@ from matplotlib.figure import Figure
 from ptrnet import tasks
 from ptrnet.errors import InputError
 from ptrnet.plots.answer import draw_answer
-from ptrnet.plots.figure import figure
+from ptrnet.plots.figure import axes
 
 POINTS = np.array([[0.0, 0.0], [1.0, 0.0], [0.0, 1.0], [0.2, 0.2]])
 
@@ -35,9 +35,9 @@ def test_the_true_answer_is_drawn_where_it_differs():
 
 
 def test_an_error_while_drawing_leaves_no_picture(tmp_path):
-    with pytest.raises(ZeroDivisionError), figure(tmp_path / "a.png"):
+    with pytest.raises(ZeroDivisionError), axes(tmp_path / "a.png"):
         raise ZeroDivisionError
-    with pytest.raises(InputError, match="expected a picture"), figure(tmp_path / "a.jpg"):
+    with pytest.raises(InputError, match="expected a picture"), axes(tmp_path / "a.jpg"):
         pass
     assert not list(tmp_path.iterdir())
 
@@ -45,7 +45,7 @@ def test_an_error_while_drawing_leaves_no_picture(tmp_path):
 def test_one_drawing_has_one_svg(tmp_path):
     texts = []
     for _ in range(2):
-        with figure(tmp_path / "a.svg") as ax:
+        with axes(tmp_path / "a.svg") as ax:
             ax.plot([0, 1], [0, 1])
         texts.append((tmp_path / "a.svg").read_text())
     assert texts[0] == texts[1]
@@ -53,7 +53,7 @@ def test_one_drawing_has_one_svg(tmp_path):
 
 def test_a_dollar_in_a_name_is_a_dollar(tmp_path):
     task = tasks.get("hull")
-    with figure(tmp_path / "a.png") as ax:
+    with axes(tmp_path / "a.png") as ax:
         draw_answer(ax, task.draw(POINTS, np.array([0, 1, 2])), None, ["$x^$", "b", "c", "d"])
     assert (tmp_path / "a.png").exists()
 
@@ -61,13 +61,13 @@ def test_a_dollar_in_a_name_is_a_dollar(tmp_path):
 def test_names_that_xml_or_the_font_cannot_hold(tmp_path):
     task = tasks.get("hull")
     names = ["a\x01b", "\u6771", "", "d"]
-    with figure(tmp_path / "a.svg") as ax:
+    with axes(tmp_path / "a.svg") as ax:
         draw_answer(ax, task.draw(POINTS, np.array([0, 1, 2])), None, names)
     ElementTree.parse(tmp_path / "a.svg")
 
 
 def test_coordinates_that_no_axis_holds_are_refused(tmp_path):
     task = tasks.get("hull")
-    with pytest.raises(InputError, match="cannot be drawn"), figure(tmp_path / "a.png") as ax:
+    with pytest.raises(InputError, match="cannot be drawn"), axes(tmp_path / "a.png") as ax:
         draw_answer(ax, task.draw(POINTS * 1.7e308, np.array([0, 1, 2])))
     assert not list(tmp_path.iterdir())

@@ -77,6 +77,26 @@ def test_accuracy_on_fresh_instances(name, n, decoder, floor):
     assert found > floor - 3 * (floor * (1 - floor) / count) ** 0.5
 
 
+@pytest.mark.parametrize(("n", "accuracy", "coverage"), [(5, 0.70, 0.88), (10, 0.0, 0.68)])
+def test_triangulations_of_fresh_instances(n, accuracy, coverage):
+    """At least the promised shares, less three standard errors of this small sample."""
+    model, count = ptrnet.load("delaunay"), 500
+    known = examples("delaunay", n, count)
+    found = model.task.measure(known, [e.outputs for e in model.answered(known)])
+    assert found["accuracy"].value > accuracy - 3 * (accuracy * (1 - accuracy) / count) ** 0.5
+    assert found["triangle_coverage"].value > coverage - 0.03
+
+
+@pytest.mark.parametrize(("n", "gap"), [(5, 0.003), (10, 0.01), (14, 0.04)])
+def test_tours_of_fresh_instances(n, gap):
+    """At most the promised gap to the shortest tours, which the dynamic programme finds."""
+    model = ptrnet.load("tsp")
+    known = examples("tsp", n, 200)
+    answers = [e.outputs for e in model.answered(known, ptrnet.Beam(8))]
+    found = model.task.measure(known, answers)
+    assert found["gap"].value < gap and found["valid"].value == 1
+
+
 def test_maps_are_answered_in_their_own_units():
     """Points of a square far away and large: an easy hull, whatever the units."""
     square = np.array([[0.0, 0.0], [1.0, 0.05], [0.95, 1.0], [0.02, 0.9], [0.5, 0.4]])

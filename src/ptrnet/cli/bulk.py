@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
+from ptrnet import __version__
+
 if TYPE_CHECKING:
     from ptrnet.tasks.base import Task
     from ptrnet.types import Example
@@ -62,30 +64,30 @@ def grow(
     from ptrnet.data.generate import CHUNK
     from ptrnet.data.partial import Partial
     from ptrnet.data.workers import in_order
-    from ptrnet.errors import PtrnetError
+    from ptrnet.errors import OutputError, PtrnetError
     from ptrnet.progress import shown
 
-    everything = {"task": task.name, **asdict(task), **facts, "chunk": CHUNK}
-    kept = Partial(Path(output), everything, CHUNK)
-    done = kept.kept(total)
-    if done:
-        print(f"going on behind {done:,} examples in {kept.lines}", file=sys.stderr)
-    lines = partial(_lines, work, task, kept.extension)
-    made = (
-        None
-        for count in kept.append(in_order(lines, items(done), jobs, backend))
-        for _ in range(count)
-    )
-    try:
-        for _ in shown(made, facts["command"], total, done):
-            pass
-        kept.finish(task)
-    except PtrnetError:
-        kept.discard()
-        raise
-    except KeyboardInterrupt:
-        print(f"kept in {kept.lines}: the same command goes on from there", file=sys.stderr)
-        raise
+    everything = {"ptrnet": __version__, "task": task.name, **asdict(task), **facts}
+    with Partial(Path(output), everything, CHUNK) as kept:
+        done = kept.kept(total)
+        if done:
+            print(f"going on behind {done:,} examples in {kept.lines}", file=sys.stderr)
+        lines = partial(_lines, work, task, kept.extension)
+        made = (
+            None
+            for count in kept.append(in_order(lines, items(done), jobs, backend))
+            for _ in range(count)
+        )
+        try:
+            for _ in shown(made, facts["command"], total, done):
+                pass
+            kept.finish(task)
+        except (PtrnetError, KeyboardInterrupt) as error:
+            if done or isinstance(error, OutputError | KeyboardInterrupt):
+                print(f"kept in {kept.lines}: the same command goes on from there", file=sys.stderr)
+            else:
+                kept.discard()
+            raise
 
 
 def _lines(

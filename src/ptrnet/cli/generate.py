@@ -55,7 +55,7 @@ def generate(
         kind,
         {**facts, "labeller": labeller or kind.labellers[0]},
         partial(fresh.fresh, kind, sizes, seed, count, labeller),
-        lambda done: range(done // fresh.CHUNK, chunks),
+        lambda done: range(-(-done // fresh.CHUNK), chunks),
         count,
         jobs if chunks > 1 else 1,
         backend,

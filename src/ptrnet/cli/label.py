@@ -25,7 +25,7 @@ def label(
         str, typer.Option("--output", help="The file; its extension is the format.")
     ] = "-",
     labeller: w.Labeller = None,
-    jobs: bulk.Jobs = 1,
+    jobs: bulk.Jobs = -1,
     backend: bulk.Backend = "local",
     seed: w.Seed = 0,
 ) -> None:
@@ -57,11 +57,13 @@ def label(
         return formats.fitting(formats.target(output, file), formats.read(file, kind), kind)
 
     if file == "-" or not has_lines(output):
-        chunks = in_order(work, _chunks(given()), jobs, backend)
+        few = file != "-" and not formats.traits(formats.of(file)).several
+        chunks = in_order(work, _chunks(given()), 1 if few else jobs, backend)
         examples = (example for chunk in chunks for example in chunk)
         formats.write(output, shown(examples, "labelling"), kind, like=file)
         return
     formats.check_input(file)
+    total = None if formats.traits(formats.of(file)).binary else lines.count(file)
     stat = Path(file).stat()
     facts = {"command": "labelling", "file": str(Path(file).resolve()), "bytes": stat.st_size}
     bulk.grow(
@@ -70,8 +72,8 @@ def label(
         {**facts, "changed": stat.st_mtime_ns, "labeller": labeller or kind.labellers[0]},
         work,
         lambda done: _chunks(islice(given(), done, None)),
-        None if formats.traits(formats.of(file)).binary else lines.count(file),
-        jobs,
+        total,
+        1 if total is not None and total <= fresh.CHUNK else jobs,
         backend,
     )
 

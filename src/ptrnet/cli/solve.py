@@ -37,6 +37,10 @@ def solve(
     plot: Annotated[
         Path | None, typer.Option("--plot", help="Draw one answer: FILE.png or FILE.svg.")
     ] = None,
+    attention: Annotated[
+        Path | None,
+        typer.Option("--attention", help="Draw where the model looked: FILE.png or FILE.svg."),
+    ] = None,
     index: Annotated[
         int, typer.Option("--index", min=0, help="The instance to draw, from 0 on.")
     ] = 0,
@@ -59,20 +63,26 @@ def solve(
 
     task, name = w.task_and_file(words, model, wanted=0 if random else 1)
     formats.check_output(output)
-    if plot is not None:
+    for picture in filter(None, (plot, attention)):
         from ptrnet.plots.figure import check_path
 
-        check_path(plot)
+        check_path(picture)
     chosen = w.decoder_for(decoder, beam_size, samples, temperature, window, inner, seed)
     solver = w.solver_for(task, model)
     formats.check_output(output, solver.task)
     format_ = formats.target(output, name or "-")
     instances = _instances(solver, name, random, seed)
     examples = list(formats.fitting(format_, instances, solver.task))
-    if plot is not None and index >= len(examples):
+    if (plot or attention) and index >= len(examples):
         raise InputError(f"--index: expected 0 to {len(examples) - 1}, got {index}")
     answers = solver.answered(examples, chosen, constrained=constrained, augment=augment)
     answered = list(shown(answers, "solving", len(examples)))
+    if attention is not None:
+        from ptrnet.plots.attention import draw_attention
+
+        chosen_one = answered[index]
+        probabilities, tokens = solver.attention(chosen_one)
+        draw_attention(attention, solver.task, chosen_one.inputs, probabilities, tokens)
     with _picture(plot) as ax:  # drawn first, and there only if the answers are
         if ax is not None:
             _draw(ax, solver, answered[index])
@@ -87,13 +97,14 @@ def solve(
 def _instances(solver: "Solver", name: str, random: int | None, seed: int) -> Iterable["Example"]:
     import numpy as np
 
-    from ptrnet.data import formats
+    from ptrnet.data import checks, formats
     from ptrnet.data.sizes import parse_sizes
     from ptrnet.types import Example
 
     if random is None:
         return formats.read(name, solver.task)
     (n,) = parse_sizes(str(random))
+    checks.sizes([n], solver.task)
     drawn = solver.task.sample(np.random.default_rng(seed), 1, n)[0]
     return [Example(drawn, where="the random instance")]
 
@@ -101,9 +112,9 @@ def _instances(solver: "Solver", name: str, random: int | None, seed: int) -> It
 def _picture(path: Path | None) -> AbstractContextManager[Any]:
     if path is None:
         return nullcontext()
-    from ptrnet.plots.figure import figure
+    from ptrnet.plots.figure import axes
 
-    return figure(path)
+    return axes(path)
 
 
 def _draw(ax: Any, solver: "Solver", answered: "Example") -> None:

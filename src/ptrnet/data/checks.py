@@ -13,6 +13,8 @@ from ptrnet.errors import InputError
 from ptrnet.tasks.base import Task
 from ptrnet.types import Answers, Floats, Indices
 
+LARGEST_WHOLE = 1e10  # sums of 100,000 such distances are still exact floats
+
 
 def instance(values: ArrayLike, task: Task, where: str) -> Floats:
     """`(n, d)` finite float64 numbers, n in 1..LARGEST.
@@ -88,13 +90,22 @@ def answer(values: Any, n: int, task: Task, where: str, first: int = 0) -> Indic
     return indices
 
 
-def take_distance(kept: dict[str, Any], task: Task, where: str) -> str:
+def measurable(inputs: Floats, distance: str, where: str) -> None:
+    """Refuses coordinates so large that distances in whole numbers would not be exact."""
+    if distance != EUCLIDEAN and np.abs(inputs).max() > LARGEST_WHOLE:
+        raise InputError(
+            f"{where}: {distance}: expected coordinates of at most {LARGEST_WHOLE:.0e}, "
+            f"got {np.abs(inputs).max():.3g}"
+        )
+
+
+def take_distance(kept: dict[str, Any], inputs: Floats, task: Task, where: str) -> str:
     """Takes the key "distance" out of what else is said of an instance: `EUCLIDEAN` without it.
 
     Tasks that measure nothing leave it where it is: there it is a key like any other.
 
     Raises:
-        InputError: a distance that the task does not know.
+        InputError: a distance that the task does not know, or that the instance is too large for.
     """
     if task.distances == (EUCLIDEAN,):
         return EUCLIDEAN
@@ -104,4 +115,5 @@ def take_distance(kept: dict[str, Any], task: Task, where: str) -> str:
             f'{where}: "distance": expected one of {", ".join(task.distances)}, '
             f"got {short(str(name))}"
         )
+    measurable(inputs, name, where)
     return str(name)

@@ -10,6 +10,7 @@ import hashlib
 import os
 import shutil
 import stat
+import time
 from pathlib import Path
 
 import numpy as np
@@ -21,6 +22,7 @@ from ptrnet.tasks.base import Task
 from ptrnet.types import Answers, Floats, Indices
 
 VERSION = 1  # of the arrays and what they hold
+_A_DAY = 86_400  # seconds
 
 
 class Packed:
@@ -86,6 +88,9 @@ def packed(name: str, task: Task) -> Packed:
     for older in home.glob(f"{task.name}-*"):
         if older.name != key:
             shutil.rmtree(older, ignore_errors=True)
+    for killed in home.glob(f".{task.name}-*"):  # what a run left that was killed in the midst
+        if killed.stat().st_mtime < time.time() - _A_DAY:
+            shutil.rmtree(killed, ignore_errors=True)
     return Packed(home / key)
 
 

@@ -5,20 +5,21 @@ that decide them. The same work started again goes on behind the last whole chun
 lines become FILE.
 """
 
+import fcntl
 import json
 import os
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from ptrnet.data import formats
-from ptrnet.errors import InputError
+from ptrnet.errors import InputError, OutputError
 from ptrnet.files import atomic_path, check_writable
 from ptrnet.tasks.base import Task
 
 
 class Partial:
-    """The lines written so far.
+    """The lines written so far; a context, in which no other run can write them.
 
     Args:
         output: the file that is to be made.
@@ -26,7 +27,8 @@ class Partial:
         chunk: lines that are written together.
 
     Raises:
-        InputError: lines of other facts are there, or the folder cannot be written.
+        InputError: lines of other facts are there, another run writes them, or the folder cannot
+            be written.
     """
 
     def __init__(self, output: Path, facts: Mapping[str, Any], chunk: int) -> None:
@@ -35,12 +37,22 @@ class Partial:
         self.extension = _staged(str(output))
         self.lines = output.with_name(f"{output.name}.partial.{self.extension}")
         self.facts = output.with_name(f"{output.name}.partial.json")
-        if self.facts.exists() and self.lines.exists():
-            self._check(facts)
-        else:
-            with atomic_path(self.facts) as temporary:
-                temporary.write_text(json.dumps(facts, indent=1) + "\n", encoding="utf-8")
-            self.lines.write_bytes(b"")
+        try:
+            begun = self.lines.exists()
+            self._lock = self.lines.open("ab")
+        except OSError as error:
+            raise InputError(f"{self.lines}: cannot be written: {error.strerror}") from None
+        try:
+            self._claim(facts, begun)
+        except BaseException:
+            self._lock.close()
+            raise
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._lock.close()
 
     def kept(self, most: int | None = None) -> int:
         """How many lines are there, in whole chunks and at most `most`; the rest is cut off.
@@ -69,7 +81,7 @@ class Partial:
                     os.fsync(stream.fileno())
                     yield chunk.count(b"\n")
         except OSError as error:
-            raise InputError(f"{self.output}: cannot be written: {error.strerror}") from None
+            raise OutputError(f"{self.output}: cannot be written: {error.strerror}") from None
 
     def finish(self, task: Task) -> None:
         """Makes the file, whole, of the lines."""
@@ -81,8 +93,19 @@ class Partial:
 
     def discard(self) -> None:
         """Removes the lines and the facts."""
-        self.lines.unlink(missing_ok=True)
         self.facts.unlink(missing_ok=True)
+        self.lines.unlink(missing_ok=True)
+
+    def _claim(self, facts: Mapping[str, Any], begun: bool) -> None:
+        try:
+            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            raise InputError(f"{self.lines}: another run is writing it") from None
+        if begun:
+            self._check(facts)
+        else:
+            with atomic_path(self.facts) as temporary:
+                temporary.write_text(json.dumps(facts, indent=1) + "\n", encoding="utf-8")
 
     def _check(self, facts: Mapping[str, Any]) -> None:
         try:

@@ -9,14 +9,14 @@ from typing import Any, TypeVar
 
 from joblib import Parallel, delayed, parallel_config
 
-from ptrnet.errors import InputError, MissingExtraError, unknown
+from ptrnet.errors import InputError, MissingExtraError, PtrnetError, unknown
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 LOCAL = "local"
 BACKENDS = (LOCAL, "dask", "ray")
-_ROUND = 8  # pieces of work for each process that are under way at a time
+_ROUND = 32  # pieces of work for each process that are handed out at a time
 
 
 def in_order(
@@ -39,13 +39,28 @@ def in_order(
         yield from map(work, items)
         return
     rest = iter(items)
-    with _backend(backend, jobs):
-        if backend != "ray":
-            yield from Parallel(n_jobs=jobs, return_as="generator")(map(delayed(work), rest))
-            return
-        with Parallel(n_jobs=jobs) as parallel:  # ray's has no generators: round by round
-            while some := list(islice(rest, _ROUND * parallel._effective_n_jobs())):
-                yield from parallel(map(delayed(work), some))
+    # Round by round, so that items are made in this thread: joblib would take them in one of its
+    # own, where an error of theirs is lost. Ray's backend gives results only all at once.
+    how = "list" if backend == "ray" else "generator"
+    with _backend(backend, jobs), Parallel(n_jobs=jobs, return_as=how) as parallel:
+        while some := list(islice(rest, _ROUND * parallel._effective_n_jobs())):
+            found = iter(parallel(delayed(_tried)(work, item) for item in some))
+            try:
+                for result in found:
+                    if isinstance(result, PtrnetError):
+                        raise result
+                    yield result
+            finally:
+                for _ in found:  # joblib complains of results that nobody took
+                    pass
+
+
+def _tried(work: Callable[[Item], Result], item: Item) -> Result | PtrnetError:
+    """What the user can mend comes back as a result: of the first, whoever was quicker."""
+    try:
+        return work(item)
+    except PtrnetError as error:
+        return error
 
 
 def check_backend(name: str) -> None:

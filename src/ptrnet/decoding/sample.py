@@ -36,7 +36,7 @@ class Sample(Search):
             raise InputError(f"temperature: expected a number above 0, got {self.temperature!r}")
 
     def choice(self, inputs: Tensor, lengths: Tensor) -> Choice:
-        streams = torch.arange(self.size, device=inputs.device) + self.seed * 0x10001
+        streams = torch.arange(self.size, device=inputs.device) + (self.seed * 0x10001) % 2**62
         draws = _mixed(_named(inputs, lengths)[:, None] ^ _mixed(streams))  # (B, K)
         steps = 0
 
@@ -50,7 +50,8 @@ class Sample(Search):
             counted = torch.arange(tokens, device=scores.device) + steps * 0x100003
             # Gumbel's noise on log-probabilities: the largest is a draw from the softmax.
             noise = _gumbel(_mixed(draws[..., None] ^ _mixed(counted)))
-            last = (likely.double() / self.temperature + noise).argmax(-1)
+            likelier = likely.double() - likely.amax(-1, keepdim=True)  # 0 for the likeliest
+            last = (likelier / self.temperature + noise).argmax(-1)
             gained = likely.gather(2, last[..., None])[..., 0]
             return scores.gather(1, parents) + gained, parents, last
 

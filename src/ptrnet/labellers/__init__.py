@@ -3,16 +3,18 @@
 Each file has a `label(inputs)` that takes `(B, n, d)` float64, the instances of one size, and
 gives their `Answers`; those of tours also take the name of a distance. `LARGEST` is the most
 elements that it takes, where there is such a number; `FAILURE` says what an empty answer means,
-where there are such answers. Folders hold what several files share.
+where there are such answers; `NEEDS` names a package of the extra "labels". Folders hold what
+several files share.
 """
 
 import importlib
 import math
 import pkgutil
 from collections.abc import Callable
+from importlib.util import find_spec
 from types import ModuleType
 
-from ptrnet.errors import unknown
+from ptrnet.errors import MissingExtraError, unknown
 from ptrnet.types import Answers
 
 Labeller = Callable[..., Answers]
@@ -32,6 +34,13 @@ def get(name: str) -> Labeller:
 def largest(name: str) -> float:
     """The most elements that a labeller takes; infinite where it takes any number."""
     return float(getattr(_file(name), "LARGEST", math.inf))
+
+
+def check_package(name: str) -> None:
+    """Raises MissingExtraError where a labeller needs a package that is not installed."""
+    package = getattr(_file(name), "NEEDS", "")
+    if package and find_spec(package) is None:
+        raise MissingExtraError(f"labeller {name}", "labels")
 
 
 def failure(name: str) -> str:

@@ -10,28 +10,26 @@ import numba
 import numpy as np
 
 from ptrnet.distances import EUCLIDEAN
-from ptrnet.labellers.tour.matrices import matrices
+from ptrnet.labellers.tour.batches import tours
 from ptrnet.labellers.tour.two_opt import open_pass
 from ptrnet.types import Answers, Floats, Indices
 
 PASSES = 3
 
+LARGEST = 5000  # cities: memory grows as n^2, to half a GB and more here
+
 
 def label(inputs: Floats, distance: str = EUCLIDEAN) -> Answers:
     """Tours of `(B, n, 2)` cities."""
-    batch, n, _ = inputs.shape
-    tours = np.empty((batch, n), np.int64)
-    for places, far in matrices(inputs, distance):
-        _each(far, tours[places])
-    return Answers(tours, np.full(batch, n, np.int64))
+    return tours(inputs, distance, _each)
 
 
 @numba.njit(nogil=True, cache=True)
-def _each(far: Floats, tours: Indices) -> None:
+def _each(far: Floats, found: Indices) -> None:
     for b in range(len(far)):
-        tours[b] = _greedy_path(far[b])
+        found[b] = _greedy_path(far[b])
         for _ in range(PASSES):
-            if not open_pass(far[b], tours[b]):
+            if not open_pass(far[b], found[b]):
                 break
 
 

@@ -8,25 +8,23 @@ import numba
 import numpy as np
 
 from ptrnet.distances import EUCLIDEAN
+from ptrnet.labellers.tour.batches import tours
 from ptrnet.labellers.tour.descent import length
-from ptrnet.labellers.tour.matrices import matrices
 from ptrnet.labellers.tour.two_opt import two_opt
 from ptrnet.types import Answers, Floats, Indices
 
 STARTS = 10
 
+LARGEST = 5000  # cities: memory grows as n^2, to half a GB and more here
+
 
 def label(inputs: Floats, distance: str = EUCLIDEAN) -> Answers:
     """Tours of `(B, n, 2)` cities."""
-    batch, n, _ = inputs.shape
-    tours = np.empty((batch, n), np.int64)
-    for places, far in matrices(inputs, distance):
-        _each(far, tours[places])
-    return Answers(tours, np.full(batch, n, np.int64))
+    return tours(inputs, distance, _each)
 
 
 @numba.njit(nogil=True, cache=True)
-def _each(far: Floats, tours: Indices) -> None:
+def _each(far: Floats, found: Indices) -> None:
     n = far.shape[1]
     for b in range(len(far)):
         best = np.inf
@@ -34,9 +32,9 @@ def _each(far: Floats, tours: Indices) -> None:
         for k in range(starts):
             tour = _nearest(far[b], k * n // starts)
             two_opt(far[b], tour)
-            found = length(far[b], tour)
-            if found < best:
-                best, tours[b] = found, tour
+            long = length(far[b], tour)
+            if long < best:
+                best, found[b] = long, tour
 
 
 @numba.njit(nogil=True, cache=True)

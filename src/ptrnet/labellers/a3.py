@@ -8,45 +8,39 @@ ten tours, 2-opt shortens each, and the shortest is taken. The matching is by ru
 """
 
 from itertools import combinations
-from typing import Any
 
 import numba
 import numpy as np
 
 from ptrnet.distances import EUCLIDEAN
-from ptrnet.errors import MissingExtraError
+from ptrnet.labellers.tour.batches import tours
 from ptrnet.labellers.tour.descent import length
-from ptrnet.labellers.tour.matrices import matrices
 from ptrnet.labellers.tour.two_opt import two_opt
 from ptrnet.types import Answers, Floats, Indices
 
+NEEDS = "rustworkx"
 STARTS = 10
 _WHOLE = 2**40  # the matching wants whole weights: the longest edge gets this one
+
+LARGEST = 5000  # cities: memory grows as n^2, to half a GB and more here
 
 
 def label(inputs: Floats, distance: str = EUCLIDEAN) -> Answers:
     """Tours of `(B, n, 2)` cities."""
-    batch, n, _ = inputs.shape
-    rustworkx = _rustworkx()
-    tours = np.empty((batch, n), np.int64)
-    for places, far in matrices(inputs, distance):
-        for tour, between in zip(tours[places], far, strict=True):
-            parent = _spanning_tree(between)
-            odd = np.flatnonzero(np.bincount(np.append(parent[1:], np.arange(1, n))) % 2)
-            tour[:] = _shortest(between, _walk(parent, _matching(rustworkx, between, odd)))
-    return Answers(tours, np.full(batch, n, np.int64))
+
+    def write(far: Floats, found: Indices) -> None:
+        for one, tour in zip(far, found, strict=True):
+            parent = _spanning_tree(one)
+            odd = np.flatnonzero(np.bincount(np.append(parent[1:], np.arange(1, len(one)))) % 2)
+            tour[:] = _shortest(one, _walk(parent, _matching(one, odd)))
+
+    return tours(inputs, distance, write)
 
 
-def _rustworkx() -> Any:
-    try:
-        import rustworkx
-    except ImportError:
-        raise MissingExtraError("labeller a3", "labels") from None
-    return rustworkx
-
-
-def _matching(rustworkx: Any, far: Floats, odd: Indices) -> Indices:
+def _matching(far: Floats, odd: Indices) -> Indices:
     """`(k, 2)` pairs of the odd cities, of the least total length."""
+    import rustworkx
+
     edges = list(combinations(range(len(odd)), 2))
     if not edges:
         return np.empty((0, 2), np.int64)

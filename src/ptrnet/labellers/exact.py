@@ -8,18 +8,17 @@ import numba
 import numpy as np
 
 from ptrnet.distances import EUCLIDEAN
+from ptrnet.labellers.tour.batches import matrices
 from ptrnet.labellers.tour.branch_and_bound import prove
 from ptrnet.labellers.tour.descent import length
 from ptrnet.labellers.tour.kicks import LEAST, iterate
-from ptrnet.labellers.tour.matrices import matrices
 from ptrnet.labellers.tour.programme import shortest
 from ptrnet.types import Answers, Floats, Indices
 
 LARGEST = 80
-NODES = 2_000_000  # of one search: about a minute
+WORK = 10**9  # of one search, in nodes times distances: about a minute
 FAILURE = (
-    f"no tour was proved to be the shortest within {NODES} nodes; labeller local-search takes "
-    "any cities"
+    "no tour was proved to be the shortest in about a minute; labeller local-search would serve"
 )
 ROUNDING = 1e-10  # of a tour's length: no tour is looked for that is shorter by less
 
@@ -27,8 +26,7 @@ ROUNDING = 1e-10  # of a tour's length: no tour is looked for that is shorter by
 def label(inputs: Floats, distance: str = EUCLIDEAN) -> Answers:
     """The shortest tours of `(B, n, 2)` cities, n of 1 to 80.
 
-    An answer is empty where its proof would need more than `NODES` nodes, as cities on a grid
-    may do.
+    An answer is empty where its proof would need more than `WORK`, as cities on a grid may do.
     """
     (tours, lengths), bounds = certified(inputs, distance)
     return Answers(tours, np.where(np.isneginf(bounds), 0, lengths))
@@ -37,7 +35,7 @@ def label(inputs: Floats, distance: str = EUCLIDEAN) -> Answers:
 def certified(inputs: Floats, distance: str = EUCLIDEAN) -> tuple[Answers, Floats]:
     """Tours, and for each `(B,)` a length that no tour is below; -inf where it is not proved.
 
-    Lengths are in the units of `ptrnet.labellers.tour.matrices`.
+    Lengths are in the units of `ptrnet.labellers.tour.batches`.
     """
     batch, n, _ = inputs.shape
     tours, bounds = np.empty((batch, n), np.int64), np.empty(batch)
@@ -57,4 +55,4 @@ def _each(far: Floats, tours: Indices, bounds: Floats, whole: bool) -> None:
             tours[b] = np.arange(n)
             upper = iterate(far[b], tours[b], 2 * n)
             slack = 1 - 1e-6 if whole else ROUNDING * upper
-            bounds[b], _ = prove(far[b], tours[b], slack, NODES)
+            bounds[b], _ = prove(far[b], tours[b], slack, WORK // n**2)

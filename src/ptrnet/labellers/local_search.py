@@ -1,4 +1,4 @@
-"""Good tours of any number of cities: 2-opt and Or-opt descents with double-bridge kicks.
+"""Good tours of up to 10,000 cities: 2-opt and Or-opt descents with double-bridge kicks.
 
 Iterated local search as in Martin, Otto and Felten (1991), descents as in Bentley (1992); six
 kicks a city, which leaves a gap of less than 0.1% at 50 cities. Nothing is drawn at random: the
@@ -9,29 +9,26 @@ import numba
 import numpy as np
 
 from ptrnet.distances import EUCLIDEAN
+from ptrnet.labellers.tour.batches import tours
 from ptrnet.labellers.tour.kicks import LEAST, iterate
-from ptrnet.labellers.tour.matrices import matrices
 from ptrnet.labellers.tour.programme import shortest
 from ptrnet.types import Answers, Floats, Indices
 
 KICKS = 6  # for each city
+LARGEST = 10_000  # cities: memory grows as n^2, to 800 MB here
 
 
 def label(inputs: Floats, distance: str = EUCLIDEAN) -> Answers:
-    """Tours of `(B, n, 2)` cities; memory grows as `n^2`, 800 MB at 10,000 cities."""
-    batch, n, _ = inputs.shape
-    tours = np.empty((batch, n), np.int64)
-    for places, far in matrices(inputs, distance):
-        _each(far, tours[places], KICKS * n)
-    return Answers(tours, np.full(batch, n, np.int64))
+    """Tours of `(B, n, 2)` cities, n of 1 to 10,000."""
+    return tours(inputs, distance, _each)
 
 
 @numba.njit(nogil=True, cache=True)
-def _each(far: Floats, tours: Indices, kicks: int) -> None:
+def _each(far: Floats, found: Indices) -> None:
     n = far.shape[1]
     for b in range(len(far)):
         if n < LEAST:
-            tours[b] = shortest(far[b])
+            found[b] = shortest(far[b])
         else:
-            tours[b] = np.arange(n)
-            iterate(far[b], tours[b], kicks)
+            found[b] = np.arange(n)
+            iterate(far[b], found[b], KICKS * n)

@@ -4,7 +4,8 @@ What degenerate input gets:
 
 - of equal points only the first index is a vertex;
 - where more than three points lie on one empty circle, Qhull chooses among the right answers;
-- points that are all on one line have no triangulation: their answer is empty.
+- points that are all on one line have no triangulation: their answer is empty;
+- so it is where points are so near each other, or to a line, that Qhull leaves one of them out.
 """
 
 import numpy as np
@@ -13,12 +14,14 @@ from scipy.spatial import Delaunay, QhullError
 from ptrnet.geometry import comparable
 from ptrnet.types import Answers, Floats, Indices
 
-FAILURE = "the points are too near one line for Qhull: they have no triangulation"
+FAILURE = "points are too near one line, or one another, for Qhull: no triangulation was found"
 
 
 def label(inputs: Floats) -> Answers:
     """Triangles of `(B, n, 2)` points: three indices each, one behind another, in no order."""
-    found = [_triangles(points) for points in comparable(inputs)]
+    corner = inputs.min(axis=1, keepdims=True)
+    # Far from the origin Qhull's paraboloid would lose the digits that differ.
+    found = [_triangles(points) for points in comparable(inputs / 2 - corner / 2)]
     lengths = np.array([3 * len(triangles) for triangles in found], np.int64)
     indices = np.zeros((len(found), lengths.max(initial=0)), np.int64)
     for row, triangles, length in zip(indices, found, lengths, strict=True):
@@ -33,7 +36,10 @@ def _triangles(points: Floats) -> Indices:
     except QhullError:  # also of fewer than three points
         return np.empty((0, 3), np.int64)
     triangles = found.simplices.astype(np.int64)
-    if len(found.coplanar):  # points that Qhull left out, most of them equal to another
-        _, first, which = np.unique(points, axis=0, return_index=True, return_inverse=True)
-        triangles = first[which.ravel()[triangles]]
-    return triangles
+    if not len(found.coplanar):
+        return triangles
+    # Points that Qhull left out, most of them equal to another.
+    _, first, which = np.unique(points, axis=0, return_index=True, return_inverse=True)
+    triangles = first[which.ravel()[triangles]]
+    whole = len(np.unique(triangles)) == len(first)
+    return triangles if whole else np.empty((0, 3), np.int64)

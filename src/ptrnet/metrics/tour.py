@@ -15,7 +15,8 @@ def measure(examples: Sequence[Example], answers: Iterable[Indices]) -> dict[str
     - length: of the closed tour, in the distance that the instance's file asks for; mean over
       the valid tours.
     - gap: how much longer than the example's own tour, as a share of that, instance by instance;
-      mean over the valid tours. Zero where both have no length.
+      mean over the valid tours. Zero where both have no length; where only the known one has
+      none, the instance is left out.
     - valid: the share of answers that visit every city once.
     """
     valid, lengths, gaps = [], [], []
@@ -27,7 +28,8 @@ def measure(examples: Sequence[Example], answers: Iterable[Indices]) -> dict[str
         ours = length(example.inputs, answer, example.distance)
         known = length(example.inputs, example.outputs, example.distance)
         lengths.append(ours)
-        gaps.append((ours - known) / known if known else 0.0)
+        if known or not ours:
+            gaps.append((ours - known) / known if known else 0.0)
     return {"length": mean(lengths), "gap": mean(gaps), "valid": share(valid)}
 
 

@@ -24,14 +24,21 @@ def check_path(path: Path) -> None:
 
 
 @contextlib.contextmanager
-def figure(path: Path, width: float = 6.0, height: float = 6.0) -> Iterator[Any]:
+def axes(path: Path, width: float = 6.0, height: float = 6.0) -> Iterator[Any]:
     """Gives an `ax`; writes the picture when the block ends without an error."""
+    with figure(path, width, height) as fig:
+        yield fig.add_subplot()
+
+
+@contextlib.contextmanager
+def figure(path: Path, width: float, height: float) -> Iterator[Any]:
+    """Gives a figure of so many inches; writes it when the block ends without an error."""
     check_path(path)
     import matplotlib
     from matplotlib.figure import Figure
 
     fig = Figure(figsize=(width, height), layout="constrained")
-    yield fig.add_subplot()
+    yield fig
     kind = path.suffix.lower().removeprefix(".")
     metadata = {"Date": None} if kind == "svg" else None  # the same picture, the same bytes
     same = matplotlib.rc_context({"svg.hashsalt": "ptrnet", "svg.fonttype": "none"})

@@ -2,8 +2,8 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, ClassVar
+from dataclasses import dataclass, field, fields
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -23,6 +23,11 @@ class Drawing:
     points: Floats  # (n, 2)
     lines: Sequence[Floats]  # each (k, 2), in the order of the answer
     equal_axes: bool = True  # whether both axes have one unit
+
+
+def setting(default: Any, help: str) -> Any:
+    """A field of a task's dataclass, with what the command line says of it."""
+    return field(default=default, metadata={"help": help})
 
 
 @dataclass(frozen=True)
@@ -83,12 +88,14 @@ class Task(ABC):
 
         Raises:
             InputError: with the nearest name, or with those that would serve.
+            MissingExtraError: the algorithm needs a package that is not installed.
         """
         from ptrnet import labellers
 
         name = labeller or self.labellers[0]
         if name not in self.labellers:
             raise unknown(f"labeller of task {self.name}", name, self.labellers)
+        labellers.check_package(name)
         most = labellers.largest(name)
         if n > most:
             others = [other for other in self.labellers if labellers.largest(other) >= n]

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from ptrnet.geometry import comparable
-from ptrnet.tasks.base import Drawing, Task
+from ptrnet.tasks.base import Drawing, Task, setting
 from ptrnet.types import Answers, Example, Floats, Indices
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ class Delaunay(Task):
     mark: ClassVar[str] = "<ENDT>"
     symmetric: ClassVar[bool] = True
 
-    separator: bool = False
+    separator: bool = setting(False, "sequences have <ENDT> between triangles")
 
     @property
     def specials(self) -> int:

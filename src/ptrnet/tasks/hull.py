@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 import numpy as np
 
 from ptrnet.geometry import comparable
-from ptrnet.tasks.base import Drawing, Task, repeated
+from ptrnet.tasks.base import Drawing, Task, repeated, setting
 from ptrnet.types import Answers, Example, Floats, Indices
 
 if TYPE_CHECKING:
@@ -31,8 +31,10 @@ class Hull(Task):
     closing_repeat: ClassVar[bool] = True
     symmetric: ClassVar[bool] = True
 
-    start: Literal["leftmost", "lowest-index", "lower-left"] = "leftmost"
-    closed: bool = False
+    start: Literal["leftmost", "lowest-index", "lower-left"] = setting(
+        "leftmost", "the vertex that answers start at"
+    )
+    closed: bool = setting(False, "sequences repeat their first vertex at the end")
 
     def canonical(self, inputs: Floats, answers: Answers) -> Answers:
         """Counter-clockwise, from the start that the settings ask for."""

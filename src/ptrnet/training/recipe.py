@@ -177,7 +177,8 @@ def task_settings() -> dict[str, tuple[Any, Any, str]]:
         hints = typing.get_type_hints(cls)
         for f in fields(cls):
             choices = " | ".join(typing.get_args(hints[f.name]))
-            found[f.name] = (hints[f.name], f.default, f"task {name}: {choices or f.name}")
+            text = f"task {name}: {f.metadata['help']}{choices and f', {choices}'}"
+            found[f.name] = (hints[f.name], f.default, text)
     return found
 
 

@@ -135,12 +135,12 @@ def fitting(extension: str, examples: Iterable[Example], task: Task) -> Iterator
 
 
 def holding(example: Example, task: Task, fits: Callable[[Traits], bool]) -> str:
-    """The formats for complaints to name: those that fit, and hold the example's distance."""
+    """The formats for complaints to name: those that fit, and hold all of the example."""
     found = []
     for extension in names():
         held = traits(extension)
         serves = held.task in (None, task.name) and example.distance in held.distances
-        if serves and fits(held):
+        if serves and fits(held) and (held.answers or example.outputs is None):
             found.append(f".{extension}")
     return " or ".join([", ".join(found[:-1]), found[-1]] if len(found) > 1 else found)
 

@@ -35,7 +35,7 @@ def read(name: str, task: Task) -> Iterator[Example]:
         if outputs is not None:
             flat = lists.flat(outputs, task.corners, f'{where}: "outputs"')
             outputs = checks.answer(flat, len(inputs), task, f'{where}: "outputs"')
-        distance = checks.take_distance(row, task, where)
+        distance = checks.take_distance(row, inputs, task, where)
         yield Example(inputs, outputs, where, row, distance=distance)
 
 

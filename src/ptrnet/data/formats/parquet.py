@@ -104,7 +104,7 @@ def _example(cells: dict[str, "pa.Scalar"], task: Task, where: str) -> Example:
     if outputs is not None:
         flat = lists.flat(outputs, task.corners, f'{where}: "outputs"')
         outputs = checks.answer(flat, len(inputs), task, f'{where}: "outputs"')
-    distance = checks.take_distance(kept, task, where)
+    distance = checks.take_distance(kept, inputs, task, where)
     return Example(inputs, outputs, where, kept, distance=distance)
 
 

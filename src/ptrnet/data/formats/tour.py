@@ -56,7 +56,7 @@ def write(stream: TextIO, examples: Iterable[Example], task: Task) -> None:
             raise InputError(f"{example.where}: has no answer, and a .tour file holds nothing else")
         complaint = task.complaint(len(inputs), outputs, first=1)
         if complaint:
-            raise InputError(f"{example.where}: answer: {complaint}")
+            raise InputError(f"{example.where}: the answer is no tour: {complaint}")
         name, ids = tsp.nodes_of(example)
         lines = [
             f"NAME : {name}",

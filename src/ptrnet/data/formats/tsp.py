@@ -45,7 +45,9 @@ def read(name: str, task: Task) -> Iterator[Example]:
     tsplib.check_dimension(keywords, len(points), name)
     title = keywords["NAME"].value if "NAME" in keywords else ""
     nodes = Nodes(title or UNNAMED, list(lines))
-    yield Example(checks.instance(points, task, name), where=name, nodes=nodes, distance=distance)
+    inputs = checks.instance(points, task, name)
+    checks.measurable(inputs, distance, name)
+    yield Example(inputs, where=name, nodes=nodes, distance=distance)
 
 
 def write(stream: TextIO, examples: Iterable[Example], task: Task) -> None:

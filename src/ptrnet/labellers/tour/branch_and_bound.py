@@ -44,8 +44,8 @@ def prove(far: Floats, tour: Indices, slack: float, most: int) -> tuple[float, i
         most: nodes after which the search gives up.
 
     Returns:
-        A length that no tour is below: that of the tour less `slack`, or more; -inf where the
-        search gave up. And the number of nodes.
+        A length that no tour is below: that of the tour less `slack`; -inf where the search gave
+        up. And the number of nodes.
     """
     n = len(far)
     search = _search(far)
@@ -53,7 +53,7 @@ def prove(far: Floats, tour: Indices, slack: float, most: int) -> tuple[float, i
     marks, edges = np.empty(n * n, np.int64), np.empty((n * n, 2), np.int64)
     weights, turned = np.empty((n * n, n)), np.empty(n * n, np.bool_)
     upper = length(far, tour)
-    proved, decided, depth, nodes = upper, 0, 0, 0
+    decided, depth, nodes = 0, 0, 0
     while True:
         nodes += 1
         if nodes > most:
@@ -74,11 +74,10 @@ def prove(far: Floats, tour: Indices, slack: float, most: int) -> tuple[float, i
             depth += 1
             decided = _decide(search, decided, i, j, REQUIRED)
             continue
-        proved = min(proved, bound)
         while depth and turned[depth - 1]:
             depth -= 1
         if not depth:
-            return min(proved, upper), nodes
+            return upper - slack, nodes
         while decided > marks[depth - 1]:
             decided -= 1
             i, j = trail[decided]

@@ -9,7 +9,7 @@ import numpy as np
 from ptrnet.types import Floats, Indices
 
 LONGEST_SEGMENT = 3  # of cities that an Or-opt move carries
-_GAIN = 1e-12  # relative: what is less is rounding
+ROUNDING = 1e-12  # of the longest distance: a gain of less may be none, and moves may go round
 
 
 @numba.njit(nogil=True, cache=True)
@@ -49,6 +49,7 @@ def descend(
     queue: Indices,
     waiting: int,
     queued: np.ndarray,
+    least: float,
 ) -> float:
     """Improves `tour` in place until no queued city has a move that shortens it; the gain.
 
@@ -60,10 +61,10 @@ def descend(
         queue: `(n,)` ring whose first `waiting` cities are to be looked at.
         waiting: how many.
         queued: `(n,)` whether a city is in the queue.
+        least: a gain of no more than this is none: `ROUNDING` of the longest distance.
     """
     n = len(tour)
     head, gained = 0, 0.0
-    least = _GAIN * (far[tour[0], tour[n // 2]] + 1e-300)
     ends = np.empty(6, np.int64)
     while waiting:
         a = queue[head]

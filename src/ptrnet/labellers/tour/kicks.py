@@ -7,7 +7,7 @@ Or-opt seldom undo.
 import numba
 import numpy as np
 
-from ptrnet.labellers.tour.descent import descend, length, neighbours
+from ptrnet.labellers.tour.descent import ROUNDING, descend, length, neighbours
 from ptrnet.types import Floats, Indices
 
 NEIGHBOURS = 10
@@ -31,7 +31,8 @@ def iterate(far: Floats, tour: Indices, kicks: int) -> float:
     queued = np.ones(n, np.bool_)
     for k in range(n):
         where[tour[k]] = k
-    descend(far, near, tour, where, queue, n, queued)
+    least = ROUNDING * far.max()
+    descend(far, near, tour, where, queue, n, queued, least)
     kept, kept_where = tour.copy(), where.copy()
     draw = np.uint64(_SEED)
     path = np.empty(2 * _LONGEST_PATH, np.int64)
@@ -49,7 +50,7 @@ def iterate(far: Floats, tour: Indices, kicks: int) -> float:
                 queued[city] = True
                 queue[waiting] = city
                 waiting += 1
-        gain += descend(far, near, tour, where, queue, waiting, queued)
+        gain += descend(far, near, tour, where, queue, waiting, queued, least)
         if gain >= 0:
             kept[:], kept_where[:] = tour, where
         else:

@@ -1,10 +1,12 @@
-"""The distances of many instances, a few at a time."""
+"""Many instances, a few at a time: their distances, and tours that are written for them."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+
+import numpy as np
 
 from ptrnet import distances
 from ptrnet.geometry import comparable
-from ptrnet.types import Floats
+from ptrnet.types import Answers, Floats, Indices
 
 _AT_ONCE = 2**22  # distances
 
@@ -20,3 +22,12 @@ def matrices(inputs: Floats, distance: str) -> Iterator[tuple[slice, Floats]]:
     for first in range(0, batch, step):
         places = slice(first, first + step)
         yield places, distances.matrix(points[places], distance)
+
+
+def tours(inputs: Floats, distance: str, write: Callable[[Floats, Indices], None]) -> Answers:
+    """Tours of `(B, n, 2)` cities; `write` fills in `(b, n)` of them by `(b, n, n)` distances."""
+    batch, n, _ = inputs.shape
+    found = np.empty((batch, n), np.int64)
+    for places, far in matrices(inputs, distance):
+        write(far, found[places])
+    return Answers(found, np.full(batch, n, np.int64))
