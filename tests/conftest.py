@@ -10,6 +10,8 @@ import torch  # noqa: E402
 from ptrnet import models, tasks  # noqa: E402
 from ptrnet.solver import Solver  # noqa: E402
 
+ONE_N = 6  # of the small models that serve one number of elements
+
 
 @pytest.fixture
 def small():
@@ -18,7 +20,8 @@ def small():
     def build(task="hull", model="ptr-net", seed=0, scale=1.0, **settings):
         torch.manual_seed(seed)
         kind = tasks.get(task, **settings)
-        network = models.build(model, kind.features, kind.specials, hidden_size=16)
+        one_n = {"n": ONE_N} if "n" in models.setting_names(model) else {}
+        network = models.build(model, kind.features, kind.specials, hidden_size=16, **one_n)
         with torch.no_grad():
             for parameter in network.parameters():
                 parameter.mul_(scale)

@@ -16,7 +16,7 @@ from safetensors.torch import save as to_bytes
 from ptrnet import models, tasks
 from ptrnet.errors import InputError, ModelError
 from ptrnet.files import atomic_path
-from ptrnet.models import PointerModel
+from ptrnet.models.base import PointerModel
 from ptrnet.tasks.base import Task
 
 FORMAT = 1

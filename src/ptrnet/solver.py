@@ -19,7 +19,7 @@ from ptrnet.data.padding import pad_answers, pad_instances
 from ptrnet.data.symmetries import view
 from ptrnet.decoding import Decoder, Greedy
 from ptrnet.errors import InputError
-from ptrnet.models import PointerModel
+from ptrnet.models.base import PointerModel
 from ptrnet.tasks.base import Task
 from ptrnet.types import Batch, Example, Floats, Indices
 from ptrnet.votes import Candidate, best

@@ -42,7 +42,7 @@ def cell(layer, x, h, c):
 
 def slow_log_probs(model, points, targets):
     """log p of every token at every step: slots are `<=`, then the points."""
-    units = model.hidden_size
+    units = model.settings()["hidden_size"]
     h = c = [0.0] * units
     states = [row.tolist() for row in model.special_states]
     for point in points:

@@ -108,3 +108,45 @@ def test_a_labeller_is_asked_for_only_where_examples_are_fresh():
     Recipe("tsp", labeller="held-karp", data="f.txt", valid_batches=0, **many)
     with pytest.raises(InputError, match="augment goes with data"):
         Recipe("hull", augment=True)
+
+
+def test_settings_of_the_model_are_keys_of_the_recipe(tmp_path):
+    table = {"task": "sort", "model": "multi-ptr-net", "threshold": 0.3, "train_feed": "own"}
+    recipe = Recipe.from_table({**table, "cell": "gru", "layers": 2, "hidden_size": 8})
+    (tmp_path / "r.toml").write_text(recipe.toml())
+    again = Recipe.read(tmp_path / "r.toml")
+    assert again.table() == recipe.table()
+    assert again.network() == {
+        "hidden_size": 8,
+        "cell": "gru",
+        "layers": 2,
+        "bidirectional": False,
+        "score": "additive",
+        "train_feed": "own",
+        "threshold": 0.3,
+    }
+
+
+@pytest.mark.parametrize(
+    ("table", "words"),
+    [
+        ({"threshold": 0.3}, "unknown setting of model ptr-net 'threshold'"),
+        ({"model": "soft-ptr-net", "train_fed": "own"}, "did you mean 'train_feed'"),
+        (
+            {"model": "seq2seq", "n": "5", "score": "dot"},
+            "unknown setting of model seq2seq 'score'",
+        ),
+        ({"cell": "lsmt"}, "did you mean 'lstm'"),
+        ({"layers": 0}, "layers of model ptr-net: expected 1 to 64, got 0"),
+        ({"model": "seq2seq"}, "model seq2seq has one n, such as 5; got 5-50"),
+        ({"model": "seq2seq-attention", "n": "5,7"}, "has one n, such as 5; got 5,7"),
+    ],
+)
+def test_settings_that_the_model_has_not(table, words):
+    with pytest.raises(InputError, match=words):
+        Recipe.from_table({"task": "hull", **table})
+
+
+def test_a_model_of_one_n_takes_it_from_the_recipe():
+    recipe = Recipe.from_table({"task": "sort", "model": "seq2seq", "n": "7", "hidden_size": 8})
+    assert recipe.network() == {"hidden_size": 8, "n": 7}

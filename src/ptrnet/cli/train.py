@@ -9,7 +9,7 @@ import typer
 
 from ptrnet.cli import words as w
 from ptrnet.errors import InputError, MissingExtraError
-from ptrnet.training.recipe import option_fields, task_settings
+from ptrnet.training.recipe import model_settings, option_fields, task_settings
 
 
 def register(app: typer.Typer) -> None:
@@ -59,7 +59,7 @@ def train(
 def _signature() -> inspect.Signature:
     """The signature that the options are read from: every field of a recipe, by its name."""
     kind = inspect.Parameter.KEYWORD_ONLY
-    settings = task_settings()
+    settings = {**task_settings(), **model_settings()}
     given = [
         inspect.Parameter(
             "what",

@@ -1,16 +1,19 @@
 """The networks. One file a variant, found by its name; no list is kept elsewhere."""
 
 import importlib
-import inspect
 import pkgutil
-from typing import Any
+import typing
+from dataclasses import MISSING, fields
+from typing import TYPE_CHECKING, Any
 
 from ptrnet.errors import InputError, unknown
-from ptrnet.models.base import PointerModel
+from ptrnet.models.settings import Settings
 from ptrnet.settings import check
 
-_NOT_MODELS = {"base", "recurrent"}
-LARGEST_SETTING = 65_536  # units: a layer of more would not fit any memory
+if TYPE_CHECKING:  # names and settings are known without torch
+    from ptrnet.models.base import PointerModel
+
+_NOT_MODELS = {"base", "parts", "settings"}
 
 
 def names() -> list[str]:
@@ -19,7 +22,7 @@ def names() -> list[str]:
     return sorted(name.replace("_", "-") for name in files if name not in _NOT_MODELS)
 
 
-def kind(name: str) -> type[PointerModel]:
+def kind(name: str) -> "type[PointerModel]":
     """The class of a model. Raises InputError, with the nearest name, for an unknown one."""
     if name not in names():
         raise unknown("model", name, names())
@@ -29,19 +32,36 @@ def kind(name: str) -> type[PointerModel]:
     return found
 
 
-def build(name: str, features: int, specials: int, /, **settings: Any) -> PointerModel:
-    """A fresh model. `settings` are keyword arguments of its class, checked by name."""
-    cls = kind(name)
-    known = {
-        key: parameter.annotation
-        for key, parameter in inspect.signature(cls).parameters.items()
-        if key not in ("features", "specials")
-    }
-    for key, value in settings.items():
-        if key not in known:
-            raise unknown(f"setting of model {name}", key, known)
-        where = f"setting {key} of model {name}"
-        check(where, value, known[key])
-        if isinstance(value, int) and not 1 <= value <= LARGEST_SETTING:
-            raise InputError(f"{where}: expected 1 to {LARGEST_SETTING}, got {value}")
-    return cls(features, specials, **settings)
+def setting_names(name: str) -> list[str]:
+    """The settings that a model has."""
+    return [f.name for f in fields(kind(name).Settings)]
+
+
+def settings_of(name: str, /, **given: Any) -> Settings:
+    """The settings of a model: those given, and the defaults.
+
+    Raises:
+        InputError: a setting that the model has not (the nearest is suggested) or needs, or a
+            value of another type or out of bounds.
+    """
+    cls = kind(name).Settings
+    hints = typing.get_type_hints(cls)
+    for key in given:
+        if key not in hints:
+            raise unknown(f"setting of model {name}", key, hints)
+    for f in fields(cls):
+        where = f"setting {f.name} of model {name}"
+        if f.name not in given:
+            if f.default is MISSING:
+                raise InputError(f"{where} is missing")
+            continue
+        value, bounds = given[f.name], f.metadata["bounds"]
+        check(where, value, hints[f.name])
+        if bounds is not None and not bounds[0] <= value <= bounds[1]:
+            raise InputError(f"{where}: expected {bounds[0]} to {bounds[1]}, got {value}")
+    return cls(**given)
+
+
+def build(name: str, features: int, specials: int, /, **settings: Any) -> "PointerModel":
+    """A fresh model for elements of d `features` and so many special slots; see `settings_of`."""
+    return kind(name)(features, specials, settings_of(name, **settings))

@@ -1,25 +1,22 @@
 """What every model offers: `encode` once, `step` for each token, `log_probs` for a known answer."""
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from typing import Any, ClassVar
 
 import torch
 from torch import Tensor, nn
 
+from ptrnet.errors import ModelError
+from ptrnet.models import settings as known
+
 
 @dataclass(frozen=True)
 class Encoded:
-    """What a decoder needs of a batch of instances. A variant may add fields."""
+    """What a decoder needs of a batch of instances. A variant adds fields."""
 
-    inputs: Tensor  # (B, S + N, d): what is fed on after each token; special slots first
-    lengths: Tensor  # (B,) the tokens that are real: S + n
-    keys: Tensor  # (B, S + N, H): what the pointer scores
-    state: tuple[Tensor, ...]  # each (B, 1, H): where decoding starts
-
-    @property
-    def tokens(self) -> int:
-        """The width of a distribution over tokens, padding included."""
-        return self.keys.shape[1]
+    tokens: int  # the width of a distribution over tokens, padding included
+    state: tuple[Tensor, ...]  # each (B, 1, ...): where decoding starts
 
 
 class PointerModel(nn.Module, ABC):
@@ -28,14 +25,34 @@ class PointerModel(nn.Module, ABC):
     Args of every model:
         features: numbers an element has, d.
         specials: special slots S of the pointer, END first.
+        settings: its own, an instance of its class `Settings`.
     """
 
-    features: int
-    specials: int
+    Settings: ClassVar[type[known.Settings]] = known.Settings
+    n: int | None = None  # the one number of elements that instances must have; None: any
 
-    @abstractmethod
-    def settings(self) -> dict[str, int | str | float | bool]:
+    def __init__(self, features: int, specials: int, settings: known.Settings) -> None:
+        super().__init__()
+        self.features, self.specials, self._settings = features, specials, settings
+
+    def settings(self) -> dict[str, Any]:
         """The keyword arguments, beside features and specials, that build this model again."""
+        return asdict(self._settings)
+
+    def check(self, lengths: Tensor) -> None:
+        """Refuses instances of `lengths` `(B,)` that the model cannot answer.
+
+        Raises:
+            ModelError: one has another number of elements than the model's one n.
+        """
+        if self.n is None:
+            return
+        other = lengths[lengths != self.n]
+        if len(other):
+            raise ModelError(
+                f"a model of n = {self.n} answers instances of {self.n} "
+                f"elements only, got one of {int(other[0])}"
+            )
 
     @abstractmethod
     def encode(self, inputs: Tensor, lengths: Tensor | None = None) -> Encoded:
@@ -43,15 +60,15 @@ class PointerModel(nn.Module, ABC):
 
     @abstractmethod
     def step(
-        self, encoded: Encoded, state: tuple[Tensor, ...], tokens: Tensor
+        self, encoded: Any, state: tuple[Tensor, ...], tokens: Tensor
     ) -> tuple[Tensor, tuple[Tensor, ...]]:
         """Feeds the last tokens `(B, K)` of K prefixes for each instance (0 at the start).
 
-        `state` holds tensors `(B, K, ...)`. Returns log-probabilities `(B, K, S + N)` of the
-        next token, -inf on padding, and the state that belongs to the next step.
+        `encoded` is what `encode` returned; `state` holds tensors `(B, K, ...)`. Returns
+        log-probabilities `(B, K, S + N)` of the next token, -inf on padding, and the state that
+        belongs to the next step.
         """
 
-    @abstractmethod
     def log_probs(
         self,
         inputs: Tensor,
@@ -62,8 +79,15 @@ class PointerModel(nn.Module, ABC):
         """Log-probabilities `(B, M, S + N)` of every token, given the true tokens before it.
 
         `targets` are `(B, M)` tokens of `target_lengths` `(B,)`, END included; rows behind a
-        sequence's END are arbitrary.
+        sequence's END are arbitrary. Here it is one `step` after the other; a model whose inputs
+        are known beforehand takes all at once.
         """
+        encoded = self.encode(inputs, lengths)
+        state, fed, rows = encoded.state, shifted(targets), []
+        for i in range(targets.shape[1]):
+            row, state = self.step(encoded, state, fed[:, i : i + 1])
+            rows.append(row)
+        return torch.cat(rows, 1)
 
 
 def all_of(padded: Tensor) -> Tensor:
@@ -90,3 +114,9 @@ def pick(rows: Tensor, tokens: Tensor) -> Tensor:
 def shifted(targets: Tensor) -> Tensor:
     """What is fed at each step when the truth is fed: the start symbol, then all but the last."""
     return nn.functional.pad(targets[:, :-1], (1, 0))
+
+
+def start_weights(module: nn.Module) -> None:
+    """Draws every parameter uniformly from [-0.08, 0.08] (V 3)."""
+    for parameter in module.parameters():
+        nn.init.uniform_(parameter, -0.08, 0.08)

@@ -1,9 +1,10 @@
 """The Pointer Network (V 2.3): attention over the inputs is the answer."""
 
+from dataclasses import dataclass
+
 import torch
 from torch import Tensor, nn
 
-from ptrnet.kernels import additive_scores
 from ptrnet.models.base import (
     Encoded,
     PointerModel,
@@ -12,53 +13,71 @@ from ptrnet.models.base import (
     log_softmax,
     pick,
     shifted,
+    start_weights,
 )
-from ptrnet.models.recurrent import LSTM
+from ptrnet.models.parts.layers import decoder, encoder
+from ptrnet.models.parts.recurrent import State
+from ptrnet.models.parts.score import key_map, query_map, scores, weights_of
+from ptrnet.models.settings import Attending
+
+
+@dataclass(frozen=True)
+class Slots(Encoded):
+    """What a pointer can point at."""
+
+    inputs: Tensor  # (B, S + N, d): what is fed on after each token; special slots first
+    lengths: Tensor  # (B,) the tokens that are real: S + n
+    keys: Tensor  # (B, S + N, H): what the pointer scores
 
 
 class PtrNet(PointerModel):
-    """`u_j = v' tanh(W1 e_j + W2 d_i)`, `p(C_i) = softmax(u)`, fed on: a copy of `P_{C_i}`.
+    """`u_j = v' tanh(W1 e_j + W2 d_i)`, `p(C_i) = softmax(u)`, fed on: a copy of `P_{C_i}`."""
 
-    Args:
-        features: numbers an element has, d.
-        specials: special slots of the pointer, END first.
-        hidden_size: units of encoder and decoder, H.
-    """
+    Settings = Attending
 
-    def __init__(self, features: int, specials: int = 1, hidden_size: int = 256) -> None:
-        super().__init__()
-        self.features, self.specials, self.hidden_size = features, specials, hidden_size
-        self.encoder = LSTM(features, hidden_size)
-        self.decoder = LSTM(features, hidden_size)
-        self.key = nn.Linear(hidden_size, hidden_size, bias=False)  # W1
-        self.query = nn.Linear(hidden_size, hidden_size, bias=False)  # W2
-        self.v = nn.Parameter(torch.empty(hidden_size))
+    def __init__(self, features: int, specials: int, settings: Attending) -> None:
+        super().__init__(features, specials, settings)
+        units = settings.hidden_size
+        self.encoder = encoder(features, settings)
+        self.decoder = decoder(features, settings)
+        self.key = key_map(settings.score, units)
+        self.query = query_map(settings.score, units)
+        self.v = weights_of(settings.score, units)
         # Slot 0 of both: `=>` is what the decoder is fed first, `<=` what it points at to end.
         self.special_inputs = nn.Parameter(torch.empty(specials, features))
-        self.special_states = nn.Parameter(torch.empty(specials, hidden_size))
-        for parameter in self.parameters():
-            nn.init.uniform_(parameter, -0.08, 0.08)  # V 3
+        self.special_states = nn.Parameter(torch.empty(specials, units))
+        start_weights(self)
 
-    def settings(self) -> dict[str, int | str | float | bool]:
-        return {"hidden_size": self.hidden_size}
+    def read(self, inputs: Tensor, lengths: Tensor) -> tuple[Tensor, State]:
+        """The states `(B, N, H)` that are pointed at, and the decoder's first."""
+        return self.encoder(inputs, lengths)  # type: ignore[no-any-return]
 
-    def encode(self, inputs: Tensor, lengths: Tensor | None = None) -> Encoded:
+    def slots(self, inputs: Tensor, lengths: Tensor | None) -> Slots:
+        """What can be pointed at, and the decoder's first state."""
         lengths = all_of(inputs) if lengths is None else lengths
-        states, (h, c) = self.encoder(inputs, lengths)
+        states, state = self.read(inputs, lengths)
         special = self.special_states.to(states.dtype).expand(len(inputs), -1, -1)
-        return Encoded(
+        return Slots(
+            tokens=self.specials + inputs.shape[1],
+            state=tuple(s[:, None] for s in state),
             inputs=feedable(inputs, self.special_inputs),
             lengths=lengths + self.specials,
             keys=self.key(torch.cat([special, states], 1)),
-            state=(h[:, None], c[:, None]),
         )
 
+    def encode(self, inputs: Tensor, lengths: Tensor | None = None) -> Slots:
+        return self.slots(inputs, lengths)
+
+    def point(self, encoded: Slots, fed: Tensor, state: State) -> tuple[Tensor, State]:
+        """One step with `fed` `(B, K, d)` as the decoder's input; otherwise as `step`."""
+        state = self.decoder.step(fed, state)
+        found = scores(encoded.keys, self.query(state[0]), self.v, encoded.lengths)
+        return log_softmax(found, encoded.lengths), state
+
     def step(
-        self, encoded: Encoded, state: tuple[Tensor, ...], tokens: Tensor
+        self, encoded: Slots, state: tuple[Tensor, ...], tokens: Tensor
     ) -> tuple[Tensor, tuple[Tensor, ...]]:
-        h, c = self.decoder.step(pick(encoded.inputs, tokens), state)
-        scores = additive_scores(encoded.keys, self.query(h), self.v, encoded.lengths)
-        return log_softmax(scores, encoded.lengths), (h, c)
+        return self.point(encoded, pick(encoded.inputs, tokens), state)
 
     def log_probs(
         self,
@@ -67,16 +86,14 @@ class PtrNet(PointerModel):
         targets: Tensor,
         target_lengths: Tensor | None = None,
     ) -> Tensor:
-        encoded = self.encode(inputs, lengths)
+        encoded = self.slots(inputs, lengths)
         if target_lengths is None:
             target_lengths = all_of(targets)
-        h, c = (s[:, 0] for s in encoded.state)
+        state = tuple(s[:, 0] for s in encoded.state)
         fed = pick(encoded.inputs, shifted(targets))
-        states, _ = self.decoder(fed, target_lengths, (h, c))
-        scores = additive_scores(
-            encoded.keys, self.query(states), self.v, encoded.lengths, target_lengths
-        )
-        return log_softmax(scores, encoded.lengths)
+        states, _ = self.decoder(fed, target_lengths, state)
+        found = scores(encoded.keys, self.query(states), self.v, encoded.lengths, target_lengths)
+        return log_softmax(found, encoded.lengths)
 
 
 MODEL = PtrNet

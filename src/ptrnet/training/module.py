@@ -6,7 +6,7 @@ import lightning.pytorch as pl
 import torch
 from torch import Tensor
 
-from ptrnet.models import PointerModel
+from ptrnet.models.base import PointerModel
 from ptrnet.training import optimizers
 from ptrnet.training.recipe import Recipe
 from ptrnet.types import Batch

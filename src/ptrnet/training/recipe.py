@@ -3,17 +3,20 @@
 import json
 import tomllib
 import typing
+from collections.abc import Iterable
 from dataclasses import MISSING, dataclass, field, fields
 from pathlib import Path
 from typing import Any, Literal, Self
 
-from ptrnet import tasks
+from ptrnet import models, tasks
 from ptrnet.data import checks
 from ptrnet.data.sizes import parse_sizes
 from ptrnet.errors import InputError, unknown
+from ptrnet.models.settings import every_setting
 from ptrnet.settings import check
 
 LARGEST_BATCH = 2**24  # elements, padding included
+_TABLES = ("settings", "model_settings")  # of a recipe, flat in its file
 
 
 def _field(default: Any, help: str) -> Any:
@@ -53,13 +56,14 @@ class Recipe:
     valid_batches: int = _field(16, "batches of fresh examples in a validation")
     checkpoint_every: int = _field(1000, "steps between checkpoints")
     settings: dict[str, Any] = field(default_factory=dict)  # of the task, by its own names
+    model_settings: dict[str, Any] = field(default_factory=dict)  # of the model, likewise
 
     def __post_init__(self) -> None:
         hints = typing.get_type_hints(type(self))
         for f in fields(self):
-            if f.name != "settings":
+            if f.name not in _TABLES:
                 check(f.name, getattr(self, f.name), hints[f.name])
-        for name in ("steps", "batch_size", "hidden_size", "valid_every", "checkpoint_every"):
+        for name in ("steps", "batch_size", "valid_every", "checkpoint_every"):
             _at_least(name, getattr(self, name), 1)
         _at_least("valid_batches", self.valid_batches, 0)
         _at_least("seed", self.seed, 0)
@@ -79,27 +83,49 @@ class Recipe:
             raise InputError(f"recipe: seed must be below 2^63, got {self.seed}")
         task = tasks.get(self.task, **self.settings)
         checks.sizes(parse_sizes(self.n), task)
+        models.settings_of(self.model, **self.network())
         if self.augment and not self.data:
             raise InputError("recipe: augment goes with data; fresh examples are new without it")
         if not (self.data and (self.valid or not self.valid_batches)):
             task.check_labeller(self.labeller or None, largest)
 
-    @classmethod
-    def from_table(cls, table: dict[str, Any]) -> Self:
-        """A recipe from flat keys: fields, and settings of its task.
+    def network(self) -> dict[str, Any]:
+        """What the model is built with: its settings, of which the recipe knows two by itself.
 
         Raises:
-            InputError: a key that is neither (the nearest is suggested), or a bad value.
+            InputError: the model serves one number of elements, and the recipe has several.
+        """
+        shared = {"hidden_size": self.hidden_size}
+        if "n" in models.setting_names(self.model):
+            sizes = parse_sizes(self.n)
+            if len(sizes) > 1:
+                raise InputError(f"model {self.model} has one n, such as {sizes[0]}; got {self.n}")
+            shared["n"] = sizes[0]
+        return {**shared, **self.model_settings}
+
+    @classmethod
+    def from_table(cls, table: dict[str, Any]) -> Self:
+        """A recipe from flat keys: fields, and settings of its task and of its model.
+
+        Raises:
+            InputError: a key that is none of these (the nearest is suggested), or a bad value.
         """
         if "task" not in table:
             raise InputError('recipe: the key "task" is missing')
-        known = [f.name for f in fields(cls) if f.name != "settings"]
+        known = [f.name for f in fields(cls) if f.name not in _TABLES]
         own = tasks.kind(str(table["task"])).settings()
+        model = str(table.get("model", cls.model))
+        of_model = _beside(known, models.setting_names(model))
         for key in table:
-            if key not in known and key not in own:
-                raise unknown("recipe key", key, [*known, *own])
-        settings = {k: v for k, v in table.items() if k in own}
-        return cls(**{k: v for k, v in table.items() if k in known}, settings=settings)
+            if key in every_setting() and key not in (*known, *of_model):
+                raise unknown(f"setting of model {model}", key, of_model)
+            if key not in (*known, *own, *of_model):
+                raise unknown("recipe key", key, [*known, *own, *of_model])
+        return cls(
+            **{k: v for k, v in table.items() if k in known},
+            settings={k: v for k, v in table.items() if k in own},
+            model_settings={k: v for k, v in table.items() if k in of_model},
+        )
 
     @classmethod
     def read(cls, path: Path, **changes: Any) -> Self:
@@ -119,9 +145,14 @@ class Recipe:
 
     def table(self) -> dict[str, Any]:
         """The flat keys again; what `from_table` takes."""
-        flat = {f.name: getattr(self, f.name) for f in fields(self) if f.name != "settings"}
+        flat = {f.name: getattr(self, f.name) for f in fields(self) if f.name not in _TABLES}
         task = tasks.get(self.task, **self.settings)
-        return {**flat, **{name: getattr(task, name) for name in task.settings()}}
+        network = models.settings_of(self.model, **self.network())
+        return {
+            **flat,
+            **{name: getattr(task, name) for name in task.settings()},
+            **{name: getattr(network, name) for name in _beside(flat, vars(network))},
+        }
 
     def toml(self) -> str:
         """The recipe as a file."""
@@ -149,6 +180,20 @@ def task_settings() -> dict[str, tuple[Any, Any, str]]:
             text = f"task {name}: {f.metadata['help']}{choices and f', {choices}'}"
             found[f.name] = (hints[f.name], f.default, text)
     return found
+
+
+def model_settings() -> dict[str, tuple[Any, Any, str]]:
+    """Name, type, default and help of every setting that is left to the model."""
+    known = every_setting()
+    return {
+        name: (known[name].type, known[name].default, known[name].metadata["help"])
+        for name in _beside(option_fields(), known)
+    }
+
+
+def _beside(fields: Iterable[str], settings: Iterable[str]) -> list[str]:
+    """The settings that are no fields of the recipe by themselves."""
+    return [name for name in settings if name not in set(fields)]
 
 
 def _at_least(name: str, value: int, least: int) -> None:

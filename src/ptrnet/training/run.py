@@ -42,7 +42,9 @@ def train(recipe: Recipe, output: Path, resume: bool = False) -> model_files.Sav
     task = tasks.get(recipe.task, **recipe.settings)
     valid = _validation(recipe, task)
     torch.manual_seed(recipe.seed)
-    model = models.build(recipe.model, task.features, task.specials, hidden_size=recipe.hidden_size)
+    model = models.build(recipe.model, task.features, task.specials, **recipe.network())
+    for batch in valid:
+        model.check(batch.lengths)
     device = _device(recipe)
     checkpoint = output / CHECKPOINT
     first = _step_of(checkpoint) if resume and checkpoint.exists() else 0

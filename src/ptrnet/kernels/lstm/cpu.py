@@ -7,7 +7,8 @@ What makes it faster than a loop of cells, and than oneDNN's layer under autocas
   the core's cache;
 - the gates are one compiled pass over a step, not a dozen of PyTorch's operations;
 - weights are converted to bfloat16 once, not at every step; coordinates are not converted at
-  all: `W_ih x` is computed in float32, where 8 bits would blur the points;
+  all: `W_ih x` is computed in float32, where 8 bits would blur the points. Wide inputs, such as
+  another layer's outputs, are one product over all steps;
 - the weights' gradients are one product over all steps.
 """
 
@@ -22,6 +23,8 @@ from ptrnet.kernels.threads import over_slices
 
 # Rows of the batch below which a second thread does not pay.
 ROWS = 16
+# Features up to which `W_ih x` is summed with the gates: for so few no product is worth it.
+NARROW = 16
 
 
 def lstm(
@@ -57,17 +60,25 @@ class _Layer(torch.autograd.Function):
         c = torch.empty(steps + 1, batch, units)
         gates = torch.empty(steps, batch, 4 * units, dtype=dtype)
         h[0], c[0] = h0.detach(), c0.detach()
-        # Rows of W_ih transposed, the biases' sum last: few features, so no product is worth it.
-        fed = torch.cat([w_input.t(), (b_input + b_hidden)[None]]).detach()
-        arrays = (array(x), array(fed), array(gates), array(c), array(h), lengths.numpy())
+        summed = x.shape[2] if x.shape[2] <= NARROW else 0  # the features left to the gates
+        # Rows of W_ih transposed, the biases' sum last.
+        fed = torch.cat([w_input.t()[:summed], (b_input + b_hidden)[None]]).detach()
+        few = array(x[..., :summed].contiguous())
+        arrays = (few, array(fed), array(gates), array(c), array(h), lengths.numpy())
 
         def run(_: int, first: int, last: int) -> None:
             states, sums = h[:, first:last].unbind(), gates[:, first:last].unbind()
             for t in range(steps):
-                torch.mm(states[t], w_h, out=sums[t])
+                if summed:
+                    torch.mm(states[t], w_h, out=sums[t])
+                else:
+                    sums[t].addmm_(states[t], w_h)
                 forward_step(t, first, last, *arrays)
 
         with torch.autocast("cpu", enabled=False):
+            if not summed:
+                w_x = w_input.detach().to(dtype).t()
+                torch.mm(x.flatten(0, 1).to(dtype), w_x, out=gates.flatten(0, 1))
             over_slices(run, _cuts(batch))
         ctx.save_for_backward(x, lengths, w_input, low, c, h)
         ctx.gates = gates  # type: ignore[attr-defined]

@@ -1,14 +1,15 @@
-"""The LSTM layer that every model is built from."""
+"""The LSTM layer."""
 
 import torch
 from torch import Tensor, nn
 
 from ptrnet.kernels import lstm
 from ptrnet.kernels.lstm import Weights
+from ptrnet.models.parts.recurrent import Recurrent, State, flat
 
 
-class LSTM(nn.Module):
-    """One layer with the parameters of `nn.LSTM`; reads padded batches, or one step at a time.
+class LSTM(Recurrent):
+    """One layer with the parameters of `nn.LSTM`; its state is `(h, c)`.
 
     Args:
         features: numbers in each element of the input.
@@ -28,20 +29,15 @@ class LSTM(nn.Module):
         return Weights(self.w_input, self.w_hidden, self.b_input, self.b_hidden)
 
     def forward(
-        self, inputs: Tensor, lengths: Tensor, state: tuple[Tensor, Tensor] | None = None
-    ) -> tuple[Tensor, tuple[Tensor, Tensor]]:
-        """See `ptrnet.kernels.lstm`; the state is zero where none is given."""
+        self, inputs: Tensor, lengths: Tensor, state: State | None = None
+    ) -> tuple[Tensor, State]:
         if state is None:
             zero = inputs.new_zeros(len(inputs), self.units)
             state = (zero, zero)
-        return lstm(inputs, lengths, state, self.weights)
+        h, c = state
+        return lstm(inputs, lengths, (h, c), self.weights)
 
-    def step(self, inputs: Tensor, state: tuple[Tensor, ...]) -> tuple[Tensor, Tensor]:
-        """One step of many sequences: `(..., d)` and state `(..., H)` to the next state."""
+    def step(self, inputs: Tensor, state: State) -> State:
         shape = state[0].shape
-        h, c = torch.lstm_cell(
-            inputs.reshape(-1, inputs.shape[-1]),
-            [s.reshape(-1, self.units) for s in state],
-            *self.weights,
-        )
+        h, c = torch.lstm_cell(flat(inputs), [flat(s) for s in state], *self.weights)
         return h.view(shape), c.view(shape)

@@ -1,0 +1,1 @@
+"""What models are composed of: recurrent layers, scores, and what several variants share."""

@@ -1,0 +1,36 @@
+"""What sequence-to-sequence models share (V 2.1, 2.2): a fixed dictionary, and so one n."""
+
+import torch
+from torch import Tensor, nn
+
+from ptrnet.models.base import PointerModel, all_of
+from ptrnet.models.parts.layers import encoder
+from ptrnet.models.parts.recurrent import State
+from ptrnet.models.settings import Dictionary
+
+
+class DictionaryModel(PointerModel):
+    """Answers over the symbols of a dictionary: the special slots, then positions 1 to n.
+
+    What is fed on is a learned embedding of the last symbol; END's stands for `=>`.
+    """
+
+    n: int
+
+    def __init__(self, features: int, specials: int, settings: Dictionary) -> None:
+        super().__init__(features, specials, settings)
+        self.n = settings.n
+        self.encoder = encoder(features, settings)
+        self.embedding = nn.Embedding(specials + self.n, settings.hidden_size)
+
+    def read(self, inputs: Tensor, lengths: Tensor | None) -> tuple[Tensor, State]:
+        """The encoder's states `(B, n, H)` and its last; see `check`."""
+        lengths = all_of(inputs) if lengths is None else lengths
+        self.check(lengths)
+        states, state = self.encoder(inputs[:, : self.n], lengths)
+        return states, state
+
+
+def log_softmax(scores: Tensor) -> Tensor:
+    """Over the whole dictionary, in float32 or better."""
+    return scores.log_softmax(-1, dtype=torch.promote_types(scores.dtype, torch.float32))

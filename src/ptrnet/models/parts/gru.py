@@ -1,0 +1,42 @@
+"""The GRU layer (Cho et al. 2014, in PyTorch's form)."""
+
+import torch
+from torch import Tensor, nn
+
+from ptrnet.models.parts.recurrent import Recurrent, State, flat
+
+
+class GRU(Recurrent):
+    """One layer with the parameters of `nn.GRU`; its state is `(h,)`.
+
+    Args:
+        features: numbers in each element of the input.
+        units: size of the hidden state, H.
+    """
+
+    def __init__(self, features: int, units: int) -> None:
+        super().__init__()
+        self.units = units
+        self.w_input = nn.Parameter(torch.empty(3 * units, features))
+        self.w_hidden = nn.Parameter(torch.empty(3 * units, units))
+        self.b_input = nn.Parameter(torch.empty(3 * units))
+        self.b_hidden = nn.Parameter(torch.empty(3 * units))
+
+    @property
+    def weights(self) -> list[Tensor]:
+        """In PyTorch's order of gates: reset, update, new."""
+        return [self.w_input, self.w_hidden, self.b_input, self.b_hidden]
+
+    def forward(
+        self, inputs: Tensor, lengths: Tensor, state: State | None = None
+    ) -> tuple[Tensor, State]:
+        h = inputs.new_zeros(len(inputs), self.units) if state is None else state[0]
+        h = h.to(inputs.dtype)
+        outputs, _ = torch.gru(inputs, h[None], self.weights, True, 1, 0.0, False, False, True)
+        # All of a GRU's state is its output, so the state at each end is there to be taken.
+        last = (lengths - 1).clamp(min=0)[:, None, None].expand(-1, 1, self.units)
+        return outputs, (torch.where((lengths > 0)[:, None], outputs.gather(1, last)[:, 0], h),)
+
+    def step(self, inputs: Tensor, state: State) -> State:
+        (h,) = state
+        return (torch.gru_cell(flat(inputs), flat(h), *self.weights).view(h.shape),)

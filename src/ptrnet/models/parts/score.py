@@ -1,0 +1,52 @@
+"""How well a query fits a key: B's additive score, and the two that are products.
+
+Each is a map of the encoder's states to keys, one of the decoder's states to queries, and `v`
+where there is one:
+
+- additive: `v' tanh(W1 e + W2 d)`,
+- dot: `d' e`,
+- general: `d' W e`.
+"""
+
+import torch
+from torch import Tensor, nn
+
+from ptrnet.kernels import additive_scores
+
+
+def key_map(score: str, units: int) -> nn.Module:
+    """W1 of the additive score, W of the general one."""
+    return nn.Identity() if score == "dot" else nn.Linear(units, units, bias=False)
+
+
+def query_map(score: str, units: int) -> nn.Module:
+    """W2 of the additive score."""
+    return nn.Linear(units, units, bias=False) if score == "additive" else nn.Identity()
+
+
+def weights_of(score: str, units: int) -> nn.Parameter | None:
+    """`v` of the additive score."""
+    return nn.Parameter(torch.empty(units)) if score == "additive" else None
+
+
+def scores(
+    keys: Tensor,
+    queries: Tensor,
+    v: Tensor | None,
+    key_lengths: Tensor | None = None,
+    query_lengths: Tensor | None = None,
+) -> Tensor:
+    """`(B, M, N)` of `(B, N, H)` keys and `(B, M, H)` queries; arbitrary on padding.
+
+    The lengths `(B,)` save time where they can; None: all count.
+    """
+    if v is None:
+        return product(queries, keys.transpose(1, 2))
+    return additive_scores(keys, queries, v, key_lengths, query_lengths)
+
+
+def product(a: Tensor, b: Tensor) -> Tensor:
+    """The matrices' products in float32 or better, under autocast, too."""
+    dtype = torch.promote_types(torch.promote_types(a.dtype, b.dtype), torch.float32)
+    with torch.autocast(a.device.type, enabled=False):
+        return a.to(dtype) @ b.to(dtype)

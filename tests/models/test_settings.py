@@ -1,0 +1,90 @@
+"""The settings of models: what is refused, in one line, and what old files hold."""
+
+import re
+
+import pytest
+import torch
+
+from ptrnet import models
+from ptrnet.errors import InputError, ModelError
+from ptrnet.models.settings import every_setting
+
+ONE_N = ["seq2seq", "seq2seq-attention"]
+
+
+@pytest.mark.parametrize(
+    ("name", "settings", "words"),
+    [
+        ("ptr-net", {"threshold": 0.5}, "unknown setting of model ptr-net 'threshold'"),
+        ("soft-ptr-net", {"train_fed": "own"}, "did you mean 'train_feed'"),
+        ("soft-ptr-net", {"train_feed": "own feed"}, "unknown setting train_feed of model soft"),
+        ("multi-ptr-net", {"threshold": 0.0}, "expected 1e-06 to 1.0, got 0.0"),
+        ("multi-ptr-net", {"threshold": float("nan")}, "expected 1e-06 to 1.0, got nan"),
+        ("ptr-net", {"cell": "rnn"}, "unknown setting cell of model ptr-net 'rnn'"),
+        ("ptr-net", {"cell": 3}, "unknown setting cell of model ptr-net '3'"),
+        ("ptr-net", {"layers": 0}, "setting layers of model ptr-net: expected 1 to 64, got 0"),
+        ("ptr-net", {"layers": True}, "layers of model ptr-net must be int, got True"),
+        ("ptr-net", {"bidirectional": 1}, "bidirectional of model ptr-net must be bool, got 1"),
+        ("ptr-net", {"bidirectional": True, "hidden_size": 7}, "expected an even number .* got 7"),
+        ("ptr-net", {"n": 5}, "unknown setting of model ptr-net 'n'"),
+        ("seq2seq", {"n": 5, "score": "dot"}, "unknown setting of model seq2seq 'score'"),
+        ("seq2seq", {}, "setting n of model seq2seq is missing"),
+        ("seq2seq-attention", {"n": 10**9}, "expected 1 to 65536, got 1000000000"),
+    ],
+)
+def test_refused(name, settings, words):
+    with pytest.raises(InputError, match=words) as error:
+        models.build(name, 2, 1, **settings)
+    assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize("name", ONE_N)
+def test_another_n_is_refused_and_both_are_named(small, name):
+    solver = small("hull", name)
+    other = torch.rand(9, 2).numpy()
+    with pytest.raises(ModelError, match=r"n = 6 answers .* got one of 9") as error:
+        solver.solve([torch.rand(6, 2).numpy(), other])
+    assert "\n" not in str(error.value)
+    assert len(solver.solve(other[:6])) >= 1
+    padded = torch.rand(2, 8, 2)
+    found = solver.model.log_probs(padded, torch.tensor([6, 6]), torch.tensor([[3, 0], [6, 0]]))
+    alone = solver.model.log_probs(padded[:, :6], None, torch.tensor([[3, 0], [6, 0]]))
+    assert torch.equal(found, alone)
+
+
+def test_the_ptr_nets_tensors_keep_their_names():
+    network = "(w_input|w_hidden|b_input|b_hidden)"
+    known = f"(encoder|decoder).{network}|key.weight|query.weight|v|special_inputs|special_states"
+    tensors = models.build("ptr-net", 2, 1, hidden_size=4).state_dict()
+    assert len(tensors) == 13 and all(re.fullmatch(known, name) for name in tensors)
+
+
+@pytest.mark.parametrize("name", models.names())
+def test_settings_build_the_same_model_again(name):
+    given = {"n": 4} if "n" in models.setting_names(name) else {}
+    model = models.build(name, 3, 2, hidden_size=6, layers=2, cell="gru", **given)
+    again = models.build(name, 3, 2, **model.settings())
+    shapes = [{key: value.shape for key, value in m.state_dict().items()} for m in (model, again)]
+    assert shapes[0] == shapes[1] and again.settings() == model.settings()
+
+
+def test_every_setting_is_one_of_the_list():
+    named = {setting for name in models.names() for setting in models.setting_names(name)}
+    assert named == set(every_setting())
+
+
+@pytest.mark.parametrize("name", models.names())
+@pytest.mark.parametrize("options", [{}, {"cell": "gru", "layers": 2, "bidirectional": True}])
+def test_bfloat16_is_near(name, options):
+    """Under autocast, in both modes: the same function, to bfloat16's three digits."""
+    torch.manual_seed(0)
+    given = {"n": 6} if "n" in models.setting_names(name) else {}
+    model = models.build(name, 2, 1, hidden_size=16, **given, **options)
+    inputs, targets = torch.rand(4, 6, 2), torch.randint(0, 7, (4, 5))
+    for mode in (True, False):
+        model.train(mode)
+        exact = model.log_probs(inputs, None, targets)
+        with torch.autocast("cpu", torch.bfloat16):
+            found = model.log_probs(inputs, None, targets)
+        assert found.dtype == torch.float32
+        torch.testing.assert_close(found, exact, rtol=0.02, atol=0.02)
