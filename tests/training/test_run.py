@@ -215,6 +215,9 @@ def test_a_run_on_a_file_resumes_to_the_same_bits(tmp_path, monkeypatch):
     monkeypatch.undo()
     again = train(recipe, tmp_path / "stopped", resume=True).model.state_dict()
     assert all(torch.equal(whole[name], again[name]) for name in whole)
+    data.write_text(data.read_text() + data.read_text().splitlines()[0] + "\n")
+    with pytest.raises(InputError, match="has changed since the run began"):
+        train(recipe, tmp_path / "stopped", resume=True)
     plain = Recipe.from_table({**recipe.table(), "augment": False})
     other = train(plain, tmp_path / "plain").model.state_dict()
     assert not all(torch.equal(whole[name], other[name]) for name in whole)

@@ -57,6 +57,11 @@ class FileStream:
         self._shuffled = (0, self._shuffle(0))
 
     @property
+    def key(self) -> str:
+        """What the file is: another where it has changed."""
+        return self._file.key
+
+    @property
     def batches(self) -> int:
         """The number of batches in an epoch."""
         return -(-len(self._used) // self.batch_size)

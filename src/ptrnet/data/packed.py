@@ -33,6 +33,7 @@ class Packed:
     """
 
     def __init__(self, folder: Path) -> None:
+        self.key = folder.name  # what the file was when it was packed
         try:
             self._inputs, self._starts, self._answers, self._answer_starts = (
                 np.load(folder / name, mmap_mode="r", allow_pickle=False)

@@ -27,7 +27,7 @@ from ptrnet.training.progress import LOG_EVERY, TrainingProgress
 from ptrnet.training.recipe import Recipe
 from ptrnet.types import Batch
 
-RECIPE, CHECKPOINT = "recipe.toml", "checkpoint.ckpt"
+RECIPE, CHECKPOINT, DATA = "recipe.toml", "checkpoint.ckpt", "data.txt"
 
 
 def train(recipe: Recipe, output: Path, resume: bool = False) -> model_files.Saved:
@@ -50,6 +50,8 @@ def train(recipe: Recipe, output: Path, resume: bool = False) -> model_files.Sav
     first = _step_of(checkpoint) if resume and checkpoint.exists() else 0
     examples = _examples(recipe, task, first)
     _claim(output, recipe, resume)
+    if isinstance(examples, FileStream):
+        _hold(output / DATA, examples.key, recipe.data)
 
     if first < recipe.steps:
         training = Training(model, recipe)
@@ -178,6 +180,16 @@ def _claim(output: Path, recipe: Recipe, resume: bool) -> None:
                 f"{path}: the run has {key} = {theirs.get(key)!r}, "
                 f"asked to resume with {ours[key]!r}"
             )
+
+
+def _hold(path: Path, key: str, name: str) -> None:
+    """Notes what the file of examples is; refuses to go on with it when it has changed."""
+    if path.exists():
+        if path.read_text(encoding="utf-8").strip() != key:
+            raise InputError(f"{name}: has changed since the run began; begin another")
+        return
+    with atomic_path(path) as temporary:
+        temporary.write_text(key + "\n", encoding="utf-8")
 
 
 def _step_of(checkpoint: Path) -> int:
