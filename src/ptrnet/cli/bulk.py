@@ -78,12 +78,13 @@ def grow(
             for count in kept.append(in_order(lines, items(done), jobs, backend))
             for _ in range(count)
         )
+        written = 0
         try:
             for _ in shown(made, facts["command"], total, done):
-                pass
+                written += 1
             kept.finish(task)
         except (PtrnetError, KeyboardInterrupt) as error:
-            if done or isinstance(error, OutputError | KeyboardInterrupt):
+            if done or (written and isinstance(error, OutputError | KeyboardInterrupt)):
                 print(f"kept in {kept.lines}: the same command goes on from there", file=sys.stderr)
             else:
                 kept.discard()

@@ -41,7 +41,7 @@ def label(
     from functools import partial
 
     from ptrnet import tasks
-    from ptrnet.data import formats, lines
+    from ptrnet.data import formats
     from ptrnet.data import generate as fresh
     from ptrnet.data.partial import has_lines
     from ptrnet.data.workers import in_order
@@ -56,14 +56,14 @@ def label(
     def given() -> Iterator["Example"]:
         return formats.fitting(formats.target(output, file), formats.read(file, kind), kind)
 
+    total = _count(file)
+    if total is not None and total <= fresh.CHUNK:
+        jobs = 1  # other processes take longer to start
     if file == "-" or not has_lines(output):
-        few = file != "-" and not formats.traits(formats.of(file)).several
-        chunks = in_order(work, _chunks(given()), 1 if few else jobs, backend)
+        chunks = in_order(work, _chunks(given()), jobs, backend)
         examples = (example for chunk in chunks for example in chunk)
         formats.write(output, shown(examples, "labelling"), kind, like=file)
         return
-    formats.check_input(file)
-    total = None if formats.traits(formats.of(file)).binary else lines.count(file)
     stat = Path(file).stat()
     facts = {"command": "labelling", "file": str(Path(file).resolve()), "bytes": stat.st_size}
     bulk.grow(
@@ -73,9 +73,22 @@ def label(
         work,
         lambda done: _chunks(islice(given(), done, None)),
         total,
-        1 if total is not None and total <= fresh.CHUNK else jobs,
+        jobs,
         backend,
     )
+
+
+def _count(file: str) -> int | None:
+    """How many instances a file has, where that is quick to say."""
+    from ptrnet.data import formats, lines
+
+    if file == "-":
+        return None
+    formats.check_input(file)
+    held = formats.traits(formats.of(file))
+    if not held.several:
+        return 1
+    return None if held.binary else lines.count(file)
 
 
 def _chunks(examples: Iterable["Example"]) -> Iterator[list["Example"]]:
