@@ -71,3 +71,9 @@ def test_unknown_and_missing_backends(monkeypatch):
     with pytest.raises(MissingExtraError, match=r"ptrnet\[ray\]"):
         check_backend("ray")
     assert set(BACKENDS) == {"local", "dask", "ray"}
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_a_ray_cluster_started_here():
+    pytest.importorskip("ray")
+    assert list(in_order(math.factorial, ITEMS, 2, "ray")) == EXPECTED
