@@ -275,3 +275,35 @@ def test_too_few_random_points_are_refused(ptrnet, small, tmp_path, n):
     small("delaunay").save_pretrained(tmp_path / "m")
     code, out, errors = ptrnet("solve", "--model", tmp_path / "m", "--random", n)
     assert code == 2 and not out and f"expected 3 or more for delaunay, got {n}" in errors
+
+
+@pytest.mark.parametrize(
+    ("options", "complaint"),
+    [
+        (["--beam-size", "4"], "--beam-size does nothing with greedy decoding"),
+        (["--decoder", "beam", "--window", "4"], "--window does nothing with beam decoding"),
+        (["--decoder", "sample", "--inner", "beam"], "--inner does nothing with sample decoding"),
+        (["--decoder", "incremental", "--samples", "4"], "--samples does nothing with greedy"),
+        (["--decoder", "incremental", "--inner", "bean"], "did you mean 'beam'"),
+        (["--decoder", "incrementa"], "did you mean 'incremental'"),
+    ],
+)
+def test_options_of_another_decoder_are_refused(ptrnet, points, options, complaint):
+    code, out, errors = ptrnet("solve", "hull", points, *options)
+    assert code == 2 and not out and complaint in errors
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ["--decoder", "sample", "--samples", "3", "--temperature", "0.5"],
+        ["--decoder", "incremental", "--window", "4"],
+        ["--decoder", "incremental", "--inner", "beam", "--beam-size", "3"],
+        ["--augment", "4"],
+    ],
+)
+def test_every_decoder_is_reached(ptrnet, points, options):
+    code, out, _ = ptrnet("evaluate", "hull", points, "--json", *options)
+    found = json.loads(out)
+    assert code == 0 and found["metrics"]["accuracy"]["value"] > 0.8
+    assert found["decoder"] == (options[1] if options[0] == "--decoder" else "greedy")

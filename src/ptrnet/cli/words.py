@@ -28,16 +28,23 @@ Model = Annotated[
     ),
 ]
 DecoderName = Annotated[str, typer.Option("--decoder", help="greedy, beam, sample or incremental.")]
-BeamSize = Annotated[int, typer.Option("--beam-size", help="Prefixes that a beam keeps.")]
-Samples = Annotated[int, typer.Option("--samples", help="Answers that are drawn; the best counts.")]
+BeamSize = Annotated[
+    int | None, typer.Option("--beam-size", help="Prefixes that a beam keeps.  [8]")
+]
+Samples = Annotated[
+    int | None, typer.Option("--samples", help="Answers that are drawn; the best counts.  [16]")
+]
 Temperature = Annotated[
-    float, typer.Option("--temperature", help="Of the draws: 1 the model's own, near 0 greedy.")
+    float | None,
+    typer.Option("--temperature", help="Of the draws: near 0 greedy, 1 the model's own.  [1]"),
 ]
 Window = Annotated[
-    int, typer.Option("--window", help="Elements that incremental decoding adds at a time.")
+    int | None,
+    typer.Option("--window", help="Elements that incremental decoding adds at a time.  [25]"),
 ]
 Inner = Annotated[
-    str, typer.Option("--inner", help="What solves each window: greedy, beam or sample.")
+    str | None,
+    typer.Option("--inner", help="What solves each window: greedy, beam or sample.  [greedy]"),
 ]
 Augment = Annotated[
     int,
@@ -88,26 +95,38 @@ def say(text: str) -> None:
 
 def decoder_for(
     name: str,
-    beam_size: int,
-    samples: int,
-    temperature: float,
-    window: int,
-    inner: str,
+    beam_size: int | None,
+    samples: int | None,
+    temperature: float | None,
+    window: int | None,
+    inner: str | None,
     seed: int,
 ) -> "Decoder":
-    """The decoder of a name. Raises InputError, with the nearest name, for an unknown one."""
+    """The decoder of a name, with the options that are its own; None stands for the default.
+
+    Raises:
+        InputError: an unknown name, with the nearest, or an option of another decoder.
+    """
     from ptrnet.decoding import Beam, Greedy, Incremental, Sample
     from ptrnet.errors import unknown
 
     plain: dict[str, Callable[[], Decoder]] = {
         "greedy": Greedy,
-        "beam": lambda: Beam(beam_size),
-        "sample": lambda: Sample(samples, temperature, seed),
+        "beam": lambda: Beam(8 if beam_size is None else beam_size),
+        "sample": lambda: Sample(
+            16 if samples is None else samples, 1.0 if temperature is None else temperature, seed
+        ),
     }
-    if name in plain:
-        return plain[name]()
-    if name != "incremental":
+    options = {"beam": ("beam-size",), "sample": ("samples", "temperature")}
+    if name not in plain and name != "incremental":
         raise unknown("decoder", name, (*plain, "incremental"))
-    if inner not in plain:
-        raise unknown("inner decoder", inner, plain)
-    return Incremental(window, plain[inner]())
+    solving = (inner or "greedy") if name == "incremental" else name
+    if solving not in plain:
+        raise unknown("inner decoder", solving, plain)
+    own = options.get(solving, ()) + (("window", "inner") if name == "incremental" else ())
+    given = {"beam-size": beam_size, "samples": samples, "temperature": temperature}
+    for option, value in {**given, "window": window, "inner": inner}.items():
+        if value is not None and option not in own:
+            raise InputError(f"--{option} does nothing with {solving} decoding")
+    found = plain[solving]()
+    return Incremental(25 if window is None else window, found) if name == "incremental" else found
