@@ -61,9 +61,9 @@ def main() -> None:
     lines = [
         "# The shipped hull model by decoder",
         "",
-        f"`python tools/compare_decoders.py`, seed {SEED}, commit {given.commit}, on "
-        f"{given.machine}. Percent, with 95%",
-        "intervals; the model was trained on 5 to 50 points. All under the constraint.",
+        f"`python tools/compare_decoders.py`, seed {SEED}, commit {given.commit}, on",
+        f"{given.machine}. Percent, with 95% intervals; the model was",
+        "trained on 5 to 50 points. All under the constraint.",
         "",
     ]
     for line in rows():
