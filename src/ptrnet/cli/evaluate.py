@@ -60,5 +60,5 @@ def evaluate(
     for metric, m in found.items():
         value = "FAIL" if m.fail else "-" if m.value is None else f"{m.value:.4f}"
         interval = "" if m.low is None else f"  95%: {m.low:.4f} to {m.high:.4f}"
-        lines.append(f"{metric:<16}{value:>10}{interval}  over {m.count}")
+        lines.append(f"{metric:<18}{value:>10}{interval}  over {m.count}")
     w.say(dumps(document) if json else "\n".join(lines))
