@@ -2,7 +2,9 @@
 
 import numpy as np
 
-from ptrnet.types import Floats
+from ptrnet.types import Floats, Indices
+
+_BITS = 20  # of each coordinate along the curve
 
 
 def comparable(points: Floats) -> Floats:
@@ -14,3 +16,21 @@ def comparable(points: Floats) -> Floats:
     largest = np.abs(points).max(axis=(-2, -1), keepdims=True, initial=0)
     _, exponent = np.frexp(largest)
     return np.ldexp(points, -exponent)
+
+
+def hilbert_order(points: Floats) -> Indices:
+    """`(n,)`: the order in which Hilbert's curve (1891) meets `(n, 2)` points, near ones near."""
+    low, high = points.min(0), points.max(0)
+    width = (high / 2 - low / 2).max() or 1.0
+    x, y = ((points / 2 - low / 2) / width * (2**_BITS - 1)).astype(np.int64).T
+    along = np.zeros(len(points), np.int64)
+    for bit in reversed(range(_BITS)):
+        side = 1 << bit
+        right, upper = (x & side) > 0, (y & side) > 0
+        along = along * 4 + ((3 * right) ^ upper)
+        x, y = x & (side - 1), y & (side - 1)
+        # The lower quarters are run through turned: the right one mirrored as well.
+        mirrored = right & ~upper
+        x, y = np.where(mirrored, side - 1 - x, x), np.where(mirrored, side - 1 - y, y)
+        x, y = np.where(upper, x, y), np.where(upper, y, x)
+    return np.argsort(along, kind="stable")

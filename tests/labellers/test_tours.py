@@ -9,6 +9,7 @@ from ptrnet import distances, labellers
 from ptrnet.labellers import exact
 from ptrnet.labellers.tour.batches import matrices
 from ptrnet.labellers.tour.branch_and_bound import prove
+from ptrnet.labellers.tour.pieces import PIECE, by_pieces
 
 NAMES = ("a1", "a2", "a3", "exact", "held-karp", "local-search")
 ODD = {
@@ -162,6 +163,25 @@ def test_local_search_of_a_thousand_cities():
     inputs = np.random.default_rng(8).random((3, 1000, 2))
     found = lengths(inputs, labellers.get("local-search")(inputs)[0])
     assert found.mean() < 1.04 * 0.7313 * np.sqrt(1000)
+
+
+@pytest.mark.parametrize("distance", ["euclidean", "EUC_2D", "GEO"])
+def test_piece_by_piece_is_about_as_good_as_whole(distance):
+    inputs = np.random.default_rng(12).random((1, 2 * PIECE + 1, 2)) * 80
+    pieces = by_pieces(inputs[0], distance, 6)
+    assert (np.sort(pieces) == np.arange(len(pieces))).all()
+    (whole,) = labellers.get("local-search")(inputs, distance)[0]
+    ours, theirs = (lengths(inputs, t[None], distance)[0] for t in (pieces, whole))
+    assert ours < 1.02 * theirs
+
+
+def test_more_cities_than_any_matrix_holds():
+    """In a square n cities have about 0.7124 sqrt(n) (Johnson and McGeoch 1996); some are equal."""
+    inputs = np.random.default_rng(13).random((1, 12_001, 2))
+    inputs[:, 500:600] = inputs[:, :1]
+    (tour,) = labellers.get("local-search")(inputs)[0]
+    assert (np.sort(tour) == np.arange(12_001)).all()
+    assert lengths(inputs, tour[None])[0] < 1.05 * 0.7124 * np.sqrt(12_001)
 
 
 def test_an_answer_does_not_depend_on_the_batch():
