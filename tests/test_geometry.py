@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from ptrnet.geometry import hilbert_order
+from ptrnet.geometry import hilbert_order, lexicographic_order
 
 
 @pytest.mark.parametrize("side", [2, 4, 32])
@@ -19,3 +19,17 @@ def test_hilberts_curve_goes_from_each_cell_of_a_grid_to_one_beside_it(side, siz
 def test_equal_points_keep_their_order():
     assert hilbert_order(np.ones((4, 2))).tolist() == [0, 1, 2, 3]
     assert hilbert_order(np.ones((1, 2))).tolist() == [0]
+
+
+def test_lexicographic_order_is_that_of_lists():
+    batch = np.random.default_rng(0).integers(0, 3, (20, 9, 3)).astype(float)
+    for instance, order in zip(batch, lexicographic_order(batch), strict=True):
+        assert order.tolist() == sorted(range(9), key=lambda i: instance[i].tolist())
+        assert lexicographic_order(instance).tolist() == order.tolist()
+
+
+def test_a_batch_is_ordered_as_its_members():
+    batch = np.random.default_rng(0).random((5, 30, 2)) * [[[1, 3]]]
+    batch[2] = batch[2, 0]
+    for instance, order in zip(batch, hilbert_order(batch), strict=True):
+        assert hilbert_order(instance).tolist() == order.tolist()

@@ -2,9 +2,11 @@ import numpy as np
 import pytest
 
 import ptrnet
+from ptrnet import models, tasks
 from ptrnet import solver as solver_module
 from ptrnet.data.batches import near_sizes
 from ptrnet.types import Example
+from ptrnet.votes import canonical
 
 
 def test_one_array_gives_one_answer_and_a_list_a_list(small):
@@ -146,3 +148,52 @@ def test_names_of_any_length_are_refused_in_words():
     for name in ("m" * 5000, "a/" + "m" * 5000):
         with pytest.raises(ptrnet.InputError):
             ptrnet.load(name)
+
+
+@pytest.mark.parametrize("model", models.names())
+@pytest.mark.parametrize(
+    ("task", "order"),
+    [
+        (t, o)
+        for t in tasks.names()
+        for o in ("lexicographic", "hilbert")
+        if (t, o) != ("sort", "hilbert")
+    ],
+)
+@pytest.mark.parametrize("augment", [1, 3])
+def test_with_an_order_of_its_own_a_model_answers_whatever_order_it_is_given(
+    small, model, task, order, augment
+):
+    solver = small(task, model, scale=8.0, order=order)
+    rng = np.random.default_rng(5)
+    for _ in range(2):
+        instance, new = rng.random((6, solver.task.features)), rng.permutation(6)
+        example = Example(instance, solver.solve(instance, augment=augment))
+        moved = Example(instance[new], solver.solve(instance[new], augment=augment))
+        assert solver.task.complaint(6, example.outputs) is None
+        assert solver.task.complaint(6, moved.outputs) is None
+        back = canonical(solver.task, instance, new[moved.outputs])
+        assert back.tolist() == example.outputs.tolist()
+        likely = solver.log_likelihoods([example, moved, Example(instance, back)])
+        np.testing.assert_allclose(likely, likely[0], rtol=1e-5)
+
+
+@pytest.mark.parametrize("task", tasks.names())
+def test_attention_is_of_the_elements_as_they_are_given(small, task):
+    """What is sorted already tells what the columns must be of what is shuffled."""
+    solver = small(task, scale=4.0, order="lexicographic")
+    rng = np.random.default_rng(6)
+    instance, slots = rng.random((7, solver.task.features)), np.arange(solver.task.specials)
+    instance = instance[np.lexsort(instance.T[::-1])]
+    new = rng.permutation(7)
+    for example, names in ((instance, np.arange(7)), (instance[new], new)):
+        answered = next(solver.answered([Example(example)]))
+        probabilities, tokens = solver.attention(answered)
+        np.testing.assert_allclose(probabilities.sum(1), 1, rtol=1e-5)
+        likely = np.log(probabilities[np.arange(len(tokens)), tokens]).sum()
+        np.testing.assert_allclose(likely, answered.log_prob, rtol=1e-4)
+        sorted_columns = np.empty_like(probabilities)
+        sorted_columns[:, np.append(slots, names + len(slots))] = probabilities
+        if example is instance:
+            expected = sorted_columns
+    np.testing.assert_allclose(sorted_columns, expected, rtol=1e-5, atol=1e-7)

@@ -18,12 +18,22 @@ def comparable(points: Floats) -> Floats:
     return np.ldexp(points, -exponent)
 
 
+def lexicographic_order(inputs: Floats) -> Indices:
+    """`(..., n)`: elements `(..., n, d)` by their first number, then the second, and so on."""
+    keys = np.moveaxis(inputs, -1, 0)[::-1]
+    return np.lexsort(tuple(keys), axis=-1)
+
+
 def hilbert_order(points: Floats) -> Indices:
-    """`(n,)`: the order in which Hilbert's curve (1891) meets `(n, 2)` points, near ones near."""
-    low, high = points.min(0), points.max(0)
-    width = (high / 2 - low / 2).max() or 1.0
-    x, y = ((points / 2 - low / 2) / width * (2**_BITS - 1)).astype(np.int64).T
-    along = np.zeros(len(points), np.int64)
+    """`(..., n)`: the order in which Hilbert's curve (1891) meets `(..., n, 2)` points.
+
+    Near ones come near each other.
+    """
+    low, high = points.min(-2, keepdims=True), points.max(-2, keepdims=True)
+    width = (high / 2 - low / 2).max(-1, keepdims=True)
+    width = np.where(width > 0, width, 1)
+    x, y = np.moveaxis(((points / 2 - low / 2) / width * (2**_BITS - 1)).astype(np.int64), -1, 0)
+    along = np.zeros(x.shape, np.int64)
     for bit in reversed(range(_BITS)):
         side = 1 << bit
         right, upper = (x & side) > 0, (y & side) > 0
@@ -33,4 +43,4 @@ def hilbert_order(points: Floats) -> Indices:
         mirrored = right & ~upper
         x, y = np.where(mirrored, side - 1 - x, x), np.where(mirrored, side - 1 - y, y)
         x, y = np.where(upper, x, y), np.where(upper, y, x)
-    return np.argsort(along, kind="stable")
+    return np.argsort(along, axis=-1, kind="stable")

@@ -22,7 +22,7 @@ from ptrnet.errors import InputError
 from ptrnet.models.base import PointerModel
 from ptrnet.tasks.base import Task
 from ptrnet.types import Batch, Example, Floats, Indices
-from ptrnet.votes import Candidate, best
+from ptrnet.votes import Candidate, best, canonical
 
 # What is decoded at a time: elements, padding and beams included. 64 MB of keys at 256 units.
 ELEMENTS_AT_ONCE = 65_536
@@ -93,7 +93,7 @@ class Solver:
             raise InputError(f"{decoder.name} decoding does not serve {self.task.name}")
         if not isinstance(augment, int) or augment < 1:
             raise InputError(f"augment: expected a whole number of 1 or more, got {augment!r}")
-        rule = self.task.constraint if constrained else None
+        rule = self.task.rule if constrained else None
         rest = iter(examples)
         while window := list(islice(rest, WINDOW)):
             found: dict[int, Candidate] = {}
@@ -150,15 +150,21 @@ class Solver:
         """Where the pointer looked for each token of an answer (V 2.3: attention is the answer).
 
         Returns:
-            Probabilities `(M, S + n)`, special slots first, and the answer's tokens `(M,)`, END
-            included. Each row is given the answer's tokens before it.
+            Probabilities `(M, S + n)`, special slots first, and the tokens `(M,)` that the model
+            emits for the answer, END included. Each row is given the tokens before it.
         """
         assert answered.outputs is not None
-        tokens = self.task.tokens(pad_answers([answered.outputs])).indices[0]
-        inputs, lengths = pad_instances([self.task.scaled(answered.inputs)])
-        given = (inputs, lengths, torch.from_numpy(tokens[None]))
+        seen, order = view(0, self.task, self.task.scaled(answered.inputs))
+        place = np.argsort(order)  # of each element in what the model sees
+        outputs = place[answered.outputs]
+        if self.task.order != "given":
+            outputs = canonical(self.task, seen, outputs)
+        tokens = self.task.tokens(pad_answers([outputs])).indices[0]
+        given = (*pad_instances([seen]), torch.from_numpy(tokens[None]))
         log_probs = self.model.log_probs(*(tensor.to(self._device) for tensor in given))
-        return log_probs[0].double().exp().cpu().numpy(), tokens
+        slots = np.arange(self.task.specials)
+        names, places = (np.append(slots, i + len(slots)) for i in (order, place))
+        return log_probs[0].double().exp().cpu().numpy()[:, places], names[tokens]
 
     def _likelihoods(self, batch: Batch) -> torch.Tensor:
         """`(B, M)` log-probabilities of the targets; for large answers without `(B, M, N)`."""

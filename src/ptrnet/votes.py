@@ -8,7 +8,7 @@ import numpy as np
 
 from ptrnet.data.padding import pad_answers
 from ptrnet.tasks.base import Task
-from ptrnet.types import Example, Indices
+from ptrnet.types import Example, Floats, Indices
 
 
 class Candidate(NamedTuple):
@@ -24,11 +24,13 @@ def best(task: Task, example: Example, candidates: Sequence[Candidate]) -> Candi
 
     Where the task measures answers by themselves (a tour's length) the best of them. Else views
     vote: the probability of an answer is added up over the views in which it was found. Answers
-    that are valid are given in the canonical order.
+    that are valid are given in the canonical order, but for a lone one of the instance as it is.
     """
-    if len(candidates) == 1:
+    if len(candidates) == 1 and task.order == "given":
         return candidates[0]
-    candidates = [c._replace(outputs=_canonical(task, example, c.outputs)) for c in candidates]
+    candidates = [
+        c._replace(outputs=canonical(task, example.inputs, c.outputs)) for c in candidates
+    ]
     costs = task.costs(example, [c.outputs for c in candidates])
     if costs is not None:
         return candidates[int(np.argmin(costs))]
@@ -42,12 +44,12 @@ def best(task: Task, example: Example, candidates: Sequence[Candidate]) -> Candi
     return max(likely.values(), key=lambda c: c.log_prob)
 
 
-def _canonical(task: Task, example: Example, outputs: Indices) -> Indices:
-    """The same for answers that mean the same; as it is where it is none."""
-    if task.complaint(len(example.inputs), outputs) is not None:
+def canonical(task: Task, inputs: Floats, outputs: Indices) -> Indices:
+    """The same for answers to an instance that mean the same; as it is where it is none."""
+    if task.complaint(len(inputs), outputs) is not None:
         return outputs
-    (canonical,) = task.rows(task.canonical(example.inputs[None], pad_answers([outputs])))
-    return canonical
+    (found,) = task.rows(task.canonical(inputs[None], pad_answers([outputs])))
+    return found
 
 
 def _together(log_probs: Sequence[float]) -> float:

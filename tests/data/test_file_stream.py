@@ -3,11 +3,13 @@
 import numpy as np
 import pytest
 import torch
+from scipy.spatial import ConvexHull
 
 from ptrnet import tasks
 from ptrnet.data import formats
 from ptrnet.data.file_stream import FileStream
 from ptrnet.data.generate import generate
+from ptrnet.data.stream import ExampleStream
 from ptrnet.data.symmetries import augmented
 from ptrnet.errors import InputError
 
@@ -98,3 +100,16 @@ def test_sizes_that_are_not_wanted_are_left_out(made):
     assert sorted(batch.lengths.tolist()) == sorted(wanted) and stream.batches == 1
     with pytest.raises(InputError, match=r"sort.txt: none of its .*; they have 3 to 9 elements"):
         FileStream(path, task, [5, 10], 100, seed=1)
+
+
+def test_elements_come_in_the_order_that_the_model_reads(made):
+    task, path, _ = made("hull", order="lexicographic")
+    stream = FileStream(path, task, SIZES, 50, seed=3, change=augmented)
+    batch = stream.batch(0)
+    fresh = ExampleStream(task, [9], 50, seed=3).batch(0)
+    for inputs, lengths, *_ in (batch, fresh):
+        for instance, n in zip(inputs[..., 0].tolist(), lengths.tolist(), strict=True):
+            assert instance[:n] == sorted(instance[:n])
+    for rows, targets, n in zip(batch.inputs, batch.targets - 1, batch.lengths, strict=True):
+        hull = ConvexHull(rows[:n]).vertices if n > 2 else range(n)
+        assert sorted(targets[targets >= 0].tolist()) == sorted(hull)

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from ptrnet import tasks
-from ptrnet.data.symmetries import SYMMETRIES, augmented, moved, renamed, reordered
+from ptrnet.data.symmetries import SYMMETRIES, arranged, augmented, moved, renamed, reordered
+from ptrnet.errors import InputError
 from ptrnet.types import Answers, Example
 
 CORNERS = np.array([[0.0, 0], [1, 0], [1, 1], [0, 1]])
@@ -64,3 +65,23 @@ def test_all_orders_and_all_allowed_symmetries_are_drawn(name):
     assert len(kinds) == (6 * 8 if task.symmetric else 6)
     expected = 2000 / len(kinds)
     assert (abs(counts - expected) < 5 * expected**0.5).all()
+
+
+@pytest.mark.parametrize("name", tasks.names())
+@pytest.mark.parametrize("order", ["lexicographic", "hilbert"])
+def test_what_is_arranged_does_not_tell_the_order_it_was_given_in(name, order):
+    if order == "hilbert" and tasks.get(name).features != 2:
+        with pytest.raises(InputError, match=r"hilbert takes elements of 2 numbers, here .* of 1"):
+            tasks.get(name, order=order)
+        return
+    task, rng = tasks.get(name, order=order), np.random.default_rng(4)
+    inputs = rng.random((30, 7, task.features))
+    shuffled = reordered(inputs, rng.permuted(np.tile(np.arange(7), (30, 1)), axis=1))
+    (seen, answers), (again, others) = (
+        arranged(task, i, task.label(i)) for i in (inputs, shuffled)
+    )
+    assert np.array_equal(seen, again)
+    for instance, answer, other in zip(seen, task.rows(answers), task.rows(others), strict=True):
+        (label,) = task.rows(task.label(instance[None]))
+        assert task.is_right(Example(instance, label), answer)
+        assert task.is_right(Example(instance, label), other)

@@ -86,7 +86,7 @@ def test_settings_are_typed():
 def test_the_constraint_allows_whole_increasing_triples_alone(task):
     """Every sequence of up to 7 tokens over 4 points, against the rule in words."""
     s, n = task.specials, 4
-    rule = task.constraint
+    rule = task.rule
 
     def legal(sequence):
         triples, rest = [], list(sequence)

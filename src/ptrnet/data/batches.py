@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 import torch
 
 from ptrnet.data.padding import pad_answers, pad_instances
+from ptrnet.data.symmetries import arranged
 from ptrnet.errors import InputError
 from ptrnet.tasks.base import Task
 from ptrnet.types import Batch, Example, Floats, Indices
@@ -16,13 +17,16 @@ def batch_of(examples: Sequence[Example], task: Task) -> Batch:
     Raises:
         InputError: an example without an answer; it is named by where it came from.
     """
-    ordered = []
+    instances: list[Floats] = []
+    answers: list[Indices] = []
     for example in examples:
         if example.outputs is None:
             raise InputError(f"{example.where}: has no answer to measure against")
-        given = pad_answers([example.outputs])
-        ordered += task.canonical(example.inputs[None], given).rows()
-    return padded([task.scaled(e.inputs) for e in examples], ordered, task)
+        seen = task.scaled(example.inputs)[None]
+        inputs, given = arranged(task, seen, pad_answers([example.outputs]))
+        instances += list(inputs)
+        answers += given.rows()
+    return padded(instances, answers, task)
 
 
 def padded(instances: Sequence[Floats], answers: Sequence[Indices], task: Task) -> Batch:

@@ -7,7 +7,7 @@ import numpy as np
 from ptrnet.data.ahead import ahead
 from ptrnet.data.batches import padded
 from ptrnet.data.packed import packed
-from ptrnet.data.symmetries import Change, unchanged
+from ptrnet.data.symmetries import Change, arranged, unchanged
 from ptrnet.errors import InputError
 from ptrnet.tasks.base import Task
 from ptrnet.types import Batch, Floats, Indices
@@ -78,9 +78,9 @@ class FileStream:
         for part in np.split(chosen, np.flatnonzero(np.diff(self._file.sizes[chosen])) + 1):
             inputs, given = self._file.of_one_size(part)
             inputs = np.stack([self.task.scaled(instance) for instance in inputs])
-            inputs, given = self.change(rng, self.task, inputs, given)
+            inputs, given = arranged(self.task, *self.change(rng, self.task, inputs, given))
             instances += list(inputs)
-            answers += self.task.canonical(inputs, given).rows()
+            answers += given.rows()
         return padded(instances, answers, self.task)
 
     def __iter__(self) -> Iterator[Batch]:

@@ -6,6 +6,7 @@ import numpy as np
 import torch
 
 from ptrnet.data.ahead import ahead
+from ptrnet.data.symmetries import reordered
 from ptrnet.tasks.base import Task
 from ptrnet.types import Batch
 
@@ -49,6 +50,7 @@ class ExampleStream:
         rng = np.random.default_rng([self.seed, self.split, k])
         n = int(rng.choice(self.sizes))
         inputs = self.task.sample(rng, self.batch_size, n)
+        inputs = reordered(inputs, self.task.arrangement(inputs))
         targets = self.task.tokens(self.task.label(inputs, self.labeller))
         return Batch(
             torch.from_numpy(inputs.astype(np.float32)),

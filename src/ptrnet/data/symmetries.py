@@ -1,6 +1,7 @@
 """What changes an instance but not what it asks: orders of its elements, symmetries of the square.
 
-`moved` and `reordered` change instances, `renamed` takes answers along.
+`moved` and `reordered` change instances, `renamed` takes answers along; `arranged` brings
+examples into the one order that the model reads.
 """
 
 from collections.abc import Callable
@@ -45,23 +46,32 @@ def augmented(
     return reordered(inputs, order), renamed(answers, np.argsort(order, axis=1))
 
 
+def arranged(task: Task, inputs: Floats, answers: Answers) -> tuple[Floats, Answers]:
+    """The examples with their elements in the order that the model reads, answers canonical."""
+    order = task.arrangement(inputs)
+    inputs, answers = reordered(inputs, order), renamed(answers, np.argsort(order, axis=1))
+    return inputs, task.canonical(inputs, answers)
+
+
 def view(number: int, task: Task, instance: Floats) -> tuple[Floats, Indices]:
     """Another look at an instance, by number: turned or mirrored, its elements in another order.
 
     Args:
         number: 0 is the instance as it is; 1 to 7 are the other symmetries of the square where
-            the task allows them, and so on with other orders. The order is drawn by the number.
+            the task allows them, and so on with other orders. The order is drawn by the number,
+            unless the task has one that the model reads.
         task: which the instance is of.
         instance: `(n, d)` in the unit cube.
 
     Returns:
         What the model is to see, and the element `(n,)` that each of its elements is.
     """
-    if number == 0:
-        return instance, np.arange(len(instance))
-    if task.symmetric:
-        (instance,) = moved(instance[None], np.array([number % SYMMETRIES]))
-    order = np.random.default_rng([number, len(instance)]).permutation(len(instance))
+    order = np.arange(len(instance))
+    if number:
+        if task.symmetric:
+            (instance,) = moved(instance[None], np.array([number % SYMMETRIES]))
+        order = np.random.default_rng([number, len(instance)]).permutation(len(instance))
+    order = order[task.arrangement(instance[None, order])[0]]
     return instance[order], order
 
 

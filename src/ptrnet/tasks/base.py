@@ -3,12 +3,13 @@
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, fields
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 
 from ptrnet.distances import EUCLIDEAN
 from ptrnet.errors import InputError, unknown
+from ptrnet.geometry import hilbert_order, lexicographic_order
 from ptrnet.types import Answers, Example, Floats, Indices
 
 if TYPE_CHECKING:
@@ -27,7 +28,7 @@ class Drawing:
 
 def setting(default: Any, help: str) -> Any:
     """A field of a task's dataclass, with what the command line says of it."""
-    return field(default=default, metadata={"help": help})
+    return field(default=default, metadata={"help": help}, kw_only=True)
 
 
 @dataclass(frozen=True)
@@ -44,6 +45,17 @@ class Task(ABC):
     closing_repeat: ClassVar[bool] = False  # the text format repeats the first index at the end
     symmetric: ClassVar[bool] = False  # answers stay right when the square is turned or mirrored
     distances: ClassVar[tuple[str, ...]] = (EUCLIDEAN,)  # that its instances can ask for
+
+    order: Literal["given", "lexicographic", "hilbert"] = setting(
+        "given", "in which the model reads the elements; answers are of the given one"
+    )
+
+    def __post_init__(self) -> None:
+        if self.order == "hilbert" and self.features != 2:
+            raise InputError(
+                f"order of task {self.name}: hilbert takes elements of 2 numbers, "
+                f"here they are of {self.features}"
+            )
 
     @classmethod
     def settings(cls) -> list[str]:
@@ -126,6 +138,14 @@ class Task(ABC):
             return np.zeros_like(inputs)
         return np.clip((inputs / 2 - corner / 2) / half, 0, 1)
 
+    def arrangement(self, inputs: Floats) -> Indices:
+        """`(B, n)`: the elements of `(B, n, d)` instances in the order that the model reads."""
+        if self.order == "lexicographic":
+            return lexicographic_order(inputs)
+        if self.order == "hilbert":
+            return hilbert_order(inputs)
+        return np.tile(np.arange(inputs.shape[1]), (len(inputs), 1))
+
     def tokens(self, answers: Answers) -> Answers:
         """The sequences a model is trained to emit, END included."""
         batch, width = answers.indices.shape
@@ -144,8 +164,8 @@ class Task(ABC):
 
     @property
     @abstractmethod
-    def constraint(self) -> "Constraint":
-        """The rule that a valid answer obeys."""
+    def rule(self) -> "Constraint":
+        """What a valid answer obeys."""
 
     @abstractmethod
     def complaint(self, n: int, outputs: Indices, first: int = 0) -> str | None:

@@ -88,7 +88,7 @@ class Delaunay(Task):
         return 4 * triangles - 1 if self.separator else 3 * triangles
 
     @property
-    def constraint(self) -> "Constraint":
+    def rule(self) -> "Constraint":
         from ptrnet.constraints import Triangles
 
         return Triangles(self.specials)

@@ -72,7 +72,7 @@ class Hull(Task):
         return n + self.closed
 
     @property
-    def constraint(self) -> "Constraint":
+    def rule(self) -> "Constraint":
         from ptrnet.constraints import ClosedSubset, Subset
 
         return ClosedSubset() if self.closed else Subset()

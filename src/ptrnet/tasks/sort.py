@@ -26,7 +26,7 @@ class Sort(Task):
         return n
 
     @property
-    def constraint(self) -> "Constraint":
+    def rule(self) -> "Constraint":
         from ptrnet.constraints import Permutation
 
         return Permutation()

@@ -57,7 +57,7 @@ class Tsp(Task):
         return n
 
     @property
-    def constraint(self) -> "Constraint":
+    def rule(self) -> "Constraint":
         from ptrnet.constraints import Tour
 
         return Tour()

@@ -14,6 +14,7 @@ from ptrnet.data.sizes import parse_sizes
 from ptrnet.errors import InputError, unknown
 from ptrnet.models.settings import every_setting
 from ptrnet.settings import check
+from ptrnet.tasks.base import Task
 
 LARGEST_BATCH = 2**24  # elements, padding included
 _TABLES = ("settings", "model_settings")  # of a recipe, flat in its file
@@ -172,12 +173,14 @@ def option_fields() -> dict[str, tuple[Any, Any, str]]:
 def task_settings() -> dict[str, tuple[Any, Any, str]]:
     """Name, type, default and help of every setting that some task has."""
     found = {}
+    fields_of_all = Task.settings()
     for name in tasks.names():
         cls = tasks.kind(name)
         hints = typing.get_type_hints(cls)
         for f in fields(cls):
             choices = " | ".join(typing.get_args(hints[f.name]))
-            text = f"task {name}: {f.metadata['help']}{choices and f', {choices}'}"
+            whose = "" if f.name in fields_of_all else f"task {name}: "
+            text = f"{whose}{f.metadata['help']}{choices and f', {choices}'}"
             found[f.name] = (hints[f.name], f.default, text)
     return found
 
