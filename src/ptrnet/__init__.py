@@ -7,6 +7,7 @@ if TYPE_CHECKING:
     from ptrnet.decoding import Beam, Greedy, Incremental, Sample
     from ptrnet.errors import InputError, ModelError, PtrnetError
     from ptrnet.solver import Solver
+    from ptrnet.training.fit import fit
     from ptrnet.weights import load
 
 __version__ = "0.1.0"
@@ -19,6 +20,7 @@ __all__ = [
     "PtrnetError",
     "Sample",
     "Solver",
+    "fit",
     "load",
 ]
 
@@ -32,6 +34,7 @@ _HOMES = {
     "PtrnetError": "errors",
     "Sample": "decoding",
     "Solver": "solver",
+    "fit": "training.fit",
     "load": "weights",
 }
 

@@ -30,14 +30,17 @@ def real_tokens(lengths: Tensor, specials: int, tokens: int) -> Tensor:
 
 
 class Free:
-    """Any token that is not padding, at any time; but an answer has at least one.
+    """Any token that is not padding, at any time; but an answer has `least` of them, 0 or 1.
 
     The state holds the tokens that are open.
     """
 
+    def __init__(self, least: int = 1) -> None:
+        self.least = least
+
     def start(self, lengths: Tensor, specials: int, tokens: int) -> Tensor:
         state = real_tokens(lengths, specials, tokens)[:, None].clone()
-        state[..., END] = False  # opened by `advance`
+        state[..., END] = self.least == 0  # opened by `advance`
         return state
 
     def allowed(self, state: Tensor) -> Tensor:
@@ -50,7 +53,7 @@ class Free:
 
 
 class Subset(Free):
-    """Each element at most once, and at least one of them: the answer is a subset in some order."""
+    """Each element at most once: the answer is a subset in some order."""
 
     def advance(self, state: Tensor, parents: Tensor, chosen: Tensor) -> Tensor:
         still = super().advance(state, parents, chosen)

@@ -7,7 +7,9 @@ from ptrnet.errors import InputError, unknown
 
 
 def check(what: str, value: Any, hint: Any) -> None:
-    """Refuses a value that is not of the type `hint`: a Literal's choices, bool, int, float, str.
+    """Refuses a value that is not of the type `hint`.
+
+    Types are a Literal's choices, bool, int, float, str, and a tuple of floats (a list will do).
 
     Raises:
         InputError: names `what`, what was expected and what came.
@@ -15,6 +17,10 @@ def check(what: str, value: Any, hint: Any) -> None:
     if typing.get_origin(hint) is typing.Literal:
         if value not in typing.get_args(hint):
             raise unknown(what, str(value), typing.get_args(hint))
+        return
+    if typing.get_origin(hint) is tuple:
+        if not isinstance(value, list | tuple) or any(type(v) not in (int, float) for v in value):
+            raise InputError(f"{what} must be a list of numbers, got {str(value)[:40]!r}")
         return
     whole = type(value) is int and hint is float
     if type(value) is not hint and not whole:

@@ -12,7 +12,7 @@ import torch
 from numpy.typing import ArrayLike
 
 from ptrnet import hub, model_files
-from ptrnet.constraints import Constraint
+from ptrnet.constraints import Constraint, Free
 from ptrnet.data import checks
 from ptrnet.data.batches import batch_of, near_sizes
 from ptrnet.data.padding import pad_answers, pad_instances
@@ -93,7 +93,7 @@ class Solver:
             raise InputError(f"{decoder.name} decoding does not serve {self.task.name}")
         if not isinstance(augment, int) or augment < 1:
             raise InputError(f"augment: expected a whole number of 1 or more, got {augment!r}")
-        rule = self.task.rule if constrained else None
+        rule = self.task.rule if constrained else Free(self.task.least)
         rest = iter(examples)
         while window := list(islice(rest, WINDOW)):
             found: dict[int, Candidate] = {}
@@ -107,7 +107,7 @@ class Solver:
                 yield example._replace(outputs=found[i].outputs, log_prob=found[i].log_prob)
 
     def _view(
-        self, number: int, instances: Sequence[Floats], decoder: Decoder, rule: Constraint | None
+        self, number: int, instances: Sequence[Floats], decoder: Decoder, rule: Constraint
     ) -> list[list[Candidate]]:
         """What the decoder finds for each instance, looked at in the way of that number."""
         shown, orders = zip(*(view(number, self.task, i) for i in instances), strict=True)

@@ -9,6 +9,7 @@ import typer
 
 from ptrnet.cli import words as w
 from ptrnet.errors import InputError, MissingExtraError
+from ptrnet.tasks.own import CONSTRAINTS
 from ptrnet.training.recipe import model_settings, option_fields, task_settings
 
 
@@ -19,10 +20,12 @@ def register(app: typer.Typer) -> None:
 def train(
     what: str | None = None, output: Path | None = None, resume: bool = False, **options: Any
 ) -> None:
-    """Train a model of TASK, or as RECIPE.toml says; options overrule it.
+    """Train a model of TASK, or as RECIPE.toml says, or on a file of your own; options overrule.
 
     Examples are fresh, or those of --data FILE, each once in an epoch. FILE is read once and kept
-    ready for later runs in FILE.packed/.
+    ready for later runs in FILE.packed/. With --data alone the examples say what is learned: what
+    answers are (or --constraint does), how many features elements have and how those are scaled;
+    a tenth of them is kept to validate on, and training ends when that gets no better.
 
     Leaves in the folder of --output: the model, its recipe, its logs and the last checkpoint.
     A run that was stopped goes on with --resume, to the weights it would have reached.
@@ -30,14 +33,21 @@ def train(
     Example: ptrnet train hull --n 5-50 --steps 60000 --output my-hull
 
     Example: ptrnet train tsp --data tsp.txt --valid tsp-test.txt --n 5-20 --augment
+
+    Example: ptrnet train --data mine.jsonl --output my-model
     """
     from ptrnet.training.recipe import Recipe
 
     given = {key: value for key, value in options.items() if value is not None}
     if resume and what is None and output is not None:
         recipe = Recipe.read(output / "recipe.toml", **given)
+    elif what is None and "data" in given:
+        from ptrnet.training.own import recipe_for
+
+        recipe, summary = recipe_for(given["data"], given)
+        print(summary, file=sys.stderr)
     elif what is None:
-        raise InputError("expected TASK or RECIPE.toml, or --resume with --output")
+        raise InputError("expected TASK, RECIPE.toml or --data FILE, or --resume with --output")
     elif what.endswith(".toml"):
         recipe = Recipe.read(Path(what), **given)
     else:
@@ -80,7 +90,8 @@ def _signature() -> inspect.Signature:
             annotation=Annotated[bool, typer.Option("--resume", help="Go on with a stopped run.")],
         ),
     ]
-    for name, (hint, default, text) in {**option_fields(), **settings}.items():
+    own = {"constraint": (str, "guessed", f"what answers of --data are: {' | '.join(CONSTRAINTS)}")}
+    for name, (hint, default, text) in {**option_fields(), **own, **settings}.items():
         kind_of = hint if hint in (int, float, bool) else str
         shown = f"{text} [{default}]"
         given.append(

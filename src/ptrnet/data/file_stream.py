@@ -7,6 +7,7 @@ import numpy as np
 from ptrnet.data.ahead import ahead
 from ptrnet.data.batches import padded
 from ptrnet.data.packed import packed
+from ptrnet.data.split import held_out
 from ptrnet.data.symmetries import Change, arranged, unchanged
 from ptrnet.errors import InputError
 from ptrnet.tasks.base import Task
@@ -31,6 +32,8 @@ class FileStream:
         first: the number of the first batch that iteration gives.
         ahead: batches kept ready by the producing thread.
         change: what is done to examples each time that they are drawn.
+        valid_share: of the examples that is never drawn, but kept in `held_out`.
+        most_valid: examples that this may be.
     """
 
     def __init__(
@@ -43,17 +46,22 @@ class FileStream:
         first: int = 0,
         ahead: int = 4,
         change: Change = unchanged,
+        valid_share: float = 0.0,
+        most_valid: int = 0,
     ) -> None:
         self.task, self.batch_size, self.seed = task, batch_size, seed
         self.first, self.ahead, self.change = first, ahead, change
         self._file = packed(name, task)
         there = self._file.sizes
-        self._used = np.flatnonzero(np.isin(there, sizes))
-        if not len(self._used):
+        candidates = np.flatnonzero(np.isin(there, sizes))
+        if not len(candidates):
             raise InputError(
                 f"{name}: none of its instances has a size that n asks for; they have "
                 f"{there.min()} to {there.max()} elements"
             )
+        left = held_out(candidates, valid_share, most_valid, seed)
+        self._used = np.setdiff1d(candidates, left)
+        self.held_out = [self._file.example(number, task) for number in left]
         self._shuffled = (0, self._shuffle(0))
 
     @property

@@ -19,6 +19,14 @@ def check_numbers(values: Any, where: str) -> None:
                 )
 
 
+def features(values: Any, where: str) -> int:
+    """How many numbers the first element of an instance has."""
+    check_numbers(values, where)
+    if not values or values[0] == []:
+        raise InputError(f'{where}: "inputs": expected elements of one number or more')
+    return len(values[0]) if isinstance(values[0], list) else 1
+
+
 def flat(outputs: Any, corners: int, where: str) -> list[int]:
     """The indices of a list, or of a list of lists of `corners` indices each."""
     items = [outputs] if corners == 1 else outputs

@@ -19,7 +19,7 @@ from ptrnet.data import packing
 from ptrnet.errors import InputError
 from ptrnet.files import atomic_folder
 from ptrnet.tasks.base import Task
-from ptrnet.types import Answers, Floats, Indices
+from ptrnet.types import Answers, Example, Floats, Indices
 
 VERSION = 1  # of the arrays and what they hold
 _A_DAY = 86_400  # seconds
@@ -47,6 +47,22 @@ class Packed:
         except (OSError, ValueError) as error:
             raise InputError(f"{folder}: damaged: {error}; remove it") from None
         self.sizes: Indices = np.diff(self._starts)  # (m,) elements of each instance
+        self.widths: Indices = np.diff(self._answer_starts)  # (m,) indices of each answer
+
+    def elements(self, first: int, last: int) -> Floats:
+        """`(t, d)`: the elements of the examples `first` to `last - 1`, one after another."""
+        return self._inputs[self._starts[first] : self._starts[last]]
+
+    def indices(self, first: int, last: int) -> Indices:
+        """The answers of the examples `first` to `last - 1`, flat, one after another."""
+        whole = self._answers[self._answer_starts[first] : self._answer_starts[last]]
+        return whole.astype(np.int64)
+
+    def example(self, number: int, task: Task) -> Example:
+        """One example, with its answer as the file has it."""
+        flat = self.indices(number, number + 1)
+        (outputs,) = task.rows(Answers(flat[None], np.array([len(flat)])))
+        return Example(np.array(self.elements(number, number + 1)), outputs)
 
     def of_one_size(self, chosen: Indices) -> tuple[Floats, Answers]:
         """`(B, n, d)` instances, and their answers as the file has them.

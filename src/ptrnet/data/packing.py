@@ -58,6 +58,8 @@ def pack(name: str, task: Task, folder: Path) -> None:
             widths.append(piece.widths)
     if not inputs.count:
         raise InputError(f"{name}: holds no instance")
+    if not answers.count:
+        raise InputError(f"{name}: every answer is empty")
     np.save(folder / STARTS, np.concatenate(sizes).cumsum())
     np.save(folder / ANSWER_STARTS, np.concatenate(widths).cumsum())
 

@@ -8,17 +8,18 @@ from ptrnet.errors import unknown
 from ptrnet.settings import check
 from ptrnet.tasks.base import Task
 
-_NOT_TASKS = {"base"}
+OWN = "own"  # of a user's own examples: models may serve it, but nothing is drawn or labelled
+_NOT_NAMED = {"base", OWN}
 
 
 def names() -> list[str]:
-    """The known tasks."""
-    return sorted(m.name for m in pkgutil.iter_modules(__path__) if m.name not in _NOT_TASKS)
+    """The reference tasks."""
+    return sorted(m.name for m in pkgutil.iter_modules(__path__) if m.name not in _NOT_NAMED)
 
 
 def kind(name: str) -> type[Task]:
     """The class of a task. Raises InputError, with the nearest name, for an unknown one."""
-    if name not in names():
+    if name not in (*names(), OWN):
         raise unknown("task", name, names())
     found: type[Task] = importlib.import_module(f"{__name__}.{name}").TASK
     return found

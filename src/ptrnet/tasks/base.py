@@ -37,8 +37,9 @@ class Task(ABC):
 
     name: ClassVar[str]
     features: ClassVar[int]  # d, the numbers an element has
-    labellers: ClassVar[tuple[str, ...]]  # the first is the default
+    labellers: ClassVar[tuple[str, ...]]  # the first is the default; none knows a user's own task
     smallest: ClassVar[int] = 1  # the fewest elements that have an answer
+    least: ClassVar[int] = 1  # the fewest indices that an answer has
     corners: ClassVar[int] = 1  # indices in an item of the answer; of more it is (t, corners)
     mark: ClassVar[str] = ""  # the word that the text format has between items
     subset: ClassVar[bool] = False  # the answer shrinks to a subset of what its parts answer
@@ -104,6 +105,8 @@ class Task(ABC):
         """
         from ptrnet import labellers
 
+        if not self.labellers:
+            raise InputError(f"task {self.name} has no labeller: its examples bring their answers")
         name = labeller or self.labellers[0]
         if name not in self.labellers:
             raise unknown(f"labeller of task {self.name}", name, self.labellers)

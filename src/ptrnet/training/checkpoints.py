@@ -28,14 +28,25 @@ class AtomicCheckpointIO(TorchCheckpointIO):
 
 
 class PeriodicCheckpoint(pl.Callback):
-    """Keeps the newest state of the run, every so many steps and at the end."""
+    """Keeps the newest state of the run: every so many steps, and at the end.
 
-    def __init__(self, path: Path, every: int) -> None:
-        self.path, self.every = path, every
+    Where a validation falls on the same step it comes first: a resumed run begins behind it.
+    """
+
+    def __init__(self, path: Path, every: int, valid_every: int) -> None:
+        self.path, self.every, self.valid_every = path, every, valid_every
 
     def on_train_batch_end(
         self, trainer: pl.Trainer, pl_module: pl.LightningModule, *_: Any
     ) -> None:
-        step = trainer.global_step
-        if step % self.every == 0 or step == trainer.max_steps:
+        validates = trainer.enable_validation and trainer.global_step % self.valid_every == 0
+        if self._due(trainer) and not validates:
             trainer.save_checkpoint(self.path)
+
+    def on_validation_end(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
+        if self._due(trainer) or trainer.should_stop:
+            trainer.save_checkpoint(self.path)
+
+    def _due(self, trainer: pl.Trainer) -> bool:
+        step = trainer.global_step
+        return step % self.every == 0 or step == trainer.max_steps

@@ -54,7 +54,11 @@ class Recipe:
     seed: int = _field(1, "of the weights and of the examples")
     valid_every: int = _field(2000, "steps between validations")
     valid: str = _field("", "file of examples to validate on; fresh ones if none is given")
-    valid_batches: int = _field(16, "batches of fresh examples in a validation")
+    valid_share: float = _field(0.0, "with data: share of its examples kept to validate on")
+    valid_batches: int = _field(16, "batches of a validation, of fresh or kept examples")
+    patience: int = _field(
+        0, "validations without a better loss after which training ends, the best kept; 0: none"
+    )
     checkpoint_every: int = _field(1000, "steps between checkpoints")
     settings: dict[str, Any] = field(default_factory=dict)  # of the task, by its own names
     model_settings: dict[str, Any] = field(default_factory=dict)  # of the model, likewise
@@ -67,11 +71,12 @@ class Recipe:
         for name in ("steps", "batch_size", "valid_every", "checkpoint_every"):
             _at_least(name, getattr(self, name), 1)
         _at_least("valid_batches", self.valid_batches, 0)
+        _at_least("patience", self.patience, 0)
         _at_least("seed", self.seed, 0)
         for name in ("learning_rate", "clip"):
             if not 0 < getattr(self, name) < float("inf"):
                 raise InputError(f"recipe: {name} must be above 0, got {getattr(self, name)}")
-        for name in ("warmup", "beta1", "beta2", "weight_decay"):
+        for name in ("warmup", "beta1", "beta2", "weight_decay", "valid_share"):
             if not 0 <= getattr(self, name) < 1:
                 raise InputError(f"recipe: {name} must be in [0, 1), got {getattr(self, name)}")
         largest = parse_sizes(self.n)[-1]
@@ -87,7 +92,11 @@ class Recipe:
         models.settings_of(self.model, **self.network())
         if self.augment and not self.data:
             raise InputError("recipe: augment goes with data; fresh examples are new without it")
-        if not (self.data and (self.valid or not self.valid_batches)):
+        if self.valid_share and (self.valid or not self.data):
+            raise InputError("recipe: valid_share goes with data, and without valid")
+        if self.patience and not (self.valid or self.valid_batches):
+            raise InputError("recipe: patience goes with validations, valid_batches is 0")
+        if not (self.data and (self.valid or self.valid_share or not self.valid_batches)):
             task.check_labeller(self.labeller or None, largest)
 
     def network(self) -> dict[str, Any]:
@@ -207,4 +216,6 @@ def _at_least(name: str, value: int, least: int) -> None:
 def _toml(value: Any) -> str:
     if isinstance(value, bool):
         return str(value).lower()
+    if isinstance(value, tuple):
+        return f"[{', '.join(map(repr, value))}]"
     return json.dumps(value, ensure_ascii=False) if isinstance(value, str) else repr(value)

@@ -21,11 +21,13 @@ from ptrnet.data.symmetries import augmented, unchanged
 from ptrnet.errors import InputError
 from ptrnet.files import atomic_path
 from ptrnet.tasks.base import Task
+from ptrnet.training.best import BestWeights
+from ptrnet.training.card import write_card
 from ptrnet.training.checkpoints import AtomicCheckpointIO, PeriodicCheckpoint
 from ptrnet.training.module import Training
 from ptrnet.training.progress import LOG_EVERY, TrainingProgress
 from ptrnet.training.recipe import Recipe
-from ptrnet.types import Batch
+from ptrnet.types import Batch, Example
 
 RECIPE, CHECKPOINT, DATA = "recipe.toml", "checkpoint.ckpt", "data.txt"
 
@@ -40,35 +42,38 @@ def train(recipe: Recipe, output: Path, resume: bool = False) -> model_files.Sav
         InputError: `output` holds another run, or none to resume; nothing was written.
     """
     task = tasks.get(recipe.task, **recipe.settings)
-    valid = _validation(recipe, task)
+    checkpoint = output / CHECKPOINT
+    before = _state_of(checkpoint) if resume and checkpoint.exists() else None
+    first = int(before["global_step"]) if before else 0
+    examples = _examples(recipe, task, first)
+    known = _known(recipe, task, examples)
+    valid = batches_of(known, task, recipe.batch_size) or _fresh(recipe, task)
     torch.manual_seed(recipe.seed)
     model = models.build(recipe.model, task.features, task.specials, **recipe.network())
     for batch in valid:
         model.check(batch.lengths)
     device = _device(recipe)
-    checkpoint = output / CHECKPOINT
-    first = _step_of(checkpoint) if resume and checkpoint.exists() else 0
-    examples = _examples(recipe, task, first)
     _claim(output, recipe, resume)
     if isinstance(examples, FileStream):
         _hold(output / DATA, examples.key, recipe.data)
 
-    if first < recipe.steps:
-        training = Training(model, recipe)
-        _fit(
-            _trainer(recipe, device, output),
-            training,
-            examples,
-            valid,
-            checkpoint if first else None,
-        )
+    training, best = Training(model, recipe), BestWeights(recipe.patience)
+    if before is None or not _over(before, recipe):
+        trainer = _trainer(recipe, device, output, best)
+        _fit(trainer, training, examples, valid, checkpoint if before else None)
     else:
-        state = torch.load(checkpoint, map_location="cpu", weights_only=True)["state_dict"]
-        model.load_state_dict({k.removeprefix("model."): v for k, v in state.items()})
+        training.load_state_dict(before["state_dict"])
+        best.load_state_dict(before["callbacks"].get(best.state_key, {}))
+    if recipe.patience:
+        training.load_state_dict(best.weights)
 
     trained = {key: getattr(recipe, key) for key in ("n", "steps", "batch_size", "seed")}
+    if recipe.patience:
+        trained["steps"] = best.step
     saved = model_files.Saved(model.cpu().eval(), task, trained)
     model_files.save(output, saved)
+    if known:
+        write_card(output, saved, recipe, known)
     return saved
 
 
@@ -77,27 +82,38 @@ def _examples(recipe: Recipe, task: Task, first: int) -> ExampleStream | FileStr
     sizes, size, seed = parse_sizes(recipe.n), recipe.batch_size, recipe.seed
     if recipe.data:
         change = augmented if recipe.augment else unchanged
-        return FileStream(recipe.data, task, sizes, size, seed, first, change=change)
+        return FileStream(
+            recipe.data,
+            task,
+            sizes,
+            size,
+            seed,
+            first,
+            change=change,
+            valid_share=recipe.valid_share,
+            most_valid=recipe.valid_batches * size,
+        )
     labeller = recipe.labeller or None
     return ExampleStream(task, sizes, size, seed, first=first, labeller=labeller)
 
 
-def _validation(recipe: Recipe, task: Task) -> list[Batch]:
-    """The batches of a file, or fresh ones that the training does not see."""
+def _known(recipe: Recipe, task: Task, examples: ExampleStream | FileStream) -> list[Example]:
+    """The examples of files that the training validates on: of their own, or held out."""
     if recipe.valid:
-        return batches_of(list(formats.read(recipe.valid, task)), task, recipe.batch_size)
-    fresh = ExampleStream(
-        task,
-        parse_sizes(recipe.n),
-        recipe.batch_size,
-        recipe.seed,
-        VALID,
-        labeller=recipe.labeller or None,
-    )
-    return [fresh.batch(k) for k in range(recipe.valid_batches)]
+        return list(formats.read(recipe.valid, task))
+    return examples.held_out if isinstance(examples, FileStream) else []
 
 
-def _trainer(recipe: Recipe, device: str, output: Path) -> pl.Trainer:
+def _fresh(recipe: Recipe, task: Task) -> list[Batch]:
+    """Batches to validate on that the training does not see."""
+    sizes, size, seed = parse_sizes(recipe.n), recipe.batch_size, recipe.seed
+    if not recipe.valid_batches:
+        return []
+    stream = ExampleStream(task, sizes, size, seed, VALID, labeller=recipe.labeller or None)
+    return [stream.batch(k) for k in range(recipe.valid_batches)]
+
+
+def _trainer(recipe: Recipe, device: str, output: Path, best: BestWeights) -> pl.Trainer:
     logging.getLogger("lightning.pytorch").setLevel(logging.ERROR)
     logs = output / "logs"
     return pl.Trainer(
@@ -112,7 +128,8 @@ def _trainer(recipe: Recipe, device: str, output: Path) -> pl.Trainer:
         logger=[CSVLogger(logs, "csv"), TensorBoardLogger(logs, "tensorboard")],
         callbacks=[
             TrainingProgress(recipe.batch_size),
-            PeriodicCheckpoint(output / CHECKPOINT, recipe.checkpoint_every),
+            *([best] if recipe.patience else []),
+            PeriodicCheckpoint(output / CHECKPOINT, recipe.checkpoint_every, recipe.valid_every),
         ],
         plugins=[AtomicCheckpointIO()],
         enable_checkpointing=False,
@@ -192,8 +209,17 @@ def _hold(path: Path, key: str, name: str) -> None:
         temporary.write_text(key + "\n", encoding="utf-8")
 
 
-def _step_of(checkpoint: Path) -> int:
+def _state_of(checkpoint: Path) -> dict[str, Any]:
     try:
-        return int(torch.load(checkpoint, map_location="cpu", weights_only=True)["global_step"])
+        state: dict[str, Any] = torch.load(checkpoint, map_location="cpu", weights_only=True)
+        int(state["global_step"])
     except Exception as error:  # of torch, zipfile and the restricted unpickler
         raise InputError(f"{checkpoint}: not a checkpoint of ours: {error}") from None
+    return state
+
+
+def _over(state: dict[str, Any], recipe: Recipe) -> bool:
+    """Whether the run that left a checkpoint had come to its end."""
+    best = state["callbacks"].get(BestWeights.state_key)
+    ended = best is not None and BestWeights.over(best, recipe.patience)
+    return ended or int(state["global_step"]) >= recipe.steps

@@ -3,6 +3,7 @@
 TRAITS                        what its files can hold
 read(name, task)              examples of a file, one by one; of text, `-` is standard input
 write(stream, examples, task) examples to an open stream, of text or of bytes
+features(name)                numbers of an element, only where a file says so without its task
 """
 
 import importlib
@@ -66,6 +67,26 @@ def read(name: str, task: Task) -> Iterator[Example]:
         yield example
     if empty:
         raise InputError(f"{'standard input' if name == '-' else name}: holds no instance")
+
+
+def features(name: str) -> int:
+    """How many numbers an element of a file's first instance has.
+
+    Raises:
+        InputError: no such file, a first instance that cannot be used, or a format whose files
+            do not tell.
+    """
+    form = module(of(name))
+    check_input(name)
+    _check_package(of(name))
+    if not hasattr(form, "features"):
+        telling = [f".{other}" for other in names() if hasattr(module(other), "features")]
+        raise InputError(
+            f"{name}: a .{of(name)} file does not say how many numbers an element has; name the "
+            f"task, or write the examples to {' or '.join(telling)}"
+        )
+    found: int = form.features(name)
+    return found
 
 
 def write(name: str, examples: Iterable[Example], task: Task, like: str = "-") -> None:

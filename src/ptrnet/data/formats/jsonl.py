@@ -39,6 +39,14 @@ def read(name: str, task: Task) -> Iterator[Example]:
         yield Example(inputs, outputs, where, row, distance=distance)
 
 
+def features(name: str) -> int:
+    """See `ptrnet.data.formats`."""
+    for line, text in numbered(name):
+        row = _object(text, f"{name}:{line}")
+        return lists.features(row.get("inputs"), f"{name}:{line}")
+    raise InputError(f"{name}: holds no instance")
+
+
 def write(stream: TextIO, examples: Iterable[Example], task: Task) -> None:
     """See `ptrnet.data.formats`."""
     for example in examples:

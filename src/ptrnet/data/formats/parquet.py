@@ -38,6 +38,13 @@ def read(name: str, task: Task) -> Iterator[Example]:
             yield _example(cells, task, f"{name}: row {row}")
 
 
+def features(name: str) -> int:
+    """See `ptrnet.data.formats`."""
+    for batch in _batches(name, None):
+        return lists.features(_python(batch["inputs"][0], name), f"{name}: row 1")
+    raise InputError(f"{name}: holds no instance")
+
+
 def write(stream: BinaryIO, examples: Iterable[Example], task: Task) -> None:
     """See `ptrnet.data.formats`."""
     from pyarrow import ArrowException, parquet
@@ -72,15 +79,22 @@ def _groups(examples: Iterable[Example]) -> Iterator[list[Example]]:
         yield group
 
 
-def _batches(name: str, task: Task) -> Iterator["pa.RecordBatch"]:
-    """The rows, some at a time. Raises InputError where Arrow cannot read on."""
+def _batches(name: str, task: Task | None) -> Iterator["pa.RecordBatch"]:
+    """The rows, some at a time, with the columns that a task asks for where it is known.
+
+    Raises:
+        InputError: where Arrow cannot read on.
+    """
     from pyarrow import ArrowException, parquet
 
     rows = 0
     try:
         with Path(name).open("rb") as stream:
             file = parquet.ParquetFile(stream, page_checksum_verification=True)
-            columns.check(file.schema_arrow, task, name)
+            if task is not None:
+                columns.check(file.schema_arrow, task, name)
+            elif "inputs" not in file.schema_arrow.names:
+                raise InputError(f'{name}: expected a column "inputs"')
             for batch in file.iter_batches(_ROWS):
                 yield batch
                 rows += len(batch)

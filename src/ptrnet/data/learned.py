@@ -1,0 +1,96 @@
+"""What a user's own examples are: what their answers have in common, and how features lie."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import NamedTuple, cast
+
+import numpy as np
+
+from ptrnet.data import formats
+from ptrnet.data.packed import Packed, packed
+from ptrnet.errors import unknown
+from ptrnet.tasks.own import CONSTRAINTS, Kind, Own
+from ptrnet.types import Floats, Indices
+
+_AT_ONCE = 2**20  # elements that are looked at together
+_LEAST = 1e-290  # what is spread less is as good as constant
+
+
+class Learned(NamedTuple):
+    """What is said of a file of examples."""
+
+    task: Own
+    sizes: Indices  # (m,) elements of each instance
+    widths: Indices  # (m,) indices of each answer
+
+
+def learn(name: str, constraint: str | None = None) -> Learned:
+    """Reads all examples of a file.
+
+    Args:
+        name: of the file.
+        constraint: what answers are; the strictest that they obey when None.
+
+    Raises:
+        InputError: a file that cannot be used, an example without an answer, or the first answer
+            that does not obey the constraint, by its line.
+    """
+    if constraint not in (None, *CONSTRAINTS):
+        raise unknown("constraint", str(constraint), CONSTRAINTS)
+    d = formats.features(name)
+    loosest = Own(center=(0.0,) * d, spread=(1.0,) * d)
+    file = packed(name, loosest)
+    obeyed = _strictest(file)
+    asked = cast("Kind", constraint or obeyed)
+    if CONSTRAINTS.index(obeyed) > CONSTRAINTS.index(asked):
+        for _ in formats.read(name, replace(loosest, constraint=asked)):
+            pass  # complains of the first that does not obey
+    center, spread = _scaling(file)
+    task = replace(
+        loosest,
+        constraint=asked,
+        center=tuple(center.tolist()),
+        spread=tuple(spread.tolist()),
+        longest_answer=int(file.widths.max()),
+        longest_share=float((file.widths / file.sizes).max()),
+    )
+    return Learned(task, file.sizes, file.widths)
+
+
+def _strictest(file: Packed) -> Kind:
+    """The strictest constraint that all answers obey."""
+    most = int(file.sizes.max())
+    for first, last in _chunks(file):
+        indices, widths = file.indices(first, last), file.widths[first:last]
+        owners = np.repeat(np.arange(last - first), widths)
+        if len(np.unique(owners * most + indices)) < len(indices):
+            return "free"
+    return "permutation" if (file.widths == file.sizes).all() else "subset"
+
+
+def _scaling(file: Packed) -> tuple[Floats, Floats]:
+    """Mean and standard deviation `(d,)` of each feature; of one that never changes 1."""
+
+    def parts() -> Iterator[Floats]:
+        return (file.elements(*chunk) for chunk in _chunks(file))
+
+    low = np.min([part.min(0) for part in parts()], axis=0)
+    high = np.max([part.max(0) for part in parts()], axis=0)
+    unit = np.maximum(np.abs(low), np.abs(high))  # in which sums of squares stay finite
+    unit = np.where(unit > 0, unit, 1)
+    count = file.sizes.sum()
+    mean = np.sum([(part / unit).sum(0) for part in parts()], axis=0) / count
+    squares = [((part / unit - mean) ** 2).sum(0) for part in parts()]
+    spread = np.sqrt(np.sum(squares, axis=0) / count) * unit
+    return mean * unit, np.where((low < high) & (spread > _LEAST), spread, 1)
+
+
+def _chunks(file: Packed) -> Iterator[tuple[int, int]]:
+    """Ranges of examples of about so many elements and indices."""
+    ends = np.cumsum(file.sizes + file.widths)
+    first = 0
+    while first < len(ends):
+        before = ends[first - 1] if first else 0
+        last = max(first + 1, int(np.searchsorted(ends, before + _AT_ONCE)))
+        yield first, last
+        first = last

@@ -1,0 +1,57 @@
+"""A user's own examples: the recipe that follows from them."""
+
+from typing import Any
+
+import numpy as np
+
+from ptrnet import tasks
+from ptrnet.data.learned import Learned, learn
+from ptrnet.training.recipe import Recipe
+from ptrnet.types import Indices
+
+# What suits a file of examples, where the recipe's defaults suit fresh ones without end.
+DEFAULTS = {"steps": 20_000, "valid_every": 500, "patience": 10}
+VALID_SHARE = 0.1
+
+
+def recipe_for(data: str, given: dict[str, Any]) -> tuple[Recipe, str]:
+    """The recipe of a training on a file of examples, and one line on what they are.
+
+    Args:
+        data: the file; see `ptrnet.data.learned`.
+        given: flat keys of a recipe, which overrule what follows from the examples; `constraint`
+            is what answers are, the strictest that they obey where it is not given.
+
+    Raises:
+        InputError: examples, or keys, that cannot be used.
+    """
+    asked = given.get("constraint")
+    learned = learn(data, asked)
+    task = learned.task
+    table = {
+        **DEFAULTS,
+        **({} if given.get("valid") else {"valid_share": VALID_SHARE}),
+        "n": _sizes(learned.sizes),
+        **{name: getattr(task, name) for name in task.settings()},
+        **given,
+        "data": data,
+        "task": tasks.OWN,
+    }
+    return Recipe.from_table(table), _summary(data, learned, asked is None)
+
+
+def _sizes(sizes: Indices) -> str:
+    """The sizes that there are, as a recipe writes them."""
+    there = np.unique(sizes)
+    runs = np.split(there, np.flatnonzero(np.diff(there) > 1) + 1)
+    return ",".join(f"{run[0]}-{run[-1]}" if len(run) > 1 else f"{run[0]}" for run in runs)
+
+
+def _summary(data: str, learned: Learned, guessed: bool) -> str:
+    sizes, widths, d = learned.sizes, learned.widths, learned.task.features
+    how = " (guessed; --constraint tells otherwise)" if guessed else ""
+    return (
+        f"{data}: {len(sizes):,} examples of {sizes.min()} to {sizes.max()} elements of {d} "
+        f"feature{'s' * (d > 1)}; answers of {widths.min()} to {widths.max()} indices, taken as "
+        f"{learned.task.constraint}{how}"
+    )

@@ -1,0 +1,130 @@
+"""What is learned of a user's own examples, against the definition."""
+
+import json
+
+import numpy as np
+import pytest
+
+from ptrnet import tasks
+from ptrnet.data import formats, learned
+from ptrnet.data.learned import learn
+from ptrnet.data.split import held_out
+from ptrnet.errors import InputError
+from ptrnet.types import Example
+
+
+@pytest.fixture
+def written(tmp_path):
+    """A function that writes examples, by default of 2 features, and gives the file's name."""
+
+    def write(answers, n=3, d=2, extension="jsonl"):
+        rng = np.random.default_rng(0)
+        task = tasks.get("own", center=(0.0,) * d, spread=(1.0,) * d)
+        path = tmp_path / f"mine.{extension}"
+        examples = [Example(rng.random((n, d)), np.array(a, np.int64)) for a in answers]
+        formats.write(str(path), examples, task)
+        return str(path)
+
+    return write
+
+
+@pytest.fixture(params=[2**20, 1], ids=["at once", "one by one"])
+def chunks(request, monkeypatch):
+    monkeypatch.setattr(learned, "_AT_ONCE", request.param)
+
+
+@pytest.mark.parametrize("extension", ["jsonl", "parquet"])
+@pytest.mark.parametrize(
+    ("answers", "expected"),
+    [
+        ([[2, 0, 1], [0, 1, 2]], "permutation"),
+        ([[2, 0, 1], [0, 1]], "subset"),
+        ([[2], []], "subset"),
+        ([[2, 0, 1], [0, 1, 2], [1, 1, 2]], "free"),
+        ([[0, 1, 2, 0], [0, 1, 2]], "free"),
+    ],
+)
+def test_the_strictest_constraint_is_guessed(written, chunks, answers, expected, extension):
+    found = learn(written(answers, extension=extension))
+    assert found.task.constraint == expected
+    assert found.task.longest_answer == max(map(len, answers))
+    assert found.task.longest_share == max(map(len, answers)) / 3
+    assert found.widths.tolist() == [len(a) for a in answers]
+
+
+def test_what_is_asked_is_checked_and_the_line_named(written):
+    name = written([[2, 0, 1], [0, 1], [1, 1]])
+    assert learn(name).task.constraint == "free"
+    for asked, line, words in (
+        ("permutation", 2, "expected all 3 indices, got 2"),
+        ("subset", 3, "each index at most once, got 1 twice"),
+    ):
+        with pytest.raises(InputError, match=rf'mine.jsonl:{line}: "outputs": answer: {words}'):
+            learn(name, asked)
+    assert learn(written([[2, 0, 1]]), "free").task.constraint == "free"
+    with pytest.raises(InputError, match="unknown constraint 'permutatoin'; did you mean 'permu"):
+        learn(name, "permutatoin")
+
+
+def test_features_are_measured(tmp_path, chunks):
+    rng = np.random.default_rng(1)
+    inputs = [rng.normal(size=(n, 4)) * [1, 1e150, 1e-9, 0] + [1e9, 0, 5, 7] for n in (3, 8, 5)]
+    path = tmp_path / "mine.jsonl"
+    path.write_text(
+        "".join(json.dumps({"inputs": i.tolist(), "outputs": [0]}) + "\n" for i in inputs)
+    )
+    task = learn(str(path)).task
+    every = np.concatenate(inputs).astype(np.longdouble)
+    np.testing.assert_allclose(task.center, every.mean(0).astype(float), rtol=1e-14, atol=1e137)
+    expected = every.std(0).astype(float)
+    expected[3] = 1
+    np.testing.assert_allclose(task.spread, expected, rtol=1e-5)
+    seen = np.concatenate([task.scaled(i) for i in inputs])
+    np.testing.assert_allclose(seen[:, :3].std(0), 1, rtol=1e-5)
+    assert (seen[:, 3] == 0).all()
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("", "holds no instance"),
+        ('{"inputs": [], "outputs": []}', "expected elements of one number or more"),
+        ('{"inputs": [[]], "outputs": []}', "expected elements of one number or more"),
+        ('{"outputs": [1]}', '"inputs": expected a list of elements'),
+        ('{"inputs": [["a"]], "outputs": [0]}', "expected a number"),
+        ('{"inputs": [[1, 2]]}', "mine.jsonl:1: has no answer to train on"),
+        ('{"inputs": [[1, 2]], "outputs": []}', "every answer is empty"),
+        ('{"inputs": [[1, 2]], "outputs": [1]}', "index 1: expected 0 to 0, got 1"),
+        (
+            '{"inputs": [[1, 2]], "outputs": [0]}\n{"inputs": [[1, 2, 3]], "outputs": [0]}',
+            r"mine.jsonl:2: .*expected shape \(n, 2\) for own, got \(1, 3\)",
+        ),
+        ("[1]", "expected a JSON object"),
+    ],
+)
+def test_files_that_cannot_be_learned_from(tmp_path, text, words):
+    path = tmp_path / "mine.jsonl"
+    path.write_text(text)
+    with pytest.raises(InputError, match=words):
+        learn(str(path))
+
+
+def test_formats_that_do_not_tell(tmp_path):
+    (tmp_path / "mine.txt").write_text("1 2 3 output 1\n")
+    with pytest.raises(InputError, match=r"a .txt file does not say .* to \.jsonl or \.parquet"):
+        learn(str(tmp_path / "mine.txt"))
+    with pytest.raises(InputError, match="cannot be read: No such file"):
+        learn(str(tmp_path / "none.jsonl"))
+
+
+def test_what_is_held_out_is_drawn_by_the_seed():
+    numbers = np.arange(10, 110)
+    found = held_out(numbers, 0.1, 50, seed=3)
+    assert len(found) == 10 and set(found) <= set(numbers) and (np.diff(found) > 0).all()
+    assert found.tolist() == held_out(numbers, 0.1, 50, seed=3).tolist()
+    assert found.tolist() != held_out(numbers, 0.1, 50, seed=4).tolist()
+    assert len(held_out(numbers, 0.1, 4, seed=3)) == 4
+    assert len(held_out(numbers, 0.001, 4, seed=3)) == 1
+    assert len(held_out(numbers, 0.0, 4, seed=3)) == 0
+    with pytest.raises(InputError, match="of 1 example none would be left"):
+        held_out(numbers[:1], 0.1, 4, seed=3)
