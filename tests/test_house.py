@@ -64,7 +64,7 @@ def test_answering_does_not_import_lightning():
 
 
 def test_the_readmes_python_runs(tmp_path):
-    text = (ROOT / "README.md").read_text()
+    text = (ROOT / "README.md").read_text() + (ROOT / "docs" / "own-examples.md").read_text()
     blocks = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
     assert blocks
     for block in blocks:
@@ -96,12 +96,14 @@ def test_the_readmes_commands_run(tmp_path):
 
 
 def test_linked_files_are_there():
-    for page in ("README.md", "CONTRIBUTING.md", "examples/README.md"):
+    for page in ("README.md", "CONTRIBUTING.md", "examples/README.md", "docs/own-examples.md"):
         for link in re.findall(r"\]\((?!http)([^)#]+)\)", (ROOT / page).read_text()):
             assert (ROOT / page).parent.joinpath(link).exists(), (page, link)
 
 
 def test_examples_run(tmp_path):
     for script in sorted((ROOT / "examples").glob("*.py")):
-        found = subprocess.run([sys.executable, script], cwd=tmp_path, capture_output=True)
+        # Those that train do so for 20 steps.
+        command = [sys.executable, script, "20"]
+        found = subprocess.run(command, cwd=tmp_path, capture_output=True)
         assert found.returncode == 0 and found.stdout, found.stderr.decode()

@@ -32,7 +32,6 @@ TASKS = pytest.mark.parametrize(("name", "settings"), SETTINGS)
 EVERY_TASK = pytest.mark.parametrize(("name", "settings"), [*SETTINGS, *OWN])
 MODELS = pytest.mark.parametrize("model", models.names())
 EVERY = [Greedy(), Beam(3), Sample(3), Incremental(2)]
-DECODERS = pytest.mark.parametrize("decoder", EVERY, ids=lambda d: d.name)
 RULES = pytest.mark.parametrize("constrained", [True, False], ids=["constrained", "free"])
 
 
@@ -47,10 +46,22 @@ def served(solver):
     return mixed(solver.task) if n is None else mixed(solver.task, [n] * 8)
 
 
-def skip_unless_served(decoder, solver):
-    """Incremental decoding solves parts of other sizes, for answers that are subsets."""
-    if decoder.for_subsets and not (solver.task.subset and solver.model.n is None):
-        pytest.skip("incremental decoding does not serve it")
+def combined(decoders):
+    """Every task, model and decoder that go together, as parameters of a test.
+
+    Incremental decoding solves parts of other sizes, and answers that are subsets.
+    """
+    found = [
+        pytest.param(
+            name, settings, model, decoder, id=f"{name}-{k}-{model}-{decoder.name}-{decoder.size}"
+        )
+        for k, (name, settings) in enumerate([*SETTINGS, *OWN])
+        for model in models.names()
+        for decoder in decoders
+        if not decoder.for_subsets
+        or (tasks.kind(name).subset and "n" not in models.setting_names(model))
+    ]
+    return pytest.mark.parametrize(("name", "settings", "model", "decoder"), found)
 
 
 def answer_of(task, instance):
@@ -65,13 +76,10 @@ def answer_of(task, instance):
     return task.rows(task.label(instance[None]))[0]
 
 
-@EVERY_TASK
-@MODELS
-@DECODERS
+@combined(EVERY)
 @RULES
 def test_a_batch_answers_as_its_members_alone(small, name, settings, model, decoder, constrained):
     solver = small(name, model, scale=8.0, **settings)
-    skip_unless_served(decoder, solver)
     instances = served(solver)
     together = solver.solve(instances, decoder, constrained=constrained)
     backwards = solver.solve(instances[::-1], decoder, constrained=constrained)[::-1]
@@ -143,13 +151,10 @@ def test_beam_of_one_is_the_argmax_of_each_step(small, name, settings, model, co
         assert found.tolist() == answer.tolist()
 
 
-@EVERY_TASK
-@MODELS
-@pytest.mark.parametrize("decoder", [*EVERY, Beam(40)], ids=lambda d: f"{d.name}-{d.size}")
+@combined([*EVERY, Beam(40)])
 @pytest.mark.parametrize("seed", range(5))
 def test_a_constrained_decoder_obeys_and_never_dies(small, name, settings, model, decoder, seed):
     solver = small(name, model, seed=seed, scale=15.0, **settings)
-    skip_unless_served(decoder, solver)
     instances = served(solver)
     for instance, answer in zip(instances, solver.solve(instances, decoder), strict=True):
         assert solver.task.complaint(len(instance), answer) is None

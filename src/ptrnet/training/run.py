@@ -64,11 +64,9 @@ def train(recipe: Recipe, output: Path, resume: bool = False) -> model_files.Sav
     else:
         training.load_state_dict(before["state_dict"])
         best.load_state_dict(before["callbacks"].get(best.state_key, {}))
-    if recipe.patience:
-        training.load_state_dict(best.weights)
-
     trained = {key: getattr(recipe, key) for key in ("n", "steps", "batch_size", "seed")}
-    if recipe.patience:
+    if best.weights:  # none where nothing was validated, or no patience asks for them
+        training.load_state_dict(best.weights)
         trained["steps"] = best.step
     saved = model_files.Saved(model.cpu().eval(), task, trained)
     model_files.save(output, saved)

@@ -1,0 +1,57 @@
+"""A subset: the vectors of five numbers that no other vector beats in all five.
+
+    python examples/non_dominated.py [STEPS]
+
+Think of offers by price, time, weight, noise and range, each to be large. The plain baseline takes
+those whose sum comes near enough to the largest sum; how near is fitted on the same examples.
+"""
+
+import sys
+
+import numpy as np
+
+import ptrnet
+
+
+def offers(rng):
+    """5 to 12 vectors: a common quality, and five numbers around it."""
+    n = rng.integers(5, 13)
+    return rng.normal(size=(n, 1)) + rng.normal(size=(n, 5))
+
+
+def non_dominated(x):
+    """The indices, the largest sum first."""
+    beaten = (x[None] >= x[:, None]).all(2) & (x[None] > x[:, None]).any(2)
+    kept = np.flatnonzero(~beaten.any(1))
+    return kept[np.argsort(-x[kept].sum(1))]
+
+
+def near_the_best(x, margin):
+    """What the baseline takes."""
+    sums = x.sum(1)
+    return np.flatnonzero(sums >= sums.max() - margin)
+
+
+def mean_f1(answers, known):
+    """Twice the vectors in both, over those in each: 1 where the sets are the same."""
+    pairs = zip(answers, known, strict=True)
+    return np.mean([2 * len(np.intersect1d(a, o)) / (len(a) + len(o)) for a, (_, o) in pairs])
+
+
+steps = int(sys.argv[1]) if len(sys.argv) > 1 else 6000
+rng = np.random.default_rng(0)
+examples = [(x, non_dominated(x)) for x in (offers(rng) for _ in range(20_000))]
+train, test = examples[:-1000], examples[-1000:]
+
+margins = np.linspace(0, 15, 61)
+scores = [mean_f1([near_the_best(x, m) for x, _ in train[:3000]], train[:3000]) for m in margins]
+margin = margins[np.argmax(scores)]
+baseline = [near_the_best(x, margin) for x, _ in test]
+
+model = ptrnet.fit(train, "subset", steps=steps, hidden_size=128)
+network = model.solve([x for x, _ in test])
+
+print(f"of {len(test)} sets that are new, {np.mean([len(x) for x, _ in test]):.1f} vectors each")
+for name, answers in (("sums near the largest", baseline), ("pointer network", network)):
+    same = np.mean([set(a) == set(o) for a, (_, o) in zip(answers, test, strict=True)])
+    print(f"{name:22} the very set {same:6.1%}   F1 {mean_f1(answers, test):.3f}")
