@@ -1,0 +1,63 @@
+"""The GPU's kernel where there is no GPU: interpreted, and compiled but not run."""
+
+import os
+import subprocess
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+needs_triton = pytest.mark.skipif(not find_spec("triton"), reason="triton is not installed")
+
+
+@needs_triton
+def test_in_tritons_interpreter():
+    """In a process of its own: what is interpreted is decided when triton is imported."""
+    # NumPy, which interprets, warns where exp(-2x) is meant to be inf.
+    words = ["-k", "gpu", "-W", "ignore:overflow:RuntimeWarning"]
+    found = subprocess.run(
+        [sys.executable, "-m", "pytest", "tests/kernels/test_additive.py", *words],
+        cwd=ROOT,
+        env={**os.environ, "TRITON_INTERPRET": "1"},
+        capture_output=True,
+        text=True,
+    )
+    assert found.returncode == 0, found.stdout + found.stderr
+    assert "skipped" not in found.stdout
+
+
+@needs_triton
+@pytest.mark.parametrize(
+    "kernel, dtype, block",
+    [
+        ("_forward", "fp32", "QUERIES"),
+        ("_forward", "bf16", "ONE_QUERY"),
+        ("_backward", "bf16", True),
+        ("_backward", "fp64", False),
+    ],
+)
+def test_compiles(kernel, dtype, block, tmp_path, monkeypatch):
+    """What the interpreter lets pass and the compiler does not; for an H100 or H200."""
+    import triton
+    from triton.backends.compiler import GPUTarget
+
+    from ptrnet.kernels.additive import gpu
+
+    monkeypatch.setenv("TRITON_CACHE_DIR", str(tmp_path))
+    function = getattr(gpu, kernel)
+    precise = "fp64" if dtype == "fp64" else "fp32"
+    blocks = (gpu.ROWS, gpu.UNITS, block) if kernel == "_backward" else getattr(gpu, block)
+    *names, a, b, c = function.arg_names
+    types = dict.fromkeys(names, "i32") | dict.fromkeys((a, b, c), "constexpr")
+    for name in names:
+        if "lengths" in name:
+            types[name] = "*i64"
+        elif name in ("keys", "queries", "rows", "others", "grad_rows"):
+            types[name] = f"*{dtype}"
+        elif name in ("v", "scores", "grad", "grad_v"):
+            types[name] = f"*{precise}"
+    source = triton.compiler.ASTSource(function, types, dict(zip((a, b, c), blocks, strict=True)))
+    compiled = triton.compile(source, target=GPUTarget("cuda", 90, 32))
+    assert compiled.asm["cubin"]
