@@ -7,6 +7,9 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
+import torch
+
+from ptrnet.kernels import additive
 
 ROOT = Path(__file__).parents[2]
 needs_triton = pytest.mark.skipif(not find_spec("triton"), reason="triton is not installed")
@@ -61,3 +64,30 @@ def test_compiles(kernel, dtype, block, tmp_path, monkeypatch):
     source = triton.compiler.ASTSource(function, types, dict(zip((a, b, c), blocks, strict=True)))
     compiled = triton.compile(source, target=GPUTarget("cuda", 90, 32))
     assert compiled.asm["cubin"]
+
+
+def test_plain_pytorch_serves_where_triton_is_not(monkeypatch):
+    monkeypatch.setattr(additive, "find_spec", lambda name: None)
+    additive._triton_runs.cache_clear()
+    assert additive._kernel(torch.device("cuda")).__module__.endswith(".factorised")
+    assert additive._kernel(torch.device("mps")).__module__.endswith(".factorised")
+    additive._triton_runs.cache_clear()
+
+
+@needs_triton
+def test_plain_pytorch_serves_where_triton_does_not_run(monkeypatch):
+    from ptrnet.kernels.additive import gpu
+
+    def no_compiler(*_):
+        raise RuntimeError("no C compiler")
+
+    monkeypatch.setattr(gpu, "additive_scores", no_compiler)
+    with pytest.warns(UserWarning, match=r"plain PyTorch on cpu.*no C compiler"):
+        assert not additive._triton_runs(torch.device("cpu"))
+    additive._triton_runs.cache_clear()
+
+
+@needs_triton
+def test_the_gpus_kernel_serves_where_triton_runs(monkeypatch):
+    monkeypatch.setattr(additive, "_triton_runs", lambda device: True)
+    assert additive._kernel(torch.device("cuda")).__module__.endswith(".gpu")
