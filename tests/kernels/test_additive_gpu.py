@@ -91,3 +91,15 @@ def test_plain_pytorch_serves_where_triton_does_not_run(monkeypatch):
 def test_the_gpus_kernel_serves_where_triton_runs(monkeypatch):
     monkeypatch.setattr(additive, "_triton_runs", lambda device: True)
     assert additive._kernel(torch.device("cuda")).__module__.endswith(".gpu")
+
+
+def test_the_benchmark_says_that_it_needs_a_gpu():
+    found = subprocess.run(
+        [sys.executable, "benchmarks/gpu_scores.py"],
+        cwd=ROOT,
+        env={**os.environ, "CUDA_VISIBLE_DEVICES": ""},
+        capture_output=True,
+        text=True,
+    )
+    assert found.returncode == 2 and not found.stdout
+    assert "needs a GPU" in found.stderr and found.stderr.count("\n") == 1
