@@ -1,4 +1,10 @@
-"""Every face of the kernel against float64, judged by the plain formula's own float32 error."""
+"""Every face of the kernel against float64, judged by the plain formula's own error.
+
+The GPU's takes part where there is a GPU, and in Triton's interpreter: see `test_additive_gpu.py`.
+"""
+
+import os
+from importlib.util import find_spec
 
 import pytest
 import torch
@@ -7,8 +13,29 @@ from ptrnet.errors import ShapeError
 from ptrnet.kernels import additive_scores
 from ptrnet.kernels.additive import cpu, factorised, reference
 
-FACES = pytest.mark.parametrize("face", [cpu, factorised], ids=["cpu", "factorised"])
-SIZES = [(1, 1, 1, 1), (3, 7, 5, 33), (2, 1, 9, 16), (5, 12, 1, 7), (64, 50, 13, 64)]
+INTERPRETED = os.environ.get("TRITON_INTERPRET") == "1"
+GPU = []
+if find_spec("triton") and (INTERPRETED or torch.cuda.is_available()):
+    from ptrnet.kernels.additive import gpu
+
+    GPU = [gpu]
+
+
+def faces(*modules):
+    return pytest.mark.parametrize("face", modules, ids=lambda m: m.__name__.rsplit(".", 1)[1])
+
+
+def scores_of(face, *tensors):
+    """Whatever the face's device, from the CPU and back to it."""
+    device = "cuda" if face in GPU and not INTERPRETED else "cpu"
+    return face.additive_scores(*(None if t is None else t.to(device) for t in tensors)).cpu()
+
+
+FACES = faces(cpu, factorised, *GPU)
+FUSED = faces(cpu, *GPU)  # these do not look at padding
+SIZES = [(1, 1, 1, 1), (3, 7, 5, 33), (2, 1, 9, 16), (5, 12, 1, 7), (2, 37, 1, 130)]
+if not INTERPRETED:  # which is slow
+    SIZES.append((64, 50, 13, 64))
 
 
 def draw(batch, n, m, units, scale=1.0, dtype=torch.float32):
@@ -27,16 +54,17 @@ def outcome(face, tensors, dtype, lengths=(None, None)):
 
 def _outcome(face, tensors, dtype, lengths):
     tensors = [t.detach().to(dtype).requires_grad_() for t in tensors]
-    scores = face.additive_scores(*tensors, *lengths)
-    weights = torch.linspace(-1, 1, scores.numel()).view(scores.shape).to(dtype)
+    scores = scores_of(face, *tensors, *lengths)
+    weights = torch.linspace(-1, 1, scores.numel()).view(scores.shape).to(scores.dtype)
     grads = torch.autograd.grad((scores * weights).sum(), tensors)
     return [scores.detach().double(), *(g.double() for g in grads)]
 
 
-def assert_as_good_as_the_formula(face, tensors, lengths=(None, None), slack=4.0):
+def assert_as_good_as_the_formula(face, tensors, lengths=(None, None), dtype=torch.float32):
+    slack = 4.0
     exact = outcome(reference, tensors, torch.float64, lengths)
-    plain = outcome(reference, tensors, torch.float32, lengths)
-    found = outcome(face, tensors, torch.float32, lengths)
+    plain = outcome(reference, tensors, dtype, lengths)
+    found = outcome(face, tensors, dtype, lengths)
     for truth, ours, theirs in zip(exact, found, plain, strict=True):
         scale = truth.abs().max().clamp(min=1e-6)
         error, allowed = (ours - truth).abs().max(), (theirs - truth).abs().max()
@@ -47,6 +75,14 @@ def assert_as_good_as_the_formula(face, tensors, lengths=(None, None), slack=4.0
 @pytest.mark.parametrize("size", SIZES)
 def test_error_against_float64(face, size):
     assert_as_good_as_the_formula(face, draw(*size))
+
+
+@FACES
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16], ids=str)
+@pytest.mark.parametrize("lengths", [([37, 1, 20], [1, 13, 7]), ([16, 33, 0], [13, 0, 2])], ids=str)
+def test_ragged_error_against_float64(face, dtype, lengths):
+    tensors = draw(3, 37, 13, 70, dtype=dtype)
+    assert_as_good_as_the_formula(face, tensors, [torch.tensor(x) for x in lengths], dtype)
 
 
 @FACES
@@ -62,9 +98,9 @@ def test_float64_is_the_formula_to_rounding(face):
 
 @FACES
 def test_gradcheck(face):
-    tensors = draw(2, 4, 3, 5, dtype=torch.float64)
-    lengths = torch.tensor([4, 2]), torch.tensor([1, 3])
-    assert torch.autograd.gradcheck(lambda *t: face.additive_scores(*t, *lengths), tensors)
+    tensors = draw(2, 3, 2, 3, dtype=torch.float64)
+    lengths = torch.tensor([3, 2]), torch.tensor([1, 2])
+    assert torch.autograd.gradcheck(lambda *t: scores_of(face, *t, *lengths), tensors)
 
 
 @FACES
@@ -84,10 +120,32 @@ def test_ragged_padding_is_zero_and_gets_no_gradient(face):
 def test_what_stands_in_the_padding_does_not_matter(face):
     keys, queries, v = draw(2, 6, 4, 8)
     lengths = torch.tensor([3, 6]), torch.tensor([4, 2])
-    clean = face.additive_scores(keys, queries, v, *lengths)
+    clean = scores_of(face, keys, queries, v, *lengths)
     dirty = keys.detach().clone()
     dirty[0, 3:] = 30.0
-    assert torch.equal(clean, face.additive_scores(dirty, queries, v, *lengths))
+    assert torch.equal(clean, scores_of(face, dirty, queries, v, *lengths))
+
+
+@FUSED
+@pytest.mark.parametrize("bad", [torch.nan, torch.inf])
+def test_padding_may_hold_anything(face, bad):
+    """In keys and queries, and in the gradient that comes for their scores."""
+    clean = draw(2, 18, 17, 8)
+    lengths = torch.tensor([3, 18]), torch.tensor([17, 2])
+    dirty = [t.detach().clone().requires_grad_() for t in clean]
+    grad = torch.linspace(-1, 1, 2 * 17 * 18).view(2, 17, 18)
+    grad[0, :, 3:] = grad[1, 2:] = bad
+    with torch.no_grad():
+        dirty[0][0, 3:] = dirty[1][1, 2:] = bad
+    found = [scores_of(face, *tensors, *lengths) for tensors in (clean, dirty)]
+    assert torch.equal(*found)
+    grads = [
+        torch.autograd.grad(scores, tensors, given)
+        for scores, tensors, given in zip(
+            found, (clean, dirty), (grad.nan_to_num(), grad), strict=True
+        )
+    ]
+    assert all(torch.equal(*pair) for pair in zip(*grads, strict=True))
 
 
 @FACES
@@ -108,7 +166,7 @@ def test_large_magnitudes(face, largest):
         keys[1, 2], queries[1, 1] = -largest, largest + 0.5
     assert_as_good_as_the_formula(face, [keys, queries, v])
     exact = torch.tanh(torch.tensor(10.0)) * v.sum()
-    score = face.additive_scores(keys, queries, v)[0, 0, 0]
+    score = scores_of(face, keys, queries, v)[0, 0, 0]
     torch.testing.assert_close(score, exact, rtol=1e-4, atol=1e-4)
 
 
@@ -117,18 +175,19 @@ def test_nan_is_not_hidden(face):
     keys, queries, v = draw(1, 3, 2, 4)
     with torch.no_grad():
         keys[0, 1, 0] = torch.nan
-    scores = face.additive_scores(keys, queries, v)
+    scores = scores_of(face, keys, queries, v)
     assert scores[0, :, 1].isnan().all() and scores[0, :, [0, 2]].isfinite().all()
 
 
+@FACES
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
-def test_half_types_are_computed_in_float32(dtype):
+def test_half_types_are_computed_in_float32(face, dtype):
     """Scores to float32's rounding; gradients are rounded once, to the type of the input."""
     tensors = draw(2, 5, 3, 8, dtype=dtype)
     tensors[2] = tensors[2].detach().float().requires_grad_()
     precise = [t.detach().float().requires_grad_() for t in tensors]
     lengths = torch.tensor([5, 2]), torch.tensor([1, 3])
-    scores = additive_scores(*tensors, *lengths)
+    scores = scores_of(face, *tensors, *lengths)
     expected = reference.additive_scores(*precise, *lengths)
     assert scores.dtype == torch.float32
     torch.testing.assert_close(scores, expected, rtol=1e-5, atol=1e-5)
@@ -140,9 +199,14 @@ def test_half_types_are_computed_in_float32(dtype):
         torch.testing.assert_close(a.float(), b, rtol=1e-2, atol=1e-4)
 
 
-def test_no_queries():
+@FACES
+@pytest.mark.parametrize("batch, n, m", [(0, 5, 3), (2, 0, 3), (2, 5, 0)])
+def test_nothing_to_score(face, batch, n, m):
     keys, queries, v = draw(2, 5, 3, 8)
-    assert additive_scores(keys, queries[:, :0], v).shape == (2, 0, 5)
+    tensors = [keys[:batch, :n], queries[:batch, :m], v]
+    scores, *grads = outcome(face, tensors, torch.float32)
+    assert scores.shape == (batch, m, n)
+    assert not any(grad.any() for grad in grads)
 
 
 def test_any_number_of_threads_gives_the_same_scores_and_gradients():
@@ -177,7 +241,7 @@ def test_autocast_changes_nothing(face):
     tensors = draw(3, 7, 5, 33)
     with torch.autocast("cpu", dtype=torch.bfloat16):
         assert_as_good_as_the_formula(face, tensors)
-        assert face.additive_scores(*tensors).dtype == torch.float32
+        assert scores_of(face, *tensors).dtype == torch.float32
 
 
 @pytest.mark.parametrize("lengths", [[6, 5], [-1, 5], [10**7, 0]])

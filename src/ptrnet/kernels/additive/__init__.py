@@ -1,5 +1,11 @@
-"""Which kernel serves a call: compiled on the CPU, plain PyTorch elsewhere."""
+"""Which kernel serves a call: compiled on the CPU, Triton's on a GPU, plain PyTorch elsewhere."""
 
+import warnings
+from collections.abc import Callable
+from functools import cache
+from importlib.util import find_spec
+
+import torch
 from torch import Tensor
 
 from ptrnet.kernels.additive.arguments import check
@@ -29,8 +35,36 @@ def additive_scores(
         ShapeError: shapes that do not fit each other.
     """
     arguments = check(keys, queries, v, key_lengths, query_lengths)
-    if keys.device.type == "cpu":
+    return _kernel(keys.device)(*arguments)
+
+
+def _kernel(device: torch.device) -> Callable[..., Tensor]:
+    if device.type == "cpu":
         from ptrnet.kernels.additive.cpu import additive_scores as kernel
+    elif device.type == "cuda" and _triton_runs(device):
+        from ptrnet.kernels.additive.gpu import additive_scores as kernel
     else:
         from ptrnet.kernels.additive.factorised import additive_scores as kernel
-    return kernel(*arguments)
+    return kernel
+
+
+@cache
+def _triton_runs(device: torch.device) -> bool:
+    """Whether Triton is installed and serves the device; tried once.
+
+    It wants what PyTorch does without: a C compiler, Python's headers, a GPU that is not too old.
+    """
+    if find_spec("triton") is None:
+        return False
+    try:
+        from ptrnet.kernels.additive.gpu import additive_scores as kernel
+
+        one = torch.zeros(1, 1, 1, device=device)
+        kernel(one, one, one[0, 0])
+    except Exception as error:
+        warnings.warn(
+            f"additive_scores: plain PyTorch on {device}, as Triton does not run there: {error}",
+            stacklevel=2,
+        )
+        return False
+    return True

@@ -1,0 +1,74 @@
+"""The additive scores on a GPU: Triton's kernel against PyTorch, plain and compiled.
+
+    python benchmarks/gpu_scores.py
+
+Time forward and backward, launches included, and the most memory beyond inputs held meanwhile.
+"""
+
+import sys
+from importlib.util import find_spec
+
+import torch
+from timing import machine, median_ms
+
+from ptrnet.errors import PtrnetError
+from ptrnet.kernels.additive import factorised, reference
+
+BATCH, UNITS = 128, 512
+SIZES = ((50, 13), (200, 20), (200, 200))
+
+
+def main() -> None:
+    """Prints a row for each size and face."""
+    if not (torch.cuda.is_available() and find_spec("triton")):
+        raise PtrnetError("benchmarks/gpu_scores.py needs a GPU: torch and triton see none here")
+    import triton
+
+    from ptrnet.kernels.additive import gpu
+
+    print(f"{torch.cuda.get_device_name()}, triton {triton.__version__}; {machine()}")
+    print(f"B={BATCH} H={UNITS}, forward and backward, float32")
+    print("N     M     face         ms       ratio to reference   peak MB")
+    faces = {
+        "reference": reference.additive_scores,
+        "compiled": torch.compile(reference.additive_scores, dynamic=False),
+        "factorised": factorised.additive_scores,
+        "gpu": gpu.additive_scores,
+    }
+    for n, m in SIZES:
+        tensors = [torch.randn(s, device="cuda") for s in ((BATCH, n, UNITS), (BATCH, m, UNITS))]
+        tensors = [t.requires_grad_() for t in (*tensors, torch.randn(UNITS, device="cuda"))]
+        grad = torch.randn(BATCH, m, n, device="cuda")
+        first = None
+        for name, face in faces.items():
+
+            def step(face=face, tensors=tensors, grad=grad):
+                torch.autograd.grad(face(*tensors), tensors, grad)
+                torch.cuda.synchronize()
+
+            try:
+                ms = median_ms(step)
+            except torch.OutOfMemoryError:
+                print(f"{n:<5} {m:<5} {name:<12} out of memory", flush=True)
+                continue
+            first = first or ms
+            print(
+                f"{n:<5} {m:<5} {name:<12} {ms:<8.2f} {first / ms:<20.1f} {peak_mb(step):.0f}",
+                flush=True,
+            )
+
+
+def peak_mb(step) -> float:
+    """How far a call raises the GPU's memory above what is held before."""
+    torch.cuda.reset_peak_memory_stats()
+    before = torch.cuda.memory_allocated()
+    step()
+    return (torch.cuda.max_memory_allocated() - before) / 2**20
+
+
+if __name__ == "__main__":
+    try:
+        main()
+    except PtrnetError as error:
+        print(error, file=sys.stderr)
+        sys.exit(2)

@@ -1,0 +1,105 @@
+"""The GPU's kernel where there is no GPU: interpreted, and compiled but not run."""
+
+import os
+import subprocess
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+import torch
+
+from ptrnet.kernels import additive
+
+ROOT = Path(__file__).parents[2]
+needs_triton = pytest.mark.skipif(not find_spec("triton"), reason="triton is not installed")
+
+
+@needs_triton
+def test_in_tritons_interpreter():
+    """In a process of its own: what is interpreted is decided when triton is imported."""
+    # NumPy, which interprets, warns where exp(-2x) is meant to be inf.
+    words = ["-k", "gpu", "-W", "ignore:overflow:RuntimeWarning"]
+    found = subprocess.run(
+        [sys.executable, "-m", "pytest", "tests/kernels/test_additive.py", *words],
+        cwd=ROOT,
+        env={**os.environ, "TRITON_INTERPRET": "1"},
+        capture_output=True,
+        text=True,
+    )
+    assert found.returncode == 0, found.stdout + found.stderr
+    assert "skipped" not in found.stdout
+
+
+@needs_triton
+@pytest.mark.parametrize(
+    "kernel, dtype, block",
+    [
+        ("_forward", "fp32", "QUERIES"),
+        ("_forward", "bf16", "ONE_QUERY"),
+        ("_backward", "bf16", True),
+        ("_backward", "fp64", False),
+    ],
+)
+def test_compiles(kernel, dtype, block, tmp_path, monkeypatch):
+    """What the interpreter lets pass and the compiler does not; for an H100 or H200."""
+    import triton
+    from triton.backends.compiler import GPUTarget
+
+    from ptrnet.kernels.additive import gpu
+
+    monkeypatch.setenv("TRITON_CACHE_DIR", str(tmp_path))
+    function = getattr(gpu, kernel)
+    precise = "fp64" if dtype == "fp64" else "fp32"
+    blocks = (gpu.ROWS, gpu.UNITS, block) if kernel == "_backward" else getattr(gpu, block)
+    *names, a, b, c = function.arg_names
+    types = dict.fromkeys(names, "i32") | dict.fromkeys((a, b, c), "constexpr")
+    for name in names:
+        if "lengths" in name:
+            types[name] = "*i64"
+        elif name in ("keys", "queries", "rows", "others", "grad_rows"):
+            types[name] = f"*{dtype}"
+        elif name in ("v", "scores", "grad", "grad_v"):
+            types[name] = f"*{precise}"
+    source = triton.compiler.ASTSource(function, types, dict(zip((a, b, c), blocks, strict=True)))
+    compiled = triton.compile(source, target=GPUTarget("cuda", 90, 32))
+    assert compiled.asm["cubin"]
+
+
+def test_plain_pytorch_serves_where_triton_is_not(monkeypatch):
+    monkeypatch.setattr(additive, "find_spec", lambda name: None)
+    additive._triton_runs.cache_clear()
+    assert additive._kernel(torch.device("cuda")).__module__.endswith(".factorised")
+    assert additive._kernel(torch.device("mps")).__module__.endswith(".factorised")
+    additive._triton_runs.cache_clear()
+
+
+@needs_triton
+def test_plain_pytorch_serves_where_triton_does_not_run(monkeypatch):
+    from ptrnet.kernels.additive import gpu
+
+    def no_compiler(*_):
+        raise RuntimeError("no C compiler")
+
+    monkeypatch.setattr(gpu, "additive_scores", no_compiler)
+    with pytest.warns(UserWarning, match=r"plain PyTorch on cpu.*no C compiler"):
+        assert not additive._triton_runs(torch.device("cpu"))
+    additive._triton_runs.cache_clear()
+
+
+@needs_triton
+def test_the_gpus_kernel_serves_where_triton_runs(monkeypatch):
+    monkeypatch.setattr(additive, "_triton_runs", lambda device: True)
+    assert additive._kernel(torch.device("cuda")).__module__.endswith(".gpu")
+
+
+def test_the_benchmark_says_that_it_needs_a_gpu():
+    found = subprocess.run(
+        [sys.executable, "benchmarks/gpu_scores.py"],
+        cwd=ROOT,
+        env={**os.environ, "CUDA_VISIBLE_DEVICES": ""},
+        capture_output=True,
+        text=True,
+    )
+    assert found.returncode == 2 and not found.stdout
+    assert "needs a GPU" in found.stderr and found.stderr.count("\n") == 1
