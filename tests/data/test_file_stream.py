@@ -47,7 +47,7 @@ def expected(task, examples):
 def test_every_example_once_in_every_epoch(made, name):
     task, path, examples = made(name)
     stream = FileStream(path, task, SIZES, 7, seed=3)
-    assert stream.batches == 8
+    assert stream.epoch == 8
     epochs = [[stream.batch(8 * e + k) for k in range(8)] for e in range(3)]
     for batches in epochs:
         seen = [example for batch in batches for example in each(batch)]

@@ -55,15 +55,17 @@ def train(
     if output is None:
         output = Path("runs") / recipe.task
     try:
-        from ptrnet.training.run import train
+        from ptrnet.training.run import leads, train
     except ModuleNotFoundError as error:
         raise MissingExtraError("training", "train") from error
     try:
         train(recipe, output, resume)
     except KeyboardInterrupt:
-        print(f"go on with: ptrnet train --output {output} --resume", file=sys.stderr)
+        if leads():
+            print(f"go on with: ptrnet train --output {output} --resume", file=sys.stderr)
         raise
-    w.say(str(output))
+    if leads():
+        w.say(str(output))
 
 
 def _signature() -> inspect.Signature:

@@ -1,12 +1,15 @@
 """An endless stream of a file's examples, each once in an epoch."""
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 
 import numpy as np
+import torch
 
 from ptrnet.data.ahead import ahead
 from ptrnet.data.batches import padded
 from ptrnet.data.packed import packed
+from ptrnet.data.ranks import rows_of
 from ptrnet.data.split import held_out
 from ptrnet.data.symmetries import Change, arranged, unchanged
 from ptrnet.errors import InputError
@@ -70,13 +73,16 @@ class FileStream:
         return self._file.key
 
     @property
-    def batches(self) -> int:
+    def epoch(self) -> int:
         """The number of batches in an epoch."""
         return -(-len(self._used) // self.batch_size)
 
-    def batch(self, k: int) -> Batch:
-        """Batch number k."""
-        epoch, place = divmod(k, self.batches)
+    def batch(self, k: int, rank: int = 0, ranks: int = 1) -> Batch:
+        """Batch number k, or the part of it that process `rank` of `ranks` trains on.
+
+        A part without rows is one example that has no token to learn.
+        """
+        epoch, place = divmod(k, self.epoch)
         if self._shuffled[0] != epoch:
             self._shuffled = (epoch, self._shuffle(epoch))
         chosen = self._shuffled[1][place]
@@ -89,16 +95,23 @@ class FileStream:
             inputs, given = arranged(self.task, *self.change(rng, self.task, inputs, given))
             instances += list(inputs)
             answers += given.rows()
-        return padded(instances, answers, self.task)
+        rows = rows_of(len(chosen), rank, ranks)
+        if rows.start < rows.stop:
+            return padded(instances[rows], answers[rows], self.task)
+        nothing = padded(instances[:1], answers[:1], self.task)
+        return nothing._replace(target_lengths=torch.zeros(1, dtype=torch.int64))
 
     def __iter__(self) -> Iterator[Batch]:
-        """Batches from `first` on, without end."""
-        return ahead(self.batch, self.first, self.ahead)
+        return self.batches()
+
+    def batches(self, rank: int = 0, ranks: int = 1) -> Iterator[Batch]:
+        """Batches from `first` on, without end; of each the part of one process."""
+        return ahead(partial(self.batch, rank=rank, ranks=ranks), self.first, self.ahead)
 
     def _shuffle(self, epoch: int) -> list[Indices]:
         """The examples of every batch of an epoch."""
         rng = np.random.default_rng([self.seed, _ORDER, epoch])
         order = rng.permutation(self._used)
         order = order[np.argsort(self._file.sizes[order], kind="stable")]
-        cuts = rng.permutation(self.batches) * self.batch_size
+        cuts = rng.permutation(self.epoch) * self.batch_size
         return [order[cut : cut + self.batch_size] for cut in cuts]

@@ -1,11 +1,13 @@
 """An endless stream of fresh examples, produced ahead of the training that consumes it."""
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 
 import numpy as np
 import torch
 
 from ptrnet.data.ahead import ahead
+from ptrnet.data.ranks import rows_of
 from ptrnet.data.symmetries import reordered
 from ptrnet.tasks.base import Task
 from ptrnet.types import Batch
@@ -45,20 +47,24 @@ class ExampleStream:
         self.task, self.sizes, self.batch_size = task, np.asarray(sizes), batch_size
         self.seed, self.split, self.first, self.ahead = seed, split, first, ahead
 
-    def batch(self, k: int) -> Batch:
-        """Batch number k."""
+    def batch(self, k: int, rank: int = 0, ranks: int = 1) -> Batch:
+        """Batch number k, or the part of it that process `rank` of `ranks` trains on."""
         rng = np.random.default_rng([self.seed, self.split, k])
         n = int(rng.choice(self.sizes))
         inputs = self.task.sample(rng, self.batch_size, n)
+        inputs = inputs[rows_of(self.batch_size, rank, ranks)]
         inputs = reordered(inputs, self.task.arrangement(inputs))
         targets = self.task.tokens(self.task.label(inputs, self.labeller))
         return Batch(
             torch.from_numpy(inputs.astype(np.float32)),
-            torch.full((self.batch_size,), n),
+            torch.full((len(inputs),), n),
             torch.from_numpy(targets.indices),
             torch.from_numpy(targets.lengths),
         )
 
     def __iter__(self) -> Iterator[Batch]:
-        """Batches from `first` on, without end."""
-        return ahead(self.batch, self.first, self.ahead)
+        return self.batches()
+
+    def batches(self, rank: int = 0, ranks: int = 1) -> Iterator[Batch]:
+        """Batches from `first` on, without end; of each the part of one process."""
+        return ahead(partial(self.batch, rank=rank, ranks=ranks), self.first, self.ahead)

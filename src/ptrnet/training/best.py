@@ -29,11 +29,12 @@ class BestWeights(pl.Callback):
             self.weights = {name: tensor.cpu().clone() for name, tensor in state.items()}
         if self.over(self.state_dict(), self.patience):
             trainer.should_stop = True
-            print(
-                f"ended at step {trainer.global_step}: no better loss in {self.patience} "
-                f"validations than that of step {self.step}",
-                file=sys.stderr,
-            )
+            if trainer.is_global_zero:
+                print(
+                    f"ended at step {trainer.global_step}: no better loss in {self.patience} "
+                    f"validations than that of step {self.step}",
+                    file=sys.stderr,
+                )
 
     @staticmethod
     def over(state: dict[str, Any], patience: int) -> bool:

@@ -21,7 +21,17 @@ class Training(pl.LightningModule):
 
     def training_step(self, batch: Batch, index: int) -> dict[str, Tensor]:
         loss, right = losses(self.model, batch)
-        return {"loss": loss, "accuracy": right.float().mean()}
+        return {"loss": loss * self._share(batch), "accuracy": right.float().mean()}
+
+    def _share(self, batch: Batch) -> Tensor | float:
+        """How many tokens this process has, in those that a process has in the mean.
+
+        So the mean of all processes' losses is that of all tokens.
+        """
+        if self.trainer.world_size == 1:
+            return 1.0
+        tokens = batch.target_lengths.sum().float().to(self.device)
+        return tokens / self.trainer.strategy.reduce(tokens.clone(), reduce_op="mean")
 
     def validation_step(self, batch: Batch, index: int) -> None:
         loss, right = losses(self.model, batch)
@@ -58,4 +68,4 @@ def losses(model: PointerModel, batch: Batch) -> tuple[Tensor, Tensor]:
     likelihood = log_probs.gather(2, batch.targets[..., None])[..., 0]
     right = (log_probs.argmax(-1) == batch.targets) | ~real
     # `where`, not a product: behind the end a target may stand on padding, at -inf.
-    return -torch.where(real, likelihood, 0).sum() / real.sum(), right.all(1)
+    return -torch.where(real, likelihood, 0).sum() / real.sum().clamp(min=1), right.all(1)

@@ -23,6 +23,7 @@ class TrainingProgress(pl.Callback):
 
     def on_train_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
         self.since = self.spoke = time.perf_counter()
+        self.console.quiet = not trainer.is_global_zero
         self.bar = Progress(
             TextColumn("{task.completed}/{task.total}", table_column=Column(no_wrap=True)),
             BarColumn(bar_width=6),

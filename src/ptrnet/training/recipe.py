@@ -51,6 +51,8 @@ class Recipe:
         "auto", "of the large products; auto: bfloat16 where the hardware has it"
     )
     device: Literal["auto", "cpu", "cuda"] = _field("auto", "where to train")
+    devices: int = _field(1, "processes of a machine that share each batch, a GPU each with cuda")
+    nodes: int = _field(1, "machines that share each batch")
     seed: int = _field(1, "of the weights and of the examples")
     valid_every: int = _field(2000, "steps between validations")
     valid: str = _field("", "file of examples to validate on; fresh ones if none is given")
@@ -68,8 +70,13 @@ class Recipe:
         for f in fields(self):
             if f.name not in _TABLES:
                 check(f.name, getattr(self, f.name), hints[f.name])
-        for name in ("steps", "batch_size", "valid_every", "checkpoint_every"):
+        for name in ("steps", "batch_size", "valid_every", "checkpoint_every", "devices", "nodes"):
             _at_least(name, getattr(self, name), 1)
+        if self.batch_size % (self.devices * self.nodes):
+            raise InputError(
+                f"recipe: a batch of {self.batch_size} cannot be shared evenly by "
+                f"{self.devices * self.nodes} processes"
+            )
         _at_least("valid_batches", self.valid_batches, 0)
         _at_least("patience", self.patience, 0)
         _at_least("seed", self.seed, 0)

@@ -3,12 +3,14 @@
 import logging
 import os
 import warnings
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import lightning.pytorch as pl
 import torch
 from lightning.pytorch.loggers import CSVLogger, TensorBoardLogger
+from lightning.pytorch.utilities import rank_zero_only
 from torch.utils.data import DataLoader
 
 from ptrnet import model_files, models, tasks
@@ -52,14 +54,14 @@ def train(recipe: Recipe, output: Path, resume: bool = False) -> model_files.Sav
     model = models.build(recipe.model, task.features, task.specials, **recipe.network())
     for batch in valid:
         model.check(batch.lengths)
-    device = _device(recipe)
-    _claim(output, recipe, resume)
-    if isinstance(examples, FileStream):
-        _hold(output / DATA, examples.key, recipe.data)
-
     training, best = Training(model, recipe), BestWeights(recipe.patience)
+    trainer = _trainer(recipe, output, best)
+    if leads():
+        _claim(output, recipe, resume)
+        if isinstance(examples, FileStream):
+            _hold(output / DATA, examples.key, recipe.data)
+
     if before is None or not _over(before, recipe):
-        trainer = _trainer(recipe, device, output, best)
         _fit(trainer, training, examples, valid, checkpoint if before else None)
     else:
         training.load_state_dict(before["state_dict"])
@@ -69,9 +71,10 @@ def train(recipe: Recipe, output: Path, resume: bool = False) -> model_files.Sav
         training.load_state_dict(best.weights)
         trained["steps"] = best.step
     saved = model_files.Saved(model.cpu().eval(), task, trained)
-    model_files.save(output, saved)
-    if known:
-        write_card(output, saved, recipe, known)
+    if leads():
+        model_files.save(output, saved)
+        if known:
+            write_card(output, saved, recipe, known)
     return saved
 
 
@@ -111,13 +114,23 @@ def _fresh(recipe: Recipe, task: Task) -> list[Batch]:
     return [stream.batch(k) for k in range(recipe.valid_batches)]
 
 
-def _trainer(recipe: Recipe, device: str, output: Path, best: BestWeights) -> pl.Trainer:
-    logging.getLogger("lightning.pytorch").setLevel(logging.ERROR)
+def leads() -> bool:
+    """Whether this is the one of a training's processes that writes; known once it has begun."""
+    return getattr(rank_zero_only, "rank", 0) == 0
+
+
+def _trainer(recipe: Recipe, output: Path, best: BestWeights) -> pl.Trainer:
+    device = _device(recipe)
+    for part in ("pytorch", "fabric"):
+        logging.getLogger(f"lightning.{part}").setLevel(logging.ERROR)
     logs = output / "logs"
     return pl.Trainer(
         max_steps=recipe.steps,
         accelerator=device,
-        devices=1,
+        devices=recipe.devices,
+        num_nodes=recipe.nodes,
+        strategy="ddp" if recipe.devices * recipe.nodes > 1 else "auto",
+        use_distributed_sampler=False,  # streams share batches, and all processes validate alike
         precision="bf16-mixed" if _bfloat16(recipe, device) else "32-true",
         val_check_interval=recipe.valid_every,
         check_val_every_n_epoch=None,
@@ -136,6 +149,16 @@ def _trainer(recipe: Recipe, device: str, output: Path, best: BestWeights) -> pl
     )
 
 
+class _Part:
+    """The part of every batch that this process trains on; the running trainer knows which."""
+
+    def __init__(self, examples: ExampleStream | FileStream, trainer: pl.Trainer) -> None:
+        self.examples, self.trainer = examples, trainer
+
+    def __iter__(self) -> Iterator[Batch]:
+        return self.examples.batches(self.trainer.global_rank, self.trainer.world_size)
+
+
 def _fit(
     trainer: pl.Trainer,
     training: Training,
@@ -149,7 +172,8 @@ def _fit(
             # Lightning warns of what is meant here: batches without workers, a run that ends in
             # the midst of an epoch, a checkpoint there.
             warnings.simplefilter("ignore")
-            trainer.fit(training, examples, loader, ckpt_path=checkpoint, weights_only=True)
+            part = _Part(examples, trainer)
+            trainer.fit(training, part, loader, ckpt_path=checkpoint, weights_only=True)
     except SystemExit:  # Lightning's answer to an interrupt
         raise KeyboardInterrupt from None
 

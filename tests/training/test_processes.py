@@ -1,0 +1,97 @@
+"""One training in two processes: the batches, the gradients and the resume of one."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+import torch
+
+from ptrnet import tasks
+from ptrnet.data import formats
+from ptrnet.data.file_stream import FileStream
+from ptrnet.data.generate import generate
+from ptrnet.data.ranks import rows_of
+from ptrnet.data.stream import ExampleStream
+from ptrnet.errors import InputError
+from ptrnet.model_files import load
+from ptrnet.training.recipe import Recipe
+
+COMMAND = [sys.executable, "-m", "ptrnet", "train"]
+OPTIONS = ["--hidden-size", "16", "--batch-size", "16", "--n", "5-9", "--valid-every", "4"]
+OPTIONS += ["--valid-batches", "1", "--checkpoint-every", "6", "--precision", "float32"]
+
+
+@pytest.mark.parametrize("count", [0, 1, 5, 16])
+@pytest.mark.parametrize("ranks", [1, 2, 3, 7])
+def test_parts_are_the_whole(count, ranks):
+    rows = [list(range(count))[rows_of(count, rank, ranks)] for rank in range(ranks)]
+    assert [i for part in rows for i in part] == list(range(count))
+    assert max(map(len, rows)) - min(map(len, rows)) <= 1
+
+
+def elements_and_tokens(batch):
+    for inputs, n, targets, m in zip(*batch, strict=True):
+        if m:
+            yield inputs[:n].tolist(), targets[:m].tolist()
+
+
+@pytest.mark.parametrize("ranks", [2, 3])
+def test_processes_share_the_batches_of_one(tmp_path, ranks):
+    task = tasks.get("hull")
+    path = str(tmp_path / "hull.txt")
+    formats.write(path, generate(task, [3, 5, 8], 19, seed=1), task)
+    for stream in (ExampleStream(task, [4, 7], 9, seed=2), FileStream(path, task, [3, 5, 8], 6, 2)):
+        for k in range(8):
+            whole = list(elements_and_tokens(stream.batch(k)))
+            parts = [stream.batch(k, rank, ranks) for rank in range(ranks)]
+            assert [row for part in parts for row in elements_and_tokens(part)] == whole
+            assert all(len(part.lengths) for part in parts)
+
+
+def trained(folder, *options):
+    command = [*COMMAND, "hull", *OPTIONS, *options, "--output", str(folder)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=240)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == f"{folder}\n"
+    return load(folder).model.state_dict()
+
+
+def test_two_processes_learn_what_one_does(tmp_path):
+    """By plain gradient descent, where the weights are as near as the gradients are."""
+    options = ["--steps", "12", "--optimizer", "sgd", "--learning-rate", "0.5"]
+    one = trained(tmp_path / "one", *options)
+    two = trained(tmp_path / "two", *options, "--devices", "2")
+    start = trained(
+        tmp_path / "none", "--steps", "1", "--optimizer", "sgd", "--learning-rate", "1e-9"
+    )
+    for name, weights in one.items():
+        moved = (weights - start[name]).abs().max()
+        assert (weights - two[name]).abs().max() < 1e-4 * moved
+
+
+def test_two_processes_that_were_killed_resume_to_the_same_weights(tmp_path):
+    options = ["--steps", "40", "--checkpoint-every", "20", "--devices", "2"]
+    straight = trained(tmp_path / "straight", *options)
+    folder = tmp_path / "killed"
+    command = [*COMMAND, "hull", *OPTIONS, *options, "--output", str(folder)]
+    # In a session of its own, so that both processes can be killed.
+    run = subprocess.Popen(command, start_new_session=True, stderr=subprocess.DEVNULL)
+    deadline = time.monotonic() + 240
+    while not (folder / "checkpoint.ckpt").exists() and time.monotonic() < deadline:
+        time.sleep(0.002)
+    os.killpg(run.pid, signal.SIGKILL)
+    run.wait()
+    assert not (folder / "config.json").exists(), "the kill came too late"
+    resumed = subprocess.run([*COMMAND, "--output", folder, "--resume"], timeout=240)
+    assert resumed.returncode == 0
+    for name, weights in load(folder).model.state_dict().items():
+        assert torch.equal(weights, straight[name])
+
+
+def test_batches_must_be_shared_evenly():
+    with pytest.raises(InputError, match="a batch of 16 cannot be shared evenly by 3 processes"):
+        Recipe("hull", batch_size=16, devices=3)
+    Recipe("hull", batch_size=16, devices=2, nodes=4)
