@@ -176,6 +176,9 @@ def _fit(
             trainer.fit(training, part, loader, ckpt_path=checkpoint, weights_only=True)
     except SystemExit:  # Lightning's answer to an interrupt
         raise KeyboardInterrupt from None
+    finally:
+        if torch.distributed.is_initialized():  # its threads would abort the process at its end
+            torch.distributed.destroy_process_group()
 
 
 def _device(recipe: Recipe) -> str:
