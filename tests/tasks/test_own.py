@@ -92,7 +92,8 @@ def test_features_are_scaled_each_by_itself():
 @pytest.mark.parametrize(
     ("settings", "words"),
     [
-        ({}, "center of task own: expected a finite number for each feature"),
+        ({}, "unknown task 'own'"),
+        ({"spread": (1.0,)}, "center of task own: expected a finite number for each feature"),
         ({"center": (0.0,)}, "spread of task own: expected a finite number"),
         ({"center": (0.0,), "spread": (1.0, 2.0)}, "spread of task own: expected a finite"),
         ({"center": (float("nan"),), "spread": (1.0,)}, "center of task own: expected a finite"),

@@ -27,6 +27,8 @@ def kind(name: str) -> type[Task]:
 
 def get(name: str, /, **settings: Any) -> Task:
     """A task with its settings (a dataclass' fields; the defaults where none are given)."""
+    if name == OWN and not settings:  # without what examples tell it is none
+        raise unknown("task", name, names())
     cls = kind(name)
     hints = get_type_hints(cls)
     for key, value in settings.items():
