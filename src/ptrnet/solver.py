@@ -58,7 +58,8 @@ class Solver:
 
         Args:
             instances: an array `(n, d)`, or a list of such (an array `(B, n, d)` counts as one).
-                Numbers outside the unit square are moved into it by one shift and one scale.
+                Numbers outside the unit square are moved into it by one shift and one scale; of
+                a user's own task each feature is scaled as it was learned.
             decoder: `ptrnet.Greedy()` when None; `ptrnet.Beam(8)` searches wider.
             constrained: whether only what the task allows as an answer is considered.
             augment: how many looks at an instance are answered, turned, mirrored and shuffled;

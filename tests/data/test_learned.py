@@ -126,5 +126,23 @@ def test_what_is_held_out_is_drawn_by_the_seed():
     assert len(held_out(numbers, 0.1, 4, seed=3)) == 4
     assert len(held_out(numbers, 0.001, 4, seed=3)) == 1
     assert len(held_out(numbers, 0.0, 4, seed=3)) == 0
-    with pytest.raises(InputError, match="of 1 example none would be left"):
-        held_out(numbers[:1], 0.1, 4, seed=3)
+    assert len(held_out(numbers[:1], 0.1, 4, seed=3)) == 1
+
+
+def test_parquet_columns_that_are_no_examples(tmp_path):
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    tables = {
+        'column "inputs": stands twice': pa.Table.from_arrays(
+            [pa.array([[[1.0]]])] * 2, names=["inputs", "inputs"]
+        ),
+        'column "inputs": expected list<list<double>>, got list<list<decimal128': pa.table(
+            {"inputs": pa.array([[[1]]], pa.list_(pa.list_(pa.decimal128(5, 2))))}
+        ),
+        'expected a column "inputs", got outputs': pa.table({"outputs": [[0]]}),
+    }
+    for words, table in tables.items():
+        parquet.write_table(table, tmp_path / "mine.parquet")
+        with pytest.raises(InputError, match=words):
+            learn(str(tmp_path / "mine.parquet"))

@@ -87,6 +87,8 @@ def test_features_are_scaled_each_by_itself():
     wide = tasks.get("own", center=(1e308,), spread=(1e308,))
     np.testing.assert_allclose(wide.scaled(np.array([[-1e308], [1.5e308]])), [[-2], [0.5]])
     assert own().scaled(np.array([[1e308], [-1e308]])).tolist() == [[1000], [-1000]]
+    tiny = tasks.get("own", center=(0.0,), spread=(1e-290,))
+    assert tiny.scaled(np.array([[1e308], [-1e308], [0]])).tolist() == [[1000], [-1000], [0]]
 
 
 @pytest.mark.parametrize(
@@ -97,12 +99,19 @@ def test_features_are_scaled_each_by_itself():
         ({"center": (0.0,)}, "spread of task own: expected a finite number"),
         ({"center": (0.0,), "spread": (1.0, 2.0)}, "spread of task own: expected a finite"),
         ({"center": (float("nan"),), "spread": (1.0,)}, "center of task own: expected a finite"),
-        ({"center": (0.0,), "spread": (0.0,)}, "spread of task own: expected numbers above 0"),
+        (
+            {"center": (0.0,), "spread": (0.0,)},
+            "spread of task own: expected numbers of 1e-290 or more",
+        ),
         ({"center": (0.0,), "spread": ("1",)}, "spread of task own must be a list of numbers"),
         ({"center": 3, "spread": (1.0,)}, "center of task own must be a list of numbers, got '3'"),
         ({**ONE, "constraint": "subst"}, "unknown constraint of task own 'subst'; did you mean"),
-        ({**ONE, "longest_answer": -1}, "expected lengths of answers of 0 or more"),
-        ({**ONE, "longest_share": float("inf")}, "expected lengths of answers of 0 or more"),
+        ({**ONE, "longest_answer": -1}, "longest_answer of task own: expected 0 to 100000"),
+        ({**ONE, "longest_answer": 10**30}, "longest_answer of task own: expected 0 to 100000"),
+        ({**ONE, "longest_share": float("inf")}, "longest_share of task own: expected 0 to 100000"),
+        ({**ONE, "longest_share": 10**400}, "longest_share of task own: expected 0 to 100000"),
+        ({**ONE, "center": (10**400,)}, "center of task own: expected a finite number"),
+        ({**ONE, "spread": (5e-324,)}, "spread of task own: expected numbers of 1e-290 or more"),
         ({**ONE, "order": "hilbert"}, "hilbert takes elements of 2 numbers, here they are of 1"),
     ],
 )

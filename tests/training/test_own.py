@@ -167,35 +167,98 @@ def test_a_run_that_was_killed_keeps_what_it_knew_of_the_best(
     ("examples", "constraint", "words"),
     [
         ([], None, "examples: expected at least one, got none"),
-        ([([[1.0]],)], None, r"example 0: expected inputs \(n, d\) and outputs \(m,\)"),
-        ([([[1.0]], [0]), 5], None, r"example 1: expected inputs \(n, d\) and outputs"),
+        (
+            [([[1.0]],)],
+            None,
+            r"example 0: expected a pair of inputs \(n, d\) and outputs \(m,\), got tuple",
+        ),
+        ([([[1.0]], [0]), 5], None, r"example 1: expected a pair of .* got int"),
         (
             [([[1.0]], [0]), ([[1.0, 2.0]], [0])],
             None,
             r"example 1: inputs: expected shape \(n, 1\)",
         ),
         ([([[1.0]], [0.0])], None, "example 0: outputs: expected a list of whole numbers"),
+        ([([[1.0]], [[0], [0, 0]])], None, "example 0: outputs: expected a list of whole numbers"),
+        ([{"inputs": [[1.0]], "outputs": [0]}], None, "example 0: expected a pair .* got dict"),
+        ([([[1j]], [0])], None, "example 0: inputs: expected elements of 1 numbers each"),
         ([([[1.0]], [True])], None, "example 0: outputs: expected a list of whole numbers"),
         ([([[1.0]], [1])], None, "example 0: outputs: index 1: expected 0 to 0, got 1"),
         ([([[1.0], [2.0]], [0])], "permutation", "example 0: outputs: answer: expected all 2"),
-        ([([[1.0]], [0])], "order", "unknown constraint 'order'"),
+        ([([[1.0]], [0])], "order", "unknown constraint of task own 'order'"),
         ([([[float("nan")]], [0])], None, "example 0: inputs: element 1, number 1: expected a fin"),
         ([([[1.0], [2.0, 3.0]], [0])], None, "example 0: "),
-        ([([[1.0]], [0])], None, "valid_share: of 1 example none would be left to train on"),
+        ([([[1.0]], [0])], None, "1 example, all kept to validate on; --valid-share 0 keeps none"),
     ],
 )
 def test_examples_that_cannot_be_used(tmp_path, examples, constraint, words):
     with pytest.raises(InputError, match=words):
         ptrnet.fit(examples, constraint, output=tmp_path / "m", steps=1)
-    assert not (tmp_path / "m" / "recipe.toml").exists()
+    assert not (tmp_path / "m").exists()
+
+
+@pytest.mark.parametrize(
+    ("fields", "words"),
+    [
+        ({"stepz": 3}, "unknown recipe key 'stepz'; did you mean 'steps'"),
+        ({"steps": "x"}, "steps must be int, got 'x'"),
+        ({"steps": 0}, "steps must be 1 or more, got 0"),
+        ({"task": "hull"}, "fit: task follows from the examples"),
+        ({"data": "x.jsonl"}, "fit: data follows from the examples"),
+        ({"devices": 2}, "fit: trains in one process"),
+        ({"labeller": "qhull"}, "task own has no labeller"),
+        ({"model": "seq2seq"}, "model seq2seq has one n"),
+        ({"center": (10**400,)}, "fit: center follows"),
+    ],
+)
+def test_fields_that_cannot_be_used_leave_nothing(tmp_path, fields, words):
+    with pytest.raises(InputError, match=words):
+        ptrnet.fit(rows(20), output=tmp_path / "m", **fields)
+    assert not (tmp_path / "m").exists()
+
+
+@pytest.mark.parametrize("name", ["README.md", "data.txt", "examples.jsonl", "model.safetensors"])
+def test_files_that_are_there_are_not_written_over(tmp_path, mine, name):
+    (tmp_path / name).write_text("precious")
+    with pytest.raises(InputError, match=f"holds a file {name} already"):
+        ptrnet.fit(rows(20), output=tmp_path, steps=2, **TINY)
+    if name != "examples.jsonl":
+        with pytest.raises(InputError, match=f"holds a file {name} already"):
+            train(recipe_for(str(mine), {**TINY, "steps": 2})[0], tmp_path)
+    assert (tmp_path / name).read_text() == "precious"
+    assert not (tmp_path / "recipe.toml").exists()
+
+
+def test_a_training_of_all_examples(tmp_path):
+    """One example will do then; the last weights are the model."""
+    model = ptrnet.fit([([[1.0], [2.0]], [1])], valid_share=0.0, steps=3, hidden_size=4)
+    assert model.trained["steps"] == 3
+    short = ptrnet.fit(rows(20), output=tmp_path / "m", steps=3, hidden_size=4)
+    assert short.trained["steps"] == 3  # validated once, at its end
+    assert "Of 2 examples" in (tmp_path / "m" / "README.md").read_text()
+
+
+def test_a_recipe_is_checked_against_the_file_it_is_given(tmp_path, mine):
+    recipe, _ = recipe_for(str(mine), {**TINY, "steps": 2})
+    other = tmp_path / "other.jsonl"
+    for line, words in (
+        ('{"inputs": [[1, 2, 3]], "outputs": [0, 0]}', "other.jsonl:1: .*expected all 1 indices"),
+        (
+            '{"inputs": [[1, 2]], "outputs": [0]}',
+            "other.jsonl: expected elements of 3",
+        ),
+    ):
+        other.write_text(line + "\n")
+        recipe_for(str(other), {})  # packs it
+        with pytest.raises(InputError, match=words):
+            train(Recipe.from_table({**recipe.table(), "data": str(other)}), tmp_path / "m")
+    assert not (tmp_path / "m").exists()
 
 
 def test_a_folder_that_holds_a_run_is_left_alone(tmp_path):
     examples = [*rows(20)]
     ptrnet.fit(examples, output=tmp_path / "m", steps=2, **TINY)
     before = (tmp_path / "m" / "examples.jsonl").read_bytes()
-    with pytest.raises(InputError, match="holds a run already; name another folder"):
+    with pytest.raises(InputError, match="holds a run already"):
         ptrnet.fit(examples[:9], output=tmp_path / "m", steps=2, **TINY)
     assert (tmp_path / "m" / "examples.jsonl").read_bytes() == before
-    with pytest.raises(InputError, match="unknown recipe key 'stepz'; did you mean 'steps'"):
-        ptrnet.fit(examples, stepz=3)

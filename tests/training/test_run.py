@@ -204,10 +204,10 @@ def test_a_run_on_a_file_resumes_to_the_same_bits(tmp_path, monkeypatch):
     whole = train(recipe, tmp_path / "whole").model.state_dict()
     batch = FileStream.batch
 
-    def stopping(stream, k):
+    def stopping(stream, k, **part):
         if k == 8:
             raise InterruptedError
-        return batch(stream, k)
+        return batch(stream, k, **part)
 
     monkeypatch.setattr(FileStream, "batch", stopping)
     with pytest.raises(InterruptedError):

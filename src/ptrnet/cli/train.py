@@ -39,6 +39,7 @@ def train(
     from ptrnet.training.recipe import Recipe
 
     given = {key: value for key, value in options.items() if value is not None}
+    _check_words(what, given)
     if resume and what is None and output is not None:
         recipe = Recipe.read(output / "recipe.toml", **given)
     elif what is None and "data" in given:
@@ -66,6 +67,19 @@ def train(
         raise
     if leads():
         w.say(str(output))
+
+
+def _check_words(what: str | None, given: dict[str, Any]) -> None:
+    """Refuses what is meant for a training on a file of one's own, but says something else."""
+    from ptrnet import tasks
+    from ptrnet.data import formats
+
+    if what == tasks.OWN:
+        raise InputError("leave out TASK to train on a file of your own: ptrnet train --data FILE")
+    if what is not None and "constraint" in given:
+        raise InputError("--constraint goes with --data FILE and no TASK")
+    if what is not None and Path(what).suffix[1:] in formats.names():
+        raise InputError(f"expected TASK or RECIPE.toml, got {what}; did you mean --data {what}?")
 
 
 def _signature() -> inspect.Signature:

@@ -24,6 +24,8 @@ def instance(values: ArrayLike, task: Task, where: str) -> Floats:
     """
     d = task.features
     try:
+        if np.iscomplexobj(values):  # whose imaginary part NumPy would drop
+            raise TypeError
         array = np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError, OverflowError):
         raise InputError(f"{where}: expected elements of {d} numbers each") from None

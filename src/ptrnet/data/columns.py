@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 
-def check(schema: "pa.Schema", task: Task, name: str) -> None:
-    """Refuses columns that cannot be the examples of a task.
+def check(schema: "pa.Schema", task: Task | None, name: str) -> None:
+    """Refuses columns that cannot be the examples of a task; of any where None is known.
 
     Raises:
         InputError: no `inputs`, a column twice, or `inputs` or `outputs` of another type.
@@ -31,9 +31,10 @@ def check(schema: "pa.Schema", task: Task, name: str) -> None:
         )
     depth, leaf = _nesting(schema.field("inputs").type)
     number = types.is_floating(leaf) or types.is_integer(leaf)
-    if not number or (depth != 2 and (depth, task.features) != (1, 1)):
+    flat = depth == 1 and (task is None or task.features == 1)
+    if not number or not (depth == 2 or flat):
         _refuse(schema, "inputs", "list<list<double>>", name)
-    if "outputs" in names:
+    if task is not None and "outputs" in names:
         depth, leaf = _nesting(schema.field("outputs").type)
         lists = 1 if task.corners == 1 else 2
         if not types.is_null(leaf) and (depth != lists or not types.is_integer(leaf)):

@@ -64,6 +64,11 @@ class FileStream:
             )
         left = held_out(candidates, valid_share, most_valid, seed)
         self._used = np.setdiff1d(candidates, left)
+        if not len(self._used):
+            count = f"{len(left)} example{'s' * (len(left) != 1)}"
+            raise InputError(
+                f"{name}: {count}, all kept to validate on; --valid-share 0 keeps none"
+            )
         self.held_out = [self._file.example(number, task) for number in left]
         self._shuffled = (0, self._shuffle(0))
 

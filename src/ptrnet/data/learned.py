@@ -8,12 +8,11 @@ import numpy as np
 
 from ptrnet.data import formats
 from ptrnet.data.packed import Packed, packed
-from ptrnet.errors import unknown
-from ptrnet.tasks.own import CONSTRAINTS, Kind, Own
+from ptrnet.errors import InputError, unknown
+from ptrnet.tasks.own import CONSTRAINTS, LEAST_SPREAD, LONGEST, Kind, Own
 from ptrnet.types import Floats, Indices
 
 _AT_ONCE = 2**20  # elements that are looked at together
-_LEAST = 1e-290  # what is spread less is as good as constant
 
 
 class Learned(NamedTuple):
@@ -37,24 +36,46 @@ def learn(name: str, constraint: str | None = None) -> Learned:
     """
     if constraint not in (None, *CONSTRAINTS):
         raise unknown("constraint", str(constraint), CONSTRAINTS)
-    d = formats.features(name)
-    loosest = Own(center=(0.0,) * d, spread=(1.0,) * d)
+    loosest = _loosest(formats.features(name))
     file = packed(name, loosest)
-    obeyed = _strictest(file)
-    asked = cast("Kind", constraint or obeyed)
-    if CONSTRAINTS.index(obeyed) > CONSTRAINTS.index(asked):
-        for _ in formats.read(name, replace(loosest, constraint=asked)):
-            pass  # complains of the first that does not obey
     center, spread = _scaling(file)
     task = replace(
         loosest,
-        constraint=asked,
+        constraint=cast("Kind", constraint or _strictest(file)),
         center=tuple(center.tolist()),
         spread=tuple(spread.tolist()),
-        longest_answer=int(file.widths.max()),
-        longest_share=float((file.widths / file.sizes).max()),
+        longest_answer=min(int(file.widths.max()), LONGEST),
+        longest_share=min(float((file.widths / file.sizes).max()), LONGEST),
     )
+    check(name, task)
     return Learned(task, file.sizes, file.widths)
+
+
+def check(name: str, task: Own) -> None:
+    """Refuses a file whose examples are not of the task.
+
+    Raises:
+        InputError: elements of other numbers, or the first answer that is too long or does not
+            obey the constraint, by its line.
+    """
+    d = formats.features(name)
+    if d != task.features:
+        raise InputError(f"{name}: expected elements of {task.features} numbers, got {d}")
+    file = packed(name, _loosest(d))
+    longest = np.array([task.longest(n) for n in file.sizes])
+    bad = CONSTRAINTS.index(_strictest(file)) > CONSTRAINTS.index(task.constraint)
+    if bad or (file.widths > longest).any():
+        for example in formats.read(name, task):
+            outputs, most = example.outputs, task.longest(len(example.inputs))
+            if outputs is not None and len(outputs) > most:
+                raise InputError(
+                    f"{example.where}: expected at most {most} indices, got {len(outputs)}"
+                )
+
+
+def _loosest(d: int) -> Own:
+    """What any examples with elements of d numbers are of."""
+    return Own(center=(0.0,) * d, spread=(1.0,) * d)
 
 
 def _strictest(file: Packed) -> Kind:
@@ -82,7 +103,7 @@ def _scaling(file: Packed) -> tuple[Floats, Floats]:
     mean = np.sum([(part / unit).sum(0) for part in parts()], axis=0) / count
     squares = [((part / unit - mean) ** 2).sum(0) for part in parts()]
     spread = np.sqrt(np.sum(squares, axis=0) / count) * unit
-    return mean * unit, np.where((low < high) & (spread > _LEAST), spread, 1)
+    return mean * unit, np.where((low < high) & (spread >= LEAST_SPREAD), spread, 1)
 
 
 def _chunks(file: Packed) -> Iterator[tuple[int, int]]:

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 Kind = Literal["permutation", "subset", "free"]
 CONSTRAINTS = get_args(Kind)  # each holds the ones before it
+LONGEST = 100_000  # indices of an answer
+LEAST_SPREAD = 1e-290  # what is spread less is as good as constant
 FARTHEST = 1000.0  # spreads from the centre; what is beyond is moved there
 
 
@@ -42,14 +44,18 @@ class Own(Task):
 
     def __post_init__(self) -> None:
         for name in ("center", "spread"):
-            values = tuple(map(float, getattr(self, name)))
+            try:
+                values = tuple(map(float, getattr(self, name)))
+            except OverflowError:
+                values = ()
             object.__setattr__(self, name, values)
             if not values or len(values) != len(self.center) or not all(map(isfinite, values)):
                 raise InputError(f"{name} of task own: expected a finite number for each feature")
-        if min(self.spread) <= 0:
-            raise InputError("spread of task own: expected numbers above 0")
-        if self.longest_answer < 0 or not 0 <= self.longest_share < float("inf"):
-            raise InputError("task own: expected lengths of answers of 0 or more")
+        if min(self.spread) < LEAST_SPREAD:
+            raise InputError(f"spread of task own: expected numbers of {LEAST_SPREAD} or more")
+        for name in ("longest_answer", "longest_share"):
+            if not 0 <= getattr(self, name) <= LONGEST:
+                raise InputError(f"{name} of task own: expected 0 to {LONGEST}")
         super().__post_init__()
 
     @property
@@ -60,13 +66,14 @@ class Own(Task):
     def scaled(self, inputs: Floats) -> Floats:
         """One instance as the model sees it: each feature in spreads from its centre."""
         # Halved before it is subtracted: the range of 1e308 and -1e308 is no float.
-        halves = (inputs / 2 - np.array(self.center) / 2) / (np.array(self.spread) / 2)
-        return np.clip(halves, -FARTHEST, FARTHEST)
+        halves = inputs / 2 - np.array(self.center) / 2
+        with np.errstate(over="ignore"):
+            return np.clip(halves / (np.array(self.spread) / 2), -FARTHEST, FARTHEST)
 
     def longest(self, n: int) -> int:
         if self.constraint != "free":
             return n
-        return max(self.longest_answer, ceil(self.longest_share * n))
+        return min(max(self.longest_answer, ceil(self.longest_share * n)), LONGEST)
 
     @property
     def rule(self) -> "Constraint":

@@ -1,8 +1,10 @@
 """`ptrnet.fit`: from a user's own examples, in memory, to a model."""
 
 import os
+import shutil
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -10,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ptrnet import tasks
 from ptrnet.data import checks, formats
 from ptrnet.errors import InputError, MissingExtraError
 from ptrnet.solver import Solver
@@ -18,6 +21,7 @@ from ptrnet.training.own import recipe_for
 from ptrnet.types import Example
 
 EXAMPLES = "examples.jsonl"
+LEARNED = ("center", "spread", "longest_answer", "longest_share")
 
 
 def fit(
@@ -42,14 +46,21 @@ def fit(
         The trained model, ready to `solve`.
 
     Raises:
-        InputError: an example that cannot be used, named by its number from 0 on.
+        InputError: an example that cannot be used, named by its number from 0 on; a field of the
+            recipe; a folder that holds something already.
         MissingExtraError: the extra "train" is not installed.
     """
     try:
-        from ptrnet.training.run import RECIPE, train
+        from ptrnet.training import folder
+        from ptrnet.training.run import train
     except ModuleNotFoundError as error:
         raise MissingExtraError("training", "train") from error
 
+    for name in ("task", "data", *LEARNED):
+        if name in recipe:
+            raise InputError(f"fit: {name} follows from the examples")
+    if (recipe.get("devices", 1), recipe.get("nodes", 1)) != (1, 1):
+        raise InputError("fit: trains in one process; several are started by ptrnet train")
     asked = {"constraint": constraint} if constraint else {}
     pairs = enumerate(examples)
     first = next(pairs, None)
@@ -57,39 +68,68 @@ def fit(
         raise InputError("examples: expected at least one, got none")
     task = _task(first[1], asked)
     with tempfile.TemporaryDirectory() as scratch:
-        folder = Path(scratch if output is None else output)
-        if os.path.exists(folder / RECIPE):  # noqa: PTH110  names of any length
-            raise InputError(f"{folder}: holds a run already; name another folder")
+        home = Path(scratch) / "run" if output is None else Path(output)
+        folder.check_free(home, EXAMPLES)
+        file = Path(scratch) / EXAMPLES
+        formats.write(str(file), _checked(chain([first], pairs), task), task)
+        planned, _ = recipe_for(str(file), {**recipe, **asked})
+        if output is None:
+            return Solver(*train(planned, home))
+        made = not os.path.exists(home)  # noqa: PTH110  names of any length
         try:
-            folder.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise InputError(f"{folder}: cannot be made: {error.strerror}") from None
-        file = str(folder / EXAMPLES)
-        formats.write(file, _checked(chain([first], pairs), task), task)
-        planned, _ = recipe_for(file, {**recipe, **asked})
-        return Solver(*train(planned, folder))
+            _move(file, home)
+            planned = replace(planned, data=str(home.resolve() / EXAMPLES))
+            return Solver(*train(planned, home))
+        except InputError:
+            if made and not (home / folder.RECIPE).exists():  # refused before it began
+                shutil.rmtree(home)
+            raise
+
+
+def _move(file: Path, home: Path) -> None:
+    """Moves the examples, and what they are packed into, to where the run lies."""
+    try:
+        home.mkdir(parents=True, exist_ok=True)
+        for path in (file, file.with_name(f"{file.name}.packed")):
+            shutil.move(path, home / path.name)
+    except OSError as error:
+        raise InputError(f"{home}: cannot be written: {error.strerror}") from None
+
+
+def _pair(k: int, pair: Any) -> tuple[Any, Any]:
+    """Inputs and outputs. Raises InputError for what are not two."""
+    try:
+        if isinstance(pair, Mapping | str):
+            raise TypeError
+        inputs, outputs = pair
+    except (TypeError, ValueError):
+        raise InputError(
+            f"example {k}: expected a pair of inputs (n, d) and outputs (m,), got "
+            f"{type(pair).__name__}"
+        ) from None
+    return inputs, outputs
 
 
 def _task(pair: Any, asked: dict[str, Any]) -> Own:
     """What examples are checked against, as far as the first one tells."""
+    inputs, _ = _pair(0, pair)
     try:
-        inputs, _ = pair
         shape = np.shape(inputs)
-    except (TypeError, ValueError):
-        raise InputError("example 0: expected inputs (n, d) and outputs (m,)") from None
+    except ValueError:  # ragged, which is refused with its number
+        shape = ()
     d = shape[1] if len(shape) == 2 and shape[1] else 1
-    return Own(center=(0.0,) * d, spread=(1.0,) * d, **asked)
+    return tasks.get(tasks.OWN, center=(0.0,) * d, spread=(1.0,) * d, **asked)  # type: ignore[return-value]
 
 
 def _checked(pairs: Iterator[tuple[int, Any]], task: Own) -> Iterator[Example]:
     for k, pair in pairs:
-        try:
-            inputs, outputs = pair
-            indices = np.asarray(outputs)
-        except (TypeError, ValueError):
-            raise InputError(f"example {k}: expected inputs (n, d) and outputs (m,)") from None
+        inputs, outputs = _pair(k, pair)
         instance = checks.instance(inputs, task, f"example {k}: inputs")
-        if indices.ndim != 1 or (indices.size and indices.dtype.kind not in "iu"):
-            raise InputError(f"example {k}: outputs: expected a list of whole numbers")
         where = f"example {k}: outputs"
+        try:
+            indices = np.asarray(outputs)
+        except ValueError:
+            indices = np.zeros(1)
+        if indices.ndim != 1 or (indices.size and indices.dtype.kind not in "iu"):
+            raise InputError(f"{where}: expected a list of whole numbers")
         yield Example(instance, checks.answer(indices.tolist(), len(instance), task, where))

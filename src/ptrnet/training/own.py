@@ -10,8 +10,7 @@ from ptrnet.training.recipe import Recipe
 from ptrnet.types import Indices
 
 # What suits a file of examples, where the recipe's defaults suit fresh ones without end.
-DEFAULTS = {"steps": 20_000, "valid_every": 500, "patience": 10}
-VALID_SHARE = 0.1
+STEPS, VALID_EVERY, VALID_SHARE, PATIENCE = 20_000, 500, 0.1, 10
 
 
 def recipe_for(data: str, given: dict[str, Any]) -> tuple[Recipe, str]:
@@ -28,9 +27,12 @@ def recipe_for(data: str, given: dict[str, Any]) -> tuple[Recipe, str]:
     asked = given.get("constraint")
     learned = learn(data, asked)
     task = learned.task
+    steps = given.get("steps", STEPS)
+    short = isinstance(steps, int) and 0 < steps < VALID_EVERY  # validates at its end at least
     table = {
-        **DEFAULTS,
-        **({} if given.get("valid") else {"valid_share": VALID_SHARE}),
+        "steps": steps,
+        "valid_every": steps if short else VALID_EVERY,
+        **_validation(given),
         "n": _sizes(learned.sizes),
         **{name: getattr(task, name) for name in task.settings()},
         **given,
@@ -38,6 +40,15 @@ def recipe_for(data: str, given: dict[str, Any]) -> tuple[Recipe, str]:
         "task": tasks.OWN,
     }
     return Recipe.from_table(table), _summary(data, learned, asked is None)
+
+
+def _validation(given: dict[str, Any]) -> dict[str, Any]:
+    """How the training validates: on a file, on a share of the examples, or, if asked, not."""
+    if given.get("valid"):
+        return {"patience": PATIENCE}
+    if 0 in (given.get("valid_share"), given.get("valid_batches")):
+        return {"valid_share": 0.0, "valid_batches": 0}
+    return {"valid_share": VALID_SHARE, "patience": PATIENCE}
 
 
 def _sizes(sizes: Indices) -> str:

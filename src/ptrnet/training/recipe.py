@@ -103,7 +103,8 @@ class Recipe:
             raise InputError("recipe: valid_share goes with data, and without valid")
         if self.patience and not (self.valid or self.valid_batches):
             raise InputError("recipe: patience goes with validations, valid_batches is 0")
-        if not (self.data and (self.valid or self.valid_share or not self.valid_batches)):
+        drawn = not (self.data and (self.valid or self.valid_share or not self.valid_batches))
+        if drawn or (self.labeller and not task.labellers):
             task.check_labeller(self.labeller or None, largest)
 
     def network(self) -> dict[str, Any]:

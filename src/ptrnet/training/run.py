@@ -1,7 +1,6 @@
 """A recipe, run: from examples to a model's folder."""
 
 import logging
-import os
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,12 +16,14 @@ from ptrnet import model_files, models, tasks
 from ptrnet.data import formats
 from ptrnet.data.batches import batches_of
 from ptrnet.data.file_stream import FileStream
+from ptrnet.data.learned import check
 from ptrnet.data.sizes import parse_sizes
 from ptrnet.data.stream import VALID, ExampleStream
 from ptrnet.data.symmetries import augmented, unchanged
 from ptrnet.errors import InputError
-from ptrnet.files import atomic_path
 from ptrnet.tasks.base import Task
+from ptrnet.tasks.own import Own
+from ptrnet.training import folder
 from ptrnet.training.best import BestWeights
 from ptrnet.training.card import write_card
 from ptrnet.training.checkpoints import AtomicCheckpointIO, PeriodicCheckpoint
@@ -30,8 +31,6 @@ from ptrnet.training.module import Training
 from ptrnet.training.progress import LOG_EVERY, TrainingProgress
 from ptrnet.training.recipe import Recipe
 from ptrnet.types import Batch, Example
-
-RECIPE, CHECKPOINT, DATA = "recipe.toml", "checkpoint.ckpt", "data.txt"
 
 
 def train(recipe: Recipe, output: Path, resume: bool = False) -> model_files.Saved:
@@ -44,8 +43,7 @@ def train(recipe: Recipe, output: Path, resume: bool = False) -> model_files.Sav
         InputError: `output` holds another run, or none to resume; nothing was written.
     """
     task = tasks.get(recipe.task, **recipe.settings)
-    checkpoint = output / CHECKPOINT
-    before = _state_of(checkpoint) if resume and checkpoint.exists() else None
+    before = folder.state(output) if resume else None
     first = int(before["global_step"]) if before else 0
     examples = _examples(recipe, task, first)
     known = _known(recipe, task, examples)
@@ -57,12 +55,15 @@ def train(recipe: Recipe, output: Path, resume: bool = False) -> model_files.Sav
     training, best = Training(model, recipe), BestWeights(recipe.patience)
     trainer = _trainer(recipe, output, best)
     if leads():
-        _claim(output, recipe, resume)
+        if resume:
+            folder.check_same(output, recipe)
+        else:
+            folder.claim(output, recipe)
         if isinstance(examples, FileStream):
-            _hold(output / DATA, examples.key, recipe.data)
+            folder.hold(output, examples.key, recipe.data)
 
     if before is None or not _over(before, recipe):
-        _fit(trainer, training, examples, valid, checkpoint if before else None)
+        _fit(trainer, training, examples, valid, output / folder.CHECKPOINT if before else None)
     else:
         training.load_state_dict(before["state_dict"])
         best.load_state_dict(before["callbacks"].get(best.state_key, {}))
@@ -81,6 +82,8 @@ def train(recipe: Recipe, output: Path, resume: bool = False) -> model_files.Sav
 def _examples(recipe: Recipe, task: Task, first: int) -> ExampleStream | FileStream:
     """The batches from number `first` on: of a file's examples, or of fresh ones."""
     sizes, size, seed = parse_sizes(recipe.n), recipe.batch_size, recipe.seed
+    if isinstance(task, Own):
+        check(recipe.data, task)
     if recipe.data:
         change = augmented if recipe.augment else unchanged
         return FileStream(
@@ -140,7 +143,9 @@ def _trainer(recipe: Recipe, output: Path, best: BestWeights) -> pl.Trainer:
         callbacks=[
             TrainingProgress(recipe.batch_size),
             *([best] if recipe.patience else []),
-            PeriodicCheckpoint(output / CHECKPOINT, recipe.checkpoint_every, recipe.valid_every),
+            PeriodicCheckpoint(
+                output / folder.CHECKPOINT, recipe.checkpoint_every, recipe.valid_every
+            ),
         ],
         plugins=[AtomicCheckpointIO()],
         enable_checkpointing=False,
@@ -196,51 +201,6 @@ def _bfloat16(recipe: Recipe, device: str) -> bool:
     if device == "cuda":
         return torch.cuda.is_bf16_supported()
     return torch.cpu._is_avx512_bf16_supported()
-
-
-def _claim(output: Path, recipe: Recipe, resume: bool) -> None:
-    """Makes the folder this run's, or refuses."""
-    path = output / RECIPE
-    if not resume:
-        if os.path.exists(path):  # noqa: PTH110  Path.exists raises for names that are too long
-            raise InputError(f"{output}: holds a run already; add --resume to go on with it")
-        if os.path.exists(output / model_files.CONFIG):  # noqa: PTH110
-            raise InputError(f"{output}: holds a model already; name another folder")
-        try:
-            output.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise InputError(f"{output}: cannot be made: {error.strerror}") from None
-        with atomic_path(path) as temporary:
-            temporary.write_text(recipe.toml(), encoding="utf-8")
-        return
-    if not os.path.exists(path):  # noqa: PTH110
-        raise InputError(f"{output}: there is no run to resume")
-    theirs, ours = Recipe.read(path).table(), recipe.table()
-    for key in ours:
-        if theirs.get(key) != ours[key]:
-            raise InputError(
-                f"{path}: the run has {key} = {theirs.get(key)!r}, "
-                f"asked to resume with {ours[key]!r}"
-            )
-
-
-def _hold(path: Path, key: str, name: str) -> None:
-    """Notes what the file of examples is; refuses to go on with it when it has changed."""
-    if path.exists():
-        if path.read_text(encoding="utf-8").strip() != key:
-            raise InputError(f"{name}: has changed since the run began; begin another")
-        return
-    with atomic_path(path) as temporary:
-        temporary.write_text(key + "\n", encoding="utf-8")
-
-
-def _state_of(checkpoint: Path) -> dict[str, Any]:
-    try:
-        state: dict[str, Any] = torch.load(checkpoint, map_location="cpu", weights_only=True)
-        int(state["global_step"])
-    except Exception as error:  # of torch, zipfile and the restricted unpickler
-        raise InputError(f"{checkpoint}: not a checkpoint of ours: {error}") from None
-    return state
 
 
 def _over(state: dict[str, Any], recipe: Recipe) -> bool:

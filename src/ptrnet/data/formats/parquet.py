@@ -91,10 +91,7 @@ def _batches(name: str, task: Task | None) -> Iterator["pa.RecordBatch"]:
     try:
         with Path(name).open("rb") as stream:
             file = parquet.ParquetFile(stream, page_checksum_verification=True)
-            if task is not None:
-                columns.check(file.schema_arrow, task, name)
-            elif "inputs" not in file.schema_arrow.names:
-                raise InputError(f'{name}: expected a column "inputs"')
+            columns.check(file.schema_arrow, task, name)
             for batch in file.iter_batches(_ROWS):
                 yield batch
                 rows += len(batch)
