@@ -22,7 +22,7 @@ from torch import Tensor, nn  # noqa: E402
 
 from ptrnet import models, tasks  # noqa: E402
 from ptrnet.data.stream import ExampleStream  # noqa: E402
-from ptrnet.training.module import losses  # noqa: E402
+from ptrnet.training.losses import losses  # noqa: E402
 from ptrnet.training.optimizers import optimizer  # noqa: E402
 from ptrnet.training.recipe import Recipe  # noqa: E402
 from ptrnet.types import Batch  # noqa: E402
