@@ -2,15 +2,19 @@
 
 import torch
 
-from ptrnet.errors import InputError
+from ptrnet.errors import InputError, unknown
+
+DEVICES = ("auto", "cpu", "cuda")
 
 
 def device_of(asked: str) -> str:
     """`cpu` or `cuda`, for `auto` the latter where it is there.
 
     Raises:
-        InputError: cuda is asked for and not there.
+        InputError: another name, or cuda is asked for and not there.
     """
+    if asked not in DEVICES:
+        raise unknown("device", asked, DEVICES)
     there = torch.cuda.is_available()
     if asked == "cuda" and not there:
         raise InputError("device: asked for cuda, but torch finds none on this machine")
