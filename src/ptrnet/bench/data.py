@@ -48,6 +48,7 @@ def _measured(recipe: Recipe, repeats: int) -> Iterator[Row]:
         kind = tasks.get(recipe.task)
         examples = generate(kind, [int(recipe.n)], COUNT, recipe.seed)
         formats.write(name, shown(examples, "writing a file", COUNT), kind)
+        packed(name, kind)
         reads: dict[str, Work] = {
             "text, line by line": partial(line_by_line, name, recipe.task),
             "text, packed for training": partial(anew, name, recipe.task),

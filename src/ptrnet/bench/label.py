@@ -20,7 +20,7 @@ from ptrnet.errors import MissingExtraError
 
 N = 50  # elements, where none are asked for; fewer for an algorithm that takes no more
 LONG_ENOUGH = 0.2  # seconds of a run, so that handing out the work does not count
-PIECE = 10  # instances that the memory is measured with
+PIECE = 4  # instances that the memory is measured with
 PIECES = 4  # that each process has of a run, where there is so much
 
 

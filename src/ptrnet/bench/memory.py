@@ -18,8 +18,9 @@ RUNS = 2
 def peaks(works: Mapping[str, Work], what: str) -> dict[str, float]:
     """The most MB that a fresh process ever held which ran each work RUNS times.
 
-    That is all of the process, the interpreter and the libraries included; of work on a GPU it
-    is the memory of its tensors. `works` are functions of modules, or partials of such.
+    That is all of the process, the interpreter and the libraries included, but not the processes
+    that it starts; of work on a GPU it is the memory of its tensors. `works` are functions of
+    modules, or partials of such.
     """
     with ProcessPoolExecutor(
         max_workers=2,
@@ -41,6 +42,9 @@ def _peak(work: Work) -> float:
     run = work()
     for _ in range(RUNS):
         run()
+    loky = sys.modules.get("joblib.externals.loky")
+    if loky is not None:  # idle processes of the work, which would keep this one waiting for them
+        loky.get_reusable_executor().shutdown()
     torch = sys.modules.get("torch")
     if torch is not None and torch.cuda.is_initialized():
         return float(torch.cuda.max_memory_allocated()) / 2**20
