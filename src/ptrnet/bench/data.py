@@ -138,7 +138,7 @@ def anew(name: str, task: str) -> Run:
 def in_batches(name: str, recipe: Recipe) -> Run:
     """As a training reads what is packed: all examples once, in this thread."""
     stream = _stream(name, recipe)
-    return lambda: [stream.batch(k) for k in range(stream.batches)]
+    return lambda: [stream.batch(k) for k in range(stream.epoch)]
 
 
 def from_file(name: str, recipe: Recipe) -> train.WholeStep:
