@@ -9,12 +9,13 @@ import sys
 from importlib.util import find_spec
 
 import torch
-from timing import machine, median_ms
 
+from ptrnet.bench.machine import described, machine, versions
+from ptrnet.bench.timing import Side, interleaved, ratio, spread
 from ptrnet.errors import PtrnetError
 from ptrnet.kernels.additive import factorised, reference
 
-BATCH, UNITS = 128, 512
+BATCH, UNITS, ROUNDS = 128, 512, 15
 SIZES = ((50, 13), (200, 20), (200, 200))
 
 
@@ -26,40 +27,41 @@ def main() -> None:
 
     from ptrnet.kernels.additive import gpu
 
-    print(f"{torch.cuda.get_device_name()}, triton {triton.__version__}; {machine()}")
+    print(f"{described(machine('cuda'), versions())}, triton {triton.__version__}")
     print(f"B={BATCH} H={UNITS}, forward and backward, float32")
     print("N     M     face         ms       ratio to reference   peak MB")
     faces = {
+        "gpu": gpu.additive_scores,
         "reference": reference.additive_scores,
         "compiled": torch.compile(reference.additive_scores, dynamic=False),
         "factorised": factorised.additive_scores,
-        "gpu": gpu.additive_scores,
     }
     for n, m in SIZES:
         tensors = [torch.randn(s, device="cuda") for s in ((BATCH, n, UNITS), (BATCH, m, UNITS))]
         tensors = [t.requires_grad_() for t in (*tensors, torch.randn(UNITS, device="cuda"))]
         grad = torch.randn(BATCH, m, n, device="cuda")
-        first = None
+        steps, peaks = {}, {}
         for name, face in faces.items():
 
             def step(face=face, tensors=tensors, grad=grad):
                 torch.autograd.grad(face(*tensors), tensors, grad)
-                torch.cuda.synchronize()
 
             try:
-                ms = median_ms(step)
+                peaks[name] = peak_mb(step)
             except torch.OutOfMemoryError:
                 print(f"{n:<5} {m:<5} {name:<12} out of memory", flush=True)
                 continue
-            first = first or ms
-            print(
-                f"{n:<5} {m:<5} {name:<12} {ms:<8.2f} {first / ms:<20.1f} {peak_mb(step):.0f}",
-                flush=True,
-            )
+            steps[name] = Side(step)
+        times = interleaved(steps, ROUNDS, f"scores, n={n}", "cuda")
+        for name, found in times.items():
+            faster = f"{ratio(times['reference'], found):.1f}" if "reference" in times else "-"
+            ms = spread(found.values()).median
+            print(f"{n:<5} {m:<5} {name:<12} {ms:<8.2f} {faster:<20} {peaks[name]:.0f}", flush=True)
 
 
 def peak_mb(step) -> float:
     """How far a call raises the GPU's memory above what is held before."""
+    step()  # compiles
     torch.cuda.reset_peak_memory_stats()
     before = torch.cuda.memory_allocated()
     step()

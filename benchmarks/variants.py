@@ -10,20 +10,16 @@ from ptrnet import runtime
 
 runtime.tune()
 
-import statistics  # noqa: E402
-import time  # noqa: E402
 from collections.abc import Callable  # noqa: E402
 
-import torch  # noqa: E402
-from timing import machine  # noqa: E402
-
 from ptrnet import models, tasks  # noqa: E402
+from ptrnet.bench.machine import described, machine, versions  # noqa: E402
+from ptrnet.bench.timing import Side, interleaved, ratio, spread  # noqa: E402
+from ptrnet.bench.train import ours  # noqa: E402
 from ptrnet.data.stream import ExampleStream  # noqa: E402
-from ptrnet.training.module import losses  # noqa: E402
-from ptrnet.training.optimizers import optimizer  # noqa: E402
 from ptrnet.training.recipe import Recipe  # noqa: E402
 
-BATCH, UNITS, ROUNDS = 128, 256, 7
+ROUNDS = 7
 OWN = ("soft-ptr-net", "hard-ptr-net", "multi-ptr-net")
 OTHERS = [name for name in models.names() if name not in ("ptr-net", *OWN)]
 ROWS = [
@@ -37,42 +33,34 @@ ROWS = [
 ]
 
 
-def stepper(name: str, settings: dict[str, object], n: int) -> Callable[[int], float]:
-    """A function that takes the training step on batch k, and gives its seconds."""
-    one_n = {"n": n} if "n" in models.setting_names(name) else {}
-    model = models.build(name, 2, 1, hidden_size=UNITS, **one_n, **settings)
-    recipe = Recipe("hull")
-    update = optimizer(recipe, model.parameters())
-    batches = ExampleStream(tasks.get("hull"), [n], BATCH, seed=0)
-    bfloat16 = torch.cpu._is_avx512_bf16_supported()
+def label(name: str, settings: dict[str, object]) -> str:
+    shown = ", ".join(f"{key} {value}" for key, value in settings.items())
+    return f"{name:<18} {shown}"
 
-    def step(k: int) -> float:
-        batch = batches.batch(k)
-        start = time.perf_counter()
-        update.zero_grad()
-        with torch.autocast("cpu", torch.bfloat16, enabled=bfloat16):
-            loss, _ = losses(model, batch)
-        loss.backward()
-        torch.nn.utils.clip_grad_norm_(model.parameters(), recipe.clip)
-        update.step()
-        return time.perf_counter() - start
 
-    return step
+def stepping(recipe: Recipe) -> Callable[[], None]:
+    """A function that takes a step, the next time that on the next batch."""
+    stream = ExampleStream(tasks.get("hull"), [int(recipe.n)], recipe.batch_size, recipe.seed)
+    batches = iter([stream.batch(k) for k in range(ROUNDS + 1)])
+    step = ours(recipe)
+    return lambda: step(next(batches))
 
 
 def main() -> None:
     """Prints a row for each model and option."""
-    print(machine())
+    print(described(machine("cpu"), versions()))
     for n in (10, 50):
-        print(f"hull, n={n}, B={BATCH}, {UNITS} units, AdamW, clipping, data not included")
-        print("model              options                    times ptr-net   ms")
-        steppers = [stepper(name, settings, n) for name, settings in ROWS]
-        rounds = [[step(k) for step in steppers] for k in range(ROUNDS + 1)][1:]
-        for row, (name, settings) in enumerate(ROWS):
-            ratio = statistics.median(r[row] / r[0] for r in rounds)
-            ms = 1000 * statistics.median(r[row] for r in rounds)
-            shown = ", ".join(f"{key} {value}" for key, value in settings.items())
-            print(f"{name:<18} {shown:<26} {ratio:<15.2f} {ms:.1f}", flush=True)
+        table = {"task": "hull", "n": str(n), "device": "cpu"}
+        sides = {
+            label(*row): Side(stepping(Recipe.from_table({**table, "model": row[0], **row[1]})))
+            for row in ROWS
+        }
+        times = interleaved(sides, ROUNDS, f"variants, n={n}")
+        first = times[label(*ROWS[0])]
+        print(f"hull, n={n}, B=128, 256 units, AdamW, clipping, data not included")
+        print(f"{'model and options':<45} times ptr-net   ms")
+        for name, found in times.items():
+            print(f"{name:<45} {ratio(found, first):<15.2f} {spread(found.values()).median:.1f}")
 
 
 if __name__ == "__main__":

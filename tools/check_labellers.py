@@ -4,7 +4,7 @@
 
 Brute force and the dynamic programme are the oracles of exactness, V's Table 2 that of A1 to A3.
 It takes a quarter of an hour on two cores, nearly all of it the dynamic programme at n = 20.
-`benchmarks/labellers.py` measures how fast the labellers are.
+`ptrnet bench label` measures how fast the labellers are.
 """
 
 import argparse

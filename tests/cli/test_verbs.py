@@ -112,7 +112,7 @@ def test_models_lists_and_shows(ptrnet):
 
 
 @pytest.mark.parametrize(
-    "verb", ["", "solve", "evaluate", "train", "generate", "label", "convert", "models"]
+    "verb", ["", "solve", "evaluate", "train", "generate", "label", "convert", "models", "bench"]
 )
 def test_help_has_an_example(ptrnet, verb):
     code, out, _ = ptrnet(*verb.split(), "--help")

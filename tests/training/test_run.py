@@ -16,7 +16,7 @@ from ptrnet.data.batches import batch_of
 from ptrnet.data.file_stream import FileStream
 from ptrnet.errors import InputError
 from ptrnet.model_files import load
-from ptrnet.training.module import losses
+from ptrnet.training.losses import losses
 from ptrnet.training.recipe import Recipe
 from ptrnet.training.run import train
 

@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 from ptrnet import __version__
-from ptrnet.cli import convert, evaluate, generate, label, models, solve, train
+from ptrnet.cli import bench, convert, evaluate, generate, label, models, solve, train
 
 app = typer.Typer(
     name="ptrnet",
@@ -30,5 +30,5 @@ def ptrnet(
     """ptrnet learns to point: models whose answer is made of positions in their own input."""
 
 
-for verb in (solve, evaluate, train, generate, label, convert, models):
+for verb in (solve, evaluate, train, generate, label, convert, models, bench):
     verb.register(app)

@@ -20,13 +20,13 @@ from ptrnet.data.learned import check
 from ptrnet.data.sizes import parse_sizes
 from ptrnet.data.stream import VALID, ExampleStream
 from ptrnet.data.symmetries import augmented, unchanged
-from ptrnet.errors import InputError
 from ptrnet.tasks.base import Task
 from ptrnet.tasks.own import Own
 from ptrnet.training import folder
 from ptrnet.training.best import BestWeights
 from ptrnet.training.card import write_card
 from ptrnet.training.checkpoints import AtomicCheckpointIO, PeriodicCheckpoint
+from ptrnet.training.hardware import bfloat16, device_of
 from ptrnet.training.module import Training
 from ptrnet.training.progress import LOG_EVERY, TrainingProgress
 from ptrnet.training.recipe import Recipe
@@ -123,7 +123,7 @@ def leads() -> bool:
 
 
 def _trainer(recipe: Recipe, output: Path, best: BestWeights) -> pl.Trainer:
-    device = _device(recipe)
+    device = device_of(recipe.device)
     for part in ("pytorch", "fabric"):
         logging.getLogger(f"lightning.{part}").setLevel(logging.ERROR)
     logs = output / "logs"
@@ -134,7 +134,7 @@ def _trainer(recipe: Recipe, output: Path, best: BestWeights) -> pl.Trainer:
         num_nodes=recipe.nodes,
         strategy="ddp" if recipe.devices * recipe.nodes > 1 else "auto",
         use_distributed_sampler=False,  # streams share batches, and all processes validate alike
-        precision="bf16-mixed" if _bfloat16(recipe, device) else "32-true",
+        precision="bf16-mixed" if bfloat16(recipe.precision, device) else "32-true",
         val_check_interval=recipe.valid_every,
         check_val_every_n_epoch=None,
         num_sanity_val_steps=0,
@@ -184,23 +184,6 @@ def _fit(
     finally:
         if torch.distributed.is_initialized():  # its threads would abort the process at its end
             torch.distributed.destroy_process_group()
-
-
-def _device(recipe: Recipe) -> str:
-    there = torch.cuda.is_available()
-    if recipe.device == "cuda" and not there:
-        raise InputError("device: asked for cuda, but torch finds none on this machine")
-    if recipe.device == "auto":
-        return "cuda" if there else "cpu"
-    return recipe.device
-
-
-def _bfloat16(recipe: Recipe, device: str) -> bool:
-    if recipe.precision != "auto":
-        return recipe.precision == "bfloat16"
-    if device == "cuda":
-        return torch.cuda.is_bf16_supported()
-    return torch.cpu._is_avx512_bf16_supported()
 
 
 def _over(state: dict[str, Any], recipe: Recipe) -> bool:

@@ -1,0 +1,64 @@
+"""What the times were measured on."""
+
+import os
+import platform
+import subprocess
+import sys
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from ptrnet import __version__
+
+
+def machine(device: str) -> dict[str, Any]:
+    """The processor, its cores and how busy they were; the GPU where it does the work."""
+    import torch
+
+    facts: dict[str, Any] = {
+        "processor": _processor(),
+        "cores": os.cpu_count(),
+        "threads": torch.get_num_threads(),
+        "bfloat16": _bfloat16(),
+        "load": round(os.getloadavg()[0], 2),  # processes that wanted a core in the last minute
+        "system": f"{platform.system()} {platform.machine()}",
+    }
+    return {**facts, "gpu": torch.cuda.get_device_name()} if device == "cuda" else facts
+
+
+def versions() -> dict[str, str]:
+    """Of what does the work."""
+    return {
+        "ptrnet": __version__,
+        "python": platform.python_version(),
+        **{name: version(name) for name in ("torch", "numba", "numpy")},
+    }
+
+
+def described(machine: dict[str, Any], versions: dict[str, str]) -> str:
+    """Both in two lines."""
+    gpu = f"{machine['gpu']}, " if "gpu" in machine else ""
+    return (
+        f"{gpu}{machine['processor']}, {machine['threads']} threads on {machine['cores']} cores, "
+        f"bfloat16: {machine['bfloat16']}, load before: {machine['load']}\n"
+        + ", ".join(f"{name} {number}" for name, number in versions.items())
+    )
+
+
+def _processor() -> str:
+    if sys.platform == "darwin":
+        command = ["sysctl", "-n", "machdep.cpu.brand_string"]
+        return subprocess.run(command, capture_output=True, text=True).stdout.strip()
+    return _line("model name") or platform.processor() or platform.machine()
+
+
+def _bfloat16() -> str:
+    flags = _line("flags").split()
+    return next((flag for flag in ("amx_bf16", "avx512_bf16") if flag in flags), "none")
+
+
+def _line(key: str) -> str:
+    """What the system says of its first core."""
+    info = Path("/proc/cpuinfo")
+    lines = info.read_text().splitlines() if info.exists() else []
+    return next((line.split(":", 1)[1].strip() for line in lines if line.startswith(key)), "")

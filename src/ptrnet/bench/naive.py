@@ -1,0 +1,99 @@
+"""A Ptr-Net written the usual way, as the other side of the ratios: nothing else uses it.
+
+`nn.LSTM` reads, an `LSTMCell` writes step by step, and each step takes tanh of every sum of an
+encoder state and the decoder state, in float32.
+"""
+
+from typing import Self
+
+import torch
+from torch import Tensor, nn
+
+from ptrnet.models.base import PointerModel
+from ptrnet.types import END, Batch
+
+
+class NaivePtrNet(nn.Module):
+    """V 2.3 for instances of one size: log-probabilities of special slots and elements."""
+
+    def __init__(self, features: int, specials: int, units: int) -> None:
+        super().__init__()
+        self.encoder = nn.LSTM(features, units, batch_first=True)
+        self.decoder = nn.LSTMCell(features, units)
+        self.w1 = nn.Linear(units, units, bias=False)
+        self.w2 = nn.Linear(units, units, bias=False)
+        self.v = nn.Linear(units, 1, bias=False)
+        self.special_inputs = nn.Parameter(torch.zeros(specials, features))
+        self.special_states = nn.Parameter(torch.zeros(specials, units))
+
+    @classmethod
+    def like(cls, model: PointerModel) -> Self:
+        """The network and the weights of a Ptr-Net that has one LSTM layer and additive scores."""
+        naive = cls(model.features, model.specials, model.settings()["hidden_size"])
+        theirs = model.state_dict()
+        for name, parameter in naive.state_dict().items():
+            parameter.copy_(theirs[_OURS.get(name, name)].view_as(parameter))
+        return naive.to(next(model.parameters()).device)
+
+    def log_probs(self, inputs: Tensor, targets: Tensor) -> Tensor:
+        """`(B, M, S + N)` of `(B, N, d)` inputs, fed the true tokens `(B, M)`."""
+        slots, feed, state = self._read(inputs)
+        last = torch.zeros_like(targets[:, 0])
+        steps = []
+        for i in range(targets.shape[1]):
+            scores, state = self._step(slots, feed, state, last)
+            steps.append(scores.log_softmax(-1))
+            last = targets[:, i]
+        return torch.stack(steps, 1)
+
+    def loss(self, batch: Batch) -> Tensor:
+        """The mean negative log-likelihood of a token."""
+        log_probs = self.log_probs(batch.inputs, batch.targets)
+        likelihood = log_probs.gather(2, batch.targets[..., None])[..., 0]
+        steps = torch.arange(batch.targets.shape[1], device=batch.targets.device)
+        return -likelihood[steps < batch.target_lengths[:, None]].mean()
+
+    @torch.no_grad()
+    def greedy(self, inputs: Tensor, longest: int) -> Tensor:
+        """The likeliest tokens `(B, M)`, END from the end on; at most `longest` before it."""
+        slots, feed, state = self._read(inputs)
+        last = torch.zeros(len(inputs), dtype=torch.int64, device=inputs.device)
+        done = torch.zeros_like(last, dtype=torch.bool)
+        steps: list[Tensor] = []
+        while len(steps) <= longest and not done.all():
+            scores, state = self._step(slots, feed, state, last)
+            if not steps:
+                scores[:, END] = -torch.inf  # no answer is empty
+            last = scores.argmax(-1)
+            last[done] = END
+            done |= last == END
+            steps.append(last)
+        return torch.stack(steps, 1)
+
+    def _read(self, inputs: Tensor) -> tuple[Tensor, Tensor, tuple[Tensor, Tensor]]:
+        """What is pointed at, what is fed on after each token, and the decoder's first state."""
+        batch = len(inputs)
+        states, (h, c) = self.encoder(inputs)
+        slots = torch.cat([self.special_states.expand(batch, -1, -1), states], 1)
+        feed = torch.cat([self.special_inputs.expand(batch, -1, -1), inputs], 1)
+        return slots, feed, (h[0], c[0])
+
+    def _step(
+        self, slots: Tensor, feed: Tensor, state: tuple[Tensor, Tensor], last: Tensor
+    ) -> tuple[Tensor, tuple[Tensor, Tensor]]:
+        """Scores `(B, S + N)` of what may come behind the tokens `last` `(B,)`."""
+        rows = torch.arange(len(last), device=last.device)
+        h, c = self.decoder(feed[rows, last], state)
+        return self.v(torch.tanh(self.w1(slots) + self.w2(h)[:, None]))[..., 0], (h, c)
+
+
+# What the parameters are called in the library's own model, where it has other names.
+_PARTS = ("weight_ih", "w_input"), ("weight_hh", "w_hidden"), ("bias_ih", "b_input")
+_LAYER = dict((*_PARTS, ("bias_hh", "b_hidden")))
+_OURS = {
+    **{f"encoder.{theirs}_l0": f"encoder.{ours}" for theirs, ours in _LAYER.items()},
+    **{f"decoder.{theirs}": f"decoder.{ours}" for theirs, ours in _LAYER.items()},
+    "w1.weight": "key.weight",
+    "w2.weight": "query.weight",
+    "v.weight": "v",
+}

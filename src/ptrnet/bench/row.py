@@ -1,0 +1,114 @@
+"""One measured thing, as a row of a table and as an object of JSON."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from ptrnet.bench.timing import Spread
+
+
+@dataclass(frozen=True)
+class Other:
+    """What is measured in turn with the thing itself."""
+
+    name: str
+    ms: float  # the median
+    ratio: float  # how many times as long it takes
+    peak_mb: float | None = None
+
+
+@dataclass(frozen=True)
+class Row:
+    """One measured thing.
+
+    Args:
+        what: the measurement that it belongs to.
+        name: tells it from the measurement's other rows.
+        time: milliseconds of a run.
+        count: how many of the unit a run handles.
+        unit: of the rate.
+        facts: the settings, and what else was found; by names for JSON.
+        roofline_ms: the least time that this machine could take.
+        other: the other side of the ratio.
+        peak_mb: the most memory of a process that does only this.
+        note: what else a reader should know.
+    """
+
+    what: str
+    name: str
+    time: Spread
+    count: float
+    unit: str
+    facts: Mapping[str, Any] = field(default_factory=dict)
+    roofline_ms: float | None = None
+    other: Other | None = None
+    peak_mb: float | None = None
+    note: str = ""
+
+    @property
+    def rate(self) -> float:
+        """Units a second."""
+        return 1000 * self.count / self.time.median
+
+    @property
+    def share(self) -> float | None:
+        """The roofline's share of the time."""
+        return None if self.roofline_ms is None else self.roofline_ms / self.time.median
+
+    def table(self) -> dict[str, Any]:
+        """Flat but for the other side; None where a measurement has no such thing."""
+        other = self.other
+        return {
+            "what": self.what,
+            "name": self.name,
+            **self.facts,
+            "median_ms": self.time.median,
+            "low_ms": self.time.low,
+            "high_ms": self.time.high,
+            "runs": self.time.runs,
+            "rate": self.rate,
+            "unit": f"{self.unit}/s",
+            "roofline_ms": self.roofline_ms,
+            "roofline_share": self.share,
+            "peak_mb": self.peak_mb,
+            "other": None if other is None else vars(other),
+        }
+
+    def cells(self) -> dict[str, str]:
+        """What is printed, by the head of the column; empty where there is nothing."""
+        other, share = self.other, self.share
+        return {
+            "": self.name,
+            "ms": _short(self.time.median),
+            "quartiles": f"{_short(self.time.low)} to {_short(self.time.high)}",
+            "rate": f"{_short(self.rate)} {self.unit}/s",
+            "roofline ms": _short(self.roofline_ms),
+            "share": "" if share is None else f"{share:.0%}",
+            "peak MB": _short(self.peak_mb),
+            "beside it": f"{other.name} {_short(other.ms)} ms" if other else "",
+            "times": f"{other.ratio:.1f}" if other else "",
+            "its peak MB": _short(other.peak_mb) if other else "",
+            "note": self.note,
+        }
+
+
+def printed(rows: Sequence[Row]) -> str:
+    """What all rows have in common, then a table of those columns in which something stands."""
+    common = [
+        f"{key.replace('_', ' ')} {value}"
+        for key, value in rows[0].facts.items()
+        if not isinstance(value, float) and all(row.facts.get(key) == value for row in rows)
+    ]
+    cells = [row.cells() for row in rows]
+    heads = [head for head in cells[0] if any(found[head] for found in cells)]
+    columns = [[head, *(found[head] for found in cells)] for head in heads]
+    padded = [[cell.ljust(max(map(len, column))) for cell in column] for column in columns]
+    lines = ["  ".join(line).rstrip() for line in zip(*padded, strict=True)]
+    return "\n".join([", ".join(common), *lines])
+
+
+def _short(number: float | None) -> str:
+    """Three digits or more; nothing for none."""
+    if number is None:
+        return ""
+    return f"{number:,.0f}" if number >= 100 else f"{number:.3g}"

@@ -1,0 +1,100 @@
+"""`ptrnet bench`: how fast it is on this machine."""
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from ptrnet.cli import words as w
+
+if TYPE_CHECKING:
+    from ptrnet.bench.row import Row
+
+
+def register(app: typer.Typer) -> None:
+    app.command()(bench)
+
+
+def bench(
+    what: Annotated[
+        str | None,
+        typer.Argument(metavar="[WHAT]", help="score, train, solve, label or data; all if none."),
+    ] = None,
+    task: Annotated[
+        str | None, typer.Option("--task", help="hull, delaunay, tsp or sort.  [hull; label: all]")
+    ] = None,
+    n: Annotated[
+        int | None,
+        typer.Option(
+            "--n",
+            help="Elements of an instance.  [50; solve: its model's most, and 10 times that]",
+        ),
+    ] = None,
+    batch_size: Annotated[
+        int | None, typer.Option("--batch-size", min=1, help="Instances at a time.  [128]")
+    ] = None,
+    hidden_size: Annotated[
+        int | None,
+        typer.Option(
+            "--hidden-size", help="Units; solve has its model's.  [256 and 512; data: 128]"
+        ),
+    ] = None,
+    precision: Annotated[
+        str | None,
+        typer.Option("--precision", help="Of train and data: auto, float32, bfloat16.  [auto]"),
+    ] = None,
+    device: Annotated[str | None, typer.Option("--device", help="cpu or cuda.  [cpu]")] = None,
+    repeats: Annotated[
+        int | None, typer.Option("--repeats", min=1, help="Runs behind each median.  [5 to 40]")
+    ] = None,
+    seed: w.Seed = 0,
+    json: w.Json = False,
+) -> None:
+    """Measure speed on this machine, beside the roofline of this machine.
+
+    score: the kernel of the additive scores beside its reference. train: a whole training step
+    beside a Ptr-Net written the usual way. solve: decoding with the shipped model. label: labels
+    a second. data: reading a file, and how long a training step waits for examples.
+
+    A time is the median of several runs, with its quartiles; sides of a ratio run in turn. The
+    roofline is the least time that the machine could take, at a rate measured in the same run
+    (train, solve: the products of matrices alone; score: the divisions; data: reading the bytes).
+    Memory is the peak of a process that does only this, libraries included. With an otherwise
+    idle machine the numbers mean what they say; the load before is printed.
+
+    Example: ptrnet bench train --hidden-size 256
+    """
+    from json import dumps
+
+    from ptrnet import bench
+    from ptrnet.bench.machine import described, machine, versions
+    from ptrnet.bench.row import printed
+    from ptrnet.training.hardware import device_of
+
+    asked = {
+        "task": task,
+        "n": n,
+        "batch_size": batch_size,
+        "hidden_size": hidden_size,
+        "precision": precision,
+        "device": device,
+        "repeats": repeats,
+        "seed": seed,
+    }
+    planned = bench.plan(what, {key: value for key, value in asked.items() if value is not None})
+    facts, numbers = machine(device_of(device or "cpu")), versions()
+    if not json:
+        w.say(described(facts, numbers))
+    found: list[Row] = []
+    for name, rows in planned.items():
+        part = list(rows)
+        found += part
+        if not json:
+            w.say(f"\n{name}: {printed(part)}")
+    if json:
+        document = {"machine": facts, "versions": numbers, "seed": seed, **_step_ms(found)}
+        w.say(dumps({**document, "rows": [row.table() for row in found]}))
+
+
+def _step_ms(rows: "list[Row]") -> dict[str, float]:
+    """The number that names the speed: the median step of the first network that was trained."""
+    return next(({"step_ms": r.time.median} for r in rows if r.what == "train"), {})

@@ -1,0 +1,19 @@
+"""Peaks are those of the work, not of the process that asks."""
+
+from functools import partial
+
+import numpy as np
+
+from ptrnet.bench.memory import peaks, process_peak
+
+MB = 2**20
+
+
+def test_peaks_are_of_the_work_alone():
+    held = np.ones(300 * MB // 8)
+    assert process_peak() > 300
+    # A work makes what is then run; both have to reach another process.
+    little, much = (partial(partial, np.ones, size * MB // 8) for size in (1, 200))
+    found = peaks({"little": little, "much": much}, "a test")
+    assert 10 < found["little"] < 250 and held.all()
+    assert 190 < found["much"] - found["little"] < 260

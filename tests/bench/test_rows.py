@@ -1,0 +1,115 @@
+"""What is measured is what is asked for, and what is printed and written agrees with it."""
+
+import json
+import pickle
+
+import pytest
+
+from ptrnet import bench
+from ptrnet.bench import data, label, roofline, score, solve, train
+from ptrnet.bench.row import Other, Row, printed
+from ptrnet.bench.timing import Spread
+from ptrnet.errors import InputError
+
+SMALL = {
+    "score": {"n": 5, "batch_size": 3, "hidden_size": 8},
+    "train": {"n": 6, "batch_size": 4, "hidden_size": 8},
+    "solve": {"n": 6, "batch_size": 3},
+    "label": {"task": "sort", "n": 6},
+    "data": {"n": 6, "batch_size": 4, "hidden_size": 8},
+}
+
+
+@pytest.fixture
+def quick(monkeypatch):
+    """Small products, files and processes; the works of other processes are only sent."""
+
+    def sent(works, what):
+        return {name: float(len(pickle.dumps(work))) for name, work in works.items()}
+
+    for module in (data, label, score, solve, train):
+        monkeypatch.setattr(module, "peaks", sent)
+    monkeypatch.setitem(roofline._SIDE, "cpu", 32)
+    monkeypatch.setattr(roofline, "_TIMES", 20)
+    monkeypatch.setattr(data, "COUNT", 40)
+    monkeypatch.setattr(data, "STEPS", 2)
+    monkeypatch.setattr(label, "LONG_ENOUGH", 1e-4)
+    monkeypatch.setattr(label, "cpu_count", lambda: 1)
+
+
+@pytest.mark.parametrize("what", bench.WHAT)
+def test_each_measurement_gives_rows(quick, what):
+    assert set(SMALL) == set(bench.WHAT)
+    (rows,) = bench.plan(what, {**SMALL[what], "repeats": 2, "seed": 1}).values()
+    found = list(rows)
+    assert found and len({row.name for row in found}) == len(found)
+    for row in found:
+        table = json.loads(json.dumps(row.table()))
+        assert table["what"] == what and table["n"] == SMALL[what]["n"]
+        assert 0 < table["low_ms"] <= table["median_ms"] <= table["high_ms"]
+        assert table["runs"] >= 1 and table["rate"] > 0 and table["unit"].endswith("/s")
+        assert table["peak_mb"] > 0
+        if table["roofline_ms"] is not None:
+            share = table["roofline_ms"] / table["median_ms"]
+            assert table["roofline_share"] == pytest.approx(share) and share > 0
+        if table["other"] is not None:
+            assert table["other"]["ms"] > 0 and table["other"]["ratio"] > 0
+        assert row.name in printed(found)
+
+
+def test_a_training_step_is_counted_whole(quick):
+    (row,) = train.rows(n=6, batch_size=4, hidden_size=8, precision="float32", repeats=3)
+    table = row.table()
+    assert table["step_ms"] == table["median_ms"] > table["waiting_ms"] > 0
+    assert table["rate"] == pytest.approx(4000 / table["step_ms"])
+    assert table["runs"] == 3 and table["precision"] == "float32"
+    assert table["other"]["name"] == "naive float32"
+
+
+def test_without_options_the_sizes_of_the_readme_are_measured(quick, monkeypatch):
+    wanted = []
+    monkeypatch.setattr(train, "_row", lambda recipe, *_: wanted.append(recipe) or recipe)
+    recipes = list(bench.plan("train", {})["train"])
+    assert [(r.hidden_size, r.n, r.batch_size, r.optimizer) for r in recipes] == [
+        (256, "50", 128, "adamw"),
+        (512, "50", 128, "adamw"),
+    ]
+
+
+def test_operations_are_those_of_the_plain_loops():
+    """Two for each number of a product's left side, by column of its right side."""
+    batch, units, elements, slots, steps = 3, 5, 7, 8, 4
+    products = [(batch * elements, units, 4 * units), (batch * slots, units, units)]
+    products += [(batch * steps, units, 4 * units), (batch * steps, units, units)]
+    expected = sum(2 * rows * inner * columns for rows, inner, columns in products)
+    assert roofline.operations(batch, units, elements, slots, steps) == expected
+
+
+def test_a_table_leaves_out_what_no_row_has():
+    facts = {"task": "hull", "n": 5, "hidden_size": 8}
+    one = Row("train", "first", Spread(2.0, 1.5, 3.0, 4), 100, "examples", facts, roofline_ms=0.5)
+    other = Row("train", "second", one.time, 7, "examples", {**facts, "n": 6}, roofline_ms=0.1)
+    text = printed([one, other]).splitlines()
+    assert text[0] == "task hull, hidden size 8"
+    assert text[1].split() == ["ms", "quartiles", "rate", "roofline", "ms", "share"]
+    assert " ".join(text[2].split()) == "first 2 1.5 to 3 50,000 examples/s 0.5 25%"
+    beside = Row("train", "third", one.time, 7, "examples", other=Other("naive", 20, 10, 512.4))
+    assert "naive 20 ms  10.0   512" in printed([beside])
+
+
+@pytest.mark.parametrize(
+    ("what", "given", "words"),
+    [
+        ("trian", {}, "unknown measurement 'trian'; did you mean 'train'"),
+        ("solve", {"hidden_size": 5}, "--hidden-size does nothing with bench solve"),
+        (None, {"n": 0}, "n: expected 1 <= A <= B"),
+        (None, {"task": "hul"}, "did you mean 'hull'"),
+        ("label", {"task": "delaunay", "n": 2}, "expected 3 or more"),
+        ("train", {"precision": "float"}, "unknown precision 'float'; did you mean 'float32'"),
+        ("score", {"device": "cpuu"}, "unknown device 'cpuu'; did you mean 'cpu'"),
+        ("solve", {"batch_size": 10**9}, "too many elements"),
+    ],
+)
+def test_what_cannot_be_measured_is_refused_before_anything_is(what, given, words):
+    with pytest.raises(InputError, match=words):
+        bench.plan(what, given)
