@@ -33,3 +33,19 @@ def test_unknown_task_and_labeller():
         tasks.get("hul")
     with pytest.raises(InputError, match="labeller of task hull"):
         tasks.get("hull").label(np.zeros((1, 3, 2)), "argsort")
+
+
+def test_a_batch_is_scaled_as_its_members():
+    """Inside the unit square, outside, on one spot, and so wide that differences overflow."""
+    rng = np.random.default_rng(0)
+    batch = rng.random((5, 6, 2))
+    batch[1] = batch[1] * 40 - 7
+    batch[2] = 3
+    batch[3] = (batch[3] - 0.5) * 1.7e308 * 2
+    found = tasks.get("tsp").scaled(batch)
+    for instance, scaled in zip(batch, found, strict=True):
+        assert tasks.get("tsp").scaled(instance).tolist() == scaled.tolist()
+    assert (found[0] == batch[0]).all() and (found[2] == 0).all()
+    corner = batch[1].min(0)
+    np.testing.assert_allclose(found[1], (batch[1] - corner) / np.ptp(batch[1], axis=0).max())
+    assert found[3].min() == 0 and found[3].max() == 1

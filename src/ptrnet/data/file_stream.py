@@ -96,8 +96,8 @@ class FileStream:
         answers: list[Indices] = []
         for part in np.split(chosen, np.flatnonzero(np.diff(self._file.sizes[chosen])) + 1):
             inputs, given = self._file.of_one_size(part)
-            inputs = np.stack([self.task.scaled(instance) for instance in inputs])
-            inputs, given = arranged(self.task, *self.change(rng, self.task, inputs, given))
+            seen = self.task.scaled(inputs)
+            inputs, given = arranged(self.task, *self.change(rng, self.task, seen, given))
             instances += list(inputs)
             answers += given.rows()
         rows = rows_of(len(chosen), rank, ranks)

@@ -130,16 +130,18 @@ class Task(ABC):
         return answers
 
     def scaled(self, inputs: Floats) -> Floats:
-        """One instance as the model sees it: moved into the unit cube when it is outside."""
-        low, high = inputs.min(initial=np.inf), inputs.max(initial=-np.inf)
-        if low >= 0 and high <= 1:
+        """Instances `(..., n, d)` as the model sees them.
+
+        Each is moved into the unit cube when it is outside.
+        """
+        corner, top = inputs.min(-2, keepdims=True), inputs.max(-2, keepdims=True)
+        inside = (corner >= 0).all(-1, keepdims=True) & (top <= 1).all(-1, keepdims=True)
+        if inside.all():
             return inputs
         # Halved before it is subtracted: the range of 1e308 and -1e308 is no float.
-        corner = inputs.min(0)
-        half = (inputs.max(0) / 2 - corner / 2).max()
-        if half == 0:
-            return np.zeros_like(inputs)
-        return np.clip((inputs / 2 - corner / 2) / half, 0, 1)
+        half = (top / 2 - corner / 2).max(-1, keepdims=True)
+        moved = (inputs / 2 - corner / 2) / np.where(half > 0, half, 1)
+        return np.where(inside, inputs, np.clip(moved, 0, 1))
 
     def arrangement(self, inputs: Floats) -> Indices:
         """`(B, n)`: the elements of `(B, n, d)` instances in the order that the model reads."""

@@ -48,7 +48,7 @@ class Hull(Task):
         elif self.start == "lowest-index":
             keys = (indices,)
         else:
-            square = np.stack([self.scaled(instance) for instance in inputs])
+            square = self.scaled(inputs)
             corner = np.take_along_axis(square, indices[..., None], axis=1)
             keys = (indices, (corner**2).sum(-1))
         first = np.lexsort((*keys, ~inside), axis=-1)[:, :1]

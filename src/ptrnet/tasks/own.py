@@ -64,7 +64,7 @@ class Own(Task):
         return len(self.center)
 
     def scaled(self, inputs: Floats) -> Floats:
-        """One instance as the model sees it: each feature in spreads from its centre."""
+        """Instances as the model sees them: each feature in spreads from its centre."""
         # Halved before it is subtracted: the range of 1e308 and -1e308 is no float.
         halves = inputs / 2 - np.array(self.center) / 2
         with np.errstate(over="ignore"):
