@@ -97,7 +97,7 @@ def test_sizes_that_are_not_wanted_are_left_out(made):
     stream = FileStream(path, task, [4, 9], 100, seed=1)
     batch = stream.batch(0)
     wanted = [len(e.inputs) for e in examples if len(e.inputs) in (4, 9)]
-    assert sorted(batch.lengths.tolist()) == sorted(wanted) and stream.batches == 1
+    assert sorted(batch.lengths.tolist()) == sorted(wanted) and stream.epoch == 1
     with pytest.raises(InputError, match=r"sort.txt: none of its .*; they have 3 to 9 elements"):
         FileStream(path, task, [5, 10], 100, seed=1)
 
