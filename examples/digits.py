@@ -37,7 +37,7 @@ places = np.concatenate([np.argsort(order) for _, order in train])
 line = LinearRegression().fit(np.concatenate([shown for shown, _ in train]), places)
 baseline = [np.argsort(line.predict(shown)) for shown, _ in test]
 
-model = ptrnet.fit(train, "permutation", steps=steps, hidden_size=128)
+model = ptrnet.fit(train, "permutation", augment=True, steps=steps, hidden_size=128)
 network = model.solve([shown for shown, _ in test])
 
 print(f"of {len(test)} drawings of {SHOWN} of {len(new)} images that are new")

@@ -37,7 +37,7 @@ weight = rng.integers(1, 10, time.shape)
 examples = [(jobs, best(jobs)) for jobs in np.stack([time, due, weight], -1)]
 train, test = examples[:-1000], examples[-1000:]
 
-model = ptrnet.fit(train, "permutation", steps=steps, hidden_size=128)
+model = ptrnet.fit(train, "permutation", augment=True, steps=steps, hidden_size=128)
 orders = {
     "as they come": [np.arange(JOBS) for _ in test],
     "by due day": [np.argsort(jobs[:, 1]) for jobs, _ in test],

@@ -48,7 +48,7 @@ scores = [mean_f1([near_the_best(x, m) for x, _ in train[:3000]], train[:3000]) 
 margin = margins[np.argmax(scores)]
 baseline = [near_the_best(x, margin) for x, _ in test]
 
-model = ptrnet.fit(train, "subset", steps=steps, hidden_size=128)
+model = ptrnet.fit(train, "subset", augment=True, steps=steps, hidden_size=128)
 network = model.solve([x for x, _ in test])
 
 print(f"of {len(test)} sets that are new, {np.mean([len(x) for x, _ in test]):.1f} vectors each")
