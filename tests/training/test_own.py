@@ -215,6 +215,10 @@ def test_fields_that_cannot_be_used_leave_nothing(tmp_path, fields, words):
     with pytest.raises(InputError, match=words):
         ptrnet.fit(rows(20), output=tmp_path / "m", **fields)
     assert not (tmp_path / "m").exists()
+    (tmp_path / "notes.txt").write_text("mine")
+    with pytest.raises(InputError, match=words):
+        ptrnet.fit(rows(20), output=tmp_path, **fields)
+    assert [path.name for path in tmp_path.iterdir()] == ["notes.txt"]
 
 
 @pytest.mark.parametrize("name", ["README.md", "data.txt", "examples.jsonl", "model.safetensors"])

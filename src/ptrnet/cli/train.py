@@ -46,7 +46,7 @@ def train(
         from ptrnet.training.own import recipe_for
 
         recipe, summary = recipe_for(given["data"], given)
-        print(summary, file=sys.stderr)
+        print(f"{given['data']}: {summary}", file=sys.stderr)
     elif what is None:
         raise InputError("expected TASK, RECIPE.toml or --data FILE, or --resume with --output")
     elif what.endswith(".toml"):

@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import sys
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
@@ -72,28 +73,32 @@ def fit(
         folder.check_free(home, EXAMPLES)
         file = Path(scratch) / EXAMPLES
         formats.write(str(file), _checked(chain([first], pairs), task), task)
-        planned, _ = recipe_for(str(file), {**recipe, **asked})
+        planned, summary = recipe_for(str(file), {**recipe, **asked})
+        print(summary, file=sys.stderr)
         if output is None:
             return Solver(*train(planned, home))
         made = not os.path.exists(home)  # noqa: PTH110  names of any length
         try:
-            _move(file, home)
+            _move(Path(scratch), home)
             planned = replace(planned, data=str(home.resolve() / EXAMPLES))
             return Solver(*train(planned, home))
         except InputError:
-            if made and not (home / folder.RECIPE).exists():  # refused before it began
-                shutil.rmtree(home)
+            if not (home / folder.RECIPE).exists():  # refused before it began
+                _move(home, Path(scratch))
+                if made:
+                    home.rmdir()
             raise
 
 
-def _move(file: Path, home: Path) -> None:
-    """Moves the examples, and what they are packed into, to where the run lies."""
+def _move(source: Path, target: Path) -> None:
+    """Moves the examples, and what they are packed into, from one folder to another."""
     try:
-        home.mkdir(parents=True, exist_ok=True)
-        for path in (file, file.with_name(f"{file.name}.packed")):
-            shutil.move(path, home / path.name)
+        target.mkdir(parents=True, exist_ok=True)
+        for name in (EXAMPLES, f"{EXAMPLES}.packed"):
+            if (source / name).exists():
+                shutil.move(source / name, target / name)
     except OSError as error:
-        raise InputError(f"{home}: cannot be written: {error.strerror}") from None
+        raise InputError(f"{target}: cannot be written: {error.strerror}") from None
 
 
 def _pair(k: int, pair: Any) -> tuple[Any, Any]:

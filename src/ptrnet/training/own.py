@@ -39,7 +39,7 @@ def recipe_for(data: str, given: dict[str, Any]) -> tuple[Recipe, str]:
         "data": data,
         "task": tasks.OWN,
     }
-    return Recipe.from_table(table), _summary(data, learned, asked is None)
+    return Recipe.from_table(table), _summary(learned, asked is None)
 
 
 def _validation(given: dict[str, Any]) -> dict[str, Any]:
@@ -58,11 +58,11 @@ def _sizes(sizes: Indices) -> str:
     return ",".join(f"{run[0]}-{run[-1]}" if len(run) > 1 else f"{run[0]}" for run in runs)
 
 
-def _summary(data: str, learned: Learned, guessed: bool) -> str:
+def _summary(learned: Learned, guessed: bool) -> str:
     sizes, widths, d = learned.sizes, learned.widths, learned.task.features
-    how = " (guessed; --constraint tells otherwise)" if guessed else ""
+    how = " (guessed; the option constraint says otherwise)" if guessed else ""
     return (
-        f"{data}: {len(sizes):,} examples of {sizes.min()} to {sizes.max()} elements of {d} "
+        f"{len(sizes):,} examples of {sizes.min()} to {sizes.max()} elements of {d} "
         f"feature{'s' * (d > 1)}; answers of {widths.min()} to {widths.max()} indices, taken as "
         f"{learned.task.constraint}{how}"
     )
