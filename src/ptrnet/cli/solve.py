@@ -85,7 +85,7 @@ def solve(
         draw_attention(attention, solver.task, chosen_one.inputs, probabilities, tokens)
     with _picture(plot) as ax:  # drawn first, and there only if the answers are
         if ax is not None:
-            _draw(ax, solver, answered[index])
+            _draw(ax, solver, answered[index], examples[index].outputs)
         if output != "-":
             formats.write(output, answered, solver.task)
     if json:
@@ -117,13 +117,14 @@ def _picture(path: Path | None) -> AbstractContextManager[Any]:
     return axes(path)
 
 
-def _draw(ax: Any, solver: "Solver", answered: "Example") -> None:
+def _draw(ax: Any, solver: "Solver", answered: "Example", given: "Indices | None") -> None:
+    """The picture of an answer; `given` is that of the instance's file."""
     from ptrnet.plots.answer import draw_answer
     from ptrnet.types import Table
 
     task, inputs, outputs = solver.task, answered.inputs, answered.outputs
     assert outputs is not None
-    truth, true = _truth(task, answered), None
+    truth, true = (_truth(task, answered) if task.labellers else given), None
     if truth is not None and not task.is_right(answered._replace(outputs=truth), outputs):
         true = task.draw(inputs, truth)
     table = answered.table or Table(None, [], [])
@@ -131,7 +132,8 @@ def _draw(ax: Any, solver: "Solver", answered: "Example") -> None:
         next((cell for k, cell in enumerate(row) if k not in table.numeric), "")
         for row in table.rows
     ]
-    title = f"{task.name} of {len(inputs)} elements, answered by a pointer network"
+    kind = f"{task.name} of " if task.labellers else ""
+    title = f"{kind}{len(inputs)} elements, answered by a pointer network"
     title += "".join(f", {name} {value:,.6g}" for name, value in task.facts(answered).items())
     draw_answer(ax, task.draw(inputs, outputs), true, names, title)
 
