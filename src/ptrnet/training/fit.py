@@ -1,5 +1,6 @@
 """`ptrnet.fit`: from a user's own examples, in memory, to a model."""
 
+import contextlib
 import os
 import shutil
 import sys
@@ -18,6 +19,7 @@ from ptrnet.data import checks, formats
 from ptrnet.errors import InputError, MissingExtraError
 from ptrnet.solver import Solver
 from ptrnet.tasks.own import Own
+from ptrnet.training import folder
 from ptrnet.training.own import recipe_for
 from ptrnet.types import Example
 
@@ -52,7 +54,6 @@ def fit(
         MissingExtraError: the extra "train" is not installed.
     """
     try:
-        from ptrnet.training import folder
         from ptrnet.training.run import train
     except ModuleNotFoundError as error:
         raise MissingExtraError("training", "train") from error
@@ -77,17 +78,24 @@ def fit(
         print(summary, file=sys.stderr)
         if output is None:
             return Solver(*train(planned, home))
-        made = not os.path.exists(home)  # noqa: PTH110  names of any length
-        try:
-            _move(Path(scratch), home)
+        with _kept(Path(scratch), home):
             planned = replace(planned, data=str(home.resolve() / EXAMPLES))
             return Solver(*train(planned, home))
-        except InputError:
-            if not (home / folder.RECIPE).exists():  # refused before it began
-                _move(home, Path(scratch))
-                if made:
-                    home.rmdir()
-            raise
+
+
+@contextlib.contextmanager
+def _kept(scratch: Path, home: Path) -> Iterator[None]:
+    """The examples beside the run; back again where that is refused before it has begun."""
+    made = not os.path.exists(home)  # noqa: PTH110  names of any length
+    try:
+        _move(scratch, home)
+        yield
+    except InputError:
+        if not (home / folder.RECIPE).exists():
+            _move(home, scratch)
+            if made:
+                home.rmdir()
+        raise
 
 
 def _move(source: Path, target: Path) -> None:
