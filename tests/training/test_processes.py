@@ -90,6 +90,18 @@ def test_two_processes_that_were_killed_resume_to_the_same_weights(tmp_path):
         assert torch.equal(weights, straight[name])
 
 
+def test_two_processes_take_a_file_of_ones_own_and_speak_once(tmp_path):
+    path = tmp_path / "mine.jsonl"
+    path.write_text('{"inputs": [[1], [2]], "outputs": [1]}\n' * 20)
+    options = ["--data", str(path), "--steps", "2", "--hidden-size", "4", "--devices", "2"]
+    command = [*COMMAND, *options, "--output", str(tmp_path / "m")]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=240)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == f"{tmp_path / 'm'}\n"
+    assert done.stderr.count("taken as subset (guessed") == 1
+    assert done.stderr.count("step 2/2") == 1
+
+
 def test_batches_must_be_shared_evenly():
     with pytest.raises(InputError, match="a batch of 16 cannot be shared evenly by 3 processes"):
         Recipe("hull", batch_size=16, devices=3)

@@ -40,13 +40,13 @@ def train(
 
     given = {key: value for key, value in options.items() if value is not None}
     _check_words(what, given)
+    summary = ""
     if resume and what is None and output is not None:
         recipe = Recipe.read(output / "recipe.toml", **given)
     elif what is None and "data" in given:
         from ptrnet.training.own import recipe_for
 
         recipe, summary = recipe_for(given["data"], given)
-        print(f"{given['data']}: {summary}", file=sys.stderr)
     elif what is None:
         raise InputError("expected TASK, RECIPE.toml or --data FILE, or --resume with --output")
     elif what.endswith(".toml"):
@@ -59,6 +59,8 @@ def train(
         from ptrnet.training.run import leads, train
     except ModuleNotFoundError as error:
         raise MissingExtraError("training", "train") from error
+    if summary and leads():
+        print(f"{recipe.data}: {summary}", file=sys.stderr)
     try:
         train(recipe, output, resume)
     except KeyboardInterrupt:

@@ -118,7 +118,7 @@ def _fresh(recipe: Recipe, task: Task) -> list[Batch]:
 
 
 def leads() -> bool:
-    """Whether this is the one of a training's processes that writes; known once it has begun."""
+    """Whether this is the one of a training's processes that writes."""
     return getattr(rank_zero_only, "rank", 0) == 0
 
 
