@@ -2,20 +2,22 @@
 
     python benchmarks/gpu_scores.py
 
-Time forward and backward, launches included, and the most memory beyond inputs held meanwhile.
+Forward and backward: the time with launches, the time of the kernels on the GPU alone, and the
+most memory beyond inputs held meanwhile.
 """
 
 import sys
 from importlib.util import find_spec
 
 import torch
+from torch.profiler import ProfilerActivity, profile
 
 from ptrnet.bench.machine import described, machine, versions
 from ptrnet.bench.timing import Side, interleaved, ratio, spread
 from ptrnet.errors import PtrnetError
 from ptrnet.kernels.additive import factorised, reference
 
-BATCH, UNITS, ROUNDS = 128, 512, 15
+BATCH, UNITS, ROUNDS, CALLS = 128, 512, 15, 10
 SIZES = ((50, 13), (200, 20), (200, 200))
 
 
@@ -29,7 +31,7 @@ def main() -> None:
 
     print(f"{described(machine('cuda'), versions())}, triton {triton.__version__}")
     print(f"B={BATCH} H={UNITS}, forward and backward, float32")
-    print("N     M     face         ms       ratio to reference   peak MB")
+    print("N     M     face         ms       ratio to reference   GPU ms   ratio   peak MB")
     faces = {
         "gpu": gpu.additive_scores,
         "reference": reference.additive_scores,
@@ -40,7 +42,7 @@ def main() -> None:
         tensors = [torch.randn(s, device="cuda") for s in ((BATCH, n, UNITS), (BATCH, m, UNITS))]
         tensors = [t.requires_grad_() for t in (*tensors, torch.randn(UNITS, device="cuda"))]
         grad = torch.randn(BATCH, m, n, device="cuda")
-        steps, peaks = {}, {}
+        steps, peaks, alone = {}, {}, {}
         for name, face in faces.items():
 
             def step(face=face, tensors=tensors, grad=grad):
@@ -48,15 +50,23 @@ def main() -> None:
 
             try:
                 peaks[name] = peak_mb(step)
+                alone[name] = kernels_ms(step)
             except torch.OutOfMemoryError:
                 print(f"{n:<5} {m:<5} {name:<12} out of memory", flush=True)
                 continue
             steps[name] = Side(step)
         times = interleaved(steps, ROUNDS, f"scores, n={n}", "cuda")
         for name, found in times.items():
-            faster = f"{ratio(times['reference'], found):.1f}" if "reference" in times else "-"
+            faster = faster_alone = "-"
+            if "reference" in times:
+                faster = f"{ratio(times['reference'], found):.1f}"
+                faster_alone = f"{alone['reference'] / alone[name]:.1f}"
             ms = spread(found.values()).median
-            print(f"{n:<5} {m:<5} {name:<12} {ms:<8.2f} {faster:<20} {peaks[name]:.0f}", flush=True)
+            print(
+                f"{n:<5} {m:<5} {name:<12} {ms:<8.2f} {faster:<20} "
+                f"{alone[name]:<8.3f} {faster_alone:<7} {peaks[name]:.0f}",
+                flush=True,
+            )
 
 
 def peak_mb(step) -> float:
@@ -66,6 +76,16 @@ def peak_mb(step) -> float:
     before = torch.cuda.memory_allocated()
     step()
     return (torch.cuda.max_memory_allocated() - before) / 2**20
+
+
+def kernels_ms(step) -> float:
+    """The time of a call's kernels on the GPU, without what launching them costs."""
+    torch.cuda.synchronize()
+    with profile(activities=[ProfilerActivity.CUDA], acc_events=True) as found:
+        for _ in range(CALLS):
+            step()
+        torch.cuda.synchronize()
+    return sum(event.self_device_time_total for event in found.key_averages()) / CALLS / 1000
 
 
 if __name__ == "__main__":

@@ -181,12 +181,13 @@ def test_nan_is_not_hidden(face):
 
 @FACES
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
-def test_half_types_are_computed_in_float32(face, dtype):
+@pytest.mark.parametrize("n", [5, 130])
+def test_half_types_are_computed_in_float32(face, dtype, n):
     """Scores to float32's rounding; gradients are rounded once, to the type of the input."""
-    tensors = draw(2, 5, 3, 8, dtype=dtype)
+    tensors = draw(2, n, 3, 8, dtype=dtype)
     tensors[2] = tensors[2].detach().float().requires_grad_()
     precise = [t.detach().float().requires_grad_() for t in tensors]
-    lengths = torch.tensor([5, 2]), torch.tensor([1, 3])
+    lengths = torch.tensor([n, 2]), torch.tensor([1, 3])
     scores = scores_of(face, *tensors, *lengths)
     expected = reference.additive_scores(*precise, *lengths)
     assert scores.dtype == torch.float32
@@ -196,7 +197,8 @@ def test_half_types_are_computed_in_float32(face, dtype):
     theirs = torch.autograd.grad(expected, precise, grad)
     for a, b, t in zip(ours, theirs, tensors, strict=True):
         assert a.dtype == t.dtype
-        torch.testing.assert_close(a.float(), b, rtol=1e-2, atol=1e-4)
+        once = torch.finfo(dtype).eps / (1 if INTERPRETED else 2)  # the interpreter cuts off
+        torch.testing.assert_close(a.float(), b, rtol=1.01 * once, atol=1e-5)
 
 
 @FACES

@@ -37,8 +37,8 @@ def test_in_tritons_interpreter():
     [
         ("_forward", "fp32", "QUERIES"),
         ("_forward", "bf16", "ONE_QUERY"),
-        ("_backward", "bf16", True),
-        ("_backward", "fp64", False),
+        ("_backward", "bf16", None),
+        ("_backward", "fp64", None),
     ],
 )
 def test_compiles(kernel, dtype, block, tmp_path, monkeypatch):
@@ -51,17 +51,18 @@ def test_compiles(kernel, dtype, block, tmp_path, monkeypatch):
     monkeypatch.setenv("TRITON_CACHE_DIR", str(tmp_path))
     function = getattr(gpu, kernel)
     precise = "fp64" if dtype == "fp64" else "fp32"
-    blocks = (gpu.ROWS, gpu.UNITS, block) if kernel == "_backward" else getattr(gpu, block)
-    *names, a, b, c = function.arg_names
-    types = dict.fromkeys(names, "i32") | dict.fromkeys((a, b, c), "constexpr")
+    blocks = (gpu.KEYS, gpu.UNITS) if block is None else getattr(gpu, block)
+    names = function.arg_names[: -len(blocks)]
+    constants = dict(zip(function.arg_names[-len(blocks) :], blocks, strict=True))
+    types = dict.fromkeys(names, "i32") | dict.fromkeys(constants, "constexpr")
     for name in names:
         if "lengths" in name:
             types[name] = "*i64"
-        elif name in ("keys", "queries", "rows", "others", "grad_rows"):
+        elif name in ("keys", "queries", "grad_keys"):
             types[name] = f"*{dtype}"
-        elif name in ("v", "scores", "grad", "grad_v"):
+        elif name in ("v", "scores", "grad", "grad_queries", "grad_v"):
             types[name] = f"*{precise}"
-    source = triton.compiler.ASTSource(function, types, dict(zip((a, b, c), blocks, strict=True)))
+    source = triton.compiler.ASTSource(function, types, constants)
     compiled = triton.compile(source, target=GPUTarget("cuda", 90, 32))
     assert compiled.asm["cubin"]
 

@@ -21,8 +21,8 @@ from ptrnet.bench.row import Other, Row
 from ptrnet.bench.timing import Side, interleaved, ratio, spread
 from ptrnet.data.stream import ExampleStream
 from ptrnet.models.base import PointerModel
-from ptrnet.training.hardware import bfloat16, device_of
-from ptrnet.training.losses import losses
+from ptrnet.training.graphs import losses_on
+from ptrnet.training.hardware import device_of, precision_of, set_products
 from ptrnet.training.optimizers import optimizer
 from ptrnet.training.recipe import Recipe
 from ptrnet.types import Batch
@@ -71,8 +71,8 @@ def _measured(recipes: list[Recipe], repeats: int) -> Iterator[Row]:
 
 def _row(recipe: Recipe, repeats: int, held: dict[str, float]) -> Row:
     units, device = recipe.hidden_size, recipe.device
-    dtype = torch.bfloat16 if bfloat16(recipe.precision, device) else torch.float32
-    precision = str(dtype).removeprefix("torch.")
+    precision = precision_of(recipe.precision, device)
+    dtype = torch.bfloat16 if precision == "bfloat16" else torch.float32
     product, its_operations = roofline.product(dtype, device)
     step, naive_step = alone(ours, recipe), naive(recipe)
     sides = {
@@ -153,11 +153,13 @@ def alone(make: Callable[[Recipe], Step], recipe: Recipe) -> WholeStep:
 def ours(recipe: Recipe) -> Step:
     """The library's step: products in the recipe's precision."""
     model = _model(recipe)
-    low = bfloat16(recipe.precision, recipe.device)
+    losses = losses_on(model, recipe.device)
+    precision = precision_of(recipe.precision, recipe.device)
+    set_products(precision)
 
     def loss(batch: Batch) -> Tensor:
-        with torch.autocast(recipe.device, torch.bfloat16, enabled=low):
-            return losses(model, batch)[0]
+        with torch.autocast(recipe.device, torch.bfloat16, enabled=precision == "bfloat16"):
+            return losses(batch)[0]
 
     return _step(recipe, model, loss)
 

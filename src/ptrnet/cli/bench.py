@@ -40,7 +40,9 @@ def bench(
     ] = None,
     precision: Annotated[
         str | None,
-        typer.Option("--precision", help="Of train and data: auto, float32, bfloat16.  [auto]"),
+        typer.Option(
+            "--precision", help="Of train and data: auto, bfloat16, tf32, float32.  [auto]"
+        ),
     ] = None,
     device: Annotated[str | None, typer.Option("--device", help="cpu or cuda.  [cpu]")] = None,
     repeats: Annotated[

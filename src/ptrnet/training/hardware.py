@@ -23,10 +23,23 @@ def device_of(asked: str) -> str:
     return asked
 
 
-def bfloat16(precision: str, device: str) -> bool:
-    """Whether the large products are in bfloat16; for `auto`, where the hardware has it."""
-    if precision != "auto":
-        return precision == "bfloat16"
+def precision_of(asked: str, device: str) -> str:
+    """`bfloat16`, `tf32` or `float32`: of the large products; for `auto` what is fast there.
+
+    Raises:
+        InputError: tf32 is asked for on a CPU.
+    """
+    if asked == "tf32" and device != "cuda":
+        raise InputError("precision: tf32 is of GPUs; on a CPU choose bfloat16 or float32")
+    if asked != "auto":
+        return asked
     if device == "cuda":
-        return torch.cuda.is_bf16_supported()
-    return torch.cpu._is_avx512_bf16_supported()
+        return "bfloat16" if torch.cuda.is_bf16_supported() else "tf32"
+    return "bfloat16" if torch.cpu._is_avx512_bf16_supported() else "float32"
+
+
+def set_products(precision: str) -> None:
+    """Lets a GPU take float32 products in TensorFloat-32, unless float32 is meant."""
+    faster = precision != "float32"
+    torch.backends.cuda.matmul.allow_tf32 = faster
+    torch.backends.cudnn.allow_tf32 = faster

@@ -8,6 +8,7 @@ from torch import Tensor
 
 from ptrnet.models.base import PointerModel
 from ptrnet.training import optimizers
+from ptrnet.training.graphs import Losses, losses_on
 from ptrnet.training.losses import losses
 from ptrnet.training.recipe import Recipe
 from ptrnet.types import Batch
@@ -19,9 +20,13 @@ class Training(pl.LightningModule):
     def __init__(self, model: PointerModel, recipe: Recipe) -> None:
         super().__init__()
         self.model, self.recipe = model, recipe
+        self._losses: Losses | None = None  # of training; made when the model is in its place
 
     def training_step(self, batch: Batch, index: int) -> dict[str, Tensor]:
-        loss, right = losses(self.model, batch)
+        if self._losses is None:
+            device = self.device.type if self.trainer.world_size == 1 else "cpu"
+            self._losses = losses_on(self.model, device)
+        loss, right = self._losses(batch)
         return {"loss": loss * self._share(batch), "accuracy": right.float().mean()}
 
     def _share(self, batch: Batch) -> Tensor | float:

@@ -47,8 +47,8 @@ class Recipe:
     beta2: float = _field(0.98, "adamw: decay of the mean squared gradient")
     weight_decay: float = _field(0.01, "adamw: decoupled weight decay")
     clip: float = _field(2.0, "largest L2 norm of the gradient")
-    precision: Literal["auto", "bfloat16", "float32"] = _field(
-        "auto", "of the large products; auto: bfloat16 where the hardware has it"
+    precision: Literal["auto", "bfloat16", "tf32", "float32"] = _field(
+        "auto", "of the large products; auto: bfloat16 where the hardware has it; tf32: cuda only"
     )
     device: Literal["auto", "cpu", "cuda"] = _field("auto", "where to train")
     devices: int = _field(1, "processes of a machine that share each batch, a GPU each with cuda")

@@ -26,7 +26,7 @@ from ptrnet.training import folder
 from ptrnet.training.best import BestWeights
 from ptrnet.training.card import write_card
 from ptrnet.training.checkpoints import AtomicCheckpointIO, PeriodicCheckpoint
-from ptrnet.training.hardware import bfloat16, device_of
+from ptrnet.training.hardware import device_of, precision_of, set_products
 from ptrnet.training.module import Training
 from ptrnet.training.progress import LOG_EVERY, TrainingProgress
 from ptrnet.training.recipe import Recipe
@@ -124,6 +124,8 @@ def leads() -> bool:
 
 def _trainer(recipe: Recipe, output: Path, best: BestWeights) -> pl.Trainer:
     device = device_of(recipe.device)
+    precision = precision_of(recipe.precision, device)
+    set_products(precision)
     for part in ("pytorch", "fabric"):
         logging.getLogger(f"lightning.{part}").setLevel(logging.ERROR)
     logs = output / "logs"
@@ -134,7 +136,7 @@ def _trainer(recipe: Recipe, output: Path, best: BestWeights) -> pl.Trainer:
         num_nodes=recipe.nodes,
         strategy="ddp" if recipe.devices * recipe.nodes > 1 else "auto",
         use_distributed_sampler=False,  # streams share batches, and all processes validate alike
-        precision="bf16-mixed" if bfloat16(recipe.precision, device) else "32-true",
+        precision="bf16-mixed" if precision == "bfloat16" else "32-true",
         val_check_interval=recipe.valid_every,
         check_val_every_n_epoch=None,
         num_sanity_val_steps=0,

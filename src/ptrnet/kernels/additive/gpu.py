@@ -1,12 +1,15 @@
-"""The Triton kernel for GPUs: the formula itself, fused and ragged.
+"""The Triton kernel for GPUs: the sum of tanh, fused and ragged.
 
-Nothing of size (B, M, N, H) exists, forward or backward: the sigmoid that gives both
+Nothing of size (B, M, N, H) exists, forward or backward. With `A = exp(2 keys)` and
+`C = exp(2 queries)`,
 
-    tanh(x) = 2 s - 1    and    d tanh = 4 s (1 - s),    s = 1 / (1 + exp(-2x)),
+    tanh(keys + queries) = 1 - 2 r,    d tanh = 4 (r - r r),    r = 1 / (1 + A C),
 
-is recomputed where the gradient needs it. Unlike the products of `factorised` it is right for
-every magnitude: exp(-2x) = inf gives s = 0. Half types are read and written as they are, all sums
-are of `v`'s type, and no two programs add to one number, so a run gives the same bits as the last.
+so an element costs one division; the exponentials are taken once for each key and each query of a
+block. Where one of a block's could overflow, `r = 1 / (1 + exp(2 (keys + queries)))` is computed
+instead, which is right for every magnitude. `r` is recomputed where the gradient needs it. Half
+types are read and written as they are, all sums are of `v`'s type, and no two programs add to one
+number, so a run gives the same bits as the last.
 """
 
 from typing import Any
@@ -20,12 +23,16 @@ from torch.autograd.function import FunctionCtx, once_differentiable
 from ptrnet.kernels.additive.arguments import Arguments, check, precise
 
 # What one program of 128 threads holds: of the scores (queries, keys, units at a time), first for
-# a single query, as decoding has it; of the gradient of either input (rows, units).
+# a single query, as decoding has it; of the gradients (keys, units).
 ONE_QUERY, QUERIES = (1, 16, 128), (16, 16, 16)
-ROWS, UNITS = 16, 64
+KEYS, UNITS = 16, 128
+
+# Keys and queries below this have exponentials whose product is finite, and as exact as the sum.
+SMALL = tl.constexpr(20.0)
+WIDE = tl.constexpr(64)  # units looked at together for that
 
 # Sizes that differ from batch to batch: one compiled kernel serves for all of them.
-BY_BATCH = ["most", "most_others", "most_keys", "most_queries", "stride", "stride_others"]
+BY_BATCH = ["most_keys", "most_queries", "units"]
 
 
 def additive_scores(
@@ -58,10 +65,10 @@ class _Scores(torch.autograd.Function):
     ) -> Tensor:
         keys, queries, v = (t.contiguous() for t in (keys, queries, v))
         (batch, n, units), m = keys.shape, queries.shape[1]
-        scores = torch.zeros(batch, m, n, dtype=v.dtype, device=v.device)
+        scores = torch.empty(batch, m, n, dtype=v.dtype, device=v.device)
         block = ONE_QUERY if m == 1 else QUERIES
         grid = (batch, triton.cdiv(m, block[0]), triton.cdiv(n, block[1]))
-        given = (keys, queries, v, key_lengths, query_lengths, scores, m, n, units)
+        given = (keys, queries, v, key_lengths, query_lengths, scores, n, m, units)
         _launch(_forward, grid, *given, *block)
         ctx.save_for_backward(keys, queries, v, key_lengths, query_lengths)
         return scores
@@ -71,20 +78,17 @@ class _Scores(torch.autograd.Function):
     def backward(ctx: FunctionCtx, grad: Tensor) -> tuple[Tensor | None, ...]:
         keys, queries, v, key_lengths, query_lengths = ctx.saved_tensors  # type: ignore[attr-defined]
         (batch, n, units), m = keys.shape, queries.shape[1]
-        grad = grad.contiguous()
-        grad_keys, grad_queries = torch.zeros_like(keys), torch.zeros_like(queries)
-        by_keys, by_queries, by_units = (
-            triton.cdiv(size, block) for size, block in ((n, ROWS), (m, ROWS), (units, UNITS))
-        )
-        # A row for each block of keys, added in one order, and in float64: they are many.
-        grad_v = torch.zeros(batch, by_keys, units, dtype=v.dtype, device=v.device)
-        lengths = (key_lengths, query_lengths)
-        given = (keys, queries, v, *lengths, grad, grad_keys, grad_v, n, m, units, 1, n)
-        _launch(_backward, (batch, by_keys, by_units), *given, ROWS, UNITS, True)
-        given = (queries, keys, v, *lengths[::-1], grad, grad_queries, grad_v, m, n, units, n, 1)
-        _launch(_backward, (batch, by_queries, by_units), *given, ROWS, UNITS, False)
-        total = grad_v.sum((0, 1), dtype=torch.float64).to(v.dtype)
-        return grad_keys, grad_queries, total, None, None
+        grad_keys = torch.zeros_like(keys)
+        # Added to by one block of keys after the other, and rounded once in the end.
+        grad_queries = torch.zeros_like(queries, dtype=v.dtype)
+        # A row for each instance: they are added in one order.
+        grad_v = torch.zeros(batch, units, dtype=v.dtype, device=v.device)
+        given = (keys, queries, v, key_lengths, query_lengths, grad.contiguous())
+        outputs = (grad_keys, grad_queries, grad_v)
+        grid = (batch, triton.cdiv(units, UNITS), 1)
+        if n and m:
+            _launch(_backward, grid, *given, *outputs, n, m, units, KEYS, UNITS)
+        return grad_keys, grad_queries.to(queries.dtype), grad_v.sum(0), None, None
 
 
 def _launch(kernel: Any, grid: tuple[int, int, int], first: Tensor, *others: object) -> None:
@@ -92,6 +96,34 @@ def _launch(kernel: Any, grid: tuple[int, int, int], first: Tensor, *others: obj
     if all(grid):
         with torch.cuda.device_of(first):
             kernel[grid](first, *others)
+
+
+@triton.jit
+def _small(rows, count, units, first, last, block_rows: tl.constexpr, block_units: tl.constexpr):
+    """Whether the units `first` to `last` of `count` rows have exponentials that stay finite."""
+    largest = tl.zeros((block_rows, block_units), tl.float32)
+    for first_row in range(0, count, block_rows):
+        i = first_row + tl.arange(0, block_rows)
+        for first_unit in range(first, last, block_units):
+            h = first_unit + tl.arange(0, block_units)
+            real = (i < count)[:, None] & (h < last)[None, :]
+            x = tl.load(rows + i[:, None] * units + h[None, :], real, 0)
+            largest = tl.maximum(largest, tl.abs(x).to(tl.float32))
+    return tl.max(largest) < SMALL
+
+
+@triton.jit
+def _term(x, small):
+    """Of a key or a query: a factor of `exp(2 (key + query))` if small, else a part of its log."""
+    return tl.exp(2 * x) if small else 2 * x
+
+
+@triton.jit
+def _ratio(x, y, small):
+    """`1 / (1 + exp(2 (key + query)))` of two terms."""
+    e = x * y if small else tl.exp(x + y)
+    root = tl.rsqrt(1 + e)  # one instruction; a division is ten
+    return root * root
 
 
 @triton.jit(do_not_specialize=BY_BATCH)
@@ -102,8 +134,8 @@ def _forward(
     key_lengths,
     query_lengths,
     scores,
-    most_queries,
     most_keys,
+    most_queries,
     units,
     block_queries: tl.constexpr,
     block_keys: tl.constexpr,
@@ -115,74 +147,83 @@ def _forward(
     """
     b = tl.program_id(0).to(tl.int64)
     first_i, first_j = tl.program_id(1) * block_queries, tl.program_id(2) * block_keys
-    m = tl.minimum(tl.load(query_lengths + b), most_queries)
-    n = tl.minimum(tl.load(key_lengths + b), most_keys)
-    if (first_i >= m) | (first_j >= n):
-        return
+    m = tl.minimum(tl.load(query_lengths + b), most_queries).to(tl.int32)
+    n = tl.minimum(tl.load(key_lengths + b), most_keys).to(tl.int32)
     i, j = first_i + tl.arange(0, block_queries), first_j + tl.arange(0, block_keys)
     row_i, row_j = b * most_queries + i, b * most_keys + j
     sums = tl.zeros((block_queries, block_keys), scores.dtype.element_ty)
-    for first in range(0, units, block_units):
-        h = first + tl.arange(0, block_units)
-        real = h < units
-        at_i, real_i = row_i[None, :] * units + h[:, None], real[:, None] & (i < m)[None, :]
-        at_j, real_j = row_j[None, :] * units + h[:, None], real[:, None] & (j < n)[None, :]
-        c = tl.load(queries + at_i, real_i, 0).to(sums.dtype)
-        a = tl.load(keys + at_j, real_j, 0).to(sums.dtype)
-        t = 2 * tl.sigmoid(2 * (a[:, None, :] + c[:, :, None])) - 1
-        sums += tl.sum(tl.load(v + h, real, 0)[:, None, None] * t, 0)
+    if (first_i < m) & (first_j < n):
+        rows_i = tl.minimum(m - first_i, block_queries)
+        rows_j = tl.minimum(n - first_j, block_keys)
+        row_i0, row_j0 = b * most_queries + first_i, b * most_keys + first_j
+        small = _small(queries + row_i0 * units, rows_i, units, 0, units, block_queries, WIDE)
+        small &= _small(keys + row_j0 * units, rows_j, units, 0, units, block_keys, WIDE)
+        for first in range(0, units, block_units):
+            h = first + tl.arange(0, block_units)
+            real = (h < units)[:, None]
+            at_i, at_j = row_i[None, :] * units + h[:, None], row_j[None, :] * units + h[:, None]
+            y = tl.load(queries + at_i, real & (i < m)[None, :], 0).to(sums.dtype)
+            x = tl.load(keys + at_j, real & (j < n)[None, :], 0).to(sums.dtype)
+            x, y = _term(x, small), _term(y, small)
+            t = 1 - 2 * _ratio(x[:, None, :], y[:, :, None], small)
+            sums += tl.sum(tl.load(v + h, h < units, 0)[:, None, None] * t, 0)
     at = row_i[:, None] * most_keys + j[None, :]
-    tl.store(scores + at, sums, (i < m)[:, None] & (j < n)[None, :])
+    sums = tl.where((i < m)[:, None] & (j < n)[None, :], sums, 0)
+    tl.store(scores + at, sums, (i < most_queries)[:, None] & (j < most_keys)[None, :])
 
 
 @triton.jit(do_not_specialize=BY_BATCH)
 def _backward(
-    rows,
-    others,
+    keys,
+    queries,
     v,
-    lengths,
-    other_lengths,
+    key_lengths,
+    query_lengths,
     grad,
-    grad_rows,
+    grad_keys,
+    grad_queries,
     grad_v,
-    most,
-    most_others,
+    most_keys,
+    most_queries,
     units,
-    stride,
-    stride_others,
-    block_rows: tl.constexpr,
+    block_keys: tl.constexpr,
     block_units: tl.constexpr,
-    with_v: tl.constexpr,
 ):
-    """The gradient of a block of rows, keys or queries, from all of the others, one by one.
+    """All gradients of a block of an instance's units: (keys, units) for one query after the other.
 
-    `grad` has a stride for rows and one for others. `with_v`: this block's share of `v`'s, too.
+    Threads lie along the units, so each adds up its own sums.
     """
     b = tl.program_id(0).to(tl.int64)
-    first = tl.program_id(1) * block_rows
-    n = tl.minimum(tl.load(lengths + b), most)
-    if first >= n:
-        return
-    j = first + tl.arange(0, block_rows)
-    h = tl.program_id(2) * block_units + tl.arange(0, block_units)
-    real = (j < n)[:, None] & (h < units)[None, :]
-    at = (b * most + j)[:, None] * units + h[None, :]
-    sums = tl.zeros((block_rows, block_units), v.dtype.element_ty)
-    sums_v = tl.zeros((block_rows, block_units), v.dtype.element_ty)
-    a = tl.load(rows + at, real, 0).to(sums.dtype)
-    at_c = others + b * most_others * units + h
-    at_g = grad + b * most * most_others + j.to(tl.int64) * stride
-    for _ in range(tl.minimum(tl.load(other_lengths + b), most_others)):
-        c = tl.load(at_c, h < units, 0).to(sums.dtype)
-        g = tl.load(at_g, j < n, 0)[:, None]
-        s = tl.sigmoid(2 * (a + c[None, :]))
-        sums += g * (s - s * s)
-        if with_v:
-            sums_v += g * (2 * s - 1)
-        at_c += units
-        at_g += stride_others
-    w = tl.load(v + h, h < units, 0)
-    tl.store(grad_rows + at, 4 * w[None, :] * sums, real)
-    if with_v:
-        block = b * tl.num_programs(1) + tl.program_id(1)
-        tl.store(grad_v + block * units + h, tl.sum(sums_v, 0), h < units)
+    first_h = tl.program_id(1) * block_units
+    h = first_h + tl.arange(0, block_units)
+    some = h < units
+    m = tl.minimum(tl.load(query_lengths + b), most_queries)  # int64, as there may be many scores
+    n = tl.minimum(tl.load(key_lengths + b), most_keys).to(tl.int32)
+    keys += b * most_keys * units
+    grad_keys += b * most_keys * units
+    queries += b * most_queries * units
+    grad_queries += b * most_queries * units
+    grad += b * most_queries * most_keys
+    last_h = tl.minimum(first_h + block_units, units)
+    small = _small(keys, n, units, first_h, last_h, block_keys, block_units)
+    small &= _small(queries, m, units, first_h, last_h, block_keys, block_units)
+    w = tl.load(v + h, some, 0)
+    sums_v = tl.zeros_like(w)
+    for first in range(0, n, block_keys):
+        j = first + tl.arange(0, block_keys)
+        real, at = (j < n)[:, None] & some[None, :], j[:, None] * units + h[None, :]
+        x = _term(tl.load(keys + at, real, 0).to(w.dtype), small)
+        sums = tl.zeros_like(x)
+        for i in range(m):
+            y = _term(tl.load(queries + i * units + h, some, 0).to(w.dtype), small)
+            g = tl.load(grad + i * most_keys + j, j < n, 0)[:, None]
+            r = _ratio(x, y[None, :], small)
+            gr = g * r
+            d = gr - gr * r
+            sums += d
+            sums_v += tl.sum(g - 2 * gr, 0)
+            total = tl.load(grad_queries + i * units + h, some, 0) + 4 * w * tl.sum(d, 0)
+            tl.store(grad_queries + i * units + h, total, some)
+        tl.store(grad_keys + at, 4 * w[None, :] * sums, real)
+        tl.debug_barrier()  # what is added to `grad_queries` is there for the next keys
+    tl.store(grad_v + b * units + h, sums_v, some)

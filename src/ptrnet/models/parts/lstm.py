@@ -4,6 +4,7 @@ import torch
 from torch import Tensor, nn
 
 from ptrnet.kernels import lstm
+from ptrnet.kernels.autocast import left
 from ptrnet.kernels.lstm import Weights
 from ptrnet.models.parts.recurrent import Recurrent, State, flat
 
@@ -39,5 +40,7 @@ class LSTM(Recurrent):
 
     def step(self, inputs: Tensor, state: State) -> State:
         shape = state[0].shape
-        h, c = torch.lstm_cell(flat(inputs), [flat(s) for s in state], *self.weights)
+        context, (inputs, *given) = left(inputs, *state)
+        with context:
+            h, c = torch.lstm_cell(flat(inputs), [flat(s) for s in given], *self.weights)
         return h.view(shape), c.view(shape)

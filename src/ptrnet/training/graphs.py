@@ -1,0 +1,115 @@
+"""The losses of a step as a CUDA graph: recorded once for each shape of batch, then replayed.
+
+A step launches several hundred small kernels, which takes the processor several times as long as
+the GPU needs to run them; a graph is launched as one.
+"""
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.autograd.function import FunctionCtx, once_differentiable
+
+from ptrnet.models.base import PointerModel
+from ptrnet.training.losses import losses
+from ptrnet.types import Batch
+
+MOST = 128  # graphs; batches of further shapes are computed without
+STEPS = 8  # answers are padded to a multiple of so many tokens, so that shapes recur
+
+Losses = Callable[[Batch], tuple[Tensor, Tensor]]
+
+
+def losses_on(model: PointerModel, device: str) -> Losses:
+    """`losses` of a model that is there, in the way that is fast there."""
+    return Replayed(model) if device == "cuda" else partial(losses, model)
+
+
+class Replayed:
+    """`losses` with gradients for the parameters of a model on a GPU, which must stay in place.
+
+    Under autocast, if at all, at every call.
+    """
+
+    def __init__(self, model: PointerModel) -> None:
+        self._model = model
+        self._graphs: dict[tuple[int, ...], _Graph] = {}
+        self._pool = torch.cuda.graph_pool_handle()  # one replay ends before the next begins
+
+    def __call__(self, batch: Batch) -> tuple[Tensor, Tensor]:
+        """As `losses`; the gradients are those of the latest call alone."""
+        self._model.check(batch.lengths)
+        steps = -(-batch.targets.shape[1] // STEPS) * STEPS
+        shape = (*batch.inputs.shape, steps)
+        if shape not in self._graphs:
+            if len(self._graphs) == MOST:
+                return losses(self._model, batch)
+            self._graphs[shape] = _Graph(self._model, batch, steps, self._pool)
+        graph = self._graphs[shape]
+        graph.take(batch)
+        found: tuple[Tensor, Tensor] = _Replay.apply(graph, *graph.parameters)  # type: ignore[no-untyped-call]
+        return found
+
+
+class _Graph:
+    """The forward and the backward pass for batches of one shape."""
+
+    def __init__(self, model: PointerModel, batch: Batch, steps: int, pool: Any):
+        self.parameters = [p for p in model.parameters() if p.requires_grad]
+        targets = batch.targets.new_zeros(len(batch.targets), steps)
+        self._batch = Batch(
+            torch.empty_like(batch.inputs),
+            torch.empty_like(batch.lengths),
+            targets,
+            torch.empty_like(batch.target_lengths),
+        )
+        self.take(batch)
+        self._graph = torch.cuda.CUDAGraph()
+        device = batch.inputs.device.type
+        low, dtype = torch.is_autocast_enabled(device), torch.get_autocast_dtype(device)
+        # Without the cache: what it holds is of the last step's weights.
+        with torch.autocast(device, dtype, low, cache_enabled=False), torch.enable_grad():
+            aside = torch.cuda.Stream()  # type: ignore[no-untyped-call]
+            aside.wait_stream(torch.cuda.current_stream())
+            with torch.cuda.stream(aside):
+                for _ in range(2):  # whatever is compiled or chosen at first is done by then
+                    self._run(model)
+            torch.cuda.current_stream().wait_stream(aside)
+            # The thread that makes examples may use the GPU's driver meanwhile.
+            with torch.cuda.graph(self._graph, pool=pool, capture_error_mode="thread_local"):
+                self.loss, self.right, self.grads = self._run(model)
+
+    def take(self, batch: Batch) -> None:
+        """Puts a batch where the graph reads it."""
+        self._batch.inputs.copy_(batch.inputs)
+        self._batch.lengths.copy_(batch.lengths)
+        self._batch.targets[:, : batch.targets.shape[1]] = batch.targets
+        self._batch.target_lengths.copy_(batch.target_lengths)
+
+    def replay(self) -> None:
+        """Makes loss, right and grads those of the batch taken last."""
+        self._graph.replay()
+
+    def _run(self, model: PointerModel) -> tuple[Tensor, Tensor, tuple[Tensor | None, ...]]:
+        loss, right = losses(model, self._batch)
+        grads = torch.autograd.grad(loss, self.parameters, allow_unused=True)
+        return loss.detach(), right, grads
+
+
+class _Replay(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: FunctionCtx, graph: _Graph, *parameters: Tensor) -> tuple[Tensor, Tensor]:
+        graph.replay()
+        ctx.grads = graph.grads  # type: ignore[attr-defined]
+        right = graph.right.clone()
+        ctx.mark_non_differentiable(right)  # type: ignore[attr-defined]
+        return graph.loss.clone(), right
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: FunctionCtx, grad: Tensor, _: Tensor) -> tuple[Tensor | None, ...]:
+        grads = ctx.grads  # type: ignore[attr-defined]
+        scaled = iter(torch._foreach_mul([g for g in grads if g is not None], grad))
+        return None, *(None if g is None else next(scaled) for g in grads)

@@ -1,0 +1,81 @@
+"""Replayed graphs against the losses that they record. They need a GPU."""
+
+import pytest
+import torch
+
+from ptrnet import models, tasks
+from ptrnet.training import graphs
+from ptrnet.training.losses import losses
+from ptrnet.types import Batch
+
+needs_gpu = pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU")
+N = 6
+
+
+def model_of(name):
+    torch.manual_seed(3)
+    one_n = {"n": N} if "n" in models.setting_names(name) else {}
+    task = tasks.get("hull")
+    return models.build(name, task.features, task.specials, hidden_size=16, **one_n).cuda()
+
+
+def batch_of(seed, steps=5, ragged=True):
+    """Tokens drawn at random; the padding of inputs and answers is garbage."""
+    torch.manual_seed(seed)
+    lengths = torch.randint(3, N + 1, (8,)) if ragged else torch.full((8,), N)
+    ends = torch.randint(2, steps + 1, (8,))
+    targets = torch.randint(1, 4, (8, steps))
+    targets[torch.arange(8), ends - 1] = 0
+    batch = Batch(torch.rand(8, N, 2), lengths, targets, ends)
+    return Batch(*(tensor.cuda() for tensor in batch))
+
+
+def outcome(found, model, scale=1.0):
+    loss, right = found
+    model.zero_grad()
+    (scale * loss).backward()
+    return loss.detach(), right, [p.grad for p in model.parameters()]
+
+
+@needs_gpu
+@pytest.mark.parametrize("precision", ["bfloat16", "float32"])
+@pytest.mark.parametrize("name", models.names())
+def test_equal_to_what_was_recorded(name, precision):
+    """Again and again: other batches of the shape, of other lengths, other weights, a scale."""
+    model = model_of(name)
+    replayed = graphs.Replayed(model)
+    for seed, steps, scale in ((0, 5, 1.0), (1, 5, 1.0), (2, 3, 0.5), (3, 9, 1.0), (4, 5, 2.0)):
+        batch = batch_of(seed, steps, ragged="seq2seq" not in name)
+        with torch.autocast("cuda", torch.bfloat16, enabled=precision == "bfloat16"):
+            loss, right, grads = outcome(replayed(batch), model, scale)
+            plain = outcome(losses(model, batch), model, scale)
+        torch.testing.assert_close(loss, plain[0], rtol=1e-5, atol=1e-6)
+        assert torch.equal(right, plain[1])
+        for ours, theirs in zip(grads, plain[2], strict=True):
+            tolerance = 3e-2 if precision == "bfloat16" else 1e-4
+            assert (ours is None) == (theirs is None)
+            if theirs is not None:
+                torch.testing.assert_close(
+                    ours, theirs, rtol=tolerance, atol=tolerance * theirs.abs().max().item()
+                )
+        with torch.no_grad():
+            for p in model.parameters():
+                p.add_(torch.randn_like(p), alpha=0.01)
+    assert len(replayed._graphs) == 2  # 3 and 5 tokens are padded to 8, 9 to 16
+
+
+@needs_gpu
+def test_further_shapes_are_computed_without_a_graph(monkeypatch):
+    monkeypatch.setattr(graphs, "MOST", 1)
+    model = model_of("ptr-net")
+    replayed = graphs.Replayed(model)
+    for steps in (5, 17):
+        batch = batch_of(1, steps)
+        loss, _, _ = outcome(replayed(batch), model)
+        torch.testing.assert_close(loss, losses(model, batch)[0].detach())
+    assert len(replayed._graphs) == 1
+
+
+def test_on_the_cpu_there_are_none():
+    losses_ = graphs.losses_on(object(), "cpu")
+    assert losses_.func is losses
