@@ -38,6 +38,17 @@ def test_sides_run_in_turn_and_the_first_run_of_each_is_not_counted():
     assert ratio(times["slow"], times["fast"]) == 10  # of 10/1, 30/3 and 60/5
 
 
+def test_runs_before_the_counted_one_are_not_counted():
+    clock = FakeClock()
+    sides = {
+        "a": Side(clock.work("a", 9, 9, 9, 1, 9, 2), before=1),
+        "b": Side(clock.work("b", 9, 5, 7)),
+    }
+    times = interleaved(sides, 2, "a test", clock=clock)
+    assert clock.worked == ["a", "a", "b"] * 3
+    assert times == {"a": {0: 1000, 1: 2000}, "b": {0: 5000, 1: 7000}}
+
+
 @pytest.mark.parametrize("count", [1, 2, 3, 4, 7, 40])
 def test_medians_and_quartiles(count):
     values = np.random.default_rng(count).random(count)

@@ -84,7 +84,10 @@ def _rows(asked: Asked, makes: list[Make], repeats: int, held: dict[str, float])
     sides = {
         "encoder": Side(encoder(asked)),
         "product": Side(product),
-        **{name: Side(run, 1 if name == "greedy" else EVERY) for name, run in runs.items()},
+        **{
+            name: Side(run, 1 if name == "greedy" else EVERY, before=1)
+            for name, run in runs.items()
+        },
     }
     times = interleaved(sides, repeats, f"solve, n={asked.n}", asked.device)
     time = {name: spread(found.values()) for name, found in times.items()}

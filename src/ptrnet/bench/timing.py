@@ -11,10 +11,14 @@ Times = dict[int, float]  # milliseconds, by the round they were measured in
 
 
 class Side(NamedTuple):
-    """What is run in every round, or where it is slow in one of several."""
+    """What is run in every round, or where it is slow in one of several.
+
+    `before`: how many times it is run uncounted each time, where in use it comes after itself.
+    """
 
     run: Callable[[], object]
     every: int = 1
+    before: int = 0
 
 
 class Spread(NamedTuple):
@@ -48,6 +52,8 @@ def interleaved(
         for name, side in sides.items():
             if round_ > 0 and round_ % side.every:
                 continue
+            for _ in range(side.before):
+                side.run()
             settle()
             began = clock()
             side.run()

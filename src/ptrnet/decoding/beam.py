@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+import torch
 from torch import Tensor
 
 from ptrnet.decoding.search import Choice, Found, Search
@@ -32,6 +33,9 @@ class Beam(Search):
     def _best(self, scores: Tensor, log_probs: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         batch, _, tokens = log_probs.shape
         flat = (scores[..., None] + log_probs).view(batch, -1)
+        if self.size == 1:
+            best, last = flat.max(1, keepdim=True)
+            return best, torch.zeros_like(last), last
         best, places = flat.topk(min(self.size, flat.shape[1]), dim=1)
         return best, places // tokens, places % tokens
 

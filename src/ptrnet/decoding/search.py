@@ -114,5 +114,7 @@ class Search(Decoder):
 
 def _of(rows: Tensor, parents: Tensor) -> Tensor:
     """`rows[b, parents[b, k]]` for `(B, K, ...)` rows."""
+    if rows.shape[1] == parents.shape[1] == 1:
+        return rows
     index = parents.view(*parents.shape, *(1,) * (rows.ndim - 2))
     return rows.gather(1, index.expand(*parents.shape, *rows.shape[2:]))

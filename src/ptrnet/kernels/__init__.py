@@ -1,6 +1,6 @@
 """The formulas that cost time, each with a plain reference and a fast face. No model in sight."""
 
-from ptrnet.kernels.additive import additive_scores
+from ptrnet.kernels.additive import additive_scores, prepared_scores
 from ptrnet.kernels.lstm import lstm
 
-__all__ = ["additive_scores", "lstm"]
+__all__ = ["additive_scores", "lstm", "prepared_scores"]

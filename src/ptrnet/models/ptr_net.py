@@ -17,7 +17,7 @@ from ptrnet.models.base import (
 )
 from ptrnet.models.parts.layers import decoder, encoder
 from ptrnet.models.parts.recurrent import State
-from ptrnet.models.parts.score import key_map, query_map, scores, weights_of
+from ptrnet.models.parts.score import Scorer, key_map, query_map, scorer, scores, weights_of
 from ptrnet.models.settings import Attending
 
 
@@ -28,6 +28,7 @@ class Slots(Encoded):
     inputs: Tensor  # (B, S + N, d): what is fed on after each token; special slots first
     lengths: Tensor  # (B,) the tokens that are real: S + n
     keys: Tensor  # (B, S + N, H): what the pointer scores
+    scorer: Scorer  # of those keys
 
 
 class PtrNet(PointerModel):
@@ -57,12 +58,14 @@ class PtrNet(PointerModel):
         lengths = all_of(inputs) if lengths is None else lengths
         states, state = self.read(inputs, lengths)
         special = self.special_states.to(states.dtype).expand(len(inputs), -1, -1)
+        keys = self.key(torch.cat([special, states], 1))
         return Slots(
             tokens=self.specials + inputs.shape[1],
             state=tuple(s[:, None] for s in state),
             inputs=feedable(inputs, self.special_inputs),
             lengths=lengths + self.specials,
-            keys=self.key(torch.cat([special, states], 1)),
+            keys=keys,
+            scorer=scorer(keys, self.v, lengths + self.specials),
         )
 
     def encode(self, inputs: Tensor, lengths: Tensor | None = None) -> Slots:
@@ -71,7 +74,7 @@ class PtrNet(PointerModel):
     def point(self, encoded: Slots, fed: Tensor, state: State) -> tuple[Tensor, State]:
         """One step with `fed` `(B, K, d)` as the decoder's input; otherwise as `step`."""
         state = self.decoder.step(fed, state)
-        found = scores(encoded.keys, self.query(state[0]), self.v, encoded.lengths)
+        found = encoded.scorer(self.query(state[0]))
         return log_softmax(found, encoded.lengths), state
 
     def step(

@@ -8,7 +8,7 @@ from torch import Tensor, nn
 from ptrnet.models.base import Encoded, start_weights
 from ptrnet.models.parts.dictionary import DictionaryModel, log_softmax
 from ptrnet.models.parts.layers import decoder
-from ptrnet.models.parts.score import key_map, product, query_map, scores, weights_of
+from ptrnet.models.parts.score import Scorer, key_map, product, query_map, scorer, weights_of
 from ptrnet.models.settings import AttendingDictionary
 
 
@@ -17,7 +17,7 @@ class Attended(Encoded):
     """What attention looks at."""
 
     states: Tensor  # (B, n, H): e
-    keys: Tensor  # (B, n, H): what it scores
+    scorer: Scorer  # (B, K, H) queries to (B, K, n)
 
 
 class Seq2SeqAttention(DictionaryModel):
@@ -47,7 +47,7 @@ class Seq2SeqAttention(DictionaryModel):
             tokens=self.specials + self.n,
             state=(*first, torch.zeros_like(first[0])),
             states=states,
-            keys=self.key(states),
+            scorer=scorer(self.key(states), self.v),
         )
 
     def step(
@@ -56,7 +56,7 @@ class Seq2SeqAttention(DictionaryModel):
         *own, mixed = state
         fed = torch.cat([self.embedding(tokens), own[0], mixed], -1)
         after = self.decoder.step(fed, tuple(own))
-        a = scores(encoded.keys, self.query(after[0]), self.v).softmax(-1)
+        a = encoded.scorer(self.query(after[0])).softmax(-1)
         mixed = product(a, encoded.states)
         seen = torch.cat([after[0], mixed], -1)
         return log_softmax(self.output(seen)), (*after, mixed)

@@ -38,6 +38,19 @@ def additive_scores(
     return _kernel(keys.device)(*arguments)
 
 
+def prepared_scores(
+    keys: Tensor, v: Tensor, key_lengths: Tensor | None = None
+) -> Callable[[Tensor], Tensor]:
+    """`additive_scores` of the same keys for queries that come one after the other, as decoding has
+    them: a function of queries `(B, M, H)`. No gradient flows through it.
+    """
+    if keys.device.type == "cpu":
+        from ptrnet.kernels.additive.cpu import prepared_scores as prepare
+
+        return prepare(keys, v, key_lengths)
+    return lambda queries: additive_scores(keys, queries, v, key_lengths)
+
+
 def _kernel(device: torch.device) -> Callable[..., Tensor]:
     if device.type == "cpu":
         from ptrnet.kernels.additive.cpu import additive_scores as kernel

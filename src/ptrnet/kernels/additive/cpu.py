@@ -31,6 +31,45 @@ def additive_scores(
     return _Scores.apply(*_readable(check(keys, queries, v, key_lengths, query_lengths)))
 
 
+def prepared_scores(keys: Tensor, v: Tensor, key_lengths: Tensor | None = None) -> "Prepared":
+    """As `ptrnet.kernels.prepared_scores`; tensors on the CPU."""
+    return Prepared(_readable(check(keys, keys[:, :0], v, key_lengths, None)))
+
+
+class Prepared:
+    """The keys' exponentials, kept; where they are too large, the keys."""
+
+    def __init__(self, arguments: Arguments) -> None:
+        self._keys, _, self._v, self._lengths, _ = arguments
+        self._kept = torch.empty(self._keys.shape, dtype=self._v.dtype)
+        self._bound = array(self._v).dtype.type(LARGEST[self._v.dtype])
+        arrays = [array(t) for t in (self._keys, self._lengths, self._kept)]
+        self._large = self._summed(_prepare, self._lengths, arrays)
+
+    def __call__(self, queries: Tensor) -> Tensor:
+        """Scores `(B, M, N)` of queries `(B, M, H)`."""
+        given = check(self._keys, queries, self._v, self._lengths, None)
+        _, queries, *_ = _readable(given)
+        shape = len(queries), queries.shape[1], self._keys.shape[1]
+        scores = torch.zeros(shape, dtype=self._v.dtype)
+        arrays = [array(t) for t in (self._kept, queries, self._v, self._lengths, scores)]
+        work = self._lengths * queries.shape[1]
+        if self._large or self._summed(_forward_prepared, work, arrays):
+            return additive_scores(*given)
+        return scores
+
+    def _summed(self, kernel: Any, work: Tensor, arrays: list[Any]) -> int:
+        """What a kernel counts, run on slices of about equal work."""
+        cuts = _cuts(work, len(self._v))
+        found = [0] * (len(cuts) - 1)
+
+        def run(k: int, first: int, last: int) -> None:
+            found[k] = kernel(first, last, self._bound, *arrays)
+
+        over_slices(run, cuts)
+        return sum(found)
+
+
 def _readable(arguments: Arguments) -> Arguments:
     """In types that the kernel reads: one float type, or bfloat16 and float32 with float32 `v`."""
     low = {torch.bfloat16, torch.float32}
@@ -106,24 +145,49 @@ def _exponentials(values, rows, bound, out):
 
 
 @jit
-def _forward(first, last, bound, keys, queries, v, key_lengths, query_lengths, scores):
-    """Writes the scores; how many keys and queries were too large for them to be right."""
+def _score(a, n, c, m, v, scores):
+    """The scores `(M, N)` of the first n keys and m queries of an instance."""
     units = v.shape[0]
     zero, one, two = v.dtype.type(0), v.dtype.type(1), v.dtype.type(2)
-    a, c = np.empty(keys.shape[1:], v.dtype), np.empty(queries.shape[1:], v.dtype)
-    large = 0
     total = zero
     for h in range(units):
         total += v[h]
+    for i in range(m):
+        for j in range(n):
+            s = zero
+            for h in range(units):
+                s += v[h] / (one + a[j, h] * c[i, h])
+            scores[i, j] = total - two * s
+
+
+@jit
+def _prepare(first, last, bound, keys, key_lengths, a):
+    large = 0
+    for b in range(first, last):
+        large += _exponentials(keys[b], key_lengths[b], bound, a[b])
+    return large
+
+
+@jit
+def _forward_prepared(first, last, bound, a, queries, v, key_lengths, scores):
+    """As `_forward`, of keys whose exponentials are `a`."""
+    c = np.empty(queries.shape[1:], v.dtype)
+    large = 0
+    for b in range(first, last):
+        large += _exponentials(queries[b], queries.shape[1], bound, c)
+        _score(a[b], key_lengths[b], c, queries.shape[1], v, scores[b])
+    return large
+
+
+@jit
+def _forward(first, last, bound, keys, queries, v, key_lengths, query_lengths, scores):
+    """Writes the scores; how many keys and queries were too large for them to be right."""
+    a, c = np.empty(keys.shape[1:], v.dtype), np.empty(queries.shape[1:], v.dtype)
+    large = 0
     for b in range(first, last):
         large += _exponentials(keys[b], key_lengths[b], bound, a)
         large += _exponentials(queries[b], query_lengths[b], bound, c)
-        for i in range(query_lengths[b]):
-            for j in range(key_lengths[b]):
-                s = zero
-                for h in range(units):
-                    s += v[h] / (one + a[j, h] * c[i, h])
-                scores[b, i, j] = total - two * s
+        _score(a, key_lengths[b], c, query_lengths[b], v, scores[b])
     return large
 
 

@@ -197,7 +197,7 @@ def _backward(
     first_h = tl.program_id(1) * block_units
     h = first_h + tl.arange(0, block_units)
     some = h < units
-    m = tl.minimum(tl.load(query_lengths + b), most_queries)  # int64, as there may be many scores
+    m = tl.minimum(tl.load(query_lengths + b), most_queries).to(tl.int32)
     n = tl.minimum(tl.load(key_lengths + b), most_keys).to(tl.int32)
     keys += b * most_keys * units
     grad_keys += b * most_keys * units
@@ -216,7 +216,7 @@ def _backward(
         sums = tl.zeros_like(x)
         for i in range(m):
             y = _term(tl.load(queries + i * units + h, some, 0).to(w.dtype), small)
-            g = tl.load(grad + i * most_keys + j, j < n, 0)[:, None]
+            g = tl.load(grad + tl.cast(i, tl.int64) * most_keys + j, j < n, 0)[:, None]
             r = _ratio(x, y[None, :], small)
             gr = g * r
             d = gr - gr * r

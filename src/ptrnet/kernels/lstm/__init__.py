@@ -1,11 +1,17 @@
-"""One LSTM layer over a padded batch: compiled on the CPU, PyTorch's own elsewhere."""
+"""One LSTM layer: compiled for bfloat16 on the CPU, PyTorch's own for the rest."""
+
+from functools import cache
 
 import torch
 from torch import Tensor
 
+from ptrnet.kernels.autocast import left
 from ptrnet.kernels.lstm.weights import Weights
 
-__all__ = ["Weights", "lstm"]
+__all__ = ["Weights", "cell", "lstm"]
+
+# Rows for which oneDNN's layer, which looks at the weights anew, beats PyTorch's cell.
+MANY = 32
 
 
 def lstm(
@@ -24,8 +30,33 @@ def lstm(
         Outputs behind a sequence's end are arbitrary. Under bfloat16 autocast the outputs are
         bfloat16 and so are the recurrent products; on the CPU inputs and cells stay float32.
     """
-    if inputs.device.type == "cpu" and inputs.dtype == torch.float32:
+    low = torch.is_autocast_enabled("cpu")
+    if inputs.device.type == "cpu" and inputs.dtype == torch.float32 and (low or not _onednn()):
         from ptrnet.kernels.lstm.cpu import lstm as kernel
     else:
         from ptrnet.kernels.lstm.reference import lstm as kernel
     return kernel(inputs, lengths, state, weights)
+
+
+def cell(inputs: Tensor, state: tuple[Tensor, Tensor], weights: Weights) -> tuple[Tensor, Tensor]:
+    """One step: the next state `(R, H)` twice of inputs `(R, d)`; as `torch.lstm_cell`."""
+    context, (inputs, h, c) = left(inputs, *state)
+    with context:
+        if inputs.device.type == "cpu" and len(inputs) >= MANY and _onednn():
+            given, training = (h[None], c[None]), torch.is_grad_enabled()
+            _, h, c = torch.lstm(
+                inputs[:, None], given, list(weights), True, 1, 0.0, training, False, True
+            )
+            return h[0], c[0]
+        h, c = torch.lstm_cell(inputs, (h, c), *weights)
+        return h, c
+
+
+@cache
+def _onednn() -> bool:
+    """Whether PyTorch's LSTM on the CPU is oneDNN's, and that is made for the processor.
+
+    It takes products of float32 at twice the rate of `torch.mm` on processors that are not Intel's.
+    """
+    there = torch.backends.mkldnn.is_available()
+    return there and torch.backends.cpu.get_cpu_capability().startswith("AVX")

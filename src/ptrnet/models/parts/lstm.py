@@ -4,8 +4,7 @@ import torch
 from torch import Tensor, nn
 
 from ptrnet.kernels import lstm
-from ptrnet.kernels.autocast import left
-from ptrnet.kernels.lstm import Weights
+from ptrnet.kernels.lstm import Weights, cell
 from ptrnet.models.parts.recurrent import Recurrent, State, flat
 
 
@@ -40,7 +39,5 @@ class LSTM(Recurrent):
 
     def step(self, inputs: Tensor, state: State) -> State:
         shape = state[0].shape
-        context, (inputs, *given) = left(inputs, *state)
-        with context:
-            h, c = torch.lstm_cell(flat(inputs), [flat(s) for s in given], *self.weights)
+        h, c = cell(flat(inputs), (flat(state[0]), flat(state[1])), self.weights)
         return h.view(shape), c.view(shape)

@@ -8,10 +8,14 @@ where there is one:
 - general: `d' W e`.
 """
 
+from collections.abc import Callable
+
 import torch
 from torch import Tensor, nn
 
-from ptrnet.kernels import additive_scores
+from ptrnet.kernels import additive_scores, prepared_scores
+
+Scorer = Callable[[Tensor], Tensor]  # of queries (B, K, H), to scores (B, K, N)
 
 
 def key_map(score: str, units: int) -> nn.Module:
@@ -43,6 +47,16 @@ def scores(
     if v is None:
         return product(queries, keys.transpose(1, 2))
     return additive_scores(keys, queries, v, key_lengths, query_lengths)
+
+
+def scorer(keys: Tensor, v: Tensor | None, key_lengths: Tensor | None = None) -> Scorer:
+    """`scores` of the same keys for queries that come one after the other.
+
+    It is the faster where no gradients are asked for when it is made.
+    """
+    if v is None or torch.is_grad_enabled():
+        return lambda queries: scores(keys, queries, v, key_lengths)
+    return prepared_scores(keys, v, key_lengths)
 
 
 def product(a: Tensor, b: Tensor) -> Tensor:
