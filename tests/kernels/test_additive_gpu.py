@@ -37,8 +37,8 @@ def test_in_tritons_interpreter():
     [
         ("_forward", "fp32", "QUERIES"),
         ("_forward", "bf16", "ONE_QUERY"),
-        ("_backward", "bf16", None),
-        ("_backward", "fp64", None),
+        ("_backward", "bf16", True),
+        ("_backward", "fp64", False),
     ],
 )
 def test_compiles(kernel, dtype, block, tmp_path, monkeypatch):
@@ -51,7 +51,7 @@ def test_compiles(kernel, dtype, block, tmp_path, monkeypatch):
     monkeypatch.setenv("TRITON_CACHE_DIR", str(tmp_path))
     function = getattr(gpu, kernel)
     precise = "fp64" if dtype == "fp64" else "fp32"
-    blocks = (gpu.KEYS, gpu.UNITS) if block is None else getattr(gpu, block)
+    blocks = (gpu.KEYS, gpu.UNITS, block) if kernel == "_backward" else getattr(gpu, block)
     names = function.arg_names[: -len(blocks)]
     constants = dict(zip(function.arg_names[-len(blocks) :], blocks, strict=True))
     types = dict.fromkeys(names, "i32") | dict.fromkeys(constants, "constexpr")

@@ -87,7 +87,7 @@ class _Scores(torch.autograd.Function):
         outputs = (grad_keys, grad_queries, grad_v)
         grid = (batch, triton.cdiv(units, UNITS), 1)
         if n and m:
-            _launch(_backward, grid, *given, *outputs, n, m, units, KEYS, UNITS)
+            _launch(_backward, grid, *given, *outputs, n, m, units, KEYS, UNITS, n * m >= 2**31)
         return grad_keys, grad_queries.to(queries.dtype), grad_v.sum(0), None, None
 
 
@@ -188,10 +188,12 @@ def _backward(
     units,
     block_keys: tl.constexpr,
     block_units: tl.constexpr,
+    wide: tl.constexpr,
 ):
     """All gradients of a block of an instance's units: (keys, units) for one query after the other.
 
-    Threads lie along the units, so each adds up its own sums.
+    Threads lie along the units, so each adds up its own sums. `wide`: an instance has more scores
+    than 32 bits count.
     """
     b = tl.program_id(0).to(tl.int64)
     first_h = tl.program_id(1) * block_units
@@ -216,7 +218,8 @@ def _backward(
         sums = tl.zeros_like(x)
         for i in range(m):
             y = _term(tl.load(queries + i * units + h, some, 0).to(w.dtype), small)
-            g = tl.load(grad + tl.cast(i, tl.int64) * most_keys + j, j < n, 0)[:, None]
+            row = (tl.cast(i, tl.int64) if wide else i) * most_keys
+            g = tl.load(grad + row + j, j < n, 0)[:, None]
             r = _ratio(x, y[None, :], small)
             gr = g * r
             d = gr - gr * r

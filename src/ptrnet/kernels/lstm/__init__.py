@@ -5,7 +5,7 @@ from functools import cache
 import torch
 from torch import Tensor
 
-from ptrnet.kernels.autocast import left
+from ptrnet.kernels.cudnn import without_autocast
 from ptrnet.kernels.lstm.weights import Weights
 
 __all__ = ["Weights", "cell", "lstm"]
@@ -40,7 +40,7 @@ def lstm(
 
 def cell(inputs: Tensor, state: tuple[Tensor, Tensor], weights: Weights) -> tuple[Tensor, Tensor]:
     """One step: the next state `(R, H)` twice of inputs `(R, d)`; as `torch.lstm_cell`."""
-    context, (inputs, h, c) = left(inputs, *state)
+    context, (inputs, h, c) = without_autocast(inputs, *state)
     with context:
         if inputs.device.type == "cpu" and len(inputs) >= MANY and _onednn():
             given, training = (h[None], c[None]), torch.is_grad_enabled()

@@ -10,7 +10,7 @@ forward and backward.
 import torch
 from torch import Tensor
 
-from ptrnet.kernels.autocast import left
+from ptrnet.kernels.cudnn import in_one_piece, without_autocast
 from ptrnet.kernels.lstm.weights import Weights
 
 SATURATED = 1000.0
@@ -27,12 +27,12 @@ def lstm(
     extended = torch.cat([weights.input, hold.view(-1, 1)], 1)
     marked = torch.cat([inputs, padding[..., None].to(inputs.dtype)], -1)
     training = torch.is_grad_enabled()  # cuDNN keeps what its backward pass needs only if told so
-    context, (marked, h0, c0) = left(marked, *state)
+    context, (marked, h0, c0) = without_autocast(marked, *state)
     with context:
         outputs, _, c = torch.lstm(
             marked,
             (h0[None], c0[None]),
-            _in_one_piece([extended, *weights[1:]]),
+            in_one_piece([extended, *weights[1:]]),
             True,
             1,
             0.0,
@@ -43,10 +43,3 @@ def lstm(
     last = (lengths - 1).clamp(min=0)[:, None, None].expand(-1, 1, units)
     h = torch.where((lengths > 0)[:, None], outputs.gather(1, last)[:, 0], h0)
     return outputs, (h, c[0])
-
-
-def _in_one_piece(weights: list[Tensor]) -> list[Tensor]:
-    """The same as views of one block of memory, where cuDNN reads them without a copy."""
-    block = torch.cat([w.flatten() for w in weights])
-    parts = block.split([w.numel() for w in weights])
-    return [part.view_as(w) for part, w in zip(parts, weights, strict=True)]

@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor, nn
 
-from ptrnet.kernels.autocast import left
+from ptrnet.kernels.cudnn import in_one_piece, without_autocast
 from ptrnet.models.parts.recurrent import Recurrent, State, flat
 
 
@@ -34,17 +34,16 @@ class GRU(Recurrent):
         h = inputs.new_zeros(len(inputs), self.units) if state is None else state[0]
         h = h.to(inputs.dtype)
         training = torch.is_grad_enabled()  # cuDNN keeps what its backward pass needs only if told
-        context, (inputs, h) = left(inputs, h)
+        context, (inputs, h) = without_autocast(inputs, h)
+        weights = in_one_piece(self.weights) if inputs.is_cuda else self.weights
         with context:
-            outputs, _ = torch.gru(
-                inputs, h[None], self.weights, True, 1, 0.0, training, False, True
-            )
+            outputs, _ = torch.gru(inputs, h[None], weights, True, 1, 0.0, training, False, True)
         # All of a GRU's state is its output, so the state at each end is there to be taken.
         last = (lengths - 1).clamp(min=0)[:, None, None].expand(-1, 1, self.units)
         return outputs, (torch.where((lengths > 0)[:, None], outputs.gather(1, last)[:, 0], h),)
 
     def step(self, inputs: Tensor, state: State) -> State:
         (h,) = state
-        context, (inputs, h) = left(inputs, h)
+        context, (inputs, h) = without_autocast(inputs, h)
         with context:
             return (torch.gru_cell(flat(inputs), flat(h), *self.weights).view(h.shape),)
