@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from ptrnet.errors import ShapeError
-from ptrnet.kernels import additive_scores
+from ptrnet.kernels import additive_scores, prepared_scores
 from ptrnet.kernels.additive import cpu, factorised, reference
 
 INTERPRETED = os.environ.get("TRITON_INTERPRET") == "1"
@@ -253,3 +253,31 @@ def test_lengths_out_of_range_are_refused_before_memory_is_read(lengths):
         additive_scores(keys, queries, v, torch.tensor(lengths))
     with pytest.raises(ShapeError, match=r"query_lengths must be in 0\.\.3"):
         additive_scores(keys, queries, v, None, torch.tensor(lengths))
+
+
+PREPARED = [cpu.prepared_scores, factorised.prepared_scores, prepared_scores]
+
+
+@pytest.mark.parametrize("prepare", PREPARED, ids=lambda f: f.__module__.rsplit(".", 1)[1])
+@pytest.mark.parametrize("largest", [1.0, 42.0, 60.0, 1000.0])
+@pytest.mark.parametrize("size", [(3, 7, 5, 33), (5, 12, 1, 7), (64, 50, 2, 64)])
+def test_scores_of_prepared_keys(prepare, largest, size):
+    """One batch of queries after the other, of any magnitude, against the formula in float64."""
+    keys, queries, v = (t.detach() for t in draw(*size))
+    keys[0, 0], queries[0, 0] = largest, 10.0 - largest
+    lengths = torch.arange(len(keys)) % (keys.shape[1] + 1)
+    lengths[0] = keys.shape[1]
+    with torch.no_grad():
+        scores = prepare(keys, v, lengths)
+        for given in (queries, queries[:, :1] / 2, queries):
+            exact = reference.additive_scores(keys.double(), given.double(), v.double(), lengths)
+            torch.testing.assert_close(scores(given).double(), exact, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("prepare", PREPARED, ids=lambda f: f.__module__.rsplit(".", 1)[1])
+def test_prepared_keys_refuse_queries_that_do_not_fit(prepare):
+    keys, queries, v = (t.detach() for t in draw(2, 5, 3, 8))
+    with pytest.raises(ShapeError, match=r"must be \(2, M, 8\).*got \(1, 3, 8\)"):
+        prepare(keys, v)(queries[:1])
+    with pytest.raises(ShapeError, match=r"key_lengths must be \(2,\)"):
+        prepare(keys, v, torch.tensor([1]))

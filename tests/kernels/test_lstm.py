@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from ptrnet.kernels.lstm import Weights, cpu, lstm, reference
+from ptrnet.kernels.lstm import Weights, cell, cpu, lstm, reference
 
 CASES = [(1, 1, 1, 1), (3, 6, 2, 5), (40, 9, 3, 24), (33, 4, 20, 8), (2, 1, 1, 3)]
 
@@ -123,3 +123,20 @@ def test_nothing_to_read_leaves_the_state_and_no_gradient(shape):
     assert torch.equal(h, state) and torch.equal(c, state)
     (h.sum() + c.sum()).backward()
     assert (state.grad == 2).all() and not any(w.grad.any() for w in weights)
+
+
+@pytest.mark.parametrize("rows", [1, 31, 32, 70])
+def test_a_cell_is_a_layer_of_one_step(rows):
+    """However many rows, which decide what computes it: states and gradients as in float64."""
+    tensors, _ = draw(rows, 1, 3, 16)
+    found = []
+    for dtype in (torch.float64, torch.float32):
+        x, h, c, *weights = (t.to(dtype).requires_grad_() for t in tensors)
+        if dtype == torch.float64:
+            states = torch.lstm_cell(x[:, 0], (h, c), *weights)
+        else:
+            states = cell(x[:, 0], (h, c), Weights(*weights))
+        grads = torch.autograd.grad(states[0].sum() + states[1].square().sum(), (x, h, c, *weights))
+        found.append([t.detach().double() for t in (*states, *grads)])
+    for exact, ours in zip(*found, strict=True):
+        torch.testing.assert_close(ours, exact, rtol=1e-4, atol=1e-4)

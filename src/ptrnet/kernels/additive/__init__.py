@@ -10,6 +10,10 @@ from torch import Tensor
 
 from ptrnet.kernels.additive.arguments import check
 
+# Entries v[h] * r of scores for which plain PyTorch is as fast as a compiled kernel, which a short
+# run then need not load: that takes a quarter of what importing torch takes.
+FEW = 2**16
+
 
 def additive_scores(
     keys: Tensor,
@@ -44,11 +48,22 @@ def prepared_scores(
     """`additive_scores` of the same keys for queries that come one after the other, as decoding has
     them: a function of queries `(B, M, H)`. No gradient flows through it.
     """
-    if keys.device.type == "cpu":
+    if keys.device.type != "cpu":
+        return lambda queries: additive_scores(keys, queries, v, key_lengths)
+    if keys.numel() > FEW:
         from ptrnet.kernels.additive.cpu import prepared_scores as prepare
 
         return prepare(keys, v, key_lengths)
-    return lambda queries: additive_scores(keys, queries, v, key_lengths)
+    from ptrnet.kernels.additive.factorised import prepared_scores as prepare_few
+
+    few = prepare_few(keys, v, key_lengths)
+
+    def scores(queries: Tensor) -> Tensor:
+        if keys.numel() * queries.shape[1] > FEW:
+            return additive_scores(keys, queries, v, key_lengths)
+        return few(queries)
+
+    return scores
 
 
 def _kernel(device: torch.device) -> Callable[..., Tensor]:

@@ -21,11 +21,10 @@ from ptrnet.kernels.additive.arguments import check, precise, valid
 LARGEST = {torch.float32: 43.0, torch.float64: 350.0}
 
 
-def fits(keys: Tensor, queries: Tensor) -> bool:
-    """Whether both exponentials stay finite and above zero (False for NaN, too)."""
-    bound = LARGEST[keys.dtype]
-    ends = [end for x in (keys, queries) if x.numel() for end in x.aminmax()]
-    return all(bool(-bound < end < bound) for end in ends)
+def fits(x: Tensor) -> bool:
+    """Whether the exponentials of keys or queries stay finite and above zero (NaN's do not)."""
+    bound = LARGEST[x.dtype]
+    return not x.numel() or all(bool(-bound < end < bound) for end in x.aminmax())
 
 
 def additive_scores(
@@ -42,6 +41,26 @@ def additive_scores(
     real = valid(query_lengths, queries.shape[1])[:, :, None]
     real = real & valid(key_lengths, keys.shape[1])[:, None, :]
     return scores.masked_fill(~real, 0.0)
+
+
+def prepared_scores(
+    keys: Tensor, v: Tensor, key_lengths: Tensor | None = None
+) -> Callable[[Tensor], Tensor]:
+    """As `ptrnet.kernels.prepared_scores`, for few keys and queries: memory `(B, M, N, H)`."""
+    given = precise(check(keys, keys[:, :0], v, key_lengths, None))
+    real = valid(given.key_lengths, keys.shape[1])[:, None, :]
+    kept = torch.exp(2 * given.keys) if fits(given.keys) else None
+
+    def scores(queries: Tensor) -> Tensor:
+        queries = precise(check(given.keys, queries, given.v, None, None)).queries
+        if kept is None or not fits(queries):
+            return additive_scores(given.keys, queries, given.v, given.key_lengths)
+        with torch.autocast(keys.device.type, enabled=False):
+            r = (1 + kept[:, None] * torch.exp(2 * queries)[:, :, None]).reciprocal_()
+            found = given.v.sum() - 2 * (r @ given.v)
+        return found.masked_fill(~real, 0.0)
+
+    return scores
 
 
 class _Scores(torch.autograd.Function):
@@ -76,7 +95,7 @@ class _Scores(torch.autograd.Function):
 
 def _squasher(keys: Tensor, queries: Tensor) -> Callable[[int], Tensor]:
     """A function of `i` that gives `tanh(keys + queries[:, i])`, `(B, N, H)`."""
-    if not fits(keys, queries):
+    if not (fits(keys) and fits(queries)):
         return lambda i: torch.tanh(keys + queries[:, i, None])
     a, c = torch.exp(2 * keys), torch.exp(2 * queries)
     return lambda i: 1 - 2 / (1 + a * c[:, i, None])

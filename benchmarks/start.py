@@ -1,0 +1,43 @@
+"""How long a user waits for the first answer, beside what importing torch alone takes.
+
+    python benchmarks/start.py
+
+Every time is of a fresh process, the file system's cache warm, the compiled kernels cached.
+"""
+
+import subprocess
+import sys
+from functools import partial
+from pathlib import Path
+
+from ptrnet.bench.machine import described, machine, versions
+from ptrnet.bench.timing import Side, interleaved, ratio, spread
+
+ROUNDS = 15
+CAPITALS = Path(__file__).parents[1] / "examples" / "capitals.csv"
+COMMANDS = {
+    "python alone": ["-c", ""],
+    "import torch": ["-c", "import torch"],
+    "ptrnet --help": ["-m", "ptrnet", "--help"],
+    "ptrnet solve hull capitals.csv": ["-m", "ptrnet", "solve", "hull", str(CAPITALS)],
+}
+
+
+def main() -> None:
+    """Prints a row for each command."""
+    print(described(machine("cpu"), versions()))
+    print("command                          s       times import torch")
+    sides = {name: Side(partial(run, words)) for name, words in COMMANDS.items()}
+    times = interleaved(sides, ROUNDS, "starts")
+    for name, found in times.items():
+        over = ratio(found, times["import torch"])
+        print(f"{name:<32} {spread(found.values()).median / 1000:<7.2f} {over:.2f}")
+
+
+def run(words: list[str]) -> None:
+    """One process of this interpreter."""
+    subprocess.run([sys.executable, *words], stdout=subprocess.DEVNULL, check=True)
+
+
+if __name__ == "__main__":
+    main()
