@@ -24,6 +24,18 @@ def check(
     query_lengths: Tensor | None,
 ) -> Arguments:
     """The arguments with lengths filled in. Raises ShapeError for what does not fit."""
+    check_shapes(keys, queries, v)
+    return Arguments(
+        keys,
+        queries,
+        v,
+        _lengths("key_lengths", key_lengths, keys),
+        _lengths("query_lengths", query_lengths, queries),
+    )
+
+
+def check_shapes(keys: Tensor, queries: Tensor, v: Tensor) -> None:
+    """Raises ShapeError for what does not fit."""
     if keys.ndim != 3 or queries.ndim != 3 or v.ndim != 1:
         raise ShapeError(
             "additive_scores expects keys (B, N, H), queries (B, M, H) and v (H,); got "
@@ -36,13 +48,6 @@ def check(
             f"({batch}, M, {units}) and v ({units},); got {tuple(queries.shape)} and "
             f"{tuple(v.shape)}"
         )
-    return Arguments(
-        keys,
-        queries,
-        v,
-        _lengths("key_lengths", key_lengths, keys),
-        _lengths("query_lengths", query_lengths, queries),
-    )
 
 
 def precise(arguments: Arguments) -> Arguments:

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 from torch.autograd.function import FunctionCtx, once_differentiable
 
-from ptrnet.kernels.additive.arguments import Arguments, check, precise
+from ptrnet.kernels.additive.arguments import Arguments, check, check_shapes, precise
 from ptrnet.kernels.additive.factorised import LARGEST
 from ptrnet.kernels.numerics import array, exp, jit, load, store
 from ptrnet.kernels.threads import over_slices
@@ -43,24 +43,27 @@ class Prepared:
         self._keys, _, self._v, self._lengths, _ = arguments
         self._kept = torch.empty(self._keys.shape, dtype=self._v.dtype)
         self._bound = array(self._v).dtype.type(LARGEST[self._v.dtype])
+        self._cuts: dict[int, list[int]] = {}  # by the queries that come at a time
         arrays = [array(t) for t in (self._keys, self._lengths, self._kept)]
-        self._large = self._summed(_prepare, self._lengths, arrays)
+        self._large = self._counted(_prepare, 1, arrays)
 
     def __call__(self, queries: Tensor) -> Tensor:
         """Scores `(B, M, N)` of queries `(B, M, H)`."""
-        given = check(self._keys, queries, self._v, self._lengths, None)
-        _, queries, *_ = _readable(given)
-        shape = len(queries), queries.shape[1], self._keys.shape[1]
-        scores = torch.zeros(shape, dtype=self._v.dtype)
+        check_shapes(self._keys, queries, self._v)
+        if queries.dtype not in (torch.bfloat16, self._v.dtype):
+            queries = queries.to(self._v.dtype)
+        steps = queries.shape[1]
+        scores = torch.zeros(len(queries), steps, self._keys.shape[1], dtype=self._v.dtype)
         arrays = [array(t) for t in (self._kept, queries, self._v, self._lengths, scores)]
-        work = self._lengths * queries.shape[1]
-        if self._large or self._summed(_forward_prepared, work, arrays):
-            return additive_scores(*given)
+        if self._large or self._counted(_forward_prepared, steps, arrays):
+            return additive_scores(self._keys, queries, self._v, self._lengths)
         return scores
 
-    def _summed(self, kernel: Any, work: Tensor, arrays: list[Any]) -> int:
+    def _counted(self, kernel: Any, steps: int, arrays: list[Any]) -> int:
         """What a kernel counts, run on slices of about equal work."""
-        cuts = _cuts(work, len(self._v))
+        if steps not in self._cuts:
+            self._cuts[steps] = _cuts(self._lengths * steps, len(self._v))
+        cuts = self._cuts[steps]
         found = [0] * (len(cuts) - 1)
 
         def run(k: int, first: int, last: int) -> None:

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 from torch.autograd.function import FunctionCtx, once_differentiable
 
-from ptrnet.kernels.additive.arguments import check, precise, valid
+from ptrnet.kernels.additive.arguments import check, check_shapes, precise, valid
 
 # exp(2 * 43) * exp(2 * 43) is inf, and 1 / (1 + inf) = 0 is right; but exp(2 * 45) is inf by
 # itself and inf * 0 is NaN. Clipping would be wrong: keys 60, queries -50 must give tanh(10).
@@ -52,7 +52,8 @@ def prepared_scores(
     kept = torch.exp(2 * given.keys) if fits(given.keys) else None
 
     def scores(queries: Tensor) -> Tensor:
-        queries = precise(check(given.keys, queries, given.v, None, None)).queries
+        check_shapes(given.keys, queries, given.v)
+        queries = queries.to(given.v.dtype)
         if kept is None or not fits(queries):
             return additive_scores(given.keys, queries, given.v, given.key_lengths)
         with torch.autocast(keys.device.type, enabled=False):
