@@ -10,8 +10,9 @@ import pytest
 import torch
 
 from ptrnet.errors import ShapeError
-from ptrnet.kernels import additive_scores, prepared_scores
+from ptrnet.kernels import additive, additive_scores, prepared_scores
 from ptrnet.kernels.additive import cpu, factorised, reference
+from ptrnet.models.parts.score import scorer
 
 INTERPRETED = os.environ.get("TRITON_INTERPRET") == "1"
 GPU = []
@@ -281,3 +282,32 @@ def test_prepared_keys_refuse_queries_that_do_not_fit(prepare):
         prepare(keys, v)(queries[:1])
     with pytest.raises(ShapeError, match=r"key_lengths must be \(2,\)"):
         prepare(keys, v, torch.tensor([1]))
+    with pytest.raises(ShapeError, match=r"expects keys \(B, N, H\)"):
+        prepare(keys[0], v)
+
+
+def test_gradients_are_there_whenever_they_are_asked_for():
+    """However many keys: prepared ones are for answers alone."""
+    for batch in (2, 300):
+        keys, queries, v = draw(batch, 9, 3, 32)
+        with torch.no_grad():
+            found = scorer(keys, v)
+            plain = found(queries)
+        loss = found(queries)
+        torch.testing.assert_close(loss, plain)
+        grads = torch.autograd.grad(loss.sum(), (keys, queries, v))
+        expected = torch.autograd.grad(
+            reference.additive_scores(keys, queries, v).sum(), (keys, queries, v)
+        )
+        for ours, theirs in zip(grads, expected, strict=True):
+            torch.testing.assert_close(ours, theirs, rtol=1e-4, atol=1e-4)
+
+
+def test_many_queries_of_few_prepared_keys(monkeypatch):
+    monkeypatch.setattr(additive, "FEW", 300)
+    keys, queries, v = (t.detach() for t in draw(2, 5, 8, 8))
+    with torch.no_grad():
+        scores = prepared_scores(keys, v)
+        for given in (queries[:, :1], queries):
+            exact = reference.additive_scores(keys.double(), given.double(), v.double())
+            torch.testing.assert_close(scores(given).double(), exact, rtol=1e-5, atol=1e-5)

@@ -113,16 +113,47 @@ def test_a_second_backward_pass_is_refused_not_wrong():
         raise AssertionError("expected a refusal")
 
 
+@pytest.mark.parametrize("layer", [lstm, cpu.lstm, reference.lstm])
 @pytest.mark.parametrize("shape", [(0, 4, 2), (3, 0, 2)])
-def test_nothing_to_read_leaves_the_state_and_no_gradient(shape):
+def test_nothing_to_read_leaves_the_state_and_no_gradient(layer, shape):
     x = torch.randn(shape, requires_grad=True)
     state = torch.randn(shape[0], 5, requires_grad=True)
     weights = [torch.randn(s, requires_grad=True) for s in ((20, 2), (20, 5), (20,), (20,))]
     lengths = torch.full(shape[:1], shape[1])
-    _, (h, c) = cpu.lstm(x, lengths, (state, state), Weights(*weights))
+    outputs, (h, c) = layer(x, lengths, (state, state), Weights(*weights))
+    assert outputs.shape == (*shape[:2], 5)
     assert torch.equal(h, state) and torch.equal(c, state)
     (h.sum() + c.sum()).backward()
-    assert (state.grad == 2).all() and not any(w.grad.any() for w in weights)
+    assert (state.grad == 2).all()
+    assert not any(w.grad is not None and w.grad.any() for w in weights)
+
+
+@pytest.mark.parametrize("layer", [lstm, cpu.lstm, reference.lstm])
+@pytest.mark.parametrize("bad", [1e5, torch.nan, torch.inf])
+def test_padding_may_hold_anything(layer, bad):
+    """Outputs, states and every gradient but that of the padding itself."""
+    tensors, lengths = draw(5, 6, 2, 8, torch.float32)
+    clean = outcome(layer, tensors, lengths, torch.float32)
+    behind = torch.arange(6) >= lengths[:, None]
+    tensors[0] = tensors[0].masked_fill(behind[..., None], bad)
+    dirty = outcome(layer, tensors, lengths, torch.float32)
+    for k, (a, b) in enumerate(zip(clean, dirty, strict=True)):
+        if k == 3:  # the inputs' gradient
+            a, b = a[~behind], b[~behind]
+        torch.testing.assert_close(a, b, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("rows", [31, 32, 70])
+def test_cells_are_not_rounded_under_autocast(rows):
+    """A large cell that grows by little at each step: bfloat16 would never add it."""
+    units = 4
+    weights = Weights(*(torch.zeros(s) for s in ((16, 2), (16, units), (16,), (16,))))
+    weights.input_bias[:] = 30.0  # every gate open
+    state = torch.zeros(rows, units), torch.full((rows, units), 300.0)
+    with torch.autocast("cpu", torch.bfloat16):
+        for _ in range(50):
+            state = cell(torch.zeros(rows, 2), state, weights)
+    assert state[1].dtype == torch.float32 and torch.allclose(state[1], torch.tensor(350.0))
 
 
 @pytest.mark.parametrize("rows", [1, 31, 32, 70])

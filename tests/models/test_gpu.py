@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from ptrnet import models
-from ptrnet.training.hardware import set_products
+from ptrnet.training.hardware import products
 
 needs_gpu = pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU")
 N = 6
@@ -26,7 +26,6 @@ def test_like_on_the_cpu(name, options, precision):
     ends = torch.tensor([5, 2, 3, 1])
     real = (torch.arange(5) < ends[:, None])[..., None]
     there = copy.deepcopy(model).cuda()
-    set_products(precision)
     tolerance = {"float32": 1e-4, "tf32": 5e-3, "bfloat16": 3e-2}[precision]
     for mode in (True, False):
         found = []
@@ -34,10 +33,11 @@ def test_like_on_the_cpu(name, options, precision):
             module.train(mode).zero_grad()
             batch = [t.to(device) for t in (inputs, lengths, targets, ends)]
             low = device == "cuda" and precision == "bfloat16"
-            with torch.autocast(device, torch.bfloat16, enabled=low):
-                rows = module.log_probs(*batch).cpu()
-            rows = torch.where(real & rows.isfinite(), rows, 0)
-            (rows * torch.linspace(0, 1, rows.shape[-1])).sum().backward()
+            with products(precision, device):
+                with torch.autocast(device, torch.bfloat16, enabled=low):
+                    rows = module.log_probs(*batch).cpu()
+                rows = torch.where(real & rows.isfinite(), rows, 0)
+                (rows * torch.linspace(0, 1, rows.shape[-1])).sum().backward()
             found.append([rows, *(p.grad.cpu() for p in module.parameters() if p.grad is not None)])
         scale = max(here.abs().max().item() for here in found[0])
         for here, far in zip(*found, strict=True):
@@ -52,6 +52,6 @@ def test_a_solver_answers_alike_on_both(small):
         torch.rand(n, 2, generator=torch.Generator().manual_seed(n)).numpy() for n in (5, 9, 30)
     ]
     here = solver.solve(sets)
-    set_products("float32")
     solver.model.cuda()
-    assert [list(a) for a in solver.solve(sets)] == [list(a) for a in here]
+    with products("float32", "cuda"):
+        assert [list(a) for a in solver.solve(sets)] == [list(a) for a in here]

@@ -1,4 +1,4 @@
-"""Replayed graphs against the losses that they record. They need a GPU."""
+"""Replayed graphs against the losses that they record: on a GPU, and their keeping anywhere."""
 
 import pytest
 import torch
@@ -19,7 +19,7 @@ def model_of(name):
     return models.build(name, task.features, task.specials, hidden_size=16, **one_n).cuda()
 
 
-def batch_of(seed, steps=5, ragged=True):
+def batch_of(seed, steps=5, ragged=True, device="cuda"):
     """Tokens drawn at random; the padding of inputs and answers is garbage."""
     torch.manual_seed(seed)
     lengths = torch.randint(3, N + 1, (8,)) if ragged else torch.full((8,), N)
@@ -27,7 +27,7 @@ def batch_of(seed, steps=5, ragged=True):
     targets = torch.randint(1, 4, (8, steps))
     targets[torch.arange(8), ends - 1] = 0
     batch = Batch(torch.rand(8, N, 2), lengths, targets, ends)
-    return Batch(*(tensor.cuda() for tensor in batch))
+    return Batch(*(tensor.to(device) for tensor in batch))
 
 
 def outcome(found, model, scale=1.0):
@@ -76,6 +76,48 @@ def test_further_shapes_are_computed_without_a_graph(monkeypatch):
     assert len(replayed._graphs) == 1
 
 
-def test_on_the_cpu_there_are_none():
-    losses_ = graphs.losses_on(object(), "cpu")
-    assert losses_.func is losses
+class NoGraph:
+    """Stands for a graph where there is no GPU: takes batches of one shape, and computes anew."""
+
+    def __init__(self, model, batch, pool):
+        self.model, self.shapes = model, [t.shape for t in batch]
+        self.parameters = list(model.parameters())
+
+    def take(self, batch):
+        assert [t.shape for t in batch] == self.shapes
+        self.batch = batch
+
+    def replay(self):
+        with torch.enable_grad():
+            self.loss, self.right = losses(self.model, self.batch)
+        self.grads = torch.autograd.grad(self.loss, self.parameters, allow_unused=True)
+
+
+def test_batches_find_the_graph_of_their_shape(monkeypatch):
+    """Padded to it; gradients are the parameters', scaled; further shapes go without."""
+    monkeypatch.setattr(graphs, "_Graph", NoGraph)
+    monkeypatch.setattr(graphs, "MOST", 3)
+    monkeypatch.setattr(torch.cuda, "graph_pool_handle", lambda: None)
+    torch.manual_seed(0)
+    model = models.build("hard-ptr-net", 2, 1, hidden_size=16)
+    replayed = graphs.Replayed(model)
+    known = []
+    for steps, training in ((5, True), (8, True), (5, False), (9, True), (17, True), (3, False)):
+        model.train(training)
+        batch = batch_of(steps, steps, device="cpu")
+        loss, right, grads = outcome(replayed(batch), model, 3.0)
+        expected = outcome(losses(model, batch), model, 3.0)
+        torch.testing.assert_close(loss, expected[0])
+        assert torch.equal(right, expected[1])
+        torch.testing.assert_close(grads, expected[2])
+        known.append(len(replayed._graphs))
+    assert known == [1, 1, 2, 3, 3, 3]
+
+
+def test_gradients_of_graphs_have_a_limit(monkeypatch):
+    monkeypatch.setattr(graphs, "LARGEST", 1)
+    monkeypatch.setattr(torch.cuda, "graph_pool_handle", lambda: None)
+    model, batch = models.build("ptr-net", 2, 1, hidden_size=16), batch_of(1, device="cpu")
+    replayed = graphs.Replayed(model)
+    assert torch.equal(replayed(batch)[0], losses(model, graphs._padded(batch))[0])
+    assert not replayed._graphs

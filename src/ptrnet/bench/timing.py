@@ -13,7 +13,7 @@ Times = dict[int, float]  # milliseconds, by the round they were measured in
 class Side(NamedTuple):
     """What is run in every round, or where it is slow in one of several.
 
-    `before`: how many times it is run uncounted each time, where in use it comes after itself.
+    `before`: runs before each that is counted, of what in use follows itself and not another.
     """
 
     run: Callable[[], object]

@@ -21,8 +21,9 @@ from ptrnet.bench.row import Other, Row
 from ptrnet.bench.timing import Side, interleaved, ratio, spread
 from ptrnet.data.stream import ExampleStream
 from ptrnet.models.base import PointerModel
-from ptrnet.training.graphs import losses_on
-from ptrnet.training.hardware import device_of, precision_of, set_products
+from ptrnet.training.graphs import Replayed
+from ptrnet.training.hardware import device_of, precision_of, products
+from ptrnet.training.losses import losses
 from ptrnet.training.optimizers import optimizer
 from ptrnet.training.recipe import Recipe
 from ptrnet.types import Batch
@@ -74,11 +75,16 @@ def _row(recipe: Recipe, repeats: int, held: dict[str, float]) -> Row:
     precision = precision_of(recipe.precision, device)
     dtype = torch.bfloat16 if precision == "bfloat16" else torch.float32
     product, its_operations = roofline.product(dtype, device)
+
+    def in_its_precision() -> None:
+        with products(precision, device):
+            product()
+
     step, naive_step = alone(ours, recipe), naive(recipe)
     sides = {
         "ours": Side(step, before=2),
         "naive": Side(lambda: naive_step(step.batch), EVERY, before=1),
-        "product": Side(product),
+        "product": Side(in_its_precision),
     }
     times = interleaved(sides, repeats, f"train, {units} units", device)
     time = spread(times["ours"].values())
@@ -155,15 +161,20 @@ def alone(make: Callable[[Recipe], Step], recipe: Recipe) -> WholeStep:
 def ours(recipe: Recipe) -> Step:
     """The library's step: products in the recipe's precision."""
     model = _model(recipe)
-    losses = losses_on(model, recipe.device)
+    found = Replayed(model) if recipe.device == "cuda" else partial(losses, model)
     precision = precision_of(recipe.precision, recipe.device)
-    set_products(precision)
 
     def loss(batch: Batch) -> Tensor:
         with torch.autocast(recipe.device, torch.bfloat16, enabled=precision == "bfloat16"):
-            return losses(batch)[0]
+            return found(batch)[0]
 
-    return _step(recipe, model, loss)
+    step = _step(recipe, model, loss)
+
+    def in_its_precision(batch: Batch) -> None:
+        with products(precision, recipe.device):
+            step(batch)
+
+    return in_its_precision
 
 
 def naive(recipe: Recipe) -> Step:

@@ -54,8 +54,9 @@ def bench(
     """Measure speed on this machine, beside the roofline of this machine.
 
     score: the kernel of the additive scores beside its reference. train: a whole training step
-    beside a Ptr-Net written the usual way. solve: decoding with the shipped model. label: labels
-    a second. data: reading a file, and how long a training step waits for examples.
+    beside a Ptr-Net written the usual way (of tsp with tours by a1). solve: decoding with the
+    shipped model. label: labels a second. data: reading a file, and how long a training step
+    waits for examples.
 
     A time is the median of several runs, with its quartiles; sides of a ratio run in turn. The
     roofline is the least time that the machine could take, at a rate measured in the same run

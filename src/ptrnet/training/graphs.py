@@ -4,27 +4,19 @@ A step launches several hundred small kernels, which takes the processor several
 the GPU needs to run them; a graph is launched as one.
 """
 
-from collections.abc import Callable
-from functools import partial
 from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from torch.autograd.function import FunctionCtx, once_differentiable
 
 from ptrnet.models.base import PointerModel
 from ptrnet.training.losses import losses
 from ptrnet.types import Batch
 
-MOST = 128  # graphs; batches of further shapes are computed without
+# Graphs, and bytes of their gradients: batches of further shapes are computed without.
+MOST, LARGEST = 128, 2**30
 STEPS = 8  # answers are padded to a multiple of so many tokens, so that shapes recur
-
-Losses = Callable[[Batch], tuple[Tensor, Tensor]]
-
-
-def losses_on(model: PointerModel, device: str) -> Losses:
-    """`losses` of a model that is there, in the way that is fast there."""
-    return Replayed(model) if device == "cuda" else partial(losses, model)
 
 
 class Replayed:
@@ -35,37 +27,39 @@ class Replayed:
 
     def __init__(self, model: PointerModel) -> None:
         self._model = model
-        self._graphs: dict[tuple[int, ...], _Graph] = {}
+        self._graphs: dict[tuple[object, ...], _Graph] = {}
+        bytes_ = sum(p.nbytes for p in model.parameters())
+        self._most = min(MOST, LARGEST // bytes_)
         self._pool = torch.cuda.graph_pool_handle()  # one replay ends before the next begins
 
     def __call__(self, batch: Batch) -> tuple[Tensor, Tensor]:
         """As `losses`; the gradients are those of the latest call alone."""
         self._model.check(batch.lengths)
-        steps = -(-batch.targets.shape[1] // STEPS) * STEPS
-        shape = (*batch.inputs.shape, steps)
-        if shape not in self._graphs:
-            if len(self._graphs) == MOST:
+        batch = _padded(batch)
+        low = torch.is_autocast_enabled("cuda")
+        key = (batch.inputs.shape, batch.targets.shape, self._model.training, low)
+        if key not in self._graphs:
+            if len(self._graphs) >= self._most:
                 return losses(self._model, batch)
-            self._graphs[shape] = _Graph(self._model, batch, steps, self._pool)
-        graph = self._graphs[shape]
+            self._graphs[key] = _Graph(self._model, batch, self._pool)
+        graph = self._graphs[key]
         graph.take(batch)
         found: tuple[Tensor, Tensor] = _Replay.apply(graph, *graph.parameters)  # type: ignore[no-untyped-call]
         return found
 
 
+def _padded(batch: Batch) -> Batch:
+    """With targets of the next multiple of STEPS; what is behind an END is arbitrary."""
+    targets = batch.targets
+    return batch._replace(targets=nn.functional.pad(targets, (0, -targets.shape[1] % STEPS)))
+
+
 class _Graph:
     """The forward and the backward pass for batches of one shape."""
 
-    def __init__(self, model: PointerModel, batch: Batch, steps: int, pool: Any):
+    def __init__(self, model: PointerModel, batch: Batch, pool: Any) -> None:
         self.parameters = [p for p in model.parameters() if p.requires_grad]
-        targets = batch.targets.new_zeros(len(batch.targets), steps)
-        self._batch = Batch(
-            torch.empty_like(batch.inputs),
-            torch.empty_like(batch.lengths),
-            targets,
-            torch.empty_like(batch.target_lengths),
-        )
-        self.take(batch)
+        self._batch = Batch(*(tensor.clone() for tensor in batch))
         self._graph = torch.cuda.CUDAGraph()
         device = batch.inputs.device.type
         low, dtype = torch.is_autocast_enabled(device), torch.get_autocast_dtype(device)
@@ -83,10 +77,8 @@ class _Graph:
 
     def take(self, batch: Batch) -> None:
         """Puts a batch where the graph reads it."""
-        self._batch.inputs.copy_(batch.inputs)
-        self._batch.lengths.copy_(batch.lengths)
-        self._batch.targets[:, : batch.targets.shape[1]] = batch.targets
-        self._batch.target_lengths.copy_(batch.target_lengths)
+        for ours, theirs in zip(self._batch, batch, strict=True):
+            ours.copy_(theirs)
 
     def replay(self) -> None:
         """Makes loss, right and grads those of the batch taken last."""

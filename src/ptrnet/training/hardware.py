@@ -1,5 +1,9 @@
 """Where to train and how precisely, by what the machine has."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
 import torch
 
 from ptrnet.errors import InputError, unknown
@@ -26,20 +30,37 @@ def device_of(asked: str) -> str:
 def precision_of(asked: str, device: str) -> str:
     """`bfloat16`, `tf32` or `float32`: of the large products; for `auto` what is fast there.
 
+    Recurrent products on a GPU are TensorFloat-32 even with `bfloat16`.
+
     Raises:
-        InputError: tf32 is asked for on a CPU.
+        InputError: tf32 is asked for where there is none.
     """
-    if asked == "tf32" and device != "cuda":
-        raise InputError("precision: tf32 is of GPUs; on a CPU choose bfloat16 or float32")
+    if asked == "tf32" and not (device == "cuda" and _ampere()):
+        raise InputError("precision: tf32 is of newer GPUs; here choose bfloat16 or float32")
     if asked != "auto":
         return asked
-    if device == "cuda":
-        return "bfloat16" if torch.cuda.is_bf16_supported() else "tf32"
-    return "bfloat16" if torch.cpu._is_avx512_bf16_supported() else "float32"
+    there = _ampere() if device == "cuda" else torch.cpu._is_avx512_bf16_supported()
+    return "bfloat16" if there else "float32"
 
 
-def set_products(precision: str) -> None:
-    """Lets a GPU take float32 products in TensorFloat-32, unless float32 is meant."""
+def _ampere() -> bool:
+    """Whether the GPU is of the generation that brought bfloat16 and TensorFloat-32, or newer."""
+    return torch.cuda.get_device_capability() >= (8, 0)
+
+
+@contextmanager
+def products(precision: str, device: str) -> Iterator[None]:
+    """Inside, a GPU takes float32 products in TensorFloat-32, unless float32 is meant."""
+    if device != "cuda":
+        yield
+        return
     faster = precision != "float32"
-    torch.backends.cuda.matmul.allow_tf32 = faster
-    torch.backends.cudnn.allow_tf32 = faster
+    flags: list[Any] = [torch.backends.cuda.matmul, torch.backends.cudnn]
+    before = [flag.allow_tf32 for flag in flags]
+    for flag in flags:
+        flag.allow_tf32 = faster
+    try:
+        yield
+    finally:
+        for flag, was in zip(flags, before, strict=True):
+            flag.allow_tf32 = was

@@ -1,5 +1,7 @@
 """The thin Lightning module: loss and accuracy of one batch, nothing else."""
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import lightning.pytorch as pl
@@ -8,7 +10,7 @@ from torch import Tensor
 
 from ptrnet.models.base import PointerModel
 from ptrnet.training import optimizers
-from ptrnet.training.graphs import Losses, losses_on
+from ptrnet.training.graphs import Replayed
 from ptrnet.training.losses import losses
 from ptrnet.training.recipe import Recipe
 from ptrnet.types import Batch
@@ -20,12 +22,14 @@ class Training(pl.LightningModule):
     def __init__(self, model: PointerModel, recipe: Recipe) -> None:
         super().__init__()
         self.model, self.recipe = model, recipe
-        self._losses: Losses | None = None  # of training; made when the model is in its place
+        self._losses: Callable[[Batch], tuple[Tensor, Tensor]] | None = (
+            None  # of training; made when the model is in its place
+        )
 
     def training_step(self, batch: Batch, index: int) -> dict[str, Tensor]:
         if self._losses is None:
-            device = self.device.type if self.trainer.world_size == 1 else "cpu"
-            self._losses = losses_on(self.model, device)
+            replays = self.device.type == "cuda" and self.trainer.world_size == 1
+            self._losses = Replayed(self.model) if replays else partial(losses, self.model)
         loss, right = self._losses(batch)
         return {"loss": loss * self._share(batch), "accuracy": right.float().mean()}
 

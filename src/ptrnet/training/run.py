@@ -26,7 +26,7 @@ from ptrnet.training import folder
 from ptrnet.training.best import BestWeights
 from ptrnet.training.card import write_card
 from ptrnet.training.checkpoints import AtomicCheckpointIO, PeriodicCheckpoint
-from ptrnet.training.hardware import device_of, precision_of, set_products
+from ptrnet.training.hardware import device_of, precision_of, products
 from ptrnet.training.module import Training
 from ptrnet.training.progress import LOG_EVERY, TrainingProgress
 from ptrnet.training.recipe import Recipe
@@ -125,7 +125,6 @@ def leads() -> bool:
 def _trainer(recipe: Recipe, output: Path, best: BestWeights) -> pl.Trainer:
     device = device_of(recipe.device)
     precision = precision_of(recipe.precision, device)
-    set_products(precision)
     for part in ("pytorch", "fabric"):
         logging.getLogger(f"lightning.{part}").setLevel(logging.ERROR)
     logs = output / "logs"
@@ -180,7 +179,9 @@ def _fit(
             # the midst of an epoch, a checkpoint there.
             warnings.simplefilter("ignore")
             part = _Part(examples, trainer)
-            trainer.fit(training, part, loader, ckpt_path=checkpoint, weights_only=True)
+            device = device_of(training.recipe.device)
+            with products(precision_of(training.recipe.precision, device), device):
+                trainer.fit(training, part, loader, ckpt_path=checkpoint, weights_only=True)
     except SystemExit:  # Lightning's answer to an interrupt
         raise KeyboardInterrupt from None
     finally:

@@ -33,7 +33,7 @@ def additive_scores(
 
 def prepared_scores(keys: Tensor, v: Tensor, key_lengths: Tensor | None = None) -> "Prepared":
     """As `ptrnet.kernels.prepared_scores`; tensors on the CPU."""
-    return Prepared(_readable(check(keys, keys[:, :0], v, key_lengths, None)))
+    return Prepared(_readable(check(keys, keys, v, key_lengths, None)))
 
 
 class Prepared:
@@ -43,7 +43,7 @@ class Prepared:
         self._keys, _, self._v, self._lengths, _ = arguments
         self._kept = torch.empty(self._keys.shape, dtype=self._v.dtype)
         self._bound = array(self._v).dtype.type(LARGEST[self._v.dtype])
-        self._cuts: dict[int, list[int]] = {}  # by the queries that come at a time
+        self._slices: dict[int, list[int]] = {}  # by the queries that come at a time
         arrays = [array(t) for t in (self._keys, self._lengths, self._kept)]
         self._large = self._counted(_prepare, 1, arrays)
 
@@ -61,9 +61,9 @@ class Prepared:
 
     def _counted(self, kernel: Any, steps: int, arrays: list[Any]) -> int:
         """What a kernel counts, run on slices of about equal work."""
-        if steps not in self._cuts:
-            self._cuts[steps] = _cuts(self._lengths * steps, len(self._v))
-        cuts = self._cuts[steps]
+        if steps not in self._slices:
+            self._slices[steps] = _cuts(self._lengths * steps, len(self._v))
+        cuts = self._slices[steps]
         found = [0] * (len(cuts) - 1)
 
         def run(k: int, first: int, last: int) -> None:

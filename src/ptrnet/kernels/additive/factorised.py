@@ -47,7 +47,7 @@ def prepared_scores(
     keys: Tensor, v: Tensor, key_lengths: Tensor | None = None
 ) -> Callable[[Tensor], Tensor]:
     """As `ptrnet.kernels.prepared_scores`, for few keys and queries: memory `(B, M, N, H)`."""
-    given = precise(check(keys, keys[:, :0], v, key_lengths, None))
+    given = precise(check(keys, keys, v, key_lengths, None))
     real = valid(given.key_lengths, keys.shape[1])[:, None, :]
     kept = torch.exp(2 * given.keys) if fits(given.keys) else None
 

@@ -87,7 +87,8 @@ class _Scores(torch.autograd.Function):
         outputs = (grad_keys, grad_queries, grad_v)
         grid = (batch, triton.cdiv(units, UNITS), 1)
         if n and m:
-            _launch(_backward, grid, *given, *outputs, n, m, units, KEYS, UNITS, n * m >= 2**31)
+            wide = max(n * m, max(n, m) * units) >= 2**31
+            _launch(_backward, grid, *given, *outputs, n, m, units, KEYS, UNITS, wide)
         return grad_keys, grad_queries.to(queries.dtype), grad_v.sum(0), None, None
 
 
@@ -192,15 +193,17 @@ def _backward(
 ):
     """All gradients of a block of an instance's units: (keys, units) for one query after the other.
 
-    Threads lie along the units, so each adds up its own sums. `wide`: an instance has more scores
-    than 32 bits count.
+    Threads lie along the units, so each adds up its own sums. `wide`: 32 bits do not count
+    an instance's numbers.
     """
     b = tl.program_id(0).to(tl.int64)
     first_h = tl.program_id(1) * block_units
     h = first_h + tl.arange(0, block_units)
     some = h < units
-    m = tl.minimum(tl.load(query_lengths + b), most_queries).to(tl.int32)
-    n = tl.minimum(tl.load(key_lengths + b), most_keys).to(tl.int32)
+    m = tl.minimum(tl.load(query_lengths + b), most_queries)
+    n = tl.minimum(tl.load(key_lengths + b), most_keys)
+    if not wide:
+        m, n = m.to(tl.int32), n.to(tl.int32)
     keys += b * most_keys * units
     grad_keys += b * most_keys * units
     queries += b * most_queries * units
@@ -218,8 +221,7 @@ def _backward(
         sums = tl.zeros_like(x)
         for i in range(m):
             y = _term(tl.load(queries + i * units + h, some, 0).to(w.dtype), small)
-            row = (tl.cast(i, tl.int64) if wide else i) * most_keys
-            g = tl.load(grad + row + j, j < n, 0)[:, None]
+            g = tl.load(grad + i * most_keys + j, j < n, 0)[:, None]
             r = _ratio(x, y[None, :], small)
             gr = g * r
             d = gr - gr * r

@@ -1,4 +1,4 @@
-"""One LSTM layer: compiled for bfloat16 on the CPU, PyTorch's own for the rest."""
+"""One LSTM layer: compiled for bfloat16 on a CPU, else PyTorch's own where that is fast."""
 
 from functools import cache
 
@@ -27,8 +27,9 @@ def lstm(
 
     Returns:
         Outputs `(B, T, H)` and the state `(B, H)` twice after each sequence's last element.
-        Outputs behind a sequence's end are arbitrary. Under bfloat16 autocast the outputs are
-        bfloat16 and so are the recurrent products; on the CPU inputs and cells stay float32.
+        Outputs behind a sequence's end are arbitrary. Under bfloat16 autocast on a CPU the outputs
+        are bfloat16 and so are the recurrent products; inputs and cells stay float32. A GPU leaves
+        autocast (`kernels/cudnn.py`).
     """
     low = torch.is_autocast_enabled("cpu")
     if inputs.device.type == "cpu" and inputs.dtype == torch.float32 and (low or not _onednn()):
@@ -39,10 +40,15 @@ def lstm(
 
 
 def cell(inputs: Tensor, state: tuple[Tensor, Tensor], weights: Weights) -> tuple[Tensor, Tensor]:
-    """One step: the next state `(R, H)` twice of inputs `(R, d)`; as `torch.lstm_cell`."""
+    """One step: the next state `(R, H)` twice of inputs `(R, d)`; as `torch.lstm_cell`.
+
+    Out of autocast on a GPU. On the CPU autocast lowers the products alone; oneDNN's layer would
+    round the states, too.
+    """
+    low = torch.is_autocast_enabled("cpu")
     context, (inputs, h, c) = without_autocast(inputs, *state)
     with context:
-        if inputs.device.type == "cpu" and len(inputs) >= MANY and _onednn():
+        if len(inputs) >= MANY and inputs.device.type == "cpu" and not low and _onednn():
             given, training = (h[None], c[None]), torch.is_grad_enabled()
             _, h, c = torch.lstm(
                 inputs[:, None], given, list(weights), True, 1, 0.0, training, False, True

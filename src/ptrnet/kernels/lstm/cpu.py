@@ -53,7 +53,10 @@ class _Layer(torch.autograd.Function):
     ) -> tuple[Tensor, Tensor, Tensor]:
         batch, steps, _ = inputs.shape
         units = h0.shape[1]
-        x = inputs.detach().transpose(0, 1).contiguous()  # time first: a step is one block
+        # What stands in padding reaches no sum, not even as zero times NaN. Time first: a step is
+        # one block.
+        padding = torch.arange(steps) >= lengths[:, None]
+        x = inputs.detach().masked_fill(padding[..., None], 0).transpose(0, 1).contiguous()
         low = w_hidden.detach().to(dtype)
         w_h = low.t()
         h = torch.empty(steps + 1, batch, units, dtype=dtype)

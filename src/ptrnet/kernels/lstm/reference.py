@@ -21,18 +21,22 @@ def lstm(
 ) -> tuple[Tensor, tuple[Tensor, Tensor]]:
     """As `ptrnet.kernels.lstm`."""
     steps, units = inputs.shape[1], weights.hidden.shape[1]
+    if not steps:
+        return inputs.new_zeros(len(inputs), 0, units), state
     padding = torch.arange(steps, device=inputs.device) >= lengths[:, None]
+    inputs = inputs.masked_fill(padding[..., None], 0)  # it may hold anything, NaN too
     hold = inputs.new_zeros(4, units)
     hold[0], hold[1] = -SATURATED, SATURATED
     extended = torch.cat([weights.input, hold.view(-1, 1)], 1)
     marked = torch.cat([inputs, padding[..., None].to(inputs.dtype)], -1)
     training = torch.is_grad_enabled()  # cuDNN keeps what its backward pass needs only if told so
+    given = [extended, *weights[1:]]
     context, (marked, h0, c0) = without_autocast(marked, *state)
     with context:
         outputs, _, c = torch.lstm(
             marked,
             (h0[None], c0[None]),
-            in_one_piece([extended, *weights[1:]]),
+            in_one_piece(given) if inputs.is_cuda else given,
             True,
             1,
             0.0,

@@ -50,13 +50,20 @@ def scores(
 
 
 def scorer(keys: Tensor, v: Tensor | None, key_lengths: Tensor | None = None) -> Scorer:
-    """`scores` of the same keys for queries that come one after the other.
+    """`scores` of the same keys for queries that come one after the other, as decoding has them.
 
-    It is the faster where no gradients are asked for when it is made.
+    It is the faster where no gradients are asked for when it is made, nor when it is called.
     """
-    if v is None or torch.is_grad_enabled():
-        return lambda queries: scores(keys, queries, v, key_lengths)
-    return prepared_scores(keys, v, key_lengths)
+    prepared = None
+    if v is not None and not torch.is_grad_enabled():
+        prepared = prepared_scores(keys, v, key_lengths)
+
+    def found(queries: Tensor) -> Tensor:
+        if prepared is None or torch.is_grad_enabled():
+            return scores(keys, queries, v, key_lengths)
+        return prepared(queries)
+
+    return found
 
 
 def product(a: Tensor, b: Tensor) -> Tensor:
