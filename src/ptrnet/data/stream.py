@@ -53,7 +53,8 @@ class ExampleStream:
         n = int(rng.choice(self.sizes))
         inputs = self.task.sample(rng, self.batch_size, n)
         inputs = inputs[rows_of(self.batch_size, rank, ranks)]
-        inputs = reordered(inputs, self.task.arrangement(inputs))
+        if self.task.order != "given":
+            inputs = reordered(inputs, self.task.arrangement(inputs))
         targets = self.task.tokens(self.task.label(inputs, self.labeller))
         return Batch(
             torch.from_numpy(inputs.astype(np.float32)),

@@ -11,6 +11,7 @@ import importlib
 import math
 import pkgutil
 from collections.abc import Callable
+from functools import cache
 from importlib.util import find_spec
 from types import ModuleType
 
@@ -48,6 +49,7 @@ def failure(name: str) -> str:
     return str(getattr(_file(name), "FAILURE", "no answer was found"))
 
 
+@cache  # asked for every batch: looking into the folder takes longer than labelling
 def _file(name: str) -> ModuleType:
     if name not in names():
         raise unknown("labeller", name, names())
