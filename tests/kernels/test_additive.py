@@ -311,3 +311,16 @@ def test_many_queries_of_few_prepared_keys(monkeypatch):
         for given in (queries[:, :1], queries):
             exact = reference.additive_scores(keys.double(), given.double(), v.double())
             torch.testing.assert_close(scores(given).double(), exact, rtol=1e-5, atol=1e-5)
+
+
+def test_what_is_recorded_looks_at_no_value(monkeypatch):
+    """A GPU without Triton records, in its graphs, what is right for every magnitude."""
+
+    class OnGpu:
+        is_cuda = True
+
+        def __getattr__(self, name):
+            raise AssertionError(f"looked at {name}")
+
+    monkeypatch.setattr(torch.cuda, "is_current_stream_capturing", lambda: True)
+    assert not factorised.fits(OnGpu())

@@ -22,7 +22,12 @@ LARGEST = {torch.float32: 43.0, torch.float64: 350.0}
 
 
 def fits(x: Tensor) -> bool:
-    """Whether the exponentials of keys or queries stay finite and above zero (NaN's do not)."""
+    """Whether the exponentials of keys or queries stay finite and above zero (NaN's do not).
+
+    No, where a CUDA graph is recorded: what it is replayed with cannot be looked at.
+    """
+    if x.is_cuda and torch.cuda.is_current_stream_capturing():
+        return False
     bound = LARGEST[x.dtype]
     return not x.numel() or all(bool(-bound < end < bound) for end in x.aminmax())
 
