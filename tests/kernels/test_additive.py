@@ -10,9 +10,8 @@ import pytest
 import torch
 
 from ptrnet.errors import ShapeError
-from ptrnet.kernels import additive, additive_scores, prepared_scores
+from ptrnet.kernels import additive_scores
 from ptrnet.kernels.additive import cpu, factorised, reference
-from ptrnet.models.parts.score import scorer
 
 INTERPRETED = os.environ.get("TRITON_INTERPRET") == "1"
 GPU = []
@@ -254,63 +253,6 @@ def test_lengths_out_of_range_are_refused_before_memory_is_read(lengths):
         additive_scores(keys, queries, v, torch.tensor(lengths))
     with pytest.raises(ShapeError, match=r"query_lengths must be in 0\.\.3"):
         additive_scores(keys, queries, v, None, torch.tensor(lengths))
-
-
-PREPARED = [cpu.prepared_scores, factorised.prepared_scores, prepared_scores]
-
-
-@pytest.mark.parametrize("prepare", PREPARED, ids=lambda f: f.__module__.rsplit(".", 1)[1])
-@pytest.mark.parametrize("largest", [1.0, 42.0, 60.0, 1000.0])
-@pytest.mark.parametrize("size", [(3, 7, 5, 33), (5, 12, 1, 7), (64, 50, 2, 64)])
-def test_scores_of_prepared_keys(prepare, largest, size):
-    """One batch of queries after the other, of any magnitude, against the formula in float64."""
-    keys, queries, v = (t.detach() for t in draw(*size))
-    keys[0, 0], queries[0, 0] = largest, 10.0 - largest
-    lengths = torch.arange(len(keys)) % (keys.shape[1] + 1)
-    lengths[0] = keys.shape[1]
-    with torch.no_grad():
-        scores = prepare(keys, v, lengths)
-        for given in (queries, queries[:, :1] / 2, queries):
-            exact = reference.additive_scores(keys.double(), given.double(), v.double(), lengths)
-            torch.testing.assert_close(scores(given).double(), exact, rtol=1e-4, atol=1e-4)
-
-
-@pytest.mark.parametrize("prepare", PREPARED, ids=lambda f: f.__module__.rsplit(".", 1)[1])
-def test_prepared_keys_refuse_queries_that_do_not_fit(prepare):
-    keys, queries, v = (t.detach() for t in draw(2, 5, 3, 8))
-    with pytest.raises(ShapeError, match=r"must be \(2, M, 8\).*got \(1, 3, 8\)"):
-        prepare(keys, v)(queries[:1])
-    with pytest.raises(ShapeError, match=r"key_lengths must be \(2,\)"):
-        prepare(keys, v, torch.tensor([1]))
-    with pytest.raises(ShapeError, match=r"expects keys \(B, N, H\)"):
-        prepare(keys[0], v)
-
-
-def test_gradients_are_there_whenever_they_are_asked_for():
-    """However many keys: prepared ones are for answers alone."""
-    for batch in (2, 300):
-        keys, queries, v = draw(batch, 9, 3, 32)
-        with torch.no_grad():
-            found = scorer(keys, v)
-            plain = found(queries)
-        loss = found(queries)
-        torch.testing.assert_close(loss, plain)
-        grads = torch.autograd.grad(loss.sum(), (keys, queries, v))
-        expected = torch.autograd.grad(
-            reference.additive_scores(keys, queries, v).sum(), (keys, queries, v)
-        )
-        for ours, theirs in zip(grads, expected, strict=True):
-            torch.testing.assert_close(ours, theirs, rtol=1e-4, atol=1e-4)
-
-
-def test_many_queries_of_few_prepared_keys(monkeypatch):
-    monkeypatch.setattr(additive, "FEW", 300)
-    keys, queries, v = (t.detach() for t in draw(2, 5, 8, 8))
-    with torch.no_grad():
-        scores = prepared_scores(keys, v)
-        for given in (queries[:, :1], queries):
-            exact = reference.additive_scores(keys.double(), given.double(), v.double())
-            torch.testing.assert_close(scores(given).double(), exact, rtol=1e-5, atol=1e-5)
 
 
 def test_what_is_recorded_looks_at_no_value(monkeypatch):
