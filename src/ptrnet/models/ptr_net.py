@@ -1,6 +1,6 @@
 """The Pointer Network (V 2.3): attention over the inputs is the answer."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor, nn
@@ -28,7 +28,7 @@ class Slots(Encoded):
     inputs: Tensor  # (B, S + N, d): what is fed on after each token; special slots first
     lengths: Tensor  # (B,) the tokens that are real: S + n
     keys: Tensor  # (B, S + N, H): what the pointer scores
-    scorer: Scorer | None = None  # of those keys, where they are scored step by step
+    scorer: Scorer  # of those keys, step by step
 
 
 class PtrNet(PointerModel):
@@ -58,22 +58,22 @@ class PtrNet(PointerModel):
         lengths = all_of(inputs) if lengths is None else lengths
         states, state = self.read(inputs, lengths)
         special = self.special_states.to(states.dtype).expand(len(inputs), -1, -1)
+        keys = self.key(torch.cat([special, states], 1))
         return Slots(
             tokens=self.specials + inputs.shape[1],
             state=tuple(s[:, None] for s in state),
             inputs=feedable(inputs, self.special_inputs),
             lengths=lengths + self.specials,
-            keys=self.key(torch.cat([special, states], 1)),
+            keys=keys,
+            scorer=scorer(keys, self.v, lengths + self.specials),
         )
 
     def encode(self, inputs: Tensor, lengths: Tensor | None = None) -> Slots:
-        slots = self.slots(inputs, lengths)
-        return replace(slots, scorer=scorer(slots.keys, self.v, slots.lengths))
+        return self.slots(inputs, lengths)
 
     def point(self, encoded: Slots, fed: Tensor, state: State) -> tuple[Tensor, State]:
         """One step with `fed` `(B, K, d)` as the decoder's input; otherwise as `step`."""
         state = self.decoder.step(fed, state)
-        assert encoded.scorer is not None
         found = encoded.scorer(self.query(state[0]))
         return log_softmax(found, encoded.lengths), state
 

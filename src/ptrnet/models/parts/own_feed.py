@@ -33,7 +33,7 @@ class OwnFeedPtrNet(PtrNet):
         """What is fed next, `(B, K, d)`: of `a` `(B, K, S + N)` and the inputs `(B, S + N, d)`."""
 
     def encode(self, inputs: Tensor, lengths: Tensor | None = None) -> Slots:
-        encoded = super().encode(inputs, lengths)
+        encoded = self.slots(inputs, lengths)
         first = encoded.inputs[:, :1]  # `=>`
         return replace(encoded, state=(*encoded.state, first))
 

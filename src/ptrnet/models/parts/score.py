@@ -52,15 +52,16 @@ def scores(
 def scorer(keys: Tensor, v: Tensor | None, key_lengths: Tensor | None = None) -> Scorer:
     """`scores` of the same keys for queries that come one after the other, as decoding has them.
 
-    It is the faster where no gradients are asked for when it is made, nor when it is called.
+    Where no gradients are asked for, the first call prepares the keys for all that follow.
     """
-    prepared = None
-    if v is not None and not torch.is_grad_enabled():
-        prepared = prepared_scores(keys, v, key_lengths)
+    prepared: Scorer | None = None
 
     def found(queries: Tensor) -> Tensor:
-        if prepared is None or torch.is_grad_enabled():
+        nonlocal prepared
+        if v is None or torch.is_grad_enabled():
             return scores(keys, queries, v, key_lengths)
+        if prepared is None:
+            prepared = prepared_scores(keys, v, key_lengths)
         return prepared(queries)
 
     return found
