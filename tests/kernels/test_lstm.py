@@ -3,6 +3,7 @@
 import pytest
 import torch
 
+from ptrnet.kernels import bfloat16
 from ptrnet.kernels.lstm import Weights, cell, cpu, lstm, reference
 
 CASES = [(1, 1, 1, 1), (3, 6, 2, 5), (40, 9, 3, 24), (33, 4, 20, 8), (2, 1, 1, 3)]
@@ -27,7 +28,8 @@ def outcome(layer, tensors, lengths, dtype):
     real = (torch.arange(x.shape[1]) < lengths[:, None])[..., None]
     outputs = torch.where(real, outputs.to(dtype), 0)
     torch.manual_seed(9)
-    score = sum((part * torch.randn(part.shape, dtype=dtype)).sum() for part in (outputs, h, c))
+    drawn = [torch.randn(part.shape, dtype=torch.float64).to(dtype) for part in (outputs, h, c)]
+    score = sum((a * b).sum() for a, b in zip((outputs, h, c), drawn, strict=True))
     found = [outputs, h, c, *torch.autograd.grad(score, tensors)]
     return [t.detach().double() for t in found]
 
@@ -71,9 +73,10 @@ def test_compiled_is_as_good_as_pytorch_in_float32(case):
         assert (ours - truth).abs().max() <= allowed
 
 
+@pytest.mark.parametrize("units", [24, 16, 80])
 @pytest.mark.parametrize("features", [3, 24])
-def test_compiled_is_as_good_as_pytorch_under_autocast(features):
-    tensors, lengths = draw(40, 9, features, 24)
+def test_compiled_is_as_good_as_pytorch_under_autocast(features, units):
+    tensors, lengths = draw(40, 9, features, units)
     exact = outcome(reference.lstm, tensors, lengths, torch.float64)
     with torch.autocast("cpu", dtype=torch.bfloat16):
         plain = outcome(reference.lstm, tensors, lengths, torch.float32)
@@ -91,6 +94,25 @@ def test_bfloat16_products_do_not_blur_the_inputs():
     with torch.autocast("cpu", dtype=torch.bfloat16):
         cells = [lstm(p, torch.tensor([1]), (h0, c0), Weights(*weights))[1][1] for p in close]
     assert not torch.equal(*cells)
+
+
+@pytest.mark.skipif(not bfloat16.available(), reason="needs AVX512-BF16")
+@pytest.mark.parametrize("features", [3, 24])
+def test_packed_products_are_better_than_rounded_ones(features, monkeypatch):
+    """Their sums stay in float32: of the same states and weights, they are nearer the truth."""
+    tensors, lengths = draw(40, 9, features, 32)
+    exact = outcome(reference.lstm, tensors, lengths, torch.float64)
+
+    def errors():
+        with torch.autocast("cpu", dtype=torch.bfloat16):
+            found = outcome(cpu.lstm, tensors, lengths, torch.float32)
+        return [(a - b).abs().mean() for a, b in zip(found, exact, strict=True)]
+
+    packed = errors()
+    monkeypatch.setattr(bfloat16, "available", lambda: False)
+    rounded = errors()
+    assert all(a < 1.1 * b for a, b in zip(packed, rounded, strict=True))
+    assert sum(packed) < sum(rounded)
 
 
 def test_large_sums_saturate_without_nan():

@@ -6,16 +6,17 @@ What makes it faster than a loop of cells, and than oneDNN's layer under autocas
   thread: no two threads wait for each other at every step, and the recurrent weights stay in
   the core's cache;
 - the gates are one compiled pass over a step, not a dozen of PyTorch's operations;
-- weights are converted to bfloat16 once, not at every step; coordinates are not converted at
-  all: `W_ih x` is computed in float32, where 8 bits would blur the points. Wide inputs, such as
-  another layer's outputs, are one product over all steps;
-- the weights' gradients are one product over all steps.
+- weights are converted to bfloat16 and packed once, not at every step, and sums stay in float32
+  (`products.py`, where the processor has the instruction); coordinates are not converted at all:
+  `W_ih x` is computed in float32, where 8 bits would blur the points;
+- the recurrent weights' gradients are one product over all steps.
 """
 
 import torch
 from torch import Tensor
 from torch.autograd.function import FunctionCtx, once_differentiable
 
+from ptrnet.kernels.lstm import products
 from ptrnet.kernels.lstm.gates import backward_step, forward_step
 from ptrnet.kernels.lstm.weights import Weights
 from ptrnet.kernels.numerics import array
@@ -58,30 +59,24 @@ class _Layer(torch.autograd.Function):
         padding = torch.arange(steps) >= lengths[:, None]
         x = inputs.detach().masked_fill(padding[..., None], 0).transpose(0, 1).contiguous()
         low = w_hidden.detach().to(dtype)
-        w_h = low.t()
         h = torch.empty(steps + 1, batch, units, dtype=dtype)
         c = torch.empty(steps + 1, batch, units)
         gates = torch.empty(steps, batch, 4 * units, dtype=dtype)
         h[0], c[0] = h0.detach(), c0.detach()
-        summed = x.shape[2] if x.shape[2] <= NARROW else 0  # the features left to the gates
+        summed = _summed(x)
+        wide = None if summed else (x.to(dtype), w_input.detach().to(dtype))
         # Rows of W_ih transposed, the biases' sum last.
         fed = torch.cat([w_input.t()[:summed], (b_input + b_hidden)[None]]).detach()
         few = array(x[..., :summed].contiguous())
         arrays = (few, array(fed), array(gates), array(c), array(h), lengths.numpy())
 
-        def run(_: int, first: int, last: int) -> None:
-            states, sums = h[:, first:last].unbind(), gates[:, first:last].unbind()
-            for t in range(steps):
-                if summed:
-                    torch.mm(states[t], w_h, out=sums[t])
-                else:
-                    sums[t].addmm_(states[t], w_h)
-                forward_step(t, first, last, *arrays)
-
         with torch.autocast("cpu", enabled=False):
-            if not summed:
-                w_x = w_input.detach().to(dtype).t()
-                torch.mm(x.flatten(0, 1).to(dtype), w_x, out=gates.flatten(0, 1))
+            sums = products.sums(h, gates, low, wide)
+
+            def run(_: int, first: int, last: int) -> None:
+                for t, found in enumerate(sums(first, last)):
+                    forward_step(t, first, last, found, *arrays)
+
             over_slices(run, _cuts(batch))
         ctx.save_for_backward(x, lengths, w_input, low, c, h)
         ctx.gates = gates  # type: ignore[attr-defined]
@@ -101,29 +96,38 @@ class _Layer(torch.autograd.Function):
         dh = grad_h.clone(memory_format=torch.contiguous_format)  # what padding hands back
         dc = grad_c.clone(memory_format=torch.contiguous_format)
         grads = array(grad_outputs.to(gates.dtype))
-        arrays = (grads, array(gates), array(c), lengths.numpy())
-
-        def run(_: int, first: int, last: int) -> None:
-            back = torch.zeros(last - first, units, dtype=gates.dtype)
-            rows = gates[:, first:last].unbind()
-            own = array(back), dh[first:last].numpy(), dc[first:last].numpy()
-            for t in reversed(range(steps)):
-                backward_step(t, first, *own, *arrays)
-                torch.mm(rows[t], low, out=back)
-            dh[first:last] += back
+        few = x[..., : _summed(x)].contiguous()
+        arrays = (grads, array(few), array(gates), array(c), lengths.numpy())
+        cuts = _cuts(batch)
+        dw = torch.zeros(len(cuts) - 1, few.shape[2] + 1, 4 * units)
 
         with torch.autocast("cpu", enabled=False):
-            over_slices(run, _cuts(batch))
+            back = products.back(gates, low)
+
+            def run(k: int, first: int, last: int) -> None:
+                found, multiply = back(first, last)
+                own = array(found), dh[first:last].numpy(), dc[first:last].numpy(), array(dw[k])
+                for t in reversed(range(steps)):
+                    backward_step(t, first, *own, *arrays)
+                    multiply(t)
+                dh[first:last] += found[:, :units]
+
+            over_slices(run, cuts)
+            fed = dw.sum(0).t()
             flat = gates.flatten(0, 1)
-            w_hidden = (flat.t() @ h[:-1].flatten(0, 1)).float()
-            fed = torch.cat([x, x.new_ones(steps, batch, 1)], 2).to(gates.dtype)
-            w_fed = (fed.flatten(0, 1).t() @ flat).float().t()
-            needs = ctx.needs_input_grad  # type: ignore[attr-defined]
+            d_hidden = (flat.t() @ h[:-1].flatten(0, 1)).float()
+            d_input, bias = fed[:, :-1], fed[:, -1]
+            if not few.shape[2]:
+                d_input = (flat.t() @ x.flatten(0, 1).to(gates.dtype)).float()
             dx = None
-            if needs[0]:
+            if ctx.needs_input_grad[0]:  # type: ignore[attr-defined]
                 dx = (flat @ w_input.to(gates.dtype)).float().view_as(x).transpose(0, 1)
-        bias = w_fed[:, -1]
-        return dx, None, dh, dc, w_fed[:, :-1], w_hidden, bias, bias, None
+        return dx, None, dh, dc, d_input, d_hidden, bias, bias, None
+
+
+def _summed(inputs: Tensor) -> int:
+    """Features whose products with the weights are summed with the gates: all, or none."""
+    return inputs.shape[2] if inputs.shape[2] <= NARROW else 0
 
 
 def _cuts(batch: int) -> list[int]:

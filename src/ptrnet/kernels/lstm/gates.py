@@ -22,12 +22,12 @@ def _tanh(x):
 
 
 @jit
-def forward_step(t, first, last, x, w, gates, c, h, lengths):
+def forward_step(t, first, last, products, x, w, gates, c, h, lengths):
     """`i, f, o = sigmoid, g = tanh` of `W x + b + U h`; `c' = f c + i g`, `h' = o tanh(c')`.
 
-    `w` is `(d + 1, 4H)` with the bias as its last row. `gates[t]` holds `U h` and is overwritten
-    by the activations; the states at `t + 1` are written. A sequence that has ended keeps its
-    state.
+    `w` is `(d + 1, 4H)` with the bias as its last row. `products` has `U h` for each row of the
+    slice, and may be that part of `gates[t]`, into which the activations are written; so are the
+    states at `t + 1`. A sequence that has ended keeps its state.
     """
     units, features = c.shape[2], x.shape[2]
     sums = np.empty(4 * units, np.float32)
@@ -39,43 +39,35 @@ def forward_step(t, first, last, x, w, gates, c, h, lengths):
             continue
         out = gates[t, b]
         for k in range(4 * units):
-            sums[k] = w[features, k] + load(out[k])
+            sums[k] = w[features, k] + load(products[b - first, k])
         for j in range(features):
             for k in range(4 * units):
                 sums[k] += x[t, b, j] * w[j, k]
+        # Two loops: the processor works ahead on units side by side, and one long chain of
+        # operations for each would leave too few of them in sight.
         for k in range(units):
             i = _sigmoid(sums[k])
             f = _sigmoid(sums[units + k])
             g = _tanh(sums[2 * units + k])
-            o = _sigmoid(sums[3 * units + k])
-            cell = f * c[t, b, k] + i * g
-            c[t + 1, b, k] = cell
-            h[t + 1, b, k] = store(o * _tanh(cell), h[t, b, k])
+            c[t + 1, b, k] = f * c[t, b, k] + i * g
             out[k] = store(i, out[k])
             out[units + k] = store(f, out[k])
             out[2 * units + k] = store(g, out[k])
+        for k in range(units):
+            o = _sigmoid(sums[3 * units + k])
+            h[t + 1, b, k] = store(o * _tanh(c[t + 1, b, k]), h[t, b, k])
             out[3 * units + k] = store(o, out[k])
 
 
 @jit
-def backward_step(
-    t,
-    first,
-    back,
-    dh,
-    dc,
-    grads,
-    gates,
-    c,
-    lengths,
-):
+def backward_step(t, first, back, dh, dc, dw, grads, x, gates, c, lengths):
     """The gradient of `forward_step`: `gates[t]` turns into the gradient of the sums.
 
     The gradient of `h[t + 1]` is `grads[t] + back + dh`: from the outputs, from the products of
     step t + 1, and from the padding behind it. `dc` is the gradient of `c[t + 1]` and becomes
-    that of `c[t]`.
+    that of `c[t]`. The gradient of `w` is added to `dw`.
     """
-    units = c.shape[2]
+    units, features = c.shape[2], x.shape[2]
     for row in range(back.shape[0]):
         b = first + row
         a = gates[t, b]
@@ -96,3 +88,8 @@ def backward_step(
             a[units + k] = store(dcell * c[t, b, k] * f * (_ONE - f), a[k])
             a[2 * units + k] = store(dcell * i * (_ONE - g * g), a[k])
             a[3 * units + k] = store(d * tc * o * (_ONE - o), a[k])
+        for k in range(4 * units):
+            dw[features, k] += load(a[k])
+        for j in range(features):
+            for k in range(4 * units):
+                dw[j, k] += x[t, b, j] * load(a[k])
