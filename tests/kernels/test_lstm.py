@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from ptrnet.kernels import bfloat16
+from ptrnet.kernels import packed
 from ptrnet.kernels.lstm import Weights, cell, cpu, lstm, reference
 
 CASES = [(1, 1, 1, 1), (3, 6, 2, 5), (40, 9, 3, 24), (33, 4, 20, 8), (2, 1, 1, 3)]
@@ -85,6 +85,20 @@ def test_compiled_is_as_good_as_pytorch_under_autocast(features, units):
         assert (ours - truth).abs().max() <= 3 * (theirs - truth).abs().max() + 1e-3
 
 
+@pytest.mark.parametrize("low", [False, True])
+@pytest.mark.parametrize("case", [*CASES, (40, 9, 24, 32)])
+def test_without_gradients_it_reads_the_same(case, low):
+    """Then only the latest gates and cells are kept."""
+    (x, h0, c0, *weights), lengths = draw(*case, torch.float32)
+    with torch.autocast("cpu", dtype=torch.bfloat16, enabled=low):
+        outputs, (h, c) = cpu.lstm(x, lengths, (h0, c0), Weights(*weights))
+        with torch.no_grad():
+            again, last = cpu.lstm(x, lengths, (h0, c0), Weights(*weights))
+    real = torch.arange(x.shape[1]) < lengths[:, None]
+    assert torch.equal(outputs[real], again[real])
+    assert torch.equal(h, last[0]) and torch.equal(c, last[1])
+
+
 def test_bfloat16_products_do_not_blur_the_inputs():
     """Coordinates that differ by less than bfloat16 can tell give different states."""
     tensors, _ = draw(1, 1, 2, 16, torch.float32)
@@ -96,7 +110,7 @@ def test_bfloat16_products_do_not_blur_the_inputs():
     assert not torch.equal(*cells)
 
 
-@pytest.mark.skipif(not bfloat16.available(), reason="needs AVX512-BF16")
+@pytest.mark.skipif(not packed.available(torch.bfloat16), reason="needs AVX512-BF16")
 @pytest.mark.parametrize("features", [3, 24])
 def test_packed_products_are_better_than_rounded_ones(features, monkeypatch):
     """Their sums stay in float32: of the same states and weights, they are nearer the truth."""
@@ -108,11 +122,11 @@ def test_packed_products_are_better_than_rounded_ones(features, monkeypatch):
             found = outcome(cpu.lstm, tensors, lengths, torch.float32)
         return [(a - b).abs().mean() for a, b in zip(found, exact, strict=True)]
 
-    packed = errors()
-    monkeypatch.setattr(bfloat16, "available", lambda: False)
-    rounded = errors()
-    assert all(a < 1.1 * b for a, b in zip(packed, rounded, strict=True))
-    assert sum(packed) < sum(rounded)
+    one = errors()
+    monkeypatch.setattr(packed, "available", lambda dtype: False)
+    other = errors()
+    assert all(a < 1.1 * b for a, b in zip(one, other, strict=True))
+    assert sum(one) < sum(other)
 
 
 def test_large_sums_saturate_without_nan():

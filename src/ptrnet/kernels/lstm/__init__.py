@@ -10,7 +10,8 @@ from ptrnet.kernels.lstm.weights import Weights
 
 __all__ = ["Weights", "cell", "lstm"]
 
-# Rows for which oneDNN's layer, which looks at the weights anew, beats PyTorch's cell.
+# Rows from which packing the weights anew pays: for a step, by oneDNN's layer instead of PyTorch's
+# cell; without gradients for a sequence, by the compiled kernel.
 MANY = 32
 
 
@@ -31,8 +32,7 @@ def lstm(
         are bfloat16 and so are the recurrent products; inputs and cells stay float32. A GPU leaves
         autocast (`kernels/cudnn.py`).
     """
-    low = torch.is_autocast_enabled("cpu")
-    if inputs.device.type == "cpu" and inputs.dtype == torch.float32 and (low or not _onednn()):
+    if inputs.device.type == "cpu" and inputs.dtype == torch.float32 and _compiled(len(inputs)):
         from ptrnet.kernels.lstm.cpu import lstm as kernel
     else:
         from ptrnet.kernels.lstm.reference import lstm as kernel
@@ -56,6 +56,19 @@ def cell(inputs: Tensor, state: tuple[Tensor, Tensor], weights: Weights) -> tupl
             return h[0], c[0]
         h, c = torch.lstm_cell(inputs, (h, c), *weights)
         return h, c
+
+
+def _compiled(rows: int) -> bool:
+    """Whether the compiled kernel is the faster one on this CPU."""
+    if torch.is_autocast_enabled("cpu") or not _onednn():
+        return True
+    # oneDNN's backward pass has faster products in float32, for the weights' gradients; and a few
+    # rows are answered before compiled code is even loaded.
+    if torch.is_grad_enabled() or rows < MANY:
+        return False
+    from ptrnet.kernels.packed import available
+
+    return available(torch.float32)
 
 
 @cache

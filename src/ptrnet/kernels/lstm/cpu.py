@@ -12,6 +12,8 @@ What makes it faster than a loop of cells, and than oneDNN's layer under autocas
 - the recurrent weights' gradients are one product over all steps.
 """
 
+from typing import NamedTuple
+
 import torch
 from torch import Tensor
 from torch.autograd.function import FunctionCtx, once_differentiable
@@ -34,8 +36,68 @@ def lstm(
     """As `ptrnet.kernels.lstm`; float32 tensors on the CPU."""
     low = torch.is_autocast_enabled("cpu") and torch.get_autocast_dtype("cpu") == torch.bfloat16
     dtype = torch.bfloat16 if low else torch.float32
-    outputs, h, c = _Layer.apply(inputs, lengths, *(s.float() for s in state), *weights, dtype)
+    h0, c0 = (s.float() for s in state)
+    if torch.is_grad_enabled():
+        outputs, h, c = _Layer.apply(inputs, lengths, h0, c0, *weights, dtype)
+    else:
+        run = _read(inputs, lengths, h0, c0, weights, dtype, kept=1)
+        outputs, h, c = run.outputs()
     return outputs.transpose(0, 1), (h, c)
+
+
+class _Run(NamedTuple):
+    """What reading a batch has computed, time first."""
+
+    x: Tensor  # (T, B, d) inputs, zero on padding
+    low: Tensor  # (4H, H) recurrent weights as they were multiplied
+    gates: Tensor  # (T, B, 4H), or of the last step only
+    c: Tensor  # (T + 1, B, H) cells, or of the last two steps only
+    h: Tensor  # (T + 1, B, H) states
+
+    def outputs(self) -> tuple[Tensor, Tensor, Tensor]:
+        """Outputs `(T, B, H)` and the last states `(B, H)`."""
+        steps = len(self.h) - 1
+        return self.h[1:], self.h[steps].float(), self.c[steps % len(self.c)].clone()
+
+
+def _read(
+    inputs: Tensor,
+    lengths: Tensor,
+    h0: Tensor,
+    c0: Tensor,
+    weights: Weights,
+    dtype: torch.dtype,
+    kept: int,
+) -> _Run:
+    """Reads a batch with products of `dtype`; `kept` steps' gates and cells stay: all, or one."""
+    w_input, w_hidden, b_input, b_hidden = (w.detach() for w in weights)
+    batch, steps, _ = inputs.shape
+    units = h0.shape[1]
+    # What stands in padding reaches no sum, not even as zero times NaN. Time first: a step is
+    # one block.
+    padding = torch.arange(steps) >= lengths[:, None]
+    x = inputs.detach().masked_fill(padding[..., None], 0).transpose(0, 1).contiguous()
+    low = w_hidden.to(dtype)
+    h = torch.empty(steps + 1, batch, units, dtype=dtype)
+    c = torch.empty(kept + 1, batch, units)
+    gates = torch.empty(kept, batch, 4 * units, dtype=dtype)
+    h[0], c[0] = h0.detach(), c0.detach()
+    summed = _summed(x)
+    wide = None if summed else (x.to(dtype), w_input.to(dtype))
+    # Rows of W_ih transposed, the biases' sum last.
+    fed = torch.cat([w_input.t()[:summed], (b_input + b_hidden)[None]])
+    few = x[..., :summed].contiguous()
+    arrays = (*(array(part) for part in (few, fed, gates, c, h)), lengths.numpy())
+
+    with torch.autocast("cpu", enabled=False):
+        sums = products.sums(h, gates, low, wide)
+
+        def run(_: int, first: int, last: int) -> None:
+            for t, found in enumerate(sums(first, last)):
+                forward_step(t, first, last, found, *arrays)
+
+        over_slices(run, _cuts(batch))
+    return _Run(x, low, gates, c, h)
 
 
 class _Layer(torch.autograd.Function):
@@ -52,35 +114,11 @@ class _Layer(torch.autograd.Function):
         b_hidden: Tensor,
         dtype: torch.dtype,
     ) -> tuple[Tensor, Tensor, Tensor]:
-        batch, steps, _ = inputs.shape
-        units = h0.shape[1]
-        # What stands in padding reaches no sum, not even as zero times NaN. Time first: a step is
-        # one block.
-        padding = torch.arange(steps) >= lengths[:, None]
-        x = inputs.detach().masked_fill(padding[..., None], 0).transpose(0, 1).contiguous()
-        low = w_hidden.detach().to(dtype)
-        h = torch.empty(steps + 1, batch, units, dtype=dtype)
-        c = torch.empty(steps + 1, batch, units)
-        gates = torch.empty(steps, batch, 4 * units, dtype=dtype)
-        h[0], c[0] = h0.detach(), c0.detach()
-        summed = _summed(x)
-        wide = None if summed else (x.to(dtype), w_input.detach().to(dtype))
-        # Rows of W_ih transposed, the biases' sum last.
-        fed = torch.cat([w_input.t()[:summed], (b_input + b_hidden)[None]]).detach()
-        few = array(x[..., :summed].contiguous())
-        arrays = (few, array(fed), array(gates), array(c), array(h), lengths.numpy())
-
-        with torch.autocast("cpu", enabled=False):
-            sums = products.sums(h, gates, low, wide)
-
-            def run(_: int, first: int, last: int) -> None:
-                for t, found in enumerate(sums(first, last)):
-                    forward_step(t, first, last, found, *arrays)
-
-            over_slices(run, _cuts(batch))
-        ctx.save_for_backward(x, lengths, w_input, low, c, h)
-        ctx.gates = gates  # type: ignore[attr-defined]
-        return h[1:], h[steps].float(), c[steps].clone()
+        weights = Weights(w_input, w_hidden, b_input, b_hidden)
+        run = _read(inputs, lengths, h0, c0, weights, dtype, kept=inputs.shape[1])
+        ctx.save_for_backward(run.x, lengths, w_input, run.low, run.c, run.h)
+        ctx.gates = run.gates  # type: ignore[attr-defined]
+        return run.outputs()
 
     @staticmethod
     @once_differentiable

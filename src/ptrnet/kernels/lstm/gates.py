@@ -27,17 +27,19 @@ def forward_step(t, first, last, products, x, w, gates, c, h, lengths):
 
     `w` is `(d + 1, 4H)` with the bias as its last row. `products` has `U h` for each row of the
     slice, and may be that part of `gates[t]`, into which the activations are written; so are the
-    states at `t + 1`. A sequence that has ended keeps its state.
+    states at `t + 1`. A sequence that has ended keeps its state. `gates` may be one step and `c`
+    two, used again and again.
     """
     units, features = c.shape[2], x.shape[2]
+    before, after, place = t % len(c), (t + 1) % len(c), t % len(gates)
     sums = np.empty(4 * units, np.float32)
     for b in range(first, last):
         if t >= lengths[b]:
             for k in range(units):
-                c[t + 1, b, k] = c[t, b, k]
+                c[after, b, k] = c[before, b, k]
                 h[t + 1, b, k] = h[t, b, k]
             continue
-        out = gates[t, b]
+        out = gates[place, b]
         for k in range(4 * units):
             sums[k] = w[features, k] + load(products[b - first, k])
         for j in range(features):
@@ -49,13 +51,13 @@ def forward_step(t, first, last, products, x, w, gates, c, h, lengths):
             i = _sigmoid(sums[k])
             f = _sigmoid(sums[units + k])
             g = _tanh(sums[2 * units + k])
-            c[t + 1, b, k] = f * c[t, b, k] + i * g
+            c[after, b, k] = f * c[before, b, k] + i * g
             out[k] = store(i, out[k])
             out[units + k] = store(f, out[k])
             out[2 * units + k] = store(g, out[k])
         for k in range(units):
             o = _sigmoid(sums[3 * units + k])
-            h[t + 1, b, k] = store(o * _tanh(c[t + 1, b, k]), h[t, b, k])
+            h[t + 1, b, k] = store(o * _tanh(c[after, b, k]), h[t, b, k])
             out[3 * units + k] = store(o, out[k])
 
 

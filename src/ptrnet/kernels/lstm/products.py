@@ -1,8 +1,8 @@
 """What the steps multiply: states by the recurrent weights, and wide inputs by theirs.
 
-In two ways. Packed: sums are float32, and it is faster, but for bfloat16 and for processors and
-sizes that fit. Rounded: PyTorch's product, whose sums have the weights' type. Tensors are time
-first and of the whole batch; each thread asks for the rows of its slice.
+In two ways. Packed: sums are float32, and it is faster, but for processors and sizes that fit.
+Rounded: PyTorch's product, whose sums have the weights' type. Tensors are time first and of the
+whole batch; each thread asks for the rows of its slice.
 """
 
 from collections.abc import Callable, Iterator
@@ -11,7 +11,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from ptrnet.kernels import bfloat16
+from ptrnet.kernels import packed
 from ptrnet.kernels.numerics import array
 
 Sums = Callable[[int, int], Iterator[np.ndarray]]
@@ -25,7 +25,7 @@ def sums(h: Tensor, gates: Tensor, w_hidden: Tensor, wide: tuple[Tensor, Tensor]
 
     Args:
         h: `(T + 1, B, H)`, of which the first is there.
-        gates: `(T, B, 4H)`, which may be used for the sums.
+        gates: `(T, B, 4H)` or `(1, B, 4H)`, which may be used for the sums.
         w_hidden: U, `(4H, H)`.
         wide: x `(T, B, d)` and W `(4H, d)`, where they are to be added.
     """
@@ -42,23 +42,23 @@ def back(gates: Tensor, w_hidden: Tensor) -> Back:
 
 
 def _fits(w_hidden: Tensor, features: int) -> bool:
-    sizes = w_hidden.shape[1] % bfloat16.LANES == 0 and features % 2 == 0
-    return sizes and w_hidden.dtype == torch.bfloat16 and bfloat16.available()
+    panels, pairs = len(w_hidden) % packed.COLUMNS == 0, features % 2 == 0
+    return panels and pairs and packed.available(w_hidden.dtype)
 
 
 def _packed_sums(
     h: Tensor, gates: Tensor, w_hidden: Tensor, wide: tuple[Tensor, Tensor] | None
 ) -> Sums:
-    states, recurrent = array(h), bfloat16.pack(array(w_hidden).T)
+    states, recurrent = array(h), packed.pack(array(w_hidden).T)
     if wide:
-        x, w_input = array(wide[0]), bfloat16.pack(array(wide[1]).T)
+        x, w_input = array(wide[0]), packed.pack(array(wide[1]).T)
 
     def of(first: int, last: int) -> Iterator[np.ndarray]:
-        found = np.empty((last - first, gates.shape[2]), np.float32)
-        for t in range(len(gates)):
-            bfloat16.product(states[t, first:last], recurrent, found)
+        found = array(torch.empty(last - first, gates.shape[2]))
+        for t in range(len(states) - 1):
+            packed.product(states[t, first:last], recurrent, found)
             if wide:
-                bfloat16.add_product(x[t, first:last], w_input, found)
+                packed.add_product(x[t, first:last], w_input, found)
             yield found
 
     return of
@@ -67,29 +67,27 @@ def _packed_sums(
 def _rounded_sums(
     h: Tensor, gates: Tensor, w_hidden: Tensor, wide: tuple[Tensor, Tensor] | None
 ) -> Sums:
-    if wide:
-        torch.mm(wide[0].flatten(0, 1), wide[1].t(), out=gates.flatten(0, 1))
     found, recurrent = array(gates), w_hidden.t()
 
     def of(first: int, last: int) -> Iterator[np.ndarray]:
-        for t in range(len(gates)):
-            rows, states = gates[t, first:last], h[t, first:last]
+        for t in range(len(h) - 1):
+            place = t % len(gates)
+            rows = gates[place, first:last]
+            torch.mm(h[t, first:last], recurrent, out=rows)
             if wide:
-                rows.addmm_(states, recurrent)
-            else:
-                torch.mm(states, recurrent, out=rows)
-            yield found[t, first:last]
+                rows.addmm_(wide[0][t, first:last], wide[1].t())
+            yield found[place, first:last]
 
     return of
 
 
 def _packed_back(gates: Tensor, w_hidden: Tensor) -> Back:
-    rows, recurrent = array(gates), bfloat16.pack(array(w_hidden))
+    rows, recurrent = array(gates), packed.pack(array(w_hidden))
 
     def of(first: int, last: int) -> tuple[Tensor, Callable[[int], object]]:
-        found = torch.zeros(last - first, len(recurrent) * bfloat16.COLUMNS)
+        found = torch.zeros(last - first, len(recurrent) * packed.COLUMNS)
         out = array(found)
-        return found, lambda t: bfloat16.product(rows[t, first:last], recurrent, out)
+        return found, lambda t: packed.product(rows[t, first:last], recurrent, out)
 
     return of
 
