@@ -14,18 +14,19 @@ import torch
 from torch import Tensor, nn
 
 from ptrnet.kernels import additive_scores, prepared_scores
+from ptrnet.models.parts.linear import Linear
 
 Scorer = Callable[[Tensor], Tensor]  # of queries (B, K, H), to scores (B, K, N)
 
 
 def key_map(score: str, units: int) -> nn.Module:
     """W1 of the additive score, W of the general one."""
-    return nn.Identity() if score == "dot" else nn.Linear(units, units, bias=False)
+    return nn.Identity() if score == "dot" else Linear(units, units)
 
 
 def query_map(score: str, units: int) -> nn.Module:
     """W2 of the additive score."""
-    return nn.Linear(units, units, bias=False) if score == "additive" else nn.Identity()
+    return Linear(units, units) if score == "additive" else nn.Identity()
 
 
 def weights_of(score: str, units: int) -> nn.Parameter | None:
