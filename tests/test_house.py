@@ -63,6 +63,14 @@ def test_answering_does_not_import_lightning():
     assert subprocess.run([sys.executable, "-c", code]).returncode == 0
 
 
+def test_one_instance_is_answered_without_compiled_code():
+    code = (
+        "import sys, numpy, ptrnet; ptrnet.load('hull').solve(numpy.random.rand(200, 2));"
+        "sys.exit('numba' in sys.modules)"
+    )
+    assert subprocess.run([sys.executable, "-c", code]).returncode == 0
+
+
 def test_the_readmes_python_runs(tmp_path):
     text = (ROOT / "README.md").read_text() + (ROOT / "docs" / "own-examples.md").read_text()
     blocks = re.findall(r"```python\n(.*?)```", text, re.DOTALL)

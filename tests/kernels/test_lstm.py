@@ -74,7 +74,7 @@ def test_compiled_is_as_good_as_pytorch_in_float32(case):
 
 
 @pytest.mark.parametrize("units", [24, 16, 80])
-@pytest.mark.parametrize("features", [3, 24])
+@pytest.mark.parametrize("features", [3, 17, 24])
 def test_compiled_is_as_good_as_pytorch_under_autocast(features, units):
     tensors, lengths = draw(40, 9, features, units)
     exact = outcome(reference.lstm, tensors, lengths, torch.float64)
@@ -97,6 +97,42 @@ def test_without_gradients_it_reads_the_same(case, low):
     real = torch.arange(x.shape[1]) < lengths[:, None]
     assert torch.equal(outputs[real], again[real])
     assert torch.equal(h, last[0]) and torch.equal(c, last[1])
+
+
+@pytest.mark.parametrize("units", [16, 24])
+def test_float32_without_gradients_is_packed_where_it_fits(units):
+    (x, h0, c0, *weights), lengths = draw(40, 9, 2, units, torch.float32)
+    given = x, lengths, (h0, c0), Weights(*weights)
+    fits = units == 16 and packed.available(torch.float32)
+    with torch.no_grad():
+        assert torch.equal(lstm(*given)[1][0], (cpu if fits else reference).lstm(*given)[1][0])
+    assert torch.equal(lstm(*given)[1][0], reference.lstm(*given)[1][0])
+
+
+def test_last_state_is_no_view_and_the_default_type_no_matter():
+    (x, h0, c0, *weights), lengths = draw(40, 9, 2, 16, torch.float32)
+    given = x, lengths, (h0, c0), Weights(*weights)
+    expected = reference.lstm(*given)
+    torch.set_default_dtype(torch.float64)
+    try:
+        with torch.no_grad():
+            outputs, (h, c) = cpu.lstm(*given)
+    finally:
+        torch.set_default_dtype(torch.float32)
+    torch.testing.assert_close((h, c), expected[1])
+    before = outputs.clone()
+    h.add_(1), c.add_(1)
+    real = torch.arange(x.shape[1]) < lengths[:, None]
+    assert torch.equal(outputs[real], before[real])
+
+
+@pytest.mark.parametrize("part", range(1, 7))
+def test_shapes_that_do_not_fit_are_refused(part):
+    tensors, lengths = draw(40, 9, 2, 16, torch.float32)
+    tensors[part] = torch.cat([tensors[part]] * 2, -1)
+    x, h0, c0, *weights = tensors
+    with torch.no_grad(), pytest.raises(ValueError, match="expected"):
+        cpu.lstm(x, lengths, (h0, c0), Weights(*weights))
 
 
 def test_bfloat16_products_do_not_blur_the_inputs():

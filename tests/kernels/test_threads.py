@@ -44,3 +44,11 @@ def test_inference_mode_goes_along():
         expected = model.encode(points).keys
     with torch.inference_mode():
         assert torch.equal(model.encode(points).keys, expected)
+
+
+def test_one_pool_serves_any_number_of_slices():
+    over_slices(lambda *_: None, [0, 1, 2])
+    before = threading.active_count()
+    for slices in range(2, 9):
+        over_slices(lambda *_: None, range(slices + 1))
+    assert threading.active_count() == before

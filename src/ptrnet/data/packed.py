@@ -15,6 +15,7 @@ from pathlib import Path
 
 import numpy as np
 
+from ptrnet import runtime
 from ptrnet.data import packing
 from ptrnet.errors import InputError
 from ptrnet.files import atomic_folder
@@ -124,9 +125,8 @@ def _key(name: str, task: Task) -> str:
 
 
 def _cache(path: Path) -> Path:
-    base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
     place = hashlib.sha256(os.fsencode(path.resolve())).hexdigest()[:16]
-    return base / "ptrnet" / f"{path.name}-{place}.packed"
+    return runtime.cache() / f"{path.name}-{place}.packed"
 
 
 def _first_writable(*folders: Path) -> Path:

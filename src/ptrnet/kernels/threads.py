@@ -27,7 +27,8 @@ def over_slices(run: Callable[[int, int, int], None], cuts: Sequence[int]) -> No
         with torch.inference_mode(inference):
             run(k, cuts[k], cuts[k + 1])
 
-    futures = [_pool(slices).submit(slice_, k) for k in range(slices)]
+    pool = _pool(torch.get_num_threads())
+    futures = [pool.submit(slice_, k) for k in range(slices)]
     for future in futures:
         future.result()
 

@@ -1,4 +1,6 @@
-"""One LSTM layer: compiled for bfloat16 on a CPU, else PyTorch's own where that is fast."""
+"""One LSTM layer: on a CPU compiled for bfloat16, and for float32 without gradients; else
+PyTorch's own where that is fast.
+"""
 
 from functools import cache
 
@@ -32,7 +34,11 @@ def lstm(
         are bfloat16 and so are the recurrent products; inputs and cells stay float32. A GPU leaves
         autocast (`kernels/cudnn.py`).
     """
-    if inputs.device.type == "cpu" and inputs.dtype == torch.float32 and _compiled(len(inputs)):
+    if (
+        inputs.device.type == "cpu"
+        and inputs.dtype == torch.float32
+        and _compiled(len(inputs), weights)
+    ):
         from ptrnet.kernels.lstm.cpu import lstm as kernel
     else:
         from ptrnet.kernels.lstm.reference import lstm as kernel
@@ -58,7 +64,7 @@ def cell(inputs: Tensor, state: tuple[Tensor, Tensor], weights: Weights) -> tupl
         return h, c
 
 
-def _compiled(rows: int) -> bool:
+def _compiled(rows: int, weights: Weights) -> bool:
     """Whether the compiled kernel is the faster one on this CPU."""
     if torch.is_autocast_enabled("cpu") or not _onednn():
         return True
@@ -66,9 +72,9 @@ def _compiled(rows: int) -> bool:
     # rows are answered before compiled code is even loaded.
     if torch.is_grad_enabled() or rows < MANY:
         return False
-    from ptrnet.kernels.packed import available
+    from ptrnet.kernels.lstm.products import packs
 
-    return available(torch.float32)
+    return packs(weights.hidden.shape[1], weights.input.shape[1], torch.float32)
 
 
 @cache

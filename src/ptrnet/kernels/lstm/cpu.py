@@ -34,6 +34,7 @@ def lstm(
     inputs: Tensor, lengths: Tensor, state: tuple[Tensor, Tensor], weights: Weights
 ) -> tuple[Tensor, tuple[Tensor, Tensor]]:
     """As `ptrnet.kernels.lstm`; float32 tensors on the CPU."""
+    _check(inputs, state, weights)
     low = torch.is_autocast_enabled("cpu") and torch.get_autocast_dtype("cpu") == torch.bfloat16
     dtype = torch.bfloat16 if low else torch.float32
     h0, c0 = (s.float() for s in state)
@@ -43,6 +44,18 @@ def lstm(
         run = _read(inputs, lengths, h0, c0, weights, dtype, kept=1)
         outputs, h, c = run.outputs()
     return outputs.transpose(0, 1), (h, c)
+
+
+def _check(inputs: Tensor, state: tuple[Tensor, Tensor], weights: Weights) -> None:
+    """Refuses shapes that do not fit: the compiled code would read what is not there."""
+    (batch, units), features = state[0].shape, inputs.shape[2]
+    found = [tuple(tensor.shape) for tensor in (state[1], *weights)]
+    expected = [(batch, units), (4 * units, features), (4 * units, units), *[(4 * units,)] * 2]
+    if found != expected or len(inputs) != batch:
+        raise ValueError(
+            f"lstm: expected, with states {(batch, units)} and inputs {tuple(inputs.shape)}, a "
+            f"cell state and weights of {expected}, got {found}"
+        )
 
 
 class _Run(NamedTuple):
@@ -57,7 +70,8 @@ class _Run(NamedTuple):
     def outputs(self) -> tuple[Tensor, Tensor, Tensor]:
         """Outputs `(T, B, H)` and the last states `(B, H)`."""
         steps = len(self.h) - 1
-        return self.h[1:], self.h[steps].float(), self.c[steps % len(self.c)].clone()
+        last = self.h[steps].to(torch.float32, copy=True)  # not a view that keeps all of them
+        return self.h[1:], last, self.c[steps % len(self.c)].clone()
 
 
 def _read(
@@ -79,7 +93,7 @@ def _read(
     x = inputs.detach().masked_fill(padding[..., None], 0).transpose(0, 1).contiguous()
     low = w_hidden.to(dtype)
     h = torch.empty(steps + 1, batch, units, dtype=dtype)
-    c = torch.empty(kept + 1, batch, units)
+    c = torch.empty(kept + 1, batch, units, dtype=torch.float32)
     gates = torch.empty(kept, batch, 4 * units, dtype=dtype)
     h[0], c[0] = h0.detach(), c0.detach()
     summed = _summed(x)
@@ -137,7 +151,7 @@ class _Layer(torch.autograd.Function):
         few = x[..., : _summed(x)].contiguous()
         arrays = (grads, array(few), array(gates), array(c), lengths.numpy())
         cuts = _cuts(batch)
-        dw = torch.zeros(len(cuts) - 1, few.shape[2] + 1, 4 * units)
+        dw = torch.zeros(len(cuts) - 1, few.shape[2] + 1, 4 * units, dtype=torch.float32)
 
         with torch.autocast("cpu", enabled=False):
             back = products.back(gates, low)

@@ -29,8 +29,8 @@ def sums(h: Tensor, gates: Tensor, w_hidden: Tensor, wide: tuple[Tensor, Tensor]
         w_hidden: U, `(4H, H)`.
         wide: x `(T, B, d)` and W `(4H, d)`, where they are to be added.
     """
-    features = wide[0].shape[2] if wide else 0
-    return (_packed_sums if _fits(w_hidden, features) else _rounded_sums)(h, gates, w_hidden, wide)
+    fit = packs(h.shape[2], wide[0].shape[2] if wide else 0, w_hidden.dtype)
+    return (_packed_sums if fit else _rounded_sums)(h, gates, w_hidden, wide)
 
 
 def back(gates: Tensor, w_hidden: Tensor) -> Back:
@@ -38,12 +38,14 @@ def back(gates: Tensor, w_hidden: Tensor) -> Back:
 
     With it comes what computes it: `gates[t] U`, given t.
     """
-    return (_packed_back if _fits(w_hidden, 0) else _rounded_back)(gates, w_hidden)
+    fit = packs(w_hidden.shape[1], 0, w_hidden.dtype)
+    return (_packed_back if fit else _rounded_back)(gates, w_hidden)
 
 
-def _fits(w_hidden: Tensor, features: int) -> bool:
-    panels, pairs = len(w_hidden) % packed.COLUMNS == 0, features % 2 == 0
-    return panels and pairs and packed.available(w_hidden.dtype)
+def packs(units: int, features: int, dtype: torch.dtype) -> bool:
+    """Whether products are packed: of so many units and wide features, of that type."""
+    pairs = dtype != torch.bfloat16 or features % 2 == 0
+    return pairs and 4 * units % packed.COLUMNS == 0 and packed.available(dtype)
 
 
 def _packed_sums(
@@ -54,7 +56,7 @@ def _packed_sums(
         x, w_input = array(wide[0]), packed.pack(array(wide[1]).T)
 
     def of(first: int, last: int) -> Iterator[np.ndarray]:
-        found = array(torch.empty(last - first, gates.shape[2]))
+        found = array(torch.empty(last - first, gates.shape[2], dtype=torch.float32))
         for t in range(len(states) - 1):
             packed.product(states[t, first:last], recurrent, found)
             if wide:
@@ -85,7 +87,7 @@ def _packed_back(gates: Tensor, w_hidden: Tensor) -> Back:
     rows, recurrent = array(gates), packed.pack(array(w_hidden))
 
     def of(first: int, last: int) -> tuple[Tensor, Callable[[int], object]]:
-        found = torch.zeros(last - first, len(recurrent) * packed.COLUMNS)
+        found = torch.zeros(last - first, len(recurrent) * packed.COLUMNS, dtype=torch.float32)
         out = array(found)
         return found, lambda t: packed.product(rows[t, first:last], recurrent, out)
 

@@ -1,16 +1,22 @@
-"""A tile of a product, whose sums stay in registers: in LLVM's own terms.
+"""Packing, and products tile by tile: compiled, and in one file because it is cached by that.
 
-No loop of Python's becomes the instruction for bfloat16 (VDPBF16PS), which adds the product of two
-pairs to each of 16 float32, nor keeps a tile's sums in registers.
+A tile's sums stay in registers throughout. No loop of Python's becomes that, nor the instruction
+for bfloat16 (VDPBF16PS), which adds the product of two pairs to each of 16 float32: so a tile is
+written in LLVM's own terms.
 """
 
+import numba
+import numpy as np
 from llvmlite import ir
 from numba.core import types
-from numba.extending import intrinsic
+from numba.extending import intrinsic, overload
+
+from ptrnet.kernels.numerics import jit
 
 LANES, VECTORS = 16, 4  # words in a vector, vectors of a tile's row
 COLUMNS = VECTORS * LANES
-LINE = 4 * COLUMNS  # bytes of a tile's row
+ROWS = 4  # of a tile: with its vectors 16 sums at a time, enough to keep the processor busy
+_LINE = 4 * COLUMNS  # bytes of a tile's row
 
 
 class _BFloat(ir.Type):
@@ -32,7 +38,7 @@ _FLOATS = ir.VectorType(ir.FloatType(), LANES)
 _PAIRS = ir.VectorType(_BFloat(), 2 * LANES)
 
 
-def tile(rows: int):
+def _tile(rows: int):
     """An intrinsic `(like, a, its stride, panel, words, out, its stride, adds)`.
 
     Puts the product of `rows` rows of a and a panel, of so many words each, into `out`, or adds it
@@ -62,7 +68,7 @@ def tile(rows: int):
         builder.position_at_end(loop)
         k = builder.phi(_I64)
         sums = {place: builder.phi(_FLOATS) for place in places}
-        line = builder.add(panel, builder.mul(k, _I64(LINE)))
+        line = builder.add(panel, builder.mul(k, _I64(_LINE)))
         columns = [
             builder.load(_at(builder, line, _I64(4 * LANES * v), _WORDS), align=4)
             for v in range(VECTORS)
@@ -121,3 +127,78 @@ def _everywhere(builder, start, k):
     nothing = ir.Constant(_WORDS, ir.Undefined)
     one = builder.insert_element(nothing, word, _I32(0))
     return builder.shuffle_vector(one, nothing, ir.Constant(_WORDS, None))
+
+
+_rows, _row = _tile(ROWS), _tile(1)
+
+
+@jit
+def pack(matrix):
+    """`(K, N)` float32, or bfloat16 as uint16 and K even: `(ceil(N / 64), words of K, 64)` uint32.
+
+    Missing columns are zero.
+    """
+    columns = matrix.shape[1]
+    packed = np.zeros((-(-columns // COLUMNS), _words(matrix), COLUMNS), np.uint32)
+    for panel in range(packed.shape[0]):
+        first = panel * COLUMNS
+        for k in range(packed.shape[1]):
+            for column in range(min(COLUMNS, columns - first)):
+                packed[panel, k, column] = _word(matrix, k, first + column)
+    return packed
+
+
+def _words(matrix):
+    """How many words a column has."""
+
+
+def _word(matrix, k, column):
+    """Word k of a column."""
+
+
+@overload(_words, inline="always")
+def _words_of(matrix):
+    if matrix.dtype == numba.uint16:
+        return lambda matrix: matrix.shape[0] // 2
+    return lambda matrix: matrix.shape[0]
+
+
+@overload(_word, inline="always")
+def _word_of(matrix, k, column):
+    if matrix.dtype == numba.uint16:
+
+        def pair(matrix, k, column):
+            low, high = matrix[2 * k, column], matrix[2 * k + 1, column]
+            return np.uint32(low) | np.uint32(high) << 16
+
+        return pair
+    return lambda matrix, k, column: np.float32(matrix[k, column]).view(np.uint32)
+
+
+@jit
+def product(a, packed, out):
+    """`out = a b`: `a` `(R, K)` of b's type, `b` packed, `out` `(R, 64 panels)` float32.
+
+    Numbers of a row lie side by side; nothing is checked.
+    """
+    _over_tiles(a, packed, out, False)
+
+
+@jit
+def add_product(a, packed, out):
+    """`out += a b`, as `product`."""
+    _over_tiles(a, packed, out, True)
+
+
+@jit
+def _over_tiles(a, packed, out, adds):
+    words, a_stride, out_stride = packed.shape[1], a.strides[0], out.strides[0]
+    whole = a.shape[0] // ROWS * ROWS
+    for k in range(packed.shape[0]):
+        panel, sums = packed[k].ctypes.data, out.ctypes.data + k * _LINE
+        for r in range(0, whole, ROWS):
+            at = a.ctypes.data + r * a_stride
+            _rows(a, at, a_stride, panel, words, sums + r * out_stride, out_stride, adds)
+        for r in range(whole, a.shape[0]):
+            at = a.ctypes.data + r * a_stride
+            _row(a, at, a_stride, panel, words, sums + r * out_stride, out_stride, adds)
