@@ -77,6 +77,8 @@ def test_what_numba_was_told_is_heeded(monkeypatch, name, value):
     ],
 )
 def test_what_the_processor_has_decides(monkeypatch, features, expected):
+    for name in ("CPU_NAME", "CPU_FEATURES", "DISABLE_JIT"):
+        monkeypatch.setattr(config, name, None)
     monkeypatch.setattr(packed, "get_host_cpu_features", lambda: features)
     assert tuple(available.__wrapped__(dtype) for dtype in DTYPES) == expected
     assert not available.__wrapped__(torch.float64)
