@@ -3,6 +3,8 @@
 import importlib
 from typing import TYPE_CHECKING, Any
 
+from ptrnet.version import VERSION
+
 if TYPE_CHECKING:
     from ptrnet.decoding import Beam, Greedy, Incremental, Sample
     from ptrnet.errors import InputError, ModelError, PtrnetError
@@ -10,7 +12,7 @@ if TYPE_CHECKING:
     from ptrnet.training.fit import fit
     from ptrnet.weights import load
 
-__version__ = "0.1.0"
+__version__ = VERSION
 __all__ = [
     "Beam",
     "Greedy",

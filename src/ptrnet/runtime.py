@@ -5,7 +5,7 @@ import os
 import sys
 from pathlib import Path
 
-from ptrnet import __version__
+from ptrnet.version import VERSION
 
 # M_TRIM_THRESHOLD and M_MMAP_THRESHOLD of glibc's malloc.h.
 _TRIM, _MMAP = -1, -3
@@ -27,7 +27,7 @@ def tune() -> None:
     - OpenMP's idle threads stop spinning soon: the compiled kernels run on threads of their own,
       which get a core only when torch's have gone to sleep.
     """
-    os.environ.setdefault("NUMBA_CACHE_DIR", str(cache() / f"compiled-{__version__}"))
+    os.environ.setdefault("NUMBA_CACHE_DIR", str(cache() / f"compiled-{VERSION}"))
     os.environ.setdefault("GOMP_SPINCOUNT", "5000")
     if sys.platform == "linux":
         mallopt = getattr(ctypes.CDLL(None), "mallopt", None)  # musl has none

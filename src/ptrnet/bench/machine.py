@@ -8,7 +8,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from ptrnet import __version__
+from ptrnet.version import VERSION
 
 
 def machine(device: str) -> dict[str, Any]:
@@ -29,7 +29,7 @@ def machine(device: str) -> dict[str, Any]:
 def versions() -> dict[str, str]:
     """Of what does the work."""
     return {
-        "ptrnet": __version__,
+        "ptrnet": VERSION,
         "python": platform.python_version(),
         **{name: version(name) for name in ("torch", "numba", "numpy")},
     }

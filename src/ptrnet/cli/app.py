@@ -4,8 +4,8 @@ from typing import Annotated
 
 import typer
 
-from ptrnet import __version__
 from ptrnet.cli import bench, convert, evaluate, generate, label, models, solve, train
+from ptrnet.version import VERSION
 
 app = typer.Typer(
     name="ptrnet",
@@ -17,7 +17,7 @@ app = typer.Typer(
 
 def _version(asked: bool) -> None:
     if asked:
-        print(f"ptrnet {__version__}")
+        print(f"ptrnet {VERSION}")
         raise typer.Exit
 
 

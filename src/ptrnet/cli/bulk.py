@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
-from ptrnet import __version__
+from ptrnet.version import VERSION
 
 if TYPE_CHECKING:
     from ptrnet.tasks.base import Task
@@ -67,7 +67,7 @@ def grow(
     from ptrnet.errors import OutputError, PtrnetError
     from ptrnet.progress import shown
 
-    everything = {"ptrnet": __version__, "task": task.name, **asdict(task), **facts}
+    everything = {"ptrnet": VERSION, "task": task.name, **asdict(task), **facts}
     with Partial(Path(output), everything, CHUNK) as kept:
         done = kept.kept(total)
         if done:
