@@ -7,6 +7,7 @@ import tomllib
 from pathlib import Path
 
 import ptrnet
+from ptrnet import runtime
 
 CODE = """
 from ptrnet import runtime
@@ -35,6 +36,15 @@ def test_compiled_kernels_are_kept_in_the_users_cache_by_version(tmp_path):
 def test_a_cache_that_cannot_be_written_is_no_error(tmp_path):
     (tmp_path / "ptrnet").write_text("a file in the place of the folder")
     compiled(XDG_CACHE_HOME=str(tmp_path))
+
+
+def test_a_user_without_a_home_is_no_error(monkeypatch):
+    def home():
+        raise RuntimeError("Could not determine home directory.")
+
+    monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
+    monkeypatch.setattr(Path, "home", home)
+    runtime.tune()
 
 
 def test_the_version_is_the_projects():

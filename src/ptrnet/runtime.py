@@ -1,5 +1,6 @@
 """Process-wide settings that make training and decoding faster. Only programs call this."""
 
+import contextlib
 import ctypes
 import os
 import sys
@@ -13,7 +14,7 @@ _KEEP = 2**31 - 1
 
 
 def cache() -> Path:
-    """The user's folder for what can be made again."""
+    """The user's folder for what can be made again. Raises RuntimeError where there is no home."""
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "ptrnet"
 
 
@@ -27,7 +28,8 @@ def tune() -> None:
     - OpenMP's idle threads stop spinning soon: the compiled kernels run on threads of their own,
       which get a core only when torch's have gone to sleep.
     """
-    os.environ.setdefault("NUMBA_CACHE_DIR", str(cache() / f"compiled-{VERSION}"))
+    with contextlib.suppress(RuntimeError):  # a user without a home
+        os.environ.setdefault("NUMBA_CACHE_DIR", str(cache() / f"compiled-{VERSION}"))
     os.environ.setdefault("GOMP_SPINCOUNT", "5000")
     if sys.platform == "linux":
         mallopt = getattr(ctypes.CDLL(None), "mallopt", None)  # musl has none

@@ -33,6 +33,12 @@ def over_slices(run: Callable[[int, int, int], None], cuts: Sequence[int]) -> No
         future.result()
 
 
+def even(rows: int, most: int) -> list[int]:
+    """Cuts into slices of one size: one for each core, but no more than `most`."""
+    slices = max(1, min(torch.get_num_threads(), most))
+    return [rows * k // slices for k in range(slices + 1)]
+
+
 @cache
 def _pool(threads: int) -> ThreadPoolExecutor:
     """Workers in which torch runs on one thread; the caller's setting stays as it is."""

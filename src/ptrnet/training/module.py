@@ -22,9 +22,8 @@ class Training(pl.LightningModule):
     def __init__(self, model: PointerModel, recipe: Recipe) -> None:
         super().__init__()
         self.model, self.recipe = model, recipe
-        self._losses: Callable[[Batch], tuple[Tensor, Tensor]] | None = (
-            None  # of training; made when the model is in its place
-        )
+        # Of training; made when the model is in its place.
+        self._losses: Callable[[Batch], tuple[Tensor, Tensor]] | None = None
 
     def training_step(self, batch: Batch, index: int) -> dict[str, Tensor]:
         if self._losses is None:

@@ -22,7 +22,7 @@ from ptrnet.kernels.lstm import products
 from ptrnet.kernels.lstm.gates import backward_step, forward_step
 from ptrnet.kernels.lstm.weights import Weights
 from ptrnet.kernels.numerics import array
-from ptrnet.kernels.threads import over_slices
+from ptrnet.kernels.threads import even, over_slices
 
 # Rows of the batch below which a second thread does not pay.
 ROWS = 16
@@ -96,11 +96,10 @@ def _read(
     c = torch.empty(kept + 1, batch, units, dtype=torch.float32)
     gates = torch.empty(kept, batch, 4 * units, dtype=dtype)
     h[0], c[0] = h0.detach(), c0.detach()
-    summed = _summed(x)
-    wide = None if summed else (x.to(dtype), w_input.to(dtype))
+    few = _few(x)
+    wide = None if few.shape[2] else (x.to(dtype), w_input.to(dtype))
     # Rows of W_ih transposed, the biases' sum last.
-    fed = torch.cat([w_input.t()[:summed], (b_input + b_hidden)[None]])
-    few = x[..., :summed].contiguous()
+    fed = torch.cat([_few(w_input).t(), (b_input + b_hidden)[None]])
     arrays = (*(array(part) for part in (few, fed, gates, c, h)), lengths.numpy())
 
     with torch.autocast("cpu", enabled=False):
@@ -110,7 +109,7 @@ def _read(
             for t, found in enumerate(sums(first, last)):
                 forward_step(t, first, last, found, *arrays)
 
-        over_slices(run, _cuts(batch))
+        over_slices(run, even(batch, batch // ROWS))
     return _Run(x, low, gates, c, h)
 
 
@@ -148,9 +147,9 @@ class _Layer(torch.autograd.Function):
         dh = grad_h.clone(memory_format=torch.contiguous_format)  # what padding hands back
         dc = grad_c.clone(memory_format=torch.contiguous_format)
         grads = array(grad_outputs.to(gates.dtype))
-        few = x[..., : _summed(x)].contiguous()
+        few = _few(x)
         arrays = (grads, array(few), array(gates), array(c), lengths.numpy())
-        cuts = _cuts(batch)
+        cuts = even(batch, batch // ROWS)
         dw = torch.zeros(len(cuts) - 1, few.shape[2] + 1, 4 * units, dtype=torch.float32)
 
         with torch.autocast("cpu", enabled=False):
@@ -177,11 +176,6 @@ class _Layer(torch.autograd.Function):
         return dx, None, dh, dc, d_input, d_hidden, bias, bias, None
 
 
-def _summed(inputs: Tensor) -> int:
-    """Features whose products with the weights are summed with the gates: all, or none."""
-    return inputs.shape[2] if inputs.shape[2] <= NARROW else 0
-
-
-def _cuts(batch: int) -> list[int]:
-    slices = max(1, min(torch.get_num_threads(), batch // ROWS))
-    return [batch * k // slices for k in range(slices + 1)]
+def _few(rows: Tensor) -> Tensor:
+    """The features whose products with the weights are summed with the gates: all, or none."""
+    return rows[..., : rows.shape[-1] if rows.shape[-1] <= NARROW else 0].contiguous()

@@ -14,7 +14,7 @@ from torch import Tensor
 
 from ptrnet.kernels.numerics import array
 from ptrnet.kernels.packed.tiles import COLUMNS, add_product, pack, product
-from ptrnet.kernels.threads import over_slices
+from ptrnet.kernels.threads import even, over_slices
 
 __all__ = ["COLUMNS", "add_product", "available", "linear", "pack", "product"]
 
@@ -43,10 +43,9 @@ def linear(x: Tensor, weight: Tensor) -> Tensor:
     packed = pack(array(weight).T)
     found = torch.empty(rows, COLUMNS * len(packed), dtype=torch.float32)
     a, out = array(x).reshape(rows, -1), array(found)
-    slices = max(1, min(torch.get_num_threads(), rows * weight.numel() // SERIAL))
 
     def run(_: int, first: int, last: int) -> None:
         product(a[first:last], packed, out[first:last])
 
-    over_slices(run, [rows * k // slices for k in range(slices + 1)])
+    over_slices(run, even(rows, rows * weight.numel() // SERIAL))
     return found[:, :columns].view(*x.shape[:-1], columns)
