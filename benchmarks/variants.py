@@ -16,7 +16,7 @@ from ptrnet import models, tasks  # noqa: E402
 from ptrnet.bench.machine import described, machine, versions  # noqa: E402
 from ptrnet.bench.timing import Side, interleaved, ratio, spread  # noqa: E402
 from ptrnet.bench.train import ours  # noqa: E402
-from ptrnet.data.stream import ExampleStream  # noqa: E402
+from ptrnet.data.streams.example_stream import ExampleStream  # noqa: E402
 from ptrnet.training.recipe import Recipe  # noqa: E402
 
 ROUNDS = 7

@@ -54,10 +54,10 @@ def test_batches_keep_to_the_budget_and_answers_to_their_order(small, monkeypatc
     solver = small(scale=8.0)
     rng = np.random.default_rng(3)
     examples = [Example(rng.random((n, 2))) for n in rng.integers(1, 20, 60)]
-    whole = [e.outputs.tolist() for e in solver.answered(examples)]
+    whole = [e.outputs.tolist() for e in solver.solve_examples(examples)]
     monkeypatch.setattr(solver_module, "ELEMENTS_AT_ONCE", 25)
     monkeypatch.setattr(solver_module, "WINDOW", 7)
-    pieces = [e.outputs.tolist() for e in solver.answered(iter(examples))]
+    pieces = [e.outputs.tolist() for e in solver.solve_examples(iter(examples))]
     assert whole == pieces
     groups = list(near_sizes([3, 30, 1, 5, 4, 4], 25))
     assert groups == [[2, 0, 4, 5, 3], [1]]
@@ -139,7 +139,7 @@ def test_a_beam_that_no_memory_holds_is_refused(small):
 def test_the_log_probability_is_that_of_the_answer_given(small):
     solver = small("sort", scale=8.0)
     examples = [Example(x) for x in np.random.default_rng(7).random((5, 6, 1))]
-    answered = list(solver.answered(examples, ptrnet.Beam(3)))
+    answered = list(solver.solve_examples(examples, ptrnet.Beam(3)))
     found = [e.log_prob for e in answered]
     np.testing.assert_allclose(found, solver.log_likelihoods(answered), rtol=1e-4)
 
@@ -183,11 +183,11 @@ def test_attention_is_of_the_elements_as_they_are_given(small, task):
     """What is sorted already tells what the columns must be of what is shuffled."""
     solver = small(task, scale=4.0, order="lexicographic")
     rng = np.random.default_rng(6)
-    instance, slots = rng.random((7, solver.task.features)), np.arange(solver.task.specials)
+    instance, slots = rng.random((7, solver.task.features)), np.arange(solver.task.num_specials)
     instance = instance[np.lexsort(instance.T[::-1])]
     new = rng.permutation(7)
     for example, names in ((instance, np.arange(7)), (instance[new], new)):
-        answered = next(solver.answered([Example(example)]))
+        answered = next(solver.solve_examples([Example(example)]))
         probabilities, tokens = solver.attention(answered)
         np.testing.assert_allclose(probabilities.sum(1), 1, rtol=1e-5)
         likely = np.log(probabilities[np.arange(len(tokens)), tokens]).sum()

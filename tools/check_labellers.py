@@ -16,8 +16,8 @@ from pathlib import Path
 import numpy as np
 
 from ptrnet import distances, labellers
-from ptrnet.data.workers import in_order
 from ptrnet.metrics.interval import mean
+from ptrnet.parallel import in_order
 from ptrnet.types import Floats, Indices
 
 SEED = 20_260_100

@@ -45,7 +45,7 @@ def rows() -> Iterator[str]:
         known = [Example(p, ConvexHull(p).vertices.astype(np.int64)) for p in points]
         for name, decoder, looks in decoders:
             began = time.perf_counter()
-            answers = [e.outputs for e in model.answered(known, decoder, augment=looks)]
+            answers = [e.outputs for e in model.solve_examples(known, decoder, augment=looks)]
             seconds = time.perf_counter() - began
             found = model.task.measure(known, [a for a in answers if a is not None])
             cells = " | ".join(shown(found[key]) for key in ("accuracy", "simple", "area"))

@@ -119,7 +119,7 @@ def measured(runs: Path) -> dict[tuple[str, str], Row]:
             solver = ptrnet.load(runs / f"{task}-{name}")
             free, constrained = (
                 solver.task.measure(
-                    known, [e.outputs for e in solver.answered(known, constrained=held)]
+                    known, [e.outputs for e in solver.solve_examples(known, constrained=held)]
                 )["accuracy"]
                 for held in (False, True)
             )

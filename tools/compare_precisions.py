@@ -41,7 +41,7 @@ def main() -> None:
     found = {}
     for precision, seed, folder in trainings:
         solver = ptrnet.load(folder)
-        answers = [e.outputs for e in solver.answered(known, constrained=False)]
+        answers = [e.outputs for e in solver.solve_examples(known, constrained=False)]
         found[precision, seed] = solver.task.measure(known, answers)["accuracy"]
     lines = [
         "# Training in bfloat16 and in float32",

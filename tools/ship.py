@@ -111,9 +111,9 @@ def scores(solver: Solver, beam: int) -> list[dict]:
     rows = []
     for n in SIZES[solver.task.name]:
         known = examples(solver.task.name, n, FEWER.get((solver.task.name, n), COUNT))
-        free = evaluate(solver, known, solver.answered(known, Greedy(), constrained=False))
-        held = evaluate(solver, known, solver.answered(known, Greedy()))
-        wide = evaluate(solver, known, solver.answered(known, Beam(beam)))
+        free = evaluate(solver, known, solver.solve_examples(known, Greedy(), constrained=False))
+        held = evaluate(solver, known, solver.solve_examples(known, Greedy()))
+        wide = evaluate(solver, known, solver.solve_examples(known, Beam(beam)))
         row = {"n": n, **{name: m.table() for name, m in free.items()}}
         for name, found in (("constrained", held), (f"beam_{beam}", wide)):
             row[name] = found[main].table()

@@ -17,30 +17,30 @@ from ptrnet.types import END
 class Constraint(Protocol):
     """The rule of a task; see the module's text. `parents` and `chosen` are `(B, K)`."""
 
-    def start(self, lengths: Tensor, specials: int, tokens: int) -> Tensor: ...
+    def start(self, lengths: Tensor, num_specials: int, tokens: int) -> Tensor: ...
 
     def allowed(self, state: Tensor) -> Tensor: ...
 
     def advance(self, state: Tensor, parents: Tensor, chosen: Tensor) -> Tensor: ...
 
 
-def real_tokens(lengths: Tensor, specials: int, tokens: int) -> Tensor:
+def real_tokens(lengths: Tensor, num_specials: int, tokens: int) -> Tensor:
     """`(B, tokens)` boolean: the special slots and the elements that are not padding."""
-    return torch.arange(tokens, device=lengths.device) < (lengths + specials)[:, None]
+    return torch.arange(tokens, device=lengths.device) < (lengths + num_specials)[:, None]
 
 
 class Free:
-    """Any token that is not padding, at any time; but an answer has `least` of them, 0 or 1.
+    """Any token that is not padding, at any time; but an answer has `min_length` of them, 0 or 1.
 
     The state holds the tokens that are open.
     """
 
-    def __init__(self, least: int = 1) -> None:
-        self.least = least
+    def __init__(self, min_length: int = 1) -> None:
+        self.min_length = min_length
 
-    def start(self, lengths: Tensor, specials: int, tokens: int) -> Tensor:
-        state = real_tokens(lengths, specials, tokens)[:, None].clone()
-        state[..., END] = self.least == 0  # opened by `advance`
+    def start(self, lengths: Tensor, num_specials: int, tokens: int) -> Tensor:
+        state = real_tokens(lengths, num_specials, tokens)[:, None].clone()
+        state[..., END] = self.min_length == 0  # opened by `advance`
         return state
 
     def allowed(self, state: Tensor) -> Tensor:
@@ -75,8 +75,8 @@ class ClosedSubset(Free):
     The state says of each token: 0 forbidden, 1 open, 2 the first of this prefix.
     """
 
-    def start(self, lengths: Tensor, specials: int, tokens: int) -> Tensor:
-        state = super().start(lengths, specials, tokens).to(torch.int8)
+    def start(self, lengths: Tensor, num_specials: int, tokens: int) -> Tensor:
+        state = super().start(lengths, num_specials, tokens).to(torch.int8)
         state[..., END] = 0
         return state
 
@@ -105,23 +105,23 @@ class Tour(Permutation):
 
 
 class Triangles:
-    """Whole triples of increasing indices; with a separator slot (`specials` 2) between them.
+    """Whole triples of increasing indices; with a separator slot (`num_specials` 2) between them.
 
     The state says of each element: 0 padding, 1 real, 2 the last of an open triple; and at END
     what comes next: 0 the first triple, 1 another triple or the end, 2 and 3 the second and third
     of a triple, 4 the separator or the end, 5 another triple.
     """
 
-    def __init__(self, specials: int) -> None:
-        self.specials = specials
+    def __init__(self, num_specials: int) -> None:
+        self.num_specials = num_specials
 
-    def start(self, lengths: Tensor, specials: int, tokens: int) -> Tensor:
-        state = real_tokens(lengths, specials, tokens)[:, None].to(torch.int8)
-        state[..., :specials] = 0
+    def start(self, lengths: Tensor, num_specials: int, tokens: int) -> Tensor:
+        state = real_tokens(lengths, num_specials, tokens)[:, None].to(torch.int8)
+        state[..., :num_specials] = 0
         return state
 
     def allowed(self, state: Tensor) -> Tensor:
-        phase, elements = state[..., :1], state[..., self.specials :]
+        phase, elements = state[..., :1], state[..., self.num_specials :]
         real = elements > 0
         padded = nn.functional.pad(real, (0, 2))
         with_one, with_two = real & padded[..., 1:-1], real & padded[..., 2:]  # real ones behind
@@ -130,13 +130,13 @@ class Triangles:
         opening = (phase < 2) | (phase == 5)
         choice = torch.where(opening, with_two, real & behind & (phase == 3))
         choice = torch.where(phase == 2, with_one & behind, choice)
-        special = [(phase == 1) | (phase == 4), phase == 4][: self.specials]
+        special = [(phase == 1) | (phase == 4), phase == 4][: self.num_specials]
         return torch.cat([*special, choice], -1)
 
     def advance(self, state: Tensor, parents: Tensor, chosen: Tensor) -> Tensor:
         before = state.gather(1, parents[..., None].expand(-1, -1, state.shape[2]))
         phase = before[..., END]
-        third = torch.full_like(phase, 4 if self.specials > 1 else 1)
+        third = torch.full_like(phase, 4 if self.num_specials > 1 else 1)
         after = torch.where(phase == 3, third, torch.where(phase == 2, 3, 2).to(torch.int8))
         after = torch.where(phase == 4, torch.full_like(phase, 5), after)
         ended = chosen == END

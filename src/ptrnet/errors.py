@@ -42,3 +42,8 @@ def unknown(kind: str, name: str, known: Iterable[str]) -> InputError:
     near = difflib.get_close_matches(name, known, n=1)
     hint = f"; did you mean {near[0]!r}?" if near else ""
     return InputError(f"unknown {kind} {name!r}{hint} (known: {', '.join(known)})")
+
+
+def short(text: str) -> str:
+    """A value as complaints show it: quoted, and cut where it is long."""
+    return repr(text if len(text) <= 40 else text[:37] + "...")

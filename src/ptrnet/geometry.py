@@ -7,7 +7,7 @@ from ptrnet.types import Floats, Indices
 _BITS = 20  # of each coordinate along the curve
 
 
-def comparable(points: Floats) -> Floats:
+def scale_by_power_of_two(points: Floats) -> Floats:
     """Each instance of `(..., n, d)` times a power of two: its largest number comes to 1/2..1.
 
     Exact, but for what is 1e-290 times smaller than the largest; products neither overflow nor

@@ -9,7 +9,7 @@ T = TypeVar("T")
 QUIET = 2.0  # seconds
 
 
-def shown(items: Iterable[T], what: str, total: int | None = None, done: int = 0) -> Iterator[T]:
+def track(items: Iterable[T], what: str, total: int | None = None, done: int = 0) -> Iterator[T]:
     """The same items; a bar counts them, behind those already done, after QUIET seconds."""
     began = time.perf_counter()
     bar = None

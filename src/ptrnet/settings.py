@@ -6,7 +6,7 @@ from typing import Any
 from ptrnet.errors import InputError, unknown
 
 
-def check(what: str, value: Any, hint: Any) -> None:
+def check_type(what: str, value: Any, hint: Any) -> None:
     """Refuses a value that is not of the type `hint`.
 
     Types are a Literal's choices, bool, int, float, str, and a tuple of floats (a list will do).

@@ -76,11 +76,11 @@ class Solver:
             Example(checks.instance(instance, self.task, f"instance {k}"))
             for k, instance in enumerate([instances] if one else instances)
         ]
-        found = self.answered(examples, decoder, constrained=constrained, augment=augment)
+        found = self.solve_examples(examples, decoder, constrained=constrained, augment=augment)
         answers = [e.outputs for e in found]
         return answers[0] if one else answers
 
-    def answered(
+    def solve_examples(
         self,
         examples: Iterable[Example],
         decoder: Decoder | None = None,
@@ -90,11 +90,11 @@ class Solver:
     ) -> Iterator[Example]:
         """The same examples, in their order, with the model's answers and their log-probability."""
         decoder = decoder or Greedy()
-        if decoder.for_subsets and not self.task.subset:
+        if decoder.needs_decomposable and not self.task.decomposable:
             raise InputError(f"{decoder.name} decoding does not serve {self.task.name}")
         if not isinstance(augment, int) or augment < 1:
             raise InputError(f"augment: expected a whole number of 1 or more, got {augment!r}")
-        rule = self.task.rule if constrained else Free(self.task.least)
+        rule = self.task.rule if constrained else Free(self.task.min_length)
         rest = iter(examples)
         while window := list(islice(rest, WINDOW)):
             found: dict[int, Candidate] = {}
@@ -163,7 +163,7 @@ class Solver:
         tokens = self.task.tokens(pad_answers([outputs])).indices[0]
         given = (*pad_instances([seen]), torch.from_numpy(tokens[None]))
         log_probs = self.model.log_probs(*(tensor.to(self._device) for tensor in given))
-        slots = np.arange(self.task.specials)
+        slots = np.arange(self.task.num_specials)
         names, places = (np.append(slots, i + len(slots)) for i in (order, place))
         return log_probs[0].double().exp().cpu().numpy()[:, places], names[tokens]
 

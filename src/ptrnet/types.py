@@ -39,8 +39,8 @@ class Example(NamedTuple):
 
     inputs: Floats  # (n, d)
     outputs: Indices | None = None  # (m,) 0-based, triangles (t, 3); None where none is given
-    where: str = ""  # the file and line it came from, for complaints
-    kept: Mapping[str, Any] = {}  # what else a JSON line or a row says of it
+    source: str = ""  # the file and line it came from, for complaints
+    extra: Mapping[str, Any] = {}  # what else a JSON line or a row says of it
     table: Table | None = None
     nodes: Nodes | None = None
     distance: str = "euclidean"  # between elements: a name of `ptrnet.distances`

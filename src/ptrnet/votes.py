@@ -40,7 +40,7 @@ def best(task: Task, example: Example, candidates: Sequence[Candidate]) -> Candi
         known = views.get(candidate.view)
         if known is None or candidate.log_prob > known.log_prob:
             views[candidate.view] = candidate
-    likely = max(found.values(), key=lambda views: _together([c.log_prob for c in views.values()]))
+    likely = max(found.values(), key=lambda views: logsumexp([c.log_prob for c in views.values()]))
     return max(likely.values(), key=lambda c: c.log_prob)
 
 
@@ -52,7 +52,7 @@ def canonical(task: Task, inputs: Floats, outputs: Indices) -> Indices:
     return found
 
 
-def _together(log_probs: Sequence[float]) -> float:
+def logsumexp(log_probs: Sequence[float]) -> float:
     """The logarithm of the sum."""
     most = max(log_probs)
     return most + math.log(sum(math.exp(p - most) for p in log_probs))

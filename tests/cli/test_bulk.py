@@ -54,7 +54,7 @@ def test_a_stopped_run_may_be_made_shorter_or_only_lack_its_end(
 ):
     whole, again = tmp_path / "whole.txt", tmp_path / "again.txt"
     ptrnet(*GENERATE, "--count", count, "--output", whole)
-    monkeypatch.setattr("ptrnet.data.partial.Partial.finish", interrupted)
+    monkeypatch.setattr("ptrnet.data.resumable.ResumableFile.finish", interrupted)
     assert ptrnet(*GENERATE, "--count", 500, "--output", again)[0] == 130
     monkeypatch.undo()
     assert ptrnet(*GENERATE, "--count", count, "--output", again)[0] == 0
@@ -73,7 +73,7 @@ def test_a_full_disk_loses_nothing(ptrnet, tmp_path, monkeypatch):
         if len(written) == 3:
             raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("ptrnet.data.partial.os.fsync", full)
+    monkeypatch.setattr("ptrnet.data.resumable.os.fsync", full)
     code, _, errors = ptrnet(*GENERATE, "--count", 1000, "--output", output)
     assert code == 2 and "No space left" in errors and "kept in" in errors
     monkeypatch.undo()

@@ -11,7 +11,7 @@ from ptrnet.constraints import Free
 from ptrnet.data import formats
 from ptrnet.data.generate import generate
 from ptrnet.data.padding import pad_answers
-from ptrnet.data.stream import TRAIN, VALID, ExampleStream
+from ptrnet.data.streams.example_stream import TRAIN, VALID, ExampleStream
 from ptrnet.data.symmetries import view
 from ptrnet.decoding import Beam, Greedy, Incremental, Sample
 from ptrnet.model_files import load
@@ -27,9 +27,9 @@ SETTINGS = [
     ("tsp", {"order": "lexicographic"}),
 ]
 LEARNED = {"center": (0.4, 0.6, 0.5), "spread": (0.2, 0.3, 1.0), "longest_share": 1.5}
-OWN = [("own", {**LEARNED, "constraint": kind}) for kind in ("subset", "free")]
+CUSTOM = [("custom", {**LEARNED, "constraint": kind}) for kind in ("subset", "free")]
 TASKS = pytest.mark.parametrize(("name", "settings"), SETTINGS)
-EVERY_TASK = pytest.mark.parametrize(("name", "settings"), [*SETTINGS, *OWN])
+EVERY_TASK = pytest.mark.parametrize(("name", "settings"), [*SETTINGS, *CUSTOM])
 MODELS = pytest.mark.parametrize("model", models.names())
 EVERY = [Greedy(), Beam(3), Sample(3), Incremental(2)]
 RULES = pytest.mark.parametrize("constrained", [True, False], ids=["constrained", "free"])
@@ -37,7 +37,7 @@ RULES = pytest.mark.parametrize("constrained", [True, False], ids=["constrained"
 
 def mixed(task, sizes=(1, 2, 3, 5, 8, 13, 13, 4)):
     rng = np.random.default_rng(7)
-    return [task.sample(rng, 1, n)[0] for n in sizes if n >= task.smallest]
+    return [task.sample(rng, 1, n)[0] for n in sizes if n >= task.min_elements]
 
 
 def served(solver):
@@ -55,18 +55,18 @@ def combined(decoders):
         pytest.param(
             name, settings, model, decoder, id=f"{name}-{k}-{model}-{decoder.name}-{decoder.size}"
         )
-        for k, (name, settings) in enumerate([*SETTINGS, *OWN])
+        for k, (name, settings) in enumerate([*SETTINGS, *CUSTOM])
         for model in models.names()
         for decoder in decoders
-        if not decoder.for_subsets
-        or (tasks.kind(name).subset and "n" not in models.setting_names(model))
+        if not decoder.needs_decomposable
+        or (tasks.kind(name).decomposable and "n" not in models.setting_names(model))
     ]
     return pytest.mark.parametrize(("name", "settings", "model", "decoder"), found)
 
 
 def answer_of(task, instance):
     """A label; of a user's own task, which has none, an answer that may repeat, or be empty."""
-    if task.name == "own":
+    if task.name == "custom":
         answer = np.flatnonzero(instance[:, 0] > 0.5)[::-1]
         return (
             answer
@@ -117,7 +117,7 @@ def test_step_by_step_equals_teacher_forced(small, name, settings, model):
     totals = forced.exp().sum(-1)
     torch.testing.assert_close(totals, torch.ones_like(totals))
     for b, n in enumerate(lengths.tolist()):
-        assert (forced[b, :, network.specials + n :] == -torch.inf).all()
+        assert (forced[b, :, network.num_specials + n :] == -torch.inf).all()
 
 
 @EVERY_TASK
@@ -133,8 +133,8 @@ def test_beam_of_one_is_the_argmax_of_each_step(small, name, settings, model, co
         n, taken = len(instance), []
         seen, order = view(0, task, task.scaled(instance))
         inputs = torch.from_numpy(seen[None]).float()
-        rule = task.rule if constrained else Free(task.least)
-        allowed = rule.start(torch.tensor([n]), network.specials, n + network.specials)
+        rule = task.rule if constrained else Free(task.min_length)
+        allowed = rule.start(torch.tensor([n]), network.num_specials, n + network.num_specials)
         with torch.no_grad():
             encoded = network.encode(inputs)
             state, last = encoded.state, torch.zeros(1, 1, dtype=torch.int64)
@@ -167,8 +167,8 @@ def test_a_label_obeys_its_own_constraint(name, settings):
     for instance in degenerate(task):
         n = len(instance)
         tokens = task.tokens(task.label(instance[None])).rows()[0]
-        lengths, width = torch.tensor([n]), n + task.specials
-        state = task.rule.start(lengths, task.specials, width)
+        lengths, width = torch.tensor([n]), n + task.num_specials
+        state = task.rule.start(lengths, task.num_specials, width)
         for token in tokens.tolist():
             assert task.rule.allowed(state)[0, 0, token]
             state = task.rule.advance(
@@ -212,7 +212,7 @@ def test_an_example_survives_a_write_and_a_read(tmp_path, name, settings, extens
     labelled = [Example(i, answer_of(task, i)) for i in instances]
     if extension == "csv":  # one instance a file, its answer as the order of rows
         labelled = [Example(instances[-1])]
-    if formats.traits(extension).task:  # TSPLIB: its own distances, and two files an example
+    if formats.capabilities(extension).task:  # TSPLIB: its own distances, and two files an example
         pytest.skip("tests/data/test_tsplib.py")
     formats.write(str(path), labelled, task)
     for before, after in zip(labelled, formats.read(str(path), task), strict=True):

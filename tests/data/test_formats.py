@@ -65,7 +65,7 @@ def test_jsonl_of_triangles_and_of_distances(tmp_path):
     assert written(tmp_path, "jsonl", read(tmp_path, "jsonl", line, DELAUNAY), DELAUNAY) == line
     line = b'{"inputs": [[0.0, 0.0], [1.0, 0.0]], "outputs": [0, 1], "distance": "ATT"}\n'
     (found,) = read(tmp_path, "jsonl", line, TSP)
-    assert found.distance == "ATT" and not found.kept
+    assert found.distance == "ATT" and not found.extra
     assert written(tmp_path, "jsonl", [found], TSP) == line
     (hull,) = read(tmp_path, "jsonl", line, HULL)  # where nothing is measured, a key like any
     assert hull.distance == "euclidean" and written(tmp_path, "jsonl", [hull]) == line
@@ -73,7 +73,7 @@ def test_jsonl_of_triangles_and_of_distances(tmp_path):
 
 def test_jsonl_refuses_what_json_has_no_word_for(tmp_path):
     for value in (float("nan"), {1, 2}):
-        example = Example(POINTS, where="a.parquet: row 7", kept={"w": value})
+        example = Example(POINTS, source="a.parquet: row 7", extra={"w": value})
         with pytest.raises(InputError, match=r"^a.parquet: row 7: cannot be written as JSON: "):
             written(tmp_path, "jsonl", [example])
 
@@ -82,7 +82,7 @@ def test_txt_with_and_without_the_closing_repeat(tmp_path):
     lines = "0 0 1 0 0 1 output 1 2 3 1 \n\n0 0 1 0 0 1 output 1 2 3\r\n5 5 output 1 1"
     found = read(tmp_path, "txt", lines)
     assert [e.outputs.tolist() for e in found] == [[0, 1, 2], [0, 1, 2], [0]]
-    assert [e.where.rsplit(":", 1)[1] for e in found] == ["1", "3", "4"]
+    assert [e.source.rsplit(":", 1)[1] for e in found] == ["1", "3", "4"]
     assert all(e.inputs.shape[1] == 2 for e in found)
 
 
@@ -128,7 +128,7 @@ def test_unknown_extension_suggests_the_nearest():
 
 
 def test_a_line_without_end_is_refused_before_it_is_held(tmp_path, monkeypatch):
-    monkeypatch.setattr("ptrnet.data.lines.LONGEST_LINE", 1000)
+    monkeypatch.setattr("ptrnet.data.formats.parts.lines.LONGEST_LINE", 1000)
     with pytest.raises(InputError, match="longer than 1000 bytes"):
         read(tmp_path, "txt", "0 " * 1000)
 
@@ -137,7 +137,7 @@ def test_standard_input_and_output(monkeypatch, capsys):
     stdin = io.TextIOWrapper(io.BytesIO(b"0 0 1 0 0 1 output 1 2 3\n"), encoding="utf-8")
     monkeypatch.setattr(sys, "stdin", stdin)
     examples = list(formats.read("-", HULL))
-    assert examples[0].where == "standard input:1"
+    assert examples[0].source == "standard input:1"
     formats.write("-", examples, HULL)
     assert capsys.readouterr().out == "0.0 0.0 1.0 0.0 0.0 1.0 output 1 2 3 1\n"
 
@@ -149,7 +149,7 @@ def test_a_csv_holds_one_instance_and_nothing_is_left_behind(tmp_path):
 
 
 def test_what_a_format_cannot_hold_names_those_that_can(tmp_path):
-    example = Example(POINTS, where="f.jsonl:1", distance="GEO")
+    example = Example(POINTS, source="f.jsonl:1", distance="GEO")
     for extension in ("txt", "csv"):
         with pytest.raises(InputError) as error:
             written(tmp_path, extension, [example], TSP)

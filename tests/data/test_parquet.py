@@ -47,10 +47,10 @@ def test_recorded_bytes_are_read(tmp_path):
     path.write_bytes(RECORDED)
     first, second = read(path)
     assert first.inputs.tolist() == [[0.0, 0.5], [1.0, 0.25], [0.1, 1e-7]]
-    assert first.outputs.tolist() == [0, 1, 2] and first.kept == {"id": "a"}
+    assert first.outputs.tolist() == [0, 1, 2] and first.extra == {"id": "a"}
     assert second.inputs.tolist() == [[0.30000000000000004, 0.2]]
-    assert second.outputs is None and second.kept == {}
-    assert second.where == f"{path}: row 2"
+    assert second.outputs is None and second.extra == {}
+    assert second.source == f"{path}: row 2"
 
 
 @pytest.mark.parametrize(
@@ -102,7 +102,7 @@ def test_other_columns_are_kept(tmp_path):
     parquet.write_table(pa.table(columns), path)
     table = written(tmp_path / "b.parquet", read(path))
     assert table.select(["id", "w", "inputs"]).to_pydict() == columns
-    far = Example(POINTS, kept={"id": 7}, distance="ATT")
+    far = Example(POINTS, extra={"id": 7}, distance="ATT")
     table = written(tmp_path / "c.parquet", [far, Example(POINTS)], TSP)
     assert table.select(["distance", "id"]).to_pylist() == [
         {"distance": "ATT", "id": 7},
@@ -122,7 +122,7 @@ def test_other_columns_are_kept(tmp_path):
 )
 def test_keys_that_make_no_column_are_refused(tmp_path, monkeypatch, kept, complaint):
     monkeypatch.setattr(ours, "_ELEMENTS", 2 * len(POINTS))
-    examples = [Example(POINTS, where=f"row {k}", kept=row) for k, row in enumerate(kept)]
+    examples = [Example(POINTS, source=f"row {k}", extra=row) for k, row in enumerate(kept)]
     with pytest.raises(InputError, match=complaint) as error:
         written(tmp_path / "a.parquet", examples)
     assert "\n" not in str(error.value) and not list(tmp_path.iterdir())
@@ -145,7 +145,7 @@ def test_columns_that_json_has_no_type_for(tmp_path):
     with pytest.raises(InputError, match=r"row 1: cannot be written as JSON: no type for bytes$"):
         formats.write(str(text), read(path), HULL)
     with pytest.raises(InputError, match=r"^row 1: cannot be written as Parquet: "):
-        written(path, [Example(POINTS, where="row 1", kept={"a": {}})])
+        written(path, [Example(POINTS, source="row 1", extra={"a": {}})])
 
 
 def test_files_are_written_and_read_part_by_part(tmp_path, monkeypatch):
@@ -168,7 +168,7 @@ def test_files_are_written_and_read_part_by_part(tmp_path, monkeypatch):
 def test_no_damage_is_more_than_a_complaint(tmp_path):
     """Any bit may turn: the file reads as it was, or one line names it and a row of it."""
     path = tmp_path / "a.parquet"
-    examples = [Example(POINTS + k, np.array([0, 2, 1]), kept={"id": k}) for k in range(150)]
+    examples = [Example(POINTS + k, np.array([0, 2, 1]), extra={"id": k}) for k in range(150)]
     written(path, examples)
     whole, rng = path.read_bytes(), np.random.default_rng(1)
     refused = 0

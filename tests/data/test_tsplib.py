@@ -181,7 +181,7 @@ def test_headers_as_they_come(tmp_path, text):
 
 def test_what_the_writers_refuse(tmp_path):
     tour = np.array([0, 1, 2])
-    plain = Example(POINTS, where="a.csv")
+    plain = Example(POINTS, source="a.csv")
     for extension, example, complaint in [
         (
             "tsp",

@@ -4,8 +4,8 @@ import math
 
 import pytest
 
-from ptrnet.data.workers import BACKENDS, check_backend, in_order
 from ptrnet.errors import InputError, MissingExtraError
+from ptrnet.parallel import BACKENDS, check_backend, in_order
 
 ITEMS = list(range(50))
 EXPECTED = [math.factorial(k) for k in ITEMS]

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from ptrnet.decoding import Beam, Decoder, Found, Greedy, Incremental, Sample
+from ptrnet.decoding import Beam, Decoder, Greedy, Hypotheses, Incremental, Sample
 from ptrnet.errors import InputError
 from ptrnet.labellers.monotone_chain import label
 
@@ -22,7 +22,7 @@ class Oracle(Decoder):
         for row, found in zip(tokens, rows, strict=True):
             row[: len(found)] = torch.from_numpy(found)
         counts = torch.tensor([[len(r)] for r in rows])
-        return Found(tokens[:, None], counts, torch.zeros(len(rows), 1))
+        return Hypotheses(tokens[:, None], counts, torch.zeros(len(rows), 1))
 
 
 @pytest.mark.parametrize("window", [1, 3, 7, 50])

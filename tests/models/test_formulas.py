@@ -202,15 +202,15 @@ def test_padding_and_steps_change_nothing(name, options):
         assert (found[b, :, n + 2 :] == -torch.inf).all()
 
 
-@pytest.mark.parametrize("train_feed", ["truth", "own"])
+@pytest.mark.parametrize("teacher_forcing", [True, False])
 @pytest.mark.parametrize("name", OWN)
-def test_what_is_fed_in_training(name, train_feed):
-    model = build(name, {}, train_feed=train_feed).train()
+def test_what_is_fed_in_training(name, teacher_forcing):
+    model = build(name, {}, teacher_forcing=teacher_forcing).train()
     points = torch.rand(1, N, 2, dtype=torch.float64)
     found = model.log_probs(points, None, torch.tensor([TARGETS]))[0]
     slow = Slow(name, model)
     rows = {own: slow.log_probs(points[0].tolist(), TARGETS, own) for own in (True, False)}
-    torch.testing.assert_close(found, rows[train_feed == "own"], rtol=0, atol=1e-11)
+    torch.testing.assert_close(found, rows[not teacher_forcing], rtol=0, atol=1e-11)
     assert (rows[True] - rows[False]).abs().max() > 1e-3
 
 
@@ -226,7 +226,7 @@ def test_multi_at_other_thresholds(threshold):
 @pytest.mark.parametrize("name", [*OWN, "seq2seq-attention", "memory-ptr-net"])
 def test_gradients_are_those_of_small_differences(name):
     """Where the mixture has no gradient, a small difference does not change it either."""
-    own = {"train_feed": "own"} if name in OWN else {}
+    own = {"teacher_forcing": False} if name in OWN else {}
     model = build(name, {}, **own).train()
     points, targets = torch.rand(3, N, 2, dtype=torch.float64), torch.tensor([TARGETS] * 3)
 

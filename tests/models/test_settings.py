@@ -16,8 +16,8 @@ ONE_N = ["seq2seq", "seq2seq-attention"]
     ("name", "settings", "words"),
     [
         ("ptr-net", {"threshold": 0.5}, "unknown setting of model ptr-net 'threshold'"),
-        ("soft-ptr-net", {"train_fed": "own"}, "did you mean 'train_feed'"),
-        ("soft-ptr-net", {"train_feed": "own feed"}, "unknown setting train_feed of model soft"),
+        ("soft-ptr-net", {"teacher_forcin": False}, "did you mean 'teacher_forcing'"),
+        ("soft-ptr-net", {"train_feed": "own feed"}, "unknown setting train_feed 'own feed'"),
         ("multi-ptr-net", {"threshold": 0.0}, "expected 1e-06 to 1.0, got 0.0"),
         ("multi-ptr-net", {"threshold": float("nan")}, "expected 1e-06 to 1.0, got nan"),
         ("ptr-net", {"cell": "rnn"}, "unknown setting cell of model ptr-net 'rnn'"),

@@ -38,7 +38,7 @@ def test_tokens_with_and_without_separator():
     plain, marked = PLAIN.tokens(answers), MARKED.tokens(answers)
     assert plain.rows()[0].tolist() == [2, 3, 4, 1, 2, 4, 3, 4, 5, 1, 4, 5, 0]
     assert marked.rows()[0].tolist() == [3, 4, 5, 1, 2, 3, 5, 1, 4, 5, 6, 1, 2, 5, 6, 0]
-    assert PLAIN.specials == 1 and MARKED.specials == 2
+    assert PLAIN.num_specials == 1 and MARKED.num_specials == 2
 
 
 @pytest.mark.parametrize(
@@ -85,7 +85,7 @@ def test_settings_are_typed():
 @pytest.mark.parametrize("task", [PLAIN, MARKED], ids=["plain", "separator"])
 def test_the_constraint_allows_whole_increasing_triples_alone(task):
     """Every sequence of up to 7 tokens over 4 points, against the rule in words."""
-    s, n = task.specials, 4
+    s, n = task.num_specials, 4
     rule = task.rule
 
     def legal(sequence):

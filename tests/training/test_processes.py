@@ -11,10 +11,10 @@ import torch
 
 from ptrnet import tasks
 from ptrnet.data import formats
-from ptrnet.data.file_stream import FileStream
 from ptrnet.data.generate import generate
-from ptrnet.data.ranks import rows_of
-from ptrnet.data.stream import ExampleStream
+from ptrnet.data.streams.example_stream import ExampleStream
+from ptrnet.data.streams.file_stream import FileStream
+from ptrnet.data.streams.ranks import rows_of
 from ptrnet.errors import InputError
 from ptrnet.model_files import load
 from ptrnet.training.recipe import Recipe

@@ -111,7 +111,7 @@ def test_a_labeller_is_asked_for_only_where_examples_are_fresh():
 
 
 def test_settings_of_the_model_are_keys_of_the_recipe(tmp_path):
-    table = {"task": "sort", "model": "multi-ptr-net", "threshold": 0.3, "train_feed": "own"}
+    table = {"task": "sort", "model": "multi-ptr-net", "threshold": 0.3, "teacher_forcing": False}
     recipe = Recipe.from_table({**table, "cell": "gru", "layers": 2, "hidden_size": 8})
     (tmp_path / "r.toml").write_text(recipe.toml())
     again = Recipe.read(tmp_path / "r.toml")
@@ -122,7 +122,7 @@ def test_settings_of_the_model_are_keys_of_the_recipe(tmp_path):
         "layers": 2,
         "bidirectional": False,
         "score": "additive",
-        "train_feed": "own",
+        "teacher_forcing": False,
         "threshold": 0.3,
     }
 
@@ -131,7 +131,7 @@ def test_settings_of_the_model_are_keys_of_the_recipe(tmp_path):
     ("table", "words"),
     [
         ({"threshold": 0.3}, "unknown setting of model ptr-net 'threshold'"),
-        ({"model": "soft-ptr-net", "train_fed": "own"}, "did you mean 'train_feed'"),
+        ({"model": "soft-ptr-net", "teacher_forcin": False}, "did you mean 'teacher_forcing'"),
         (
             {"model": "seq2seq", "n": "5", "score": "dot"},
             "unknown setting of model seq2seq 'score'",

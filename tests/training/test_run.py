@@ -13,7 +13,7 @@ import torch
 from ptrnet import tasks
 from ptrnet.data import formats
 from ptrnet.data.batches import batch_of
-from ptrnet.data.file_stream import FileStream
+from ptrnet.data.streams.file_stream import FileStream
 from ptrnet.errors import InputError
 from ptrnet.model_files import load
 from ptrnet.training.losses import losses
@@ -74,7 +74,7 @@ def test_it_learns(tmp_path):
 
     solver = Solver(*saved)
     examples = list(_examples(solver.task))
-    answers = [e.outputs for e in solver.answered(examples, constrained=False)]
+    answers = [e.outputs for e in solver.solve_examples(examples, constrained=False)]
     assert solver.task.measure(examples, answers)["accuracy"].value > 0.85
     assert saved.trained == {"n": "2", "steps": 300, "batch_size": 64, "seed": 1}
 
@@ -265,5 +265,5 @@ def test_a_model_of_one_n_trains_and_answers(tmp_path, model):
 
     solver = Solver(*load(tmp_path / "run"))
     examples = list(_examples(solver.task))
-    answers = [e.outputs for e in solver.answered(examples, constrained=False)]
+    answers = [e.outputs for e in solver.solve_examples(examples, constrained=False)]
     assert solver.task.measure(examples, answers)["accuracy"].value > 0.85

@@ -72,7 +72,7 @@ def test_accuracy_on_fresh_instances(name, n, decoder, floor):
     """At least the promised share, less three standard errors of this small sample."""
     model, count = ptrnet.load(name), 1000
     known = examples(name, n, count)
-    answers = [e.outputs for e in model.answered(known, decoder)]
+    answers = [e.outputs for e in model.solve_examples(known, decoder)]
     found = model.task.measure(known, answers)["accuracy"].value
     assert found > floor - 3 * (floor * (1 - floor) / count) ** 0.5
 
@@ -82,7 +82,7 @@ def test_triangulations_of_fresh_instances(n, accuracy, coverage):
     """At least the promised shares, less three standard errors of this small sample."""
     model, count = ptrnet.load("delaunay"), 500
     known = examples("delaunay", n, count)
-    found = model.task.measure(known, [e.outputs for e in model.answered(known)])
+    found = model.task.measure(known, [e.outputs for e in model.solve_examples(known)])
     assert found["accuracy"].value > accuracy - 3 * (accuracy * (1 - accuracy) / count) ** 0.5
     assert found["triangle_coverage"].value > coverage - 0.03
 
@@ -92,7 +92,7 @@ def test_tours_of_fresh_instances(n, gap):
     """At most the promised gap to the shortest tours, which the dynamic programme finds."""
     model = ptrnet.load("tsp")
     known = examples("tsp", n, 200)
-    answers = [e.outputs for e in model.answered(known, ptrnet.Beam(8))]
+    answers = [e.outputs for e in model.solve_examples(known, ptrnet.Beam(8))]
     found = model.task.measure(known, answers)
     assert found["gap"].value < gap and found["valid"].value == 1
 

@@ -15,10 +15,10 @@ from ptrnet.bench.memory import Work, peaks
 from ptrnet.bench.row import Row
 from ptrnet.bench.timing import Side, Times, interleaved, spread
 from ptrnet.data import formats
-from ptrnet.data.file_stream import FileStream
 from ptrnet.data.generate import generate
-from ptrnet.data.packed import packed
-from ptrnet.progress import shown
+from ptrnet.data.streams.file_stream import FileStream
+from ptrnet.data.streams.memmap import packed
+from ptrnet.progress import track
 from ptrnet.training.recipe import Recipe
 
 COUNT = 10_000  # examples in the file
@@ -47,7 +47,7 @@ def _measured(recipe: Recipe, repeats: int) -> Iterator[Row]:
         name = str(Path(folder) / "examples.txt")
         kind = tasks.get(recipe.task)
         examples = generate(kind, [int(recipe.n)], COUNT, recipe.seed)
-        formats.write(name, shown(examples, "writing a file", COUNT), kind)
+        formats.write(name, track(examples, "writing a file", COUNT), kind)
         packed(name, kind)
         reads: dict[str, Work] = {
             "text, line by line": partial(line_by_line, name, recipe.task),

@@ -15,8 +15,8 @@ from ptrnet.bench.row import Row
 from ptrnet.bench.timing import Side, interleaved, spread
 from ptrnet.data import checks
 from ptrnet.data.sizes import parse_sizes
-from ptrnet.data.workers import in_order
 from ptrnet.errors import MissingExtraError
+from ptrnet.parallel import in_order
 
 N = 50  # elements, where none are asked for; fewer for an algorithm that takes no more
 LONG_ENOUGH = 0.2  # seconds of a run, so that handing out the work does not count

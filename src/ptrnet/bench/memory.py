@@ -9,7 +9,7 @@ from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
 from ptrnet import runtime
-from ptrnet.progress import shown
+from ptrnet.progress import track
 
 Work = Callable[[], Callable[[], object]]  # makes, from nothing, what is then run
 RUNS = 2
@@ -28,7 +28,7 @@ def peaks(works: Mapping[str, Work], what: str) -> dict[str, float]:
         initializer=_begin,
         max_tasks_per_child=1,
     ) as processes:
-        found = shown(processes.map(_peak, works.values()), f"memory of {what}", len(works))
+        found = track(processes.map(_peak, works.values()), f"memory of {what}", len(works))
         return dict(zip(works, found, strict=True))
 
 

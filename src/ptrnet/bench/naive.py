@@ -16,20 +16,20 @@ from ptrnet.types import END, Batch
 class NaivePtrNet(nn.Module):
     """V 2.3 for instances of one size: log-probabilities of special slots and elements."""
 
-    def __init__(self, features: int, specials: int, units: int) -> None:
+    def __init__(self, features: int, num_specials: int, units: int) -> None:
         super().__init__()
         self.encoder = nn.LSTM(features, units, batch_first=True)
         self.decoder = nn.LSTMCell(features, units)
         self.w1 = nn.Linear(units, units, bias=False)
         self.w2 = nn.Linear(units, units, bias=False)
         self.v = nn.Linear(units, 1, bias=False)
-        self.special_inputs = nn.Parameter(torch.zeros(specials, features))
-        self.special_states = nn.Parameter(torch.zeros(specials, units))
+        self.special_inputs = nn.Parameter(torch.zeros(num_specials, features))
+        self.special_states = nn.Parameter(torch.zeros(num_specials, units))
 
     @classmethod
     def like(cls, model: PointerModel) -> Self:
         """The network and the weights of a Ptr-Net that has one LSTM layer and additive scores."""
-        naive = cls(model.features, model.specials, model.settings()["hidden_size"])
+        naive = cls(model.features, model.num_specials, model.settings()["hidden_size"])
         theirs = model.state_dict()
         for name, parameter in naive.state_dict().items():
             parameter.copy_(theirs[_OURS.get(name, name)].view_as(parameter))

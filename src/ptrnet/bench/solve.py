@@ -92,7 +92,7 @@ def _rows(asked: Asked, makes: list[Make], repeats: int, held: dict[str, float])
     times = interleaved(sides, repeats, f"solve, n={asked.n}", asked.device)
     time = {name: spread(found.values()) for name, found in times.items()}
     solver = _solver(asked)
-    units, slots = solver.model.settings()["hidden_size"], asked.n + solver.task.specials
+    units, slots = solver.model.settings()["hidden_size"], asked.n + solver.task.num_specials
     for name, size in (("greedy", 1), ("beam", BEAM)):
         if name not in runs:
             continue

@@ -5,7 +5,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping
 from typing import NamedTuple
 
-from ptrnet.progress import shown
+from ptrnet.progress import track
 
 Times = dict[int, float]  # milliseconds, by the round they were measured in
 
@@ -48,7 +48,7 @@ def interleaved(
     """
     settle = _settle(device)
     found: dict[str, Times] = {name: {} for name in sides}
-    for round_ in shown(range(-1, rounds), f"measuring {what}", rounds + 1):
+    for round_ in track(range(-1, rounds), f"measuring {what}", rounds + 1):
         for name, side in sides.items():
             if round_ > 0 and round_ % side.every:
                 continue

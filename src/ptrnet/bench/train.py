@@ -19,7 +19,7 @@ from ptrnet.bench.memory import Work, peaks
 from ptrnet.bench.naive import NaivePtrNet
 from ptrnet.bench.row import Other, Row
 from ptrnet.bench.timing import Side, interleaved, ratio, spread
-from ptrnet.data.stream import ExampleStream
+from ptrnet.data.streams.example_stream import ExampleStream
 from ptrnet.models.base import PointerModel
 from ptrnet.training.graphs import Replayed
 from ptrnet.training.hardware import device_of, precision_of, products
@@ -88,9 +88,9 @@ def _row(recipe: Recipe, repeats: int, held: dict[str, float]) -> Row:
     }
     times = interleaved(sides, repeats, f"train, {units} units", device)
     time = spread(times["ours"].values())
-    specials = tasks.get(recipe.task).specials
+    num_specials = tasks.get(recipe.task).num_specials
     n, batch = int(recipe.n), recipe.batch_size
-    forward = roofline.operations(batch, units, n, n + specials, mean(step.widths))
+    forward = roofline.operations(batch, units, n, n + num_specials, mean(step.widths))
     return Row(
         what="train",
         name=f"{units} units, {precision}",
@@ -186,7 +186,7 @@ def naive(recipe: Recipe) -> Step:
 def _model(recipe: Recipe) -> PointerModel:
     torch.manual_seed(recipe.seed)
     kind = tasks.get(recipe.task)
-    model = models.build(recipe.model, kind.features, kind.specials, **recipe.network())
+    model = models.build(recipe.model, kind.features, kind.num_specials, **recipe.network())
     return model.to(recipe.device)
 
 

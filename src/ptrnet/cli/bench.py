@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ptrnet.cli import words as w
+from ptrnet.cli.options import Json, Seed, say
 
 if TYPE_CHECKING:
     from ptrnet.bench.row import Row
@@ -48,8 +48,8 @@ def bench(
     repeats: Annotated[
         int | None, typer.Option("--repeats", min=1, help="Runs behind each median.  [5 to 40]")
     ] = None,
-    seed: w.Seed = 0,
-    json: w.Json = False,
+    seed: Seed = 0,
+    json: Json = False,
 ) -> None:
     """Measure speed on this machine, beside the roofline of this machine.
 
@@ -86,16 +86,16 @@ def bench(
     planned = bench.plan(what, {key: value for key, value in asked.items() if value is not None})
     facts, numbers = machine(device_of(device or "cpu")), versions()
     if not json:
-        w.say(described(facts, numbers))
+        say(described(facts, numbers))
     found: list[Row] = []
     for name, rows in planned.items():
         part = list(rows)
         found += part
         if not json:
-            w.say(f"\n{name}: {printed(part)}")
+            say(f"\n{name}: {printed(part)}")
     if json:
         document = {"machine": facts, "versions": numbers, "seed": seed, **_step_ms(found)}
-        w.say(dumps({**document, "rows": [row.table() for row in found]}))
+        say(dumps({**document, "rows": [row.table() for row in found]}))
 
 
 def _step_ms(rows: "list[Row]") -> dict[str, float]:

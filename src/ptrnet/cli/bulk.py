@@ -29,10 +29,10 @@ Backend = Annotated[
 ]
 
 
-def check(jobs: int, backend: str) -> None:
+def check_jobs(jobs: int, backend: str) -> None:
     """Refuses what cannot run, before anything is done."""
-    from ptrnet.data.workers import check_backend
     from ptrnet.errors import InputError
+    from ptrnet.parallel import check_backend
 
     if jobs < 1 and jobs != -1:
         raise InputError(f"--jobs: expected 1 or more, or -1 for one a core, got {jobs}")
@@ -62,13 +62,13 @@ def grow(
         backend: where they run.
     """
     from ptrnet.data.generate import CHUNK
-    from ptrnet.data.partial import Partial
-    from ptrnet.data.workers import in_order
+    from ptrnet.data.resumable import ResumableFile
     from ptrnet.errors import OutputError, PtrnetError
-    from ptrnet.progress import shown
+    from ptrnet.parallel import in_order
+    from ptrnet.progress import track
 
     everything = {"ptrnet": VERSION, "task": task.name, **asdict(task), **facts}
-    with Partial(Path(output), everything, CHUNK) as kept:
+    with ResumableFile(Path(output), everything, CHUNK) as kept:
         done = kept.kept(total)
         if done:
             print(f"going on behind {done:,} examples in {kept.lines}", file=sys.stderr)
@@ -80,7 +80,7 @@ def grow(
         )
         written = 0
         try:
-            for _ in shown(made, facts["command"], total, done):
+            for _ in track(made, facts["command"], total, done):
                 written += 1
             kept.finish(task)
         except (PtrnetError, KeyboardInterrupt) as error:

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ptrnet.cli import words as w
+from ptrnet.cli.options import Seed
 from ptrnet.errors import InputError
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ def convert(
     task: Annotated[
         str | None, typer.Option("--task", help="TASK; .tsp and .tour are of tsp without it.")
     ] = None,
-    seed: w.Seed = 0,
+    seed: Seed = 0,
 ) -> None:
     """Write the examples of IN in the format of OUT.
 
@@ -35,9 +35,9 @@ def convert(
     """
     from ptrnet import tasks
     from ptrnet.data import formats
-    from ptrnet.progress import shown
+    from ptrnet.progress import track
 
-    told = (formats.traits(formats.of(name)).task for name in (source, output))
+    told = (formats.capabilities(formats.of(name)).task for name in (source, output))
     name = task or next(filter(None, told), None)
     if name is None:
         raise InputError(
@@ -48,7 +48,7 @@ def convert(
     formats.check_served(source, kind)
     formats.check_output(output, kind)
     held = _held(formats.read(source, kind), output, kind)
-    formats.write(output, shown(held, "converting"), kind)
+    formats.write(output, track(held, "converting"), kind)
 
 
 def _held(examples: Iterable["Example"], output: str, task: "Task") -> Iterator["Example"]:
@@ -57,10 +57,10 @@ def _held(examples: Iterable["Example"], output: str, task: "Task") -> Iterator[
 
     extension = formats.of(output)
     for example in formats.fitting(extension, examples, task):
-        if example.outputs is not None and not formats.traits(extension).answers:
+        if example.outputs is not None and not formats.capabilities(extension).answers:
             others = formats.holding(example, task, lambda other: other.answers)
             raise InputError(
-                f"{example.where}: a .{extension} file would lose the answer; write to {others}"
+                f"{example.source}: a .{extension} file would lose the answer; write to {others}"
             )
         yield _through_its_cities(example, output, task) if extension == "tour" else example
 
@@ -73,5 +73,5 @@ def _through_its_cities(example: "Example", output: str, task: "Task") -> "Examp
 
     there = tour.cities(output, task)
     if there.distance != example.distance or not np.array_equal(there.inputs, example.inputs):
-        raise InputError(f"{output}: {there.where} holds other cities than {example.where}")
+        raise InputError(f"{output}: {there.source} holds other cities than {example.source}")
     return example._replace(nodes=there.nodes)

@@ -2,7 +2,24 @@
 
 import typer
 
-from ptrnet.cli import words as w
+from ptrnet.cli.options import (
+    Augment,
+    BeamSize,
+    Constrained,
+    DecoderName,
+    Inner,
+    Json,
+    Model,
+    Positional,
+    Samples,
+    Seed,
+    Temperature,
+    Window,
+    decoder_for,
+    say,
+    solver_for,
+    task_and_file,
+)
 from ptrnet.errors import InputError
 
 
@@ -11,18 +28,18 @@ def register(app: typer.Typer) -> None:
 
 
 def evaluate(
-    words: w.Words = None,
-    model: w.Model = None,
-    decoder: w.DecoderName = "greedy",
-    beam_size: w.BeamSize = None,
-    samples: w.Samples = None,
-    temperature: w.Temperature = None,
-    window: w.Window = None,
-    inner: w.Inner = None,
-    augment: w.Augment = 1,
-    constrained: w.Constrained = True,
-    seed: w.Seed = 0,
-    json: w.Json = False,
+    words: Positional = None,
+    model: Model = None,
+    decoder: DecoderName = "greedy",
+    beam_size: BeamSize = None,
+    samples: Samples = None,
+    temperature: Temperature = None,
+    window: Window = None,
+    inner: Inner = None,
+    augment: Augment = 1,
+    constrained: Constrained = True,
+    seed: Seed = 0,
+    json: Json = False,
 ) -> None:
     """Measure a model's answers to FILE against the answers that FILE gives.
 
@@ -34,17 +51,17 @@ def evaluate(
 
     from ptrnet.data import formats
     from ptrnet.evaluation import evaluate
-    from ptrnet.progress import shown
+    from ptrnet.progress import track
 
-    task, name = w.task_and_file(words, model, wanted=1)
-    chosen = w.decoder_for(decoder, beam_size, samples, temperature, window, inner, seed)
-    solver = w.solver_for(task, model)
+    task, name = task_and_file(words, model, wanted=1)
+    chosen = decoder_for(decoder, beam_size, samples, temperature, window, inner, seed)
+    solver = solver_for(task, model)
     examples = list(formats.read(name, solver.task))
     for example in examples:
         if example.outputs is None:
-            raise InputError(f"{example.where}: has no answer to measure against")
-    answers = shown(
-        solver.answered(examples, chosen, constrained=constrained, augment=augment),
+            raise InputError(f"{example.source}: has no answer to measure against")
+    answers = track(
+        solver.solve_examples(examples, chosen, constrained=constrained, augment=augment),
         "answering",
         len(examples),
     )
@@ -61,4 +78,4 @@ def evaluate(
         value = "FAIL" if m.fail else "-" if m.value is None else f"{m.value:.4f}"
         interval = "" if m.low is None else f"  95%: {m.low:.4f} to {m.high:.4f}"
         lines.append(f"{metric:<18}{value:>10}{interval}  over {m.count}")
-    w.say(dumps(document) if json else "\n".join(lines))
+    say(dumps(document) if json else "\n".join(lines))

@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 from ptrnet.cli import bulk
-from ptrnet.cli import words as w
+from ptrnet.cli.options import Labeller, Seed, TaskName
 
 
 def register(app: typer.Typer) -> None:
@@ -13,14 +13,14 @@ def register(app: typer.Typer) -> None:
 
 
 def generate(
-    task: w.Task,
+    task: TaskName,
     n: Annotated[str, typer.Option("--n", help="Sizes: 50, 5-50 or 5,10,20-30.")],
     count: Annotated[int, typer.Option("--count", min=1, help="How many examples.")],
     output: Annotated[str, typer.Option("--output", help="The file; its extension is the format.")],
-    labeller: w.Labeller = None,
+    labeller: Labeller = None,
     jobs: bulk.Jobs = -1,
     backend: bulk.Backend = "local",
-    seed: w.Seed = 0,
+    seed: Seed = 0,
 ) -> None:
     """Draw instances of TASK, answer them by an algorithm, and write both.
 
@@ -34,19 +34,19 @@ def generate(
     from ptrnet import tasks
     from ptrnet.data import checks, formats
     from ptrnet.data import generate as fresh
-    from ptrnet.data.partial import has_lines
+    from ptrnet.data.resumable import has_lines
     from ptrnet.data.sizes import parse_sizes
-    from ptrnet.progress import shown
+    from ptrnet.progress import track
 
     kind = tasks.get(task)
     sizes = parse_sizes(n)
     checks.sizes(sizes, kind)
     kind.check_labeller(labeller, sizes[-1])
     formats.check_output(output, kind)
-    bulk.check(jobs, backend)
+    bulk.check_jobs(jobs, backend)
     if not has_lines(output):
         examples = fresh.generate(kind, sizes, count, seed, labeller, jobs, backend)
-        formats.write(output, shown(examples, "generating", count), kind)
+        formats.write(output, track(examples, "generating", count), kind)
         return
     chunks = -(-count // fresh.CHUNK)
     facts = {"command": "generating", "sizes": sizes, "seed": seed}

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ptrnet.cli import bulk
-from ptrnet.cli import words as w
+from ptrnet.cli.options import Labeller, Seed, TaskName
 
 if TYPE_CHECKING:
     from ptrnet.types import Example
@@ -19,15 +19,15 @@ def register(app: typer.Typer) -> None:
 
 
 def label(
-    task: w.Task,
+    task: TaskName,
     file: Annotated[str, typer.Argument(metavar="FILE", help="Instances; answers are replaced.")],
     output: Annotated[
         str, typer.Option("--output", help="The file; its extension is the format.")
     ] = "-",
-    labeller: w.Labeller = None,
+    labeller: Labeller = None,
     jobs: bulk.Jobs = -1,
     backend: bulk.Backend = "local",
-    seed: w.Seed = 0,
+    seed: Seed = 0,
 ) -> None:
     """Answer the instances of FILE by an algorithm.
 
@@ -43,14 +43,14 @@ def label(
     from ptrnet import tasks
     from ptrnet.data import formats
     from ptrnet.data import generate as fresh
-    from ptrnet.data.partial import has_lines
-    from ptrnet.data.workers import in_order
-    from ptrnet.progress import shown
+    from ptrnet.data.resumable import has_lines
+    from ptrnet.parallel import in_order
+    from ptrnet.progress import track
 
     kind = tasks.get(task)
-    kind.check_labeller(labeller, kind.smallest)
+    kind.check_labeller(labeller, kind.min_elements)
     formats.check_output(output, kind)
-    bulk.check(jobs, backend)
+    bulk.check_jobs(jobs, backend)
     work = partial(fresh.label, kind, labeller)
 
     def given() -> Iterator["Example"]:
@@ -62,7 +62,7 @@ def label(
     if file == "-" or not has_lines(output):
         chunks = in_order(work, _chunks(given()), jobs, backend)
         examples = (example for chunk in chunks for example in chunk)
-        formats.write(output, shown(examples, "labelling"), kind, like=file)
+        formats.write(output, track(examples, "labelling"), kind, like=file)
         return
     stat = Path(file).stat()
     facts = {"command": "labelling", "file": str(Path(file).resolve()), "bytes": stat.st_size}
@@ -80,12 +80,13 @@ def label(
 
 def _count(file: str) -> int | None:
     """How many instances a file has, where that is quick to say."""
-    from ptrnet.data import formats, lines
+    from ptrnet.data import formats
+    from ptrnet.data.formats.parts import lines
 
     if file == "-":
         return None
     formats.check_input(file)
-    held = formats.traits(formats.of(file))
+    held = formats.capabilities(formats.of(file))
     if not held.several:
         return 1
     return None if held.binary else lines.count(file)

@@ -7,7 +7,24 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ptrnet.cli import words as w
+from ptrnet.cli.options import (
+    Augment,
+    BeamSize,
+    Constrained,
+    DecoderName,
+    Inner,
+    Json,
+    Model,
+    Positional,
+    Samples,
+    Seed,
+    Temperature,
+    Window,
+    decoder_for,
+    say,
+    solver_for,
+    task_and_file,
+)
 from ptrnet.errors import InputError
 
 if TYPE_CHECKING:
@@ -21,16 +38,16 @@ def register(app: typer.Typer) -> None:
 
 
 def solve(
-    words: w.Words = None,
-    model: w.Model = None,
-    decoder: w.DecoderName = "greedy",
-    beam_size: w.BeamSize = None,
-    samples: w.Samples = None,
-    temperature: w.Temperature = None,
-    window: w.Window = None,
-    inner: w.Inner = None,
-    augment: w.Augment = 1,
-    constrained: w.Constrained = True,
+    words: Positional = None,
+    model: Model = None,
+    decoder: DecoderName = "greedy",
+    beam_size: BeamSize = None,
+    samples: Samples = None,
+    temperature: Temperature = None,
+    window: Window = None,
+    inner: Inner = None,
+    augment: Augment = 1,
+    constrained: Constrained = True,
     output: Annotated[
         str, typer.Option("--output", help="Where the answers go; its extension is the format.")
     ] = "-",
@@ -47,8 +64,8 @@ def solve(
     random: Annotated[
         int | None, typer.Option("--random", min=1, help="Draw an instance of N instead of a file.")
     ] = None,
-    seed: w.Seed = 0,
-    json: w.Json = False,
+    seed: Seed = 0,
+    json: Json = False,
 ) -> None:
     """Answer every instance of FILE with a trained model.
 
@@ -59,24 +76,24 @@ def solve(
     Example: ptrnet solve hull examples/capitals.csv --plot hull.png
     """
     from ptrnet.data import formats
-    from ptrnet.progress import shown
+    from ptrnet.progress import track
 
-    task, name = w.task_and_file(words, model, wanted=0 if random else 1)
+    task, name = task_and_file(words, model, wanted=0 if random else 1)
     formats.check_output(output)
     for picture in filter(None, (plot, attention)):
         from ptrnet.plots.figure import check_path
 
         check_path(picture)
-    chosen = w.decoder_for(decoder, beam_size, samples, temperature, window, inner, seed)
-    solver = w.solver_for(task, model)
+    chosen = decoder_for(decoder, beam_size, samples, temperature, window, inner, seed)
+    solver = solver_for(task, model)
     formats.check_output(output, solver.task)
     format_ = formats.target(output, name or "-")
     instances = _instances(solver, name, random, seed)
     examples = list(formats.fitting(format_, instances, solver.task))
     if (plot or attention) and index >= len(examples):
         raise InputError(f"--index: expected 0 to {len(examples) - 1}, got {index}")
-    answers = solver.answered(examples, chosen, constrained=constrained, augment=augment)
-    answered = list(shown(answers, "solving", len(examples)))
+    answers = solver.solve_examples(examples, chosen, constrained=constrained, augment=augment)
+    answered = list(track(answers, "solving", len(examples)))
     if attention is not None:
         from ptrnet.plots.attention import draw_attention
 
@@ -89,7 +106,7 @@ def solve(
         if output != "-":
             formats.write(output, answered, solver.task)
     if json:
-        w.say(_json(solver, model, chosen.name, answered))
+        say(_json(solver, model, chosen.name, answered))
     elif output == "-":
         formats.write(output, answered, solver.task, like=name or "-")
 
@@ -106,7 +123,7 @@ def _instances(solver: "Solver", name: str, random: int | None, seed: int) -> It
     (n,) = parse_sizes(str(random))
     checks.sizes([n], solver.task)
     drawn = solver.task.sample(np.random.default_rng(seed), 1, n)[0]
-    return [Example(drawn, where="the random instance")]
+    return [Example(drawn, source="the random instance")]
 
 
 def _picture(path: Path | None) -> AbstractContextManager[Any]:

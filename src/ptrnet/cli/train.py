@@ -7,9 +7,10 @@ from typing import Annotated, Any
 
 import typer
 
-from ptrnet.cli import words as w
+from ptrnet.cli.options import say
 from ptrnet.errors import InputError, MissingExtraError
-from ptrnet.tasks.own import CONSTRAINTS
+from ptrnet.models.settings import ALIASES
+from ptrnet.tasks.custom import CONSTRAINTS
 from ptrnet.training.recipe import model_settings, option_fields, task_settings
 
 
@@ -44,7 +45,7 @@ def train(
     if resume and what is None and output is not None:
         recipe = Recipe.read(output / "recipe.toml", **given)
     elif what is None and "data" in given:
-        from ptrnet.training.own import recipe_for
+        from ptrnet.training.infer_recipe import recipe_for
 
         recipe, summary = recipe_for(given["data"], given)
     elif what is None:
@@ -68,7 +69,7 @@ def train(
             print(f"go on with: ptrnet train --output {output} --resume", file=sys.stderr)
         raise
     if leads():
-        w.say(str(output))
+        say(str(output))
 
 
 def _check_words(what: str | None, given: dict[str, Any]) -> None:
@@ -76,7 +77,7 @@ def _check_words(what: str | None, given: dict[str, Any]) -> None:
     from ptrnet import tasks
     from ptrnet.data import formats
 
-    if what == tasks.OWN:
+    if what == tasks.CUSTOM:
         raise InputError("leave out TASK to train on a file of your own: ptrnet train --data FILE")
     if what is not None and "constraint" in given:
         raise InputError("--constraint goes with --data FILE and no TASK")
@@ -108,16 +109,23 @@ def _signature() -> inspect.Signature:
             annotation=Annotated[bool, typer.Option("--resume", help="Go on with a stopped run.")],
         ),
     ]
-    own = {"constraint": (str, "guessed", f"what answers of --data are: {' | '.join(CONSTRAINTS)}")}
-    for name, (hint, default, text) in {**option_fields(), **own, **settings}.items():
+    constraint = {
+        "constraint": (str, "guessed", f"what answers of --data are: {' | '.join(CONSTRAINTS)}")
+    }
+    former = {
+        name: (str, "", f"former name of --{current.replace('_', '-')}: {' | '.join(values)}")
+        for name, (current, values) in ALIASES.items()
+    }
+    described = {**option_fields(), **constraint, **settings, **former}
+    for name, (hint, default, text) in described.items():
         kind_of = hint if hint in (int, float, bool) else str
-        shown = f"{text} [{default}]"
+        help_text = f"{text} [{default}]" if default != "" else text
         given.append(
             inspect.Parameter(
                 name,
                 kind,
                 default=None,
-                annotation=Annotated[kind_of | None, typer.Option(help=shown)],
+                annotation=Annotated[kind_of | None, typer.Option(help=help_text)],
             )
         )
     return inspect.Signature(given)

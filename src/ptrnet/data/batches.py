@@ -21,7 +21,7 @@ def batch_of(examples: Sequence[Example], task: Task) -> Batch:
     answers: list[Indices] = []
     for example in examples:
         if example.outputs is None:
-            raise InputError(f"{example.where}: has no answer to measure against")
+            raise InputError(f"{example.source}: has no answer to measure against")
         seen = task.scaled(example.inputs)[None]
         inputs, given = arranged(task, seen, pad_answers([example.outputs]))
         instances += list(inputs)

@@ -6,10 +6,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ptrnet.data.numbers import short
 from ptrnet.data.sizes import LARGEST
 from ptrnet.distances import EUCLIDEAN
-from ptrnet.errors import InputError
+from ptrnet.errors import InputError, short
 from ptrnet.tasks.base import Task
 from ptrnet.types import Answers, Floats, Indices
 
@@ -49,8 +48,8 @@ def instance(values: ArrayLike, task: Task, where: str) -> Floats:
 
 def size(n: int, task: Task, where: str) -> None:
     """Refuses an instance of too few elements for the task, or of too many for any."""
-    if not task.smallest <= n <= LARGEST:
-        raise InputError(f"{where}: expected {task.smallest} to {LARGEST} elements, got {n}")
+    if not task.min_elements <= n <= LARGEST:
+        raise InputError(f"{where}: expected {task.min_elements} to {LARGEST} elements, got {n}")
 
 
 def fit(inputs: Floats, task: Task, where: str) -> None:
@@ -62,8 +61,10 @@ def fit(inputs: Floats, task: Task, where: str) -> None:
 
 def sizes(wanted: Sequence[int], task: Task) -> None:
     """Refuses sizes of which one is too small for the task."""
-    if min(wanted) < task.smallest:
-        raise InputError(f"n: expected {task.smallest} or more for {task.name}, got {min(wanted)}")
+    if min(wanted) < task.min_elements:
+        raise InputError(
+            f"n: expected {task.min_elements} or more for {task.name}, got {min(wanted)}"
+        )
 
 
 def answer(values: Any, n: int, task: Task, where: str, first: int = 0) -> Indices:
@@ -80,9 +81,9 @@ def answer(values: Any, n: int, task: Task, where: str, first: int = 0) -> Indic
             raise InputError(
                 f"{where}: index {place}: expected {first} to {n - 1 + first}, got {value}"
             )
-    if len(values) % task.corners:
+    if len(values) % task.item_size:
         raise InputError(
-            f"{where}: answer: expected {task.corners} indices for each item, "
+            f"{where}: answer: expected {task.item_size} indices for each item, "
             f"got {len(values)} in all"
         )
     (indices,) = task.rows(Answers(np.asarray([values], np.int64) - first, np.array([len(values)])))

@@ -6,8 +6,8 @@ from functools import partial
 import numpy as np
 
 from ptrnet import labellers
-from ptrnet.data.workers import LOCAL, in_order
 from ptrnet.errors import InputError
+from ptrnet.parallel import LOCAL, in_order
 from ptrnet.tasks.base import Task
 from ptrnet.types import Example
 
@@ -27,7 +27,7 @@ def generate(
     """`count` examples whose sizes are drawn uniformly from `sizes`.
 
     Example number k depends on the seed, the task, the sizes and the labeller alone: not on
-    `count`, nor on who computes it (see `ptrnet.data.workers` for `jobs` and `backend`).
+    `count`, nor on who computes it (see `ptrnet.parallel` for `jobs` and `backend`).
     """
     work = partial(fresh, task, sizes, seed, count, labeller)
     for chunk in in_order(work, range(-(-count // CHUNK)), jobs, backend):
@@ -41,7 +41,7 @@ def fresh(
     rng = np.random.default_rng([seed, _SPLIT, k])
     drawn = rng.choice(np.asarray(sizes), CHUNK)[: count - k * CHUNK]
     examples = [
-        Example(task.sample(rng, 1, int(n))[0], where=f"instance {i}")
+        Example(task.sample(rng, 1, int(n))[0], source=f"instance {i}")
         for i, n in enumerate(drawn, k * CHUNK + 1)
     ]
     return label(task, labeller, examples)
@@ -62,11 +62,11 @@ def label(task: Task, labeller: str | None, examples: Sequence[Example]) -> list
         try:
             task.check_labeller(labeller, n)
         except InputError as error:
-            raise InputError(f"{examples[places[0]].where}: {error}") from None
+            raise InputError(f"{examples[places[0]].source}: {error}") from None
         inputs = np.stack([examples[i].inputs for i in places])
         for i, row in zip(places, task.rows(task.label(inputs, labeller, distance)), strict=True):
             if not len(row):
                 name = labeller or task.labellers[0]
-                raise InputError(f"{examples[i].where}: {labellers.failure(name)}")
+                raise InputError(f"{examples[i].source}: {labellers.failure(name)}")
             labelled[i] = examples[i]._replace(outputs=row)
     return labelled

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from ptrnet.decoding.search import Choice, Found, Search
+from ptrnet.decoding.search import Choice, Hypotheses, Search
 from ptrnet.errors import InputError
 
 
@@ -24,11 +24,11 @@ class Beam(Search):
     def choice(self, inputs: Tensor, lengths: Tensor) -> Choice:
         return self._best
 
-    def over(self, done: Tensor) -> bool:
+    def is_finished(self, done: Tensor) -> bool:
         return bool(done[:, 0].all())  # nothing behind the first can overtake it
 
-    def chosen(self, found: Found) -> Found:
-        return Found(*(tensor[:, :1] for tensor in found))
+    def finalize(self, found: Hypotheses) -> Hypotheses:
+        return Hypotheses(*(tensor[:, :1] for tensor in found))
 
     def _best(self, scores: Tensor, log_probs: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         batch, _, tokens = log_probs.shape

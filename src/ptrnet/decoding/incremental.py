@@ -12,7 +12,7 @@ from torch import Tensor
 
 from ptrnet.constraints import Constraint
 from ptrnet.decoding.beam import Greedy
-from ptrnet.decoding.search import Decoder, Found
+from ptrnet.decoding.search import Decoder, Hypotheses
 from ptrnet.errors import InputError
 from ptrnet.models.base import PointerModel
 from ptrnet.types import END
@@ -34,7 +34,7 @@ class Incremental(Decoder):
     size: int = field(init=False)
 
     name = "incremental"
-    for_subsets = True
+    needs_decomposable = True
 
     def __post_init__(self) -> None:
         if not isinstance(self.window, int) or self.window < 1:
@@ -49,7 +49,7 @@ class Incremental(Decoder):
         lengths: Tensor,
         longest: Tensor,
         constraint: Constraint | None = None,
-    ) -> Found:
+    ) -> Hypotheses:
         places = torch.arange(inputs.shape[1], device=inputs.device)
         spare = longest - lengths
         kept = torch.zeros(inputs.shape[:2], dtype=torch.bool, device=inputs.device)
@@ -63,7 +63,7 @@ class Incremental(Decoder):
             members = (~inside).long().argsort(dim=1, stable=True)[:, : int(count.max())]
             part = inputs[rows].gather(1, members[..., None].expand(-1, -1, inputs.shape[2]))
             found = self.inner.decode(model, part, count, count + spare[rows], constraint)
-            answer = _in_whole(found.tokens[:, 0], members, model.specials)
+            answer = _in_whole(found.tokens[:, 0], members, model.num_specials)
             tokens = torch.nn.functional.pad(
                 tokens, (0, max(0, answer.shape[1] - tokens.shape[1])), value=END
             )
@@ -71,13 +71,16 @@ class Incremental(Decoder):
             tokens[rows, : answer.shape[1]] = answer
             log_probs[rows] = found.log_probs[:, 0].to(log_probs.dtype)
             marked = torch.zeros(
-                len(rows), inputs.shape[1] + model.specials, dtype=torch.bool, device=inputs.device
+                len(rows),
+                inputs.shape[1] + model.num_specials,
+                dtype=torch.bool,
+                device=inputs.device,
             )
-            kept[rows] = marked.scatter(1, answer, True)[:, model.specials :]
-        return Found(tokens[:, None], (tokens != END).sum(1)[:, None], log_probs[:, None])
+            kept[rows] = marked.scatter(1, answer, True)[:, model.num_specials :]
+        return Hypotheses(tokens[:, None], (tokens != END).sum(1)[:, None], log_probs[:, None])
 
 
-def _in_whole(tokens: Tensor, members: Tensor, specials: int) -> Tensor:
+def _in_whole(tokens: Tensor, members: Tensor, num_specials: int) -> Tensor:
     """Tokens of a part as tokens of the whole; the part has the elements `members` `(B, P)`."""
-    elements = members.gather(1, (tokens - specials).clamp(min=0)) + specials
-    return torch.where(tokens < specials, tokens, elements)
+    elements = members.gather(1, (tokens - num_specials).clamp(min=0)) + num_specials
+    return torch.where(tokens < num_specials, tokens, elements)

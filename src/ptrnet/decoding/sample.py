@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from ptrnet.decoding.search import Choice, Found, Search
+from ptrnet.decoding.search import Choice, Hypotheses, Search
 from ptrnet.errors import InputError
 
 
@@ -37,7 +37,7 @@ class Sample(Search):
 
     def choice(self, inputs: Tensor, lengths: Tensor) -> Choice:
         streams = torch.arange(self.size, device=inputs.device) + (self.seed * 0x10001) % 2**62
-        draws = _mixed(_named(inputs, lengths)[:, None] ^ _mixed(streams))  # (B, K)
+        draws = splitmix64(hash_instance(inputs, lengths)[:, None] ^ splitmix64(streams))  # (B, K)
         steps = 0
 
         def draw(scores: Tensor, log_probs: Tensor) -> tuple[Tensor, Tensor, Tensor]:
@@ -49,7 +49,7 @@ class Sample(Search):
             likely = log_probs.expand(-1, self.size, -1)
             counted = torch.arange(tokens, device=scores.device) + steps * 0x100003
             # Gumbel's noise on log-probabilities: the largest is a draw from the softmax.
-            noise = _gumbel(_mixed(draws[..., None] ^ _mixed(counted)))
+            noise = _gumbel(splitmix64(draws[..., None] ^ splitmix64(counted)))
             likelier = likely.double() - likely.amax(-1, keepdim=True)  # 0 for the likeliest
             last = (likelier / self.temperature + noise).argmax(-1)
             gained = likely.gather(2, last[..., None])[..., 0]
@@ -57,24 +57,24 @@ class Sample(Search):
 
         return draw
 
-    def over(self, done: Tensor) -> bool:
+    def is_finished(self, done: Tensor) -> bool:
         return bool(done.all())
 
-    def chosen(self, found: Found) -> Found:
+    def finalize(self, found: Hypotheses) -> Hypotheses:
         order = found.log_probs.argsort(dim=1, descending=True, stable=True)
         tokens = found.tokens.gather(1, order[..., None].expand_as(found.tokens))
-        return Found(tokens, found.lengths.gather(1, order), found.log_probs.gather(1, order))
+        return Hypotheses(tokens, found.lengths.gather(1, order), found.log_probs.gather(1, order))
 
 
-def _named(inputs: Tensor, lengths: Tensor) -> Tensor:
+def hash_instance(inputs: Tensor, lengths: Tensor) -> Tensor:
     """`(B,)` int64: a number for each instance, made of its coordinates without padding."""
     bits = inputs.float().contiguous().view(torch.int32).long()
     places = torch.arange(bits[0].numel(), device=bits.device).view(bits.shape[1:])
     real = torch.arange(bits.shape[1], device=bits.device) < lengths[:, None]
-    return torch.where(real[..., None], _mixed(bits ^ _mixed(places)), 0).sum((1, 2))
+    return torch.where(real[..., None], splitmix64(bits ^ splitmix64(places)), 0).sum((1, 2))
 
 
-def _mixed(x: Tensor) -> Tensor:
+def splitmix64(x: Tensor) -> Tensor:
     """SplitMix64's finaliser (Steele, Lea, Flood 2014): every bit depends on every bit."""
     x = (x ^ _shifted(x, 30)) * -4658895280553007687
     x = (x ^ _shifted(x, 27)) * -7723592293110705685

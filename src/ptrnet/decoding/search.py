@@ -15,7 +15,7 @@ from ptrnet.types import END
 LARGEST_SEARCH = 2**26  # prefixes times tokens: the width of one sort
 
 
-class Found(NamedTuple):
+class Hypotheses(NamedTuple):
     """The answers of each instance that a decoder ended with, the likeliest first."""
 
     tokens: Tensor  # (B, K, M), END from the end on
@@ -28,7 +28,9 @@ class Decoder(ABC):
 
     name: str
     size: int  # the prefixes of an instance that are held at a time
-    for_subsets: bool = False  # whether it serves only answers that are subsets of the elements
+    needs_decomposable: bool = (
+        False  # whether it serves only answers that are subsets of the elements
+    )
 
     @abstractmethod
     def decode(
@@ -38,7 +40,7 @@ class Decoder(ABC):
         lengths: Tensor,
         longest: Tensor,
         constraint: Constraint | None = None,
-    ) -> Found:
+    ) -> Hypotheses:
         """Answers for `(B, N, d)` inputs of `lengths` `(B,)`.
 
         `longest` `(B,)` is the most tokens, END left out, that each answer may have: a prefix of
@@ -59,11 +61,11 @@ class Search(Decoder):
         """How prefixes are extended, for one batch."""
 
     @abstractmethod
-    def over(self, done: Tensor) -> bool:
+    def is_finished(self, done: Tensor) -> bool:
         """Whether the search may stop; `done` `(B, K)` says which prefixes have ended."""
 
     @abstractmethod
-    def chosen(self, found: Found) -> Found:
+    def finalize(self, found: Hypotheses) -> Hypotheses:
         """The prefixes that are answers."""
 
     @torch.no_grad()
@@ -74,8 +76,8 @@ class Search(Decoder):
         lengths: Tensor,
         longest: Tensor,
         constraint: Constraint | None = None,
-    ) -> Found:
-        tokens = inputs.shape[1] + model.specials
+    ) -> Hypotheses:
+        tokens = inputs.shape[1] + model.num_specials
         if self.size * tokens > LARGEST_SEARCH:
             raise InputError(
                 f"{self.name}: {self.size} prefixes over {tokens} tokens are more than "
@@ -83,7 +85,7 @@ class Search(Decoder):
             )
         encoded = model.encode(inputs, lengths)
         rule = constraint or Free()
-        allowing = rule.start(lengths, model.specials, encoded.tokens)
+        allowing = rule.start(lengths, model.num_specials, encoded.tokens)
         state = encoded.state
         batch = len(inputs)
         scores = inputs.new_zeros(batch, 1)
@@ -106,10 +108,10 @@ class Search(Decoder):
             state = tuple(_of(s, parents) for s in state)
             allowing = rule.advance(allowing, parents, last)
             done = _of(done, parents) | (last == END)
-            if self.over(done):
+            if self.is_finished(done):
                 break
 
-        return self.chosen(Found(prefixes, (prefixes != END).sum(2), scores))
+        return self.finalize(Hypotheses(prefixes, (prefixes != END).sum(2), scores))
 
 
 def _of(rows: Tensor, parents: Tensor) -> Tensor:

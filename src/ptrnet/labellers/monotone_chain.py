@@ -10,7 +10,7 @@ What degenerate input gets:
 import numba
 import numpy as np
 
-from ptrnet.geometry import comparable
+from ptrnet.geometry import scale_by_power_of_two
 from ptrnet.types import Answers, Floats, Indices
 
 # A turn is measured by a determinant of differences. Each coordinate carries a relative error of
@@ -22,7 +22,7 @@ def label(inputs: Floats) -> Answers:
     """Hulls of `(B, n, 2)` points: counter-clockwise, from the leftmost (then lowest) vertex."""
     order = np.lexsort((inputs[:, :, 1], inputs[:, :, 0]), axis=-1)
     hulls = np.zeros(order.shape, np.int64)
-    lengths = _chains(comparable(np.ascontiguousarray(inputs)), order, hulls)
+    lengths = _chains(scale_by_power_of_two(np.ascontiguousarray(inputs)), order, hulls)
     return Answers(hulls[:, : lengths.max(initial=0)], lengths)
 
 

@@ -11,7 +11,7 @@ What degenerate input gets:
 import numpy as np
 from scipy.spatial import Delaunay, QhullError
 
-from ptrnet.geometry import comparable
+from ptrnet.geometry import scale_by_power_of_two
 from ptrnet.types import Answers, Floats, Indices
 
 FAILURE = "points are too near one line, or one another, for Qhull: no triangulation was found"
@@ -21,7 +21,7 @@ def label(inputs: Floats) -> Answers:
     """Triangles of `(B, n, 2)` points: three indices each, one behind another, in no order."""
     corner = inputs.min(axis=1, keepdims=True)
     # Far from the origin Qhull's paraboloid would lose the digits that differ.
-    found = [_triangles(points) for points in comparable(inputs / 2 - corner / 2)]
+    found = [_triangles(points) for points in scale_by_power_of_two(inputs / 2 - corner / 2)]
     lengths = np.array([3 * len(triangles) for triangles in found], np.int64)
     indices = np.zeros((len(found), lengths.max(initial=0)), np.int64)
     for row, triangles, length in zip(indices, found, lengths, strict=True):

@@ -6,7 +6,7 @@ import numpy as np
 import shapely
 from numpy.typing import NDArray
 
-from ptrnet.geometry import comparable
+from ptrnet.geometry import scale_by_power_of_two
 from ptrnet.metrics.interval import Measure, mean, share
 from ptrnet.types import Example, Floats, Indices
 
@@ -22,7 +22,7 @@ def measure(examples: Sequence[Example], answers: Iterable[Indices]) -> dict[str
     - area: the covered share of the true hull, mean over the simple answers whose hull has an
       area; FAIL where more than 1% are not simple.
     """
-    points = [comparable(e.inputs) for e in examples]
+    points = [scale_by_power_of_two(e.inputs) for e in examples]
     truths = [p[e.outputs] for p, e in zip(points, examples, strict=True)]
     found = [p[a] for p, a in zip(points, answers, strict=True)]
     right = np.array([same(f, t) for f, t in zip(found, truths, strict=True)], bool)

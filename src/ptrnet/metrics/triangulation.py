@@ -4,12 +4,13 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from ptrnet.geometry import comparable
+from ptrnet.geometry import scale_by_power_of_two
 from ptrnet.metrics.interval import Measure, mean, share
 from ptrnet.types import Example, Floats, Indices
 
 # The coordinates of an instance carry a relative error of 2^-53 from their own rounding (0.1, 0.2
-# and 0.3 are not exact); this is how far a point of `comparable` size may be off, and a little.
+# and 0.3 are not exact); this is how far a point of `scale_by_power_of_two`
+# may be off, and a little.
 OFF = 2.0**-52
 
 
@@ -45,7 +46,7 @@ def is_delaunay(points: Floats, outputs: Indices) -> bool:
     once. What is on a circle or on a line up to the rounding of the points' own coordinates
     counts as on it.
     """
-    points = comparable(points)
+    points = scale_by_power_of_two(points)
     _, first, which = np.unique(points, axis=0, return_index=True, return_inverse=True)
     corners = first[which.ravel()[outputs]]  # equal points are one vertex
     turned = _sides(points, corners[:, 0], corners[:, 1], corners[:, 2])

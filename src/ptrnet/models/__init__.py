@@ -7,8 +7,8 @@ from dataclasses import MISSING, fields
 from typing import TYPE_CHECKING, Any
 
 from ptrnet.errors import InputError, unknown
-from ptrnet.models.settings import Settings
-from ptrnet.settings import check
+from ptrnet.models.settings import Settings, resolve_aliases
+from ptrnet.settings import check_type
 
 if TYPE_CHECKING:  # names and settings are known without torch
     from ptrnet.models.base import PointerModel
@@ -44,6 +44,7 @@ def settings_of(name: str, /, **given: Any) -> Settings:
         InputError: a setting that the model has not (the nearest is suggested) or needs, or a
             value of another type or out of bounds.
     """
+    given = resolve_aliases(given)
     cls = kind(name).Settings
     hints = typing.get_type_hints(cls)
     for key in given:
@@ -56,12 +57,12 @@ def settings_of(name: str, /, **given: Any) -> Settings:
                 raise InputError(f"{where} is missing")
             continue
         value, bounds = given[f.name], f.metadata["bounds"]
-        check(where, value, hints[f.name])
+        check_type(where, value, hints[f.name])
         if bounds is not None and not bounds[0] <= value <= bounds[1]:
             raise InputError(f"{where}: expected {bounds[0]} to {bounds[1]}, got {value}")
     return cls(**given)
 
 
-def build(name: str, features: int, specials: int, /, **settings: Any) -> "PointerModel":
+def build(name: str, features: int, num_specials: int, /, **settings: Any) -> "PointerModel":
     """A fresh model for elements of d `features` and so many special slots; see `settings_of`."""
-    return kind(name)(features, specials, settings_of(name, **settings))
+    return kind(name)(features, num_specials, settings_of(name, **settings))

@@ -24,22 +24,22 @@ class PointerModel(nn.Module, ABC):
 
     Args of every model:
         features: numbers an element has, d.
-        specials: special slots S of the pointer, END first.
+        num_specials: special slots S of the pointer, END first.
         settings: its own, an instance of its class `Settings`.
     """
 
     Settings: ClassVar[type[known.Settings]] = known.Settings
     n: int | None = None  # the one number of elements that instances must have; None: any
 
-    def __init__(self, features: int, specials: int, settings: known.Settings) -> None:
+    def __init__(self, features: int, num_specials: int, settings: known.Settings) -> None:
         super().__init__()
-        self.features, self.specials, self._settings = features, specials, settings
+        self.features, self.num_specials, self._settings = features, num_specials, settings
 
     def settings(self) -> dict[str, Any]:
-        """The keyword arguments, beside features and specials, that build this model again."""
+        """The keyword arguments, beside features and num_specials, that build this model again."""
         return asdict(self._settings)
 
-    def check(self, lengths: Tensor) -> None:
+    def check_lengths(self, lengths: Tensor) -> None:
         """Refuses instances of `lengths` `(B,)` that the model cannot answer.
 
         Raises:

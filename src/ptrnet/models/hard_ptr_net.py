@@ -3,10 +3,10 @@
 from torch import Tensor
 
 from ptrnet.models.base import pick
-from ptrnet.models.parts.own_feed import OwnFeedPtrNet
+from ptrnet.models.parts.free_running import FreeRunningPtrNet
 
 
-class HardPtrNet(OwnFeedPtrNet):
+class HardPtrNet(FreeRunningPtrNet):
     """Fed on: `P_k`, `k = argmax a`. The argmax has no gradient, so none flows into `a` here."""
 
     def mixture(self, a: Tensor, inputs: Tensor) -> Tensor:

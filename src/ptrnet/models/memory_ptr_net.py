@@ -15,8 +15,8 @@ class MemoryPtrNet(PtrNet):
     The first encoder's last state starts the decoder; its other states are not used.
     """
 
-    def __init__(self, features: int, specials: int, settings: Attending) -> None:
-        super().__init__(features, specials, settings)
+    def __init__(self, features: int, num_specials: int, settings: Attending) -> None:
+        super().__init__(features, num_specials, settings)
         self.memory = encoder(features, settings)
         start_weights(self.memory)
 

@@ -3,12 +3,12 @@
 import torch
 from torch import Tensor
 
-from ptrnet.models.parts.own_feed import OwnFeedPtrNet
+from ptrnet.models.parts.free_running import FreeRunningPtrNet
 from ptrnet.models.parts.score import product
 from ptrnet.models.settings import Threshold
 
 
-class MultiPtrNet(OwnFeedPtrNet):
+class MultiPtrNet(FreeRunningPtrNet):
     """Fed on: the mean of the `P_j` with `a_j >= threshold`; of the argmax when none reaches it.
 
     Which elements these are has no gradient, so none flows into `a` here; the learned inputs of
@@ -17,8 +17,8 @@ class MultiPtrNet(OwnFeedPtrNet):
 
     Settings = Threshold
 
-    def __init__(self, features: int, specials: int, settings: Threshold) -> None:
-        super().__init__(features, specials, settings)
+    def __init__(self, features: int, num_specials: int, settings: Threshold) -> None:
+        super().__init__(features, num_specials, settings)
         self.threshold = settings.threshold
 
     def mixture(self, a: Tensor, inputs: Tensor) -> Tensor:

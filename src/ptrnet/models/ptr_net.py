@@ -36,8 +36,8 @@ class PtrNet(PointerModel):
 
     Settings = Attending
 
-    def __init__(self, features: int, specials: int, settings: Attending) -> None:
-        super().__init__(features, specials, settings)
+    def __init__(self, features: int, num_specials: int, settings: Attending) -> None:
+        super().__init__(features, num_specials, settings)
         units = settings.hidden_size
         self.encoder = encoder(features, settings)
         self.decoder = decoder(features, settings)
@@ -45,8 +45,8 @@ class PtrNet(PointerModel):
         self.query = query_map(settings.score, units)
         self.v = weights_of(settings.score, units)
         # Slot 0 of both: `=>` is what the decoder is fed first, `<=` what it points at to end.
-        self.special_inputs = nn.Parameter(torch.empty(specials, features))
-        self.special_states = nn.Parameter(torch.empty(specials, units))
+        self.special_inputs = nn.Parameter(torch.empty(num_specials, features))
+        self.special_states = nn.Parameter(torch.empty(num_specials, units))
         start_weights(self)
 
     def read(self, inputs: Tensor, lengths: Tensor) -> tuple[Tensor, State]:
@@ -60,12 +60,12 @@ class PtrNet(PointerModel):
         special = self.special_states.to(states.dtype).expand(len(inputs), -1, -1)
         keys = self.key(torch.cat([special, states], 1))
         return Slots(
-            tokens=self.specials + inputs.shape[1],
+            tokens=self.num_specials + inputs.shape[1],
             state=tuple(s[:, None] for s in state),
             inputs=feedable(inputs, self.special_inputs),
-            lengths=lengths + self.specials,
+            lengths=lengths + self.num_specials,
             keys=keys,
-            scorer=scorer(keys, self.v, lengths + self.specials),
+            scorer=scorer(keys, self.v, lengths + self.num_specials),
         )
 
     def encode(self, inputs: Tensor, lengths: Tensor | None = None) -> Slots:

@@ -13,15 +13,15 @@ class Seq2Seq(DictionaryModel):
 
     Settings = Dictionary
 
-    def __init__(self, features: int, specials: int, settings: Dictionary) -> None:
-        super().__init__(features, specials, settings)
+    def __init__(self, features: int, num_specials: int, settings: Dictionary) -> None:
+        super().__init__(features, num_specials, settings)
         self.decoder = decoder(settings.hidden_size, settings)
-        self.output = nn.Linear(settings.hidden_size, specials + self.n)
+        self.output = nn.Linear(settings.hidden_size, num_specials + self.n)
         start_weights(self)
 
     def encode(self, inputs: Tensor, lengths: Tensor | None = None) -> Encoded:
         _, state = self.read(inputs, lengths)
-        return Encoded(tokens=self.specials + self.n, state=tuple(s[:, None] for s in state))
+        return Encoded(tokens=self.num_specials + self.n, state=tuple(s[:, None] for s in state))
 
     def step(
         self, encoded: Encoded, state: tuple[Tensor, ...], tokens: Tensor

@@ -30,21 +30,21 @@ class Seq2SeqAttention(DictionaryModel):
 
     Settings = AttendingDictionary
 
-    def __init__(self, features: int, specials: int, settings: AttendingDictionary) -> None:
-        super().__init__(features, specials, settings)
+    def __init__(self, features: int, num_specials: int, settings: AttendingDictionary) -> None:
+        super().__init__(features, num_specials, settings)
         units = settings.hidden_size
         self.decoder = decoder(3 * units, settings)
         self.key = key_map(settings.score, units)
         self.query = query_map(settings.score, units)
         self.v = weights_of(settings.score, units)
-        self.output = nn.Linear(2 * units, specials + self.n)
+        self.output = nn.Linear(2 * units, num_specials + self.n)
         start_weights(self)
 
     def encode(self, inputs: Tensor, lengths: Tensor | None = None) -> Attended:
         states, state = self.read(inputs, lengths)
         first = tuple(s[:, None] for s in state)
         return Attended(
-            tokens=self.specials + self.n,
+            tokens=self.num_specials + self.n,
             state=(*first, torch.zeros_like(first[0])),
             states=states,
             scorer=scorer(self.key(states), self.v),

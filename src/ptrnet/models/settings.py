@@ -4,8 +4,11 @@ A variant has one of these classes as its `Settings`; its fields are keyword arg
 `models.build` and options of `ptrnet train`.
 """
 
+from collections.abc import Mapping
 from dataclasses import MISSING, dataclass, field, fields
 from typing import Any, Literal
+
+from ptrnet.errors import unknown
 
 LARGEST = 65_536  # units: a layer of more would not fit any memory
 
@@ -34,16 +37,17 @@ class Attending(Settings):
 
 
 @dataclass(frozen=True, kw_only=True)
-class OwnFeed(Attending):
+class FreeRunning(Attending):
     """Of models that are fed what they make of their own distribution."""
 
-    train_feed: Literal["truth", "own"] = _setting(
-        "what soft-, hard- and multi-ptr-net are fed in training: truth | own", "truth"
+    teacher_forcing: bool = _setting(
+        "soft-, hard- and multi-ptr-net are fed the true elements in training; free running if not",
+        True,
     )
 
 
 @dataclass(frozen=True, kw_only=True)
-class Threshold(OwnFeed):
+class Threshold(FreeRunning):
     """Of the model that is fed the mean of the likely elements."""
 
     threshold: float = _setting("multi-ptr-net: least probability of what is fed", 0.1, (1e-6, 1.0))
@@ -59,6 +63,26 @@ class Dictionary(Settings):
 @dataclass(frozen=True, kw_only=True)
 class AttendingDictionary(Dictionary, Attending):
     """Of models whose output is a fixed dictionary, and that score encoder states."""
+
+
+# Former names and values of settings, which files and recipes may still have.
+ALIASES = {"train_feed": ("teacher_forcing", {"truth": True, "own": False})}
+
+
+def resolve_aliases(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """The settings by their present names.
+
+    Raises:
+        InputError: a value that the former name did not have.
+    """
+    resolved = dict(settings)
+    for former in ALIASES.keys() & settings.keys():
+        name, values = ALIASES[former]
+        value = resolved.pop(former)
+        if value not in values:
+            raise unknown(f"setting {former}", str(value), values)
+        resolved[name] = values[value]
+    return resolved
 
 
 def every_setting() -> dict[str, Any]:

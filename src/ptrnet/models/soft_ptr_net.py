@@ -2,11 +2,11 @@
 
 from torch import Tensor
 
-from ptrnet.models.parts.own_feed import OwnFeedPtrNet
+from ptrnet.models.parts.free_running import FreeRunningPtrNet
 from ptrnet.models.parts.score import product
 
 
-class SoftPtrNet(OwnFeedPtrNet):
+class SoftPtrNet(FreeRunningPtrNet):
     """Fed on: `sum_j a_j P_j`. Gradients flow through the mixture into `a`."""
 
     def mixture(self, a: Tensor, inputs: Tensor) -> Tensor:

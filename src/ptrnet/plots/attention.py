@@ -41,38 +41,40 @@ def draw_attention(
     rows = -(-pictures // _COLUMNS)
     with figure(path, 9.0, 4.5 + 1.6 * rows) as fig:
         if not pictures:
-            _matrix(fig.add_subplot(), probabilities, tokens, task.specials)
+            _matrix(fig.add_subplot(), probabilities, tokens, task.num_specials)
             return
         above, below = fig.subfigures(2, 1, height_ratios=[4.5, 1.6 * rows])
-        _matrix(above.add_subplot(), probabilities, tokens, task.specials)
+        _matrix(above.add_subplot(), probabilities, tokens, task.num_specials)
         for step, ax in enumerate(below.subplots(rows, _COLUMNS, squeeze=False).flat):
             if step < pictures:
-                _step(ax, inputs, probabilities, tokens, step, task.specials)
+                _step(ax, inputs, probabilities, tokens, step, task.num_specials)
             else:
                 ax.set_axis_off()
 
 
-def _matrix(ax: Any, probabilities: Floats, tokens: Indices, specials: int) -> None:
+def _matrix(ax: Any, probabilities: Floats, tokens: Indices, num_specials: int) -> None:
     shown = ax.imshow(probabilities, cmap="Blues", vmin=0, vmax=1, aspect="auto")
     ax.plot(tokens, range(len(tokens)), "s", mfc="none", mec=INK, ms=5, label="chosen")
     ax.set_ylabel("step")
     ax.set_xlabel("token")
     count = probabilities.shape[1]
-    every = max(1, (count - specials) // 20)
-    places = [*range(specials), *range(specials, count, every)]
-    names = ["end", "<ENDT>"][:specials] + [str(p - specials) for p in places[specials:]]
+    every = max(1, (count - num_specials) // 20)
+    places = [*range(num_specials), *range(num_specials, count, every)]
+    names = ["end", "<ENDT>"][:num_specials] + [
+        str(p - num_specials) for p in places[num_specials:]
+    ]
     ax.set_xticks(places, names)
     ax.legend(loc="upper left", bbox_to_anchor=(0, 1.12), frameon=False)
     ax.figure.colorbar(shown, ax=ax, label="probability")
 
 
 def _step(
-    ax: Any, inputs: Floats, probabilities: Floats, tokens: Indices, step: int, specials: int
+    ax: Any, inputs: Floats, probabilities: Floats, tokens: Indices, step: int, num_specials: int
 ) -> None:
     """The points, each the larger and bluer the likelier; a ring around the chosen one."""
-    likely = probabilities[step, specials:]
+    likely = probabilities[step, num_specials:]
     ax.scatter(*inputs.T, s=4 + 60 * likely, c=likely, cmap="Blues", vmin=-0.3, vmax=1)
-    chosen = tokens[step] - specials
+    chosen = tokens[step] - num_specials
     if chosen >= 0:
         ax.plot(*inputs[chosen], "o", mfc="none", mec=OURS, ms=9)
         ax.set_title(f"step {step}: {chosen}", fontsize=8)

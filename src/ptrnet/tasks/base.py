@@ -38,11 +38,11 @@ class Task(ABC):
     name: ClassVar[str]
     features: ClassVar[int]  # d, the numbers an element has
     labellers: ClassVar[tuple[str, ...]]  # the first is the default; none knows a user's own task
-    smallest: ClassVar[int] = 1  # the fewest elements that have an answer
-    least: ClassVar[int] = 1  # the fewest indices that an answer has
-    corners: ClassVar[int] = 1  # indices in an item of the answer; of more it is (t, corners)
+    min_elements: ClassVar[int] = 1  # the fewest elements that have an answer
+    min_length: ClassVar[int] = 1  # the fewest indices that an answer has
+    item_size: ClassVar[int] = 1  # indices in an item of the answer; of more it is (t, item_size)
     mark: ClassVar[str] = ""  # the word that the text format has between items
-    subset: ClassVar[bool] = False  # the answer shrinks to a subset of what its parts answer
+    decomposable: ClassVar[bool] = False  # the answer shrinks to a subset of what its parts answer
     closing_repeat: ClassVar[bool] = False  # the text format repeats the first index at the end
     symmetric: ClassVar[bool] = False  # answers stay right when the square is turned or mirrored
     distances: ClassVar[tuple[str, ...]] = (EUCLIDEAN,)  # that its instances can ask for
@@ -64,7 +64,7 @@ class Task(ABC):
         return [f.name for f in fields(cls)]
 
     @property
-    def specials(self) -> int:
+    def num_specials(self) -> int:
         """The special slots of the pointer; END alone where the task adds none."""
         return 1
 
@@ -121,9 +121,9 @@ class Task(ABC):
 
     def rows(self, answers: Answers) -> list[Indices]:
         """Flat, padded answers one by one, in the shape that examples hold them."""
-        if self.corners == 1:
+        if self.item_size == 1:
             return answers.rows()
-        return [row.reshape(-1, self.corners) for row in answers.rows()]
+        return [row.reshape(-1, self.item_size) for row in answers.rows()]
 
     def canonical(self, inputs: Floats, answers: Answers) -> Answers:
         """The same answers, each in the order that training asks for."""
@@ -156,12 +156,12 @@ class Task(ABC):
         batch, width = answers.indices.shape
         tokens = np.zeros((batch, width + 1), np.int64)
         inside = np.arange(width) < answers.lengths[:, None]
-        tokens[:, :width][inside] = answers.indices[inside] + self.specials
+        tokens[:, :width][inside] = answers.indices[inside] + self.num_specials
         return Answers(tokens, answers.lengths + 1)
 
     def answer(self, tokens: Indices) -> Indices:
         """The answer that a sequence of tokens, END left out, stands for."""
-        return tokens[tokens >= self.specials] - self.specials
+        return tokens[tokens >= self.num_specials] - self.num_specials
 
     @abstractmethod
     def longest(self, n: int) -> int:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from ptrnet.geometry import comparable
+from ptrnet.geometry import scale_by_power_of_two
 from ptrnet.tasks.base import Drawing, Task, setting
 from ptrnet.types import Answers, Example, Floats, Indices
 
@@ -30,19 +30,19 @@ class Delaunay(Task):
     name: ClassVar[str] = "delaunay"
     features: ClassVar[int] = 2
     labellers: ClassVar[tuple[str, ...]] = ("qhull",)
-    smallest: ClassVar[int] = 3
-    corners: ClassVar[int] = 3
+    min_elements: ClassVar[int] = 3
+    item_size: ClassVar[int] = 3
     mark: ClassVar[str] = "<ENDT>"
     symmetric: ClassVar[bool] = True
 
     separator: bool = setting(False, "sequences have <ENDT> between triangles")
 
     @property
-    def specials(self) -> int:
+    def num_specials(self) -> int:
         return 2 if self.separator else 1
 
     def unfit(self, inputs: Floats) -> str | None:
-        points = comparable(inputs)
+        points = scale_by_power_of_two(inputs)
         x, y = (points - points[0]).T
         far = np.argmax(x**2 + y**2)
         aside = np.abs(x[far] * y - y[far] * x).max()
@@ -55,7 +55,7 @@ class Delaunay(Task):
         batch = len(answers.indices)
         triangles = np.sort(answers.indices.reshape(batch, -1, 3), 2)
         real = np.arange(triangles.shape[1]) < answers.lengths[:, None] // 3
-        center = _incenters(comparable(inputs), triangles)
+        center = _incenters(scale_by_power_of_two(inputs), triangles)
         order = np.lexsort((center[..., 1], center[..., 0], ~real), axis=-1)
         ordered = np.take_along_axis(triangles, order[..., None], 1)
         ordered[~real] = 0
@@ -65,7 +65,7 @@ class Delaunay(Task):
         if not self.separator:
             return super().tokens(answers)
         batch = len(answers.indices)
-        triangles = answers.indices.reshape(batch, -1, 3) + self.specials
+        triangles = answers.indices.reshape(batch, -1, 3) + self.num_specials
         marked = np.pad(triangles, ((0, 0), (0, 0), (0, 1)), constant_values=ENDT)
         tokens = marked.reshape(batch, -1)
         ends = answers.lengths // 3 * 4 - 1  # where END stands instead of the last ENDT
@@ -91,7 +91,7 @@ class Delaunay(Task):
     def rule(self) -> "Constraint":
         from ptrnet.constraints import Triangles
 
-        return Triangles(self.specials)
+        return Triangles(self.num_specials)
 
     def complaint(self, n: int, outputs: Indices, first: int = 0) -> str | None:
         if not len(outputs):

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 
 import numpy as np
 
-from ptrnet.geometry import comparable
+from ptrnet.geometry import scale_by_power_of_two
 from ptrnet.tasks.base import Drawing, Task, repeated, setting
 from ptrnet.types import Answers, Example, Floats, Indices
 
@@ -27,7 +27,7 @@ class Hull(Task):
     name: ClassVar[str] = "hull"
     features: ClassVar[int] = 2
     labellers: ClassVar[tuple[str, ...]] = ("monotone-chain",)
-    subset: ClassVar[bool] = True
+    decomposable: ClassVar[bool] = True
     closing_repeat: ClassVar[bool] = True
     symmetric: ClassVar[bool] = True
 
@@ -99,7 +99,7 @@ def _counter_clockwise(inputs: Floats, answers: Answers) -> Answers:
     steps = np.arange(indices.shape[1])
     inside = steps < lengths[:, None]
     onward = np.where(steps + 1 < lengths[:, None], steps + 1, 0)
-    points = comparable(inputs)
+    points = scale_by_power_of_two(inputs)
     x, y = np.moveaxis(np.take_along_axis(points, indices[..., None], axis=1), -1, 0)
     x, y = x - x[:, :1], y - y[:, :1]  # far from the origin the sum would lose its sign
     turns = x * np.take_along_axis(y, onward, 1) - np.take_along_axis(x, onward, 1) * y

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from ptrnet.distances import NAMES
-from ptrnet.geometry import comparable
+from ptrnet.geometry import scale_by_power_of_two
 from ptrnet.tasks.base import Drawing, Task, repeated
 from ptrnet.types import Answers, Example, Floats, Indices
 
@@ -47,7 +47,9 @@ class Tsp(Task):
         places = np.arange(n)
         start = np.argmin(tours, axis=1)[:, None]
         tours = np.take_along_axis(tours, (places + start) % n, 1)
-        x, y = np.moveaxis(np.take_along_axis(comparable(inputs), tours[..., None], 1), -1, 0)
+        x, y = np.moveaxis(
+            np.take_along_axis(scale_by_power_of_two(inputs), tours[..., None], 1), -1, 0
+        )
         x, y = x - x[:, :1], y - y[:, :1]
         area = (x * np.roll(y, -1, 1) - np.roll(x, -1, 1) * y).sum(1)
         backwards = (area < 0) | ((area == 0) & (tours[:, 1] > tours[:, -1]))

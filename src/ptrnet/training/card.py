@@ -9,7 +9,7 @@ from ptrnet.decoding import Greedy
 from ptrnet.evaluation import evaluate
 from ptrnet.files import atomic_path
 from ptrnet.metrics.interval import Measure
-from ptrnet.progress import shown
+from ptrnet.progress import track
 from ptrnet.solver import Solver
 from ptrnet.training.recipe import Recipe
 from ptrnet.types import Example
@@ -29,8 +29,8 @@ def write_card(
     solver = Solver(*saved)
     scores = {}
     for name, constrained in (("free", False), ("constrained", True)):
-        answers = solver.answered(known, Greedy(), constrained=constrained)
-        scores[name] = evaluate(solver, known, shown(answers, f"measuring, {name}", len(known)))
+        answers = solver.solve_examples(known, Greedy(), constrained=constrained)
+        scores[name] = evaluate(solver, known, track(answers, f"measuring, {name}", len(known)))
     lines = ["| metric | free | under the constraint |", "|---|---|---|"]
     for metric in scores["free"]:
         cells = " | ".join(_cell(found[metric]) for found in scores.values())

@@ -18,9 +18,9 @@ from ptrnet import tasks
 from ptrnet.data import checks, formats
 from ptrnet.errors import InputError, MissingExtraError
 from ptrnet.solver import Solver
-from ptrnet.tasks.own import Own
+from ptrnet.tasks.custom import Custom
 from ptrnet.training import folder
-from ptrnet.training.own import recipe_for
+from ptrnet.training.infer_recipe import recipe_for
 from ptrnet.types import Example
 
 EXAMPLES = "examples.jsonl"
@@ -123,7 +123,7 @@ def _pair(k: int, pair: Any) -> tuple[Any, Any]:
     return inputs, outputs
 
 
-def _task(pair: Any, asked: dict[str, Any]) -> Own:
+def _task(pair: Any, asked: dict[str, Any]) -> Custom:
     """What examples are checked against, as far as the first one tells."""
     inputs, _ = _pair(0, pair)
     try:
@@ -131,10 +131,10 @@ def _task(pair: Any, asked: dict[str, Any]) -> Own:
     except ValueError:  # ragged, which is refused with its number
         shape = ()
     d = shape[1] if len(shape) == 2 and shape[1] else 1
-    return tasks.get(tasks.OWN, center=(0.0,) * d, spread=(1.0,) * d, **asked)  # type: ignore[return-value]
+    return tasks.get(tasks.CUSTOM, center=(0.0,) * d, spread=(1.0,) * d, **asked)  # type: ignore[return-value]
 
 
-def _checked(pairs: Iterator[tuple[int, Any]], task: Own) -> Iterator[Example]:
+def _checked(pairs: Iterator[tuple[int, Any]], task: Custom) -> Iterator[Example]:
     for k, pair in pairs:
         inputs, outputs = _pair(k, pair)
         instance = checks.instance(inputs, task, f"example {k}: inputs")

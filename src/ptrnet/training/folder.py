@@ -55,7 +55,8 @@ def hold(folder: Path, key: str, name: str) -> None:
     """Notes what the file of examples is; refuses to go on with it when it has changed."""
     path = folder / DATA
     if path.exists():
-        if path.read_text(encoding="utf-8").strip() != key:
+        # Behind the name of the task: `custom` had another one.
+        if path.read_text(encoding="utf-8").strip().partition("-")[2] != key.partition("-")[2]:
             raise InputError(f"{name}: has changed since the run began; begin another")
         return
     with atomic_path(path) as temporary:

@@ -34,7 +34,7 @@ class Replayed:
 
     def __call__(self, batch: Batch) -> tuple[Tensor, Tensor]:
         """As `losses`; the gradients are those of the latest call alone."""
-        self._model.check(batch.lengths)
+        self._model.check_lengths(batch.lengths)
         batch = _padded(batch)
         low = torch.is_autocast_enabled("cuda")
         key = (batch.inputs.shape, batch.targets.shape, self._model.training, low)

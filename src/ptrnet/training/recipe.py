@@ -12,8 +12,8 @@ from ptrnet import models, tasks
 from ptrnet.data import checks
 from ptrnet.data.sizes import parse_sizes
 from ptrnet.errors import InputError, unknown
-from ptrnet.models.settings import every_setting
-from ptrnet.settings import check
+from ptrnet.models.settings import every_setting, resolve_aliases
+from ptrnet.settings import check_type
 from ptrnet.tasks.base import Task
 
 LARGEST_BATCH = 2**24  # elements, padding included
@@ -69,7 +69,7 @@ class Recipe:
         hints = typing.get_type_hints(type(self))
         for f in fields(self):
             if f.name not in _TABLES:
-                check(f.name, getattr(self, f.name), hints[f.name])
+                check_type(f.name, getattr(self, f.name), hints[f.name])
         for name in ("steps", "batch_size", "valid_every", "checkpoint_every", "devices", "nodes"):
             _at_least(name, getattr(self, name), 1)
         if self.batch_size % (self.devices * self.nodes):
@@ -130,6 +130,7 @@ class Recipe:
         """
         if "task" not in table:
             raise InputError('recipe: the key "task" is missing')
+        table = {**resolve_aliases(table), "task": tasks.current_name(str(table["task"]))}
         known = [f.name for f in fields(cls) if f.name not in _TABLES]
         own = tasks.kind(str(table["task"])).settings()
         model = str(table.get("model", cls.model))

@@ -15,13 +15,13 @@ from torch.utils.data import DataLoader
 from ptrnet import model_files, models, tasks
 from ptrnet.data import formats
 from ptrnet.data.batches import batches_of
-from ptrnet.data.file_stream import FileStream
-from ptrnet.data.learned import check
+from ptrnet.data.infer_task import check_examples
 from ptrnet.data.sizes import parse_sizes
-from ptrnet.data.stream import VALID, ExampleStream
+from ptrnet.data.streams.example_stream import VALID, ExampleStream
+from ptrnet.data.streams.file_stream import FileStream
 from ptrnet.data.symmetries import augmented, unchanged
 from ptrnet.tasks.base import Task
-from ptrnet.tasks.own import Own
+from ptrnet.tasks.custom import Custom
 from ptrnet.training import folder
 from ptrnet.training.best import BestWeights
 from ptrnet.training.card import write_card
@@ -49,9 +49,9 @@ def train(recipe: Recipe, output: Path, resume: bool = False) -> model_files.Sav
     known = _known(recipe, task, examples)
     valid = batches_of(known, task, recipe.batch_size) or _fresh(recipe, task)
     torch.manual_seed(recipe.seed)
-    model = models.build(recipe.model, task.features, task.specials, **recipe.network())
+    model = models.build(recipe.model, task.features, task.num_specials, **recipe.network())
     for batch in valid:
-        model.check(batch.lengths)
+        model.check_lengths(batch.lengths)
     training, best = Training(model, recipe), BestWeights(recipe.patience)
     trainer = _trainer(recipe, output, best)
     if leads():
@@ -82,8 +82,8 @@ def train(recipe: Recipe, output: Path, resume: bool = False) -> model_files.Sav
 def _examples(recipe: Recipe, task: Task, first: int) -> ExampleStream | FileStream:
     """The batches from number `first` on: of a file's examples, or of fresh ones."""
     sizes, size, seed = parse_sizes(recipe.n), recipe.batch_size, recipe.seed
-    if isinstance(task, Own):
-        check(recipe.data, task)
+    if isinstance(task, Custom):
+        check_examples(recipe.data, task)
     if recipe.data:
         change = augmented if recipe.augment else unchanged
         return FileStream(

@@ -1,6 +1,6 @@
 """File formats, by extension. One file each; no list is kept elsewhere.
 
-TRAITS                        what its files can hold
+CAPABILITIES                        what its files can hold
 read(name, task)              examples of a file, one by one; of text, `-` is standard input
 write(stream, examples, task) examples to an open stream, of text or of bytes
 features(name)                numbers of an element, only where a file says so without its task
@@ -16,7 +16,7 @@ from tempfile import SpooledTemporaryFile
 from types import ModuleType
 from typing import IO, Any
 
-from ptrnet.data.traits import Traits
+from ptrnet.data.formats.parts.capabilities import Capabilities
 from ptrnet.distances import EUCLIDEAN
 from ptrnet.errors import InputError, MissingExtraError, unknown
 from ptrnet.files import atomic_path, check_writable, to_standard_output
@@ -28,7 +28,7 @@ _IN_MEMORY = 2**26  # bytes of output that are held before a temporary file is u
 
 def names() -> list[str]:
     """The known extensions, without the dot."""
-    return sorted(m.name for m in pkgutil.iter_modules(__path__))
+    return sorted(m.name for m in pkgutil.iter_modules(__path__) if not m.ispkg)
 
 
 def of(name: str) -> str:
@@ -45,12 +45,12 @@ def target(name: str, like: str) -> str:
     """The format that `write` writes; for `-` that of answers to `like`."""
     if name != "-":
         return of(name)
-    return traits(of(like)).printed or of(like)
+    return capabilities(of(like)).printed or of(like)
 
 
-def traits(extension: str) -> Traits:
+def capabilities(extension: str) -> Capabilities:
     """What files of a format can hold."""
-    found: Traits = module(extension).TRAITS
+    found: Capabilities = module(extension).CAPABILITIES
     return found
 
 
@@ -104,7 +104,7 @@ def write(name: str, examples: Iterable[Example], task: Task, like: str = "-") -
             whole.seek(0)
             to_standard_output(whole)
         return
-    with atomic_path(Path(name)) as temporary, _open(temporary, traits(extension)) as stream:
+    with atomic_path(Path(name)) as temporary, _open(temporary, capabilities(extension)) as stream:
         form.write(stream, held, task)
 
 
@@ -131,7 +131,7 @@ def check_input(name: str) -> None:
 
 def check_served(name: str, task: Task) -> None:
     """Refuses a file whose format is another task's, or takes a package that is missing."""
-    extension, held = of(name), traits(of(name))
+    extension, held = of(name), capabilities(of(name))
     if held.task not in (None, task.name):
         raise InputError(
             f"{name}: .{extension} files are of task {held.task}, asked for {task.name}"
@@ -141,7 +141,7 @@ def check_served(name: str, task: Task) -> None:
 
 def fitting(extension: str, examples: Iterable[Example], task: Task) -> Iterator[Example]:
     """The same examples; InputError at the first that files of a format cannot hold."""
-    held = traits(extension)
+    held = capabilities(extension)
     for count, example in enumerate(examples):
         if count and not held.several:
             others = holding(example, task, lambda other: other.several)
@@ -151,15 +151,15 @@ def fitting(extension: str, examples: Iterable[Example], task: Task) -> Iterator
             why = f"says nothing of distances, here {example.distance}"
             if example.distance == EUCLIDEAN:
                 why = "rounds every distance, in the unit square to 0 or 1"
-            raise InputError(f"{example.where}: a .{extension} file {why}; write to {others}")
+            raise InputError(f"{example.source}: a .{extension} file {why}; write to {others}")
         yield example
 
 
-def holding(example: Example, task: Task, fits: Callable[[Traits], bool]) -> str:
+def holding(example: Example, task: Task, fits: Callable[[Capabilities], bool]) -> str:
     """The formats for complaints to name: those that fit, and hold all of the example."""
     found = []
     for extension in names():
-        held = traits(extension)
+        held = capabilities(extension)
         serves = held.task in (None, task.name) and example.distance in held.distances
         if serves and fits(held) and (held.answers or example.outputs is None):
             found.append(f".{extension}")
@@ -167,12 +167,12 @@ def holding(example: Example, task: Task, fits: Callable[[Traits], bool]) -> str
 
 
 def _check_package(extension: str) -> None:
-    package = traits(extension).needs
+    package = capabilities(extension).needs
     if package and find_spec(package) is None:
         raise MissingExtraError(f".{extension}", extension)
 
 
-def _open(path: Path, held: Traits) -> IO[Any]:
+def _open(path: Path, held: Capabilities) -> IO[Any]:
     if held.binary:
         return path.open("wb")
     return path.open("w", encoding="utf-8", newline="\n")

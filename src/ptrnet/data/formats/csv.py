@@ -9,15 +9,15 @@ from collections.abc import Iterable, Iterator
 from typing import TextIO
 
 from ptrnet.data import checks
-from ptrnet.data.lines import numbered
-from ptrnet.data.numbers import number, short
+from ptrnet.data.formats.parts.capabilities import Capabilities
+from ptrnet.data.formats.parts.lines import numbered
+from ptrnet.data.formats.parts.parsing import number
 from ptrnet.data.sizes import LARGEST
-from ptrnet.data.traits import Traits
-from ptrnet.errors import InputError
+from ptrnet.errors import InputError, short
 from ptrnet.tasks.base import Task
 from ptrnet.types import Example, Table
 
-TRAITS = Traits(several=False, answers=False)
+CAPABILITIES = Capabilities(several=False, answers=False)
 
 
 def read(name: str, task: Task) -> Iterator[Example]:

@@ -10,15 +10,16 @@ from datetime import date, time, timedelta
 from decimal import Decimal
 from typing import Any, TextIO
 
-from ptrnet.data import checks, lists
-from ptrnet.data.lines import numbered
-from ptrnet.data.traits import Traits
+from ptrnet.data import checks
+from ptrnet.data.formats.parts import nested
+from ptrnet.data.formats.parts.capabilities import Capabilities
+from ptrnet.data.formats.parts.lines import numbered
 from ptrnet.distances import EUCLIDEAN, NAMES
 from ptrnet.errors import InputError
 from ptrnet.tasks.base import Task
 from ptrnet.types import Example
 
-TRAITS = Traits(distances=NAMES)
+CAPABILITIES = Capabilities(distances=NAMES)
 
 
 def read(name: str, task: Task) -> Iterator[Example]:
@@ -29,11 +30,11 @@ def read(name: str, task: Task) -> Iterator[Example]:
         if "inputs" not in row:
             raise InputError(f'{where}: expected the key "inputs"')
         values = row.pop("inputs")
-        lists.check_numbers(values, where)
+        nested.check_numbers(values, where)
         inputs = checks.instance(values, task, f'{where}: "inputs"')
         outputs = row.pop("outputs", None)
         if outputs is not None:
-            flat = lists.flat(outputs, task.corners, f'{where}: "outputs"')
+            flat = nested.flat(outputs, task.item_size, f'{where}: "outputs"')
             outputs = checks.answer(flat, len(inputs), task, f'{where}: "outputs"')
         distance = checks.take_distance(row, inputs, task, where)
         yield Example(inputs, outputs, where, row, distance=distance)
@@ -43,7 +44,7 @@ def features(name: str) -> int:
     """See `ptrnet.data.formats`."""
     for line, text in numbered(name):
         row = _object(text, f"{name}:{line}")
-        return lists.features(row.get("inputs"), f"{name}:{line}")
+        return nested.features(row.get("inputs"), f"{name}:{line}")
     raise InputError(f"{name}: holds no instance")
 
 
@@ -56,10 +57,10 @@ def write(stream: TextIO, examples: Iterable[Example], task: Task) -> None:
         if example.distance != EUCLIDEAN:
             row["distance"] = example.distance
         try:
-            stream.write(json.dumps({**row, **example.kept}, allow_nan=False, default=_text))
+            stream.write(json.dumps({**row, **example.extra}, allow_nan=False, default=_text))
             stream.write("\n")
         except (TypeError, ValueError) as error:  # what a column of another format may hold
-            raise InputError(f"{example.where}: cannot be written as JSON: {error}") from None
+            raise InputError(f"{example.source}: cannot be written as JSON: {error}") from None
 
 
 def _text(value: Any) -> str:

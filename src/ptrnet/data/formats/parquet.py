@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ptrnet.data import checks, columns, lists
-from ptrnet.data.traits import Traits
+from ptrnet.data import checks
+from ptrnet.data.formats.parts import arrow, nested
+from ptrnet.data.formats.parts.capabilities import Capabilities
 from ptrnet.distances import EUCLIDEAN, NAMES
 from ptrnet.errors import InputError
 from ptrnet.tasks.base import Task
@@ -22,7 +23,7 @@ from ptrnet.types import Example
 if TYPE_CHECKING:
     import pyarrow as pa
 
-TRAITS = Traits(distances=NAMES, binary=True, printed="jsonl", needs="pyarrow")
+CAPABILITIES = Capabilities(distances=NAMES, binary=True, printed="jsonl", needs="pyarrow")
 
 _ROWS = 64  # that are decoded together
 _ELEMENTS = 2**20  # of a row group that is written: 16 MB of points
@@ -41,7 +42,7 @@ def read(name: str, task: Task) -> Iterator[Example]:
 def features(name: str) -> int:
     """See `ptrnet.data.formats`."""
     for batch in _batches(name, None):
-        return lists.features(_python(batch["inputs"][0], name), f"{name}: row 1")
+        return nested.features(_python(batch["inputs"][0], name), f"{name}: row 1")
     raise InputError(f"{name}: holds no instance")
 
 
@@ -51,19 +52,19 @@ def write(stream: BinaryIO, examples: Iterable[Example], task: Task) -> None:
 
     groups = _groups(examples)
     first = next(groups, [])
-    schema = columns.schema(first, [_kept(e) for e in first], task)
+    schema = arrow.schema(first, [_kept(e) for e in first], task)
     try:
         with parquet.ParquetWriter(stream, schema, write_page_checksum=True) as writer:
             for group in chain([first], groups):
-                writer.write_table(columns.table(group, [_kept(e) for e in group], schema))
+                writer.write_table(arrow.table(group, [_kept(e) for e in group], schema))
     except ArrowException as error:  # a type that Arrow has and Parquet has not
         said = str(error).splitlines()[0]
-        raise InputError(f"{first[0].where}: cannot be written as Parquet: {said}") from None
+        raise InputError(f"{first[0].source}: cannot be written as Parquet: {said}") from None
 
 
 def _kept(example: Example) -> dict[str, Any]:
     measured = {} if example.distance == EUCLIDEAN else {"distance": example.distance}
-    return {**measured, **example.kept}
+    return {**measured, **example.extra}
 
 
 def _groups(examples: Iterable[Example]) -> Iterator[list[Example]]:
@@ -91,7 +92,7 @@ def _batches(name: str, task: Task | None) -> Iterator["pa.RecordBatch"]:
     try:
         with Path(name).open("rb") as stream:
             file = parquet.ParquetFile(stream, page_checksum_verification=True)
-            columns.check(file.schema_arrow, task, name)
+            arrow.check_schema(file.schema_arrow, task, name)
             for batch in file.iter_batches(_ROWS):
                 yield batch
                 rows += len(batch)
@@ -113,7 +114,7 @@ def _example(cells: dict[str, "pa.Scalar"], task: Task, where: str) -> Example:
     kept = {key: value for key, value in found.items() if value is not None}
     outputs = kept.pop("outputs", None)
     if outputs is not None:
-        flat = lists.flat(outputs, task.corners, f'{where}: "outputs"')
+        flat = nested.flat(outputs, task.item_size, f'{where}: "outputs"')
         outputs = checks.answer(flat, len(inputs), task, f'{where}: "outputs"')
     distance = checks.take_distance(kept, inputs, task, where)
     return Example(inputs, outputs, where, kept, distance=distance)
@@ -133,7 +134,7 @@ def _python(cell: "pa.Scalar", where: str) -> Any:
 
 
 def _values(cell: "pa.Scalar", d: int, where: str) -> ArrayLike:
-    """The elements of a cell: an array `(n, d)`, or what is there instead, as lists."""
+    """The elements of a cell: an array `(n, d)`, or what is there instead, as nested."""
     from pyarrow import compute, types
 
     if cell.is_valid and not types.is_primitive(cell.values.type):
@@ -142,5 +143,5 @@ def _values(cell: "pa.Scalar", d: int, where: str) -> ArrayLike:
         if not numbers.null_count and (counts == d).all():
             return np.asarray(numbers, np.float64).reshape(-1, d)
     values: ArrayLike = cell.as_py()
-    lists.check_numbers(values, where)
+    nested.check_numbers(values, where)
     return values

@@ -10,17 +10,17 @@ from typing import TextIO
 
 import numpy as np
 
-from ptrnet.data import tsplib
 from ptrnet.data.formats import tsp
-from ptrnet.data.numbers import index, short
-from ptrnet.data.traits import Traits
+from ptrnet.data.formats.parts import tsplib
+from ptrnet.data.formats.parts.capabilities import Capabilities
+from ptrnet.data.formats.parts.parsing import index
 from ptrnet.distances import TSPLIB
-from ptrnet.errors import InputError
+from ptrnet.errors import InputError, short
 from ptrnet.metrics.tour import length
 from ptrnet.tasks.base import Task
 from ptrnet.types import Example, Indices
 
-TRAITS = Traits(several=False, distances=TSPLIB, task="tsp")
+CAPABILITIES = Capabilities(several=False, distances=TSPLIB, task="tsp")
 
 SECTION = "TOUR_SECTION"
 
@@ -31,7 +31,7 @@ def read(name: str, task: Task) -> Iterator[Example]:
     keywords, rows = tsplib.parse(name, SECTION, {"TYPE": ("TOUR",)})
     tsplib.check_dimension(keywords, len(example.inputs), name)
     outputs = _tour(rows, tsp.nodes_of(example).ids, name)
-    yield example._replace(outputs=outputs, where=name)
+    yield example._replace(outputs=outputs, source=name)
 
 
 def cities(name: str, task: Task) -> Example:
@@ -53,10 +53,12 @@ def write(stream: TextIO, examples: Iterable[Example], task: Task) -> None:
     for example in examples:
         inputs, outputs = example.inputs, example.outputs
         if outputs is None:
-            raise InputError(f"{example.where}: has no answer, and a .tour file holds nothing else")
+            raise InputError(
+                f"{example.source}: has no answer, and a .tour file holds nothing else"
+            )
         complaint = task.complaint(len(inputs), outputs, first=1)
         if complaint:
-            raise InputError(f"{example.where}: the answer is no tour: {complaint}")
+            raise InputError(f"{example.source}: the answer is no tour: {complaint}")
         name, ids = tsp.nodes_of(example)
         lines = [
             f"NAME : {name}",

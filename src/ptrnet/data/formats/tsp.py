@@ -6,15 +6,18 @@ A tour through its cities stands in a `.tour` beside it.
 from collections.abc import Iterable, Iterator
 from typing import TextIO
 
-from ptrnet.data import checks, tsplib
-from ptrnet.data.numbers import index, number
-from ptrnet.data.traits import Traits
+from ptrnet.data import checks
+from ptrnet.data.formats.parts import tsplib
+from ptrnet.data.formats.parts.capabilities import Capabilities
+from ptrnet.data.formats.parts.parsing import index, number
 from ptrnet.distances import TSPLIB
 from ptrnet.errors import InputError
 from ptrnet.tasks.base import Task
 from ptrnet.types import Example, Nodes
 
-TRAITS = Traits(several=False, answers=False, distances=TSPLIB, task="tsp", printed="tour")
+CAPABILITIES = Capabilities(
+    several=False, answers=False, distances=TSPLIB, task="tsp", printed="tour"
+)
 
 SECTION = "NODE_COORD_SECTION"
 UNNAMED = "unnamed"  # TSPLIB wants a name, other formats have none
@@ -47,14 +50,14 @@ def read(name: str, task: Task) -> Iterator[Example]:
     nodes = Nodes(title or UNNAMED, list(lines))
     inputs = checks.instance(points, task, name)
     checks.measurable(inputs, distance, name)
-    yield Example(inputs, where=name, nodes=nodes, distance=distance)
+    yield Example(inputs, source=name, nodes=nodes, distance=distance)
 
 
 def write(stream: TextIO, examples: Iterable[Example], task: Task) -> None:
     """See `ptrnet.data.formats`. Raises InputError for an example with an answer."""
     for example in examples:
         if example.outputs is not None:
-            raise InputError(f"{example.where}: a .tsp file holds no answer; write that to .tour")
+            raise InputError(f"{example.source}: a .tsp file holds no answer; write that to .tour")
         name, ids = nodes_of(example)
         lines = [
             f"NAME : {name}",

@@ -10,14 +10,14 @@ from typing import TextIO
 import numpy as np
 
 from ptrnet.data import checks
-from ptrnet.data.lines import Block, numbered, numbered_in
-from ptrnet.data.numbers import index, number
-from ptrnet.data.traits import Traits
+from ptrnet.data.formats.parts.capabilities import Capabilities
+from ptrnet.data.formats.parts.lines import Block, numbered, numbered_in
+from ptrnet.data.formats.parts.parsing import index, number
 from ptrnet.errors import InputError
 from ptrnet.tasks.base import Task
 from ptrnet.types import Example, Floats, Indices
 
-TRAITS = Traits()
+CAPABILITIES = Capabilities()
 
 
 def read(name: str, task: Task) -> Iterator[Example]:
@@ -88,9 +88,9 @@ def _answer(fields: list[str], first: int, n: int, task: Task, where: str) -> In
         raise InputError(f"{where}: expected indices after 'output', got none; a cut line?")
     marks = [k for k, field in enumerate(fields) if task.mark and field == task.mark]
     for before, after in zip([-1, *marks], [*marks, len(fields)] if marks else [], strict=False):
-        if after - before - 1 != task.corners and before + 1 < len(fields):
+        if after - before - 1 != task.item_size and before + 1 < len(fields):
             raise InputError(
-                f"{where}: field {before + 1 + first}: expected {task.corners} indices between "
+                f"{where}: field {before + 1 + first}: expected {task.item_size} indices between "
                 f"{task.mark}, got {after - before - 1}"
             )
     places = [k for k, field in enumerate(fields) if not (task.mark and field == task.mark)]

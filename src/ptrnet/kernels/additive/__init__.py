@@ -8,7 +8,7 @@ from importlib.util import find_spec
 import torch
 from torch import Tensor
 
-from ptrnet.kernels.additive.arguments import check
+from ptrnet.kernels.additive.arguments import check_arguments
 
 # Entries v[h] * r of scores for which plain PyTorch takes some 20 microseconds more than a compiled
 # kernel, which a short run then need not load: that takes a third of what importing torch takes.
@@ -38,7 +38,7 @@ def additive_scores(
     Raises:
         ShapeError: shapes that do not fit each other.
     """
-    arguments = check(keys, queries, v, key_lengths, query_lengths)
+    arguments = check_arguments(keys, queries, v, key_lengths, query_lengths)
     return _kernel(keys.device)(*arguments)
 
 
@@ -51,7 +51,7 @@ def prepared_scores(
     Raises:
         ShapeError: keys, `v` or lengths that do not fit each other; later, queries that do not.
     """
-    check(keys, keys, v, key_lengths, None)
+    check_arguments(keys, keys, v, key_lengths, None)
     if keys.device.type != "cpu":
         return lambda queries: additive_scores(keys, queries, v, key_lengths)
     if keys.numel() > FEW:

@@ -16,7 +16,7 @@ class Arguments(NamedTuple):
     query_lengths: Tensor
 
 
-def check(
+def check_arguments(
     keys: Tensor,
     queries: Tensor,
     v: Tensor,

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 from torch.autograd.function import FunctionCtx, once_differentiable
 
-from ptrnet.kernels.additive.arguments import Arguments, check, check_shapes, precise
+from ptrnet.kernels.additive.arguments import Arguments, check_arguments, check_shapes, precise
 from ptrnet.kernels.additive.factorised import LARGEST
 from ptrnet.kernels.numerics import array, exp, jit, load, store
 from ptrnet.kernels.threads import over_slices
@@ -28,12 +28,12 @@ def additive_scores(
     query_lengths: Tensor | None = None,
 ) -> Tensor:
     """As `ptrnet.kernels.additive_scores`; tensors on the CPU."""
-    return _Scores.apply(*_readable(check(keys, queries, v, key_lengths, query_lengths)))
+    return _Scores.apply(*_readable(check_arguments(keys, queries, v, key_lengths, query_lengths)))
 
 
 def prepared_scores(keys: Tensor, v: Tensor, key_lengths: Tensor | None = None) -> "Prepared":
     """As `ptrnet.kernels.prepared_scores`; tensors on the CPU."""
-    return Prepared(_readable(check(keys, keys, v, key_lengths, None)))
+    return Prepared(_readable(check_arguments(keys, keys, v, key_lengths, None)))
 
 
 class Prepared:

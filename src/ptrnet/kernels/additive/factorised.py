@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 from torch.autograd.function import FunctionCtx, once_differentiable
 
-from ptrnet.kernels.additive.arguments import check, check_shapes, precise, valid
+from ptrnet.kernels.additive.arguments import check_arguments, check_shapes, precise, valid
 
 # exp(2 * 43) * exp(2 * 43) is inf, and 1 / (1 + inf) = 0 is right; but exp(2 * 45) is inf by
 # itself and inf * 0 is NaN. Clipping would be wrong: keys 60, queries -50 must give tanh(10).
@@ -40,7 +40,7 @@ def additive_scores(
     query_lengths: Tensor | None = None,
 ) -> Tensor:
     """As `ptrnet.kernels.additive_scores`; one pass over the keys for each query."""
-    arguments = check(keys, queries, v, key_lengths, query_lengths)
+    arguments = check_arguments(keys, queries, v, key_lengths, query_lengths)
     keys, queries, v, key_lengths, query_lengths = precise(arguments)
     scores = _Scores.apply(keys, queries, v)
     real = valid(query_lengths, queries.shape[1])[:, :, None]
@@ -52,7 +52,7 @@ def prepared_scores(
     keys: Tensor, v: Tensor, key_lengths: Tensor | None = None
 ) -> Callable[[Tensor], Tensor]:
     """As `ptrnet.kernels.prepared_scores`, for few keys and queries: memory `(B, M, N, H)`."""
-    given = precise(check(keys, keys, v, key_lengths, None))
+    given = precise(check_arguments(keys, keys, v, key_lengths, None))
     real = valid(given.key_lengths, keys.shape[1])[:, None, :]
     kept = torch.exp(2 * given.keys) if fits(given.keys) else None
 

@@ -20,7 +20,7 @@ import triton.language as tl
 from torch import Tensor
 from torch.autograd.function import FunctionCtx, once_differentiable
 
-from ptrnet.kernels.additive.arguments import Arguments, check, precise
+from ptrnet.kernels.additive.arguments import Arguments, check_arguments, precise
 
 # What one program of 128 threads holds: of the scores (queries, keys, units at a time), first for
 # a single query, as decoding has it; of the gradients (keys, units).
@@ -43,7 +43,7 @@ def additive_scores(
     query_lengths: Tensor | None = None,
 ) -> Tensor:
     """As `ptrnet.kernels.additive_scores`; tensors on a GPU, lengths beyond the padding clipped."""
-    return _Scores.apply(*_readable(check(keys, queries, v, key_lengths, query_lengths)))
+    return _Scores.apply(*_readable(check_arguments(keys, queries, v, key_lengths, query_lengths)))
 
 
 def _readable(arguments: Arguments) -> Arguments:

@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor
 
-from ptrnet.kernels.additive.arguments import check, precise, valid
+from ptrnet.kernels.additive.arguments import check_arguments, precise, valid
 
 
 def additive_scores(
@@ -14,7 +14,7 @@ def additive_scores(
     query_lengths: Tensor | None = None,
 ) -> Tensor:
     """As `ptrnet.kernels.additive_scores`, by the formula; memory `(B, M, N, H)`."""
-    arguments = check(keys, queries, v, key_lengths, query_lengths)
+    arguments = check_arguments(keys, queries, v, key_lengths, query_lengths)
     keys, queries, v, key_lengths, query_lengths = precise(arguments)
     scores = torch.tanh(keys[:, None] + queries[:, :, None]) @ v
     real = valid(query_lengths, queries.shape[1])[:, :, None]

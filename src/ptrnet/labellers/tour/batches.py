@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 import numpy as np
 
 from ptrnet import distances
-from ptrnet.geometry import comparable
+from ptrnet.geometry import scale_by_power_of_two
 from ptrnet.types import Answers, Floats, Indices
 
 _AT_ONCE = 2**22  # distances
@@ -17,7 +17,7 @@ def matrices(inputs: Floats, distance: str) -> Iterator[tuple[slice, Floats]]:
     Euclid's are of instances scaled by a power of two each: the shortest tour is the same.
     """
     batch, n, _ = inputs.shape
-    points = comparable(inputs) if distance == distances.EUCLIDEAN else inputs
+    points = scale_by_power_of_two(inputs) if distance == distances.EUCLIDEAN else inputs
     step = max(1, _AT_ONCE // n**2)
     for first in range(0, batch, step):
         places = slice(first, first + step)

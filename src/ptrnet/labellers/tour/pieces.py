@@ -7,7 +7,7 @@ stay where they are; then in pieces that begin in the middle of these (in the sp
 import numpy as np
 
 from ptrnet import distances
-from ptrnet.geometry import comparable, hilbert_order
+from ptrnet.geometry import hilbert_order, scale_by_power_of_two
 from ptrnet.labellers.tour.kicks import iterate
 from ptrnet.types import Floats, Indices
 
@@ -19,7 +19,7 @@ def by_pieces(points: Floats, distance: str, kicks: int) -> Indices:
     """A tour of `(n, 2)` cities, n of `PIECE` or more; `kicks` are tried for each city."""
     n = len(points)
     if distance == distances.EUCLIDEAN:
-        points = comparable(points)
+        points = scale_by_power_of_two(points)
     tour = hilbert_order(points)
     for _ in range(ROUNDS):
         for first in range(0, n, PIECE):

@@ -17,16 +17,16 @@ class DictionaryModel(PointerModel):
 
     n: int
 
-    def __init__(self, features: int, specials: int, settings: Dictionary) -> None:
-        super().__init__(features, specials, settings)
+    def __init__(self, features: int, num_specials: int, settings: Dictionary) -> None:
+        super().__init__(features, num_specials, settings)
         self.n = settings.n
         self.encoder = encoder(features, settings)
-        self.embedding = nn.Embedding(specials + self.n, settings.hidden_size)
+        self.embedding = nn.Embedding(num_specials + self.n, settings.hidden_size)
 
     def read(self, inputs: Tensor, lengths: Tensor | None) -> tuple[Tensor, State]:
         """The encoder's states `(B, n, H)` and its last; see `check`."""
         lengths = all_of(inputs) if lengths is None else lengths
-        self.check(lengths)
+        self.check_lengths(lengths)
         states, state = self.encoder(inputs[:, : self.n], lengths)
         return states, state
 

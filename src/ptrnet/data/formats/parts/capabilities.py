@@ -6,8 +6,8 @@ from ptrnet.distances import EUCLIDEAN
 
 
 @dataclass(frozen=True)
-class Traits:
-    """Every module of `ptrnet.data.formats` has them as `TRAITS`."""
+class Capabilities:
+    """Every module of `ptrnet.data.formats` has them as `CAPABILITIES`."""
 
     several: bool = True  # whether a file holds more than one example
     answers: bool = True  # whether an answer can be read again as one

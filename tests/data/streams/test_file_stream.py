@@ -7,9 +7,9 @@ from scipy.spatial import ConvexHull
 
 from ptrnet import tasks
 from ptrnet.data import formats
-from ptrnet.data.file_stream import FileStream
 from ptrnet.data.generate import generate
-from ptrnet.data.stream import ExampleStream
+from ptrnet.data.streams.example_stream import ExampleStream
+from ptrnet.data.streams.file_stream import FileStream
 from ptrnet.data.symmetries import augmented
 from ptrnet.errors import InputError
 
@@ -39,7 +39,7 @@ def each(batch):
 def expected(task, examples):
     """Generated answers are canonical: their tokens follow from the definition."""
     for example in examples:
-        tokens = (example.outputs + task.specials).ravel().tolist()
+        tokens = (example.outputs + task.num_specials).ravel().tolist()
         yield tuple(example.inputs.astype(np.float32).ravel().tolist()), (*tokens, 0)
 
 

@@ -13,7 +13,7 @@ ONE = {"center": (0.0,), "spread": (1.0,)}
 
 def own(constraint="free", d=1, **settings):
     scaling = {"center": (0.0,) * d, "spread": (1.0,) * d}
-    return tasks.get("own", constraint=constraint, **{**scaling, **settings})
+    return tasks.get("custom", constraint=constraint, **{**scaling, **settings})
 
 
 def measured(task, truth, answer):
@@ -24,8 +24,8 @@ def measured(task, truth, answer):
 
 
 def test_it_is_no_named_task():
-    assert "own" not in tasks.names()
-    with pytest.raises(InputError, match="task own has no labeller"):
+    assert "custom" not in tasks.names()
+    with pytest.raises(InputError, match="task custom has no labeller"):
         own().label(np.zeros((1, 3, 1)))
 
 
@@ -81,43 +81,49 @@ def test_what_answers_may_be():
 
 
 def test_features_are_scaled_each_by_itself():
-    task = tasks.get("own", center=(1.0, 100.0), spread=(2.0, 1e-3))
+    task = tasks.get("custom", center=(1.0, 100.0), spread=(2.0, 1e-3))
     found = task.scaled(np.array([[1.0, 100.001], [3, 100], [-1, 99.999]]))
     np.testing.assert_allclose(found, [[0, 1], [1, 0], [-1, -1]], atol=1e-9)
-    wide = tasks.get("own", center=(1e308,), spread=(1e308,))
+    wide = tasks.get("custom", center=(1e308,), spread=(1e308,))
     np.testing.assert_allclose(wide.scaled(np.array([[-1e308], [1.5e308]])), [[-2], [0.5]])
     assert own().scaled(np.array([[1e308], [-1e308]])).tolist() == [[1000], [-1000]]
-    tiny = tasks.get("own", center=(0.0,), spread=(1e-290,))
+    tiny = tasks.get("custom", center=(0.0,), spread=(1e-290,))
     assert tiny.scaled(np.array([[1e308], [-1e308], [0]])).tolist() == [[1000], [-1000], [0]]
 
 
 @pytest.mark.parametrize(
     ("settings", "words"),
     [
-        ({}, "unknown task 'own'"),
-        ({"spread": (1.0,)}, "center of task own: expected a finite number for each feature"),
-        ({"center": (0.0,)}, "spread of task own: expected a finite number"),
-        ({"center": (0.0,), "spread": (1.0, 2.0)}, "spread of task own: expected a finite"),
-        ({"center": (float("nan"),), "spread": (1.0,)}, "center of task own: expected a finite"),
+        ({}, "unknown task 'custom'"),
+        ({"spread": (1.0,)}, "center of task custom: expected a finite number for each feature"),
+        ({"center": (0.0,)}, "spread of task custom: expected a finite number"),
+        ({"center": (0.0,), "spread": (1.0, 2.0)}, "spread of task custom: expected a finite"),
+        ({"center": (float("nan"),), "spread": (1.0,)}, "center of task custom: expected a finite"),
         (
             {"center": (0.0,), "spread": (0.0,)},
-            "spread of task own: expected numbers of 1e-290 or more",
+            "spread of task custom: expected numbers of 1e-290 or more",
         ),
-        ({"center": (0.0,), "spread": ("1",)}, "spread of task own must be a list of numbers"),
-        ({"center": 3, "spread": (1.0,)}, "center of task own must be a list of numbers, got '3'"),
-        ({**ONE, "constraint": "subst"}, "unknown constraint of task own 'subst'; did you mean"),
-        ({**ONE, "longest_answer": -1}, "longest_answer of task own: expected 0 to 100000"),
-        ({**ONE, "longest_answer": 10**30}, "longest_answer of task own: expected 0 to 100000"),
-        ({**ONE, "longest_share": float("inf")}, "longest_share of task own: expected 0 to 100000"),
-        ({**ONE, "longest_share": 10**400}, "longest_share of task own: expected 0 to 100000"),
-        ({**ONE, "center": (10**400,)}, "center of task own: expected a finite number"),
-        ({**ONE, "spread": (5e-324,)}, "spread of task own: expected numbers of 1e-290 or more"),
+        ({"center": (0.0,), "spread": ("1",)}, "spread of task custom must be a list of numbers"),
+        (
+            {"center": 3, "spread": (1.0,)},
+            "center of task custom must be a list of numbers, got '3'",
+        ),
+        ({**ONE, "constraint": "subst"}, "unknown constraint of task custom 'subst'; did you mean"),
+        ({**ONE, "longest_answer": -1}, "longest_answer of task custom: expected 0 to 100000"),
+        ({**ONE, "longest_answer": 10**30}, "longest_answer of task custom: expected 0 to 100000"),
+        (
+            {**ONE, "longest_share": float("inf")},
+            "longest_share of task custom: expected 0 to 100000",
+        ),
+        ({**ONE, "longest_share": 10**400}, "longest_share of task custom: expected 0 to 100000"),
+        ({**ONE, "center": (10**400,)}, "center of task custom: expected a finite number"),
+        ({**ONE, "spread": (5e-324,)}, "spread of task custom: expected numbers of 1e-290 or more"),
         ({**ONE, "order": "hilbert"}, "hilbert takes elements of 2 numbers, here they are of 1"),
     ],
 )
 def test_settings_that_are_none(settings, words):
     with pytest.raises(InputError, match=words):
-        tasks.get("own", **settings)
+        tasks.get("custom", **settings)
 
 
 @pytest.mark.parametrize("d", [1, 2, 3, 7])

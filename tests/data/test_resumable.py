@@ -7,7 +7,7 @@ import pytest
 
 from ptrnet import tasks
 from ptrnet.data import formats
-from ptrnet.data.partial import Partial, has_lines
+from ptrnet.data.resumable import ResumableFile, has_lines
 from ptrnet.errors import InputError
 
 TASK = tasks.get("sort")
@@ -17,13 +17,13 @@ LINES = [f"0.{k} 0.5 output 1 2\n".encode() for k in range(1, 5)]
 
 def begun(path, *chunks, facts=FACTS):
     """What a killed run leaves: its lock is gone with it."""
-    with Partial(path, facts, 2) as partial:
+    with ResumableFile(path, facts, 2) as partial:
         list(partial.append(chunks))
     return partial
 
 
 def kept(path, most=None):
-    with Partial(path, FACTS, 2) as partial:
+    with ResumableFile(path, FACTS, 2) as partial:
         return partial.kept(most)
 
 
@@ -52,7 +52,7 @@ def test_finished_it_is_the_file_and_nothing_else_is_left(tmp_path):
 
 
 def test_a_chunk_counts_when_it_is_written(tmp_path):
-    with Partial(tmp_path / "a.txt", FACTS, 2) as partial:
+    with ResumableFile(tmp_path / "a.txt", FACTS, 2) as partial:
         for count in partial.append([LINES[0] + LINES[1]]):
             assert count == 2 and partial.lines.read_bytes() == LINES[0] + LINES[1]
 
@@ -60,17 +60,17 @@ def test_a_chunk_counts_when_it_is_written(tmp_path):
 def test_other_work_is_refused_and_left_alone(tmp_path):
     partial = begun(tmp_path / "a.txt", LINES[0] + LINES[1])
     with pytest.raises(InputError, match=r"beginning of other work \(seed 1, asked 2\)"):
-        Partial(tmp_path / "a.txt", {"seed": 2}, 2)
+        ResumableFile(tmp_path / "a.txt", {"seed": 2}, 2)
     partial.facts.write_text("{")
     with pytest.raises(InputError, match="not readable"):
-        Partial(tmp_path / "a.txt", FACTS, 2)
+        ResumableFile(tmp_path / "a.txt", FACTS, 2)
     assert partial.lines.read_bytes() == LINES[0] + LINES[1]
 
 
 def test_two_runs_at_once_are_refused(tmp_path):
-    with Partial(tmp_path / "a.txt", FACTS, 2) as first:
+    with ResumableFile(tmp_path / "a.txt", FACTS, 2) as first:
         with pytest.raises(InputError, match="another run is writing it"):
-            Partial(tmp_path / "a.txt", FACTS, 2)
+            ResumableFile(tmp_path / "a.txt", FACTS, 2)
         first.discard()
     assert not list(tmp_path.iterdir())
 
@@ -79,19 +79,19 @@ def test_lines_without_facts_are_refused(tmp_path):
     partial = begun(tmp_path / "a.txt", LINES[0] + LINES[1])
     partial.facts.unlink()
     with pytest.raises(InputError, match="not readable"):
-        Partial(tmp_path / "a.txt", FACTS, 2)
+        ResumableFile(tmp_path / "a.txt", FACTS, 2)
     assert partial.lines.read_bytes() == LINES[0] + LINES[1]
 
 
 def test_a_name_that_leaves_no_room_is_one_line(tmp_path):
     with pytest.raises(InputError, match="cannot be written"):
-        Partial(tmp_path / ("a" * 245 + ".txt"), FACTS, 2)
+        ResumableFile(tmp_path / ("a" * 245 + ".txt"), FACTS, 2)
 
 
 def test_facts_without_lines_begin_anew(tmp_path):
     partial = begun(tmp_path / "a.txt", LINES[0])
     partial.lines.unlink()
-    with Partial(tmp_path / "a.txt", {"seed": 2}, 2) as anew:
+    with ResumableFile(tmp_path / "a.txt", {"seed": 2}, 2) as anew:
         assert anew.kept() == 0
     assert json.loads(partial.facts.read_text()) == {"seed": 2}
 

@@ -27,14 +27,16 @@ def features(values: Any, where: str) -> int:
     return len(values[0]) if isinstance(values[0], list) else 1
 
 
-def flat(outputs: Any, corners: int, where: str) -> list[int]:
-    """The indices of a list, or of a list of lists of `corners` indices each."""
-    items = [outputs] if corners == 1 else outputs
+def flat(outputs: Any, item_size: int, where: str) -> list[int]:
+    """The indices of a list, or of a list of lists of `item_size` indices each."""
+    items = [outputs] if item_size == 1 else outputs
     rows = isinstance(items, list) and all(isinstance(item, list) for item in items)
     if not rows or not all(type(i) is int for item in items for i in item):
-        lists = "" if corners == 1 else f"lists of {corners} "
+        lists = "" if item_size == 1 else f"lists of {item_size} "
         raise InputError(f"{where}: expected a list of {lists}whole numbers")
     for place, item in enumerate(items, 1):
-        if corners > 1 and len(item) != corners:
-            raise InputError(f"{where}: item {place}: expected {corners} indices, got {len(item)}")
+        if item_size > 1 and len(item) != item_size:
+            raise InputError(
+                f"{where}: item {place}: expected {item_size} indices, got {len(item)}"
+            )
     return [i for item in items for i in item]

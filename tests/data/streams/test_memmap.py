@@ -9,8 +9,10 @@ import numpy as np
 import pytest
 
 from ptrnet import tasks
-from ptrnet.data import formats, lines, packing
-from ptrnet.data.packed import packed
+from ptrnet.data import formats
+from ptrnet.data.formats.parts import lines
+from ptrnet.data.streams import build_memmap
+from ptrnet.data.streams.memmap import packed
 from ptrnet.errors import InputError
 
 HULL, TSP, DELAUNAY, SORT = (tasks.get(name) for name in ("hull", "tsp", "delaunay", "sort"))
@@ -26,7 +28,7 @@ def every(found):
 def small_blocks(monkeypatch):
     """Blocks of a line or two, read by all processes; the tests' lines have 20 bytes and more."""
     monkeypatch.setattr(lines, "BLOCK", 30)
-    monkeypatch.setattr(packing, "BLOCK", 30)
+    monkeypatch.setattr(build_memmap, "BLOCK", 30)
 
 
 def test_every_number_is_the_float_that_its_text_means(tmp_path, small_blocks):
@@ -117,7 +119,7 @@ def test_examples_without_an_answer_are_refused(tmp_path, extension):
 
 def test_a_line_without_end_is_refused(tmp_path, small_blocks, monkeypatch):
     monkeypatch.setattr(lines, "LONGEST_LINE", 1000)
-    monkeypatch.setattr(packing, "BLOCK", 2**22)  # one process: this one, with the patch
+    monkeypatch.setattr(build_memmap, "BLOCK", 2**22)  # one process: this one, with the patch
     path = tmp_path / "f.txt"
     path.write_text(GOOD * 3 + "0 " * 5000)
     with pytest.raises(InputError, match=r"f\.txt:4: longer than 1000 bytes"):
@@ -160,7 +162,7 @@ def test_made_once_and_anew_when_the_file_has_changed(tmp_path, monkeypatch):
     made = arrays(path)
     assert len(made) == 4 and not [p for p in made if p.stat().st_mode & 0o222 == 0]
     with monkeypatch.context() as patch:
-        patch.setattr(packing, "pack", None)  # not called
+        patch.setattr(build_memmap, "pack", None)  # not called
         assert every(packed(str(path), HULL)) == every(first)
     before = path.stat()
     path.write_text(GOOD.replace("1 2 3 1", "1 3 2 1"))  # as long, and later
@@ -175,13 +177,13 @@ def test_made_once_and_anew_when_the_file_has_changed(tmp_path, monkeypatch):
 def test_a_changing_file_is_refused(tmp_path, monkeypatch):
     path = tmp_path / "f.txt"
     path.write_text(GOOD)
-    pack = packing.pack
+    pack = build_memmap.pack
 
     def slow(*arguments):
         pack(*arguments)
         path.write_text(GOOD * 2)
 
-    monkeypatch.setattr(packing, "pack", slow)
+    monkeypatch.setattr(build_memmap, "pack", slow)
     with pytest.raises(InputError, match=r"f\.txt: was changed while it was read"):
         packed(str(path), HULL)
     assert list(tmp_path.iterdir()) == [path]
@@ -216,7 +218,7 @@ def test_runs_at_once_make_one(tmp_path):
     path = tmp_path / "f.txt"
     path.write_text(GOOD * 2000)
     code = (
-        "import sys; from ptrnet import tasks; from ptrnet.data.packed import packed;"
+        "import sys; from ptrnet import tasks; from ptrnet.data.streams.memmap import packed;"
         "found = packed(sys.argv[1], tasks.get('hull'));"
         "import numpy as np; inputs, answers = found.of_one_size(np.arange(2000));"
         "print(inputs.sum(), answers.indices.sum())"

@@ -6,8 +6,8 @@ from functools import partial
 import numpy as np
 import torch
 
-from ptrnet.data.ahead import ahead
-from ptrnet.data.ranks import rows_of
+from ptrnet.data.streams.prefetch import prefetch
+from ptrnet.data.streams.ranks import rows_of
 from ptrnet.data.symmetries import reordered
 from ptrnet.tasks.base import Task
 from ptrnet.types import Batch
@@ -68,4 +68,4 @@ class ExampleStream:
 
     def batches(self, rank: int = 0, ranks: int = 1) -> Iterator[Batch]:
         """Batches from `first` on, without end; of each the part of one process."""
-        return ahead(partial(self.batch, rank=rank, ranks=ranks), self.first, self.ahead)
+        return prefetch(partial(self.batch, rank=rank, ranks=ranks), self.first, self.ahead)

@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 
 from ptrnet import runtime
-from ptrnet.data import packing
+from ptrnet.data.streams import build_memmap
 from ptrnet.errors import InputError
 from ptrnet.files import atomic_folder
 from ptrnet.tasks.base import Task
@@ -27,7 +27,7 @@ _A_DAY = 86_400  # seconds
 
 
 class Packed:
-    """The examples in a folder that `packing.pack` wrote.
+    """The examples in a folder that `build_memmap.pack` wrote.
 
     Raises:
         InputError: the arrays are not there, or damaged.
@@ -39,10 +39,10 @@ class Packed:
             self._inputs, self._starts, self._answers, self._answer_starts = (
                 np.load(folder / name, mmap_mode="r", allow_pickle=False)
                 for name in (
-                    packing.INPUTS,
-                    packing.STARTS,
-                    packing.ANSWERS,
-                    packing.ANSWER_STARTS,
+                    build_memmap.INPUTS,
+                    build_memmap.STARTS,
+                    build_memmap.ANSWERS,
+                    build_memmap.ANSWER_STARTS,
                 )
             )
         except (OSError, ValueError) as error:
@@ -96,7 +96,7 @@ def packed(name: str, task: Task) -> Packed:
     home = _first_writable(*homes)
     try:
         with atomic_folder(home / key) as temporary:
-            packing.pack(name, task, temporary)
+            build_memmap.pack(name, task, temporary)
             if _key(name, task) != key:
                 raise InputError(f"{name}: was changed while it was read")
     except BaseException:

@@ -11,8 +11,8 @@ if TYPE_CHECKING:
     from ptrnet.decoding import Decoder
     from ptrnet.solver import Solver
 
-Words = Annotated[list[str] | None, typer.Argument(metavar="[TASK] FILE", show_default=False)]
-Task = Annotated[str, typer.Argument(metavar="TASK", help="hull, delaunay, tsp or sort.")]
+Positional = Annotated[list[str] | None, typer.Argument(metavar="[TASK] FILE", show_default=False)]
+TaskName = Annotated[str, typer.Argument(metavar="TASK", help="hull, delaunay, tsp or sort.")]
 Labeller = Annotated[
     str | None,
     typer.Option(

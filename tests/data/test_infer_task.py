@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 
 from ptrnet import tasks
-from ptrnet.data import formats, learned
-from ptrnet.data.learned import learn
-from ptrnet.data.split import held_out
+from ptrnet.data import formats, infer_task
+from ptrnet.data.streams.split import held_out
 from ptrnet.errors import InputError
 from ptrnet.types import Example
 
@@ -19,7 +18,7 @@ def written(tmp_path):
 
     def write(answers, n=3, d=2, extension="jsonl"):
         rng = np.random.default_rng(0)
-        task = tasks.get("own", center=(0.0,) * d, spread=(1.0,) * d)
+        task = tasks.get("custom", center=(0.0,) * d, spread=(1.0,) * d)
         path = tmp_path / f"mine.{extension}"
         examples = [Example(rng.random((n, d)), np.array(a, np.int64)) for a in answers]
         formats.write(str(path), examples, task)
@@ -30,7 +29,7 @@ def written(tmp_path):
 
 @pytest.fixture(params=[2**20, 1], ids=["at once", "one by one"])
 def chunks(request, monkeypatch):
-    monkeypatch.setattr(learned, "_AT_ONCE", request.param)
+    monkeypatch.setattr(infer_task, "_AT_ONCE", request.param)
 
 
 @pytest.mark.parametrize("extension", ["jsonl", "parquet"])
@@ -45,7 +44,7 @@ def chunks(request, monkeypatch):
     ],
 )
 def test_the_strictest_constraint_is_guessed(written, chunks, answers, expected, extension):
-    found = learn(written(answers, extension=extension))
+    found = infer_task.infer_task(written(answers, extension=extension))
     assert found.task.constraint == expected
     assert found.task.longest_answer == max(map(len, answers))
     assert found.task.longest_share == max(map(len, answers)) / 3
@@ -54,16 +53,16 @@ def test_the_strictest_constraint_is_guessed(written, chunks, answers, expected,
 
 def test_what_is_asked_is_checked_and_the_line_named(written):
     name = written([[2, 0, 1], [0, 1], [1, 1]])
-    assert learn(name).task.constraint == "free"
+    assert infer_task.infer_task(name).task.constraint == "free"
     for asked, line, words in (
         ("permutation", 2, "expected all 3 indices, got 2"),
         ("subset", 3, "each index at most once, got 1 twice"),
     ):
         with pytest.raises(InputError, match=rf'mine.jsonl:{line}: "outputs": answer: {words}'):
-            learn(name, asked)
-    assert learn(written([[2, 0, 1]]), "free").task.constraint == "free"
+            infer_task.infer_task(name, asked)
+    assert infer_task.infer_task(written([[2, 0, 1]]), "free").task.constraint == "free"
     with pytest.raises(InputError, match="unknown constraint 'permutatoin'; did you mean 'permu"):
-        learn(name, "permutatoin")
+        infer_task.infer_task(name, "permutatoin")
 
 
 def test_features_are_measured(tmp_path, chunks):
@@ -73,7 +72,7 @@ def test_features_are_measured(tmp_path, chunks):
     path.write_text(
         "".join(json.dumps({"inputs": i.tolist(), "outputs": [0]}) + "\n" for i in inputs)
     )
-    task = learn(str(path)).task
+    task = infer_task.infer_task(str(path)).task
     every = np.concatenate(inputs).astype(np.longdouble)
     np.testing.assert_allclose(task.center, every.mean(0).astype(float), rtol=1e-14, atol=1e137)
     expected = every.std(0).astype(float)
@@ -106,15 +105,15 @@ def test_files_that_cannot_be_learned_from(tmp_path, text, words):
     path = tmp_path / "mine.jsonl"
     path.write_text(text)
     with pytest.raises(InputError, match=words):
-        learn(str(path))
+        infer_task.infer_task(str(path))
 
 
 def test_formats_that_do_not_tell(tmp_path):
     (tmp_path / "mine.txt").write_text("1 2 3 output 1\n")
     with pytest.raises(InputError, match=r"a .txt file does not say .* to \.jsonl or \.parquet"):
-        learn(str(tmp_path / "mine.txt"))
+        infer_task.infer_task(str(tmp_path / "mine.txt"))
     with pytest.raises(InputError, match="cannot be read: No such file"):
-        learn(str(tmp_path / "none.jsonl"))
+        infer_task.infer_task(str(tmp_path / "none.jsonl"))
 
 
 def test_what_is_held_out_is_drawn_by_the_seed():
@@ -145,4 +144,4 @@ def test_parquet_columns_that_are_no_examples(tmp_path):
     for words, table in tables.items():
         parquet.write_table(table, tmp_path / "mine.parquet")
         with pytest.raises(InputError, match=words):
-            learn(str(tmp_path / "mine.parquet"))
+            infer_task.infer_task(str(tmp_path / "mine.parquet"))

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 
-def check(schema: "pa.Schema", task: Task | None, name: str) -> None:
+def check_schema(schema: "pa.Schema", task: Task | None, name: str) -> None:
     """Refuses columns that cannot be the examples of a task; of any where None is known.
 
     Raises:
@@ -36,7 +36,7 @@ def check(schema: "pa.Schema", task: Task | None, name: str) -> None:
         _refuse(schema, "inputs", "list<list<double>>", name)
     if task is not None and "outputs" in names:
         depth, leaf = _nesting(schema.field("outputs").type)
-        lists = 1 if task.corners == 1 else 2
+        lists = 1 if task.item_size == 1 else 2
         if not types.is_null(leaf) and (depth != lists or not types.is_integer(leaf)):
             wanted = "list<int64>" if lists == 1 else "list<list<int64>>"
             _refuse(schema, "outputs", wanted, name)
@@ -64,7 +64,7 @@ def schema(examples: Sequence[Example], kept: Sequence[dict[str, Any]], task: Ta
     indices = pa.list_(pa.int64())
     fields: list[tuple[str, Any]] = [
         ("inputs", pa.list_(pa.list_(pa.float64()))),
-        ("outputs", indices if task.corners == 1 else pa.list_(indices)),
+        ("outputs", indices if task.item_size == 1 else pa.list_(indices)),
     ]
     for key in dict.fromkeys(key for row in kept for key in row):
         fields.append((key, _column(key, examples, kept, None).type))
@@ -84,7 +84,7 @@ def table(
     for example, row in zip(examples, kept, strict=True):
         new = [key for key in row if key not in schema.names]
         if new:
-            raise InputError(f'{example.where}: "{new[0]}": examples before it have no such key')
+            raise InputError(f'{example.source}: "{new[0]}": examples before it have no such key')
     flat = np.concatenate([np.zeros(0), *(e.inputs.ravel() for e in examples)])
     d = examples[0].inputs.shape[1] if examples else 1
     elements = pa.ListArray.from_arrays(_offsets([d] * (len(flat) // d)), flat)
@@ -122,7 +122,7 @@ def _column(
         (e for e, value in zip(examples, values, strict=True) if not _fits(value, values, kind)),
         examples[0],
     )
-    raise InputError(f'{odd.where}: "{key}": does not fit the type of its column: {said}')
+    raise InputError(f'{odd.source}: "{key}": does not fit the type of its column: {said}')
 
 
 def _fits(value: Any, values: Sequence[Any], kind: "pa.DataType | None") -> bool:

@@ -26,15 +26,15 @@ FARTHEST = 1000.0  # spreads from the centre; what is beyond is moved there
 
 
 @dataclass(frozen=True)
-class Own(Task):
-    """The task `own`: answers are an order, a subset, or a free sequence with repeats.
+class Custom(Task):
+    """The task `custom`: answers are an order, a subset, or a free sequence with repeats.
 
     Subsets and free sequences may be empty.
     """
 
-    name: ClassVar[str] = "own"
+    name: ClassVar[str] = "custom"
     labellers: ClassVar[tuple[str, ...]] = ()
-    least: ClassVar[int] = 0
+    min_length: ClassVar[int] = 0
 
     constraint: Literal["permutation", "subset", "free"] = setting("free", "what answers are")
     center: tuple[float, ...] = setting((), "the mean of each feature")
@@ -50,12 +50,14 @@ class Own(Task):
                 values = ()
             object.__setattr__(self, name, values)
             if not values or len(values) != len(self.center) or not all(map(isfinite, values)):
-                raise InputError(f"{name} of task own: expected a finite number for each feature")
+                raise InputError(
+                    f"{name} of task custom: expected a finite number for each feature"
+                )
         if min(self.spread) < LEAST_SPREAD:
-            raise InputError(f"spread of task own: expected numbers of {LEAST_SPREAD} or more")
+            raise InputError(f"spread of task custom: expected numbers of {LEAST_SPREAD} or more")
         for name in ("longest_answer", "longest_share"):
             if not 0 <= getattr(self, name) <= LONGEST:
-                raise InputError(f"{name} of task own: expected 0 to {LONGEST}")
+                raise InputError(f"{name} of task custom: expected 0 to {LONGEST}")
         super().__post_init__()
 
     @property
@@ -81,7 +83,7 @@ class Own(Task):
 
         if self.constraint == "permutation":
             return Permutation()
-        return Subset(self.least) if self.constraint == "subset" else Free(self.least)
+        return Subset(self.min_length) if self.constraint == "subset" else Free(self.min_length)
 
     def complaint(self, n: int, outputs: Indices, first: int = 0) -> str | None:
         if self.constraint == "permutation" and len(outputs) != n:
@@ -118,4 +120,4 @@ class Own(Task):
         return Drawing(points, [points[outputs]], equal_axes=self.features > 2)
 
 
-TASK = Own
+TASK = Custom

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from ptrnet import tasks
-from ptrnet.data.learned import Learned, learn
+from ptrnet.data.infer_task import InferredTask, infer_task
 from ptrnet.training.recipe import Recipe
 from ptrnet.types import Indices
 
@@ -17,7 +17,7 @@ def recipe_for(data: str, given: dict[str, Any]) -> tuple[Recipe, str]:
     """The recipe of a training on a file of examples, and one line on what they are.
 
     Args:
-        data: the file; see `ptrnet.data.learned`.
+        data: the file; see `ptrnet.data.infer_task`.
         given: flat keys of a recipe, which overrule what follows from the examples; `constraint`
             is what answers are, the strictest that they obey where it is not given.
 
@@ -25,21 +25,21 @@ def recipe_for(data: str, given: dict[str, Any]) -> tuple[Recipe, str]:
         InputError: examples, or keys, that cannot be used.
     """
     asked = given.get("constraint")
-    learned = learn(data, asked)
-    task = learned.task
+    inferred = infer_task(data, asked)
+    task = inferred.task
     steps = given.get("steps", STEPS)
     short = isinstance(steps, int) and 0 < steps < VALID_EVERY  # validates at its end at least
     table = {
         "steps": steps,
         "valid_every": steps if short else VALID_EVERY,
         **_validation(given),
-        "n": _sizes(learned.sizes),
+        "n": _sizes(inferred.sizes),
         **{name: getattr(task, name) for name in task.settings()},
         **given,
         "data": data,
-        "task": tasks.OWN,
+        "task": tasks.CUSTOM,
     }
-    return Recipe.from_table(table), _summary(learned, asked is None)
+    return Recipe.from_table(table), _summary(inferred, asked is None)
 
 
 def _validation(given: dict[str, Any]) -> dict[str, Any]:
@@ -58,11 +58,11 @@ def _sizes(sizes: Indices) -> str:
     return ",".join(f"{run[0]}-{run[-1]}" if len(run) > 1 else f"{run[0]}" for run in runs)
 
 
-def _summary(learned: Learned, guessed: bool) -> str:
-    sizes, widths, d = learned.sizes, learned.widths, learned.task.features
+def _summary(inferred: InferredTask, guessed: bool) -> str:
+    sizes, widths, d = inferred.sizes, inferred.widths, inferred.task.features
     how = " (guessed; the option constraint says otherwise)" if guessed else ""
     return (
         f"{len(sizes):,} examples of {sizes.min()} to {sizes.max()} elements of {d} "
         f"feature{'s' * (d > 1)}; answers of {widths.min()} to {widths.max()} indices, taken as "
-        f"{learned.task.constraint}{how}"
+        f"{inferred.task.constraint}{how}"
     )

@@ -6,11 +6,11 @@ from functools import partial
 import numpy as np
 import torch
 
-from ptrnet.data.ahead import ahead
 from ptrnet.data.batches import padded
-from ptrnet.data.packed import packed
-from ptrnet.data.ranks import rows_of
-from ptrnet.data.split import held_out
+from ptrnet.data.streams.memmap import packed
+from ptrnet.data.streams.prefetch import prefetch
+from ptrnet.data.streams.ranks import rows_of
+from ptrnet.data.streams.split import held_out
 from ptrnet.data.symmetries import Change, arranged, unchanged
 from ptrnet.errors import InputError
 from ptrnet.tasks.base import Task
@@ -27,7 +27,7 @@ class FileStream:
     one size; only the last cut of an epoch may be short.
 
     Args:
-        name: of the file; see `ptrnet.data.packed`.
+        name: of the file; see `ptrnet.data.streams.memmap`.
         task: what its examples are of.
         sizes: the numbers of elements that are wanted; other examples are left out.
         batch_size: examples in a batch, B.
@@ -111,7 +111,7 @@ class FileStream:
 
     def batches(self, rank: int = 0, ranks: int = 1) -> Iterator[Batch]:
         """Batches from `first` on, without end; of each the part of one process."""
-        return ahead(partial(self.batch, rank=rank, ranks=ranks), self.first, self.ahead)
+        return prefetch(partial(self.batch, rank=rank, ranks=ranks), self.first, self.ahead)
 
     def _shuffle(self, epoch: int) -> list[Indices]:
         """The examples of every batch of an epoch."""

@@ -7,26 +7,26 @@ from torch import Tensor
 
 from ptrnet.models.base import PointerModel
 from ptrnet.models.ptr_net import PtrNet, Slots
-from ptrnet.models.settings import OwnFeed
+from ptrnet.models.settings import FreeRunning
 
 
-class OwnFeedPtrNet(PtrNet):
+class FreeRunningPtrNet(PtrNet):
     """A Ptr-Net whose next input is made of `a = softmax(u)` instead of the token `C_i`.
 
     So the distribution at a step does not depend on the tokens before it, and a search's prefixes
     differ only in their tokens. `a` covers the special slots, too: their part of a mixture is
     their learned input, `=>` for END.
 
-    C does not say what is fed in training. With `train_feed` "truth" it is `P_{C_i}`, as for the
-    Ptr-Net, as long as the module is in training mode; with "own" it is the model's own, step by
-    step. In evaluation mode it is always the model's own.
+    C does not say what is fed in training. With `teacher_forcing` it is `P_{C_i}`, as for the
+    Ptr-Net, as long as the module is in training mode; without it (free running) it is the mixture,
+    step by step. In evaluation mode it is always the mixture.
     """
 
-    Settings = OwnFeed
+    Settings = FreeRunning
 
-    def __init__(self, features: int, specials: int, settings: OwnFeed) -> None:
-        super().__init__(features, specials, settings)
-        self.train_feed = settings.train_feed
+    def __init__(self, features: int, num_specials: int, settings: FreeRunning) -> None:
+        super().__init__(features, num_specials, settings)
+        self.teacher_forcing = settings.teacher_forcing
 
     @abstractmethod
     def mixture(self, a: Tensor, inputs: Tensor) -> Tensor:
@@ -51,6 +51,6 @@ class OwnFeedPtrNet(PtrNet):
         targets: Tensor,
         target_lengths: Tensor | None = None,
     ) -> Tensor:
-        if self.training and self.train_feed == "truth":
+        if self.training and self.teacher_forcing:
             return super().log_probs(inputs, lengths, targets, target_lengths)
         return PointerModel.log_probs(self, inputs, lengths, targets, target_lengths)

@@ -7,23 +7,23 @@ from typing import NamedTuple, cast
 import numpy as np
 
 from ptrnet.data import formats
-from ptrnet.data.packed import Packed, packed
+from ptrnet.data.streams.memmap import Packed, packed
 from ptrnet.errors import InputError, unknown
-from ptrnet.tasks.own import CONSTRAINTS, LEAST_SPREAD, LONGEST, Kind, Own
+from ptrnet.tasks.custom import CONSTRAINTS, LEAST_SPREAD, LONGEST, Custom, Kind
 from ptrnet.types import Floats, Indices
 
 _AT_ONCE = 2**20  # elements that are looked at together
 
 
-class Learned(NamedTuple):
+class InferredTask(NamedTuple):
     """What is said of a file of examples."""
 
-    task: Own
+    task: Custom
     sizes: Indices  # (m,) elements of each instance
     widths: Indices  # (m,) indices of each answer
 
 
-def learn(name: str, constraint: str | None = None) -> Learned:
+def infer_task(name: str, constraint: str | None = None) -> InferredTask:
     """Reads all examples of a file.
 
     Args:
@@ -47,11 +47,11 @@ def learn(name: str, constraint: str | None = None) -> Learned:
         longest_answer=min(int(file.widths.max()), LONGEST),
         longest_share=min(float((file.widths / file.sizes).max()), LONGEST),
     )
-    check(name, task)
-    return Learned(task, file.sizes, file.widths)
+    check_examples(name, task)
+    return InferredTask(task, file.sizes, file.widths)
 
 
-def check(name: str, task: Own) -> None:
+def check_examples(name: str, task: Custom) -> None:
     """Refuses a file whose examples are not of the task.
 
     Raises:
@@ -69,13 +69,13 @@ def check(name: str, task: Own) -> None:
             outputs, most = example.outputs, task.longest(len(example.inputs))
             if outputs is not None and len(outputs) > most:
                 raise InputError(
-                    f"{example.where}: expected at most {most} indices, got {len(outputs)}"
+                    f"{example.source}: expected at most {most} indices, got {len(outputs)}"
                 )
 
 
-def _loosest(d: int) -> Own:
+def _loosest(d: int) -> Custom:
     """What any examples with elements of d numbers are of."""
-    return Own(center=(0.0,) * d, spread=(1.0,) * d)
+    return Custom(center=(0.0,) * d, spread=(1.0,) * d)
 
 
 def _strictest(file: Packed) -> Kind:

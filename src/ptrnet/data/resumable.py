@@ -18,7 +18,7 @@ from ptrnet.files import atomic_path, check_writable
 from ptrnet.tasks.base import Task
 
 
-class Partial:
+class ResumableFile:
     """The lines written so far; a context, in which no other run can write them.
 
     Args:
@@ -124,10 +124,10 @@ class Partial:
 
 def has_lines(name: str) -> bool:
     """Whether a file of that name can grow: it holds many examples, and is not standard output."""
-    return name != "-" and formats.traits(formats.of(name)).several
+    return name != "-" and formats.capabilities(formats.of(name)).several
 
 
 def _staged(name: str) -> str:
     """The format in which lines wait to become the file `name`: its own where that has lines."""
     extension = formats.of(name)
-    return "jsonl" if formats.traits(extension).binary else extension
+    return "jsonl" if formats.capabilities(extension).binary else extension

@@ -9,7 +9,7 @@ from numpy.lib import format as npy
 from numpy.typing import DTypeLike, NDArray
 
 
-class GrowingArray:
+class NpyWriter:
     """A new `.npy` file to which rows are appended; a context, complete when it is left.
 
     Args:

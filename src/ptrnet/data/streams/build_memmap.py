@@ -16,10 +16,10 @@ import numpy as np
 
 from ptrnet.data import formats
 from ptrnet.data.formats import txt
-from ptrnet.data.growing import GrowingArray
-from ptrnet.data.lines import BLOCK, Block, blocks
+from ptrnet.data.formats.parts.lines import BLOCK, Block, blocks
+from ptrnet.data.streams.npy_writer import NpyWriter
 from ptrnet.errors import InputError
-from ptrnet.progress import shown
+from ptrnet.progress import track
 from ptrnet.tasks.base import Task
 from ptrnet.types import Example, Floats, Indices
 
@@ -47,11 +47,11 @@ def pack(name: str, task: Task, folder: Path) -> None:
     """
     sizes, widths = [np.zeros(1, np.int64)], [np.zeros(1, np.int64)]
     with (
-        GrowingArray(folder / INPUTS, np.float64, (task.features,)) as inputs,
-        GrowingArray(folder / ANSWERS, np.int32) as answers,
+        NpyWriter(folder / INPUTS, np.float64, (task.features,)) as inputs,
+        NpyWriter(folder / ANSWERS, np.int32) as answers,
     ):
         total = _blocks(name) if formats.of(name) == "txt" else None
-        for piece in shown(_pieces(name, task), f"reading {name}", total):
+        for piece in track(_pieces(name, task), f"reading {name}", total):
             inputs.append(piece.inputs)
             answers.append(piece.answers)
             sizes.append(piece.sizes)
@@ -98,7 +98,7 @@ def _piece(examples: Iterable[Example], task: Task) -> Piece:
     inputs, answers = [np.zeros((0, task.features))], [np.zeros(0, np.int64)]
     for example in examples:
         if example.outputs is None:
-            raise InputError(f"{example.where}: has no answer to train on")
+            raise InputError(f"{example.source}: has no answer to train on")
         inputs.append(example.inputs)
         answers.append(example.outputs.ravel())
     return Piece(

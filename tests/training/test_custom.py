@@ -12,7 +12,7 @@ import torch
 import ptrnet
 from ptrnet.errors import InputError
 from ptrnet.model_files import load
-from ptrnet.training.own import recipe_for
+from ptrnet.training.infer_recipe import recipe_for
 from ptrnet.training.recipe import Recipe
 from ptrnet.training.run import train
 
@@ -185,7 +185,7 @@ def test_a_run_that_was_killed_keeps_what_it_knew_of_the_best(
         ([([[1.0]], [True])], None, "example 0: outputs: expected a list of whole numbers"),
         ([([[1.0]], [1])], None, "example 0: outputs: index 1: expected 0 to 0, got 1"),
         ([([[1.0], [2.0]], [0])], "permutation", "example 0: outputs: answer: expected all 2"),
-        ([([[1.0]], [0])], "order", "unknown constraint of task own 'order'"),
+        ([([[1.0]], [0])], "order", "unknown constraint of task custom 'order'"),
         ([([[float("nan")]], [0])], None, "example 0: inputs: element 1, number 1: expected a fin"),
         ([([[1.0], [2.0, 3.0]], [0])], None, "example 0: "),
         ([([[1.0]], [0])], None, "1 example, all kept to validate on; --valid-share 0 keeps none"),
@@ -206,7 +206,7 @@ def test_examples_that_cannot_be_used(tmp_path, examples, constraint, words):
         ({"task": "hull"}, "fit: task follows from the examples"),
         ({"data": "x.jsonl"}, "fit: data follows from the examples"),
         ({"devices": 2}, "fit: trains in one process"),
-        ({"labeller": "qhull"}, "task own has no labeller"),
+        ({"labeller": "qhull"}, "task custom has no labeller"),
         ({"model": "seq2seq"}, "model seq2seq has one n"),
         ({"center": (10**400,)}, "fit: center follows"),
     ],

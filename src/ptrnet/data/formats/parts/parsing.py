@@ -2,7 +2,7 @@
 
 import math
 
-from ptrnet.errors import InputError
+from ptrnet.errors import InputError, short
 
 
 def number(text: str, where: str) -> float:
@@ -22,8 +22,3 @@ def index(text: str, where: str) -> int:
     if not (digits.isascii() and digits.isdecimal()) or len(digits) > 18:
         raise InputError(f"{where}: expected an index, got {short(text)}")
     return int(text)
-
-
-def short(text: str) -> str:
-    """A value as complaints show it: quoted, and cut where it is long."""
-    return repr(text if len(text) <= 40 else text[:37] + "...")

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from ptrnet.types import Batch
 
 
-def ahead(batch: Callable[[int], Batch], first: int, ready: int) -> Iterator[Batch]:
+def prefetch(batch: Callable[[int], Batch], first: int, ready: int) -> Iterator[Batch]:
     """`batch(first)`, `batch(first + 1)`, ... without end.
 
     Args:

@@ -6,10 +6,9 @@ Keywords come in any order, with or without space around the colon; EOF may be m
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from ptrnet.data.lines import numbered
-from ptrnet.data.numbers import short
+from ptrnet.data.formats.parts.lines import numbered
 from ptrnet.data.sizes import LARGEST
-from ptrnet.errors import InputError
+from ptrnet.errors import InputError, short
 
 
 class Keyword(NamedTuple):

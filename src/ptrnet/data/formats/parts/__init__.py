@@ -1,0 +1,1 @@
+"""What file formats share."""
