@@ -27,12 +27,12 @@ class NaivePtrNet(nn.Module):
         self.special_states = nn.Parameter(torch.zeros(num_specials, units))
 
     @classmethod
-    def like(cls, model: PointerModel) -> Self:
+    def from_ptr_net(cls, model: PointerModel) -> Self:
         """The network and the weights of a Ptr-Net that has one LSTM layer and additive scores."""
         naive = cls(model.features, model.num_specials, model.settings()["hidden_size"])
-        theirs = model.state_dict()
+        state = model.state_dict()
         for name, parameter in naive.state_dict().items():
-            parameter.copy_(theirs[_OURS.get(name, name)].view_as(parameter))
+            parameter.copy_(state[_NAMES.get(name, name)].view_as(parameter))
         return naive.to(next(model.parameters()).device)
 
     def log_probs(self, inputs: Tensor, targets: Tensor) -> Tensor:
@@ -54,13 +54,13 @@ class NaivePtrNet(nn.Module):
         return -likelihood[steps < batch.target_lengths[:, None]].mean()
 
     @torch.no_grad()
-    def greedy(self, inputs: Tensor, longest: int) -> Tensor:
-        """The likeliest tokens `(B, M)`, END from the end on; at most `longest` before it."""
+    def greedy(self, inputs: Tensor, max_tokens: int) -> Tensor:
+        """The likeliest tokens `(B, M)`, END from the end on; at most `max_tokens` before it."""
         slots, feed, state = self._read(inputs)
         last = torch.zeros(len(inputs), dtype=torch.int64, device=inputs.device)
         done = torch.zeros_like(last, dtype=torch.bool)
         steps: list[Tensor] = []
-        while len(steps) <= longest and not done.all():
+        while len(steps) <= max_tokens and not done.all():
             scores, state = self._step(slots, feed, state, last)
             if not steps:
                 scores[:, END] = -torch.inf  # no answer is empty
@@ -87,12 +87,16 @@ class NaivePtrNet(nn.Module):
         return self.v(torch.tanh(self.w1(slots) + self.w2(h)[:, None]))[..., 0], (h, c)
 
 
-# What the parameters are called in the library's own model, where it has other names.
-_PARTS = ("weight_ih", "w_input"), ("weight_hh", "w_hidden"), ("bias_ih", "b_input")
-_LAYER = dict((*_PARTS, ("bias_hh", "b_hidden")))
-_OURS = {
-    **{f"encoder.{theirs}_l0": f"encoder.{ours}" for theirs, ours in _LAYER.items()},
-    **{f"decoder.{theirs}": f"decoder.{ours}" for theirs, ours in _LAYER.items()},
+# What the library's own model calls the same parameters.
+_LSTM_NAMES = {
+    "weight_ih": "w_input",
+    "weight_hh": "w_hidden",
+    "bias_ih": "b_input",
+    "bias_hh": "b_hidden",
+}
+_NAMES = {
+    **{f"encoder.{name}_l0": f"encoder.{ours}" for name, ours in _LSTM_NAMES.items()},
+    **{f"decoder.{name}": f"decoder.{ours}" for name, ours in _LSTM_NAMES.items()},
     "w1.weight": "key.weight",
     "w2.weight": "query.weight",
     "v.weight": "v",
