@@ -37,11 +37,11 @@ class NaivePtrNet(nn.Module):
 
     def log_probs(self, inputs: Tensor, targets: Tensor) -> Tensor:
         """`(B, M, S + N)` of `(B, N, d)` inputs, fed the true tokens `(B, M)`."""
-        slots, feed, state = self._read(inputs)
+        slots, decoder_inputs, state = self._read(inputs)
         last = torch.zeros_like(targets[:, 0])
         steps = []
         for i in range(targets.shape[1]):
-            scores, state = self._step(slots, feed, state, last)
+            scores, state = self._step(slots, decoder_inputs, state, last)
             steps.append(scores.log_softmax(-1))
             last = targets[:, i]
         return torch.stack(steps, 1)
@@ -56,12 +56,12 @@ class NaivePtrNet(nn.Module):
     @torch.no_grad()
     def greedy(self, inputs: Tensor, max_tokens: int) -> Tensor:
         """The likeliest tokens `(B, M)`, END from the end on; at most `max_tokens` before it."""
-        slots, feed, state = self._read(inputs)
+        slots, decoder_inputs, state = self._read(inputs)
         last = torch.zeros(len(inputs), dtype=torch.int64, device=inputs.device)
         done = torch.zeros_like(last, dtype=torch.bool)
         steps: list[Tensor] = []
         while len(steps) <= max_tokens and not done.all():
-            scores, state = self._step(slots, feed, state, last)
+            scores, state = self._step(slots, decoder_inputs, state, last)
             if not steps:
                 scores[:, END] = -torch.inf  # no answer is empty
             last = scores.argmax(-1)
@@ -71,19 +71,19 @@ class NaivePtrNet(nn.Module):
         return torch.stack(steps, 1)
 
     def _read(self, inputs: Tensor) -> tuple[Tensor, Tensor, tuple[Tensor, Tensor]]:
-        """What is pointed at, what is fed on after each token, and the decoder's first state."""
+        """What is pointed at, what follows each token as input, and the decoder's first state."""
         batch = len(inputs)
         states, (h, c) = self.encoder(inputs)
         slots = torch.cat([self.special_states.expand(batch, -1, -1), states], 1)
-        feed = torch.cat([self.special_inputs.expand(batch, -1, -1), inputs], 1)
-        return slots, feed, (h[0], c[0])
+        decoder_inputs = torch.cat([self.special_inputs.expand(batch, -1, -1), inputs], 1)
+        return slots, decoder_inputs, (h[0], c[0])
 
     def _step(
-        self, slots: Tensor, feed: Tensor, state: tuple[Tensor, Tensor], last: Tensor
+        self, slots: Tensor, decoder_inputs: Tensor, state: tuple[Tensor, Tensor], last: Tensor
     ) -> tuple[Tensor, tuple[Tensor, Tensor]]:
         """Scores `(B, S + N)` of what may come behind the tokens `last` `(B,)`."""
         rows = torch.arange(len(last), device=last.device)
-        h, c = self.decoder(feed[rows, last], state)
+        h, c = self.decoder(decoder_inputs[rows, last], state)
         return self.v(torch.tanh(self.w1(slots) + self.w2(h)[:, None]))[..., 0], (h, c)
 
 
