@@ -134,7 +134,9 @@ def test_beam_of_one_is_the_argmax_of_each_step(small, name, settings, model, co
         seen, order = view(0, task, task.scaled(instance))
         inputs = torch.from_numpy(seen[None]).float()
         rule = task.rule if constrained else Free(task.min_length)
-        allowed = rule.start(torch.tensor([n]), network.num_specials, n + network.num_specials)
+        allowed = rule.initial_state(
+            torch.tensor([n]), network.num_specials, n + network.num_specials
+        )
         with torch.no_grad():
             encoded = network.encode(inputs)
             state, last = encoded.state, torch.zeros(1, 1, dtype=torch.int64)
@@ -168,7 +170,7 @@ def test_a_label_obeys_its_own_constraint(name, settings):
         n = len(instance)
         tokens = task.tokens(task.label(instance[None])).rows()[0]
         lengths, width = torch.tensor([n]), n + task.num_specials
-        state = task.rule.start(lengths, task.num_specials, width)
+        state = task.rule.initial_state(lengths, task.num_specials, width)
         for token in tokens.tolist():
             assert task.rule.allowed(state)[0, 0, token]
             state = task.rule.advance(
