@@ -7,10 +7,10 @@ from inspect import isabstract
 
 import numpy as np
 import pytest
-from tests.contract.pairwise import pairwise
 
 from ptrnet import decoding, models, tasks
 from ptrnet.decoding import Decoder
+from tests.contract.pairwise import pairwise
 
 SETTINGS = [
     *((name, {}) for name in tasks.names()),
@@ -44,7 +44,7 @@ def instances_of(task, sizes=(1, 2, 3, 5, 8, 13, 13, 4)):
 def served(solver):
     """Instances that the model serves: of mixed sizes where it takes any."""
     n = solver.model.n
-    return instances_of(solver.task) if n is None else instances_of(solver.task, [n] * 8)
+    return instances_of(solver.task) if n is None else instances_of(solver.task, [n] * 4)
 
 
 def serves(task, model, *rest):

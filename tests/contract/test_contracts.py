@@ -9,6 +9,18 @@ from itertools import product
 import numpy as np
 import pytest
 import torch
+
+from ptrnet import models, tasks
+from ptrnet.constraints import Free
+from ptrnet.data import formats
+from ptrnet.data.generate import generate
+from ptrnet.data.padding import pad_answers
+from ptrnet.data.streams.example_stream import TRAIN, VALID, ExampleStream
+from ptrnet.data.symmetries import view
+from ptrnet.decoding import Beam, Greedy, Incremental, Sample
+from ptrnet.model_files import load
+from ptrnet.types import Example
+from ptrnet.votes import canonical
 from tests.contract.cases import (
     DECODERS,
     EVERY_SETTING,
@@ -24,21 +36,9 @@ from tests.contract.cases import (
 )
 from tests.contract.pairwise import pairwise
 
-from ptrnet import models, tasks
-from ptrnet.constraints import Free
-from ptrnet.data import formats
-from ptrnet.data.generate import generate
-from ptrnet.data.padding import pad_answers
-from ptrnet.data.streams.example_stream import TRAIN, VALID, ExampleStream
-from ptrnet.data.symmetries import view
-from ptrnet.decoding import Beam, Greedy, Incremental, Sample
-from ptrnet.model_files import load
-from ptrnet.types import Example
-from ptrnet.votes import canonical
-
 
 def answer_of(task, instance):
-    """A label; of a user's own task, which has none, an answer that may repeat, or be empty."""
+    """A label; of the task custom, which has none, an answer that may repeat, or be empty."""
     if task.name == "custom":
         answer = np.flatnonzero(instance[:, 0] > 0.5)[::-1]
         return (
@@ -144,7 +144,7 @@ def test_a_constrained_decoder_obeys_and_never_dies(small, name, settings, model
 
 
 @TASKS
-def test_a_label_obeys_its_own_constraint(name, settings):
+def test_a_label_obeys_the_constraint(name, settings):
     task = tasks.get(name, **settings)
     for instance in degenerate(task):
         n = len(instance)
@@ -223,7 +223,7 @@ def test_the_same_seed_gives_the_same_data_whatever_the_number_of_workers(name, 
     texts = []
     for jobs in (1, 2):
         stream = io.StringIO()
-        for example in generate(task, [3, 4, 9], 1500, seed=5, jobs=jobs):
+        for example in generate(task, [3, 4, 9], 750, seed=5, jobs=jobs):
             stream.write(f"{example.inputs.tolist()} {example.outputs.tolist()}\n")
         texts.append(stream.getvalue())
     assert texts[0] == texts[1]

@@ -4,6 +4,7 @@ from itertools import combinations, product
 
 import numpy as np
 import pytest
+
 from tests.contract.pairwise import pairwise
 
 

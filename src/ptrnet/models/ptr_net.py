@@ -101,8 +101,8 @@ class PtrNet(PointerModel):
         if target_lengths is None:
             target_lengths = full_lengths(targets)
         state = tuple(part[:, 0] for part in encoded.state)
-        fed = gather_rows(encoded.inputs, shift_right(targets))
-        states, _ = self.decoder(fed, target_lengths, state)
+        fed_elements = gather_rows(encoded.inputs, shift_right(targets))
+        states, _ = self.decoder(fed_elements, target_lengths, state)
         u = scores(encoded.keys, self.query(states), self.v, encoded.lengths, target_lengths)
         return masked_log_softmax(u, encoded.lengths)
 

@@ -64,8 +64,8 @@ class Seq2SeqAttention(DictionaryModel):
         self, encoded: EncodedStates, state: tuple[Tensor, ...], tokens: Tensor
     ) -> tuple[Tensor, tuple[Tensor, ...]]:
         *decoder_state, context = state
-        fed = torch.cat([self.embedding(tokens), decoder_state[0], context], -1)
-        after = self.decoder.step(fed, tuple(decoder_state))
+        decoder_input = torch.cat([self.embedding(tokens), decoder_state[0], context], -1)
+        after = self.decoder.step(decoder_input, tuple(decoder_state))
         attention = encoded.scorer(self.query(after[0])).softmax(-1)
         context = matmul_float32(attention, encoded.states)
         log_probs = log_softmax(self.output(torch.cat([after[0], context], -1)))

@@ -46,8 +46,8 @@ class FreeRunningPtrNet(PtrNet):
     def step(
         self, encoded: EncodedSlots, state: tuple[Tensor, ...], tokens: Tensor
     ) -> tuple[Tensor, tuple[Tensor, ...]]:
-        *decoder_state, fed = state
-        log_probs, after = self.decode_step(encoded, fed, tuple(decoder_state))
+        *decoder_state, decoder_input = state
+        log_probs, after = self.decode_step(encoded, decoder_input, tuple(decoder_state))
         return log_probs, (*after, self.next_input(log_probs.exp(), encoded.inputs))
 
     def log_probs(
