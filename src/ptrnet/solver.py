@@ -19,6 +19,7 @@ from ptrnet.data.padding import pad_answers, pad_instances
 from ptrnet.data.symmetries import view
 from ptrnet.decoding import Decoder, Greedy
 from ptrnet.errors import InputError
+from ptrnet.masks import length_mask
 from ptrnet.models.base import PointerModel
 from ptrnet.tasks.base import Task
 from ptrnet.types import Batch, Example, Floats, Indices
@@ -141,8 +142,7 @@ class Solver:
             batch = batch_of([examples[i] for i in places], self.task)
             batch = Batch(*(tensor.to(self._device) for tensor in batch))
             likely = self._likelihoods(batch)
-            steps = torch.arange(batch.targets.shape[1], device=self._device)
-            real = steps < batch.target_lengths[:, None]
+            real = length_mask(batch.target_lengths, batch.targets.shape[1])
             values[places] = torch.where(real, likely, 0).double().sum(1).cpu().numpy()
         return values
 

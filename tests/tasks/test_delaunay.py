@@ -115,4 +115,4 @@ def test_the_constraint_allows_whole_increasing_triples_alone(task):
         whole = len(sequence) % (4 if task.separator else 3) == (3 if task.separator else 0)
         assert bool(open_tokens[0]) == (whole and len(sequence) > 0), sequence
 
-    walk([], rule.start(torch.tensor([n]), s, s + n + 2))
+    walk([], rule.initial_state(torch.tensor([n]), s, s + n + 2))

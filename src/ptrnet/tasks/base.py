@@ -155,8 +155,8 @@ class Task(ABC):
         """The sequences a model is trained to emit, END included."""
         batch, width = answers.indices.shape
         tokens = np.zeros((batch, width + 1), np.int64)
-        inside = np.arange(width) < answers.lengths[:, None]
-        tokens[:, :width][inside] = answers.indices[inside] + self.num_specials
+        mask = answers.mask
+        tokens[:, :width][mask] = answers.indices[mask] + self.num_specials
         return Answers(tokens, answers.lengths + 1)
 
     def answer(self, tokens: Indices) -> Indices:

@@ -39,8 +39,7 @@ class Hull(Task):
     def canonical(self, inputs: Floats, answers: Answers) -> Answers:
         """Counter-clockwise, from the start that the settings ask for."""
         indices, lengths = _counter_clockwise(inputs, answers)
-        width = indices.shape[1]
-        inside = np.arange(width) < lengths[:, None]
+        width, inside = indices.shape[1], answers.mask
         vertices = np.take_along_axis(inputs, indices[..., None], axis=1)
         keys: tuple[np.ndarray, ...]
         if self.start == "leftmost":
@@ -97,7 +96,7 @@ def _counter_clockwise(inputs: Floats, answers: Answers) -> Answers:
     """The answers, those that run clockwise reversed."""
     indices, lengths = answers
     steps = np.arange(indices.shape[1])
-    inside = steps < lengths[:, None]
+    inside = answers.mask
     onward = np.where(steps + 1 < lengths[:, None], steps + 1, 0)
     points = scale_by_power_of_two(inputs)
     x, y = np.moveaxis(np.take_along_axis(points, indices[..., None], axis=1), -1, 0)
