@@ -43,7 +43,7 @@ def rows(
         kind = tasks.get(name)
         checks.sizes(sizes, kind)
         for labeller in kind.labellers:
-            most = min(sizes[0], labellers.largest(labeller))
+            most = min(sizes[0], labellers.max_elements(labeller))
             try:
                 kind.check_labeller(labeller, int(most))
             except MissingExtraError as error:
