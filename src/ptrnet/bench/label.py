@@ -35,7 +35,7 @@ def rows(
         kind = tasks.get(name)
         checks.sizes(sizes, kind)
         for labeller in kind.labellers:
-            size = int(min(sizes[0], labellers.largest(labeller)))
+            size = int(min(sizes[0], labellers.max_elements(labeller)))
             try:
                 kind.check_labeller(labeller, size)
             except MissingExtraError as error:

@@ -111,9 +111,9 @@ class Task(ABC):
         if name not in self.labellers:
             raise unknown(f"labeller of task {self.name}", name, self.labellers)
         labellers.check_package(name)
-        most = labellers.largest(name)
+        most = labellers.max_elements(name)
         if n > most:
-            others = [other for other in self.labellers if labellers.largest(other) >= n]
+            others = [other for other in self.labellers if labellers.max_elements(other) >= n]
             raise InputError(
                 f"labeller {name}: expected at most {most:.0f} elements, got {n}; "
                 f"{', '.join(others) or 'none'} would serve"
