@@ -167,11 +167,11 @@ def test_with_an_order_of_its_own_a_model_answers_whatever_order_it_is_given(
     solver = small(task, model, scale=8.0, order=order)
     rng = np.random.default_rng(5)
     for _ in range(2):
-        instance, new = rng.random((6, solver.task.features)), rng.permutation(6)
+        instance, new = rng.random((6, solver.task.num_features)), rng.permutation(6)
         example = Example(instance, solver.solve(instance, augment=augment))
         moved = Example(instance[new], solver.solve(instance[new], augment=augment))
-        assert solver.task.complaint(6, example.outputs) is None
-        assert solver.task.complaint(6, moved.outputs) is None
+        assert solver.task.answer_error(6, example.outputs) is None
+        assert solver.task.answer_error(6, moved.outputs) is None
         back = canonical(solver.task, instance, new[moved.outputs])
         assert back.tolist() == example.outputs.tolist()
         likely = solver.log_likelihoods([example, moved, Example(instance, back)])
@@ -183,7 +183,7 @@ def test_attention_is_of_the_elements_as_they_are_given(small, task):
     """What is sorted already tells what the columns must be of what is shuffled."""
     solver = small(task, scale=4.0, order="lexicographic")
     rng = np.random.default_rng(6)
-    instance, slots = rng.random((7, solver.task.features)), np.arange(solver.task.num_specials)
+    instance, slots = rng.random((7, solver.task.num_features)), np.arange(solver.task.num_specials)
     instance = instance[np.lexsort(instance.T[::-1])]
     new = rng.permutation(7)
     for example, names in ((instance, np.arange(7)), (instance[new], new)):

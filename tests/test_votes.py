@@ -45,7 +45,7 @@ def test_augmented_answers_are_valid_and_do_not_depend_on_the_batch(small, task,
     instances = [solver.task.sample(np.random.default_rng(n), 1, n)[0] for n in (3, 6, 9, 6)]
     together = solver.solve(instances, decoder, augment=5)
     for instance, answer in zip(instances, together, strict=True):
-        assert solver.task.complaint(len(instance), answer) is None
+        assert solver.task.answer_error(len(instance), answer) is None
         assert solver.solve(instance, decoder, augment=5).tolist() == answer.tolist()
 
 

@@ -94,13 +94,13 @@ class Solver:
             raise InputError(f"{decoder.name} decoding does not serve {self.task.name}")
         if not isinstance(augment, int) or augment < 1:
             raise InputError(f"augment: expected a whole number of 1 or more, got {augment!r}")
-        rule = self.task.rule if constrained else Free(self.task.min_length)
+        rule = self.task.build_constraint() if constrained else Free(self.task.min_length)
         rest = iter(examples)
         while window := list(islice(rest, WINDOW)):
             found: dict[int, Candidate] = {}
             sizes = [len(e.inputs) * decoder.size for e in window]
             for places in near_sizes(sizes, ELEMENTS_AT_ONCE):
-                instances = [self.task.scaled(window[i].inputs) for i in places]
+                instances = [self.task.normalize(window[i].inputs) for i in places]
                 views = [self._view(v, instances, decoder, rule) for v in range(augment)]
                 for i, *candidates in zip(places, *views, strict=True):
                     found[i] = best(self.task, window[i], list(chain(*candidates)))
@@ -112,7 +112,7 @@ class Solver:
     ) -> list[list[Candidate]]:
         """What the decoder finds for each instance, looked at in the way of that number."""
         shown, orders = zip(*(view(number, self.task, i) for i in instances), strict=True)
-        longest = torch.tensor([self.task.longest(len(i)) for i in instances])
+        longest = torch.tensor([self.task.max_length(len(i)) for i in instances])
         asked = (*pad_instances(shown), longest)
         inputs, lengths, longest = (tensor.to(self._device) for tensor in asked)
         result = decoder.decode(self.model, inputs, lengths, longest, rule)
@@ -125,7 +125,7 @@ class Solver:
         )
         return [
             [
-                Candidate(order[self.task.answer(t[:end])], log_prob, number)
+                Candidate(order[self.task.from_tokens(t[:end])], log_prob, number)
                 for t, end, log_prob in zip(tokens, ends, log_probs, strict=True)
             ]
             for order, tokens, ends, log_probs in rows
@@ -136,7 +136,7 @@ class Solver:
         """`log p(C | P)` of each example's own answer, in the order the model was trained for."""
         values = np.empty(len(examples))
         counts = [len(e.inputs) for e in examples]
-        sizes = [max(n, n * self.task.longest(n) // SCORES_AN_ELEMENT) for n in counts]
+        sizes = [max(n, n * self.task.max_length(n) // SCORES_AN_ELEMENT) for n in counts]
         for places in near_sizes(sizes, ELEMENTS_AT_ONCE):
             batch = batch_of([examples[i] for i in places], self.task)
             batch = Batch(*(tensor.to(self._device) for tensor in batch))
@@ -155,12 +155,12 @@ class Solver:
             emits for the answer, END included. Each row is given the tokens before it.
         """
         assert answered.outputs is not None
-        seen, order = view(0, self.task, self.task.scaled(answered.inputs))
+        seen, order = view(0, self.task, self.task.normalize(answered.inputs))
         place = np.argsort(order)  # of each element in what the model sees
         outputs = place[answered.outputs]
         if self.task.order != "given":
             outputs = canonical(self.task, seen, outputs)
-        tokens = self.task.tokens(pad_answers([outputs])).indices[0]
+        tokens = self.task.to_tokens(pad_answers([outputs])).indices[0]
         given = (*pad_instances([seen]), torch.from_numpy(tokens[None]))
         log_probs = self.model.log_probs(*(tensor.to(self._device) for tensor in given))
         slots = np.arange(self.task.num_specials)

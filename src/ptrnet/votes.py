@@ -46,9 +46,9 @@ def best(task: Task, example: Example, candidates: Sequence[Candidate]) -> Candi
 
 def canonical(task: Task, inputs: Floats, outputs: Indices) -> Indices:
     """The same for answers to an instance that mean the same; as it is where it is none."""
-    if task.complaint(len(inputs), outputs) is not None:
+    if task.answer_error(len(inputs), outputs) is not None:
         return outputs
-    (found,) = task.rows(task.canonical(inputs[None], pad_answers([outputs])))
+    (found,) = task.unpad(task.canonicalize(inputs[None], pad_answers([outputs])))
     return found
 
 

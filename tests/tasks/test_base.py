@@ -16,7 +16,7 @@ from ptrnet.errors import InputError
     )
 )
 def test_scaled_is_inside_the_unit_square_and_keeps_proportions(points):
-    scaled = tasks.get("hull").scaled(points)
+    scaled = tasks.get("hull").normalize(points)
     assert scaled.min() >= 0 and scaled.max() <= 1
     if points.min() >= 0 and points.max() <= 1:
         assert scaled is points
@@ -25,7 +25,7 @@ def test_scaled_is_inside_the_unit_square_and_keeps_proportions(points):
 def test_one_shift_and_one_scale():
     points = np.array([[-10.0, 5.0], [30.0, 25.0], [10.0, 5.0]])
     expected = [[0.0, 0.0], [1.0, 0.5], [0.5, 0.0]]
-    np.testing.assert_allclose(tasks.get("hull").scaled(points), expected)
+    np.testing.assert_allclose(tasks.get("hull").normalize(points), expected)
 
 
 def test_unknown_task_and_labeller():
@@ -42,9 +42,9 @@ def test_a_batch_is_scaled_as_its_members():
     batch[1] = batch[1] * 40 - 7
     batch[2] = 3
     batch[3] = (batch[3] - 0.5) * 1.7e308 * 2
-    found = tasks.get("tsp").scaled(batch)
+    found = tasks.get("tsp").normalize(batch)
     for instance, scaled in zip(batch, found, strict=True):
-        assert tasks.get("tsp").scaled(instance).tolist() == scaled.tolist()
+        assert tasks.get("tsp").normalize(instance).tolist() == scaled.tolist()
     assert (found[0] == batch[0]).all() and (found[2] == 0).all()
     corner = batch[1].min(0)
     np.testing.assert_allclose(found[1], (batch[1] - corner) / np.ptp(batch[1], axis=0).max())

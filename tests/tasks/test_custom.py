@@ -72,23 +72,23 @@ def test_places_that_agree(truth, answer, share):
 def test_what_answers_may_be():
     cases = {"permutation": ([1, 0, 2], [1, 0]), "subset": ([2], [2, 2])}
     for kind, (good, bad) in cases.items():
-        assert own(kind).complaint(3, np.array(good)) is None
-        assert own(kind).complaint(3, np.array(bad)) is not None
-    assert own("free").complaint(3, np.array([2, 2, 2, 2])) is None
-    assert own("permutation", longest_share=9.0).longest(3) == 3
-    assert own("free", longest_answer=4, longest_share=1.5).longest(2) == 4
-    assert own("free", longest_answer=4, longest_share=1.5).longest(5) == 8
+        assert own(kind).answer_error(3, np.array(good)) is None
+        assert own(kind).answer_error(3, np.array(bad)) is not None
+    assert own("free").answer_error(3, np.array([2, 2, 2, 2])) is None
+    assert own("permutation", longest_share=9.0).max_length(3) == 3
+    assert own("free", longest_answer=4, longest_share=1.5).max_length(2) == 4
+    assert own("free", longest_answer=4, longest_share=1.5).max_length(5) == 8
 
 
 def test_features_are_scaled_each_by_itself():
     task = tasks.get("custom", center=(1.0, 100.0), spread=(2.0, 1e-3))
-    found = task.scaled(np.array([[1.0, 100.001], [3, 100], [-1, 99.999]]))
+    found = task.normalize(np.array([[1.0, 100.001], [3, 100], [-1, 99.999]]))
     np.testing.assert_allclose(found, [[0, 1], [1, 0], [-1, -1]], atol=1e-9)
     wide = tasks.get("custom", center=(1e308,), spread=(1e308,))
-    np.testing.assert_allclose(wide.scaled(np.array([[-1e308], [1.5e308]])), [[-2], [0.5]])
-    assert own().scaled(np.array([[1e308], [-1e308]])).tolist() == [[1000], [-1000]]
+    np.testing.assert_allclose(wide.normalize(np.array([[-1e308], [1.5e308]])), [[-2], [0.5]])
+    assert own().normalize(np.array([[1e308], [-1e308]])).tolist() == [[1000], [-1000]]
     tiny = tasks.get("custom", center=(0.0,), spread=(1e-290,))
-    assert tiny.scaled(np.array([[1e308], [-1e308], [0]])).tolist() == [[1000], [-1000], [0]]
+    assert tiny.normalize(np.array([[1e308], [-1e308], [0]])).tolist() == [[1000], [-1000], [0]]
 
 
 @pytest.mark.parametrize(

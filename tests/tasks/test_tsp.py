@@ -11,7 +11,7 @@ TASK = tasks.get("tsp")
 def canonical(points, *tours):
     inputs = np.repeat(points[None], len(tours), 0)
     given = Answers(np.array(tours), np.full(len(tours), len(points)))
-    return TASK.canonical(inputs, given).indices.tolist()
+    return TASK.canonicalize(inputs, given).indices.tolist()
 
 
 def test_from_the_first_city_counter_clockwise():
@@ -31,16 +31,18 @@ def test_labels_are_the_shortest_and_canonical():
 
 
 def test_complaints():
-    assert TASK.complaint(4, np.array([0, 2, 1, 3])) is None
-    assert TASK.complaint(4, np.array([0, 2, 1]), 1) == "expected each of 4 cities once, got no 4"
-    assert TASK.complaint(4, np.array([0, 2, 1, 2]), 1) == "each index at most once, got 3 twice"
+    assert TASK.answer_error(4, np.array([0, 2, 1, 3])) is None
+    assert (
+        TASK.answer_error(4, np.array([0, 2, 1]), 1) == "expected each of 4 cities once, got no 4"
+    )
+    assert TASK.answer_error(4, np.array([0, 2, 1, 2]), 1) == "each index at most once, got 3 twice"
 
 
 def test_any_start_and_direction_of_a_shortest_tour_is_right():
     example = Example(SQUARE, np.array([0, 2, 1, 3]))
-    assert TASK.is_right(example, np.array([3, 1, 2, 0]))
-    assert not TASK.is_right(example, np.array([0, 1, 2, 3]))
-    assert not TASK.is_right(example, np.array([0, 2, 1]))
+    assert TASK.is_correct(example, np.array([3, 1, 2, 0]))
+    assert not TASK.is_correct(example, np.array([0, 1, 2, 3]))
+    assert not TASK.is_correct(example, np.array([0, 2, 1]))
 
 
 def test_a_labeller_that_cannot_names_those_that_can():

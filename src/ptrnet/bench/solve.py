@@ -172,7 +172,7 @@ def _instances(asked: Asked) -> tuple[Tensor, Tensor, Tensor]:
     """Inputs as the shipped model reads them, their lengths, and the most tokens of answers."""
     task = _solver(asked).task
     drawn = task.sample(np.random.default_rng(asked.seed), asked.batch_size, asked.n)
-    inputs = torch.from_numpy(reordered(drawn, task.arrangement(drawn)).astype(np.float32))
+    inputs = torch.from_numpy(reordered(drawn, task.element_order(drawn)).astype(np.float32))
     lengths = torch.full((asked.batch_size,), asked.n)
-    longest = torch.full((asked.batch_size,), task.longest(asked.n))
+    longest = torch.full((asked.batch_size,), task.max_length(asked.n))
     return inputs.to(asked.device), lengths.to(asked.device), longest.to(asked.device)

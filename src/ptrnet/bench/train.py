@@ -186,7 +186,7 @@ def naive(recipe: Recipe) -> Step:
 def _model(recipe: Recipe) -> PointerModel:
     torch.manual_seed(recipe.seed)
     kind = tasks.get(recipe.task)
-    model = models.build(recipe.model, kind.features, kind.num_specials, **recipe.network())
+    model = models.build(recipe.model, kind.num_features, kind.num_specials, **recipe.network())
     return model.to(recipe.device)
 
 

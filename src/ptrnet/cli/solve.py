@@ -142,7 +142,7 @@ def _draw(ax: Any, solver: "Solver", answered: "Example", given: "Indices | None
     task, inputs, outputs = solver.task, answered.inputs, answered.outputs
     assert outputs is not None
     truth, true = (_truth(task, answered) if task.labellers else given), None
-    if truth is not None and not task.is_right(answered._replace(outputs=truth), outputs):
+    if truth is not None and not task.is_correct(answered._replace(outputs=truth), outputs):
         true = task.draw(inputs, truth)
     table = answered.table or Table(None, [], [])
     names = [
@@ -151,7 +151,9 @@ def _draw(ax: Any, solver: "Solver", answered: "Example", given: "Indices | None
     ]
     kind = f"{task.name} of " if task.labellers else ""
     title = f"{kind}{len(inputs)} elements, answered by a pointer network"
-    title += "".join(f", {name} {value:,.6g}" for name, value in task.facts(answered).items())
+    title += "".join(
+        f", {name} {value:,.6g}" for name, value in task.answer_stats(answered).items()
+    )
     draw_answer(ax, task.draw(inputs, outputs), true, names, title)
 
 
@@ -161,7 +163,7 @@ def _truth(task: "Task", answered: "Example") -> "Indices | None":
         task.check_labeller(None, len(answered.inputs))
     except InputError:
         return None
-    (truth,) = task.rows(task.label(answered.inputs[None], None, answered.distance))
+    (truth,) = task.unpad(task.label(answered.inputs[None], None, answered.distance))
     return truth if len(truth) else None
 
 
@@ -173,7 +175,11 @@ def _json(solver: "Solver", model: str | None, decoder: str, answered: list["Exa
         "model": model or solver.task.name,
         "decoder": decoder,
         "answers": [
-            {"outputs": e.outputs.tolist(), "log_likelihood": e.log_prob, **solver.task.facts(e)}
+            {
+                "outputs": e.outputs.tolist(),
+                "log_likelihood": e.log_prob,
+                **solver.task.answer_stats(e),
+            }
             for e in answered
             if e.outputs is not None
         ],

@@ -37,7 +37,7 @@ def draw_attention(
             f"--attention: expected at most {MOST_STEPS} steps over as many tokens, got "
             f"{probabilities.shape[0]} over {probabilities.shape[1]}"
         )
-    pictures = min(len(tokens), MOST_PICTURES) if task.features == 2 else 0
+    pictures = min(len(tokens), MOST_PICTURES) if task.num_features == 2 else 0
     rows = -(-pictures // _COLUMNS)
     with figure(path, 9.0, 4.5 + 1.6 * rows) as fig:
         if not pictures:
