@@ -81,9 +81,9 @@ def solve(
     task, name = task_and_file(words, model, wanted=0 if random else 1)
     formats.check_output(output)
     for picture in filter(None, (plot, attention)):
-        from ptrnet.plots.figure import check_path
+        from ptrnet.plots.figure import check_picture
 
-        check_path(picture)
+        check_picture(picture)
     chosen = decoder_for(decoder, beam_size, samples, temperature, window, inner, seed)
     solver = solver_for(task, model)
     formats.check_output(output, solver.task)
