@@ -49,8 +49,10 @@ def decode_view(
     views, orders = zip(*(view(number, task, instance) for instance in instances), strict=True)
     max_lengths = torch.tensor([task.max_length(len(instance)) for instance in instances])
     device = next(model.parameters()).device
-    batch = (tensor.to(device) for tensor in (*pad_instances(views), max_lengths))
-    hypotheses = decoder.decode(model, *batch, constraint)
+    inputs, lengths = pad_instances(views)
+    hypotheses = decoder.decode(
+        model, inputs.to(device), lengths.to(device), max_lengths.to(device), constraint
+    )
     rows = zip(
         orders,
         hypotheses.tokens.cpu().numpy(),

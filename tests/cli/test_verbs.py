@@ -151,6 +151,7 @@ def test_help_has_an_example(ptrnet, verb):
         ("train hull --optimizer adam", "unknown optimizer 'adam'; did you mean 'adamw'"),
         ("train none.toml", "none.toml: no such recipe"),
         ("train", "expected TASK, RECIPE.toml or --data FILE"),
+        ("train custom", "leave out TASK to train on a file of your own"),
         ("train own", "leave out TASK to train on a file of your own"),
         ("train hull --constraint free", "--constraint goes with --data FILE and no TASK"),
         ("train mine.jsonl", "did you mean --data mine.jsonl?"),

@@ -4,11 +4,59 @@ from collections.abc import Sequence
 from typing import Any
 
 from ptrnet.errors import InputError
-from ptrnet.tasks.base import Drawing
+from ptrnet.tasks.base import Drawing, Task
+from ptrnet.types import Example, Indices
 
 ANSWER_COLOR, TRUTH_COLOR, POINT_COLOR = "#1f5fbf", "#d1495b", "#333333"
 MAX_NAMES = 60  # more would hide the points
 MAX_COORDINATE = 1e300  # the margins of axes must be finite too
+
+
+def draw_answered(ax: Any, task: Task, answered: Example, known: Indices | None) -> None:
+    """Draws the network's answer to an example, and the true one where it is better.
+
+    Args:
+        ax: the axes to draw on.
+        task: of the example.
+        answered: with the network's answer; names of the elements are those of its table.
+        known: the true answer, where a file had one; for tasks with labellers it is computed.
+
+    Raises:
+        InputError: a coordinate larger than `MAX_COORDINATE`.
+    """
+    inputs, outputs = answered.inputs, answered.outputs
+    assert outputs is not None
+    true_outputs = _true_outputs(task, answered) if task.labellers else known
+    if true_outputs is None or task.is_correct(answered._replace(outputs=true_outputs), outputs):
+        truth = None
+    else:
+        truth = task.draw(inputs, true_outputs)
+    kind = f"{task.name} of " if task.labellers else ""
+    title = f"{kind}{len(inputs)} elements, answered by a pointer network"
+    for name, value in task.answer_stats(answered).items():
+        title += f", {name} {value:,.6g}"
+    draw_answer(ax, task.draw(inputs, outputs), truth, _names(answered), title)
+
+
+def _true_outputs(task: Task, example: Example) -> Indices | None:
+    """The answer of the task's first labeller, where it serves so many elements and has one."""
+    try:
+        task.check_labeller(None, len(example.inputs))
+    except InputError:
+        return None
+    (outputs,) = task.unpad(task.label(example.inputs[None], None, example.distance))
+    return outputs if len(outputs) else None
+
+
+def _names(example: Example) -> list[str]:
+    """The elements' names: the first cell of each row that is no feature."""
+    if example.table is None:
+        return []
+    numeric = example.table.numeric
+    return [
+        next((cell for k, cell in enumerate(row) if k not in numeric), "")
+        for row in example.table.rows
+    ]
 
 
 def draw_answer(

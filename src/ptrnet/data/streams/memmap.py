@@ -126,7 +126,7 @@ def _key(name: str, task: Task) -> str:
 
 def _cache(path: Path) -> Path:
     place = hashlib.sha256(os.fsencode(path.resolve())).hexdigest()[:16]
-    return runtime.cache() / f"{path.name}-{place}.packed"
+    return runtime.cache_folder() / f"{path.name}-{place}.packed"
 
 
 def _first_writable(*folders: Path) -> Path:
