@@ -34,7 +34,7 @@ def test_closed_sequences_repeat_the_first_vertex():
     assert task.max_length(5) == 6
 
 
-def test_clockwise_answers_of_a_file_are_turned_round():
+def test_clockwise_answers_of_a_file_are_reversed():
     task = tasks.get("hull")
     clockwise = Answers(np.array([[0, 4, 3, 2]]), np.array([4]))
     assert task.canonicalize(SQUARE, clockwise).rows()[0].tolist() == [2, 3, 4, 0]
@@ -61,10 +61,10 @@ def test_drawing_is_closed():
 
 
 @pytest.mark.parametrize("size", [1e-200, 1e200])
-def test_turning_round_works_at_any_magnitude(size):
+def test_reversing_works_at_any_magnitude(size):
     clockwise = Answers(np.array([[0, 4, 3, 2]]), np.array([4]))
-    found = tasks.get("hull").canonicalize(SQUARE * size, clockwise)
-    assert found.rows()[0].tolist() == [2, 3, 4, 0]
+    answers = tasks.get("hull").canonicalize(SQUARE * size, clockwise)
+    assert answers.rows()[0].tolist() == [2, 3, 4, 0]
 
 
 @pytest.mark.parametrize("settings", [{"start": 5}, {"closed": "no"}, {"name": "x"}])

@@ -16,7 +16,7 @@ def test_equal_numbers_stand_by_index():
     assert tasks.get("sort").label(numbers).indices[0].tolist() == [1, 3, 0, 2]
 
 
-def test_complaints():
+def test_answer_errors():
     task = tasks.get("sort")
     assert task.answer_error(3, np.array([0, 1])) == "expected all 3 indices, got 2"
     assert task.answer_error(3, np.array([0, 1, 1]), first=1) == (
