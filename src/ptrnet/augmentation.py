@@ -40,7 +40,7 @@ def decode_view(
 
     Args:
         number: of the view.
-        instances: `(N, d)` each, normalized.
+        instances: `(n, d)` each, normalized.
         task: of the instances.
         model: the network.
         decoder: searches for the answers.

@@ -1,4 +1,4 @@
-"""Metrics of a model's answers, against known ones."""
+"""The metrics of a model's answers, against known ones."""
 
 from collections.abc import Iterable, Sequence
 

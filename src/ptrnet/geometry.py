@@ -19,7 +19,7 @@ def scale_by_power_of_two(points: Floats) -> Floats:
 
 
 def fit_unit_cube(inputs: Floats) -> Floats:
-    """Instances `(..., N, d)`; each that is outside is moved into the unit cube.
+    """Instances `(..., n, d)`; each that is outside is moved into the unit cube.
 
     By one shift and one scale for all its coordinates, so that proportions stay.
     """

@@ -58,12 +58,12 @@ class Solver:
 
         Args:
             instances: an array `(n, d)`, or a list of such (an array `(B, n, d)` counts as one).
-                Numbers outside the unit square are moved into it by one shift and one scale; of
-                the task `custom` each feature is scaled as in its training examples.
+                Points outside the unit square are moved into it by one shift and one scale; for
+                the task `custom` each feature is standardized as in training.
             decoder: `ptrnet.Greedy()` when None; `ptrnet.Beam(8)` searches wider.
             constrained: whether only what the task allows as an answer is considered.
-            augment: how many views of an instance are answered, turned, mirrored and shuffled;
-                given is the answer of least cost, or the likeliest over all views.
+            augment: the number of views of each instance that are answered: turned, mirrored,
+                shuffled. The result is the answer of least cost, or the likeliest over all views.
 
         Returns:
             0-based indices, an array; for a list of instances a list of them.
@@ -153,8 +153,8 @@ class Solver:
         """The pointer's distribution at each step of an answer (V 2.3: attention is the answer).
 
         Returns:
-            Probabilities `(M, S + N)`, special slots first and then the elements as they stand in
-            the instance; and the answer's tokens `(M,)`, END included. Each step's distribution
+            Probabilities `(m, S + n)`, special slots first and then the elements as they stand in
+            the instance; and the answer's tokens `(m,)`, END included. Each step's distribution
             is given the tokens before it.
         """
         assert answered.outputs is not None

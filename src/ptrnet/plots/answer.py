@@ -13,7 +13,7 @@ MAX_COORDINATE = 1e300  # the margins of axes must be finite too
 
 
 def draw_answered(ax: Any, task: Task, answered: Example, known: Indices | None) -> None:
-    """Draws the network's answer to an example, and the true one where it is better.
+    """Draws the network's answer to an example, and the true one, dashed, where it is better.
 
     Args:
         ax: the axes to draw on.

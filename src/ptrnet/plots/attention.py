@@ -26,9 +26,9 @@ def draw_attention(
     Args:
         path: ending in .png or .svg.
         task: of the instance.
-        inputs: `(N, d)`, the instance in its own units.
-        probabilities: `(M, S + N)` of the tokens at each step, special slots first.
-        tokens: `(M,)`, the answer's.
+        inputs: `(n, d)`, the instance in its own units.
+        probabilities: `(m, S + n)` of the tokens at each step, special slots first.
+        tokens: `(m,)`, the answer's.
 
     Raises:
         InputError: more than `MAX_SIDE` steps or tokens.

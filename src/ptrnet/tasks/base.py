@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 class Drawing:
     """What a picture of an answer is made of."""
 
-    points: Floats  # (N, 2)
+    points: Floats  # (n, 2)
     lines: Sequence[Floats]  # each (k, 2), in the order of the answer
     equal_axes: bool = True  # whether both axes have one unit
 
@@ -39,15 +39,16 @@ def setting(default: Any, help: str) -> Any:
 class Task(Labelling):
     """A task. The fields of its dataclass, made by `setting`, are its settings.
 
-    An instance is `(N, d)`, N elements of d numbers. An answer is an array of 0-based indices into
-    it, `(M,)`; where its items are more than single indices, as triangles are, `(T, item_size)`.
+    An instance is an array `(n, d)`: n elements of d numbers. An answer is an array of 0-based
+    indices into it, `(m,)`; where an item of it is more than one index, as in the triangles of a
+    triangulation, `(t, item_size)`.
     """
 
     order: Literal["given", "lexicographic", "hilbert"] = setting(
         "given", "in which the model reads the elements; answers are of the given one"
     )
 
-    # ---- What a task must define: these, and `name` and `labellers`.
+    # ---- What a task must define: these, and the class variables `name` and `labellers`.
 
     @property
     @abstractmethod
@@ -88,8 +89,8 @@ class Task(Labelling):
     min_length: ClassVar[int] = 1  # the fewest indices of an answer
     item_size: ClassVar[int] = 1  # the indices of one item of an answer
     symmetric: ClassVar[bool] = False  # right answers stay right when the square is turned, flipped
-    # Whether the answer to an instance is found in the answers to its parts: the hull of a set is
-    # the hull of its parts' hulls. Incremental decoding rests on it.
+    # Whether an answer has only elements that the answers to the instance's parts have, as the
+    # hull of a set is the hull of its parts' hulls. Incremental decoding needs it.
     decomposable: ClassVar[bool] = False
 
     @property
@@ -106,7 +107,7 @@ class Task(Labelling):
         return None
 
     def normalize(self, inputs: Floats) -> Floats:
-        """Instances `(..., N, d)` as the model reads them: in the unit cube."""
+        """Instances `(..., n, d)` as the model reads them: in the unit cube."""
         return fit_unit_cube(inputs)
 
     def to_tokens(self, answers: Answers) -> Answers:
@@ -118,7 +119,7 @@ class Task(Labelling):
         return Answers(tokens, answers.lengths + 1)
 
     def from_tokens(self, tokens: Indices) -> Indices:
-        """The answer that one sequence of tokens `(M,)`, END left out, stands for."""
+        """The answer that one sequence of tokens `(m,)`, END left out, stands for."""
         return tokens[tokens >= self.num_specials] - self.num_specials
 
     def is_correct(self, example: Example, outputs: Indices) -> bool:
@@ -148,7 +149,7 @@ class Task(Labelling):
         return [f.name for f in fields(cls)]
 
     def element_order(self, inputs: Floats) -> Indices:
-        """`(B, N)`: the elements of `(B, N, d)` instances in the order in which they are read."""
+        """`(B, n)`: the elements of `(B, n, d)` instances in the order in which they are read."""
         if self.order == "lexicographic":
             return lexicographic_order(inputs)
         if self.order == "hilbert":

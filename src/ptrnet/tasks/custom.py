@@ -65,7 +65,7 @@ class Custom(Task):
         return len(self.center)
 
     def normalize(self, inputs: Floats) -> Floats:
-        """Instances `(..., N, d)` as the model reads them: each feature standardized."""
+        """Instances `(..., n, d)` as the model reads them: each feature standardized."""
         # Halved before it is subtracted: the range of 1e308 and -1e308 is no float.
         half_deviations = inputs / 2 - np.array(self.center) / 2
         with np.errstate(over="ignore"):

@@ -75,7 +75,7 @@ class Delaunay(Task):
         return Answers(tokens, end + 1)
 
     def from_tokens(self, tokens: Indices) -> Indices:
-        """The triangles `(T, 3)`, each once. One that was cut short repeats its last vertex."""
+        """The triangles `(t, 3)`, each once. One that was cut short repeats its last vertex."""
         triangles: dict[tuple[int, ...], None] = {}  # in their order
         separators = np.flatnonzero((tokens == ENDT) & self.separator)
         for part in np.split(tokens, separators):

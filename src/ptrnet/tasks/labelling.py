@@ -19,7 +19,7 @@ class Labelling(ABC):
         """Equal answers in one form, the one that models are trained to give.
 
         Args:
-            inputs: `(B, N, d)` instances of one size.
+            inputs: `(B, n, d)` instances of one size.
             answers: one of each; valid.
         """
         return answers
@@ -27,7 +27,7 @@ class Labelling(ABC):
     def label(
         self, inputs: Floats, labeller: str | None = None, distance: str = EUCLIDEAN
     ) -> Answers:
-        """Answers of `(B, N, d)` instances of one size, in canonical form.
+        """Answers of `(B, n, d)` instances of one size, in canonical form.
 
         Args:
             inputs: the instances.

@@ -1,7 +1,7 @@
 """The symmetric travelling salesman in the plane (V 4.4): a short closed tour of all cities.
 
-A tour starts at city 1 and runs counter-clockwise: that is, the area that it encloses, taken with
-its sign, is positive. Where that area is zero the second city has a smaller index than the last.
+A tour starts at the first city of the instance and runs counter-clockwise: its signed area is
+positive. Where that area is zero, its second city has a smaller index than its last.
 """
 
 from collections.abc import Iterable, Sequence
