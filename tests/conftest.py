@@ -21,7 +21,7 @@ def small():
         torch.manual_seed(seed)
         kind = tasks.get(task, **settings)
         one_n = {"n": ONE_N} if "n" in models.setting_names(model) else {}
-        network = models.build(model, kind.features, kind.num_specials, hidden_size=16, **one_n)
+        network = models.build(model, kind.num_features, kind.num_specials, hidden_size=16, **one_n)
         with torch.no_grad():
             for parameter in network.parameters():
                 parameter.mul_(scale)

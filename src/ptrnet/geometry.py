@@ -25,6 +25,21 @@ def first_equal(points: Floats) -> Indices:
     return first[inverse.ravel()]
 
 
+def fit_unit_cube(inputs: Floats) -> Floats:
+    """Instances `(..., n, d)`; each that is outside is moved into the unit cube.
+
+    By one shift and one scale for all its coordinates, so that proportions stay.
+    """
+    low, high = inputs.min(-2, keepdims=True), inputs.max(-2, keepdims=True)
+    inside = (low >= 0).all(-1, keepdims=True) & (high <= 1).all(-1, keepdims=True)
+    if inside.all():
+        return inputs
+    # Halved before it is subtracted: the range of 1e308 and -1e308 is no float.
+    half_range = (high / 2 - low / 2).max(-1, keepdims=True)
+    moved = (inputs / 2 - low / 2) / np.where(half_range > 0, half_range, 1)
+    return np.where(inside, inputs, np.clip(moved, 0, 1))
+
+
 def lexicographic_order(inputs: Floats) -> Indices:
     """`(..., n)`: elements `(..., n, d)` by their first number, then the second, and so on."""
     keys = np.moveaxis(inputs, -1, 0)[::-1]

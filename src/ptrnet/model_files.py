@@ -67,7 +67,7 @@ def load(folder: Path) -> Saved:
         task = tasks.get(config["task"], **config["task_settings"])
         with torch.device("meta"):  # shapes alone: memory is taken when the file has proved them
             model = models.build(
-                config["model"], task.features, task.num_specials, **config["model_settings"]
+                config["model"], task.num_features, task.num_specials, **config["model_settings"]
             )
     except InputError as error:
         raise ModelError(f"{folder / CONFIG}: {error}") from None

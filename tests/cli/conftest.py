@@ -1,11 +1,12 @@
 """The program, run in this process or, where the process matters, in its own."""
 
+import io
 import subprocess
 import sys
 
 import pytest
 
-from ptrnet.cli import run
+from ptrnet.cli import main, run
 
 
 @pytest.fixture
@@ -16,6 +17,27 @@ def ptrnet(capsys):
         code = run([str(a) for a in arguments])
         captured = capsys.readouterr()
         return code, captured.out, captured.err
+
+    return call
+
+
+@pytest.fixture
+def streams(monkeypatch):
+    """The same as `ptrnet`, through `main` and with standard streams of bytes."""
+
+    def call(*arguments, input="", encoding="utf-8"):
+        stdin = io.TextIOWrapper(io.BytesIO(input.encode()), encoding=encoding)
+        stdout, stderr = (io.TextIOWrapper(io.BytesIO(), encoding=encoding) for _ in range(2))
+        with monkeypatch.context() as patch, pytest.raises(SystemExit) as stopped:
+            patch.setattr(sys, "argv", ["ptrnet", *(str(a) for a in arguments)])
+            for name, stream in (("stdin", stdin), ("stdout", stdout), ("stderr", stderr)):
+                patch.setattr(sys, name, stream)
+            main()
+        outputs = []
+        for stream in (stdout, stderr):
+            stream.flush()
+            outputs.append(stream.buffer.getvalue().decode())
+        return stopped.value.code, *outputs
 
     return call
 

@@ -11,6 +11,7 @@ import pytest
 import torch
 
 from ptrnet import models, tasks
+from ptrnet.augmentation import canonicalize_valid
 from ptrnet.constraints import Free
 from ptrnet.data import formats
 from ptrnet.data.generate import generate
@@ -20,7 +21,6 @@ from ptrnet.data.symmetries import view
 from ptrnet.decoding import Beam, Greedy, Incremental, Sample
 from ptrnet.model_files import load
 from ptrnet.types import Example
-from ptrnet.votes import canonical
 from tests.contract.cases import (
     DECODERS,
     EVERY_SETTING,
@@ -44,9 +44,9 @@ def answer_of(task, instance):
         return (
             answer
             if task.constraint == "subset"
-            else answer.repeat(2)[: task.longest(len(instance))]
+            else answer.repeat(2)[: task.max_length(len(instance))]
         )
-    return task.rows(task.label(instance[None]))[0]
+    return task.unpad(task.label(instance[None]))[0]
 
 
 def test_every_task_model_and_decoder_is_covered():
@@ -109,28 +109,30 @@ def test_beam_of_one_is_the_argmax_of_each_step(small, name, settings, model, ru
     task, network = solver.task, solver.model
     instances, constrained = served(solver), rule == "constrained"
     answers = solver.solve(instances, Beam(1), constrained=constrained)
-    constraint = task.rule if constrained else Free(task.min_length)
+    constraint = task.build_constraint() if constrained else Free(task.min_length)
     for instance, answer in zip(instances, answers, strict=True):
         n, emitted = len(instance), []
-        seen, order = view(0, task, task.scaled(instance))
+        seen, order = view(0, task, task.normalize(instance))
         inputs = torch.from_numpy(seen[None]).float()
-        state_of_rule = constraint.initial_state(
+        constraint_state = constraint.initial_state(
             torch.tensor([n]), network.num_specials, n + network.num_specials
         )
         with torch.no_grad():
             encoded = network.encode(inputs)
             state, last = encoded.state, torch.zeros(1, 1, dtype=torch.int64)
-            while len(emitted) < task.longest(n):
+            while len(emitted) < task.max_length(n):
                 log_probs, state = network.step(encoded, state, last)
-                allowed = constraint.allowed(state_of_rule)
+                allowed = constraint.allowed(constraint_state)
                 last = log_probs.masked_fill(~allowed, -torch.inf).argmax(-1)
                 if not last.item():
                     break
-                state_of_rule = constraint.advance(state_of_rule, torch.zeros_like(last), last)
+                constraint_state = constraint.advance(
+                    constraint_state, torch.zeros_like(last), last
+                )
                 emitted.append(last.item())
-        expected = order[task.answer(np.array(emitted, np.int64))]
+        expected = order[task.from_tokens(np.array(emitted, np.int64))]
         if task.order != "given":
-            expected = canonical(task, instance, expected)
+            expected = canonicalize_valid(task, instance, expected)
         assert answer.tolist() == expected.tolist()
 
 
@@ -139,7 +141,7 @@ def test_a_constrained_decoder_obeys_and_never_dies(small, name, settings, model
     solver = small(name, model, seed=seed, scale=15.0, **settings)
     instances = served(solver)
     for instance, answer in zip(instances, solver.solve(instances, decoder), strict=True):
-        assert solver.task.complaint(len(instance), answer) is None
+        assert solver.task.answer_error(len(instance), answer) is None
         assert ((answer >= 0) & (answer < len(instance))).all()
 
 
@@ -148,24 +150,25 @@ def test_a_label_obeys_the_constraint(name, settings):
     task = tasks.get(name, **settings)
     for instance in degenerate(task):
         n = len(instance)
-        tokens = task.tokens(task.label(instance[None])).rows()[0]
+        tokens = task.to_tokens(task.label(instance[None])).rows()[0]
         lengths, width = torch.tensor([n]), n + task.num_specials
-        state = task.rule.initial_state(lengths, task.num_specials, width)
+        state = task.build_constraint().initial_state(lengths, task.num_specials, width)
         for token in tokens.tolist():
-            assert task.rule.allowed(state)[0, 0, token]
-            state = task.rule.advance(
+            assert task.build_constraint().allowed(state)[0, 0, token]
+            state = task.build_constraint().advance(
                 state, torch.zeros(1, 1, dtype=torch.int64), torch.tensor([[token]])
             )
-        assert len(tokens) - 1 <= task.longest(n)
+        assert len(tokens) - 1 <= task.max_length(n)
 
 
 def degenerate(task):
     """Random instances, and such with equal elements, in a line, alone, on a grid."""
-    line = np.linspace(0, 1, 6)[:, None].repeat(task.features, 1)
-    steps = [np.linspace(0, 1, 3)] * task.features
-    grid = np.stack(np.meshgrid(*steps), -1).reshape(-1, task.features)
+    line = np.linspace(0, 1, 6)[:, None].repeat(task.num_features, 1)
+    steps = [np.linspace(0, 1, 3)] * task.num_features
+    grid = np.stack(np.meshgrid(*steps), -1).reshape(-1, task.num_features)
     odd = [line, line[:1].repeat(4, 0), np.concatenate([line, line[::-1]]), grid, grid.repeat(2, 0)]
-    return [*instances_of(task), *(instance for instance in odd if not task.unfit(instance))]
+    odd = [instance for instance in odd if not task.instance_error(instance)]
+    return [*instances_of(task), *odd]
 
 
 @TASKS
@@ -178,10 +181,10 @@ def test_a_label_scores_perfectly_and_tokens_come_back(name, settings):
         if metric != "length":
             assert measure.value == (0 if metric == "gap" else 1)
     for instance, answer in zip(instances, answers, strict=True):
-        assert task.complaint(len(instance), answer) is None
+        assert task.answer_error(len(instance), answer) is None
         padded = pad_answers([answer])
-        assert task.answer(task.tokens(padded).rows()[0][:-1]).tolist() == answer.tolist()
-        again = task.rows(task.canonical(instance[None], padded))[0]
+        assert task.from_tokens(task.to_tokens(padded).rows()[0][:-1]).tolist() == answer.tolist()
+        again = task.unpad(task.canonicalize(instance[None], padded))[0]
         assert again.tolist() == answer.tolist()
 
 

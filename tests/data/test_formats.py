@@ -222,6 +222,6 @@ def test_the_examples_of_the_specification_are_read(tmp_path):
         for row, task in rows:
             (found,) = read(tmp_path, extension, row, tasks.get(task))
             (truth,) = label(tasks.get(task), None, [found])
-            assert tasks.get(task).is_right(truth, found.outputs)
+            assert tasks.get(task).is_correct(truth, found.outputs)
     assert read(tmp_path, "tsp", cities, TSP)[0].distance == "EUC_2D"
     assert read(tmp_path, "tour", tour, TSP)[0].outputs.tolist() == [0, 1, 2]

@@ -78,7 +78,7 @@ def test_features_are_measured(tmp_path, chunks):
     expected = every.std(0).astype(float)
     expected[3] = 1
     np.testing.assert_allclose(task.spread, expected, rtol=1e-5)
-    seen = np.concatenate([task.scaled(i) for i in inputs])
+    seen = np.concatenate([task.normalize(i) for i in inputs])
     np.testing.assert_allclose(seen[:, :3].std(0), 1, rtol=1e-5)
     assert (seen[:, 3] == 0).all()
 

@@ -22,12 +22,12 @@ ANSWERS = {
 
 
 def answered(task):
-    points = POINTS[:, : task.features]
+    points = POINTS[:, : task.num_features]
     return [Example(points, np.array(outputs)) for outputs in ANSWERS[task.name]]
 
 
 def one(task):
-    return [Example(POINTS[:, : task.features])]
+    return [Example(POINTS[:, : task.num_features])]
 
 
 def tsplib(_):

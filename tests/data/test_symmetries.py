@@ -42,15 +42,15 @@ def test_orders_and_names_written_out():
 def test_a_right_answer_stays_right(name, n, steps):
     """On a coarse grid elements are equal, in a line, and on one circle."""
     task, rng = tasks.get(name), np.random.default_rng(n)
-    inputs = rng.integers(0, steps, (60, n, task.features), endpoint=True) / steps
-    inputs = np.array([i for i in inputs if not task.unfit(i)])
+    inputs = rng.integers(0, steps, (60, n, task.num_features), endpoint=True) / steps
+    inputs = np.array([i for i in inputs if not task.instance_error(i)])
     labeller = "held-karp" if name == "tsp" else None  # optimal, and not slowed by equal cities
     there, mapped = augmented(rng, task, inputs, task.label(inputs, labeller))
-    answers = task.rows(task.canonical(there, mapped))
-    labels = task.rows(task.label(there, labeller))
+    answers = task.unpad(task.canonicalize(there, mapped))
+    labels = task.unpad(task.label(there, labeller))
     for instance, answer, label in zip(there, answers, labels, strict=True):
-        assert task.complaint(n, answer) is None
-        assert task.is_right(Example(instance, label), answer)
+        assert task.answer_error(n, answer) is None
+        assert task.is_correct(Example(instance, label), answer)
         if name == "hull" and steps == 2**53:
             assert answer.tolist() == label.tolist()
 
@@ -58,7 +58,7 @@ def test_a_right_answer_stays_right(name, n, steps):
 @pytest.mark.parametrize("name", tasks.names())
 def test_all_orders_and_all_allowed_symmetries_are_drawn(name):
     task = tasks.get(name)
-    instance = np.array([[0.0, 0.25], [0.5, 0.0], [0.75, 1.0]])[:, : task.features]
+    instance = np.array([[0.0, 0.25], [0.5, 0.0], [0.75, 1.0]])[:, : task.num_features]
     inputs = np.stack([instance] * 2000)
     there, _ = augmented(np.random.default_rng(0), task, inputs, task.label(inputs))
     kinds, counts = np.unique(there.reshape(2000, -1), axis=0, return_counts=True)
@@ -70,18 +70,18 @@ def test_all_orders_and_all_allowed_symmetries_are_drawn(name):
 @pytest.mark.parametrize("name", tasks.names())
 @pytest.mark.parametrize("order", ["lexicographic", "hilbert"])
 def test_what_is_arranged_does_not_tell_the_order_it_was_given_in(name, order):
-    if order == "hilbert" and tasks.get(name).features != 2:
+    if order == "hilbert" and tasks.get(name).num_features != 2:
         with pytest.raises(InputError, match=r"hilbert takes elements of 2 numbers, here .* of 1"):
             tasks.get(name, order=order)
         return
     task, rng = tasks.get(name, order=order), np.random.default_rng(4)
-    inputs = rng.random((30, 7, task.features))
+    inputs = rng.random((30, 7, task.num_features))
     shuffled = reordered(inputs, rng.permuted(np.tile(np.arange(7), (30, 1)), axis=1))
     (seen, answers), (again, others) = (
         arranged(task, i, task.label(i)) for i in (inputs, shuffled)
     )
     assert np.array_equal(seen, again)
-    for instance, answer, other in zip(seen, task.rows(answers), task.rows(others), strict=True):
-        (label,) = task.rows(task.label(instance[None]))
-        assert task.is_right(Example(instance, label), answer)
-        assert task.is_right(Example(instance, label), other)
+    for instance, answer, other in zip(seen, task.unpad(answers), task.unpad(others), strict=True):
+        (label,) = task.unpad(task.label(instance[None]))
+        assert task.is_correct(Example(instance, label), answer)
+        assert task.is_correct(Example(instance, label), other)

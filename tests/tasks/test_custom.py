@@ -1,4 +1,4 @@
-"""A user's own task: its metrics against other definitions, and settings that are no settings."""
+"""The task `custom`: its metrics against other definitions, and settings that are refused."""
 
 import numpy as np
 import pytest
@@ -11,7 +11,7 @@ from ptrnet.types import Example
 ONE = {"center": (0.0,), "spread": (1.0,)}
 
 
-def own(constraint="free", d=1, **settings):
+def custom(constraint="free", d=1, **settings):
     scaling = {"center": (0.0,) * d, "spread": (1.0,) * d}
     return tasks.get("custom", constraint=constraint, **{**scaling, **settings})
 
@@ -19,14 +19,14 @@ def own(constraint="free", d=1, **settings):
 def measured(task, truth, answer):
     """The values of the metrics for one answer."""
     example = Example(np.zeros((6, 1)), np.array(truth, np.int64))
-    found = task.measure([example], [np.array(answer, np.int64)])
-    return {name: measure.value for name, measure in found.items()}
+    measures = task.measure([example], [np.array(answer, np.int64)])
+    return {name: measure.value for name, measure in measures.items()}
 
 
 def test_it_is_no_named_task():
     assert "custom" not in tasks.names()
     with pytest.raises(InputError, match="task custom has no labeller"):
-        own().label(np.zeros((1, 3, 1)))
+        custom().label(np.zeros((1, 3, 1)))
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -34,13 +34,13 @@ def test_kendalls_tau_is_scipys(seed):
     rng = np.random.default_rng(seed)
     truth, answer = rng.permutation(6), rng.permutation(6)
     expected = kendalltau(np.argsort(truth), np.argsort(answer)).statistic
-    assert measured(own("permutation"), truth, answer)["kendall_tau"] == pytest.approx(expected)
+    assert measured(custom("permutation"), truth, answer)["kendall_tau"] == pytest.approx(expected)
 
 
 @pytest.mark.parametrize("answer", [[0, 1, 2, 3, 4], [0, 1, 2, 3, 4, 4], [], [5]])
-def test_what_is_no_order_correlates_least(answer):
-    found = measured(own("permutation"), range(6), answer)
-    assert found["kendall_tau"] == -1 and found["accuracy"] == 0
+def test_what_is_no_order_has_the_lowest_correlation(answer):
+    values = measured(custom("permutation"), range(6), answer)
+    assert values["kendall_tau"] == -1 and values["accuracy"] == 0
 
 
 @pytest.mark.parametrize(
@@ -56,43 +56,43 @@ def test_what_is_no_order_correlates_least(answer):
     ],
 )
 def test_subsets_are_measured_in_order_and_as_sets(truth, answer, accuracy, same_set, f1):
-    found = measured(own("subset"), truth, answer)
-    assert (found["accuracy"], found["same_set"]) == (accuracy, same_set)
-    assert found["f1"] == pytest.approx(f1)
+    values = measured(custom("subset"), truth, answer)
+    assert (values["accuracy"], values["same_set"]) == (accuracy, same_set)
+    assert values["f1"] == pytest.approx(f1)
 
 
 @pytest.mark.parametrize(
     ("truth", "answer", "share"),
     [([1, 1, 2], [1, 1, 2], 1), ([1, 2, 3, 4], [1, 3, 3], 0.5), ([1], [1, 2], 0.5), ([], [], 1)],
 )
-def test_places_that_agree(truth, answer, share):
-    assert measured(own("free"), truth, answer)["in_place"] == share
+def test_positions_that_agree(truth, answer, share):
+    assert measured(custom("free"), truth, answer)["in_place"] == share
 
 
 def test_what_answers_may_be():
     cases = {"permutation": ([1, 0, 2], [1, 0]), "subset": ([2], [2, 2])}
     for kind, (good, bad) in cases.items():
-        assert own(kind).complaint(3, np.array(good)) is None
-        assert own(kind).complaint(3, np.array(bad)) is not None
-    assert own("free").complaint(3, np.array([2, 2, 2, 2])) is None
-    assert own("permutation", longest_share=9.0).longest(3) == 3
-    assert own("free", longest_answer=4, longest_share=1.5).longest(2) == 4
-    assert own("free", longest_answer=4, longest_share=1.5).longest(5) == 8
+        assert custom(kind).answer_error(3, np.array(good)) is None
+        assert custom(kind).answer_error(3, np.array(bad)) is not None
+    assert custom("free").answer_error(3, np.array([2, 2, 2, 2])) is None
+    assert custom("permutation", longest_share=9.0).max_length(3) == 3
+    assert custom("free", longest_answer=4, longest_share=1.5).max_length(2) == 4
+    assert custom("free", longest_answer=4, longest_share=1.5).max_length(5) == 8
 
 
 def test_features_are_scaled_each_by_itself():
     task = tasks.get("custom", center=(1.0, 100.0), spread=(2.0, 1e-3))
-    found = task.scaled(np.array([[1.0, 100.001], [3, 100], [-1, 99.999]]))
-    np.testing.assert_allclose(found, [[0, 1], [1, 0], [-1, -1]], atol=1e-9)
-    wide = tasks.get("custom", center=(1e308,), spread=(1e308,))
-    np.testing.assert_allclose(wide.scaled(np.array([[-1e308], [1.5e308]])), [[-2], [0.5]])
-    assert own().scaled(np.array([[1e308], [-1e308]])).tolist() == [[1000], [-1000]]
+    normalized = task.normalize(np.array([[1.0, 100.001], [3, 100], [-1, 99.999]]))
+    np.testing.assert_allclose(normalized, [[0, 1], [1, 0], [-1, -1]], atol=1e-9)
+    large = tasks.get("custom", center=(1e308,), spread=(1e308,))
+    np.testing.assert_allclose(large.normalize(np.array([[-1e308], [1.5e308]])), [[-2], [0.5]])
+    assert custom().normalize(np.array([[1e308], [-1e308]])).tolist() == [[1000], [-1000]]
     tiny = tasks.get("custom", center=(0.0,), spread=(1e-290,))
-    assert tiny.scaled(np.array([[1e308], [-1e308], [0]])).tolist() == [[1000], [-1000], [0]]
+    assert tiny.normalize(np.array([[1e308], [-1e308], [0]])).tolist() == [[1000], [-1000], [0]]
 
 
 @pytest.mark.parametrize(
-    ("settings", "words"),
+    ("settings", "message"),
     [
         ({}, "unknown task 'custom'"),
         ({"spread": (1.0,)}, "center of task custom: expected a finite number for each feature"),
@@ -121,22 +121,22 @@ def test_features_are_scaled_each_by_itself():
         ({**ONE, "order": "hilbert"}, "hilbert takes elements of 2 numbers, here they are of 1"),
     ],
 )
-def test_settings_that_are_none(settings, words):
-    with pytest.raises(InputError, match=words):
+def test_bad_settings_are_refused(settings, message):
+    with pytest.raises(InputError, match=message):
         tasks.get("custom", **settings)
 
 
 @pytest.mark.parametrize("d", [1, 2, 3, 7])
 def test_pictures_keep_distances_as_well_as_a_plane_can(d):
-    """Of three and more features: points that lie in a plane are shown at their distances."""
+    """Of three and more features: points that lie in a plane are drawn at their distances."""
     rng = np.random.default_rng(d)
     flat = rng.random((5, 2)) @ rng.random((2, d)) if d > 2 else rng.random((5, d))
-    drawing = own("subset", d).draw(flat, np.array([3, 1]))
+    drawing = custom("subset", d).draw(flat, np.array([3, 1]))
     assert drawing.points.shape == (5, 2)
     assert drawing.lines[0].tolist() == drawing.points[[3, 1]].tolist()
     if d > 1:
-        shown, real = (
+        drawn, real = (
             np.linalg.norm(p[:, None] - p[None], axis=-1) for p in (drawing.points, flat)
         )
-        np.testing.assert_allclose(shown, real, atol=1e-9)
-    assert own("free", d).draw(flat[:1], np.array([0])).points.shape == (1, 2)
+        np.testing.assert_allclose(drawn, real, atol=1e-9)
+    assert custom("free", d).draw(flat[:1], np.array([0])).points.shape == (1, 2)

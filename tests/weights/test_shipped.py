@@ -73,8 +73,8 @@ def test_accuracy_on_fresh_instances(name, n, decoder, floor):
     model, count = ptrnet.load(name), 1000
     known = examples(name, n, count)
     answers = [e.outputs for e in model.solve_examples(known, decoder)]
-    found = model.task.measure(known, answers)["accuracy"].value
-    assert found > floor - 3 * (floor * (1 - floor) / count) ** 0.5
+    accuracy = model.task.measure(known, answers)["accuracy"].value
+    assert accuracy > floor - 3 * (floor * (1 - floor) / count) ** 0.5
 
 
 @pytest.mark.parametrize(("n", "accuracy", "coverage"), [(5, 0.70, 0.88), (10, 0.0, 0.68)])
@@ -82,9 +82,9 @@ def test_triangulations_of_fresh_instances(n, accuracy, coverage):
     """At least the promised shares, less three standard errors of this small sample."""
     model, count = ptrnet.load("delaunay"), 500
     known = examples("delaunay", n, count)
-    found = model.task.measure(known, [e.outputs for e in model.solve_examples(known)])
-    assert found["accuracy"].value > accuracy - 3 * (accuracy * (1 - accuracy) / count) ** 0.5
-    assert found["triangle_coverage"].value > coverage - 0.03
+    measures = model.task.measure(known, [e.outputs for e in model.solve_examples(known)])
+    assert measures["accuracy"].value > accuracy - 3 * (accuracy * (1 - accuracy) / count) ** 0.5
+    assert measures["triangle_coverage"].value > coverage - 0.03
 
 
 @pytest.mark.parametrize(("n", "gap"), [(5, 0.003), (10, 0.01), (14, 0.04)])
@@ -93,8 +93,8 @@ def test_tours_of_fresh_instances(n, gap):
     model = ptrnet.load("tsp")
     known = examples("tsp", n, 200)
     answers = [e.outputs for e in model.solve_examples(known, ptrnet.Beam(8))]
-    found = model.task.measure(known, answers)
-    assert found["gap"].value < gap and found["valid"].value == 1
+    measures = model.task.measure(known, answers)
+    assert measures["gap"].value < gap and measures["valid"].value == 1
 
 
 def test_maps_are_answered_in_their_own_units():

@@ -76,9 +76,9 @@ class Questions:
         """Inputs `(B, N, d)` as the model reads them, lengths `(B,)`, most tokens `(B,)`."""
         task = self.solver().task
         drawn = task.sample(np.random.default_rng(self.seed), self.batch_size, self.n)
-        inputs = torch.from_numpy(reordered(drawn, task.arrangement(drawn)).astype(np.float32))
+        inputs = torch.from_numpy(reordered(drawn, task.element_order(drawn)).astype(np.float32))
         lengths = torch.full((self.batch_size,), self.n)
-        max_tokens = torch.full((self.batch_size,), task.longest(self.n))
+        max_tokens = torch.full((self.batch_size,), task.max_length(self.n))
         return inputs.to(self.device), lengths.to(self.device), max_tokens.to(self.device)
 
 

@@ -203,7 +203,7 @@ def naive_step(recipe: Recipe) -> Step:
 def _model(recipe: Recipe) -> PointerModel:
     torch.manual_seed(recipe.seed)
     task = tasks.get(recipe.task)
-    model = models.build(recipe.model, task.features, task.num_specials, **recipe.network())
+    model = models.build(recipe.model, task.num_features, task.num_specials, **recipe.network())
     return model.to(recipe.device)
 
 

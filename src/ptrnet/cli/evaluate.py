@@ -1,43 +1,32 @@
 """`ptrnet evaluate`: a model's answers against a file's own."""
 
+from json import dumps
+
 import typer
 
+from ptrnet.cli.decoding import DecodingOptions
 from ptrnet.cli.options import (
-    Augment,
-    BeamSize,
-    Constrained,
-    DecoderName,
-    Inner,
+    Arguments,
     Json,
     Model,
-    Positional,
-    Samples,
     Seed,
-    Temperature,
-    Window,
-    decoder_for,
+    expand_option_groups,
+    load_solver,
     say,
-    solver_for,
     task_and_file,
 )
 from ptrnet.errors import InputError
 
 
 def register(app: typer.Typer) -> None:
-    app.command()(evaluate)
+    app.command()(expand_option_groups(evaluate))
 
 
 def evaluate(
-    words: Positional = None,
+    *,
+    arguments: Arguments = None,
     model: Model = None,
-    decoder: DecoderName = "greedy",
-    beam_size: BeamSize = None,
-    samples: Samples = None,
-    temperature: Temperature = None,
-    window: Window = None,
-    inner: Inner = None,
-    augment: Augment = 1,
-    constrained: Constrained = True,
+    decoding: DecodingOptions,
     seed: Seed = 0,
     json: Json = False,
 ) -> None:
@@ -47,34 +36,30 @@ def evaluate(
 
     Example: ptrnet evaluate hull test.txt --decoder beam --beam-size 4
     """
-    from json import dumps
-
     from ptrnet.data import formats
     from ptrnet.evaluation import evaluate
     from ptrnet.progress import track
 
-    task, name = task_and_file(words, model, wanted=1)
-    chosen = decoder_for(decoder, beam_size, samples, temperature, window, inner, seed)
-    solver = solver_for(task, model)
-    examples = list(formats.read(name, solver.task))
+    task, path = task_and_file(arguments, model)
+    decoder = decoding.build(seed)
+    solver = load_solver(task, model)
+    examples = list(formats.read(path, solver.task))
     for example in examples:
         if example.outputs is None:
             raise InputError(f"{example.source}: has no answer to measure against")
-    answers = track(
-        solver.solve_examples(examples, chosen, constrained=constrained, augment=augment),
-        "answering",
-        len(examples),
+    answers = solver.solve_examples(
+        examples, decoder, constrained=decoding.constrained, augment=decoding.augment
     )
-    found = evaluate(solver, examples, answers)
+    measures = evaluate(solver, examples, track(answers, "answering", len(examples)))
     document = {
         "task": solver.task.name,
         "model": model or solver.task.name,
-        "decoder": chosen.name,
+        "decoder": decoder.name,
         "instances": len(examples),
-        "metrics": {metric: measure.table() for metric, measure in found.items()},
+        "metrics": {metric: measure.table() for metric, measure in measures.items()},
     }
-    lines = [f"{len(examples)} instances, model {document['model']}, {chosen.name} decoding"]
-    for metric, m in found.items():
+    lines = [f"{len(examples)} instances, model {document['model']}, {decoder.name} decoding"]
+    for metric, m in measures.items():
         value, interval = m.value_and_interval(4)
         interval = f"  95%: {interval}" if interval else ""
         lines.append(f"{metric:<18}{value:>10}{interval}  over {m.count}")

@@ -1,4 +1,4 @@
-"""`ptrnet models`: what is shipped."""
+"""`ptrnet models`: the shipped models."""
 
 from typing import Annotated
 

@@ -1,17 +1,19 @@
-"""What several verbs share: their common options, and how `[TASK] FILE` is told apart."""
+"""What several verbs share: common options, groups of options, and the arguments `[TASK] FILE`."""
 
+import inspect
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Annotated
+from dataclasses import MISSING, fields, is_dataclass
+from functools import wraps
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from ptrnet.errors import InputError
 
 if TYPE_CHECKING:
-    from ptrnet.decoding import Decoder
     from ptrnet.solver import Solver
 
-Positional = Annotated[list[str] | None, typer.Argument(metavar="[TASK] FILE", show_default=False)]
+Arguments = Annotated[list[str] | None, typer.Argument(metavar="[TASK] FILE", show_default=False)]
 TaskName = Annotated[str, typer.Argument(metavar="TASK", help="hull, delaunay, tsp or sort.")]
 Labeller = Annotated[
     str | None,
@@ -27,55 +29,93 @@ Model = Annotated[
         "--model", help="A shipped model, a model's folder or a hub id; by default the task's."
     ),
 ]
-DecoderName = Annotated[str, typer.Option("--decoder", help="greedy, beam, sample or incremental.")]
-BeamSize = Annotated[
-    int | None, typer.Option("--beam-size", help="Prefixes that a beam keeps.  [8]")
-]
-Samples = Annotated[
-    int | None, typer.Option("--samples", help="Answers that are drawn; the best counts.  [16]")
-]
-Temperature = Annotated[
-    float | None,
-    typer.Option("--temperature", help="Of the draws: near 0 greedy, 1 the model's own.  [1]"),
-]
-Window = Annotated[
-    int | None,
-    typer.Option("--window", help="Elements that incremental decoding adds at a time.  [25]"),
-]
-Inner = Annotated[
-    str | None,
-    typer.Option("--inner", help="What solves each window: greedy, beam or sample.  [greedy]"),
-]
-Augment = Annotated[
-    int,
-    typer.Option("--augment", help="Looks at an instance, turned and shuffled, that vote."),
-]
-Constrained = Annotated[
-    bool,
-    typer.Option("--constrained/--free", help="Consider only what the task allows as an answer."),
-]
 Seed = Annotated[int, typer.Option("--seed", min=0, help="Of all that is drawn at random.")]
 Json = Annotated[bool, typer.Option("--json", help="One JSON document on standard output.")]
 
 
-def task_and_file(
-    words: list[str] | None, model: str | None, wanted: int
-) -> tuple[str | None, str]:
-    """The task, where it is given, and the file (`wanted` 1) or nothing (0) behind it."""
-    words = list(words or [])
-    if len(words) == wanted + 1:
-        from ptrnet import tasks
+def expand_option_groups(command: Callable[..., None]) -> Callable[..., None]:
+    """The command as typer needs it: with one parameter for each option.
 
-        tasks.kind(words[0])
-        return words[0], (words[1] if wanted else "")
-    if len(words) == wanted and model is not None:
-        return None, (words[0] if wanted else "")
-    expected = "TASK FILE, or FILE with --model" if wanted else "TASK, or --model"
-    raise InputError(f"expected {expected}; got: {' '.join(words) or 'nothing'}")
+    A parameter whose type is a dataclass is a group of options: its fields stand in its place,
+    with their types and defaults, and the command gets them as one object.
+    """
+    parameters: list[inspect.Parameter] = []
+    groups: dict[str, type] = {}
+    for name, parameter in inspect.signature(command).parameters.items():
+        group = parameter.annotation
+        if not is_dataclass(group):
+            parameters.append(parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY))
+            continue
+        assert isinstance(group, type)
+        groups[name] = group
+        for field in fields(group):
+            assert field.default is not MISSING, f"{field.name}: an option needs a default"
+            parameters.append(
+                inspect.Parameter(
+                    field.name,
+                    inspect.Parameter.KEYWORD_ONLY,
+                    default=field.default,
+                    annotation=field.type,
+                )
+            )
+
+    @wraps(command)
+    def expanded(**options: Any) -> None:
+        objects = {
+            name: group(**{field.name: options.pop(field.name) for field in fields(group)})
+            for name, group in groups.items()
+        }
+        command(**objects, **options)
+
+    expanded.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    return expanded
 
 
-def solver_for(task: str | None, model: str | None) -> "Solver":
-    """The trained model that is asked for. Raises InputError when it serves another task."""
+def task_and_file(arguments: list[str] | None, model: str | None) -> tuple[str | None, str]:
+    """TASK and FILE. The task is None where it is left out: the model knows it.
+
+    Raises:
+        InputError: neither TASK FILE nor FILE with a model; an unknown task.
+    """
+    match arguments or []:
+        case [task, path]:
+            return _known(task), path
+        case [path] if model is not None:
+            return None, path
+    raise _unexpected(arguments, "TASK FILE, or FILE with --model")
+
+
+def task_alone(arguments: list[str] | None, model: str | None) -> str | None:
+    """TASK, where there is no FILE; None where it is left out: the model knows it.
+
+    Raises:
+        InputError: neither TASK nor a model; an unknown task.
+    """
+    match arguments or []:
+        case [task]:
+            return _known(task)
+        case [] if model is not None:
+            return None
+    raise _unexpected(arguments, "TASK, or --model")
+
+
+def _known(task: str) -> str:
+    from ptrnet import tasks
+
+    tasks.kind(task)
+    return task
+
+
+def _unexpected(arguments: list[str] | None, expected: str) -> InputError:
+    return InputError(f"expected {expected}; got: {' '.join(arguments or []) or 'nothing'}")
+
+
+def load_solver(task: str | None, model: str | None) -> "Solver":
+    """The model that `--model` names, or the one shipped for the task.
+
+    Raises:
+        InputError: no such model, or one of another task.
+    """
     from ptrnet import weights
 
     if model is None and task not in weights.names():
@@ -87,46 +127,7 @@ def solver_for(task: str | None, model: str | None) -> "Solver":
 
 
 def say(text: str) -> None:
-    """Prints a whole text on standard output. Raises InputError where that cannot be written."""
+    """Prints a text and a newline on standard output, or raises InputError where it cannot."""
     from ptrnet.files import to_standard_output
 
     to_standard_output([text, "\n"])
-
-
-def decoder_for(
-    name: str,
-    beam_size: int | None,
-    samples: int | None,
-    temperature: float | None,
-    window: int | None,
-    inner: str | None,
-    seed: int,
-) -> "Decoder":
-    """The decoder of a name, with the options that are its own; None stands for the default.
-
-    Raises:
-        InputError: an unknown name, with the nearest, or an option of another decoder.
-    """
-    from ptrnet.decoding import Beam, Greedy, Incremental, Sample
-    from ptrnet.errors import unknown
-
-    plain: dict[str, Callable[[], Decoder]] = {
-        "greedy": Greedy,
-        "beam": lambda: Beam(8 if beam_size is None else beam_size),
-        "sample": lambda: Sample(
-            16 if samples is None else samples, 1.0 if temperature is None else temperature, seed
-        ),
-    }
-    options = {"beam": ("beam-size",), "sample": ("samples", "temperature")}
-    if name not in plain and name != "incremental":
-        raise unknown("decoder", name, (*plain, "incremental"))
-    solving = (inner or "greedy") if name == "incremental" else name
-    if solving not in plain:
-        raise unknown("inner decoder", solving, plain)
-    own = options.get(solving, ()) + (("window", "inner") if name == "incremental" else ())
-    given = {"beam-size": beam_size, "samples": samples, "temperature": temperature}
-    for option, value in {**given, "window": window, "inner": inner}.items():
-        if value is not None and option not in own:
-            raise InputError(f"--{option} does nothing with {solving} decoding")
-    found = plain[solving]()
-    return Incremental(25 if window is None else window, found) if name == "incremental" else found

@@ -77,7 +77,7 @@ def _check_words(what: str | None, given: dict[str, Any]) -> None:
     from ptrnet import tasks
     from ptrnet.data import formats
 
-    if what == tasks.CUSTOM:
+    if what is not None and tasks.current_name(what) == tasks.CUSTOM:
         raise InputError("leave out TASK to train on a file of your own: ptrnet train --data FILE")
     if what is not None and "constraint" in given:
         raise InputError("--constraint goes with --data FILE and no TASK")

@@ -22,7 +22,7 @@ def batch_of(examples: Sequence[Example], task: Task) -> Batch:
     for example in examples:
         if example.outputs is None:
             raise InputError(f"{example.source}: has no answer to measure against")
-        seen = task.scaled(example.inputs)[None]
+        seen = task.normalize(example.inputs)[None]
         inputs, given = arranged(task, seen, pad_answers([example.outputs]))
         instances += list(inputs)
         answers += given.rows()
@@ -32,7 +32,7 @@ def batch_of(examples: Sequence[Example], task: Task) -> Batch:
 def padded(instances: Sequence[Floats], answers: Sequence[Indices], task: Task) -> Batch:
     """One batch of instances as the model sees them, and of answers in canonical order."""
     inputs, lengths = pad_instances(instances)
-    targets = task.tokens(pad_answers(answers))
+    targets = task.to_tokens(pad_answers(answers))
     return Batch(
         inputs, lengths, torch.from_numpy(targets.indices), torch.from_numpy(targets.lengths)
     )

@@ -21,7 +21,7 @@ def instance(values: ArrayLike, task: Task, where: str) -> Floats:
     Raises:
         InputError: anything else; `where` opens the message.
     """
-    d = task.features
+    d = task.num_features
     try:
         if np.iscomplexobj(values):  # whose imaginary part NumPy would drop
             raise TypeError
@@ -54,7 +54,7 @@ def size(n: int, task: Task, where: str) -> None:
 
 def fit(inputs: Floats, task: Task, where: str) -> None:
     """Refuses an instance that has no answer."""
-    unfit = task.unfit(inputs)
+    unfit = task.instance_error(inputs)
     if unfit:
         raise InputError(f"{where}: {unfit}")
 
@@ -86,8 +86,10 @@ def answer(values: Any, n: int, task: Task, where: str, first: int = 0) -> Indic
             f"{where}: answer: expected {task.item_size} indices for each item, "
             f"got {len(values)} in all"
         )
-    (indices,) = task.rows(Answers(np.asarray([values], np.int64) - first, np.array([len(values)])))
-    complaint = task.complaint(n, indices, first)
+    (indices,) = task.unpad(
+        Answers(np.asarray([values], np.int64) - first, np.array([len(values)]))
+    )
+    complaint = task.answer_error(n, indices, first)
     if complaint:
         raise InputError(f"{where}: answer: {complaint}")
     return indices

@@ -64,7 +64,7 @@ def label(task: Task, labeller: str | None, examples: Sequence[Example]) -> list
         except InputError as error:
             raise InputError(f"{examples[places[0]].source}: {error}") from None
         inputs = np.stack([examples[i].inputs for i in places])
-        for i, row in zip(places, task.rows(task.label(inputs, labeller, distance)), strict=True):
+        for i, row in zip(places, task.unpad(task.label(inputs, labeller, distance)), strict=True):
             if not len(row):
                 name = labeller or task.labellers[0]
                 raise InputError(f"{examples[i].source}: {labellers.failure(name)}")

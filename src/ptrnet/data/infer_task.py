@@ -9,7 +9,7 @@ import numpy as np
 from ptrnet.data import formats
 from ptrnet.data.streams.memmap import Packed, packed
 from ptrnet.errors import InputError, unknown
-from ptrnet.tasks.custom import CONSTRAINTS, LEAST_SPREAD, LONGEST, Custom, Kind
+from ptrnet.tasks.custom import CONSTRAINTS, MAX_LENGTH, MIN_SPREAD, Custom, Kind
 from ptrnet.types import Floats, Indices
 
 _AT_ONCE = 2**20  # elements that are looked at together
@@ -44,8 +44,8 @@ def infer_task(name: str, constraint: str | None = None) -> InferredTask:
         constraint=cast("Kind", constraint or _strictest(file)),
         center=tuple(center.tolist()),
         spread=tuple(spread.tolist()),
-        longest_answer=min(int(file.widths.max()), LONGEST),
-        longest_share=min(float((file.widths / file.sizes).max()), LONGEST),
+        longest_answer=min(int(file.widths.max()), MAX_LENGTH),
+        longest_share=min(float((file.widths / file.sizes).max()), MAX_LENGTH),
     )
     check_examples(name, task)
     return InferredTask(task, file.sizes, file.widths)
@@ -59,14 +59,14 @@ def check_examples(name: str, task: Custom) -> None:
             obey the constraint, by its line.
     """
     d = formats.features(name)
-    if d != task.features:
-        raise InputError(f"{name}: expected elements of {task.features} numbers, got {d}")
+    if d != task.num_features:
+        raise InputError(f"{name}: expected elements of {task.num_features} numbers, got {d}")
     file = packed(name, _loosest(d))
-    longest = np.array([task.longest(n) for n in file.sizes])
+    longest = np.array([task.max_length(n) for n in file.sizes])
     bad = CONSTRAINTS.index(_strictest(file)) > CONSTRAINTS.index(task.constraint)
     if bad or (file.widths > longest).any():
         for example in formats.read(name, task):
-            outputs, most = example.outputs, task.longest(len(example.inputs))
+            outputs, most = example.outputs, task.max_length(len(example.inputs))
             if outputs is not None and len(outputs) > most:
                 raise InputError(
                     f"{example.source}: expected at most {most} indices, got {len(outputs)}"
@@ -103,7 +103,7 @@ def _scaling(file: Packed) -> tuple[Floats, Floats]:
     mean = np.sum([(part / unit).sum(0) for part in parts()], axis=0) / count
     squares = [((part / unit - mean) ** 2).sum(0) for part in parts()]
     spread = np.sqrt(np.sum(squares, axis=0) / count) * unit
-    return mean * unit, np.where((low < high) & (spread >= LEAST_SPREAD), spread, 1)
+    return mean * unit, np.where((low < high) & (spread >= MIN_SPREAD), spread, 1)
 
 
 def _chunks(file: Packed) -> Iterator[tuple[int, int]]:

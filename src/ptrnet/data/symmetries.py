@@ -48,9 +48,9 @@ def augmented(
 
 def arranged(task: Task, inputs: Floats, answers: Answers) -> tuple[Floats, Answers]:
     """The examples with their elements in the order that the model reads, answers canonical."""
-    order = task.arrangement(inputs)
+    order = task.element_order(inputs)
     inputs, answers = reordered(inputs, order), renamed(answers, np.argsort(order, axis=1))
-    return inputs, task.canonical(inputs, answers)
+    return inputs, task.canonicalize(inputs, answers)
 
 
 def view(number: int, task: Task, instance: Floats) -> tuple[Floats, Indices]:
@@ -71,7 +71,7 @@ def view(number: int, task: Task, instance: Floats) -> tuple[Floats, Indices]:
         if task.symmetric:
             (instance,) = moved(instance[None], np.array([number % SYMMETRIES]))
         order = np.random.default_rng([number, len(instance)]).permutation(len(instance))
-    order = order[task.arrangement(instance[None, order])[0]]
+    order = order[task.element_order(instance[None, order])[0]]
     return instance[order], order
 
 

@@ -8,19 +8,19 @@ from ptrnet.errors import unknown
 from ptrnet.settings import check_type
 from ptrnet.tasks.base import Task
 
-CUSTOM = "custom"  # of a user's own examples: models may serve it, but nothing is drawn or labelled
-_NOT_NAMED = {"base", CUSTOM}
-_FORMER = {"own": CUSTOM}  # names that models' folders and recipes may still have
+CUSTOM = "custom"  # of a user's own examples: a model may serve it, no verb names it
+_UNLISTED = {"base", "labelling", CUSTOM}
+_FORMER_NAMES = {"own": CUSTOM}  # that models' folders and recipes may still have
 
 
 def names() -> list[str]:
     """The reference tasks."""
-    return sorted(m.name for m in pkgutil.iter_modules(__path__) if m.name not in _NOT_NAMED)
+    return sorted(m.name for m in pkgutil.iter_modules(__path__) if m.name not in _UNLISTED)
 
 
 def current_name(name: str) -> str:
-    """The present name of a task that is called by its present or its former one."""
-    return _FORMER.get(name, name)
+    """The present name of a task, from its present or its former one."""
+    return _FORMER_NAMES.get(name, name)
 
 
 def kind(name: str) -> type[Task]:
@@ -28,14 +28,14 @@ def kind(name: str) -> type[Task]:
     name = current_name(name)
     if name not in (*names(), CUSTOM):
         raise unknown("task", name, names())
-    found: type[Task] = importlib.import_module(f"{__name__}.{name}").TASK
-    return found
+    cls: type[Task] = importlib.import_module(f"{__name__}.{name}").TASK
+    return cls
 
 
 def get(name: str, /, **settings: Any) -> Task:
-    """A task with its settings (a dataclass' fields; the defaults where none are given)."""
+    """A task with these settings, the fields of its dataclass; the others have their defaults."""
     name = current_name(name)
-    if name == CUSTOM and not settings:  # without what examples tell it is none
+    if name == CUSTOM and not settings:  # it has no defaults: its settings come from examples
         raise unknown("task", name, names())
     cls = kind(name)
     hints = get_type_hints(cls)

@@ -1,6 +1,6 @@
-"""A user's own task: what its examples are is learned from them.
+"""The task of a user's own examples: its settings are inferred from them.
 
-No labeller knows it, so it is not among the named tasks; a model's folder names it.
+No labeller serves it, so it is not among the named tasks; only a model's folder names it.
 """
 
 from collections.abc import Iterable, Sequence
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal, get_args
 import numpy as np
 
 from ptrnet.errors import InputError
-from ptrnet.tasks.base import Drawing, Task, repeated, setting
+from ptrnet.tasks.base import Drawing, Task, duplicate_error, setting
 from ptrnet.types import Example, Floats, Indices
 
 if TYPE_CHECKING:
@@ -19,10 +19,10 @@ if TYPE_CHECKING:
     from ptrnet.metrics.interval import Measure
 
 Kind = Literal["permutation", "subset", "free"]
-CONSTRAINTS = get_args(Kind)  # each holds the ones before it
-LONGEST = 100_000  # indices of an answer
-LEAST_SPREAD = 1e-290  # what is spread less is as good as constant
-FARTHEST = 1000.0  # spreads from the centre; what is beyond is moved there
+CONSTRAINTS = get_args(Kind)  # from the strictest to the loosest: each allows all before it
+MAX_LENGTH = 100_000  # indices of an answer
+MIN_SPREAD = 1e-290  # a feature of less is as good as constant
+MAX_NORMALIZED = 1000.0  # numbers beyond, after scaling, are clipped to it
 
 
 @dataclass(frozen=True)
@@ -53,71 +53,70 @@ class Custom(Task):
                 raise InputError(
                     f"{name} of task custom: expected a finite number for each feature"
                 )
-        if min(self.spread) < LEAST_SPREAD:
-            raise InputError(f"spread of task custom: expected numbers of {LEAST_SPREAD} or more")
+        if min(self.spread) < MIN_SPREAD:
+            raise InputError(f"spread of task custom: expected numbers of {MIN_SPREAD} or more")
         for name in ("longest_answer", "longest_share"):
-            if not 0 <= getattr(self, name) <= LONGEST:
-                raise InputError(f"{name} of task custom: expected 0 to {LONGEST}")
+            if not 0 <= getattr(self, name) <= MAX_LENGTH:
+                raise InputError(f"{name} of task custom: expected 0 to {MAX_LENGTH}")
         super().__post_init__()
 
     @property
-    def features(self) -> int:  # type: ignore[override]
-        """The numbers an element has, d."""
+    def num_features(self) -> int:
         return len(self.center)
 
-    def scaled(self, inputs: Floats) -> Floats:
-        """Instances as the model sees them: each feature in spreads from its centre."""
+    def normalize(self, inputs: Floats) -> Floats:
+        """Instances `(..., n, d)` as the model reads them: each feature standardized."""
         # Halved before it is subtracted: the range of 1e308 and -1e308 is no float.
-        halves = inputs / 2 - np.array(self.center) / 2
+        half_deviations = inputs / 2 - np.array(self.center) / 2
         with np.errstate(over="ignore"):
-            return np.clip(halves / (np.array(self.spread) / 2), -FARTHEST, FARTHEST)
+            standardized = half_deviations / (np.array(self.spread) / 2)
+            return np.clip(standardized, -MAX_NORMALIZED, MAX_NORMALIZED)
 
-    def longest(self, n: int) -> int:
+    def max_length(self, n: int) -> int:
         if self.constraint != "free":
             return n
-        return min(max(self.longest_answer, ceil(self.longest_share * n)), LONGEST)
+        return min(max(self.longest_answer, ceil(self.longest_share * n)), MAX_LENGTH)
 
-    @property
-    def rule(self) -> "Constraint":
+    def build_constraint(self) -> "Constraint":
         from ptrnet.constraints import Free, Permutation, Subset
 
         if self.constraint == "permutation":
             return Permutation()
         return Subset(self.min_length) if self.constraint == "subset" else Free(self.min_length)
 
-    def complaint(self, n: int, outputs: Indices, first: int = 0) -> str | None:
+    def answer_error(self, n: int, outputs: Indices, first: int = 0) -> str | None:
         if self.constraint == "permutation" and len(outputs) != n:
             return f"expected all {n} indices, got {len(outputs)}"
-        return None if self.constraint == "free" else repeated(outputs, first)
+        return None if self.constraint == "free" else duplicate_error(outputs, first)
 
     def measure(
         self, examples: Sequence[Example], answers: Iterable[Indices]
     ) -> dict[str, "Measure"]:
         from ptrnet.metrics import sequence
 
-        kinds = {
+        measures = {
             "permutation": sequence.measure_orders,
             "subset": sequence.measure_subsets,
             "free": sequence.measure_sequences,
         }
-        return kinds[self.constraint](examples, answers)
+        return measures[self.constraint](examples, answers)
 
     def draw(self, inputs: Floats, outputs: Indices) -> Drawing:
         """The elements, joined in the order of the answer.
 
-        Of one feature over their positions; of more than two in the plane of the two principal
-        components of the instance.
+        Elements of one feature stand over their positions in the instance; those of more than two
+        are projected on the first two principal components of the instance.
         """
-        if self.features == 1:
+        if self.num_features == 1:
             points = np.column_stack([np.arange(len(inputs)), inputs[:, 0]])
-        elif self.features == 2:
+        elif self.num_features == 2:
             points = inputs
         else:
-            centred = self.scaled(inputs)
+            centred = self.normalize(inputs)
             centred = centred - centred.mean(0)
             points = centred @ np.linalg.svd(centred, full_matrices=False)[2][:2].T
             points = np.pad(points, ((0, 0), (0, 2 - points.shape[1])))
-        return Drawing(points, [points[outputs]], equal_axes=self.features > 2)
+        return Drawing(points, [points[outputs]], equal_axes=self.num_features > 2)
 
 
 TASK = Custom

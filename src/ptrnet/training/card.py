@@ -72,7 +72,7 @@ def _subject(saved: model_files.Saved) -> str:
     kind = getattr(saved.task, "constraint", None)
     if kind is None:
         return f"the task `{saved.task.name}`"
-    d = saved.task.features
+    d = saved.task.num_features
     return f"instances of {d} feature{'s' * (d > 1)}; answers are {ANSWERS[kind]}"
 
 

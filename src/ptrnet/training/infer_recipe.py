@@ -59,7 +59,7 @@ def _sizes(sizes: Indices) -> str:
 
 
 def _summary(inferred: InferredTask, guessed: bool) -> str:
-    sizes, widths, d = inferred.sizes, inferred.widths, inferred.task.features
+    sizes, widths, d = inferred.sizes, inferred.widths, inferred.task.num_features
     how = " (guessed; the option constraint says otherwise)" if guessed else ""
     return (
         f"{len(sizes):,} examples of {sizes.min()} to {sizes.max()} elements of {d} "

@@ -49,7 +49,7 @@ def train(recipe: Recipe, output: Path, resume: bool = False) -> model_files.Sav
     known = _known(recipe, task, examples)
     valid = batches_of(known, task, recipe.batch_size) or _fresh(recipe, task)
     torch.manual_seed(recipe.seed)
-    model = models.build(recipe.model, task.features, task.num_specials, **recipe.network())
+    model = models.build(recipe.model, task.num_features, task.num_specials, **recipe.network())
     for batch in valid:
         model.check_lengths(batch.lengths)
     training, best = Training(model, recipe), BestWeights(recipe.patience)

@@ -1,4 +1,4 @@
-"""The shipped models: a folder each, with `config.json`, `model.safetensors` and a card."""
+"""The shipped models: a folder for each, with `config.json`, `model.safetensors` and a card."""
 
 import json
 import os
@@ -18,14 +18,14 @@ def names() -> list[str]:
 
 
 def folder(name: str) -> Path:
-    """Where a shipped model lies. Raises InputError, with the nearest name, for an unknown one."""
+    """The folder of a shipped model. Raises InputError, with the nearest name, if unknown."""
     if name not in names():
         raise unknown("model", name, names())
     return _FOLDER / name
 
 
 def summary(name: str) -> dict[str, Any]:
-    """What a list of models says of one: name, task, sizes, scores by size, and its folder."""
+    """A shipped model in a list of models: its name, task, sizes, scores by size and file."""
     config = json.loads((folder(name) / model_files.CONFIG).read_text(encoding="utf-8"))
     trained = config["trained"]
     return {
@@ -39,7 +39,7 @@ def summary(name: str) -> dict[str, Any]:
 
 
 def load(name: str | Path) -> Solver:
-    """A trained model, ready to answer.
+    """A trained model, ready to solve instances.
 
     Args:
         name: a shipped model ("hull"), a folder that `save_pretrained` or a training wrote, or
@@ -52,6 +52,7 @@ def load(name: str | Path) -> Solver:
     text = str(name)
     if text in names():
         return Solver.from_pretrained(folder(text))
-    if not os.path.exists(text) and Path(text).name == text:  # noqa: PTH110  names of any length
+    # os.path.exists, because Path.exists raises for names that are too long.
+    if not os.path.exists(text) and Path(text).name == text:  # noqa: PTH110
         raise unknown("model", text, names())
     return Solver.from_pretrained(name)

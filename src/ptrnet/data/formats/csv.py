@@ -29,7 +29,7 @@ def read(name: str, task: Task) -> Iterator[Example]:
     columns = list(zip(*rows, strict=True))
     body = [column[1:] or column for column in columns]
     numeric = [k for k, column in enumerate(body) if all(map(_is_number, column))]
-    d = task.features
+    d = task.num_features
     if len(numeric) != d:
         _explain(body, lines, numeric, d, shown)
     header = None

@@ -108,7 +108,7 @@ def _batches(name: str, task: Task | None) -> Iterator["pa.RecordBatch"]:
 
 def _example(cells: dict[str, "pa.Scalar"], task: Task, where: str) -> Example:
     inputs = checks.instance(
-        _values(cells.pop("inputs"), task.features, where), task, f'{where}: "inputs"'
+        _values(cells.pop("inputs"), task.num_features, where), task, f'{where}: "inputs"'
     )
     found = {key: _python(cell, f'{where}: "{key}"') for key, cell in cells.items()}
     kept = {key: value for key, value in found.items() if value is not None}

@@ -56,7 +56,7 @@ def write(stream: TextIO, examples: Iterable[Example], task: Task) -> None:
             raise InputError(
                 f"{example.source}: has no answer, and a .tour file holds nothing else"
             )
-        complaint = task.complaint(len(inputs), outputs, first=1)
+        complaint = task.answer_error(len(inputs), outputs, first=1)
         if complaint:
             raise InputError(f"{example.source}: the answer is no tour: {complaint}")
         name, ids = tsp.nodes_of(example)

@@ -5,7 +5,7 @@ absence. Triangles have `<ENDT>` between them; readers accept them without it, a
 """
 
 from collections.abc import Iterable, Iterator
-from typing import TextIO
+from typing import NamedTuple, TextIO
 
 import numpy as np
 
@@ -18,6 +18,20 @@ from ptrnet.tasks.base import Task
 from ptrnet.types import Example, Floats, Indices
 
 CAPABILITIES = Capabilities()
+
+
+class Syntax(NamedTuple):
+    """How the text format writes the answers of a task: by default as indices alone."""
+
+    closed: bool = False  # the first index is repeated at the end
+    separator: str = ""  # the word between items
+
+
+_SYNTAX = {
+    "hull": Syntax(closed=True),
+    "tsp": Syntax(closed=True),
+    "delaunay": Syntax(separator="<ENDT>"),
+}
 
 
 def read(name: str, task: Task) -> Iterator[Example]:
@@ -49,10 +63,12 @@ def write(stream: TextIO, examples: Iterable[Example], task: Task) -> None:
 
 
 def _written(indices: Indices, task: Task) -> list[str]:
-    if task.mark:
-        return f" {task.mark} ".join(" ".join(map(str, item)) for item in indices.tolist()).split()
-    flat = indices.tolist()
-    return [str(i) for i in (flat + flat[:1] if task.closing_repeat else flat)]
+    syntax = _SYNTAX.get(task.name, Syntax())
+    if syntax.separator:
+        items = [" ".join(map(str, item)) for item in indices.tolist()]
+        return f" {syntax.separator} ".join(items).split()
+    flat = indices.ravel().tolist()
+    return [str(i) for i in (flat + flat[:1] if syntax.closed else flat)]
 
 
 def _split(text: str) -> tuple[list[str], bool, list[str]]:
@@ -64,7 +80,7 @@ def _split(text: str) -> tuple[list[str], bool, list[str]]:
 
 
 def _instance(fields: list[str], task: Task, where: str) -> Floats:
-    d = task.features
+    d = task.num_features
     n, rest = divmod(len(fields), d)
     if rest or not n:
         got = f"{len(fields)} number{'s' * (len(fields) != 1)}"
@@ -84,16 +100,17 @@ def _instance(fields: list[str], task: Task, where: str) -> Floats:
 
 
 def _answer(fields: list[str], first: int, n: int, task: Task, where: str) -> Indices:
-    if not fields and task.complaint(n, np.zeros(0, np.int64)) is not None:
+    if not fields and task.answer_error(n, np.zeros(0, np.int64)) is not None:
         raise InputError(f"{where}: expected indices after 'output', got none; a cut line?")
-    marks = [k for k, field in enumerate(fields) if task.mark and field == task.mark]
+    closed, separator = _SYNTAX.get(task.name, Syntax())
+    marks = [k for k, field in enumerate(fields) if separator and field == separator]
     for before, after in zip([-1, *marks], [*marks, len(fields)] if marks else [], strict=False):
         if after - before - 1 != task.item_size and before + 1 < len(fields):
             raise InputError(
                 f"{where}: field {before + 1 + first}: expected {task.item_size} indices between "
-                f"{task.mark}, got {after - before - 1}"
+                f"{separator}, got {after - before - 1}"
             )
-    places = [k for k, field in enumerate(fields) if not (task.mark and field == task.mark)]
+    places = [k for k, field in enumerate(fields) if not (separator and field == separator)]
     words = [fields[k] for k in places]
     written = "".join(words)
     if written.isascii() and written.isdecimal() and len(max(words, key=len)) <= 18:
@@ -102,6 +119,6 @@ def _answer(fields: list[str], first: int, n: int, task: Task, where: str) -> In
         indices = [
             index(f, f"{where}: field {k + first}") for k, f in zip(places, words, strict=True)
         ]
-    if task.closing_repeat and len(indices) > 1 and indices[0] == indices[-1]:
+    if closed and len(indices) > 1 and indices[0] == indices[-1]:
         indices.pop()
     return checks.answer(indices, n, task, where, first=1)

@@ -47,7 +47,7 @@ def pack(name: str, task: Task, folder: Path) -> None:
     """
     sizes, widths = [np.zeros(1, np.int64)], [np.zeros(1, np.int64)]
     with (
-        NpyWriter(folder / INPUTS, np.float64, (task.features,)) as inputs,
+        NpyWriter(folder / INPUTS, np.float64, (task.num_features,)) as inputs,
         NpyWriter(folder / ANSWERS, np.int32) as answers,
     ):
         total = _blocks(name) if formats.of(name) == "txt" else None
@@ -95,7 +95,7 @@ def _piece_of(block: Block, name: str, task: Task) -> Piece | InputError:
 
 
 def _piece(examples: Iterable[Example], task: Task) -> Piece:
-    inputs, answers = [np.zeros((0, task.features))], [np.zeros(0, np.int64)]
+    inputs, answers = [np.zeros((0, task.num_features))], [np.zeros(0, np.int64)]
     for example in examples:
         if example.outputs is None:
             raise InputError(f"{example.source}: has no answer to train on")

@@ -54,8 +54,8 @@ class ExampleStream:
         inputs = self.task.sample(rng, self.batch_size, n)
         inputs = inputs[rows_of(self.batch_size, rank, ranks)]
         if self.task.order != "given":
-            inputs = reordered(inputs, self.task.arrangement(inputs))
-        targets = self.task.tokens(self.task.label(inputs, self.labeller))
+            inputs = reordered(inputs, self.task.element_order(inputs))
+        targets = self.task.to_tokens(self.task.label(inputs, self.labeller))
         return Batch(
             torch.from_numpy(inputs.astype(np.float32)),
             torch.full((len(inputs),), n),

@@ -96,7 +96,7 @@ class FileStream:
         answers: list[Indices] = []
         for part in np.split(chosen, np.flatnonzero(np.diff(self._file.sizes[chosen])) + 1):
             inputs, given = self._file.of_one_size(part)
-            seen = self.task.scaled(inputs)
+            seen = self.task.normalize(inputs)
             inputs, given = arranged(self.task, *self.change(rng, self.task, seen, given))
             instances += list(inputs)
             answers += given.rows()

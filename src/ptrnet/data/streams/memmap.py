@@ -62,7 +62,7 @@ class Packed:
     def example(self, number: int, task: Task) -> Example:
         """One example, with its answer as the file has it."""
         flat = self.indices(number, number + 1)
-        (outputs,) = task.rows(Answers(flat[None], np.array([len(flat)])))
+        (outputs,) = task.unpad(Answers(flat[None], np.array([len(flat)])))
         return Example(np.array(self.elements(number, number + 1)), outputs)
 
     def of_one_size(self, chosen: Indices) -> tuple[Floats, Answers]:
@@ -126,7 +126,7 @@ def _key(name: str, task: Task) -> str:
 
 def _cache(path: Path) -> Path:
     place = hashlib.sha256(os.fsencode(path.resolve())).hexdigest()[:16]
-    return runtime.cache() / f"{path.name}-{place}.packed"
+    return runtime.cache_folder() / f"{path.name}-{place}.packed"
 
 
 def _first_writable(*folders: Path) -> Path:

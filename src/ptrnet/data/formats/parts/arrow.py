@@ -31,7 +31,7 @@ def check_schema(schema: "pa.Schema", task: Task | None, name: str) -> None:
         )
     depth, leaf = _nesting(schema.field("inputs").type)
     number = types.is_floating(leaf) or types.is_integer(leaf)
-    flat = depth == 1 and (task is None or task.features == 1)
+    flat = depth == 1 and (task is None or task.num_features == 1)
     if not number or not (depth == 2 or flat):
         _refuse(schema, "inputs", "list<list<double>>", name)
     if task is not None and "outputs" in names:
