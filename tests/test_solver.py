@@ -4,7 +4,7 @@ import pytest
 import ptrnet
 from ptrnet import models, tasks
 from ptrnet import solver as solver_module
-from ptrnet.data.batches import near_sizes
+from ptrnet.data.batches import bucket_by_size
 from ptrnet.types import Example
 from ptrnet.votes import canonical
 
@@ -59,7 +59,7 @@ def test_batches_keep_to_the_budget_and_answers_to_their_order(small, monkeypatc
     monkeypatch.setattr(solver_module, "WINDOW", 7)
     pieces = [e.outputs.tolist() for e in solver.solve_examples(iter(examples))]
     assert whole == pieces
-    groups = list(near_sizes([3, 30, 1, 5, 4, 4], 25))
+    groups = list(bucket_by_size([3, 30, 1, 5, 4, 4], 25))
     assert groups == [[2, 0, 4, 5, 3], [1]]
 
 

@@ -14,9 +14,9 @@ from numpy.typing import ArrayLike
 from ptrnet import hub, model_files
 from ptrnet.constraints import Constraint, Free
 from ptrnet.data import checks
-from ptrnet.data.batches import batch_of, near_sizes
+from ptrnet.data.batches import batch_of, bucket_by_size
 from ptrnet.data.padding import pad_answers, pad_instances
-from ptrnet.data.symmetries import view
+from ptrnet.data.symmetries import augmented_view
 from ptrnet.decoding import Decoder, Greedy
 from ptrnet.errors import InputError
 from ptrnet.models.base import PointerModel
@@ -73,7 +73,7 @@ class Solver:
         """
         one = isinstance(instances, np.ndarray) and instances.ndim < 3
         examples = [
-            Example(checks.instance(instance, self.task, f"instance {k}"))
+            Example(checks.check_instance(instance, self.task, f"instance {k}"))
             for k, instance in enumerate([instances] if one else instances)
         ]
         found = self.solve_examples(examples, decoder, constrained=constrained, augment=augment)
@@ -99,7 +99,7 @@ class Solver:
         while window := list(islice(rest, WINDOW)):
             found: dict[int, Candidate] = {}
             sizes = [len(e.inputs) * decoder.size for e in window]
-            for places in near_sizes(sizes, ELEMENTS_AT_ONCE):
+            for places in bucket_by_size(sizes, ELEMENTS_AT_ONCE):
                 instances = [self.task.scaled(window[i].inputs) for i in places]
                 views = [self._view(v, instances, decoder, rule) for v in range(augment)]
                 for i, *candidates in zip(places, *views, strict=True):
@@ -111,7 +111,7 @@ class Solver:
         self, number: int, instances: Sequence[Floats], decoder: Decoder, rule: Constraint
     ) -> list[list[Candidate]]:
         """What the decoder finds for each instance, looked at in the way of that number."""
-        shown, orders = zip(*(view(number, self.task, i) for i in instances), strict=True)
+        shown, orders = zip(*(augmented_view(number, self.task, i) for i in instances), strict=True)
         longest = torch.tensor([self.task.longest(len(i)) for i in instances])
         asked = (*pad_instances(shown), longest)
         inputs, lengths, longest = (tensor.to(self._device) for tensor in asked)
@@ -137,7 +137,7 @@ class Solver:
         values = np.empty(len(examples))
         counts = [len(e.inputs) for e in examples]
         sizes = [max(n, n * self.task.longest(n) // SCORES_AN_ELEMENT) for n in counts]
-        for places in near_sizes(sizes, ELEMENTS_AT_ONCE):
+        for places in bucket_by_size(sizes, ELEMENTS_AT_ONCE):
             batch = batch_of([examples[i] for i in places], self.task)
             batch = Batch(*(tensor.to(self._device) for tensor in batch))
             likely = self._likelihoods(batch)
@@ -155,7 +155,7 @@ class Solver:
             emits for the answer, END included. Each row is given the tokens before it.
         """
         assert answered.outputs is not None
-        seen, order = view(0, self.task, self.task.scaled(answered.inputs))
+        seen, order = augmented_view(0, self.task, self.task.scaled(answered.inputs))
         place = np.argsort(order)  # of each element in what the model sees
         outputs = place[answered.outputs]
         if self.task.order != "given":
@@ -209,4 +209,4 @@ class Solver:
         """
         with tempfile.TemporaryDirectory() as folder:
             self.save_pretrained(folder)
-            return hub.push(Path(folder), repository, private)
+            return hub.push(Path(folder), repository, private=private)

@@ -11,8 +11,7 @@ import pytest
 
 from ptrnet import tasks
 from ptrnet.data import formats
-from ptrnet.data.generate import label
-from ptrnet.data.sizes import parse_sizes
+from ptrnet.data.label import label_examples
 from ptrnet.errors import InputError, MissingExtraError
 from ptrnet.types import Example
 
@@ -122,9 +121,9 @@ def test_files_that_are_not_there(tmp_path):
 
 def test_unknown_extension_suggests_the_nearest():
     with pytest.raises(InputError, match="did you mean 'jsonl'"):
-        formats.of("a.json")
+        formats.format_of("a.json")
     with pytest.raises(InputError, match="expected an extension"):
-        formats.of("points")
+        formats.format_of("points")
 
 
 def test_a_line_without_end_is_refused_before_it_is_held(tmp_path, monkeypatch):
@@ -181,21 +180,6 @@ def test_an_error_while_writing_keeps_the_old_file(tmp_path):
     assert path.read_text() == "old" and len(list(tmp_path.iterdir())) == 1
 
 
-@pytest.mark.parametrize(
-    ("text", "sizes"), [("50", [50]), ("5-8", [5, 6, 7, 8]), ("5,10, 20-21", [5, 10, 20, 21])]
-)
-def test_sizes(text, sizes):
-    assert parse_sizes(text) == sizes
-
-
-@pytest.mark.parametrize(
-    "text", ["", "5-", "-5", "8-5", "0", "1-100001", "5.5", "a", "5,,6", "\u00b2", "\u0665"]
-)
-def test_sizes_that_are_none(text):
-    with pytest.raises(InputError, match=r"^n: expected"):
-        parse_sizes(text)
-
-
 def test_keys_of_json_lines_and_cells_of_tables_do_not_meet(tmp_path):
     (line,) = read(tmp_path, "jsonl", '{"inputs": [[0, 0], [1, 0]], "rows": 3, "header": "h"}')
     assert written(tmp_path, "csv", [line]) == b"0.0,0.0\n1.0,0.0\n"
@@ -221,7 +205,7 @@ def test_the_examples_of_the_specification_are_read(tmp_path):
         rows = zip(content.splitlines(), ("hull", "delaunay", "tsp", "sort"), strict=False)
         for row, task in rows:
             (found,) = read(tmp_path, extension, row, tasks.get(task))
-            (truth,) = label(tasks.get(task), None, [found])
+            (truth,) = label_examples(tasks.get(task), None, [found])
             assert tasks.get(task).is_right(truth, found.outputs)
     assert read(tmp_path, "tsp", cities, TSP)[0].distance == "EUC_2D"
     assert read(tmp_path, "tour", tour, TSP)[0].outputs.tolist() == [0, 1, 2]

@@ -6,7 +6,14 @@ import numpy as np
 import pytest
 
 from ptrnet import tasks
-from ptrnet.data.symmetries import SYMMETRIES, arranged, augmented, moved, renamed, reordered
+from ptrnet.data.symmetries import (
+    SYMMETRIES,
+    apply_symmetry,
+    augment,
+    canonicalize,
+    permute_elements,
+    remap_indices,
+)
 from ptrnet.errors import InputError
 from ptrnet.types import Answers, Example
 
@@ -15,7 +22,7 @@ CORNERS = np.array([[0.0, 0], [1, 0], [1, 1], [0, 1]])
 
 def test_the_eight_are_those_of_the_square():
     points = np.concatenate([CORNERS, [[0.25, 0.125], [0.5, 0.5]]])
-    images = moved(np.stack([points] * SYMMETRIES), np.arange(SYMMETRIES))
+    images = apply_symmetry(np.stack([points] * SYMMETRIES), np.arange(SYMMETRIES))
     assert images[0].tolist() == points.tolist()
     far = [np.hypot(*(a - b)) for a, b in itertools.combinations(points, 2)]
     for image in images:
@@ -28,12 +35,12 @@ def test_the_eight_are_those_of_the_square():
 def test_orders_and_names_written_out():
     inputs = np.array([[[0.1], [0.2], [0.3]], [[0.4], [0.5], [0.6]]])
     order = np.array([[2, 0, 1], [1, 0, 2]])
-    there = reordered(inputs, order)
+    there = permute_elements(inputs, order)
     assert there[..., 0].tolist() == [[0.3, 0.1, 0.2], [0.5, 0.4, 0.6]]
     answers = Answers(np.array([[0, 1], [2, 0]]), np.array([2, 1]))  # the numbers 0.1 0.2 and 0.6
-    named = renamed(answers, np.argsort(order, axis=1))
+    named = remap_indices(answers, np.argsort(order, axis=1))
     assert named.indices.tolist() == [[1, 2], [2, 0]]
-    assert renamed(named, order).indices.tolist() == answers.indices.tolist()
+    assert remap_indices(named, order).indices.tolist() == answers.indices.tolist()
 
 
 @pytest.mark.parametrize("name", tasks.names())
@@ -45,7 +52,7 @@ def test_a_right_answer_stays_right(name, n, steps):
     inputs = rng.integers(0, steps, (60, n, task.features), endpoint=True) / steps
     inputs = np.array([i for i in inputs if not task.unfit(i)])
     labeller = "held-karp" if name == "tsp" else None  # optimal, and not slowed by equal cities
-    there, mapped = augmented(rng, task, inputs, task.label(inputs, labeller))
+    there, mapped = augment(rng, task, inputs, task.label(inputs, labeller))
     answers = task.rows(task.canonical(there, mapped))
     labels = task.rows(task.label(there, labeller))
     for instance, answer, label in zip(there, answers, labels, strict=True):
@@ -60,7 +67,7 @@ def test_all_orders_and_all_allowed_symmetries_are_drawn(name):
     task = tasks.get(name)
     instance = np.array([[0.0, 0.25], [0.5, 0.0], [0.75, 1.0]])[:, : task.features]
     inputs = np.stack([instance] * 2000)
-    there, _ = augmented(np.random.default_rng(0), task, inputs, task.label(inputs))
+    there, _ = augment(np.random.default_rng(0), task, inputs, task.label(inputs))
     kinds, counts = np.unique(there.reshape(2000, -1), axis=0, return_counts=True)
     assert len(kinds) == (6 * 8 if task.symmetric else 6)
     expected = 2000 / len(kinds)
@@ -76,9 +83,9 @@ def test_what_is_arranged_does_not_tell_the_order_it_was_given_in(name, order):
         return
     task, rng = tasks.get(name, order=order), np.random.default_rng(4)
     inputs = rng.random((30, 7, task.features))
-    shuffled = reordered(inputs, rng.permuted(np.tile(np.arange(7), (30, 1)), axis=1))
+    shuffled = permute_elements(inputs, rng.permuted(np.tile(np.arange(7), (30, 1)), axis=1))
     (seen, answers), (again, others) = (
-        arranged(task, i, task.label(i)) for i in (inputs, shuffled)
+        canonicalize(task, i, task.label(i)) for i in (inputs, shuffled)
     )
     assert np.array_equal(seen, again)
     for instance, answer, other in zip(seen, task.rows(answers), task.rows(others), strict=True):

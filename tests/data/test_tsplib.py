@@ -8,7 +8,7 @@ import pytest
 
 from ptrnet import tasks
 from ptrnet.data import formats
-from ptrnet.data.generate import label
+from ptrnet.data.label import label_examples
 from ptrnet.errors import InputError
 from ptrnet.metrics.tour import length
 from ptrnet.types import Example, Nodes
@@ -121,7 +121,7 @@ def test_published_tours_have_the_published_length(tmp_path, name):
 @pytest.mark.parametrize("name", INSTANCES)
 def test_the_proved_shortest_tour_has_the_published_length(tmp_path, name):
     example = read(tmp_path / f"{name}.tsp", text_of(name))
-    (answered,) = label(TSP, "exact", [example])
+    (answered,) = label_examples(TSP, "exact", [example])
     assert length(example.inputs, answered.outputs, example.distance) == INSTANCES[name][1]
 
 

@@ -15,7 +15,7 @@ from ptrnet.bench.memory import Work, peaks
 from ptrnet.bench.row import Row
 from ptrnet.bench.timing import Side, Times, interleaved, spread
 from ptrnet.data import formats
-from ptrnet.data.generate import generate
+from ptrnet.data.generate import generate_examples
 from ptrnet.data.streams.file_stream import FileStream
 from ptrnet.data.streams.memmap import packed
 from ptrnet.progress import track
@@ -46,7 +46,7 @@ def _measured(recipe: Recipe, repeats: int) -> Iterator[Row]:
     with TemporaryDirectory() as folder:
         name = str(Path(folder) / "examples.txt")
         kind = tasks.get(recipe.task)
-        examples = generate(kind, [int(recipe.n)], COUNT, recipe.seed)
+        examples = generate_examples(kind, [int(recipe.n)], COUNT, recipe.seed)
         formats.write(name, track(examples, "writing a file", COUNT), kind)
         packed(name, kind)
         reads: dict[str, Work] = {

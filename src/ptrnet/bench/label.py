@@ -16,7 +16,7 @@ from ptrnet.bench.timing import Side, interleaved, spread
 from ptrnet.data import checks
 from ptrnet.data.sizes import parse_sizes
 from ptrnet.errors import MissingExtraError
-from ptrnet.parallel import in_order
+from ptrnet.parallel import ordered_map
 
 N = 50  # elements, where none are asked for; fewer for an algorithm that takes no more
 LONG_ENOUGH = 0.2  # seconds of a run, so that handing out the work does not count
@@ -41,7 +41,7 @@ def rows(
     wanted = []
     for name in tasks.names() if task is None else [task]:
         kind = tasks.get(name)
-        checks.sizes(sizes, kind)
+        checks.check_sizes(sizes, kind)
         for labeller in kind.labellers:
             most = min(sizes[0], labellers.largest(labeller))
             try:
@@ -99,7 +99,7 @@ def everywhere(asked: Asked, count: int, processes: int) -> None:
     """Draws and labels `count` instances, shared between all processes."""
     each = -(-count // (processes * PIECES))
     pieces = [(k, min(each, count - k)) for k in range(0, count, each)]
-    for _ in in_order(partial(piece, asked), pieces, processes):
+    for _ in ordered_map(partial(piece, asked), pieces, processes):
         pass
 
 

@@ -20,7 +20,7 @@ from ptrnet.bench.row import Other, Row
 from ptrnet.bench.timing import Side, interleaved, ratio, spread
 from ptrnet.data import checks
 from ptrnet.data.sizes import parse_sizes
-from ptrnet.data.symmetries import reordered
+from ptrnet.data.symmetries import permute_elements
 from ptrnet.decoding import Beam, Decoder, Greedy
 from ptrnet.errors import InputError
 from ptrnet.solver import Solver
@@ -54,7 +54,7 @@ def rows(
     kind, device = tasks.get(task), device_of(device)
     most = parse_sizes(weights.summary(task)["n"])[-1]
     sizes = [most, FARTHER * most] if n is None else parse_sizes(str(n))
-    checks.sizes(sizes, kind)
+    checks.check_sizes(sizes, kind)
     if batch_size * sizes[-1] > LARGEST_BATCH:
         raise InputError(f"batch size: {batch_size} instances of {sizes[-1]} are too many elements")
     return _measured([Asked(task, size, batch_size, device, seed) for size in sizes], repeats)
@@ -172,7 +172,7 @@ def _instances(asked: Asked) -> tuple[Tensor, Tensor, Tensor]:
     """Inputs as the shipped model reads them, their lengths, and the most tokens of answers."""
     task = _solver(asked).task
     drawn = task.sample(np.random.default_rng(asked.seed), asked.batch_size, asked.n)
-    inputs = torch.from_numpy(reordered(drawn, task.arrangement(drawn)).astype(np.float32))
+    inputs = torch.from_numpy(permute_elements(drawn, task.arrangement(drawn)).astype(np.float32))
     lengths = torch.full((asked.batch_size,), asked.n)
     longest = torch.full((asked.batch_size,), task.longest(asked.n))
     return inputs.to(asked.device), lengths.to(asked.device), longest.to(asked.device)

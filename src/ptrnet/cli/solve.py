@@ -87,9 +87,9 @@ def solve(
     chosen = decoder_for(decoder, beam_size, samples, temperature, window, inner, seed)
     solver = solver_for(task, model)
     formats.check_output(output, solver.task)
-    format_ = formats.target(output, name or "-")
+    format_ = formats.output_format(output, name or "-")
     instances = _instances(solver, name, random, seed)
-    examples = list(formats.fitting(format_, instances, solver.task))
+    examples = list(format_.checked(instances, solver.task))
     if (plot or attention) and index >= len(examples):
         raise InputError(f"--index: expected 0 to {len(examples) - 1}, got {index}")
     answers = solver.solve_examples(examples, chosen, constrained=constrained, augment=augment)
@@ -121,7 +121,7 @@ def _instances(solver: "Solver", name: str, random: int | None, seed: int) -> It
     if random is None:
         return formats.read(name, solver.task)
     (n,) = parse_sizes(str(random))
-    checks.sizes([n], solver.task)
+    checks.check_sizes([n], solver.task)
     drawn = solver.task.sample(np.random.default_rng(seed), 1, n)[0]
     return [Example(drawn, source="the random instance")]
 
