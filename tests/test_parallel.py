@@ -1,11 +1,11 @@
-"""Who computes makes no difference."""
+"""A map in many processes: who computes makes no difference."""
 
 import math
 
 import pytest
 
 from ptrnet.errors import InputError, MissingExtraError
-from ptrnet.parallel import BACKENDS, check_backend, ordered_map
+from ptrnet.parallel import BACKENDS, check_backend, check_jobs, ordered_map
 
 ITEMS = list(range(50))
 EXPECTED = [math.factorial(k) for k in ITEMS]
@@ -25,8 +25,8 @@ def test_work_is_taken_as_it_goes():
             yield k % 20
             k += 1
 
-    found = ordered_map(math.factorial, endless(), 1)
-    assert [next(found) for _ in range(3)] == [1, 1, 2]
+    results = ordered_map(math.factorial, endless(), 1)
+    assert [next(results) for _ in range(3)] == [1, 1, 2]
 
 
 def stops(k):
@@ -77,3 +77,15 @@ def test_unknown_and_missing_backends(monkeypatch):
 def test_a_ray_cluster_started_here():
     pytest.importorskip("ray")
     assert list(ordered_map(math.factorial, ITEMS, 2, "ray")) == EXPECTED
+
+
+def test_one_item_starts_no_other_process(monkeypatch):
+    monkeypatch.setattr("ptrnet.parallel.Parallel", None)
+    assert list(ordered_map(math.factorial, [4], 2)) == [24]
+    assert list(ordered_map(math.factorial, [], -1)) == []
+
+
+@pytest.mark.parametrize("jobs", [0, -2, 1.5, "2"])
+def test_numbers_of_processes_that_are_none(jobs):
+    with pytest.raises(InputError, match=r"^--jobs: expected 1 or more, or -1 for one a core, got"):
+        check_jobs(jobs, "--jobs")

@@ -71,8 +71,8 @@ def _call(function: Callable[[Item], Result], item: Item) -> Result | PtrnetErro
 
 def check_jobs(jobs: int, name: str = "jobs") -> None:
     """Refuses a number of processes other than 1, 2, ... and -1; `name` is the argument's."""
-    if jobs < 1 and jobs != -1:
-        raise InputError(f"{name}: expected 1 or more, or -1 for one a core, got {jobs}")
+    if not isinstance(jobs, int) or (jobs < 1 and jobs != -1):
+        raise InputError(f"{name}: expected 1 or more, or -1 for one a core, got {jobs!r}")
 
 
 def check_backend(name: str) -> None:

@@ -112,6 +112,15 @@ def test_what_the_program_began_the_library_ends(ptrnet, tmp_path, capsys, monke
     library.generate("sort", n="5", count=1000, output=output)
     assert "going on behind 500 examples" in capsys.readouterr().err
     assert output.read_bytes() == whole.read_bytes()
+    output.unlink()
+    monkeypatch.setattr("ptrnet.data.resumable.ResumableFile.finish", interrupted)
+    assert ptrnet("label", "sort", whole, "--output", output)[0] == 130
+    monkeypatch.undo()
+    with pytest.raises(library.InputError, match=r"beginning of other work \(command 'labelling'"):
+        library.generate("sort", 5, 3, output=output)
+    library.label("sort", whole, output=output, jobs=2)
+    assert "going on behind 1,000 examples" in capsys.readouterr().err
+    assert output.read_bytes() == whole.read_bytes()
 
 
 def test_facts_of_the_former_version_are_accepted(ptrnet, tmp_path, capsys):

@@ -55,17 +55,17 @@ def test_txt_of_triangles_and_tours(tmp_path):
     "answer", ["1 2 3 <ENDT> 2 3 4", "1 2 3 2 3 4", "1 2 3 <ENDT> 2 3 4 <ENDT>"]
 )
 def test_txt_with_and_without_marks_between_triangles(tmp_path, answer):
-    (found,) = read(tmp_path, "txt", f"0 0 1 0 0 1 2 2 output {answer}\n", DELAUNAY)
-    assert found.outputs.tolist() == [[0, 1, 2], [1, 2, 3]]
+    (example,) = read(tmp_path, "txt", f"0 0 1 0 0 1 2 2 output {answer}\n", DELAUNAY)
+    assert example.outputs.tolist() == [[0, 1, 2], [1, 2, 3]]
 
 
 def test_jsonl_of_triangles_and_of_distances(tmp_path):
     line = b'{"inputs": [[0.0, 0.0], [1.0, 0.0], [0.0, 1.0]], "outputs": [[0, 1, 2]]}\n'
     assert written(tmp_path, "jsonl", read(tmp_path, "jsonl", line, DELAUNAY), DELAUNAY) == line
     line = b'{"inputs": [[0.0, 0.0], [1.0, 0.0]], "outputs": [0, 1], "distance": "ATT"}\n'
-    (found,) = read(tmp_path, "jsonl", line, TSP)
-    assert found.distance == "ATT" and not found.extra
-    assert written(tmp_path, "jsonl", [found], TSP) == line
+    (example,) = read(tmp_path, "jsonl", line, TSP)
+    assert example.distance == "ATT" and not example.extra
+    assert written(tmp_path, "jsonl", [example], TSP) == line
     (hull,) = read(tmp_path, "jsonl", line, HULL)  # where nothing is measured, a key like any
     assert hull.distance == "euclidean" and written(tmp_path, "jsonl", [hull]) == line
 
@@ -79,10 +79,10 @@ def test_jsonl_refuses_what_json_has_no_word_for(tmp_path):
 
 def test_txt_with_and_without_the_closing_repeat(tmp_path):
     lines = "0 0 1 0 0 1 output 1 2 3 1 \n\n0 0 1 0 0 1 output 1 2 3\r\n5 5 output 1 1"
-    found = read(tmp_path, "txt", lines)
-    assert [e.outputs.tolist() for e in found] == [[0, 1, 2], [0, 1, 2], [0]]
-    assert [e.source.rsplit(":", 1)[1] for e in found] == ["1", "3", "4"]
-    assert all(e.inputs.shape[1] == 2 for e in found)
+    examples = read(tmp_path, "txt", lines)
+    assert [e.outputs.tolist() for e in examples] == [[0, 1, 2], [0, 1, 2], [0]]
+    assert [e.source.rsplit(":", 1)[1] for e in examples] == ["1", "3", "4"]
+    assert all(e.inputs.shape[1] == 2 for e in examples)
 
 
 def test_jsonl_keeps_other_keys(tmp_path):
@@ -114,9 +114,9 @@ def test_csv_with_and_without_a_header(tmp_path, table):
 
 
 def test_files_that_are_not_there(tmp_path):
-    for name, reason in (("none.txt", "No such file"), ("", "Is a directory|expected an ext")):
+    for path, reason in (("none.txt", "No such file"), ("", "Is a directory|expected an ext")):
         with pytest.raises(InputError, match=reason):
-            list(formats.read(str(tmp_path / name), HULL))
+            list(formats.read(str(tmp_path / path), HULL))
 
 
 def test_unknown_extension_suggests_the_nearest():
@@ -126,7 +126,7 @@ def test_unknown_extension_suggests_the_nearest():
         formats.format_of("points")
 
 
-def test_a_line_without_end_is_refused_before_it_is_held(tmp_path, monkeypatch):
+def test_a_line_without_end_is_refused_before_it_fills_the_memory(tmp_path, monkeypatch):
     monkeypatch.setattr("ptrnet.data.formats.parts.lines.LONGEST_LINE", 1000)
     with pytest.raises(InputError, match="longer than 1000 bytes"):
         read(tmp_path, "txt", "0 " * 1000)
@@ -204,8 +204,8 @@ def test_the_examples_of_the_specification_are_read(tmp_path):
     for content, extension in ((lines, "txt"), (objects, "jsonl")):
         rows = zip(content.splitlines(), ("hull", "delaunay", "tsp", "sort"), strict=False)
         for row, task in rows:
-            (found,) = read(tmp_path, extension, row, tasks.get(task))
-            (truth,) = label_examples(tasks.get(task), None, [found])
-            assert tasks.get(task).is_right(truth, found.outputs)
+            (example,) = read(tmp_path, extension, row, tasks.get(task))
+            (truth,) = label_examples(tasks.get(task), None, [example])
+            assert tasks.get(task).is_right(truth, example.outputs)
     assert read(tmp_path, "tsp", cities, TSP)[0].distance == "EUC_2D"
     assert read(tmp_path, "tour", tour, TSP)[0].outputs.tolist() == [0, 1, 2]

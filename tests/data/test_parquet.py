@@ -172,9 +172,9 @@ def test_no_damage_is_more_than_a_complaint(tmp_path):
     written(path, examples)
     whole, rng = path.read_bytes(), np.random.default_rng(1)
     refused = 0
-    for place in rng.choice(len(whole) * 8, 150, replace=False):
+    for bit in rng.choice(len(whole) * 8, 150, replace=False):
         broken = bytearray(whole)
-        broken[place // 8] ^= 1 << (place % 8)
+        broken[bit // 8] ^= 1 << (bit % 8)
         path.write_bytes(broken)
         try:
             read(path)

@@ -45,7 +45,6 @@ def convert(
             f"neither {source} nor {output} tells it"
         )
     kind = tasks.get(name)
-    source_format.check_task(kind, source)
     formats.check_output(output, kind)
     examples = target.checked_with_answers(formats.read(source, kind), kind)
     if target.extension == "tour":

@@ -46,7 +46,8 @@ def label(
 
     Returns:
         Pairs of inputs `(n, d)` and outputs, 0-based indices `(m,)` or triangles `(m, 3)`, where
-        `output` is None; `ptrnet.fit` takes pairs of indices. None where a file is written.
+        `output` is None; `ptrnet.fit` takes pairs of indices. What else a file says of an
+        instance, as its distance in TSPLIB, is not in the pair. None where a file is written.
 
     Raises:
         InputError: an argument that is unknown; an instance that cannot be used, that the

@@ -25,8 +25,9 @@ CAPABILITIES = Capabilities(distances=NAMES)
 
 def read(path: str, task: Task) -> Iterator[Example]:
     """See `ptrnet.data.formats`."""
+    name = display_name(path)
     for line, text in numbered_lines(path):
-        source = f"{display_name(path)}:{line}"
+        source = f"{name}:{line}"
         row = _parse_object(text, source)
         if "inputs" not in row:
             raise InputError(f'{source}: expected the key "inputs"')
