@@ -75,22 +75,22 @@ def check_jobs(jobs: int, name: str = "jobs") -> None:
         raise InputError(f"{name}: expected 1 or more, or -1 for one a core, got {jobs!r}")
 
 
-def check_backend(name: str) -> None:
+def check_backend(backend: str) -> None:
     """Refuses a backend that is unknown, or whose package is not installed."""
-    if name not in BACKENDS:
-        raise unknown("backend", name, BACKENDS)
+    if backend not in BACKENDS:
+        raise unknown("backend", backend, BACKENDS)
     try:
-        if name == "dask":
+        if backend == "dask":
             import distributed  # noqa: F401
-        if name == "ray":
+        if backend == "ray":
             import ray  # noqa: F401
     except ImportError:
-        raise MissingExtraError(f"backend {name}", name) from None
+        raise MissingExtraError(f"backend {backend}", backend) from None
 
 
-def _backend(name: str, jobs: int) -> AbstractContextManager[Any]:
-    check_backend(name)
-    return {LOCAL: _local, "dask": _dask, "ray": _ray}[name](jobs)
+def _backend(backend: str, jobs: int) -> AbstractContextManager[Any]:
+    check_backend(backend)
+    return {LOCAL: _local, "dask": _dask, "ray": _ray}[backend](jobs)
 
 
 def _local(jobs: int) -> AbstractContextManager[Any]:

@@ -1,11 +1,11 @@
-"""File formats, by extension: one module each, listed nowhere else. It has
+"""File formats, by extension: each is a module here, listed nowhere else, with these members:
 
 CAPABILITIES                  what its files can hold
 read(path, task)              the examples of a file, one by one; of text, `-` is standard input
 write(stream, examples, task) writes examples to an open stream, of text or of bytes
 num_features(path)            numbers of an element; only where a file tells without its task
 
-What formats share is in `parts/`, and there the class `Format`, one of them with its checks.
+What formats share is in `parts/`. There is the class `Format`, too: a module with its checks.
 """
 
 import os
