@@ -39,9 +39,9 @@ def test_half_precision_is_loaded_as_float32(small, tmp_path):
     saved = model_files.Saved(solver.model, solver.task, {"n": "5"})
     model_files.save(tmp_path, saved, torch.float16)
     assert load_file(tmp_path / "model.safetensors")["v"].dtype == torch.float16
-    found = model_files.load(tmp_path)
-    assert found.trained == {"n": "5"}
-    for name, tensor in found.model.state_dict().items():
+    loaded = model_files.load(tmp_path)
+    assert loaded.trained == {"n": "5"}
+    for name, tensor in loaded.model.state_dict().items():
         assert tensor.dtype == torch.float32
         assert torch.equal(tensor, solver.model.state_dict()[name].half().float())
 

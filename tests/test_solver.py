@@ -5,7 +5,7 @@ import ptrnet
 from ptrnet import models, tasks
 from ptrnet import solver as solver_module
 from ptrnet.augmentation import canonicalize_valid
-from ptrnet.data.batches import near_sizes
+from ptrnet.data.batches import bucket_by_size
 from ptrnet.types import Example
 
 
@@ -59,7 +59,7 @@ def test_batches_keep_to_the_budget_and_answers_to_their_order(small, monkeypatc
     monkeypatch.setattr(solver_module, "CHUNK_SIZE", 7)
     in_batches = [e.outputs.tolist() for e in solver.solve_examples(iter(examples))]
     assert at_once == in_batches
-    batches = list(near_sizes([3, 30, 1, 5, 4, 4], 25))
+    batches = list(bucket_by_size([3, 30, 1, 5, 4, 4], 25))
     assert batches == [[2, 0, 4, 5, 3], [1]]
 
 

@@ -1,4 +1,4 @@
-"""The words of CONTRIBUTING.md: what it says not to use is no name of a file, function or parameter."""
+"""The words of CONTRIBUTING.md: those it avoids are no names of files, functions or parameters."""
 
 import ast
 import re

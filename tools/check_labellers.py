@@ -17,7 +17,7 @@ import numpy as np
 
 from ptrnet import distances, labellers
 from ptrnet.metrics.interval import mean
-from ptrnet.parallel import in_order
+from ptrnet.parallel import ordered_map
 from ptrnet.types import Floats, Indices
 
 SEED = 20_260_100
@@ -49,7 +49,7 @@ def labelled(name: str, inputs: Floats) -> Floats:
 def shared(work: Callable[[Floats], Floats], inputs: Floats) -> Floats:
     """`work` of every instance, on every core."""
     pieces = [inputs[k : k + PIECE] for k in range(0, len(inputs), PIECE)]
-    return np.concatenate(list(in_order(work, pieces, -1)))
+    return np.concatenate(list(ordered_map(work, pieces, -1)))
 
 
 def brute_force(inputs: Floats) -> Floats:

@@ -1,7 +1,7 @@
 """Test-time augmentation: an instance is answered from several views, and the best answer counts.
 
 A view shows the model the same instance, turned or mirrored where the task allows it and with its
-elements in another order (`ptrnet.data.symmetries.view`). View 0 is the instance as it is.
+elements in another order (`ptrnet.data.symmetries.augmented_view`). View 0 is the instance itself.
 """
 
 import math
@@ -13,7 +13,7 @@ import torch
 
 from ptrnet.constraints import Constraint
 from ptrnet.data.padding import pad_answers, pad_instances
-from ptrnet.data.symmetries import view
+from ptrnet.data.symmetries import augmented_view
 from ptrnet.decoding import Decoder
 from ptrnet.models.base import PointerModel
 from ptrnet.tasks.base import Task
@@ -46,7 +46,9 @@ def decode_view(
         decoder: searches for the answers.
         constraint: what they obey.
     """
-    views, orders = zip(*(view(number, task, instance) for instance in instances), strict=True)
+    views, orders = zip(
+        *(augmented_view(number, task, instance) for instance in instances), strict=True
+    )
     max_lengths = torch.tensor([task.max_length(len(instance)) for instance in instances])
     device = next(model.parameters()).device
     inputs, lengths = pad_instances(views)

@@ -9,9 +9,9 @@ from ptrnet.model_files import CARD, CONFIG, TENSORS
 _ID = re.compile(r"[\w-][\w.-]*/[\w-][\w.-]*")
 
 
-def is_id(name: str) -> bool:
-    """Whether a name has the form "owner/name"."""
-    return _ID.fullmatch(name) is not None
+def is_id(text: str) -> bool:
+    """Whether a text has the form "owner/name"."""
+    return _ID.fullmatch(text) is not None
 
 
 def fetch(repository: str) -> Path:
@@ -33,8 +33,8 @@ def fetch(repository: str) -> Path:
     return Path(folder)
 
 
-def push(folder: Path, repository: str, private: bool) -> str:
-    """Uploads a model's folder; gives its address. Raises ModelError when the hub refuses."""
+def push(folder: Path, repository: str, *, private: bool) -> str:
+    """Uploads a model's folder; returns its address. Raises ModelError when the hub refuses."""
     from huggingface_hub import HfApi
 
     try:

@@ -22,12 +22,12 @@ from ptrnet.tasks.base import Task
 FORMAT = 1
 CONFIG, TENSORS, CARD = "config.json", "model.safetensors", "README.md"
 _KEYS = {"format", "model", "model_settings", "task", "task_settings", "trained"}
-_LARGEST_CONFIG = 1_000_000  # bytes
+_MAX_CONFIG_BYTES = 1_000_000
 _DTYPES = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
 
 
 class Saved(NamedTuple):
-    """What a model's folder holds."""
+    """The content of a model's folder."""
 
     model: PointerModel
     task: Task
@@ -38,7 +38,7 @@ def save(folder: Path, saved: Saved, dtype: torch.dtype = torch.float32) -> None
     """Writes the two files; the folder is made where it is missing."""
     config = {
         "format": FORMAT,
-        "model": _name(saved.model),
+        "model": _registered_name(saved.model),
         "model_settings": saved.model.settings(),
         "task": saved.task.name,
         "task_settings": {key: getattr(saved.task, key) for key in saved.task.settings()},
@@ -62,7 +62,7 @@ def load(folder: Path) -> Saved:
         ModelError: no model there; a key unknown or missing; a file that is cut; a tensor that
             is missing, too many, misshapen or not finite.
     """
-    config = _config(folder / CONFIG)
+    config = _read_config(folder / CONFIG)
     try:
         task = tasks.get(config["task"], **config["task_settings"])
         with torch.device("meta"):  # shapes alone: memory is taken when the file has proved them
@@ -78,15 +78,15 @@ def load(folder: Path) -> Saved:
         raise ModelError(f"{path}: no such file") from None
     except (SafetensorError, OSError) as error:
         raise ModelError(f"{path}: not a whole safetensors file: {error}") from None
-    _check(path, tensors, model)
+    _check_tensors(path, tensors, model)
     model.load_state_dict({k: v.float() for k, v in tensors.items()}, assign=True)
     return Saved(model.eval(), task, config["trained"])
 
 
-def _config(path: Path) -> dict[str, Any]:
+def _read_config(path: Path) -> dict[str, Any]:
     try:
-        if path.stat().st_size > _LARGEST_CONFIG:
-            raise ModelError(f"{path}: expected at most {_LARGEST_CONFIG} bytes")
+        if path.stat().st_size > _MAX_CONFIG_BYTES:
+            raise ModelError(f"{path}: expected at most {_MAX_CONFIG_BYTES} bytes")
         config = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise ModelError(f"{path}: no such file, so no model is there") from None
@@ -111,7 +111,7 @@ def _config(path: Path) -> dict[str, Any]:
     return config
 
 
-def _check(path: Path, tensors: dict[str, torch.Tensor], model: PointerModel) -> None:
+def _check_tensors(path: Path, tensors: dict[str, torch.Tensor], model: PointerModel) -> None:
     expected = model.state_dict()
     for name in sorted(set(expected) ^ set(tensors)):
         state = "is missing" if name in expected else "is not one of this model's"
@@ -126,5 +126,5 @@ def _check(path: Path, tensors: dict[str, torch.Tensor], model: PointerModel) ->
             raise ModelError(f"{path}: tensor {name!r} holds a value that is no finite number")
 
 
-def _name(model: PointerModel) -> str:
+def _registered_name(model: PointerModel) -> str:
     return next(name for name in models.names() if models.kind(name) is type(model))

@@ -1,10 +1,10 @@
-"""Work in many processes, here or on a cluster, through joblib; results keep the work's order."""
+"""A map in many processes, here or on a cluster, through joblib."""
 
 import logging
 import os
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager
-from itertools import islice
+from itertools import chain, islice
 from typing import Any, TypeVar
 
 from joblib import Parallel, delayed, parallel_config
@@ -16,16 +16,19 @@ Result = TypeVar("Result")
 
 LOCAL = "local"
 BACKENDS = (LOCAL, "dask", "ray")
-_ROUND = 32  # pieces of work for each process that are handed out at a time
+_ROUND = 32  # items for each process that are handed out at a time
 
 
-def in_order(
-    work: Callable[[Item], Result], items: Iterable[Item], jobs: int, backend: str = LOCAL
+def ordered_map(
+    function: Callable[[Item], Result], items: Iterable[Item], jobs: int, backend: str = LOCAL
 ) -> Iterator[Result]:
-    """`work` of each item; at most a few items for each process are under way at a time.
+    """`function` of each item, in the order of the items.
+
+    At most a few items for each process are under way at a time. Other processes are started
+    only where there is a second item.
 
     Args:
-        work: a function that processes elsewhere can import, or a partial of one.
+        function: one that other processes can import, or a partial of one.
         items: what it is called with.
         jobs: processes; -1 for one a core. One works in this process, unless on a cluster.
         backend: `local`; `dask` or `ray` send the work to their cluster, or to one that they
@@ -35,50 +38,59 @@ def in_order(
         InputError: an unknown backend, or a cluster that is not reached.
         MissingExtraError: the backend's package is not installed.
     """
-    if jobs == 1 and backend == LOCAL:
-        yield from map(work, items)
-        return
     rest = iter(items)
-    # Round by round, so that items are made in this thread: joblib would take them in one of its
-    # own, where an error of theirs is lost. Ray's backend gives results only all at once.
-    how = "list" if backend == "ray" else "generator"
-    with _backend(backend, jobs), Parallel(n_jobs=jobs, return_as=how) as parallel:
-        while some := list(islice(rest, _ROUND * parallel._effective_n_jobs())):
-            found = iter(parallel(delayed(_tried)(work, item) for item in some))
+    if backend == LOCAL and jobs != 1:
+        first = list(islice(rest, 2))
+        rest, jobs = chain(first, rest), jobs if len(first) == 2 else 1
+    if backend == LOCAL and jobs == 1:
+        yield from map(function, rest)
+        return
+    # Round by round, so that items are drawn in this thread: joblib would draw them in one of
+    # its own, where an error of theirs is lost. Ray's backend gives results only all at once.
+    return_as = "list" if backend == "ray" else "generator"
+    with _backend(backend, jobs), Parallel(n_jobs=jobs, return_as=return_as) as parallel:
+        while batch := list(islice(rest, _ROUND * parallel._effective_n_jobs())):
+            results = iter(parallel(delayed(_call)(function, item) for item in batch))
             try:
-                for result in found:
+                for result in results:
                     if isinstance(result, PtrnetError):
                         raise result
                     yield result
             finally:
-                for _ in found:  # joblib complains of results that nobody took
+                for _ in results:  # joblib complains of results that nobody took
                     pass
 
 
-def _tried(work: Callable[[Item], Result], item: Item) -> Result | PtrnetError:
-    """What the user can mend comes back as a result: of the first, whoever was quicker."""
+def _call(function: Callable[[Item], Result], item: Item) -> Result | PtrnetError:
+    """Returns what the user can mend: raised, that of a later item might come first."""
     try:
-        return work(item)
+        return function(item)
     except PtrnetError as error:
         return error
 
 
-def check_backend(name: str) -> None:
+def check_jobs(jobs: int, name: str = "jobs") -> None:
+    """Refuses a number of processes other than 1, 2, ... and -1; `name` is the argument's."""
+    if not isinstance(jobs, int) or (jobs < 1 and jobs != -1):
+        raise InputError(f"{name}: expected 1 or more, or -1 for one a core, got {jobs!r}")
+
+
+def check_backend(backend: str) -> None:
     """Refuses a backend that is unknown, or whose package is not installed."""
-    if name not in BACKENDS:
-        raise unknown("backend", name, BACKENDS)
+    if backend not in BACKENDS:
+        raise unknown("backend", backend, BACKENDS)
     try:
-        if name == "dask":
+        if backend == "dask":
             import distributed  # noqa: F401
-        if name == "ray":
+        if backend == "ray":
             import ray  # noqa: F401
     except ImportError:
-        raise MissingExtraError(f"backend {name}", name) from None
+        raise MissingExtraError(f"backend {backend}", backend) from None
 
 
-def _backend(name: str, jobs: int) -> AbstractContextManager[Any]:
-    check_backend(name)
-    return {LOCAL: _local, "dask": _dask, "ray": _ray}[name](jobs)
+def _backend(backend: str, jobs: int) -> AbstractContextManager[Any]:
+    check_backend(backend)
+    return {LOCAL: _local, "dask": _dask, "ray": _ray}[backend](jobs)
 
 
 def _local(jobs: int) -> AbstractContextManager[Any]:

@@ -15,9 +15,9 @@ from ptrnet import hub, model_files
 from ptrnet.augmentation import Candidate, best_candidate, canonicalize_valid, decode_view
 from ptrnet.constraints import Constraint, Free
 from ptrnet.data import checks
-from ptrnet.data.batches import batch_of, near_sizes
+from ptrnet.data.batches import batch_of, bucket_by_size
 from ptrnet.data.padding import pad_answers, pad_instances
-from ptrnet.data.symmetries import view
+from ptrnet.data.symmetries import augmented_view
 from ptrnet.decoding import Decoder, Greedy
 from ptrnet.errors import InputError
 from ptrnet.masks import length_mask
@@ -74,7 +74,7 @@ class Solver:
         """
         is_one = isinstance(instances, np.ndarray) and instances.ndim < 3
         examples = [
-            Example(checks.instance(instance, self.task, f"instance {k}"))
+            Example(checks.check_instance(instance, self.task, f"instance {k}"))
             for k, instance in enumerate([instances] if is_one else instances)
         ]
         solved = self.solve_examples(examples, decoder, constrained=constrained, augment=augment)
@@ -108,7 +108,7 @@ class Solver:
         """The best answer to each example, decoded in batches of near sizes."""
         answers: dict[int, Candidate] = {}
         sizes = [len(example.inputs) * decoder.size for example in chunk]
-        for indices in near_sizes(sizes, MAX_BATCH_ELEMENTS):
+        for indices in bucket_by_size(sizes, MAX_BATCH_ELEMENTS):
             instances = [self.task.normalize(chunk[i].inputs) for i in indices]
             views = [
                 decode_view(k, instances, self.task, self.model, decoder, constraint)
@@ -124,7 +124,7 @@ class Solver:
         log_likelihoods = np.empty(len(examples))
         counts = [len(example.inputs) for example in examples]
         sizes = [max(n, n * self.task.max_length(n) // SCORES_PER_ELEMENT) for n in counts]
-        for indices in near_sizes(sizes, MAX_BATCH_ELEMENTS):
+        for indices in bucket_by_size(sizes, MAX_BATCH_ELEMENTS):
             batch = batch_of([examples[i] for i in indices], self.task)
             batch = Batch(*(tensor.to(self._device) for tensor in batch))
             log_probs = self._target_log_probs(batch)
@@ -158,7 +158,7 @@ class Solver:
             is given the tokens before it.
         """
         assert answered.outputs is not None
-        inputs, order = view(0, self.task, self.task.normalize(answered.inputs))
+        inputs, order = augmented_view(0, self.task, self.task.normalize(answered.inputs))
         position = np.argsort(order)  # of each element among those that the model reads
         outputs = position[answered.outputs]
         if self.task.order != "given":
@@ -198,4 +198,4 @@ class Solver:
         """
         with tempfile.TemporaryDirectory() as folder:
             self.save_pretrained(folder)
-            return hub.push(Path(folder), repository, private)
+            return hub.push(Path(folder), repository, private=private)

@@ -49,8 +49,8 @@ def program():
     def call(*arguments, **options):
         command = [sys.executable, "-m", "ptrnet", *(str(a) for a in arguments)]
         options = {"text": True, **options}
-        found = subprocess.run(command, capture_output=True, timeout=240, **options)
-        return found.returncode, found.stdout, found.stderr
+        result = subprocess.run(command, capture_output=True, timeout=240, **options)
+        return result.returncode, result.stdout, result.stderr
 
     return call
 

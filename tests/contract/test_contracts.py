@@ -14,10 +14,10 @@ from ptrnet import models, tasks
 from ptrnet.augmentation import canonicalize_valid
 from ptrnet.constraints import Free
 from ptrnet.data import formats
-from ptrnet.data.generate import generate
+from ptrnet.data.generate import generate_examples
 from ptrnet.data.padding import pad_answers
 from ptrnet.data.streams.example_stream import TRAIN, VALID, ExampleStream
-from ptrnet.data.symmetries import view
+from ptrnet.data.symmetries import augmented_view
 from ptrnet.decoding import Beam, Greedy, Incremental, Sample
 from ptrnet.model_files import load
 from ptrnet.types import Example
@@ -112,7 +112,7 @@ def test_beam_of_one_is_the_argmax_of_each_step(small, name, settings, model, ru
     constraint = task.build_constraint() if constrained else Free(task.min_length)
     for instance, answer in zip(instances, answers, strict=True):
         n, emitted = len(instance), []
-        seen, order = view(0, task, task.normalize(instance))
+        seen, order = augmented_view(0, task, task.normalize(instance))
         inputs = torch.from_numpy(seen[None]).float()
         constraint_state = constraint.initial_state(
             torch.tensor([n]), network.num_specials, n + network.num_specials
@@ -197,7 +197,9 @@ def test_an_example_survives_a_write_and_a_read(tmp_path, name, settings, extens
     labelled = [Example(i, answer_of(task, i)) for i in instances]
     if extension == "csv":  # one instance a file, its answer as the order of rows
         labelled = [Example(instances[-1])]
-    if formats.capabilities(extension).task:  # TSPLIB: its own distances, and two files an example
+    if formats.get(
+        extension
+    ).capabilities.task:  # TSPLIB: its own distances, and two files an example
         pytest.skip("tests/data/test_tsplib.py")
     formats.write(str(path), labelled, task)
     for before, after in zip(labelled, formats.read(str(path), task), strict=True):
@@ -226,13 +228,13 @@ def test_the_same_seed_gives_the_same_data_whatever_the_number_of_workers(name, 
     texts = []
     for jobs in (1, 2):
         stream = io.StringIO()
-        for example in generate(task, [3, 4, 9], 750, seed=5, jobs=jobs):
+        for example in generate_examples(task, [3, 4, 9], 750, seed=5, jobs=jobs):
             stream.write(f"{example.inputs.tolist()} {example.outputs.tolist()}\n")
         texts.append(stream.getvalue())
     assert texts[0] == texts[1]
-    fewer = list(generate(task, [3, 4, 9], 10, seed=5))
+    fewer = list(generate_examples(task, [3, 4, 9], 10, seed=5))
     assert texts[0].startswith(f"{fewer[0].inputs.tolist()} {fewer[0].outputs.tolist()}\n")
-    other = next(generate(task, [3, 4, 9], 1, seed=6))
+    other = next(generate_examples(task, [3, 4, 9], 1, seed=6))
     assert other.inputs.tolist() != fewer[0].inputs.tolist()
 
 

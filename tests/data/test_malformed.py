@@ -33,9 +33,9 @@ def test_a_malformed_file(monkeypatch, task, complaint):
 
 def test_every_file_has_its_complaint():
     named = {complaint.split(":")[0] for _, complaint in COMPLAINTS}
-    there = {path.name for path in FOLDER.iterdir()} - {"COMPLAINTS"}
-    beside_tours = {f"{name.split('.')[0]}.tsp" for name in named if name.endswith(".tour")}
-    assert there - named - beside_tours == {"bad-cities.tour"} and named <= there
+    present = {path.name for path in FOLDER.iterdir()} - {"COMPLAINTS"}
+    cities_of_tours = {f"{name.split('.')[0]}.tsp" for name in named if name.endswith(".tour")}
+    assert present - named - cities_of_tours == {"bad-cities.tour"} and named <= present
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ import torch
 
 from ptrnet import tasks
 from ptrnet.data import formats
-from ptrnet.data.generate import generate
+from ptrnet.data.generate import generate_examples
 from ptrnet.data.streams.example_stream import ExampleStream
 from ptrnet.data.streams.file_stream import FileStream
 from ptrnet.data.streams.ranks import rows_of
@@ -42,7 +42,7 @@ def elements_and_tokens(batch):
 def test_processes_share_the_batches_of_one(tmp_path, ranks):
     task = tasks.get("hull")
     path = str(tmp_path / "hull.txt")
-    formats.write(path, generate(task, [3, 5, 8], 19, seed=1), task)
+    formats.write(path, generate_examples(task, [3, 5, 8], 19, seed=1), task)
     for stream in (ExampleStream(task, [4, 7], 9, seed=2), FileStream(path, task, [3, 5, 8], 6, 2)):
         for k in range(8):
             whole = list(elements_and_tokens(stream.batch(k)))

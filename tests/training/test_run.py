@@ -80,9 +80,9 @@ def test_it_learns(tmp_path):
 
 
 def _examples(task):
-    from ptrnet.data.generate import generate
+    from ptrnet.data.generate import generate_examples
 
-    return generate(task, [2], 300, seed=3)
+    return generate_examples(task, [2], 300, seed=3)
 
 
 def test_resume_is_refused_for_another_recipe_and_for_no_run(tmp_path):
@@ -224,9 +224,9 @@ def test_a_run_on_a_file_resumes_to_the_same_bits(tmp_path, monkeypatch):
 
 
 def _of_two_sizes(task):
-    from ptrnet.data.generate import generate
+    from ptrnet.data.generate import generate_examples
 
-    return generate(task, [5, 6], 40, seed=3)
+    return generate_examples(task, [5, 6], 40, seed=3)
 
 
 def test_a_file_that_cannot_be_trained_on_leaves_no_folder(tmp_path):

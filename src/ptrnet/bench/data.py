@@ -16,7 +16,7 @@ from ptrnet.bench.row import Row
 from ptrnet.bench.timing import Side
 from ptrnet.bench.train import TrainingStep, ptrnet_step, recipe_for
 from ptrnet.data import formats
-from ptrnet.data.generate import generate
+from ptrnet.data.generate import generate_examples
 from ptrnet.data.streams.file_stream import FileStream
 from ptrnet.data.streams.memmap import packed
 from ptrnet.progress import track
@@ -47,7 +47,7 @@ def _measure_with_file(recipe: Recipe, repeats: int) -> Iterator[Row]:
     with TemporaryDirectory() as folder:
         path = str(Path(folder) / "examples.txt")
         task = tasks.get(recipe.task)
-        examples = generate(task, [int(recipe.n)], COUNT, recipe.seed)
+        examples = generate_examples(task, [int(recipe.n)], COUNT, recipe.seed)
         formats.write(path, track(examples, "writing a file", COUNT), task)
         packed(path, task)
         steps = STEPS * repeats

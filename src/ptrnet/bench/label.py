@@ -17,7 +17,7 @@ from ptrnet.bench.timing import Side
 from ptrnet.data import checks
 from ptrnet.data.sizes import parse_sizes
 from ptrnet.errors import MissingExtraError
-from ptrnet.parallel import in_order
+from ptrnet.parallel import ordered_map
 
 N = 50  # elements by default; fewer for an algorithm that takes no more
 MIN_SECONDS = 0.2  # of a run, so that handing out the work does not count
@@ -33,7 +33,7 @@ def rows(
     cases = []
     for name in tasks.names() if task is None else [task]:
         kind = tasks.get(name)
-        checks.sizes(sizes, kind)
+        checks.check_sizes(sizes, kind)
         for labeller in kind.labellers:
             size = int(min(sizes[0], labellers.max_elements(labeller)))
             try:
@@ -65,7 +65,7 @@ class Instances:
         """Labels the first `count`, shared between processes."""
         size = -(-count // (processes * CHUNKS))
         chunks = [(first, min(size, count - first)) for first in range(0, count, size)]
-        for _ in in_order(self.label, chunks, processes):
+        for _ in ordered_map(self.label, chunks, processes):
             pass
 
 

@@ -21,7 +21,7 @@ from ptrnet.bench.row import Baseline, Row
 from ptrnet.bench.timing import Side
 from ptrnet.data import checks
 from ptrnet.data.sizes import parse_sizes
-from ptrnet.data.symmetries import reordered
+from ptrnet.data.symmetries import permute_elements
 from ptrnet.decoding import Beam, Decoder, Greedy
 from ptrnet.errors import InputError
 from ptrnet.solver import Solver
@@ -47,7 +47,7 @@ def rows(
     kind, device = tasks.get(task), device_of(device)
     trained = parse_sizes(weights.summary(task)["n"])[-1]
     sizes = [trained, TIMES_TRAINED * trained] if n is None else parse_sizes(str(n))
-    checks.sizes(sizes, kind)
+    checks.check_sizes(sizes, kind)
     if batch_size * sizes[-1] > LARGEST_BATCH:
         raise InputError(f"batch size: {batch_size} instances of {sizes[-1]} are too many elements")
     questions = [Questions(task, size, batch_size, device, seed) for size in sizes]
@@ -76,7 +76,9 @@ class Questions:
         """Inputs `(B, N, d)` as the model reads them, lengths `(B,)`, most tokens `(B,)`."""
         task = self.solver().task
         drawn = task.sample(np.random.default_rng(self.seed), self.batch_size, self.n)
-        inputs = torch.from_numpy(reordered(drawn, task.element_order(drawn)).astype(np.float32))
+        inputs = torch.from_numpy(
+            permute_elements(drawn, task.element_order(drawn)).astype(np.float32)
+        )
         lengths = torch.full((self.batch_size,), self.n)
         max_tokens = torch.full((self.batch_size,), task.max_length(self.n))
         return inputs.to(self.device), lengths.to(self.device), max_tokens.to(self.device)

@@ -64,13 +64,14 @@ def solve(
     pictures.check_paths()
     decoder = decoding.build(seed)
     solver = load_solver(task, model)
-    formats.check_served(output, solver.task)
+    target = formats.output_format(output, path)
+    target.check_task(solver.task, output)
     instances = (
         formats.read(path, solver.task)
         if random is None
         else _random_instance(solver.task, random, seed)
     )
-    examples = list(formats.fitting(formats.target(output, path), instances, solver.task))
+    examples = list(target.checked(instances, solver.task))
     pictures.check_index(len(examples))
     answers = solver.solve_examples(
         examples, decoder, constrained=decoding.constrained, augment=decoding.augment
@@ -93,7 +94,7 @@ def _random_instance(task: "Task", n: int, seed: int) -> Iterable["Example"]:
     from ptrnet.data.sizes import parse_sizes
     from ptrnet.types import Example
 
-    checks.sizes(parse_sizes(str(n)), task)
+    checks.check_sizes(parse_sizes(str(n)), task)
     (inputs,) = task.sample(np.random.default_rng(seed), 1, n)
     return [Example(inputs, source="the random instance")]
 

@@ -36,7 +36,7 @@ def infer_task(name: str, constraint: str | None = None) -> InferredTask:
     """
     if constraint not in (None, *CONSTRAINTS):
         raise unknown("constraint", str(constraint), CONSTRAINTS)
-    loosest = _loosest(formats.features(name))
+    loosest = _loosest(formats.num_features(name))
     file = packed(name, loosest)
     center, spread = _scaling(file)
     task = replace(
@@ -58,7 +58,7 @@ def check_examples(name: str, task: Custom) -> None:
         InputError: elements of other numbers, or the first answer that is too long or does not
             obey the constraint, by its line.
     """
-    d = formats.features(name)
+    d = formats.num_features(name)
     if d != task.num_features:
         raise InputError(f"{name}: expected elements of {task.num_features} numbers, got {d}")
     file = packed(name, _loosest(d))

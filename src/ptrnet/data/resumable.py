@@ -1,8 +1,8 @@
-"""A file of lines that is written over hours: what is there when the work is killed is kept.
+"""A file of lines that takes hours to compute: a killed run loses no whole chunk of them.
 
-Beside FILE grow `FILE.partial.EXT`, whole examples a line each, and `FILE.partial.json`, the facts
-that decide them. The same work started again goes on behind the last whole chunk; at the end the
-lines become FILE.
+While FILE is computed, two files grow beside it: `FILE.partial.EXT`, whole examples, a line each,
+and `FILE.partial.json`, the facts that decide them. The same work started again goes on behind
+the last whole chunk; at the end the lines become FILE.
 """
 
 import fcntl
@@ -22,26 +22,28 @@ class ResumableFile:
     """The lines written so far; a context, in which no other run can write them.
 
     Args:
-        output: the file that is to be made.
-        facts: everything that decides its lines but how many there are.
+        output: the file that the lines become.
+        facts: everything that decides the lines but how many there are.
         chunk: lines that are written together.
 
     Raises:
-        InputError: lines of other facts are there, another run writes them, or the folder cannot
+        InputError: there are lines of other facts, another run writes them, or the folder cannot
             be written.
     """
 
     def __init__(self, output: Path, facts: Mapping[str, Any], chunk: int) -> None:
         check_writable(output)
         self.output, self.chunk = output, chunk
-        self.extension = _staged(str(output))
-        self.lines = output.with_name(f"{output.name}.partial.{self.extension}")
-        self.facts = output.with_name(f"{output.name}.partial.json")
+        self._target = formats.format_of(str(output))
+        binary = self._target.capabilities.binary
+        self.format = formats.get("jsonl") if binary else self._target  # of the lines
+        self.lines_path = output.with_name(f"{output.name}.partial.{self.format.extension}")
+        self.facts_path = output.with_name(f"{output.name}.partial.json")
         try:
-            begun = self.lines.exists()
-            self._lock = self.lines.open("ab")
+            begun = self.lines_path.exists()
+            self._lock = self.lines_path.open("ab")
         except OSError as error:
-            raise InputError(f"{self.lines}: cannot be written: {error.strerror}") from None
+            raise InputError(f"{self.lines_path}: cannot be written: {error.strerror}") from None
         try:
             self._claim(facts, begun)
         except BaseException:
@@ -54,27 +56,30 @@ class ResumableFile:
     def __exit__(self, *error: object) -> None:
         self._lock.close()
 
-    def kept(self, most: int | None = None) -> int:
-        """How many lines are there, in whole chunks and at most `most`; the rest is cut off.
+    def trim(self, total: int | None = None) -> int:
+        """Cuts off all but whole chunks, and what is beyond `total` lines.
 
-        A last chunk that is not whole counts only where `most` ends in it.
+        A last chunk that is not whole stays only where `total` ends in it.
+
+        Returns:
+            How many lines are left.
         """
-        count, size, kept, place = 0, 0, 0, 0
-        with self.lines.open("r+b") as stream:
+        count, size, whole_count, whole_size = 0, 0, 0, 0
+        with self.lines_path.open("r+b") as stream:
             for line in stream:
                 size += len(line)
-                if not line.endswith(b"\n") or count == most:
+                if not line.endswith(b"\n") or count == total:
                     break
                 count += 1
-                if count % self.chunk == 0 or count == most:
-                    kept, place = count, size
-            stream.truncate(place)
-        return kept
+                if count % self.chunk == 0 or count == total:
+                    whole_count, whole_size = count, size
+            stream.truncate(whole_size)
+        return whole_count
 
     def append(self, chunks: Iterable[bytes]) -> Iterator[int]:
         """Writes chunk by chunk; gives how many lines each had, once it is on the disk."""
         try:
-            with self.lines.open("ab") as stream:
+            with self.lines_path.open("ab") as stream:
                 for chunk in chunks:
                     stream.write(chunk)
                     stream.flush()
@@ -84,50 +89,48 @@ class ResumableFile:
             raise OutputError(f"{self.output}: cannot be written: {error.strerror}") from None
 
     def finish(self, task: Task) -> None:
-        """Makes the file, whole, of the lines."""
-        if formats.of(str(self.output)) == self.extension:
-            self.lines.replace(self.output)
+        """Makes the file of the lines, which are removed."""
+        if self.format == self._target:
+            self.lines_path.replace(self.output)
         else:
-            formats.write(str(self.output), formats.read(str(self.lines), task), task)
+            formats.write(str(self.output), formats.read(str(self.lines_path), task), task)
         self.discard()
 
     def discard(self) -> None:
         """Removes the lines and the facts."""
-        self.facts.unlink(missing_ok=True)
-        self.lines.unlink(missing_ok=True)
+        self.facts_path.unlink(missing_ok=True)
+        self.lines_path.unlink(missing_ok=True)
 
     def _claim(self, facts: Mapping[str, Any], begun: bool) -> None:
+        """Locks the lines, and compares or writes the facts."""
         try:
             fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
-            raise InputError(f"{self.lines}: another run is writing it") from None
+            raise InputError(f"{self.lines_path}: another run is writing it") from None
         if begun:
-            self._check(facts)
+            self._check_facts(facts)
         else:
-            with atomic_path(self.facts) as temporary:
+            with atomic_path(self.facts_path) as temporary:
                 temporary.write_text(json.dumps(facts, indent=1) + "\n", encoding="utf-8")
 
-    def _check(self, facts: Mapping[str, Any]) -> None:
+    def _check_facts(self, facts: Mapping[str, Any]) -> None:
         try:
-            theirs = json.loads(self.facts.read_text(encoding="utf-8"))
+            former = json.loads(self.facts_path.read_text(encoding="utf-8"))
         except (OSError, ValueError):
-            theirs = None
-        if not isinstance(theirs, dict):
-            raise InputError(f"{self.facts}: not readable; delete it and {self.lines.name}")
+            former = None
+        if not isinstance(former, dict):
+            raise InputError(
+                f"{self.facts_path}: not readable; delete it and {self.lines_path.name}"
+            )
         for key in facts:
-            if theirs.get(key) != facts[key]:
+            if former.get(key) != facts[key]:
                 raise InputError(
-                    f"{self.lines}: holds the beginning of other work ({key} {theirs.get(key)!r}, "
-                    f"asked {facts[key]!r}); finish that, or delete it and {self.facts.name}"
+                    f"{self.lines_path}: holds the beginning of other work ({key} "
+                    f"{former.get(key)!r}, asked {facts[key]!r}); finish that, or delete it and "
+                    f"{self.facts_path.name}"
                 )
 
 
-def has_lines(name: str) -> bool:
-    """Whether a file of that name can grow: it holds many examples, and is not standard output."""
-    return name != "-" and formats.capabilities(formats.of(name)).several
-
-
-def _staged(name: str) -> str:
-    """The format in which lines wait to become the file `name`: its own where that has lines."""
-    extension = formats.of(name)
-    return "jsonl" if formats.capabilities(extension).binary else extension
+def can_resume(path: str) -> bool:
+    """Whether a file of that name has lines to go on behind: not standard output, nor a table."""
+    return path != "-" and formats.format_of(path).capabilities.multiple

@@ -137,7 +137,7 @@ def _task(pair: Any, asked: dict[str, Any]) -> Custom:
 def _checked(pairs: Iterator[tuple[int, Any]], task: Custom) -> Iterator[Example]:
     for k, pair in pairs:
         inputs, outputs = _pair(k, pair)
-        instance = checks.instance(inputs, task, f"example {k}: inputs")
+        instance = checks.check_instance(inputs, task, f"example {k}: inputs")
         where = f"example {k}: outputs"
         try:
             indices = np.asarray(outputs)
@@ -145,4 +145,4 @@ def _checked(pairs: Iterator[tuple[int, Any]], task: Custom) -> Iterator[Example
             indices = np.zeros(1)
         if indices.ndim != 1 or (indices.size and indices.dtype.kind not in "iu"):
             raise InputError(f"{where}: expected a list of whole numbers")
-        yield Example(instance, checks.answer(indices.tolist(), len(instance), task, where))
+        yield Example(instance, checks.check_answer(indices.tolist(), len(instance), task, where))

@@ -95,7 +95,7 @@ class Recipe:
         if self.seed >= 2**63:
             raise InputError(f"recipe: seed must be below 2^63, got {self.seed}")
         task = tasks.get(self.task, **self.settings)
-        checks.sizes(parse_sizes(self.n), task)
+        checks.check_sizes(parse_sizes(self.n), task)
         models.settings_of(self.model, **self.network())
         if self.augment and not self.data:
             raise InputError("recipe: augment goes with data; fresh examples are new without it")

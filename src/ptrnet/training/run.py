@@ -19,7 +19,7 @@ from ptrnet.data.infer_task import check_examples
 from ptrnet.data.sizes import parse_sizes
 from ptrnet.data.streams.example_stream import VALID, ExampleStream
 from ptrnet.data.streams.file_stream import FileStream
-from ptrnet.data.symmetries import augmented, unchanged
+from ptrnet.data.symmetries import augment, identity
 from ptrnet.tasks.base import Task
 from ptrnet.tasks.custom import Custom
 from ptrnet.training import folder
@@ -85,7 +85,7 @@ def _examples(recipe: Recipe, task: Task, first: int) -> ExampleStream | FileStr
     if isinstance(task, Custom):
         check_examples(recipe.data, task)
     if recipe.data:
-        change = augmented if recipe.augment else unchanged
+        change = augment if recipe.augment else identity
         return FileStream(
             recipe.data,
             task,

@@ -7,10 +7,10 @@ from scipy.spatial import ConvexHull
 
 from ptrnet import tasks
 from ptrnet.data import formats
-from ptrnet.data.generate import generate
+from ptrnet.data.generate import generate_examples
 from ptrnet.data.streams.example_stream import ExampleStream
 from ptrnet.data.streams.file_stream import FileStream
-from ptrnet.data.symmetries import augmented
+from ptrnet.data.symmetries import augment
 from ptrnet.errors import InputError
 
 SIZES = [3, 4, 6, 9]
@@ -22,7 +22,7 @@ def made(tmp_path):
 
     def make(name, **settings):
         task = tasks.get(name, **settings)
-        examples = list(generate(task, SIZES, 50, seed=1))
+        examples = list(generate_examples(task, SIZES, 50, seed=1))
         path = str(tmp_path / f"{name}.txt")
         formats.write(path, examples, task)
         return task, path, examples
@@ -62,8 +62,8 @@ def test_every_example_once_in_every_epoch(made, name):
 
 def test_batches_are_counted(made):
     task, path, _ = made("hull")
-    stream = FileStream(path, task, SIZES, 7, seed=3, change=augmented)
-    later = FileStream(path, task, SIZES, 7, seed=3, first=9, ahead=1, change=augmented)
+    stream = FileStream(path, task, SIZES, 7, seed=3, change=augment)
+    later = FileStream(path, task, SIZES, 7, seed=3, first=9, ahead=1, change=augment)
     for k, found in zip(range(9, 20), later, strict=False):
         assert all(torch.equal(a, b) for a, b in zip(found, stream.batch(k), strict=True))
     other = FileStream(path, task, SIZES, 7, seed=4)
@@ -72,7 +72,7 @@ def test_batches_are_counted(made):
 
 def test_an_example_is_changed_anew_each_time(made):
     task, path, examples = made("hull")
-    stream = FileStream(path, task, [9], 100, seed=3, change=augmented)
+    stream = FileStream(path, task, [9], 100, seed=3, change=augment)
     first, second = set(each(stream.batch(0))), set(each(stream.batch(1)))
     assert len(first) == sum(len(e.inputs) == 9 for e in examples) and not first & second
 
@@ -104,7 +104,7 @@ def test_sizes_that_are_not_wanted_are_left_out(made):
 
 def test_elements_come_in_the_order_that_the_model_reads(made):
     task, path, _ = made("hull", order="lexicographic")
-    stream = FileStream(path, task, SIZES, 50, seed=3, change=augmented)
+    stream = FileStream(path, task, SIZES, 50, seed=3, change=augment)
     batch = stream.batch(0)
     fresh = ExampleStream(task, [9], 50, seed=3).batch(0)
     for inputs, lengths, *_ in (batch, fresh):

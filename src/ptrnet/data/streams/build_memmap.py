@@ -50,7 +50,7 @@ def pack(name: str, task: Task, folder: Path) -> None:
         NpyWriter(folder / INPUTS, np.float64, (task.num_features,)) as inputs,
         NpyWriter(folder / ANSWERS, np.int32) as answers,
     ):
-        total = _blocks(name) if formats.of(name) == "txt" else None
+        total = _blocks(name) if formats.format_of(name).extension == "txt" else None
         for piece in track(_pieces(name, task), f"reading {name}", total):
             inputs.append(piece.inputs)
             answers.append(piece.answers)
@@ -70,7 +70,7 @@ def _blocks(name: str) -> int:
 
 
 def _pieces(name: str, task: Task) -> Iterator[Piece]:
-    if formats.of(name) != "txt":
+    if formats.format_of(name).extension != "txt":
         examples = formats.read(name, task)
         while group := list(islice(examples, _GROUP)):
             yield _piece(group, task)

@@ -8,7 +8,7 @@ import torch
 
 from ptrnet.data.streams.prefetch import prefetch
 from ptrnet.data.streams.ranks import rows_of
-from ptrnet.data.symmetries import reordered
+from ptrnet.data.symmetries import permute_elements
 from ptrnet.tasks.base import Task
 from ptrnet.types import Batch
 
@@ -54,7 +54,7 @@ class ExampleStream:
         inputs = self.task.sample(rng, self.batch_size, n)
         inputs = inputs[rows_of(self.batch_size, rank, ranks)]
         if self.task.order != "given":
-            inputs = reordered(inputs, self.task.element_order(inputs))
+            inputs = permute_elements(inputs, self.task.element_order(inputs))
         targets = self.task.to_tokens(self.task.label(inputs, self.labeller))
         return Batch(
             torch.from_numpy(inputs.astype(np.float32)),

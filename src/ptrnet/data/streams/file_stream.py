@@ -6,12 +6,12 @@ from functools import partial
 import numpy as np
 import torch
 
-from ptrnet.data.batches import padded
+from ptrnet.data.batches import pad_batch
 from ptrnet.data.streams.memmap import packed
 from ptrnet.data.streams.prefetch import prefetch
 from ptrnet.data.streams.ranks import rows_of
 from ptrnet.data.streams.split import held_out
-from ptrnet.data.symmetries import Change, arranged, unchanged
+from ptrnet.data.symmetries import Transform, canonicalize, identity
 from ptrnet.errors import InputError
 from ptrnet.tasks.base import Task
 from ptrnet.types import Batch, Floats, Indices
@@ -48,7 +48,7 @@ class FileStream:
         seed: int,
         first: int = 0,
         ahead: int = 4,
-        change: Change = unchanged,
+        change: Transform = identity,
         valid_share: float = 0.0,
         most_valid: int = 0,
     ) -> None:
@@ -97,13 +97,13 @@ class FileStream:
         for part in np.split(chosen, np.flatnonzero(np.diff(self._file.sizes[chosen])) + 1):
             inputs, given = self._file.of_one_size(part)
             seen = self.task.normalize(inputs)
-            inputs, given = arranged(self.task, *self.change(rng, self.task, seen, given))
+            inputs, given = canonicalize(self.task, *self.change(rng, self.task, seen, given))
             instances += list(inputs)
             answers += given.rows()
         rows = rows_of(len(chosen), rank, ranks)
         if rows.start < rows.stop:
-            return padded(instances[rows], answers[rows], self.task)
-        nothing = padded(instances[:1], answers[:1], self.task)
+            return pad_batch(instances[rows], answers[rows], self.task)
+        nothing = pad_batch(instances[:1], answers[:1], self.task)
         return nothing._replace(target_lengths=torch.zeros(1, dtype=torch.int64))
 
     def __iter__(self) -> Iterator[Batch]:

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ptrnet.data.formats.parts.nested import other_keys
 from ptrnet.errors import InputError
 from ptrnet.tasks.base import Task
 from ptrnet.types import Example
@@ -13,8 +14,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 
-def check_schema(schema: "pa.Schema", task: Task | None, name: str) -> None:
-    """Refuses columns that cannot be the examples of a task; of any where None is known.
+def check_schema(schema: "pa.Schema", task: Task | None, path: str) -> None:
+    """Refuses columns that cannot be the examples of a task; of any task where None is known.
 
     Raises:
         InputError: no `inputs`, a column twice, or `inputs` or `outputs` of another type.
@@ -24,31 +25,31 @@ def check_schema(schema: "pa.Schema", task: Task | None, name: str) -> None:
     names = schema.names
     twice = [key for key in names if names.count(key) > 1]
     if twice:
-        raise InputError(f'{name}: column "{twice[0]}": stands twice')
+        raise InputError(f'{path}: column "{twice[0]}": stands twice')
     if "inputs" not in names:
         raise InputError(
-            f'{name}: expected a column "inputs", got {", ".join(names)[:80] or "none"}'
+            f'{path}: expected a column "inputs", got {", ".join(names)[:80] or "none"}'
         )
     depth, leaf = _nesting(schema.field("inputs").type)
     number = types.is_floating(leaf) or types.is_integer(leaf)
     flat = depth == 1 and (task is None or task.num_features == 1)
     if not number or not (depth == 2 or flat):
-        _refuse(schema, "inputs", "list<list<double>>", name)
+        _refuse(schema, "inputs", "list<list<double>>", path)
     if task is not None and "outputs" in names:
         depth, leaf = _nesting(schema.field("outputs").type)
         lists = 1 if task.item_size == 1 else 2
         if not types.is_null(leaf) and (depth != lists or not types.is_integer(leaf)):
-            wanted = "list<int64>" if lists == 1 else "list<list<int64>>"
-            _refuse(schema, "outputs", wanted, name)
+            expected = "list<int64>" if lists == 1 else "list<list<int64>>"
+            _refuse(schema, "outputs", expected, path)
 
 
-def _refuse(schema: "pa.Schema", key: str, wanted: str, name: str) -> None:
+def _refuse(schema: "pa.Schema", key: str, expected: str, path: str) -> None:
     got = str(schema.field(key).type).replace("element: ", "").replace("item: ", "")
-    raise InputError(f'{name}: column "{key}": expected {wanted}, got {got[:80]}')
+    raise InputError(f'{path}: column "{key}": expected {expected}, got {got[:80]}')
 
 
 def _nesting(kind: "pa.DataType") -> tuple[int, "pa.DataType"]:
-    """How many lists deep a type is, and what stands in them."""
+    """How many lists deep a type is, and the type of what is in the innermost."""
     from pyarrow import types
 
     depth = 0
@@ -57,8 +58,8 @@ def _nesting(kind: "pa.DataType") -> tuple[int, "pa.DataType"]:
     return depth, kind
 
 
-def schema(examples: Sequence[Example], kept: Sequence[dict[str, Any]], task: Task) -> "pa.Schema":
-    """The columns of a file whose first examples are given, with what is kept of each."""
+def schema_of(examples: Sequence[Example], task: Task) -> "pa.Schema":
+    """The columns of a file that begins with these examples."""
     import pyarrow as pa
 
     indices = pa.list_(pa.int64())
@@ -66,22 +67,22 @@ def schema(examples: Sequence[Example], kept: Sequence[dict[str, Any]], task: Ta
         ("inputs", pa.list_(pa.list_(pa.float64()))),
         ("outputs", indices if task.item_size == 1 else pa.list_(indices)),
     ]
-    for key in dict.fromkeys(key for row in kept for key in row):
-        fields.append((key, _column(key, examples, kept, None).type))
+    rows = [other_keys(example) for example in examples]
+    for key in dict.fromkeys(key for row in rows for key in row):
+        fields.append((key, _column(key, rows, examples, None).type))
     return pa.schema(fields)
 
 
-def table(
-    examples: Sequence[Example], kept: Sequence[dict[str, Any]], schema: "pa.Schema"
-) -> "pa.Table":
+def table_of(examples: Sequence[Example], schema: "pa.Schema") -> "pa.Table":
     """Examples as rows of a schema.
 
     Raises:
-        InputError: what is kept of one fits no column; the example is named.
+        InputError: an example has a key or a value that fits no column; the example is named.
     """
     import pyarrow as pa
 
-    for example, row in zip(examples, kept, strict=True):
+    rows = [other_keys(example) for example in examples]
+    for example, row in zip(examples, rows, strict=True):
         new = [key for key in row if key not in schema.names]
         if new:
             raise InputError(f'{example.source}: "{new[0]}": examples before it have no such key')
@@ -94,11 +95,12 @@ def table(
         pa.array(outputs, schema.field("outputs").type),
     ]
     for key in schema.names[2:]:
-        arrays.append(_column(key, examples, kept, schema.field(key).type))
+        arrays.append(_column(key, rows, examples, schema.field(key).type))
     return pa.Table.from_arrays(arrays, schema=schema)
 
 
 def _offsets(counts: list[int]) -> "pa.Array":
+    """The offsets of an Arrow list array, whose lists have so many values."""
     import pyarrow as pa
 
     return pa.array(np.concatenate([[0], np.cumsum(counts)]), pa.int32())
@@ -106,27 +108,27 @@ def _offsets(counts: list[int]) -> "pa.Array":
 
 def _column(
     key: str,
+    rows: Sequence[dict[str, Any]],
     examples: Sequence[Example],
-    kept: Sequence[dict[str, Any]],
     kind: "pa.DataType | None",
 ) -> "pa.Array":
-    """What is kept under a key, null where it is missing."""
+    """The values under a key, null where it is missing; of an inferred type where None is set."""
     import pyarrow as pa
 
-    values = [row.get(key) for row in kept]
+    values = [row.get(key) for row in rows]
     try:
         return pa.array(values, kind)
     except (pa.ArrowException, ValueError, TypeError, OverflowError) as error:
-        said = str(error).splitlines()[0]
-    odd = next(
+        reason = str(error).splitlines()[0]
+    misfit = next(
         (e for e, value in zip(examples, values, strict=True) if not _fits(value, values, kind)),
         examples[0],
     )
-    raise InputError(f'{odd.source}: "{key}": does not fit the type of its column: {said}')
+    raise InputError(f'{misfit.source}: "{key}": does not fit the type of its column: {reason}')
 
 
 def _fits(value: Any, values: Sequence[Any], kind: "pa.DataType | None") -> bool:
-    """Whether one value is of a type, or of that of the first value."""
+    """Whether one value is of a type; where that is None, of the type of the first value."""
     import pyarrow as pa
 
     if kind is None:

@@ -9,10 +9,10 @@ from ptrnet.distances import EUCLIDEAN
 class Capabilities:
     """Every module of `ptrnet.data.formats` has them as `CAPABILITIES`."""
 
-    several: bool = True  # whether a file holds more than one example
+    multiple: bool = True  # whether a file can hold more than one example
     answers: bool = True  # whether an answer can be read again as one
     distances: tuple[str, ...] = (EUCLIDEAN,)
     task: str | None = None  # the only one that it serves; None for all
     binary: bool = False  # whether `write` takes a stream of bytes, not of text
-    printed: str = ""  # the format of answers on standard output; empty for its own
-    needs: str = ""  # a package beyond the required ones; the extra has the format's name
+    stdout_format: str = ""  # of answers on standard output; empty for the format itself
+    package: str = ""  # needed beyond the required ones; the extra has the format's name

@@ -16,29 +16,34 @@ BLOCK = 2**22  # bytes, about: some thousand lines, a second's work at most
 
 
 class Block(NamedTuple):
-    """Some lines of a file that stand together."""
+    """Consecutive lines of a file."""
 
     start: int  # bytes before them
     end: int  # bytes before the line that follows
     first: int  # the number of the first line
 
 
-def numbered(name: str) -> Iterator[tuple[int, str]]:
+def display_name(path: str) -> str:
+    """What complaints call a file: its path, and "standard input" for `-`."""
+    return "standard input" if path == "-" else path
+
+
+def numbered_lines(path: str) -> Iterator[tuple[int, str]]:
     """The lines of a file, or of standard input for `-`, from 1 on; blank ones are left out.
 
     Raises:
         InputError: no such file, not UTF-8, or a line longer than LONGEST_LINE bytes.
     """
-    if name == "-":
-        if sys.stdin is None:  # closed by whoever started us
-            raise InputError("standard input: cannot be read: it is closed")
-        yield from _decoded(sys.stdin.buffer, "standard input")
+    if path != "-":
+        with _opened(path) as stream:
+            yield from _decoded(stream, path)
         return
-    with _opened(name) as stream:
-        yield from _decoded(stream, name)
+    if sys.stdin is None:  # closed by whoever started us
+        raise InputError("standard input: cannot be read: it is closed")
+    yield from _decoded(sys.stdin.buffer, display_name(path))
 
 
-def blocks(name: str) -> Iterator[Block]:
+def blocks(path: str) -> Iterator[Block]:
     """All lines of a file in blocks of about BLOCK bytes, which can be read apart.
 
     A line longer than LONGEST_LINE is cut, but never below that length: whoever reads the block
@@ -47,57 +52,59 @@ def blocks(name: str) -> Iterator[Block]:
     Raises:
         InputError: no such file.
     """
-    with _opened(name) as stream:
+    with _opened(path) as stream:
         start, first = 0, 1
-        while lines := stream.read(BLOCK):
-            lines += stream.readline(LONGEST_LINE + 1)
-            block = Block(start, start + len(lines), first)
+        while content := stream.read(BLOCK):
+            content += stream.readline(LONGEST_LINE + 1)
+            block = Block(start, start + len(content), first)
             yield block
-            start, first = block.end, first + lines.count(b"\n")
+            start, first = block.end, first + content.count(b"\n")
 
 
-def count(name: str) -> int:
+def count_lines(path: str) -> int:
     """How many lines a file has, blank ones and an unfinished last one included."""
-    found, last = 0, b"\n"
-    with _opened(name) as stream:
-        while read := stream.read(BLOCK):
-            found, last = found + read.count(b"\n"), read[-1:]
-    return found + (last != b"\n")
+    count, last = 0, b"\n"
+    with _opened(path) as stream:
+        while content := stream.read(BLOCK):
+            count, last = count + content.count(b"\n"), content[-1:]
+    return count + (last != b"\n")
 
 
-def numbered_in(block: Block, name: str) -> Iterator[tuple[int, str]]:
-    """The lines of one block of a file, as `numbered` gives them."""
-    with _opened(name) as stream:
+def numbered_lines_of(block: Block, path: str) -> Iterator[tuple[int, str]]:
+    """The lines of one block of a file, as `numbered_lines` gives them."""
+    with _opened(path) as stream:
         stream.seek(block.start)
-        lines = stream.read(block.end - block.start)
-    yield from _decoded(io.BytesIO(lines), name, block.first)
+        content = stream.read(block.end - block.start)
+    yield from _decoded(io.BytesIO(content), path, block.first)
 
 
 @contextlib.contextmanager
-def _opened(name: str) -> Iterator[BinaryIO]:
+def _opened(path: str) -> Iterator[BinaryIO]:
     try:
-        with Path(name).open("rb") as stream:
+        with Path(path).open("rb") as stream:
             yield stream
     except OSError as error:
-        raise InputError(f"{name}: cannot be read: {error.strerror}") from None
+        raise InputError(f"{path}: cannot be read: {error.strerror}") from None
 
 
-def _decoded(stream: BinaryIO, name: str, first: int = 1) -> Iterator[tuple[int, str]]:
+def _decoded(stream: BinaryIO, source: str, first: int = 1) -> Iterator[tuple[int, str]]:
     number = first - 1
     while line := stream.readline(LONGEST_LINE + 1):
         number += 1
         if len(line) > LONGEST_LINE:
             raise InputError(
-                f"{name}:{number}: longer than {LONGEST_LINE} bytes; an instance has at most "
+                f"{source}:{number}: longer than {LONGEST_LINE} bytes; an instance has at most "
                 f"{LARGEST} elements"
             )
         try:
             text = line.decode("utf-8-sig" if number == 1 else "utf-8")
         except UnicodeDecodeError as error:
             raise InputError(
-                f"{name}:{number}: not UTF-8 text (byte {error.start + 1} of the line)"
+                f"{source}:{number}: not UTF-8 text (byte {error.start + 1} of the line)"
             ) from None
         if "\r" in text.rstrip("\r\n"):
-            raise InputError(f"{name}:{number}: lines must end in \\n or \\r\\n, not in \\r alone")
+            raise InputError(
+                f"{source}:{number}: lines must end in \\n or \\r\\n, not in \\r alone"
+            )
         if text.strip():
             yield number, text

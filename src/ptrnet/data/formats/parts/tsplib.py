@@ -6,95 +6,97 @@ Keywords come in any order, with or without space around the colon; EOF may be m
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from ptrnet.data.formats.parts.lines import numbered
+from ptrnet.data.formats.parts.lines import numbered_lines
 from ptrnet.data.sizes import LARGEST
 from ptrnet.errors import InputError, short
 
 
-class Keyword(NamedTuple):
-    """What stands behind a keyword."""
+class Entry(NamedTuple):
+    """What stands behind a keyword, and on which line."""
 
     value: str
     line: int
 
 
-class Sheet(NamedTuple):
-    """A TSPLIB file, taken apart."""
+class TsplibFile(NamedTuple):
+    """The content of a TSPLIB file."""
 
-    keywords: dict[str, Keyword]
+    keywords: dict[str, Entry]
     rows: list[tuple[int, list[str]]]  # the section: line number and fields
 
 
-def parse(name: str, section: str, allowed: Mapping[str, Sequence[str]]) -> Sheet:
+def parse(path: str, section: str, allowed: Mapping[str, Sequence[str]]) -> TsplibFile:
     """The keywords of a file, and the lines of its one section.
 
     Args:
-        name: the file.
+        path: the file.
         section: the keyword that opens the section.
         allowed: the values that a keyword may have, where only some are of use.
 
     Raises:
         InputError: another section, a value that is not allowed, or no section.
     """
-    keywords: dict[str, Keyword] = {}
+    keywords: dict[str, Entry] = {}
     rows: list[tuple[int, list[str]]] = []
     opened = inside = False
-    for line, text in numbered(name):
-        where = f"{name}:{line}"
-        word, colon, value = (part.strip() for part in text.partition(":"))
-        if word == "EOF":
+    for line, text in numbered_lines(path):
+        source = f"{path}:{line}"
+        keyword, colon, value = (part.strip() for part in text.partition(":"))
+        if keyword == "EOF":
             break
-        if word == section and not value:
+        if keyword == section and not value:
             if opened:
-                raise InputError(f"{where}: {section} stands twice")
+                raise InputError(f"{source}: {section} stands twice")
             opened = inside = True
-        elif inside and not word[:1].isalpha():
+        elif inside and not keyword[:1].isalpha():
             rows.append((line, text.split()))
             if len(rows) > LARGEST + 1:  # a tour has a line more than cities
-                raise InputError(f"{where}: expected at most {LARGEST} elements")
-        elif word.endswith("_SECTION"):
-            raise InputError(f"{where}: expected no section but {section}, got {short(word)}")
+                raise InputError(f"{source}: expected at most {LARGEST} elements")
+        elif keyword.endswith("_SECTION"):
+            raise InputError(f"{source}: expected no section but {section}, got {short(keyword)}")
         elif not colon:
             raise InputError(
-                f"{where}: expected KEYWORD : value or {section}, got {short(text.strip())}"
+                f"{source}: expected KEYWORD : value or {section}, got {short(text.strip())}"
             )
         else:
             inside = False
-            _keep(keywords, word, Keyword(value, line), allowed, where)
+            _add_entry(keywords, keyword, Entry(value, line), allowed, source)
     if not opened:
-        raise InputError(f"{name}: expected a {section}, got none")
-    return Sheet(keywords, rows)
+        raise InputError(f"{path}: expected a {section}, got none")
+    return TsplibFile(keywords, rows)
 
 
-def _keep(
-    keywords: dict[str, Keyword],
-    word: str,
-    given: Keyword,
+def _add_entry(
+    keywords: dict[str, Entry],
+    keyword: str,
+    entry: Entry,
     allowed: Mapping[str, Sequence[str]],
-    where: str,
+    source: str,
 ) -> None:
-    if word == "COMMENT":
+    if keyword == "COMMENT":
         return
-    if word in keywords:
-        raise InputError(f"{where}: {word} stands twice, first on line {keywords[word].line}")
-    values = allowed.get(word)
-    # A remark may stand behind the value, as in TYPE : TSP (its author).
-    if values is not None and (given.value.split() or [""])[0] not in values:
+    if keyword in keywords:
         raise InputError(
-            f"{where}: {word}: expected {' or '.join(values)}, got {short(given.value)}"
+            f"{source}: {keyword} stands twice, first on line {keywords[keyword].line}"
         )
-    keywords[word] = given
+    values = allowed.get(keyword)
+    # A remark may stand behind the value, as in TYPE : TSP (its author).
+    if values is not None and (entry.value.split() or [""])[0] not in values:
+        raise InputError(
+            f"{source}: {keyword}: expected {' or '.join(values)}, got {short(entry.value)}"
+        )
+    keywords[keyword] = entry
 
 
-def check_dimension(keywords: Mapping[str, Keyword], n: int, name: str) -> None:
-    """Refuses a DIMENSION that is given and is not n."""
+def check_dimension(keywords: Mapping[str, Entry], n: int, path: str) -> None:
+    """Refuses a DIMENSION that is present and not n."""
     if "DIMENSION" in keywords and keywords["DIMENSION"].value != str(n):
         value, line = keywords["DIMENSION"]
-        raise InputError(f"{name}:{line}: DIMENSION: expected the {n} nodes, got {short(value)}")
+        raise InputError(f"{path}:{line}: DIMENSION: expected the {n} nodes, got {short(value)}")
 
 
-def wanted(keywords: Mapping[str, Keyword], word: str, name: str) -> str:
+def required_value(keywords: Mapping[str, Entry], keyword: str, path: str) -> str:
     """The value of a keyword that has to be there, without a remark behind it."""
-    if word not in keywords:
-        raise InputError(f"{name}: expected the keyword {word}, got none")
-    return (keywords[word].value.split() or [""])[0]
+    if keyword not in keywords:
+        raise InputError(f"{path}: expected the keyword {keyword}, got none")
+    return (keywords[keyword].value.split() or [""])[0]

@@ -1,11 +1,11 @@
-"""Who computes makes no difference."""
+"""A map in many processes: who computes makes no difference."""
 
 import math
 
 import pytest
 
 from ptrnet.errors import InputError, MissingExtraError
-from ptrnet.parallel import BACKENDS, check_backend, in_order
+from ptrnet.parallel import BACKENDS, check_backend, check_jobs, ordered_map
 
 ITEMS = list(range(50))
 EXPECTED = [math.factorial(k) for k in ITEMS]
@@ -13,7 +13,7 @@ EXPECTED = [math.factorial(k) for k in ITEMS]
 
 @pytest.mark.parametrize("jobs", [1, 2])
 def test_results_keep_the_order(jobs):
-    assert list(in_order(math.factorial, ITEMS, jobs)) == EXPECTED
+    assert list(ordered_map(math.factorial, ITEMS, jobs)) == EXPECTED
 
 
 def test_work_is_taken_as_it_goes():
@@ -25,8 +25,8 @@ def test_work_is_taken_as_it_goes():
             yield k % 20
             k += 1
 
-    found = in_order(math.factorial, endless(), 1)
-    assert [next(found) for _ in range(3)] == [1, 1, 2]
+    results = ordered_map(math.factorial, endless(), 1)
+    assert [next(results) for _ in range(3)] == [1, 1, 2]
 
 
 def stops(k):
@@ -44,10 +44,10 @@ def test_errors_of_the_work_and_of_the_items_arrive(jobs):
         raise InputError("no more")
 
     with pytest.raises(InputError, match="no more"):
-        list(in_order(math.factorial, items(), jobs))
+        list(ordered_map(math.factorial, items(), jobs))
     with pytest.raises(InputError, match="five"):
-        list(in_order(stops, range(100), jobs))
-    left_early = in_order(math.factorial, range(500), jobs)
+        list(ordered_map(stops, range(100), jobs))
+    left_early = ordered_map(math.factorial, range(500), jobs)
     assert next(left_early) == 1
     left_early.close()
 
@@ -61,7 +61,7 @@ def test_a_dask_cluster_of_two_workers(monkeypatch):
         monkeypatch.setenv("DASK_SCHEDULER_ADDRESS", cluster.scheduler_address)
         dask = pytest.importorskip("dask")
         with dask.config.set({"scheduler-address": cluster.scheduler_address}):
-            assert list(in_order(math.factorial, ITEMS, -1, "dask")) == EXPECTED
+            assert list(ordered_map(math.factorial, ITEMS, -1, "dask")) == EXPECTED
 
 
 def test_unknown_and_missing_backends(monkeypatch):
@@ -76,4 +76,16 @@ def test_unknown_and_missing_backends(monkeypatch):
 @pytest.mark.filterwarnings("ignore")
 def test_a_ray_cluster_started_here():
     pytest.importorskip("ray")
-    assert list(in_order(math.factorial, ITEMS, 2, "ray")) == EXPECTED
+    assert list(ordered_map(math.factorial, ITEMS, 2, "ray")) == EXPECTED
+
+
+def test_one_item_starts_no_other_process(monkeypatch):
+    monkeypatch.setattr("ptrnet.parallel.Parallel", None)
+    assert list(ordered_map(math.factorial, [4], 2)) == [24]
+    assert list(ordered_map(math.factorial, [], -1)) == []
+
+
+@pytest.mark.parametrize("jobs", [0, -2, 1.5, "2"])
+def test_numbers_of_processes_that_are_none(jobs):
+    with pytest.raises(InputError, match=r"^--jobs: expected 1 or more, or -1 for one a core, got"):
+        check_jobs(jobs, "--jobs")
