@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from ptrnet import models
-from ptrnet.training.hardware import products
+from ptrnet.training.hardware import matmul_precision
 
 needs_gpu = pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU")
 N = 6
@@ -33,7 +33,7 @@ def test_like_on_the_cpu(name, options, precision):
             module.train(mode).zero_grad()
             batch = [t.to(device) for t in (inputs, lengths, targets, ends)]
             low = device == "cuda" and precision == "bfloat16"
-            with products(precision, device):
+            with matmul_precision(precision, device):
                 with torch.autocast(device, torch.bfloat16, enabled=low):
                     rows = module.log_probs(*batch).cpu()
                 rows = torch.where(real & rows.isfinite(), rows, 0)
@@ -53,5 +53,5 @@ def test_a_solver_answers_alike_on_both(small):
     ]
     here = solver.solve(sets)
     solver.model.cuda()
-    with products("float32", "cuda"):
+    with matmul_precision("float32", "cuda"):
         assert [list(a) for a in solver.solve(sets)] == [list(a) for a in here]

@@ -12,7 +12,7 @@ import torch
 import ptrnet
 from ptrnet.errors import InputError
 from ptrnet.model_files import load
-from ptrnet.training.infer_recipe import recipe_for
+from ptrnet.training.infer_recipe import infer_recipe
 from ptrnet.training.recipe import Recipe
 from ptrnet.training.run import train
 
@@ -135,7 +135,7 @@ def test_a_run_that_was_killed_keeps_what_it_knew_of_the_best(
     from ptrnet.training import checkpoints
 
     asked = {**TINY, "steps": 60, "patience": 4, "checkpoint_every": checkpoint_every}
-    recipe, _ = recipe_for(str(mine), asked)
+    recipe, _ = infer_recipe(str(mine), asked)
     straight = train(recipe, tmp_path / "straight")
     save = checkpoints.AtomicCheckpointIO.save_checkpoint
 
@@ -228,7 +228,7 @@ def test_files_that_are_there_are_not_written_over(tmp_path, mine, name):
         ptrnet.fit(rows(20), output=tmp_path, steps=2, **TINY)
     if name != "examples.jsonl":
         with pytest.raises(InputError, match=f"holds a file {name} already"):
-            train(recipe_for(str(mine), {**TINY, "steps": 2})[0], tmp_path)
+            train(infer_recipe(str(mine), {**TINY, "steps": 2})[0], tmp_path)
     assert (tmp_path / name).read_text() == "precious"
     assert not (tmp_path / "recipe.toml").exists()
 
@@ -243,7 +243,7 @@ def test_a_training_of_all_examples(tmp_path):
 
 
 def test_a_recipe_is_checked_against_the_file_it_is_given(tmp_path, mine):
-    recipe, _ = recipe_for(str(mine), {**TINY, "steps": 2})
+    recipe, _ = infer_recipe(str(mine), {**TINY, "steps": 2})
     other = tmp_path / "other.jsonl"
     for line, words in (
         ('{"inputs": [[1, 2, 3]], "outputs": [0, 0]}', "other.jsonl:1: .*expected all 1 indices"),
@@ -253,7 +253,7 @@ def test_a_recipe_is_checked_against_the_file_it_is_given(tmp_path, mine):
         ),
     ):
         other.write_text(line + "\n")
-        recipe_for(str(other), {})  # packs it
+        infer_recipe(str(other), {})  # packs it
         with pytest.raises(InputError, match=words):
             train(Recipe.from_table({**recipe.table(), "data": str(other)}), tmp_path / "m")
     assert not (tmp_path / "m").exists()

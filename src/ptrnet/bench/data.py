@@ -17,7 +17,7 @@ from ptrnet.bench.timing import Side, Times, interleaved, spread
 from ptrnet.data import formats
 from ptrnet.data.generate import generate
 from ptrnet.data.streams.file_stream import FileStream
-from ptrnet.data.streams.memmap import packed
+from ptrnet.data.streams.memmap import open_memmap
 from ptrnet.progress import track
 from ptrnet.training.recipe import Recipe
 
@@ -48,7 +48,7 @@ def _measured(recipe: Recipe, repeats: int) -> Iterator[Row]:
         kind = tasks.get(recipe.task)
         examples = generate(kind, [int(recipe.n)], COUNT, recipe.seed)
         formats.write(name, track(examples, "writing a file", COUNT), kind)
-        packed(name, kind)
+        open_memmap(name, kind)
         reads: dict[str, Work] = {
             "text, line by line": partial(line_by_line, name, recipe.task),
             "text, packed for training": partial(anew, name, recipe.task),
@@ -130,7 +130,7 @@ def anew(name: str, task: str) -> Run:
 
     def run() -> None:
         shutil.rmtree(f"{other}.packed", ignore_errors=True)
-        packed(other, tasks.get(task))
+        open_memmap(other, tasks.get(task))
 
     return run
 
@@ -138,7 +138,7 @@ def anew(name: str, task: str) -> Run:
 def in_batches(name: str, recipe: Recipe) -> Run:
     """As a training reads what is packed: all examples once, in this thread."""
     stream = _stream(name, recipe)
-    return lambda: [stream.batch(k) for k in range(stream.epoch)]
+    return lambda: [stream.batch(k) for k in range(stream.batches_per_epoch)]
 
 
 def from_file(name: str, recipe: Recipe) -> train.WholeStep:

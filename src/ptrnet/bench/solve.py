@@ -25,7 +25,7 @@ from ptrnet.decoding import Beam, Decoder, Greedy
 from ptrnet.errors import InputError
 from ptrnet.solver import Solver
 from ptrnet.training.hardware import device_of
-from ptrnet.training.recipe import LARGEST_BATCH
+from ptrnet.training.recipe_checks import LARGEST_BATCH
 
 FARTHER = 10  # times as many elements as the largest of the model's training
 BEAM = 8

@@ -21,8 +21,8 @@ from ptrnet.bench.row import Other, Row
 from ptrnet.bench.timing import Side, interleaved, ratio, spread
 from ptrnet.data.streams.example_stream import ExampleStream
 from ptrnet.models.base import PointerModel
-from ptrnet.training.graphs import Replayed
-from ptrnet.training.hardware import device_of, precision_of, products
+from ptrnet.training.graphs import GraphLosses
+from ptrnet.training.hardware import device_of, matmul_precision, precision_of
 from ptrnet.training.losses import losses
 from ptrnet.training.optimizers import optimizer
 from ptrnet.training.recipe import Recipe
@@ -77,7 +77,7 @@ def _row(recipe: Recipe, repeats: int, held: dict[str, float]) -> Row:
     product, its_operations = roofline.product(dtype, device)
 
     def in_its_precision() -> None:
-        with products(precision, device):
+        with matmul_precision(precision, device):
             product()
 
     step, naive_step = alone(ours, recipe), naive(recipe)
@@ -161,7 +161,7 @@ def alone(make: Callable[[Recipe], Step], recipe: Recipe) -> WholeStep:
 def ours(recipe: Recipe) -> Step:
     """The library's step: products in the recipe's precision."""
     model = _model(recipe)
-    found = Replayed(model) if recipe.device == "cuda" else partial(losses, model)
+    found = GraphLosses(model) if recipe.device == "cuda" else partial(losses, model)
     precision = precision_of(recipe.precision, recipe.device)
 
     def loss(batch: Batch) -> Tensor:
@@ -171,7 +171,7 @@ def ours(recipe: Recipe) -> Step:
     step = _step(recipe, model, loss)
 
     def in_its_precision(batch: Batch) -> None:
-        with products(precision, recipe.device):
+        with matmul_precision(precision, recipe.device):
             step(batch)
 
     return in_its_precision
