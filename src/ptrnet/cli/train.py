@@ -9,6 +9,7 @@ import typer
 
 from ptrnet.cli.options import say
 from ptrnet.errors import InputError, MissingExtraError
+from ptrnet.training.recipe import Recipe
 from ptrnet.training.recipe_options import recipe_options
 
 
@@ -38,23 +39,12 @@ def train(
 
     Example: ptrnet train --data mine.jsonl --output my-model
     """
-    from ptrnet.training.recipe import Recipe
-
     options = {key: value for key, value in options.items() if value is not None}
-    _check_options(task_or_recipe, options)
-    summary = ""
+    if task_or_recipe is not None:
+        _check_options(task_or_recipe, options)
     if task_or_recipe is None and resume and output is not None:
-        recipe = Recipe.read(output / "recipe.toml", **options)
-    elif task_or_recipe is None and "data" in options:
-        from ptrnet.training.infer_recipe import infer_recipe
-
-        recipe, summary = infer_recipe(options["data"], options)
-    elif task_or_recipe is None:
-        raise InputError("expected TASK, RECIPE.toml or --data FILE, or --resume with --output")
-    elif task_or_recipe.endswith(".toml"):
-        recipe = Recipe.read(Path(task_or_recipe), **options)
-    else:
-        recipe = Recipe.from_table({**options, "task": task_or_recipe})
+        task_or_recipe = str(output / "recipe.toml")
+    recipe, summary = _recipe(task_or_recipe, options)
     if output is None:
         output = Path("runs") / recipe.task
     try:
@@ -74,14 +64,12 @@ def train(
         say(str(output))
 
 
-def _check_options(task_or_recipe: str | None, options: dict[str, Any]) -> None:
+def _check_options(task_or_recipe: str, options: dict[str, Any]) -> None:
     """Refuses an argument and options that are meant for a training on a file of one's own."""
     from ptrnet import tasks
     from ptrnet.data import formats
 
-    if task_or_recipe is None:
-        return
-    if task_or_recipe == tasks.CUSTOM:
+    if tasks.current_name(task_or_recipe) == tasks.CUSTOM:
         raise InputError("leave out TASK to train on a file of your own: ptrnet train --data FILE")
     if "constraint" in options:
         raise InputError("--constraint goes with --data FILE and no TASK")
@@ -90,6 +78,19 @@ def _check_options(task_or_recipe: str | None, options: dict[str, Any]) -> None:
             f"expected TASK or RECIPE.toml, got {task_or_recipe}; did you mean --data "
             f"{task_or_recipe}?"
         )
+
+
+def _recipe(task_or_recipe: str | None, options: dict[str, Any]) -> tuple[Recipe, str]:
+    """The recipe that the arguments ask for; and what its file's examples are, where that tells."""
+    if task_or_recipe is None and "data" in options:
+        from ptrnet.training.infer_recipe import infer_recipe
+
+        return infer_recipe(options["data"], options)
+    if task_or_recipe is None:
+        raise InputError("expected TASK, RECIPE.toml or --data FILE, or --resume with --output")
+    if task_or_recipe.endswith(".toml"):
+        return Recipe.read(Path(task_or_recipe), **options), ""
+    return Recipe.from_table({**options, "task": task_or_recipe}), ""
 
 
 def _signature() -> inspect.Signature:
