@@ -149,11 +149,11 @@ def test_a_folder_with_a_model_is_not_overwritten(tmp_path, small):
 
 def test_a_run_that_was_killed_before_its_first_checkpoint_resumes_from_the_start(tmp_path):
     recipe = Recipe("sort", n="2", steps=3, hidden_size=4, batch_size=2, valid_batches=0)
-    whole = train(recipe, tmp_path / "whole").model.state_dict()
+    straight = train(recipe, tmp_path / "straight").model.state_dict()
     (tmp_path / "killed").mkdir()
     (tmp_path / "killed" / "recipe.toml").write_text(recipe.toml())
     again = train(recipe, tmp_path / "killed", resume=True).model.state_dict()
-    assert all(torch.equal(whole[name], again[name]) for name in whole)
+    assert all(torch.equal(straight[name], again[name]) for name in straight)
 
 
 def test_an_interrupted_run_says_how_to_go_on(tmp_path, stalled_training):
@@ -180,7 +180,7 @@ def test_a_run_on_a_file_resumes_to_the_same_bits(tmp_path, monkeypatch):
         valid_batches=0,
         checkpoint_every=1,
     )
-    whole = train(recipe, tmp_path / "whole").model.state_dict()
+    straight = train(recipe, tmp_path / "straight").model.state_dict()
     batch = FileStream.batch
 
     def stopping(stream, k, **part):
@@ -193,13 +193,13 @@ def test_a_run_on_a_file_resumes_to_the_same_bits(tmp_path, monkeypatch):
         train(recipe, tmp_path / "stopped")
     monkeypatch.undo()
     again = train(recipe, tmp_path / "stopped", resume=True).model.state_dict()
-    assert all(torch.equal(whole[name], again[name]) for name in whole)
+    assert all(torch.equal(straight[name], again[name]) for name in straight)
     data.write_text(data.read_text() + data.read_text().splitlines()[0] + "\n")
     with pytest.raises(InputError, match="has changed since the run began"):
         train(recipe, tmp_path / "stopped", resume=True)
     plain = Recipe.from_table({**recipe.table(), "augment": False})
     other = train(plain, tmp_path / "plain").model.state_dict()
-    assert not all(torch.equal(whole[name], other[name]) for name in whole)
+    assert not all(torch.equal(straight[name], other[name]) for name in straight)
 
 
 def _of_two_sizes(task):
