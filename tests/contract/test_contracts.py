@@ -242,7 +242,7 @@ def test_the_same_seed_gives_the_same_data_whatever_the_number_of_workers(name, 
 def test_streams_are_counted(name, settings):
     task = tasks.get(name, **settings)
     stream = ExampleStream(task, [4, 7], 3, seed=2)
-    later = ExampleStream(task, [4, 7], 3, seed=2, first=5, ahead=1)
+    later = ExampleStream(task, [4, 7], 3, seed=2, first=5, num_prefetch=1)
     for a, b in zip(stream.batch(6), [*zip(range(2), later, strict=False)][1][1], strict=True):
         assert torch.equal(a, b)
     assert not torch.equal(

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from ptrnet import models
-from ptrnet.training.hardware import products
+from ptrnet.training.hardware import matmul_precision
 
 needs_gpu = pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU")
 N = 6
@@ -32,9 +32,9 @@ def test_like_on_the_cpu(name, options, precision):
         for module, device in ((model, "cpu"), (on_gpu, "cuda")):
             module.train(mode).zero_grad()
             batch = [t.to(device) for t in (inputs, lengths, targets, ends)]
-            lowered = device == "cuda" and precision == "bfloat16"
-            with products(precision, device):
-                with torch.autocast(device, torch.bfloat16, enabled=lowered):
+            low = device == "cuda" and precision == "bfloat16"
+            with matmul_precision(precision, device):
+                with torch.autocast(device, torch.bfloat16, enabled=low):
                     rows = module.log_probs(*batch).cpu()
                 rows = torch.where(real & rows.isfinite(), rows, 0)
                 (rows * torch.linspace(0, 1, rows.shape[-1])).sum().backward()
@@ -55,5 +55,5 @@ def test_a_solver_answers_alike_on_both(small):
     ]
     expected = solver.solve(sets)
     solver.model.cuda()
-    with products("float32", "cuda"):
+    with matmul_precision("float32", "cuda"):
         assert [list(a) for a in solver.solve(sets)] == [list(a) for a in expected]

@@ -2,17 +2,16 @@
 
 import csv
 import json
-import subprocess
-import sys
 
 import numpy as np
 import pytest
 import torch
 
 import ptrnet
+from ptrnet.cli import run
 from ptrnet.errors import InputError
 from ptrnet.model_files import load
-from ptrnet.training.infer_recipe import recipe_for
+from ptrnet.training.infer_recipe import infer_recipe
 from ptrnet.training.recipe import Recipe
 from ptrnet.training.run import train
 
@@ -36,33 +35,30 @@ def mine(tmp_path):
     return path
 
 
-def ptrnet_command(*words, cwd):
-    command = [sys.executable, "-m", "ptrnet", *map(str, words)]
-    return subprocess.run(command, capture_output=True, text=True, cwd=cwd, timeout=240)
+def test_a_file_of_ones_own_becomes_a_model(tmp_path, mine, monkeypatch, capsys):
+    def ptrnet_command(*words):
+        assert run([str(word) for word in words]) == 0
+        return capsys.readouterr()
 
-
-def test_a_file_of_ones_own_becomes_a_model(tmp_path, mine):
+    monkeypatch.chdir(tmp_path)
     options = ["--steps", "30", "--hidden-size", "16", "--batch-size", "16", "--valid-every", "10"]
-    done = ptrnet_command("train", "--data", mine, "--output", "m", *options, cwd=tmp_path)
-    assert done.returncode == 0, done.stderr
-    assert done.stdout == "m\n"
-    assert "200 examples of 2 to 5 elements of 3 features; answers of 2 to 5 indices" in done.stderr
-    assert "taken as permutation (guessed" in done.stderr
+    out, err = ptrnet_command("train", "--data", mine, "--output", "m", *options)
+    assert out == "m\n"
+    assert "200 examples of 2 to 5 elements of 3 features; answers of 2 to 5 indices" in err
+    assert "taken as permutation (guessed" in err
     card = (tmp_path / "m" / "README.md").read_text()
     assert "answers are orders of all elements" in card and "Of 20 examples" in card
     assert "| kendall_tau |" in card
-    found = ptrnet_command("evaluate", "--model", "m", mine, "--json", cwd=tmp_path)
-    assert found.returncode == 0, found.stderr
-    metrics = json.loads(found.stdout)["metrics"]
+    out, _ = ptrnet_command("evaluate", "--model", "m", mine, "--json")
+    metrics = json.loads(out)["metrics"]
     assert set(metrics) == {"accuracy", "in_place", "kendall_tau", "log_likelihood"}
     assert all(measure["count"] == 200 for measure in metrics.values())
 
     (tmp_path / "new.csv").write_text("name,a,b,c\nx,.5,1000500,5\ny,.1,1000100,5\n")
     for file, pictures in (("new.csv", ["--plot", "a.png"]), (mine, ["--attention", "b.png"])):
-        solved = ptrnet_command("solve", "--model", "m", file, *pictures, cwd=tmp_path)
-        assert solved.returncode == 0, solved.stderr
+        out, _ = ptrnet_command("solve", "--model", "m", file, *pictures)
     assert (tmp_path / "a.png").exists() and (tmp_path / "b.png").exists()
-    answers = [json.loads(line)["outputs"] for line in solved.stdout.splitlines()]
+    answers = [json.loads(line)["outputs"] for line in out.splitlines()]
     assert all(sorted(a) == list(range(len(a))) for a in answers) and len(answers) == 200
 
 
@@ -105,8 +101,8 @@ def test_it_ends_when_nothing_gets_better_and_keeps_the_best(tmp_path):
     """Answers drawn at random can be learned by heart only: the validation soon gets worse."""
     rng = np.random.default_rng(0)
     noise = [(rng.random((5, 1)), rng.permutation(5)) for _ in range(60)]
-    asked = {**TINY, "hidden_size": 64, "learning_rate": 0.01, "schedule": "constant"}
-    model = ptrnet.fit(noise, output=tmp_path / "m", steps=2000, patience=3, **asked)
+    options = {**TINY, "hidden_size": 64, "learning_rate": 0.01, "schedule": "constant"}
+    model = ptrnet.fit(noise, output=tmp_path / "m", steps=2000, patience=3, **options)
     (log,) = (tmp_path / "m" / "logs" / "csv").glob("*/metrics.csv")
     with log.open() as file:
         seen = [
@@ -128,14 +124,14 @@ def test_it_ends_when_nothing_gets_better_and_keeps_the_best(tmp_path):
 
 
 @pytest.mark.parametrize("checkpoint_every", [10, 7])
-def test_a_run_that_was_killed_keeps_what_it_knew_of_the_best(
+def test_a_run_that_was_killed_keeps_the_best_weights(
     tmp_path, mine, monkeypatch, checkpoint_every
 ):
     """Killed just behind each checkpoint; validations fall on the checkpoints' steps or not."""
     from ptrnet.training import checkpoints
 
-    asked = {**TINY, "steps": 60, "patience": 4, "checkpoint_every": checkpoint_every}
-    recipe, _ = recipe_for(str(mine), asked)
+    options = {**TINY, "steps": 60, "patience": 4, "checkpoint_every": checkpoint_every}
+    recipe, _ = infer_recipe(str(mine), options)
     straight = train(recipe, tmp_path / "straight")
     save = checkpoints.AtomicCheckpointIO.save_checkpoint
 
@@ -164,7 +160,7 @@ def test_a_run_that_was_killed_keeps_what_it_knew_of_the_best(
 
 
 @pytest.mark.parametrize(
-    ("examples", "constraint", "words"),
+    ("examples", "constraint", "complaint"),
     [
         ([], None, "examples: expected at least one, got none"),
         (
@@ -191,14 +187,14 @@ def test_a_run_that_was_killed_keeps_what_it_knew_of_the_best(
         ([([[1.0]], [0])], None, "1 example, all kept to validate on; --valid-share 0 keeps none"),
     ],
 )
-def test_examples_that_cannot_be_used(tmp_path, examples, constraint, words):
-    with pytest.raises(InputError, match=words):
+def test_examples_that_cannot_be_used(tmp_path, examples, constraint, complaint):
+    with pytest.raises(InputError, match=complaint):
         ptrnet.fit(examples, constraint, output=tmp_path / "m", steps=1)
     assert not (tmp_path / "m").exists()
 
 
 @pytest.mark.parametrize(
-    ("fields", "words"),
+    ("fields", "complaint"),
     [
         ({"stepz": 3}, "unknown recipe key 'stepz'; did you mean 'steps'"),
         ({"steps": "x"}, "steps must be int, got 'x'"),
@@ -211,12 +207,12 @@ def test_examples_that_cannot_be_used(tmp_path, examples, constraint, words):
         ({"center": (10**400,)}, "fit: center follows"),
     ],
 )
-def test_fields_that_cannot_be_used_leave_nothing(tmp_path, fields, words):
-    with pytest.raises(InputError, match=words):
+def test_fields_that_cannot_be_used_leave_nothing(tmp_path, fields, complaint):
+    with pytest.raises(InputError, match=complaint):
         ptrnet.fit(rows(20), output=tmp_path / "m", **fields)
     assert not (tmp_path / "m").exists()
     (tmp_path / "notes.txt").write_text("mine")
-    with pytest.raises(InputError, match=words):
+    with pytest.raises(InputError, match=complaint):
         ptrnet.fit(rows(20), output=tmp_path, **fields)
     assert [path.name for path in tmp_path.iterdir()] == ["notes.txt"]
 
@@ -228,7 +224,7 @@ def test_files_that_are_there_are_not_written_over(tmp_path, mine, name):
         ptrnet.fit(rows(20), output=tmp_path, steps=2, **TINY)
     if name != "examples.jsonl":
         with pytest.raises(InputError, match=f"holds a file {name} already"):
-            train(recipe_for(str(mine), {**TINY, "steps": 2})[0], tmp_path)
+            train(infer_recipe(str(mine), {**TINY, "steps": 2})[0], tmp_path)
     assert (tmp_path / name).read_text() == "precious"
     assert not (tmp_path / "recipe.toml").exists()
 
@@ -242,10 +238,10 @@ def test_a_training_of_all_examples(tmp_path):
     assert "Of 2 examples" in (tmp_path / "m" / "README.md").read_text()
 
 
-def test_a_recipe_is_checked_against_the_file_it_is_given(tmp_path, mine):
-    recipe, _ = recipe_for(str(mine), {**TINY, "steps": 2})
+def test_a_recipe_is_checked_against_its_file(tmp_path, mine):
+    recipe, _ = infer_recipe(str(mine), {**TINY, "steps": 2})
     other = tmp_path / "other.jsonl"
-    for line, words in (
+    for line, complaint in (
         ('{"inputs": [[1, 2, 3]], "outputs": [0, 0]}', "other.jsonl:1: .*expected all 1 indices"),
         (
             '{"inputs": [[1, 2]], "outputs": [0]}',
@@ -253,8 +249,8 @@ def test_a_recipe_is_checked_against_the_file_it_is_given(tmp_path, mine):
         ),
     ):
         other.write_text(line + "\n")
-        recipe_for(str(other), {})  # packs it
-        with pytest.raises(InputError, match=words):
+        infer_recipe(str(other), {})  # writes its arrays
+        with pytest.raises(InputError, match=complaint):
             train(Recipe.from_table({**recipe.table(), "data": str(other)}), tmp_path / "m")
     assert not (tmp_path / "m").exists()
 

@@ -1,10 +1,8 @@
 """One training in two processes: the batches, the gradients and the resume of one."""
 
-import os
-import signal
 import subprocess
 import sys
-import time
+from dataclasses import replace
 
 import pytest
 import torch
@@ -18,6 +16,7 @@ from ptrnet.data.streams.ranks import rows_of
 from ptrnet.errors import InputError
 from ptrnet.model_files import load
 from ptrnet.training.recipe import Recipe
+from ptrnet.training.run import train
 
 COMMAND = [sys.executable, "-m", "ptrnet", "train"]
 OPTIONS = ["--hidden-size", "16", "--batch-size", "16", "--n", "5-9", "--valid-every", "4"]
@@ -61,29 +60,27 @@ def trained(folder, *options):
 
 def test_two_processes_learn_what_one_does(tmp_path):
     """By plain gradient descent, where the weights are as near as the gradients are."""
-    options = ["--steps", "12", "--optimizer", "sgd", "--learning-rate", "0.5"]
-    one = trained(tmp_path / "one", *options)
-    two = trained(tmp_path / "two", *options, "--devices", "2")
-    start = trained(
-        tmp_path / "none", "--steps", "1", "--optimizer", "sgd", "--learning-rate", "1e-9"
+    two = trained(
+        tmp_path / "two",
+        *("--steps", "12", "--optimizer", "sgd", "--learning-rate", "0.5", "--devices", "2"),
     )
-    one, two, start = (torch.cat([w.ravel() for w in m.values()]) for m in (one, two, start))
+    recipe = replace(Recipe.read(tmp_path / "two" / "recipe.toml"), devices=1)
+    one = train(recipe, tmp_path / "one").model.state_dict()
+    start = train(replace(recipe, steps=1, learning_rate=1e-9), tmp_path / "start")
+    one, two, start = (
+        torch.cat([w.ravel() for w in weights.values()])
+        for weights in (one, two, start.model.state_dict())
+    )
     assert (one - two).norm() < 1e-4 * (one - start).norm()
 
 
-def test_two_processes_that_were_killed_resume_to_the_same_weights(tmp_path):
-    options = ["--steps", "40", "--checkpoint-every", "20", "--devices", "2"]
+def test_two_processes_that_were_killed_resume_to_the_same_weights(tmp_path, stalled_training):
+    options = ["--steps", "20", "--checkpoint-every", "10", "--devices", "2"]
     straight = trained(tmp_path / "straight", *options)
     folder = tmp_path / "killed"
-    command = [*COMMAND, "hull", *OPTIONS, *options, "--output", str(folder)]
-    # In a session of its own, so that both processes can be killed.
-    run = subprocess.Popen(command, start_new_session=True, stderr=subprocess.DEVNULL)
-    deadline = time.monotonic() + 240
-    while not (folder / "checkpoint.ckpt").exists() and time.monotonic() < deadline:
-        time.sleep(0.002)
-    os.killpg(run.pid, signal.SIGKILL)
-    run.wait()
-    assert not (folder / "config.json").exists(), "the kill came too late"
+    stalled_training(folder, "hull", *OPTIONS, *options, stall_at=15).kill()
+    assert not (folder / "config.json").exists()
+    assert torch.load(folder / "checkpoint.ckpt", weights_only=True)["global_step"] == 10
     resumed = subprocess.run([*COMMAND, "--output", folder, "--resume"], timeout=240)
     assert resumed.returncode == 0
     for name, weights in load(folder).model.state_dict().items():

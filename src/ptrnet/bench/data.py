@@ -18,7 +18,7 @@ from ptrnet.bench.train import TrainingStep, ptrnet_step, recipe_for
 from ptrnet.data import formats
 from ptrnet.data.generate import generate_examples
 from ptrnet.data.streams.file_stream import FileStream
-from ptrnet.data.streams.memmap import packed
+from ptrnet.data.streams.memmap import open_memmap
 from ptrnet.progress import track
 from ptrnet.training.recipe import Recipe
 
@@ -49,7 +49,7 @@ def _measure_with_file(recipe: Recipe, repeats: int) -> Iterator[Row]:
         task = tasks.get(recipe.task)
         examples = generate_examples(task, [int(recipe.n)], COUNT, recipe.seed)
         formats.write(path, track(examples, "writing a file", COUNT), task)
-        packed(path, task)
+        open_memmap(path, task)
         steps = STEPS * repeats
         # Steps one kind after the other: in turn, one's batches would be made as the other trains.
         cases = [
@@ -150,7 +150,7 @@ def build_memmap(path: str, task: str) -> Run:
 
     def run() -> None:
         shutil.rmtree(f"{copy}.packed", ignore_errors=True)
-        packed(copy, tasks.get(task))
+        open_memmap(copy, tasks.get(task))
 
     return run
 
@@ -158,7 +158,7 @@ def build_memmap(path: str, task: str) -> Run:
 def read_batches(path: str, recipe: Recipe) -> Run:
     """As a training reads what is memory-mapped: all examples once, in this thread."""
     stream = _stream(path, recipe)
-    return lambda: [stream.batch(k) for k in range(stream.epoch)]
+    return lambda: [stream.batch(k) for k in range(stream.batches_per_epoch)]
 
 
 def step_on_file(path: str, recipe: Recipe) -> TrainingStep:

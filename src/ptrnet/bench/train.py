@@ -22,8 +22,8 @@ from ptrnet.bench.row import Baseline, Row
 from ptrnet.bench.timing import Side
 from ptrnet.data.streams.example_stream import ExampleStream
 from ptrnet.models.base import PointerModel
-from ptrnet.training.graphs import Replayed
-from ptrnet.training.hardware import device_of, precision_of, products
+from ptrnet.training.graphs import GraphLosses
+from ptrnet.training.hardware import device_of, matmul_precision, precision_of
 from ptrnet.training.losses import losses
 from ptrnet.training.optimizers import optimizer
 from ptrnet.training.recipe import Recipe
@@ -89,7 +89,7 @@ class Training(Case):
         product, self.product_operations = roofline.product(dtype, self.device)
 
         def product_in_precision() -> None:
-            with products(self.precision, self.device):
+            with matmul_precision(self.precision, self.device):
                 product()
 
         self.step = step
@@ -178,7 +178,7 @@ class TrainingStep:
 def ptrnet_step(recipe: Recipe) -> Step:
     """The library's step: products in the recipe's precision."""
     model = _model(recipe)
-    model_losses = Replayed(model) if recipe.device == "cuda" else partial(losses, model)
+    model_losses = GraphLosses(model) if recipe.device == "cuda" else partial(losses, model)
     precision = precision_of(recipe.precision, recipe.device)
 
     def loss(batch: Batch) -> Tensor:
@@ -188,7 +188,7 @@ def ptrnet_step(recipe: Recipe) -> Step:
     step = _step(recipe, model, loss)
 
     def step_in_precision(batch: Batch) -> None:
-        with products(precision, recipe.device):
+        with matmul_precision(precision, recipe.device):
             step(batch)
 
     return step_in_precision

@@ -79,7 +79,7 @@ def resolve_aliases(settings: Mapping[str, Any]) -> dict[str, Any]:
     for former in ALIASES.keys() & settings.keys():
         name, values = ALIASES[former]
         value = resolved.pop(former)
-        if value not in values:
+        if not isinstance(value, str) or value not in values:
             raise unknown(f"setting {former}", str(value), values)
         resolved[name] = values[value]
     return resolved

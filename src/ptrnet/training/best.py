@@ -1,4 +1,4 @@
-"""The best weights so far, and the end of a training that no longer finds better ones."""
+"""The weights of the lowest validation loss, and the end of a training that gets no lower."""
 
 import sys
 from typing import Any
@@ -8,9 +8,9 @@ from torch import Tensor
 
 
 class BestWeights(pl.Callback):
-    """Keeps the weights of the least validation loss; ends after `patience` others.
+    """Keeps the weights of the lowest validation loss; ends after `patience` validations above it.
 
-    What it knows is part of every checkpoint.
+    Its state is part of every checkpoint.
     """
 
     state_key = "best_weights"
@@ -27,7 +27,7 @@ class BestWeights(pl.Callback):
             self.loss, self.step, self.waited = loss, trainer.global_step, 0
             state = pl_module.state_dict()
             self.weights = {name: tensor.cpu().clone() for name, tensor in state.items()}
-        if self.over(self.state_dict(), self.patience):
+        if self.has_ended:
             trainer.should_stop = True
             if trainer.is_global_zero:
                 print(
@@ -36,14 +36,13 @@ class BestWeights(pl.Callback):
                     file=sys.stderr,
                 )
 
-    @staticmethod
-    def over(state: dict[str, Any], patience: int) -> bool:
-        """Whether a training with such a state has ended."""
-        return bool(state["waited"] >= patience)
+    @property
+    def has_ended(self) -> bool:
+        """Whether so many validations in a row were no better; never without patience."""
+        return 0 < self.patience <= self.waited
 
     def state_dict(self) -> dict[str, Any]:
-        known = ("waited", "loss", "step", "weights")
-        return {name: getattr(self, name) for name in known}
+        return {name: getattr(self, name) for name in ("waited", "loss", "step", "weights")}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         for name, value in state_dict.items():

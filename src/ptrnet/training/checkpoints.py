@@ -12,7 +12,7 @@ from ptrnet.files import atomic_path
 
 
 class AtomicCheckpointIO(TorchCheckpointIO):
-    """Writes beside the old checkpoint, then renames; reads tensors and plain values only."""
+    """Writes a new file and renames it over the last; reads tensors and plain values only."""
 
     def save_checkpoint(self, checkpoint: Any, path: Any, storage_options: Any = None) -> None:
         content = io.BytesIO()
@@ -23,12 +23,12 @@ class AtomicCheckpointIO(TorchCheckpointIO):
     def load_checkpoint(
         self, path: Any, map_location: Any = None, weights_only: bool | None = True
     ) -> dict[str, Any]:
-        found: dict[str, Any] = torch.load(path, map_location="cpu", weights_only=True)
-        return found
+        checkpoint: dict[str, Any] = torch.load(path, map_location="cpu", weights_only=True)
+        return checkpoint
 
 
 class PeriodicCheckpoint(pl.Callback):
-    """Keeps the newest state of the run: every so many steps, and at the end.
+    """Saves the state of the run every so many steps, and at the end.
 
     Where a validation falls on the same step it comes first: a resumed run begins behind it.
     """

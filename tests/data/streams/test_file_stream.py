@@ -17,17 +17,17 @@ SIZES = [3, 4, 6, 9]
 
 
 @pytest.fixture
-def made(tmp_path):
-    """A function that writes 50 examples of a task and gives the file's name and the examples."""
+def written(tmp_path):
+    """A function that writes 50 examples of a task and gives the file's path and the examples."""
 
-    def make(name, **settings):
+    def write(name, **settings):
         task = tasks.get(name, **settings)
         examples = list(generate_examples(task, SIZES, 50, seed=1))
         path = str(tmp_path / f"{name}.txt")
         formats.write(path, examples, task)
         return task, path, examples
 
-    return make
+    return write
 
 
 def each(batch):
@@ -44,10 +44,10 @@ def expected(task, examples):
 
 
 @pytest.mark.parametrize("name", tasks.names())
-def test_every_example_once_in_every_epoch(made, name):
-    task, path, examples = made(name)
+def test_every_example_once_in_every_epoch(written, name):
+    task, path, examples = written(name)
     stream = FileStream(path, task, SIZES, 7, seed=3)
-    assert stream.epoch == 8
+    assert stream.batches_per_epoch == 8
     epochs = [[stream.batch(8 * e + k) for k in range(8)] for e in range(3)]
     for batches in epochs:
         seen = [example for batch in batches for example in each(batch)]
@@ -60,18 +60,18 @@ def test_every_example_once_in_every_epoch(made, name):
     assert sizes != sorted(sizes), "sizes come mixed"
 
 
-def test_batches_are_counted(made):
-    task, path, _ = made("hull")
+def test_batches_are_counted(written):
+    task, path, _ = written("hull")
     stream = FileStream(path, task, SIZES, 7, seed=3, change=augment)
-    later = FileStream(path, task, SIZES, 7, seed=3, first=9, ahead=1, change=augment)
-    for k, found in zip(range(9, 20), later, strict=False):
-        assert all(torch.equal(a, b) for a, b in zip(found, stream.batch(k), strict=True))
+    later = FileStream(path, task, SIZES, 7, seed=3, first=9, num_prefetch=1, change=augment)
+    for k, batch in zip(range(9, 20), later, strict=False):
+        assert all(torch.equal(a, b) for a, b in zip(batch, stream.batch(k), strict=True))
     other = FileStream(path, task, SIZES, 7, seed=4)
     assert list(each(other.batch(0))) != list(each(FileStream(path, task, SIZES, 7, 3).batch(0)))
 
 
-def test_an_example_is_changed_anew_each_time(made):
-    task, path, examples = made("hull")
+def test_an_example_is_changed_anew_each_time(written):
+    task, path, examples = written("hull")
     stream = FileStream(path, task, [9], 100, seed=3, change=augment)
     first, second = set(each(stream.batch(0))), set(each(stream.batch(1)))
     assert len(first) == sum(len(e.inputs) == 9 for e in examples) and not first & second
@@ -92,18 +92,18 @@ def test_answers_are_made_canonical_and_instances_moved_into_the_square(tmp_path
         assert batch.inputs.tolist() == [[[0, 1], [1, 1], [0, 0], [1, 0], [0.5, 0.5]]]
 
 
-def test_sizes_that_are_not_wanted_are_left_out(made):
-    task, path, examples = made("sort")
+def test_other_sizes_are_left_out(written):
+    task, path, examples = written("sort")
     stream = FileStream(path, task, [4, 9], 100, seed=1)
     batch = stream.batch(0)
     wanted = [len(e.inputs) for e in examples if len(e.inputs) in (4, 9)]
-    assert sorted(batch.lengths.tolist()) == sorted(wanted) and stream.epoch == 1
+    assert sorted(batch.lengths.tolist()) == sorted(wanted) and stream.batches_per_epoch == 1
     with pytest.raises(InputError, match=r"sort.txt: none of its .*; they have 3 to 9 elements"):
         FileStream(path, task, [5, 10], 100, seed=1)
 
 
-def test_elements_come_in_the_order_that_the_model_reads(made):
-    task, path, _ = made("hull", order="lexicographic")
+def test_elements_come_in_the_order_that_the_model_reads(written):
+    task, path, _ = written("hull", order="lexicographic")
     stream = FileStream(path, task, SIZES, 50, seed=3, change=augment)
     batch = stream.batch(0)
     fresh = ExampleStream(task, [9], 50, seed=3).batch(0)

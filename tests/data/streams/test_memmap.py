@@ -1,4 +1,4 @@
-"""Packed files: every number as it was written, every complaint as the reader's, made once."""
+"""Memory-mapped files: every number as written, every complaint the reader's, written once."""
 
 import os
 import struct
@@ -12,15 +12,15 @@ from ptrnet import tasks
 from ptrnet.data import formats
 from ptrnet.data.formats.parts import lines
 from ptrnet.data.streams import build_memmap
-from ptrnet.data.streams.memmap import packed
+from ptrnet.data.streams.memmap import open_memmap
 from ptrnet.errors import InputError
 
 HULL, TSP, DELAUNAY, SORT = (tasks.get(name) for name in ("hull", "tsp", "delaunay", "sort"))
 
 
-def every(found):
-    """Inputs and answers of all examples, as lists."""
-    each = [found.of_one_size(np.array([k])) for k in range(len(found.sizes))]
+def as_lists(examples):
+    """Inputs and answers of all examples."""
+    each = [examples.of_one_size(np.array([k])) for k in range(len(examples.sizes))]
     return [(i[0].tolist(), a.indices[0, : a.lengths[0]].tolist()) for i, a in each]
 
 
@@ -43,9 +43,9 @@ def test_every_number_is_the_float_that_its_text_means(tmp_path, small_blocks):
     path = tmp_path / "f.txt"
     rows = [texts[k : k + 6] for k in range(0, len(texts), 6)]
     path.write_text("".join(" ".join(row) + " output 1 2 3\n" for row in rows))
-    found = every(packed(str(path), HULL))
-    assert len(found) == len(rows)
-    for (inputs, answer), row in zip(found, rows, strict=True):
+    examples = as_lists(open_memmap(str(path), HULL))
+    assert len(examples) == len(rows)
+    for (inputs, answer), row in zip(examples, rows, strict=True):
         flat = [value for element in inputs for value in element]
         assert list(map(repr, flat)) == [repr(float(text)) for text in row]
         assert answer == [0, 1, 2]
@@ -66,10 +66,10 @@ CONVENTIONS = [
 def test_conventions_of_the_authors(tmp_path, small_blocks, task, line, answer):
     path = tmp_path / "f.txt"
     path.write_bytes(f"\ufeff{line}\n\n{line} \r\n{line}".encode())
-    found = every(packed(str(path), task))
-    assert [a for _, a in found] == [answer] * 3
+    examples = as_lists(open_memmap(str(path), task))
+    assert [a for _, a in examples] == [answer] * 3
     numbers = list(map(float, line.split("output")[0].split()))
-    assert np.ravel(found[2][0]).tolist() == numbers
+    assert np.ravel(examples[2][0]).tolist() == numbers
 
 
 GOOD = "0 0 1 0 0 1 output 1 2 3 1\n"
@@ -95,12 +95,12 @@ def test_complaints_are_those_of_the_reader(tmp_path, small_blocks, bad, before)
     bad = bad if isinstance(bad, bytes) else bad.encode()
     path = tmp_path / "f.txt"
     path.write_bytes((GOOD * before + "\n \n").encode() + bad + b"\n" + GOOD.encode() * 9 + bad)
-    with pytest.raises(InputError) as theirs:
+    with pytest.raises(InputError) as reader:
         list(formats.read(str(path), HULL))
-    with pytest.raises(InputError) as ours:
-        packed(str(path), HULL)
-    assert str(ours.value) == str(theirs.value)
-    assert str(ours.value).startswith(f"{path}:{before + 3}:")
+    with pytest.raises(InputError) as memmap:
+        open_memmap(str(path), HULL)
+    assert str(memmap.value) == str(reader.value)
+    assert str(memmap.value).startswith(f"{path}:{before + 3}:")
     assert list(tmp_path.iterdir()) == [path]
 
 
@@ -113,7 +113,7 @@ def test_examples_without_an_answer_are_refused(tmp_path, extension):
     }[extension]
     path.write_text(with_ * 4 + without + with_)
     with pytest.raises(InputError, match=r"f\.\w+:5: has no answer to train on"):
-        packed(str(path), HULL)
+        open_memmap(str(path), HULL)
     assert list(tmp_path.iterdir()) == [path]
 
 
@@ -123,7 +123,7 @@ def test_a_line_without_end_is_refused(tmp_path, small_blocks, monkeypatch):
     path = tmp_path / "f.txt"
     path.write_text(GOOD * 3 + "0 " * 5000)
     with pytest.raises(InputError, match=r"f\.txt:4: longer than 1000 bytes"):
-        packed(str(path), HULL)
+        open_memmap(str(path), HULL)
 
 
 @pytest.mark.parametrize(
@@ -147,7 +147,7 @@ def test_what_is_no_file_of_examples(tmp_path, monkeypatch, name, words):
     for file, text in contents.items():
         (tmp_path / file).write_text(text)
     with pytest.raises(InputError, match=words):
-        packed(name, HULL)
+        open_memmap(name, HULL)
     assert {path.name for path in tmp_path.iterdir()} == set(contents)
 
 
@@ -155,37 +155,37 @@ def arrays(path):
     return sorted(path.with_name(f"{path.name}.packed").glob("*/*.npy"))
 
 
-def test_made_once_and_anew_when_the_file_has_changed(tmp_path, monkeypatch):
+def test_written_once_and_anew_when_the_file_has_changed(tmp_path, monkeypatch):
     path = tmp_path / "f.txt"
     path.write_text(GOOD)
-    first = packed(str(path), HULL)
-    made = arrays(path)
-    assert len(made) == 4 and not [p for p in made if p.stat().st_mode & 0o222 == 0]
+    first = open_memmap(str(path), HULL)
+    written = arrays(path)
+    assert len(written) == 4 and not [p for p in written if p.stat().st_mode & 0o222 == 0]
     with monkeypatch.context() as patch:
-        patch.setattr(build_memmap, "pack", None)  # not called
-        assert every(packed(str(path), HULL)) == every(first)
+        patch.setattr(build_memmap, "build_memmap", None)  # not called
+        assert as_lists(open_memmap(str(path), HULL)) == as_lists(first)
     before = path.stat()
     path.write_text(GOOD.replace("1 2 3 1", "1 3 2 1"))  # as long, and later
     os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns + 1))
-    assert every(packed(str(path), HULL))[0][1] == [0, 2, 1]
-    assert len(arrays(path)) == 4 and not set(arrays(path)) & set(made)
-    assert every(first)[0][1] == [0, 1, 2], "a map that was open still reads what it did"
-    assert every(packed(str(path), TSP))[0][1] == [0, 2, 1]
+    assert as_lists(open_memmap(str(path), HULL))[0][1] == [0, 2, 1]
+    assert len(arrays(path)) == 4 and not set(arrays(path)) & set(written)
+    assert as_lists(first)[0][1] == [0, 1, 2], "a map that was open still reads what it did"
+    assert as_lists(open_memmap(str(path), TSP))[0][1] == [0, 2, 1]
     assert len(arrays(path)) == 8, "one for each task"
 
 
 def test_a_changing_file_is_refused(tmp_path, monkeypatch):
     path = tmp_path / "f.txt"
     path.write_text(GOOD)
-    pack = build_memmap.pack
+    build = build_memmap.build_memmap
 
     def slow(*arguments):
-        pack(*arguments)
+        build(*arguments)
         path.write_text(GOOD * 2)
 
-    monkeypatch.setattr(build_memmap, "pack", slow)
+    monkeypatch.setattr(build_memmap, "build_memmap", slow)
     with pytest.raises(InputError, match=r"f\.txt: was changed while it was read"):
-        packed(str(path), HULL)
+        open_memmap(str(path), HULL)
     assert list(tmp_path.iterdir()) == [path]
 
 
@@ -196,42 +196,44 @@ def test_the_users_cache_serves_where_the_folder_cannot(tmp_path, monkeypatch):
         path = tmp_path / folder / "f.txt"
         path.write_text(text)
         path.with_name("f.txt.packed").write_text("in the way")
-        assert len(packed(str(path), HULL).sizes) == len(text) // len(GOOD)
+        assert len(open_memmap(str(path), HULL).sizes) == len(text) // len(GOOD)
     assert len(list((tmp_path / "cache" / "ptrnet").iterdir())) == 2
     (tmp_path / "no").write_text("")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "no"))
     with pytest.raises(InputError, match=r"b/f.txt.packed: cannot be written, nor can .*/no/"):
-        packed(str(path), HULL)
+        open_memmap(str(path), HULL)
 
 
 def test_damaged_arrays_are_told(tmp_path):
     path = tmp_path / "f.txt"
     path.write_text(GOOD * 100)
-    packed(str(path), HULL)
+    open_memmap(str(path), HULL)
     inputs = next(p for p in arrays(path) if p.name == "inputs.npy")
     inputs.write_bytes(inputs.read_bytes()[:-8])
     with pytest.raises(InputError, match="damaged"):
-        packed(str(path), HULL)
+        open_memmap(str(path), HULL)
 
 
-def test_runs_at_once_make_one(tmp_path):
+def test_runs_at_once_write_one(tmp_path):
     path = tmp_path / "f.txt"
     path.write_text(GOOD * 2000)
     code = (
-        "import sys; from ptrnet import tasks; from ptrnet.data.streams.memmap import packed;"
-        "found = packed(sys.argv[1], tasks.get('hull'));"
-        "import numpy as np; inputs, answers = found.of_one_size(np.arange(2000));"
+        "import sys; from ptrnet import tasks; from ptrnet.data.streams.memmap import open_memmap;"
+        "examples = open_memmap(sys.argv[1], tasks.get('hull'));"
+        "import numpy as np; inputs, answers = examples.of_one_size(np.arange(2000));"
         "print(inputs.sum(), answers.indices.sum())"
     )
     command = [sys.executable, "-c", code, str(path)]
     runs = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(3)]
-    assert [run.communicate()[0].split() for run in runs] == [["4000.0", "6000"]] * 3
-    (home,) = path.parent.glob("*.packed")
-    assert len(list(home.iterdir())) == 1 and len(arrays(path)) == 4
+    assert [run.communicate(timeout=240)[0].split() for run in runs] == [["4000.0", "6000"]] * 3
+    (folder,) = path.parent.glob("*.packed")
+    assert len(list(folder.iterdir())) == 1 and len(arrays(path)) == 4
 
 
-def test_other_formats_are_packed_alike(tmp_path):
+def test_other_formats_give_the_same(tmp_path):
     text, lines_ = tmp_path / "f.txt", tmp_path / "f.jsonl"
     text.write_text(CONVENTIONS[4][1] + "\n" + CONVENTIONS[5][1] + "\n")
     formats.write(str(lines_), formats.read(str(text), DELAUNAY), DELAUNAY)
-    assert every(packed(str(text), DELAUNAY)) == every(packed(str(lines_), DELAUNAY))
+    assert as_lists(open_memmap(str(text), DELAUNAY)) == as_lists(
+        open_memmap(str(lines_), DELAUNAY)
+    )

@@ -23,85 +23,90 @@ from ptrnet.progress import track
 from ptrnet.tasks.base import Task
 from ptrnet.types import Example, Floats, Indices
 
-INPUTS, STARTS = "inputs.npy", "starts.npy"
-ANSWERS, ANSWER_STARTS = "answers.npy", "answer_starts.npy"
-_GROUP = 4000  # examples held as objects
-_WAVE = 8  # blocks for each process before their pieces are written
+ARRAYS = INPUTS, STARTS, ANSWERS, ANSWER_STARTS = (
+    "inputs.npy",
+    "starts.npy",
+    "answers.npy",
+    "answer_starts.npy",
+)
+_GROUP = 4000  # examples in memory as objects
+_BLOCKS_PER_PROCESS = 8  # read before the arrays grow
 
 
-class Piece(NamedTuple):
-    """Some examples, flat."""
+class FlatExamples(NamedTuple):
+    """Some examples as flat arrays."""
 
     inputs: Floats  # (t, d)
-    sizes: Indices  # (m,), together t
+    sizes: Indices  # (m,) elements of each instance, in all t
     answers: Indices  # (a,)
-    widths: Indices  # (m,), together a
+    lengths: Indices  # (m,) indices of each answer, in all a
 
 
-def pack(name: str, task: Task, folder: Path) -> None:
+def build_memmap(path: str, task: Task, folder: Path) -> None:
     """Writes all examples of a file into the arrays of an empty folder.
 
     Raises:
         InputError: the file cannot be read, holds no example, or one without an answer; the
             complaint is that of the first line that cannot be used.
     """
-    sizes, widths = [np.zeros(1, np.int64)], [np.zeros(1, np.int64)]
+    sizes, lengths = [np.zeros(1, np.int64)], [np.zeros(1, np.int64)]
     with (
         NpyWriter(folder / INPUTS, np.float64, (task.num_features,)) as inputs,
         NpyWriter(folder / ANSWERS, np.int32) as answers,
     ):
-        total = _blocks(name) if formats.format_of(name).extension == "txt" else None
-        for piece in track(_pieces(name, task), f"reading {name}", total):
-            inputs.append(piece.inputs)
-            answers.append(piece.answers)
-            sizes.append(piece.sizes)
-            widths.append(piece.widths)
+        total = _num_blocks(path) if formats.format_of(path).extension == "txt" else None
+        for part in track(_read_flat(path, task), f"reading {path}", total):
+            inputs.append(part.inputs)
+            answers.append(part.answers)
+            sizes.append(part.sizes)
+            lengths.append(part.lengths)
     if not inputs.count:
-        raise InputError(f"{name}: holds no instance")
+        raise InputError(f"{path}: holds no instance")
     if not answers.count:
-        raise InputError(f"{name}: every answer is empty")
+        raise InputError(f"{path}: every answer is empty")
     np.save(folder / STARTS, np.concatenate(sizes).cumsum())
-    np.save(folder / ANSWER_STARTS, np.concatenate(widths).cumsum())
+    np.save(folder / ANSWER_STARTS, np.concatenate(lengths).cumsum())
 
 
-def _blocks(name: str) -> int:
-    """How many blocks a file has, about."""
-    return 1 + Path(name).stat().st_size // BLOCK
-
-
-def _pieces(name: str, task: Task) -> Iterator[Piece]:
-    if formats.format_of(name).extension != "txt":
-        examples = formats.read(name, task)
+def _read_flat(path: str, task: Task) -> Iterator[FlatExamples]:
+    """The examples of a file, some thousand at a time; of text a block at a time, in parallel."""
+    if formats.format_of(path).extension != "txt":
+        examples = formats.read(path, task)
         while group := list(islice(examples, _GROUP)):
-            yield _piece(group, task)
+            yield _flatten(group, task)
         return
     # One process for one block: starting others takes longer than reading it.
-    jobs = min(joblib.cpu_count(), _blocks(name))
-    left = blocks(name)
+    jobs = min(joblib.cpu_count(), _num_blocks(path))
+    remaining = blocks(path)
     with joblib.Parallel(n_jobs=jobs) as processes:
-        while wave := list(islice(left, _WAVE * jobs)):
-            for found in processes(joblib.delayed(_piece_of)(block, name, task) for block in wave):
-                if isinstance(found, InputError):
-                    raise found
-                yield found
+        while wave := list(islice(remaining, _BLOCKS_PER_PROCESS * jobs)):
+            for part in processes(joblib.delayed(_read_block)(block, path, task) for block in wave):
+                if isinstance(part, InputError):
+                    raise part
+                yield part
 
 
-def _piece_of(block: Block, name: str, task: Task) -> Piece | InputError:
+def _num_blocks(path: str) -> int:
+    """How many blocks a file has, about."""
+    return 1 + Path(path).stat().st_size // BLOCK
+
+
+def _read_block(block: Block, path: str, task: Task) -> FlatExamples | InputError:
     """A block's examples, or the complaint: not raised, or that of a later block might be first."""
     try:
-        return _piece(txt.read_block(block, name, task), task)
+        return _flatten(txt.read_block(block, path, task), task)
     except InputError as error:
         return error
 
 
-def _piece(examples: Iterable[Example], task: Task) -> Piece:
+def _flatten(examples: Iterable[Example], task: Task) -> FlatExamples:
     inputs, answers = [np.zeros((0, task.num_features))], [np.zeros(0, np.int64)]
     for example in examples:
         if example.outputs is None:
             raise InputError(f"{example.source}: has no answer to train on")
         inputs.append(example.inputs)
         answers.append(example.outputs.ravel())
-    return Piece(
+    return FlatExamples(
         np.concatenate(inputs),
         np.array([len(i) for i in inputs[1:]], np.int64),
         np.concatenate(answers),

@@ -1,12 +1,11 @@
-"""An endless stream of fresh examples, produced ahead of the training that consumes it."""
+"""An endless stream of fresh examples, drawn and labelled as the training goes."""
 
-from collections.abc import Iterator, Sequence
-from functools import partial
+from collections.abc import Sequence
 
 import numpy as np
 import torch
 
-from ptrnet.data.streams.prefetch import prefetch
+from ptrnet.data.streams.batch_stream import BatchStream
 from ptrnet.data.streams.ranks import rows_of
 from ptrnet.data.symmetries import permute_elements
 from ptrnet.tasks.base import Task
@@ -15,11 +14,11 @@ from ptrnet.types import Batch
 TRAIN, VALID = 0, 1  # the two streams of a seed share no example
 
 
-class ExampleStream:
-    """Batch k is a pure function of `(seed, split, k)`: a resumed run sees the same batches.
+class ExampleStream(BatchStream):
+    """Batch k is a function of `(seed, split, k)` alone.
 
-    All instances of a batch have one size, drawn uniformly from `sizes`, so nothing is padded
-    but answers.
+    All instances of a batch have one size, drawn uniformly from `sizes`, so answers are padded
+    and instances are not.
 
     Args:
         task: draws and labels the instances.
@@ -28,8 +27,8 @@ class ExampleStream:
         seed: of the stream.
         split: `TRAIN` or `VALID`.
         first: the number of the first batch that iteration gives.
-        ahead: batches kept ready by the producing thread.
-        labeller: the algorithm that answers; the task's first when None.
+        num_prefetch: batches kept ready by the thread that makes them.
+        labeller: the algorithm that answers; the task's default when None.
     """
 
     def __init__(
@@ -40,15 +39,15 @@ class ExampleStream:
         seed: int,
         split: int = TRAIN,
         first: int = 0,
-        ahead: int = 4,
+        num_prefetch: int = 4,
         labeller: str | None = None,
     ) -> None:
-        self.labeller = labeller
+        super().__init__(first, num_prefetch)
         self.task, self.sizes, self.batch_size = task, np.asarray(sizes), batch_size
-        self.seed, self.split, self.first, self.ahead = seed, split, first, ahead
+        self.seed, self.split, self.labeller = seed, split, labeller
 
     def batch(self, k: int, rank: int = 0, ranks: int = 1) -> Batch:
-        """Batch number k, or the part of it that process `rank` of `ranks` trains on."""
+        """See `BatchStream`; the other processes' rows are drawn, but not labelled."""
         rng = np.random.default_rng([self.seed, self.split, k])
         n = int(rng.choice(self.sizes))
         inputs = self.task.sample(rng, self.batch_size, n)
@@ -62,10 +61,3 @@ class ExampleStream:
             torch.from_numpy(targets.indices),
             torch.from_numpy(targets.lengths),
         )
-
-    def __iter__(self) -> Iterator[Batch]:
-        return self.batches()
-
-    def batches(self, rank: int = 0, ranks: int = 1) -> Iterator[Batch]:
-        """Batches from `first` on, without end; of each the part of one process."""
-        return prefetch(partial(self.batch, rank=rank, ranks=ranks), self.first, self.ahead)

@@ -1,4 +1,4 @@
-"""Arrays on disk that grow: `.npy` files whose length is known at the end."""
+"""Writing `.npy` files row by row, whose number of rows is known at the end."""
 
 from pathlib import Path
 from types import TracebackType
@@ -10,7 +10,7 @@ from numpy.typing import DTypeLike, NDArray
 
 
 class NpyWriter:
-    """A new `.npy` file to which rows are appended; a context, complete when it is left.
+    """A new `.npy` file to which rows are appended; a context manager, the file is whole behind it.
 
     Args:
         path: of the file.

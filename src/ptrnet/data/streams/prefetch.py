@@ -1,4 +1,4 @@
-"""Numbered batches, produced ahead of the training that consumes them."""
+"""Numbered batches, made in a thread before the training asks for them."""
 
 import queue
 import threading
@@ -7,15 +7,15 @@ from collections.abc import Callable, Iterator
 from ptrnet.types import Batch
 
 
-def prefetch(batch: Callable[[int], Batch], first: int, ready: int) -> Iterator[Batch]:
+def prefetch(batch: Callable[[int], Batch], first: int, num_ready: int) -> Iterator[Batch]:
     """`batch(first)`, `batch(first + 1)`, ... without end.
 
     Args:
         batch: makes the batch of a number; called in a thread of its own.
         first: the number of the first batch.
-        ready: batches that are kept ready.
+        num_ready: batches that are kept ready.
     """
-    made: queue.Queue[Batch | BaseException] = queue.Queue(ready)
+    ready: queue.Queue[Batch | BaseException] = queue.Queue(num_ready)
     stopped = threading.Event()
 
     def produce() -> None:
@@ -27,7 +27,7 @@ def prefetch(batch: Callable[[int], Batch], first: int, ready: int) -> Iterator[
                 item = error
             while not stopped.is_set():
                 try:
-                    made.put(item, timeout=0.1)
+                    ready.put(item, timeout=0.1)
                     break
                 except queue.Full:
                     continue
@@ -36,7 +36,7 @@ def prefetch(batch: Callable[[int], Batch], first: int, ready: int) -> Iterator[
     threading.Thread(target=produce, daemon=True, name="examples").start()
     try:
         while True:
-            item = made.get()
+            item = ready.get()
             if isinstance(item, BaseException):
                 raise item
             yield item

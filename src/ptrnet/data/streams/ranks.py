@@ -2,7 +2,7 @@
 
 
 def rows_of(count: int, rank: int, ranks: int) -> slice:
-    """The rows of a batch of `count` that process `rank` of `ranks` takes.
+    """The rows of a batch of `count` examples that process `rank` of `ranks` trains on.
 
     Together the parts are the batch; they differ by one row at most, and may be empty.
     """
