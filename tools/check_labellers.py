@@ -84,12 +84,11 @@ def table_2() -> Iterator[str]:
     for n, columns in TABLE_2.items():
         inputs = instances(n, 10_000)
         best = shared(partial(labelled, "exact"), inputs)
-        m = mean(best)
-        yield f"| {n} | exact | {m.value:.3f} ({m.low:.3f} to {m.high:.3f}) | | | |"
+        yield f"| {n} | exact | {mean(best).text(3)} | | | |"
         for name, paper in zip(("a1", "a2", "a3"), columns, strict=True):
             found = shared(partial(labelled, name), inputs)
             m = mean(found)
-            cells = f"{m.value:.3f} ({m.low:.3f} to {m.high:.3f}) | {paper}"
+            cells = f"{m.text(3)} | {paper}"
             cells = f"{cells} | {m.value / paper - 1:+.2%} | {(found / best - 1).mean():.2%}"
             yield f"| {n} | {name} | {cells} |"
 

@@ -15,21 +15,12 @@ import numpy as np
 from scipy.spatial import ConvexHull
 
 import ptrnet
-from ptrnet.metrics.interval import Measure
 from ptrnet.types import Example
 
 SEED = 20_260_200
 COUNTS = {100: 1000, 200: 1000, 500: 500}
 WINDOWS = (1, 5, 10, 25, 50)
 LOOKS = (4, 16)
-
-
-def shown(measure: Measure) -> str:
-    """Percent with its interval."""
-    if measure.fail:
-        return "FAIL"
-    assert measure.value is not None and measure.low is not None and measure.high is not None
-    return f"{100 * measure.value:.1f} ({100 * measure.low:.1f} to {100 * measure.high:.1f})"
 
 
 def rows() -> Iterator[str]:
@@ -48,7 +39,7 @@ def rows() -> Iterator[str]:
             answers = [e.outputs for e in model.solve_examples(known, decoder, augment=looks)]
             seconds = time.perf_counter() - began
             found = model.task.measure(known, [a for a in answers if a is not None])
-            cells = " | ".join(shown(found[key]) for key in ("accuracy", "simple", "area"))
+            cells = " | ".join(found[key].text(1, 100) for key in ("accuracy", "simple", "area"))
             yield f"| {n} | {count:,} | {name} | {cells} | {seconds:.1f} |"
 
 

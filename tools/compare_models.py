@@ -96,12 +96,6 @@ def examples(task: str) -> list[Example]:
     return [Example(p, ConvexHull(p).vertices.astype(np.int64)) for p in points]
 
 
-def shown(measure: Measure) -> str:
-    """Percent with its interval."""
-    assert measure.value is not None and measure.low is not None and measure.high is not None
-    return f"{100 * measure.value:.1f} ({100 * measure.low:.1f} to {100 * measure.high:.1f})"
-
-
 class Row(NamedTuple):
     """What is told of one model on one task."""
 
@@ -125,7 +119,7 @@ def measured(runs: Path) -> dict[tuple[str, str], Row]:
             )
             weights = sum(p.numel() for p in solver.model.parameters())
             found[task, name] = Row(weights, free, constrained)
-            print(task, name, shown(free), flush=True)
+            print(task, name, free.text(1, 100), flush=True)
     return found
 
 
@@ -137,7 +131,7 @@ def table(found: dict[tuple[str, str], Row], seconds: dict[str, dict[str, float]
         step = seconds[task][name]
         yield (
             f"| {task} | {name} | {row.weights:,} | {1000 * step:.1f} | {int(BUDGET / step):,} | "
-            f"{shown(row.free)} | {shown(row.constrained)} |"
+            f"{row.free.text(1, 100)} | {row.constrained.text(1, 100)} |"
         )
 
 

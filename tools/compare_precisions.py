@@ -11,7 +11,7 @@ import os
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from compare_models import COUNT, UNITS, N, examples, run, shown
+from compare_models import COUNT, UNITS, N, examples, run
 
 import ptrnet
 
@@ -56,7 +56,7 @@ def main() -> None:
         "|---|---|---|",
     ]
     for seed in SEEDS:
-        cells = " | ".join(shown(found[precision, seed]) for precision in PRECISIONS)
+        cells = " | ".join(found[precision, seed].text(1, 100) for precision in PRECISIONS)
         lines.append(f"| {seed} | {cells} |")
     means = [sum(found[p, s].value or 0 for s in SEEDS) / len(SEEDS) for p in PRECISIONS]
     lines.append(f"| mean | {' | '.join(f'{100 * mean:.1f}' for mean in means)} |")

@@ -20,6 +20,7 @@ from scipy.spatial import ConvexHull, Delaunay
 
 from ptrnet import Beam, Greedy, Solver, model_files, tasks
 from ptrnet.evaluation import evaluate
+from ptrnet.metrics.interval import Measure
 from ptrnet.training.recipe import Recipe
 from ptrnet.types import Example
 
@@ -123,15 +124,10 @@ def scores(solver: Solver, beam: int) -> list[dict]:
     return rows
 
 
-def shown(metric: str, measure: dict) -> str:
-    """A metric with its interval, as cards show it: shares in percent."""
-    if measure.get("fail"):
-        return "FAIL"
-    if measure["low"] is None:
-        return "-"
-    scale, digits = {"length": (1, 3), "gap": (100, 2)}.get(metric, (100, 1))
-    value, low, high = (f"{scale * measure[key]:.{digits}f}" for key in ("value", "low", "high"))
-    return f"{value} ({low} to {high})"
+def cell(metric: str, measure: dict) -> str:
+    """A metric with its interval: shares in percent."""
+    digits, scale = {"length": (3, 1), "gap": (2, 100)}.get(metric, (1, 100))
+    return Measure(**measure).text(digits, scale)
 
 
 def card(name: str, saved: model_files.Saved, rows: list[dict], beam: int, facts: dict) -> str:
@@ -147,7 +143,7 @@ def card(name: str, saved: model_files.Saved, rows: list[dict], beam: int, facts
     head = " | ".join(["n", "instances", *(title for _, _, title in columns)])
     lines = [f"| {head} |", "|---" * (len(columns) + 2) + "|"]
     for row in rows:
-        cells = " | ".join(shown(metric, row[key]) for key, metric, _ in columns)
+        cells = " | ".join(cell(metric, row[key]) for key, metric, _ in columns)
         lines.append(f"| {row['n']} | {row[FREE[name][0]]['count']} | {cells} |")
     trained = saved.trained
     weights = sum(p.numel() for p in saved.model.parameters())

@@ -1,21 +1,28 @@
-"""Coordinates of any size, made fit to be multiplied."""
+"""Coordinates scaled so that they can be multiplied, and orders of points."""
 
 import numpy as np
 
 from ptrnet.types import Floats, Indices
 
-_BITS = 20  # of each coordinate along the curve
+_BITS = 20  # of each coordinate along Hilbert's curve
 
 
 def scale_by_power_of_two(points: Floats) -> Floats:
-    """Each instance of `(..., n, d)` times a power of two: its largest number comes to 1/2..1.
+    """Multiplies each instance of `(..., n, d)` by a power of two of its own.
 
-    Exact, but for what is 1e-290 times smaller than the largest; products neither overflow nor
-    vanish.
+    Its largest absolute coordinate comes to 1/2 or more, less than 1: products of coordinates
+    neither overflow nor vanish. A power of two changes no digit, except of coordinates that are
+    1e-290 times smaller than the largest. An instance of zeros stays as it is.
     """
     largest = np.abs(points).max(axis=(-2, -1), keepdims=True, initial=0)
     _, exponent = np.frexp(largest)
     return np.ldexp(points, -exponent)
+
+
+def first_equal(points: Floats) -> Indices:
+    """`(n,)`: for each of `(n, d)` points the first index at which an equal point stands."""
+    _, first, inverse = np.unique(points, axis=0, return_index=True, return_inverse=True)
+    return first[inverse.ravel()]
 
 
 def fit_unit_cube(inputs: Floats) -> Floats:
@@ -40,22 +47,24 @@ def lexicographic_order(inputs: Floats) -> Indices:
 
 
 def hilbert_order(points: Floats) -> Indices:
-    """`(..., n)`: the order in which Hilbert's curve (1891) meets `(..., n, 2)` points.
+    """`(..., n)`: the order of `(..., n, 2)` points along Hilbert's curve (1891).
 
-    Near ones come near each other.
+    Points that are near each other mostly come near each other in this order.
     """
-    low, high = points.min(-2, keepdims=True), points.max(-2, keepdims=True)
-    width = (high / 2 - low / 2).max(-1, keepdims=True)
+    corner, opposite = points.min(-2, keepdims=True), points.max(-2, keepdims=True)
+    width = (opposite / 2 - corner / 2).max(-1, keepdims=True)  # halves: it cannot overflow
     width = np.where(width > 0, width, 1)
-    x, y = np.moveaxis(((points / 2 - low / 2) / width * (2**_BITS - 1)).astype(np.int64), -1, 0)
-    along = np.zeros(x.shape, np.int64)
+    cells = ((points / 2 - corner / 2) / width * (2**_BITS - 1)).astype(np.int64)
+    x, y = np.moveaxis(cells, -1, 0)
+    index = np.zeros(x.shape, np.int64)  # of the cell along the curve
     for bit in reversed(range(_BITS)):
         side = 1 << bit
         right, upper = (x & side) > 0, (y & side) > 0
-        along = along * 4 + ((3 * right) ^ upper)
+        index = index * 4 + ((3 * right) ^ upper)
         x, y = x & (side - 1), y & (side - 1)
-        # The lower quarters are run through turned: the right one mirrored as well.
+        # The curve runs through the lower quarters rotated: x and y change places, and the right
+        # one is mirrored as well.
         mirrored = right & ~upper
         x, y = np.where(mirrored, side - 1 - x, x), np.where(mirrored, side - 1 - y, y)
         x, y = np.where(upper, x, y), np.where(upper, y, x)
-    return np.argsort(along, axis=-1, kind="stable")
+    return np.argsort(index, axis=-1, kind="stable")

@@ -20,6 +20,7 @@ from ptrnet.data.padding import pad_answers, pad_instances
 from ptrnet.data.symmetries import view
 from ptrnet.decoding import Decoder, Greedy
 from ptrnet.errors import InputError
+from ptrnet.masks import length_mask
 from ptrnet.models.base import PointerModel
 from ptrnet.tasks.base import Task
 from ptrnet.types import Batch, Example, Floats, Indices
@@ -127,9 +128,8 @@ class Solver:
             batch = batch_of([examples[i] for i in indices], self.task)
             batch = Batch(*(tensor.to(self._device) for tensor in batch))
             log_probs = self._target_log_probs(batch)
-            steps = torch.arange(batch.targets.shape[1], device=self._device)
-            real = steps < batch.target_lengths[:, None]
-            sums = torch.where(real, log_probs, 0).double().sum(1)
+            mask = length_mask(batch.target_lengths, batch.targets.shape[1])
+            sums = torch.where(mask, log_probs, 0).double().sum(1)
             log_likelihoods[indices] = sums.cpu().numpy()
         return log_likelihoods
 

@@ -1,6 +1,10 @@
-"""The standing contracts, over every registered task, model, decoder and constraint."""
+"""The standing contracts, over every registered task, model, decoder and constraint.
+
+Where more than two of these meet, every pair of them is tested (`pairwise.py`).
+"""
 
 import io
+from itertools import product
 
 import numpy as np
 import pytest
@@ -17,55 +21,24 @@ from ptrnet.data.symmetries import view
 from ptrnet.decoding import Beam, Greedy, Incremental, Sample
 from ptrnet.model_files import load
 from ptrnet.types import Example
-
-SETTINGS = [
-    *((name, {}) for name in tasks.names()),
-    ("hull", {"start": "lowest-index"}),
-    ("hull", {"start": "lower-left", "closed": True}),
-    ("delaunay", {"separator": True}),
-    ("delaunay", {"order": "hilbert"}),
-    ("tsp", {"order": "lexicographic"}),
-]
-LEARNED = {"center": (0.4, 0.6, 0.5), "spread": (0.2, 0.3, 1.0), "longest_share": 1.5}
-CUSTOM = [("custom", {**LEARNED, "constraint": kind}) for kind in ("subset", "free")]
-TASKS = pytest.mark.parametrize(("name", "settings"), SETTINGS)
-EVERY_TASK = pytest.mark.parametrize(("name", "settings"), [*SETTINGS, *CUSTOM])
-MODELS = pytest.mark.parametrize("model", models.names())
-EVERY = [Greedy(), Beam(3), Sample(3), Incremental(2)]
-RULES = pytest.mark.parametrize("constrained", [True, False], ids=["constrained", "free"])
-
-
-def mixed(task, sizes=(1, 2, 3, 5, 8, 13, 13, 4)):
-    rng = np.random.default_rng(7)
-    return [task.sample(rng, 1, n)[0] for n in sizes if n >= task.min_elements]
-
-
-def served(solver):
-    """Instances that the model serves: of mixed sizes where it takes any."""
-    n = solver.model.n
-    return mixed(solver.task) if n is None else mixed(solver.task, [n] * 8)
-
-
-def combined(decoders):
-    """Every task, model and decoder that go together, as parameters of a test.
-
-    Incremental decoding solves parts of other sizes, and answers that are subsets.
-    """
-    found = [
-        pytest.param(
-            name, settings, model, decoder, id=f"{name}-{k}-{model}-{decoder.name}-{decoder.size}"
-        )
-        for k, (name, settings) in enumerate([*SETTINGS, *CUSTOM])
-        for model in models.names()
-        for decoder in decoders
-        if not decoder.needs_decomposable
-        or (tasks.kind(name).decomposable and "n" not in models.setting_names(model))
-    ]
-    return pytest.mark.parametrize(("name", "settings", "model", "decoder"), found)
+from tests.contract.cases import (
+    DECODERS,
+    EVERY_SETTING,
+    EVERY_TASK,
+    MODELS,
+    RULES,
+    SETTINGS,
+    TASKS,
+    covering,
+    instances_of,
+    served,
+    serves,
+)
+from tests.contract.pairwise import pairwise
 
 
 def answer_of(task, instance):
-    """A label; of a user's own task, which has none, an answer that may repeat, or be empty."""
+    """A label; of the task custom, which has none, an answer that may repeat, or be empty."""
     if task.name == "custom":
         answer = np.flatnonzero(instance[:, 0] > 0.5)[::-1]
         return (
@@ -76,15 +49,25 @@ def answer_of(task, instance):
     return task.unpad(task.label(instance[None]))[0]
 
 
-@combined(EVERY)
-@RULES
-def test_a_batch_answers_as_its_members_alone(small, name, settings, model, decoder, constrained):
+def test_every_task_model_and_decoder_is_covered():
+    assert {name for name, _ in SETTINGS} == set(tasks.names())
+    assert {type(decoder) for decoder in DECODERS} >= {Greedy, Beam, Sample, Incremental}
+    rows = pairwise(EVERY_SETTING, models.names(), DECODERS, RULES, valid=serves)
+    for task, model, decoder in product(EVERY_SETTING, models.names(), DECODERS):
+        assert any(row[0] == task and row[1] == model for row in rows)
+        if serves(task, model, decoder):
+            assert any(row[0] == task and row[2] == decoder for row in rows)
+            assert any(row[1] == model and row[2] == decoder for row in rows)
+
+
+@covering(decoder=DECODERS, rule=RULES)
+def test_a_batch_answers_as_its_members_alone(small, name, settings, model, decoder, rule):
     solver = small(name, model, scale=8.0, **settings)
-    instances = served(solver)
-    together = solver.solve(instances, decoder, constrained=constrained)
-    backwards = solver.solve(instances[::-1], decoder, constrained=constrained)[::-1]
+    instances, options = served(solver), {"constrained": rule == "constrained"}
+    together = solver.solve(instances, decoder, **options)
+    backwards = solver.solve(instances[::-1], decoder, **options)[::-1]
     for instance, a, b in zip(instances, together, backwards, strict=True):
-        alone = solver.solve(instance, decoder, constrained=constrained)
+        alone = solver.solve(instance, decoder, **options)
         assert a.tolist() == b.tolist() == alone.tolist()
 
 
@@ -120,39 +103,40 @@ def test_step_by_step_equals_teacher_forced(small, name, settings, model):
         assert (forced[b, :, network.num_specials + n :] == -torch.inf).all()
 
 
-@EVERY_TASK
-@MODELS
-@RULES
-def test_beam_of_one_is_the_argmax_of_each_step(small, name, settings, model, constrained):
+@covering(rule=RULES)
+def test_beam_of_one_is_the_argmax_of_each_step(small, name, settings, model, rule):
     solver = small(name, model, scale=8.0, **settings)
     task, network = solver.task, solver.model
-    instances = served(solver)
-    for instance, found in zip(
-        instances, solver.solve(instances, Beam(1), constrained=constrained), strict=True
-    ):
-        n, taken = len(instance), []
+    instances, constrained = served(solver), rule == "constrained"
+    answers = solver.solve(instances, Beam(1), constrained=constrained)
+    constraint = task.build_constraint() if constrained else Free(task.min_length)
+    for instance, answer in zip(instances, answers, strict=True):
+        n, emitted = len(instance), []
         seen, order = view(0, task, task.normalize(instance))
         inputs = torch.from_numpy(seen[None]).float()
-        rule = task.build_constraint() if constrained else Free(task.min_length)
-        allowed = rule.start(torch.tensor([n]), network.num_specials, n + network.num_specials)
+        constraint_state = constraint.initial_state(
+            torch.tensor([n]), network.num_specials, n + network.num_specials
+        )
         with torch.no_grad():
             encoded = network.encode(inputs)
             state, last = encoded.state, torch.zeros(1, 1, dtype=torch.int64)
-            while len(taken) < task.max_length(n):
+            while len(emitted) < task.max_length(n):
                 log_probs, state = network.step(encoded, state, last)
-                last = log_probs.masked_fill(~rule.allowed(allowed), -torch.inf).argmax(-1)
+                allowed = constraint.allowed(constraint_state)
+                last = log_probs.masked_fill(~allowed, -torch.inf).argmax(-1)
                 if not last.item():
                     break
-                allowed = rule.advance(allowed, torch.zeros_like(last), last)
-                taken.append(last.item())
-        answer = order[task.from_tokens(np.array(taken, np.int64))]
+                constraint_state = constraint.advance(
+                    constraint_state, torch.zeros_like(last), last
+                )
+                emitted.append(last.item())
+        expected = order[task.from_tokens(np.array(emitted, np.int64))]
         if task.order != "given":
-            answer = canonicalize_valid(task, instance, answer)
-        assert found.tolist() == answer.tolist()
+            expected = canonicalize_valid(task, instance, expected)
+        assert answer.tolist() == expected.tolist()
 
 
-@combined([*EVERY, Beam(40)])
-@pytest.mark.parametrize("seed", range(5))
+@covering(decoder=[*DECODERS, Beam(40)], seed=range(5))
 def test_a_constrained_decoder_obeys_and_never_dies(small, name, settings, model, decoder, seed):
     solver = small(name, model, seed=seed, scale=15.0, **settings)
     instances = served(solver)
@@ -162,13 +146,13 @@ def test_a_constrained_decoder_obeys_and_never_dies(small, name, settings, model
 
 
 @TASKS
-def test_a_label_obeys_its_own_constraint(name, settings):
+def test_a_label_obeys_the_constraint(name, settings):
     task = tasks.get(name, **settings)
     for instance in degenerate(task):
         n = len(instance)
         tokens = task.to_tokens(task.label(instance[None])).rows()[0]
         lengths, width = torch.tensor([n]), n + task.num_specials
-        state = task.build_constraint().start(lengths, task.num_specials, width)
+        state = task.build_constraint().initial_state(lengths, task.num_specials, width)
         for token in tokens.tolist():
             assert task.build_constraint().allowed(state)[0, 0, token]
             state = task.build_constraint().advance(
@@ -183,7 +167,8 @@ def degenerate(task):
     steps = [np.linspace(0, 1, 3)] * task.num_features
     grid = np.stack(np.meshgrid(*steps), -1).reshape(-1, task.num_features)
     odd = [line, line[:1].repeat(4, 0), np.concatenate([line, line[::-1]]), grid, grid.repeat(2, 0)]
-    return [*mixed(task), *(instance for instance in odd if not task.instance_error(instance))]
+    odd = [instance for instance in odd if not task.instance_error(instance)]
+    return [*instances_of(task), *odd]
 
 
 @TASKS
@@ -241,7 +226,7 @@ def test_the_same_seed_gives_the_same_data_whatever_the_number_of_workers(name, 
     texts = []
     for jobs in (1, 2):
         stream = io.StringIO()
-        for example in generate(task, [3, 4, 9], 1500, seed=5, jobs=jobs):
+        for example in generate(task, [3, 4, 9], 750, seed=5, jobs=jobs):
             stream.write(f"{example.inputs.tolist()} {example.outputs.tolist()}\n")
         texts.append(stream.getvalue())
     assert texts[0] == texts[1]

@@ -47,9 +47,9 @@ def test_another_n_is_refused_and_both_are_named(small, name):
     assert "\n" not in str(error.value)
     assert len(solver.solve(other[:6])) >= 1
     padded = torch.rand(2, 8, 2)
-    found = solver.model.log_probs(padded, torch.tensor([6, 6]), torch.tensor([[3, 0], [6, 0]]))
+    log_probs = solver.model.log_probs(padded, torch.tensor([6, 6]), torch.tensor([[3, 0], [6, 0]]))
     alone = solver.model.log_probs(padded[:, :6], None, torch.tensor([[3, 0], [6, 0]]))
-    assert torch.equal(found, alone)
+    assert torch.equal(log_probs, alone)
 
 
 def test_the_ptr_nets_tensors_keep_their_names():
@@ -61,8 +61,8 @@ def test_the_ptr_nets_tensors_keep_their_names():
 
 @pytest.mark.parametrize("name", models.names())
 def test_settings_build_the_same_model_again(name):
-    given = {"n": 4} if "n" in models.setting_names(name) else {}
-    model = models.build(name, 3, 2, hidden_size=6, layers=2, cell="gru", **given)
+    one_n = {"n": 4} if "n" in models.setting_names(name) else {}
+    model = models.build(name, 3, 2, hidden_size=6, layers=2, cell="gru", **one_n)
     again = models.build(name, 3, 2, **model.settings())
     shapes = [{key: value.shape for key, value in m.state_dict().items()} for m in (model, again)]
     assert shapes[0] == shapes[1] and again.settings() == model.settings()
@@ -78,13 +78,13 @@ def test_every_setting_is_one_of_the_list():
 def test_bfloat16_is_near(name, options):
     """Under autocast, in both modes: the same function, to bfloat16's three digits."""
     torch.manual_seed(0)
-    given = {"n": 6} if "n" in models.setting_names(name) else {}
-    model = models.build(name, 2, 1, hidden_size=16, **given, **options)
+    one_n = {"n": 6} if "n" in models.setting_names(name) else {}
+    model = models.build(name, 2, 1, hidden_size=16, **one_n, **options)
     inputs, targets = torch.rand(4, 6, 2), torch.randint(0, 7, (4, 5))
     for mode in (True, False):
         model.train(mode)
         exact = model.log_probs(inputs, None, targets)
         with torch.autocast("cpu", torch.bfloat16):
-            found = model.log_probs(inputs, None, targets)
-        assert found.dtype == torch.float32
-        torch.testing.assert_close(found, exact, rtol=0.02, atol=0.02)
+            lowered = model.log_probs(inputs, None, targets)
+        assert lowered.dtype == torch.float32
+        torch.testing.assert_close(lowered, exact, rtol=0.02, atol=0.02)

@@ -121,4 +121,4 @@ def test_the_constraint_allows_whole_increasing_triples_alone(task):
         complete = len(sequence) % (4 if task.separator else 3) == (3 if task.separator else 0)
         assert bool(open_tokens[0]) == (complete and len(sequence) > 0), sequence
 
-    walk([], constraint.start(torch.tensor([n]), s, s + n + 2))
+    walk([], constraint.initial_state(torch.tensor([n]), s, s + n + 2))

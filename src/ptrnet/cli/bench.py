@@ -69,11 +69,11 @@ def bench(
     from json import dumps
 
     from ptrnet import bench
-    from ptrnet.bench.machine import described, machine, versions
-    from ptrnet.bench.row import printed
+    from ptrnet.bench.machine import describe, machine, versions
+    from ptrnet.bench.row import format_table
     from ptrnet.training.hardware import device_of
 
-    asked = {
+    options = {
         "task": task,
         "n": n,
         "batch_size": batch_size,
@@ -83,21 +83,21 @@ def bench(
         "repeats": repeats,
         "seed": seed,
     }
-    planned = bench.plan(what, {key: value for key, value in asked.items() if value is not None})
+    planned = bench.plan(what, {key: value for key, value in options.items() if value is not None})
     facts, numbers = machine(device_of(device or "cpu")), versions()
     if not json:
-        say(described(facts, numbers))
-    found: list[Row] = []
+        say(describe(facts, numbers))
+    all_rows: list[Row] = []
     for name, rows in planned.items():
-        part = list(rows)
-        found += part
+        measured = list(rows)
+        all_rows += measured
         if not json:
-            say(f"\n{name}: {printed(part)}")
+            say(f"\n{name}: {format_table(measured)}")
     if json:
-        document = {"machine": facts, "versions": numbers, "seed": seed, **_step_ms(found)}
-        say(dumps({**document, "rows": [row.table() for row in found]}))
+        document = {"machine": facts, "versions": numbers, "seed": seed, **_step_ms(all_rows)}
+        say(dumps({**document, "rows": [row.table() for row in all_rows]}))
 
 
 def _step_ms(rows: "list[Row]") -> dict[str, float]:
     """The number that names the speed: the median step of the first network that was trained."""
-    return next(({"step_ms": r.time.median} for r in rows if r.what == "train"), {})
+    return next(({"step_ms": r.time.median} for r in rows if r.measurement == "train"), {})

@@ -60,7 +60,7 @@ def evaluate(
     }
     lines = [f"{len(examples)} instances, model {document['model']}, {decoder.name} decoding"]
     for metric, m in measures.items():
-        value = "FAIL" if m.fail else "-" if m.value is None else f"{m.value:.4f}"
-        interval = "" if m.low is None else f"  95%: {m.low:.4f} to {m.high:.4f}"
+        value, interval = m.value_and_interval(4)
+        interval = f"  95%: {interval}" if interval else ""
         lines.append(f"{metric:<18}{value:>10}{interval}  over {m.count}")
     say(dumps(document) if json else "\n".join(lines))

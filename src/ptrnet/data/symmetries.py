@@ -97,6 +97,5 @@ def renamed(answers: Answers, names: Indices) -> Answers:
     With an `order`, answers to reordered instances become answers to the given ones; with its
     argsort, the other way.
     """
-    indices, lengths = answers
-    inside = np.arange(indices.shape[1]) < lengths[:, None]
-    return Answers(np.where(inside, np.take_along_axis(names, indices, 1), 0), lengths)
+    indices = np.where(answers.mask, np.take_along_axis(names, answers.indices, 1), 0)
+    return Answers(indices, answers.lengths)

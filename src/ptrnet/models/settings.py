@@ -5,12 +5,12 @@ A variant has one of these classes as its `Settings`; its fields are keyword arg
 """
 
 from collections.abc import Mapping
-from dataclasses import MISSING, dataclass, field, fields
+from dataclasses import MISSING, Field, dataclass, field, fields
 from typing import Any, Literal
 
 from ptrnet.errors import unknown
 
-LARGEST = 65_536  # units: a layer of more would not fit any memory
+MAX_UNITS = 65_536  # a layer of more would not fit any memory; a dictionary likewise
 
 
 def _setting(help: str, default: Any = MISSING, bounds: tuple[float, float] | None = None) -> Any:
@@ -18,18 +18,18 @@ def _setting(help: str, default: Any = MISSING, bounds: tuple[float, float] | No
 
 
 @dataclass(frozen=True, kw_only=True)
-class Settings:
-    """Of every model."""
+class ModelSettings:
+    """Settings of every model."""
 
-    hidden_size: int = _setting("units of encoder and decoder", 256, (1, LARGEST))
+    hidden_size: int = _setting("units of encoder and decoder", 256, (1, MAX_UNITS))
     cell: Literal["lstm", "gru"] = _setting("cell of encoder and decoder: lstm | gru", "lstm")
     layers: int = _setting("layers of encoder and decoder, each", 1, (1, 64))
     bidirectional: bool = _setting("half of the encoder's units read backwards", False)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Attending(Settings):
-    """Of models that score encoder states against decoder states."""
+class AttentionSettings(ModelSettings):
+    """Settings of models that score encoder states against decoder states."""
 
     score: Literal["additive", "dot", "general"] = _setting(
         "how an element is scored: additive | dot | general", "additive"
@@ -37,8 +37,8 @@ class Attending(Settings):
 
 
 @dataclass(frozen=True, kw_only=True)
-class FreeRunning(Attending):
-    """Of models that are fed what they make of their own distribution."""
+class FreeRunningSettings(AttentionSettings):
+    """Settings of models whose next input is made of their own distribution."""
 
     teacher_forcing: bool = _setting(
         "soft-, hard- and multi-ptr-net are fed the true elements in training; free running if not",
@@ -47,22 +47,22 @@ class FreeRunning(Attending):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Threshold(FreeRunning):
-    """Of the model that is fed the mean of the likely elements."""
+class ThresholdSettings(FreeRunningSettings):
+    """Settings of the model whose next input is the mean of the likely elements."""
 
     threshold: float = _setting("multi-ptr-net: least probability of what is fed", 0.1, (1e-6, 1.0))
 
 
 @dataclass(frozen=True, kw_only=True)
-class Dictionary(Settings):
-    """Of models whose output is a fixed dictionary."""
+class DictionarySettings(ModelSettings):
+    """Settings of models whose output is a fixed dictionary."""
 
-    n: int = _setting("elements of every instance", bounds=(1, LARGEST))
+    n: int = _setting("elements of every instance", bounds=(1, MAX_UNITS))
 
 
 @dataclass(frozen=True, kw_only=True)
-class AttendingDictionary(Dictionary, Attending):
-    """Of models whose output is a fixed dictionary, and that score encoder states."""
+class DictionaryAttentionSettings(DictionarySettings, AttentionSettings):
+    """Settings of models whose output is a fixed dictionary, and that score encoder states."""
 
 
 # Former names and values of settings, which files and recipes may still have.
@@ -85,10 +85,11 @@ def resolve_aliases(settings: Mapping[str, Any]) -> dict[str, Any]:
     return resolved
 
 
-def every_setting() -> dict[str, Any]:
-    """The field of each setting that some model has, by its name."""
-    found, kinds = {}, [Settings]
-    for kind in kinds:
-        found.update({f.name: f for f in fields(kind)})
-        kinds += kind.__subclasses__()
-    return found
+def every_setting() -> dict[str, "Field[Any]"]:
+    """The dataclass field of each setting that some model has, by its name."""
+    settings: dict[str, Field[Any]] = {}
+    classes: list[type[ModelSettings]] = [ModelSettings]
+    for cls in classes:  # grows by its subclasses
+        settings.update({f.name: f for f in fields(cls)})
+        classes += cls.__subclasses__()
+    return settings

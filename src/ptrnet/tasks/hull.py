@@ -41,8 +41,7 @@ class Hull(Task):
     def canonicalize(self, inputs: Floats, answers: Answers) -> Answers:
         """Counter-clockwise, from the vertex that `start` names."""
         indices, lengths = _counter_clockwise(inputs, answers)
-        width = indices.shape[1]
-        real = np.arange(width) < lengths[:, None]
+        width, mask = indices.shape[1], answers.mask
         vertices = np.take_along_axis(inputs, indices[..., None], axis=1)
         keys: tuple[np.ndarray, ...]
         if self.start == "leftmost":
@@ -52,9 +51,9 @@ class Hull(Task):
         else:
             in_square = np.take_along_axis(self.normalize(inputs), indices[..., None], axis=1)
             keys = (indices, (in_square**2).sum(-1))
-        first = np.lexsort((*keys, ~real), axis=-1)[:, :1]
+        first = np.lexsort((*keys, ~mask), axis=-1)[:, :1]
         rotation = (np.arange(width) + first) % np.maximum(lengths, 1)[:, None]
-        return Answers(np.where(real, np.take_along_axis(indices, rotation, 1), 0), lengths)
+        return Answers(np.where(mask, np.take_along_axis(indices, rotation, 1), 0), lengths)
 
     def to_tokens(self, answers: Answers) -> Answers:
         if not self.closed:
@@ -97,14 +96,14 @@ def _counter_clockwise(inputs: Floats, answers: Answers) -> Answers:
     """The answers, those that run clockwise reversed."""
     indices, lengths = answers
     steps = np.arange(indices.shape[1])
-    real = steps < lengths[:, None]
+    mask = answers.mask
     next_step = np.where(steps + 1 < lengths[:, None], steps + 1, 0)
     points = scale_by_power_of_two(inputs)
     x, y = np.moveaxis(np.take_along_axis(points, indices[..., None], axis=1), -1, 0)
     x, y = x - x[:, :1], y - y[:, :1]  # far from the origin the sum would lose its sign
     areas = x * np.take_along_axis(y, next_step, 1) - np.take_along_axis(x, next_step, 1) * y
-    clockwise = np.where(real, areas, 0).sum(1) < 0
-    reverse = np.where(real, lengths[:, None] - 1 - steps, steps)
+    clockwise = np.where(mask, areas, 0).sum(1) < 0
+    reverse = np.where(mask, lengths[:, None] - 1 - steps, steps)
     reversed_ = np.take_along_axis(indices, reverse, 1)
     return Answers(np.where(clockwise[:, None], reversed_, indices), lengths)
 

@@ -59,9 +59,9 @@ class Labelling(ABC):
         if name not in self.labellers:
             raise unknown(f"labeller of task {self.name}", name, self.labellers)
         labellers.check_package(name)
-        max_elements = labellers.largest(name)
+        max_elements = labellers.max_elements(name)
         if n > max_elements:
-            others = [other for other in self.labellers if labellers.largest(other) >= n]
+            others = [other for other in self.labellers if labellers.max_elements(other) >= n]
             raise InputError(
                 f"labeller {name}: expected at most {max_elements:.0f} elements, got {n}; "
                 f"{', '.join(others) or 'none'} would serve"

@@ -83,12 +83,13 @@ class Tsp(Task):
 
     def costs(self, example: Example, answers: Sequence[Indices]) -> Floats:
         """The lengths of tours; infinite for what is no tour."""
-        from ptrnet.metrics.tour import is_tour, length
+        from ptrnet.metrics.sequence import is_permutation
+        from ptrnet.metrics.tour import length
 
         return np.array(
             [
                 length(example.inputs, tour, example.distance)
-                if is_tour(len(example.inputs), tour)
+                if is_permutation(tour, len(example.inputs))
                 else np.inf
                 for tour in answers
             ]

@@ -8,7 +8,6 @@ from ptrnet import model_files
 from ptrnet.decoding import Greedy
 from ptrnet.evaluation import evaluate
 from ptrnet.files import atomic_path
-from ptrnet.metrics.interval import Measure
 from ptrnet.progress import track
 from ptrnet.solver import Solver
 from ptrnet.training.recipe import Recipe
@@ -33,7 +32,7 @@ def write_card(
         scores[name] = evaluate(solver, known, track(answers, f"measuring, {name}", len(known)))
     lines = ["| metric | free | under the constraint |", "|---|---|---|"]
     for metric in scores["free"]:
-        cells = " | ".join(_cell(found[metric]) for found in scores.values())
+        cells = " | ".join(found[metric].text(4) for found in scores.values())
         lines.append(f"| {metric} | {cells} |")
     weights = sum(p.numel() for p in saved.model.parameters())
     source = (
@@ -79,11 +78,3 @@ def _subject(saved: model_files.Saved) -> str:
 
 def _sizes(n: str) -> str:
     return n if len(n) < 80 else f"{n[:80]}..."
-
-
-def _cell(measure: Measure) -> str:
-    if measure.value is None:
-        return "FAIL" if measure.fail else "-"
-    if measure.low is None:
-        return f"{measure.value:.4f}"
-    return f"{measure.value:.4f} ({measure.low:.4f} to {measure.high:.4f})"

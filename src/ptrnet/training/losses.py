@@ -3,6 +3,7 @@
 import torch
 from torch import Tensor
 
+from ptrnet.masks import length_mask
 from ptrnet.models.base import PointerModel
 from ptrnet.types import Batch
 
@@ -14,8 +15,7 @@ def losses(model: PointerModel, batch: Batch) -> tuple[Tensor, Tensor]:
     is, and until then it is fed the truth.
     """
     log_probs = model.log_probs(*batch)
-    steps = torch.arange(batch.targets.shape[1], device=batch.targets.device)
-    real = steps < batch.target_lengths[:, None]
+    real = length_mask(batch.target_lengths, batch.targets.shape[1])
     likelihood = log_probs.gather(2, batch.targets[..., None])[..., 0]
     right = (log_probs.argmax(-1) == batch.targets) | ~real
     # `where`, not a product: behind the end a target may stand on padding, at -inf.

@@ -1,4 +1,4 @@
-"""What the Soft, Hard and Multi Ptr-Net share (C 2.3-2.5): they feed on their own distribution."""
+"""What the Soft, Hard and Multi Ptr-Net share (C 2.3-2.5): they run on their own distribution."""
 
 from abc import abstractmethod
 from dataclasses import replace
@@ -6,8 +6,8 @@ from dataclasses import replace
 from torch import Tensor
 
 from ptrnet.models.base import PointerModel
-from ptrnet.models.ptr_net import PtrNet, Slots
-from ptrnet.models.settings import FreeRunning
+from ptrnet.models.ptr_net import EncodedSlots, PtrNet
+from ptrnet.models.settings import FreeRunningSettings
 
 
 class FreeRunningPtrNet(PtrNet):
@@ -18,31 +18,37 @@ class FreeRunningPtrNet(PtrNet):
     their learned input, `=>` for END.
 
     C does not say what is fed in training. With `teacher_forcing` it is `P_{C_i}`, as for the
-    Ptr-Net, as long as the module is in training mode; without it (free running) it is the mixture,
-    step by step. In evaluation mode it is always the mixture.
+    Ptr-Net, as long as the module is in training mode; without it (free running) it is what
+    `next_input` makes of `a`, step by step. In evaluation mode it always is.
     """
 
-    Settings = FreeRunning
+    Settings = FreeRunningSettings
 
-    def __init__(self, features: int, num_specials: int, settings: FreeRunning) -> None:
+    def __init__(self, features: int, num_specials: int, settings: FreeRunningSettings) -> None:
         super().__init__(features, num_specials, settings)
         self.teacher_forcing = settings.teacher_forcing
 
     @abstractmethod
-    def mixture(self, a: Tensor, inputs: Tensor) -> Tensor:
-        """What is fed next, `(B, K, d)`: of `a` `(B, K, S + N)` and the inputs `(B, S + N, d)`."""
+    def next_input(self, attention: Tensor, inputs: Tensor) -> Tensor:
+        """The decoder's next input `(B, K, d)`.
 
-    def encode(self, inputs: Tensor, lengths: Tensor | None = None) -> Slots:
-        encoded = self.slots(inputs, lengths)
-        first = encoded.inputs[:, :1]  # `=>`
-        return replace(encoded, state=(*encoded.state, first))
+        Args:
+            attention: `a`, `(B, K, S + N)`.
+            inputs: `(B, S + N, d)` what stands for each slot and element.
+        """
+
+    def encode(self, inputs: Tensor, lengths: Tensor | None = None) -> EncodedSlots:
+        """The state has the next input, at first `=>`, behind the decoder's state."""
+        encoded = self.encode_slots(inputs, lengths)
+        start_symbol = encoded.inputs[:, :1]
+        return replace(encoded, state=(*encoded.state, start_symbol))
 
     def step(
-        self, encoded: Slots, state: tuple[Tensor, ...], tokens: Tensor
+        self, encoded: EncodedSlots, state: tuple[Tensor, ...], tokens: Tensor
     ) -> tuple[Tensor, tuple[Tensor, ...]]:
-        *own, fed = state
-        log_probs, after = self.point(encoded, fed, tuple(own))
-        return log_probs, (*after, self.mixture(log_probs.exp(), encoded.inputs))
+        *decoder_state, decoder_input = state
+        log_probs, after = self.decode_step(encoded, decoder_input, tuple(decoder_state))
+        return log_probs, (*after, self.next_input(log_probs.exp(), encoded.inputs))
 
     def log_probs(
         self,
