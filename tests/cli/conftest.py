@@ -56,6 +56,19 @@ def program():
 
 
 @pytest.fixture
+def refused():
+    """A function: checks for exit 2, one clear line on standard error, and nothing else."""
+
+    def check(outcome, message):
+        code, out, err = outcome
+        assert code == 2 and out == "", (code, out, err)
+        assert err.startswith("ptrnet: ") and err.count("\n") == 1, err
+        assert message in err, err
+
+    return check
+
+
+@pytest.fixture
 def model(small, tmp_path):
     """The folder of a small untrained model of the hull."""
     small(seed=1, scale=8.0).save_pretrained(tmp_path / "model")

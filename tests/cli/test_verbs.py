@@ -1,21 +1,9 @@
 """Each verb does what its help says."""
 
 import json
-import os
-import resource
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
-
-
-def refused(outcome, message):
-    """Exit 2, one clear line on standard error, nothing else."""
-    code, out, err = outcome
-    assert code == 2 and out == "", (code, out, err)
-    assert err.startswith("ptrnet: ") and err.count("\n") == 1, err
-    assert message in err, err
 
 
 def test_generate_is_deterministic_by_seed(tmp_path, ptrnet, points):
@@ -159,13 +147,13 @@ def test_help_has_an_example(ptrnet, verb):
         ("models show hul", "unknown model 'hul'; did you mean 'hull'"),
     ],
 )
-def test_refused_in_one_line(tmp_path, monkeypatch, ptrnet, line, message):
+def test_refused_in_one_line(tmp_path, monkeypatch, ptrnet, line, message, refused):
     monkeypatch.chdir(tmp_path)
     refused(ptrnet(*line.split()), message)
     assert not list(tmp_path.iterdir())
 
 
-def test_broken_input_leaves_no_output(tmp_path, ptrnet, model, points):
+def test_broken_input_leaves_no_output(tmp_path, ptrnet, model, points, refused):
     points.write_text(points.read_text() + "0 0 1\n")
     output, picture = tmp_path / "out.txt", tmp_path / "p.png"
     for verb in ("solve", "evaluate"):
@@ -179,38 +167,17 @@ def test_broken_input_leaves_no_output(tmp_path, ptrnet, model, points):
     assert sorted(p.name for p in tmp_path.iterdir()) == ["model", "points.txt"]
 
 
-def test_evaluate_needs_answers(tmp_path, ptrnet, model):
+def test_evaluate_needs_answers(tmp_path, ptrnet, model, refused):
     path = tmp_path / "a.txt"
     path.write_text("0 0 1 0 0 1 output 1 2 3\n0 0 1 1\n")
     refused(ptrnet("evaluate", path, "--model", model), "a.txt:2: has no answer")
 
 
-def test_plot_index_is_checked(tmp_path, ptrnet, model, points):
+def test_plot_index_is_checked(tmp_path, ptrnet, model, points, refused):
     picture = tmp_path / "p.png"
     outcome = ptrnet("solve", points, "--model", model, "--plot", picture, "--index", "30")
     refused(outcome, "--index: expected 0 to 29, got 30")
     assert not picture.exists()
-
-
-def test_a_full_disk_leaves_nothing_behind(tmp_path, program):
-    output = tmp_path / "a.txt"
-
-    def limit_file_size():
-        resource.setrlimit(resource.RLIMIT_FSIZE, (4000, 4000))
-
-    outcome = program(
-        *("generate", "hull", "--n", "50", "--count", "100", "--output", output),
-        preexec_fn=limit_file_size,
-        env={**os.environ, "NUMBA_DISABLE_JIT": "1"},  # its cache would meet the limit first
-    )
-    refused(outcome, "a.txt: cannot be written: File too large")
-    assert not list(tmp_path.iterdir())
-
-
-def test_standard_streams(streams, model):
-    code, out, _ = streams("solve", "-", "--model", model, input="0 0 1 0 0 1\n")
-    assert code == 0 and out.startswith("0.0 0.0 1.0 0.0 0.0 1.0 output ")
-    refused(streams("label", "hull", "-", input="0 0 x 1\n"), "standard input:1: field 3")
 
 
 def test_interrupted_is_130(monkeypatch, ptrnet):
@@ -221,65 +188,10 @@ def test_interrupted_is_130(monkeypatch, ptrnet):
     assert ptrnet("label", "hull", "a.txt") == (130, "", "")
 
 
-def test_nothing_is_printed_before_all_is_read(tmp_path, ptrnet):
+def test_nothing_is_printed_before_all_is_read(tmp_path, ptrnet, refused):
     path = tmp_path / "long.txt"
     path.write_text("0 0 1 0 0 1\n" * 1500 + "0 0 x\n")
     refused(ptrnet("label", "hull", path), "long.txt:1501: ")
-
-
-def shell(command, **options):
-    """The exit code, standard output and standard error of a command of bash."""
-    command = command.format(ptrnet=f"{sys.executable} -m ptrnet")
-    done = subprocess.run(
-        ["bash", "-c", command], capture_output=True, text=True, timeout=240, **options
-    )
-    return done.returncode, done.stdout, done.stderr
-
-
-def test_a_reader_that_leaves_early_is_no_error(tmp_path, points):
-    """More is printed than a pipe holds, and only a line of it is read."""
-    path = tmp_path / "many.txt"
-    path.write_text(points.read_text() * 300)
-    command = "{ptrnet} label hull - --jobs 1 | head -n 1; exit ${{PIPESTATUS[0]}}"
-    with path.open() as stdin:
-        code, out, err = shell(command, stdin=stdin)
-    assert (code, err) == (0, "") and out.count("\n") == 1
-
-
-FULL = pytest.mark.skipif(not Path("/dev/full").exists(), reason="no device that is always full")
-NO_SPACE = "ptrnet: standard output: cannot be written: No space left on device\n"
-
-
-@FULL
-def test_output_that_cannot_be_written_is_one_line(points):
-    assert shell(f"{{ptrnet}} label hull {points} > /dev/full") == (2, "", NO_SPACE)
-
-
-@FULL
-def test_a_report_that_cannot_be_written_is_one_line(monkeypatch, ptrnet, model, points):
-    with Path("/dev/full").open("w") as full, monkeypatch.context() as patch:
-        patch.setattr(sys, "stdout", full)
-        code, _, err = ptrnet("evaluate", "--model", model, points)
-    assert (code, err) == (2, NO_SPACE)
-
-
-def test_closed_streams_are_no_crash(points):
-    code, _, err = shell(f"{{ptrnet}} label hull {points} >&- <&-")
-    assert code == 2
-    assert err == "ptrnet: standard output: cannot be written: it is closed\n"
-
-
-def test_names_that_are_not_utf8_are_shown_escaped(streams):
-    """Python gives such bytes of an argument as surrogates."""
-    code, _, err = streams("label", "hull", "\udcff.txt")
-    assert code == 2 and "\\udcff.txt: cannot be read" in err
-
-
-def test_text_is_utf8_whatever_the_locale(tmp_path, streams):
-    path = tmp_path / "towns.csv"
-    path.write_text("town,x,y\nK\u00f8benhavn,0,0\nB,1,0\nC,0,1\n", encoding="utf-8")
-    code, out, err = streams("label", "hull", path, encoding="ascii")
-    assert code == 0 and "K\u00f8benhavn" in out, err
 
 
 def test_bare_ptrnet_is_help(ptrnet):
@@ -292,7 +204,7 @@ def test_version(ptrnet):
 
 
 @pytest.mark.parametrize("n", ["1", "2"])
-def test_too_few_random_points_are_refused(ptrnet, small, tmp_path, n):
+def test_too_few_random_points_are_refused(ptrnet, small, tmp_path, n, refused):
     small("delaunay").save_pretrained(tmp_path / "m")
     outcome = ptrnet("solve", "--model", tmp_path / "m", "--random", n)
     refused(outcome, f"expected 3 or more for delaunay, got {n}")
@@ -309,7 +221,7 @@ def test_too_few_random_points_are_refused(ptrnet, small, tmp_path, n):
         (["--decoder", "incrementa"], "did you mean 'incremental'"),
     ],
 )
-def test_options_of_another_decoder_are_refused(ptrnet, points, options, message):
+def test_options_of_another_decoder_are_refused(ptrnet, points, options, message, refused):
     refused(ptrnet("solve", "hull", points, *options), message)
 
 

@@ -15,8 +15,8 @@ app = typer.Typer(
 )
 
 
-def _print_version(wanted: bool) -> None:
-    if wanted:
+def _print_version(requested: bool) -> None:
+    if requested:
         print(f"ptrnet {VERSION}")
         raise typer.Exit
 
