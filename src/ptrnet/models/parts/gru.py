@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor, nn
 
-from ptrnet.kernels.cudnn import in_one_piece, without_autocast
+from ptrnet.kernels.cudnn import flatten_weights, without_autocast
 from ptrnet.models.parts.recurrent import Recurrent, State, flat
 
 
@@ -35,7 +35,7 @@ class GRU(Recurrent):
         h = h.to(inputs.dtype)
         training = torch.is_grad_enabled()  # cuDNN keeps what its backward pass needs only if told
         context, (inputs, h) = without_autocast(inputs, h)
-        weights = in_one_piece(self.weights) if inputs.is_cuda else self.weights
+        weights = flatten_weights(self.weights) if inputs.is_cuda else self.weights
         with context:
             outputs, _ = torch.gru(inputs, h[None], weights, True, 1, 0.0, training, False, True)
         # All of a GRU's state is its output, so the state at each end is there to be taken.
