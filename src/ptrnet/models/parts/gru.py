@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor, nn
 
-from ptrnet.kernels.cudnn import in_one_piece, without_autocast
+from ptrnet.kernels.cudnn import flatten_weights, without_autocast
 from ptrnet.models.parts.recurrent import Recurrent, State, flatten_rows
 
 
@@ -35,7 +35,7 @@ class GRU(Recurrent):
         h = h.to(inputs.dtype)
         training = torch.is_grad_enabled()  # makes cuDNN save what backward needs
         context, (inputs, h) = without_autocast(inputs, h)
-        weights = in_one_piece(self.weights) if inputs.is_cuda else self.weights
+        weights = flatten_weights(self.weights) if inputs.is_cuda else self.weights
         with context:
             outputs, _ = torch.gru(inputs, h[None], weights, True, 1, 0.0, training, False, True)
         # A GRU's output is its state, so the last state is the output at each sequence's end.
