@@ -15,7 +15,8 @@ from pathlib import Path
 
 import numpy as np
 
-from ptrnet import distances, labellers
+from ptrnet import labellers
+from ptrnet.geometry import distances
 from ptrnet.metrics.interval import mean
 from ptrnet.parallel import ordered_map
 from ptrnet.types import Floats, Indices

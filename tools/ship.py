@@ -18,9 +18,10 @@ import numpy as np
 import torch
 from scipy.spatial import ConvexHull, Delaunay
 
-from ptrnet import Beam, Greedy, Solver, model_files, tasks
+from ptrnet import Beam, Greedy, Solver, tasks
 from ptrnet.evaluation import evaluate
 from ptrnet.metrics.interval import Measure
+from ptrnet.pretrained import model_folder
 from ptrnet.training.card import Card, markdown_table, num_weights
 from ptrnet.training.recipe import Recipe
 from ptrnet.types import Example
@@ -131,7 +132,7 @@ def cell(metric: str, measure: dict) -> str:
     return Measure(**measure).text(digits, scale)
 
 
-def card(name: str, saved: model_files.Saved, rows: list[dict], beam: int, facts: dict) -> Card:
+def card(name: str, saved: model_folder.Saved, rows: list[dict], beam: int, facts: dict) -> Card:
     """The model's card."""
     columns = [(key, key, key.replace("_", " ")) for key in FREE[name]]
     for key, decoder in (
@@ -188,7 +189,7 @@ def main() -> None:
     parser.add_argument("--beam", type=int, default=4)
     options = parser.parse_args()
     torch.set_grad_enabled(False)
-    saved = model_files.load(options.run)
+    saved = model_folder.load(options.run)
     name = saved.task.name
     recipe = Recipe.read(options.run / "recipe.toml")
     shipped = Recipe.read(Path("src/ptrnet/recipes") / f"{saved.task.name}.toml")
@@ -198,14 +199,14 @@ def main() -> None:
     results.parent.mkdir(exist_ok=True)
     trained = {key: getattr(recipe, key) for key in ("n", "steps", "batch_size", "seed")}
     folder = Path("src/ptrnet/weights") / name
-    model_files.save(folder, saved._replace(trained=trained), torch.float16)
-    saved = model_files.load(folder)  # scored as it is shipped
+    model_folder.save(folder, saved._replace(trained=trained), torch.float16)
+    saved = model_folder.load(folder)  # scored as it is shipped
     rows = scores(Solver(*saved), options.beam)
     key = "constrained" if name == "tsp" else "accuracy"
     saved.trained["scores"] = [
         {"n": row["n"], "metric": CONSTRAINED[name][0], **row[key]} for row in rows
     ]
-    model_files.save(folder, saved, torch.float16)
+    model_folder.save(folder, saved, torch.float16)
     card(name, saved, rows, options.beam, vars(options)).write(folder)
     document = {
         "model": name,

@@ -11,7 +11,6 @@ import numpy as np
 import torch
 from numpy.typing import ArrayLike
 
-from ptrnet import hub, model_files
 from ptrnet.augmentation import Candidate, best_candidate, canonicalize_valid, decode_view
 from ptrnet.constraints import Constraint, Free
 from ptrnet.data import checks
@@ -22,6 +21,7 @@ from ptrnet.decoding import Decoder, Greedy
 from ptrnet.errors import InputError
 from ptrnet.masks import length_mask
 from ptrnet.models.base import PointerModel
+from ptrnet.pretrained import hub, model_folder
 from ptrnet.tasks.base import Task
 from ptrnet.types import Batch, Example, Floats, Indices
 
@@ -177,7 +177,7 @@ class Solver:
 
     def save_pretrained(self, folder: str | Path) -> None:
         """Writes `config.json` and `model.safetensors`; creates the folder if it is missing."""
-        model_files.save(Path(folder), model_files.Saved(self.model, self.task, self.trained))
+        model_folder.save(Path(folder), model_folder.Saved(self.model, self.task, self.trained))
 
     @classmethod
     def from_pretrained(cls, name: str | Path) -> Self:
@@ -188,7 +188,7 @@ class Solver:
         """
         is_path = os.path.exists(name)  # noqa: PTH110  Path.exists raises for too long names
         folder = Path(name) if is_path else hub.fetch(str(name))
-        return cls(*model_files.load(folder))
+        return cls(*model_folder.load(folder))
 
     def push_to_hub(self, repository: str, private: bool = False) -> str:
         """Uploads the files to "owner/name" on the Hugging Face hub; returns the address.

@@ -47,7 +47,7 @@ class Example(NamedTuple):
     extra: Mapping[str, Any] = {}  # other keys of a JSON line, other columns of a row
     table: Table | None = None
     nodes: Nodes | None = None
-    distance: str = "euclidean"  # between elements: a name of `ptrnet.distances`
+    distance: str = "euclidean"  # between elements: a name of `ptrnet.geometry.distances`
     log_prob: float | None = None  # of the answer, where it is a model's
 
 

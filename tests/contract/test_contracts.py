@@ -19,7 +19,7 @@ from ptrnet.data.padding import pad_answers
 from ptrnet.data.streams.example_stream import TRAIN, VALID, ExampleStream
 from ptrnet.data.symmetries import augmented_view
 from ptrnet.decoding import Beam, Greedy, Incremental, Sample
-from ptrnet.model_files import load
+from ptrnet.pretrained.model_folder import load
 from ptrnet.types import Example
 from tests.contract.cases import (
     DECODERS,

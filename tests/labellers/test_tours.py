@@ -5,9 +5,10 @@ from itertools import permutations
 import numpy as np
 import pytest
 
-from ptrnet import distances, labellers, tasks
+from ptrnet import labellers, tasks
 from ptrnet.data.generate import label
 from ptrnet.errors import InputError
+from ptrnet.geometry import distances
 from ptrnet.labellers import exact
 from ptrnet.labellers.tour.batches import matrices
 from ptrnet.labellers.tour.branch_and_bound import prove

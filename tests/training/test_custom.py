@@ -10,7 +10,7 @@ import torch
 import ptrnet
 from ptrnet.cli import run
 from ptrnet.errors import InputError
-from ptrnet.model_files import load
+from ptrnet.pretrained.model_folder import load
 from ptrnet.training.infer_recipe import infer_recipe
 from ptrnet.training.recipe import Recipe
 from ptrnet.training.run import train

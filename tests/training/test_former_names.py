@@ -9,7 +9,7 @@ import torch
 from ptrnet.cli import run
 from ptrnet.data.streams.file_stream import FileStream
 from ptrnet.errors import InputError
-from ptrnet.model_files import load
+from ptrnet.pretrained.model_folder import load
 from ptrnet.training.infer_recipe import infer_recipe
 from ptrnet.training.recipe import Recipe
 from ptrnet.training.run import train

@@ -14,7 +14,7 @@ from ptrnet.data.streams.example_stream import ExampleStream
 from ptrnet.data.streams.file_stream import FileStream
 from ptrnet.data.streams.ranks import rows_of
 from ptrnet.errors import InputError
-from ptrnet.model_files import load
+from ptrnet.pretrained.model_folder import load
 from ptrnet.training.recipe import Recipe
 from ptrnet.training.run import train
 

@@ -12,7 +12,7 @@ from ptrnet.data import formats
 from ptrnet.data.batches import batch_of
 from ptrnet.data.streams.file_stream import FileStream
 from ptrnet.errors import InputError
-from ptrnet.model_files import load
+from ptrnet.pretrained.model_folder import load
 from ptrnet.training.losses import losses
 from ptrnet.training.recipe import Recipe
 from ptrnet.training.run import train

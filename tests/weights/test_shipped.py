@@ -9,8 +9,9 @@ from safetensors.torch import load_file
 from scipy.spatial import ConvexHull, Delaunay
 
 import ptrnet
-from ptrnet import model_files, tasks, weights
+from ptrnet import tasks, weights
 from ptrnet.labellers import held_karp
+from ptrnet.pretrained import model_folder
 from ptrnet.types import Example
 
 SHIPPED = pytest.mark.parametrize("name", weights.names())
@@ -24,7 +25,7 @@ def test_every_task_has_its_model():
 
 @SHIPPED
 def test_the_card_has_what_a_card_needs(name):
-    card = (weights.folder(name) / model_files.CARD).read_text()
+    card = (weights.folder(name) / model_folder.CARD).read_text()
     for word in ("Recipe: ", "Commit: ", "Time: ", "seed ", "steps", "## Scores", "## Limits"):
         assert word in card, word
     summary = weights.summary(name)

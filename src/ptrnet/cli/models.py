@@ -47,6 +47,7 @@ def show(name: Annotated[str, typer.Argument(metavar="NAME")], seed: Seed = 0) -
 
     Example: ptrnet models show hull
     """
-    from ptrnet import model_files, weights
+    from ptrnet import weights
+    from ptrnet.pretrained import model_folder
 
-    say((weights.folder(name) / model_files.CARD).read_text(encoding="utf-8").rstrip("\n"))
+    say((weights.folder(name) / model_folder.CARD).read_text(encoding="utf-8").rstrip("\n"))

@@ -7,8 +7,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ptrnet.data.sizes import LARGEST
-from ptrnet.distances import EUCLIDEAN
 from ptrnet.errors import InputError, short
+from ptrnet.geometry.distances import EUCLIDEAN
 from ptrnet.tasks.base import Task
 from ptrnet.types import Answers, Floats, Indices
 

@@ -8,7 +8,7 @@ closed, however long the closing edge is.
 
 import numpy as np
 
-from ptrnet.distances import EUCLIDEAN
+from ptrnet.geometry.distances import EUCLIDEAN
 from ptrnet.jit import jit
 from ptrnet.labellers.tour.batches import label_tours
 from ptrnet.labellers.tour.edges import add_edge, walk

@@ -6,7 +6,7 @@ where there are fewer; 2-opt (Croes 1958) shortens each of these tours, and the 
 
 import numpy as np
 
-from ptrnet.distances import EUCLIDEAN
+from ptrnet.geometry.distances import EUCLIDEAN
 from ptrnet.jit import jit
 from ptrnet.labellers.tour.batches import label_tours
 from ptrnet.labellers.tour.edges import tour_length

@@ -11,7 +11,7 @@ from itertools import combinations
 
 import numpy as np
 
-from ptrnet.distances import EUCLIDEAN
+from ptrnet.geometry.distances import EUCLIDEAN
 from ptrnet.jit import jit
 from ptrnet.labellers.tour.batches import label_tours
 from ptrnet.labellers.tour.edges import tour_length

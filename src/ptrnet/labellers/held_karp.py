@@ -3,7 +3,7 @@
 Time grows as `2^n n^2`: 20 cities take about half a second, and 80 MB.
 """
 
-from ptrnet.distances import EUCLIDEAN
+from ptrnet.geometry.distances import EUCLIDEAN
 from ptrnet.jit import jit
 from ptrnet.labellers.tour.batches import label_tours
 from ptrnet.labellers.tour.dynamic_programming import shortest_tour

@@ -7,7 +7,7 @@ same cities get the same tour.
 
 import numpy as np
 
-from ptrnet.distances import EUCLIDEAN
+from ptrnet.geometry.distances import EUCLIDEAN
 from ptrnet.jit import jit
 from ptrnet.labellers.tour.batches import label_tours
 from ptrnet.labellers.tour.dynamic_programming import shortest_tour

@@ -9,7 +9,8 @@ What degenerate input gets:
 
 import numpy as np
 
-from ptrnet.geometry import lexicographic_order, scale_by_power_of_two
+from ptrnet.geometry.orders import lexicographic_order
+from ptrnet.geometry.scaling import scale_by_power_of_two
 from ptrnet.jit import jit
 from ptrnet.types import Answers, Floats, Indices
 

@@ -11,7 +11,8 @@ What degenerate input gets:
 import numpy as np
 from scipy.spatial import Delaunay, QhullError
 
-from ptrnet.geometry import first_equal, scale_by_power_of_two
+from ptrnet.geometry.orders import first_equal
+from ptrnet.geometry.scaling import scale_by_power_of_two
 from ptrnet.types import Answers, Floats, Indices
 
 FAILURE = "points are too near one line, or one another, for Qhull: no triangulation was found"

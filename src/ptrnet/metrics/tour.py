@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from ptrnet import distances
+from ptrnet.geometry import distances
 from ptrnet.metrics.interval import Measure, mean, share
 from ptrnet.metrics.sequence import is_permutation
 from ptrnet.types import Example, Floats, Indices

@@ -4,7 +4,8 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from ptrnet.geometry import first_equal, scale_by_power_of_two
+from ptrnet.geometry.orders import first_equal
+from ptrnet.geometry.scaling import scale_by_power_of_two
 from ptrnet.metrics.interval import Measure, mean, share
 from ptrnet.types import Example, Floats, Indices
 

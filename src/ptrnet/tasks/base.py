@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 import numpy as np
 
 from ptrnet.errors import InputError
-from ptrnet.geometry import fit_unit_cube, hilbert_order, lexicographic_order
+from ptrnet.geometry.orders import hilbert_order, lexicographic_order
+from ptrnet.geometry.scaling import fit_unit_cube
 from ptrnet.tasks.labelling import Labelling
 from ptrnet.types import END, Answers, Example, Floats, Indices
 

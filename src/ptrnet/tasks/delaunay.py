@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from ptrnet.geometry import scale_by_power_of_two
+from ptrnet.geometry.scaling import scale_by_power_of_two
 from ptrnet.tasks.base import Drawing, Task, setting
 from ptrnet.types import END, Answers, Example, Floats, Indices
 

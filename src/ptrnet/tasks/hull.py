@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 
 import numpy as np
 
-from ptrnet.geometry import scale_by_power_of_two
+from ptrnet.geometry.scaling import scale_by_power_of_two
 from ptrnet.tasks.base import Drawing, Task, duplicate_error, setting
 from ptrnet.types import Answers, Example, Floats, Indices
 

@@ -3,8 +3,8 @@
 from abc import ABC
 from typing import ClassVar
 
-from ptrnet.distances import EUCLIDEAN
 from ptrnet.errors import InputError, unknown
+from ptrnet.geometry.distances import EUCLIDEAN
 from ptrnet.types import Answers, Floats
 
 

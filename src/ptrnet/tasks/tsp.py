@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from ptrnet.distances import NAMES
-from ptrnet.geometry import scale_by_power_of_two
+from ptrnet.geometry.distances import NAMES
+from ptrnet.geometry.scaling import scale_by_power_of_two
 from ptrnet.tasks.base import Drawing, Task, duplicate_error
 from ptrnet.types import Answers, Example, Floats, Indices
 

@@ -8,10 +8,10 @@ from typing import NamedTuple
 import torch
 from torch import nn
 
-from ptrnet import model_files
 from ptrnet.decoding import Greedy
 from ptrnet.evaluation import evaluate
 from ptrnet.files import atomic_path
+from ptrnet.pretrained import model_folder
 from ptrnet.progress import track
 from ptrnet.solver import Solver
 from ptrnet.training.recipe import Recipe
@@ -51,7 +51,7 @@ class Card(NamedTuple):
 
     def write(self, folder: Path) -> None:
         """Writes the card into a model's folder."""
-        with atomic_path(folder / model_files.CARD) as path:
+        with atomic_path(folder / model_folder.CARD) as path:
             path.write_text(self.text(), encoding="utf-8")
 
 
@@ -67,7 +67,7 @@ def num_weights(model: nn.Module) -> int:
 
 
 def write_card(
-    folder: Path, saved: model_files.Saved, recipe: Recipe, examples: list[Example]
+    folder: Path, saved: model_folder.Saved, recipe: Recipe, examples: list[Example]
 ) -> None:
     """Writes the card of a run's model, with its scores on examples that it was not trained on."""
     source = (
@@ -110,7 +110,7 @@ def _score_table(solver: Solver, examples: list[Example]) -> str:
     return markdown_table(["metric", "free", "under the constraint"], rows)
 
 
-def _subject(saved: model_files.Saved) -> str:
+def _subject(saved: model_folder.Saved) -> str:
     kind = getattr(saved.task, "constraint", None)
     if kind is None:
         return f"the task `{saved.task.name}`"

@@ -4,7 +4,8 @@ from pathlib import Path
 
 import torch
 
-from ptrnet import model_files, models, tasks
+from ptrnet import models, tasks
+from ptrnet.pretrained import model_folder
 from ptrnet.tasks.base import Task
 from ptrnet.training import run_folder
 from ptrnet.training.best import BestWeights
@@ -15,7 +16,7 @@ from ptrnet.training.recipe import Recipe
 from ptrnet.training.trainer import build_trainer, is_main_process, run_trainer
 
 
-def train(recipe: Recipe, output: Path, resume: bool = False) -> model_files.Saved:
+def train(recipe: Recipe, output: Path, resume: bool = False) -> model_folder.Saved:
     """Trains, and leaves in `output` the model, the recipe, the logs and the last checkpoint.
 
     With `resume` the run in `output` goes on from its checkpoint, to the very weights that it
@@ -43,7 +44,7 @@ def train(recipe: Recipe, output: Path, resume: bool = False) -> model_files.Sav
 
     saved = _trained_model(recipe, task, module, best)
     if is_main_process():
-        model_files.save(output, saved)
+        model_folder.save(output, saved)
         if examples.valid:
             write_card(output, saved, recipe, examples.valid)
     return saved
@@ -70,10 +71,10 @@ def _prepare_folder(output: Path, recipe: Recipe, fingerprint: str, resume: bool
 
 def _trained_model(
     recipe: Recipe, task: Task, module: TrainingModule, best: BestWeights
-) -> model_files.Saved:
+) -> model_folder.Saved:
     """The model with its best weights; with its last ones where no patience asks for the best."""
     trained = {key: getattr(recipe, key) for key in ("n", "steps", "batch_size", "seed")}
     if best.weights:
         module.load_state_dict(best.weights)
         trained["steps"] = best.step
-    return model_files.Saved(module.model.cpu().eval(), task, trained)
+    return model_folder.Saved(module.model.cpu().eval(), task, trained)

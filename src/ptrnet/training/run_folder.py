@@ -6,13 +6,13 @@ from typing import Any
 
 import torch
 
-from ptrnet import model_files
 from ptrnet.errors import InputError
 from ptrnet.files import atomic_path
+from ptrnet.pretrained import model_folder
 from ptrnet.training.recipe import Recipe
 
 RECIPE, CHECKPOINT, DATA = "recipe.toml", "checkpoint.ckpt", "data.txt"
-_OUTPUTS = (CHECKPOINT, DATA, model_files.TENSORS, model_files.CARD)
+_OUTPUTS = (CHECKPOINT, DATA, model_folder.TENSORS, model_folder.CARD)
 _CHECKPOINT_KEYS = {"global_step", "state_dict", "callbacks", "pytorch-lightning_version"}
 
 
@@ -20,7 +20,7 @@ def check_unused(folder: Path, *others: str) -> None:
     """Refuses a folder where a run would write over a file: one of its own, or of `others`."""
     if _exists(folder / RECIPE):
         raise InputError(f"{folder}: holds a run already; add --resume to go on with it")
-    if _exists(folder / model_files.CONFIG):
+    if _exists(folder / model_folder.CONFIG):
         raise InputError(f"{folder}: holds a model already; name another folder")
     for file in (*_OUTPUTS, *others):
         if _exists(folder / file):

@@ -5,8 +5,8 @@ import os
 from pathlib import Path
 from typing import Any
 
-from ptrnet import model_files
 from ptrnet.errors import unknown
+from ptrnet.pretrained import model_folder
 from ptrnet.solver import Solver
 
 _FOLDER = Path(__file__).parent
@@ -14,7 +14,7 @@ _FOLDER = Path(__file__).parent
 
 def names() -> list[str]:
     """The shipped models."""
-    return sorted(p.parent.name for p in _FOLDER.glob(f"*/{model_files.CONFIG}"))
+    return sorted(p.parent.name for p in _FOLDER.glob(f"*/{model_folder.CONFIG}"))
 
 
 def folder(name: str) -> Path:
@@ -26,7 +26,7 @@ def folder(name: str) -> Path:
 
 def summary(name: str) -> dict[str, Any]:
     """A shipped model in a list of models: its name, task, sizes, scores by size and file."""
-    config = json.loads((folder(name) / model_files.CONFIG).read_text(encoding="utf-8"))
+    config = json.loads((folder(name) / model_folder.CONFIG).read_text(encoding="utf-8"))
     trained = config["trained"]
     return {
         "name": name,
@@ -34,7 +34,7 @@ def summary(name: str) -> dict[str, Any]:
         "model": config["model"],
         "n": trained["n"],
         "scores": trained.get("scores", []),
-        "file": str(folder(name) / model_files.TENSORS),
+        "file": str(folder(name) / model_folder.TENSORS),
     }
 
 

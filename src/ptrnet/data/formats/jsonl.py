@@ -15,8 +15,8 @@ from ptrnet.data import checks
 from ptrnet.data.formats.parts import nested
 from ptrnet.data.formats.parts.capabilities import Capabilities
 from ptrnet.data.formats.parts.lines import display_name, numbered_lines
-from ptrnet.distances import NAMES
 from ptrnet.errors import InputError
+from ptrnet.geometry.distances import NAMES
 from ptrnet.tasks.base import Task
 from ptrnet.types import Example
 

@@ -16,8 +16,8 @@ from numpy.typing import ArrayLike
 from ptrnet.data import checks
 from ptrnet.data.formats.parts import arrow, nested
 from ptrnet.data.formats.parts.capabilities import Capabilities
-from ptrnet.distances import NAMES
 from ptrnet.errors import InputError
+from ptrnet.geometry.distances import NAMES
 from ptrnet.tasks.base import Task
 from ptrnet.types import Example
 

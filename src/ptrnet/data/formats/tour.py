@@ -14,8 +14,8 @@ from ptrnet.data.formats import tsp
 from ptrnet.data.formats.parts import tsplib
 from ptrnet.data.formats.parts.capabilities import Capabilities
 from ptrnet.data.formats.parts.parsing import parse_index
-from ptrnet.distances import TSPLIB
 from ptrnet.errors import InputError, short
+from ptrnet.geometry.distances import TSPLIB
 from ptrnet.metrics.tour import length
 from ptrnet.tasks.base import Task
 from ptrnet.types import Example, Indices

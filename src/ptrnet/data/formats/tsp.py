@@ -10,8 +10,8 @@ from ptrnet.data import checks
 from ptrnet.data.formats.parts import tsplib
 from ptrnet.data.formats.parts.capabilities import Capabilities
 from ptrnet.data.formats.parts.parsing import parse_index, parse_number
-from ptrnet.distances import TSPLIB
 from ptrnet.errors import InputError
+from ptrnet.geometry.distances import TSPLIB
 from ptrnet.tasks.base import Task
 from ptrnet.types import Example, Nodes
 

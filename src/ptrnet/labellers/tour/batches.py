@@ -4,8 +4,8 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from ptrnet import distances
-from ptrnet.geometry import scale_by_power_of_two
+from ptrnet.geometry import distances
+from ptrnet.geometry.scaling import scale_by_power_of_two
 from ptrnet.types import Answers, Floats, Indices
 
 _MAX_DISTANCES = 2**22  # at a time
@@ -31,7 +31,7 @@ def label_tours(
 
     Args:
         inputs: the cities.
-        distance: a name of `ptrnet.distances`.
+        distance: a name of `ptrnet.geometry.distances`.
         write_tours: computes tours by `(b, n, n)` distances and writes them into `(b, n)`.
     """
     batch, n, _ = inputs.shape

@@ -6,8 +6,9 @@ stay where they are; then in pieces that begin in the middle of these (in the sp
 
 import numpy as np
 
-from ptrnet import distances
-from ptrnet.geometry import hilbert_order, scale_by_power_of_two
+from ptrnet.geometry import distances
+from ptrnet.geometry.orders import hilbert_order
+from ptrnet.geometry.scaling import scale_by_power_of_two
 from ptrnet.labellers.tour.kicks import MIN_CITIES, iterate
 from ptrnet.types import Floats, Indices
 

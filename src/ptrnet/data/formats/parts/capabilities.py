@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from ptrnet.distances import EUCLIDEAN
+from ptrnet.geometry.distances import EUCLIDEAN
 
 
 @dataclass(frozen=True)

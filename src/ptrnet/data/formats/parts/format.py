@@ -10,8 +10,8 @@ from types import ModuleType
 from typing import IO, Any
 
 from ptrnet.data.formats.parts.capabilities import Capabilities
-from ptrnet.distances import EUCLIDEAN
 from ptrnet.errors import InputError, MissingExtraError, unknown
+from ptrnet.geometry.distances import EUCLIDEAN
 from ptrnet.tasks.base import Task
 from ptrnet.types import Example
 

@@ -4,8 +4,8 @@ import json
 from typing import Any
 
 from ptrnet.data import checks
-from ptrnet.distances import EUCLIDEAN
 from ptrnet.errors import InputError
+from ptrnet.geometry.distances import EUCLIDEAN
 from ptrnet.tasks.base import Task
 from ptrnet.types import Example, Floats
 

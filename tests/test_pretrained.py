@@ -6,8 +6,8 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
-from ptrnet import model_files
 from ptrnet.errors import InputError, ModelError
+from ptrnet.pretrained import model_folder
 
 
 @pytest.fixture
@@ -30,16 +30,16 @@ def change_tensors(folder, edit):
 
 def refused(folder, words):
     with pytest.raises(ModelError, match=words) as error:
-        model_files.load(folder)
+        model_folder.load(folder)
     assert "\n" not in str(error.value)
 
 
 def test_half_precision_is_loaded_as_float32(small, tmp_path):
     solver = small()
-    saved = model_files.Saved(solver.model, solver.task, {"n": "5"})
-    model_files.save(tmp_path, saved, torch.float16)
+    saved = model_folder.Saved(solver.model, solver.task, {"n": "5"})
+    model_folder.save(tmp_path, saved, torch.float16)
     assert load_file(tmp_path / "model.safetensors")["v"].dtype == torch.float16
-    loaded = model_files.load(tmp_path)
+    loaded = model_folder.load(tmp_path)
     assert loaded.trained == {"n": "5"}
     for name, tensor in loaded.model.state_dict().items():
         assert tensor.dtype == torch.float32
