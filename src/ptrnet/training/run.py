@@ -7,7 +7,7 @@ import torch
 from ptrnet import model_files, models, tasks
 from ptrnet.tasks.base import Task
 from ptrnet.training import run_folder
-from ptrnet.training.best import BestWeights
+from ptrnet.training.callbacks.best import BestWeights
 from ptrnet.training.card import write_card
 from ptrnet.training.examples import TrainingExamples, open_examples
 from ptrnet.training.module import TrainingModule
