@@ -8,7 +8,7 @@ from ptrnet import models, tasks
 from ptrnet.pretrained import model_folder
 from ptrnet.tasks.base import Task
 from ptrnet.training import run_folder
-from ptrnet.training.best import BestWeights
+from ptrnet.training.callbacks.best import BestWeights
 from ptrnet.training.card import write_card
 from ptrnet.training.examples import TrainingExamples, open_examples
 from ptrnet.training.module import TrainingModule

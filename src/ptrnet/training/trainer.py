@@ -14,12 +14,12 @@ from torch.utils.data import DataLoader
 
 from ptrnet.data.streams.batch_stream import BatchStream
 from ptrnet.training import run_folder
-from ptrnet.training.best import BestWeights
-from ptrnet.training.checkpoints import AtomicCheckpointIO, PeriodicCheckpoint
+from ptrnet.training.callbacks.best import BestWeights
+from ptrnet.training.callbacks.checkpoints import AtomicCheckpointIO, PeriodicCheckpoint
+from ptrnet.training.callbacks.progress import LOG_EVERY, TrainingProgress
 from ptrnet.training.examples import TrainingExamples
 from ptrnet.training.hardware import device_of, matmul_precision, precision_of
 from ptrnet.training.module import TrainingModule
-from ptrnet.training.progress import LOG_EVERY, TrainingProgress
 from ptrnet.training.recipe import Recipe
 from ptrnet.types import Batch
 
