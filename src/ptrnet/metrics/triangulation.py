@@ -35,7 +35,7 @@ def measure(examples: Sequence[Example], answers: Iterable[Indices]) -> dict[str
 
 
 def triangles(outputs: Indices) -> set[tuple[int, ...]]:
-    """`(t, 3)` indices as a set: the order of triangles and that of corners do not matter."""
+    """`(t, 3)` indices as a set: the order of triangles and that of vertices do not matter."""
     return set(map(tuple, np.sort(outputs, 1).tolist()))
 
 
@@ -49,26 +49,26 @@ def is_delaunay(points: Floats, outputs: Indices) -> bool:
     """
     points = scale_by_power_of_two(points)
     first = first_equal(points)
-    corners = first[outputs]  # equal points are one vertex
-    turns = _sides(points, corners[:, 0], corners[:, 1], corners[:, 2])
-    if not len(corners) or (turns == 0).any():
+    vertices = first[outputs]  # equal points are one vertex
+    turns = _sides(points, vertices[:, 0], vertices[:, 1], vertices[:, 2])
+    if not len(vertices) or (turns == 0).any():
         return False
-    corners[turns < 0] = corners[turns < 0][:, [0, 2, 1]]  # counter-clockwise
-    return _covers_hull(points, corners, np.unique(first)) and _circles_are_empty(points, corners)
+    vertices[turns < 0] = vertices[turns < 0][:, [0, 2, 1]]  # counter-clockwise
+    return _covers_hull(points, vertices, np.unique(first)) and _circles_are_empty(points, vertices)
 
 
-def _covers_hull(points: Floats, corners: Indices, distinct: Indices) -> bool:
+def _covers_hull(points: Floats, vertices: Indices, distinct: Indices) -> bool:
     """Whether triangles cover the hull once.
 
     At each edge two triangles lie on its two sides, or one, and no point beyond the edge.
 
     Args:
         points: `(n, 2)`.
-        corners: `(t, 3)`.
+        vertices: `(t, 3)`.
         distinct: indices of the points, of equal ones the first.
     """
     apexes_of: dict[tuple[int, int], list[int]] = {}
-    for a, b, c in corners.tolist():
+    for a, b, c in vertices.tolist():
         for i, j, apex in ((a, b, c), (b, c, a), (c, a, b)):
             apexes_of.setdefault((min(i, j), max(i, j)), []).append(apex)
     for (i, j), apexes in apexes_of.items():
@@ -81,12 +81,12 @@ def _covers_hull(points: Floats, corners: Indices, distinct: Indices) -> bool:
     return True
 
 
-def _circles_are_empty(points: Floats, corners: Indices) -> bool:
-    """Whether no point lies inside a circumcircle of `(t, 3)` counter-clockwise corners.
+def _circles_are_empty(points: Floats, vertices: Indices) -> bool:
+    """Whether no point lies inside a circumcircle of `(t, 3)` counter-clockwise vertices.
 
     By the sign of the determinant of the points lifted to a paraboloid.
     """
-    a, b, c = (points[corners[:, k]][:, None] - points for k in range(3))  # (t, n, 2)
+    a, b, c = (points[vertices[:, k]][:, None] - points for k in range(3))  # (t, n, 2)
     determinant = np.zeros(a.shape[:2])
     magnitude = np.zeros_like(determinant)  # of its terms, for its rounding
     for lifted, u, v in ((a, b, c), (b, c, a), (c, a, b)):
