@@ -28,23 +28,24 @@ def new_array_tour(cities: Indices) -> ArrayTour:
 
 
 @jit
-def neighbour(tour: ArrayTour, city: int, forward: bool) -> int:
+def neighbour(cities: Indices, position: Indices, city: int, forward: bool) -> int:
     """The city after this one in the tour, or the one before it."""
-    cities, k = tour.cities, tour.position[city]
+    k = position[city]
     if forward:
         return cities[k + 1] if k + 1 < len(cities) else cities[0]
     return cities[k - 1] if k > 0 else cities[-1]
 
 
 @jit
-def reverse(tour: ArrayTour, start: int, end: int, mirrored: bool) -> bool:
+def reverse(cities: Indices, position: Indices, start: int, end: int, mirrored: bool) -> bool:
     """Reverses the path from city `start` to city `end`, in at most n/2 steps.
 
     Where the rest of the tour is shorter, that is reversed instead: it gives the same closed tour,
     but mirrored, so that every path runs the other way through `cities`.
 
     Args:
-        tour: changed in place.
+        cities: of the tour, changed in place.
+        position: of each city, changed in place.
         start: of the path.
         end: of the path.
         mirrored: whether the path from start to end runs backwards through `cities`.
@@ -53,7 +54,6 @@ def reverse(tour: ArrayTour, start: int, end: int, mirrored: bool) -> bool:
         Whether paths that ran forwards before all reversals run backwards now: the `mirrored` of
         the next reversal.
     """
-    cities, position = tour
     n = len(cities)
     first, last = (position[end], position[start]) if mirrored else (position[start], position[end])
     size = last - first + 1

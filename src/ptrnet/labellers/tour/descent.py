@@ -67,82 +67,102 @@ def descend(moves: Moves, tour: ArrayTour, queue: Queue, size: int) -> float:
         queue: the first `size` of its cities are looked at first; none waits afterwards.
         size: of the queue.
     """
-    n = len(tour.cities)
-    head, total = 0, 0.0
+    dist, nearest, min_gain = moves  # arrays, not tuples of them, to the functions below: faster
+    cities, position = tour
+    waiting, queued = queue
+    n, head, total = len(cities), 0, 0.0
     touched = np.empty(6, np.int64)  # the cities whose edges a move changed
     while size:
-        a = queue.cities[head]
+        a = waiting[head]
         head = head + 1 if head + 1 < n else 0
         size -= 1
-        queue.queued[a] = False
+        queued[a] = False
         while True:
-            gain, num_touched = _two_opt(moves, tour, a, touched)
+            gain, num_touched = _two_opt(dist, nearest, min_gain, cities, position, a, touched)
             if num_touched == 0:
-                gain, num_touched = _or_opt(moves, tour, a, touched)
+                gain, num_touched = _or_opt(dist, nearest, min_gain, cities, position, a, touched)
             if num_touched == 0:
                 break
             total += gain
-            for city in touched[:num_touched]:
-                if not queue.queued[city]:
-                    queue.queued[city] = True
+            for i in range(num_touched):
+                city = touched[i]
+                if not queued[city]:
+                    queued[city] = True
                     k = head + size
-                    queue.cities[k if k < n else k - n] = city
+                    waiting[k if k < n else k - n] = city
                     size += 1
     return total
 
 
 @jit
-def _two_opt(moves: Moves, tour: ArrayTour, a: int, touched: Indices) -> tuple[float, int]:
+def _two_opt(
+    dist: Floats,
+    nearest: Indices,
+    min_gain: float,
+    cities: Indices,
+    position: Indices,
+    a: int,
+    touched: Indices,
+) -> tuple[float, int]:
     """Replaces edges a-b and c-d by a-c and b-d; the gain, and how many cities it touched."""
-    dist = moves.dist
     for forward in (True, False):
-        b = neighbour(tour, a, forward)
-        for c in moves.nearest[a]:
+        b = neighbour(cities, position, a, forward)
+        for c in nearest[a]:
             gain_so_far = dist[a, b] - dist[a, c]
-            if gain_so_far <= moves.min_gain:
+            if gain_so_far <= min_gain:
                 break
-            d = neighbour(tour, c, forward)
+            d = neighbour(cities, position, c, forward)
             gain = gain_so_far + dist[c, d] - dist[b, d]
-            if gain > moves.min_gain:
+            if gain > min_gain:
                 if forward:
-                    reverse(tour, b, c, False)
+                    reverse(cities, position, b, c, False)
                 else:
-                    reverse(tour, c, b, False)
+                    reverse(cities, position, c, b, False)
                 touched[0], touched[1], touched[2], touched[3] = a, b, c, d
                 return gain, 4
     return 0.0, 0
 
 
 @jit
-def _or_opt(moves: Moves, tour: ArrayTour, a: int, touched: Indices) -> tuple[float, int]:
+def _or_opt(
+    dist: Floats,
+    nearest: Indices,
+    min_gain: float,
+    cities: Indices,
+    position: Indices,
+    a: int,
+    touched: Indices,
+) -> tuple[float, int]:
     """Moves a segment of 1 to 3 cities, one end of which is `a`, next to a near neighbour of `a`.
 
     The order b a..tail e becomes b e, and c d becomes c a..tail d. The gain, and how many cities it
     touched.
     """
-    n, dist = len(tour.cities), moves.dist
+    n = len(cities)
     for forward in (True, False):
-        b = neighbour(tour, a, not forward)
+        b = neighbour(cities, position, a, not forward)
         tail = a
         for size in range(1, min(MAX_SEGMENT, n - 3) + 1):
             if size > 1:
-                tail = neighbour(tour, tail, forward)
-            e = neighbour(tour, tail, forward)
+                tail = neighbour(cities, position, tail, forward)
+            e = neighbour(cities, position, tail, forward)
             removed = dist[b, a] + dist[tail, e] - dist[b, e]
-            for c in moves.nearest[a]:
-                if removed - dist[a, c] <= moves.min_gain:
+            for c in nearest[a]:
+                if removed - dist[a, c] <= min_gain:
                     break
-                if _steps(tour, a, c, forward) < size:
+                if _steps(cities, position, a, c, forward) < size:
                     continue  # c is in the segment
                 for d_after_c in (True, False):
-                    d = neighbour(tour, c, d_after_c)
+                    d = neighbour(cities, position, c, d_after_c)
                     if (c == b and d == a) or (c == e and d == tail):
                         continue
                     gain = removed + dist[c, d] - dist[a, c] - dist[tail, d]
-                    if gain > moves.min_gain:
+                    if gain > min_gain:
                         first, last = (a, tail) if forward else (tail, a)
                         before = c if d_after_c else d
-                        _move_segment(tour, first, last, before, d_after_c == (first == a))
+                        _move_segment(
+                            cities, position, first, last, before, d_after_c == (first == a)
+                        )
                         touched[0], touched[1], touched[2] = a, tail, b
                         touched[3], touched[4], touched[5] = e, c, d
                         return gain, 6
@@ -150,25 +170,30 @@ def _or_opt(moves: Moves, tour: ArrayTour, a: int, touched: Indices) -> tuple[fl
 
 
 @jit
-def _steps(tour: ArrayTour, start: int, end: int, forward: bool) -> int:
+def _steps(cities: Indices, position: Indices, start: int, end: int, forward: bool) -> int:
     """How many edges of the tour lead from a city to another, in one direction."""
-    steps = tour.position[end] - tour.position[start]
+    steps = position[end] - position[start]
     if not forward:
         steps = -steps
-    return steps + len(tour.cities) if steps < 0 else steps
+    return steps + len(cities) if steps < 0 else steps
 
 
 @jit
 def _move_segment(
-    tour: ArrayTour, first: int, last: int, before: int, keeps_direction: bool
+    cities: Indices,
+    position: Indices,
+    first: int,
+    last: int,
+    before: int,
+    keeps_direction: bool,
 ) -> None:
-    """Moves the segment first..last to behind the city `before`, in the order of `tour.cities`.
+    """Moves the segment first..last to behind the city `before`, in the order of `cities`.
 
     The path first..last next..before is reversed as a whole, to before..next last..first, then its
     first part, to next..before last..first, then the segment where it keeps its direction.
     """
-    next_city = neighbour(tour, last, True)
-    mirrored = reverse(tour, first, before, False)
-    mirrored = reverse(tour, before, next_city, mirrored)
+    next_city = neighbour(cities, position, last, True)
+    mirrored = reverse(cities, position, first, before, False)
+    mirrored = reverse(cities, position, before, next_city, mirrored)
     if keeps_direction:
-        reverse(tour, last, first, mirrored)
+        reverse(cities, position, last, first, mirrored)

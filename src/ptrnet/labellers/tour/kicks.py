@@ -7,7 +7,7 @@ Or-opt seldom undo.
 import numpy as np
 
 from ptrnet.jit import jit
-from ptrnet.labellers.tour.array_tour import ArrayTour, new_array_tour
+from ptrnet.labellers.tour.array_tour import new_array_tour
 from ptrnet.labellers.tour.descent import Queue, descend, new_moves
 from ptrnet.labellers.tour.edges import tour_length
 from ptrnet.types import Floats, Indices
@@ -32,7 +32,8 @@ def iterate(dist: Floats, cities: Indices, kicks: int) -> float:
     tour = new_array_tour(cities)
     queue = Queue(cities=cities.copy(), queued=np.ones(n, np.bool_))
     descend(moves, tour, queue, n)
-    best = ArrayTour(cities=tour.cities.copy(), position=tour.position.copy())
+    position = tour.position
+    best, best_position = cities.copy(), position.copy()
     random = np.uint64(_SEED)
     scratch = np.empty(2 * _MAX_PATH, np.int64)
     max_path = min(_MAX_PATH, n // 3)
@@ -41,32 +42,38 @@ def iterate(dist: Floats, cities: Indices, kicks: int) -> float:
         start = _below(random, n)
         size_1 = 1 + _below(random >> np.uint64(20), max_path)
         size_2 = 1 + _below(random >> np.uint64(40), max_path)
-        gain = _double_bridge(dist, tour, start, size_1, size_2, scratch)
+        gain = _double_bridge(dist, cities, position, start, size_1, size_2, scratch)
         size = 0
         for end in (start, start + size_2, start + size_1 + size_2):
             for k in (end, end + 1):  # the edges that the kick put in
-                city = tour.cities[k % n]
+                city = cities[k % n]
                 if not queue.queued[city]:
                     queue.queued[city] = True
                     queue.cities[size] = city
                     size += 1
         gain += descend(moves, tour, queue, size)
         if gain >= 0:
-            _copy(tour, best)
+            best[:], best_position[:] = cities, position
         else:
-            _copy(best, tour)
+            cities[:], position[:] = best, best_position
     return tour_length(dist, cities)
 
 
 @jit
 def _double_bridge(
-    dist: Floats, tour: ArrayTour, start: int, size_1: int, size_2: int, scratch: Indices
+    dist: Floats,
+    cities: Indices,
+    position: Indices,
+    start: int,
+    size_1: int,
+    size_2: int,
+    scratch: Indices,
 ) -> float:
     """Exchanges the `size_1` cities behind position `start` with the `size_2` behind those.
 
     The order a b..c d..e f becomes a d..e b..c f. Returns the gain.
     """
-    n, cities = len(tour.cities), tour.cities
+    n = len(cities)
     a, b = cities[start], cities[(start + 1) % n]
     c, d = cities[(start + size_1) % n], cities[(start + size_1 + 1) % n]
     e, f = cities[(start + size_1 + size_2) % n], cities[(start + size_1 + size_2 + 1) % n]
@@ -74,15 +81,10 @@ def _double_bridge(
     for k in range(size):
         scratch[k] = cities[(start + 1 + (k + size_1) % size) % n]
     for k in range(size):
-        position = (start + 1 + k) % n
-        cities[position] = scratch[k]
-        tour.position[scratch[k]] = position
+        i = (start + 1 + k) % n
+        cities[i] = scratch[k]
+        position[scratch[k]] = i
     return dist[a, b] + dist[c, d] + dist[e, f] - dist[a, d] - dist[e, b] - dist[c, f]
-
-
-@jit
-def _copy(source: ArrayTour, target: ArrayTour) -> None:
-    target.cities[:], target.position[:] = source.cities, source.position
 
 
 @jit

@@ -25,6 +25,8 @@ class OneTree(NamedTuple):
     tree_parent: Indices  # (n,) of each city in the spanning tree; -1 of cities 0 and 1: none
     first_edges: Indices  # (2,) the cities at the other ends of city 0's edges
     degree: Indices  # (n,) how many edges of the 1-tree each city has
+    cheapest: Floats  # (n,) scratch of `_span`: the cost of an edge from each city to the tree
+    outside: Indices  # (n,) scratch of `_span`: the cities that are not yet in the tree
 
 
 @jit
@@ -34,6 +36,8 @@ def new_one_tree(n: int) -> OneTree:
         tree_parent=np.full(n, -1, np.int64),
         first_edges=np.empty(2, np.int64),
         degree=np.empty(n, np.int64),
+        cheapest=np.empty(n),
+        outside=np.empty(n, np.int64),
     )
 
 
@@ -94,10 +98,11 @@ def cheapest_one_tree(dist: Floats, cost: Floats, penalty: Floats, tree: OneTree
 @jit
 def _span(dist: Floats, cost: Floats, penalty: Floats, tree: OneTree) -> float:
     """Writes the minimum spanning tree of the cities but 0 (Prim 1957); its length, or infinity."""
-    n, parent, degree = len(dist), tree.tree_parent, tree.degree
-    cheapest = np.full(n, np.inf)  # cost of an edge from each city to the tree, at `parent`
-    outside = np.arange(2, n)  # the first `size` are not yet in the tree
-    total, last, size = 0.0, 1, n - 2
+    parent, degree, cheapest, outside = tree.tree_parent, tree.degree, tree.cheapest, tree.outside
+    total, last, size = 0.0, 1, len(dist) - 2  # `size` of the cities are outside
+    for k in range(size):
+        outside[k] = k + 2
+        cheapest[k + 2] = np.inf
     while size:
         best, best_k = np.inf, 0
         for k in range(size):
