@@ -57,8 +57,8 @@ def brute_force(inputs: Floats) -> Floats:
     """The length of the shortest of all tours."""
     one_way = (rest for rest in permutations(range(1, inputs.shape[1])) if rest[0] < rest[-1])
     orders = np.array([(0, *rest) for rest in one_way])
-    onward = np.roll(orders, -1, 1)
-    return np.array([far[orders, onward].sum(1).min() for far in distances.matrix(inputs)])
+    next_cities = np.roll(orders, -1, 1)
+    return np.array([dist[orders, next_cities].sum(1).min() for dist in distances.matrix(inputs)])
 
 
 def exactness() -> Iterator[str]:
@@ -67,14 +67,14 @@ def exactness() -> Iterator[str]:
     yield "|---|---|---|---|---|"
     for n in range(3, 10):
         inputs = instances(n, 2000)
-        theirs = shared(brute_force, inputs)
+        oracle = shared(brute_force, inputs)
         for name in ("held-karp", "exact"):
-            apart = np.abs(labelled(name, inputs) / theirs - 1).max()
+            apart = np.abs(labelled(name, inputs) / oracle - 1).max()
             yield f"| {name} | brute force | {n} | {len(inputs):,} | {apart:.0e} |"
     for n in (12, 16, 20):
         inputs = instances(n, 1000)
-        theirs = shared(partial(labelled, "held-karp"), inputs)
-        apart = np.abs(labelled("exact", inputs) / theirs - 1).max()
+        oracle = shared(partial(labelled, "held-karp"), inputs)
+        apart = np.abs(labelled("exact", inputs) / oracle - 1).max()
         yield f"| exact | held-karp | {n} | {len(inputs):,} | {apart:.0e} |"
 
 
@@ -87,10 +87,10 @@ def table_2() -> Iterator[str]:
         best = shared(partial(labelled, "exact"), inputs)
         yield f"| {n} | exact | {mean(best).text(3)} | | | |"
         for name, paper in zip(("a1", "a2", "a3"), columns, strict=True):
-            found = shared(partial(labelled, name), inputs)
-            m = mean(found)
+            tour_lengths = shared(partial(labelled, name), inputs)
+            m = mean(tour_lengths)
             cells = f"{m.text(3)} | {paper}"
-            cells = f"{cells} | {m.value / paper - 1:+.2%} | {(found / best - 1).mean():.2%}"
+            cells = f"{cells} | {m.value / paper - 1:+.2%} | {(tour_lengths / best - 1).mean():.2%}"
             yield f"| {n} | {name} | {cells} |"
 
 
@@ -99,8 +99,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     for fact in ("machine", "commit"):
         parser.add_argument(f"--{fact}", required=True)
-    given = parser.parse_args()
-    facts = f"seed {SEED}, commit {given.commit}, on {given.machine}"
+    arguments = parser.parse_args()
+    facts = f"seed {SEED}, commit {arguments.commit}, on {arguments.machine}"
     lines = [
         "# The labellers of tours, held to what they promise",
         "",

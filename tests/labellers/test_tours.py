@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from ptrnet import labellers, tasks
-from ptrnet.data.generate import label
+from ptrnet.data.label import label_examples
 from ptrnet.errors import InputError
 from ptrnet.geometry import distances
 from ptrnet.labellers import exact
@@ -159,7 +159,7 @@ def test_an_answer_without_proof_is_refused_with_the_reason(monkeypatch):
     assert sorted(exact.label(square[None]).rows()[0]) == list(range(36))
     examples = [Example(square, source="line 1"), Example(grid, source="line 2")]
     with pytest.raises(InputError, match=r"line 2: no tour was proved .* labeller local-search"):
-        label(tasks.get("tsp"), "exact", examples)
+        label_examples(tasks.get("tsp"), "exact", examples)
 
 
 @pytest.mark.parametrize(
