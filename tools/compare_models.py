@@ -188,8 +188,8 @@ def main() -> None:
         "included). Defaults of `ptrnet train` otherwise; seed 1. The soft, hard and multi models",
         "are trained without teacher forcing. Accuracy in percent of",
         f"{COUNT:,} instances, with 95% intervals of these instances (not of other seeds), greedy,",
-        "free and under the constraint. Models that are fed what they point at take their steps one",
-        "by one, and so had about half as many of them.",
+        "free and under the constraint. Models that are fed what they point at take their steps",
+        "one by one, and so had about half as many of them.",
         "",
     ]
     rows = measured(arguments.runs)
