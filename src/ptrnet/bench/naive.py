@@ -9,6 +9,7 @@ from typing import Self
 import torch
 from torch import Tensor, nn
 
+from ptrnet.masks import length_mask
 from ptrnet.models.base import PointerModel
 from ptrnet.types import END, Batch
 
@@ -50,8 +51,7 @@ class NaivePtrNet(nn.Module):
         """The mean negative log-likelihood of a token."""
         log_probs = self.log_probs(batch.inputs, batch.targets)
         likelihood = log_probs.gather(2, batch.targets[..., None])[..., 0]
-        steps = torch.arange(batch.targets.shape[1], device=batch.targets.device)
-        return -likelihood[steps < batch.target_lengths[:, None]].mean()
+        return -likelihood[length_mask(batch.target_lengths, batch.targets.shape[1])].mean()
 
     @torch.no_grad()
     def greedy(self, inputs: Tensor, max_tokens: int) -> Tensor:

@@ -98,6 +98,5 @@ def remap_indices(answers: Answers, indices: Indices) -> Answers:
     With an `order`, answers to permuted instances become answers to those before; with its
     argsort, the other way.
     """
-    inside = np.arange(answers.indices.shape[1]) < answers.lengths[:, None]
     remapped = np.take_along_axis(indices, answers.indices, 1)
-    return Answers(np.where(inside, remapped, 0), answers.lengths)
+    return Answers(np.where(answers.mask, remapped, 0), answers.lengths)

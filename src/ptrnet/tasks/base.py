@@ -115,8 +115,8 @@ class Task(Labelling):
         """The sequences that a model is trained to emit, END included."""
         batch, width = answers.indices.shape
         tokens = np.full((batch, width + 1), END, np.int64)
-        real = np.arange(width) < answers.lengths[:, None]
-        tokens[:, :width][real] = answers.indices[real] + self.num_specials
+        mask = answers.mask
+        tokens[:, :width][mask] = answers.indices[mask] + self.num_specials
         return Answers(tokens, answers.lengths + 1)
 
     def from_tokens(self, tokens: Indices) -> Indices:
