@@ -2,8 +2,8 @@
 
 A prefix is the beginning of an answer: the tokens so far. A search holds K prefixes of each of B
 instances. At every step the model gives the log-probabilities of their next tokens, and a selector
-decides which K extended prefixes replace them. A token is one of S special slots, of which END is
-the first, or one of N elements.
+decides which K extended prefixes replace them. The tokens are S special slots, END first, and then
+N elements.
 """
 
 from abc import ABC, abstractmethod

@@ -18,8 +18,8 @@ from ptrnet.kernels.lstm.weights import Weights
 
 __all__ = ["Weights", "cell", "lstm"]
 
-# The smallest batch for which packing the weights in every call pays: as oneDNN's layer does, which
-# then beats PyTorch's cell at one step, and the compiled kernel, without gradients.
+# Two implementations pack the weights in every call: oneDNN's layer, for one step, and the compiled
+# kernel. This is the smallest batch for which that pays; for the kernel, without gradients.
 MIN_ROWS = 32
 
 
