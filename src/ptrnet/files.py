@@ -8,7 +8,7 @@ import tempfile
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from ptrnet.errors import InputError
+from ptrnet.errors import InputError, OutputError
 
 
 def check_writable(path: Path) -> None:
@@ -43,13 +43,14 @@ def atomic_path(path: Path) -> Iterator[Path]:
     """A temporary path in the folder of `path`; renamed to it on success, removed on any failure.
 
     Raises:
-        InputError: the folder is missing, not writable, or the disk is full.
+        InputError: the folder is missing.
+        OutputError: it is not writable, or the disk is full.
     """
     check_writable(path)
     try:
         handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
     except OSError as error:
-        raise InputError(f"{path}: cannot be written: {error.strerror}") from None
+        raise OutputError(f"{path}: cannot be written: {error.strerror}") from None
     temporary = Path(name)
     try:
         os.close(handle)
@@ -60,7 +61,7 @@ def atomic_path(path: Path) -> Iterator[Path]:
         temporary.replace(path)
     except OSError as error:
         temporary.unlink(missing_ok=True)
-        raise InputError(f"{path}: cannot be written: {error.strerror or error}") from None
+        raise OutputError(f"{path}: cannot be written: {error.strerror or error}") from None
     except BaseException:
         temporary.unlink(missing_ok=True)
         raise

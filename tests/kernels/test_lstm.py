@@ -142,6 +142,13 @@ def test_shapes_that_do_not_fit_are_refused(part):
         cpu.lstm(x, lengths, (h0, c0), Weights(*weights))
 
 
+@pytest.mark.parametrize("size", [1, 39, 41])
+def test_lengths_of_another_batch_are_refused(size):
+    (x, h0, c0, *weights), _ = draw(40, 9, 2, 16, torch.float32)
+    with torch.no_grad(), pytest.raises(ValueError, match="lengths"):
+        cpu.lstm(x, torch.full((size,), 3), (h0, c0), Weights(*weights))
+
+
 def test_bfloat16_products_do_not_blur_the_inputs():
     """Coordinates that differ by less than bfloat16 can tell give different states."""
     tensors, _ = draw(1, 1, 2, 16, torch.float32)

@@ -1,4 +1,4 @@
-"""Known examples as padded batches, the form in which models are trained and measured."""
+"""Examples with answers as padded batches, the form in which models are trained and measured."""
 
 from collections.abc import Iterator, Sequence
 
@@ -30,7 +30,7 @@ def batch_of(examples: Sequence[Example], task: Task) -> Batch:
 
 
 def pad_batch(instances: Sequence[Floats], answers: Sequence[Indices], task: Task) -> Batch:
-    """One batch of instances as the model sees them, and of answers in canonical order."""
+    """One batch of normalized instances `(n, d)` and of canonical answers to them."""
     inputs, lengths = pad_instances(instances)
     targets = task.to_tokens(pad_answers(answers))
     return Batch(
@@ -46,11 +46,12 @@ def batches_of(examples: Sequence[Example], task: Task, batch_size: int) -> list
 
 
 def bucket_by_size(sizes: Sequence[int], max_total: int) -> Iterator[list[int]]:
-    """Buckets of items to pad together: the indices of items of near sizes.
+    """Buckets of items to pad together: each the indices of items of about one size.
 
     Args:
         sizes: of all items.
-        max_total: of a bucket, padding included; an item that is larger gets its own.
+        max_total: the largest total size of a bucket, padding included; an item that is larger
+            gets a bucket of its own.
     """
     bucket: list[int] = []
     for index in sorted(range(len(sizes)), key=sizes.__getitem__):

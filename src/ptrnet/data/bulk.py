@@ -1,7 +1,7 @@
 """Examples by the million: computed chunk by chunk in many processes, in memory or to a file.
 
-A file of lines grows with the work. Where the work is stopped, the same work started again goes
-on behind the last whole chunk.
+A file of lines grows with the work. If the work is stopped, the same work started again goes on
+behind the last whole chunk.
 """
 
 import sys
@@ -28,17 +28,18 @@ Item = TypeVar("Item")
 
 @dataclass(frozen=True)
 class BulkWork(Generic[Item]):
-    """Examples to compute, chunk by chunk.
+    """Examples to compute, chunk by chunk. An item is what one chunk is computed from.
 
     Args:
         task: of the examples.
-        command: what is done to them, as the progress bar says it.
-        compute: makes the CHUNK examples of an item, the last of fewer; a function that other
-            processes can import, or a partial of one.
-        items_after: gives the items of all chunks behind the first k examples.
-        facts: everything else that decides the examples, as JSON has it; None where they cannot
-            be computed a second time.
-        total: how many examples there are, where that is known.
+        command: what is done, as the progress bar says it.
+        compute: makes the examples of an item, CHUNK of them or, of the last item, fewer; a
+            function that other processes can import, or a partial of one.
+        items_after: gives the items of all chunks behind the first k examples, k a multiple of
+            CHUNK or the number of all.
+        facts: all that decides the examples beside task and command, as JSON would give it back;
+            None where they cannot be computed a second time.
+        total: how many examples there are; None where that is not known.
     """
 
     task: Task
@@ -62,12 +63,12 @@ def run(
     Args:
         work: what is computed.
         output: the file; `-` is standard output.
-        like: the file that the instances came from: its format decides that of standard output.
-        jobs: processes; -1 for one a core. No other is started for a single chunk.
+        like: the file that the instances came from; standard output has its format.
+        jobs: processes; -1 for one a core. A single chunk is computed in this process.
         backend: where they run; see `ptrnet.parallel.ordered_map`.
 
     Returns:
-        Inputs and outputs of each example where there is no file to write, else None.
+        Inputs and outputs of each example where `output` is None, else None.
 
     Raises:
         InputError: at the first example that cannot be read, computed or written.
@@ -94,6 +95,7 @@ def _write_resumable(
             print(f"going on behind {done:,} examples in {file.lines_path}", file=sys.stderr)
         encode = partial(_encoded_lines, work.compute, task, file.format.extension)
         chunks = ordered_map(encode, work.items_after(done), jobs, backend)
+        # One item for each line that is written, for the progress bar to count.
         lines = (None for count in file.append(chunks) for _ in range(count))
         written = 0
         try:
@@ -101,6 +103,7 @@ def _write_resumable(
                 written += 1
             file.finish(task)
         except (PtrnetError, KeyboardInterrupt) as error:
+            # Other errors come back in every run, until a changed input makes it other work.
             if done or (written and isinstance(error, OutputError | KeyboardInterrupt)):
                 print(
                     f"kept in {file.lines_path}: the same command goes on from there",
@@ -114,7 +117,10 @@ def _write_resumable(
 def _encoded_lines(
     compute: Callable[[Item], list[Example]], task: Task, extension: str, item: Item
 ) -> bytes:
-    """The lines of the examples of one item. Runs in any process, which looks the format up."""
+    """The lines of the examples of one item.
+
+    Takes the extension of a format, not the format: its module cannot be sent to other processes.
+    """
     text = StringIO()
     formats.get(extension).write(text, compute(item), task)
     return text.getvalue().encode()

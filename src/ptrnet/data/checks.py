@@ -1,4 +1,4 @@
-"""What makes an instance, and an answer to it, usable. Every complaint begins with its source."""
+"""Checks of instances and of answers to them. Every complaint begins with their source."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -12,19 +12,20 @@ from ptrnet.geometry.distances import EUCLIDEAN
 from ptrnet.tasks.base import Task
 from ptrnet.types import Answers, Floats, Indices
 
-MAX_COORDINATE = 1e10  # of distances in whole numbers: sums of 100,000 are still exact floats
+MAX_COORDINATE = 1e10  # where distances are whole numbers: sums of 100,000 are still exact floats
 
 
 def check_instance(values: ArrayLike, task: Task, source: str) -> Floats:
-    """`(n, d)` finite float64 numbers, n in 1..LARGEST.
+    """The values as an instance of the task: `(n, d)` finite float64 numbers.
 
     Args:
-        values: what should be an instance.
+        values: what should be an instance; with d = 1 it may be flat, `(n,)`.
         task: of the instance.
         source: the file and line, or the argument, that the values came from.
 
     Raises:
-        InputError: the values are no instance of the task.
+        InputError: the values are no instance of the task; n is less than its `min_elements` or
+            more than LARGEST.
     """
     d = task.num_features
     try:
@@ -65,7 +66,7 @@ def check_has_answer(inputs: Floats, task: Task, source: str) -> None:
 
 
 def check_sizes(sizes: Sequence[int], task: Task) -> None:
-    """Refuses sizes of which one is too small for the task."""
+    """Refuses numbers of elements if the least of them is too small for the task."""
     if min(sizes) < task.min_elements:
         raise InputError(
             f"n: expected {task.min_elements} or more for {task.name}, got {min(sizes)}"
@@ -73,14 +74,14 @@ def check_sizes(sizes: Sequence[int], task: Task) -> None:
 
 
 def check_answer(values: Any, n: int, task: Task, source: str, first: int = 0) -> Indices:
-    """0-based indices that `task` can accept as an answer to `n` elements.
+    """The values as a valid answer: 0-based, `(m,)`, or `(t, item_size)` for t items.
 
     Args:
-        values: flat whole numbers, counted from `first`.
+        values: flat whole numbers; `first` stands for the first element.
         n: elements of the instance.
         task: of the instance.
         source: the file and line that the answer came from.
-        first: the index of the first element: 1 in the authors' text format.
+        first: the number of the first element: 1 in formats that count from 1.
 
     Raises:
         InputError: an index out of range, repeated where the task forbids it, or missing.
@@ -116,10 +117,10 @@ def check_magnitude(inputs: Floats, distance: str, source: str) -> None:
 def pop_distance(row: dict[str, Any], inputs: Floats, task: Task, source: str) -> str:
     """Takes the key "distance" out of a row and gives its value, `EUCLIDEAN` without the key.
 
-    Tasks that measure no distances leave the key in the row, as one without a meaning.
+    For a task that measures no distances the key has no meaning, and stays in the row.
 
     Raises:
-        InputError: a distance that the task does not know, or that the instance is too large for.
+        InputError: a distance that the task does not know, or coordinates too large for it.
     """
     if task.distances == (EUCLIDEAN,):
         return EUCLIDEAN

@@ -1,4 +1,4 @@
-"""Fresh instances with their answers: `ptrnet.generate`, and the same as a stream of examples."""
+"""Fresh instances with their answers: `ptrnet.generate`, and the same as an iterator."""
 
 from collections.abc import Iterator, Sequence
 from functools import partial
@@ -55,9 +55,9 @@ def generate(
         `output` is None; `ptrnet.fit` takes pairs of indices. None where a file is written.
 
     Raises:
-        InputError: an argument out of its range or unknown, a labeller that takes no so large
-            instances, a file that cannot be written, or the beginning of other work in its
-            place. No file is made then.
+        InputError: an argument out of its range or unknown, instances too large for the labeller,
+            a file that cannot be written, or the beginning of other work in its place. No file is
+            made then.
         MissingExtraError: format, labeller or backend needs a package that is not installed.
     """
     task = tasks.get(task) if isinstance(task, str) else task
@@ -84,7 +84,7 @@ def generate_examples(
     jobs: int = 1,
     backend: str = LOCAL,
 ) -> Iterator[Example]:
-    """The examples of `generate`, of sizes drawn from a list, computed as they are taken."""
+    """The examples of `generate`, of sizes drawn from `sizes`, computed as they are taken."""
     return _work(task, sizes, count, seed, labeller).examples(jobs, backend)
 
 
@@ -104,7 +104,7 @@ def _work(
 def _generate_chunk(
     task: Task, sizes: Sequence[int], seed: int, count: int, labeller: str | None, k: int
 ) -> list[Example]:
-    """Chunk number k of `count` examples."""
+    """Chunk number k of `count` examples: those from number `k * CHUNK` on."""
     rng = np.random.default_rng([seed, _SPLIT, k])
     drawn_sizes = rng.choice(np.asarray(sizes), CHUNK)[: count - k * CHUNK]
     examples = [

@@ -1,7 +1,7 @@
-"""What a user's own examples are: which rule their answers obey, and how their features lie.
+"""The task of a user's own examples: the constraint of their answers, the scale of their features.
 
-Both follow from the memory-mapped examples. A file is read with the loosest task, as its rule is
-not known yet; so whether answers obey a rule is checked here, and not by the reader.
+Both are inferred from the memory-mapped examples. A file is read with the loosest task, as its
+constraint is not known yet; so whether answers obey one is checked here, and not by the reader.
 """
 
 from collections.abc import Iterator
@@ -22,7 +22,7 @@ _CHUNK = 2**20  # elements and indices in memory at a time
 
 
 class InferredTask(NamedTuple):
-    """The task that a file's examples are of, and their sizes."""
+    """The task of a file's m examples, and their sizes."""
 
     task: Custom
     sizes: Indices  # (m,) elements of each instance
@@ -30,10 +30,10 @@ class InferredTask(NamedTuple):
 
 
 class _Summary(NamedTuple):
-    """What one pass over a file's examples tells."""
+    """What one pass over a file's m examples tells."""
 
     lowest: Floats  # (d,) the least value of each feature
-    highest: Floats  # (d,)
+    highest: Floats  # (d,) the greatest value of each feature
     repeats: NDArray[np.bool_]  # (m,) whether an index stands twice in the answer
 
 
@@ -42,11 +42,11 @@ def infer_task(path: str, constraint: str | None = None) -> InferredTask:
 
     Args:
         path: of the file.
-        constraint: what answers are; the strictest that they obey when None.
+        constraint: of the answers, one of `CONSTRAINTS`; the strictest that they obey when None.
 
     Raises:
-        InputError: a file that cannot be used, an example without an answer, or the first answer
-            that does not obey the constraint, by its line.
+        InputError: an unknown constraint, a file that cannot be used, an example without an answer,
+            or the first answer that does not obey the constraint, by its line.
     """
     if constraint not in (None, *CONSTRAINTS):
         raise unknown("constraint", str(constraint), CONSTRAINTS)
@@ -70,8 +70,8 @@ def check_examples(path: str, task: Custom) -> None:
     """Refuses a file whose examples are not of the task.
 
     Raises:
-        InputError: elements of other numbers, or the first answer that is too long or does not
-            obey the constraint, by its line.
+        InputError: elements with another number of features, or the first answer that is too long
+            or does not obey the constraint, by its line.
     """
     d = formats.num_features(path)
     if d != task.num_features:
@@ -81,7 +81,7 @@ def check_examples(path: str, task: Custom) -> None:
 
 
 def _loosest(d: int) -> Custom:
-    """The task of which all examples with elements of d numbers are."""
+    """The task that takes every example whose elements have d features."""
     return Custom(center=(0.0,) * d, spread=(1.0,) * d)
 
 
@@ -93,6 +93,7 @@ def _summarise(examples: MemmapExamples) -> _Summary:
         lowest.append(elements.min(0))
         highest.append(elements.max(0))
         owners = np.repeat(np.arange(stop - first), examples.lengths[first:stop])
+        # (example, index) pairs as one number each: equal neighbours are a repeated index.
         pairs = np.sort(owners * num_indices + examples.indices(first, stop))
         repeated = pairs[1:][pairs[1:] == pairs[:-1]] // num_indices
         repeats.append(np.bincount(repeated, minlength=stop - first) > 0)
@@ -108,8 +109,8 @@ def _strictest(examples: MemmapExamples, summary: _Summary) -> Kind:
 
 def _check_answers(path: str, task: Custom, examples: MemmapExamples, summary: _Summary) -> None:
     """Refuses the first answer that is too long, or does not obey the constraint."""
-    sizes, of_size = np.unique(examples.sizes, return_inverse=True)
-    max_lengths = np.array([task.max_length(int(n)) for n in sizes])[of_size]
+    sizes, inverse = np.unique(examples.sizes, return_inverse=True)
+    max_lengths = np.array([task.max_length(int(n)) for n in sizes])[inverse]
     refused = examples.lengths > max_lengths
     if task.constraint != "free":
         refused |= summary.repeats
@@ -120,7 +121,7 @@ def _check_answers(path: str, task: Custom, examples: MemmapExamples, summary: _
 
 
 def _refuse(path: str, task: Custom, number: int) -> NoReturn:
-    """Raises what is wrong with an example's answer, by the example's line."""
+    """Raises what is wrong with the answer of example `number`, counted from 0, by its line."""
     for example in islice(formats.read(path, _loosest(task.num_features)), number, None):
         n, outputs = len(example.inputs), example.outputs
         if outputs is None:
@@ -135,13 +136,13 @@ def _refuse(path: str, task: Custom, number: int) -> NoReturn:
 
 
 def _scaling(examples: MemmapExamples, summary: _Summary) -> tuple[Floats, Floats]:
-    """Mean and standard deviation `(d,)` of each feature; of one that never changes 1.
+    """Mean and standard deviation `(d,)` of each feature; 1 for the deviation of a constant one.
 
-    A pass for the mean and one for the squares behind it: sums of squares about 0 lose the spread
-    of values that are far from 0.
+    Two passes: one for the mean, and one for the squares about it. The squares about 0, for which
+    one pass would do, lose the spread of values that are far from 0.
     """
     lowest, highest, _ = summary
-    unit = np.maximum(np.abs(lowest), np.abs(highest))  # in which sums of squares stay finite
+    unit = np.maximum(np.abs(lowest), np.abs(highest))  # of such size squares stay finite
     unit = np.where(unit > 0, unit, 1)
     count = examples.sizes.sum()
 
@@ -155,7 +156,7 @@ def _scaling(examples: MemmapExamples, summary: _Summary) -> tuple[Floats, Float
 
 
 def _chunks(examples: MemmapExamples) -> Iterator[tuple[int, int]]:
-    """Ranges of examples, each of about _CHUNK elements and indices."""
+    """Ranges `first, stop` of examples, each of at most about _CHUNK elements and indices."""
     ends = np.cumsum(examples.sizes + examples.lengths)
     first = 0
     while first < len(ends):

@@ -1,4 +1,4 @@
-"""Answers by an algorithm: `ptrnet.label` for the instances of a file; for examples in memory."""
+"""Answers by an algorithm: `ptrnet.label` for a file, `label_examples` for examples in memory."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
@@ -68,10 +68,10 @@ def label(
 
 
 def label_examples(task: Task, labeller: str | None, examples: Sequence[Example]) -> list[Example]:
-    """The examples with an algorithm's answers; those of one size are labelled together.
+    """The examples with an algorithm's answers; those of one size and distance are a batch.
 
     Raises:
-        InputError: the algorithm takes no such example, or finds no answer to one; the message
+        InputError: the algorithm does not take an example, or finds no answer to it; the message
             begins with its source.
     """
     groups: dict[tuple[int, str], list[int]] = {}
@@ -112,6 +112,7 @@ def _work(
 
 
 def _facts(path: Path, labeller: str) -> dict[str, Any]:
+    """What decides the answers: the file as it is now, and the labeller."""
     stat = path.stat()
     return {
         "file": str(path.resolve()),
@@ -122,14 +123,15 @@ def _facts(path: Path, labeller: str) -> dict[str, Any]:
 
 
 def _count(path: str) -> int | None:
-    """How many instances a file has, where that is quick to say."""
-    able = formats.format_of(path).capabilities
-    if not able.multiple:
+    """How many instances a file has, for a progress bar: its lines; None for a binary file."""
+    capabilities = formats.format_of(path).capabilities
+    if not capabilities.multiple:
         return 1
-    return None if able.binary else count_lines(path)
+    return None if capabilities.binary else count_lines(path)
 
 
 def _chunks(examples: Iterable[Example]) -> Iterator[list[Example]]:
+    """The examples in lists of CHUNK, the last of fewer."""
     rest = iter(examples)
     while chunk := list(islice(rest, CHUNK)):
         yield chunk

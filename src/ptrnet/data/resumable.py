@@ -1,8 +1,8 @@
 """A file of lines that takes hours to compute: a killed run loses no whole chunk of them.
 
-While FILE is computed, two files grow beside it: `FILE.partial.EXT`, whole examples, a line each,
-and `FILE.partial.json`, the facts that decide them. The same work started again goes on behind
-the last whole chunk; at the end the lines become FILE.
+While FILE is computed, two files stand beside it: `FILE.partial.EXT`, which grows by an example a
+line, and `FILE.partial.json`, the facts that decide the examples. The same work started again goes
+on behind the last whole chunk; at the end the lines become FILE.
 """
 
 import fcntl
@@ -19,12 +19,12 @@ from ptrnet.tasks.base import Task
 
 
 class ResumableFile:
-    """The lines written so far; a context, in which no other run can write them.
+    """The lines written so far; a context manager, during which no other run can write them.
 
     Args:
         output: the file that the lines become.
-        facts: everything that decides the lines but how many there are.
-        chunk: lines that are written together.
+        facts: everything that decides the lines, except how many there are.
+        chunk: how many lines are written together.
 
     Raises:
         InputError: there are lines of other facts, another run writes them, or the folder cannot
@@ -57,9 +57,9 @@ class ResumableFile:
         self._lock.close()
 
     def trim(self, total: int | None = None) -> int:
-        """Cuts off all but whole chunks, and what is beyond `total` lines.
+        """Cuts off what is behind the last whole chunk, and what is behind `total` lines.
 
-        A last chunk that is not whole stays only where `total` ends in it.
+        A last chunk of fewer lines stays only if it ends at line `total`.
 
         Returns:
             How many lines are left.
@@ -77,7 +77,11 @@ class ResumableFile:
         return whole_count
 
     def append(self, chunks: Iterable[bytes]) -> Iterator[int]:
-        """Writes chunk by chunk; gives how many lines each had, once it is on the disk."""
+        """Writes chunk by chunk; gives how many lines each has, once it is on the disk.
+
+        Raises:
+            OutputError: a chunk could not be written.
+        """
         try:
             with self.lines_path.open("ab") as stream:
                 for chunk in chunks:
@@ -89,7 +93,7 @@ class ResumableFile:
             raise OutputError(f"{self.output}: cannot be written: {error.strerror}") from None
 
     def finish(self, task: Task) -> None:
-        """Makes the file of the lines, which are removed."""
+        """Makes `output` of the lines, and removes lines and facts."""
         if self.format == self._target:
             self.lines_path.replace(self.output)
         else:
@@ -102,7 +106,7 @@ class ResumableFile:
         self.lines_path.unlink(missing_ok=True)
 
     def _claim(self, facts: Mapping[str, Any], begun: bool) -> None:
-        """Locks the lines, and compares or writes the facts."""
+        """Locks the lines; compares the facts with those of a former run, or writes them."""
         try:
             fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
@@ -132,5 +136,8 @@ class ResumableFile:
 
 
 def can_resume(path: str) -> bool:
-    """Whether a file of that name has lines to go on behind: not standard output, nor a table."""
+    """Whether work on a file of that name can be resumed: it holds examples line by line.
+
+    Standard output does not, nor does a format that holds one instance.
+    """
     return path != "-" and formats.format_of(path).capabilities.multiple

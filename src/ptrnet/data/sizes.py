@@ -3,7 +3,7 @@
 from ptrnet.errors import InputError
 
 # The elements of the largest instance that is read, generated or solved. A larger one is refused
-# before any memory is taken for it.
+# before memory is allocated for it.
 LARGEST = 100_000
 
 

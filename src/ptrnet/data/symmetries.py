@@ -11,10 +11,10 @@ import numpy as np
 from ptrnet.tasks.base import Task
 from ptrnet.types import Answers, Floats, Indices
 
-SYMMETRIES = 8
+SYMMETRIES = 8  # of a square
 
-# What is done to examples each time that they are drawn: (generator, task, inputs (B, n, d),
-# answers) to the new inputs and answers.
+# A change of examples each time that they are drawn. It takes a random generator, the task, inputs
+# (B, n, d) and answers, and returns new inputs and answers of the same shapes.
 Transform = Callable[[np.random.Generator, Task, Floats, Answers], tuple[Floats, Answers]]
 
 
@@ -34,10 +34,11 @@ def augment(
         rng: draws order and symmetry of each example.
         task: of the examples.
         inputs: `(B, n, d)` instances in the unit cube.
-        answers: to them.
+        answers: the answers to the instances.
 
     Returns:
-        The same shapes; right answers stay right, though perhaps not canonical.
+        New inputs and answers of the same shapes; right answers stay right, though perhaps not
+        canonical.
     """
     batch, n, _ = inputs.shape
     if task.symmetric:
@@ -58,14 +59,14 @@ def augmented_view(number: int, task: Task, instance: Floats) -> tuple[Floats, I
     """One view of an instance for test-time augmentation: turned or mirrored, and shuffled.
 
     Args:
-        number: 0 is the instance as it is; 1 to 7 are the other symmetries of the square where
-            the task allows them, and so on with other orders. The order is drawn by the number,
-            unless the task has one that the model reads.
+        number: which view; 0 is the instance as it is. `number % 8` is the symmetry of the square,
+            where the task allows symmetries. The order is drawn with the number as the seed, unless
+            the task sets the order in which the model reads.
         task: of the instance.
         instance: `(n, d)` in the unit cube.
 
     Returns:
-        The view `(n, d)`, and `(n,)`: which element of the instance each of its elements is.
+        The view `(n, d)`, and `(n,)`: the indices of its elements in the instance.
     """
     order = np.arange(len(instance))
     if number:
@@ -79,8 +80,8 @@ def augmented_view(number: int, task: Task, instance: Floats) -> tuple[Floats, I
 def apply_symmetry(points: Floats, symmetries: Indices) -> Floats:
     """Points `(B, n, 2)`, row b moved by symmetry `symmetries[b]` of the unit square.
 
-    Of the symmetries 0 to 7 the first leaves all as it is; bit 0 swaps x and y, then bit 1
-    mirrors x, and bit 2 mirrors y.
+    A symmetry is a number from 0 to 7: first, bit 0 swaps x and y; then bit 1 mirrors x, and bit 2
+    mirrors y. So 0 changes nothing.
     """
     bits = symmetries[:, None, None] >> np.arange(3) & 1  # (B, 1, 3)
     swapped = np.where(bits[..., :1], points[..., ::-1], points)
@@ -95,8 +96,8 @@ def permute_elements(inputs: Floats, order: Indices) -> Floats:
 def remap_indices(answers: Answers, indices: Indices) -> Answers:
     """Answers in which `indices[b, i]` replaces each index i of row b.
 
-    With an `order`, answers to permuted instances become answers to those before; with its
-    argsort, the other way.
+    Let `order` be that of `permute_elements`. With `indices = order`, answers to the permuted
+    instances become answers to the original ones; with its argsort, the other way round.
     """
     remapped = np.take_along_axis(indices, answers.indices, 1)
     return Answers(np.where(answers.mask, remapped, 0), answers.lengths)

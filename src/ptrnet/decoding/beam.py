@@ -1,4 +1,4 @@
-"""Beam search (V, B), and greedy decoding, which is a beam of one."""
+"""Beam search, and greedy decoding, which is a beam of one."""
 
 from dataclasses import dataclass
 
@@ -11,10 +11,10 @@ from ptrnet.errors import InputError
 
 @dataclass(frozen=True)
 class Beam(Search):
-    """At each step extends each prefix with every allowed token, and goes on with the likeliest.
+    """At each step extends each prefix by every allowed token, and keeps the likeliest of all.
 
     Args:
-        size: prefixes that it goes on with, K.
+        size: the prefixes of an instance that are kept after each step, K.
     """
 
     size: int = 8
@@ -29,7 +29,10 @@ class Beam(Search):
         return self
 
     def select(self, scores: Tensor, log_probs: Tensor) -> Selection:
-        """The `size` likeliest extensions of all."""
+        """The `size` likeliest extensions of an instance's prefixes, the likeliest first.
+
+        There are fewer where there are not as many extensions. See `Selector.select`.
+        """
         batch, _, num_tokens = log_probs.shape
         extended = (scores[..., None] + log_probs).view(batch, -1)  # (B, K (S + N))
         if self.size == 1:
@@ -42,6 +45,7 @@ class Beam(Search):
         return bool(ended[:, 0].all())  # no prefix can overtake a likelier one that has ended
 
     def finalize(self, hypotheses: Hypotheses) -> Hypotheses:
+        """The likeliest answer of each instance alone."""
         return Hypotheses(*(tensor[:, :1] for tensor in hypotheses))
 
 

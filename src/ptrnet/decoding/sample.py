@@ -1,4 +1,4 @@
-"""Sampling from the model's distribution. The solver takes the best of an instance's samples."""
+"""Sampling from the model's distribution: K answers of each instance."""
 
 import math
 from dataclasses import dataclass
@@ -10,8 +10,8 @@ from ptrnet.decoding.search import Hypotheses, Search, Selection
 from ptrnet.errors import InputError
 from ptrnet.masks import length_mask
 
-# What random numbers are counted by: far enough apart for 65,537 samples with one seed, and for
-# a million tokens at one step.
+# Random numbers are counted. Seed s counts its samples from s * SEED_STRIDE on, so 65,537 samples
+# fit before the next seed's begin; step t counts the tokens from t * STEP_STRIDE on, a million.
 SEED_STRIDE, STEP_STRIDE = 0x10001, 0x100003
 
 
@@ -24,7 +24,7 @@ class Sample(Search):
 
     Args:
         size: answers of an instance, K.
-        temperature: above 0; near 0 is greedy, 1 the model's own distribution.
+        temperature: above 0; near 0 it is as greedy decoding, at 1 p is the model's own.
         seed: of the random numbers.
     """
 
@@ -51,6 +51,7 @@ class Sample(Search):
         return bool(ended.all())
 
     def finalize(self, hypotheses: Hypotheses) -> Hypotheses:
+        """All samples, the likeliest first."""
         tokens, lengths, log_probs = hypotheses
         order = log_probs.argsort(dim=1, descending=True, stable=True)
         tokens = tokens.gather(1, order[..., None].expand_as(tokens))
@@ -63,9 +64,9 @@ class GumbelSelector:
     The argmax of log-probabilities with Gumbel noise added is a draw from their softmax.
 
     Args:
-        keys: `(B, K)` int64, one of each sample; together with the step and the token they
-            make the random numbers.
-        temperature: what log-probabilities are divided by.
+        keys: `(B, K)` int64, one for each sample. The random number for a token at a step is a
+            hash of the key, the step and the token.
+        temperature: log-probabilities are divided by it.
     """
 
     def __init__(self, keys: Tensor, temperature: float) -> None:
@@ -73,7 +74,10 @@ class GumbelSelector:
         self._step = 0
 
     def select(self, scores: Tensor, log_probs: Tensor) -> Selection:
-        """Each prefix with a token drawn for it; at first, K times the empty one."""
+        """Extends each prefix by one drawn token; at the first step, the empty prefix K times.
+
+        See `Selector.select`.
+        """
         self._step += 1
         batch, prefixes, num_tokens = log_probs.shape
         size = self._keys.shape[1]
@@ -82,14 +86,15 @@ class GumbelSelector:
         log_probs = log_probs.expand(-1, size, -1)
         counters = torch.arange(num_tokens, device=scores.device) + self._step * STEP_STRIDE
         noise = gumbel_noise(splitmix64(self._keys[..., None] ^ splitmix64(counters)))
-        relative = log_probs.double() - log_probs.amax(-1, keepdim=True)  # 0 for the likeliest
+        # 0 for the likeliest token, so that one is finite at the lowest temperature too.
+        relative = log_probs.double() - log_probs.amax(-1, keepdim=True)
         tokens = (relative / self._temperature + noise).argmax(-1)
-        gained = log_probs.gather(2, tokens[..., None])[..., 0]
-        return Selection(scores.gather(1, parents) + gained, parents, tokens)
+        token_log_probs = log_probs.gather(2, tokens[..., None])[..., 0]
+        return Selection(scores.gather(1, parents) + token_log_probs, parents, tokens)
 
 
 def hash_instance(inputs: Tensor, lengths: Tensor) -> Tensor:
-    """`(B,)` int64: a number for each instance, made of its coordinates without padding."""
+    """`(B,)` int64: a hash of each instance of `(B, N, d)` inputs, as float32, without padding."""
     bits = inputs.float().contiguous().view(torch.int32).long()
     counters = torch.arange(bits[0].numel(), device=bits.device).view(bits.shape[1:])
     real = length_mask(lengths, bits.shape[1])[..., None]
@@ -97,18 +102,18 @@ def hash_instance(inputs: Tensor, lengths: Tensor) -> Tensor:
 
 
 def splitmix64(x: Tensor) -> Tensor:
-    """SplitMix64's finaliser (Steele, Lea, Flood 2014): every bit depends on every bit."""
+    """SplitMix64's hash of each int64 (Steele, Lea, Flood 2014): every bit depends on every bit."""
     x = (x ^ _unsigned_shift(x, 30)) * -4658895280553007687
     x = (x ^ _unsigned_shift(x, 27)) * -7723592293110705685
     return x ^ _unsigned_shift(x, 31)
 
 
 def gumbel_noise(bits: Tensor) -> Tensor:
-    """Draws from the standard Gumbel distribution, in float64, of 64 random bits each."""
+    """Draws from the standard Gumbel distribution, float64, one of the bits of each int64."""
     uniform = (_unsigned_shift(bits, 11).double() + 0.5) * 2.0**-53
     return -torch.log(-torch.log(uniform))
 
 
 def _unsigned_shift(x: Tensor, bits: int) -> Tensor:
-    """`x >> bits` of int64 read as unsigned: zeros come in from the left."""
+    """`x >> bits` of int64 taken as unsigned: zeros come in from the left."""
     return (x >> bits) & ((1 << (64 - bits)) - 1)

@@ -1,8 +1,9 @@
 """The loop that every search over prefixes shares: batched, on tensors, on the model's device.
 
-A prefix is the beginning of an answer: the tokens so far. A search has K prefixes of each of B
-instances; at every step the model gives the log-probabilities of their next tokens, and a selector
-says which K extended prefixes take their place.
+A prefix is the beginning of an answer: the tokens so far. A search holds K prefixes of each of B
+instances. At every step the model gives the log-probabilities of their next tokens, and a selector
+decides which K extended prefixes replace them. The tokens are S special slots, END first, and then
+N elements.
 """
 
 from abc import ABC, abstractmethod
@@ -17,15 +18,15 @@ from ptrnet.errors import InputError
 from ptrnet.models.base import PointerModel
 from ptrnet.types import END
 
-MAX_EXTENSIONS = 2**26  # of an instance at a step: its prefixes times the tokens
+MAX_EXTENSIONS = 2**26  # of one instance at a step: K (S + N)
 
 
 class Hypotheses(NamedTuple):
-    """The answers of each instance that a decoder ended with, the likeliest first."""
+    """The answers of each instance at the end of a search, the likeliest first."""
 
-    tokens: Tensor  # (B, K, M), END from the end on
-    lengths: Tensor  # (B, K) END left out
-    log_probs: Tensor  # (B, K) of the sequences, END included
+    tokens: Tensor  # (B, K, M), padded with END
+    lengths: Tensor  # (B, K) tokens of each answer, END left out
+    log_probs: Tensor  # (B, K) of each answer, END included
 
 
 class Decoder(ABC):
@@ -33,7 +34,7 @@ class Decoder(ABC):
 
     name: str
     size: int  # the prefixes of an instance that are in memory at a time, K
-    needs_decomposable: bool = False  # serves only tasks that are `decomposable`
+    needs_decomposable: bool = False  # whether it serves only tasks that are `decomposable`
 
     @abstractmethod
     def decode(
@@ -50,47 +51,50 @@ class Decoder(ABC):
             model: gives the log-probabilities.
             inputs: `(B, N, d)` instances.
             lengths: `(B,)` elements of each instance.
-            max_lengths: `(B,)` tokens that each answer may have at most, END left out: a prefix
-                of that length can only end.
-            constraint: which tokens may come next; None: any that is not padding, and END but at
-                the start.
+            max_lengths: `(B,)` the most tokens of each answer, END left out: a prefix of that
+                length can only end.
+            constraint: which tokens may come next; None: all but padding, and but END as the
+                first token.
+
+        Raises:
+            InputError: K prefixes of so many tokens would take too much memory.
         """
 
 
 class Selection(NamedTuple):
-    """The prefixes after a step: prefix k is the former `parents[b, k]`, then `tokens[b, k]`."""
+    """The prefixes after a step, each a prefix before it and one more token."""
 
-    scores: Tensor  # (B, K) the prefixes' log-probabilities
-    parents: Tensor  # (B, K)
-    tokens: Tensor  # (B, K)
+    scores: Tensor  # (B, K) log-probabilities of the new prefixes
+    parents: Tensor  # (B, K) which of its instance's prefixes each of them extends
+    tokens: Tensor  # (B, K) by which token
 
 
 class Selector(Protocol):
-    """Selects how prefixes go on, for one batch."""
+    """Selects the next prefixes at each step, for one batch."""
 
     def select(self, scores: Tensor, log_probs: Tensor) -> Selection:
         """The next prefixes.
 
         Args:
             scores: `(B, K)` log-probabilities of the prefixes; K is 1 at the first step.
-            log_probs: `(B, K, S + N)` of their next tokens, -inf for those that may not come.
+            log_probs: `(B, K, S + N)` of their next tokens, -inf for those that are not allowed.
         """
 
 
 class Search(Decoder):
-    """Extends prefixes by a token at a time."""
+    """A decoder that extends prefixes token by token."""
 
     @abstractmethod
     def selector(self, inputs: Tensor, lengths: Tensor) -> Selector:
-        """What extends the prefixes of one batch."""
+        """A selector for one batch of `(B, N, d)` inputs and `(B,)` lengths."""
 
     @abstractmethod
     def is_finished(self, ended: Tensor) -> bool:
-        """Whether the search may stop; `ended` `(B, K)` says which prefixes have ended."""
+        """Whether the search may stop; `ended` `(B, K)`, boolean, says which prefixes have END."""
 
     @abstractmethod
     def finalize(self, hypotheses: Hypotheses) -> Hypotheses:
-        """The answers, of the prefixes that the search ended with."""
+        """The answers to give, from all prefixes that the search holds at its end."""
 
     @torch.no_grad()
     def decode(

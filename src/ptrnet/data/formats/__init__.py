@@ -1,11 +1,11 @@
 """File formats, by extension: each is a module here, listed nowhere else, with these members:
 
 CAPABILITIES                  what its files can hold
-read(path, task)              the examples of a file, one by one; of text, `-` is standard input
+read(path, task)              the examples of a file, one by one; text formats take `-`, too
 write(stream, examples, task) writes examples to an open stream, of text or of bytes
-num_features(path)            numbers of an element; only where a file tells without its task
+num_features(path)            numbers of an element, d; only where files tell it without a task
 
-What formats share is in `parts/`. There is the class `Format`, too: a module with its checks.
+What formats share is in `parts/`, and so is the class `Format`: such a module, with its checks.
 """
 
 import os
@@ -40,7 +40,9 @@ def read(path: str, task: Task) -> Iterator[Example]:
     """The examples of a file, one by one.
 
     Raises:
-        InputError: at the first line that cannot be used, or when there is no instance at all.
+        InputError: no such file, another task's format, the first line that cannot be used, or no
+            instance at all.
+        MissingExtraError: the format needs a package that is not installed.
     """
     source_format = format_of(path)
     source_format.check_task(task, path)
@@ -59,10 +61,12 @@ def write(path: str, examples: Iterable[Example], task: Task, like: str = "-") -
         path: the file; `-` is standard output.
         examples: what is written.
         task: of the examples.
-        like: the file that the instances came from: its format decides that of standard output.
+        like: the file that the instances came from; standard output has its format.
 
     Raises:
         InputError: at the first example that the format cannot hold.
+        OutputError: the file cannot be written completely.
+        MissingExtraError: the format needs a package that is not installed.
     """
     target = output_format(path, like)
     target.check_task(task, path)
@@ -83,6 +87,7 @@ def num_features(path: str) -> int:
     Raises:
         InputError: no such file, a first instance that cannot be used, or a format whose files
             do not tell.
+        MissingExtraError: the format needs a package that is not installed.
     """
     source_format = check_input(path)
     source_format.check_package()
@@ -105,11 +110,11 @@ def check_input(path: str) -> Format:
 
 
 def check_output(path: str, task: Task | None = None) -> None:
-    """Refuses, before any work is done for it, a file that could not be written.
+    """Refuses a file that could not be written, before any work is done for it.
 
     Args:
         path: the file; `-` is standard output.
-        task: of the examples, where it is known already.
+        task: of the examples; None where it is not known yet.
     """
     target = format_of(path)
     target.check_package()

@@ -1,12 +1,13 @@
 """A table: the whole file is one instance, a row an element.
 
 A header is optional. The numeric columns are the features, in their order; the others are text
-and come back with the rows. An answer is written as the rows in its order, triangle by triangle.
+and are written again with their rows. An answer is written as the rows that it points at, in its
+order; for triangles that is three rows each.
 """
 
 import csv
 from collections.abc import Iterable, Iterator
-from typing import TextIO
+from typing import NoReturn, TextIO
 
 from ptrnet.data import checks
 from ptrnet.data.formats.parts.capabilities import Capabilities
@@ -27,7 +28,7 @@ def read(path: str, task: Task) -> Iterator[Example]:
     if not rows:
         return
     columns = list(zip(*rows, strict=True))
-    bodies = [column[1:] or column for column in columns]  # without a header, if there is one
+    bodies = [column[1:] or column for column in columns]  # without the first row: maybe a header
     numeric = [k for k, body in enumerate(bodies) if all(map(_is_number, body))]
     if len(numeric) != task.num_features:
         _refuse_columns(bodies, lines, numeric, task.num_features, source)
@@ -62,7 +63,7 @@ def write(stream: TextIO, examples: Iterable[Example], task: Task) -> None:
 
 
 def _rows(path: str, source: str) -> tuple[list[list[str]], list[int]]:
-    """The cells, and the number of the line that each row ends on."""
+    """The cells of each row, and the numbers of the lines on which the rows end."""
     line_number = 1
 
     def lines() -> Iterator[str]:
@@ -98,8 +99,16 @@ def _is_number(cell: str) -> bool:
 
 def _refuse_columns(
     bodies: list[tuple[str, ...]], lines: list[int], numeric: list[int], d: int, source: str
-) -> None:
-    """Raises the complaint about too few or too many numeric columns."""
+) -> NoReturn:
+    """Raises the complaint about too few or too many numeric columns.
+
+    Args:
+        bodies: the cells of each column, without the first row.
+        lines: the line of each row.
+        numeric: the columns that have numbers alone.
+        d: how many such columns were expected.
+        source: of the table.
+    """
     for k, body in enumerate(bodies):
         bad = [i for i, cell in enumerate(body) if not _is_number(cell)]
         if len(numeric) < d and 0 < len(bad) < len(body) / 2:

@@ -1,7 +1,7 @@
-"""JSON lines: `{"inputs": [[...], ...], "outputs": [...]}`, 0-based, no closing repeat.
+"""JSON lines: `{"inputs": [[...], ...], "outputs": [...]}`, 0-based.
 
-Other keys of a line are its example's `extra`, and are written again. A `distance` other than
-Euclid's is a key, too.
+An answer does not repeat its first index at the end. A distance other than Euclid's is the key
+`distance`; all other keys of a line are its example's `extra`, and are written again.
 """
 
 import json
@@ -60,13 +60,15 @@ def write(stream: TextIO, examples: Iterable[Example], task: Task) -> None:
 
 
 def _text(value: Any) -> str:
-    """The text of what JSON has no type for, but text holds without loss."""
+    """The value as text, for types that JSON does not have and that text holds without loss."""
     if isinstance(value, date | time | timedelta | Decimal):
         return str(value)
     raise TypeError(f"no type for {type(value).__name__}")
 
 
 def _parse_object(text: str, source: str) -> dict[str, Any]:
+    """The object on a line. Raises InputError for anything else, `NaN` and what overflows."""
+
     def refuse(word: str) -> float:
         raise InputError(f"{source}: expected a finite number, got {word}")
 
@@ -79,7 +81,7 @@ def _parse_object(text: str, source: str) -> dict[str, Any]:
     except json.JSONDecodeError as error:
         raise InputError(f"{source}: not JSON at column {error.colno}: {error.msg}") from None
     except (ValueError, RecursionError) as error:
-        if isinstance(error, InputError):
+        if isinstance(error, InputError):  # of `refuse`: it is a ValueError, too
             raise
         raise InputError(f"{source}: not JSON: {error}") from None
     if not isinstance(row, dict):

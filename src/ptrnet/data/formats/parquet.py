@@ -1,6 +1,6 @@
 """Parquet: a row an example, columns `inputs` and `outputs`, 0-based as in `.jsonl`.
 
-Other columns are the examples' `extra`, and are written again; an empty cell is as good as none.
+Other columns are the examples' `extra`, and are written again; a null in a cell counts as no value.
 Reading goes batch by batch and writing row group by row group, so that no file has to fit into
 memory.
 """
@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 
 CAPABILITIES = Capabilities(distances=NAMES, binary=True, stdout_format="jsonl", package="pyarrow")
 
-_ROWS = 64  # that are decoded together
-_ELEMENTS = 2**20  # of a row group that is written: 16 MB of points
+_ROWS = 64  # decoded together
+_ELEMENTS = 2**20  # in a row group that is written, about: 16 MB of points
 
 
 def read(path: str, task: Task) -> Iterator[Example]:
@@ -78,10 +78,12 @@ def _row_groups(examples: Iterable[Example]) -> Iterator[list[Example]]:
 
 
 def _batches(path: str, task: Task | None) -> Iterator["pa.RecordBatch"]:
-    """The rows, some at a time, with columns of the types that a task needs where it is known.
+    """The rows, some at a time; the types of the columns are those that the task needs.
+
+    Where the task is None, the types are those that any task could need.
 
     Raises:
-        InputError: where Arrow cannot read on.
+        InputError: other types, or a file that Arrow cannot read, or not to its end.
     """
     from pyarrow import ArrowException, parquet
 
@@ -93,7 +95,7 @@ def _batches(path: str, task: Task | None) -> Iterator["pa.RecordBatch"]:
             for batch in file.iter_batches(_ROWS):
                 yield batch
                 rows += len(batch)
-    except InputError:
+    except InputError:  # a ValueError, too
         raise
     except (ArrowException, OSError, ValueError) as error:
         if isinstance(error, OSError) and error.errno is not None:
@@ -104,6 +106,7 @@ def _batches(path: str, task: Task | None) -> Iterator["pa.RecordBatch"]:
 
 
 def _example(cells: dict[str, "pa.Scalar"], task: Task, source: str) -> Example:
+    """The example of a row, of which `cells` has the cell of each column."""
     values = _values(cells.pop("inputs"), task.num_features, source)
     inputs = checks.check_instance(values, task, f'{source}: "inputs"')
     row = {key: _to_python(cell, f'{source}: "{key}"') for key, cell in cells.items()}
@@ -112,7 +115,7 @@ def _example(cells: dict[str, "pa.Scalar"], task: Task, source: str) -> Example:
 
 
 def _to_python(cell: "pa.Scalar", source: str) -> Any:
-    """The value of a cell; times that are too fine for Python as text."""
+    """The value of a cell; as text where Python has no such value, as of times in nanoseconds."""
     from pyarrow import ArrowException
 
     try:
@@ -125,7 +128,7 @@ def _to_python(cell: "pa.Scalar", source: str) -> Any:
 
 
 def _values(cell: "pa.Scalar", d: int, source: str) -> ArrayLike:
-    """The elements in a cell: an array `(n, d)`, or nested lists where it is no such array."""
+    """The elements in a cell: an array `(n, d)`, or lists where they make no such array."""
     from pyarrow import compute, types
 
     if cell.is_valid and not types.is_primitive(cell.values.type):

@@ -35,16 +35,21 @@ def read(path: str, task: Task) -> Iterator[Example]:
 
 
 def read_cities(path: str, task: Task) -> Example:
-    """The instance that a tour is through, from the `.tsp` beside it.
+    """The instance through whose cities a tour leads, from the `.tsp` beside the `.tour`.
+
+    Args:
+        path: of the `.tour`, which may be missing.
+        task: of the example.
 
     Raises:
-        InputError: there is none, or it cannot be used.
+        InputError: there is no such `.tsp`, or it cannot be used.
     """
     stem = Path(path).with_suffix("")
-    cities = f"{stem.with_suffix('') if stem.suffix == '.opt' else stem}.tsp"
-    if not os.path.isfile(cities):  # noqa: PTH113  Path.is_file raises for names that are too long
-        raise InputError(f"{path}: its cities were expected in {cities}, which is not there")
-    (example,) = tsp.read(cities, task)
+    tsp_path = f"{stem.with_suffix('') if stem.suffix == '.opt' else stem}.tsp"
+    # Path.is_file raises for names that are too long.
+    if not os.path.isfile(tsp_path):  # noqa: PTH113
+        raise InputError(f"{path}: its cities were expected in {tsp_path}, which is not there")
+    (example,) = tsp.read(tsp_path, task)
     return example
 
 
@@ -74,7 +79,13 @@ def write(stream: TextIO, examples: Iterable[Example], task: Task) -> None:
 
 
 def _tour(rows: list[tuple[int, list[str]]], ids: list[int], path: str) -> Indices:
-    """The elements in the order of the tour, which the rows give by the ids of the cities."""
+    """The tour `(n,)` as indices of elements.
+
+    Args:
+        rows: of the tour section: line number and fields, which are ids of cities.
+        ids: of the elements, in their order.
+        path: of the file.
+    """
     positions = {city: k for k, city in enumerate(ids)}
     lines: dict[int, int] = {}  # of each city
     ended = False

@@ -20,7 +20,7 @@ CAPABILITIES = Capabilities(
 )
 
 SECTION = "NODE_COORD_SECTION"
-UNNAMED = "unnamed"  # TSPLIB wants a name, other formats have none
+UNNAMED = "unnamed"  # written for instances of other formats, which have no name
 
 
 def read(path: str, task: Task) -> Iterator[Example]:
@@ -29,7 +29,7 @@ def read(path: str, task: Task) -> Iterator[Example]:
     keywords, rows = tsplib.parse(path, SECTION, allowed)
     distance = tsplib.required_value(keywords, "EDGE_WEIGHT_TYPE", path)
     tsplib.required_value(keywords, "DIMENSION", path)
-    lines: dict[int, int] = {}  # of each id
+    lines: dict[int, int] = {}  # the line of each id
     points = []
     for line, fields in rows:
         source = f"{path}:{line}"
@@ -39,7 +39,7 @@ def read(path: str, task: Task) -> Iterator[Example]:
                 f"field{'s' * (len(fields) != 1)}"
             )
         node = parse_index(fields[0], f"{source}: field 1")
-        if node < 0:  # -1 ends a tour
+        if node < 0:  # -1 is the end of a tour in .tour files
             raise InputError(f"{source}: field 1: expected an id of 0 or more, got {node}")
         if node in lines:
             raise InputError(f"{source}: node {node} stands twice, first on line {lines[node]}")
@@ -72,5 +72,5 @@ def write(stream: TextIO, examples: Iterable[Example], task: Task) -> None:
 
 
 def nodes_of(example: Example) -> Nodes:
-    """The ids of the elements in their file; counted from 1 where it has none."""
+    """The name of an instance and the ids of its elements; without those of a file, 1 to n."""
     return example.nodes or Nodes(UNNAMED, list(range(1, len(example.inputs) + 1)))

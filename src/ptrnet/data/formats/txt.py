@@ -1,7 +1,8 @@
-"""The authors' text format: `x1 y1 x2 y2 ... output i1 i2 ...`, one example a line, 1-based.
+"""Text: `x1 y1 x2 y2 ... output i1 i2 ...`, one example a line, 1-based.
 
-Hull answers and tours repeat their first index at the end; readers accept the repeat or its
-absence. Triangles have `<ENDT>` between them; readers accept them without it, and one at the end.
+It is the format in which Vinyals, Fortunato and Jaitly published their data. Hulls and tours are
+written with their first index repeated at the end, and are read with or without it. Triangles are
+written with `<ENDT>` between them, and are read without it, too, or with one more at the end.
 """
 
 from collections.abc import Iterable, Iterator
@@ -28,8 +29,8 @@ CAPABILITIES = Capabilities()
 class Syntax(NamedTuple):
     """How the text format writes the answers of a task: by default as indices alone."""
 
-    closed: bool = False  # the first index is repeated at the end
-    separator: str = ""  # the word between items
+    closed: bool = False  # whether the first index is repeated at the end
+    separator: str = ""  # the word between items; none where empty
 
 
 _SYNTAX = {
@@ -45,11 +46,12 @@ def read(path: str, task: Task) -> Iterator[Example]:
 
 
 def read_block(block: Block, path: str, task: Task) -> Iterator[Example]:
-    """The examples of a block of lines; complaints are those of `read`."""
+    """The examples of a block of lines of the file `path`; complaints are those of `read`."""
     return _parse(numbered_lines_of(block, path), path, task)
 
 
 def _parse(lines: Iterable[tuple[int, str]], path: str, task: Task) -> Iterator[Example]:
+    """The examples of numbered lines."""
     for line, text in lines:
         source = f"{path}:{line}"
         numbers, answer = _split(text)
@@ -70,6 +72,7 @@ def write(stream: TextIO, examples: Iterable[Example], task: Task) -> None:
 
 
 def _answer_fields(indices: Indices, task: Task) -> list[str]:
+    """The fields of an answer, `(m,)` or `(t, item_size)` and 1-based here."""
     closed, separator = _SYNTAX.get(task.name, Syntax())
     if separator:
         items = [" ".join(map(str, item)) for item in indices.tolist()]
@@ -88,6 +91,7 @@ def _split(text: str) -> tuple[list[str], list[str] | None]:
 
 
 def _parse_instance(fields: list[str], task: Task, source: str) -> Floats:
+    """The instance `(n, d)` in the first fields of a line."""
     d = task.num_features
     n, rest = divmod(len(fields), d)
     if rest or not n:
@@ -109,16 +113,17 @@ def _parse_instance(fields: list[str], task: Task, source: str) -> Floats:
     return inputs
 
 
-def _parse_answer(fields: list[str], first: int, n: int, task: Task, source: str) -> Indices:
-    """The answer in the fields of a line, of which the first is field number `first`."""
+def _parse_answer(fields: list[str], offset: int, n: int, task: Task, source: str) -> Indices:
+    """The answer in the last fields of a line; the first of them is field number `offset`."""
     if not fields and task.answer_error(n, np.zeros(0, np.int64)) is not None:
         raise InputError(f"{source}: expected indices after 'output', got none; a cut line?")
     closed, separator = _SYNTAX.get(task.name, Syntax())
     marks = [k for k, field in enumerate(fields) if separator and field == separator]
+    # The items lie between one separator and the next; behind the last there may be nothing.
     for before, after in zip([-1, *marks], [*marks, len(fields)] if marks else [], strict=False):
         if after - before - 1 != task.item_size and before + 1 < len(fields):
             raise InputError(
-                f"{source}: field {before + 1 + first}: expected {task.item_size} indices between "
+                f"{source}: field {before + 1 + offset}: expected {task.item_size} indices between "
                 f"{separator}, got {after - before - 1}"
             )
     positions = [k for k, field in enumerate(fields) if not (separator and field == separator)]
@@ -127,7 +132,7 @@ def _parse_answer(fields: list[str], first: int, n: int, task: Task, source: str
     if digits.isascii() and digits.isdecimal() and len(max(numbers, key=len)) <= 18:
         indices = [*map(int, numbers)]
     else:
-        indices = [parse_index(fields[k], f"{source}: field {k + first}") for k in positions]
+        indices = [parse_index(fields[k], f"{source}: field {k + offset}") for k in positions]
     if closed and len(indices) > 1 and indices[0] == indices[-1]:
         indices.pop()
     return checks.check_answer(indices, n, task, source, first=1)

@@ -15,11 +15,11 @@ class BatchStream(ABC):
 
     Args:
         first: the number of the first batch that `batches` gives.
-        num_prefetch: batches kept ready by the thread that makes them.
+        num_prefetch: how many batches a thread makes ahead.
     """
 
     held_out: Sequence[Example] = ()  # examples that are never drawn, to validate on
-    fingerprint: str = ""  # of the file that examples are read from: another where it has changed
+    fingerprint: str = ""  # of the file of the examples: another once it has changed
 
     def __init__(self, first: int, num_prefetch: int) -> None:
         self.first, self.num_prefetch = first, num_prefetch
@@ -29,7 +29,7 @@ class BatchStream(ABC):
         """Batch number k, or the part of it that process `rank` of `ranks` trains on."""
 
     def batches(self, rank: int = 0, ranks: int = 1) -> Iterator[Batch]:
-        """Batches from `first` on, without end; of each the part of one process."""
+        """Batches from `first` on, without end; of each batch the part of one process."""
         return prefetch(partial(self.batch, rank=rank, ranks=ranks), self.first, self.num_prefetch)
 
     def __iter__(self) -> Iterator[Batch]:

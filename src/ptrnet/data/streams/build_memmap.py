@@ -1,8 +1,10 @@
 """The examples of a file, written as a few flat arrays.
 
+There are m examples; together their instances have t elements, and their answers a indices.
+
 inputs.npy         (t, d) float64, the elements of all instances one after another
-starts.npy         (m + 1,) int64, where each of m instances begins in them, and the end
-answers.npy        int32, the answers flat, 0-based, in the file's own order
+starts.npy         (m + 1,) int64, where each instance begins in them, and the end
+answers.npy        (a,) int32, the answers flat, 0-based, in the order of the file
 answer_starts.npy  (m + 1,) int64, where each answer begins in them, and the end
 """
 
@@ -29,25 +31,25 @@ ARRAYS = INPUTS, STARTS, ANSWERS, ANSWER_STARTS = (
     "answers.npy",
     "answer_starts.npy",
 )
-_GROUP = 4000  # examples in memory as objects
-_BLOCKS_PER_PROCESS = 8  # read before the arrays grow
+_GROUP = 4000  # examples that are in memory as objects at a time
+_BLOCKS_PER_PROCESS = 8  # that are read before the arrays grow
 
 
 class FlatExamples(NamedTuple):
-    """Some examples as flat arrays."""
+    """m examples as flat arrays."""
 
     inputs: Floats  # (t, d)
-    sizes: Indices  # (m,) elements of each instance, in all t
+    sizes: Indices  # (m,) elements of each instance, t in all
     answers: Indices  # (a,)
-    lengths: Indices  # (m,) indices of each answer, in all a
+    lengths: Indices  # (m,) indices of each answer, a in all
 
 
 def build_memmap(path: str, task: Task, folder: Path) -> None:
     """Writes all examples of a file into the arrays of an empty folder.
 
     Raises:
-        InputError: the file cannot be read, holds no example, or one without an answer; the
-            complaint is that of the first line that cannot be used.
+        InputError: the file cannot be read, holds no example, holds one without an answer, or
+            empty answers alone; the complaint is about the first line that cannot be used.
     """
     sizes, lengths = [np.zeros(1, np.int64)], [np.zeros(1, np.int64)]
     with (
@@ -92,7 +94,10 @@ def _num_blocks(path: str) -> int:
 
 
 def _read_block(block: Block, path: str, task: Task) -> FlatExamples | InputError:
-    """A block's examples, or the complaint: not raised, or that of a later block might be first."""
+    """A block's examples, or the complaint about them.
+
+    It is returned: were it raised, a later block's complaint might come before an earlier one's.
+    """
     try:
         return _flatten(txt.read_block(block, path, task), task)
     except InputError as error:
@@ -100,6 +105,7 @@ def _read_block(block: Block, path: str, task: Task) -> FlatExamples | InputErro
 
 
 def _flatten(examples: Iterable[Example], task: Task) -> FlatExamples:
+    """Examples as flat arrays. Raises InputError for one without an answer."""
     inputs, answers = [np.zeros((0, task.num_features))], [np.zeros(0, np.int64)]
     for example in examples:
         if example.outputs is None:

@@ -15,10 +15,10 @@ TRAIN, VALID = 0, 1  # the two streams of a seed share no example
 
 
 class ExampleStream(BatchStream):
-    """Batch k is a function of `(seed, split, k)` alone.
+    """Fresh examples; the same task, sizes, seed and so on give the same batch k.
 
-    All instances of a batch have one size, drawn uniformly from `sizes`, so answers are padded
-    and instances are not.
+    All instances of a batch have one size, drawn uniformly from `sizes`. So answers are padded, and
+    instances are not.
 
     Args:
         task: draws and labels the instances.
@@ -27,8 +27,8 @@ class ExampleStream(BatchStream):
         seed: of the stream.
         split: `TRAIN` or `VALID`.
         first: the number of the first batch that iteration gives.
-        num_prefetch: batches kept ready by the thread that makes them.
-        labeller: the algorithm that answers; the task's default when None.
+        num_prefetch: how many batches a thread makes ahead.
+        labeller: the algorithm that answers, one of `task.labellers`; the first when None.
     """
 
     def __init__(

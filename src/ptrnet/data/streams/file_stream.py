@@ -15,27 +15,31 @@ from ptrnet.errors import InputError
 from ptrnet.tasks.base import Task
 from ptrnet.types import Batch, Floats, Indices
 
-_ORDER, _CHANGES = 3, 4  # random streams of a seed; fresh examples take 0 and 1
+_ORDER, _CHANGES = 3, 4  # random streams of a seed; other modules take 0, 1, 2 and 5
 
 
 class FileStream(BatchStream):
-    """Batch k is a function of `(file, seed, k)` alone.
+    """A file's examples; the same file, sizes, seed and so on give the same batch k.
 
-    In every epoch the examples are shuffled, put in the order of their sizes, and cut into
-    batches, which are shuffled again. So each example comes once, and in nearly all
-    batches instances have one size; only the last cut of an epoch may have fewer examples.
+    In every epoch the examples are shuffled, sorted by size, and cut into batches, whose order is
+    shuffled, too. So each example comes once, and in nearly all batches the instances have one
+    size; one batch of an epoch may have fewer examples.
 
     Args:
         path: of the file; see `ptrnet.data.streams.memmap`.
-        task: what its examples are of.
+        task: of its examples.
         sizes: the numbers of elements to train on; examples of other sizes are left out.
         batch_size: examples in a batch, B.
-        seed: of the orders.
+        seed: of the orders, of the held-out examples and of `change`.
         first: the number of the first batch that iteration gives.
-        num_prefetch: batches kept ready by the thread that makes them.
-        change: what is done to examples each time that they are drawn.
+        num_prefetch: how many batches a thread makes ahead.
+        change: applied to examples each time that they are drawn.
         valid_share: the share of the examples that is never drawn, but stands in `held_out`.
         max_valid: the most examples that stand there.
+
+    Raises:
+        InputError: a file that cannot be used, without an instance of these sizes, or without an
+            example that is not held out.
     """
 
     def __init__(
@@ -62,14 +66,14 @@ class FileStream(BatchStream):
                 f"{self._examples.sizes.min()} to {self._examples.sizes.max()} elements"
             )
         valid = draw_held_out(candidates, valid_share, max_valid, seed)
-        self._drawn = np.setdiff1d(candidates, valid)
+        self._drawn = np.setdiff1d(candidates, valid)  # the numbers of the examples to train on
         if not len(self._drawn):
             count = f"{len(valid)} example{'s' * (len(valid) != 1)}"
             raise InputError(
                 f"{path}: {count}, all kept to validate on; --valid-share 0 keeps none"
             )
         self.held_out = [self._examples.example(number, task) for number in valid]
-        self._shuffled = (0, self._shuffle(0))
+        self._shuffled = (0, self._shuffle(0))  # an epoch and its batches
 
     @property
     def batches_per_epoch(self) -> int:
@@ -77,7 +81,7 @@ class FileStream(BatchStream):
         return -(-len(self._drawn) // self.batch_size)
 
     def batch(self, k: int, rank: int = 0, ranks: int = 1) -> Batch:
-        """See `BatchStream`. A part without rows is one example that has no token to learn."""
+        """See `BatchStream`. A part without rows becomes one example with no token to learn."""
         epoch, position = divmod(k, self.batches_per_epoch)
         if self._shuffled[0] != epoch:
             self._shuffled = (epoch, self._shuffle(epoch))

@@ -1,8 +1,9 @@
 """The examples of a file as flat arrays in memory maps: written once, opened again by later runs.
 
-They lie beside `FILE` in `FILE.packed/`, or in the user's cache folder where that cannot be made,
-in a folder whose name is the file's fingerprint: the task, a version, and the file's size and time
-of change. So they are written anew when the file has changed, and no run writes what another reads.
+They lie beside `FILE` in `FILE.packed/`, or in the user's cache folder if that cannot be made.
+There they have a folder whose name is the file's fingerprint: the task, a version, and the file's
+size and time of change. So they are written anew when the file has changed, and no run writes what
+another reads.
 """
 
 import contextlib
@@ -27,7 +28,7 @@ _DAY = 86_400  # seconds
 
 
 class MemmapExamples:
-    """The examples in a folder that `build_memmap` wrote.
+    """The m examples in a folder that `build_memmap` wrote.
 
     Raises:
         InputError: an array is missing or damaged.
@@ -50,18 +51,18 @@ class MemmapExamples:
         return self._inputs[self._starts[first] : self._starts[stop]]
 
     def indices(self, first: int, stop: int) -> Indices:
-        """The answers of the examples `first` to `stop - 1`, flat, one after another."""
+        """`(a,)`: the answers of the examples `first` to `stop - 1`, flat, one after another."""
         flat = self._answers[self._answer_starts[first] : self._answer_starts[stop]]
         return flat.astype(np.int64)
 
     def example(self, number: int, task: Task) -> Example:
-        """One example, with its answer as the file has it."""
+        """Example `number`, counted from 0, as the file has it."""
         flat = self.indices(number, number + 1)
         (outputs,) = task.unpad(Answers(flat[None], np.array([len(flat)])))
         return Example(np.array(self.elements(number, number + 1)), outputs)
 
     def of_one_size(self, numbers: Indices) -> tuple[Floats, Answers]:
-        """Inputs `(B, n, d)` and answers of examples, as the file has them.
+        """Inputs `(B, n, d)` and padded answers `(B, M)` of examples, as the file has them.
 
         Args:
             numbers: `(B,)` of examples whose instances have one size n.
@@ -113,13 +114,14 @@ def _fingerprint(path: str, task: Task) -> str:
 
 
 def _folders(path: Path) -> tuple[Path, Path]:
-    """Where arrays of a file may lie: beside it, and in the user's cache."""
+    """The folders in which arrays of a file may lie: beside it, and in the user's cache."""
     digest = hashlib.sha256(os.fsencode(path.resolve())).hexdigest()[:16]
     cached = runtime.cache_folder() / f"{path.name}-{digest}.packed"
     return path.with_name(f"{path.name}.packed"), cached
 
 
 def _first_writable(folders: tuple[Path, Path]) -> Path:
+    """The first folder that can be made and written. Raises InputError if there is none."""
     for folder in folders:
         try:
             folder.mkdir(parents=True, exist_ok=True)
@@ -131,7 +133,7 @@ def _first_writable(folders: tuple[Path, Path]) -> Path:
 
 
 def _remove_outdated(folder: Path, fingerprint: str, task: Task) -> None:
-    """Removes arrays of what the file was before, and what killed runs left behind."""
+    """Removes the arrays of former states of the file, and what killed runs left behind."""
     for former in folder.glob(f"{task.name}-*"):
         if former.name != fingerprint:
             shutil.rmtree(former, ignore_errors=True)

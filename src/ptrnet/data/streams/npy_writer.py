@@ -10,12 +10,12 @@ from numpy.typing import DTypeLike, NDArray
 
 
 class NpyWriter:
-    """A new `.npy` file to which rows are appended; a context manager, the file is whole behind it.
+    """A new `.npy` file to which rows are appended; a context manager that completes the file.
 
     Args:
         path: of the file.
         dtype: of its numbers.
-        row: the shape of a row; `()` for plain numbers.
+        row: the shape of a row; `()` if rows are single numbers.
     """
 
     def __init__(self, path: Path, dtype: DTypeLike, row: tuple[int, ...] = ()) -> None:
@@ -24,7 +24,7 @@ class NpyWriter:
         self._write_header()
 
     def append(self, rows: NDArray[Any]) -> None:
-        """Adds `(k, *row)` numbers, which are cast to the file's."""
+        """Adds k rows `(k, *row)`, cast to the file's dtype."""
         self._stream.write(np.ascontiguousarray(rows, self.dtype).tobytes())
         self.count += len(rows)
 
@@ -38,7 +38,7 @@ class NpyWriter:
         trace: TracebackType | None,
     ) -> None:
         with self._stream:
-            # NumPy leaves room for the first axis to grow: the header keeps its length.
+            # NumPy's header leaves room for the first axis to grow: the new one is as long.
             self._stream.seek(0)
             self._write_header()
 

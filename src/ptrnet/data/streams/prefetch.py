@@ -1,4 +1,4 @@
-"""Numbered batches, made in a thread before the training asks for them."""
+"""Numbered batches, made by a thread before the training asks for them."""
 
 import queue
 import threading
@@ -8,12 +8,12 @@ from ptrnet.types import Batch
 
 
 def prefetch(batch: Callable[[int], Batch], first: int, num_ready: int) -> Iterator[Batch]:
-    """`batch(first)`, `batch(first + 1)`, ... without end.
+    """`batch(first)`, `batch(first + 1)`, ... without end. What `batch` raises is raised here.
 
     Args:
         batch: makes the batch of a number; called in a thread of its own.
         first: the number of the first batch.
-        num_ready: batches that are kept ready.
+        num_ready: how many batches are made ahead.
     """
     ready: queue.Queue[Batch | BaseException] = queue.Queue(num_ready)
     stopped = threading.Event()

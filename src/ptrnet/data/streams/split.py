@@ -1,4 +1,4 @@
-"""Which of a file's examples are kept from the training, to validate on."""
+"""Which of a file's examples are held out from the training, to validate on."""
 
 import numpy as np
 
@@ -12,8 +12,8 @@ def draw_held_out(candidates: Indices, share: float, max_count: int, seed: int) 
 
     Args:
         candidates: `(m,)` numbers of examples that could be trained on.
-        share: of them to take; at least one is taken unless it is 0.
-        max_count: the most that are taken.
+        share: the share of them that is held out; at least one is, unless the share is 0.
+        max_count: the most that are held out.
         seed: of the draw.
     """
     count = min(round(share * len(candidates)) or 1, len(candidates), max_count) if share else 0

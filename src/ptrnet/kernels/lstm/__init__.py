@@ -1,10 +1,11 @@
 """One LSTM layer over padded sequences, and one step of it.
 
-`lstm` and `cell` choose what computes them: on a CPU the compiled kernel (`cpu.py`) for bfloat16,
-and for float32 without gradients; else PyTorch's own layer (`reference.py`).
+`lstm` has two implementations: the compiled kernel (`cpu.py`) and PyTorch's own layer
+(`reference.py`). The kernel takes float32 inputs on a CPU under autocast, in large batches without
+gradients, and where PyTorch has no oneDNN; PyTorch takes all else. `cell` is PyTorch's.
 
-Throughout the package a sequence has N elements, read in N steps of which `t` is one; B is the
-batch, d the features of an element, and H the hidden units.
+Throughout the package B is the batch, N the elements of a sequence, each read in a step `t`, d the
+features of an element, and H the hidden units.
 """
 
 from functools import cache
@@ -17,8 +18,8 @@ from ptrnet.kernels.lstm.weights import Weights
 
 __all__ = ["Weights", "cell", "lstm"]
 
-# Rows from which packing the weights again pays: for a step, by oneDNN's layer instead of PyTorch's
-# cell; without gradients for a sequence, by the compiled kernel.
+# Two implementations pack the weights in every call: oneDNN's layer, for one step, and the compiled
+# kernel. This is the smallest batch for which that pays; for the kernel, without gradients.
 MIN_ROWS = 32
 
 
@@ -36,12 +37,12 @@ def lstm(
     Returns:
         Outputs `(B, N, H)` and the state `(B, H)` twice after each sequence's last element.
         Outputs behind a sequence's end are arbitrary. Under bfloat16 autocast on a CPU the outputs
-        are bfloat16 and so are the recurrent products; inputs and cells stay float32. A GPU leaves
-        autocast (`kernels/cudnn.py`).
+        and the recurrent products are bfloat16; inputs of few features and cells stay float32. On a
+        GPU autocast is switched off, as it would round the states at every step.
 
     Raises:
-        ValueError or RuntimeError: shapes that do not fit each other; from the compiled kernel or
-            from PyTorch.
+        ValueError: shapes that do not fit each other, in the compiled kernel.
+        RuntimeError: the same in PyTorch.
     """
     if (
         inputs.device.type == "cpu"
@@ -57,14 +58,15 @@ def lstm(
 def cell(inputs: Tensor, state: tuple[Tensor, Tensor], weights: Weights) -> tuple[Tensor, Tensor]:
     """One step: the next state `(B, H)` twice of inputs `(B, d)`; as `torch.lstm_cell`.
 
-    On a GPU autocast is switched off. On a CPU it lowers the precision of the products alone, so
-    oneDNN's layer, which would round the states too, is not used under it.
+    On a GPU autocast is switched off. On a CPU autocast may round the products but not the states;
+    oneDNN's layer would round those too, and is not used under autocast.
     """
     autocast = torch.is_autocast_enabled("cpu")
     context, (inputs, h, c) = without_autocast(inputs, *state)
     with context:
         if len(inputs) >= MIN_ROWS and inputs.device.type == "cpu" and not autocast and _onednn():
             states, training = (h[None], c[None]), torch.is_grad_enabled()
+            # Biases, one layer, no dropout, whether to train, one direction, batch first.
             _, h, c = torch.lstm(
                 inputs[:, None], states, list(weights), True, 1, 0.0, training, False, True
             )
@@ -77,8 +79,8 @@ def _is_compiled_faster(rows: int, weights: Weights) -> bool:
     """Whether the compiled kernel is the faster one for so many float32 rows on this CPU."""
     if torch.is_autocast_enabled("cpu") or not _onednn():
         return True
-    # oneDNN's backward pass has faster products in float32, for the weights' gradients; and a small
-    # batch is computed before compiled code would even be loaded.
+    # oneDNN is faster in float32 at the products of the backward pass, for the weights' gradients;
+    # and PyTorch has computed a small batch before compiled code would even be loaded.
     if torch.is_grad_enabled() or rows < MIN_ROWS:
         return False
     from ptrnet.kernels.lstm.products import can_pack
@@ -88,9 +90,10 @@ def _is_compiled_faster(rows: int, weights: Weights) -> bool:
 
 @cache
 def _onednn() -> bool:
-    """Whether PyTorch's LSTM on the CPU is oneDNN's, and oneDNN is made for the processor.
+    """Whether PyTorch's LSTM on the CPU is oneDNN's, and oneDNN has fast code for the processor.
 
-    It takes products of float32 at twice the rate of `torch.mm` on processors that are not Intel's.
+    oneDNN computes float32 products at twice the rate of `torch.mm` on processors that are not
+    Intel's.
     """
     is_built_in = torch.backends.mkldnn.is_available()
     return is_built_in and torch.backends.cpu.get_cpu_capability().startswith("AVX")

@@ -8,8 +8,8 @@ What makes it faster than a loop of cells, and than oneDNN's layer under autocas
 - the gates are one compiled pass over a step (`gates.py`), not a dozen of PyTorch's operations;
 - weights are converted to bfloat16 and packed once, not at every step, and sums stay in float32
   (`products.py`, where the processor has the instruction);
-- inputs of few features, as coordinates are, are fused: `W_ih x` is computed with the gates, in
-  float32, where bfloat16's 8 bits would blur the points;
+- inputs of few features, such as coordinates, are fused: `W_ih x` is computed together with the
+  gates, and in float32, as bfloat16's 8 bits would blur the points;
 - the recurrent weights' gradients are one product over all steps.
 
 Inside, tensors are step first, `(N, B, ...)`: a step is one block of memory.
@@ -28,21 +28,22 @@ from ptrnet.kernels.numerics import as_array
 from ptrnet.kernels.threads import even_cuts, run_slices
 from ptrnet.masks import length_mask
 
-# Rows of the batch from which a second thread pays.
-MIN_ROWS = 16
-# Features up to which inputs are fused: for so few no product is worth it.
+# The fewest rows of the batch in a slice, where there are two or more: fewer need no other thread.
+MIN_SLICE_ROWS = 16
+# The most features of inputs that are fused: for so few a product of its own does not pay.
 MAX_FUSED = 16
 
 
 def lstm(
     inputs: Tensor, lengths: Tensor, state: tuple[Tensor, Tensor], weights: Weights
 ) -> tuple[Tensor, tuple[Tensor, Tensor]]:
-    """As `ptrnet.kernels.lstm`; float32 tensors on the CPU. The backward pass runs only once.
+    """As `ptrnet.kernels.lstm`, for float32 tensors on the CPU.
 
     Raises:
         ValueError: shapes that do not fit each other.
+        RuntimeError: a second backward pass through one forward pass.
     """
-    _check_shapes(inputs, state, weights)
+    _check_shapes(inputs, lengths, state, weights)
     autocast = torch.is_autocast_enabled("cpu")
     bfloat16 = autocast and torch.get_autocast_dtype("cpu") == torch.bfloat16
     dtype = torch.bfloat16 if bfloat16 else torch.float32
@@ -55,7 +56,9 @@ def lstm(
     return outputs.transpose(0, 1), (h, c)
 
 
-def _check_shapes(inputs: Tensor, state: tuple[Tensor, Tensor], weights: Weights) -> None:
+def _check_shapes(
+    inputs: Tensor, lengths: Tensor, state: tuple[Tensor, Tensor], weights: Weights
+) -> None:
     """Refuses shapes that do not fit: the compiled code would read beyond the arrays."""
     (batch, units), features = state[0].shape, inputs.shape[2]
     shapes = [tuple(tensor.shape) for tensor in (state[1], *weights)]
@@ -65,19 +68,21 @@ def _check_shapes(inputs: Tensor, state: tuple[Tensor, Tensor], weights: Weights
             f"lstm: expected, with states {(batch, units)} and inputs {tuple(inputs.shape)}, a "
             f"cell state and weights of {expected}, got {shapes}"
         )
+    if lengths.shape != (batch,):
+        raise ValueError(f"lstm: expected lengths of {(batch,)}, got {tuple(lengths.shape)}")
 
 
 class _Trace(NamedTuple):
-    """What a forward pass has computed."""
+    """What a forward pass has read and computed."""
 
     x: Tensor  # (N, B, d) inputs, zero on padding
     w_hidden: Tensor  # (4H, H) recurrent weights in the type of the products
-    gates: Tensor  # (N, B, 4H) activations, or those of the last step only
-    c: Tensor  # (N + 1, B, H) cells, or those of the last two steps only
-    h: Tensor  # (N + 1, B, H) states
+    gates: Tensor  # (N, B, 4H) activations; (1, B, 4H) where only the last step's are stored
+    c: Tensor  # (N + 1, B, H) cell states; then (2, B, H), by step % 2
+    h: Tensor  # (N + 1, B, H) hidden states, the initial one first
 
     def outputs(self) -> tuple[Tensor, Tensor, Tensor]:
-        """Outputs `(N, B, H)` and the last states `(B, H)`."""
+        """Outputs `(N, B, H)`, and the last hidden and cell state `(B, H)`."""
         n = len(self.h) - 1
         last_h = self.h[n].to(torch.float32, copy=True)  # a view would keep all of `h` in memory
         return self.h[1:], last_h, self.c[n % len(self.c)].clone()
@@ -92,7 +97,18 @@ def _forward(
     dtype: torch.dtype,
     stored_steps: int,
 ) -> _Trace:
-    """Reads a batch with products of `dtype`, storing the gates of all steps or of one."""
+    """Reads a batch.
+
+    Args:
+        inputs: `(B, N, d)`.
+        lengths: `(B,)`.
+        h0: `(B, H)`.
+        c0: `(B, H)`.
+        weights: of the layer.
+        dtype: of the products, and of the outputs and gates.
+        stored_steps: N stores the gates and cells of all steps, for a backward pass; 1 only those
+            of the last.
+    """
     w_input, w_hidden, b_input, b_hidden = (w.detach() for w in weights)
     batch, n, _ = inputs.shape
     units = h0.shape[1]
@@ -110,20 +126,20 @@ def _forward(
     fused_w = torch.cat([_fused(w_input).t(), (b_input + b_hidden)[None]])
     is_fused = fused_x.shape[2] > 0
     products = products_class(units, 0 if is_fused else x.shape[2], dtype)
-    of_states = products(h, w_hidden.t())
-    of_inputs = None if is_fused else products(x.to(dtype), w_input.to(dtype).contiguous().t())
-    arrays = (*(as_array(part) for part in (fused_x, fused_w, gates, c, h)), lengths.numpy())
+    by_hidden = products(h, w_hidden.t())
+    by_input = None if is_fused else products(x.to(dtype), w_input.to(dtype).contiguous().t())
+    arrays = (*(as_array(tensor) for tensor in (fused_x, fused_w, gates, c, h)), lengths.numpy())
 
     def run(_: int, first: int, last: int) -> None:
-        sums = of_states.buffer(last - first)
+        sums = by_hidden.buffer(last - first)
         for t in range(n):
-            of_states.multiply(t, first, last, sums)
-            if of_inputs:
-                of_inputs.multiply_add(t, first, last, sums)
+            by_hidden.multiply(t, first, last, sums)
+            if by_input:
+                by_input.multiply_add(t, first, last, sums)
             forward_step(t, first, last, sums.array, *arrays)
 
     with torch.autocast("cpu", enabled=False):
-        run_slices(run, even_cuts(batch, batch // MIN_ROWS))
+        run_slices(run, even_cuts(batch, batch // MIN_SLICE_ROWS))
     return _Trace(x, w_hidden, gates, c, h)
 
 
@@ -153,7 +169,7 @@ class _Layer(torch.autograd.Function):
         ctx: FunctionCtx, grad_outputs: Tensor, grad_h: Tensor, grad_c: Tensor
     ) -> tuple[Tensor | None, ...]:
         x, lengths, w_input, w_hidden, c, h = ctx.saved_tensors  # type: ignore[attr-defined]
-        # The largest buffer is overwritten by its own gradient, so there is one backward pass.
+        # `gates`, the largest tensor, is overwritten by its own gradient: one backward pass only.
         gates, ctx.gates = ctx.gates, None  # type: ignore[attr-defined]
         if gates is None:
             raise RuntimeError("the LSTM kernel's backward pass runs once for each forward pass")
@@ -174,27 +190,34 @@ class _Layer(torch.autograd.Function):
 def _backward_steps(
     trace: _Trace, lengths: Tensor, grad_outputs: Tensor, grad_h: Tensor, grad_c: Tensor
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """The gradients of `h0`, `c0` and of the fused weights `(4H, d + 1)`.
+    """The gradients of `h0`, of `c0`, and of the fused weights with the bias `(4H, d + 1)`.
 
-    `trace.gates` is overwritten by the gradient of the gates' sums.
+    `trace.gates` is overwritten by the gradient of the gates' sums, before sigmoid and tanh.
+
+    Args:
+        trace: of the forward pass, with all steps stored.
+        lengths: `(B,)`.
+        grad_outputs: `(N, B, H)`.
+        grad_h: `(B, H)` of the last hidden state.
+        grad_c: `(B, H)` of the last cell state.
     """
     n, batch, units = grad_outputs.shape
     gates = trace.gates
     dh = grad_h.clone(memory_format=torch.contiguous_format)
     dc = grad_c.clone(memory_format=torch.contiguous_format)
     fused_x = _fused(trace.x)
-    read = (grad_outputs.to(gates.dtype), fused_x, gates, trace.c)
-    arrays = (*(as_array(part) for part in read), lengths.numpy())
-    cuts = even_cuts(batch, batch // MIN_ROWS)
-    # One for each slice, so that no two threads add to one number.
+    tensors = (grad_outputs.to(gates.dtype), fused_x, gates, trace.c)
+    arrays = (*(as_array(tensor) for tensor in tensors), lengths.numpy())
+    cuts = even_cuts(batch, batch // MIN_SLICE_ROWS)
+    # One gradient for each slice, so that no two threads add to the same number.
     d_fused = torch.zeros(len(cuts) - 1, fused_x.shape[2] + 1, 4 * units, dtype=torch.float32)
     products = products_class(units, 0, gates.dtype)(gates, trace.w_hidden)
 
     def run(k: int, first: int, last: int) -> None:
         dh_next = products.buffer(last - first)
-        rows = dh[first:last].numpy(), dc[first:last].numpy(), as_array(d_fused[k])
+        gradients = dh[first:last].numpy(), dc[first:last].numpy(), as_array(d_fused[k])
         for t in reversed(range(n)):
-            backward_step(t, first, dh_next.array, *rows, *arrays)
+            backward_step(t, first, dh_next.array, *gradients, *arrays)
             products.multiply(t, first, last, dh_next)
         dh[first:last] += dh_next.tensor[:, :units]
 
@@ -203,6 +226,6 @@ def _backward_steps(
 
 
 def _fused(inputs: Tensor) -> Tensor:
-    """Of `(..., d)` inputs or weights the features that are fused: all of up to 16, else none."""
+    """The fused features of `(..., d)` inputs or weights: all where d <= MAX_FUSED, else none."""
     features = inputs.shape[-1]
     return inputs[..., : features if features <= MAX_FUSED else 0].contiguous()

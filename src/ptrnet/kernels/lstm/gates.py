@@ -1,9 +1,11 @@
 """The arithmetic of one LSTM step, compiled: all gates of a slice of the batch in one pass.
 
-Arrays are step first; `t` is the step and `first` the row of the batch at which the slice starts.
-bfloat16 arrays are uint16 (`numerics.py`). A "fused" input is multiplied here, not in
-`products.py`: `x` `(N, B, d)` and `w` `(d + 1, 4H)`, `W_ih` transposed with the bias as its last
-row; d is 0 where the inputs are not fused.
+Arrays are step first, `(N, B, ...)`; `t` is the step, and the slice is the rows `first` to
+`last - 1` of the batch. bfloat16 arrays are uint16 (`numerics.py`).
+
+Inputs of few features are fused: they are multiplied here, and not beforehand in `products.py`.
+Their arrays are `x` `(N, B, d)` and `w` `(d + 1, 4H)`, which is `W_ih` transposed with the sum of
+the biases as its last row; d is 0 where the inputs are not fused. `lengths` is `(B,)`.
 """
 
 import numpy as np
@@ -27,15 +29,15 @@ def _tanh(x):
 def forward_step(t, first, last, products, x, w, gates, c, h, lengths):
     """`i, f, o = sigmoid, g = tanh` of `W x + b + U h`; `c' = f c + i g`, `h' = o tanh(c')`.
 
-    `products` `(rows, 4H)` has what is not fused, `U h` or `U h + W x`, for each row of the slice.
-    Writes the activations of the gates to `gates[t]` and the states to `c[t + 1]` and `h[t + 1]`.
-    A sequence that has ended keeps its state.
+    `products` `(rows, 4H or more)` is the part of the sum that is not fused: `U h`, or `U h + W x`,
+    for each row of the slice. Writes the activations of the gates to `gates[t]` and the states to
+    `c[t + 1]` and `h[t + 1]`. A sequence that has ended keeps its state.
 
-    `c` is `(N + 1, B, H)` and `gates` `(N, B, 4H)`; or, where no backward pass needs them, two
-    cells and one step of gates, which are used again and again. `h` is `(N + 1, B, H)`.
+    `h` and `c` are `(N + 1, B, H)` and `gates` is `(N, B, 4H)`. Where no backward pass needs them,
+    `c` is `(2, B, H)` and `gates` `(1, B, 4H)`, and later steps overwrite earlier ones.
     """
     units, features = c.shape[2], x.shape[2]
-    before, after, step = t % len(c), (t + 1) % len(c), t % len(gates)
+    before, after, step = t % len(c), (t + 1) % len(c), t % len(gates)  # indices in c and gates
     sums = np.empty(4 * units, np.float32)
     for b in range(first, last):
         if t >= lengths[b]:
@@ -71,14 +73,14 @@ def backward_step(t, first, dh_next, dh_end, dc, dw, grads, x, gates, c, lengths
 
     The gradient of `h[t + 1]` has three parts: `grads[t]` `(B, H)` comes from the outputs,
     `dh_next` `(rows, H or more)` from the products of step t + 1, and `dh_end` `(rows, H)` from the
-    last state, which a sequence passes on through its padding. `dh_end` becomes 0 at a sequence's
-    last step. `dc` `(rows, H)` is the gradient of `c[t + 1]` and becomes that of `c[t]`. The
-    gradient of `w` is added to `dw`.
+    last state. On padding they are summed in `dh_end`, which a sequence's last step takes up and
+    sets to 0. `dc` `(rows, H)` is the gradient of `c[t + 1]` and becomes that of `c[t]`. The
+    gradient of `w` is added to `dw` `(d + 1, 4H)`. `c` and `gates` hold all steps.
     """
     units, features = c.shape[2], x.shape[2]
     for row in range(dh_next.shape[0]):
         b = first + row
-        a = gates[t, b]
+        a = gates[t, b]  # (4H,) activations, replaced by gradients
         if t >= lengths[b]:
             for k in range(units):
                 dh_end[row, k] += load(grads[t, b, k]) + load(dh_next[row, k])
@@ -87,15 +89,15 @@ def backward_step(t, first, dh_next, dh_end, dc, dw, grads, x, gates, c, lengths
         for k in range(units):
             i, f = load(a[k]), load(a[units + k])
             g, o = load(a[2 * units + k]), load(a[3 * units + k])
-            d = load(grads[t, b, k]) + load(dh_next[row, k]) + dh_end[row, k]
+            dh = load(grads[t, b, k]) + load(dh_next[row, k]) + dh_end[row, k]
             dh_end[row, k] = 0
-            tc = _tanh(c[t + 1, b, k])
-            dcell = dc[row, k] + d * o * (_ONE - tc * tc)
+            tanh_c = _tanh(c[t + 1, b, k])
+            dcell = dc[row, k] + dh * o * (_ONE - tanh_c * tanh_c)
             dc[row, k] = dcell * f
             a[k] = store(dcell * g * i * (_ONE - i), a[k])
             a[units + k] = store(dcell * c[t, b, k] * f * (_ONE - f), a[k])
             a[2 * units + k] = store(dcell * i * (_ONE - g * g), a[k])
-            a[3 * units + k] = store(d * tc * o * (_ONE - o), a[k])
+            a[3 * units + k] = store(dh * tanh_c * o * (_ONE - o), a[k])
         for k in range(4 * units):
             dw[features, k] += load(a[k])
         for j in range(features):

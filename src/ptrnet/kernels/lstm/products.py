@@ -4,8 +4,8 @@ Two classes do that, with one interface. `PackedProducts` sums in float32 and is
 on some processors and for some sizes; `TorchProducts` is PyTorch's product, whose sums are rounded
 to the matrix's type. `products_class` says which to take.
 
-Both are shared by the threads that share a batch: each thread has a buffer for the rows of its
-slice, and every product overwrites that buffer. Sequences are step first, `(N, B, ...)`.
+The threads that share a batch share one object. Each thread has a buffer of its own for the rows of
+its slice, into which every product is written. Sequences are step first, `(N, B, ...)`.
 """
 
 from abc import ABC, abstractmethod
@@ -20,18 +20,18 @@ from ptrnet.kernels.numerics import as_array, as_strided_array
 
 
 class Buffer(NamedTuple):
-    """The sums of a slice's rows, `(rows, at least d_out)`: one memory, seen in two ways."""
+    """The products of a slice's rows, `(rows, at least d_out)`: one memory under two types."""
 
     tensor: Tensor
-    array: np.ndarray  # for compiled code, bfloat16 as uint16
+    array: np.ndarray  # the same memory for compiled code, bfloat16 as uint16
 
 
 class Products(ABC):
     """Products of the rows of a sequence with a matrix.
 
     Args:
-        sequence: `(N, B, d_in)`, contiguous, float32 or bfloat16; what is multiplied is its memory,
-            which may be written between one step and the next.
+        sequence: `(N, B, d_in)`, contiguous, float32 or bfloat16. It is not copied: a step's rows
+            may be written just before they are multiplied.
         matrix: `(d_in, d_out)` of the same type, with any strides.
     """
 
@@ -86,15 +86,19 @@ class TorchProducts(Products):
 
 
 def products_class(units: int, features: int, dtype: torch.dtype) -> type[Products]:
-    """The class for a layer of so many units, for products of that type.
+    """The faster class that can serve a layer.
 
-    `features` are the inputs' if they are multiplied too, else 0.
+    Args:
+        units: hidden units of the layer, H.
+        features: of the inputs, d, if they are multiplied by such products too, else 0.
+        dtype: of the products.
     """
     return PackedProducts if can_pack(units, features, dtype) else TorchProducts
 
 
 def can_pack(units: int, features: int, dtype: torch.dtype) -> bool:
-    """Whether `PackedProducts` can serve: the sizes of `products_class`, and the processor."""
+    """Whether `PackedProducts` can serve a layer on this processor; see `products_class`."""
+    # bfloat16 is multiplied by pairs of rows of the matrix.
     has_pairs = dtype != torch.bfloat16 or features % 2 == 0
     fills_panels = 4 * units % packed.PANEL_COLUMNS == 0
     return has_pairs and fills_panels and packed.available(dtype)

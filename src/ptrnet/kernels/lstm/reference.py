@@ -34,6 +34,7 @@ def lstm(
     parameters = [w_input, *weights[1:]]
     context, (marked, h0, c0) = without_autocast(marked, *state)
     with context:
+        # Biases, one layer, no dropout, whether to train, one direction, batch first.
         outputs, _, c = torch.lstm(
             marked,
             (h0[None], c0[None]),

@@ -1,4 +1,7 @@
-"""The parameters of one LSTM layer; gates in PyTorch's order: input, forget, cell, output."""
+"""The parameters of one LSTM layer, of H hidden units for d features.
+
+The rows are those of the gates, in PyTorch's order: input, forget, cell, output.
+"""
 
 from typing import NamedTuple
 
@@ -6,7 +9,7 @@ from torch import Tensor
 
 
 class Weights(NamedTuple):
-    """As `nn.LSTM` calls them, `weight_ih`, `weight_hh`, `bias_ih` and `bias_hh`."""
+    """What `nn.LSTM` calls `weight_ih`, `weight_hh`, `bias_ih` and `bias_hh`, in that order."""
 
     input: Tensor  # (4H, d)
     hidden: Tensor  # (4H, H)

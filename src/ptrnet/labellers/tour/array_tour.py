@@ -20,7 +20,7 @@ class ArrayTour(NamedTuple):
 
 @jit
 def new_array_tour(cities: Indices) -> ArrayTour:
-    """The tour of these cities, which changes `cities` where it is changed."""
+    """The tour of these cities. It holds `cities` itself: changing the tour changes that array."""
     position = np.empty(len(cities), np.int64)
     for k in range(len(cities)):
         position[cities[k]] = k
@@ -40,14 +40,14 @@ def neighbour(cities: Indices, position: Indices, city: int, forward: bool) -> i
 def reverse(cities: Indices, position: Indices, start: int, end: int, mirrored: bool) -> bool:
     """Reverses the path from city `start` to city `end`, in at most n/2 steps.
 
-    Where the rest of the tour is shorter, that is reversed instead: it gives the same closed tour,
-    but mirrored, so that every path runs the other way through `cities`.
+    If the rest of the tour is shorter, the rest is reversed instead: that gives the same closed
+    tour, but mirrored, so that every path runs the other way through `cities`.
 
     Args:
-        cities: of the tour, changed in place.
-        position: of each city, changed in place.
-        start: of the path.
-        end: of the path.
+        cities: `(n,)` of the tour, changed in place.
+        position: `(n,)` of each city, changed in place.
+        start: the first city of the path.
+        end: the last city of the path.
         mirrored: whether the path from start to end runs backwards through `cities`.
 
     Returns:

@@ -8,13 +8,14 @@ from ptrnet.geometry import distances
 from ptrnet.geometry.scaling import scale_by_power_of_two
 from ptrnet.types import Answers, Floats, Indices
 
-_MAX_DISTANCES = 2**22  # at a time
+_MAX_DISTANCES = 2**22  # that are in memory at a time
 
 
 def matrices(inputs: Floats, distance: str) -> Iterator[tuple[slice, Floats]]:
-    """Slices of the batch with the distances `(b, n, n)` of their instances, of `(B, n, 2)` cities.
+    """Slices of a batch of `(B, n, 2)` cities, each with the distances of its b instances.
 
-    Euclid's are of instances scaled by a power of two each: the shortest tour is the same.
+    The distances are `(b, n, n)`. Euclidean ones are those of the instance scaled by a power of
+    two, so that none overflows; the shortest tour stays the same.
     """
     batch, n, _ = inputs.shape
     points = scale_by_power_of_two(inputs) if distance == distances.EUCLIDEAN else inputs
@@ -30,9 +31,10 @@ def label_tours(
     """Tours of `(B, n, 2)` cities.
 
     Args:
-        inputs: the cities.
+        inputs: `(B, n, 2)` cities.
         distance: a name of `ptrnet.geometry.distances`.
-        write_tours: computes tours by `(b, n, n)` distances and writes them into `(b, n)`.
+        write_tours: computes the tours of b instances by their distances `(b, n, n)`, and writes
+            them into an array `(b, n)`.
     """
     batch, n, _ = inputs.shape
     tours = np.empty((batch, n), np.int64)

@@ -1,8 +1,8 @@
 """Branch and bound with 1-tree bounds (Held and Karp 1971; Volgenant and Jonker 1982).
 
-A node of the search is a set of edges that are required and excluded. Depth first: at each node an
-edge is first required, then excluded. The decided edges stand on a trail, and are taken back when
-the search leaves the node that decided them.
+A node of the search is a set of required and of excluded edges: the decided ones. The search is
+depth first. At each node an edge is first required, then excluded. The decided edges stand on a
+trail, and are taken back when the search leaves the node that decided them.
 """
 
 from typing import NamedTuple
@@ -27,7 +27,7 @@ from ptrnet.labellers.tour.one_tree import (
 from ptrnet.types import Floats, Indices
 
 _ROOT_STEPS, _STEPS = 120, 20  # of the subgradient, at the root and at every other node
-_PATIENCE = 5  # steps without a better bound before they are made shorter
+_PATIENCE = 5  # steps without a better bound before steps are made shorter
 
 
 class Node(NamedTuple):
@@ -36,7 +36,7 @@ class Node(NamedTuple):
     dist: Floats  # (n, n)
     cost: Floats  # (n, n) the same, but REQUIRED or EXCLUDED where an edge is decided
     trail: Indices  # (n * n, 2) the decided edges in the order in which they were decided
-    penalty: Floats  # (n,) of each city: those of the best bound
+    penalty: Floats  # (n,) of each city, those that give the best bound
     tree: OneTree  # the cheapest 1-tree under these penalties
 
 
@@ -44,7 +44,7 @@ class Branches(NamedTuple):
     """The edges at which the nodes above the current one branched, the root's first."""
 
     edge: Indices  # (n * n, 2)
-    num_decided: Indices  # (n * n,) edges on the trail before this one
+    num_decided: Indices  # (n * n,) how many edges were on the trail before this one
     penalty: Floats  # (n * n, n) of the node that branched
     excluded: NDArray[np.bool_]  # (n * n,) whether the edge is excluded now; else it is required
 
@@ -56,12 +56,12 @@ def prove(dist: Floats, tour: Indices, slack: float, max_nodes: int) -> tuple[fl
     Args:
         dist: `(n, n)` distances, n of 5 or more.
         tour: `(n,)` a good tour; replaced by a shorter one where there is one.
-        slack: what is shorter by no more than this is not looked for.
+        slack: a tour that is shorter by this or less is not looked for.
         max_nodes: how many are searched before the search gives up.
 
     Returns:
-        A length that no tour is below: that of the tour less `slack`; -inf where the search gave
-        up. And the number of nodes that were searched.
+        A lower bound of all tours: the length of the tour less `slack`, or -inf where the search
+        gave up. And the number of nodes that were searched.
     """
     node, branches = _root(dist), _no_branches(len(dist))
     shortest = tour_length(dist, tour)
@@ -89,7 +89,7 @@ def prove(dist: Floats, tour: Indices, slack: float, max_nodes: int) -> tuple[fl
 
 @jit
 def _root(dist: Floats) -> Node:
-    """The node where nothing is decided."""
+    """The node where no edge is decided."""
     n = len(dist)
     cost = dist.copy()
     for i in range(n):
@@ -105,6 +105,7 @@ def _root(dist: Floats) -> Node:
 
 @jit
 def _no_branches(n: int) -> Branches:
+    """Room for the branches of n cities."""
     return Branches(
         edge=np.empty((n * n, 2), np.int64),
         num_decided=np.empty(n * n, np.int64),
@@ -115,7 +116,10 @@ def _no_branches(n: int) -> Branches:
 
 @jit
 def _decide(node: Node, num_decided: int, i: int, j: int, decision: float) -> int:
-    """Requires or excludes an edge; how many edges are decided then."""
+    """Requires or excludes an edge; `decision` is REQUIRED or EXCLUDED.
+
+    Returns how many edges are decided then.
+    """
     node.cost[i, j] = node.cost[j, i] = decision
     node.trail[num_decided, 0], node.trail[num_decided, 1] = i, j
     return num_decided + 1
@@ -123,7 +127,10 @@ def _decide(node: Node, num_decided: int, i: int, j: int, decision: float) -> in
 
 @jit
 def _propagate(node: Node, num_decided: int) -> tuple[int, bool]:
-    """Decides what follows from two edges at each city; False where that is impossible."""
+    """Decides the edges that follow from the decided ones, as each city has two edges in a tour.
+
+    Returns how many edges are decided then, and False where some city cannot have two.
+    """
     n, cost = len(node.dist), node.cost
     changed = True
     while changed:
@@ -146,21 +153,22 @@ def _propagate(node: Node, num_decided: int) -> tuple[int, bool]:
 
 @jit
 def _ascend(node: Node, enough: float, shortest: float, max_steps: int) -> float:
-    """Raises the bound by subgradient steps of Polyak's length; leaves its penalties and 1-tree.
+    """Raises the node's bound by subgradient steps of Polyak's length.
 
     Args:
-        node: its penalties are where the steps begin.
-        enough: a bound of this or more ends the search below the node, and the steps.
+        node: the steps begin at its penalties; afterwards it has those of the best bound, and the
+            1-tree of the bound that is returned.
+        enough: a bound of this or more ends the steps: there is nothing to find below the node.
         shortest: the length of the best tour so far.
         max_steps: how many are tried.
 
     Returns:
-        The best bound; infinite where there is no 1-tree.
+        The best bound, or the length of a 1-tree that is a tour; infinite where there is no 1-tree.
     """
     n, tree, penalty = len(node.dist), node.tree, node.penalty
     trial, last_degree = penalty.copy(), np.empty(n, np.int64)
     best, scale, waited = -np.inf, 1.0, 0
-    for step in range(max_steps):
+    for step in range(max_steps):  # `waited` of them, the last, gave no better bound
         bound = cheapest_one_tree(node.dist, node.cost, trial, tree)
         if bound > best:
             best, waited = bound, 0
@@ -203,7 +211,7 @@ def _exclude_expensive(node: Node, num_decided: int, gap: float) -> int:
 
 @jit
 def _branch(node: Node, num_decided: int, branches: Branches, depth: int) -> int:
-    """Goes down to the node where an edge is required; how many edges are decided there."""
+    """Goes down to the node where one more edge is required; how many edges are decided there."""
     i, j = _edge_to_branch_at(node)
     branches.edge[depth, 0], branches.edge[depth, 1] = i, j
     branches.num_decided[depth] = num_decided
@@ -214,7 +222,10 @@ def _branch(node: Node, num_decided: int, branches: Branches, depth: int) -> int
 
 @jit
 def _try_without(node: Node, num_decided: int, branches: Branches, depth: int) -> int:
-    """Goes back to the node that branched, and down to where its edge is excluded."""
+    """Goes back to the node that branched at `depth`, and down to where its edge is excluded.
+
+    Returns how many edges are decided there.
+    """
     while num_decided > branches.num_decided[depth]:
         num_decided -= 1
         i, j = node.trail[num_decided]
@@ -227,7 +238,7 @@ def _try_without(node: Node, num_decided: int, branches: Branches, depth: int) -
 
 @jit
 def _edge_to_branch_at(node: Node) -> tuple[int, int]:
-    """The longest undecided edge of the 1-tree at a city that has most edges."""
+    """The longest undecided edge of the 1-tree at the city that has the most edges in it."""
     city = int(np.argmax(node.tree.degree))
     best, other = -np.inf, -1
     for j in range(len(node.cost)):

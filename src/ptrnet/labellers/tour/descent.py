@@ -13,7 +13,9 @@ from ptrnet.labellers.tour.array_tour import ArrayTour, neighbour, reverse
 from ptrnet.types import Floats, Indices
 
 MAX_SEGMENT = 3  # cities that an Or-opt move carries
-ROUNDING = 1e-12  # of the longest distance: a gain of less may be none, and moves may go in circles
+# Times the longest distance: a smaller gain may be an error of rounding, and such moves may go in
+# circles.
+ROUNDING = 1e-12
 
 
 class Moves(NamedTuple):
@@ -33,7 +35,7 @@ class Queue(NamedTuple):
 
 @jit
 def new_moves(dist: Floats, max_nearest: int) -> Moves:
-    """Moves by `(n, n)` distances, to at most so many cities near each."""
+    """The moves under `(n, n)` distances: new edges lead to the `max_nearest` nearest cities."""
     nearest = nearest_neighbours(dist, min(max_nearest, len(dist) - 1))
     return Moves(dist=dist, nearest=nearest, min_gain=ROUNDING * dist.max())
 
@@ -59,13 +61,16 @@ def nearest_neighbours(dist: Floats, count: int) -> Indices:
 
 @jit
 def descend(moves: Moves, tour: ArrayTour, queue: Queue, size: int) -> float:
-    """Improves `tour` in place until no queued city has a move that shortens it; the gain.
+    """Improves `tour` in place, until no city that waits has a move that shortens it.
 
     Args:
         moves: of 5 cities or more.
         tour: of the same cities.
-        queue: the first `size` of its cities are looked at first; none waits afterwards.
-        size: of the queue.
+        queue: the first `size` of its cities wait; none waits afterwards.
+        size: how many cities wait.
+
+    Returns:
+        The gain: by how much the tour has become shorter.
     """
     dist, nearest, min_gain = moves  # arrays, not tuples of them, to the functions below: faster
     cities, position = tour
@@ -104,7 +109,10 @@ def _two_opt(
     a: int,
     touched: Indices,
 ) -> tuple[float, int]:
-    """Replaces edges a-b and c-d by a-c and b-d; the gain, and how many cities it touched."""
+    """Replaces edges a-b and c-d by a-c and b-d, where that shortens the tour.
+
+    Returns the gain, and how many cities were written into `touched`; both are 0 without a move.
+    """
     for forward in (True, False):
         b = neighbour(cities, position, a, forward)
         for c in nearest[a]:
@@ -135,8 +143,7 @@ def _or_opt(
 ) -> tuple[float, int]:
     """Moves a segment of 1 to 3 cities, one end of which is `a`, next to a near neighbour of `a`.
 
-    The order b a..tail e becomes b e, and c d becomes c a..tail d. The gain, and how many cities it
-    touched.
+    The order b a..tail e becomes b e, and c d becomes c a..tail d. Returns as `_two_opt` does.
     """
     n = len(cities)
     for forward in (True, False):
@@ -171,7 +178,7 @@ def _or_opt(
 
 @jit
 def _steps(cities: Indices, position: Indices, start: int, end: int, forward: bool) -> int:
-    """How many edges of the tour lead from a city to another, in one direction."""
+    """How many edges of the tour lead from city `start` to city `end`, in one direction."""
     steps = position[end] - position[start]
     if not forward:
         steps = -steps
@@ -187,10 +194,11 @@ def _move_segment(
     before: int,
     keeps_direction: bool,
 ) -> None:
-    """Moves the segment first..last to behind the city `before`, in the order of `cities`.
+    """Moves the segment first..last to behind the city `before`; all in the order of `cities`.
 
-    The path first..last next..before is reversed as a whole, to before..next last..first, then its
-    first part, to next..before last..first, then the segment where it keeps its direction.
+    Three reversals at most. The whole path first..last next..before becomes before..next
+    last..first; its first part is reversed again, which gives next..before last..first; and so is
+    the segment, if it keeps its direction.
     """
     next_city = neighbour(cities, position, last, True)
     mirrored = reverse(cities, position, first, before, False)

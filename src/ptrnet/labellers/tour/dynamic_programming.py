@@ -8,17 +8,17 @@ from ptrnet.types import Floats, Indices
 
 @jit
 def shortest_tour(dist: Floats) -> Indices:
-    """The shortest tour by `(n, n)` distances, from city 0; `O(2^n n^2)` time, `O(2^n n)` memory.
+    """The shortest tour `(n,)` by `(n, n)` distances, from city 0.
 
-    Sets of the cities but 0 are bits: bit j of a set stands for city j + 1. `cost[s, j]` is the
-    length of the shortest path from city 0 through all cities of the set s that ends at city j + 1,
-    one of s.
+    It takes `O(2^n n^2)` time and `O(2^n n)` memory. A set of cities other than 0 is an integer, of
+    which bit j stands for city j + 1. `cost[s, j]` is the length of the shortest path from city 0
+    through all cities of the set s to city j + 1, which is one of s.
     """
     n = len(dist)
     tour = np.zeros(n, np.int64)
     if n == 1:
         return tour
-    m = n - 1
+    m = n - 1  # bits of a set
     cost = np.full((1 << m, m), np.inf)
     for j in range(m):
         cost[1 << j, j] = dist[0, j + 1]

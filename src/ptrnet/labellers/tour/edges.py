@@ -17,7 +17,7 @@ def tour_length(dist: Floats, tour: Indices) -> float:
 
 @jit
 def add_edge(neighbours: Indices, i: int, j: int) -> None:
-    """Writes the edge i-j into `neighbours`, `(n, 2)`, where -1 stands for no neighbour yet."""
+    """Writes the edge i-j into `neighbours` `(n, 2)`; -1 there stands for no neighbour yet."""
     neighbours[i, 0 if neighbours[i, 0] < 0 else 1] = j
     neighbours[j, 0 if neighbours[j, 0] < 0 else 1] = i
 
@@ -27,7 +27,8 @@ def walk(neighbours: Indices, start: int) -> Indices:
     """`(n,)`: all cities in the order of their edges, from `start` to its first neighbour and on.
 
     Args:
-        neighbours: `(n, 2)` of a tour, or of a path that begins at `start`.
+        neighbours: `(n, 2)` of a tour, or of a path that begins at `start`; each end of a path
+            has -1 as its second neighbour.
         start: a city.
     """
     n = len(neighbours)

@@ -1,7 +1,7 @@
-"""Iterated local search: descend, kick, descend again, keep what is no longer (Martin et al. 1991).
+"""Iterated local search (Martin et al. 1991): descend, kick, descend again.
 
-The kick exchanges two short neighbouring paths of the tour: a double bridge, which 2-opt and
-Or-opt seldom undo.
+What comes of a kick is kept unless it made the tour longer. A kick is a double bridge: it exchanges
+two short neighbouring paths of the tour, which 2-opt and Or-opt seldom undo.
 """
 
 import numpy as np
@@ -12,7 +12,7 @@ from ptrnet.labellers.tour.descent import Queue, descend, new_moves
 from ptrnet.labellers.tour.edges import tour_length
 from ptrnet.types import Floats, Indices
 
-NEIGHBOURS = 10
+NEIGHBOURS = 10  # nearest cities of each to which new edges are tried
 MIN_CITIES = 8  # fewer have hardly a double bridge; dynamic programming solves them at once
 _MAX_PATH = 50  # cities of each path that a kick exchanges
 _SEED = 0x9E3779B97F4A7C15
@@ -20,12 +20,15 @@ _SEED = 0x9E3779B97F4A7C15
 
 @jit
 def iterate(dist: Floats, cities: Indices, kicks: int) -> float:
-    """Improves a tour in place by `kicks` kicks; its length. The same tour for the same distances.
+    """Improves a tour in place; its kicks are the same in every call.
 
     Args:
         dist: `(n, n)` distances, n of `MIN_CITIES` or more.
         cities: `(n,)` the tour.
         kicks: how many are tried.
+
+    Returns:
+        The length of the improved tour.
     """
     n = len(cities)
     moves = new_moves(dist, NEIGHBOURS)
@@ -43,7 +46,7 @@ def iterate(dist: Floats, cities: Indices, kicks: int) -> float:
         size_1 = 1 + _below(random >> np.uint64(20), max_path)
         size_2 = 1 + _below(random >> np.uint64(40), max_path)
         gain = _double_bridge(dist, cities, position, start, size_1, size_2, scratch)
-        size = 0
+        size = 0  # cities in the queue
         for end in (start, start + size_2, start + size_1 + size_2):
             for k in (end, end + 1):  # the edges that the kick put in
                 city = cities[k % n]
@@ -71,7 +74,8 @@ def _double_bridge(
 ) -> float:
     """Exchanges the `size_1` cities behind position `start` with the `size_2` behind those.
 
-    The order a b..c d..e f becomes a d..e b..c f. Returns the gain.
+    The order a b..c d..e f becomes a d..e b..c f. `scratch` has room for the cities that move.
+    Returns the gain, negative where the tour has become longer.
     """
     n = len(cities)
     a, b = cities[start], cities[(start + 1) % n]
@@ -89,7 +93,7 @@ def _double_bridge(
 
 @jit
 def _below(random: np.uint64, limit: int) -> int:
-    """A number of 0 to `limit` - 1."""
+    """A number from 0 to `limit` - 1 made of random bits."""
     return np.int64(random % np.uint64(limit))  # type: ignore[return-value]
 
 

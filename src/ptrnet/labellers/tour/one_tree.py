@@ -1,8 +1,8 @@
 """The 1-tree bound of Held and Karp (1970, 1971).
 
-A 1-tree is a spanning tree of the cities but 0, with two edges of city 0. Each tour is one, so the
-cheapest 1-tree is no longer than the shortest tour. A penalty of each city is added to the cost of
-its edges: that changes the length of every tour by the same amount, but not that of every 1-tree.
+A 1-tree is a spanning tree of all cities but 0, and two edges of city 0. Every tour is a 1-tree, so
+the cheapest 1-tree is at most as long as the shortest tour. A penalty of each city is added to the
+cost of its edges: all tours become longer by the same amount, 1-trees by different ones.
 The penalties are chosen so that the cheapest 1-tree comes near the shortest tour.
 """
 
@@ -14,7 +14,7 @@ from ptrnet.jit import jit
 from ptrnet.labellers.tour.edges import add_edge, walk
 from ptrnet.types import Floats, Indices
 
-# The cost of an edge is its distance, or one of these two where it is decided whether it is in.
+# The cost of an edge is its distance, or one of these two once the edge is required or excluded.
 REQUIRED, EXCLUDED = -1e100, 1e100
 DECIDED = 1e90  # below -DECIDED a cost is REQUIRED, above DECIDED it is EXCLUDED
 
@@ -22,7 +22,7 @@ DECIDED = 1e90  # below -DECIDED a cost is REQUIRED, above DECIDED it is EXCLUDE
 class OneTree(NamedTuple):
     """A spanning tree of the cities but 0, rooted at city 1, and two edges of city 0."""
 
-    tree_parent: Indices  # (n,) of each city in the spanning tree; -1 of cities 0 and 1: none
+    tree_parent: Indices  # (n,) of each city in the spanning tree; -1 for cities 0 and 1: none
     first_edges: Indices  # (2,) the cities at the other ends of city 0's edges
     degree: Indices  # (n,) how many edges of the 1-tree each city has
     cheapest: Floats  # (n,) scratch of `_span`: the cost of an edge from each city to the tree
@@ -73,16 +73,18 @@ def tour_of(tree: OneTree) -> Indices:
 
 @jit
 def cheapest_one_tree(dist: Floats, cost: Floats, penalty: Floats, tree: OneTree) -> float:
-    """Writes the cheapest 1-tree into `tree`; a length that no tour of the allowed edges is below.
+    """Writes the cheapest 1-tree into `tree`; returns a lower bound of all tours.
 
     Args:
         dist: `(n, n)` distances.
-        cost: `(n, n)` the same, with REQUIRED and EXCLUDED edges.
+        cost: `(n, n)` the same, but REQUIRED or EXCLUDED where an edge is decided.
         penalty: `(n,)` of the cities.
         tree: written.
 
     Returns:
-        The length of the 1-tree under the penalties; infinite where excluded edges leave none.
+        The length of the 1-tree with the penalties, less what these add to every tour. No tour that
+        has all required edges and no excluded one is shorter. Infinite where excluded edges leave
+        no 1-tree.
     """
     tree.degree[:] = 0
     total = _span(dist, cost, penalty, tree)
@@ -97,9 +99,13 @@ def cheapest_one_tree(dist: Floats, cost: Floats, penalty: Floats, tree: OneTree
 
 @jit
 def _span(dist: Floats, cost: Floats, penalty: Floats, tree: OneTree) -> float:
-    """Writes the minimum spanning tree of the cities but 0 (Prim 1957); its length, or infinity."""
+    """Writes the minimum spanning tree of all cities but 0 (Prim 1957), and adds its degrees.
+
+    Returns its length with the penalties; infinity where excluded edges leave no spanning tree.
+    """
     parent, degree, cheapest, outside = tree.tree_parent, tree.degree, tree.cheapest, tree.outside
-    total, last, size = 0.0, 1, len(dist) - 2  # `size` of the cities are outside
+    # `last` came into the tree last; `size` cities are outside.
+    total, last, size = 0.0, 1, len(dist) - 2
     for k in range(size):
         outside[k] = k + 2
         cheapest[k + 2] = np.inf
@@ -141,13 +147,14 @@ def _choose_first_edges(cost: Floats, penalty: Floats, tree: OneTree) -> bool:
 
 @jit
 def max_path_edges(cost: Floats, penalty: Floats, tree: OneTree) -> Floats:
-    """`(n, n)`: the most expensive edge on the spanning tree's path from i to j, cities but 0.
+    """`(n, n)`: the cost of the most expensive edge on the spanning tree's path from i to j.
 
-    An edge i-j outside the 1-tree replaces that one where it has to be in.
+    Penalties are included. Where an edge i-j outside the 1-tree has to be in, it replaces the most
+    expensive one. Row and column 0 are arbitrary: city 0 is not in the spanning tree.
 
     Args:
-        cost: as in `cheapest_one_tree`.
-        penalty: of the cities.
+        cost: `(n, n)` as in `cheapest_one_tree`.
+        penalty: `(n,)` of the cities.
         tree: the 1-tree.
     """
     n = len(penalty)
@@ -155,7 +162,7 @@ def max_path_edges(cost: Floats, penalty: Floats, tree: OneTree) -> Floats:
     max_path_edge[1, 1] = -np.inf
     visited, order, size = np.zeros(n, np.bool_), np.empty(n, np.int64), 1
     visited[1], order[0] = True, 1
-    # Parents before children: repeated sweeps are few, for trees of these sizes are shallow.
+    # Parents come before their children. That takes few sweeps: trees of these sizes are shallow.
     while size < n - 1:
         for j in range(2, n):
             p = tree.tree_parent[j]

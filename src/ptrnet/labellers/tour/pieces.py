@@ -1,7 +1,8 @@
-"""Tours of so many cities that the distances of all pairs fit no memory: piece by piece.
+"""Tours of so many cities that the distances of all pairs do not fit into memory: piece by piece.
 
-A tour along Hilbert's curve is improved in pieces of neighbouring cities, each a path whose ends
-stay where they are; then in pieces that begin in the middle of these (in the spirit of Karp 1977).
+A tour along Hilbert's curve is cut into paths of `PIECE` cities, and each path is improved while
+its ends stay where they are; then again with cuts in the middle of the former paths, and so on (in
+the spirit of Karp 1977).
 """
 
 import numpy as np
@@ -17,7 +18,13 @@ ROUNDS = 4
 
 
 def tour_by_pieces(points: Floats, distance: str, kicks: int) -> Indices:
-    """A tour of `(n, 2)` cities, n of `PIECE` or more; `kicks` are tried for each city."""
+    """A tour `(n,)` of many cities.
+
+    Args:
+        points: `(n, 2)` the cities, n of `PIECE` or more.
+        distance: a name of `ptrnet.geometry.distances`.
+        kicks: for each city, in all rounds together: the next larger multiple of `ROUNDS` is tried.
+    """
     n = len(points)
     if distance == distances.EUCLIDEAN:
         points = scale_by_power_of_two(points)
@@ -32,13 +39,13 @@ def tour_by_pieces(points: Floats, distance: str, kicks: int) -> Indices:
 
 
 def _improve(points: Floats, distance: str, path: Indices, kicks: int) -> Indices:
-    """The cities of a path on a path that is no longer, between the same two ends."""
+    """The cities of a path `(n,)` in an order that is at most as long, between the same ends."""
     n = len(path)
     dist = distances.matrix(points[path], distance)
-    # An edge so short that no exchange removes it closes the path to a tour.
+    # The path is closed to a tour by an edge so short that no exchange removes it.
     dist[0, -1] = dist[-1, 0] = -n * (dist.max() or 1.0)
     order = np.arange(n)
     if n >= MIN_CITIES:
         iterate(dist, order, kicks * n)
-    order = np.roll(order, -int(np.argmin(order)))  # from the first city on
+    order = np.roll(order, -int(np.argmin(order)))  # from the first city on, in either direction
     return path[order if order[-1] == n - 1 else np.roll(order[::-1], 1)]

@@ -3,12 +3,12 @@
 from ptrnet.jit import jit
 from ptrnet.types import Floats, Indices
 
-_ROUNDING = 1e-12  # relative to the edges: a gain of less may be none
+_ROUNDING = 1e-12  # relative to the edges: a smaller gain may be an error of rounding
 
 
 @jit
 def two_opt(dist: Floats, tour: Indices) -> None:
-    """Takes, in place, every exchange of two edges that shortens the closed tour, until none does.
+    """Exchanges pairs of edges of the closed tour, in place, until no exchange shortens it.
 
     Args:
         dist: `(n, n)` distances.
@@ -20,7 +20,7 @@ def two_opt(dist: Floats, tour: Indices) -> None:
 
 @jit
 def closed_pass(dist: Floats, tour: Indices) -> bool:
-    """Tries each pair of edges of the closed tour once; whether any was exchanged."""
+    """Tries each pair of edges of the closed tour `(n,)` once; whether any was exchanged."""
     n = len(tour)
     improved = False
     for i in range(n - 2):
@@ -31,7 +31,7 @@ def closed_pass(dist: Floats, tour: Indices) -> bool:
 
 @jit
 def open_pass(dist: Floats, path: Indices) -> bool:
-    """Tries each pair of edges of the open path once; whether any was exchanged."""
+    """Tries each pair of edges of the open path `(n,)` once; whether any was exchanged."""
     n = len(path)
     improved = False
     for i in range(n - 3):
@@ -42,7 +42,10 @@ def open_pass(dist: Floats, path: Indices) -> bool:
 
 @jit
 def exchange(dist: Floats, tour: Indices, i: int, j: int) -> bool:
-    """Reverses positions i+1..j where that replaces two edges by shorter ones; whether it did."""
+    """Reverses positions i + 1 to j if that replaces two edges by shorter ones; whether it did.
+
+    The edges are those behind the positions i and j; the one behind the last leads to the first.
+    """
     a, b, c, d = tour[i], tour[i + 1], tour[j], tour[(j + 1) % len(tour)]
     before, after = dist[a, b] + dist[c, d], dist[a, c] + dist[b, d]
     if after >= before * (1 - _ROUNDING):

@@ -1,1 +1,1 @@
-"""What file formats share: the class `Format`, lines and numbers of text, JSON's lists, columns."""
+"""What file formats share: the class `Format`, text, nested lists, Arrow's columns, TSPLIB."""

@@ -1,7 +1,7 @@
 """Examples as the columns of an Arrow table, and what types those may have."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def check_schema(schema: "pa.Schema", task: Task | None, path: str) -> None:
-    """Refuses columns that cannot be the examples of a task; of any task where None is known.
+    """Refuses columns that cannot be the examples of the task; where it is None, of any task.
 
     Raises:
         InputError: no `inputs`, a column twice, or `inputs` or `outputs` of another type.
@@ -43,7 +43,8 @@ def check_schema(schema: "pa.Schema", task: Task | None, path: str) -> None:
             _refuse(schema, "outputs", expected, path)
 
 
-def _refuse(schema: "pa.Schema", key: str, expected: str, path: str) -> None:
+def _refuse(schema: "pa.Schema", key: str, expected: str, path: str) -> NoReturn:
+    """Raises that a column is of another type than expected."""
     got = str(schema.field(key).type).replace("element: ", "").replace("item: ", "")
     raise InputError(f'{path}: column "{key}": expected {expected}, got {got[:80]}')
 
@@ -59,7 +60,7 @@ def _nesting(kind: "pa.DataType") -> tuple[int, "pa.DataType"]:
 
 
 def schema_of(examples: Sequence[Example], task: Task) -> "pa.Schema":
-    """The columns of a file that begins with these examples."""
+    """The columns of a file whose first row group has these examples."""
     import pyarrow as pa
 
     indices = pa.list_(pa.int64())
@@ -83,9 +84,11 @@ def table_of(examples: Sequence[Example], schema: "pa.Schema") -> "pa.Table":
 
     rows = [other_keys(example) for example in examples]
     for example, row in zip(examples, rows, strict=True):
-        new = [key for key in row if key not in schema.names]
-        if new:
-            raise InputError(f'{example.source}: "{new[0]}": examples before it have no such key')
+        unknown = [key for key in row if key not in schema.names]
+        if unknown:
+            raise InputError(
+                f'{example.source}: "{unknown[0]}": examples before it have no such key'
+            )
     flat = np.concatenate([np.zeros(0), *(e.inputs.ravel() for e in examples)])
     d = examples[0].inputs.shape[1] if examples else 1
     elements = pa.ListArray.from_arrays(_offsets([d] * (len(flat) // d)), flat)
@@ -100,7 +103,7 @@ def table_of(examples: Sequence[Example], schema: "pa.Schema") -> "pa.Table":
 
 
 def _offsets(counts: list[int]) -> "pa.Array":
-    """The offsets of an Arrow list array, whose lists have so many values."""
+    """The offsets of an Arrow list array: `counts` are the lengths of its lists."""
     import pyarrow as pa
 
     return pa.array(np.concatenate([[0], np.cumsum(counts)]), pa.int32())
@@ -112,7 +115,11 @@ def _column(
     examples: Sequence[Example],
     kind: "pa.DataType | None",
 ) -> "pa.Array":
-    """The values under a key, null where it is missing; of an inferred type where None is set."""
+    """The values under a key, null where it is missing; where `kind` is None, its type is inferred.
+
+    Raises:
+        InputError: a value does not fit the type; the message begins with its example's source.
+    """
     import pyarrow as pa
 
     values = [row.get(key) for row in rows]
@@ -128,7 +135,7 @@ def _column(
 
 
 def _fits(value: Any, values: Sequence[Any], kind: "pa.DataType | None") -> bool:
-    """Whether one value is of a type; where that is None, of the type of the first value."""
+    """Whether one of the values fits the type `kind`; where that is None, that of the first."""
     import pyarrow as pa
 
     if kind is None:

@@ -7,12 +7,15 @@ from ptrnet.geometry.distances import EUCLIDEAN
 
 @dataclass(frozen=True)
 class Capabilities:
-    """Every module of `ptrnet.data.formats` has them as `CAPABILITIES`."""
+    """What files of a format can hold, and what writing them takes.
+
+    Every module of `ptrnet.data.formats` has an object of this class as `CAPABILITIES`.
+    """
 
     multiple: bool = True  # whether a file can hold more than one example
-    answers: bool = True  # whether an answer can be read again as one
-    distances: tuple[str, ...] = (EUCLIDEAN,)
-    task: str | None = None  # the only one that it serves; None for all
+    answers: bool = True  # whether an answer is read again as an answer
+    distances: tuple[str, ...] = (EUCLIDEAN,)  # those that an example may have
+    task: str | None = None  # the only task that the format serves; None: all tasks
     binary: bool = False  # whether `write` takes a stream of bytes, not of text
-    stdout_format: str = ""  # of answers on standard output; empty for the format itself
-    package: str = ""  # needed beyond the required ones; the extra has the format's name
+    stdout_format: str = ""  # the format of answers on standard output; empty: the same
+    package: str = ""  # an optional package that it needs; the extra has the format's name

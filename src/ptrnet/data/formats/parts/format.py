@@ -20,10 +20,10 @@ _PACKAGE = __name__.removesuffix(".parts.format")
 
 @dataclass(frozen=True)
 class Format:
-    """One file format. Its module reads and writes, and says what its files can hold."""
+    """One file format."""
 
     extension: str  # without the dot
-    module: ModuleType
+    module: ModuleType  # reads and writes files, and says what they can hold
 
     @property
     def capabilities(self) -> Capabilities:
@@ -108,10 +108,10 @@ def get(extension: str) -> Format:
 
 
 def format_of(path: str) -> Format:
-    """The format of a file by its extension; of standard input, `-`, it is `txt`.
+    """The format of a file by its extension; that of standard input, `-`, is `txt`.
 
     Raises:
-        InputError: no extension, or an unknown one, with the nearest.
+        InputError: no extension, or an unknown one; the message suggests the nearest.
     """
     extension = "txt" if path == "-" else Path(path).suffix.removeprefix(".").lower()
     known = names()
@@ -125,7 +125,7 @@ def format_of(path: str) -> Format:
 def output_format(path: str, like: str) -> Format:
     """The format in which answers to the instances of `like` are written to `path`.
 
-    On standard output, `-`, it follows that of `like`.
+    On standard output, `-`, it is the format of `like`, or what that format's `stdout_format` says.
     """
     if path != "-":
         return format_of(path)
@@ -136,12 +136,20 @@ def output_format(path: str, like: str) -> Format:
 def alternatives(
     example: Example, task: Task, fits: Callable[[Capabilities], bool] = lambda _: True
 ) -> str:
-    """The formats that a complaint recommends: those that fit, and hold all of the example."""
+    """The extensions that a complaint recommends, as in `.csv, .jsonl or .txt`.
+
+    Args:
+        example: the formats can hold all of it.
+        task: the formats serve it.
+        fits: what else the formats must be able to hold.
+    """
     extensions = []
     for extension in names():
-        able = get(extension).capabilities
-        serves = able.task in (None, task.name) and example.distance in able.distances
-        if serves and fits(able) and (able.answers or example.outputs is None):
+        capabilities = get(extension).capabilities
+        serves = capabilities.task in (None, task.name)
+        holds_distance = example.distance in capabilities.distances
+        holds_answer = capabilities.answers or example.outputs is None
+        if serves and holds_distance and holds_answer and fits(capabilities):
             extensions.append(f".{extension}")
     *others, last = extensions or [""]
     return f"{', '.join(others)} or {last}" if others else last

@@ -10,17 +10,17 @@ from typing import BinaryIO, NamedTuple
 from ptrnet.data.sizes import LARGEST
 from ptrnet.errors import InputError
 
-# Room for LARGEST points of two 25-character numbers, an answer, and as much again.
+# Bytes: room for LARGEST points of two 25-character numbers, an answer, and as much again.
 LONGEST_LINE = 128 * LARGEST
-BLOCK = 2**22  # bytes, about: some thousand lines, a second's work at most
+BLOCK = 2**22  # bytes of a block, about: some thousand lines, a second's work at most
 
 
 class Block(NamedTuple):
     """Consecutive lines of a file."""
 
-    start: int  # bytes before them
-    end: int  # bytes before the line that follows
-    first: int  # the number of the first line
+    start: int  # how many bytes of the file are before them
+    end: int  # the same at their end
+    first: int  # the number of the first line, counted from 1
 
 
 def display_name(path: str) -> str:
@@ -29,10 +29,13 @@ def display_name(path: str) -> str:
 
 
 def numbered_lines(path: str) -> Iterator[tuple[int, str]]:
-    """The lines of a file, or of standard input for `-`, from 1 on; blank ones are left out.
+    """The lines of a file, or of standard input for `-`, each with its number.
+
+    Numbers are counted from 1; blank lines are counted, but left out.
 
     Raises:
-        InputError: no such file, not UTF-8, or a line longer than LONGEST_LINE bytes.
+        InputError: no such file, not UTF-8, lines that end in `\\r` alone, or a line longer than
+            LONGEST_LINE bytes.
     """
     if path != "-":
         with _opened(path) as stream:
@@ -44,10 +47,10 @@ def numbered_lines(path: str) -> Iterator[tuple[int, str]]:
 
 
 def blocks(path: str) -> Iterator[Block]:
-    """All lines of a file in blocks of about BLOCK bytes, which can be read apart.
+    """All lines of a file in blocks of about BLOCK bytes, which can be read by themselves.
 
-    A line longer than LONGEST_LINE is cut, but never below that length: whoever reads the block
-    refuses it.
+    A line longer than LONGEST_LINE may be cut, but is still longer than that in its block: whoever
+    reads the block refuses it.
 
     Raises:
         InputError: no such file.
@@ -80,6 +83,7 @@ def numbered_lines_of(block: Block, path: str) -> Iterator[tuple[int, str]]:
 
 @contextlib.contextmanager
 def _opened(path: str) -> Iterator[BinaryIO]:
+    """The file as a stream of bytes. Raises InputError where it cannot be read."""
     try:
         with Path(path).open("rb") as stream:
             yield stream
@@ -88,6 +92,7 @@ def _opened(path: str) -> Iterator[BinaryIO]:
 
 
 def _decoded(stream: BinaryIO, source: str, first: int = 1) -> Iterator[tuple[int, str]]:
+    """The lines of a stream as text, from number `first` on; blank ones are left out."""
     number = first - 1
     while line := stream.readline(LONGEST_LINE + 1):
         number += 1

@@ -1,4 +1,4 @@
-"""Rows of keys and values, whose instances and answers are nested lists: from JSON or Parquet."""
+"""Rows of keys and values, of JSON or Parquet, in which instances and answers are nested lists."""
 
 import json
 from typing import Any
@@ -11,7 +11,13 @@ from ptrnet.types import Example, Floats
 
 
 def example_of(inputs: Floats, row: dict[str, Any], task: Task, source: str) -> Example:
-    """The example of a row whose `inputs` are taken out; keys of no meaning are its `extra`.
+    """The example of a row.
+
+    Args:
+        inputs: `(n, d)`, checked already.
+        row: all other keys; those with a meaning are taken out, the rest is the example's `extra`.
+        task: of the example.
+        source: of the row.
 
     Raises:
         InputError: `outputs` that are no answer, or a `distance` that the task does not know.
@@ -25,13 +31,13 @@ def example_of(inputs: Floats, row: dict[str, Any], task: Task, source: str) -> 
 
 
 def other_keys(example: Example) -> dict[str, Any]:
-    """What a row says of an example beside its inputs and outputs."""
+    """The keys of an example's row other than inputs and outputs, with their values."""
     distance = {} if example.distance == EUCLIDEAN else {"distance": example.distance}
     return {**distance, **example.extra}
 
 
 def check_numbers(values: Any, source: str) -> None:
-    """Refuses as inputs what NumPy would turn into numbers: text, booleans, null."""
+    """Refuses text, booleans and null as inputs: NumPy would turn them into numbers."""
     if not isinstance(values, list):
         raise InputError(f'{source}: "inputs": expected a list of elements')
     for k, element in enumerate(values, 1):
@@ -52,10 +58,20 @@ def num_features(values: Any, source: str) -> int:
 
 
 def flat_indices(outputs: Any, item_size: int, source: str) -> list[int]:
-    """The indices of a list, or of a list of lists of `item_size` indices each."""
+    """The indices of an answer, one after another.
+
+    Args:
+        outputs: what should be a list of indices or, where `item_size` is not 1, of lists of
+            `item_size` indices each.
+        item_size: indices in an item of the answer.
+        source: of the answer.
+
+    Raises:
+        InputError: anything else.
+    """
     items = [outputs] if item_size == 1 else outputs
-    nested = isinstance(items, list) and all(isinstance(item, list) for item in items)
-    if not nested or not all(type(i) is int for item in items for i in item):
+    is_nested = isinstance(items, list) and all(isinstance(item, list) for item in items)
+    if not is_nested or not all(type(i) is int for item in items for i in item):
         lists = "" if item_size == 1 else f"lists of {item_size} "
         raise InputError(f"{source}: expected a list of {lists}whole numbers")
     for number, item in enumerate(items, 1):

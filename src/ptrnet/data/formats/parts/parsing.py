@@ -17,7 +17,7 @@ def parse_number(text: str, source: str) -> float:
 
 
 def parse_index(text: str, source: str) -> int:
-    """A whole number. Raises InputError for anything else."""
+    """A whole number of at most 18 digits. Raises InputError for anything else."""
     digits = text.removeprefix("-")
     if not (digits.isascii() and digits.isdecimal()) or len(digits) > 18:
         raise InputError(f"{source}: expected an index, got {short(text)}")

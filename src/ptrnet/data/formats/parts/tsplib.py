@@ -12,17 +12,17 @@ from ptrnet.errors import InputError, short
 
 
 class Entry(NamedTuple):
-    """What stands behind a keyword, and on which line."""
+    """What stands behind a keyword."""
 
     value: str
-    line: int
+    line: int  # its number in the file
 
 
 class TsplibFile(NamedTuple):
     """The content of a TSPLIB file."""
 
     keywords: dict[str, Entry]
-    rows: list[tuple[int, list[str]]]  # the section: line number and fields
+    rows: list[tuple[int, list[str]]]  # of the section: line number and fields
 
 
 def parse(path: str, section: str, allowed: Mapping[str, Sequence[str]]) -> TsplibFile:
@@ -31,14 +31,15 @@ def parse(path: str, section: str, allowed: Mapping[str, Sequence[str]]) -> Tspl
     Args:
         path: the file.
         section: the keyword that opens the section.
-        allowed: the values that a keyword may have, where only some are of use.
+        allowed: the values that are allowed for some keywords; others may have any.
 
     Raises:
-        InputError: another section, a value that is not allowed, or no section.
+        InputError: no such section or another one, a section or a keyword twice, a value that is
+            not allowed, a line that is neither, or more elements than any instance may have.
     """
     keywords: dict[str, Entry] = {}
     rows: list[tuple[int, list[str]]] = []
-    opened = inside = False
+    opened = inside = False  # whether the section has begun; whether this line is in it
     for line, text in numbered_lines(path):
         source = f"{path}:{line}"
         keyword, colon, value = (part.strip() for part in text.partition(":"))
@@ -50,7 +51,7 @@ def parse(path: str, section: str, allowed: Mapping[str, Sequence[str]]) -> Tspl
             opened = inside = True
         elif inside and not keyword[:1].isalpha():
             rows.append((line, text.split()))
-            if len(rows) > LARGEST + 1:  # a tour has a line more than cities
+            if len(rows) > LARGEST + 1:  # a tour has one line more than cities, -1
                 raise InputError(f"{source}: expected at most {LARGEST} elements")
         elif keyword.endswith("_SECTION"):
             raise InputError(f"{source}: expected no section but {section}, got {short(keyword)}")
@@ -73,6 +74,7 @@ def _add_entry(
     allowed: Mapping[str, Sequence[str]],
     source: str,
 ) -> None:
+    """Adds an entry to `keywords`; leaves out comments."""
     if keyword == "COMMENT":
         return
     if keyword in keywords:
