@@ -7,7 +7,7 @@ from ptrnet.errors import InputError
 from ptrnet.models.parts.gru import GRU
 from ptrnet.models.parts.lstm import LSTM
 from ptrnet.models.parts.recurrent import Recurrent, Stack, State
-from ptrnet.models.settings import Settings
+from ptrnet.models.settings import Recurrent as Settings
 
 CELLS: dict[str, type[LSTM] | type[GRU]] = {"lstm": LSTM, "gru": GRU}
 

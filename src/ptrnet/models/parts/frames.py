@@ -1,0 +1,168 @@
+"""Elements of the plane as they look from the end of an answer, and scores of that.
+
+All of it is computed from coordinates and stays float32 (or better) under autocast.
+"""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import torch
+from torch import Tensor, nn
+
+from ptrnet.models.base import pick
+
+UNITS = 32  # between the two maps of a look
+LOOKS = 2  # at the edge to the likeliest element, after the look along the last edge
+SMALL = (1e-2, 1e-4)  # below these a difference is seen by its size, above by its logarithm
+NONE = 1e-6  # the distance of what is in the same place
+
+
+class Trail(NamedTuple):
+    """The elements that a prefix begins and ends with, as tokens `(B, K)`; 0 where none is."""
+
+    first: Tensor
+    before: Tensor  # the last but one
+    last: Tensor
+
+    @classmethod
+    def empty(cls, like: Tensor) -> "Trail":
+        """Of prefixes without elements, as many as there are `(B, K)` tokens."""
+        return cls(*[torch.zeros_like(like)] * 3)
+
+    def behind(self, tokens: Tensor, specials: int) -> "Trail":
+        """Of the prefixes with one more token `(B, K)` each; special slots are no elements."""
+        here = tokens >= specials
+        return Trail(
+            torch.where(here & (self.first == 0), tokens, self.first),
+            torch.where(here, self.last, self.before),
+            torch.where(here, tokens, self.last),
+        )
+
+
+def trails(fed: Tensor, specials: int) -> Trail:
+    """Of the prefixes that end with each of the tokens `(B, M)`."""
+    at, found = Trail.empty(fed[:, :1]), []
+    for i in range(fed.shape[1]):
+        at = at.behind(fed[:, i : i + 1], specials)
+        found.append(at)
+    return Trail(*(torch.cat(tokens, 1) for tokens in zip(*found, strict=True)))
+
+
+class EdgeFrames(nn.Module):
+    """Looks at every token in the frame of an edge, and adds to its score what it finds.
+
+    The first look is along the last edge of the answer, from the last element but one to the
+    last (behind a single element: down the second axis). Each further look is along the edge from
+    the last element to the likeliest token so far; where no element has been pointed at yet, there
+    is no edge, and differences of coordinates are seen instead. A special slot is in the place of
+    the answer's first element.
+
+    Args:
+        units: size of queries and keys, H.
+    """
+
+    def __init__(self, units: int) -> None:
+        super().__init__()
+        self.query = nn.Linear(units, UNITS, bias=False)
+        self.key = nn.Linear(units, UNITS, bias=False)
+        further = 6 + 3 * len(SMALL)
+        self.looks = nn.ModuleList(Look(features) for features in (5, *[further] * LOOKS))
+
+    def forward(
+        self, scores: Tensor, places: Tensor, trail: Trail, queries: Tensor, keys: Tensor
+    ) -> Tensor:
+        """`scores` `(B, M, T)`, -inf on padding, after all looks.
+
+        `places` `(B, N, 2)` are the elements' coordinates, the last N of T tokens; `queries` are
+        `(B, M, H)`, `keys` `(B, T, H)`.
+        """
+        specials = scores.shape[2] - places.shape[1]
+        with torch.autocast(scores.device.type, enabled=False):
+            seen = _Seen(places, specials, trail)
+            # (UNITS, B, M, 1) and (UNITS, B, 1, T)
+            query, key = self.query(queries).movedim(-1, 0), self.key(keys).movedim(-1, 0)
+            known = query.contiguous()[..., None] + key.contiguous()[:, :, None]
+            first, *further = self.looks
+            scores = scores + first(seen.along_the_last_edge(), known)
+            for look in further:
+                best = scores.argmax(-1, keepdim=True)
+                scores = scores + look(seen.along_the_edge_to(best))
+        return scores
+
+
+class Look(nn.Module):
+    """`w' max(0, W f + b + x)` of the features f of each step and token."""
+
+    def __init__(self, features: int) -> None:
+        super().__init__()
+        self.features, self.score = nn.Linear(features, UNITS), nn.Linear(UNITS, 1, bias=False)
+
+    def forward(self, features: Tensor, x: Tensor | None = None) -> Tensor:
+        """`(B, M, T)` of `(f, B, M, T)` features and of x `(UNITS, B, M, T)`, 0 if None.
+
+        Features come first, as rows of so few numbers would be slow to make.
+        """
+        hidden = torch.addmm(
+            self.features.bias[:, None], self.features.weight, features.flatten(1)
+        ).view(-1, *features.shape[1:])
+        hidden = (hidden if x is None else hidden + x).relu()
+        return (self.score.weight @ hidden.flatten(1)).view(features.shape[1:])
+
+
+class _Seen:
+    """Every token from the last element of every prefix; tensors `(B, M, T)`, or `(B, M, 1)`."""
+
+    def __init__(self, places: Tensor, specials: int, trail: Trail) -> None:
+        padded = nn.functional.pad(places, (0, 0, specials, 0))
+        tokens = torch.arange(padded.shape[1], device=places.device)
+        first, before, last = (pick(padded, t).split(1, -1) for t in trail)
+        self.begun = (trail.last > 0)[..., None]
+        self.flags = [(tokens == t[..., None]).to(places.dtype) for t in (trail.first, trail.last)]
+        self.xy = [
+            torch.where(tokens < specials, start, element) - here
+            for start, element, here in zip(
+                first, padded[:, None].unbind(-1), last, strict=True
+            )
+        ]
+        one = (trail.before == 0)[..., None]
+        self.edge = [
+            torch.where(one, down, here - there)
+            for down, there, here in zip((0.0, -1.0), before, last, strict=True)
+        ]
+
+    def along_the_last_edge(self) -> Tensor:
+        """Cosine and sine of the angle with the edge, log of the distance, which is which."""
+        cosine, sine = self._turned(*self.edge)
+        return self._together([cosine, sine, _length(*self.xy).log()], self.flags)
+
+    def along_the_edge_to(self, best: Tensor) -> Tensor:
+        """The same of the edge to the tokens `(B, M, 1)`, with what tells near ones apart."""
+        x, y = (v.gather(2, best) for v in self.xy)
+        cosine, sine = self._turned(x, y)
+        ratio = (_length(*self.xy) / _length(x, y)).log()
+        tokens = torch.arange(self.xy[0].shape[2], device=best.device)
+        flags = [*self.flags, (tokens == best).to(cosine.dtype)]
+        apart = [
+            torch.where(self.begun, 0, found)
+            for found in [*_scaled(self.xy[0] - x), *_scaled(self.xy[1] - y)]
+        ]
+        return self._together([cosine, sine, *_scaled(sine), ratio], [*apart, *flags])
+
+    def _turned(self, x: Tensor, y: Tensor) -> list[Tensor]:
+        """Cosine and sine of the angle from a vector to every token; 0 for no distance."""
+        size = _length(x, y) * _length(*self.xy)
+        mine, its = self.xy
+        return [(x * mine + y * its) / size, (x * its - y * mine) / size]
+
+    def _together(self, framed: list[Tensor], others: list[Tensor]) -> Tensor:
+        """`(f, B, M, T)`; what needs an edge is 0 where there is none."""
+        return torch.stack([*(torch.where(self.begun, f, 0) for f in framed), *others])
+
+
+def _length(x: Tensor, y: Tensor) -> Tensor:
+    return (x * x + y * y).sqrt().clamp(min=NONE)
+
+
+def _scaled(x: Tensor) -> Iterator[Tensor]:
+    """`sign(x) log(1 + |x| / small)`."""
+    return (torch.copysign((x.abs() / small + 1).log(), x) for small in SMALL)
