@@ -27,6 +27,8 @@ ONE_N = ["seq2seq", "seq2seq-attention"]
         ("ptr-net", {"bidirectional": 1}, "bidirectional of model ptr-net must be bool, got 1"),
         ("ptr-net", {"bidirectional": True, "hidden_size": 7}, "expected an even number .* got 7"),
         ("ptr-net", {"n": 5}, "unknown setting of model ptr-net 'n'"),
+        ("transformer-ptr-net", {"hidden_size": 6}, "expected a multiple of 4 heads, got 6"),
+        ("transformer-ptr-net", {"cell": "gru"}, "unknown setting of model transf.* 'cell'"),
         ("seq2seq", {"n": 5, "score": "dot"}, "unknown setting of model seq2seq 'score'"),
         ("seq2seq", {}, "setting n of model seq2seq is missing"),
         ("seq2seq-attention", {"n": 10**9}, "expected 1 to 65536, got 1000000000"),
@@ -62,7 +64,9 @@ def test_the_ptr_nets_tensors_keep_their_names():
 @pytest.mark.parametrize("name", models.names())
 def test_settings_build_the_same_model_again(name):
     given = {"n": 4} if "n" in models.setting_names(name) else {}
-    model = models.build(name, 3, 2, hidden_size=6, layers=2, cell="gru", **given)
+    other = {"layers": 2, "cell": "gru", "heads": 2, "octaves": 1}
+    given |= {key: value for key, value in other.items() if key in models.setting_names(name)}
+    model = models.build(name, 3, 2, hidden_size=6, **given)
     again = models.build(name, 3, 2, **model.settings())
     shapes = [{key: value.shape for key, value in m.state_dict().items()} for m in (model, again)]
     assert shapes[0] == shapes[1] and again.settings() == model.settings()
@@ -74,12 +78,14 @@ def test_every_setting_is_one_of_the_list():
 
 
 @pytest.mark.parametrize("name", models.names())
-@pytest.mark.parametrize("options", [{}, {"cell": "gru", "layers": 2, "bidirectional": True}])
+@pytest.mark.parametrize("options", [{}, {"cell": "gru", "layers": 2, "bidirectional": True, "octaves": 8}])
 def test_bfloat16_is_near(name, options):
     """Under autocast, in both modes: the same function, to bfloat16's three digits."""
     torch.manual_seed(0)
-    given = {"n": 6} if "n" in models.setting_names(name) else {}
-    model = models.build(name, 2, 1, hidden_size=16, **given, **options)
+    known = models.setting_names(name)
+    given = {"n": 6} if "n" in known else {}
+    given |= {key: value for key, value in options.items() if key in known}
+    model = models.build(name, 2, 1, hidden_size=16, **given)
     inputs, targets = torch.rand(4, 6, 2), torch.randint(0, 7, (4, 5))
     for mode in (True, False):
         model.train(mode)

@@ -10,6 +10,8 @@ import numpy as np
 from ptrnet.distances import EUCLIDEAN
 from ptrnet.errors import InputError, unknown
 from ptrnet.geometry import hilbert_order, lexicographic_order
+from ptrnet import sampling
+from ptrnet.sampling import UNIFORM, Points
 from ptrnet.types import Answers, Example, Floats, Indices
 
 if TYPE_CHECKING:
@@ -51,6 +53,8 @@ class Task(ABC):
         "given", "in which the model reads the elements; answers are of the given one"
     )
 
+    points: Points = setting(UNIFORM, "how the elements of drawn instances are spread")
+
     def __post_init__(self) -> None:
         if self.order == "hilbert" and self.features != 2:
             raise InputError(
@@ -69,8 +73,8 @@ class Task(ABC):
         return 1
 
     def sample(self, rng: np.random.Generator, count: int, n: int) -> Floats:
-        """`(count, n, d)` fresh instances, uniform in the unit cube."""
-        return rng.random((count, n, self.features))
+        """`(count, n, d)` fresh instances in the unit cube, spread as `points` says."""
+        return sampling.draw(self.points, rng, count, n, self.features)
 
     def unfit(self, inputs: Floats) -> str | None:
         """Why an instance has no answer; None if it has one."""

@@ -13,7 +13,7 @@ from ptrnet.models.base import pick
 
 UNITS = 32  # between the two maps of a look
 LOOKS = 2  # at the edge to the likeliest element, after the look along the last edge
-SMALL = (1e-2, 1e-4)  # below these a difference is seen by its size, above by its logarithm
+SMALL = (1e-3, 1e-6)  # below these a difference is seen by its size, above by its logarithm
 NONE = 1e-6  # the distance of what is in the same place
 
 
@@ -65,7 +65,7 @@ class EdgeFrames(nn.Module):
         super().__init__()
         self.query = nn.Linear(units, UNITS, bias=False)
         self.key = nn.Linear(units, UNITS, bias=False)
-        further = 6 + 3 * len(SMALL)
+        further = 7 + 2 * len(SMALL)
         self.looks = nn.ModuleList(Look(features) for features in (5, *[further] * LOOKS))
 
     def forward(
@@ -102,11 +102,10 @@ class Look(nn.Module):
 
         Features come first, as rows of so few numbers would be slow to make.
         """
-        hidden = torch.addmm(
-            self.features.bias[:, None], self.features.weight, features.flatten(1)
-        ).view(-1, *features.shape[1:])
-        hidden = (hidden if x is None else hidden + x).relu()
-        return (self.score.weight @ hidden.flatten(1)).view(features.shape[1:])
+        weight, bias = self.features.weight, self.features.bias[:, None]
+        hidden = torch.addmm(bias, weight, features.flatten(1))
+        hidden = (hidden if x is None else hidden + x.flatten(1)).relu_()
+        return (self.score.weight @ hidden).view(features.shape[1:])
 
 
 class _Seen:
@@ -114,49 +113,43 @@ class _Seen:
 
     def __init__(self, places: Tensor, specials: int, trail: Trail) -> None:
         padded = nn.functional.pad(places, (0, 0, specials, 0))
-        tokens = torch.arange(padded.shape[1], device=places.device)
+        self.tokens = torch.arange(padded.shape[1], device=places.device)
+        special = self.tokens < specials
+        xs, ys = padded[:, None].unbind(-1)  # (B, 1, T)
         first, before, last = (pick(padded, t).split(1, -1) for t in trail)
         self.begun = (trail.last > 0)[..., None]
-        self.flags = [(tokens == t[..., None]).to(places.dtype) for t in (trail.first, trail.last)]
-        self.xy = [
-            torch.where(tokens < specials, start, element) - here
-            for start, element, here in zip(
-                first, padded[:, None].unbind(-1), last, strict=True
-            )
-        ]
+        self.x = torch.where(special, first[0], xs) - last[0]
+        self.y = torch.where(special, first[1], ys) - last[1]
+        self.size = _length(self.x, self.y)
+        self.log = self.size.log()
         one = (trail.before == 0)[..., None]
-        self.edge = [
-            torch.where(one, down, here - there)
-            for down, there, here in zip((0.0, -1.0), before, last, strict=True)
+        self.edge = torch.where(one, 0, last[0] - before[0]), torch.where(one, -1, last[1] - before[1])
+        real = self.begun & ~special
+        self.flags = [
+            ((xs == x) & (ys == y) & real).to(places.dtype) for x, y in (first, last)
         ]
 
     def along_the_last_edge(self) -> Tensor:
         """Cosine and sine of the angle with the edge, log of the distance, which is which."""
-        cosine, sine = self._turned(*self.edge)
-        return self._together([cosine, sine, _length(*self.xy).log()], self.flags)
+        x, y = self.edge
+        framed = [*self._turned(x, y, _length(x, y)), self.log]
+        return torch.stack([*(torch.where(self.begun, f, 0) for f in framed), *self.flags])
 
     def along_the_edge_to(self, best: Tensor) -> Tensor:
         """The same of the edge to the tokens `(B, M, 1)`, with what tells near ones apart."""
-        x, y = (v.gather(2, best) for v in self.xy)
-        cosine, sine = self._turned(x, y)
-        ratio = (_length(*self.xy) / _length(x, y)).log()
-        tokens = torch.arange(self.xy[0].shape[2], device=best.device)
-        flags = [*self.flags, (tokens == best).to(cosine.dtype)]
-        apart = [
-            torch.where(self.begun, 0, found)
-            for found in [*_scaled(self.xy[0] - x), *_scaled(self.xy[1] - y)]
-        ]
-        return self._together([cosine, sine, *_scaled(sine), ratio], [*apart, *flags])
+        x, y, size, log = (v.gather(2, best) for v in (self.x, self.y, self.size, self.log))
+        cosine, sine = self._turned(x, y, size)
+        along = torch.where(self.begun, cosine, self.y - y)
+        aside = torch.where(self.begun, sine, self.x - x)
+        best_one, begun = (self.tokens == best).to(x.dtype), self.begun.to(x.dtype)
+        ratio = (self.log - log) * begun
+        known = [*self.flags, best_one, begun.expand_as(ratio)]
+        return torch.stack([along, aside, *_scaled(along), *_scaled(aside), ratio, *known])
 
-    def _turned(self, x: Tensor, y: Tensor) -> list[Tensor]:
-        """Cosine and sine of the angle from a vector to every token; 0 for no distance."""
-        size = _length(x, y) * _length(*self.xy)
-        mine, its = self.xy
-        return [(x * mine + y * its) / size, (x * its - y * mine) / size]
-
-    def _together(self, framed: list[Tensor], others: list[Tensor]) -> Tensor:
-        """`(f, B, M, T)`; what needs an edge is 0 where there is none."""
-        return torch.stack([*(torch.where(self.begun, f, 0) for f in framed), *others])
+    def _turned(self, x: Tensor, y: Tensor, size: Tensor) -> tuple[Tensor, Tensor]:
+        """Cosine and sine of the angle from a vector to every token; 0 where one has no length."""
+        size = size * self.size
+        return (x * self.x + y * self.y) / size, (x * self.y - y * self.x) / size
 
 
 def _length(x: Tensor, y: Tensor) -> Tensor:
@@ -165,4 +158,5 @@ def _length(x: Tensor, y: Tensor) -> Tensor:
 
 def _scaled(x: Tensor) -> Iterator[Tensor]:
     """`sign(x) log(1 + |x| / small)`."""
-    return (torch.copysign((x.abs() / small + 1).log(), x) for small in SMALL)
+    size = x.abs()
+    return (torch.copysign((size * (1 / small)).log1p(), x) for small in SMALL)

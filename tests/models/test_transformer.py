@@ -1,0 +1,248 @@
+"""The transformer against its formula written out with plain loops, in float64.
+
+Weights are read by their names in the model's files; nothing else of the model is used.
+"""
+
+import math
+
+import pytest
+import torch
+
+from ptrnet import models
+from ptrnet.errors import InputError
+
+OPTIONS = [
+    {"heads": 2, "encoder_layers": 1, "decoder_layers": 1, "feed_forward": 5},
+    {"heads": 3, "encoder_layers": 2, "decoder_layers": 2, "octaves": 2, "see_indices": True},
+    {"heads": 1, "encoder_layers": 1, "decoder_layers": 1, "edge_frames": True},
+]
+CASES = pytest.mark.parametrize("options", OPTIONS, ids=lambda o: "-".join(map(str, o.values())))
+UNITS, N, SPECIALS = 6, 5, 2  # so token 2 is the first element
+POINTS = [(0.1, 0.2), (0.9, 0.3), (0.9, 0.3), (0.5, 0.7), (0.4, 0.1)]  # two in one place
+TARGETS = [3, 6, 2, 1, 4, 3, 0]
+
+
+def build(options, features=2):
+    torch.manual_seed(3)
+    sizes = {"hidden_size": UNITS, "feed_forward": 7}
+    model = models.build("transformer-ptr-net", features, SPECIALS, **{**sizes, **options}).double()
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.mul_(3)
+    return model.eval()
+
+
+def dot(a, b):
+    return sum(x * y for x, y in zip(a, b, strict=True))
+
+
+def plus(*vectors):
+    return [sum(entries) for entries in zip(*vectors, strict=True)]
+
+
+def minus(a, b):
+    return [x - y for x, y in zip(a, b, strict=True)]
+
+
+def softmax(u):
+    total = sum(math.exp(x - max(u)) for x in u)
+    return [math.exp(x - max(u)) / total for x in u]
+
+
+def norm(x):
+    mean = sum(x) / len(x)
+    variance = sum((s - mean) ** 2 for s in x) / len(x)
+    return [(s - mean) / math.sqrt(variance + 1e-5) for s in x]
+
+
+def size(v):
+    return max(math.hypot(*v), 1e-6)
+
+
+def turned(edge, v):
+    """Cosine and sine of the angle from an edge to a vector; zeros where one has no length."""
+    if math.hypot(*edge) == 0 or math.hypot(*v) == 0:
+        return [0.0, 0.0]
+    angle = math.atan2(v[1], v[0]) - math.atan2(edge[1], edge[0])
+    return [math.cos(angle), math.sin(angle)]
+
+
+def logs(x):
+    return [math.copysign(math.log(1 + abs(x) / small), x) for small in (1e-3, 1e-6)]
+
+
+class Slow:
+    """A model's numbers as lists, and the formulas."""
+
+    def __init__(self, model):
+        self.settings = model.settings()
+        self.w = {key: value.tolist() for key, value in model.state_dict().items()}
+
+    def map(self, name, x):
+        product = [dot(row, x) for row in self.w[f"{name}.weight"]]
+        return plus(product, self.w[f"{name}.bias"]) if f"{name}.bias" in self.w else product
+
+    def attention(self, q, keys, values):
+        """What one query finds, head by head."""
+        width, found = UNITS // self.settings["heads"], []
+        for a in range(0, UNITS, width):
+            of = slice(a, a + width)
+            weights = softmax([dot(q[of], k[of]) / math.sqrt(width) for k in keys])
+            found += [dot(weights, column) for column in list(zip(*values, strict=True))[of]]
+        return found
+
+    def among(self, layer, rows):
+        """Self-attention: what every row finds."""
+        inward = [self.map(f"{layer}.attention.inward", norm(row)) for row in rows]
+        q, k, v = ([row[a : a + UNITS] for row in inward] for a in (0, UNITS, 2 * UNITS))
+        found = [self.map(f"{layer}.attention.outward", self.attention(one, k, v)) for one in q]
+        return [plus(row, f) for row, f in zip(rows, found, strict=True)]
+
+    def onward(self, layer, x):
+        between = [max(0.0, s) for s in self.map(f"{layer}.feed_forward.0", norm(x))]
+        return plus(x, self.map(f"{layer}.feed_forward.2", between))
+
+    def element(self, j, point):
+        seen = list(point)
+        for k in range(self.settings["octaves"]):
+            for wave in (math.sin, math.cos):
+                seen += [wave(2**k * math.pi * x) for x in point]
+        x = self.map("elements.map", seen)
+        if self.settings["see_indices"]:
+            angles = [j / 10_000 ** (2 * k / UNITS) for k in range(UNITS // 2)]
+            x = plus(x, [*map(math.sin, angles), *map(math.cos, angles)])
+        return x
+
+    def encode(self, points):
+        rows = self.w["special_inputs"] + [self.element(j, p) for j, p in enumerate(points)]
+        for k in range(self.settings["encoder_layers"]):
+            rows = [self.onward(f"encoder.{k}", x) for x in self.among(f"encoder.{k}", rows)]
+        return [norm(row) for row in rows]
+
+    def decode(self, tokens, states):
+        """The decoder's state behind tokens, the start symbol first: all anew for every step."""
+        rows = [states[t] for t in tokens]
+        for k in range(self.settings["decoder_layers"]):
+            layer = f"decoder.{k}"
+            rows = [self.among(layer, rows[: i + 1])[-1] for i in range(len(rows))]
+            others = [self.map(f"{layer}.cross.others", e) for e in states]
+            keys, values = [o[:UNITS] for o in others], [o[UNITS:] for o in others]
+            for i, x in enumerate(rows):
+                found = self.attention(self.map(f"{layer}.cross.query", norm(x)), keys, values)
+                rows[i] = self.onward(layer, plus(x, self.map(f"{layer}.cross.outward", found)))
+        return norm(rows[-1])
+
+    def log_probs(self, points, targets):
+        states, found = self.encode(points), []
+        for i in range(len(targets)):
+            tokens = [0, *targets[:i]]
+            d = self.decode(tokens, states)
+            scores = [dot(d, self.map("pointer", e)) / math.sqrt(UNITS) for e in states]
+            if self.settings["edge_frames"]:
+                trail = [t for t in tokens if t >= SPECIALS]
+                scores = self.looks(scores, points, trail, d, states)
+            found.append([math.log(p) for p in softmax(scores)])
+        return torch.tensor(found, dtype=torch.float64)
+
+    def look(self, k, features, x):
+        layer = f"frames.looks.{k}"
+        hidden = [max(0.0, s) for s in plus(self.map(f"{layer}.features", features), x)]
+        return dot(self.w[f"{layer}.score.weight"][0], hidden)
+
+    def looks(self, scores, points, trail, d, states):
+        """The scores with what three looks add, in angles."""
+        places = [None] * SPECIALS + list(points)
+        start, here = (places[trail[0]], places[trail[-1]]) if trail else ((0, 0), (0, 0))
+        away = [minus(start if p is None else p, here) for p in places]
+        edge = minus(here, places[trail[-2]]) if len(trail) > 1 else (0, -1)
+        flags = [[float(bool(trail) and p == at) for at in (start, here)] for p in places]
+        query, found = self.map("frames.query", d), []
+        for t, v in enumerate(away):
+            seen = [*turned(edge, v), math.log(size(v))] if trail else [0.0] * 3
+            x = plus(query, self.map("frames.key", states[t]))
+            found.append(scores[t] + self.look(0, seen + flags[t], x))
+        for k in (1, 2):
+            best, before = found.index(max(found)), found
+            found = []
+            for t, v in enumerate(away):
+                aside, along = minus(v, away[best])
+                if trail:
+                    along, aside = turned(away[best], v)
+                ratio = math.log(size(v) / size(away[best])) if trail else 0.0
+                known = [*flags[t], float(t == best), float(bool(trail))]
+                seen = [along, aside, *logs(along), *logs(aside), ratio, *known]
+                found.append(before[t] + self.look(k, seen, [0.0] * 32))
+        return found
+
+
+@CASES
+@pytest.mark.parametrize("features", [2, 3])
+def test_equals_the_formula(options, features):
+    if features != 2 and "edge_frames" in options:
+        with pytest.raises(InputError, match="expected elements of 2 numbers, here they are of 3"):
+            build(options, features)
+        return
+    model = build(options, features)
+    points = [(*p, 0.5)[:features] for p in POINTS]
+    found = model.log_probs(
+        torch.tensor([points], dtype=torch.float64), None, torch.tensor([TARGETS])
+    )[0]
+    slow = Slow(model).log_probs(points, TARGETS)
+    torch.testing.assert_close(found, slow, rtol=1e-10, atol=1e-10)
+
+
+@CASES
+def test_padding_and_steps_change_nothing(options):
+    """With every option, as the contracts have it for the defaults; prefixes side by side."""
+    model = build(options)
+    lengths = [2, N, 1]
+    points = torch.rand(3, N + 2, 2, dtype=torch.float64)
+    targets = torch.tensor([[2, 1, 2, 0]] * 3)
+    ends = torch.tensor([4, 2, 3])
+    found = model.log_probs(points, torch.tensor(lengths), targets, ends)
+    encoded = model.encode(points, torch.tensor(lengths))
+    state, last = encoded.state, torch.zeros(3, 1, dtype=torch.int64)
+    for i in range(4):
+        row, state = model.step(encoded, state, last)
+        for b in torch.nonzero(ends > i)[:, 0].tolist():
+            torch.testing.assert_close(row[b, 0], found[b, i], rtol=1e-10, atol=1e-10)
+            torch.testing.assert_close(row[b, -1], found[b, i], rtol=1e-10, atol=1e-10)
+        last = targets[:, i : i + 1].expand(-1, 3)
+        state = tuple(s[:, :1].expand(-1, 3, *s.shape[2:]) for s in state)
+    for b, n in enumerate(lengths):
+        alone = model.log_probs(points[b : b + 1, :n], None, targets[b : b + 1])[0]
+        real = found[b, : ends[b], : n + 2]
+        torch.testing.assert_close(real, alone[: ends[b]], rtol=1e-10, atol=1e-10)
+        assert (found[b, :, n + 2 :] == -torch.inf).all()
+
+
+@CASES
+def test_gradients_are_those_of_small_differences(options):
+    model = build(options)
+    points = torch.tensor([POINTS] * 2, dtype=torch.float64)
+    targets = torch.tensor([TARGETS] * 2)
+
+    def loss():
+        return model.log_probs(points, None, targets).gather(2, targets[..., None]).sum()
+
+    loss().backward()
+    steps = [torch.randn_like(p) for p in model.parameters()]
+    expected = sum((p.grad * s).sum() for p, s in zip(model.parameters(), steps, strict=True))
+    ends = []
+    with torch.no_grad():
+        for length in (1e-6, -2e-6):
+            for parameter, step in zip(model.parameters(), steps, strict=True):
+                parameter += length * step
+            ends.append(loss())
+    torch.testing.assert_close((ends[0] - ends[1]) / 2e-6, expected, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("options", [{}, {"octaves": 8}, {"edge_frames": True}])
+def test_an_order_that_is_not_seen_changes_nothing(options):
+    model = build(options | {"heads": 2})
+    points = torch.rand(1, N, 2, dtype=torch.float64)
+    order = torch.tensor([3, 0, 4, 1, 2])
+    found = model.log_probs(points[:, order], None, torch.tensor([[2, 4, 0]]))
+    again = model.log_probs(points, None, torch.tensor([[5, 6, 0]]))
+    whole = torch.cat([torch.arange(SPECIALS), order + SPECIALS])
+    torch.testing.assert_close(found, again[..., whole], rtol=1e-10, atol=1e-10)
