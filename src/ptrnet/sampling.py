@@ -4,22 +4,18 @@ One kind is drawn for a whole call, so that instances of one call are about as h
 """
 
 from collections.abc import Callable
-from typing import Literal, get_args
 
 import numpy as np
 
 from ptrnet.types import Floats
 
-Points = Literal[
-    "uniform", "mixed", "gaussian", "clustered", "curves", "stretched", "grid", "duplicates"
-]
 UNIFORM, MIXED = "uniform", "mixed"
 
 
 def draw(kind: str, rng: np.random.Generator, count: int, n: int, features: int) -> Floats:
     """`(count, n, features)` elements of a kind; of `mixed`, half are uniform, half of another."""
     if kind == MIXED:
-        kind = UNIFORM if rng.random() < 0.5 else str(rng.choice(get_args(Points)[2:]))
+        kind = UNIFORM if rng.random() < 0.5 else str(rng.choice(list(_KINDS)[1:]))
     return _KINDS[kind](rng, (count, n, features))
 
 
@@ -38,9 +34,7 @@ def _clustered(rng: np.random.Generator, shape: tuple[int, int, int]) -> Floats:
     widths = 10 ** rng.uniform(-2, -0.7, (count, 8, 1))
     of = (rng.integers(0, 8, (count, n)) % rng.integers(1, 9, (count, 1)))[..., None]
     points = np.take_along_axis(centres, of, 1)
-    return _placed(
-        rng, points + rng.standard_normal(shape) * np.take_along_axis(widths, of, 1)
-    )
+    return _placed(rng, points + rng.standard_normal(shape) * np.take_along_axis(widths, of, 1))
 
 
 def _curves(rng: np.random.Generator, shape: tuple[int, int, int]) -> Floats:
@@ -104,7 +98,7 @@ def _placed(rng: np.random.Generator, points: Floats) -> Floats:
 
 
 _KINDS: dict[str, Callable[[np.random.Generator, tuple[int, int, int]], Floats]] = {
-    "uniform": _uniform,
+    UNIFORM: _uniform,
     "gaussian": _gaussian,
     "clustered": _clustered,
     "curves": _curves,

@@ -78,7 +78,9 @@ def test_every_setting_is_one_of_the_list():
 
 
 @pytest.mark.parametrize("name", models.names())
-@pytest.mark.parametrize("options", [{}, {"cell": "gru", "layers": 2, "bidirectional": True, "octaves": 8}])
+@pytest.mark.parametrize(
+    "options", [{}, {"cell": "gru", "layers": 2, "bidirectional": True, "octaves": 8}]
+)
 def test_bfloat16_is_near(name, options):
     """Under autocast, in both modes: the same function, to bfloat16's three digits."""
     torch.manual_seed(0)

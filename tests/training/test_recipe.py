@@ -147,6 +147,27 @@ def test_settings_that_the_model_has_not(table, words):
         Recipe.from_table({"task": "hull", **table})
 
 
+SETS = {"model": "transformer-ptr-net", "hidden_size": 8}
+
+
+@pytest.mark.parametrize(
+    "table", [{"task": "tsp"}, {"task": "delaunay"}, {"task": "hull", "start": "lowest-index"}]
+)
+def test_answers_of_indices_need_a_model_that_sees_them(table):
+    ways = {"see_indices": True}, {"order": "lexicographic"}
+    with pytest.raises(InputError, match=r"let it \(see_indices\), or .* \(order lexic") as error:
+        Recipe.from_table({**table, **SETS})
+    assert "\n" not in str(error.value)
+    for way in ways:
+        assert Recipe.from_table({**table, **SETS, **way}).model == SETS["model"]
+    assert Recipe.from_table(table).model == "ptr-net"
+
+
+def test_answers_of_elements_need_no_indices():
+    for table in ({"task": "hull"}, {"task": "sort"}, {"task": "hull", "start": "lower-left"}):
+        assert Recipe.from_table({**table, **SETS}).network()["hidden_size"] == 8
+
+
 def test_a_model_of_one_n_takes_it_from_the_recipe():
     recipe = Recipe.from_table({"task": "sort", "model": "seq2seq", "n": "7", "hidden_size": 8})
     assert recipe.network() == {"hidden_size": 8, "n": 7}

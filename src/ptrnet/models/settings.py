@@ -75,7 +75,9 @@ class Transformer(Settings):
     encoder_layers: int = _setting("transformer: layers of the encoder", 4, (1, 64))
     decoder_layers: int = _setting("transformer: layers of the decoder", 2, (1, 64))
     feed_forward: int = _setting("transformer: units between a layer's two maps", 512, (1, LARGEST))
-    octaves: int = _setting("transformer: sines and cosines of each feature, in octaves", 0, (0, 16))
+    octaves: int = _setting(
+        "transformer: sines and cosines of each feature, in octaves", 0, (0, 16)
+    )
     see_indices: bool = _setting("transformer: elements' indices are seen", False)
     edge_frames: bool = _setting(
         "transformer: elements are seen in the frame of the answer's last edge, too", False

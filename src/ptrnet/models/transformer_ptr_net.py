@@ -82,7 +82,7 @@ class TransformerPtrNet(PointerModel):
             states=states,
             keys=keys,
             mask=mask,
-            looked_at=[layer.cross.keys_values(states) for layer in self.decoder],
+            looked_at=[layer.cross.keys_values(states) for layer in self._layers()],
         )
 
     def point(self, encoded: Slots, x: Tensor, trail: Trail | None) -> Tensor:
@@ -97,16 +97,16 @@ class TransformerPtrNet(PointerModel):
     def step(
         self, encoded: Slots, state: tuple[Tensor, ...], tokens: Tensor
     ) -> tuple[Tensor, tuple[Tensor, ...]]:
-        x, after = pick(encoded.states, tokens), ()
-        mask = encoded.mask[:, None, None]
-        for k, (layer, looked_at) in enumerate(zip(self.decoder, encoded.looked_at, strict=True)):
-            x, own = layer.step(x, state[2 * k : 2 * k + 2], looked_at, mask)
+        x, mask = pick(encoded.states, tokens), encoded.mask[:, None, None]
+        after: list[Tensor] = []
+        for k, (layer, looked_at) in enumerate(zip(self._layers(), encoded.looked_at, strict=True)):
+            x, own = layer.step(x, (state[2 * k], state[2 * k + 1]), looked_at, mask)
             after += own
         trail = None
         if self.frames is not None:
             trail = Trail(*state[-3:]).behind(tokens, self.specials)
             after += trail
-        return self.point(encoded, x, trail), after
+        return self.point(encoded, x, trail), tuple(after)
 
     def log_probs(
         self,
@@ -122,6 +122,9 @@ class TransformerPtrNet(PointerModel):
             x = layer(x, causal, looked_at, mask)
         trail = None if self.frames is None else trails(fed, self.specials)
         return self.point(encoded, x, trail)
+
+    def _layers(self) -> list[DecoderLayer]:
+        return list(self.decoder)  # type: ignore[arg-type]
 
 
 MODEL = TransformerPtrNet

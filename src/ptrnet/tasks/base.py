@@ -7,11 +7,10 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 
+from ptrnet import sampling
 from ptrnet.distances import EUCLIDEAN
 from ptrnet.errors import InputError, unknown
 from ptrnet.geometry import hilbert_order, lexicographic_order
-from ptrnet import sampling
-from ptrnet.sampling import UNIFORM, Points
 from ptrnet.types import Answers, Example, Floats, Indices
 
 if TYPE_CHECKING:
@@ -53,7 +52,9 @@ class Task(ABC):
         "given", "in which the model reads the elements; answers are of the given one"
     )
 
-    points: Points = setting(UNIFORM, "how the elements of drawn instances are spread")
+    points: Literal[
+        "uniform", "mixed", "gaussian", "clustered", "curves", "stretched", "grid", "duplicates"
+    ] = setting("uniform", "how the elements of drawn instances are spread")
 
     def __post_init__(self) -> None:
         if self.order == "hilbert" and self.features != 2:
@@ -71,6 +72,14 @@ class Task(ABC):
     def specials(self) -> int:
         """The special slots of the pointer; END alone where the task adds none."""
         return 1
+
+    @property
+    def speaks_of_indices(self) -> bool:
+        """Whether canonical answers depend on where elements stand in the instance that is read.
+
+        Where they do in an arranged instance, the elements themselves show where they stand.
+        """
+        return False
 
     def sample(self, rng: np.random.Generator, count: int, n: int) -> Floats:
         """`(count, n, d)` fresh instances in the unit cube, spread as `points` says."""

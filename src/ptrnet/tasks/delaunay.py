@@ -38,6 +38,10 @@ class Delaunay(Task):
     separator: bool = setting(False, "sequences have <ENDT> between triangles")
 
     @property
+    def speaks_of_indices(self) -> bool:
+        return self.order == "given"
+
+    @property
     def specials(self) -> int:
         return 2 if self.separator else 1
 

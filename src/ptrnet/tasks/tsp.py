@@ -38,6 +38,10 @@ class Tsp(Task):
     symmetric: ClassVar[bool] = True
     distances: ClassVar[tuple[str, ...]] = NAMES
 
+    @property
+    def speaks_of_indices(self) -> bool:
+        return self.order == "given"
+
     def canonical(self, inputs: Floats, answers: Answers) -> Answers:
         """From city 0 on, counter-clockwise."""
         tours, lengths = answers

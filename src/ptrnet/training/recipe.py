@@ -96,7 +96,12 @@ class Recipe:
             raise InputError(f"recipe: seed must be below 2^63, got {self.seed}")
         task = tasks.get(self.task, **self.settings)
         checks.sizes(parse_sizes(self.n), task)
-        models.settings_of(self.model, **self.network())
+        network = models.settings_of(self.model, **self.network())
+        if task.speaks_of_indices and not getattr(network, "see_indices", True):
+            raise InputError(
+                f"recipe: answers of task {self.task} speak of indices, which model {self.model} "
+                "does not see: let it (see_indices), or arrange elements (order lexicographic)"
+            )
         if self.augment and not self.data:
             raise InputError("recipe: augment goes with data; fresh examples are new without it")
         if self.valid_share and (self.valid or not self.data):

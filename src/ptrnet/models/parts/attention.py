@@ -28,7 +28,7 @@ def attend(queries: Tensor, keys: Tensor, values: Tensor, heads: int, mask: Tens
 
 def _split(x: Tensor, heads: int) -> Tensor:
     """`(..., T, H)` as `(..., heads, T, H / heads)`."""
-    return x.unflatten(-1, (heads, -1)).transpose(-2, -3)
+    return x.view(*x.shape[:-1], heads, x.shape[-1] // heads).transpose(-2, -3)
 
 
 def norm(x: Tensor) -> Tensor:
@@ -70,8 +70,10 @@ class SelfAttention(nn.Module):
 
         Returns what it finds, and keys and values `(..., t + 1, H)` with its own.
         """
-        q, k, v = self.inward(x)[..., None, :].chunk(3, -1)
-        k, v = (torch.cat([past.to(new.dtype), new], -2) for past, new in zip(earlier, (k, v)))
+        q, *own = self.inward(x)[..., None, :].chunk(3, -1)
+        k, v = (
+            torch.cat([past.to(new.dtype), new], -2) for past, new in zip(earlier, own, strict=True)
+        )
         return self.outward(attend(q, k, v, self.heads, k.new_zeros(()))[..., 0, :]), (k, v)
 
 

@@ -38,5 +38,3 @@ class Elements(nn.Module):
         places = torch.arange(elements, device=like.device, dtype=like.dtype)
         angles = places[:, None] * torch.exp(steps * (-2 * math.log(10_000) / units))
         return torch.cat([angles.sin(), angles.cos()], -1)[:, :units]
-
-

@@ -116,18 +116,19 @@ class _Seen:
         self.tokens = torch.arange(padded.shape[1], device=places.device)
         special = self.tokens < specials
         xs, ys = padded[:, None].unbind(-1)  # (B, 1, T)
-        first, before, last = (pick(padded, t).split(1, -1) for t in trail)
+        first, before, last = (pick(padded, t).chunk(2, -1) for t in trail)
         self.begun = (trail.last > 0)[..., None]
         self.x = torch.where(special, first[0], xs) - last[0]
         self.y = torch.where(special, first[1], ys) - last[1]
         self.size = _length(self.x, self.y)
         self.log = self.size.log()
         one = (trail.before == 0)[..., None]
-        self.edge = torch.where(one, 0, last[0] - before[0]), torch.where(one, -1, last[1] - before[1])
+        self.edge = (
+            torch.where(one, 0, last[0] - before[0]),
+            torch.where(one, -1, last[1] - before[1]),
+        )
         real = self.begun & ~special
-        self.flags = [
-            ((xs == x) & (ys == y) & real).to(places.dtype) for x, y in (first, last)
-        ]
+        self.flags = [((xs == x) & (ys == y) & real).to(places.dtype) for x, y in (first, last)]
 
     def along_the_last_edge(self) -> Tensor:
         """Cosine and sine of the angle with the edge, log of the distance, which is which."""
