@@ -62,7 +62,7 @@ def _grid(rng: np.random.Generator, shape: tuple[int, int, int]) -> Floats:
     count, _, features = shape
     lines = np.round(10 ** rng.uniform(0.5, 3, (count, 1, features)))
     points = np.floor(rng.random(shape) * lines) / lines
-    off = 10 ** rng.uniform(-5, -2, (count, 1, 1)) * (rng.random((count, 1, 1)) < 0.5)
+    off = 10 ** rng.uniform(-4, -2, (count, 1, 1)) * (rng.random((count, 1, 1)) < 0.5)
     points += off * rng.standard_normal(shape)
     turned = rng.random((count, 1, 1)) < 0.5
     return _placed(rng, np.where(turned, _turned(rng, points - 0.5), points))
@@ -92,7 +92,7 @@ def _placed(rng: np.random.Generator, points: Floats) -> Floats:
     span = (points.max(1, keepdims=True) - low).max(2, keepdims=True)
     points = (points - low) / np.where(span > 0, span, 1)
     count, _, features = points.shape
-    size = np.where(rng.random((count, 1, 1)) < 0.5, 1, 10 ** rng.uniform(-1.5, 0, (count, 1, 1)))
+    size = np.where(rng.random((count, 1, 1)) < 0.5, 1, 10 ** rng.uniform(-1, 0, (count, 1, 1)))
     room = 1 - size * points.max(1, keepdims=True)
     return np.clip(points * size + room * rng.random((count, 1, features)), 0, 1)
 

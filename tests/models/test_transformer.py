@@ -68,7 +68,7 @@ def turned(edge, v):
 
 
 def logs(x):
-    return [math.copysign(math.log(1 + abs(x) / small), x) for small in (1e-3, 1e-6)]
+    return [math.copysign(math.log(1 + abs(x) / small), x) for small in (1e-3, 1e-5, 1e-7)]
 
 
 class Slow:
@@ -150,7 +150,7 @@ class Slow:
         return dot(self.w[f"{layer}.score.weight"][0], hidden)
 
     def looks(self, scores, points, trail, d, states):
-        """The scores with what three looks add, in angles."""
+        """The scores with what four looks add, in angles."""
         places = [None] * SPECIALS + list(points)
         start, here = (places[trail[0]], places[trail[-1]]) if trail else ((0, 0), (0, 0))
         away = [minus(start if p is None else p, here) for p in places]
@@ -161,7 +161,7 @@ class Slow:
             seen = [*turned(edge, v), math.log(size(v))] if trail else [0.0] * 3
             x = plus(query, self.map("frames.key", states[t]))
             found.append(scores[t] + self.look(0, seen + flags[t], x))
-        for k in (1, 2):
+        for k in (1, 2, 3):
             best, before = found.index(max(found)), found
             found = []
             for t, v in enumerate(away):
@@ -170,7 +170,8 @@ class Slow:
                     along, aside = turned(away[best], v)
                 ratio = math.log(size(v) / size(away[best])) if trail else 0.0
                 known = [*flags[t], float(t == best), float(bool(trail))]
-                seen = [along, aside, *logs(along), *logs(aside), ratio, *known]
+                offset = aside * size(v) if trail else 0.0
+                seen = [along, aside, *logs(along), *logs(aside), *logs(offset), ratio, *known]
                 found.append(before[t] + self.look(k, seen, [0.0] * 32))
         return found
 

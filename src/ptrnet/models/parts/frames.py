@@ -12,8 +12,8 @@ from torch import Tensor, nn
 from ptrnet.models.base import pick
 
 UNITS = 32  # between the two maps of a look
-LOOKS = 2  # at the edge to the likeliest element, after the look along the last edge
-SMALL = (1e-3, 1e-6)  # below these a difference is seen by its size, above by its logarithm
+LOOKS = 3  # at the edge to the likeliest element, after the look along the last edge
+SMALL = (1e-3, 1e-5, 1e-7)  # below these a difference is seen by its size, above by its logarithm
 NONE = 1e-6  # the distance of what is in the same place
 
 
@@ -65,7 +65,7 @@ class EdgeFrames(nn.Module):
         super().__init__()
         self.query = nn.Linear(units, UNITS, bias=False)
         self.key = nn.Linear(units, UNITS, bias=False)
-        further = 7 + 2 * len(SMALL)
+        further = 7 + 3 * len(SMALL)
         self.looks = nn.ModuleList(Look(features) for features in (5, *[further] * LOOKS))
 
     def forward(
@@ -142,10 +142,12 @@ class _Seen:
         cosine, sine = self._turned(x, y, size)
         along = torch.where(self.begun, cosine, self.y - y)
         aside = torch.where(self.begun, sine, self.x - x)
+        offset = torch.where(self.begun, sine * self.size, 0)
         best_one, begun = (self.tokens == best).to(x.dtype), self.begun.to(x.dtype)
         ratio = (self.log - log) * begun
         known = [*self.flags, best_one, begun.expand_as(ratio)]
-        return torch.stack([along, aside, *_scaled(along), *_scaled(aside), ratio, *known])
+        scaled = [*_scaled(along), *_scaled(aside), *_scaled(offset)]
+        return torch.stack([along, aside, *scaled, ratio, *known])
 
     def _turned(self, x: Tensor, y: Tensor, size: Tensor) -> tuple[Tensor, Tensor]:
         """Cosine and sine of the angle from a vector to every token; 0 where one has no length."""
