@@ -22,7 +22,7 @@ class Settings:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Recurrent(Settings):
+class Recurrence(Settings):
     """Of models that read and answer one element after another."""
 
     cell: Literal["lstm", "gru"] = _setting("cell of encoder and decoder: lstm | gru", "lstm")
@@ -31,7 +31,7 @@ class Recurrent(Settings):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Attending(Recurrent):
+class Attending(Recurrence):
     """Of models that score encoder states against decoder states."""
 
     score: Literal["additive", "dot", "general"] = _setting(
@@ -56,7 +56,7 @@ class Threshold(OwnFeed):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Dictionary(Recurrent):
+class Dictionary(Recurrence):
     """Of models whose output is a fixed dictionary."""
 
     n: int = _setting("elements of every instance", bounds=(1, LARGEST))
