@@ -8,8 +8,12 @@ import math
 import pytest
 import torch
 
-from ptrnet import models
+from ptrnet import models, tasks
+from ptrnet.decoding import Beam, Greedy, Incremental, Sample
 from ptrnet.errors import InputError
+from ptrnet.models.parts.elements import Elements
+from ptrnet.models.parts.frames import EdgeFrames, trails
+from ptrnet.solver import Solver
 
 OPTIONS = [
     {"heads": 2, "encoder_layers": 1, "decoder_layers": 1, "feed_forward": 5},
@@ -247,3 +251,32 @@ def test_an_order_that_is_not_seen_changes_nothing(options):
     again = model.log_probs(points, None, torch.tensor([[5, 6, 0]]))
     whole = torch.cat([torch.arange(SPECIALS), order + SPECIALS])
     torch.testing.assert_close(found, again[..., whole], rtol=1e-10, atol=1e-10)
+
+
+@pytest.mark.parametrize("decoder", [Greedy(), Beam(3), Sample(3), Incremental(4)])
+@pytest.mark.parametrize("constrained", [True, False], ids=["constrained", "free"])
+def test_with_edge_frames_a_batch_answers_as_its_members_alone(decoder, constrained):
+    """What the standing contracts say of models without."""
+    torch.manual_seed(5)
+    model = models.build("transformer-ptr-net", 2, 1, hidden_size=16, edge_frames=True)
+    task = tasks.get("hull")
+    solver = Solver(model, task)
+    rng = torch.Generator().manual_seed(1)
+    instances = [torch.rand(n, 2, generator=rng).double().numpy() for n in (1, 2, 5, 8, 13)]
+    together = solver.solve(instances, decoder, constrained=constrained)
+    for instance, answer in zip(instances, together, strict=True):
+        alone = solver.solve(instance, decoder, constrained=constrained)
+        assert answer.tolist() == alone.tolist()
+        assert not constrained or task.complaint(len(instance), answer) is None
+
+
+def test_coordinates_stay_exact_under_autocast():
+    torch.manual_seed(5)
+    places, fed = torch.rand(3, 6, 2), torch.randint(0, 7, (3, 4))
+    elements, frames = Elements(2, 16, 4, True), EdgeFrames(16)
+    given = torch.randn(3, 4, 7), places, trails(fed, 1), torch.randn(3, 4, 16)
+    exact = elements(places), frames(*given, torch.ones(3, 7, 16))
+    with torch.autocast("cpu", torch.bfloat16):
+        found = elements(places), frames(*given, torch.ones(3, 7, 16))
+    for a, b in zip(found, exact, strict=True):
+        assert torch.equal(a, b)
