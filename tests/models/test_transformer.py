@@ -275,8 +275,9 @@ def test_coordinates_stay_exact_under_autocast():
     places, fed = torch.rand(3, 6, 2), torch.randint(0, 7, (3, 4))
     elements, frames = Elements(2, 16, 4, True), EdgeFrames(16)
     given = torch.randn(3, 4, 7), places, trails(fed, 1), torch.randn(3, 4, 16)
-    exact = elements(places), frames(*given, torch.ones(3, 7, 16))
+    keys = torch.randn(3, 7, 16)
+    exact = elements(places), frames(*given, frames.mapped(keys))
     with torch.autocast("cpu", torch.bfloat16):
-        found = elements(places), frames(*given, torch.ones(3, 7, 16))
+        found = elements(places), frames(*given, frames.mapped(keys))
     for a, b in zip(found, exact, strict=True):
         assert torch.equal(a, b)

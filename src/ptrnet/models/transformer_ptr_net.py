@@ -30,6 +30,7 @@ class Slots(Encoded):
     keys: Tensor  # (B, S + N, H): what the pointer scores
     mask: Tensor  # (B, S + N): 0, -inf on padding
     looked_at: list[KeysValues]  # by each layer of the decoder
+    framed: Tensor | None  # what edge frames know of the states
 
 
 class TransformerPtrNet(PointerModel):
@@ -83,6 +84,7 @@ class TransformerPtrNet(PointerModel):
             keys=keys,
             mask=mask,
             looked_at=[layer.cross.keys_values(states) for layer in self._layers()],
+            framed=None if self.frames is None else self.frames.mapped(states),
         )
 
     def point(self, encoded: Slots, x: Tensor, trail: Trail | None) -> Tensor:
@@ -91,7 +93,7 @@ class TransformerPtrNet(PointerModel):
         with torch.autocast(x.device.type, enabled=False):
             scores = x @ encoded.keys.transpose(1, 2) + encoded.mask[:, None]
             if self.frames is not None:
-                scores = self.frames(scores, encoded.inputs, trail, x, encoded.states)
+                scores = self.frames(scores, encoded.inputs, trail, x, encoded.framed)
         return scores.log_softmax(-1)
 
     def step(

@@ -9,24 +9,23 @@ import math
 import torch
 from torch import Tensor, nn
 
-KeysValues = tuple[Tensor, Tensor]  # (..., T, H) each
+KeysValues = tuple[Tensor, Tensor]
 
 
-def attend(queries: Tensor, keys: Tensor, values: Tensor, heads: int, mask: Tensor) -> Tensor:
-    """`softmax(q k' / sqrt(H / heads) + mask) v` in each head: `(..., M, H)` of `(..., M, H)`
-    queries, and of keys and values `(..., T, H)`.
+def attend(q: Tensor, k: Tensor, v: Tensor, mask: Tensor) -> Tensor:
+    """`softmax(q k' / sqrt(D) + mask) v` in each head: `(..., M, heads D)` of split queries
+    `(..., heads, M, D)`, and keys and values `(..., heads, T, D)`.
 
     `mask` is 0 or -inf, of a shape that goes with `(..., heads, M, T)`. Written out, and with the
     softmax in float32 or better: on a CPU PyTorch's fused attention, and its softmax of bfloat16,
     take several times as long for so few elements.
     """
-    q, k, v = (_split(x, heads) for x in (queries, keys, values))
     scores = (q * (1 / math.sqrt(q.shape[-1]))) @ k.transpose(-1, -2)
     found = (scores + mask).softmax(-1).to(v.dtype) @ v
     return found.transpose(-2, -3).flatten(-2)
 
 
-def _split(x: Tensor, heads: int) -> Tensor:
+def split(x: Tensor, heads: int) -> Tensor:
     """`(..., T, H)` as `(..., heads, T, H / heads)`."""
     return x.view(*x.shape[:-1], heads, x.shape[-1] // heads).transpose(-2, -3)
 
@@ -62,19 +61,22 @@ class SelfAttention(nn.Module):
         self.inward, self.outward = nn.Linear(units, 3 * units), nn.Linear(units, units)
 
     def forward(self, x: Tensor, mask: Tensor) -> Tensor:
-        q, k, v = self.inward(x).chunk(3, -1)
-        return self.outward(attend(q, k, v, self.heads, mask))
+        q, k, v = (split(part, self.heads) for part in self.inward(x).chunk(3, -1))
+        return self.outward(attend(q, k, v, mask))
 
     def step(self, x: Tensor, earlier: KeysValues) -> tuple[Tensor, KeysValues]:
         """The newest row `(..., H)` looks at the earlier ones and at itself.
 
-        Returns what it finds, and keys and values `(..., t + 1, H)` with its own.
+        `earlier` are their keys and values `(..., t, H)`. Returns what it finds, and `earlier`
+        with its own.
         """
         q, *own = self.inward(x)[..., None, :].chunk(3, -1)
         k, v = (
             torch.cat([past.to(new.dtype), new], -2) for past, new in zip(earlier, own, strict=True)
         )
-        return self.outward(attend(q, k, v, self.heads, k.new_zeros(()))[..., 0, :]), (k, v)
+        h, none = self.heads, k.new_zeros(())
+        found = attend(split(q, h), split(k, h), split(v, h), none)
+        return self.outward(found[..., 0, :]), (k, v)
 
 
 class CrossAttention(nn.Module):
@@ -87,12 +89,12 @@ class CrossAttention(nn.Module):
         self.outward = nn.Linear(units, units)
 
     def keys_values(self, others: Tensor) -> KeysValues:
-        """Of rows `(B, T, H)` that are looked at."""
+        """Of rows `(B, T, H)` that are looked at, split; laid out once for all who will look."""
         keys, values = self.others(others).chunk(2, -1)
-        return keys, values
+        return split(keys, self.heads).contiguous(), split(values, self.heads).contiguous()
 
     def forward(self, x: Tensor, others: KeysValues, mask: Tensor) -> Tensor:
-        return self.outward(attend(self.query(x), *others, self.heads, mask))
+        return self.outward(attend(split(self.query(x), self.heads), *others, mask))
 
 
 class FeedForward(nn.Sequential):

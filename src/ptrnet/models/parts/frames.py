@@ -68,22 +68,25 @@ class EdgeFrames(nn.Module):
         further = 7 + 3 * len(SMALL)
         self.looks = nn.ModuleList(Look(features) for features in (5, *[further] * LOOKS))
 
+    def mapped(self, keys: Tensor) -> Tensor:
+        """`B k` of keys `(B, T, H)`, as `forward` takes it: `(UNITS, B, 1, T)`."""
+        with torch.autocast(keys.device.type, enabled=False):
+            return self.key(keys).movedim(-1, 0).contiguous()[:, :, None]
+
     def forward(
         self, scores: Tensor, places: Tensor, trail: Trail, queries: Tensor, keys: Tensor
     ) -> Tensor:
         """`scores` `(B, M, T)`, -inf on padding, after all looks.
 
         `places` `(B, N, 2)` are the elements' coordinates, the last N of T tokens; `queries` are
-        `(B, M, H)`, `keys` `(B, T, H)`.
+        `(B, M, H)`, `keys` are `mapped`.
         """
         specials = scores.shape[2] - places.shape[1]
         with torch.autocast(scores.device.type, enabled=False):
             seen = _Seen(places, specials, trail)
-            # (UNITS, B, M, 1) and (UNITS, B, 1, T)
-            query, key = self.query(queries).movedim(-1, 0), self.key(keys).movedim(-1, 0)
-            known = query.contiguous()[..., None] + key.contiguous()[:, :, None]
+            states = self.query(queries).movedim(-1, 0).contiguous()[..., None] + keys
             first, *further = self.looks
-            scores = scores + first(seen.along_the_last_edge(), known)
+            scores = scores + first(seen.along_the_last_edge(), states)
             for look in further:
                 best = scores.argmax(-1, keepdim=True)
                 scores = scores + look(seen.along_the_edge_to(best))
