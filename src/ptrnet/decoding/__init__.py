@@ -3,6 +3,6 @@
 from ptrnet.decoding.beam import Beam, Greedy
 from ptrnet.decoding.incremental import Incremental
 from ptrnet.decoding.sample import Sample
-from ptrnet.decoding.search import Decoder, Found
+from ptrnet.decoding.search import Decoder, Hypotheses
 
-__all__ = ["Beam", "Decoder", "Found", "Greedy", "Incremental", "Sample"]
+__all__ = ["Beam", "Decoder", "Greedy", "Hypotheses", "Incremental", "Sample"]
