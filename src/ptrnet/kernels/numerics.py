@@ -1,4 +1,4 @@
-"""What compiled kernels share: two decorators, an exponential that vectorises, and bfloat16.
+"""What compiled kernels share: decorators, an exponential that vectorises, and bfloat16.
 
 NumPy has no bfloat16: a tensor of that type becomes an array of uint16, which holds the upper half
 of a float32's bits.
@@ -16,14 +16,21 @@ import torch
 from numba.extending import overload
 from torch import Tensor
 
-_jit = partial(numba.njit, nogil=True, cache=True, error_model="numpy")
-
 # Sums may be added up in any order, which lets them vectorise. "ninf" and "nnan" stay out:
 # infinities are legal here.
-reassociating_jit = _jit(fastmath={"reassoc", "contract", "arcp", "nsz"})
+_REASSOCIATING = {"reassoc", "contract", "arcp", "nsz"}
+
+# A kernel: what Python calls.
+reassociating_jit = numba.njit(nogil=True, cache=True, error_model="numpy", fastmath=_REASSOCIATING)
+
+# A function that kernels call. It is compiled into each of them: called, it would exist twice, in
+# its own module and in the kernel's, and be optimised and so rounded differently in the two; which
+# one runs would depend on whether the kernel was compiled now or loaded from the cache.
+_inlined = partial(numba.njit, nogil=True, error_model="numpy", forceinline=True)
+reassociating_inline = _inlined(fastmath=_REASSOCIATING)
 
 # Operations stay in the order in which they are written; a product and a sum may become one FMA.
-in_order_jit = _jit(fastmath={"contract"})
+in_order_inline = _inlined(fastmath={"contract"})
 
 # exp(x) = 2^k * exp(r), |r| <= ln(2) / 2; exp(r) = 1 + r + r^2 p(r) with that p of degree 3 whose
 # largest error is least, 1.05e-7 of exp(r) (solved as a linear program; the series needs degree 5).
@@ -37,7 +44,7 @@ _HALF, _ONE = np.float32(0.5), np.float32(1)
 _RANGE = np.float32(87)  # exp(87) is finite in float32, and exp(-87) is no denormal
 
 
-@in_order_jit  # reassociation would join the two parts of ln(2) again
+@in_order_inline  # reassociation would join the two parts of ln(2) again
 def exp32(x):
     """exp of a float32 in -87..87 (clipped there), in operations that vectorise."""
     x = min(max(x, -_RANGE), _RANGE)

@@ -8,10 +8,10 @@ any, the result is discarded and the direct loops, which call tanh, compute it.
 
 import numpy as np
 
-from ptrnet.kernels.numerics import exp, load, reassociating_jit, store
+from ptrnet.kernels.numerics import exp, load, reassociating_inline, reassociating_jit, store
 
 
-@reassociating_jit
+@reassociating_inline
 def _write_exponentials(values, rows, bound, out):
     """`out = exp(2 values)` for the first `rows`; returns how many values are not below `bound`.
 
@@ -27,7 +27,7 @@ def _write_exponentials(values, rows, bound, out):
     return large
 
 
-@reassociating_jit
+@reassociating_inline
 def _write_scores(a, n, c, m, v, scores):
     """Writes the scores `(M, N)` of the first n keys and m queries of an instance."""
     units = v.shape[0]
@@ -110,7 +110,7 @@ def factorised_backward(
         _write_scaled(grad_c, four, v, grad_queries[b])
 
 
-@reassociating_jit
+@reassociating_inline
 def _write_scaled(sums, factor, v, out):
     """`out = factor * v * sums`, in the type of `out`."""
     for j in range(out.shape[0]):

@@ -8,17 +8,17 @@ row; d is 0 where the inputs are not fused.
 
 import numpy as np
 
-from ptrnet.kernels.numerics import exp32, load, reassociating_jit, store
+from ptrnet.kernels.numerics import exp32, load, reassociating_inline, reassociating_jit, store
 
 _ONE, _TWO = np.float32(1), np.float32(2)
 
 
-@reassociating_jit
+@reassociating_inline
 def _sigmoid(x):
     return _ONE / (_ONE + exp32(-x))
 
 
-@reassociating_jit
+@reassociating_inline
 def _tanh(x):
     return _ONE - _TWO / (_ONE + exp32(_TWO * x))
 

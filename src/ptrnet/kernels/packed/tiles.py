@@ -40,7 +40,7 @@ from llvmlite import ir
 from numba.core import types
 from numba.extending import intrinsic, overload
 
-from ptrnet.kernels.numerics import reassociating_jit
+from ptrnet.kernels.numerics import reassociating_inline, reassociating_jit
 
 LANES = 16  # words in a vector
 VECTORS = 4  # vectors in a line of a panel
@@ -225,7 +225,7 @@ def multiply_add(a, panels, out):
     _multiply_tiles(a, panels, out, True)
 
 
-@reassociating_jit
+@reassociating_inline
 def _multiply_tiles(a, panels, out, adds):
     lines, a_stride, out_stride = panels.shape[1], a.strides[0], out.strides[0]
     rows_in_fours = a.shape[0] // TILE_ROWS * TILE_ROWS

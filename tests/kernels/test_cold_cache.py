@@ -1,0 +1,60 @@
+"""Kernels give the same bits when they are compiled and when they are loaded from the cache."""
+
+import os
+import subprocess
+import sys
+
+PROBE = """
+import hashlib
+import torch
+from ptrnet.kernels import additive_scores, prepared_scores
+from ptrnet.kernels.lstm import Weights
+from ptrnet.kernels.lstm.cpu import lstm
+
+torch.set_num_threads(1)
+torch.manual_seed(0)
+results = []
+
+def drawn(*shape):
+    return (torch.rand(shape) - 0.5).requires_grad_()
+
+def add(outputs, inputs):
+    results.extend(torch.autograd.grad(sum(o.float().sum() for o in outputs), inputs))
+    results.extend(outputs)
+
+keys, queries, v = drawn(8, 20, 64), drawn(8, 7, 64), drawn(64)
+add([additive_scores(keys, queries, v)], [keys, queries, v])
+large = [(200 * x).detach().requires_grad_() for x in (keys, queries)]
+add([additive_scores(*large, v)], [*large, v])
+with torch.no_grad():
+    results.append(prepared_scores(keys, v)(queries))
+
+inputs, lengths = drawn(8, 6, 2), torch.tensor([6, 5, 4, 3, 2, 1, 0, 6])
+state = (drawn(8, 64), drawn(8, 64))
+weights = Weights(drawn(256, 2), drawn(256, 64), drawn(256), drawn(256))
+for low in (False, True):
+    with torch.autocast("cpu", torch.bfloat16, enabled=low):
+        outputs, last = lstm(inputs, lengths, state, weights)
+        add([outputs[0], *last], [inputs, *state, *weights])
+        with torch.no_grad():
+            results.append(lstm(inputs, lengths, state, weights)[1][0])
+for result in results:
+    print(hashlib.sha256(result.detach().float().contiguous().numpy().tobytes()).hexdigest())
+"""
+
+
+def test_cold_and_warm_cache(tmp_path):
+    environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path / "compiled")}
+    cold, warm = (
+        subprocess.run(
+            [sys.executable, "-c", PROBE],
+            env=environment,
+            capture_output=True,
+            text=True,
+            timeout=300,
+        )
+        for _ in range(2)
+    )
+    assert cold.returncode == 0, cold.stderr
+    assert list(tmp_path.rglob("*.nbc"))
+    assert len(cold.stdout.split()) > 30 and cold.stdout == warm.stdout, cold.stderr
