@@ -10,7 +10,8 @@ import torch  # noqa: E402
 from ptrnet import models, tasks  # noqa: E402
 from ptrnet.solver import Solver  # noqa: E402
 
-ONE_N = 6  # of the small models that serve one number of elements
+# Sizes of the small models, of the settings that a model has.
+SIZES = {"hidden_size": 16, "n": 6, "encoder_layers": 1, "decoder_layers": 2, "feed_forward": 8}
 
 
 @pytest.fixture
@@ -20,8 +21,9 @@ def small():
     def build(task="hull", model="ptr-net", seed=0, scale=1.0, **settings):
         torch.manual_seed(seed)
         kind = tasks.get(task, **settings)
-        one_n = {"n": ONE_N} if "n" in models.setting_names(model) else {}
-        network = models.build(model, kind.num_features, kind.num_specials, hidden_size=16, **one_n)
+        known = models.setting_names(model)
+        sizes = {key: value for key, value in SIZES.items() if key in known}
+        network = models.build(model, kind.num_features, kind.num_specials, **sizes)
         with torch.no_grad():
             for parameter in network.parameters():
                 parameter.mul_(scale)

@@ -12,6 +12,11 @@ from ptrnet.models.settings import every_setting
 ONE_N = ["seq2seq", "seq2seq-attention"]
 
 
+def known(name, options):
+    """Those of the options that are settings of the model."""
+    return {key: options[key] for key in options.keys() & set(models.setting_names(name))}
+
+
 @pytest.mark.parametrize(
     ("name", "settings", "words"),
     [
@@ -27,6 +32,8 @@ ONE_N = ["seq2seq", "seq2seq-attention"]
         ("ptr-net", {"bidirectional": 1}, "bidirectional of model ptr-net must be bool, got 1"),
         ("ptr-net", {"bidirectional": True, "hidden_size": 7}, "expected an even number .* got 7"),
         ("ptr-net", {"n": 5}, "unknown setting of model ptr-net 'n'"),
+        ("transformer-ptr-net", {"hidden_size": 6}, "expected a multiple of 4 heads, got 6"),
+        ("transformer-ptr-net", {"cell": "gru"}, "unknown setting of model transf.* 'cell'"),
         ("seq2seq", {"n": 5, "score": "dot"}, "unknown setting of model seq2seq 'score'"),
         ("seq2seq", {}, "setting n of model seq2seq is missing"),
         ("seq2seq-attention", {"n": 10**9}, "expected 1 to 65536, got 1000000000"),
@@ -61,8 +68,8 @@ def test_the_ptr_nets_tensors_keep_their_names():
 
 @pytest.mark.parametrize("name", models.names())
 def test_settings_build_the_same_model_again(name):
-    one_n = {"n": 4} if "n" in models.setting_names(name) else {}
-    model = models.build(name, 3, 2, hidden_size=6, layers=2, cell="gru", **one_n)
+    options = {"n": 4, "layers": 2, "cell": "gru", "heads": 2, "octaves": 1}
+    model = models.build(name, 3, 2, hidden_size=6, **known(name, options))
     again = models.build(name, 3, 2, **model.settings())
     shapes = [{key: value.shape for key, value in m.state_dict().items()} for m in (model, again)]
     assert shapes[0] == shapes[1] and again.settings() == model.settings()
@@ -74,12 +81,13 @@ def test_every_setting_is_one_of_the_list():
 
 
 @pytest.mark.parametrize("name", models.names())
-@pytest.mark.parametrize("options", [{}, {"cell": "gru", "layers": 2, "bidirectional": True}])
+@pytest.mark.parametrize(
+    "options", [{}, {"cell": "gru", "layers": 2, "bidirectional": True, "octaves": 8}]
+)
 def test_bfloat16_is_near(name, options):
     """Under autocast, in both modes: the same function, to bfloat16's three digits."""
     torch.manual_seed(0)
-    one_n = {"n": 6} if "n" in models.setting_names(name) else {}
-    model = models.build(name, 2, 1, hidden_size=16, **one_n, **options)
+    model = models.build(name, 2, 1, hidden_size=16, **known(name, {"n": 6, **options}))
     inputs, targets = torch.rand(4, 6, 2), torch.randint(0, 7, (4, 5))
     for mode in (True, False):
         model.train(mode)

@@ -147,6 +147,27 @@ def test_settings_that_the_model_lacks(table, complaint):
         Recipe.from_table({"task": "hull", **table})
 
 
+TRANSFORMER = {"model": "transformer-ptr-net", "hidden_size": 8}
+
+
+@pytest.mark.parametrize(
+    "table", [{"task": "tsp"}, {"task": "delaunay"}, {"task": "hull", "start": "lowest-index"}]
+)
+def test_answers_of_indices_need_a_model_that_sees_them(table):
+    remedies = {"see_indices": True}, {"order": "lexicographic"}
+    with pytest.raises(InputError, match=r"see them \(see_indices\), or .* \(order lexic") as error:
+        Recipe.from_table({**table, **TRANSFORMER})
+    assert "\n" not in str(error.value)
+    for remedy in remedies:
+        assert Recipe.from_table({**table, **TRANSFORMER, **remedy}).model == TRANSFORMER["model"]
+    assert Recipe.from_table(table).model == "ptr-net"
+
+
+def test_answers_of_elements_need_no_indices():
+    for table in ({"task": "hull"}, {"task": "sort"}, {"task": "hull", "start": "lower-left"}):
+        assert Recipe.from_table({**table, **TRANSFORMER}).network()["hidden_size"] == 8
+
+
 def test_a_model_of_one_n_takes_it_from_the_recipe():
     recipe = Recipe.from_table({"task": "sort", "model": "seq2seq", "n": "7", "hidden_size": 8})
     assert recipe.network() == {"hidden_size": 8, "n": 7}

@@ -1,1 +1,1 @@
-"""Points: their scale, their orders, and the distances between them. NumPy alone."""
+"""Points: their scale, orders and distances, and how drawn ones are spread. NumPy alone."""

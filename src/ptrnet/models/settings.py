@@ -22,13 +22,19 @@ class ModelSettings:
     """Settings of every model."""
 
     hidden_size: int = _setting("units of encoder and decoder", 256, (1, MAX_UNITS))
+
+
+@dataclass(frozen=True, kw_only=True)
+class RecurrentSettings(ModelSettings):
+    """Settings of models that read and answer one element after another."""
+
     cell: Literal["lstm", "gru"] = _setting("cell of encoder and decoder: lstm | gru", "lstm")
     layers: int = _setting("layers of encoder and decoder, each", 1, (1, 64))
     bidirectional: bool = _setting("half of the encoder's units read backwards", False)
 
 
 @dataclass(frozen=True, kw_only=True)
-class AttentionSettings(ModelSettings):
+class AttentionSettings(RecurrentSettings):
     """Settings of models that score encoder states against decoder states."""
 
     score: Literal["additive", "dot", "general"] = _setting(
@@ -54,7 +60,7 @@ class ThresholdSettings(FreeRunningSettings):
 
 
 @dataclass(frozen=True, kw_only=True)
-class DictionarySettings(ModelSettings):
+class DictionarySettings(RecurrentSettings):
     """Settings of models whose output is a fixed dictionary."""
 
     n: int = _setting("elements of every instance", bounds=(1, MAX_UNITS))
@@ -63,6 +69,25 @@ class DictionarySettings(ModelSettings):
 @dataclass(frozen=True, kw_only=True)
 class DictionaryAttentionSettings(DictionarySettings, AttentionSettings):
     """Settings of models whose output is a fixed dictionary, and that score encoder states."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class TransformerSettings(ModelSettings):
+    """Settings of the model that reads all elements at once."""
+
+    heads: int = _setting("transformer: heads of each attention", 4, (1, MAX_UNITS))
+    encoder_layers: int = _setting("transformer: layers of the encoder", 4, (1, 64))
+    decoder_layers: int = _setting("transformer: layers of the decoder", 2, (1, 64))
+    feed_forward: int = _setting(
+        "transformer: units between a layer's two maps", 512, (1, MAX_UNITS)
+    )
+    octaves: int = _setting(
+        "transformer: sines and cosines of each feature, in octaves", 0, (0, 16)
+    )
+    see_indices: bool = _setting("transformer: elements' indices are seen", False)
+    edge_frames: bool = _setting(
+        "transformer: elements are seen in the frame of the answer's last edge, too", False
+    )
 
 
 # Former names and values of settings, which files and recipes may still have.

@@ -13,6 +13,7 @@ import numpy as np
 
 from ptrnet.errors import InputError
 from ptrnet.geometry.orders import hilbert_order, lexicographic_order
+from ptrnet.geometry.sampling import sample_points
 from ptrnet.geometry.scaling import fit_unit_cube
 from ptrnet.tasks.labelling import Labelling
 from ptrnet.types import END, Answers, Example, Floats, Indices
@@ -48,6 +49,9 @@ class Task(Labelling):
     order: Literal["given", "lexicographic", "hilbert"] = setting(
         "given", "in which the model reads the elements; answers are of the given one"
     )
+    points: Literal[
+        "uniform", "mixed", "gaussian", "clustered", "curves", "stretched", "grid", "duplicates"
+    ] = setting("uniform", "how the elements of drawn instances are spread")
 
     # ---- What a task must define: these, and the class variables `name` and `labellers`.
 
@@ -99,9 +103,17 @@ class Task(Labelling):
         """The special slots of the pointer, S: END alone, or with those that the task adds."""
         return 1
 
+    @property
+    def depends_on_indices(self) -> bool:
+        """Whether the canonical answer depends on the order in which elements are read.
+
+        Not where `order` sorts them: their coordinates then show their indices.
+        """
+        return False
+
     def sample(self, rng: np.random.Generator, count: int, n: int) -> Floats:
-        """`(count, n, d)` fresh instances, uniform in the unit cube."""
-        return rng.random((count, n, self.num_features))
+        """`(count, n, d)` fresh instances in the unit cube, spread as `points` says."""
+        return sample_points(self.points, rng, (count, n, self.num_features))
 
     def instance_error(self, inputs: Floats) -> str | None:
         """Why an instance has no answer; None if it has one."""

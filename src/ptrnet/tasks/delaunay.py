@@ -40,6 +40,10 @@ class Delaunay(Task):
         return 2
 
     @property
+    def depends_on_indices(self) -> bool:
+        return self.order == "given"
+
+    @property
     def num_specials(self) -> int:
         return 2 if self.separator else 1
 

@@ -38,6 +38,10 @@ class Hull(Task):
     def num_features(self) -> int:
         return 2
 
+    @property
+    def depends_on_indices(self) -> bool:
+        return self.start == "lowest-index" and self.order == "given"
+
     def canonicalize(self, inputs: Floats, answers: Answers) -> Answers:
         """Counter-clockwise, from the vertex that `start` names."""
         indices, lengths = _counter_clockwise(inputs, answers)

@@ -40,6 +40,10 @@ class Tsp(Task):
     def num_features(self) -> int:
         return 2
 
+    @property
+    def depends_on_indices(self) -> bool:
+        return self.order == "given"
+
     def canonicalize(self, inputs: Floats, answers: Answers) -> Answers:
         """Each tour from city 0 on, counter-clockwise."""
         tours, lengths = answers

@@ -56,7 +56,12 @@ def check_combination(recipe: "Recipe") -> None:
     """
     task, sizes = tasks.get(recipe.task, **recipe.settings), parse_sizes(recipe.n)
     checks.check_sizes(sizes, task)
-    models.settings_of(recipe.model, **recipe.network())
+    network = models.settings_of(recipe.model, **recipe.network())
+    if task.depends_on_indices and not getattr(network, "see_indices", True):
+        raise InputError(
+            f"recipe: answers of task {recipe.task} depend on indices, which model {recipe.model} "
+            "does not see: let it see them (see_indices), or sort elements (order lexicographic)"
+        )
     if recipe.augment and not recipe.data:
         raise InputError("recipe: augment goes with data; fresh examples are new without it")
     if recipe.valid_share and (recipe.valid or not recipe.data):

@@ -7,7 +7,7 @@ from ptrnet.errors import InputError
 from ptrnet.models.parts.gru import GRU
 from ptrnet.models.parts.lstm import LSTM
 from ptrnet.models.parts.recurrent import Recurrent, Stack, State
-from ptrnet.models.settings import ModelSettings
+from ptrnet.models.settings import RecurrentSettings
 
 CELLS: dict[str, type[LSTM] | type[GRU]] = {"lstm": LSTM, "gru": GRU}
 
@@ -45,7 +45,7 @@ def reverse_sequences(rows: Tensor, lengths: Tensor) -> Tensor:
     return rows.gather(1, positions[..., None].expand_as(rows))
 
 
-def encoder(features: int, settings: ModelSettings) -> Recurrent:
+def encoder(features: int, settings: RecurrentSettings) -> Recurrent:
     """What reads instances.
 
     Raises:
@@ -63,13 +63,13 @@ def encoder(features: int, settings: ModelSettings) -> Recurrent:
     return _stack([layer(size) for size in _input_sizes(features, settings)])
 
 
-def decoder(features: int, settings: ModelSettings) -> Recurrent:
+def decoder(features: int, settings: RecurrentSettings) -> Recurrent:
     """What is fed one token at a time; it starts from the encoder's last state."""
     cell = CELLS[settings.cell]
     return _stack([cell(size, settings.hidden_size) for size in _input_sizes(features, settings)])
 
 
-def _input_sizes(features: int, settings: ModelSettings) -> list[int]:
+def _input_sizes(features: int, settings: RecurrentSettings) -> list[int]:
     """The features of each layer's inputs."""
     return [features, *[settings.hidden_size] * (settings.layers - 1)]
 

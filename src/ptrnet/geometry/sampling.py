@@ -1,0 +1,112 @@
+"""How the elements of drawn instances are spread. All lie in the unit cube.
+
+One kind is drawn for a whole call, so that instances of one call are about as hard as each other.
+"""
+
+from collections.abc import Callable
+
+import numpy as np
+
+from ptrnet.types import Floats
+
+UNIFORM, MIXED = "uniform", "mixed"
+
+Shape = tuple[int, int, int]  # (B, n, d)
+
+
+def sample_points(kind: str, rng: np.random.Generator, shape: Shape) -> Floats:
+    """`(B, n, d)` elements of a kind; `mixed` is uniform half of the time, else any other kind."""
+    if kind == MIXED:
+        kind = UNIFORM if rng.random() < 0.5 else str(rng.choice(list(_KINDS)[1:]))
+    return _KINDS[kind](rng, shape)
+
+
+def _uniform(rng: np.random.Generator, shape: Shape) -> Floats:
+    return rng.random(shape)
+
+
+def _gaussian(rng: np.random.Generator, shape: Shape) -> Floats:
+    return _place_in_cube(rng, rng.standard_normal(shape))
+
+
+def _clustered(rng: np.random.Generator, shape: Shape) -> Floats:
+    """Around 1 to 8 centres, with deviations of a hundredth to a fifth of the square."""
+    batch, n, features = shape
+    centres = rng.random((batch, 8, features))
+    deviations = 10 ** rng.uniform(-2, -0.7, (batch, 8, 1))
+    cluster = (rng.integers(0, 8, (batch, n)) % rng.integers(1, 9, (batch, 1)))[..., None]
+    points = np.take_along_axis(centres, cluster, 1)
+    noise = rng.standard_normal(shape) * np.take_along_axis(deviations, cluster, 1)
+    return _place_in_cube(rng, points + noise)
+
+
+def _curves(rng: np.random.Generator, shape: Shape) -> Floats:
+    """Along an arc of a closed curve of three waves in each coordinate, off it by up to a tenth."""
+    batch, n, features = shape
+    angles = rng.random((batch, n, 1)) * rng.uniform(0.1, 1, (batch, 1, 1)) * 2 * np.pi
+    points = np.zeros(shape)
+    for wave in (1, 2, 3):
+        phase = rng.uniform(0, 2 * np.pi, (batch, 1, features))
+        amplitude = rng.standard_normal((batch, 1, features))
+        points += np.sin(wave * angles + phase) * amplitude / wave**2
+    deviation = 10 ** rng.uniform(-4, -1, (batch, 1, 1))
+    return _place_in_cube(rng, points + deviation * rng.standard_normal(shape))
+
+
+def _stretched(rng: np.random.Generator, shape: Shape) -> Floats:
+    """Uniform, then up to a hundred times as long as wide, and rotated."""
+    return _place_in_cube(rng, _stretch_and_rotate(rng, rng.random(shape) - 0.5))
+
+
+def _grid(rng: np.random.Generator, shape: Shape) -> Floats:
+    """On the crossings of a grid of 3 to 1,000 lines: ties, points on one line, duplicates.
+
+    About half of the instances are off them by a little, and half are stretched and rotated.
+    """
+    batch, _, features = shape
+    lines = np.round(10 ** rng.uniform(0.5, 3, (batch, 1, features)))
+    points = np.floor(rng.random(shape) * lines) / lines
+    deviation = 10 ** rng.uniform(-4, -2, (batch, 1, 1)) * (rng.random((batch, 1, 1)) < 0.5)
+    points += deviation * rng.standard_normal(shape)
+    rotated = rng.random((batch, 1, 1)) < 0.5
+    return _place_in_cube(rng, np.where(rotated, _stretch_and_rotate(rng, points - 0.5), points))
+
+
+def _duplicates(rng: np.random.Generator, shape: Shape) -> Floats:
+    """Uniform; a tenth to nine tenths of the elements repeat another one."""
+    batch, n, _ = shape
+    points = rng.random(shape)
+    indices = rng.integers(0, n, (batch, n))
+    repeats = rng.random((batch, n)) < rng.uniform(0.1, 0.9, (batch, 1))
+    indices = np.where(repeats, indices, np.arange(n))
+    return np.take_along_axis(points, indices[..., None], 1)
+
+
+def _stretch_and_rotate(rng: np.random.Generator, points: Floats) -> Floats:
+    """Each instance scaled along its axes by up to a hundred, then rotated about the origin."""
+    batch, _, features = points.shape
+    scales = 10 ** rng.uniform(-2, 0, (batch, 1, features))
+    rotations, _ = np.linalg.qr(rng.standard_normal((batch, features, features)))
+    return (points * scales) @ rotations
+
+
+def _place_in_cube(rng: np.random.Generator, points: Floats) -> Floats:
+    """Each instance in the unit cube: about half fill it, others are smaller, anywhere in it."""
+    minimum = points.min(1, keepdims=True)
+    span = (points.max(1, keepdims=True) - minimum).max(2, keepdims=True)
+    points = (points - minimum) / np.where(span > 0, span, 1)
+    batch, _, features = points.shape
+    size = np.where(rng.random((batch, 1, 1)) < 0.5, 1, 10 ** rng.uniform(-1, 0, (batch, 1, 1)))
+    room = 1 - size * points.max(1, keepdims=True)
+    return np.clip(points * size + room * rng.random((batch, 1, features)), 0, 1)
+
+
+_KINDS: dict[str, Callable[[np.random.Generator, Shape], Floats]] = {
+    UNIFORM: _uniform,
+    "gaussian": _gaussian,
+    "clustered": _clustered,
+    "curves": _curves,
+    "stretched": _stretched,
+    "grid": _grid,
+    "duplicates": _duplicates,
+}

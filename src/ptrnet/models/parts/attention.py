@@ -1,0 +1,151 @@
+"""Multi-head attention and the layers that are built of it (Vaswani et al. 2017), norms first.
+
+The residual stream keeps the type of its input; what autocast rounds are the layers' products.
+Norms have no weights: a linear map follows each, which would absorb them.
+
+In shapes, D is the units of a head, H / heads; T the rows that are attended to.
+"""
+
+import math
+
+import torch
+from torch import Tensor, nn
+
+KeysValues = tuple[Tensor, Tensor]
+
+
+def attend(queries: Tensor, keys: Tensor, values: Tensor, bias: Tensor) -> Tensor:
+    """`softmax(q k' / sqrt(D) + bias) v` in each head, heads side by side: `(..., M, H)`.
+
+    Written out, and with the softmax in float32 or better: on a CPU PyTorch's fused attention, and
+    its softmax of bfloat16, take several times as long for so few elements.
+
+    Args:
+        queries: `(..., heads, M, D)`.
+        keys: `(..., heads, T, D)`.
+        values: `(..., heads, T, D)`.
+        bias: 0 or -inf, of a shape that broadcasts to `(..., heads, M, T)`; see `attention_bias`.
+    """
+    scores = (queries * (1 / math.sqrt(queries.shape[-1]))) @ keys.transpose(-1, -2)
+    attended = (scores + bias).softmax(-1).to(values.dtype) @ values
+    return attended.transpose(-2, -3).flatten(-2)
+
+
+def split_heads(rows: Tensor, heads: int) -> Tensor:
+    """`(..., T, H)` as `(..., heads, T, D)`."""
+    return rows.view(*rows.shape[:-1], heads, rows.shape[-1] // heads).transpose(-2, -3)
+
+
+def layer_norm(rows: Tensor) -> Tensor:
+    """Each row with mean 0 and variance 1."""
+    return nn.functional.layer_norm(rows, rows.shape[-1:])
+
+
+def attention_bias(mask: Tensor, dtype: torch.dtype) -> Tensor:
+    """What a mask adds to scores: 0 where it is True, -inf elsewhere."""
+    return torch.zeros(mask.shape, dtype=dtype, device=mask.device).masked_fill(~mask, -torch.inf)
+
+
+def causal_mask(steps: int, device: torch.device) -> Tensor:
+    """`(M, M)` boolean for M `steps`: True where a step may see a step: earlier ones, itself."""
+    positions = torch.arange(steps, device=device)
+    return positions <= positions[:, None]
+
+
+class SelfAttention(nn.Module):
+    """Rows attend to each other."""
+
+    def __init__(self, units: int, heads: int) -> None:
+        super().__init__()
+        self.heads = heads
+        self.inward, self.outward = nn.Linear(units, 3 * units), nn.Linear(units, units)
+
+    def forward(self, rows: Tensor, bias: Tensor) -> Tensor:
+        """`(B, T, H)` of `(B, T, H)` rows; the bias broadcasts to `(B, heads, T, T)`."""
+        queries, keys, values = (split_heads(x, self.heads) for x in self.inward(rows).chunk(3, -1))
+        return self.outward(attend(queries, keys, values, bias))
+
+    def step(self, rows: Tensor, earlier: KeysValues) -> tuple[Tensor, KeysValues]:
+        """The newest row `(..., H)` of each sequence attends to the earlier ones and to itself.
+
+        `earlier` are their keys and values `(..., t, H)`. Returns `(..., H)`, and `earlier` with
+        the newest row's keys and values.
+        """
+        queries, *newest = self.inward(rows)[..., None, :].chunk(3, -1)
+        keys, values = (
+            torch.cat([past.to(new.dtype), new], -2)
+            for past, new in zip(earlier, newest, strict=True)
+        )
+        q, k, v = (split_heads(x, self.heads) for x in (queries, keys, values))
+        attended = attend(q, k, v, keys.new_zeros(()))
+        return self.outward(attended[..., 0, :]), (keys, values)
+
+
+class CrossAttention(nn.Module):
+    """Rows attend to other rows."""
+
+    def __init__(self, units: int, heads: int) -> None:
+        super().__init__()
+        self.heads = heads
+        self.query, self.others = nn.Linear(units, units), nn.Linear(units, 2 * units)
+        self.outward = nn.Linear(units, units)
+
+    def keys_values(self, others: Tensor) -> KeysValues:
+        """Of the rows `(B, T, H)` that are attended to, `(B, heads, T, D)`; computed only once."""
+        keys, values = self.others(others).chunk(2, -1)
+        return (
+            split_heads(keys, self.heads).contiguous(),
+            split_heads(values, self.heads).contiguous(),
+        )
+
+    def forward(self, rows: Tensor, others: KeysValues, bias: Tensor) -> Tensor:
+        """`(B, M, H)` of `(B, M, H)` rows; the bias broadcasts to `(B, heads, M, T)`."""
+        return self.outward(attend(split_heads(self.query(rows), self.heads), *others, bias))
+
+
+class FeedForward(nn.Sequential):
+    """`W2 max(0, W1 x + b1) + b2`."""
+
+    def __init__(self, units: int, inner_units: int) -> None:
+        super().__init__(nn.Linear(units, inner_units), nn.ReLU(), nn.Linear(inner_units, units))
+
+
+class EncoderLayer(nn.Module):
+    """`x + self-attention(norm x)`, then `x + feed-forward(norm x)`."""
+
+    def __init__(self, units: int, heads: int, inner_units: int) -> None:
+        super().__init__()
+        self.attention = SelfAttention(units, heads)
+        self.feed_forward = FeedForward(units, inner_units)
+
+    def forward(self, rows: Tensor, bias: Tensor) -> Tensor:
+        rows = rows + self.attention(layer_norm(rows), bias)
+        return rows + self.feed_forward(layer_norm(rows))
+
+
+class DecoderLayer(nn.Module):
+    """An encoder's layer with cross-attention between its two parts."""
+
+    def __init__(self, units: int, heads: int, inner_units: int) -> None:
+        super().__init__()
+        self.attention = SelfAttention(units, heads)
+        self.cross = CrossAttention(units, heads)
+        self.feed_forward = FeedForward(units, inner_units)
+
+    def forward(
+        self, rows: Tensor, causal_bias: Tensor, others: KeysValues, bias: Tensor
+    ) -> Tensor:
+        """All steps `(B, M, H)` at once; `others` and `bias` are those of the cross-attention."""
+        rows = rows + self.attention(layer_norm(rows), causal_bias)
+        return self._after_self_attention(rows, others, bias)
+
+    def step(
+        self, rows: Tensor, earlier: KeysValues, others: KeysValues, bias: Tensor
+    ) -> tuple[Tensor, KeysValues]:
+        """The newest rows `(B, K, H)`; `earlier` is of those before, each `(B, K, t, H)`."""
+        attended, extended = self.attention.step(layer_norm(rows), earlier)
+        return self._after_self_attention(rows + attended, others, bias), extended
+
+    def _after_self_attention(self, rows: Tensor, others: KeysValues, bias: Tensor) -> Tensor:
+        rows = rows + self.cross(layer_norm(rows), others, bias)
+        return rows + self.feed_forward(layer_norm(rows))

@@ -1,0 +1,183 @@
+"""Edge frames: elements of the plane as seen along an edge of the answer, and scores of that.
+
+All of it is computed from coordinates and stays float32 (or better) under autocast.
+"""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import torch
+from torch import Tensor, nn
+
+from ptrnet.models.base import gather_rows
+
+UNITS = 32  # hidden units of a `FrameScore`
+ROUNDS = 3  # along the edge to the likeliest token, after the one along the last edge
+# A difference below such a scale is seen by its size, above it by its logarithm.
+SCALES = (1e-3, 1e-5, 1e-7)
+MIN_DIST = 1e-6  # stands for a distance of zero, whose logarithm is taken
+
+
+class PrefixEnds(NamedTuple):
+    """The elements that prefixes begin and end with, as tokens `(B, K)`; 0 where none is."""
+
+    first: Tensor
+    previous: Tensor  # the last but one
+    last: Tensor
+
+    @classmethod
+    def empty(cls, tokens: Tensor) -> "PrefixEnds":
+        """Of as many prefixes without elements as there are `(B, K)` tokens."""
+        return cls(*[torch.zeros_like(tokens)] * 3)
+
+    def append(self, tokens: Tensor, num_specials: int) -> "PrefixEnds":
+        """Of the prefixes with one more token `(B, K)` each; special slots are no elements."""
+        is_element = tokens >= num_specials
+        return PrefixEnds(
+            torch.where(is_element & (self.first == 0), tokens, self.first),
+            torch.where(is_element, self.last, self.previous),
+            torch.where(is_element, tokens, self.last),
+        )
+
+
+def all_prefix_ends(tokens: Tensor, num_specials: int) -> PrefixEnds:
+    """Of the prefixes that end with each of the tokens: M prefixes of `(B, M)` tokens."""
+    ends, steps = PrefixEnds.empty(tokens[:, :1]), []
+    for i in range(tokens.shape[1]):
+        ends = ends.append(tokens[:, i : i + 1], num_specials)
+        steps.append(ends)
+    return PrefixEnds(*(torch.cat(columns, 1) for columns in zip(*steps, strict=True)))
+
+
+class EdgeFrames(nn.Module):
+    """Adds to the score of every token what a small network makes of its position in a frame.
+
+    In the first round the frame is the last edge of the answer, from the last element but one to
+    the last (after a single element: down the second axis). In each further round it is the edge
+    from the last element to the likeliest token so far; where no element has been pointed at yet,
+    there is no edge, and differences of coordinates are seen instead. A special slot has the
+    position of the answer's first element.
+
+    Args:
+        units: size of queries and keys, H.
+    """
+
+    def __init__(self, units: int) -> None:
+        super().__init__()
+        self.query = nn.Linear(units, UNITS, bias=False)
+        self.key = nn.Linear(units, UNITS, bias=False)
+        sizes = (5, *[7 + 3 * len(SCALES)] * ROUNDS)
+        rounds = (FrameScore(features) for features in sizes)
+        self.looks = nn.ModuleList(rounds)  # "looks" is their name in models' files
+
+    def project_keys(self, keys: Tensor) -> Tensor:
+        """Of keys `(B, S + N, H)`, as `forward` takes them: `(UNITS, B, 1, S + N)`."""
+        with torch.autocast(keys.device.type, enabled=False):
+            return self.key(keys).movedim(-1, 0).contiguous()[:, :, None]
+
+    def forward(
+        self, scores: Tensor, points: Tensor, ends: PrefixEnds, queries: Tensor, keys: Tensor
+    ) -> Tensor:
+        """The scores `(B, M, S + N)` after all rounds.
+
+        Args:
+            scores: `(B, M, S + N)` before them, -inf on padding.
+            points: `(B, N, 2)` the elements' coordinates.
+            ends: each `(B, M)`, of the prefixes.
+            queries: `(B, M, H)` of the prefixes.
+            keys: of the tokens, from `project_keys`.
+        """
+        num_specials = scores.shape[2] - points.shape[1]
+        with torch.autocast(scores.device.type, enabled=False):
+            views = _FrameFeatures(points, num_specials, ends)
+            states = self.query(queries).movedim(-1, 0).contiguous()[..., None] + keys
+            first, *further = self.looks
+            scores = scores + first(views.along_last_edge(), states)
+            for score in further:
+                likeliest = scores.argmax(-1, keepdim=True)
+                scores = scores + score(views.along_edge_to(likeliest))
+        return scores
+
+
+class FrameScore(nn.Module):
+    """`w' max(0, W f + b + x)` of the features f of each step and token."""
+
+    def __init__(self, features: int) -> None:
+        super().__init__()
+        self.features, self.score = nn.Linear(features, UNITS), nn.Linear(UNITS, 1, bias=False)
+
+    def forward(self, features: Tensor, x: Tensor | None = None) -> Tensor:
+        """`(B, M, S + N)` of `(f, B, M, S + N)` features and x `(UNITS, B, M, S + N)`, None: 0.
+
+        The axis of features comes first: the last one would be too short for fast rows.
+        """
+        weight, bias = self.features.weight, self.features.bias[:, None]
+        hidden = torch.addmm(bias, weight, features.flatten(1))
+        hidden = (hidden if x is None else hidden + x.flatten(1)).relu_()
+        return (self.score.weight @ hidden).view(features.shape[1:])
+
+
+class _FrameFeatures:
+    """Every token as seen from the last element of every prefix.
+
+    Tensors of tokens are `(B, M, S + N)`, those of prefixes `(B, M, 1)`.
+    """
+
+    def __init__(self, points: Tensor, num_specials: int, ends: PrefixEnds) -> None:
+        padded = nn.functional.pad(points, (0, 0, num_specials, 0))
+        self.tokens = torch.arange(padded.shape[1], device=points.device)
+        is_special = self.tokens < num_specials
+        xs, ys = padded[:, None].unbind(-1)  # (B, 1, S + N)
+        first, previous, last = (gather_rows(padded, tokens).chunk(2, -1) for tokens in ends)
+        self.has_element = (ends.last > 0)[..., None]
+        self.x = torch.where(is_special, first[0], xs) - last[0]
+        self.y = torch.where(is_special, first[1], ys) - last[1]
+        self.dist = _vector_length(self.x, self.y)
+        self.log_dist = self.dist.log()
+        has_no_edge = (ends.previous == 0)[..., None]
+        self.edge = (
+            torch.where(has_no_edge, 0, last[0] - previous[0]),
+            torch.where(has_no_edge, -1, last[1] - previous[1]),
+        )
+        real = self.has_element & ~is_special
+        self.is_end = [((xs == x) & (ys == y) & real).to(points.dtype) for x, y in (first, last)]
+
+    def along_last_edge(self) -> Tensor:
+        """`(5, B, M, S + N)`: cosine and sine of the angle with the last edge, log of the distance,
+        and whether the token is where the first and the last element are."""
+        x, y = self.edge
+        framed = [*self._cosine_sine(x, y, _vector_length(x, y)), self.log_dist]
+        return torch.stack([*(torch.where(self.has_element, f, 0) for f in framed), *self.is_end])
+
+    def along_edge_to(self, token: Tensor) -> Tensor:
+        """`(f, B, M, S + N)`: the same of the edge to the tokens `(B, M, 1)`, the distance from its
+        line, and logarithms of these, by which tokens that are near each other differ."""
+        x, y, dist, log_dist = (
+            values.gather(2, token) for values in (self.x, self.y, self.dist, self.log_dist)
+        )
+        cosine, sine = self._cosine_sine(x, y, dist)
+        parallel = torch.where(self.has_element, cosine, self.y - y)
+        perpendicular = torch.where(self.has_element, sine, self.x - x)
+        line_dist = torch.where(self.has_element, sine * self.dist, 0)
+        is_token, has_element = (self.tokens == token).to(x.dtype), self.has_element.to(x.dtype)
+        log_ratio = (self.log_dist - log_dist) * has_element
+        flags = [*self.is_end, is_token, has_element.expand_as(log_ratio)]
+        logs = [
+            log for value in (parallel, perpendicular, line_dist) for log in _signed_logs(value)
+        ]
+        return torch.stack([parallel, perpendicular, *logs, log_ratio, *flags])
+
+    def _cosine_sine(self, x: Tensor, y: Tensor, length: Tensor) -> tuple[Tensor, Tensor]:
+        """Of the angle from a vector to every token; 0 where one of the two has no length."""
+        product = length * self.dist
+        return (x * self.x + y * self.y) / product, (x * self.y - y * self.x) / product
+
+
+def _vector_length(x: Tensor, y: Tensor) -> Tensor:
+    return (x * x + y * y).sqrt().clamp(min=MIN_DIST)
+
+
+def _signed_logs(x: Tensor) -> Iterator[Tensor]:
+    """`sign(x) log(1 + |x| / scale)` for each scale."""
+    size = x.abs()
+    return (torch.copysign((size * (1 / scale)).log1p(), x) for scale in SCALES)

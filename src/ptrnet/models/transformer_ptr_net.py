@@ -1,0 +1,140 @@
+"""A transformer over the set (Vaswani et al. 2017, norms first) with a pointer."""
+
+import math
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+
+from ptrnet.errors import InputError
+from ptrnet.masks import length_mask
+from ptrnet.models.base import Encoded, PointerModel, full_lengths, gather_rows, shift_right
+from ptrnet.models.parts.attention import (
+    DecoderLayer,
+    EncoderLayer,
+    KeysValues,
+    attention_bias,
+    causal_mask,
+    layer_norm,
+)
+from ptrnet.models.parts.elements import Elements
+from ptrnet.models.parts.frames import EdgeFrames, PrefixEnds, all_prefix_ends
+from ptrnet.models.settings import TransformerSettings
+
+
+@dataclass(frozen=True)
+class EncodedSet(Encoded):
+    """What the decoder attends to and points at: special slots, then elements."""
+
+    inputs: Tensor  # (B, N, d)
+    states: Tensor  # (B, S + N, H): what the decoder is fed after each token
+    keys: Tensor  # (B, S + N, H): what the pointer scores
+    bias: Tensor  # (B, S + N): 0, and -inf on padding
+    keys_values: list[KeysValues]  # of the states, for each layer's cross-attention
+    frame_keys: Tensor | None  # of the states, for the edge frames
+
+
+class TransformerPtrNet(PointerModel):
+    """`u_j = d_i' W e_j / sqrt(H)`, `p(C_i) = softmax(u)`, fed next: `e_{C_i}`.
+
+    `e` are the encoder's states of special slots (their inputs are learned) and elements; all
+    attend to each other. `d_i` is the state of a decoder that attends to what it was fed so far,
+    and to `e`. With `edge_frames` each score has what `EdgeFrames` adds. Coordinates, and scores,
+    are computed in float32 under autocast, too.
+
+    A step's state has the keys and values of the tokens so far, `(B, K, t, H)`, of each layer;
+    with `edge_frames` then those of `PrefixEnds`.
+    """
+
+    Settings = TransformerSettings
+
+    def __init__(self, features: int, num_specials: int, settings: TransformerSettings) -> None:
+        super().__init__(features, num_specials, settings)
+        units, heads = settings.hidden_size, settings.heads
+        if units % heads:
+            raise InputError(f"hidden_size: expected a multiple of {heads} heads, got {units}")
+        if settings.edge_frames and features != 2:
+            raise InputError(
+                f"edge_frames: expected elements of 2 numbers, here they are of {features}"
+            )
+        sizes = (units, heads, settings.feed_forward)
+        self.elements = Elements(features, units, settings.octaves, settings.see_indices)
+        self.special_inputs = nn.Parameter(torch.empty(num_specials, units).normal_())
+        self.encoder = nn.ModuleList(EncoderLayer(*sizes) for _ in range(settings.encoder_layers))
+        self.decoder = nn.ModuleList(DecoderLayer(*sizes) for _ in range(settings.decoder_layers))
+        self.pointer = nn.Linear(units, units, bias=False)
+        self.frames = EdgeFrames(units) if settings.edge_frames else None
+
+    def encode(self, inputs: Tensor, lengths: Tensor | None = None) -> EncodedSet:
+        lengths = full_lengths(inputs) if lengths is None else lengths
+        special = self.special_inputs.expand(len(inputs), -1, -1)
+        rows = torch.cat([special, self.elements(inputs)], 1)
+        bias = attention_bias(length_mask(lengths + self.num_specials, rows.shape[1]), rows.dtype)
+        for layer in self.encoder:
+            rows = layer(rows, bias[:, None, None])
+        states = layer_norm(rows)
+        with torch.autocast(rows.device.type, enabled=False):
+            keys = self.pointer(states) / math.sqrt(states.shape[-1])
+        start = (rows.new_zeros(len(rows), 1, 0, rows.shape[-1]),) * (2 * len(self.decoder))
+        if self.frames is not None:
+            start += PrefixEnds.empty(lengths[:, None])
+        return EncodedSet(
+            num_tokens=rows.shape[1],
+            state=start,
+            inputs=inputs,
+            states=states,
+            keys=keys,
+            bias=bias,
+            keys_values=[layer.cross.keys_values(states) for layer in self._decoder_layers()],
+            frame_keys=None if self.frames is None else self.frames.project_keys(states),
+        )
+
+    def point(self, encoded: EncodedSet, rows: Tensor, ends: PrefixEnds | None) -> Tensor:
+        """Log-probabilities `(B, M, S + N)` of the next tokens, of decoder states `(B, M, H)`.
+
+        `ends` are those of the prefixes, each `(B, M)`; None without edge frames.
+        """
+        queries = layer_norm(rows)
+        with torch.autocast(queries.device.type, enabled=False):
+            scores = queries @ encoded.keys.transpose(1, 2) + encoded.bias[:, None]
+            if self.frames is not None:
+                scores = self.frames(scores, encoded.inputs, ends, queries, encoded.frame_keys)
+        return scores.log_softmax(-1)
+
+    def step(
+        self, encoded: EncodedSet, state: tuple[Tensor, ...], tokens: Tensor
+    ) -> tuple[Tensor, tuple[Tensor, ...]]:
+        rows, bias = gather_rows(encoded.states, tokens), encoded.bias[:, None, None]
+        after: list[Tensor] = []
+        layers = zip(self._decoder_layers(), encoded.keys_values, strict=True)
+        for k, (layer, keys_values) in enumerate(layers):
+            earlier = state[2 * k], state[2 * k + 1]
+            rows, extended = layer.step(rows, earlier, keys_values, bias)
+            after += extended
+        ends = None
+        if self.frames is not None:
+            ends = PrefixEnds(*state[-3:]).append(tokens, self.num_specials)
+            after += ends
+        return self.point(encoded, rows, ends), tuple(after)
+
+    def log_probs(
+        self,
+        inputs: Tensor,
+        lengths: Tensor | None,
+        targets: Tensor,
+        target_lengths: Tensor | None = None,
+    ) -> Tensor:
+        encoded, last_tokens = self.encode(inputs, lengths), shift_right(targets)
+        rows, bias = gather_rows(encoded.states, last_tokens), encoded.bias[:, None, None]
+        causal_bias = attention_bias(causal_mask(rows.shape[1], rows.device), rows.dtype)
+        for layer, keys_values in zip(self.decoder, encoded.keys_values, strict=True):
+            rows = layer(rows, causal_bias, keys_values, bias)
+        if self.frames is None:
+            return self.point(encoded, rows, None)
+        return self.point(encoded, rows, all_prefix_ends(last_tokens, self.num_specials))
+
+    def _decoder_layers(self) -> list[DecoderLayer]:
+        return list(self.decoder)  # type: ignore[arg-type]
+
+
+MODEL = TransformerPtrNet
