@@ -3,6 +3,8 @@
     python tools/ship.py runs/hull --commit COMMIT \
         --minutes 70 --machine "2 cores of an AMD EPYC (Zen 4, AVX512-BF16)"
 
+The model is called like its task, or `--name`; its recipe is the one of that name.
+
 The test instances are drawn by NumPy's generator from seeds that no training uses. Hulls and
 triangulations are labelled by Qhull, not by this project's own algorithm; tours are proved the
 shortest by labeller `exact`.
@@ -66,7 +68,19 @@ SUBJECT = {
     "tsp": "the travelling salesman in the plane: a short closed tour of all cities",
     "sort": "sorting: the order of numbers",
 }
+NETWORK = {
+    "ptr-net": "A Pointer Network (Vinyals et al. 2015, section 2.3)",
+    "transformer-ptr-net": "A transformer over the set that points at its elements, told the "
+    "geometry of the last edge at every step (edge frames: docs/models.md),",
+}
 LIMITS = {
+    "hull-transformer": (
+        "At every step the network is told where each point lies as seen along the last edge: it\n"
+        "learns which point is next, not what an angle is. Trained on sets of 1 to 50 points,\n"
+        "uniform and of other kinds (`--points mixed`). Wrong answers are most likely where points\n"
+        "nearly lie on one line. An answer under the constraint has no vertex twice, but it need not be\n"
+        "the hull: where it must be right, use the labeller `monotone-chain`."
+    ),
     "hull": (
         "Trained on points uniform in the unit square. Accuracy falls as sets grow beyond the\n"
         "sizes of the training, and on point sets that are spread very differently: points in a\n"
@@ -134,12 +148,13 @@ def cell(metric: str, measure: dict) -> str:
 
 def card(name: str, saved: model_folder.Saved, rows: list[dict], beam: int, facts: dict) -> Card:
     """The model's card."""
-    columns = [(key, key, key.replace("_", " ")) for key in FREE[name]]
+    task, network = saved.task.name, Recipe.read(recipe_path(name)).model
+    columns = [(key, key, key.replace("_", " ")) for key in FREE[task]]
     for key, decoder in (
         ("constrained", "constrained"),
         (f"beam_{beam}", f"constrained beam {beam}"),
     ):
-        main, *others = CONSTRAINED[name]
+        main, *others = CONSTRAINED[task]
         columns.append((key, main, f"{main}, {decoder}"))
         columns += [(f"{key}_{o}", o, f"{o.replace('_', ' ')}, {decoder}") for o in others]
     table = markdown_table(
@@ -147,7 +162,7 @@ def card(name: str, saved: model_folder.Saved, rows: list[dict], beam: int, fact
         [
             [
                 str(row["n"]),
-                str(row[FREE[name][0]]["count"]),
+                str(row[FREE[task][0]]["count"]),
                 *(cell(metric, row[key]) for key, metric, _ in columns),
             ]
             for row in rows
@@ -156,7 +171,7 @@ def card(name: str, saved: model_folder.Saved, rows: list[dict], beam: int, fact
     trained = saved.trained
     return Card(
         title=name,
-        summary=f"A Pointer Network (Vinyals et al. 2015, section 2.3) for {SUBJECT[name]}.",
+        summary=f"{NETWORK[network]} for {SUBJECT[task]}.",
         facts=[
             f"Network: {num_weights(saved.model):,} weights, encoder and decoder of "
             f"{saved.model.settings()['hidden_size']} units",
@@ -171,13 +186,18 @@ def card(name: str, saved: model_folder.Saved, rows: list[dict], beam: int, fact
         ],
         scores=(
             "Percent, with 95% intervals, over fresh instances that no training used; "
-            f"{LABELS[name]}.\n"
+            f"{LABELS[task]}.\n"
             "Greedy decoding without constraint unless the column says so. Made by "
             "`python tools/ship.py`, which\nholds the seeds."
         ),
         table=table,
-        limits=LIMITS[name],
+        limits=LIMITS.get(name, LIMITS[task]),
     )
+
+
+def recipe_path(name: str) -> Path:
+    """The recipe of a shipped model."""
+    return Path("src/ptrnet/recipes") / f"{name}.toml"
 
 
 def main() -> None:
@@ -186,25 +206,25 @@ def main() -> None:
     parser.add_argument("run", type=Path)
     for fact in ("commit", "minutes", "machine"):
         parser.add_argument(f"--{fact}", required=True)
+    parser.add_argument("--name", help="of the shipped model; its task's if none")
     parser.add_argument("--beam", type=int, default=4)
     options = parser.parse_args()
     torch.set_grad_enabled(False)
     saved = model_folder.load(options.run)
-    name = saved.task.name
+    name = options.name or saved.task.name
     recipe = Recipe.read(options.run / "recipe.toml")
-    shipped = Recipe.read(Path("src/ptrnet/recipes") / f"{saved.task.name}.toml")
-    if recipe.table() != shipped.table():
-        parser.error(f"{options.run} was not trained by the recipe of {saved.task.name}")
-    results = Path("results") / f"{saved.task.name}.json"
+    if recipe.table() != Recipe.read(recipe_path(name)).table():
+        parser.error(f"{options.run} was not trained by the recipe of {name}")
+    results = Path("results") / f"{name}.json"
     results.parent.mkdir(exist_ok=True)
     trained = {key: getattr(recipe, key) for key in ("n", "steps", "batch_size", "seed")}
     folder = Path("src/ptrnet/weights") / name
     model_folder.save(folder, saved._replace(trained=trained), torch.float16)
     saved = model_folder.load(folder)  # scored as it is shipped
     rows = scores(Solver(*saved), options.beam)
-    key = "constrained" if name == "tsp" else "accuracy"
+    key = "constrained" if saved.task.name == "tsp" else "accuracy"
     saved.trained["scores"] = [
-        {"n": row["n"], "metric": CONSTRAINED[name][0], **row[key]} for row in rows
+        {"n": row["n"], "metric": CONSTRAINED[saved.task.name][0], **row[key]} for row in rows
     ]
     model_folder.save(folder, saved, torch.float16)
     card(name, saved, rows, options.beam, vars(options)).write(folder)
