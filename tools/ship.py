@@ -77,9 +77,9 @@ LIMITS = {
     "hull-transformer": (
         "At every step the network is told where each point lies as seen along the last edge: it\n"
         "learns which point is next, not what an angle is. Trained on sets of 1 to 50 points,\n"
-        "uniform and of other kinds (`--points mixed`). Wrong answers are most likely where points\n"
-        "nearly lie on one line. An answer under the constraint has no vertex twice, but it need not be\n"
-        "the hull: where it must be right, use the labeller `monotone-chain`."
+        "uniform and of other kinds (`--points mixed`). Wrong answers are likeliest where points\n"
+        "nearly lie on one line. An answer under the constraint has no vertex twice, but it need\n"
+        "not be the hull: where it must be right, use the labeller `monotone-chain`."
     ),
     "hull": (
         "Trained on points uniform in the unit square. Accuracy falls as sets grow beyond the\n"
