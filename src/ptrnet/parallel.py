@@ -2,7 +2,9 @@
 
 import logging
 import os
-from collections.abc import Callable, Iterable, Iterator
+import signal
+import warnings
+from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from itertools import chain, islice
 from typing import Any, TypeVar
@@ -50,15 +52,23 @@ def ordered_map(
     return_as = "list" if backend == "ray" else "generator"
     with _backend(backend, jobs), Parallel(n_jobs=jobs, return_as=return_as) as parallel:
         while batch := list(islice(rest, _ROUND * parallel._effective_n_jobs())):
-            results = iter(parallel(delayed(_call)(function, item) for item in batch))
+            results = parallel(delayed(_call)(function, item) for item in batch)
             try:
                 for result in results:
                     if isinstance(result, PtrnetError):
                         raise result
                     yield result
-            finally:
-                for _ in results:  # joblib complains of results that nobody took
-                    pass
+            except BaseException:  # an interrupt too, and a caller that takes no further result
+                if return_as == "generator":
+                    _abort(results)
+                raise
+
+
+def _abort(results: Generator[Any, None, None]) -> None:
+    """Ends the processes that compute results, and leaves those that nobody took."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # joblib warns that they were not taken
+        results.close()
 
 
 def _call(function: Callable[[Item], Result], item: Item) -> Result | PtrnetError:
@@ -94,7 +104,12 @@ def _backend(backend: str, jobs: int) -> AbstractContextManager[Any]:
 
 
 def _local(jobs: int) -> AbstractContextManager[Any]:
-    return parallel_config(backend="loky", n_jobs=jobs)
+    return parallel_config(backend="loky", n_jobs=jobs, initializer=_ignore_interrupts)
+
+
+def _ignore_interrupts() -> None:
+    """In a worker: one that is interrupted with its parent could die with a lock in its hands."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
 @contextmanager
