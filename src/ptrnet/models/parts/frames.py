@@ -54,8 +54,9 @@ class EdgeFrames(nn.Module):
     The first look is along the last edge of the answer, from the last element but one to the
     last (behind a single element: down the second axis). Each further look is along the edge from
     the last element to the likeliest token so far; where no element has been pointed at yet, there
-    is no edge, and differences of coordinates are seen instead. A special slot is in the place of
-    the answer's first element.
+    is no edge, and differences of coordinates are seen instead of cosines and sines. A special slot
+    is in the place of the answer's first element. The first look's x is `A q + B k` of the
+    decoder's state q and the token's state k.
 
     Args:
         units: size of queries and keys, H.
