@@ -55,8 +55,9 @@ class EdgeFrames(nn.Module):
     In the first round the frame is the last edge of the answer, from the last element but one to
     the last (after a single element: down the second axis). In each further round it is the edge
     from the last element to the likeliest token so far; where no element has been pointed at yet,
-    there is no edge, and differences of coordinates are seen instead. A special slot has the
-    position of the answer's first element.
+    there is no edge, and differences of coordinates are seen instead of cosines and sines. A
+    special slot has the position of the answer's first element. The first round's x is `A q + B k`
+    of the decoder's state q and the token's state k.
 
     Args:
         units: size of queries and keys, H.
