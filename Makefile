@@ -18,7 +18,7 @@ demo: setup
 	@echo "The hull of Europe's capitals, as the shipped model \"hull\" points it out, is drawn in capitals.png"
 
 test: setup
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest --numprocesses auto
 
 clean:
 	rm -rf .venv capitals.png
