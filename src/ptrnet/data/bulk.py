@@ -6,7 +6,7 @@ behind the last whole chunk.
 
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from functools import partial
 from io import StringIO
 from pathlib import Path
@@ -89,7 +89,8 @@ def _write_resumable(
     """Writes the examples to a file of lines, or goes on where that was stopped."""
     task = work.task
     decided_by = {"ptrnet": VERSION, "task": task.name, **asdict(task), "command": work.command}
-    with ResumableFile(Path(output), {**decided_by, **facts}, CHUNK) as file:
+    defaults = {f.name: f.default for f in fields(task)}
+    with ResumableFile(Path(output), {**decided_by, **facts}, CHUNK, defaults) as file:
         done = file.trim(work.total)
         if done:
             print(f"going on behind {done:,} examples in {file.lines_path}", file=sys.stderr)

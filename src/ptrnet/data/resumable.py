@@ -10,6 +10,7 @@ import json
 import os
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Self
 
 from ptrnet.data import formats
@@ -24,6 +25,7 @@ class ResumableFile:
     Args:
         output: the file that the lines become.
         facts: everything that decides the lines, except how many there are.
+        defaults: values of facts that a former version did not know, and so did not write.
         chunk: how many lines are written together.
 
     Raises:
@@ -31,9 +33,15 @@ class ResumableFile:
             be written.
     """
 
-    def __init__(self, output: Path, facts: Mapping[str, Any], chunk: int) -> None:
+    def __init__(
+        self,
+        output: Path,
+        facts: Mapping[str, Any],
+        chunk: int,
+        defaults: Mapping[str, Any] = MappingProxyType({}),
+    ) -> None:
         check_writable(output)
-        self.output, self.chunk = output, chunk
+        self.output, self.chunk, self._defaults = output, chunk, defaults
         self._target = formats.format_of(str(output))
         binary = self._target.capabilities.binary
         self.format = formats.get("jsonl") if binary else self._target  # of the lines
@@ -126,6 +134,7 @@ class ResumableFile:
             raise InputError(
                 f"{self.facts_path}: not readable; delete it and {self.lines_path.name}"
             )
+        former = {**self._defaults, **former}
         for key in facts:
             if former.get(key) != facts[key]:
                 raise InputError(
