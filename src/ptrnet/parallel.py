@@ -52,13 +52,17 @@ def ordered_map(
     return_as = "list" if backend == "ray" else "generator"
     with _backend(backend, jobs), Parallel(n_jobs=jobs, return_as=return_as) as parallel:
         while batch := list(islice(rest, _ROUND * parallel._effective_n_jobs())):
-            results = parallel(delayed(_call)(function, item) for item in batch)
+            results = iter(parallel(delayed(_call)(function, item) for item in batch))
             try:
                 for result in results:
                     if isinstance(result, PtrnetError):
                         raise result
                     yield result
-            except BaseException:  # an interrupt too, and a caller that takes no further result
+            except PtrnetError:
+                for _ in results:  # what is under way ends by itself
+                    pass
+                raise
+            except BaseException:  # an interrupt, or a caller that takes no further result
                 if return_as == "generator":
                     _abort(results)
                 raise
