@@ -1,6 +1,7 @@
 """A map in many processes: who computes makes no difference."""
 
 import math
+import os
 
 import pytest
 
@@ -52,8 +53,25 @@ def test_errors_of_the_work_and_of_the_items_arrive(jobs):
     left_early.close()
 
 
+@pytest.fixture
+def environment():
+    """The variables of this process, which a Dask cluster changes, and which are restored."""
+    before = dict(os.environ)
+    yield before
+    os.environ.clear()
+    os.environ.update(before)
+
+
 @pytest.mark.filterwarnings("ignore")
-def test_a_dask_cluster_of_two_workers(monkeypatch):
+def test_a_dask_cluster_started_here_leaves_the_environment(environment):
+    pytest.importorskip("distributed")
+    assert list(ordered_map(math.factorial, ITEMS, 2, "dask")) == EXPECTED
+    threads = "OMP_NUM_THREADS"
+    assert os.environ.get(threads) == environment.get(threads)
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_a_dask_cluster_of_two_workers(monkeypatch, environment):
     distributed = pytest.importorskip("distributed")
     with distributed.LocalCluster(
         n_workers=2, threads_per_worker=1, dashboard_address=None, processes=True

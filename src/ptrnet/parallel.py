@@ -124,6 +124,7 @@ def _dask(jobs: int) -> Iterator[None]:
 
     address = dask.config.get("scheduler-address", None)
     workers = None if jobs < 0 else jobs
+    environment = dict(os.environ)
     try:
         client = (
             Client(address)  # type: ignore[no-untyped-call]
@@ -134,6 +135,9 @@ def _dask(jobs: int) -> Iterator[None]:
         )
     except (OSError, ValueError) as error:
         raise InputError(f"backend dask: no scheduler at {address}: {error}") from None
+    finally:  # a cluster made here leaves OMP_NUM_THREADS=1 for whatever this process starts next
+        os.environ.clear()
+        os.environ.update(environment)
     with client, parallel_config(backend="dask", n_jobs=jobs):
         yield
 
