@@ -26,7 +26,7 @@ from ptrnet.decoding import Beam, Decoder, Greedy
 from ptrnet.errors import InputError
 from ptrnet.solver import Solver
 from ptrnet.training.hardware import device_of
-from ptrnet.training.recipe_checks import LARGEST_BATCH
+from ptrnet.training.recipe import LARGEST_BATCH
 
 TIMES_TRAINED = 10  # the second size: so many times the largest of the model's training
 BEAM_SIZE = 8

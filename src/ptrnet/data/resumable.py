@@ -25,8 +25,8 @@ class ResumableFile:
     Args:
         output: the file that the lines become.
         facts: everything that decides the lines, except how many there are.
-        defaults: values of facts that a former version did not know, and so did not write.
         chunk: how many lines are written together.
+        defaults: values of facts that a former version did not know, and so did not write.
 
     Raises:
         InputError: there are lines of other facts, another run writes them, or the folder cannot

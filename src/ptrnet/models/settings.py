@@ -23,6 +23,11 @@ class ModelSettings:
 
     hidden_size: int = _setting("units of encoder and decoder", 256, (1, MAX_UNITS))
 
+    @property
+    def sees_order(self) -> bool:
+        """Whether the model can tell in which order the elements stand."""
+        return True
+
 
 @dataclass(frozen=True, kw_only=True)
 class RecurrentSettings(ModelSettings):
@@ -88,6 +93,10 @@ class TransformerSettings(ModelSettings):
     edge_frames: bool = _setting(
         "transformer: elements are seen in the frame of the answer's last edge, too", False
     )
+
+    @property
+    def sees_order(self) -> bool:
+        return self.see_indices
 
 
 # Former names and values of settings, which files and recipes may still have.
