@@ -9,6 +9,7 @@ import pytest
 import torch
 
 from ptrnet import models
+from tests.models.gradients import check_gradients
 
 OPTIONS = [
     {},
@@ -238,16 +239,4 @@ def test_gradients_are_those_of_small_differences(name):
     model = build(name, {}, **settings).train()
     points, targets = torch.rand(3, N, 2, dtype=torch.float64), torch.tensor([TARGETS] * 3)
 
-    def loss():
-        return model.log_probs(points, None, targets).gather(2, targets[..., None]).sum()
-
-    loss().backward()
-    steps = [torch.randn_like(p) for p in model.parameters()]
-    expected = sum((p.grad * s).sum() for p, s in zip(model.parameters(), steps, strict=True))
-    ends = []
-    with torch.no_grad():
-        for size in (1e-6, -2e-6):
-            for parameter, step in zip(model.parameters(), steps, strict=True):
-                parameter += size * step
-            ends.append(loss())
-    torch.testing.assert_close((ends[0] - ends[1]) / 2e-6, expected, rtol=1e-6, atol=1e-6)
+    check_gradients(model, points, targets, 1e-6)

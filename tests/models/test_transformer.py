@@ -14,6 +14,7 @@ from ptrnet.errors import InputError
 from ptrnet.models.parts.elements import Elements
 from ptrnet.models.parts.frames import EdgeFrames, all_prefix_ends
 from ptrnet.solver import Solver
+from tests.models.gradients import check_gradients
 
 OPTIONS = [
     {"heads": 2, "encoder_layers": 1, "decoder_layers": 1, "feed_forward": 5},
@@ -232,19 +233,7 @@ def test_gradients_are_those_of_small_differences(options):
     points = torch.tensor([POINTS] * 2, dtype=torch.float64)
     targets = torch.tensor([TARGETS] * 2)
 
-    def loss():
-        return model.log_probs(points, None, targets).gather(2, targets[..., None]).sum()
-
-    loss().backward()
-    steps = [torch.randn_like(p) for p in model.parameters()]
-    expected = sum((p.grad * s).sum() for p, s in zip(model.parameters(), steps, strict=True))
-    ends = []
-    with torch.no_grad():
-        for length in (1e-6, -2e-6):
-            for parameter, step in zip(model.parameters(), steps, strict=True):
-                parameter += length * step
-            ends.append(loss())
-    torch.testing.assert_close((ends[0] - ends[1]) / 2e-6, expected, rtol=1e-5, atol=1e-5)
+    check_gradients(model, points, targets, 1e-5)
 
 
 @pytest.mark.parametrize("options", [{}, {"octaves": 8}, {"edge_frames": True}])
