@@ -1,7 +1,7 @@
 """Real data: images of handwritten digits, to be put in the order of what they show.
 
     pip install scikit-learn
-    python examples/digits.py [STEPS]
+    python examples/digits.py [STEPS [EXAMPLES]]
 
 The images, 8 x 8, ship inside scikit-learn. An element is an image, as 64 numbers; the examples
 show five different digits each and tell their order, but never which digit is which. The plain
@@ -26,11 +26,12 @@ def draw(rng, images, digits):
 
 
 steps = int(sys.argv[1]) if len(sys.argv) > 1 else 4000
+count = int(sys.argv[2]) if len(sys.argv) > 2 else 20_000
 images, digits = load_digits(return_X_y=True)
 rng = np.random.default_rng(0)
 shuffled = rng.permutation(len(images))
 old, new = shuffled[:1300], shuffled[1300:]  # no image of the test is ever trained on
-train = [draw(rng, images[old], digits[old]) for _ in range(20_000)]
+train = [draw(rng, images[old], digits[old]) for _ in range(count)]
 test = [draw(rng, images[new], digits[new]) for _ in range(1000)]
 
 places = np.concatenate([np.argsort(order) for _, order in train])

@@ -1,6 +1,6 @@
 """An order over what are no points: jobs on one machine, so that little is late.
 
-    python examples/late_jobs.py [STEPS]
+    python examples/late_jobs.py [STEPS [EXAMPLES]]
 
 A job has a time that it takes, a day that it is due, and a cost for each day that it is late. The
 examples are the best of all orders. The plain baselines go by the due day, and by cost over time.
@@ -30,8 +30,9 @@ def best(jobs):
 
 
 steps = int(sys.argv[1]) if len(sys.argv) > 1 else 6000
+count = int(sys.argv[2]) if len(sys.argv) > 2 else 20_000
 rng = np.random.default_rng(0)
-time = rng.integers(1, 20, (21_000, JOBS))
+time = rng.integers(1, 20, (count + 1000, JOBS))
 due = rng.uniform(0.1, 0.9, time.shape) * time.sum(1, keepdims=True)
 weight = rng.integers(1, 10, time.shape)
 examples = [(jobs, best(jobs)) for jobs in np.stack([time, due, weight], -1)]

@@ -1,6 +1,6 @@
 """A subset: the vectors of five numbers that no other vector beats in all five.
 
-    python examples/non_dominated.py [STEPS]
+    python examples/non_dominated.py [STEPS [EXAMPLES]]
 
 Think of offers by price, time, weight, noise and range, each to be large. The plain baseline takes
 those whose sum comes near enough to the largest sum; how near is fitted on the same examples.
@@ -39,8 +39,9 @@ def mean_f1(answers, known):
 
 
 steps = int(sys.argv[1]) if len(sys.argv) > 1 else 6000
+count = int(sys.argv[2]) if len(sys.argv) > 2 else 19_000
 rng = np.random.default_rng(0)
-examples = [(x, non_dominated(x)) for x in (offers(rng) for _ in range(20_000))]
+examples = [(x, non_dominated(x)) for x in (offers(rng) for _ in range(count + 1000))]
 train, test = examples[:-1000], examples[-1000:]
 
 margins = np.linspace(0, 15, 61)

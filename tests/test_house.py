@@ -110,12 +110,12 @@ def test_linked_files_are_there():
 
 
 def test_examples_run(tmp_path):
-    """All at once; those that train do so for 20 steps."""
+    """All at once; those that train do so for 20 steps on 500 examples."""
     runs = []
     for script in sorted((ROOT / "examples").glob("*.py")):
         folder = tmp_path / script.stem
         folder.mkdir()
-        command = [sys.executable, script, "20"]
+        command = [sys.executable, script, "20", "500"]
         pipe = subprocess.PIPE
         runs.append(subprocess.Popen(command, cwd=folder, stdout=pipe, stderr=pipe))
     for run in runs:
