@@ -1,44 +1,29 @@
-"""Numbered batches, made by a thread before the training asks for them."""
+"""Numbered items, made by a thread before the training asks for them."""
 
-import queue
-import threading
+from collections import deque
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from itertools import count
+from typing import TypeVar
 
-from ptrnet.types import Batch
+Item = TypeVar("Item")
 
 
-def prefetch(batch: Callable[[int], Batch], first: int, num_ready: int) -> Iterator[Batch]:
-    """`batch(first)`, `batch(first + 1)`, ... without end. What `batch` raises is raised here.
+def prefetch(make: Callable[[int], Item], first: int, num_ready: int) -> Iterator[Item]:
+    """`make(first)`, `make(first + 1)`, ... without end. What `make` raises is raised here.
 
     Args:
-        batch: makes the batch of a number; called in a thread of its own.
-        first: the number of the first batch.
-        num_ready: how many batches are made ahead.
+        make: makes the item of a number; called in a thread of its own.
+        first: the number of the first item.
+        num_ready: how many items are made ahead.
     """
-    ready: queue.Queue[Batch | BaseException] = queue.Queue(num_ready)
-    stopped = threading.Event()
-
-    def produce() -> None:
-        k = first
-        while not stopped.is_set():
-            try:
-                item: Batch | BaseException = batch(k)
-            except BaseException as error:
-                item = error
-            while not stopped.is_set():
-                try:
-                    ready.put(item, timeout=0.1)
-                    break
-                except queue.Full:
-                    continue
-            k += 1
-
-    threading.Thread(target=produce, daemon=True, name="examples").start()
+    # Not a daemon thread: one that is inside torch when the interpreter ends aborts the process.
+    thread = ThreadPoolExecutor(1, "examples")
     try:
-        while True:
-            item = ready.get()
-            if isinstance(item, BaseException):
-                raise item
+        ready = deque(thread.submit(make, first + k) for k in range(num_ready))
+        for k in count(first + num_ready):
+            item = ready.popleft().result()
+            ready.append(thread.submit(make, k))
             yield item
     finally:
-        stopped.set()
+        thread.shutdown(cancel_futures=True)
