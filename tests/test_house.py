@@ -71,19 +71,21 @@ def test_one_instance_is_answered_without_compiled_code():
     assert subprocess.run([sys.executable, "-c", code]).returncode == 0
 
 
-def test_the_readmes_python_runs(tmp_path):
+def test_the_readmes_python_runs(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
     text = (ROOT / "README.md").read_text() + (ROOT / "docs" / "own-examples.md").read_text()
     blocks = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
     assert blocks
     for block in blocks:
-        found = subprocess.run([sys.executable, "-c", block], cwd=tmp_path, capture_output=True)
-        assert found.returncode == 0, found.stderr.decode()
+        exec(compile(block, "README.md", "exec"), {"__name__": "__main__"})
 
 
-def test_the_readmes_commands_run(tmp_path):
+def test_the_readmes_commands_run(tmp_path, monkeypatch, capsys):
     """All but the trainings, which take minutes; of those the options are checked."""
+    from ptrnet.cli import run
     from ptrnet.training.recipe_options import option_fields
 
+    monkeypatch.chdir(tmp_path)
     (tmp_path / "examples").symlink_to(ROOT / "examples")
     text = (ROOT / "README.md").read_text()
     commands = re.findall(r"^    ptrnet (.*)$", text, re.MULTILINE)
@@ -96,11 +98,9 @@ def test_the_readmes_commands_run(tmp_path):
             continue
         if "my-hull" in words:
             (tmp_path / "my-hull").symlink_to(ROOT / "src" / "ptrnet" / "weights" / "hull")
-        found = subprocess.run(
-            [sys.executable, "-m", "ptrnet", *words], cwd=tmp_path, capture_output=True
-        )
-        assert found.returncode == 0, (command, found.stderr.decode())
-        assert found.stdout or (tmp_path / words[-1]).exists()
+        code, printed = run(words), capsys.readouterr()
+        assert code == 0, (command, printed.err)
+        assert printed.out or (tmp_path / words[-1]).exists()
 
 
 def test_linked_files_are_there():

@@ -1,4 +1,4 @@
-"""How the shipped hull model answers large sets, by decoder; writes results/decoders.md.
+"""How the shipped `hull-ptr-net` answers large sets, by decoder; writes results/decoders.md.
 
     python tools/compare_decoders.py --machine "2 cores of an AMD EPYC" --commit COMMIT
 
@@ -25,7 +25,7 @@ NUM_VIEWS = (4, 16)
 
 def rows() -> Iterator[str]:
     """The table."""
-    model = ptrnet.load("hull")
+    model = ptrnet.load("hull-ptr-net")
     decoders = [("greedy", ptrnet.Greedy(), 1)]
     decoders += [(f"incremental, w = {w}", ptrnet.Incremental(w), 1) for w in WINDOWS]
     decoders += [(f"greedy, {k} views", ptrnet.Greedy(), k) for k in NUM_VIEWS]
@@ -50,7 +50,7 @@ def main() -> None:
         parser.add_argument(f"--{fact}", required=True)
     arguments = parser.parse_args()
     lines = [
-        "# The shipped hull model by decoder",
+        "# The shipped hull-ptr-net by decoder",
         "",
         f"`python tools/compare_decoders.py`, seed {SEED}, commit {arguments.commit}, on",
         f"{arguments.machine}. Percent, with 95% intervals; the model was",

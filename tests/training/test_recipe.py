@@ -3,6 +3,7 @@ import math
 import pytest
 import torch
 
+from ptrnet import weights
 from ptrnet.errors import InputError
 from ptrnet.training import optimizers
 from ptrnet.training.recipe import Recipe
@@ -12,10 +13,10 @@ def test_shipped_recipes_are_recipes():
     from importlib.resources import files
 
     folder = files("ptrnet") / "recipes"
-    names = [p.name for p in folder.iterdir() if p.name.endswith(".toml")]
-    assert {"hull.toml", "sort.toml"} <= set(names)
+    names = {p.name.removesuffix(".toml") for p in folder.iterdir() if p.name.endswith(".toml")}
+    assert names == set(weights.names())
     for name in names:
-        assert Recipe.read(folder / name).task == name.removesuffix(".toml")
+        assert Recipe.read(folder / f"{name}.toml").task == weights.summary(name)["task"]
 
 
 def test_a_recipe_survives_its_file(tmp_path):

@@ -1,0 +1,193 @@
+"""How well every shipped model answers; writes results/quality.md.
+
+    python tools/measure_quality.py --machine "2 cores of an AMD EPYC" --commit COMMIT \
+        --tsplib DIR
+
+Scores on uniform instances are those of `results/MODEL.json`, which `tools/ship.py` made. Measured
+here: answers of several views, the time of one answer, points of other kinds, and real coordinates,
+of which no training saw any: TSPLIB's files in DIR, the capitals of `examples/`, and the pairs of
+features of the tables that ship with scikit-learn.
+"""
+
+import argparse
+import itertools
+import json
+import statistics
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+from sklearn import datasets
+
+import ptrnet
+from ptrnet import Solver, tasks, weights
+from ptrnet.data import formats
+from ptrnet.metrics.interval import Measure
+from ptrnet.types import Example
+
+SEED = 20_260_300
+VIEWS, COUNT = 8, 200
+SINGLE = 50  # instances that are answered one by one
+METRIC = {"tsp": "gap"}  # "accuracy" of the others
+KINDS = ("uniform", "gaussian", "clustered", "curves", "stretched", "grid", "duplicates")
+KIND_SIZES = {"hull": (10, 50, 200), "delaunay": (5, 10, 15), "tsp": (20, 50)}
+# The best of the papers: V's tables 1 and 2 and section 4.3, C's tables, Orders Matter's sorting.
+PAPERS = {
+    "hull": {5: "93.7", 10: "93.4", 50: "78.2", 100: "59.0", 200: "22.1", 500: "1.3"},
+    "delaunay": {5: "80.7", 10: "22.6"},
+    "sort": {10: "57"},
+}
+LARGEST_TOUR = 105  # cities of the real sets that tours are asked of
+
+
+def text(measure: Measure) -> str:
+    """A share, or a gap, in percent with its interval."""
+    return measure.text(2, 100)
+
+
+def score_rows(task: str) -> Iterator[str]:
+    """Every model of the task, every n: what `tools/ship.py` found, beside the papers."""
+    names = [name for name in weights.names() if weights.summary(name)["task"] == task]
+    results = {n: json.loads(Path(f"results/{n}.json").read_text())["rows"] for n in names}
+    metric = METRIC.get(task, "accuracy")
+    free = "valid" if task == "tsp" else metric
+    yield f"| n | instances | model | {free}, free greedy | {metric}, constrained | beam | papers |"
+    yield "|---|---|---|---|---|---|---|"
+    for n in sorted({row["n"] for rows in results.values() for row in rows}):
+        for name in names:
+            for row in (row for row in results[name] if row["n"] == n):
+                cells = [text(Measure(**row[key])) for key in (free, "constrained", beam_key(row))]
+                cells.append(PAPERS.get(task, {}).get(n, ""))
+                yield f"| {n} | {row['constrained']['count']:,} | `{name}` | {' | '.join(cells)} |"
+
+
+def beam_key(row: dict) -> str:
+    """Where a row has the metric of its beam: "beam_4"."""
+    return next(key for key in row if key.startswith("beam_") and key[5:].isdigit())
+
+
+def fresh(solver: Solver, n: int, count: int) -> list[Example]:
+    """Uniform instances with their answers."""
+    inputs = solver.task.sample(np.random.default_rng([SEED, n]), count, n)
+    return labelled(solver, list(inputs))
+
+
+def labelled(solver: Solver, instances: list[np.ndarray]) -> list[Example]:
+    """The instances with exact answers; tours of many cities by local search."""
+    task = tasks.get(solver.task.name)
+    pairs = []
+    for instance in instances:
+        labeller = "local-search" if task.name == "tsp" and len(instance) > 50 else None
+        pairs.append(Example(instance, task.unpad(task.label(instance[None], labeller))[0]))
+    return pairs
+
+
+def measured(solver: Solver, known: list[Example], views: int = 1) -> Measure:
+    """The task's metric of constrained greedy answers."""
+    answers = [e.outputs for e in solver.solve_examples(known, augment=views)]
+    measures = solver.task.measure(known, [a for a in answers if a is not None])
+    return measures[METRIC.get(solver.task.name, "accuracy")]
+
+
+def view_rows() -> Iterator[str]:
+    """One view and several, and how long one answer takes."""
+    yield f"| model | n | instances | one view | {VIEWS} views | one answer, ms | 95 of 100, ms |"
+    yield "|---|---|---|---|---|---|---|"
+    for name in weights.names():
+        solver = ptrnet.load(name)
+        for row in json.loads(Path(f"results/{name}.json").read_text())["rows"]:
+            known = fresh(solver, row["n"], COUNT)
+            cells = [text(measured(solver, known, views)) for views in (1, VIEWS)]
+            times = []
+            for example in known[:SINGLE]:
+                began = time.perf_counter()
+                solver.solve(example.inputs)
+                times.append(1000 * (time.perf_counter() - began))
+            cells += [f"{statistics.median(times):.1f}", f"{np.quantile(times, 0.95):.1f}"]
+            yield f"| `{name}` | {row['n']} | {COUNT} | {' | '.join(cells)} |"
+
+
+def kind_rows() -> Iterator[str]:
+    """Points of other kinds than uniform ones."""
+    yield f"| model | n | {' | '.join(KINDS)} |"
+    yield "|---|---|" + "---|" * len(KINDS)
+    for name in weights.names():
+        solver = ptrnet.load(name)
+        for n in KIND_SIZES.get(solver.task.name, ()):
+            cells = []
+            for kind in KINDS:
+                task = tasks.get(solver.task.name, points=kind)
+                drawn = task.sample(np.random.default_rng([SEED, n]), 2 * COUNT, n)
+                usable = [x for x in drawn if task.instance_error(x) is None][:COUNT]
+                cells.append(text(measured(solver, labelled(solver, usable))))
+            yield f"| `{name}` | {n} | {' | '.join(cells)} |"
+
+
+def real_sets(tsplib: Path) -> list[np.ndarray]:
+    """Coordinates that nobody drew at random."""
+    files = [*sorted(tsplib.glob("*.tsp")), Path("examples/capitals.csv")]
+    sets = [e.inputs for file in files for e in formats.read(str(file), tasks.get("tsp"))]
+    linnerud = datasets.load_linnerud()
+    tables = (datasets.load_iris().data, linnerud.data, linnerud.target)
+    for table in tables:
+        sets += [table[:, pair] for pair in itertools.combinations(range(table.shape[1]), 2)]
+    wine = datasets.load_wine().data
+    sets += [wine[:, [k, k + 1]] for k in range(wine.shape[1] - 1)]
+    return [np.ascontiguousarray(points, np.float64) for points in sets]
+
+
+def real_rows(sets: list[np.ndarray]) -> Iterator[str]:
+    """Hulls of all of them, tours of those that are not too large."""
+    yield "| model | sets | constrained greedy |"
+    yield "|---|---|---|"
+    for name in weights.names():
+        solver = ptrnet.load(name)
+        if solver.task.name not in ("hull", "tsp"):
+            continue
+        limit = LARGEST_TOUR if solver.task.name == "tsp" else 200
+        known = labelled(solver, [points for points in sets if 14 <= len(points) <= limit])
+        metric = METRIC.get(solver.task.name, "accuracy")
+        yield f"| `{name}` | {len(known)} | {metric} {text(measured(solver, known))} |"
+
+
+def page(machine: str, commit: str, tsplib: Path) -> Iterator[str]:
+    """The lines of the page."""
+    yield "# How well the shipped models answer"
+    yield ""
+    yield f"`python tools/measure_quality.py`, seed {SEED}, commit {commit}, on"
+    yield f"{machine}. Percent, with 95% intervals; gaps are to the shortest tour (to that of a"
+    yield "local search beyond 50 cities). Answers under the task's constraint, greedy, where no"
+    yield "column says otherwise."
+    for task in tasks.names():
+        yield from ("", f"## {task}", "")
+        yield from score_rows(task)
+    yield from ("", "## Views, and time", "")
+    yield f"`augment={VIEWS}` answers {VIEWS} views of each instance and keeps the best answer."
+    yield "Times are of one instance after another from Python."
+    yield ""
+    yield from view_rows()
+    yield from ("", "## Points of other kinds", "")
+    yield f"{COUNT} fresh instances of each kind; see `ptrnet train --help`, `--points`."
+    yield ""
+    yield from kind_rows()
+    yield from ("", "## Real coordinates", "")
+    yield from real_rows(real_sets(tsplib))
+
+
+def main() -> None:
+    """Writes the page."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    for fact in ("machine", "commit"):
+        parser.add_argument(f"--{fact}", required=True)
+    parser.add_argument("--tsplib", type=Path, required=True)
+    options = parser.parse_args()
+    lines = []
+    for line in page(options.machine, options.commit, options.tsplib):
+        print(line, flush=True)
+        lines.append(line)
+    Path("results/quality.md").write_text("\n".join(lines) + "\n")
+
+
+if __name__ == "__main__":
+    main()
