@@ -20,8 +20,9 @@ def small():
     def build(task="hull", model="ptr-net", seed=0, scale=1.0, **settings):
         torch.manual_seed(seed)
         kind = tasks.get(task, **settings)
-        one_n = {"n": ONE_N} if "n" in models.setting_names(model) else {}
-        network = models.build(model, kind.features, kind.specials, hidden_size=16, **one_n)
+        known, given = models.setting_names(model), {"n": ONE_N, "repeats": kind.repeats}
+        given = {name: value for name, value in given.items() if name in known}
+        network = models.build(model, kind.features, kind.specials, hidden_size=16, **given)
         with torch.no_grad():
             for parameter in network.parameters():
                 parameter.mul_(scale)

@@ -65,3 +65,10 @@ class Batch(NamedTuple):
     lengths: Tensor  # (B,) int64, 1..N
     targets: Tensor  # (B, M) int64 tokens, each sequence closed by END
     target_lengths: Tensor  # (B,) int64, END included
+
+
+class CutBatch(NamedTuple):
+    """What is learned behind the beginnings of answers."""
+
+    batch: Batch
+    known: int  # tokens of every answer that are given

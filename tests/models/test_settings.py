@@ -61,8 +61,9 @@ def test_the_ptr_nets_tensors_keep_their_names():
 
 @pytest.mark.parametrize("name", models.names())
 def test_settings_build_the_same_model_again(name):
-    given = {"n": 4} if "n" in models.setting_names(name) else {}
-    model = models.build(name, 3, 2, hidden_size=6, layers=2, cell="gru", **given)
+    known, given = models.setting_names(name), {"n": 4, "layers": 2, "cell": "gru", "heads": 2}
+    given = {key: value for key, value in given.items() if key in known}
+    model = models.build(name, 3, 2, hidden_size=6, **given)
     again = models.build(name, 3, 2, **model.settings())
     shapes = [{key: value.shape for key, value in m.state_dict().items()} for m in (model, again)]
     assert shapes[0] == shapes[1] and again.settings() == model.settings()
@@ -78,8 +79,9 @@ def test_every_setting_is_one_of_the_list():
 def test_bfloat16_is_near(name, options):
     """Under autocast, in both modes: the same function, to bfloat16's three digits."""
     torch.manual_seed(0)
-    given = {"n": 6} if "n" in models.setting_names(name) else {}
-    model = models.build(name, 2, 1, hidden_size=16, **given, **options)
+    known = models.setting_names(name)
+    given = {key: value for key, value in {"n": 6, **options}.items() if key in known}
+    model = models.build(name, 2, 1, hidden_size=16, **given)
     inputs, targets = torch.rand(4, 6, 2), torch.randint(0, 7, (4, 5))
     for mode in (True, False):
         model.train(mode)

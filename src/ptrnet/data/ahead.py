@@ -3,11 +3,12 @@
 import queue
 import threading
 from collections.abc import Callable, Iterator
+from typing import TypeVar
 
-from ptrnet.types import Batch
+Made = TypeVar("Made")
 
 
-def ahead(batch: Callable[[int], Batch], first: int, ready: int) -> Iterator[Batch]:
+def ahead(batch: Callable[[int], Made], first: int, ready: int) -> Iterator[Made]:
     """`batch(first)`, `batch(first + 1)`, ... without end.
 
     Args:
@@ -15,14 +16,14 @@ def ahead(batch: Callable[[int], Batch], first: int, ready: int) -> Iterator[Bat
         first: the number of the first batch.
         ready: batches that are kept ready.
     """
-    made: queue.Queue[Batch | BaseException] = queue.Queue(ready)
+    made: queue.Queue[Made | BaseException] = queue.Queue(ready)
     stopped = threading.Event()
 
     def produce() -> None:
         k = first
         while not stopped.is_set():
             try:
-                item: Batch | BaseException = batch(k)
+                item: Made | BaseException = batch(k)
             except BaseException as error:
                 item = error
             while not stopped.is_set():

@@ -91,6 +91,22 @@ class PointerModel(nn.Module, ABC):
             rows.append(row)
         return torch.cat(rows, 1)
 
+    def rest_log_probs(
+        self,
+        inputs: Tensor,
+        lengths: Tensor | None,
+        targets: Tensor,
+        target_lengths: Tensor | None,
+        known: int,
+    ) -> Tensor:
+        """Log-probabilities `(B, K, S + N)` of what stands behind the first `known` tokens.
+
+        The first of the K rows is the next token's, as `log_probs` has it. It is all that has to
+        be there; the others belong to the tokens behind it, for a model that learns from these
+        as well.
+        """
+        return self.log_probs(inputs, lengths, targets, target_lengths)[:, known:]
+
 
 def all_of(padded: Tensor) -> Tensor:
     """The lengths of a batch `(B, N, ...)` without padding."""

@@ -19,13 +19,19 @@ class Settings:
     """Of every model."""
 
     hidden_size: int = _setting("units of encoder and decoder", 256, (1, LARGEST))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Recurrent(Settings):
+    """Of models that read and answer one element after another."""
+
     cell: Literal["lstm", "gru"] = _setting("cell of encoder and decoder: lstm | gru", "lstm")
     layers: int = _setting("layers of encoder and decoder, each", 1, (1, 64))
     bidirectional: bool = _setting("half of the encoder's units read backwards", False)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Attending(Settings):
+class Attending(Recurrent):
     """Of models that score encoder states against decoder states."""
 
     score: Literal["additive", "dot", "general"] = _setting(
@@ -50,7 +56,7 @@ class Threshold(OwnFeed):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Dictionary(Settings):
+class Dictionary(Recurrent):
     """Of models whose output is a fixed dictionary."""
 
     n: int = _setting("elements of every instance", bounds=(1, LARGEST))
@@ -59,6 +65,17 @@ class Dictionary(Settings):
 @dataclass(frozen=True, kw_only=True)
 class AttendingDictionary(Dictionary, Attending):
     """Of models whose output is a fixed dictionary, and that score encoder states."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Remaining(Settings):
+    """Of the model that encodes what remains at every step."""
+
+    heads: int = _setting("transformer: heads of each attention", 4, (1, LARGEST))
+    encoder_layers: int = _setting("transformer: layers of the encoder", 4, (1, 64))
+    feed_forward: int = _setting("transformer: units between a layer's two maps", 512, (1, LARGEST))
+    octaves: int = _setting("transformer: sines and cosines of each feature, in octaves", 8, (0, 16))
+    repeats: bool = _setting("remaining-ptr-net: what was pointed at may be again", False)
 
 
 def every_setting() -> dict[str, Any]:

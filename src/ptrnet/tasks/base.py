@@ -45,6 +45,7 @@ class Task(ABC):
     subset: ClassVar[bool] = False  # the answer shrinks to a subset of what its parts answer
     closing_repeat: ClassVar[bool] = False  # the text format repeats the first index at the end
     symmetric: ClassVar[bool] = False  # answers stay right when the square is turned or mirrored
+    circular: ClassVar[bool] = False  # answers stay right from any place on, and backwards
     distances: ClassVar[tuple[str, ...]] = (EUCLIDEAN,)  # that its instances can ask for
 
     order: Literal["given", "lexicographic", "hilbert"] = setting(
@@ -67,6 +68,11 @@ class Task(ABC):
     def specials(self) -> int:
         """The special slots of the pointer; END alone where the task adds none."""
         return 1
+
+    @property
+    def repeats(self) -> bool:
+        """Whether a sequence of tokens may have an element twice."""
+        return False
 
     def sample(self, rng: np.random.Generator, count: int, n: int) -> Floats:
         """`(count, n, d)` fresh instances, uniform in the unit cube."""

@@ -41,6 +41,10 @@ class Delaunay(Task):
     def specials(self) -> int:
         return 2 if self.separator else 1
 
+    @property
+    def repeats(self) -> bool:
+        return True
+
     def unfit(self, inputs: Floats) -> str | None:
         points = comparable(inputs)
         x, y = (points - points[0]).T

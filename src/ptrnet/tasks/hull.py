@@ -36,6 +36,10 @@ class Hull(Task):
     )
     closed: bool = setting(False, "sequences repeat their first vertex at the end")
 
+    @property
+    def repeats(self) -> bool:
+        return self.closed
+
     def canonical(self, inputs: Floats, answers: Answers) -> Answers:
         """Counter-clockwise, from the start that the settings ask for."""
         indices, lengths = _counter_clockwise(inputs, answers)

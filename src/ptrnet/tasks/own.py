@@ -63,6 +63,10 @@ class Own(Task):
         """The numbers an element has, d."""
         return len(self.center)
 
+    @property
+    def repeats(self) -> bool:
+        return self.constraint == "free"
+
     def scaled(self, inputs: Floats) -> Floats:
         """Instances as the model sees them: each feature in spreads from its centre."""
         # Halved before it is subtracted: the range of 1e308 and -1e308 is no float.

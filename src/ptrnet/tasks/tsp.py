@@ -36,6 +36,7 @@ class Tsp(Task):
     )
     closing_repeat: ClassVar[bool] = True
     symmetric: ClassVar[bool] = True
+    circular: ClassVar[bool] = True
     distances: ClassVar[tuple[str, ...]] = NAMES
 
     def canonical(self, inputs: Floats, answers: Answers) -> Answers:

@@ -4,7 +4,7 @@ import torch
 from torch import Tensor
 
 from ptrnet.models.base import PointerModel
-from ptrnet.types import Batch
+from ptrnet.types import Batch, CutBatch
 
 
 def losses(model: PointerModel, batch: Batch) -> tuple[Tensor, Tensor]:
@@ -20,3 +20,20 @@ def losses(model: PointerModel, batch: Batch) -> tuple[Tensor, Tensor]:
     right = (log_probs.argmax(-1) == batch.targets) | ~real
     # `where`, not a product: behind the end a target may stand on padding, at -inf.
     return -torch.where(real, likelihood, 0).sum() / real.sum().clamp(min=1), right.all(1)
+
+
+def rest_losses(model: PointerModel, cut: CutBatch) -> tuple[Tensor, Tensor]:
+    """What `losses` gives, of the rests of answers: the next token counts as much as all others.
+
+    The second is `(B,)` whether the next token was likeliest.
+    """
+    (_, _, targets, ends), known = cut
+    log_probs = model.rest_log_probs(*cut.batch, known)
+    rest = targets[:, known : known + log_probs.shape[1]]
+    steps = known + torch.arange(rest.shape[1], device=rest.device)
+    real = steps < ends[:, None]
+    likelihood = log_probs.gather(2, rest[..., None])[..., 0]
+    sums, counts = torch.where(real, likelihood, 0).sum(0), real.sum(0)
+    following = sums[1:].sum() / counts[1:].sum().clamp(min=1)
+    right = (log_probs[:, 0].argmax(-1) == rest[:, 0]) | ~real[:, 0]
+    return -sums[0] / counts[0].clamp(min=1) - following, right

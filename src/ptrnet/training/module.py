@@ -11,9 +11,9 @@ from torch import Tensor
 from ptrnet.models.base import PointerModel
 from ptrnet.training import optimizers
 from ptrnet.training.graphs import Replayed
-from ptrnet.training.losses import losses
+from ptrnet.training.losses import losses, rest_losses
 from ptrnet.training.recipe import Recipe
-from ptrnet.types import Batch
+from ptrnet.types import Batch, CutBatch
 
 
 class Training(pl.LightningModule):
@@ -25,7 +25,10 @@ class Training(pl.LightningModule):
         # Of training; made when the model is in its place.
         self._losses: Callable[[Batch], tuple[Tensor, Tensor]] | None = None
 
-    def training_step(self, batch: Batch, index: int) -> dict[str, Tensor]:
+    def training_step(self, batch: Batch | CutBatch, index: int) -> dict[str, Tensor]:
+        if isinstance(batch, CutBatch):
+            loss, right = rest_losses(self.model, batch)
+            return {"loss": loss * self._share(batch.batch), "accuracy": right.float().mean()}
         if self._losses is None:
             replays = self.device.type == "cuda" and self.trainer.world_size == 1
             self._losses = Replayed(self.model) if replays else partial(losses, self.model)
@@ -42,8 +45,9 @@ class Training(pl.LightningModule):
         tokens = batch.target_lengths.sum().float().to(self.device)
         return tokens / self.trainer.strategy.reduce(tokens.clone(), reduce_op="mean")
 
-    def validation_step(self, batch: Batch, index: int) -> None:
-        loss, right = losses(self.model, batch)
+    def validation_step(self, batch: Batch | CutBatch, index: int) -> None:
+        found = rest_losses if isinstance(batch, CutBatch) else losses
+        loss, right = found(self.model, batch)  # type: ignore[operator]
         values = {"valid_loss": loss, "valid_accuracy": right.float().mean()}
         self.log_dict(values, batch_size=len(right))
 

@@ -36,6 +36,9 @@ class Recipe:
     n: str = _field("5-50", "sizes of the instances: 50, 5-50 or 5,10,20-30")
     steps: int = _field(60_000, "updates of the weights")
     batch_size: int = _field(128, "examples in an update")
+    cuts: int = _field(
+        0, "random cuts of each answer, behind which the next token is learned; 0: whole answers"
+    )
     hidden_size: int = _field(256, "units of encoder and decoder")
     optimizer: Literal["adamw", "sgd"] = _field("adamw", "adamw, or sgd as in Vinyals et al.")
     learning_rate: float = _field(2e-3, "its peak (1.0 with sgd in Vinyals et al.)")
@@ -77,6 +80,7 @@ class Recipe:
                 f"recipe: a batch of {self.batch_size} cannot be shared evenly by "
                 f"{self.devices * self.nodes} processes"
             )
+        _at_least("cuts", self.cuts, 0)
         _at_least("valid_batches", self.valid_batches, 0)
         _at_least("patience", self.patience, 0)
         _at_least("seed", self.seed, 0)
@@ -87,7 +91,7 @@ class Recipe:
             if not 0 <= getattr(self, name) < 1:
                 raise InputError(f"recipe: {name} must be in [0, 1), got {getattr(self, name)}")
         largest = parse_sizes(self.n)[-1]
-        if self.batch_size * largest > LARGEST_BATCH:
+        if self.batch_size * max(self.cuts, 1) * largest > LARGEST_BATCH:
             raise InputError(
                 f"recipe: a batch of {self.batch_size} instances of {largest} elements is more "
                 f"than {LARGEST_BATCH} elements"
@@ -108,12 +112,14 @@ class Recipe:
             task.check_labeller(self.labeller or None, largest)
 
     def network(self) -> dict[str, Any]:
-        """What the model is built with: its settings, of which the recipe knows two by itself.
+        """What the model is built with: its settings, of which the recipe knows three by itself.
 
         Raises:
             InputError: the model serves one number of elements, and the recipe has several.
         """
-        shared = {"hidden_size": self.hidden_size}
+        shared: dict[str, Any] = {"hidden_size": self.hidden_size}
+        if "repeats" in models.setting_names(self.model):
+            shared["repeats"] = tasks.get(self.task, **self.settings).repeats
         if "n" in models.setting_names(self.model):
             sizes = parse_sizes(self.n)
             if len(sizes) > 1:

@@ -2,11 +2,12 @@
 
 import logging
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import lightning.pytorch as pl
+import numpy as np
 import torch
 from lightning.pytorch.loggers import CSVLogger, TensorBoardLogger
 from lightning.pytorch.utilities import rank_zero_only
@@ -15,6 +16,7 @@ from torch.utils.data import DataLoader
 from ptrnet import model_files, models, tasks
 from ptrnet.data import formats
 from ptrnet.data.batches import batches_of
+from ptrnet.data.cuts import CutStream, cut
 from ptrnet.data.file_stream import FileStream
 from ptrnet.data.learned import check
 from ptrnet.data.sizes import parse_sizes
@@ -30,7 +32,7 @@ from ptrnet.training.hardware import device_of, precision_of, products
 from ptrnet.training.module import Training
 from ptrnet.training.progress import LOG_EVERY, TrainingProgress
 from ptrnet.training.recipe import Recipe
-from ptrnet.types import Batch, Example
+from ptrnet.types import Batch, CutBatch, Example
 
 
 def train(recipe: Recipe, output: Path, resume: bool = False) -> model_files.Saved:
@@ -63,7 +65,13 @@ def train(recipe: Recipe, output: Path, resume: bool = False) -> model_files.Sav
             folder.hold(output, examples.key, recipe.data)
 
     if before is None or not _over(before, recipe):
-        _fit(trainer, training, examples, valid, output / folder.CHECKPOINT if before else None)
+        _fit(
+            trainer,
+            training,
+            CutStream(examples, recipe.cuts) if recipe.cuts else examples,
+            _cut(recipe, task, valid) if recipe.cuts else valid,
+            output / folder.CHECKPOINT if before else None,
+        )
     else:
         training.load_state_dict(before["state_dict"])
         best.load_state_dict(before["callbacks"].get(best.state_key, {}))
@@ -117,6 +125,14 @@ def _fresh(recipe: Recipe, task: Task) -> list[Batch]:
     return [stream.batch(k) for k in range(recipe.valid_batches)]
 
 
+def _cut(recipe: Recipe, task: Task, valid: Sequence[Batch]) -> list[CutBatch]:
+    """The batches to validate on, each answer cut once."""
+    return [
+        cut(np.random.default_rng([recipe.seed, VALID, k]), task, batch, 1)
+        for k, batch in enumerate(valid)
+    ]
+
+
 def leads() -> bool:
     """Whether this is the one of a training's processes that writes."""
     return getattr(rank_zero_only, "rank", 0) == 0
@@ -158,18 +174,20 @@ def _trainer(recipe: Recipe, output: Path, best: BestWeights) -> pl.Trainer:
 class _Part:
     """The part of every batch that this process trains on; the running trainer knows which."""
 
-    def __init__(self, examples: ExampleStream | FileStream, trainer: pl.Trainer) -> None:
+    def __init__(
+        self, examples: ExampleStream | FileStream | CutStream, trainer: pl.Trainer
+    ) -> None:
         self.examples, self.trainer = examples, trainer
 
-    def __iter__(self) -> Iterator[Batch]:
+    def __iter__(self) -> Iterator[Batch | CutBatch]:
         return self.examples.batches(self.trainer.global_rank, self.trainer.world_size)
 
 
 def _fit(
     trainer: pl.Trainer,
     training: Training,
-    examples: ExampleStream | FileStream,
-    valid: list[Batch],
+    examples: ExampleStream | FileStream | CutStream,
+    valid: Sequence[Batch | CutBatch],
     checkpoint: Path | None,
 ) -> None:
     loader: Any = DataLoader(valid, batch_size=None) if valid else None  # type: ignore[arg-type]

@@ -6,8 +6,8 @@ from torch import Tensor
 from ptrnet.errors import InputError
 from ptrnet.models.parts.gru import GRU
 from ptrnet.models.parts.lstm import LSTM
+from ptrnet.models import settings as known
 from ptrnet.models.parts.recurrent import Recurrent, Stack, State
-from ptrnet.models.settings import Settings
 
 CELLS: dict[str, type[LSTM] | type[GRU]] = {"lstm": LSTM, "gru": GRU}
 
@@ -43,7 +43,7 @@ def turned(rows: Tensor, lengths: Tensor) -> Tensor:
     return rows.gather(1, places[..., None].expand_as(rows))
 
 
-def encoder(features: int, settings: Settings) -> Recurrent:
+def encoder(features: int, settings: known.Recurrent) -> Recurrent:
     """What reads instances.
 
     Raises:
@@ -61,13 +61,13 @@ def encoder(features: int, settings: Settings) -> Recurrent:
     return _stacked([layer(f) for f in _widths(features, settings)])
 
 
-def decoder(features: int, settings: Settings) -> Recurrent:
+def decoder(features: int, settings: known.Recurrent) -> Recurrent:
     """What is fed one token at a time; it starts from the encoder's last state."""
     cell = CELLS[settings.cell]
     return _stacked([cell(f, settings.hidden_size) for f in _widths(features, settings)])
 
 
-def _widths(features: int, settings: Settings) -> list[int]:
+def _widths(features: int, settings: known.Recurrent) -> list[int]:
     """What each layer is fed."""
     return [features, *[settings.hidden_size] * (settings.layers - 1)]
 
