@@ -92,6 +92,8 @@ class Solver:
         decoder = decoder or Greedy()
         if decoder.for_subsets and not self.task.subset:
             raise InputError(f"{decoder.name} decoding does not serve {self.task.name}")
+        if decoder.for_tours and not self.task.circular:
+            raise InputError(f"{decoder.name} decoding does not serve {self.task.name}")
         if not isinstance(augment, int) or augment < 1:
             raise InputError(f"augment: expected a whole number of 1 or more, got {augment!r}")
         rule = self.task.rule if constrained else Free(self.task.least)

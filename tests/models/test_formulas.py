@@ -16,6 +16,7 @@ OPTIONS = [
     {"layers": 3, "bidirectional": True, "score": "general", "octaves": 0, "heads": 3},
     {"cell": "gru", "score": "general", "encoder_layers": 1},
 ]
+RECURRENT = [name for name in models.names() if "cell" in models.setting_names(name)]
 N, TARGETS = 5, [3, 6, 2, 0]  # with a second special slot: token 2 is the first element
 
 
@@ -125,9 +126,6 @@ class Slow:
         return dot(self.w["v"], [math.tanh(s) for s in both])
 
     def log_probs(self, points, targets, own):
-        if self.name == "remaining-ptr-net":
-            rows = self.over_what_remains(points, targets)
-            return torch.tensor(list(rows), dtype=torch.float64)
         slow = self.over_a_dictionary if "embedding.weight" in self.w else self.over_inputs
         rows = [[math.log(p) for p in row] for row in slow(points, targets, own)]
         return torch.tensor(rows, dtype=torch.float64)
@@ -168,83 +166,12 @@ class Slow:
             yield softmax(plus(times(self.w["output.weight"], seen), self.w["output.bias"]))
             last = target
 
-    def over_what_remains(self, points, targets):
-        seen, fed = [], 0
-        for target in targets:
-            again = self.settings["repeats"]
-            left = [j for j in range(len(points)) if again or j not in seen]
-            chosen = [points[j] for j in left]
-            middle = [sum(column) / len(left) for column in zip(*chosen, strict=True)]
-            here, goal = (points[seen[-1]], points[seen[0]]) if seen else (middle, middle)
-            rows = self.look([here, goal, goal, *chosen], here, goal)
-            rows[0] = plus(rows[0], self.w["last_marks"][min(fed, 2)])
-            rows[1:3] = [plus(r, m) for r, m in zip(rows[1:3], self.w["slot_marks"], strict=True)]
-            for k, j in enumerate(left):
-                if j in seen:
-                    rows[3 + k] = plus(rows[3 + k], self.w["seen_mark"])
-            states = self.transformed(rows)
-            asked = times(self.w["query.weight"], states[0])
-            keys = [times(self.w["key.weight"], state) for state in states[1:]]
-            p = softmax([dot(asked, key) / math.sqrt(len(key)) for key in keys])
-            found = [-math.inf] * (2 + len(points))
-            for place, x in zip([0, 1, *(2 + j for j in left)], p, strict=True):
-                found[place] = math.log(x)
-            yield found
-            fed = target
-            if target >= 2:
-                seen.append(target - 2)
-
-    def look(self, points, here, goal):
-        size = max(abs(a - b) for p in points for a, b in zip(p, here, strict=True))
-        rows = []
-        for p in points:
-            r, g = ([(a - b) / size for a, b in zip(p, q, strict=True)] for q in (here, goal))
-            waves = [
-                wave(2**k * math.pi * x)
-                for k in range(self.settings["octaves"])
-                for wave in (math.sin, math.cos)
-                for x in r
-            ]
-            seen = [*p, *r, math.hypot(*r), *g, math.hypot(*g), math.log(size), *waves]
-            rows.append(self.affine("places.map", seen))
-        return rows
-
-    def affine(self, name, x):
-        return plus(times(self.w[f"{name}.weight"], x), self.w[f"{name}.bias"])
-
-    def transformed(self, rows):
-        heads, units = self.settings["heads"], len(rows[0])
-        part = units // heads
-        for k in range(self.settings["encoder_layers"]):
-            layer = f"layers.{k}"
-            maps = [self.affine(f"{layer}.attention.inward", normed(row)) for row in rows]
-            after = []
-            for row, asking in zip(rows, maps, strict=True):
-                found = []
-                for h in range(0, units, part):
-                    q = asking[h : h + part]
-                    keys, values = ([m[o + h : o + h + part] for m in maps] for o in (units, 2 * units))
-                    a = softmax([dot(q, key) / math.sqrt(part) for key in keys])
-                    found += [dot(a, column) for column in zip(*values, strict=True)]
-                row = plus(row, self.affine(f"{layer}.attention.outward", found))
-                inner = self.affine(f"{layer}.feed_forward.0", normed(row))
-                inner = [max(0.0, x) for x in inner]
-                after.append(plus(row, self.affine(f"{layer}.feed_forward.2", inner)))
-            rows = after
-        return [normed(row) for row in rows]
-
-
-def normed(x):
-    mean = sum(x) / len(x)
-    spread = math.sqrt(sum((a - mean) ** 2 for a in x) / len(x) + 1e-5)
-    return [(a - mean) / spread for a in x]
-
 
 OWN = ["soft-ptr-net", "hard-ptr-net", "multi-ptr-net"]
 
 
 @pytest.mark.parametrize("options", OPTIONS, ids=lambda o: "-".join(map(str, o.values())) or "-")
-@pytest.mark.parametrize("name", models.names())
+@pytest.mark.parametrize("name", RECURRENT)
 def test_equals_the_formula(name, options):
     model = build(name, options).eval()
     points = torch.rand(1, N, 2, dtype=torch.float64)

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from ptrnet.models.parts.layers import decoder, encoder
-from ptrnet.models.settings import Settings
+from ptrnet.models.settings import Recurrent
 
 NAMES = {
     "w_input": "weight_ih",
@@ -18,7 +18,7 @@ TORCH = {"lstm": torch.nn.LSTM, "gru": torch.nn.GRU}
 def pair(cell, layers, bidirectional):
     """Our encoder of 6 units, and PyTorch's with its numbers."""
     torch.manual_seed(2)
-    settings = Settings(hidden_size=6, cell=cell, layers=layers, bidirectional=bidirectional)
+    settings = Recurrent(hidden_size=6, cell=cell, layers=layers, bidirectional=bidirectional)
     ours = encoder(3, settings).double()
     for parameter in ours.parameters():
         torch.nn.init.normal_(parameter)
@@ -56,7 +56,7 @@ def test_an_encoder_is_pytorchs(cell, layers, bidirectional):
 @pytest.mark.parametrize("cell", TORCH)
 def test_steps_of_a_decoder_are_its_sequence(cell, layers):
     torch.manual_seed(2)
-    network = decoder(3, Settings(hidden_size=4, cell=cell, layers=layers)).double()
+    network = decoder(3, Recurrent(hidden_size=4, cell=cell, layers=layers)).double()
     for parameter in network.parameters():
         torch.nn.init.normal_(parameter)
     x = torch.randn(2, 5, 3, dtype=torch.float64)
@@ -73,7 +73,7 @@ def test_steps_of_a_decoder_are_its_sequence(cell, layers):
 
 @pytest.mark.parametrize("cell", TORCH)
 def test_nothing_to_read_leaves_the_state(cell):
-    network = decoder(3, Settings(hidden_size=4, cell=cell)).double()
+    network = decoder(3, Recurrent(hidden_size=4, cell=cell)).double()
     for parameter in network.parameters():
         torch.nn.init.normal_(parameter)
     start = tuple(torch.randn(2, 4, dtype=torch.float64) for _ in range(1 + (cell == "lstm")))

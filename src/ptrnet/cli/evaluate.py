@@ -19,6 +19,7 @@ def evaluate(
     temperature: w.Temperature = None,
     window: w.Window = None,
     inner: w.Inner = None,
+    seconds: w.Seconds = None,
     augment: w.Augment = 1,
     constrained: w.Constrained = True,
     seed: w.Seed = 0,
@@ -37,7 +38,7 @@ def evaluate(
     from ptrnet.progress import shown
 
     task, name = w.task_and_file(words, model, wanted=1)
-    chosen = w.decoder_for(decoder, beam_size, samples, temperature, window, inner, seed)
+    chosen = w.decoder_for(decoder, beam_size, samples, temperature, window, inner, seconds, seed)
     solver = w.solver_for(task, model)
     examples = list(formats.read(name, solver.task))
     for example in examples:

@@ -29,6 +29,7 @@ def solve(
     temperature: w.Temperature = None,
     window: w.Window = None,
     inner: w.Inner = None,
+    seconds: w.Seconds = None,
     augment: w.Augment = 1,
     constrained: w.Constrained = True,
     output: Annotated[
@@ -67,7 +68,7 @@ def solve(
         from ptrnet.plots.figure import check_path
 
         check_path(picture)
-    chosen = w.decoder_for(decoder, beam_size, samples, temperature, window, inner, seed)
+    chosen = w.decoder_for(decoder, beam_size, samples, temperature, window, inner, seconds, seed)
     solver = w.solver_for(task, model)
     formats.check_output(output, solver.task)
     format_ = formats.target(output, name or "-")

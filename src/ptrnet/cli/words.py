@@ -27,7 +27,9 @@ Model = Annotated[
         "--model", help="A shipped model, a model's folder or a hub id; by default the task's."
     ),
 ]
-DecoderName = Annotated[str, typer.Option("--decoder", help="greedy, beam, sample or incremental.")]
+DecoderName = Annotated[
+    str, typer.Option("--decoder", help="greedy, beam, sample, incremental or reconstruct.")
+]
 BeamSize = Annotated[
     int | None, typer.Option("--beam-size", help="Prefixes that a beam keeps.  [8]")
 ]
@@ -45,6 +47,10 @@ Window = Annotated[
 Inner = Annotated[
     str | None,
     typer.Option("--inner", help="What solves each window: greedy, beam or sample.  [greedy]"),
+]
+Seconds = Annotated[
+    float | None,
+    typer.Option("--seconds", help="How long parts of tours are solved again.  [1]"),
 ]
 Augment = Annotated[
     int,
@@ -100,6 +106,7 @@ def decoder_for(
     temperature: float | None,
     window: int | None,
     inner: str | None,
+    seconds: float | None,
     seed: int,
 ) -> "Decoder":
     """The decoder of a name, with the options that are its own; None stands for the default.
@@ -107,7 +114,7 @@ def decoder_for(
     Raises:
         InputError: an unknown name, with the nearest, or an option of another decoder.
     """
-    from ptrnet.decoding import Beam, Greedy, Incremental, Sample
+    from ptrnet.decoding import Beam, Greedy, Incremental, Reconstruct, Sample
     from ptrnet.errors import unknown
 
     plain: dict[str, Callable[[], Decoder]] = {
@@ -117,15 +124,28 @@ def decoder_for(
             16 if samples is None else samples, 1.0 if temperature is None else temperature, seed
         ),
     }
-    options = {"beam": ("beam-size",), "sample": ("samples", "temperature")}
+    options = {
+        "beam": ("beam-size",),
+        "sample": ("samples", "temperature"),
+        "reconstruct": ("seconds",),
+    }
+    if name == "reconstruct":
+        plain[name] = lambda: Reconstruct(1.0 if seconds is None else seconds, seed=seed)
     if name not in plain and name != "incremental":
-        raise unknown("decoder", name, (*plain, "incremental"))
+        raise unknown("decoder", name, (*plain, "incremental", "reconstruct"))
     solving = (inner or "greedy") if name == "incremental" else name
     if solving not in plain:
         raise unknown("inner decoder", solving, plain)
     own = options.get(solving, ()) + (("window", "inner") if name == "incremental" else ())
-    given = {"beam-size": beam_size, "samples": samples, "temperature": temperature}
-    for option, value in {**given, "window": window, "inner": inner}.items():
+    given = {
+        "beam-size": beam_size,
+        "samples": samples,
+        "temperature": temperature,
+        "window": window,
+        "inner": inner,
+        "seconds": seconds,
+    }
+    for option, value in given.items():
         if value is not None and option not in own:
             raise InputError(f"--{option} does nothing with {solving} decoding")
     found = plain[solving]()

@@ -61,6 +61,4 @@ def _turned(rng: np.random.Generator, targets: Tensor, lengths: Tensor) -> Tenso
     places = torch.arange(targets.shape[1]).expand_as(targets)
     turned = torch.from_numpy(starts)[:, None] + torch.from_numpy(ways)[:, None] * places
     inside = places < lengths[:, None]
-    return targets.gather(
-        1, torch.where(inside, turned % lengths.clamp(min=1)[:, None], places)
-    )
+    return targets.gather(1, torch.where(inside, turned % lengths.clamp(min=1)[:, None], places))

@@ -2,7 +2,8 @@
 
 from ptrnet.decoding.beam import Beam, Greedy
 from ptrnet.decoding.incremental import Incremental
+from ptrnet.decoding.reconstruct import Reconstruct
 from ptrnet.decoding.sample import Sample
 from ptrnet.decoding.search import Decoder, Found
 
-__all__ = ["Beam", "Decoder", "Found", "Greedy", "Incremental", "Sample"]
+__all__ = ["Beam", "Decoder", "Found", "Greedy", "Incremental", "Reconstruct", "Sample"]

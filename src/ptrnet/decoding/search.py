@@ -29,6 +29,7 @@ class Decoder(ABC):
     name: str
     size: int  # the prefixes of an instance that are held at a time
     for_subsets: bool = False  # whether it serves only answers that are subsets of the elements
+    for_tours: bool = False  # whether it serves only closed tours of points
 
     @abstractmethod
     def decode(

@@ -74,7 +74,9 @@ class Remaining(Settings):
     heads: int = _setting("transformer: heads of each attention", 4, (1, LARGEST))
     encoder_layers: int = _setting("transformer: layers of the encoder", 4, (1, 64))
     feed_forward: int = _setting("transformer: units between a layer's two maps", 512, (1, LARGEST))
-    octaves: int = _setting("transformer: sines and cosines of each feature, in octaves", 8, (0, 16))
+    octaves: int = _setting(
+        "transformer: sines and cosines of each feature, in octaves", 8, (0, 16)
+    )
     repeats: bool = _setting("remaining-ptr-net: what was pointed at may be again", False)
 
 

@@ -46,8 +46,10 @@ class Training(pl.LightningModule):
         return tokens / self.trainer.strategy.reduce(tokens.clone(), reduce_op="mean")
 
     def validation_step(self, batch: Batch | CutBatch, index: int) -> None:
-        found = rest_losses if isinstance(batch, CutBatch) else losses
-        loss, right = found(self.model, batch)  # type: ignore[operator]
+        if isinstance(batch, CutBatch):
+            loss, right = rest_losses(self.model, batch)
+        else:
+            loss, right = losses(self.model, batch)
         values = {"valid_loss": loss, "valid_accuracy": right.float().mean()}
         self.log_dict(values, batch_size=len(right))
 

@@ -4,9 +4,9 @@ import torch
 from torch import Tensor
 
 from ptrnet.errors import InputError
+from ptrnet.models import settings as known
 from ptrnet.models.parts.gru import GRU
 from ptrnet.models.parts.lstm import LSTM
-from ptrnet.models import settings as known
 from ptrnet.models.parts.recurrent import Recurrent, Stack, State
 
 CELLS: dict[str, type[LSTM] | type[GRU]] = {"lstm": LSTM, "gru": GRU}
