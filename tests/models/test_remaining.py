@@ -163,3 +163,23 @@ def test_coordinates_keep_their_digits_under_autocast():
 def test_heads_share_the_units_evenly():
     with pytest.raises(InputError, match="hidden_size: expected a multiple of 4 heads, got 6"):
         build(heads=4)
+
+
+def test_only_the_nearest_are_encoded():
+    """Tokens within reach are as likely as where all the others are gone; none is impossible."""
+    near, whole = build(nearest=3), build()
+    points = torch.rand(2, 9, 2, dtype=torch.float64)
+    prefix = torch.tensor([[2, 4, 3], [5, 2, 9]])
+    found = near.log_probs(points, None, torch.cat([prefix, prefix[:, :1]], 1))[:, 3].exp()
+    for b in range(2):
+        left = [j for j in range(9) if j + 2 not in prefix[b]]
+        last = points[b, prefix[b, -1] - 2]
+        left.sort(key=lambda j: float((points[b, j] - last).norm()))
+        kept = [*(prefix[b] - 2).tolist(), *left[:3]]
+        small = whole.log_probs(points[b : b + 1, kept], None, torch.tensor([[2, 3, 4, 0]]))[0, 3]
+        reach = torch.cat([found[b, :2], found[b, [j + 2 for j in left[:3]]]])
+        torch.testing.assert_close(reach / reach.sum(), small.exp()[[0, 1, 5, 6, 7]])
+        assert (found[b, [j + 2 for j in left[3:]]] > 0).all()
+    torch.testing.assert_close(
+        near.log_probs(points, None, prefix).exp().sum(-1), torch.ones(2, 3).double()
+    )

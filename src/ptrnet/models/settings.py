@@ -77,6 +77,11 @@ class Remaining(Settings):
     octaves: int = _setting(
         "transformer: sines and cosines of each feature, in octaves", 8, (0, 16)
     )
+    nearest: int = _setting(
+        "remaining-ptr-net: elements encoded at a step, those near the last one; 0: all",
+        0,
+        (0, LARGEST),
+    )
     repeats: bool = _setting("remaining-ptr-net: what was pointed at may be again", False)
 
 
