@@ -220,7 +220,7 @@ def _first(chosen: Tensor) -> tuple[Tensor, Tensor]:
 
 def _at(inputs: Tensor, elements: Tensor) -> Tensor:
     """`(R, W, d)`: the elements `(R, W)` of instances `(B, N, d)`, R / B prefixes of each."""
-    found = pick(inputs, elements.view(len(inputs), -1))
+    found = pick(inputs, elements.reshape(len(inputs), -1))
     return found.view(*elements.shape, inputs.shape[-1])
 
 

@@ -128,7 +128,7 @@ def _fresh(recipe: Recipe, task: Task) -> list[Batch]:
 def _cut(recipe: Recipe, task: Task, valid: Sequence[Batch]) -> list[CutBatch]:
     """The batches to validate on, each answer cut once."""
     return [
-        cut(np.random.default_rng([recipe.seed, VALID, k]), task, batch, 1)
+        cut(np.random.default_rng([recipe.seed, VALID, k, 1]), task, batch, 1)
         for k, batch in enumerate(valid)
     ]
 
