@@ -21,12 +21,14 @@ from ptrnet.models.base import PointerModel, pick
 from ptrnet.types import END, Floats, Indices
 
 LEAST = 4  # cities between the ends of a part
+AT_ONCE = 32  # tours that are worked on: several copies of few
 
 
 @dataclass(frozen=True)
 class Reconstruct(Decoder):
     """Improves the tours of a greedy search for some seconds, an instance's parts all at once.
 
+    Of few instances several copies are improved in a round, and the best of each is kept.
     Of each instance it gives the tour that it ends with and the one that it began with. What is
     drawn in a round follows from the seed and the round alone: more seconds go on from there.
 
@@ -62,11 +64,18 @@ class Reconstruct(Decoder):
         first = Greedy().decode(model, inputs, lengths, longest, Tour())
         tours = (first.tokens[:, 0] - model.specials).cpu().numpy()
         begun, sizes = time.monotonic(), lengths.cpu().numpy()
-        points = inputs.double().cpu().numpy()
+        copies = max(1, AT_ONCE // len(tours))
+        owners = np.repeat(np.arange(len(tours)), copies)
+        points = inputs.double().cpu().numpy()[owners]
+        each = inputs.repeat_interleave(copies, 0)
         for k in count():
             if time.monotonic() - begun >= self.seconds or sizes.max() < LEAST + 2:
                 break
-            tours = self._improved(model, inputs, points, tours, sizes, k)
+            found = self._improved(model, each, points, tours[owners], sizes[owners], k)
+            real = np.arange(found.shape[1]) < sizes[owners, None]
+            whole = _length(points, np.arange(len(found)), found, real)
+            best = whole.reshape(-1, copies).argmin(1)
+            tours = found.reshape(len(tours), copies, -1)[np.arange(len(tours)), best]
         tokens = _from_the_first(tours, sizes) + model.specials
         tokens[np.arange(tokens.shape[1]) >= sizes[:, None]] = END
         better = torch.from_numpy(tokens).to(inputs.device)
@@ -148,10 +157,11 @@ def _solved(model: PointerModel, parts: Tensor, counts: Tensor) -> Indices:
 
 
 def _length(points: Floats, owners: Indices, cities: Indices, real: np.ndarray) -> Floats:
-    """Of each path `(P,)`: from the second city on, and from the last to the first."""
-    found = points[owners[:, None], cities]
+    """`(P,)`: of closed tours of cities `(P, W)` of the owners' points, behind whose end none is
+    real.
+    """
+    found = points[owners[:, None], np.where(real, cities, 0)]
     steps = np.linalg.norm(np.diff(found, axis=1), axis=-1)
-    steps[:, 0] = 0
     closing = found[np.arange(len(found)), real.sum(1) - 1] - found[:, 0]
     length: Floats = (steps * real[:, 1:]).sum(1) + np.linalg.norm(closing, axis=-1)
     return length
