@@ -12,7 +12,7 @@ from importlib.util import find_spec
 import torch
 from torch.profiler import ProfilerActivity, profile
 
-from ptrnet.bench.machine import described, machine, versions
+from ptrnet.bench.machine import describe, machine, versions
 from ptrnet.bench.timing import Side, interleaved, ratio, spread
 from ptrnet.errors import PtrnetError
 from ptrnet.kernels.additive import factorised, reference
@@ -29,7 +29,7 @@ def main() -> None:
 
     from ptrnet.kernels.additive import gpu
 
-    print(f"{described(machine('cuda'), versions())}, triton {triton.__version__}")
+    print(f"{describe(machine('cuda'), versions())}, triton {triton.__version__}")
     print(f"B={BATCH} H={UNITS}, forward and backward, float32")
     print("N     M     face         ms       ratio to reference   GPU ms   ratio   peak MB")
     faces = {
@@ -56,12 +56,12 @@ def main() -> None:
                 continue
             steps[name] = Side(step)
         times = interleaved(steps, ROUNDS, f"scores, n={n}", "cuda")
-        for name, found in times.items():
+        for name, ms_by_round in times.items():
             faster = faster_alone = "-"
             if "reference" in times:
-                faster = f"{ratio(times['reference'], found):.1f}"
+                faster = f"{ratio(times['reference'], ms_by_round):.1f}"
                 faster_alone = f"{alone['reference'] / alone[name]:.1f}"
-            ms = spread(found.values()).median
+            ms = spread(ms_by_round.values()).median
             print(
                 f"{n:<5} {m:<5} {name:<12} {ms:<8.2f} {faster:<20} "
                 f"{alone[name]:<8.3f} {faster_alone:<7} {peaks[name]:.0f}",
@@ -81,11 +81,11 @@ def peak_mb(step) -> float:
 def kernels_ms(step) -> float:
     """The time of a call's kernels on the GPU, without what launching them costs."""
     torch.cuda.synchronize()
-    with profile(activities=[ProfilerActivity.CUDA], acc_events=True) as found:
+    with profile(activities=[ProfilerActivity.CUDA], acc_events=True) as profiled:
         for _ in range(CALLS):
             step()
         torch.cuda.synchronize()
-    return sum(event.self_device_time_total for event in found.key_averages()) / CALLS / 1000
+    return sum(event.self_device_time_total for event in profiled.key_averages()) / CALLS / 1000
 
 
 if __name__ == "__main__":

@@ -10,7 +10,7 @@ import sys
 from functools import partial
 from pathlib import Path
 
-from ptrnet.bench.machine import described, machine, versions
+from ptrnet.bench.machine import describe, machine, versions
 from ptrnet.bench.timing import Side, interleaved, ratio, spread
 
 ROUNDS = 15
@@ -25,18 +25,18 @@ COMMANDS = {
 
 def main() -> None:
     """Prints a row for each command."""
-    print(described(machine("cpu"), versions()))
+    print(describe(machine("cpu"), versions()))
     print("command                          s       times import torch")
-    sides = {name: Side(partial(run, words)) for name, words in COMMANDS.items()}
+    sides = {name: Side(partial(run, command)) for name, command in COMMANDS.items()}
     times = interleaved(sides, ROUNDS, "starts")
-    for name, found in times.items():
-        over = ratio(found, times["import torch"])
-        print(f"{name:<32} {spread(found.values()).median / 1000:<7.2f} {over:.2f}")
+    for name, ms in times.items():
+        times_torch = ratio(ms, times["import torch"])
+        print(f"{name:<32} {spread(ms.values()).median / 1000:<7.2f} {times_torch:.2f}")
 
 
-def run(words: list[str]) -> None:
+def run(arguments: list[str]) -> None:
     """One process of this interpreter."""
-    subprocess.run([sys.executable, *words], stdout=subprocess.DEVNULL, check=True)
+    subprocess.run([sys.executable, *arguments], stdout=subprocess.DEVNULL, check=True)
 
 
 if __name__ == "__main__":

@@ -13,18 +13,18 @@ runtime.tune()
 from collections.abc import Callable  # noqa: E402
 
 from ptrnet import models, tasks  # noqa: E402
-from ptrnet.bench.machine import described, machine, versions  # noqa: E402
+from ptrnet.bench.machine import describe, machine, versions  # noqa: E402
 from ptrnet.bench.timing import Side, interleaved, ratio, spread  # noqa: E402
-from ptrnet.bench.train import ours  # noqa: E402
-from ptrnet.data.stream import ExampleStream  # noqa: E402
+from ptrnet.bench.train import ptrnet_step  # noqa: E402
+from ptrnet.data.streams.example_stream import ExampleStream  # noqa: E402
 from ptrnet.training.recipe import Recipe  # noqa: E402
 
 ROUNDS = 7
-OWN = ("soft-ptr-net", "hard-ptr-net", "multi-ptr-net")
-OTHERS = [name for name in models.names() if name not in ("ptr-net", *OWN)]
+FREE_RUNNING = ("soft-ptr-net", "hard-ptr-net", "multi-ptr-net")
+OTHERS = [name for name in models.names() if name not in ("ptr-net", *FREE_RUNNING)]
 ROWS = [
     *((name, {}) for name in ("ptr-net", *OTHERS)),
-    *((name, {"train_feed": feed}) for name in OWN for feed in ("truth", "own")),
+    *((name, {"teacher_forcing": forced}) for name in FREE_RUNNING for forced in (True, False)),
     ("ptr-net", {"score": "dot"}),
     ("ptr-net", {"score": "general"}),
     ("ptr-net", {"cell": "gru"}),
@@ -34,21 +34,21 @@ ROWS = [
 
 
 def label(name: str, settings: dict[str, object]) -> str:
-    shown = ", ".join(f"{key} {value}" for key, value in settings.items())
-    return f"{name:<18} {shown}"
+    options = ", ".join(f"{key} {value}" for key, value in settings.items())
+    return f"{name:<18} {options}"
 
 
 def stepping(recipe: Recipe) -> Callable[[], None]:
     """A function that takes a step, the next time that on the next batch."""
     stream = ExampleStream(tasks.get("hull"), [int(recipe.n)], recipe.batch_size, recipe.seed)
     batches = iter([stream.batch(k) for k in range(ROUNDS + 1)])
-    step = ours(recipe)
+    step = ptrnet_step(recipe)
     return lambda: step(next(batches))
 
 
 def main() -> None:
     """Prints a row for each model and option."""
-    print(described(machine("cpu"), versions()))
+    print(describe(machine("cpu"), versions()))
     for n in (10, 50):
         table = {"task": "hull", "n": str(n), "device": "cpu"}
         sides = {
@@ -59,8 +59,8 @@ def main() -> None:
         first = times[label(*ROWS[0])]
         print(f"hull, n={n}, B=128, 256 units, AdamW, clipping, data not included")
         print(f"{'model and options':<45} times ptr-net   ms")
-        for name, found in times.items():
-            print(f"{name:<45} {ratio(found, first):<15.2f} {spread(found.values()).median:.1f}")
+        for name, ms in times.items():
+            print(f"{name:<45} {ratio(ms, first):<15.2f} {spread(ms.values()).median:.1f}")
 
 
 if __name__ == "__main__":

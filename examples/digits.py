@@ -34,11 +34,11 @@ train = [draw(rng, images[old], digits[old]) for _ in range(20_000)]
 test = [draw(rng, images[new], digits[new]) for _ in range(1000)]
 
 places = np.concatenate([np.argsort(order) for _, order in train])
-line = LinearRegression().fit(np.concatenate([shown for shown, _ in train]), places)
-baseline = [np.argsort(line.predict(shown)) for shown, _ in test]
+line = LinearRegression().fit(np.concatenate([numbers for numbers, _ in train]), places)
+baseline = [np.argsort(line.predict(numbers)) for numbers, _ in test]
 
 model = ptrnet.fit(train, "permutation", augment=True, steps=steps, hidden_size=128)
-network = model.solve([shown for shown, _ in test])
+network = model.solve([numbers for numbers, _ in test])
 
 print(f"of {len(test)} drawings of {SHOWN} of {len(new)} images that are new")
 for name, answers in (("regression and sort", baseline), ("pointer network", network)):

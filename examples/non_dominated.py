@@ -22,8 +22,8 @@ def offers(rng):
 def non_dominated(x):
     """The indices, the largest sum first."""
     beaten = (x[None] >= x[:, None]).all(2) & (x[None] > x[:, None]).any(2)
-    kept = np.flatnonzero(~beaten.any(1))
-    return kept[np.argsort(-x[kept].sum(1))]
+    remaining = np.flatnonzero(~beaten.any(1))
+    return remaining[np.argsort(-x[remaining].sum(1))]
 
 
 def near_the_best(x, margin):

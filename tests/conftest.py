@@ -20,9 +20,9 @@ def small():
     def build(task="hull", model="ptr-net", seed=0, scale=1.0, **settings):
         torch.manual_seed(seed)
         kind = tasks.get(task, **settings)
-        known, given = models.setting_names(model), {"n": ONE_N, "repeats": kind.repeats}
-        given = {name: value for name, value in given.items() if name in known}
-        network = models.build(model, kind.features, kind.specials, hidden_size=16, **given)
+        options = {"n": ONE_N, "repeats": kind.repeats, "hidden_size": 16}
+        options = {key: options[key] for key in options if key in models.setting_names(model)}
+        network = models.build(model, kind.num_features, kind.num_specials, **options)
         with torch.no_grad():
             for parameter in network.parameters():
                 parameter.mul_(scale)

@@ -1,19 +1,20 @@
 import numpy as np
 import pytest
 
-from ptrnet.geometry import hilbert_order, lexicographic_order
+from ptrnet.geometry.orders import first_equal, hilbert_order, lexicographic_order
+from ptrnet.geometry.scaling import scale_by_power_of_two
 
 
 @pytest.mark.parametrize("side", [2, 4, 32])
 @pytest.mark.parametrize("size", [1.0, 1e-200, 1e300])
-def test_hilberts_curve_goes_from_each_cell_of_a_grid_to_one_beside_it(side, size):
+def test_hilberts_curve_goes_from_each_cell_of_a_grid_to_a_neighbour(side, size):
     cells = (np.arange(side) + 0.5) / side
     cells[0], cells[-1] = 0, 1  # the grid fills the square
     grid = np.stack(np.meshgrid(cells, cells), -1).reshape(-1, 2)
-    places = np.stack(np.meshgrid(np.arange(side), np.arange(side)), -1).reshape(-1, 2)
+    cells_of_points = np.stack(np.meshgrid(np.arange(side), np.arange(side)), -1).reshape(-1, 2)
     order = hilbert_order(grid * size)
     assert sorted(order) == list(range(side**2))
-    assert (np.abs(np.diff(places[order], axis=0)).sum(1) == 1).all()
+    assert (np.abs(np.diff(cells_of_points[order], axis=0)).sum(1) == 1).all()
 
 
 def test_equal_points_keep_their_order():
@@ -33,3 +34,19 @@ def test_a_batch_is_ordered_as_its_members():
     batch[2] = batch[2, 0]
     for instance, order in zip(batch, hilbert_order(batch), strict=True):
         assert hilbert_order(instance).tolist() == order.tolist()
+
+
+def test_of_equal_points_the_first_stands_for_all():
+    points = np.array([[2.0, 1], [0, 0], [2, 1], [2, 0], [0, 0], [2, 1]])
+    assert first_equal(points).tolist() == [0, 1, 0, 3, 1, 0]
+
+
+@pytest.mark.parametrize("size", [1e-300, 0.1, 1.0, 3e300])
+def test_scaling_keeps_every_digit(size):
+    points = np.random.default_rng(1).normal(size=(4, 9, 2)) * size
+    points[2] = 0
+    scaled = scale_by_power_of_two(points)
+    largest = np.abs(np.delete(scaled, 2, 0)).max((1, 2))
+    assert ((largest >= 0.5) & (largest < 1)).all() and not scaled[2].any()
+    assert (np.frexp(scaled)[0] == np.frexp(points)[0]).all()  # the same digits
+    assert (scaled[0] == points[0] * (scaled[0, 0, 0] / points[0, 0, 0])).all()

@@ -82,7 +82,7 @@ def test_the_readmes_python_runs(tmp_path):
 
 def test_the_readmes_commands_run(tmp_path):
     """All but the trainings, which take minutes; of those the options are checked."""
-    from ptrnet.training.recipe import option_fields
+    from ptrnet.training.recipe_options import option_fields
 
     (tmp_path / "examples").symlink_to(ROOT / "examples")
     text = (ROOT / "README.md").read_text()

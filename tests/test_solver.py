@@ -4,9 +4,9 @@ import pytest
 import ptrnet
 from ptrnet import models, tasks
 from ptrnet import solver as solver_module
-from ptrnet.data.batches import near_sizes
+from ptrnet.augmentation import canonicalize_valid
+from ptrnet.data.batches import bucket_by_size
 from ptrnet.types import Example
-from ptrnet.votes import canonical
 
 
 def test_one_array_gives_one_answer_and_a_list_a_list(small):
@@ -30,12 +30,12 @@ def test_a_map_far_outside_the_unit_square_is_answered_as_its_picture(small):
     solver = small(scale=8.0)
     points = np.random.default_rng(1).random((9, 2))
     points = (points - points.min(0)) / (points - points.min(0)).max()
-    far = points * 7e5 + [4e6, -2e6]
-    assert solver.solve(far).tolist() == solver.solve(points).tolist()
+    distant = points * 7e5 + [4e6, -2e6]
+    assert solver.solve(distant).tolist() == solver.solve(points).tolist()
 
 
 @pytest.mark.parametrize(
-    ("instance", "words"),
+    ("instance", "message"),
     [
         (np.zeros((0, 2)), "instance 1: expected 1 to 100000 elements, got 0"),
         (np.zeros((3, 3)), r"instance 1: expected shape \(n, 2\) for hull, got \(3, 3\)"),
@@ -44,8 +44,8 @@ def test_a_map_far_outside_the_unit_square_is_answered_as_its_picture(small):
         ([[1, 2], [3]], "instance 1: expected elements of 2 numbers each"),
     ],
 )
-def test_bad_instances_are_named(small, instance, words):
-    with pytest.raises(ptrnet.InputError, match=words) as error:
+def test_bad_instances_are_named(small, instance, message):
+    with pytest.raises(ptrnet.InputError, match=message) as error:
         small().solve([np.zeros((2, 2)), instance])
     assert isinstance(error.value, ValueError)
 
@@ -54,21 +54,21 @@ def test_batches_keep_to_the_budget_and_answers_to_their_order(small, monkeypatc
     solver = small(scale=8.0)
     rng = np.random.default_rng(3)
     examples = [Example(rng.random((n, 2))) for n in rng.integers(1, 20, 60)]
-    whole = [e.outputs.tolist() for e in solver.answered(examples)]
-    monkeypatch.setattr(solver_module, "ELEMENTS_AT_ONCE", 25)
-    monkeypatch.setattr(solver_module, "WINDOW", 7)
-    pieces = [e.outputs.tolist() for e in solver.answered(iter(examples))]
-    assert whole == pieces
-    groups = list(near_sizes([3, 30, 1, 5, 4, 4], 25))
-    assert groups == [[2, 0, 4, 5, 3], [1]]
+    at_once = [e.outputs.tolist() for e in solver.solve_examples(examples)]
+    monkeypatch.setattr(solver_module, "MAX_BATCH_ELEMENTS", 25)
+    monkeypatch.setattr(solver_module, "CHUNK_SIZE", 7)
+    in_batches = [e.outputs.tolist() for e in solver.solve_examples(iter(examples))]
+    assert at_once == in_batches
+    batches = list(bucket_by_size([3, 30, 1, 5, 4, 4], 25))
+    assert batches == [[2, 0, 4, 5, 3], [1]]
 
 
 def test_log_likelihoods_do_not_depend_on_where_a_files_answer_starts(small):
     solver = small(scale=8.0)
     points = np.random.default_rng(4).random((8, 2))
     answer = solver.task.label(points[None]).rows()[0]
-    turned = [np.roll(answer, 2), answer[::-1], answer]
-    values = solver.log_likelihoods([Example(points, a) for a in turned])
+    same = [np.roll(answer, 2), answer[::-1], answer]
+    values = solver.log_likelihoods([Example(points, a) for a in same])
     assert values[0] == values[1] == values[2] < 0
 
 
@@ -82,34 +82,34 @@ def test_round_trip_through_a_folder(small, tmp_path):
     assert ptrnet.load(tmp_path / "mine").task == solver.task
 
 
-def test_names_that_are_no_model(tmp_path):
+def test_unknown_models_are_refused(tmp_path):
     with pytest.raises(ptrnet.InputError, match="unknown model 'hul'"):
         ptrnet.load("hul")
     with pytest.raises(ptrnet.ModelError, match="no such folder"):
-        ptrnet.load(tmp_path / "none" / "there")
+        ptrnet.load(tmp_path / "none" / "model")
 
 
 def test_hub_ids_are_fetched_and_pushed_by_the_hubs_client(small, tmp_path, monkeypatch):
     solver = small()
     solver.save_pretrained(tmp_path / "cache")
-    asked = []
+    requests = []
     monkeypatch.setattr(
         "huggingface_hub.snapshot_download",
-        lambda name, allow_patterns: asked.append(name) or str(tmp_path / "cache"),
+        lambda name, allow_patterns: requests.append(name) or str(tmp_path / "cache"),
     )
     assert ptrnet.load("someone/hull-model").task == solver.task
-    assert asked == ["someone/hull-model"]
+    assert requests == ["someone/hull-model"]
 
     class Hub:
         def create_repo(self, repository, private, exist_ok):
             return f"hub:{repository}"
 
         def upload_folder(self, repo_id, folder_path):
-            asked.append(sorted(p.name for p in folder_path.iterdir()))
+            requests.append(sorted(p.name for p in folder_path.iterdir()))
 
     monkeypatch.setattr("huggingface_hub.HfApi", Hub)
     assert solver.push_to_hub("me/mine") == "hub:me/mine"
-    assert asked[-1] == ["config.json", "model.safetensors"]
+    assert requests[-1] == ["config.json", "model.safetensors"]
 
 
 def test_a_hub_that_refuses_is_one_line(monkeypatch):
@@ -125,10 +125,10 @@ def test_likelihoods_of_large_answers_are_taken_step_by_step(small, monkeypatch)
     solver = small("sort", scale=8.0)
     rng = np.random.default_rng(6)
     examples = [Example(x, np.argsort(x[:, 0])) for x in (rng.random((n, 1)) for n in (3, 9, 6))]
-    whole = solver.log_likelihoods(examples)
-    monkeypatch.setattr(solver_module, "ELEMENTS_AT_ONCE", 10)
-    monkeypatch.setattr(solver_module, "SCORES_AN_ELEMENT", 1)
-    np.testing.assert_allclose(solver.log_likelihoods(examples), whole, rtol=1e-5)
+    at_once = solver.log_likelihoods(examples)
+    monkeypatch.setattr(solver_module, "MAX_BATCH_ELEMENTS", 10)
+    monkeypatch.setattr(solver_module, "SCORES_PER_ELEMENT", 1)
+    np.testing.assert_allclose(solver.log_likelihoods(examples), at_once, rtol=1e-5)
 
 
 def test_a_beam_that_no_memory_holds_is_refused(small):
@@ -136,12 +136,12 @@ def test_a_beam_that_no_memory_holds_is_refused(small):
         small().solve(np.zeros((6, 2)), ptrnet.Beam(100_000_000))
 
 
-def test_the_log_probability_is_that_of_the_answer_given(small):
+def test_the_log_probability_is_that_of_the_answer(small):
     solver = small("sort", scale=8.0)
     examples = [Example(x) for x in np.random.default_rng(7).random((5, 6, 1))]
-    answered = list(solver.answered(examples, ptrnet.Beam(3)))
-    found = [e.log_prob for e in answered]
-    np.testing.assert_allclose(found, solver.log_likelihoods(answered), rtol=1e-4)
+    answered = list(solver.solve_examples(examples, ptrnet.Beam(3)))
+    log_probs = [e.log_prob for e in answered]
+    np.testing.assert_allclose(log_probs, solver.log_likelihoods(answered), rtol=1e-4)
 
 
 def test_names_of_any_length_are_refused_in_words():
@@ -161,37 +161,37 @@ def test_names_of_any_length_are_refused_in_words():
     ],
 )
 @pytest.mark.parametrize("augment", [1, 3])
-def test_with_an_order_of_its_own_a_model_answers_whatever_order_it_is_given(
+def test_a_model_with_an_element_order_answers_alike_in_every_order_of_the_input(
     small, model, task, order, augment
 ):
     solver = small(task, model, scale=8.0, order=order)
     rng = np.random.default_rng(5)
     for _ in range(2):
-        instance, new = rng.random((6, solver.task.features)), rng.permutation(6)
+        instance, new = rng.random((6, solver.task.num_features)), rng.permutation(6)
         example = Example(instance, solver.solve(instance, augment=augment))
         moved = Example(instance[new], solver.solve(instance[new], augment=augment))
-        assert solver.task.complaint(6, example.outputs) is None
-        assert solver.task.complaint(6, moved.outputs) is None
-        back = canonical(solver.task, instance, new[moved.outputs])
+        assert solver.task.answer_error(6, example.outputs) is None
+        assert solver.task.answer_error(6, moved.outputs) is None
+        back = canonicalize_valid(solver.task, instance, new[moved.outputs])
         assert back.tolist() == example.outputs.tolist()
-        likely = solver.log_likelihoods([example, moved, Example(instance, back)])
-        np.testing.assert_allclose(likely, likely[0], rtol=1e-5)
+        log_probs = solver.log_likelihoods([example, moved, Example(instance, back)])
+        np.testing.assert_allclose(log_probs, log_probs[0], rtol=1e-5)
 
 
 @pytest.mark.parametrize("task", tasks.names())
-def test_attention_is_of_the_elements_as_they_are_given(small, task):
-    """What is sorted already tells what the columns must be of what is shuffled."""
+def test_attention_has_a_column_for_each_element_of_the_input_in_its_order(small, task):
+    """The columns for a sorted instance tell what those for a shuffled one must be."""
     solver = small(task, scale=4.0, order="lexicographic")
     rng = np.random.default_rng(6)
-    instance, slots = rng.random((7, solver.task.features)), np.arange(solver.task.specials)
+    instance, slots = rng.random((7, solver.task.num_features)), np.arange(solver.task.num_specials)
     instance = instance[np.lexsort(instance.T[::-1])]
     new = rng.permutation(7)
     for example, names in ((instance, np.arange(7)), (instance[new], new)):
-        answered = next(solver.answered([Example(example)]))
+        answered = next(solver.solve_examples([Example(example)]))
         probabilities, tokens = solver.attention(answered)
         np.testing.assert_allclose(probabilities.sum(1), 1, rtol=1e-5)
-        likely = np.log(probabilities[np.arange(len(tokens)), tokens]).sum()
-        np.testing.assert_allclose(likely, answered.log_prob, rtol=1e-4)
+        log_prob = np.log(probabilities[np.arange(len(tokens)), tokens]).sum()
+        np.testing.assert_allclose(log_prob, answered.log_prob, rtol=1e-4)
         sorted_columns = np.empty_like(probabilities)
         sorted_columns[:, np.append(slots, names + len(slots))] = probabilities
         if example is instance:

@@ -15,9 +15,10 @@ from pathlib import Path
 
 import numpy as np
 
-from ptrnet import distances, labellers
-from ptrnet.data.workers import in_order
+from ptrnet import labellers
+from ptrnet.geometry import distances
 from ptrnet.metrics.interval import mean
+from ptrnet.parallel import ordered_map
 from ptrnet.types import Floats, Indices
 
 SEED = 20_260_100
@@ -49,15 +50,15 @@ def labelled(name: str, inputs: Floats) -> Floats:
 def shared(work: Callable[[Floats], Floats], inputs: Floats) -> Floats:
     """`work` of every instance, on every core."""
     pieces = [inputs[k : k + PIECE] for k in range(0, len(inputs), PIECE)]
-    return np.concatenate(list(in_order(work, pieces, -1)))
+    return np.concatenate(list(ordered_map(work, pieces, -1)))
 
 
 def brute_force(inputs: Floats) -> Floats:
     """The length of the shortest of all tours."""
     one_way = (rest for rest in permutations(range(1, inputs.shape[1])) if rest[0] < rest[-1])
     orders = np.array([(0, *rest) for rest in one_way])
-    onward = np.roll(orders, -1, 1)
-    return np.array([far[orders, onward].sum(1).min() for far in distances.matrix(inputs)])
+    next_cities = np.roll(orders, -1, 1)
+    return np.array([dist[orders, next_cities].sum(1).min() for dist in distances.matrix(inputs)])
 
 
 def exactness() -> Iterator[str]:
@@ -66,14 +67,14 @@ def exactness() -> Iterator[str]:
     yield "|---|---|---|---|---|"
     for n in range(3, 10):
         inputs = instances(n, 2000)
-        theirs = shared(brute_force, inputs)
+        oracle = shared(brute_force, inputs)
         for name in ("held-karp", "exact"):
-            apart = np.abs(labelled(name, inputs) / theirs - 1).max()
+            apart = np.abs(labelled(name, inputs) / oracle - 1).max()
             yield f"| {name} | brute force | {n} | {len(inputs):,} | {apart:.0e} |"
     for n in (12, 16, 20):
         inputs = instances(n, 1000)
-        theirs = shared(partial(labelled, "held-karp"), inputs)
-        apart = np.abs(labelled("exact", inputs) / theirs - 1).max()
+        oracle = shared(partial(labelled, "held-karp"), inputs)
+        apart = np.abs(labelled("exact", inputs) / oracle - 1).max()
         yield f"| exact | held-karp | {n} | {len(inputs):,} | {apart:.0e} |"
 
 
@@ -84,13 +85,12 @@ def table_2() -> Iterator[str]:
     for n, columns in TABLE_2.items():
         inputs = instances(n, 10_000)
         best = shared(partial(labelled, "exact"), inputs)
-        m = mean(best)
-        yield f"| {n} | exact | {m.value:.3f} ({m.low:.3f} to {m.high:.3f}) | | | |"
+        yield f"| {n} | exact | {mean(best).text(3)} | | | |"
         for name, paper in zip(("a1", "a2", "a3"), columns, strict=True):
-            found = shared(partial(labelled, name), inputs)
-            m = mean(found)
-            cells = f"{m.value:.3f} ({m.low:.3f} to {m.high:.3f}) | {paper}"
-            cells = f"{cells} | {m.value / paper - 1:+.2%} | {(found / best - 1).mean():.2%}"
+            tour_lengths = shared(partial(labelled, name), inputs)
+            m = mean(tour_lengths)
+            cells = f"{m.text(3)} | {paper}"
+            cells = f"{cells} | {m.value / paper - 1:+.2%} | {(tour_lengths / best - 1).mean():.2%}"
             yield f"| {n} | {name} | {cells} |"
 
 
@@ -99,8 +99,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     for fact in ("machine", "commit"):
         parser.add_argument(f"--{fact}", required=True)
-    given = parser.parse_args()
-    facts = f"seed {SEED}, commit {given.commit}, on {given.machine}"
+    arguments = parser.parse_args()
+    facts = f"seed {SEED}, commit {arguments.commit}, on {arguments.machine}"
     lines = [
         "# The labellers of tours, held to what they promise",
         "",

@@ -2,8 +2,8 @@
 
     python tools/compare_decoders.py --machine "2 cores of an AMD EPYC" --commit COMMIT
 
-Plain greedy decoding, incremental decoding (W 3) by window, and votes of several looks, all under
-the constraint. Hulls are labelled by Qhull.
+Plain greedy decoding, incremental decoding (W 3) by window, and test-time augmentation by several
+views, all under the constraint. Hulls are labelled by Qhull.
 """
 
 import argparse
@@ -15,21 +15,12 @@ import numpy as np
 from scipy.spatial import ConvexHull
 
 import ptrnet
-from ptrnet.metrics.interval import Measure
 from ptrnet.types import Example
 
 SEED = 20_260_200
 COUNTS = {100: 1000, 200: 1000, 500: 500}
 WINDOWS = (1, 5, 10, 25, 50)
-LOOKS = (4, 16)
-
-
-def shown(measure: Measure) -> str:
-    """Percent with its interval."""
-    if measure.fail:
-        return "FAIL"
-    assert measure.value is not None and measure.low is not None and measure.high is not None
-    return f"{100 * measure.value:.1f} ({100 * measure.low:.1f} to {100 * measure.high:.1f})"
+NUM_VIEWS = (4, 16)
 
 
 def rows() -> Iterator[str]:
@@ -37,18 +28,18 @@ def rows() -> Iterator[str]:
     model = ptrnet.load("hull")
     decoders = [("greedy", ptrnet.Greedy(), 1)]
     decoders += [(f"incremental, w = {w}", ptrnet.Incremental(w), 1) for w in WINDOWS]
-    decoders += [(f"greedy, {k} looks", ptrnet.Greedy(), k) for k in LOOKS]
+    decoders += [(f"greedy, {k} views", ptrnet.Greedy(), k) for k in NUM_VIEWS]
     yield "| n | instances | decoder | accuracy | simple | area | seconds |"
     yield "|---|---|---|---|---|---|---|"
     for n, count in COUNTS.items():
         points = np.random.default_rng([SEED, n]).random((count, n, 2))
         known = [Example(p, ConvexHull(p).vertices.astype(np.int64)) for p in points]
-        for name, decoder, looks in decoders:
+        for name, decoder, views in decoders:
             began = time.perf_counter()
-            answers = [e.outputs for e in model.answered(known, decoder, augment=looks)]
+            answers = [e.outputs for e in model.solve_examples(known, decoder, augment=views)]
             seconds = time.perf_counter() - began
-            found = model.task.measure(known, [a for a in answers if a is not None])
-            cells = " | ".join(shown(found[key]) for key in ("accuracy", "simple", "area"))
+            measures = model.task.measure(known, [a for a in answers if a is not None])
+            cells = " | ".join(measures[key].text(1, 100) for key in ("accuracy", "simple", "area"))
             yield f"| {n} | {count:,} | {name} | {cells} | {seconds:.1f} |"
 
 
@@ -57,12 +48,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     for fact in ("machine", "commit"):
         parser.add_argument(f"--{fact}", required=True)
-    given = parser.parse_args()
+    arguments = parser.parse_args()
     lines = [
         "# The shipped hull model by decoder",
         "",
-        f"`python tools/compare_decoders.py`, seed {SEED}, commit {given.commit}, on",
-        f"{given.machine}. Percent, with 95% intervals; the model was",
+        f"`python tools/compare_decoders.py`, seed {SEED}, commit {arguments.commit}, on",
+        f"{arguments.machine}. Percent, with 95% intervals; the model was",
         "trained on 5 to 50 points. All under the constraint.",
         "",
     ]

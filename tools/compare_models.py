@@ -31,8 +31,8 @@ from ptrnet.types import Example
 N, UNITS, COUNT, SEED = 10, 256, 10_000, 20_260_300
 BUDGET = 600.0  # seconds
 TASKS = ("sort", "hull")
-# What the papers found: the second is better than the first.
-FOUND = [
+# What the papers rows: the second is better than the first.
+PAPERS_ORDER = [
     *(
         (task, "V", worse, better)
         for task in TASKS
@@ -42,12 +42,16 @@ FOUND = [
     ("sort", "C", "soft-ptr-net", "hard-ptr-net"),
     ("sort", "C", "soft-ptr-net", "multi-ptr-net"),
 ]
-OWN = ("soft-ptr-net", "hard-ptr-net", "multi-ptr-net")  # fed their own pointers in training
+FREE_RUNNING = (
+    "soft-ptr-net",
+    "hard-ptr-net",
+    "multi-ptr-net",
+)  # fed their own distributions in training
 
 
 def command(task: str, model: str, steps: int, output: Path) -> list[str]:
     """The training of one cell of the table."""
-    feed = ["--train-feed", "own"] if model in OWN else []
+    feed = ["--no-teacher-forcing"] if model in FREE_RUNNING else []
     words = f"{task} --model {model} --n {N} --hidden-size {UNITS} --steps {steps}".split()
     return ["ptrnet", "train", *words, *feed, "--valid-batches", "0", "--output", str(output)]
 
@@ -79,12 +83,12 @@ def plan(runs: Path) -> dict[str, dict[str, float]]:
     path = runs / "steps.json"
     if path.exists():
         return json.loads(path.read_text())
-    found = {
+    rows = {
         task: {m: step_seconds(task, m, runs / "short" / f"{task}-{m}") for m in models.names()}
         for task in TASKS
     }
-    path.write_text(json.dumps(found, indent=1))
-    return found
+    path.write_text(json.dumps(rows, indent=1))
+    return rows
 
 
 def examples(task: str) -> list[Example]:
@@ -94,12 +98,6 @@ def examples(task: str) -> list[Example]:
         return [Example(x, np.argsort(x[:, 0])) for x in rng.random((COUNT, N, 1))]
     points = rng.random((COUNT, N, 2))
     return [Example(p, ConvexHull(p).vertices.astype(np.int64)) for p in points]
-
-
-def shown(measure: Measure) -> str:
-    """Percent with its interval."""
-    assert measure.value is not None and measure.low is not None and measure.high is not None
-    return f"{100 * measure.value:.1f} ({100 * measure.low:.1f} to {100 * measure.high:.1f})"
 
 
 class Row(NamedTuple):
@@ -112,39 +110,40 @@ class Row(NamedTuple):
 
 def measured(runs: Path) -> dict[tuple[str, str], Row]:
     """The models' answers to fresh instances, by task and model."""
-    found = {}
+    rows = {}
     for task in TASKS:
         known = examples(task)
         for name in models.names():
             solver = ptrnet.load(runs / f"{task}-{name}")
             free, constrained = (
                 solver.task.measure(
-                    known, [e.outputs for e in solver.answered(known, constrained=held)]
+                    known,
+                    [e.outputs for e in solver.solve_examples(known, constrained=is_constrained)],
                 )["accuracy"]
-                for held in (False, True)
+                for is_constrained in (False, True)
             )
             weights = sum(p.numel() for p in solver.model.parameters())
-            found[task, name] = Row(weights, free, constrained)
-            print(task, name, shown(free), flush=True)
-    return found
+            rows[task, name] = Row(weights, free, constrained)
+            print(task, name, free.text(1, 100), flush=True)
+    return rows
 
 
-def table(found: dict[tuple[str, str], Row], seconds: dict[str, dict[str, float]]) -> Iterator[str]:
+def table(rows: dict[tuple[str, str], Row], seconds: dict[str, dict[str, float]]) -> Iterator[str]:
     """A line for each of them."""
     yield "| task | model | weights | ms a step | steps | accuracy | constrained |"
     yield "|---|---|---|---|---|---|---|"
-    for (task, name), row in found.items():
+    for (task, name), row in rows.items():
         step = seconds[task][name]
         yield (
             f"| {task} | {name} | {row.weights:,} | {1000 * step:.1f} | {int(BUDGET / step):,} | "
-            f"{shown(row.free)} | {shown(row.constrained)} |"
+            f"{row.free.text(1, 100)} | {row.constrained.text(1, 100)} |"
         )
 
 
-def verdicts(found: dict[tuple[str, str], Row]) -> Iterator[str]:
+def verdicts(rows: dict[tuple[str, str], Row]) -> Iterator[str]:
     """Whether the papers' orders are seen: by the 95% interval of the difference, free greedy."""
-    for task, paper, worse, better in FOUND:
-        a, b = found[task, worse].free, found[task, better].free
+    for task, paper, worse, better in PAPERS_ORDER:
+        a, b = rows[task, worse].free, rows[task, better].free
         assert a.value is not None and b.value is not None
         gain = b.value - a.value
         half = Z * sum(m.value * (1 - m.value) / m.count for m in (a, b) if m.value) ** 0.5
@@ -161,9 +160,9 @@ def main() -> None:
     parser.add_argument("runs", type=Path)
     for fact in ("machine", "commit"):
         parser.add_argument(f"--{fact}", required=True)
-    given = parser.parse_args()
-    given.runs.mkdir(parents=True, exist_ok=True)
-    seconds = plan(given.runs)
+    arguments = parser.parse_args()
+    arguments.runs.mkdir(parents=True, exist_ok=True)
+    seconds = plan(arguments.runs)
     with ThreadPoolExecutor(os.cpu_count()) as lanes:
         for done in [
             lanes.submit(
@@ -172,7 +171,7 @@ def main() -> None:
                     task,
                     name,
                     int(BUDGET / seconds[task][name]),
-                    given.runs / f"{task}-{name}",
+                    arguments.runs / f"{task}-{name}",
                 ),
                 OMP_NUM_THREADS="1",
             )
@@ -183,25 +182,25 @@ def main() -> None:
     lines = [
         "# Every model in the same time",
         "",
-        f"`python tools/compare_models.py`, commit {given.commit}, on {given.machine}.",
+        f"`python tools/compare_models.py`, commit {arguments.commit}, on {arguments.machine}.",
         f"n = {N}, {UNITS} units, {BUDGET / 60:.0f} minutes each on both cores: as many steps of",
         "128 fresh examples as fit, by the step time of the column (data, clipping and update",
         "included). Defaults of `ptrnet train` otherwise; seed 1. The soft, hard and multi models",
-        f"are trained on their own feed. Accuracy in percent of {COUNT:,} instances, with 95%",
-        "intervals of these instances (not of other seeds), greedy, free and under the",
-        "constraint. Models that are fed what they point at take their steps one by one, and so",
-        "had about half as many of them.",
+        "are trained without teacher forcing. Accuracy in percent of",
+        f"{COUNT:,} instances, with 95% intervals of these instances (not of other seeds), greedy,",
+        "free and under the constraint. Models that are fed what they point at take their steps",
+        "one by one, and so had about half as many of them.",
         "",
     ]
-    found = measured(given.runs)
+    rows = measured(arguments.runs)
     lines += [
-        *table(found, seconds),
+        *table(rows, seconds),
         "",
         "## The papers' orders",
         "",
         "Differences of accuracy, free, in percent.",
         "",
-        *verdicts(found),
+        *verdicts(rows),
     ]
     Path("results/variants.md").write_text("\n".join(lines) + "\n")
 

@@ -11,7 +11,7 @@ import os
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from compare_models import COUNT, UNITS, N, examples, run, shown
+from compare_models import COUNT, UNITS, N, examples, run
 
 import ptrnet
 
@@ -32,33 +32,33 @@ def main() -> None:
     parser.add_argument("runs", type=Path)
     for fact in ("machine", "commit"):
         parser.add_argument(f"--{fact}", required=True)
-    given = parser.parse_args()
-    trainings = [(p, s, given.runs / f"{p}-{s}") for s in SEEDS for p in PRECISIONS]
+    arguments = parser.parse_args()
+    trainings = [(p, s, arguments.runs / f"{p}-{s}") for s in SEEDS for p in PRECISIONS]
     with ThreadPoolExecutor(os.cpu_count()) as lanes:
         for done in [lanes.submit(run, command(*t), OMP_NUM_THREADS="1") for t in trainings]:
             done.result()
     known = examples("hull")
-    found = {}
+    accuracies = {}
     for precision, seed, folder in trainings:
         solver = ptrnet.load(folder)
-        answers = [e.outputs for e in solver.answered(known, constrained=False)]
-        found[precision, seed] = solver.task.measure(known, answers)["accuracy"]
+        answers = [e.outputs for e in solver.solve_examples(known, constrained=False)]
+        accuracies[precision, seed] = solver.task.measure(known, answers)["accuracy"]
     lines = [
         "# Training in bfloat16 and in float32",
         "",
-        f"`python tools/compare_precisions.py`, commit {given.commit}, on {given.machine}. Hull,",
-        f"n = {N}, {UNITS} units, {STEPS:,} steps of 128 fresh examples, the defaults of",
-        f"`ptrnet train` otherwise. Accuracy in percent of {COUNT:,} instances, free greedy",
-        "decoding, with 95% intervals of these instances; in a row the weights to start from and",
-        "the examples are the same.",
+        f"`python tools/compare_precisions.py`, commit {arguments.commit}, on",
+        f"{arguments.machine}. Hull, n = {N}, {UNITS} units, {STEPS:,} steps of 128 fresh",
+        "examples, the defaults of `ptrnet train` otherwise. Accuracy in percent of",
+        f"{COUNT:,} instances, free greedy decoding, with 95% intervals of these instances; in a",
+        "row the weights to start from and the examples are the same.",
         "",
         "| seed | bfloat16 | float32 |",
         "|---|---|---|",
     ]
     for seed in SEEDS:
-        cells = " | ".join(shown(found[precision, seed]) for precision in PRECISIONS)
+        cells = " | ".join(accuracies[precision, seed].text(1, 100) for precision in PRECISIONS)
         lines.append(f"| {seed} | {cells} |")
-    means = [sum(found[p, s].value or 0 for s in SEEDS) / len(SEEDS) for p in PRECISIONS]
+    means = [sum(accuracies[p, s].value or 0 for s in SEEDS) / len(SEEDS) for p in PRECISIONS]
     lines.append(f"| mean | {' | '.join(f'{100 * mean:.1f}' for mean in means)} |")
     Path("results/precision.md").write_text("\n".join(lines) + "\n")
     print("\n".join(lines))

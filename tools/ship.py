@@ -18,8 +18,11 @@ import numpy as np
 import torch
 from scipy.spatial import ConvexHull, Delaunay
 
-from ptrnet import Beam, Greedy, Solver, model_files, tasks
+from ptrnet import Beam, Greedy, Solver, tasks
 from ptrnet.evaluation import evaluate
+from ptrnet.metrics.interval import Measure
+from ptrnet.pretrained import model_folder
+from ptrnet.training.card import Card, markdown_table, num_weights
 from ptrnet.training.recipe import Recipe
 from ptrnet.types import Example
 
@@ -110,71 +113,71 @@ def scores(solver: Solver, beam: int) -> list[dict]:
     main, *others = CONSTRAINED[solver.task.name]
     rows = []
     for n in SIZES[solver.task.name]:
-        known = examples(solver.task.name, n, FEWER.get((solver.task.name, n), COUNT))
-        free = evaluate(solver, known, solver.answered(known, Greedy(), constrained=False))
-        held = evaluate(solver, known, solver.answered(known, Greedy()))
-        wide = evaluate(solver, known, solver.answered(known, Beam(beam)))
+        test = examples(solver.task.name, n, FEWER.get((solver.task.name, n), COUNT))
+        free = evaluate(solver, test, solver.solve_examples(test, Greedy(), constrained=False))
+        greedy = evaluate(solver, test, solver.solve_examples(test, Greedy()))
+        beams = evaluate(solver, test, solver.solve_examples(test, Beam(beam)))
         row = {"n": n, **{name: m.table() for name, m in free.items()}}
-        for name, found in (("constrained", held), (f"beam_{beam}", wide)):
-            row[name] = found[main].table()
-            row |= {f"{name}_{other}": found[other].table() for other in others}
+        for name, measures in (("constrained", greedy), (f"beam_{beam}", beams)):
+            row[name] = measures[main].table()
+            row |= {f"{name}_{other}": measures[other].table() for other in others}
         rows.append(row)
         print(f"n={n}: {main} {row['constrained']['value']:.4f}", flush=True)
     return rows
 
 
-def shown(metric: str, measure: dict) -> str:
-    """A metric with its interval, as cards show it: shares in percent."""
-    if measure.get("fail"):
-        return "FAIL"
-    if measure["low"] is None:
-        return "-"
-    scale, digits = {"length": (1, 3), "gap": (100, 2)}.get(metric, (100, 1))
-    value, low, high = (f"{scale * measure[key]:.{digits}f}" for key in ("value", "low", "high"))
-    return f"{value} ({low} to {high})"
+def cell(metric: str, measure: dict) -> str:
+    """A metric with its interval: shares in percent."""
+    digits, scale = {"length": (3, 1), "gap": (2, 100)}.get(metric, (1, 100))
+    return Measure(**measure).text(digits, scale)
 
 
-def card(name: str, saved: model_files.Saved, rows: list[dict], beam: int, facts: dict) -> str:
-    """The model's README."""
+def card(name: str, saved: model_folder.Saved, rows: list[dict], beam: int, facts: dict) -> Card:
+    """The model's card."""
     columns = [(key, key, key.replace("_", " ")) for key in FREE[name]]
-    for key, words in (
+    for key, decoder in (
         ("constrained", "constrained"),
         (f"beam_{beam}", f"constrained beam {beam}"),
     ):
         main, *others = CONSTRAINED[name]
-        columns.append((key, main, f"{main}, {words}"))
-        columns += [(f"{key}_{o}", o, f"{o.replace('_', ' ')}, {words}") for o in others]
-    head = " | ".join(["n", "instances", *(title for _, _, title in columns)])
-    lines = [f"| {head} |", "|---" * (len(columns) + 2) + "|"]
-    for row in rows:
-        cells = " | ".join(shown(metric, row[key]) for key, metric, _ in columns)
-        lines.append(f"| {row['n']} | {row[FREE[name][0]]['count']} | {cells} |")
+        columns.append((key, main, f"{main}, {decoder}"))
+        columns += [(f"{key}_{o}", o, f"{o.replace('_', ' ')}, {decoder}") for o in others]
+    table = markdown_table(
+        ["n", "instances", *(title for _, _, title in columns)],
+        [
+            [
+                str(row["n"]),
+                str(row[FREE[name][0]]["count"]),
+                *(cell(metric, row[key]) for key, metric, _ in columns),
+            ]
+            for row in rows
+        ],
+    )
     trained = saved.trained
-    weights = sum(p.numel() for p in saved.model.parameters())
-    return f"""# {name}
-
-A Pointer Network (Vinyals et al. 2015, section 2.3) for {SUBJECT[name]}.
-
-- Network: {weights:,} weights, encoder and decoder of {saved.model.settings()["hidden_size"]} units
-- Trained on: fresh instances of {trained["n"]} elements, labelled exactly as they were drawn
-- Recipe: `ptrnet train src/ptrnet/recipes/{name}.toml --output my-{name}`
-  ({trained["steps"]:,} steps of {trained["batch_size"]} examples, seed {trained["seed"]})
-- Commit: {facts["commit"]}
-- Time: {facts["minutes"]} minutes on {facts["machine"]}
-- Stored in half precision, computed in single precision
-
-## Scores
-
-Percent, with 95% intervals, over fresh instances that no training used; {LABELS[name]}.
-Greedy decoding without constraint unless the column says so. Made by `python tools/ship.py`, which
-holds the seeds.
-
-{chr(10).join(lines)}
-
-## Limits
-
-{LIMITS[name]}
-"""
+    return Card(
+        title=name,
+        summary=f"A Pointer Network (Vinyals et al. 2015, section 2.3) for {SUBJECT[name]}.",
+        facts=[
+            f"Network: {num_weights(saved.model):,} weights, encoder and decoder of "
+            f"{saved.model.settings()['hidden_size']} units",
+            f"Trained on: fresh instances of {trained['n']} elements, labelled exactly as they "
+            "were drawn",
+            f"Recipe: `ptrnet train src/ptrnet/recipes/{name}.toml --output my-{name}`\n"
+            f"  ({trained['steps']:,} steps of {trained['batch_size']} examples, "
+            f"seed {trained['seed']})",
+            f"Commit: {facts['commit']}",
+            f"Time: {facts['minutes']} minutes on {facts['machine']}",
+            "Stored in half precision, computed in single precision",
+        ],
+        scores=(
+            "Percent, with 95% intervals, over fresh instances that no training used; "
+            f"{LABELS[name]}.\n"
+            "Greedy decoding without constraint unless the column says so. Made by "
+            "`python tools/ship.py`, which\nholds the seeds."
+        ),
+        table=table,
+        limits=LIMITS[name],
+    )
 
 
 def main() -> None:
@@ -184,32 +187,32 @@ def main() -> None:
     for fact in ("commit", "minutes", "machine"):
         parser.add_argument(f"--{fact}", required=True)
     parser.add_argument("--beam", type=int, default=4)
-    given = parser.parse_args()
+    options = parser.parse_args()
     torch.set_grad_enabled(False)
-    saved = model_files.load(given.run)
+    saved = model_folder.load(options.run)
     name = saved.task.name
-    recipe = Recipe.read(given.run / "recipe.toml")
+    recipe = Recipe.read(options.run / "recipe.toml")
     shipped = Recipe.read(Path("src/ptrnet/recipes") / f"{saved.task.name}.toml")
     if recipe.table() != shipped.table():
-        parser.error(f"{given.run} was not trained by the recipe of {saved.task.name}")
+        parser.error(f"{options.run} was not trained by the recipe of {saved.task.name}")
     results = Path("results") / f"{saved.task.name}.json"
     results.parent.mkdir(exist_ok=True)
     trained = {key: getattr(recipe, key) for key in ("n", "steps", "batch_size", "seed")}
     folder = Path("src/ptrnet/weights") / name
-    model_files.save(folder, saved._replace(trained=trained), torch.float16)
-    saved = model_files.load(folder)  # scored as it is shipped
-    rows = scores(Solver(*saved), given.beam)
+    model_folder.save(folder, saved._replace(trained=trained), torch.float16)
+    saved = model_folder.load(folder)  # scored as it is shipped
+    rows = scores(Solver(*saved), options.beam)
     key = "constrained" if name == "tsp" else "accuracy"
     saved.trained["scores"] = [
         {"n": row["n"], "metric": CONSTRAINED[name][0], **row[key]} for row in rows
     ]
-    model_files.save(folder, saved, torch.float16)
-    (folder / model_files.CARD).write_text(card(name, saved, rows, given.beam, vars(given)))
+    model_folder.save(folder, saved, torch.float16)
+    card(name, saved, rows, options.beam, vars(options)).write(folder)
     document = {
         "model": name,
         "seed": SEED,
         "command": shlex.join(sys.argv),
-        **{k: str(v) for k, v in vars(given).items()},
+        **{k: str(v) for k, v in vars(options).items()},
     }
     results.write_text(json.dumps({**document, "rows": rows}, indent=1) + "\n")
 

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Any
 from ptrnet.version import VERSION
 
 if TYPE_CHECKING:
+    from ptrnet.data.generate import generate
+    from ptrnet.data.label import label
     from ptrnet.decoding import Beam, Greedy, Incremental, Sample
     from ptrnet.errors import InputError, ModelError, PtrnetError
     from ptrnet.solver import Solver
@@ -23,6 +25,8 @@ __all__ = [
     "Sample",
     "Solver",
     "fit",
+    "generate",
+    "label",
     "load",
 ]
 
@@ -37,6 +41,8 @@ _HOMES = {
     "Sample": "decoding",
     "Solver": "solver",
     "fit": "training.fit",
+    "generate": "data.generate",
+    "label": "data.label",
     "load": "weights",
 }
 

@@ -1,4 +1,4 @@
-"""What a user can mend: each message says in one line what was expected, what came, and where."""
+"""Errors that a user can mend: one line each, of what was expected, what came, and where."""
 
 import difflib
 from collections.abc import Iterable
@@ -9,7 +9,7 @@ class PtrnetError(Exception):
 
 
 class InputError(PtrnetError, ValueError):
-    """An instance, an answer, a file or an option that cannot be used as given."""
+    """An instance, an answer, a file or an option that cannot be used."""
 
 
 class ShapeError(InputError):
@@ -17,11 +17,11 @@ class ShapeError(InputError):
 
 
 class ModelError(InputError):
-    """A model that is not there, or whose files are broken."""
+    """A model that does not exist, or whose files are broken."""
 
 
 class OutputError(InputError):
-    """A file that could not be written to its end, as on a full disk."""
+    """A file that could not be written completely, as on a full disk."""
 
 
 class MissingExtraError(PtrnetError, ImportError):
@@ -32,13 +32,18 @@ class MissingExtraError(PtrnetError, ImportError):
         self.feature, self.extra = feature, extra
 
     def __reduce__(self) -> tuple[type, tuple[str, str]]:
-        """Errors cross processes, by default with their message as the only argument."""
+        """How the error is pickled for another process: by default with its message alone."""
         return type(self), (self.feature, self.extra)
 
 
 def unknown(kind: str, name: str, known: Iterable[str]) -> InputError:
-    """The error for a name that is not in a list: it suggests the nearest, and gives the list."""
+    """The error for a name that is not among the known: it suggests the nearest, and lists all."""
     known = sorted(known)
-    near = difflib.get_close_matches(name, known, n=1)
-    hint = f"; did you mean {near[0]!r}?" if near else ""
+    nearest = difflib.get_close_matches(name, known, n=1)
+    hint = f"; did you mean {nearest[0]!r}?" if nearest else ""
     return InputError(f"unknown {kind} {name!r}{hint} (known: {', '.join(known)})")
+
+
+def short(text: str) -> str:
+    """A value as messages show it: quoted, and cut where it is long."""
+    return repr(text if len(text) <= 40 else text[:37] + "...")

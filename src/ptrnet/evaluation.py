@@ -1,4 +1,4 @@
-"""A model's answers, measured against known ones."""
+"""The metrics of a model's answers, against known ones."""
 
 from collections.abc import Iterable, Sequence
 
@@ -10,13 +10,13 @@ from ptrnet.types import Example
 def evaluate(
     solver: Solver, examples: Sequence[Example], answered: Iterable[Example]
 ) -> dict[str, Measure]:
-    """The task's metrics of `answered`, and the mean log-likelihood of the examples' answers.
+    """The task's metrics of the model's answers, and the true answers' mean log-likelihood.
 
     Args:
         solver: the model.
-        examples: with their own answers, the truth.
-        answered: the same examples with the model's answers, from `Solver.answered`.
+        examples: with the true answers.
+        answered: the same examples with the model's answers, from `Solver.solve_examples`.
     """
-    outputs = [a.outputs for a in answered if a.outputs is not None]
-    found = solver.task.measure(examples, outputs)
-    return {**found, "log_likelihood": mean(solver.log_likelihoods(examples))}
+    outputs = [example.outputs for example in answered if example.outputs is not None]
+    measures = solver.task.measure(examples, outputs)
+    return {**measures, "log_likelihood": mean(solver.log_likelihoods(examples))}

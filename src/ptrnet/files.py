@@ -40,7 +40,7 @@ def to_standard_output(lines: Iterable[str]) -> None:
 
 @contextlib.contextmanager
 def atomic_path(path: Path) -> Iterator[Path]:
-    """A temporary path beside `path`; renamed to it on success, removed on any failure.
+    """A temporary path in the folder of `path`; renamed to it on success, removed on any failure.
 
     Raises:
         InputError: the folder is missing, not writable, or the disk is full.
@@ -68,9 +68,9 @@ def atomic_path(path: Path) -> Iterator[Path]:
 
 @contextlib.contextmanager
 def atomic_folder(path: Path) -> Iterator[Path]:
-    """A temporary folder beside `path`; renamed to it on success, removed on any failure.
+    """A temporary folder next to `path`; renamed to it on success, removed on any failure.
 
-    Where somebody else has made `path` in the meantime, theirs stays.
+    Where another process has made `path` in the meantime, that folder stays.
 
     Raises:
         InputError: the folder above is missing, not writable, or the disk is full.

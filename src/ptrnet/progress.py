@@ -1,35 +1,46 @@
-"""A bar with rate and time left for what takes over two seconds. On standard error."""
+"""A progress bar with rate and time left for what takes over two seconds. On standard error."""
 
 import time
 from collections.abc import Iterable, Iterator
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
+
+if TYPE_CHECKING:
+    from rich.progress import Progress
 
 T = TypeVar("T")
 
-QUIET = 2.0  # seconds
+DELAY = 2.0  # seconds before a bar appears
 
 
-def shown(items: Iterable[T], what: str, total: int | None = None, done: int = 0) -> Iterator[T]:
-    """The same items; a bar counts them, behind those already done, after QUIET seconds."""
+def track(
+    items: Iterable[T], description: str, total: int | None = None, completed: int = 0
+) -> Iterator[T]:
+    """The same items; after DELAY seconds a bar counts them.
+
+    Args:
+        items: whose consumer takes the time.
+        description: what stands beside the bar.
+        total: how many items there are in all, where that is known.
+        completed: how many of them were done before.
+    """
     began = time.perf_counter()
     bar = None
     try:
         for count, item in enumerate(items, 1):
             yield item
-            if bar is None and time.perf_counter() - began > QUIET:
-                bar = _bar(what, total)
+            if bar is None and time.perf_counter() - began > DELAY:
+                bar = _bar(description, total)
                 bar.start()
             if bar is not None:
-                passed = time.perf_counter() - began
-                rate = count / passed
-                shown_rate = f"{rate:,.0f}/s" if rate >= 10 else f"{rate:.2g}/s"
-                bar.update(bar.task_ids[0], completed=done + count, rate=shown_rate)
+                rate = count / (time.perf_counter() - began)
+                text = f"{rate:,.0f}/s" if rate >= 10 else f"{rate:.2g}/s"
+                bar.update(bar.task_ids[0], completed=completed + count, rate=text)
     finally:
         if bar is not None:
             bar.stop()
 
 
-def _bar(what: str, total: int | None):  # type: ignore[no-untyped-def]
+def _bar(description: str, total: int | None) -> "Progress":
     from rich.console import Console
     from rich.progress import (
         BarColumn,
@@ -41,12 +52,12 @@ def _bar(what: str, total: int | None):  # type: ignore[no-untyped-def]
 
     console = Console(stderr=True)
     columns = (
-        TextColumn(what),
+        TextColumn(description),
         BarColumn(),
         MofNCompleteColumn(),
         TextColumn("{task.fields[rate]}"),
         TimeRemainingColumn(),
     )
     bar = Progress(*columns, console=console, disable=not console.is_terminal)
-    bar.add_task(what, total=total, rate="")
+    bar.add_task(description, total=total, rate="")
     return bar

@@ -6,22 +6,22 @@ from typing import Any
 from ptrnet.errors import InputError, unknown
 
 
-def check(what: str, value: Any, hint: Any) -> None:
+def check_type(name: str, value: Any, hint: Any) -> None:
     """Refuses a value that is not of the type `hint`.
 
-    Types are a Literal's choices, bool, int, float, str, and a tuple of floats (a list will do).
+    Types are a Literal's choices, bool, int, float (an int will do), str, and a tuple of floats
+    (a list of numbers will do).
 
     Raises:
-        InputError: names `what`, what was expected and what came.
+        InputError: names the value, what was expected and what came.
     """
     if typing.get_origin(hint) is typing.Literal:
         if value not in typing.get_args(hint):
-            raise unknown(what, str(value), typing.get_args(hint))
+            raise unknown(name, str(value), typing.get_args(hint))
         return
     if typing.get_origin(hint) is tuple:
         if not isinstance(value, list | tuple) or any(type(v) not in (int, float) for v in value):
-            raise InputError(f"{what} must be a list of numbers, got {str(value)[:40]!r}")
+            raise InputError(f"{name} must be a list of numbers, got {str(value)[:40]!r}")
         return
-    whole = type(value) is int and hint is float
-    if type(value) is not hint and not whole:
-        raise InputError(f"{what} must be {hint.__name__}, got {value!r}")
+    if type(value) is not hint and not (type(value) is int and hint is float):
+        raise InputError(f"{name} must be {hint.__name__}, got {value!r}")

@@ -1,4 +1,8 @@
-"""The words every floor shares. Shapes are batch-first; indices are 0-based in Python."""
+"""The types that all of ptrnet shares. Indices are 0-based.
+
+Shapes are batch-first, in one alphabet: B batch, N elements (n of one instance), M steps or tokens
+of an answer, H hidden units, K prefixes or hypotheses, d features, S special slots.
+"""
 
 from __future__ import annotations
 
@@ -14,8 +18,8 @@ if TYPE_CHECKING:  # labellers and metrics do without torch
 Floats = NDArray[np.float64]
 Indices = NDArray[np.int64]
 
-# Tokens are what a model points at: 0 is the end of the sequence (fed to the decoder, the same
-# number is the start symbol), further special slots follow, then the elements of the instance.
+# Tokens are what a model points at: the S special slots, then the elements of the instance. Slot 0
+# is END, the end of the sequence; as the decoder's input the same number is the start symbol.
 END = 0
 
 
@@ -38,20 +42,25 @@ class Example(NamedTuple):
     """An instance with its answer."""
 
     inputs: Floats  # (n, d)
-    outputs: Indices | None = None  # (m,) 0-based, triangles (t, 3); None where none is given
-    where: str = ""  # the file and line it came from, for complaints
-    kept: Mapping[str, Any] = {}  # what else a JSON line or a row says of it
+    outputs: Indices | None = None  # (m,), of triangles (t, 3); None: not known
+    source: str = ""  # the file and line it came from, for error messages
+    extra: Mapping[str, Any] = {}  # other keys of a JSON line, other columns of a row
     table: Table | None = None
     nodes: Nodes | None = None
-    distance: str = "euclidean"  # between elements: a name of `ptrnet.distances`
-    log_prob: float | None = None  # of the answer, where a model gave it
+    distance: str = "euclidean"  # between elements: a name of `ptrnet.geometry.distances`
+    log_prob: float | None = None  # of the answer, where it is a model's
 
 
 class Answers(NamedTuple):
     """The answers of a batch, flat and padded: row `b` is `indices[b, :lengths[b]]`."""
 
-    indices: Indices  # (B, W)
+    indices: Indices  # (B, M)
     lengths: Indices  # (B,)
+
+    @property
+    def mask(self) -> NDArray[np.bool_]:
+        """`(B, M)`: True at the indices, False at the padding behind them."""
+        return np.arange(self.indices.shape[1]) < self.lengths[:, None]
 
     def rows(self) -> list[Indices]:
         """The answers without padding."""
@@ -59,7 +68,7 @@ class Answers(NamedTuple):
 
 
 class Batch(NamedTuple):
-    """What a model is trained on. Padding is told by the lengths, never by a value."""
+    """What a model is trained on. The lengths say what is padding, never a value does."""
 
     inputs: Tensor  # (B, N, d) float32
     lengths: Tensor  # (B,) int64, 1..N
@@ -68,7 +77,10 @@ class Batch(NamedTuple):
 
 
 class CutBatch(NamedTuple):
-    """What is learned behind the beginnings of answers."""
+    """A batch whose answers are cut: the tokens before the cut are known, the rest is learned."""
 
-    batch: Batch
-    known: int  # tokens of every answer that are given
+    inputs: Tensor  # these four as in a `Batch`
+    lengths: Tensor
+    targets: Tensor
+    target_lengths: Tensor
+    num_known: int  # the tokens before the cut, of every answer

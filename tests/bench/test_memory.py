@@ -10,10 +10,10 @@ MB = 2**20
 
 
 def test_peaks_are_of_the_work_alone():
-    held = np.ones(300 * MB // 8)
+    allocated = np.ones(300 * MB // 8)
     assert process_peak() > 300
-    # A work makes what is then run; both have to reach another process.
+    # A setup returns what is then run; both have to reach another process.
     little, much = (partial(partial, np.ones, size * MB // 8) for size in (1, 200))
-    found = peaks({"little": little, "much": much}, "a test")
-    assert 10 < found["little"] < 250 and held.all()
-    assert 190 < found["much"] - found["little"] < 260
+    peak_mb = peaks({"little": little, "much": much}, "a test")
+    assert 10 < peak_mb["little"] < 250 and allocated.all()
+    assert 190 < peak_mb["much"] - peak_mb["little"] < 260

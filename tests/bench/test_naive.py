@@ -3,7 +3,7 @@
 import torch
 
 from ptrnet.bench.naive import NaivePtrNet
-from ptrnet.data.stream import ExampleStream
+from ptrnet.data.streams.example_stream import ExampleStream
 from ptrnet.decoding import Greedy
 from ptrnet.training.losses import losses
 
@@ -11,13 +11,15 @@ from ptrnet.training.losses import losses
 def test_it_is_the_same_network(small):
     for task, settings in (("hull", {}), ("delaunay", {"separator": True}), ("sort", {})):
         solver = small(task, scale=8.0, **settings)
-        model, naive = solver.model, NaivePtrNet.like(solver.model)
+        model, naive = solver.model, NaivePtrNet.from_ptr_net(solver.model)
         batch = ExampleStream(solver.task, [9], 5, seed=0).batch(0)
         with torch.no_grad():
             expected = model.log_probs(*batch)
-            found = naive.log_probs(batch.inputs, batch.targets)
+            log_probs = naive.log_probs(batch.inputs, batch.targets)
         for row, end in enumerate(batch.target_lengths):
-            torch.testing.assert_close(found[row, :end], expected[row, :end], atol=1e-4, rtol=1e-4)
+            torch.testing.assert_close(
+                log_probs[row, :end], expected[row, :end], atol=1e-4, rtol=1e-4
+            )
 
         naive.loss(batch).backward()
         loss, _ = losses(model, batch)
@@ -31,7 +33,7 @@ def test_it_decodes_to_the_same_answers(small):
     inputs = torch.rand(20, 9, 2, generator=torch.Generator().manual_seed(0))
     lengths, longest = torch.full((20,), 9), torch.full((20,), 7)
     expected = Greedy().decode(solver.model, inputs, lengths, longest).tokens[:, 0]
-    found = NaivePtrNet.like(solver.model).greedy(inputs, 7)
-    assert found.shape[1] <= 8 and len(expected.unique()) > 3
-    width = min(found.shape[1], 7)  # behind the longest the library's search can only end
-    assert torch.equal(found[:, :width], expected[:, :width])
+    tokens = NaivePtrNet.from_ptr_net(solver.model).greedy(inputs, 7)
+    assert tokens.shape[1] <= 8 and len(expected.unique()) > 3
+    width = min(tokens.shape[1], 7)  # behind the longest the library's search can only end
+    assert torch.equal(tokens[:, :width], expected[:, :width])

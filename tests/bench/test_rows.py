@@ -6,8 +6,8 @@ import pickle
 import pytest
 
 from ptrnet import bench
-from ptrnet.bench import data, label, roofline, score, solve, train
-from ptrnet.bench.row import Other, Row, printed
+from ptrnet.bench import data, harness, label, roofline, train
+from ptrnet.bench.row import Baseline, Row, format_table
 from ptrnet.bench.timing import Spread
 from ptrnet.errors import InputError
 
@@ -22,30 +22,30 @@ SMALL = {
 
 @pytest.fixture
 def quick(monkeypatch):
-    """Small products, files and processes; the works of other processes are only sent."""
+    """Small products, files and processes; the setups of other processes are only pickled."""
 
-    def sent(works, what):
-        return {name: float(len(pickle.dumps(work))) for name, work in works.items()}
+    def pickled_sizes(setups, title):
+        return {name: float(len(pickle.dumps(setup))) for name, setup in setups.items()}
 
-    for module in (data, label, score, solve, train):
-        monkeypatch.setattr(module, "peaks", sent)
+    monkeypatch.setattr(harness, "peaks", pickled_sizes)
     monkeypatch.setitem(roofline._SIDE, "cpu", 32)
     monkeypatch.setattr(roofline, "_TIMES", 20)
     monkeypatch.setattr(data, "COUNT", 40)
     monkeypatch.setattr(data, "STEPS", 2)
-    monkeypatch.setattr(label, "LONG_ENOUGH", 1e-4)
+    monkeypatch.setattr(label, "MIN_SECONDS", 1e-4)
     monkeypatch.setattr(label, "cpu_count", lambda: 1)
 
 
-@pytest.mark.parametrize("what", bench.WHAT)
-def test_each_measurement_gives_rows(quick, what):
-    assert set(SMALL) == set(bench.WHAT)
-    (rows,) = bench.plan(what, {**SMALL[what], "repeats": 2, "seed": 1}).values()
-    found = list(rows)
-    assert found and len({row.name for row in found}) == len(found)
-    for row in found:
+@pytest.mark.parametrize("measurement", bench.MEASUREMENTS)
+def test_each_measurement_gives_rows(quick, measurement):
+    assert set(SMALL) == set(bench.MEASUREMENTS)
+    options = {**SMALL[measurement], "repeats": 2, "seed": 1}
+    (planned,) = bench.plan(measurement, options).values()
+    rows = list(planned)
+    assert rows and len({row.name for row in rows}) == len(rows)
+    for row in rows:
         table = json.loads(json.dumps(row.table()))
-        assert table["what"] == what and table["n"] == SMALL[what]["n"]
+        assert table["what"] == measurement and table["n"] == SMALL[measurement]["n"]
         assert 0 < table["low_ms"] <= table["median_ms"] <= table["high_ms"]
         assert table["runs"] >= 1 and table["rate"] > 0 and table["unit"].endswith("/s")
         assert table["peak_mb"] > 0
@@ -54,7 +54,7 @@ def test_each_measurement_gives_rows(quick, what):
             assert table["roofline_share"] == pytest.approx(share) and share > 0
         if table["other"] is not None:
             assert table["other"]["ms"] > 0 and table["other"]["ratio"] > 0
-        assert row.name in printed(found)
+        assert row.name in format_table(rows)
 
 
 def test_a_training_step_is_counted_whole(quick):
@@ -67,9 +67,8 @@ def test_a_training_step_is_counted_whole(quick):
 
 
 def test_without_options_the_sizes_of_the_readme_are_measured(quick, monkeypatch):
-    wanted = []
-    monkeypatch.setattr(train, "_row", lambda recipe, *_: wanted.append(recipe) or recipe)
-    recipes = list(bench.plan("train", {})["train"])
+    monkeypatch.setattr(train, "measure", lambda measurement, cases: iter(cases))
+    recipes = [case.recipe for case in bench.plan("train", {})["train"]]
     assert [(r.hidden_size, r.n, r.batch_size, r.optimizer) for r in recipes] == [
         (256, "50", 128, "adamw"),
         (512, "50", 128, "adamw"),
@@ -89,16 +88,18 @@ def test_a_table_leaves_out_what_no_row_has():
     facts = {"task": "hull", "n": 5, "hidden_size": 8}
     one = Row("train", "first", Spread(2.0, 1.5, 3.0, 4), 100, "examples", facts, roofline_ms=0.5)
     other = Row("train", "second", one.time, 7, "examples", {**facts, "n": 6}, roofline_ms=0.1)
-    text = printed([one, other]).splitlines()
+    text = format_table([one, other]).splitlines()
     assert text[0] == "task hull, hidden size 8"
     assert text[1].split() == ["ms", "quartiles", "rate", "roofline", "ms", "share"]
     assert " ".join(text[2].split()) == "first 2 1.5 to 3 50,000 examples/s 0.5 25%"
-    beside = Row("train", "third", one.time, 7, "examples", other=Other("naive", 20, 10, 512.4))
-    assert "naive 20 ms  10.0   512" in printed([beside])
+    beside = Row(
+        "train", "third", one.time, 7, "examples", baseline=Baseline("naive", 20, 10, 512.4)
+    )
+    assert "naive 20 ms  10.0   512" in format_table([beside])
 
 
 @pytest.mark.parametrize(
-    ("what", "given", "words"),
+    ("measurement", "options", "complaint"),
     [
         ("trian", {}, "unknown measurement 'trian'; did you mean 'train'"),
         ("solve", {"hidden_size": 5}, "--hidden-size does nothing with bench solve"),
@@ -110,6 +111,6 @@ def test_a_table_leaves_out_what_no_row_has():
         ("solve", {"batch_size": 10**9}, "too many elements"),
     ],
 )
-def test_what_cannot_be_measured_is_refused_before_anything_is(what, given, words):
-    with pytest.raises(InputError, match=words):
-        bench.plan(what, given)
+def test_what_cannot_be_measured_is_refused_before_anything_is(measurement, options, complaint):
+    with pytest.raises(InputError, match=complaint):
+        bench.plan(measurement, options)

@@ -17,11 +17,11 @@ class FakeClock:
 
     def work(self, name, *seconds):
         """A side that takes the seconds given, one after the other, at each run."""
-        left = iter(seconds)
+        durations = iter(seconds)
 
         def run():
             self.worked.append(name)
-            self.now += next(left)
+            self.now += next(durations)
 
         return run
 
@@ -38,10 +38,10 @@ def test_sides_run_in_turn_and_the_first_run_of_each_is_not_counted():
     assert ratio(times["slow"], times["fast"]) == 10  # of 10/1, 30/3 and 60/5
 
 
-def test_runs_before_the_counted_one_are_not_counted():
+def test_warmups_are_not_counted():
     clock = FakeClock()
     sides = {
-        "a": Side(clock.work("a", 9, 9, 9, 1, 9, 2), before=1),
+        "a": Side(clock.work("a", 9, 9, 9, 1, 9, 2), warmups=1),
         "b": Side(clock.work("b", 9, 5, 7)),
     }
     times = interleaved(sides, 2, "a test", clock=clock)
@@ -52,6 +52,6 @@ def test_runs_before_the_counted_one_are_not_counted():
 @pytest.mark.parametrize("count", [1, 2, 3, 4, 7, 40])
 def test_medians_and_quartiles(count):
     values = np.random.default_rng(count).random(count)
-    found = spread(values.tolist())
-    assert found[:3] == pytest.approx(np.quantile(values, [0.5, 0.25, 0.75]))
-    assert found.runs == count
+    result = spread(values.tolist())
+    assert result[:3] == pytest.approx(np.quantile(values, [0.5, 0.25, 0.75]))
+    assert result.runs == count

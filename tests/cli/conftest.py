@@ -1,11 +1,12 @@
 """The program, run in this process or, where the process matters, in its own."""
 
+import io
 import subprocess
 import sys
 
 import pytest
 
-from ptrnet.cli import run
+from ptrnet.cli import main, run
 
 
 @pytest.fixture
@@ -21,16 +22,50 @@ def ptrnet(capsys):
 
 
 @pytest.fixture
+def streams(monkeypatch):
+    """The same as `ptrnet`, through `main` and with standard streams of bytes."""
+
+    def call(*arguments, input="", encoding="utf-8"):
+        stdin = io.TextIOWrapper(io.BytesIO(input.encode()), encoding=encoding)
+        stdout, stderr = (io.TextIOWrapper(io.BytesIO(), encoding=encoding) for _ in range(2))
+        with monkeypatch.context() as patch, pytest.raises(SystemExit) as stopped:
+            patch.setattr(sys, "argv", ["ptrnet", *(str(a) for a in arguments)])
+            for name, stream in (("stdin", stdin), ("stdout", stdout), ("stderr", stderr)):
+                patch.setattr(sys, name, stream)
+            main()
+        outputs = []
+        for stream in (stdout, stderr):
+            stream.flush()
+            outputs.append(stream.buffer.getvalue().decode())
+        return stopped.value.code, *outputs
+
+    return call
+
+
+@pytest.fixture
 def program():
     """The same in a process of its own."""
 
     def call(*arguments, **options):
         command = [sys.executable, "-m", "ptrnet", *(str(a) for a in arguments)]
         options = {"text": True, **options}
-        found = subprocess.run(command, capture_output=True, timeout=240, **options)
-        return found.returncode, found.stdout, found.stderr
+        result = subprocess.run(command, capture_output=True, timeout=240, **options)
+        return result.returncode, result.stdout, result.stderr
 
     return call
+
+
+@pytest.fixture
+def refused():
+    """A function: checks for exit 2, one clear line on standard error, and nothing else."""
+
+    def check(outcome, message):
+        code, out, err = outcome
+        assert code == 2 and out == "", (code, out, err)
+        assert err.startswith("ptrnet: ") and err.count("\n") == 1, err
+        assert message in err, err
+
+    return check
 
 
 @pytest.fixture

@@ -10,10 +10,9 @@ SMALL = ("--n", 6, "--batch-size", 4, "--hidden-size", 8, "--repeats", 2)
 @pytest.fixture
 def quick(monkeypatch):
     """A small product, and no other processes."""
-    from ptrnet.bench import roofline, score, train
+    from ptrnet.bench import harness, roofline
 
-    for module in (score, train):
-        monkeypatch.setattr(module, "peaks", lambda works, what: dict.fromkeys(works, 1.0))
+    monkeypatch.setattr(harness, "peaks", lambda setups, title: dict.fromkeys(setups, 1.0))
     monkeypatch.setitem(roofline._SIDE, "cpu", 32)
 
 

@@ -1,5 +1,6 @@
 """Long labelling runs, as they are killed, resumed, and shared among processes."""
 
+import json
 import os
 import signal
 import subprocess
@@ -8,44 +9,144 @@ import time
 
 import pytest
 
-from ptrnet.data.generate import CHUNK
+import ptrnet as library
+from ptrnet.data.bulk import CHUNK
 
-SLOW = ["generate", "tsp", "--n", "13", "--count", "1000", "--labeller", "held-karp"]
+DEADLINE = 120  # seconds for what takes two on a quiet machine
+
+# A run that waits, once its first chunk is on the disk, to be stopped; then `waiting` is there.
+WAITING = """
+import pathlib
+import sys
+import time
+from ptrnet.data.resumable import ResumableFile
+
+append = ResumableFile.append
+
+def append_and_wait(self, chunks):
+    for count in append(self, chunks):
+        yield count
+        pathlib.Path("waiting").touch()
+        for _ in range(6000):
+            time.sleep(0.05)
+
+ResumableFile.append = append_and_wait
+"""
+PROGRAM = WAITING + "from ptrnet.cli import run; sys.exit(run(sys.argv[1:]))"
+LIBRARY = WAITING + (
+    "import ptrnet\n"
+    "if __name__ == '__main__':\n"
+    "    ptrnet.generate('sort', 5, 1000, output=sys.argv[-1], jobs=int(sys.argv[-3]))"
+)
+
+SORT = ["generate", "sort", "--n", "5", "--count", "1000"]
+GENERATE = ["generate", "sort", "--n", "5", "--jobs", "1"]
 
 
-def start(arguments):
-    command = [sys.executable, "-m", "ptrnet", *map(str, arguments)]
-    return subprocess.Popen(command, stderr=subprocess.PIPE, start_new_session=True, text=True)
-
-
-def stop_after_a_chunk(arguments, lines, how):
-    with start(arguments) as process:
-        while not (lines.exists() and lines.read_bytes().count(b"\n") >= CHUNK):
-            assert process.poll() is None, process.stderr.read()
-            time.sleep(0.02)
-        os.killpg(process.pid, how)
-        _, errors = process.communicate(timeout=30)
+def stop_after_a_chunk(code, arguments, folder, signal_number):
+    """Starts Python code in a folder, and stops it where it waits; exit code and messages."""
+    command = [sys.executable, "-c", code, *map(str, arguments)]
+    deadline = time.monotonic() + DEADLINE
+    with subprocess.Popen(
+        command, stderr=subprocess.PIPE, start_new_session=True, text=True, cwd=folder
+    ) as process:
+        try:
+            while not (folder / "waiting").exists():
+                if process.poll() is not None:
+                    pytest.fail(f"the run ended before its first chunk: {process.stderr.read()}")
+                if time.monotonic() > deadline:
+                    pytest.fail(f"no chunk was written in {DEADLINE} seconds")
+                time.sleep(0.02)
+            os.killpg(process.pid, signal_number)
+            _, errors = process.communicate(timeout=DEADLINE)
+        except BaseException:
+            os.killpg(process.pid, signal.SIGKILL)
+            raise
+    (folder / "waiting").unlink()
     return process.returncode, errors
 
 
-@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT])
-def test_stopped_and_started_again_it_continues(ptrnet, tmp_path, how):
+@pytest.mark.parametrize(
+    ("code", "jobs", "signal_number"),
+    [
+        (PROGRAM, 1, signal.SIGKILL),
+        (PROGRAM, 2, signal.SIGKILL),
+        (PROGRAM, 1, signal.SIGINT),
+        (LIBRARY, 1, signal.SIGKILL),
+        (LIBRARY, 2, signal.SIGINT),
+    ],
+    ids=["killed", "killed with its workers", "interrupted", "library", "library with workers"],
+)
+def test_stopped_and_started_again_it_continues(
+    ptrnet, tmp_path, capsys, code, jobs, signal_number
+):
     whole, resumed = tmp_path / "whole.txt", tmp_path / "resumed.txt"
     lines = tmp_path / "resumed.txt.partial.txt"
-    ptrnet(*SLOW[:-1], "exact", "--output", whole)  # other labeller, the same shortest tours
-    code, errors = stop_after_a_chunk([*SLOW, "--jobs", "1", "--output", resumed], lines, how)
-    assert not resumed.exists() and lines.exists()
-    if how == signal.SIGINT:
-        assert code == 130 and "the same command goes on" in errors and "Traceback" not in errors
+    assert ptrnet(*SORT, "--jobs", "1", "--output", whole)[0] == 0
+    exit_code, errors = stop_after_a_chunk(
+        code, [*SORT, "--jobs", jobs, "--output", resumed], tmp_path, signal_number
+    )
+    assert exit_code not in (0, 1) and not resumed.exists() and lines.exists()
+    if signal_number == signal.SIGINT:
+        assert "the same command goes on" in errors
+    if code == PROGRAM and signal_number == signal.SIGINT:
+        assert exit_code == 130 and "Traceback" not in errors
     done = lines.read_bytes()
-    code, _, errors = ptrnet(*SLOW, "--jobs", "2", "--output", resumed)
-    assert code == 0 and "going on behind" in errors
+    if code == PROGRAM:
+        assert ptrnet(*SORT, "--jobs", 3 - jobs, "--output", resumed)[0] == 0
+    else:
+        capsys.readouterr()
+        library.generate("sort", "5", 1000, output=resumed, jobs=3 - jobs)
+        assert f"going on behind {CHUNK} examples" in capsys.readouterr().err
     assert resumed.read_bytes() == whole.read_bytes()
-    assert resumed.read_bytes().startswith(done[: done.rindex(b"\n", 0, len(done) // 2)])
+    assert resumed.read_bytes().startswith(done)
     assert sorted(p.name for p in tmp_path.iterdir()) == ["resumed.txt", "whole.txt"]
 
 
-GENERATE = ["generate", "sort", "--n", "5", "--jobs", "1"]
+def test_what_the_program_began_the_library_ends(ptrnet, tmp_path, capsys, monkeypatch):
+    whole, output = tmp_path / "whole.txt", tmp_path / "a.txt"
+    ptrnet(*SORT, "--output", whole)
+    monkeypatch.setattr("ptrnet.data.resumable.ResumableFile.finish", interrupted)
+    assert ptrnet(*GENERATE, "--count", 500, "--output", output)[0] == 130
+    monkeypatch.undo()
+    library.generate("sort", n="5", count=1000, output=output)
+    assert "going on behind 500 examples" in capsys.readouterr().err
+    assert output.read_bytes() == whole.read_bytes()
+    output.unlink()
+    monkeypatch.setattr("ptrnet.data.resumable.ResumableFile.finish", interrupted)
+    assert ptrnet("label", "sort", whole, "--output", output)[0] == 130
+    monkeypatch.undo()
+    with pytest.raises(library.InputError, match=r"beginning of other work \(command 'labelling'"):
+        library.generate("sort", 5, 3, output=output)
+    library.label("sort", whole, output=output, jobs=2)
+    assert "going on behind 1,000 examples" in capsys.readouterr().err
+    assert output.read_bytes() == whole.read_bytes()
+
+
+def test_facts_of_the_former_version_are_accepted(ptrnet, tmp_path, capsys):
+    """Word for word as version 0.1.0 wrote them before the library had these functions."""
+    ptrnet(*SORT, "--output", tmp_path / "whole.txt")
+    (tmp_path / "in.jsonl").write_text('{"inputs": [[0.5], [0.25]]}\n' * 300)
+    stat = (tmp_path / "in.jsonl").stat()
+    shared = {"ptrnet": "0.1.0", "task": "sort", "order": "given"}
+    generating = {**shared, "command": "generating", "sizes": [5], "seed": 0}
+    labelling = {**shared, "command": "labelling", "file": str(tmp_path / "in.jsonl")}
+    labelling |= {"bytes": stat.st_size, "changed": stat.st_mtime_ns}
+    for name, facts in (("a.txt", generating), ("b.txt", labelling)):
+        (tmp_path / f"{name}.partial.json").write_text(
+            json.dumps({**facts, "labeller": "argsort"}, indent=1) + "\n"
+        )
+    lines = (tmp_path / "whole.txt").read_bytes().splitlines(keepends=True)
+    (tmp_path / "a.txt.partial.txt").write_bytes(b"".join(lines[: CHUNK + 7]))
+    (tmp_path / "b.txt.partial.txt").write_bytes(b"0.5 0.25 output 2 1\n" * CHUNK)
+    for arguments in (
+        [*SORT, "--output", tmp_path / "a.txt"],
+        ["label", "sort", tmp_path / "in.jsonl", "--output", tmp_path / "b.txt"],
+    ):
+        code, _, errors = ptrnet(*arguments)
+        assert code == 0 and f"going on behind {CHUNK} examples" in errors
+    assert (tmp_path / "a.txt").read_bytes() == b"".join(lines)
+    assert (tmp_path / "b.txt").read_bytes() == b"0.5 0.25 output 2 1\n" * 300
 
 
 @pytest.mark.parametrize("count", [100, 300, 500])
@@ -54,14 +155,14 @@ def test_a_stopped_run_may_be_made_shorter_or_only_lack_its_end(
 ):
     whole, again = tmp_path / "whole.txt", tmp_path / "again.txt"
     ptrnet(*GENERATE, "--count", count, "--output", whole)
-    monkeypatch.setattr("ptrnet.data.partial.Partial.finish", interrupted)
+    monkeypatch.setattr("ptrnet.data.resumable.ResumableFile.finish", interrupted)
     assert ptrnet(*GENERATE, "--count", 500, "--output", again)[0] == 130
     monkeypatch.undo()
     assert ptrnet(*GENERATE, "--count", count, "--output", again)[0] == 0
     assert again.read_bytes() == whole.read_bytes()
 
 
-def interrupted(partial, task):
+def interrupted(file, task):
     raise KeyboardInterrupt
 
 
@@ -73,7 +174,7 @@ def test_a_full_disk_loses_nothing(ptrnet, tmp_path, monkeypatch):
         if len(written) == 3:
             raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("ptrnet.data.partial.os.fsync", full)
+    monkeypatch.setattr("ptrnet.data.resumable.os.fsync", full)
     code, _, errors = ptrnet(*GENERATE, "--count", 1000, "--output", output)
     assert code == 2 and "No space left" in errors and "kept in" in errors
     monkeypatch.undo()
@@ -83,18 +184,52 @@ def test_a_full_disk_loses_nothing(ptrnet, tmp_path, monkeypatch):
     )
 
 
+@pytest.mark.parametrize("output", ["-", "a.txt"])
+def test_a_small_count_starts_no_other_process(ptrnet, tmp_path, monkeypatch, output):
+    def refuse(*_, **__):
+        pytest.fail("other processes were started")
+
+    monkeypatch.setattr("ptrnet.parallel.Parallel", refuse)
+    monkeypatch.chdir(tmp_path)
+    arguments = ["--jobs", "-1", "--output", output]
+    assert ptrnet(*GENERATE[:-2], "--count", CHUNK, *arguments)[0] == 0
+    (tmp_path / "in.txt").write_text("0.5 0.25\n" * CHUNK)
+    arguments[-1] = output.replace("a", "b")
+    code, out, _ = ptrnet("label", "sort", "in.txt", *arguments)
+    text = out if output == "-" else (tmp_path / "b.txt").read_text()
+    assert code == 0 and text == "0.5 0.25 output 2 1\n" * CHUNK
+
+
+def test_the_labeller_is_checked_once_before_and_once_for_each_size(ptrnet, monkeypatch, tmp_path):
+    from ptrnet.tasks.base import Task
+
+    sizes, check = [], Task.check_labeller
+
+    def counting(task, labeller, n):
+        sizes.append(n)
+        check(task, labeller, n)
+
+    monkeypatch.setattr(Task, "check_labeller", counting)
+    assert ptrnet(*GENERATE[:3], "5,7", "--count", 9, "--jobs", 1, "--output", "-")[0] == 0
+    assert sizes[0] == 7 and sorted(sizes[1:]) == [5, 7]
+    sizes.clear()
+    (tmp_path / "in.txt").write_text("0.5 0.25\n0.5\n0.3 0.2\n")
+    assert ptrnet("label", "sort", tmp_path / "in.txt")[0] == 0
+    assert sizes == [1, 2, 1]
+
+
 def test_labels_do_not_depend_on_jobs_and_keep_what_else_a_line_has(ptrnet, tmp_path):
     rows = [f'{{"inputs": [[0.{k}], [0.5]], "name": "n{k}"}}\n' for k in range(1, 1000)]
     (tmp_path / "in.jsonl").write_text("".join(rows))
     for jobs in ("1", "2"):
         arguments = ["--jobs", jobs, "--output", tmp_path / f"{jobs}.jsonl"]
         assert ptrnet("label", "sort", tmp_path / "in.jsonl", *arguments)[0] == 0
-    found = (tmp_path / "1.jsonl").read_text()
-    assert found == (tmp_path / "2.jsonl").read_text()
-    assert '"name": "n7"' in found.splitlines()[6] and len(found.splitlines()) == 999
+    labelled = (tmp_path / "1.jsonl").read_text()
+    assert labelled == (tmp_path / "2.jsonl").read_text()
+    assert '"name": "n7"' in labelled.splitlines()[6] and len(labelled.splitlines()) == 999
 
 
-def test_a_bad_line_far_down_leaves_nothing(ptrnet, tmp_path):
+def test_a_bad_line_late_in_the_file_leaves_nothing(ptrnet, tmp_path):
     (tmp_path / "in.txt").write_text("0.1 0.2\n" * 600 + "0.1 x\n")
     code, _, errors = ptrnet("label", "sort", tmp_path / "in.txt", "--output", tmp_path / "a.txt")
     assert code == 2 and "in.txt:601" in errors
@@ -122,6 +257,6 @@ def test_a_labeller_that_cannot_serve_is_refused_with_the_line(ptrnet, tmp_path)
     ],
 )
 def test_refused_before_anything_is_written(ptrnet, tmp_path, arguments, complaint):
-    given = ["generate", "delaunay", "--n", "5", "--count", "3", "--output", tmp_path / "a.txt"]
-    code, _, errors = ptrnet(*given, *arguments)
+    valid = ["generate", "delaunay", "--n", "5", "--count", "3", "--output", tmp_path / "a.txt"]
+    code, _, errors = ptrnet(*valid, *arguments)
     assert code == 2 and complaint in errors and not list(tmp_path.iterdir())

@@ -1,90 +1,73 @@
-"""The standing contracts, over every registered task, model, decoder and constraint."""
+"""The standing contracts, over every registered task, model, decoder and constraint.
+
+Where more than two of these meet, every pair of them is tested (`pairwise.py`).
+"""
 
 import io
+from itertools import product
 
 import numpy as np
 import pytest
 import torch
 
 from ptrnet import models, tasks
+from ptrnet.augmentation import canonicalize_valid
 from ptrnet.constraints import Free
 from ptrnet.data import formats
-from ptrnet.data.generate import generate
+from ptrnet.data.generate import generate_examples
 from ptrnet.data.padding import pad_answers
-from ptrnet.data.stream import TRAIN, VALID, ExampleStream
-from ptrnet.data.symmetries import view
+from ptrnet.data.streams.example_stream import TRAIN, VALID, ExampleStream
+from ptrnet.data.symmetries import augmented_view
 from ptrnet.decoding import Beam, Greedy, Incremental, Sample
-from ptrnet.model_files import load
+from ptrnet.pretrained.model_folder import load
 from ptrnet.types import Example
-from ptrnet.votes import canonical
-
-SETTINGS = [
-    *((name, {}) for name in tasks.names()),
-    ("hull", {"start": "lowest-index"}),
-    ("hull", {"start": "lower-left", "closed": True}),
-    ("delaunay", {"separator": True}),
-    ("delaunay", {"order": "hilbert"}),
-    ("tsp", {"order": "lexicographic"}),
-]
-LEARNED = {"center": (0.4, 0.6, 0.5), "spread": (0.2, 0.3, 1.0), "longest_share": 1.5}
-OWN = [("own", {**LEARNED, "constraint": kind}) for kind in ("subset", "free")]
-TASKS = pytest.mark.parametrize(("name", "settings"), SETTINGS)
-EVERY_TASK = pytest.mark.parametrize(("name", "settings"), [*SETTINGS, *OWN])
-MODELS = pytest.mark.parametrize("model", models.names())
-EVERY = [Greedy(), Beam(3), Sample(3), Incremental(2)]
-RULES = pytest.mark.parametrize("constrained", [True, False], ids=["constrained", "free"])
-
-
-def mixed(task, sizes=(1, 2, 3, 5, 8, 13, 13, 4)):
-    rng = np.random.default_rng(7)
-    return [task.sample(rng, 1, n)[0] for n in sizes if n >= task.smallest]
-
-
-def served(solver):
-    """Instances that the model serves: of mixed sizes where it takes any."""
-    n = solver.model.n
-    return mixed(solver.task) if n is None else mixed(solver.task, [n] * 8)
-
-
-def combined(decoders):
-    """Every task, model and decoder that go together, as parameters of a test.
-
-    Incremental decoding solves parts of other sizes, and answers that are subsets.
-    """
-    found = [
-        pytest.param(
-            name, settings, model, decoder, id=f"{name}-{k}-{model}-{decoder.name}-{decoder.size}"
-        )
-        for k, (name, settings) in enumerate([*SETTINGS, *OWN])
-        for model in models.names()
-        for decoder in decoders
-        if not decoder.for_subsets
-        or (tasks.kind(name).subset and "n" not in models.setting_names(model))
-    ]
-    return pytest.mark.parametrize(("name", "settings", "model", "decoder"), found)
+from tests.contract.cases import (
+    DECODERS,
+    EVERY_SETTING,
+    EVERY_TASK,
+    MODELS,
+    RULES,
+    SETTINGS,
+    TASKS,
+    covering,
+    instances_of,
+    served,
+    serves,
+)
+from tests.contract.pairwise import pairwise
 
 
 def answer_of(task, instance):
-    """A label; of a user's own task, which has none, an answer that may repeat, or be empty."""
-    if task.name == "own":
+    """A label; of the task custom, which has none, an answer that may repeat, or be empty."""
+    if task.name == "custom":
         answer = np.flatnonzero(instance[:, 0] > 0.5)[::-1]
         return (
             answer
             if task.constraint == "subset"
-            else answer.repeat(2)[: task.longest(len(instance))]
+            else answer.repeat(2)[: task.max_length(len(instance))]
         )
-    return task.rows(task.label(instance[None]))[0]
+    return task.unpad(task.label(instance[None]))[0]
 
 
-@combined(EVERY)
-@RULES
-def test_a_batch_answers_as_its_members_alone(small, name, settings, model, decoder, constrained):
+def test_every_task_model_and_decoder_is_covered():
+    assert {name for name, _ in SETTINGS} == set(tasks.names())
+    assert {type(decoder) for decoder in DECODERS} >= {Greedy, Beam, Sample, Incremental}
+    rows = pairwise(EVERY_SETTING, models.names(), DECODERS, RULES, valid=serves)
+    for task, model, decoder in product(EVERY_SETTING, models.names(), DECODERS):
+        assert any(row[0] == task and row[1] == model for row in rows)
+        if serves(task, model, decoder):
+            assert any(row[0] == task and row[2] == decoder for row in rows)
+            assert any(row[1] == model and row[2] == decoder for row in rows)
+
+
+@covering(decoder=DECODERS, rule=RULES)
+def test_a_batch_answers_as_its_members_alone(small, name, settings, model, decoder, rule):
     solver = small(name, model, scale=8.0, **settings)
-    instances = served(solver)
-    together = solver.solve(instances, decoder, constrained=constrained)
-    backwards = solver.solve(instances[::-1], decoder, constrained=constrained)[::-1]
+    instances, options = served(solver), {"constrained": rule == "constrained"}
+    together = solver.solve(instances, decoder, **options)
+    backwards = solver.solve(instances[::-1], decoder, **options)[::-1]
     for instance, a, b in zip(instances, together, backwards, strict=True):
-        alone = solver.solve(instance, decoder, constrained=constrained)
+        alone = solver.solve(instance, decoder, **options)
         assert a.tolist() == b.tolist() == alone.tolist()
 
 
@@ -117,73 +100,75 @@ def test_step_by_step_equals_teacher_forced(small, name, settings, model):
     totals = forced.exp().sum(-1)
     torch.testing.assert_close(totals, torch.ones_like(totals))
     for b, n in enumerate(lengths.tolist()):
-        assert (forced[b, :, network.specials + n :] == -torch.inf).all()
+        assert (forced[b, :, network.num_specials + n :] == -torch.inf).all()
 
 
-@EVERY_TASK
-@MODELS
-@RULES
-def test_beam_of_one_is_the_argmax_of_each_step(small, name, settings, model, constrained):
+@covering(rule=RULES)
+def test_beam_of_one_is_the_argmax_of_each_step(small, name, settings, model, rule):
     solver = small(name, model, scale=8.0, **settings)
     task, network = solver.task, solver.model
-    instances = served(solver)
-    for instance, found in zip(
-        instances, solver.solve(instances, Beam(1), constrained=constrained), strict=True
-    ):
-        n, taken = len(instance), []
-        seen, order = view(0, task, task.scaled(instance))
+    instances, constrained = served(solver), rule == "constrained"
+    answers = solver.solve(instances, Beam(1), constrained=constrained)
+    constraint = task.build_constraint() if constrained else Free(task.min_length)
+    for instance, answer in zip(instances, answers, strict=True):
+        n, emitted = len(instance), []
+        seen, order = augmented_view(0, task, task.normalize(instance))
         inputs = torch.from_numpy(seen[None]).float()
-        rule = task.rule if constrained else Free(task.least)
-        allowed = rule.start(torch.tensor([n]), network.specials, n + network.specials)
+        constraint_state = constraint.initial_state(
+            torch.tensor([n]), network.num_specials, n + network.num_specials
+        )
         with torch.no_grad():
             encoded = network.encode(inputs)
             state, last = encoded.state, torch.zeros(1, 1, dtype=torch.int64)
-            while len(taken) < task.longest(n):
+            while len(emitted) < task.max_length(n):
                 log_probs, state = network.step(encoded, state, last)
-                last = log_probs.masked_fill(~rule.allowed(allowed), -torch.inf).argmax(-1)
+                allowed = constraint.allowed(constraint_state)
+                last = log_probs.masked_fill(~allowed, -torch.inf).argmax(-1)
                 if not last.item():
                     break
-                allowed = rule.advance(allowed, torch.zeros_like(last), last)
-                taken.append(last.item())
-        answer = order[task.answer(np.array(taken, np.int64))]
+                constraint_state = constraint.advance(
+                    constraint_state, torch.zeros_like(last), last
+                )
+                emitted.append(last.item())
+        expected = order[task.from_tokens(np.array(emitted, np.int64))]
         if task.order != "given":
-            answer = canonical(task, instance, answer)
-        assert found.tolist() == answer.tolist()
+            expected = canonicalize_valid(task, instance, expected)
+        assert answer.tolist() == expected.tolist()
 
 
-@combined([*EVERY, Beam(40)])
-@pytest.mark.parametrize("seed", range(5))
+@covering(decoder=[*DECODERS, Beam(40)], seed=range(5))
 def test_a_constrained_decoder_obeys_and_never_dies(small, name, settings, model, decoder, seed):
     solver = small(name, model, seed=seed, scale=15.0, **settings)
     instances = served(solver)
     for instance, answer in zip(instances, solver.solve(instances, decoder), strict=True):
-        assert solver.task.complaint(len(instance), answer) is None
+        assert solver.task.answer_error(len(instance), answer) is None
         assert ((answer >= 0) & (answer < len(instance))).all()
 
 
 @TASKS
-def test_a_label_obeys_its_own_constraint(name, settings):
+def test_a_label_obeys_the_constraint(name, settings):
     task = tasks.get(name, **settings)
     for instance in degenerate(task):
         n = len(instance)
-        tokens = task.tokens(task.label(instance[None])).rows()[0]
-        lengths, width = torch.tensor([n]), n + task.specials
-        state = task.rule.start(lengths, task.specials, width)
+        tokens = task.to_tokens(task.label(instance[None])).rows()[0]
+        lengths, width = torch.tensor([n]), n + task.num_specials
+        state = task.build_constraint().initial_state(lengths, task.num_specials, width)
         for token in tokens.tolist():
-            assert task.rule.allowed(state)[0, 0, token]
-            state = task.rule.advance(
+            assert task.build_constraint().allowed(state)[0, 0, token]
+            state = task.build_constraint().advance(
                 state, torch.zeros(1, 1, dtype=torch.int64), torch.tensor([[token]])
             )
-        assert len(tokens) - 1 <= task.longest(n)
+        assert len(tokens) - 1 <= task.max_length(n)
 
 
 def degenerate(task):
     """Random instances, and such with equal elements, in a line, alone, on a grid."""
-    line = np.linspace(0, 1, 6)[:, None].repeat(task.features, 1)
-    steps = [np.linspace(0, 1, 3)] * task.features
-    grid = np.stack(np.meshgrid(*steps), -1).reshape(-1, task.features)
+    line = np.linspace(0, 1, 6)[:, None].repeat(task.num_features, 1)
+    steps = [np.linspace(0, 1, 3)] * task.num_features
+    grid = np.stack(np.meshgrid(*steps), -1).reshape(-1, task.num_features)
     odd = [line, line[:1].repeat(4, 0), np.concatenate([line, line[::-1]]), grid, grid.repeat(2, 0)]
-    return [*mixed(task), *(instance for instance in odd if not task.unfit(instance))]
+    odd = [instance for instance in odd if not task.instance_error(instance)]
+    return [*instances_of(task), *odd]
 
 
 @TASKS
@@ -196,10 +181,10 @@ def test_a_label_scores_perfectly_and_tokens_come_back(name, settings):
         if metric != "length":
             assert measure.value == (0 if metric == "gap" else 1)
     for instance, answer in zip(instances, answers, strict=True):
-        assert task.complaint(len(instance), answer) is None
+        assert task.answer_error(len(instance), answer) is None
         padded = pad_answers([answer])
-        assert task.answer(task.tokens(padded).rows()[0][:-1]).tolist() == answer.tolist()
-        again = task.rows(task.canonical(instance[None], padded))[0]
+        assert task.from_tokens(task.to_tokens(padded).rows()[0][:-1]).tolist() == answer.tolist()
+        again = task.unpad(task.canonicalize(instance[None], padded))[0]
         assert again.tolist() == answer.tolist()
 
 
@@ -212,7 +197,9 @@ def test_an_example_survives_a_write_and_a_read(tmp_path, name, settings, extens
     labelled = [Example(i, answer_of(task, i)) for i in instances]
     if extension == "csv":  # one instance a file, its answer as the order of rows
         labelled = [Example(instances[-1])]
-    if formats.traits(extension).task:  # TSPLIB: its own distances, and two files an example
+    if formats.get(
+        extension
+    ).capabilities.task:  # TSPLIB: its own distances, and two files an example
         pytest.skip("tests/data/test_tsplib.py")
     formats.write(str(path), labelled, task)
     for before, after in zip(labelled, formats.read(str(path), task), strict=True):
@@ -241,13 +228,13 @@ def test_the_same_seed_gives_the_same_data_whatever_the_number_of_workers(name, 
     texts = []
     for jobs in (1, 2):
         stream = io.StringIO()
-        for example in generate(task, [3, 4, 9], 1500, seed=5, jobs=jobs):
+        for example in generate_examples(task, [3, 4, 9], 750, seed=5, jobs=jobs):
             stream.write(f"{example.inputs.tolist()} {example.outputs.tolist()}\n")
         texts.append(stream.getvalue())
     assert texts[0] == texts[1]
-    fewer = list(generate(task, [3, 4, 9], 10, seed=5))
+    fewer = list(generate_examples(task, [3, 4, 9], 10, seed=5))
     assert texts[0].startswith(f"{fewer[0].inputs.tolist()} {fewer[0].outputs.tolist()}\n")
-    other = next(generate(task, [3, 4, 9], 1, seed=6))
+    other = next(generate_examples(task, [3, 4, 9], 1, seed=6))
     assert other.inputs.tolist() != fewer[0].inputs.tolist()
 
 
@@ -255,7 +242,7 @@ def test_the_same_seed_gives_the_same_data_whatever_the_number_of_workers(name, 
 def test_streams_are_counted(name, settings):
     task = tasks.get(name, **settings)
     stream = ExampleStream(task, [4, 7], 3, seed=2)
-    later = ExampleStream(task, [4, 7], 3, seed=2, first=5, ahead=1)
+    later = ExampleStream(task, [4, 7], 3, seed=2, first=5, num_prefetch=1)
     for a, b in zip(stream.batch(6), [*zip(range(2), later, strict=False)][1][1], strict=True):
         assert torch.equal(a, b)
     assert not torch.equal(

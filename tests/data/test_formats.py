@@ -11,8 +11,7 @@ import pytest
 
 from ptrnet import tasks
 from ptrnet.data import formats
-from ptrnet.data.generate import label
-from ptrnet.data.sizes import parse_sizes
+from ptrnet.data.label import label_examples
 from ptrnet.errors import InputError, MissingExtraError
 from ptrnet.types import Example
 
@@ -56,34 +55,34 @@ def test_txt_of_triangles_and_tours(tmp_path):
     "answer", ["1 2 3 <ENDT> 2 3 4", "1 2 3 2 3 4", "1 2 3 <ENDT> 2 3 4 <ENDT>"]
 )
 def test_txt_with_and_without_marks_between_triangles(tmp_path, answer):
-    (found,) = read(tmp_path, "txt", f"0 0 1 0 0 1 2 2 output {answer}\n", DELAUNAY)
-    assert found.outputs.tolist() == [[0, 1, 2], [1, 2, 3]]
+    (example,) = read(tmp_path, "txt", f"0 0 1 0 0 1 2 2 output {answer}\n", DELAUNAY)
+    assert example.outputs.tolist() == [[0, 1, 2], [1, 2, 3]]
 
 
 def test_jsonl_of_triangles_and_of_distances(tmp_path):
     line = b'{"inputs": [[0.0, 0.0], [1.0, 0.0], [0.0, 1.0]], "outputs": [[0, 1, 2]]}\n'
     assert written(tmp_path, "jsonl", read(tmp_path, "jsonl", line, DELAUNAY), DELAUNAY) == line
     line = b'{"inputs": [[0.0, 0.0], [1.0, 0.0]], "outputs": [0, 1], "distance": "ATT"}\n'
-    (found,) = read(tmp_path, "jsonl", line, TSP)
-    assert found.distance == "ATT" and not found.kept
-    assert written(tmp_path, "jsonl", [found], TSP) == line
+    (example,) = read(tmp_path, "jsonl", line, TSP)
+    assert example.distance == "ATT" and not example.extra
+    assert written(tmp_path, "jsonl", [example], TSP) == line
     (hull,) = read(tmp_path, "jsonl", line, HULL)  # where nothing is measured, a key like any
     assert hull.distance == "euclidean" and written(tmp_path, "jsonl", [hull]) == line
 
 
 def test_jsonl_refuses_what_json_has_no_word_for(tmp_path):
     for value in (float("nan"), {1, 2}):
-        example = Example(POINTS, where="a.parquet: row 7", kept={"w": value})
+        example = Example(POINTS, source="a.parquet: row 7", extra={"w": value})
         with pytest.raises(InputError, match=r"^a.parquet: row 7: cannot be written as JSON: "):
             written(tmp_path, "jsonl", [example])
 
 
 def test_txt_with_and_without_the_closing_repeat(tmp_path):
     lines = "0 0 1 0 0 1 output 1 2 3 1 \n\n0 0 1 0 0 1 output 1 2 3\r\n5 5 output 1 1"
-    found = read(tmp_path, "txt", lines)
-    assert [e.outputs.tolist() for e in found] == [[0, 1, 2], [0, 1, 2], [0]]
-    assert [e.where.rsplit(":", 1)[1] for e in found] == ["1", "3", "4"]
-    assert all(e.inputs.shape[1] == 2 for e in found)
+    examples = read(tmp_path, "txt", lines)
+    assert [e.outputs.tolist() for e in examples] == [[0, 1, 2], [0, 1, 2], [0]]
+    assert [e.source.rsplit(":", 1)[1] for e in examples] == ["1", "3", "4"]
+    assert all(e.inputs.shape[1] == 2 for e in examples)
 
 
 def test_jsonl_keeps_other_keys(tmp_path):
@@ -115,20 +114,20 @@ def test_csv_with_and_without_a_header(tmp_path, table):
 
 
 def test_files_that_are_not_there(tmp_path):
-    for name, reason in (("none.txt", "No such file"), ("", "Is a directory|expected an ext")):
+    for path, reason in (("none.txt", "No such file"), ("", "Is a directory|expected an ext")):
         with pytest.raises(InputError, match=reason):
-            list(formats.read(str(tmp_path / name), HULL))
+            list(formats.read(str(tmp_path / path), HULL))
 
 
 def test_unknown_extension_suggests_the_nearest():
     with pytest.raises(InputError, match="did you mean 'jsonl'"):
-        formats.of("a.json")
+        formats.format_of("a.json")
     with pytest.raises(InputError, match="expected an extension"):
-        formats.of("points")
+        formats.format_of("points")
 
 
-def test_a_line_without_end_is_refused_before_it_is_held(tmp_path, monkeypatch):
-    monkeypatch.setattr("ptrnet.data.lines.LONGEST_LINE", 1000)
+def test_a_line_without_end_is_refused_before_it_fills_the_memory(tmp_path, monkeypatch):
+    monkeypatch.setattr("ptrnet.data.formats.parts.lines.LONGEST_LINE", 1000)
     with pytest.raises(InputError, match="longer than 1000 bytes"):
         read(tmp_path, "txt", "0 " * 1000)
 
@@ -137,7 +136,7 @@ def test_standard_input_and_output(monkeypatch, capsys):
     stdin = io.TextIOWrapper(io.BytesIO(b"0 0 1 0 0 1 output 1 2 3\n"), encoding="utf-8")
     monkeypatch.setattr(sys, "stdin", stdin)
     examples = list(formats.read("-", HULL))
-    assert examples[0].where == "standard input:1"
+    assert examples[0].source == "standard input:1"
     formats.write("-", examples, HULL)
     assert capsys.readouterr().out == "0.0 0.0 1.0 0.0 0.0 1.0 output 1 2 3 1\n"
 
@@ -149,7 +148,7 @@ def test_a_csv_holds_one_instance_and_nothing_is_left_behind(tmp_path):
 
 
 def test_what_a_format_cannot_hold_names_those_that_can(tmp_path):
-    example = Example(POINTS, where="f.jsonl:1", distance="GEO")
+    example = Example(POINTS, source="f.jsonl:1", distance="GEO")
     for extension in ("txt", "csv"):
         with pytest.raises(InputError) as error:
             written(tmp_path, extension, [example], TSP)
@@ -181,21 +180,6 @@ def test_an_error_while_writing_keeps_the_old_file(tmp_path):
     assert path.read_text() == "old" and len(list(tmp_path.iterdir())) == 1
 
 
-@pytest.mark.parametrize(
-    ("text", "sizes"), [("50", [50]), ("5-8", [5, 6, 7, 8]), ("5,10, 20-21", [5, 10, 20, 21])]
-)
-def test_sizes(text, sizes):
-    assert parse_sizes(text) == sizes
-
-
-@pytest.mark.parametrize(
-    "text", ["", "5-", "-5", "8-5", "0", "1-100001", "5.5", "a", "5,,6", "\u00b2", "\u0665"]
-)
-def test_sizes_that_are_none(text):
-    with pytest.raises(InputError, match=r"^n: expected"):
-        parse_sizes(text)
-
-
 def test_keys_of_json_lines_and_cells_of_tables_do_not_meet(tmp_path):
     (line,) = read(tmp_path, "jsonl", '{"inputs": [[0, 0], [1, 0]], "rows": 3, "header": "h"}')
     assert written(tmp_path, "csv", [line]) == b"0.0,0.0\n1.0,0.0\n"
@@ -220,8 +204,8 @@ def test_the_examples_of_the_specification_are_read(tmp_path):
     for content, extension in ((lines, "txt"), (objects, "jsonl")):
         rows = zip(content.splitlines(), ("hull", "delaunay", "tsp", "sort"), strict=False)
         for row, task in rows:
-            (found,) = read(tmp_path, extension, row, tasks.get(task))
-            (truth,) = label(tasks.get(task), None, [found])
-            assert tasks.get(task).is_right(truth, found.outputs)
+            (example,) = read(tmp_path, extension, row, tasks.get(task))
+            (truth,) = label_examples(tasks.get(task), None, [example])
+            assert tasks.get(task).is_correct(truth, example.outputs)
     assert read(tmp_path, "tsp", cities, TSP)[0].distance == "EUC_2D"
     assert read(tmp_path, "tour", tour, TSP)[0].outputs.tolist() == [0, 1, 2]

@@ -33,9 +33,9 @@ def test_a_malformed_file(monkeypatch, task, complaint):
 
 def test_every_file_has_its_complaint():
     named = {complaint.split(":")[0] for _, complaint in COMPLAINTS}
-    there = {path.name for path in FOLDER.iterdir()} - {"COMPLAINTS"}
-    beside_tours = {f"{name.split('.')[0]}.tsp" for name in named if name.endswith(".tour")}
-    assert there - named - beside_tours == {"bad-cities.tour"} and named <= there
+    present = {path.name for path in FOLDER.iterdir()} - {"COMPLAINTS"}
+    cities_of_tours = {f"{name.split('.')[0]}.tsp" for name in named if name.endswith(".tour")}
+    assert present - named - cities_of_tours == {"bad-cities.tour"} and named <= present
 
 
 @pytest.mark.parametrize(
@@ -56,7 +56,7 @@ def test_files_that_are_too_much(tmp_path, content, complaint):
 
 
 def test_a_tsplib_file_of_too_many_nodes_is_refused_before_its_end(tmp_path, monkeypatch):
-    monkeypatch.setattr("ptrnet.data.tsplib.LARGEST", 5)
+    monkeypatch.setattr("ptrnet.data.formats.parts.tsplib.LARGEST", 5)
     path = tmp_path / "a.tsp"
     path.write_text("TYPE : TSP\nNODE_COORD_SECTION\n" + "".join(f"{k} 0 0\n" for k in range(9)))
     assert refused(str(path), "tsp") == f"{path}:9: expected at most 5 elements"

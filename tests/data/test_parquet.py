@@ -11,7 +11,7 @@ from pyarrow import parquet
 
 from ptrnet import tasks
 from ptrnet.data import formats
-from ptrnet.data.formats import parquet as ours
+from ptrnet.data.formats import parquet as parquet_format
 from ptrnet.errors import InputError
 from ptrnet.types import Example
 
@@ -47,10 +47,10 @@ def test_recorded_bytes_are_read(tmp_path):
     path.write_bytes(RECORDED)
     first, second = read(path)
     assert first.inputs.tolist() == [[0.0, 0.5], [1.0, 0.25], [0.1, 1e-7]]
-    assert first.outputs.tolist() == [0, 1, 2] and first.kept == {"id": "a"}
+    assert first.outputs.tolist() == [0, 1, 2] and first.extra == {"id": "a"}
     assert second.inputs.tolist() == [[0.30000000000000004, 0.2]]
-    assert second.outputs is None and second.kept == {}
-    assert second.where == f"{path}: row 2"
+    assert second.outputs is None and second.extra == {}
+    assert second.source == f"{path}: row 2"
 
 
 @pytest.mark.parametrize(
@@ -102,8 +102,8 @@ def test_other_columns_are_kept(tmp_path):
     parquet.write_table(pa.table(columns), path)
     table = written(tmp_path / "b.parquet", read(path))
     assert table.select(["id", "w", "inputs"]).to_pydict() == columns
-    far = Example(POINTS, kept={"id": 7}, distance="ATT")
-    table = written(tmp_path / "c.parquet", [far, Example(POINTS)], TSP)
+    first = Example(POINTS, extra={"id": 7}, distance="ATT")
+    table = written(tmp_path / "c.parquet", [first, Example(POINTS)], TSP)
     assert table.select(["distance", "id"]).to_pylist() == [
         {"distance": "ATT", "id": 7},
         {"distance": None, "id": None},
@@ -112,7 +112,7 @@ def test_other_columns_are_kept(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("kept", "complaint"),
+    ("rows", "complaint"),
     [
         ([{"w": 1}, {"w": "b"}], r'^row 1: "w": does not fit the type of its column: '),
         ([{"w": 1}, {}, {}, {"w": "b"}], r'^row 3: "w": does not fit the type of its column: '),
@@ -120,9 +120,9 @@ def test_other_columns_are_kept(tmp_path):
         ([{"w": 2**70}], r'^row 0: "w": does not fit the type of its column: '),
     ],
 )
-def test_keys_that_make_no_column_are_refused(tmp_path, monkeypatch, kept, complaint):
-    monkeypatch.setattr(ours, "_ELEMENTS", 2 * len(POINTS))
-    examples = [Example(POINTS, where=f"row {k}", kept=row) for k, row in enumerate(kept)]
+def test_keys_that_make_no_column_are_refused(tmp_path, monkeypatch, rows, complaint):
+    monkeypatch.setattr(parquet_format, "_ELEMENTS", 2 * len(POINTS))
+    examples = [Example(POINTS, source=f"row {k}", extra=row) for k, row in enumerate(rows)]
     with pytest.raises(InputError, match=complaint) as error:
         written(tmp_path / "a.parquet", examples)
     assert "\n" not in str(error.value) and not list(tmp_path.iterdir())
@@ -145,11 +145,11 @@ def test_columns_that_json_has_no_type_for(tmp_path):
     with pytest.raises(InputError, match=r"row 1: cannot be written as JSON: no type for bytes$"):
         formats.write(str(text), read(path), HULL)
     with pytest.raises(InputError, match=r"^row 1: cannot be written as Parquet: "):
-        written(path, [Example(POINTS, where="row 1", kept={"a": {}})])
+        written(path, [Example(POINTS, source="row 1", extra={"a": {}})])
 
 
 def test_files_are_written_and_read_part_by_part(tmp_path, monkeypatch):
-    monkeypatch.setattr(ours, "_ELEMENTS", 20 * len(POINTS))
+    monkeypatch.setattr(parquet_format, "_ELEMENTS", 20 * len(POINTS))
     path = tmp_path / "a.parquet"
     taken = 0
 
@@ -161,20 +161,20 @@ def test_files_are_written_and_read_part_by_part(tmp_path, monkeypatch):
 
     written(path, examples())
     assert taken == 199 and parquet.ParquetFile(path).metadata.num_row_groups == 10
-    found = read(path)
-    assert [e.inputs[0, 0] for e in found] == list(range(200))
+    examples = read(path)
+    assert [e.inputs[0, 0] for e in examples] == list(range(200))
 
 
 def test_no_damage_is_more_than_a_complaint(tmp_path):
     """Any bit may turn: the file reads as it was, or one line names it and a row of it."""
     path = tmp_path / "a.parquet"
-    examples = [Example(POINTS + k, np.array([0, 2, 1]), kept={"id": k}) for k in range(150)]
+    examples = [Example(POINTS + k, np.array([0, 2, 1]), extra={"id": k}) for k in range(150)]
     written(path, examples)
     whole, rng = path.read_bytes(), np.random.default_rng(1)
     refused = 0
-    for place in rng.choice(len(whole) * 8, 150, replace=False):
+    for bit in rng.choice(len(whole) * 8, 150, replace=False):
         broken = bytearray(whole)
-        broken[place // 8] ^= 1 << (place % 8)
+        broken[bit // 8] ^= 1 << (bit % 8)
         path.write_bytes(broken)
         try:
             read(path)
@@ -185,7 +185,7 @@ def test_no_damage_is_more_than_a_complaint(tmp_path):
 
 
 def test_damage_behind_the_first_rows_is_placed(tmp_path, monkeypatch):
-    monkeypatch.setattr(ours, "_ELEMENTS", 100 * len(POINTS))
+    monkeypatch.setattr(parquet_format, "_ELEMENTS", 100 * len(POINTS))
     path = tmp_path / "a.parquet"
     written(path, [Example(POINTS + k) for k in range(200)])
     broken = bytearray(path.read_bytes())

@@ -22,12 +22,12 @@ ANSWERS = {
 
 
 def answered(task):
-    points = POINTS[:, : task.features]
+    points = POINTS[:, : task.num_features]
     return [Example(points, np.array(outputs)) for outputs in ANSWERS[task.name]]
 
 
-def one(task):
-    return [Example(POINTS[:, : task.features])]
+def unanswered(task):
+    return [Example(POINTS[:, : task.num_features])]
 
 
 def tsplib(_):
@@ -36,7 +36,11 @@ def tsplib(_):
 
 CASES = [
     *((name, answered, ("txt", "jsonl", "parquet")) for name in ANSWERS),
-    *((name, one, ("txt", "jsonl", "parquet", "csv")) for name in ANSWERS if name != "delaunay"),
+    *(
+        (name, unanswered, ("txt", "jsonl", "parquet", "csv"))
+        for name in ANSWERS
+        if name != "delaunay"
+    ),
     ("tsp", tsplib, ("jsonl", "parquet")),
     ("tsp", lambda task: tsplib(task)[:1], ("jsonl", "parquet", "tsp")),
 ]
@@ -56,7 +60,7 @@ def test_there_and_back(tmp_path, name, make, source, target):
     formats.write(second, formats.read(first, task), task)
     formats.write(third, formats.read(second, task), task)
     for path in (second, third):
-        same(list(formats.read(path, task)), examples)
+        assert_same(list(formats.read(path, task)), examples)
 
 
 @pytest.mark.parametrize("extension", ["jsonl", "parquet"])
@@ -68,14 +72,14 @@ def test_a_tour_there_and_back(tmp_path, extension):
     formats.write(str(tmp_path / "a.tsp"), [example._replace(outputs=None)], task)
     formats.write(tour, [example], task)
     formats.write(other, formats.read(tour, task), task)
-    same(list(formats.read(other, task)), [example])
+    assert_same(list(formats.read(other, task)), [example])
     formats.write(tour, formats.read(other, task), task)
-    same(list(formats.read(tour, task)), [example])
+    assert_same(list(formats.read(tour, task)), [example])
 
 
-def same(found, wanted):
-    assert len(found) == len(wanted)
-    for a, b in zip(found, wanted, strict=True):
+def assert_same(examples, expected):
+    assert len(examples) == len(expected)
+    for a, b in zip(examples, expected, strict=True):
         assert a.inputs.tobytes() == b.inputs.tobytes() and a.inputs.shape == b.inputs.shape
         assert a.distance == b.distance
         assert (a.outputs is None) == (b.outputs is None)

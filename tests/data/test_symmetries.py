@@ -6,7 +6,14 @@ import numpy as np
 import pytest
 
 from ptrnet import tasks
-from ptrnet.data.symmetries import SYMMETRIES, arranged, augmented, moved, renamed, reordered
+from ptrnet.data.symmetries import (
+    SYMMETRIES,
+    apply_symmetry,
+    augment,
+    canonicalize,
+    permute_elements,
+    remap_indices,
+)
 from ptrnet.errors import InputError
 from ptrnet.types import Answers, Example
 
@@ -15,25 +22,25 @@ CORNERS = np.array([[0.0, 0], [1, 0], [1, 1], [0, 1]])
 
 def test_the_eight_are_those_of_the_square():
     points = np.concatenate([CORNERS, [[0.25, 0.125], [0.5, 0.5]]])
-    images = moved(np.stack([points] * SYMMETRIES), np.arange(SYMMETRIES))
+    images = apply_symmetry(np.stack([points] * SYMMETRIES), np.arange(SYMMETRIES))
     assert images[0].tolist() == points.tolist()
-    far = [np.hypot(*(a - b)) for a, b in itertools.combinations(points, 2)]
+    dists = [np.hypot(*(a - b)) for a, b in itertools.combinations(points, 2)]
     for image in images:
-        assert [np.hypot(*(a - b)) for a, b in itertools.combinations(image, 2)] == far
+        assert [np.hypot(*(a - b)) for a, b in itertools.combinations(image, 2)] == dists
         assert sorted(image[:4].tolist()) == sorted(CORNERS.tolist())
         assert image[5].tolist() == [0.5, 0.5]
     assert len({tuple(image[4]) for image in images}) == 8
 
 
-def test_orders_and_names_written_out():
+def test_permutations_written_out():
     inputs = np.array([[[0.1], [0.2], [0.3]], [[0.4], [0.5], [0.6]]])
     order = np.array([[2, 0, 1], [1, 0, 2]])
-    there = reordered(inputs, order)
-    assert there[..., 0].tolist() == [[0.3, 0.1, 0.2], [0.5, 0.4, 0.6]]
+    permuted = permute_elements(inputs, order)
+    assert permuted[..., 0].tolist() == [[0.3, 0.1, 0.2], [0.5, 0.4, 0.6]]
     answers = Answers(np.array([[0, 1], [2, 0]]), np.array([2, 1]))  # the numbers 0.1 0.2 and 0.6
-    named = renamed(answers, np.argsort(order, axis=1))
-    assert named.indices.tolist() == [[1, 2], [2, 0]]
-    assert renamed(named, order).indices.tolist() == answers.indices.tolist()
+    remapped = remap_indices(answers, np.argsort(order, axis=1))
+    assert remapped.indices.tolist() == [[1, 2], [2, 0]]
+    assert remap_indices(remapped, order).indices.tolist() == answers.indices.tolist()
 
 
 @pytest.mark.parametrize("name", tasks.names())
@@ -42,15 +49,15 @@ def test_orders_and_names_written_out():
 def test_a_right_answer_stays_right(name, n, steps):
     """On a coarse grid elements are equal, in a line, and on one circle."""
     task, rng = tasks.get(name), np.random.default_rng(n)
-    inputs = rng.integers(0, steps, (60, n, task.features), endpoint=True) / steps
-    inputs = np.array([i for i in inputs if not task.unfit(i)])
+    inputs = rng.integers(0, steps, (60, n, task.num_features), endpoint=True) / steps
+    inputs = np.array([i for i in inputs if not task.instance_error(i)])
     labeller = "held-karp" if name == "tsp" else None  # optimal, and not slowed by equal cities
-    there, mapped = augmented(rng, task, inputs, task.label(inputs, labeller))
-    answers = task.rows(task.canonical(there, mapped))
-    labels = task.rows(task.label(there, labeller))
-    for instance, answer, label in zip(there, answers, labels, strict=True):
-        assert task.complaint(n, answer) is None
-        assert task.is_right(Example(instance, label), answer)
+    inputs, mapped = augment(rng, task, inputs, task.label(inputs, labeller))
+    answers = task.unpad(task.canonicalize(inputs, mapped))
+    labels = task.unpad(task.label(inputs, labeller))
+    for instance, answer, label in zip(inputs, answers, labels, strict=True):
+        assert task.answer_error(n, answer) is None
+        assert task.is_correct(Example(instance, label), answer)
         if name == "hull" and steps == 2**53:
             assert answer.tolist() == label.tolist()
 
@@ -58,10 +65,10 @@ def test_a_right_answer_stays_right(name, n, steps):
 @pytest.mark.parametrize("name", tasks.names())
 def test_all_orders_and_all_allowed_symmetries_are_drawn(name):
     task = tasks.get(name)
-    instance = np.array([[0.0, 0.25], [0.5, 0.0], [0.75, 1.0]])[:, : task.features]
+    instance = np.array([[0.0, 0.25], [0.5, 0.0], [0.75, 1.0]])[:, : task.num_features]
     inputs = np.stack([instance] * 2000)
-    there, _ = augmented(np.random.default_rng(0), task, inputs, task.label(inputs))
-    kinds, counts = np.unique(there.reshape(2000, -1), axis=0, return_counts=True)
+    augmented, _ = augment(np.random.default_rng(0), task, inputs, task.label(inputs))
+    kinds, counts = np.unique(augmented.reshape(2000, -1), axis=0, return_counts=True)
     assert len(kinds) == (6 * 8 if task.symmetric else 6)
     expected = 2000 / len(kinds)
     assert (abs(counts - expected) < 5 * expected**0.5).all()
@@ -69,19 +76,19 @@ def test_all_orders_and_all_allowed_symmetries_are_drawn(name):
 
 @pytest.mark.parametrize("name", tasks.names())
 @pytest.mark.parametrize("order", ["lexicographic", "hilbert"])
-def test_what_is_arranged_does_not_tell_the_order_it_was_given_in(name, order):
-    if order == "hilbert" and tasks.get(name).features != 2:
+def test_canonical_examples_do_not_tell_the_order_of_the_elements_before(name, order):
+    if order == "hilbert" and tasks.get(name).num_features != 2:
         with pytest.raises(InputError, match=r"hilbert takes elements of 2 numbers, here .* of 1"):
             tasks.get(name, order=order)
         return
     task, rng = tasks.get(name, order=order), np.random.default_rng(4)
-    inputs = rng.random((30, 7, task.features))
-    shuffled = reordered(inputs, rng.permuted(np.tile(np.arange(7), (30, 1)), axis=1))
-    (seen, answers), (again, others) = (
-        arranged(task, i, task.label(i)) for i in (inputs, shuffled)
+    inputs = rng.random((30, 7, task.num_features))
+    shuffled = permute_elements(inputs, rng.permuted(np.tile(np.arange(7), (30, 1)), axis=1))
+    (first, answers), (second, others) = (
+        canonicalize(task, i, task.label(i)) for i in (inputs, shuffled)
     )
-    assert np.array_equal(seen, again)
-    for instance, answer, other in zip(seen, task.rows(answers), task.rows(others), strict=True):
-        (label,) = task.rows(task.label(instance[None]))
-        assert task.is_right(Example(instance, label), answer)
-        assert task.is_right(Example(instance, label), other)
+    assert np.array_equal(first, second)
+    for instance, answer, other in zip(first, task.unpad(answers), task.unpad(others), strict=True):
+        (label,) = task.unpad(task.label(instance[None]))
+        assert task.is_correct(Example(instance, label), answer)
+        assert task.is_correct(Example(instance, label), other)

@@ -8,7 +8,7 @@ import pytest
 
 from ptrnet import tasks
 from ptrnet.data import formats
-from ptrnet.data.generate import label
+from ptrnet.data.label import label_examples
 from ptrnet.errors import InputError
 from ptrnet.metrics.tour import length
 from ptrnet.types import Example, Nodes
@@ -121,7 +121,7 @@ def test_published_tours_have_the_published_length(tmp_path, name):
 @pytest.mark.parametrize("name", INSTANCES)
 def test_the_proved_shortest_tour_has_the_published_length(tmp_path, name):
     example = read(tmp_path / f"{name}.tsp", text_of(name))
-    (answered,) = label(TSP, "exact", [example])
+    (answered,) = label_examples(TSP, "exact", [example])
     assert length(example.inputs, answered.outputs, example.distance) == INSTANCES[name][1]
 
 
@@ -137,9 +137,9 @@ def test_bytes_of_a_tsp(tmp_path):
     example = Example(POINTS, nodes=Nodes("a", [1, 2, 3]), distance="CEIL_2D")
     formats.write(str(path), [example], TSP)
     assert path.read_bytes() == PLAIN
-    (found,) = formats.read(str(path), TSP)
-    assert found.inputs.tolist() == POINTS.tolist()
-    assert (found.distance, found.nodes, found.outputs) == ("CEIL_2D", example.nodes, None)
+    (copy,) = formats.read(str(path), TSP)
+    assert copy.inputs.tolist() == POINTS.tolist()
+    assert (copy.distance, copy.nodes, copy.outputs) == ("CEIL_2D", example.nodes, None)
     formats.write(str(path), [example._replace(nodes=None)], TSP)
     assert path.read_bytes() == PLAIN.replace(b"NAME : a", b"NAME : unnamed")
 
@@ -155,8 +155,8 @@ def test_bytes_of_a_tour_with_the_ids_of_its_file(tmp_path):
         b"7\n30\n0\n-1\nEOF\n"
     )
     formats.write(str(tmp_path / "t.tsp"), [example._replace(outputs=None)], TSP)
-    (found,) = formats.read(str(path), TSP)
-    assert found.outputs.tolist() == [0, 2, 1] and found.nodes == nodes
+    (copy,) = formats.read(str(path), TSP)
+    assert copy.outputs.tolist() == [0, 2, 1] and copy.nodes == nodes
 
 
 @pytest.mark.parametrize(
@@ -174,14 +174,14 @@ def test_bytes_of_a_tour_with_the_ids_of_its_file(tmp_path):
     ids=["plain", "comments", "windows", "keywords behind"],
 )
 def test_headers_as_they_come(tmp_path, text):
-    found = read(tmp_path / "x.tsp", text)
-    assert found.inputs.tolist() == [[1, 2], [3, 4]]
-    assert (found.distance, found.nodes) == ("GEO", Nodes("x", [1, 2]))
+    example = read(tmp_path / "x.tsp", text)
+    assert example.inputs.tolist() == [[1, 2], [3, 4]]
+    assert (example.distance, example.nodes) == ("GEO", Nodes("x", [1, 2]))
 
 
 def test_what_the_writers_refuse(tmp_path):
     tour = np.array([0, 1, 2])
-    plain = Example(POINTS, where="a.csv")
+    plain = Example(POINTS, source="a.csv")
     for extension, example, complaint in [
         (
             "tsp",

@@ -33,47 +33,47 @@ def allowed(rule, n, sequence):
     return len(sequence) >= 1
 
 
-def best_by_force(model, points, rule, longest):
+def best_by_brute_force(model, points, rule, max_length):
     n = points.shape[1]
-    found = []
-    for length in range(longest + 1):
+    scored = []
+    for length in range(max_length + 1):
         for sequence in product(range(1, n + 1), repeat=length):
             if allowed(rule, n, sequence):
                 targets = torch.tensor([[*sequence, 0]])
                 log_probs = model.log_probs(points, None, targets)[0]
-                found.append((float(log_probs.gather(1, targets[0][:, None]).sum()), sequence))
-    return max(found)
+                scored.append((float(log_probs.gather(1, targets[0][:, None]).sum()), sequence))
+    return max(scored)
 
 
 @pytest.mark.parametrize("rule", RULES)
 @pytest.mark.parametrize("seed", range(4))
-def test_a_beam_as_wide_as_all_prefixes_is_the_brute_force_best(small, rule, seed):
+def test_a_beam_of_all_prefixes_is_the_brute_force_best(small, rule, seed):
     solver = small(seed=seed, scale=12.0)
     n = 3
-    longest = 4 if rule == "closed" else 3
+    max_length = 4 if rule == "closed" else 3
     points = torch.rand(1, n, 2)
     with torch.no_grad():
-        score, sequence = best_by_force(solver.model, points, rule, longest)
-    found = Beam(300).decode(
-        solver.model, points, torch.tensor([n]), torch.tensor([longest]), RULES[rule]
+        score, sequence = best_by_brute_force(solver.model, points, rule, max_length)
+    hypotheses = Beam(300).decode(
+        solver.model, points, torch.tensor([n]), torch.tensor([max_length]), RULES[rule]
     )
-    assert tuple(found.tokens[0, 0, : found.lengths[0, 0]].tolist()) == sequence
-    assert float(found.log_probs[0, 0]) == pytest.approx(score, abs=1e-4)
+    assert tuple(hypotheses.tokens[0, 0, : hypotheses.lengths[0, 0]].tolist()) == sequence
+    assert float(hypotheses.log_probs[0, 0]) == pytest.approx(score, abs=1e-4)
 
 
 def test_greedy_is_the_argmax_of_each_step(small):
     solver = small(scale=10.0)
     points = torch.rand(6, 5, 2)
-    lengths, longest = torch.full((6,), 5), torch.full((6,), 7)
-    found = Greedy().decode(solver.model, points, lengths, longest)
+    lengths, max_lengths = torch.full((6,), 5), torch.full((6,), 7)
+    hypotheses = Greedy().decode(solver.model, points, lengths, max_lengths)
     for b in range(6):
-        tokens = found.tokens[b, 0, : found.lengths[b, 0]].tolist()
-        fed = torch.tensor([[*tokens, 0]])
+        tokens = hypotheses.tokens[b, 0, : hypotheses.lengths[b, 0]].tolist()
+        targets = torch.tensor([[*tokens, 0]])
         with torch.no_grad():
-            best = solver.model.log_probs(points[b : b + 1], None, fed)[0].argmax(-1)
+            best = solver.model.log_probs(points[b : b + 1], None, targets)[0].argmax(-1)
         steps = len(tokens) + (len(tokens) < 7)
-        best[0] = fed[0, 0]  # an answer has at least one token
-        assert best[:steps].tolist() == fed[0, :steps].tolist() and tokens
+        best[0] = targets[0, 0]  # an answer has at least one token
+        assert best[:steps].tolist() == targets[0, :steps].tolist() and tokens
 
 
 def test_an_answer_is_never_longer_than_allowed(small):
@@ -83,9 +83,9 @@ def test_an_answer_is_never_longer_than_allowed(small):
         lowest = torch.linalg.solve(model.key.weight, -20 * model.v.sign())
         model.special_states.copy_(lowest[None])
     points = torch.rand(8, 6, 2)
-    longest = torch.arange(8)
-    found = Beam(3).decode(solver.model, points, torch.full((8,), 6), longest)
-    assert torch.equal(found.lengths[:, 0], longest)
+    max_lengths = torch.arange(8)
+    hypotheses = Beam(3).decode(solver.model, points, torch.full((8,), 6), max_lengths)
+    assert torch.equal(hypotheses.lengths[:, 0], max_lengths)
 
 
 def test_wider_beams_find_no_less_likely_answers_on_the_whole(small):

@@ -4,25 +4,25 @@ import numpy as np
 import pytest
 import torch
 
-from ptrnet.decoding import Beam, Decoder, Found, Greedy, Incremental, Sample
+from ptrnet.decoding import Beam, Decoder, Greedy, Hypotheses, Incremental, Sample
 from ptrnet.errors import InputError
 from ptrnet.labellers.monotone_chain import label
 
 
 class Oracle(Decoder):
-    """The true hull of whatever it is given."""
+    """The true hull of every instance."""
 
     name, size = "oracle", 1
 
-    def decode(self, model, inputs, lengths, longest, constraint=None):
+    def decode(self, model, inputs, lengths, max_lengths, constraint=None):
         rows = []
         for points, n in zip(inputs, lengths.tolist(), strict=True):
             rows.append(label(points[None, :n].double().numpy()).rows()[0] + 1)
         tokens = torch.zeros(len(rows), int(max(map(len, rows))) + 1, dtype=torch.int64)
-        for row, found in zip(tokens, rows, strict=True):
-            row[: len(found)] = torch.from_numpy(found)
+        for row, hull in zip(tokens, rows, strict=True):
+            row[: len(hull)] = torch.from_numpy(hull)
         counts = torch.tensor([[len(r)] for r in rows])
-        return Found(tokens[:, None], counts, torch.zeros(len(rows), 1))
+        return Hypotheses(tokens[:, None], counts, torch.zeros(len(rows), 1))
 
 
 @pytest.mark.parametrize("window", [1, 3, 7, 50])
@@ -40,23 +40,22 @@ def test_with_a_perfect_inner_decoder_the_answer_is_the_hull(small, window):
 def test_equals_a_plain_loop_over_groups(small, inner, closed):
     solver = small(scale=8.0, closed=closed, start="lower-left")
     points = np.random.default_rng(1).random((14, 2))
-    found = solver.solve(points, Incremental(4, inner))
+    answer = solver.solve(points, Incremental(4, inner))
     members = np.empty(0, np.int64)
     for start in range(0, 14, 4):
         members = np.sort(np.append(members, np.arange(start, min(start + 4, 14))))
-        answer = solver.solve(points[members], inner)
-        answer = members[answer]
-        members = np.unique(answer)
+        expected = members[solver.solve(points[members], inner)]
+        members = np.unique(expected)
     # Of several samples the best is given from its canonical start, of a group's it is not.
     same = sorted if inner.name == "sample" else list
-    assert same(found.tolist()) == same(answer.tolist())
+    assert same(answer.tolist()) == same(expected.tolist())
 
 
 def test_a_window_over_all_is_plain_decoding(small):
     solver = small(scale=8.0)
     instances = list(np.random.default_rng(2).random((5, 9, 2)))
-    whole = solver.solve(instances, Incremental(9))
-    assert [a.tolist() for a in whole] == [a.tolist() for a in solver.solve(instances)]
+    answers, plain = solver.solve(instances, Incremental(9)), solver.solve(instances)
+    assert [a.tolist() for a in answers] == [a.tolist() for a in plain]
 
 
 @pytest.mark.parametrize("task", ["sort", "tsp", "delaunay"])

@@ -7,12 +7,13 @@ import torch
 from ptrnet import InputError
 from ptrnet.decoding import Reconstruct
 from ptrnet.decoding import reconstruct as module
-from ptrnet.metrics.tour import is_tour, length
+from ptrnet.metrics.sequence import is_permutation
+from ptrnet.metrics.tour import length
 
 
 @pytest.fixture
 def rounds(monkeypatch):
-    """A function that lets so many rounds go by, whatever the machine's speed."""
+    """A function that lets a number of rounds go by, whatever the machine's speed."""
 
     def allow(count):
         ticks = iter(range(count + 2))
@@ -27,26 +28,29 @@ def test_more_rounds_are_never_worse(small, rounds, model):
     solver = small("tsp", model, scale=4.0)
     rng = np.random.default_rng(2)
     instances = [rng.random((n, 2)) for n in (1, 2, 5, 6, 9, 20, 30)]
-    before = [length(p, t) for p, t in zip(instances, solver.solve(instances), strict=True)]
-    last = before
+    greedy = [length(p, t) for p, t in zip(instances, solver.solve(instances), strict=True)]
+    best = greedy
     for count in (0, 1, 4, 30):
-        found = solver.solve(instances, rounds(count))
-        assert all(is_tour(len(p), tour) for p, tour in zip(instances, found, strict=True))
-        now = [length(p, t) for p, t in zip(instances, found, strict=True)]
-        assert all(a <= b + 1e-9 for a, b in zip(now, last, strict=True))
-        last = now
-    assert sum(last) < 0.95 * sum(before)
+        tours = solver.solve(instances, rounds(count))
+        assert all(is_permutation(t, len(p)) for p, t in zip(instances, tours, strict=True))
+        lengths = [length(p, t) for p, t in zip(instances, tours, strict=True)]
+        assert all(a <= b + 1e-9 for a, b in zip(lengths, best, strict=True))
+        best = lengths
+    assert sum(best) < 0.95 * sum(greedy)
 
 
 def test_the_likelihoods_are_those_of_the_tours(small, rounds):
     model = small("tsp", "remaining-ptr-net", scale=4.0).model
     inputs, lengths = torch.rand(3, 12, 2), torch.tensor([12, 7, 10])
-    found = rounds(5).decode(model, inputs, lengths, lengths)
-    assert found.tokens.shape == (3, 2, 13) and not torch.equal(*found.tokens.unbind(1))
-    for tokens, log_probs in zip(found.tokens.unbind(1), found.log_probs.unbind(1), strict=True):
-        likely = model.log_probs(inputs, lengths, tokens).gather(2, tokens[..., None])[..., 0]
-        likely = torch.where(torch.arange(13) <= lengths[:, None], likely, 0).sum(1)
-        torch.testing.assert_close(log_probs, likely, rtol=1e-4, atol=1e-4)
+    hypotheses = rounds(5).decode(model, inputs, lengths, lengths)
+    assert hypotheses.tokens.shape == (3, 2, 13)
+    assert not torch.equal(*hypotheses.tokens.unbind(1))
+    for tokens, log_probs in zip(
+        hypotheses.tokens.unbind(1), hypotheses.log_probs.unbind(1), strict=True
+    ):
+        rows = model.log_probs(inputs, lengths, tokens).gather(2, tokens[..., None])[..., 0]
+        expected = torch.where(torch.arange(13) <= lengths[:, None], rows, 0).sum(1)
+        torch.testing.assert_close(log_probs, expected, rtol=1e-4, atol=1e-4)
 
 
 def test_what_is_no_tour_is_refused(small):

@@ -16,25 +16,29 @@ N = 3
 
 def probabilities(model, points):
     """Of every answer of one or two tokens that starts freely, by enumeration."""
-    found = {}
+    probability = {}
     for sequence in product(range(1, N + 1), repeat=2):
         targets = torch.tensor([[*sequence, 0]])
         with torch.no_grad():
             rows = model.log_probs(points, None, targets)[0].exp()
         first = rows[0, 1:] / rows[0, 1:].sum()  # an answer has at least one token
-        found[sequence] = float(first[sequence[0] - 1] * rows[1, sequence[1]])
-        found[sequence[:1]] = float(first[sequence[0] - 1] * rows[1, 0])
-    return found
+        probability[sequence] = float(first[sequence[0] - 1] * rows[1, sequence[1]])
+        probability[sequence[:1]] = float(first[sequence[0] - 1] * rows[1, 0])
+    return probability
 
 
 def test_answers_come_as_often_as_the_model_says(small):
     solver = small(seed=3, scale=8.0)
     points, count = torch.rand(1, N, 2), 40_000
-    found = Sample(count, seed=5).decode(solver.model, points, torch.tensor([N]), torch.tensor([2]))
+    hypotheses = Sample(count, seed=5).decode(
+        solver.model, points, torch.tensor([N]), torch.tensor([2])
+    )
     expected = probabilities(solver.model, points)
     assert sum(expected.values()) == pytest.approx(1, abs=1e-5)
     seen = {}
-    for tokens, end in zip(found.tokens[0].tolist(), found.lengths[0].tolist(), strict=True):
+    for tokens, end in zip(
+        hypotheses.tokens[0].tolist(), hypotheses.lengths[0].tolist(), strict=True
+    ):
         seen[tuple(tokens[:end])] = seen.get(tuple(tokens[:end]), 0) + 1
     assert set(seen) <= set(expected)
     # Chi-square with one degree for each answer but one: four deviations above its mean.
@@ -46,16 +50,16 @@ def test_answers_come_as_often_as_the_model_says(small):
 def test_they_are_sorted_and_their_likelihood_is_the_models(small):
     solver = small(scale=8.0)
     points, n = torch.rand(4, 5, 2), torch.full((4,), 5)
-    found = Sample(6).decode(solver.model, points, n, n, Subset())
-    assert (found.log_probs.diff(dim=1) <= 0).all()
+    hypotheses = Sample(6).decode(solver.model, points, n, n, Subset())
+    assert (hypotheses.log_probs.diff(dim=1) <= 0).all()
     for b in range(4):
         for k in range(6):
-            tokens = found.tokens[b, k, : found.lengths[b, k]].tolist()
+            tokens = hypotheses.tokens[b, k, : hypotheses.lengths[b, k]].tolist()
             targets = torch.tensor([[*tokens, 0]])
             with torch.no_grad():
                 rows = solver.model.log_probs(points[b : b + 1], None, targets)[0]
             likely = float(rows.gather(1, targets[0][:, None]).sum())
-            assert float(found.log_probs[b, k]) == pytest.approx(likely, abs=1e-4)
+            assert float(hypotheses.log_probs[b, k]) == pytest.approx(likely, abs=1e-4)
 
 
 def test_nearly_without_temperature_it_is_greedy(small):
@@ -81,8 +85,8 @@ def test_seeds_and_instances_differ_and_repeat(small):
 def test_the_shortest_of_the_samples_is_taken(small):
     solver = small("tsp", scale=2.0)
     points = np.random.default_rng(1).random((8, 2))
-    few, many = (solver.solve(points, Sample(k)) for k in (1, 200))
-    assert length(points, many) < length(points, few)
+    one, many = (solver.solve(points, Sample(k)) for k in (1, 200))
+    assert length(points, many) < length(points, one)
 
 
 @pytest.mark.parametrize(

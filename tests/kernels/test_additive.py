@@ -1,6 +1,6 @@
-"""Every face of the kernel against float64, judged by the plain formula's own error.
+"""Every kernel of the additive scores against float64, judged by the plain formula's own error.
 
-The GPU's takes part where there is a GPU, and in Triton's interpreter: see `test_additive_gpu.py`.
+The GPU's is tested where there is a GPU, and in Triton's interpreter: see `test_additive_gpu.py`.
 """
 
 import os
@@ -21,18 +21,18 @@ if find_spec("triton") and (INTERPRETED or torch.cuda.is_available()):
     GPU = [gpu]
 
 
-def faces(*modules):
-    return pytest.mark.parametrize("face", modules, ids=lambda m: m.__name__.rsplit(".", 1)[1])
+def kernels(*modules):
+    return pytest.mark.parametrize("kernel", modules, ids=lambda m: m.__name__.rsplit(".", 1)[1])
 
 
-def scores_of(face, *tensors):
-    """Whatever the face's device, from the CPU and back to it."""
-    device = "cuda" if face in GPU and not INTERPRETED else "cpu"
-    return face.additive_scores(*(None if t is None else t.to(device) for t in tensors)).cpu()
+def scores_of(kernel, *tensors):
+    """The scores on the CPU of tensors on the CPU, computed on the kernel's device."""
+    device = "cuda" if kernel in GPU and not INTERPRETED else "cpu"
+    return kernel.additive_scores(*(None if t is None else t.to(device) for t in tensors)).cpu()
 
 
-FACES = faces(cpu, factorised, *GPU)
-FUSED = faces(cpu, *GPU)  # these do not look at padding
+KERNELS = kernels(cpu, factorised, *GPU)
+FUSED = kernels(cpu, *GPU)  # these do not read padding
 SIZES = [(1, 1, 1, 1), (3, 7, 5, 33), (2, 1, 9, 16), (5, 12, 1, 7), (2, 37, 1, 130)]
 if not INTERPRETED:  # which is slow
     SIZES.append((64, 50, 13, 64))
@@ -44,71 +44,71 @@ def draw(batch, n, m, units, scale=1.0, dtype=torch.float32):
     return [(t * scale).to(dtype).requires_grad_() for t in tensors]
 
 
-def outcome(face, tensors, dtype, lengths=(None, None)):
+def outcome(kernel, tensors, dtype, lengths=(None, None)):
     """Scores and gradients of one weighted sum of them, in float64. Strides are kept."""
-    if face is reference:
+    if kernel is reference:
         with torch.autocast("cpu", enabled=False):
-            return _outcome(face, tensors, dtype, lengths)
-    return _outcome(face, tensors, dtype, lengths)
+            return _outcome(kernel, tensors, dtype, lengths)
+    return _outcome(kernel, tensors, dtype, lengths)
 
 
-def _outcome(face, tensors, dtype, lengths):
+def _outcome(kernel, tensors, dtype, lengths):
     tensors = [t.detach().to(dtype).requires_grad_() for t in tensors]
-    scores = scores_of(face, *tensors, *lengths)
+    scores = scores_of(kernel, *tensors, *lengths)
     weights = torch.linspace(-1, 1, scores.numel()).view(scores.shape).to(scores.dtype)
     grads = torch.autograd.grad((scores * weights).sum(), tensors)
     return [scores.detach().double(), *(g.double() for g in grads)]
 
 
-def assert_as_good_as_the_formula(face, tensors, lengths=(None, None), dtype=torch.float32):
+def assert_as_good_as_the_formula(kernel, tensors, lengths=(None, None), dtype=torch.float32):
     slack = 4.0
     exact = outcome(reference, tensors, torch.float64, lengths)
     plain = outcome(reference, tensors, dtype, lengths)
-    found = outcome(face, tensors, dtype, lengths)
-    for truth, ours, theirs in zip(exact, found, plain, strict=True):
+    actual = outcome(kernel, tensors, dtype, lengths)
+    for truth, a, b in zip(exact, actual, plain, strict=True):
         scale = truth.abs().max().clamp(min=1e-6)
-        error, allowed = (ours - truth).abs().max(), (theirs - truth).abs().max()
-        assert error <= slack * allowed + 1e-6 * scale
+        error, tolerated = (a - truth).abs().max(), (b - truth).abs().max()
+        assert error <= slack * tolerated + 1e-6 * scale
 
 
-@FACES
+@KERNELS
 @pytest.mark.parametrize("size", SIZES)
-def test_error_against_float64(face, size):
-    assert_as_good_as_the_formula(face, draw(*size))
+def test_error_against_float64(kernel, size):
+    assert_as_good_as_the_formula(kernel, draw(*size))
 
 
-@FACES
+@KERNELS
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16], ids=str)
 @pytest.mark.parametrize("lengths", [([37, 1, 20], [1, 13, 7]), ([16, 33, 0], [13, 0, 2])], ids=str)
-def test_ragged_error_against_float64(face, dtype, lengths):
+def test_ragged_error_against_float64(kernel, dtype, lengths):
     tensors = draw(3, 37, 13, 70, dtype=dtype)
-    assert_as_good_as_the_formula(face, tensors, [torch.tensor(x) for x in lengths], dtype)
+    assert_as_good_as_the_formula(kernel, tensors, [torch.tensor(x) for x in lengths], dtype)
 
 
-@FACES
-def test_float64_is_the_formula_to_rounding(face):
+@KERNELS
+def test_float64_is_the_formula_to_rounding(kernel):
     tensors = draw(4, 9, 6, 20)
     for a, b in zip(
-        outcome(face, tensors, torch.float64),
+        outcome(kernel, tensors, torch.float64),
         outcome(reference, tensors, torch.float64),
         strict=True,
     ):
         torch.testing.assert_close(a, b, rtol=1e-11, atol=1e-12)
 
 
-@FACES
-def test_gradcheck(face):
+@KERNELS
+def test_gradcheck(kernel):
     tensors = draw(2, 3, 2, 3, dtype=torch.float64)
     lengths = torch.tensor([3, 2]), torch.tensor([1, 2])
-    assert torch.autograd.gradcheck(lambda *t: scores_of(face, *t, *lengths), tensors)
+    assert torch.autograd.gradcheck(lambda *t: scores_of(kernel, *t, *lengths), tensors)
 
 
-@FACES
-def test_ragged_padding_is_zero_and_gets_no_gradient(face):
+@KERNELS
+def test_ragged_padding_is_zero_and_gets_no_gradient(kernel):
     tensors = draw(6, 8, 5, 12)
     lengths = torch.tensor([8, 1, 0, 3, 5, 8]), torch.tensor([5, 5, 2, 0, 1, 3])
-    assert_as_good_as_the_formula(face, tensors, lengths)
-    scores, grad_keys, grad_queries, _ = outcome(face, tensors, torch.float32, lengths)
+    assert_as_good_as_the_formula(kernel, tensors, lengths)
+    scores, grad_keys, grad_queries, _ = outcome(kernel, tensors, torch.float32, lengths)
     for b, (n, m) in enumerate(zip(*(x.tolist() for x in lengths), strict=True)):
         assert not scores[b, m:].any() and not scores[b, :, n:].any()
         assert not grad_keys[b, n:].any() and not grad_queries[b, m:].any()
@@ -116,20 +116,20 @@ def test_ragged_padding_is_zero_and_gets_no_gradient(face):
             assert grad_keys[b, :n].any(1).all() and grad_queries[b, :m].any(1).all()
 
 
-@FACES
-def test_what_stands_in_the_padding_does_not_matter(face):
+@KERNELS
+def test_what_stands_in_the_padding_does_not_matter(kernel):
     keys, queries, v = draw(2, 6, 4, 8)
     lengths = torch.tensor([3, 6]), torch.tensor([4, 2])
-    clean = scores_of(face, keys, queries, v, *lengths)
+    clean = scores_of(kernel, keys, queries, v, *lengths)
     dirty = keys.detach().clone()
     dirty[0, 3:] = 30.0
-    assert torch.equal(clean, scores_of(face, dirty, queries, v, *lengths))
+    assert torch.equal(clean, scores_of(kernel, dirty, queries, v, *lengths))
 
 
 @FUSED
 @pytest.mark.parametrize("bad", [torch.nan, torch.inf])
-def test_padding_may_hold_anything(face, bad):
-    """In keys and queries, and in the gradient that comes for their scores."""
+def test_padding_may_hold_anything(kernel, bad):
+    """In keys and queries, and in the gradient of their scores."""
     clean = draw(2, 18, 17, 8)
     lengths = torch.tensor([3, 18]), torch.tensor([17, 2])
     dirty = [t.detach().clone().requires_grad_() for t in clean]
@@ -137,76 +137,76 @@ def test_padding_may_hold_anything(face, bad):
     grad[0, :, 3:] = grad[1, 2:] = bad
     with torch.no_grad():
         dirty[0][0, 3:] = dirty[1][1, 2:] = bad
-    found = [scores_of(face, *tensors, *lengths) for tensors in (clean, dirty)]
-    assert torch.equal(*found)
+    scores = [scores_of(kernel, *tensors, *lengths) for tensors in (clean, dirty)]
+    assert torch.equal(*scores)
     grads = [
-        torch.autograd.grad(scores, tensors, given)
-        for scores, tensors, given in zip(
-            found, (clean, dirty), (grad.nan_to_num(), grad), strict=True
+        torch.autograd.grad(outputs, tensors, grad_outputs)
+        for outputs, tensors, grad_outputs in zip(
+            scores, (clean, dirty), (grad.nan_to_num(), grad), strict=True
         )
     ]
     assert all(torch.equal(*pair) for pair in zip(*grads, strict=True))
 
 
-@FACES
-def test_non_contiguous_inputs(face):
+@KERNELS
+def test_non_contiguous_inputs(kernel):
     keys, queries, v = draw(4, 6, 5, 10)
     views = [keys.transpose(0, 1).contiguous().transpose(0, 1), queries.flip(0), v[::2].detach()]
     views[0], views[1] = views[0][..., ::2], queries[:, ::2, 1::2]
     assert not any(view.is_contiguous() for view in views)
-    assert_as_good_as_the_formula(face, views)
+    assert_as_good_as_the_formula(kernel, views)
 
 
-@FACES
+@KERNELS
 @pytest.mark.parametrize("largest", [20.0, 42.0, 44.0, 60.0, 1000.0])
-def test_large_magnitudes(face, largest):
+def test_large_magnitudes(kernel, largest):
     keys, queries, v = draw(2, 5, 4, 9)
     with torch.no_grad():
         keys[0, 0], queries[0, 0] = largest, 10.0 - largest  # the sum is 10: tanh(10)
         keys[1, 2], queries[1, 1] = -largest, largest + 0.5
-    assert_as_good_as_the_formula(face, [keys, queries, v])
+    assert_as_good_as_the_formula(kernel, [keys, queries, v])
     exact = torch.tanh(torch.tensor(10.0)) * v.sum()
-    score = scores_of(face, keys, queries, v)[0, 0, 0]
+    score = scores_of(kernel, keys, queries, v)[0, 0, 0]
     torch.testing.assert_close(score, exact, rtol=1e-4, atol=1e-4)
 
 
-@FACES
-def test_nan_is_not_hidden(face):
+@KERNELS
+def test_nan_is_not_hidden(kernel):
     keys, queries, v = draw(1, 3, 2, 4)
     with torch.no_grad():
         keys[0, 1, 0] = torch.nan
-    scores = scores_of(face, keys, queries, v)
+    scores = scores_of(kernel, keys, queries, v)
     assert scores[0, :, 1].isnan().all() and scores[0, :, [0, 2]].isfinite().all()
 
 
-@FACES
+@KERNELS
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
 @pytest.mark.parametrize("n", [5, 130])
-def test_half_types_are_computed_in_float32(face, dtype, n):
+def test_half_types_are_computed_in_float32(kernel, dtype, n):
     """Scores to float32's rounding; gradients are rounded once, to the type of the input."""
     tensors = draw(2, n, 3, 8, dtype=dtype)
     tensors[2] = tensors[2].detach().float().requires_grad_()
     precise = [t.detach().float().requires_grad_() for t in tensors]
     lengths = torch.tensor([n, 2]), torch.tensor([1, 3])
-    scores = scores_of(face, *tensors, *lengths)
+    scores = scores_of(kernel, *tensors, *lengths)
     expected = reference.additive_scores(*precise, *lengths)
     assert scores.dtype == torch.float32
     torch.testing.assert_close(scores, expected, rtol=1e-5, atol=1e-5)
     grad = torch.linspace(-1, 1, scores.numel()).view(scores.shape)
-    ours = torch.autograd.grad(scores, tensors, grad)
-    theirs = torch.autograd.grad(expected, precise, grad)
-    for a, b, t in zip(ours, theirs, tensors, strict=True):
+    actual_grads = torch.autograd.grad(scores, tensors, grad)
+    expected_grads = torch.autograd.grad(expected, precise, grad)
+    for a, b, t in zip(actual_grads, expected_grads, tensors, strict=True):
         assert a.dtype == t.dtype
-        once = torch.finfo(dtype).eps / (1 if INTERPRETED else 2)  # the interpreter cuts off
-        torch.testing.assert_close(a.float(), b, rtol=1.01 * once, atol=1e-5)
+        rounding = torch.finfo(dtype).eps / (1 if INTERPRETED else 2)  # the interpreter cuts off
+        torch.testing.assert_close(a.float(), b, rtol=1.01 * rounding, atol=1e-5)
 
 
-@FACES
+@KERNELS
 @pytest.mark.parametrize("batch, n, m", [(0, 5, 3), (2, 0, 3), (2, 5, 0)])
-def test_nothing_to_score(face, batch, n, m):
+def test_nothing_to_score(kernel, batch, n, m):
     keys, queries, v = draw(2, 5, 3, 8)
     tensors = [keys[:batch, :n], queries[:batch, :m], v]
-    scores, *grads = outcome(face, tensors, torch.float32)
+    scores, *grads = outcome(kernel, tensors, torch.float32)
     assert scores.shape == (batch, m, n)
     assert not any(grad.any() for grad in grads)
 
@@ -215,15 +215,15 @@ def test_any_number_of_threads_gives_the_same_scores_and_gradients():
     tensors = draw(64, 30, 9, 64)  # enough work to be sliced
     threads = torch.get_num_threads()
     try:
-        found = []
+        outcomes = []
         for count in (1, 2, 3):
             torch.set_num_threads(count)
-            found.append(outcome(cpu, tensors, torch.float32))
+            outcomes.append(outcome(cpu, tensors, torch.float32))
     finally:
         torch.set_num_threads(threads)
-    for other in found[1:]:
-        assert torch.equal(found[0][0], other[0])
-        for a, b in zip(found[0], other, strict=True):
+    for other in outcomes[1:]:
+        assert torch.equal(outcomes[0][0], other[0])
+        for a, b in zip(outcomes[0], other, strict=True):
             torch.testing.assert_close(a, b, rtol=1e-5, atol=1e-4)
 
 
@@ -237,13 +237,13 @@ def test_shapes_that_do_not_fit_are_named():
         additive_scores(keys, queries, v, torch.tensor([1]))
 
 
-@FACES
-def test_autocast_changes_nothing(face):
+@KERNELS
+def test_autocast_changes_nothing(kernel):
     """Scores are float32 under autocast too, and the backward pass does not mix types."""
     tensors = draw(3, 7, 5, 33)
     with torch.autocast("cpu", dtype=torch.bfloat16):
-        assert_as_good_as_the_formula(face, tensors)
-        assert scores_of(face, *tensors).dtype == torch.float32
+        assert_as_good_as_the_formula(kernel, tensors)
+        assert scores_of(kernel, *tensors).dtype == torch.float32
 
 
 @pytest.mark.parametrize("lengths", [[6, 5], [-1, 5], [10**7, 0]])
@@ -255,14 +255,14 @@ def test_lengths_out_of_range_are_refused_before_memory_is_read(lengths):
         additive_scores(keys, queries, v, None, torch.tensor(lengths))
 
 
-def test_what_is_recorded_looks_at_no_value(monkeypatch):
+def test_no_value_is_read_while_a_graph_is_recorded(monkeypatch):
     """A GPU without Triton records, in its graphs, what is right for every magnitude."""
 
     class OnGpu:
         is_cuda = True
 
         def __getattr__(self, name):
-            raise AssertionError(f"looked at {name}")
+            raise AssertionError(f"read {name}")
 
     monkeypatch.setattr(torch.cuda, "is_current_stream_capturing", lambda: True)
-    assert not factorised.fits(OnGpu())
+    assert not factorised.can_factorise(OnGpu())

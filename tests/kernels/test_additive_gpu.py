@@ -19,29 +19,29 @@ needs_triton = pytest.mark.skipif(not find_spec("triton"), reason="triton is not
 def test_in_tritons_interpreter():
     """In a process of its own: what is interpreted is decided when triton is imported."""
     # NumPy, which interprets, warns where exp(-2x) is meant to be inf.
-    words = ["-k", "gpu", "-W", "ignore:overflow:RuntimeWarning"]
-    found = subprocess.run(
-        [sys.executable, "-m", "pytest", "tests/kernels/test_additive.py", *words],
+    options = ["-k", "gpu", "-W", "ignore:overflow:RuntimeWarning"]
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "tests/kernels/test_additive.py", *options],
         cwd=ROOT,
         env={**os.environ, "TRITON_INTERPRET": "1"},
         capture_output=True,
         text=True,
     )
-    assert found.returncode == 0, found.stdout + found.stderr
-    assert "skipped" not in found.stdout
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "skipped" not in done.stdout
 
 
 @needs_triton
 @pytest.mark.parametrize(
-    "kernel, dtype, block",
+    "kernel, dtype, constants",
     [
-        ("_forward", "fp32", "QUERIES"),
-        ("_forward", "bf16", "ONE_QUERY"),
+        ("_forward", "fp32", "FORWARD_BLOCK"),
+        ("_forward", "bf16", "FORWARD_BLOCK_ONE_QUERY"),
         ("_backward", "bf16", True),
         ("_backward", "fp64", False),
     ],
 )
-def test_compiles(kernel, dtype, block, tmp_path, monkeypatch):
+def test_compiles(kernel, dtype, constants, tmp_path, monkeypatch):
     """What the interpreter lets pass and the compiler does not; for an H100 or H200."""
     import triton
     from triton.backends.compiler import GPUTarget
@@ -51,9 +51,12 @@ def test_compiles(kernel, dtype, block, tmp_path, monkeypatch):
     monkeypatch.setenv("TRITON_CACHE_DIR", str(tmp_path))
     function = getattr(gpu, kernel)
     precise = "fp64" if dtype == "fp64" else "fp32"
-    blocks = (gpu.KEYS, gpu.UNITS, block) if kernel == "_backward" else getattr(gpu, block)
-    names = function.arg_names[: -len(blocks)]
-    constants = dict(zip(function.arg_names[-len(blocks) :], blocks, strict=True))
+    if kernel == "_backward":
+        constants = (*gpu.BACKWARD_BLOCK, constants)
+    else:
+        constants = getattr(gpu, constants)
+    names = function.arg_names[: -len(constants)]
+    constants = dict(zip(function.arg_names[-len(constants) :], constants, strict=True))
     types = dict.fromkeys(names, "i32") | dict.fromkeys(constants, "constexpr")
     for name in names:
         if "lengths" in name:
@@ -95,12 +98,12 @@ def test_the_gpus_kernel_serves_where_triton_runs(monkeypatch):
 
 
 def test_the_benchmark_says_that_it_needs_a_gpu():
-    found = subprocess.run(
+    done = subprocess.run(
         [sys.executable, "benchmarks/gpu_scores.py"],
         cwd=ROOT,
         env={**os.environ, "CUDA_VISIBLE_DEVICES": ""},
         capture_output=True,
         text=True,
     )
-    assert found.returncode == 2 and not found.stdout
-    assert "needs a GPU" in found.stderr and found.stderr.count("\n") == 1
+    assert done.returncode == 2 and not done.stdout
+    assert "needs a GPU" in done.stderr and done.stderr.count("\n") == 1

@@ -28,16 +28,16 @@ def test_as_good_as_pytorchs(shape, columns):
     x, weight = torch.randn(shape), torch.randn(columns, shape[-1])
     exact = functional.linear(x.double(), weight.double())
     with torch.no_grad():
-        found = linear(x, weight)
-        turned = linear(x.transpose(0, -2), weight)  # no row stands behind the one before
-    assert found.shape == exact.shape
+        product = linear(x, weight)
+        of_transposed = linear(x.transpose(0, -2), weight)  # rows that do not follow each other
+    assert product.shape == exact.shape
     if exact.numel():
         error = (functional.linear(x, weight) - exact).abs().max()
-        assert (found - exact).abs().max() <= 2 * error + 1e-6 * exact.abs().max()
-    torch.testing.assert_close(turned.transpose(0, -2), found, rtol=1e-4, atol=1e-4)
+        assert (product - exact).abs().max() <= 2 * error + 1e-6 * exact.abs().max()
+    torch.testing.assert_close(of_transposed.transpose(0, -2), product, rtol=1e-4, atol=1e-4)
 
 
-def test_gradients_are_there_when_asked_for():
+def test_gradients_flow_when_they_are_enabled():
     x, weight = draw(torch.float32)
     x.requires_grad_(), weight.requires_grad_()
     linear(x, weight).sum().backward()
@@ -54,7 +54,7 @@ def test_other_types_stay_what_they_are(dtype):
         assert torch.equal(linear(x, weight), functional.linear(x, weight))
 
 
-def test_autocast_and_the_default_type_are_heeded():
+def test_autocast_and_the_default_type_are_respected():
     x, weight = draw(torch.float32)
     with torch.no_grad(), torch.autocast("cpu", torch.bfloat16):
         assert linear(x, weight).dtype == torch.bfloat16

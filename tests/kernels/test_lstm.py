@@ -11,14 +11,14 @@ from ptrnet.kernels.lstm import Weights, cell, cpu, lstm, reference
 CASES = [(1, 1, 1, 1), (3, 6, 2, 5), (40, 9, 3, 24), (33, 4, 20, 8), (2, 1, 1, 3)]
 
 
-def draw(batch, steps, features, units, dtype=torch.float64):
-    torch.manual_seed(batch + steps)
+def draw(batch, n, features, units, dtype=torch.float64):
+    torch.manual_seed(batch + n)
     shapes = [(4 * units, features), (4 * units, units), (4 * units,), (4 * units,)]
-    tensors = [torch.randn(batch, steps, features)]
+    tensors = [torch.randn(batch, n, features)]
     tensors += [torch.randn(batch, units) for _ in range(2)]
     tensors += [torch.randn(shape) * 0.3 for shape in shapes]
-    lengths = torch.randint(0, steps + 1, (batch,))
-    lengths[0] = steps
+    lengths = torch.randint(0, n + 1, (batch,))
+    lengths[0] = n
     return [t.to(dtype) for t in tensors], lengths
 
 
@@ -30,10 +30,12 @@ def outcome(layer, tensors, lengths, dtype):
     real = (torch.arange(x.shape[1]) < lengths[:, None])[..., None]
     outputs = torch.where(real, outputs.to(dtype), 0)
     torch.manual_seed(9)
-    drawn = [torch.randn(part.shape, dtype=torch.float64).to(dtype) for part in (outputs, h, c)]
-    score = sum((a * b).sum() for a, b in zip((outputs, h, c), drawn, strict=True))
-    found = [outputs, h, c, *torch.autograd.grad(score, tensors)]
-    return [t.detach().double() for t in found]
+    weights_of_parts = [
+        torch.randn(part.shape, dtype=torch.float64).to(dtype) for part in (outputs, h, c)
+    ]
+    score = sum((a * b).sum() for a, b in zip((outputs, h, c), weights_of_parts, strict=True))
+    parts = [outputs, h, c, *torch.autograd.grad(score, tensors)]
+    return [t.detach().double() for t in parts]
 
 
 def one_by_one(x, lengths, state, weights):
@@ -59,8 +61,8 @@ def one_by_one(x, lengths, state, weights):
 def test_reference_stops_each_sequence_at_its_length(case):
     tensors, lengths = draw(*case)
     expected = outcome(one_by_one, tensors, lengths, torch.float64)
-    found = outcome(reference.lstm, tensors, lengths, torch.float64)
-    for a, b in zip(found, expected, strict=True):
+    actual = outcome(reference.lstm, tensors, lengths, torch.float64)
+    for a, b in zip(actual, expected, strict=True):
         torch.testing.assert_close(a, b, rtol=1e-10, atol=1e-11)
 
 
@@ -69,10 +71,10 @@ def test_compiled_is_as_good_as_pytorch_in_float32(case):
     tensors, lengths = draw(*case)
     exact = outcome(reference.lstm, tensors, lengths, torch.float64)
     plain = outcome(reference.lstm, tensors, lengths, torch.float32)
-    found = outcome(cpu.lstm, tensors, lengths, torch.float32)
-    for truth, ours, theirs in zip(exact, found, plain, strict=True):
-        allowed = 4 * (theirs - truth).abs().max() + 2e-6 * truth.abs().max()
-        assert (ours - truth).abs().max() <= allowed
+    actual = outcome(cpu.lstm, tensors, lengths, torch.float32)
+    for truth, a, b in zip(exact, actual, plain, strict=True):
+        tolerated = 4 * (b - truth).abs().max() + 2e-6 * truth.abs().max()
+        assert (a - truth).abs().max() <= tolerated
 
 
 @pytest.mark.parametrize("units", [24, 16, 80])
@@ -82,17 +84,17 @@ def test_compiled_is_as_good_as_pytorch_under_autocast(features, units):
     exact = outcome(reference.lstm, tensors, lengths, torch.float64)
     with torch.autocast("cpu", dtype=torch.bfloat16):
         plain = outcome(reference.lstm, tensors, lengths, torch.float32)
-        found = outcome(cpu.lstm, tensors, lengths, torch.float32)
-    for truth, ours, theirs in zip(exact, found, plain, strict=True):
-        assert (ours - truth).abs().max() <= 3 * (theirs - truth).abs().max() + 1e-3
+        actual = outcome(cpu.lstm, tensors, lengths, torch.float32)
+    for truth, a, b in zip(exact, actual, plain, strict=True):
+        assert (a - truth).abs().max() <= 3 * (b - truth).abs().max() + 1e-3
 
 
-@pytest.mark.parametrize("low", [False, True])
+@pytest.mark.parametrize("autocast", [False, True])
 @pytest.mark.parametrize("case", [*CASES, (40, 9, 24, 32)])
-def test_without_gradients_it_reads_the_same(case, low):
-    """Then only the latest gates and cells are kept."""
+def test_without_gradients_it_reads_the_same(case, autocast):
+    """Then only the latest gates and cells are stored."""
     (x, h0, c0, *weights), lengths = draw(*case, torch.float32)
-    with torch.autocast("cpu", dtype=torch.bfloat16, enabled=low):
+    with torch.autocast("cpu", dtype=torch.bfloat16, enabled=autocast):
         outputs, (h, c) = cpu.lstm(x, lengths, (h0, c0), Weights(*weights))
         with torch.no_grad():
             again, last = cpu.lstm(x, lengths, (h0, c0), Weights(*weights))
@@ -105,21 +107,23 @@ def test_without_gradients_it_reads_the_same(case, low):
 def test_float32_without_gradients_is_packed_where_it_fits(units, monkeypatch):
     monkeypatch.setattr(import_module("ptrnet.kernels.lstm"), "_onednn", lambda: True)
     (x, h0, c0, *weights), lengths = draw(40, 9, 2, units, torch.float32)
-    given = x, lengths, (h0, c0), Weights(*weights)
-    fits = units == 16 and packed.available(torch.float32)
+    arguments = x, lengths, (h0, c0), Weights(*weights)
+    can_pack = units == 16 and packed.available(torch.float32)
     with torch.no_grad():
-        assert torch.equal(lstm(*given)[1][0], (cpu if fits else reference).lstm(*given)[1][0])
-    assert torch.equal(lstm(*given)[1][0], reference.lstm(*given)[1][0])
+        assert torch.equal(
+            lstm(*arguments)[1][0], (cpu if can_pack else reference).lstm(*arguments)[1][0]
+        )
+    assert torch.equal(lstm(*arguments)[1][0], reference.lstm(*arguments)[1][0])
 
 
 def test_last_state_is_no_view_and_the_default_type_no_matter():
     (x, h0, c0, *weights), lengths = draw(40, 9, 2, 16, torch.float32)
-    given = x, lengths, (h0, c0), Weights(*weights)
-    expected = reference.lstm(*given)
+    arguments = x, lengths, (h0, c0), Weights(*weights)
+    expected = reference.lstm(*arguments)
     torch.set_default_dtype(torch.float64)
     try:
         with torch.no_grad():
-            outputs, (h, c) = cpu.lstm(*given)
+            outputs, (h, c) = cpu.lstm(*arguments)
     finally:
         torch.set_default_dtype(torch.float32)
     torch.testing.assert_close((h, c), expected[1])
@@ -149,23 +153,24 @@ def test_bfloat16_products_do_not_blur_the_inputs():
     assert not torch.equal(*cells)
 
 
-@pytest.mark.skipif(not packed.available(torch.bfloat16), reason="needs AVX512-BF16")
 @pytest.mark.parametrize("features", [3, 24])
-def test_packed_products_are_better_than_rounded_ones(features, monkeypatch):
+def test_packed_products_are_better_than_rounded_ones(features, monkeypatch, needs_instructions):
     """Their sums stay in float32: of the same states and weights, they are nearer the truth."""
+    needs_instructions(torch.bfloat16)
     tensors, lengths = draw(40, 9, features, 32)
     exact = outcome(reference.lstm, tensors, lengths, torch.float64)
 
     def errors():
         with torch.autocast("cpu", dtype=torch.bfloat16):
-            found = outcome(cpu.lstm, tensors, lengths, torch.float32)
-        return [(a - b).abs().mean() for a, b in zip(found, exact, strict=True)]
+            actual = outcome(cpu.lstm, tensors, lengths, torch.float32)
+        return [(a - b).abs().mean() for a, b in zip(actual, exact, strict=True)]
 
-    one = errors()
+    monkeypatch.setattr(packed, "available", lambda dtype: True)
+    packed_errors = errors()
     monkeypatch.setattr(packed, "available", lambda dtype: False)
-    other = errors()
-    assert all(a < 1.1 * b for a, b in zip(one, other, strict=True))
-    assert sum(one) < sum(other)
+    rounded_errors = errors()
+    assert all(a < 1.1 * b for a, b in zip(packed_errors, rounded_errors, strict=True))
+    assert sum(packed_errors) < sum(rounded_errors)
 
 
 def test_large_sums_saturate_without_nan():
@@ -209,12 +214,12 @@ def test_padding_may_hold_anything(layer, bad):
     """Outputs, states and every gradient but that of the padding itself."""
     tensors, lengths = draw(5, 6, 2, 8, torch.float32)
     clean = outcome(layer, tensors, lengths, torch.float32)
-    behind = torch.arange(6) >= lengths[:, None]
-    tensors[0] = tensors[0].masked_fill(behind[..., None], bad)
+    padding = torch.arange(6) >= lengths[:, None]
+    tensors[0] = tensors[0].masked_fill(padding[..., None], bad)
     dirty = outcome(layer, tensors, lengths, torch.float32)
     for k, (a, b) in enumerate(zip(clean, dirty, strict=True)):
         if k == 3:  # the inputs' gradient
-            a, b = a[~behind], b[~behind]
+            a, b = a[~padding], b[~padding]
         torch.testing.assert_close(a, b, rtol=1e-5, atol=1e-6)
 
 
@@ -235,7 +240,7 @@ def test_cells_are_not_rounded_under_autocast(rows):
 def test_a_cell_is_a_layer_of_one_step(rows):
     """However many rows, which decide what computes it: states and gradients as in float64."""
     tensors, _ = draw(rows, 1, 3, 16)
-    found = []
+    outcomes = []
     for dtype in (torch.float64, torch.float32):
         x, h, c, *weights = (t.to(dtype).requires_grad_() for t in tensors)
         if dtype == torch.float64:
@@ -243,6 +248,6 @@ def test_a_cell_is_a_layer_of_one_step(rows):
         else:
             states = cell(x[:, 0], (h, c), Weights(*weights))
         grads = torch.autograd.grad(states[0].sum() + states[1].square().sum(), (x, h, c, *weights))
-        found.append([t.detach().double() for t in (*states, *grads)])
-    for exact, ours in zip(*found, strict=True):
-        torch.testing.assert_close(ours, exact, rtol=1e-4, atol=1e-4)
+        outcomes.append([t.detach().double() for t in (*states, *grads)])
+    for expected, actual in zip(*outcomes, strict=True):
+        torch.testing.assert_close(actual, expected, rtol=1e-4, atol=1e-4)

@@ -3,16 +3,16 @@
 import numpy as np
 import torch
 
-from ptrnet.kernels.numerics import array, exp32, jit, store
+from ptrnet.kernels.numerics import as_array, exp32, reassociating_jit, store
 
 
-@jit
+@reassociating_jit
 def exponentials(x, out):
     for k in range(len(x)):
         out[k] = exp32(x[k])
 
 
-@jit
+@reassociating_jit
 def rounded(x, out):
     for k in range(len(x)):
         out[k] = store(x[k], out[k])
@@ -37,5 +37,5 @@ def test_exponential_is_clipped_to_finite_numbers():
 def test_rounding_is_pytorchs():
     x = torch.cat([torch.randn(100_000), torch.tensor([1 + 2**-8, 1 + 3 * 2**-8, 0.0, -0.0])])
     out = torch.empty(len(x), dtype=torch.bfloat16)
-    rounded(array(x), array(out))
+    rounded(as_array(x), as_array(out))
     assert torch.equal(out, x.bfloat16())

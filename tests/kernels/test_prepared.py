@@ -1,4 +1,4 @@
-"""Scores of prepared keys, as decoding asks for them, against the formula in float64."""
+"""Scores of prepared keys, as decoding computes them, against the formula in float64."""
 
 import pytest
 import torch
@@ -29,9 +29,9 @@ def test_scores_of_prepared_keys(prepare, largest, size):
     lengths[0] = keys.shape[1]
     with torch.no_grad():
         scores = prepare(keys, v, lengths)
-        for given in (queries, queries[:, :1] / 2, queries):
-            exact = reference.additive_scores(keys.double(), given.double(), v.double(), lengths)
-            torch.testing.assert_close(scores(given).double(), exact, rtol=1e-4, atol=1e-4)
+        for part in (queries, queries[:, :1] / 2, queries):
+            exact = reference.additive_scores(keys.double(), part.double(), v.double(), lengths)
+            torch.testing.assert_close(scores(part).double(), exact, rtol=1e-4, atol=1e-4)
 
 
 @pytest.mark.parametrize("prepare", PREPARED, ids=lambda f: f.__module__.rsplit(".", 1)[1])
@@ -45,28 +45,28 @@ def test_prepared_keys_refuse_queries_that_do_not_fit(prepare):
         prepare(keys[0], v)
 
 
-def test_gradients_are_there_whenever_they_are_asked_for():
+def test_gradients_flow_whenever_they_are_enabled():
     """However many keys: prepared ones are for answers alone."""
     for batch in (2, 300):
         keys, queries, v = draw(batch, 9, 3, 32)
         with torch.no_grad():
-            found = scorer(keys, v)
-            plain = found(queries)
-        loss = found(queries)
+            scores = scorer(keys, v)
+            plain = scores(queries)
+        loss = scores(queries)
         torch.testing.assert_close(loss, plain)
         grads = torch.autograd.grad(loss.sum(), (keys, queries, v))
         expected = torch.autograd.grad(
             reference.additive_scores(keys, queries, v).sum(), (keys, queries, v)
         )
-        for ours, theirs in zip(grads, expected, strict=True):
-            torch.testing.assert_close(ours, theirs, rtol=1e-4, atol=1e-4)
+        for a, b in zip(grads, expected, strict=True):
+            torch.testing.assert_close(a, b, rtol=1e-4, atol=1e-4)
 
 
 def test_many_queries_of_few_prepared_keys(monkeypatch):
-    monkeypatch.setattr(additive, "FEW", 300)
+    monkeypatch.setattr(additive, "MAX_PLAIN_ENTRIES", 300)
     keys, queries, v = (t.detach() for t in draw(2, 5, 8, 8))
     with torch.no_grad():
         scores = prepared_scores(keys, v)
-        for given in (queries[:, :1], queries):
-            exact = reference.additive_scores(keys.double(), given.double(), v.double())
-            torch.testing.assert_close(scores(given).double(), exact, rtol=1e-5, atol=1e-5)
+        for part in (queries[:, :1], queries):
+            exact = reference.additive_scores(keys.double(), part.double(), v.double())
+            torch.testing.assert_close(scores(part).double(), exact, rtol=1e-5, atol=1e-5)

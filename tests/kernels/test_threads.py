@@ -2,7 +2,7 @@ import threading
 
 import torch
 
-from ptrnet.kernels.threads import over_slices
+from ptrnet.kernels.threads import run_slices
 
 
 def test_slices_run_on_one_torch_thread_each_and_leave_the_callers_setting():
@@ -10,7 +10,7 @@ def test_slices_run_on_one_torch_thread_each_and_leave_the_callers_setting():
     torch.set_num_threads(3)
     try:
         seen = {}
-        over_slices(lambda k, a, b: seen.update({k: (a, b, torch.get_num_threads())}), [0, 2, 2, 9])
+        run_slices(lambda k, a, b: seen.update({k: (a, b, torch.get_num_threads())}), [0, 2, 2, 9])
         assert seen == {0: (0, 2, 1), 1: (2, 2, 1), 2: (2, 9, 1)}
         assert torch.get_num_threads() == 3
         inherited = []
@@ -28,13 +28,13 @@ def test_an_error_in_a_slice_reaches_the_caller():
             raise ZeroDivisionError
 
     try:
-        over_slices(fail, [0, 1, 2])
+        run_slices(fail, [0, 1, 2])
     except ZeroDivisionError:
         return
     raise AssertionError("expected the slice's error")
 
 
-def test_inference_mode_goes_along():
+def test_inference_mode_is_handed_on():
     """Kernels write into tensors that were made under it; a batch large enough to be cut."""
     from ptrnet import models
 
@@ -47,8 +47,8 @@ def test_inference_mode_goes_along():
 
 
 def test_one_pool_serves_any_number_of_slices():
-    over_slices(lambda *_: None, [0, 1, 2])
+    run_slices(lambda *_: None, [0, 1, 2])
     before = threading.active_count()
     for slices in range(2, 9):
-        over_slices(lambda *_: None, range(slices + 1))
+        run_slices(lambda *_: None, range(slices + 1))
     assert threading.active_count() == before

@@ -18,10 +18,10 @@ def hull(points):
 @pytest.mark.parametrize("n", [3, 4, 5, 10, 50, 500])
 def test_equals_qhull(n):
     batch = np.random.default_rng(n).random((200, n, 2))
-    for points, ours in zip(batch, label(batch).rows(), strict=True):
-        theirs = ConvexHull(points).vertices
-        start = np.flatnonzero(theirs == ours[0])[0]
-        assert np.roll(theirs, -start).tolist() == ours.tolist()
+    for points, answer in zip(batch, label(batch).rows(), strict=True):
+        expected = ConvexHull(points).vertices
+        start = np.flatnonzero(expected == answer[0])[0]
+        assert np.roll(expected, -start).tolist() == answer.tolist()
 
 
 def turn(a, b, c):
@@ -32,7 +32,7 @@ def turn(a, b, c):
 def exact_vertices(points):
     """First indices of the points that are no convex combination of others, by brute force."""
     distinct = list(dict.fromkeys(map(tuple, points)))
-    found = set()
+    vertices = set()
     for p in distinct:
         others = [q for q in distinct if q != p]
         inside = any(
@@ -48,18 +48,18 @@ def exact_vertices(points):
             for c in others
         )
         if not inside:
-            found.add(list(map(tuple, points)).index(p))
-    return found
+            vertices.add(list(map(tuple, points)).index(p))
+    return vertices
 
 
 @settings(max_examples=150, deadline=None)
 @given(st.lists(st.tuples(st.integers(0, 4), st.integers(0, 4)), min_size=1, max_size=8))
 def test_degenerate_sets_against_exact_arithmetic(points):
-    ours = hull(points)
-    assert set(ours) == exact_vertices(points)
-    assert len(ours) == len(set(ours))
-    corners = [points[i] for i in ours]
-    if len(ours) > 2:  # strictly counter-clockwise
+    answer = hull(points)
+    assert set(answer) == exact_vertices(points)
+    assert len(answer) == len(set(answer))
+    corners = [points[i] for i in answer]
+    if len(answer) > 2:  # strictly counter-clockwise
         rings = zip(corners, corners[1:] + corners[:1], corners[2:] + corners[:2], strict=True)
         assert all(turn(*ring) > 0 for ring in rings)
     assert corners[0] == min(corners)

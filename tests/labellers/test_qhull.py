@@ -25,13 +25,13 @@ def in_circle(a, b, c, p):
 def empty_triangles(points):
     """Every triangle whose circle holds no point, by brute force in fractions."""
     exact = [tuple(map(Fraction, map(float, p))) for p in points]
-    found = set()
+    empty = set()
     for triple in combinations(range(len(points)), 3):
         corners = [exact[k] for k in triple]
         others = [exact[k] for k in range(len(points)) if k not in triple]
         if turn(*corners) and all(in_circle(*corners, p) <= 0 for p in others):
-            found.add(triple)
-    return found
+            empty.add(triple)
+    return empty
 
 
 def triangles(points):
@@ -58,8 +58,8 @@ def test_far_from_the_origin(corner):
 
 def test_one_of_the_right_answers_where_points_lie_on_one_circle():
     grid = np.stack(np.meshgrid(np.arange(3.0), np.arange(3.0)), -1).reshape(-1, 2)
-    found = triangles(grid)
-    assert len(found) == 8 and found <= empty_triangles(grid)
+    answer = triangles(grid)
+    assert len(answer) == 8 and answer <= empty_triangles(grid)
 
 
 def test_of_equal_points_the_first_is_a_vertex():

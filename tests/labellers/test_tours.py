@@ -5,11 +5,15 @@ from itertools import permutations
 import numpy as np
 import pytest
 
-from ptrnet import distances, labellers
+from ptrnet import labellers, tasks
+from ptrnet.data.label import label_examples
+from ptrnet.errors import InputError
+from ptrnet.geometry import distances
 from ptrnet.labellers import exact
 from ptrnet.labellers.tour.batches import matrices
 from ptrnet.labellers.tour.branch_and_bound import prove
-from ptrnet.labellers.tour.pieces import PIECE, by_pieces
+from ptrnet.labellers.tour.pieces import PIECE, tour_by_pieces
+from ptrnet.types import Example
 
 NAMES = ("a1", "a2", "a3", "exact", "held-karp", "local-search")
 ODD = {
@@ -32,8 +36,8 @@ def best_of_all(inputs, distance=distances.EUCLIDEAN):
     """The shortest of all orders, by brute force."""
     n = inputs.shape[1]
     orders = np.array([(0, *rest) for rest in permutations(range(1, n))])
-    far = distances.matrix(inputs, distance)
-    legs = far[:, orders, np.roll(orders, -1, 1)]
+    dist = distances.matrix(inputs, distance)
+    legs = dist[:, orders, np.roll(orders, -1, 1)]
     return legs.sum(-1).min(1)
 
 
@@ -41,8 +45,8 @@ def best_of_all(inputs, distance=distances.EUCLIDEAN):
 @pytest.mark.parametrize("n", [1, 2, 3, 4, 5, 6, 7, 8, 9, 13])
 def test_every_answer_is_a_tour(name, n):
     inputs = np.random.default_rng(n).random((20, n, 2))
-    tours, found = labellers.get(name)(inputs)
-    assert (np.sort(tours, 1) == np.arange(n)).all() and (found == n).all()
+    tours, sizes = labellers.get(name)(inputs)
+    assert (np.sort(tours, 1) == np.arange(n)).all() and (sizes == n).all()
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -87,8 +91,8 @@ def test_equal_cities(n, distinct):
     tours = {name: labellers.get(name)(inputs)[0] for name in NAMES}
     best = lengths(inputs, tours["held-karp"])
     np.testing.assert_allclose(lengths(inputs, tours["exact"]), best, rtol=1e-9, atol=1e-12)
-    for found in tours.values():
-        assert (np.sort(found, 1) == np.arange(n)).all()
+    for answers in tours.values():
+        assert (np.sort(answers, 1) == np.arange(n)).all()
 
 
 def test_a_city_that_stands_twice():
@@ -101,8 +105,10 @@ def test_a_city_that_stands_twice():
 @pytest.mark.parametrize(("n", "count"), [(12, 200), (14, 50)])
 def test_exact_equals_held_karp(n, count):
     inputs = np.random.default_rng(n).random((count, n, 2))
-    ours, theirs = (labellers.get(name)(inputs)[0] for name in ("exact", "held-karp"))
-    np.testing.assert_allclose(lengths(inputs, ours), lengths(inputs, theirs), rtol=1e-12)
+    exact_lengths, expected = (
+        lengths(inputs, labellers.get(name)(inputs)[0]) for name in ("exact", "held-karp")
+    )
+    np.testing.assert_allclose(exact_lengths, expected, rtol=1e-12)
 
 
 def test_the_search_corrects_a_tour_that_is_not_the_shortest():
@@ -111,8 +117,8 @@ def test_the_search_corrects_a_tour_that_is_not_the_shortest():
     for n in (5, 8, 12, 25):
         inputs = rng.random((1, n, 2))
         best = lengths(inputs, exact.label(inputs).indices)[0]
-        far, tour = distances.matrix(inputs[0]), rng.permutation(n)
-        bound, _ = prove(far, tour, 1e-10, 10**6)
+        dist, tour = distances.matrix(inputs[0]), rng.permutation(n)
+        bound, _ = prove(dist, tour, 1e-10, 10**6)
         assert sorted(tour) == list(range(n))
         np.testing.assert_allclose([lengths(inputs, tour[None])[0], bound], best, rtol=1e-9)
 
@@ -120,15 +126,40 @@ def test_the_search_corrects_a_tour_that_is_not_the_shortest():
 def test_every_tour_of_50_has_its_certificate():
     inputs = np.random.default_rng(6).random((30, 50, 2))
     (tours, _), bounds = exact.certified(inputs)
-    scaled = next(far for _, far in matrices(inputs, distances.EUCLIDEAN))
-    found = np.take_along_axis(scaled, tours[..., None], 1)
-    legs = np.take_along_axis(found, np.roll(tours, -1, 1)[..., None], 2)[..., 0].sum(1)
-    assert (bounds >= legs * (1 - 1e-9)).all() and (bounds <= legs * (1 + 1e-12)).all()
+    scaled = next(dist for _, dist in matrices(inputs, distances.EUCLIDEAN))
+    rows = np.take_along_axis(scaled, tours[..., None], 1)
+    sums = np.take_along_axis(rows, np.roll(tours, -1, 1)[..., None], 2)[..., 0].sum(1)
+    assert (bounds >= sums * (1 - 1e-9)).all() and (bounds <= sums * (1 + 1e-12)).all()
 
 
-def test_a_search_that_gives_up_says_so(monkeypatch):
-    monkeypatch.setattr(exact, "_each", lambda far, tours, bounds, whole: bounds.fill(-np.inf))
-    assert exact.label(np.zeros((3, 9, 2))).lengths.tolist() == [0, 0, 0]
+def test_a_search_that_needs_more_nodes_than_it_may_gives_up(monkeypatch):
+    n = 30
+    inputs = np.random.default_rng(6).random((40, n, 2))
+    (tours, _), bounds = exact.certified(inputs)
+    (_, dist), *_ = matrices(inputs, distances.EUCLIDEAN)
+    nodes = np.array([prove(*pair, 1e-9, 10**6)[1] for pair in zip(dist, tours, strict=True)])
+    budget = int(np.median(nodes))
+    assert nodes.min() == 1 < budget < nodes.max()
+    for k in np.flatnonzero(nodes > 1):
+        assert prove(dist[k], tours[k], 1e-9, nodes[k]) == (pytest.approx(bounds[k]), nodes[k])
+        assert prove(dist[k], tours[k], 1e-9, nodes[k] - 1) == (-np.inf, nodes[k] - 1)
+    monkeypatch.setattr(exact, "WORK", budget * n**2)
+    answers, limited = exact.certified(inputs)
+    assert (np.isneginf(limited) == (nodes > budget)).all()
+    assert (answers.indices[nodes <= budget] == tours[nodes <= budget]).all()
+    assert exact.label(inputs).lengths.tolist() == np.where(nodes > budget, 0, n).tolist()
+
+
+def test_an_answer_without_proof_is_refused_with_the_reason(monkeypatch):
+    """A tour of an odd number of grid points needs a longer step, which the bound does not see."""
+    monkeypatch.setattr(exact, "WORK", 10**6)
+    grid = np.stack(np.meshgrid(np.arange(7.0), np.arange(7.0)), -1).reshape(-1, 2)
+    square = np.stack(np.meshgrid(np.arange(6.0), np.arange(6.0)), -1).reshape(-1, 2)
+    assert exact.label(grid[None]).rows()[0].tolist() == []
+    assert sorted(exact.label(square[None]).rows()[0]) == list(range(36))
+    examples = [Example(square, source="line 1"), Example(grid, source="line 2")]
+    with pytest.raises(InputError, match=r"line 2: no tour was proved .* labeller local-search"):
+        label_examples(tasks.get("tsp"), "exact", examples)
 
 
 @pytest.mark.parametrize(
@@ -154,25 +185,24 @@ def test_a3_is_never_above_one_and_a_half_times_the_shortest():
 def test_local_search_comes_near_the_shortest():
     inputs = np.random.default_rng(7).random((100, 50, 2))
     best = lengths(inputs, exact.label(inputs).indices)
-    found = lengths(inputs, labellers.get("local-search")(inputs)[0])
-    assert (found / best - 1).mean() < 0.001 and (found >= best * (1 - 1e-12)).all()
+    local = lengths(inputs, labellers.get("local-search")(inputs)[0])
+    assert (local / best - 1).mean() < 0.001 and (local >= best * (1 - 1e-12)).all()
 
 
 def test_local_search_of_a_thousand_cities():
     """The shortest has about 0.7313 sqrt(n) in the unit square (Johnson and McGeoch 1996)."""
     inputs = np.random.default_rng(8).random((3, 1000, 2))
-    found = lengths(inputs, labellers.get("local-search")(inputs)[0])
-    assert found.mean() < 1.04 * 0.7313 * np.sqrt(1000)
+    local = lengths(inputs, labellers.get("local-search")(inputs)[0])
+    assert local.mean() < 1.04 * 0.7313 * np.sqrt(1000)
 
 
 @pytest.mark.parametrize("distance", ["euclidean", "EUC_2D", "GEO"])
-def test_piece_by_piece_is_about_as_good_as_whole(distance):
+def test_piece_by_piece_is_about_as_good_as_all_at_once(distance):
     inputs = np.random.default_rng(12).random((1, 2 * PIECE + 1, 2)) * 80
-    pieces = by_pieces(inputs[0], distance, 6)
-    assert (np.sort(pieces) == np.arange(len(pieces))).all()
-    (whole,) = labellers.get("local-search")(inputs, distance)[0]
-    ours, theirs = (lengths(inputs, t[None], distance)[0] for t in (pieces, whole))
-    assert ours < 1.02 * theirs
+    tour = tour_by_pieces(inputs[0], distance, 6)
+    assert (np.sort(tour) == np.arange(len(tour))).all()
+    expected = lengths(inputs, labellers.get("local-search")(inputs, distance)[0], distance)[0]
+    assert lengths(inputs, tour[None], distance)[0] < 1.02 * expected
 
 
 def test_more_cities_than_any_matrix_holds():
@@ -187,6 +217,6 @@ def test_more_cities_than_any_matrix_holds():
 def test_an_answer_does_not_depend_on_the_batch():
     inputs = np.random.default_rng(9).random((5, 30, 2))
     for name in NAMES:
-        if labellers.largest(name) >= 30:
-            whole = labellers.get(name)(inputs)[0]
-            assert (labellers.get(name)(inputs[3:4])[0][0] == whole[3]).all()
+        if labellers.max_elements(name) >= 30:
+            tours = labellers.get(name)(inputs)[0]
+            assert (labellers.get(name)(inputs[3:4])[0][0] == tours[3]).all()

@@ -2,25 +2,48 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from ptrnet.metrics.interval import mean, share
+from ptrnet.metrics.interval import Measure, mean, share
+
+NINE_TENTHS = Measure(0.9034, 0.8836, 0.92, 1000)
 
 
 @pytest.mark.parametrize(("right", "count"), [(0, 1), (1, 1), (0, 20), (7, 9), (9035, 10_000)])
 def test_wilson_is_scipys(right, count):
-    found = share(np.arange(count) < right)
-    theirs = stats.binomtest(right, count).proportion_ci(method="wilson")
-    assert (found.low, found.high) == pytest.approx((theirs.low, theirs.high), abs=1e-12)
-    assert found.value == right / count and found.count == count
+    measure = share(np.arange(count) < right)
+    expected = stats.binomtest(right, count).proportion_ci(method="wilson")
+    assert (measure.low, measure.high) == pytest.approx((expected.low, expected.high), abs=1e-12)
+    assert measure.value == right / count and measure.count == count
 
 
 def test_normal_is_scipys():
     values = np.random.default_rng(0).exponential(size=50)
-    found = mean(values)
-    theirs = stats.norm.interval(0.95, values.mean(), stats.sem(values))
-    assert (found.low, found.high) == pytest.approx(theirs)
+    measure = mean(values)
+    expected = stats.norm.interval(0.95, values.mean(), stats.sem(values))
+    assert (measure.low, measure.high) == pytest.approx(expected)
 
 
 def test_too_few_to_say():
     assert mean([]).value is None and share([]).value is None
     assert (mean([3.0]).value, mean([3.0]).low) == (3.0, None)
     assert mean([3.0]).table() == {"value": 3.0, "low": None, "high": None, "count": 1}
+
+
+@pytest.mark.parametrize(
+    ("measure", "digits", "scale", "value", "interval"),
+    [
+        (NINE_TENTHS, 4, 1, "0.9034", "0.8836 to 0.9200"),
+        (NINE_TENTHS, 1, 100, "90.3", "88.4 to 92.0"),
+        (Measure(-0.5, -1.0, 0.0, 9), 2, 100, "-50.00", "-100.00 to 0.00"),
+        (mean([3.0]), 3, 1, "3.000", ""),
+        (mean([]), 4, 1, "-", ""),
+        (Measure(None, None, None, 7, fail=True), 1, 100, "FAIL", ""),
+    ],
+)
+def test_a_measure_as_text(measure, digits, scale, value, interval):
+    assert measure.value_and_interval(digits, scale) == (value, interval)
+    assert measure.text(digits, scale) == (f"{value} ({interval})" if interval else value)
+
+
+def test_a_measure_comes_back_from_its_table():
+    for measure in (NINE_TENTHS, mean([]), Measure(None, None, None, 7, fail=True)):
+        assert Measure(**measure.table()) == measure

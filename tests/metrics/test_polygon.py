@@ -20,22 +20,22 @@ def score(*answers, points=POINTS, truth=TRUTH):
 
 @pytest.mark.parametrize("answer", [[0, 1, 2, 3], [2, 3, 0, 1], [3, 2, 1, 0], [1, 2, 3, 0, 1]])
 def test_start_direction_and_closing_repeat_do_not_matter(answer):
-    found = score(answer)
-    assert found["accuracy"].value == found["simple"].value == found["area"].value == 1
+    measures = score(answer)
+    assert measures["accuracy"].value == measures["simple"].value == measures["area"].value == 1
 
 
 def test_half_of_the_area():
-    found = score([0, 1, 2])
-    assert found["accuracy"].value == 0 and found["simple"].value == 1
-    assert found["area"].value == pytest.approx(0.5)
+    measures = score([0, 1, 2])
+    assert measures["accuracy"].value == 0 and measures["simple"].value == 1
+    assert measures["area"].value == pytest.approx(0.5)
 
 
 @pytest.mark.parametrize("answer", [[0, 2, 1, 3], [0, 1], [0], [], [0, 1, 2, 1], [0, 5, 1]])
 def test_not_simple(answer):
     """Crossing edges; too few vertices; a vertex twice; no area."""
-    found = score(answer)
-    assert found["simple"].value == 0
-    assert found["area"].fail and found["area"].value is None
+    measures = score(answer)
+    assert measures["simple"].value == 0
+    assert measures["area"].fail and measures["area"].value is None
 
 
 def test_area_fails_above_one_percent_only():
@@ -47,9 +47,9 @@ def test_area_fails_above_one_percent_only():
 
 def test_flat_truth_has_one_simple_answer_and_no_area():
     points = np.array([[0.0, 0.0], [0.5, 0.5], [1.0, 1.0]])
-    found = score([0, 2], [0, 1], points=points, truth=np.array([0, 2]))
-    assert found["accuracy"].value == found["simple"].value == 0.5
-    assert found["area"].count == 0
+    measures = score([0, 2], [0, 1], points=points, truth=np.array([0, 2]))
+    assert measures["accuracy"].value == measures["simple"].value == 0.5
+    assert measures["area"].count == 0
 
 
 def test_equal_points_are_one_vertex():
@@ -67,11 +67,11 @@ def crosses(p, q, r, s):
 def test_simple_against_a_count_of_crossings():
     rng = np.random.default_rng(1)
     rings = [rng.random((rng.integers(3, 7), 2)) for _ in range(300)]
-    for ring, found in zip(rings, simple(rings), strict=True):
+    for ring, is_simple in zip(rings, simple(rings), strict=True):
         k = len(ring)
         edges = [(ring[i], ring[(i + 1) % k]) for i in range(k)]
         apart = [(i, j) for i, j in combinations(range(k), 2) if j - i > 1 and (i, j) != (0, k - 1)]
-        assert found == (not any(crosses(*edges[i], *edges[j]) for i, j in apart))
+        assert is_simple == (not any(crosses(*edges[i], *edges[j]) for i, j in apart))
 
 
 def test_same_is_by_coordinates_not_by_order():
@@ -92,12 +92,12 @@ def test_a_label_scores_perfectly_and_a_hull_without_one_vertex_does_not():
 
 def test_a_truth_without_area_is_no_division_by_zero():
     points = np.array([[0.0, 0.0], [1, 1], [2, 2], [0, 1]])
-    found = score([0, 2, 3], [0, 1, 2], points=points, truth=np.array([0, 1, 2]))
-    assert found["area"].count == 0 and found["simple"].value == 0.5
+    measures = score([0, 2, 3], [0, 1, 2], points=points, truth=np.array([0, 1, 2]))
+    assert measures["area"].count == 0 and measures["simple"].value == 0.5
 
 
 @pytest.mark.parametrize("size", [1e-200, 1e200])
 def test_any_magnitude(size):
-    found = score([0, 1, 2], [3, 2, 1, 0], points=POINTS * size)
-    assert found["area"].value == pytest.approx(0.75)
-    assert found["accuracy"].value == 0.5 and found["simple"].value == 1
+    measures = score([0, 1, 2], [3, 2, 1, 0], points=POINTS * size)
+    assert measures["area"].value == pytest.approx(0.75)
+    assert measures["accuracy"].value == 0.5 and measures["simple"].value == 1

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from ptrnet.metrics.sequence import measure_sorted
+from ptrnet.metrics.sequence import is_permutation, measure_sorted
 from ptrnet.types import Example
 
 NUMBERS = np.array([[0.3], [0.1], [0.3], [0.2]])
@@ -19,7 +19,15 @@ NUMBERS = np.array([[0.3], [0.1], [0.3], [0.2]])
         ([], 0),
     ],
 )
-def test_whole_order(answer, right):
+def test_the_entire_order_counts(answer, right):
     examples = [Example(NUMBERS, np.array([1, 3, 0, 2]))]
-    found = measure_sorted(examples, [np.array(answer, np.int64)])
-    assert found["accuracy"].value == right
+    measures = measure_sorted(examples, [np.array(answer, np.int64)])
+    assert measures["accuracy"].value == right
+
+
+@pytest.mark.parametrize(
+    ("outputs", "expected"),
+    [([2, 0, 1], True), ([0, 1], False), ([0, 1, 1], False), ([0, 1, 3], False), ([], False)],
+)
+def test_a_permutation_has_each_index_once(outputs, expected):
+    assert is_permutation(np.array(outputs, np.int64), 3) == expected

@@ -25,26 +25,30 @@ def test_the_distance_of_the_file(distance, expected):
 
 def test_gap_is_paired_and_the_invalid_are_left_out():
     examples = [Example(SQUARE, np.arange(4)), Example(2 * SQUARE, np.array([0, 2, 1, 3]))]
-    found = measure([*examples, examples[0]], [np.array([0, 2, 1, 3]), np.arange(4), np.arange(3)])
-    assert found["length"].value == pytest.approx((18 + 28) / 2) and found["length"].count == 2
-    assert found["gap"].value == pytest.approx((4 / 14 - 8 / 36) / 2)
-    assert found["valid"].value == pytest.approx(2 / 3)
+    measures = measure(
+        [*examples, examples[0]], [np.array([0, 2, 1, 3]), np.arange(4), np.arange(3)]
+    )
+    assert (
+        measures["length"].value == pytest.approx((18 + 28) / 2) and measures["length"].count == 2
+    )
+    assert measures["gap"].value == pytest.approx((4 / 14 - 8 / 36) / 2)
+    assert measures["valid"].value == pytest.approx(2 / 3)
 
 
 def test_repeats_are_not_valid_and_nothing_valid_has_no_length():
-    found = measure([Example(SQUARE, np.arange(4))], [np.array([0, 1, 2, 2])])
-    assert found["valid"].value == 0 and found["length"].value is None
+    measures = measure([Example(SQUARE, np.arange(4))], [np.array([0, 1, 2, 2])])
+    assert measures["valid"].value == 0 and measures["length"].value is None
 
 
 def test_one_place_has_no_gap():
-    found = measure([Example(np.ones((3, 2)), np.arange(3))], [np.array([0, 2, 1])])
-    assert found["gap"].value == 0 and found["length"].value == 0
+    measures = measure([Example(np.ones((3, 2)), np.arange(3))], [np.array([0, 2, 1])])
+    assert measures["gap"].value == 0 and measures["length"].value == 0
 
 
 def test_a_longer_tour_than_one_of_no_length_has_no_gap():
     """EUC_2D rounds distances below a half to 0; what a share of 0 would be is not said."""
     points = np.array([[0.0, 0], [0.4, 0], [0.8, 0], [0.4, 0.2]])
-    known, ours = np.array([0, 1, 2, 3]), np.array([0, 2, 1, 3])
-    found = measure([Example(points, known, distance="EUC_2D")], [ours])
-    assert length(points, known, "EUC_2D") == 0 and found["length"].value > 0
-    assert found["gap"].value is None and found["gap"].count == 0
+    known, longer = np.array([0, 1, 2, 3]), np.array([0, 2, 1, 3])
+    measures = measure([Example(points, known, distance="EUC_2D")], [longer])
+    assert length(points, known, "EUC_2D") == 0 and measures["length"].value > 0
+    assert measures["gap"].value is None and measures["gap"].count == 0

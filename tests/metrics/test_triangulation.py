@@ -13,8 +13,8 @@ ONE, OTHER = np.array([[0, 1, 2], [0, 2, 3]]), np.array([[0, 1, 3], [1, 2, 3]])
 
 def test_both_diagonals_of_a_square_are_right():
     for truth, answer in ((ONE, OTHER), (OTHER, ONE), (ONE, ONE[::-1, ::-1])):
-        found = measure([Example(SQUARE, truth)], [answer])
-        assert found["accuracy"].value == 1 and found["triangle_coverage"].value == 1
+        measures = measure([Example(SQUARE, truth)], [answer])
+        assert measures["accuracy"].value == 1 and measures["triangle_coverage"].value == 1
 
 
 @pytest.mark.parametrize(
@@ -27,21 +27,21 @@ def test_both_diagonals_of_a_square_are_right():
     ],
 )
 def test_what_is_no_triangulation_of_a_square(answer):
-    found = measure([Example(SQUARE, ONE)], [np.array(answer)])
-    assert found["accuracy"].value == 0 and found["triangle_coverage"].value == 0.5
+    measures = measure([Example(SQUARE, ONE)], [np.array(answer)])
+    assert measures["accuracy"].value == 0 and measures["triangle_coverage"].value == 0.5
 
 
 def test_an_edge_that_is_not_delaunay():
     points = np.array([[0.0, 0.0], [2, 0], [2.2, 1], [0, 1]])
     wrong = np.array([[0, 1, 2], [0, 2, 3]])
     truth = np.array([[0, 1, 3], [1, 2, 3]])
-    found = measure([Example(points, truth)], [wrong])
-    assert found["accuracy"].value == 0 and found["triangle_coverage"].value == 0
+    measures = measure([Example(points, truth)], [wrong])
+    assert measures["accuracy"].value == 0 and measures["triangle_coverage"].value == 0
     assert is_delaunay(points, truth) and not is_delaunay(points, wrong)
 
 
 @pytest.mark.parametrize(("nudge", "right", "wrong"), [(1, ONE, OTHER), (-1, OTHER, ONE)])
-def test_a_hair_beside_the_circle_is_told(nudge, right, wrong):
+def test_a_hair_off_the_circle_is_told(nudge, right, wrong):
     """Point 1 leaves the circle of the others, or enters it, by more than rounding."""
     points = SQUARE.copy()
     points[1] = [1 + nudge * 1e-13, 0]
@@ -68,8 +68,8 @@ def test_of_all_sets_of_triangles_one_is_right():
     every = list(combinations(range(5), 3))
     truth = {tuple(sorted(t)) for t in Delaunay(points).simplices.tolist()}
     for size in range(1, 6):
-        for chosen in combinations(every, size):
-            assert is_delaunay(points, np.array(chosen)) == (set(chosen) == truth)
+        for subset in combinations(every, size):
+            assert is_delaunay(points, np.array(subset)) == (set(subset) == truth)
 
 
 @pytest.mark.parametrize("n", [4, 10, 40])
@@ -103,6 +103,6 @@ def test_equal_points_may_stand_for_each_other():
 def test_coverage_is_a_mean_over_instances():
     points = np.random.default_rng(1).random((6, 2))
     truth = Delaunay(points).simplices
-    found = measure([Example(points, truth)] * 2, [truth, truth[:1]])
-    assert found["triangle_coverage"].value == pytest.approx((1 + 1 / len(truth)) / 2)
-    assert found["accuracy"].value == 0.5
+    measures = measure([Example(points, truth)] * 2, [truth, truth[:1]])
+    assert measures["triangle_coverage"].value == pytest.approx((1 + 1 / len(truth)) / 2)
+    assert measures["accuracy"].value == 0.5

@@ -12,9 +12,9 @@ from ptrnet import models
 
 OPTIONS = [
     {},
-    {"cell": "gru", "layers": 2, "bidirectional": True, "score": "dot", "repeats": True},
-    {"layers": 3, "bidirectional": True, "score": "general", "octaves": 0, "heads": 3},
-    {"cell": "gru", "score": "general", "encoder_layers": 1},
+    {"cell": "gru", "layers": 2, "bidirectional": True, "score": "dot"},
+    {"layers": 3, "bidirectional": True, "score": "general"},
+    {"cell": "gru", "score": "general"},
 ]
 RECURRENT = [name for name in models.names() if "cell" in models.setting_names(name)]
 N, TARGETS = 5, [3, 6, 2, 0]  # with a second special slot: token 2 is the first element
@@ -23,7 +23,7 @@ N, TARGETS = 5, [3, 6, 2, 0]  # with a second special slot: token 2 is the first
 def build(name, options, **settings):
     torch.manual_seed(3)
     known = models.setting_names(name)
-    options = {"heads": 2, "feed_forward": 5, "encoder_layers": 2, "octaves": 2, **options}
+    options = {"heads": 2, **options}
     options = {key: value for key, value in options.items() if key in known}
     if "n" in known:
         settings["n"] = N
@@ -55,7 +55,7 @@ def softmax(u):
     return [math.exp(x) / total for x in u]
 
 
-class Slow:
+class Formulas:
     """A model's numbers as lists, and the formulas."""
 
     def __init__(self, name, model):
@@ -92,9 +92,9 @@ class Slow:
         for layer in self.layers(network):
             if self.settings["bidirectional"]:
                 zero = [[0.0] * (self.settings["hidden_size"] // 2)] * parts
-                there, last = self.along(f"{layer}.forwards", rows, zero)
+                forth, last = self.along(f"{layer}.forwards", rows, zero)
                 back, first = self.along(f"{layer}.backwards", rows[::-1], zero)
-                rows = [a + b for a, b in zip(there, back[::-1], strict=True)]
+                rows = [a + b for a, b in zip(forth, back[::-1], strict=True)]
                 states.append([a + b for a, b in zip(last, first, strict=True)])
             else:
                 zero = [[0.0] * self.settings["hidden_size"]] * parts
@@ -125,33 +125,33 @@ class Slow:
         both = plus(times(self.w["key.weight"], e), times(self.w["query.weight"], d))
         return dot(self.w["v"], [math.tanh(s) for s in both])
 
-    def log_probs(self, points, targets, own):
-        slow = self.over_a_dictionary if "embedding.weight" in self.w else self.over_inputs
-        rows = [[math.log(p) for p in row] for row in slow(points, targets, own)]
-        return torch.tensor(rows, dtype=torch.float64)
+    def log_probs(self, points, targets, free_running):
+        formula = self.over_a_dictionary if "embedding.weight" in self.w else self.over_inputs
+        logs = [[math.log(p) for p in row] for row in formula(points, targets, free_running)]
+        return torch.tensor(logs, dtype=torch.float64)
 
-    def over_inputs(self, points, targets, own):
+    def over_inputs(self, points, targets, free_running):
         outputs, states = self.read("encoder", points)
         if self.name == "memory-ptr-net":
             outputs, _ = self.read("memory", points)
         slots = self.w["special_states"] + outputs
-        feed = self.w["special_inputs"] + points
-        fed = feed[0]
+        inputs = self.w["special_inputs"] + points
+        x = inputs[0]
         for target in targets:
-            d, states = self.decode(fed, states)
+            d, states = self.decode(x, states)
             a = softmax([self.score(e, d) for e in slots])
             yield a
-            fed = self.mixture(a, feed) if own else feed[target]
+            x = self.mixture(a, inputs) if free_running else inputs[target]
 
-    def mixture(self, a, feed):
-        columns = list(zip(*feed, strict=True))
+    def mixture(self, a, inputs):
+        columns = list(zip(*inputs, strict=True))
         if self.name == "soft-ptr-net":
             return [dot(a, column) for column in columns]
         likely = [j for j, p in enumerate(a) if p >= self.settings.get("threshold", 2)]
         likely = likely or [a.index(max(a))]
         return [sum(column[j] for j in likely) / len(likely) for column in columns]
 
-    def over_a_dictionary(self, points, targets, own):
+    def over_a_dictionary(self, points, targets, free_running):
         outputs, states = self.read("encoder", points)
         attends, last = self.name == "seq2seq-attention", 0
         d, mixed = states[-1][0], [0.0] * self.settings["hidden_size"]
@@ -167,7 +167,7 @@ class Slow:
             last = target
 
 
-OWN = ["soft-ptr-net", "hard-ptr-net", "multi-ptr-net"]
+FREE_RUNNING = ["soft-ptr-net", "hard-ptr-net", "multi-ptr-net"]
 
 
 @pytest.mark.parametrize("options", OPTIONS, ids=lambda o: "-".join(map(str, o.values())) or "-")
@@ -175,9 +175,11 @@ OWN = ["soft-ptr-net", "hard-ptr-net", "multi-ptr-net"]
 def test_equals_the_formula(name, options):
     model = build(name, options).eval()
     points = torch.rand(1, N, 2, dtype=torch.float64)
-    found = model.log_probs(points, None, torch.tensor([TARGETS]))[0]
-    slow = Slow(name, model).log_probs(points[0].tolist(), TARGETS, own=name in OWN)
-    torch.testing.assert_close(found, slow, rtol=0, atol=1e-11)
+    log_probs = model.log_probs(points, None, torch.tensor([TARGETS]))[0]
+    expected = Formulas(name, model).log_probs(
+        points[0].tolist(), TARGETS, free_running=name in FREE_RUNNING
+    )
+    torch.testing.assert_close(log_probs, expected, rtol=0, atol=1e-11)
 
 
 @pytest.mark.parametrize("options", OPTIONS[1:], ids=lambda o: "-".join(map(str, o.values())))
@@ -189,30 +191,33 @@ def test_padding_and_steps_change_nothing(name, options):
     points = torch.rand(3, N + 2, 2, dtype=torch.float64)
     targets = torch.tensor([[2, 1, 2, 0]] * 3)
     ends = torch.tensor([4, 2, 3])
-    found = model.log_probs(points, torch.tensor(lengths), targets, ends)
+    log_probs = model.log_probs(points, torch.tensor(lengths), targets, ends)
     encoded = model.encode(points, torch.tensor(lengths))
     state, last = encoded.state, torch.zeros(3, 1, dtype=torch.int64)
     for i in range(4):
         row, state = model.step(encoded, state, last)
         for b in torch.nonzero(ends > i)[:, 0].tolist():
-            torch.testing.assert_close(row[b, 0], found[b, i], rtol=1e-10, atol=1e-10)
+            torch.testing.assert_close(row[b, 0], log_probs[b, i], rtol=1e-10, atol=1e-10)
         last = targets[:, i : i + 1]
     for b, n in enumerate(lengths):
         alone = model.log_probs(points[b : b + 1, :n], None, targets[b : b + 1])[0]
-        real = found[b, : ends[b], : n + 2]
+        real = log_probs[b, : ends[b], : n + 2]
         torch.testing.assert_close(real, alone[: ends[b]], rtol=1e-10, atol=1e-10)
-        assert (found[b, :, n + 2 :] == -torch.inf).all()
+        assert (log_probs[b, :, n + 2 :] == -torch.inf).all()
 
 
-@pytest.mark.parametrize("train_feed", ["truth", "own"])
-@pytest.mark.parametrize("name", OWN)
-def test_what_is_fed_in_training(name, train_feed):
-    model = build(name, {}, train_feed=train_feed).train()
+@pytest.mark.parametrize("teacher_forcing", [True, False])
+@pytest.mark.parametrize("name", FREE_RUNNING)
+def test_what_is_fed_in_training(name, teacher_forcing):
+    model = build(name, {}, teacher_forcing=teacher_forcing).train()
     points = torch.rand(1, N, 2, dtype=torch.float64)
-    found = model.log_probs(points, None, torch.tensor([TARGETS]))[0]
-    slow = Slow(name, model)
-    rows = {own: slow.log_probs(points[0].tolist(), TARGETS, own) for own in (True, False)}
-    torch.testing.assert_close(found, rows[train_feed == "own"], rtol=0, atol=1e-11)
+    log_probs = model.log_probs(points, None, torch.tensor([TARGETS]))[0]
+    formulas = Formulas(name, model)
+    rows = {
+        free_running: formulas.log_probs(points[0].tolist(), TARGETS, free_running)
+        for free_running in (True, False)
+    }
+    torch.testing.assert_close(log_probs, rows[not teacher_forcing], rtol=0, atol=1e-11)
     assert (rows[True] - rows[False]).abs().max() > 1e-3
 
 
@@ -220,16 +225,18 @@ def test_what_is_fed_in_training(name, train_feed):
 def test_multi_at_other_thresholds(threshold):
     model = build("multi-ptr-net", {}, threshold=threshold).eval()
     points = torch.rand(1, N, 2, dtype=torch.float64)
-    found = model.log_probs(points, None, torch.tensor([TARGETS]))[0]
-    slow = Slow("multi-ptr-net", model).log_probs(points[0].tolist(), TARGETS, own=True)
-    torch.testing.assert_close(found, slow, rtol=0, atol=1e-11)
+    log_probs = model.log_probs(points, None, torch.tensor([TARGETS]))[0]
+    expected = Formulas("multi-ptr-net", model).log_probs(
+        points[0].tolist(), TARGETS, free_running=True
+    )
+    torch.testing.assert_close(log_probs, expected, rtol=0, atol=1e-11)
 
 
-@pytest.mark.parametrize("name", [*OWN, "seq2seq-attention", "memory-ptr-net"])
+@pytest.mark.parametrize("name", [*FREE_RUNNING, "seq2seq-attention", "memory-ptr-net"])
 def test_gradients_are_those_of_small_differences(name):
     """Where the mixture has no gradient, a small difference does not change it either."""
-    own = {"train_feed": "own"} if name in OWN else {}
-    model = build(name, {}, **own).train()
+    settings = {"teacher_forcing": False} if name in FREE_RUNNING else {}
+    model = build(name, {}, **settings).train()
     points, targets = torch.rand(3, N, 2, dtype=torch.float64), torch.tensor([TARGETS] * 3)
 
     def loss():

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from ptrnet import models
-from ptrnet.training.hardware import products
+from ptrnet.training.hardware import matmul_precision
 
 needs_gpu = pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU")
 N = 6
@@ -19,30 +19,33 @@ N = 6
 def test_like_on_the_cpu(name, options, precision):
     """Log-probabilities and gradients, and no warning; TF32 and bfloat16 to their own digits."""
     torch.manual_seed(0)
-    given = {"n": N} if "n" in models.setting_names(name) else {}
-    model = models.build(name, 2, 1, hidden_size=32, **given, **options)
+    known = models.setting_names(name)
+    options = {key: value for key, value in {"n": N, **options}.items() if key in known}
+    model = models.build(name, 2, 1, hidden_size=32, **options)
     inputs, targets = torch.rand(4, N, 2), torch.randint(1, 4, (4, 5))
-    lengths = torch.full((4,), N) if given else torch.tensor([6, 3, 4, 6])
+    lengths = torch.full((4,), N) if "n" in known else torch.tensor([6, 3, 4, 6])
     ends = torch.tensor([5, 2, 3, 1])
     real = (torch.arange(5) < ends[:, None])[..., None]
-    there = copy.deepcopy(model).cuda()
+    on_gpu = copy.deepcopy(model).cuda()
     tolerance = {"float32": 1e-4, "tf32": 5e-3, "bfloat16": 3e-2}[precision]
     for mode in (True, False):
-        found = []
-        for module, device in ((model, "cpu"), (there, "cuda")):
+        results = []
+        for module, device in ((model, "cpu"), (on_gpu, "cuda")):
             module.train(mode).zero_grad()
             batch = [t.to(device) for t in (inputs, lengths, targets, ends)]
             low = device == "cuda" and precision == "bfloat16"
-            with products(precision, device):
+            with matmul_precision(precision, device):
                 with torch.autocast(device, torch.bfloat16, enabled=low):
                     rows = module.log_probs(*batch).cpu()
                 rows = torch.where(real & rows.isfinite(), rows, 0)
                 (rows * torch.linspace(0, 1, rows.shape[-1])).sum().backward()
-            found.append([rows, *(p.grad.cpu() for p in module.parameters() if p.grad is not None)])
-        scale = max(here.abs().max().item() for here in found[0])
-        for here, far in zip(*found, strict=True):
-            assert far.dtype == torch.float32
-            torch.testing.assert_close(far, here, rtol=tolerance, atol=tolerance * scale)
+            results.append(
+                [rows, *(p.grad.cpu() for p in module.parameters() if p.grad is not None)]
+            )
+        scale = max(expected.abs().max().item() for expected in results[0])
+        for expected, actual in zip(*results, strict=True):
+            assert actual.dtype == torch.float32
+            torch.testing.assert_close(actual, expected, rtol=tolerance, atol=tolerance * scale)
 
 
 @needs_gpu
@@ -51,7 +54,7 @@ def test_a_solver_answers_alike_on_both(small):
     sets = [
         torch.rand(n, 2, generator=torch.Generator().manual_seed(n)).numpy() for n in (5, 9, 30)
     ]
-    here = solver.solve(sets)
+    expected = solver.solve(sets)
     solver.model.cuda()
-    with products("float32", "cuda"):
-        assert [list(a) for a in solver.solve(sets)] == [list(a) for a in here]
+    with matmul_precision("float32", "cuda"):
+        assert [list(a) for a in solver.solve(sets)] == [list(a) for a in expected]

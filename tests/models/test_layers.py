@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from ptrnet.models.parts.layers import decoder, encoder
-from ptrnet.models.settings import Recurrent
+from ptrnet.models.settings import RecurrentSettings
 
 NAMES = {
     "w_input": "weight_ih",
@@ -16,31 +16,33 @@ TORCH = {"lstm": torch.nn.LSTM, "gru": torch.nn.GRU}
 
 
 def pair(cell, layers, bidirectional):
-    """Our encoder of 6 units, and PyTorch's with its numbers."""
+    """Our encoder of 6 units, and PyTorch's with its weights."""
     torch.manual_seed(2)
-    settings = Recurrent(hidden_size=6, cell=cell, layers=layers, bidirectional=bidirectional)
-    ours = encoder(3, settings).double()
-    for parameter in ours.parameters():
+    settings = RecurrentSettings(
+        hidden_size=6, cell=cell, layers=layers, bidirectional=bidirectional
+    )
+    network = encoder(3, settings).double()
+    for parameter in network.parameters():
         torch.nn.init.normal_(parameter)
-    theirs = TORCH[cell](3, 6 // (1 + bidirectional), layers, True, True, 0.0, bidirectional)
-    numbers = {}
-    for key, value in ours.state_dict().items():
+    reference = TORCH[cell](3, 6 // (1 + bidirectional), layers, True, True, 0.0, bidirectional)
+    weights = {}
+    for key, value in network.state_dict().items():
         *path, name = key.split(".")
         level = path[path.index("layers") + 1] if "layers" in path else "0"
-        numbers[f"{NAMES[name]}_l{level}{'_reverse' * ('backwards' in path)}"] = value
-    theirs.double().load_state_dict(numbers)
-    return settings, ours, theirs
+        weights[f"{NAMES[name]}_l{level}{'_reverse' * ('backwards' in path)}"] = value
+    reference.double().load_state_dict(weights)
+    return settings, network, reference
 
 
 @pytest.mark.parametrize("bidirectional", [False, True])
 @pytest.mark.parametrize("layers", [1, 3])
 @pytest.mark.parametrize("cell", TORCH)
 def test_an_encoder_is_pytorchs(cell, layers, bidirectional):
-    _, ours, theirs = pair(cell, layers, bidirectional)
+    _, network, reference = pair(cell, layers, bidirectional)
     x, lengths = torch.randn(4, 5, 3, dtype=torch.float64), [5, 1, 3, 5]
-    outputs, state = ours(x, torch.tensor(lengths))
+    outputs, state = network(x, torch.tensor(lengths))
     for b, n in enumerate(lengths):
-        expected, last = theirs(x[b : b + 1, :n])
+        expected, last = reference(x[b : b + 1, :n])
         torch.testing.assert_close(outputs[b, :n], expected[0], rtol=1e-10, atol=1e-12)
         parts = last if cell == "lstm" else (last,)
         top_first = [
@@ -56,7 +58,7 @@ def test_an_encoder_is_pytorchs(cell, layers, bidirectional):
 @pytest.mark.parametrize("cell", TORCH)
 def test_steps_of_a_decoder_are_its_sequence(cell, layers):
     torch.manual_seed(2)
-    network = decoder(3, Recurrent(hidden_size=4, cell=cell, layers=layers)).double()
+    network = decoder(3, RecurrentSettings(hidden_size=4, cell=cell, layers=layers)).double()
     for parameter in network.parameters():
         torch.nn.init.normal_(parameter)
     x = torch.randn(2, 5, 3, dtype=torch.float64)
@@ -73,7 +75,7 @@ def test_steps_of_a_decoder_are_its_sequence(cell, layers):
 
 @pytest.mark.parametrize("cell", TORCH)
 def test_nothing_to_read_leaves_the_state(cell):
-    network = decoder(3, Recurrent(hidden_size=4, cell=cell)).double()
+    network = decoder(3, RecurrentSettings(hidden_size=4, cell=cell)).double()
     for parameter in network.parameters():
         torch.nn.init.normal_(parameter)
     start = tuple(torch.randn(2, 4, dtype=torch.float64) for _ in range(1 + (cell == "lstm")))

@@ -9,9 +9,9 @@ from ptrnet import models
 from ptrnet.errors import InputError
 
 
-def build(units=6, features=2, specials=1, seed=0):
+def build(units=6, features=2, num_specials=1, seed=0):
     torch.manual_seed(seed)
-    model = models.build("ptr-net", features, specials, hidden_size=units).double()
+    model = models.build("ptr-net", features, num_specials, hidden_size=units).double()
     with torch.no_grad():
         for parameter in model.parameters():
             parameter.mul_(6)
@@ -48,11 +48,11 @@ def slow_log_probs(model, points, targets):
     for point in points:
         h, c = cell(model.encoder, point, h, c)
         states.append(h)
-    feed = [row.tolist() for row in model.special_inputs] + points
+    inputs = [row.tolist() for row in model.special_inputs] + points
     w1, w2, v = (p.tolist() for p in (model.key.weight, model.query.weight, model.v))
     rows, last = [], 0
     for target in targets:
-        h, c = cell(model.decoder, feed[last], h, c)
+        h, c = cell(model.decoder, inputs[last], h, c)
         d = times(w2, h)
         u = [
             sum(vk * math.tanh(a + b) for vk, a, b in zip(v, times(w1, e), d, strict=True))
@@ -64,14 +64,14 @@ def slow_log_probs(model, points, targets):
     return torch.tensor(rows, dtype=torch.float64)
 
 
-@pytest.mark.parametrize(("n", "specials"), [(1, 1), (4, 1), (5, 2)])
-def test_equals_the_formula(n, specials):
-    model = build(specials=specials)
+@pytest.mark.parametrize(("n", "num_specials"), [(1, 1), (4, 1), (5, 2)])
+def test_equals_the_formula(n, num_specials):
+    model = build(num_specials=num_specials)
     points = torch.rand(1, n, 2, dtype=torch.float64)
-    targets = [specials, *([specials + n - 1, 1] if n > 1 else []), 0]
-    found = model.log_probs(points, None, torch.tensor([targets]))[0]
+    targets = [num_specials, *([num_specials + n - 1, 1] if n > 1 else []), 0]
+    log_probs = model.log_probs(points, None, torch.tensor([targets]))[0]
     expected = slow_log_probs(model, points[0].tolist(), targets)
-    torch.testing.assert_close(found, expected, rtol=0, atol=1e-12)
+    torch.testing.assert_close(log_probs, expected, rtol=0, atol=1e-12)
 
 
 def test_gradients_in_float32_are_those_of_float64():

@@ -16,8 +16,8 @@ ONE_N = ["seq2seq", "seq2seq-attention"]
     ("name", "settings", "words"),
     [
         ("ptr-net", {"threshold": 0.5}, "unknown setting of model ptr-net 'threshold'"),
-        ("soft-ptr-net", {"train_fed": "own"}, "did you mean 'train_feed'"),
-        ("soft-ptr-net", {"train_feed": "own feed"}, "unknown setting train_feed of model soft"),
+        ("soft-ptr-net", {"teacher_forcin": False}, "did you mean 'teacher_forcing'"),
+        ("soft-ptr-net", {"train_feed": "own feed"}, "unknown setting train_feed 'own feed'"),
         ("multi-ptr-net", {"threshold": 0.0}, "expected 1e-06 to 1.0, got 0.0"),
         ("multi-ptr-net", {"threshold": float("nan")}, "expected 1e-06 to 1.0, got nan"),
         ("ptr-net", {"cell": "rnn"}, "unknown setting cell of model ptr-net 'rnn'"),
@@ -47,9 +47,9 @@ def test_another_n_is_refused_and_both_are_named(small, name):
     assert "\n" not in str(error.value)
     assert len(solver.solve(other[:6])) >= 1
     padded = torch.rand(2, 8, 2)
-    found = solver.model.log_probs(padded, torch.tensor([6, 6]), torch.tensor([[3, 0], [6, 0]]))
+    log_probs = solver.model.log_probs(padded, torch.tensor([6, 6]), torch.tensor([[3, 0], [6, 0]]))
     alone = solver.model.log_probs(padded[:, :6], None, torch.tensor([[3, 0], [6, 0]]))
-    assert torch.equal(found, alone)
+    assert torch.equal(log_probs, alone)
 
 
 def test_the_ptr_nets_tensors_keep_their_names():
@@ -59,11 +59,15 @@ def test_the_ptr_nets_tensors_keep_their_names():
     assert len(tensors) == 13 and all(re.fullmatch(known, name) for name in tensors)
 
 
+def supported(name, options):
+    """Those of the options that the model has."""
+    return {key: options[key] for key in options if key in models.setting_names(name)}
+
+
 @pytest.mark.parametrize("name", models.names())
 def test_settings_build_the_same_model_again(name):
-    known, given = models.setting_names(name), {"n": 4, "layers": 2, "cell": "gru", "heads": 2}
-    given = {key: value for key, value in given.items() if key in known}
-    model = models.build(name, 3, 2, hidden_size=6, **given)
+    options = {"n": 4, "layers": 2, "cell": "gru", "heads": 2}
+    model = models.build(name, 3, 2, hidden_size=6, **supported(name, options))
     again = models.build(name, 3, 2, **model.settings())
     shapes = [{key: value.shape for key, value in m.state_dict().items()} for m in (model, again)]
     assert shapes[0] == shapes[1] and again.settings() == model.settings()
@@ -79,14 +83,13 @@ def test_every_setting_is_one_of_the_list():
 def test_bfloat16_is_near(name, options):
     """Under autocast, in both modes: the same function, to bfloat16's three digits."""
     torch.manual_seed(0)
-    known = models.setting_names(name)
-    given = {key: value for key, value in {"n": 6, **options}.items() if key in known}
-    model = models.build(name, 2, 1, hidden_size=16, **given)
+    options = supported(name, {"n": 6, **options})
+    model = models.build(name, 2, 1, hidden_size=16, **options)
     inputs, targets = torch.rand(4, 6, 2), torch.randint(0, 7, (4, 5))
     for mode in (True, False):
         model.train(mode)
         exact = model.log_probs(inputs, None, targets)
         with torch.autocast("cpu", torch.bfloat16):
-            found = model.log_probs(inputs, None, targets)
-        assert found.dtype == torch.float32
-        torch.testing.assert_close(found, exact, rtol=0.02, atol=0.02)
+            lowered = model.log_probs(inputs, None, targets)
+        assert lowered.dtype == torch.float32
+        torch.testing.assert_close(lowered, exact, rtol=0.02, atol=0.02)

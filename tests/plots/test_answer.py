@@ -12,10 +12,10 @@ from ptrnet.plots.figure import axes
 POINTS = np.array([[0.0, 0.0], [1.0, 0.0], [0.0, 1.0], [0.2, 0.2]])
 
 
-def drawn(true=None, names=()):
+def drawn(truth=None, names=()):
     task, ax = tasks.get("hull"), Figure().add_subplot()
-    ours = task.draw(POINTS, np.array([0, 1, 2]))
-    draw_answer(ax, ours, None if true is None else task.draw(POINTS, true), names, "title")
+    answer = task.draw(POINTS, np.array([0, 1, 2]))
+    draw_answer(ax, answer, None if truth is None else task.draw(POINTS, truth), names, "title")
     return ax
 
 
@@ -28,7 +28,7 @@ def test_points_and_lines_are_where_they_should_be():
 
 
 def test_the_true_answer_is_drawn_where_it_differs():
-    ax = drawn(true=np.array([0, 1, 3]))
+    ax = drawn(truth=np.array([0, 1, 3]))
     labels = [line.get_label() for line in ax.lines]
     assert labels[:2] == ["true answer", "network's answer"]
     assert ax.lines[0].get_linestyle() == "--"

@@ -9,18 +9,18 @@ from ptrnet.types import Example
 
 
 @pytest.mark.parametrize("task", ["hull", "sort", "tsp"])
-def test_it_multiplies_to_the_answers_own_probability(small, task):
+def test_it_multiplies_to_the_probability_of_the_answer(small, task):
     solver = small(task, scale=8.0)
     examples = [Example(solver.task.sample(np.random.default_rng(n), 1, n)[0]) for n in (4, 7)]
-    for answered in solver.answered(examples, ptrnet.Beam(3), constrained=False):
+    for answered in solver.solve_examples(examples, ptrnet.Beam(3), constrained=False):
         probabilities, tokens = solver.attention(answered)
         np.testing.assert_allclose(probabilities.sum(1), 1, rtol=1e-5)
-        chosen = probabilities[np.arange(len(tokens)), tokens]
-        assert np.log(chosen).sum() == pytest.approx(answered.log_prob, abs=1e-3)
+        steps = probabilities[np.arange(len(tokens)), tokens]
+        assert np.log(steps).sum() == pytest.approx(answered.log_prob, abs=1e-3)
 
 
 def picture(path, solver, points):
-    answered = next(solver.answered([Example(points)]))
+    answered = next(solver.solve_examples([Example(points)]))
     draw_attention(path, solver.task, points, *solver.attention(answered))
     return matplotlib.image.imread(path)
 
@@ -32,7 +32,7 @@ def test_points_get_a_picture_of_each_step_and_numbers_the_matrix_alone(tmp_path
     assert (hull[..., :3] < 0.5).any() and (sort[..., :3] < 0.5).any()
 
 
-def test_what_no_eye_could_read_is_refused(tmp_path):
+def test_a_matrix_too_large_to_read_is_refused(tmp_path):
     with pytest.raises(InputError, match="at most 200 steps over as many tokens, got 3 over 201"):
         draw_attention(
             tmp_path / "a.png",

@@ -5,7 +5,12 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import array_shapes, arrays
 
 from ptrnet import tasks
+from ptrnet.constraints import Free
+from ptrnet.data import formats
 from ptrnet.errors import InputError
+from ptrnet.metrics import sequence
+from ptrnet.tasks.base import Drawing, Task
+from ptrnet.types import Example
 
 
 @given(
@@ -15,17 +20,17 @@ from ptrnet.errors import InputError
         elements=st.floats(allow_nan=False, allow_infinity=False),
     )
 )
-def test_scaled_is_inside_the_unit_square_and_keeps_proportions(points):
-    scaled = tasks.get("hull").scaled(points)
-    assert scaled.min() >= 0 and scaled.max() <= 1
+def test_normalized_points_are_inside_the_unit_square(points):
+    normalized = tasks.get("hull").normalize(points)
+    assert normalized.min() >= 0 and normalized.max() <= 1
     if points.min() >= 0 and points.max() <= 1:
-        assert scaled is points
+        assert normalized is points
 
 
 def test_one_shift_and_one_scale():
     points = np.array([[-10.0, 5.0], [30.0, 25.0], [10.0, 5.0]])
     expected = [[0.0, 0.0], [1.0, 0.5], [0.5, 0.0]]
-    np.testing.assert_allclose(tasks.get("hull").scaled(points), expected)
+    np.testing.assert_allclose(tasks.get("hull").normalize(points), expected)
 
 
 def test_unknown_task_and_labeller():
@@ -35,17 +40,48 @@ def test_unknown_task_and_labeller():
         tasks.get("hull").label(np.zeros((1, 3, 2)), "argsort")
 
 
-def test_a_batch_is_scaled_as_its_members():
+def test_a_batch_is_normalized_as_its_members():
     """Inside the unit square, outside, on one spot, and so wide that differences overflow."""
     rng = np.random.default_rng(0)
     batch = rng.random((5, 6, 2))
     batch[1] = batch[1] * 40 - 7
     batch[2] = 3
     batch[3] = (batch[3] - 0.5) * 1.7e308 * 2
-    found = tasks.get("tsp").scaled(batch)
-    for instance, scaled in zip(batch, found, strict=True):
-        assert tasks.get("tsp").scaled(instance).tolist() == scaled.tolist()
-    assert (found[0] == batch[0]).all() and (found[2] == 0).all()
-    corner = batch[1].min(0)
-    np.testing.assert_allclose(found[1], (batch[1] - corner) / np.ptp(batch[1], axis=0).max())
-    assert found[3].min() == 0 and found[3].max() == 1
+    together = tasks.get("tsp").normalize(batch)
+    for instance, normalized in zip(batch, together, strict=True):
+        assert tasks.get("tsp").normalize(instance).tolist() == normalized.tolist()
+    assert (together[0] == batch[0]).all() and (together[2] == 0).all()
+    low = batch[1].min(0)
+    np.testing.assert_allclose(together[1], (batch[1] - low) / np.ptp(batch[1], axis=0).max())
+    assert together[3].min() == 0 and together[3].max() == 1
+
+
+class Pairs(Task):
+    """Which elements belong together: a task that the package does not know."""
+
+    name, labellers, item_size, num_features = "pairs", (), 2, 2
+
+    def max_length(self, n):
+        return n
+
+    def build_constraint(self):
+        return Free()
+
+    def answer_error(self, n, outputs, first=0):
+        return None
+
+    def measure(self, examples, answers):
+        return sequence.measure_sequences(examples, answers)
+
+    def draw(self, inputs, outputs):
+        return Drawing(inputs, [inputs[pair] for pair in outputs])
+
+
+@pytest.mark.parametrize("extension", ["txt", "jsonl"])
+def test_a_task_defined_elsewhere_is_written_and_read(tmp_path, extension):
+    path = str(tmp_path / f"pairs.{extension}")
+    points, pairs = np.random.default_rng(0).random((4, 2)), np.array([[2, 0], [1, 3]])
+    formats.write(path, [Example(points, pairs), Example(points)], Pairs())
+    answered, bare = formats.read(path, Pairs())
+    assert answered.outputs.tolist() == pairs.tolist() and bare.outputs is None
+    assert answered.inputs.tolist() == points.tolist()

@@ -9,36 +9,36 @@ from ptrnet.types import Answers
 POINTS = np.array([[0.9, 0.1], [0.1, 0.2], [0.5, 0.9], [0.5, 0.4], [0.9, 0.8]])
 # By hand: increasing triples, from the leftmost incenter on.
 TRIANGLES = [[1, 2, 3], [0, 1, 3], [2, 3, 4], [0, 3, 4]]
-PLAIN, MARKED = tasks.get("delaunay"), tasks.get("delaunay", separator=True)
+PLAIN, SEPARATED = tasks.get("delaunay"), tasks.get("delaunay", separator=True)
 
 
 def test_canonical_order():
-    (found,) = PLAIN.rows(PLAIN.label(POINTS[None]))
-    assert found.tolist() == TRIANGLES
+    (triangles,) = PLAIN.unpad(PLAIN.label(POINTS[None]))
+    assert triangles.tolist() == TRIANGLES
     mixed = np.array([t[::-1] for t in TRIANGLES[::-1]]).reshape(1, -1)
-    again = PLAIN.canonical(POINTS[None], Answers(mixed, np.array([12])))
+    again = PLAIN.canonicalize(POINTS[None], Answers(mixed, np.array([12])))
     assert again.indices.reshape(-1, 3).tolist() == TRIANGLES
 
 
 def test_equal_incenters_in_x_are_ordered_by_y():
     points = np.array([[0.0, 0.0], [1, 0], [0, 1], [1, 1], [0.5, 0.5]])
-    (found,) = PLAIN.rows(PLAIN.label(points[None]))
-    assert found.tolist() == [[0, 2, 4], [0, 1, 4], [2, 3, 4], [1, 3, 4]]
+    (triangles,) = PLAIN.unpad(PLAIN.label(points[None]))
+    assert triangles.tolist() == [[0, 2, 4], [0, 1, 4], [2, 3, 4], [1, 3, 4]]
 
 
 def test_padding_stays_behind():
     both = np.stack([POINTS, POINTS + [[0, 0], [0, 0], [0, 0], [0, 0], [-0.45, -0.5]]])
-    rows = PLAIN.rows(PLAIN.label(both))
+    rows = PLAIN.unpad(PLAIN.label(both))
     for points, row in zip(both, rows, strict=True):
-        assert PLAIN.rows(PLAIN.label(points[None]))[0].tolist() == row.tolist()
+        assert PLAIN.unpad(PLAIN.label(points[None]))[0].tolist() == row.tolist()
 
 
 def test_tokens_with_and_without_separator():
     answers = PLAIN.label(POINTS[None])
-    plain, marked = PLAIN.tokens(answers), MARKED.tokens(answers)
+    plain, separated = PLAIN.to_tokens(answers), SEPARATED.to_tokens(answers)
     assert plain.rows()[0].tolist() == [2, 3, 4, 1, 2, 4, 3, 4, 5, 1, 4, 5, 0]
-    assert marked.rows()[0].tolist() == [3, 4, 5, 1, 2, 3, 5, 1, 4, 5, 6, 1, 2, 5, 6, 0]
-    assert PLAIN.specials == 1 and MARKED.specials == 2
+    assert separated.rows()[0].tolist() == [3, 4, 5, 1, 2, 3, 5, 1, 4, 5, 6, 1, 2, 5, 6, 0]
+    assert PLAIN.num_specials == 1 and SEPARATED.num_specials == 2
 
 
 @pytest.mark.parametrize(
@@ -49,32 +49,38 @@ def test_tokens_with_and_without_separator():
         (PLAIN, [1, 2, 3, 3, 2, 1], [[0, 1, 2], [2, 1, 0]]),
         (PLAIN, [1, 2, 3, 1, 2, 3], [[0, 1, 2]]),
         (PLAIN, [], []),
-        (MARKED, [2, 3, 4, 1, 2, 3], [[0, 1, 2], [0, 1, 1]]),
-        (MARKED, [2, 3, 1, 4, 5, 3, 2], [[0, 1, 1], [2, 3, 1], [0, 0, 0]]),
-        (MARKED, [1, 1], []),
+        (SEPARATED, [2, 3, 4, 1, 2, 3], [[0, 1, 2], [0, 1, 1]]),
+        (SEPARATED, [2, 3, 1, 4, 5, 3, 2], [[0, 1, 1], [2, 3, 1], [0, 0, 0]]),
+        (SEPARATED, [1, 1], []),
     ],
 )
 def test_what_is_cut_short_stays_visibly_wrong(task, tokens, expected):
     """A free model may emit anything; nothing may become a triangle that it did not name."""
-    assert task.answer(np.array(tokens, np.int64)).tolist() == expected
+    assert task.from_tokens(np.array(tokens, np.int64)).tolist() == expected
 
 
 def test_all_on_one_line_is_said():
     line = np.arange(5.0)[:, None] * [[1 / 3, 1 / 7]]
-    assert PLAIN.unfit(line) == "all points lie on one line: they have no triangulation"
-    assert PLAIN.unfit(np.ones((4, 2))) and PLAIN.unfit(line * 1e300) and PLAIN.unfit(line * 1e-300)
-    assert PLAIN.unfit(POINTS * 1e-300) is None and PLAIN.unfit(POINTS + 1e6) is None
+    assert PLAIN.instance_error(line) == "all points lie on one line: they have no triangulation"
+    assert (
+        PLAIN.instance_error(np.ones((4, 2)))
+        and PLAIN.instance_error(line * 1e300)
+        and PLAIN.instance_error(line * 1e-300)
+    )
+    assert (
+        PLAIN.instance_error(POINTS * 1e-300) is None and PLAIN.instance_error(POINTS + 1e6) is None
+    )
 
 
-def test_complaints():
-    assert PLAIN.complaint(5, np.array(TRIANGLES)) is None
-    assert PLAIN.complaint(5, np.array([[0, 1, 2], [1, 3, 1]]), 1) == (
+def test_answer_errors():
+    assert PLAIN.answer_error(5, np.array(TRIANGLES)) is None
+    assert PLAIN.answer_error(5, np.array([[0, 1, 2], [1, 3, 1]]), 1) == (
         "triangle 2: expected three different vertices, got [2, 4, 2]"
     )
-    assert PLAIN.complaint(5, np.array([[0, 1, 2], [2, 1, 0]])) == (
+    assert PLAIN.answer_error(5, np.array([[0, 1, 2], [2, 1, 0]])) == (
         "expected each triangle once, got [0, 1, 2] twice"
     )
-    assert PLAIN.complaint(5, np.empty((0, 3), np.int64)) is not None
+    assert PLAIN.answer_error(5, np.empty((0, 3), np.int64)) is not None
 
 
 def test_settings_are_typed():
@@ -82,11 +88,11 @@ def test_settings_are_typed():
         tasks.get("delaunay", separator="yes")
 
 
-@pytest.mark.parametrize("task", [PLAIN, MARKED], ids=["plain", "separator"])
+@pytest.mark.parametrize("task", [PLAIN, SEPARATED], ids=["plain", "separator"])
 def test_the_constraint_allows_whole_increasing_triples_alone(task):
-    """Every sequence of up to 7 tokens over 4 points, against the rule in words."""
-    s, n = task.specials, 4
-    rule = task.rule
+    """Every sequence of up to 7 tokens over 4 points, against the constraint in words."""
+    s, n = task.num_specials, 4
+    constraint = task.build_constraint()
 
     def legal(sequence):
         triples, rest = [], list(sequence)
@@ -105,14 +111,14 @@ def test_the_constraint_allows_whole_increasing_triples_alone(task):
         return True
 
     def walk(sequence, state):
-        open_tokens = rule.allowed(state)[0, 0]
+        open_tokens = constraint.allowed(state)[0, 0]
         for token in range(1, s + n):
             longer = [*sequence, token]
             assert bool(open_tokens[token]) == legal(longer), longer
             if open_tokens[token] and len(longer) < 7:
-                place = torch.zeros(1, 1, dtype=torch.int64)
-                walk(longer, rule.advance(state, place, torch.tensor([[token]])))
-        whole = len(sequence) % (4 if task.separator else 3) == (3 if task.separator else 0)
-        assert bool(open_tokens[0]) == (whole and len(sequence) > 0), sequence
+                parent = torch.zeros(1, 1, dtype=torch.int64)
+                walk(longer, constraint.advance(state, parent, torch.tensor([[token]])))
+        complete = len(sequence) % (4 if task.separator else 3) == (3 if task.separator else 0)
+        assert bool(open_tokens[0]) == (complete and len(sequence) > 0), sequence
 
-    walk([], rule.start(torch.tensor([n]), s, s + n + 2))
+    walk([], constraint.initial_state(torch.tensor([n]), s, s + n + 2))

@@ -28,22 +28,22 @@ def test_lower_left_is_measured_in_the_unit_square():
 
 def test_closed_sequences_repeat_the_first_vertex():
     task = tasks.get("hull", closed=True)
-    tokens = task.tokens(task.label(SQUARE))
+    tokens = task.to_tokens(task.label(SQUARE))
     assert tokens.rows()[0].tolist() == [3, 4, 5, 1, 3, 0]
-    assert task.answer(tokens.rows()[0][:-1]).tolist() == [2, 3, 4, 0]
-    assert task.longest(5) == 6
+    assert task.from_tokens(tokens.rows()[0][:-1]).tolist() == [2, 3, 4, 0]
+    assert task.max_length(5) == 6
 
 
-def test_clockwise_answers_of_a_file_are_turned_round():
+def test_clockwise_answers_of_a_file_are_reversed():
     task = tasks.get("hull")
     clockwise = Answers(np.array([[0, 4, 3, 2]]), np.array([4]))
-    assert task.canonical(SQUARE, clockwise).rows()[0].tolist() == [2, 3, 4, 0]
+    assert task.canonicalize(SQUARE, clockwise).rows()[0].tolist() == [2, 3, 4, 0]
 
 
 def test_padded_answers_of_different_lengths():
     inputs = np.concatenate([SQUARE, SQUARE[:, ::-1]])
     answers = Answers(np.array([[0, 2, 3, 4], [4, 2, 1, 0]]), np.array([4, 3]))
-    rows = tasks.get("hull").canonical(inputs, answers).rows()
+    rows = tasks.get("hull").canonicalize(inputs, answers).rows()
     assert rows[0].tolist() == [2, 3, 4, 0]
     assert rows[1].tolist() == [2, 1, 4]  # (0.1, 0.8), (0.2, 0.1), (0.9, 0.9)
 
@@ -61,10 +61,10 @@ def test_drawing_is_closed():
 
 
 @pytest.mark.parametrize("size", [1e-200, 1e200])
-def test_turning_round_works_at_any_magnitude(size):
+def test_reversing_works_at_any_magnitude(size):
     clockwise = Answers(np.array([[0, 4, 3, 2]]), np.array([4]))
-    found = tasks.get("hull").canonical(SQUARE * size, clockwise)
-    assert found.rows()[0].tolist() == [2, 3, 4, 0]
+    answers = tasks.get("hull").canonicalize(SQUARE * size, clockwise)
+    assert answers.rows()[0].tolist() == [2, 3, 4, 0]
 
 
 @pytest.mark.parametrize("settings", [{"start": 5}, {"closed": "no"}, {"name": "x"}])

@@ -8,7 +8,7 @@ def test_the_papers_example():
     task = tasks.get("sort")
     numbers = np.array([0.7, 0.649, 0.921, 0.01, 0.52])[None, :, None]
     assert (task.label(numbers).indices[0] + 1).tolist() == [4, 5, 2, 1, 3]
-    assert task.tokens(task.label(numbers)).indices[0].tolist() == [4, 5, 2, 1, 3, 0]
+    assert task.to_tokens(task.label(numbers)).indices[0].tolist() == [4, 5, 2, 1, 3, 0]
 
 
 def test_equal_numbers_stand_by_index():
@@ -16,10 +16,10 @@ def test_equal_numbers_stand_by_index():
     assert tasks.get("sort").label(numbers).indices[0].tolist() == [1, 3, 0, 2]
 
 
-def test_complaints():
+def test_answer_errors():
     task = tasks.get("sort")
-    assert task.complaint(3, np.array([0, 1])) == "expected all 3 indices, got 2"
-    assert task.complaint(3, np.array([0, 1, 1]), first=1) == (
+    assert task.answer_error(3, np.array([0, 1])) == "expected all 3 indices, got 2"
+    assert task.answer_error(3, np.array([0, 1, 1]), first=1) == (
         "each index at most once, got 2 twice"
     )
-    assert task.complaint(3, np.array([2, 0, 1])) is None
+    assert task.answer_error(3, np.array([2, 0, 1])) is None

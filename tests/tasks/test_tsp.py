@@ -10,14 +10,14 @@ TASK = tasks.get("tsp")
 
 def canonical(points, *tours):
     inputs = np.repeat(points[None], len(tours), 0)
-    given = Answers(np.array(tours), np.full(len(tours), len(points)))
-    return TASK.canonical(inputs, given).indices.tolist()
+    answers = Answers(np.array(tours), np.full(len(tours), len(points)))
+    return TASK.canonicalize(inputs, answers).indices.tolist()
 
 
 def test_from_the_first_city_counter_clockwise():
-    turned = [(0, 2, 1, 3), (2, 1, 3, 0), (3, 1, 2, 0), (1, 2, 0, 3)]
-    assert canonical(SQUARE, *turned) == [[0, 2, 1, 3]] * 4
-    assert canonical(1e200 * (SQUARE - 5), *turned) == [[0, 2, 1, 3]] * 4
+    same = [(0, 2, 1, 3), (2, 1, 3, 0), (3, 1, 2, 0), (1, 2, 0, 3)]
+    assert canonical(SQUARE, *same) == [[0, 2, 1, 3]] * 4
+    assert canonical(1e200 * (SQUARE - 5), *same) == [[0, 2, 1, 3]] * 4
 
 
 def test_without_area_the_second_city_is_before_the_last():
@@ -30,17 +30,19 @@ def test_labels_are_the_shortest_and_canonical():
     assert TASK.label(SQUARE[None]).indices.tolist() == [[0, 2, 1, 3]]
 
 
-def test_complaints():
-    assert TASK.complaint(4, np.array([0, 2, 1, 3])) is None
-    assert TASK.complaint(4, np.array([0, 2, 1]), 1) == "expected each of 4 cities once, got no 4"
-    assert TASK.complaint(4, np.array([0, 2, 1, 2]), 1) == "each index at most once, got 3 twice"
+def test_answer_errors():
+    assert TASK.answer_error(4, np.array([0, 2, 1, 3])) is None
+    assert (
+        TASK.answer_error(4, np.array([0, 2, 1]), 1) == "expected each of 4 cities once, got no 4"
+    )
+    assert TASK.answer_error(4, np.array([0, 2, 1, 2]), 1) == "each index at most once, got 3 twice"
 
 
-def test_any_start_and_direction_of_a_shortest_tour_is_right():
+def test_any_start_and_direction_of_a_shortest_tour_is_correct():
     example = Example(SQUARE, np.array([0, 2, 1, 3]))
-    assert TASK.is_right(example, np.array([3, 1, 2, 0]))
-    assert not TASK.is_right(example, np.array([0, 1, 2, 3]))
-    assert not TASK.is_right(example, np.array([0, 2, 1]))
+    assert TASK.is_correct(example, np.array([3, 1, 2, 0]))
+    assert not TASK.is_correct(example, np.array([0, 1, 2, 3]))
+    assert not TASK.is_correct(example, np.array([0, 2, 1]))
 
 
 def test_a_labeller_that_cannot_names_those_that_can():

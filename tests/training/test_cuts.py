@@ -5,7 +5,7 @@ import csv
 import pytest
 import torch
 
-from ptrnet.data.cuts import CutStream
+from ptrnet.data.streams.cut_stream import CutStream
 from ptrnet.training.recipe import Recipe
 from ptrnet.training.run import train
 

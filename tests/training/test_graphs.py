@@ -1,4 +1,4 @@
-"""Replayed graphs against the losses that they record: on a GPU, and their keeping anywhere."""
+"""CUDA graphs against the losses that they record; which graph a batch gets, without a GPU."""
 
 import pytest
 import torch
@@ -16,7 +16,7 @@ def model_of(name):
     torch.manual_seed(3)
     one_n = {"n": N} if "n" in models.setting_names(name) else {}
     task = tasks.get("hull")
-    return models.build(name, task.features, task.specials, hidden_size=16, **one_n).cuda()
+    return models.build(name, task.num_features, task.num_specials, hidden_size=16, **one_n).cuda()
 
 
 def batch_of(seed, steps=5, ragged=True, device="cuda"):
@@ -30,8 +30,8 @@ def batch_of(seed, steps=5, ragged=True, device="cuda"):
     return Batch(*(tensor.to(device) for tensor in batch))
 
 
-def outcome(found, model, scale=1.0):
-    loss, right = found
+def with_gradients(outputs, model, scale=1.0):
+    loss, right = outputs
     model.zero_grad()
     (scale * loss).backward()
     return loss.detach(), right, [p.grad for p in model.parameters()]
@@ -43,37 +43,37 @@ def outcome(found, model, scale=1.0):
 def test_equal_to_what_was_recorded(name, precision):
     """Again and again: other batches of the shape, of other lengths, other weights, a scale."""
     model = model_of(name)
-    replayed = graphs.Replayed(model)
+    graph_losses = graphs.GraphLosses(model)
     for seed, steps, scale in ((0, 5, 1.0), (1, 5, 1.0), (2, 3, 0.5), (3, 9, 1.0), (4, 5, 2.0)):
         batch = batch_of(seed, steps, ragged="seq2seq" not in name)
         with torch.autocast("cuda", torch.bfloat16, enabled=precision == "bfloat16"):
-            loss, right, grads = outcome(replayed(batch), model, scale)
-            plain = outcome(losses(model, batch), model, scale)
+            loss, right, grads = with_gradients(graph_losses(batch), model, scale)
+            plain = with_gradients(losses(model, batch), model, scale)
         torch.testing.assert_close(loss, plain[0], rtol=1e-5, atol=1e-6)
         assert torch.equal(right, plain[1])
-        for ours, theirs in zip(grads, plain[2], strict=True):
+        for grad, expected in zip(grads, plain[2], strict=True):
             tolerance = 3e-2 if precision == "bfloat16" else 1e-4
-            assert (ours is None) == (theirs is None)
-            if theirs is not None:
+            assert (grad is None) == (expected is None)
+            if expected is not None:
                 torch.testing.assert_close(
-                    ours, theirs, rtol=tolerance, atol=tolerance * theirs.abs().max().item()
+                    grad, expected, rtol=tolerance, atol=tolerance * expected.abs().max().item()
                 )
         with torch.no_grad():
             for p in model.parameters():
                 p.add_(torch.randn_like(p), alpha=0.01)
-    assert len(replayed._graphs) == 2  # 3 and 5 tokens are padded to 8, 9 to 16
+    assert len(graph_losses._graphs) == 2  # 3 and 5 tokens are padded to 8, 9 to 16
 
 
 @needs_gpu
 def test_further_shapes_are_computed_without_a_graph(monkeypatch):
-    monkeypatch.setattr(graphs, "MOST", 1)
+    monkeypatch.setattr(graphs, "MAX_GRAPHS", 1)
     model = model_of("ptr-net")
-    replayed = graphs.Replayed(model)
+    graph_losses = graphs.GraphLosses(model)
     for steps in (5, 17):
         batch = batch_of(1, steps)
-        loss, _, _ = outcome(replayed(batch), model)
+        loss, _, _ = with_gradients(graph_losses(batch), model)
         torch.testing.assert_close(loss, losses(model, batch)[0].detach())
-    assert len(replayed._graphs) == 1
+    assert len(graph_losses._graphs) == 1
 
 
 class NoGraph:
@@ -83,7 +83,7 @@ class NoGraph:
         self.model, self.shapes = model, [t.shape for t in batch]
         self.parameters = list(model.parameters())
 
-    def take(self, batch):
+    def load(self, batch):
         assert [t.shape for t in batch] == self.shapes
         self.batch = batch
 
@@ -96,28 +96,28 @@ class NoGraph:
 def test_batches_find_the_graph_of_their_shape(monkeypatch):
     """Padded to it; gradients are the parameters', scaled; further shapes go without."""
     monkeypatch.setattr(graphs, "_Graph", NoGraph)
-    monkeypatch.setattr(graphs, "MOST", 3)
+    monkeypatch.setattr(graphs, "MAX_GRAPHS", 3)
     monkeypatch.setattr(torch.cuda, "graph_pool_handle", lambda: None)
     torch.manual_seed(0)
     model = models.build("hard-ptr-net", 2, 1, hidden_size=16)
-    replayed = graphs.Replayed(model)
-    known = []
+    graph_losses = graphs.GraphLosses(model)
+    num_graphs = []
     for steps, training in ((5, True), (8, True), (5, False), (9, True), (17, True), (3, False)):
         model.train(training)
         batch = batch_of(steps, steps, device="cpu")
-        loss, right, grads = outcome(replayed(batch), model, 3.0)
-        expected = outcome(losses(model, batch), model, 3.0)
+        loss, right, grads = with_gradients(graph_losses(batch), model, 3.0)
+        expected = with_gradients(losses(model, batch), model, 3.0)
         torch.testing.assert_close(loss, expected[0])
         assert torch.equal(right, expected[1])
         torch.testing.assert_close(grads, expected[2])
-        known.append(len(replayed._graphs))
-    assert known == [1, 1, 2, 3, 3, 3]
+        num_graphs.append(len(graph_losses._graphs))
+    assert num_graphs == [1, 1, 2, 3, 3, 3]
 
 
 def test_gradients_of_graphs_have_a_limit(monkeypatch):
-    monkeypatch.setattr(graphs, "LARGEST", 1)
+    monkeypatch.setattr(graphs, "MAX_GRADIENT_BYTES", 1)
     monkeypatch.setattr(torch.cuda, "graph_pool_handle", lambda: None)
     model, batch = models.build("ptr-net", 2, 1, hidden_size=16), batch_of(1, device="cpu")
-    replayed = graphs.Replayed(model)
-    assert torch.equal(replayed(batch)[0], losses(model, graphs._padded(batch))[0])
-    assert not replayed._graphs
+    graph_losses = graphs.GraphLosses(model)
+    assert torch.equal(graph_losses(batch)[0], losses(model, graphs._pad_targets(batch))[0])
+    assert not graph_losses._graphs

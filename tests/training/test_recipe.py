@@ -26,7 +26,7 @@ def test_a_recipe_survives_its_file(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("text", "words"),
+    ("text", "complaint"),
     [
         ("steps = 5", '"task" is missing'),
         ('task = "hull"\nstep = 5', "unknown recipe key 'step'; did you mean 'steps'"),
@@ -45,35 +45,35 @@ def test_a_recipe_survives_its_file(tmp_path):
         ('task = "hull"\nstart = "left"', "did you mean 'leftmost'"),
     ],
 )
-def test_refused(tmp_path, text, words):
+def test_refused(tmp_path, text, complaint):
     (tmp_path / "r.toml").write_text(text)
-    with pytest.raises(InputError, match=words) as error:
+    with pytest.raises(InputError, match=complaint) as error:
         Recipe.read(tmp_path / "r.toml")
     assert str(error.value).startswith(str(tmp_path / "r.toml")) and "\n" not in str(error.value)
 
 
-def rates(**fields):
+def learning_rates(**fields):
     recipe = Recipe("hull", steps=100, learning_rate=2.0, **fields)
     optimizer = optimizers.optimizer(recipe, [torch.nn.Parameter(torch.zeros(1))])
     schedule = optimizers.scheduler(recipe, optimizer)
-    found = []
+    rates = []
     for _ in range(100):
-        found.append(optimizer.param_groups[0]["lr"])
+        rates.append(optimizer.param_groups[0]["lr"])
         optimizer.step()
         schedule.step()
-    return found
+    return rates
 
 
 def test_one_cycle_rises_in_a_line_and_falls_along_half_a_cosine():
-    found = rates(warmup=0.1)
-    assert found[:10] == pytest.approx([0.2 * k for k in range(1, 11)])
-    assert found[10] == 2.0
-    assert found[55] == pytest.approx(1.0)
-    assert found[99] == pytest.approx(1 + math.cos(math.pi * 89 / 90))
+    rates = learning_rates(warmup=0.1)
+    assert rates[:10] == pytest.approx([0.2 * k for k in range(1, 11)])
+    assert rates[10] == 2.0
+    assert rates[55] == pytest.approx(1.0)
+    assert rates[99] == pytest.approx(1 + math.cos(math.pi * 89 / 90))
 
 
 def test_constant_stays():
-    assert set(rates(optimizer="sgd", schedule="constant", warmup=0.0)) == {2.0}
+    assert set(learning_rates(optimizer="sgd", schedule="constant", warmup=0.0)) == {2.0}
 
 
 def test_sgd_is_plain():
@@ -98,7 +98,7 @@ def test_paths_that_are_no_recipes(tmp_path):
             Recipe.read(path)
 
 
-def test_a_labeller_is_asked_for_only_where_examples_are_fresh():
+def test_a_labeller_is_needed_only_where_examples_are_fresh():
     many = {"n": "5000", "batch_size": 1}
     with pytest.raises(InputError, match="labeller"):
         Recipe("tsp", labeller="held-karp", **many)
@@ -111,7 +111,7 @@ def test_a_labeller_is_asked_for_only_where_examples_are_fresh():
 
 
 def test_settings_of_the_model_are_keys_of_the_recipe(tmp_path):
-    table = {"task": "sort", "model": "multi-ptr-net", "threshold": 0.3, "train_feed": "own"}
+    table = {"task": "sort", "model": "multi-ptr-net", "threshold": 0.3, "teacher_forcing": False}
     recipe = Recipe.from_table({**table, "cell": "gru", "layers": 2, "hidden_size": 8})
     (tmp_path / "r.toml").write_text(recipe.toml())
     again = Recipe.read(tmp_path / "r.toml")
@@ -122,16 +122,16 @@ def test_settings_of_the_model_are_keys_of_the_recipe(tmp_path):
         "layers": 2,
         "bidirectional": False,
         "score": "additive",
-        "train_feed": "own",
+        "teacher_forcing": False,
         "threshold": 0.3,
     }
 
 
 @pytest.mark.parametrize(
-    ("table", "words"),
+    ("table", "complaint"),
     [
         ({"threshold": 0.3}, "unknown setting of model ptr-net 'threshold'"),
-        ({"model": "soft-ptr-net", "train_fed": "own"}, "did you mean 'train_feed'"),
+        ({"model": "soft-ptr-net", "teacher_forcin": False}, "did you mean 'teacher_forcing'"),
         (
             {"model": "seq2seq", "n": "5", "score": "dot"},
             "unknown setting of model seq2seq 'score'",
@@ -142,8 +142,8 @@ def test_settings_of_the_model_are_keys_of_the_recipe(tmp_path):
         ({"model": "seq2seq-attention", "n": "5,7"}, "has one n, such as 5; got 5,7"),
     ],
 )
-def test_settings_that_the_model_has_not(table, words):
-    with pytest.raises(InputError, match=words):
+def test_settings_that_the_model_lacks(table, complaint):
+    with pytest.raises(InputError, match=complaint):
         Recipe.from_table({"task": "hull", **table})
 
 

@@ -1,11 +1,8 @@
 """Runs: resumed after a kill to the same bits, and learning what they should."""
 
 import csv
-import os
-import signal
 import subprocess
 import sys
-import time
 
 import pytest
 import torch
@@ -13,55 +10,41 @@ import torch
 from ptrnet import tasks
 from ptrnet.data import formats
 from ptrnet.data.batches import batch_of
-from ptrnet.data.file_stream import FileStream
+from ptrnet.data.streams.file_stream import FileStream
 from ptrnet.errors import InputError
-from ptrnet.model_files import load
+from ptrnet.pretrained.model_folder import load
 from ptrnet.training.losses import losses
 from ptrnet.training.recipe import Recipe
 from ptrnet.training.run import train
 
-COMMAND = [sys.executable, "-m", "ptrnet", "train", "hull", "--n", "5-9", "--steps", "200"]
-OPTIONS = ["--hidden-size", "32", "--batch-size", "32", "--valid-every", "80"]
-OPTIONS += ["--valid-batches", "2", "--checkpoint-every", "100"]
+OPTIONS = ["hull", "--n", "5-9", "--steps", "120", "--hidden-size", "32", "--batch-size", "32"]
+OPTIONS += ["--valid-every", "50", "--valid-batches", "2", "--checkpoint-every", "60"]
 
 
-def start(folder, *more):
-    command = [*COMMAND, *OPTIONS, "--output", str(folder), *more]
-    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+def test_killed_and_resumed_is_bit_exact(tmp_path, stalled_training):
+    folder = tmp_path / "killed"
+    stalled_training(folder, *OPTIONS, stall_at=90).kill()
+    assert not (folder / "config.json").exists()
+    assert torch.load(folder / "checkpoint.ckpt", weights_only=True)["global_step"] == 60
 
-
-def test_killed_and_resumed_is_bit_exact(tmp_path):
-    straight = start(tmp_path / "straight")
-    killed = start(tmp_path / "killed")
-    checkpoint = tmp_path / "killed" / "checkpoint.ckpt"
-    deadline = time.monotonic() + 240
-    while not checkpoint.exists() and killed.poll() is None and time.monotonic() < deadline:
-        time.sleep(0.002)
-    os.kill(killed.pid, signal.SIGKILL)
-    killed.communicate()
-    assert not (tmp_path / "killed" / "config.json").exists(), "the kill came too late"
-    assert torch.load(checkpoint, weights_only=True)["global_step"] == 100
-
-    out, err = straight.communicate(timeout=240)
-    assert straight.returncode == 0, err
     resumed = subprocess.run(
-        [sys.executable, "-m", "ptrnet", "train", "--output", tmp_path / "killed", "--resume"],
+        [sys.executable, "-m", "ptrnet", "train", "--output", folder, "--resume"],
         capture_output=True,
         text=True,
         timeout=240,
     )
     assert resumed.returncode == 0, resumed.stderr
-    assert out.strip() == str(tmp_path / "straight")
-    a, b = (load(tmp_path / name).model.state_dict() for name in ("straight", "killed"))
-    assert all(torch.equal(a[name], b[name]) for name in a)
-    logs = sorted((tmp_path / "killed" / "logs" / "csv").glob("*/metrics.csv"))
+    assert resumed.stdout.strip() == str(folder)
+    logs = sorted((folder / "logs" / "csv").glob("*/metrics.csv"))
     assert len(logs) == 2 and "valid_accuracy" in logs[-1].read_text()
-    assert list((tmp_path / "killed" / "logs" / "tensorboard").rglob("events.*"))
+    assert list((folder / "logs" / "tensorboard").rglob("events.*"))
 
-    again = start(tmp_path / "straight")
-    _, err = again.communicate(timeout=240)
-    assert again.returncode == 2
-    assert "holds a run already; add --resume" in err
+    recipe = Recipe.read(folder / "recipe.toml")
+    straight = train(recipe, tmp_path / "straight").model.state_dict()
+    weights = load(folder).model.state_dict()
+    assert all(torch.equal(straight[name], weights[name]) for name in straight)
+    with pytest.raises(InputError, match="holds a run already; add --resume"):
+        train(recipe, folder)
 
 
 def test_it_learns(tmp_path):
@@ -74,15 +57,15 @@ def test_it_learns(tmp_path):
 
     solver = Solver(*saved)
     examples = list(_examples(solver.task))
-    answers = [e.outputs for e in solver.answered(examples, constrained=False)]
+    answers = [e.outputs for e in solver.solve_examples(examples, constrained=False)]
     assert solver.task.measure(examples, answers)["accuracy"].value > 0.85
     assert saved.trained == {"n": "2", "steps": 300, "batch_size": 64, "seed": 1}
 
 
 def _examples(task):
-    from ptrnet.data.generate import generate
+    from ptrnet.data.generate import generate_examples
 
-    return generate(task, [2], 300, seed=3)
+    return generate_examples(task, [2], 300, seed=3)
 
 
 def test_resume_is_refused_for_another_recipe_and_for_no_run(tmp_path):
@@ -166,21 +149,17 @@ def test_a_folder_with_a_model_is_not_overwritten(tmp_path, small):
 
 def test_a_run_that_was_killed_before_its_first_checkpoint_resumes_from_the_start(tmp_path):
     recipe = Recipe("sort", n="2", steps=3, hidden_size=4, batch_size=2, valid_batches=0)
-    whole = train(recipe, tmp_path / "whole").model.state_dict()
+    straight = train(recipe, tmp_path / "straight").model.state_dict()
     (tmp_path / "killed").mkdir()
     (tmp_path / "killed" / "recipe.toml").write_text(recipe.toml())
     again = train(recipe, tmp_path / "killed", resume=True).model.state_dict()
-    assert all(torch.equal(whole[name], again[name]) for name in whole)
+    assert all(torch.equal(straight[name], again[name]) for name in straight)
 
 
-def test_an_interrupted_run_says_how_to_go_on(tmp_path):
-    process = start(tmp_path / "run", "--checkpoint-every", "1")
-    deadline = time.monotonic() + 240
-    while not (tmp_path / "run" / "checkpoint.ckpt").exists() and time.monotonic() < deadline:
-        time.sleep(0.01)
-    process.send_signal(signal.SIGINT)
-    out, err = process.communicate(timeout=240)
-    assert process.returncode == 130 and out == ""
+def test_an_interrupted_run_says_how_to_go_on(tmp_path, stalled_training):
+    training = stalled_training(tmp_path / "run", *OPTIONS, stall_at=90)
+    code, out, err = training.interrupt()
+    assert code == 130 and out == ""
     assert err.endswith(f"go on with: ptrnet train --output {tmp_path / 'run'} --resume\n")
     assert not (tmp_path / "run" / "config.json").exists()
 
@@ -201,7 +180,7 @@ def test_a_run_on_a_file_resumes_to_the_same_bits(tmp_path, monkeypatch):
         valid_batches=0,
         checkpoint_every=1,
     )
-    whole = train(recipe, tmp_path / "whole").model.state_dict()
+    straight = train(recipe, tmp_path / "straight").model.state_dict()
     batch = FileStream.batch
 
     def stopping(stream, k, **part):
@@ -214,19 +193,19 @@ def test_a_run_on_a_file_resumes_to_the_same_bits(tmp_path, monkeypatch):
         train(recipe, tmp_path / "stopped")
     monkeypatch.undo()
     again = train(recipe, tmp_path / "stopped", resume=True).model.state_dict()
-    assert all(torch.equal(whole[name], again[name]) for name in whole)
+    assert all(torch.equal(straight[name], again[name]) for name in straight)
     data.write_text(data.read_text() + data.read_text().splitlines()[0] + "\n")
     with pytest.raises(InputError, match="has changed since the run began"):
         train(recipe, tmp_path / "stopped", resume=True)
     plain = Recipe.from_table({**recipe.table(), "augment": False})
     other = train(plain, tmp_path / "plain").model.state_dict()
-    assert not all(torch.equal(whole[name], other[name]) for name in whole)
+    assert not all(torch.equal(straight[name], other[name]) for name in straight)
 
 
 def _of_two_sizes(task):
-    from ptrnet.data.generate import generate
+    from ptrnet.data.generate import generate_examples
 
-    return generate(task, [5, 6], 40, seed=3)
+    return generate_examples(task, [5, 6], 40, seed=3)
 
 
 def test_a_file_that_cannot_be_trained_on_leaves_no_folder(tmp_path):
@@ -265,5 +244,5 @@ def test_a_model_of_one_n_trains_and_answers(tmp_path, model):
 
     solver = Solver(*load(tmp_path / "run"))
     examples = list(_examples(solver.task))
-    answers = [e.outputs for e in solver.answered(examples, constrained=False)]
+    answers = [e.outputs for e in solver.solve_examples(examples, constrained=False)]
     assert solver.task.measure(examples, answers)["accuracy"].value > 0.85

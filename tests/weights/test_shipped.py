@@ -9,8 +9,9 @@ from safetensors.torch import load_file
 from scipy.spatial import ConvexHull, Delaunay
 
 import ptrnet
-from ptrnet import model_files, tasks, weights
+from ptrnet import tasks, weights
 from ptrnet.labellers import held_karp
+from ptrnet.pretrained import model_folder
 from ptrnet.types import Example
 
 SHIPPED = pytest.mark.parametrize("name", weights.names())
@@ -24,7 +25,7 @@ def test_every_task_has_its_model():
 
 @SHIPPED
 def test_the_card_has_what_a_card_needs(name):
-    card = (weights.folder(name) / model_files.CARD).read_text()
+    card = (weights.folder(name) / model_folder.CARD).read_text()
     for word in ("Recipe: ", "Commit: ", "Time: ", "seed ", "steps", "## Scores", "## Limits"):
         assert word in card, word
     summary = weights.summary(name)
@@ -72,9 +73,9 @@ def test_accuracy_on_fresh_instances(name, n, decoder, floor):
     """At least the promised share, less three standard errors of this small sample."""
     model, count = ptrnet.load(name), 1000
     known = examples(name, n, count)
-    answers = [e.outputs for e in model.answered(known, decoder)]
-    found = model.task.measure(known, answers)["accuracy"].value
-    assert found > floor - 3 * (floor * (1 - floor) / count) ** 0.5
+    answers = [e.outputs for e in model.solve_examples(known, decoder)]
+    accuracy = model.task.measure(known, answers)["accuracy"].value
+    assert accuracy > floor - 3 * (floor * (1 - floor) / count) ** 0.5
 
 
 @pytest.mark.parametrize(("n", "accuracy", "coverage"), [(5, 0.70, 0.88), (10, 0.0, 0.68)])
@@ -82,9 +83,9 @@ def test_triangulations_of_fresh_instances(n, accuracy, coverage):
     """At least the promised shares, less three standard errors of this small sample."""
     model, count = ptrnet.load("delaunay"), 500
     known = examples("delaunay", n, count)
-    found = model.task.measure(known, [e.outputs for e in model.answered(known)])
-    assert found["accuracy"].value > accuracy - 3 * (accuracy * (1 - accuracy) / count) ** 0.5
-    assert found["triangle_coverage"].value > coverage - 0.03
+    measures = model.task.measure(known, [e.outputs for e in model.solve_examples(known)])
+    assert measures["accuracy"].value > accuracy - 3 * (accuracy * (1 - accuracy) / count) ** 0.5
+    assert measures["triangle_coverage"].value > coverage - 0.03
 
 
 @pytest.mark.parametrize(("n", "gap"), [(5, 0.003), (10, 0.01), (14, 0.04)])
@@ -92,9 +93,9 @@ def test_tours_of_fresh_instances(n, gap):
     """At most the promised gap to the shortest tours, which the dynamic programme finds."""
     model = ptrnet.load("tsp")
     known = examples("tsp", n, 200)
-    answers = [e.outputs for e in model.answered(known, ptrnet.Beam(8))]
-    found = model.task.measure(known, answers)
-    assert found["gap"].value < gap and found["valid"].value == 1
+    answers = [e.outputs for e in model.solve_examples(known, ptrnet.Beam(8))]
+    measures = model.task.measure(known, answers)
+    assert measures["gap"].value < gap and measures["valid"].value == 1
 
 
 def test_maps_are_answered_in_their_own_units():

@@ -1,4 +1,4 @@
-"""Speed, measured here: one file for each thing that is, which gives rows.
+"""Speed, measured here: one file for each measurement, which gives rows.
 
 Sides of a ratio run in turn in one process (`timing`), each side's memory is that of a process
 of its own (`memory`), and beside the time stands the least that the machine could take
@@ -15,30 +15,31 @@ from ptrnet.errors import InputError, unknown
 if TYPE_CHECKING:  # the names are known without torch
     from ptrnet.bench.row import Row
 
-WHAT = ("score", "train", "solve", "label", "data")
+MEASUREMENTS = ("score", "train", "solve", "label", "data")
 
 
-def plan(what: str | None, given: dict[str, Any]) -> dict[str, "Iterator[Row]"]:
+def plan(measurement: str | None, options: dict[str, Any]) -> dict[str, "Iterator[Row]"]:
     """The rows of one measurement or of all, by its name; they are measured as they are taken.
 
     Args:
-        what: one of WHAT; None for all.
-        given: settings, for each measurement that has them.
+        measurement: one of MEASUREMENTS; None for all.
+        options: settings, for each measurement that has them.
 
     Raises:
-        InputError: an unknown measurement, a setting that no measurement asked for has, or a
+        InputError: an unknown measurement, a setting that no planned measurement has, or a
             value that cannot be measured.
     """
-    if what is not None and what not in WHAT:
-        raise unknown("measurement", what, WHAT)
-    found: dict[str, Iterator[Row]] = {}
+    if measurement is not None and measurement not in MEASUREMENTS:
+        raise unknown("measurement", measurement, MEASUREMENTS)
+    planned: dict[str, Iterator[Row]] = {}
     used: set[str] = set()
-    for name in WHAT if what is None else (what,):
+    for name in MEASUREMENTS if measurement is None else (measurement,):
         rows = importlib.import_module(f"{__name__}.{name}").rows
-        own = {key: given[key] for key in inspect.signature(rows).parameters if key in given}
-        used |= own.keys()
-        found[name] = rows(**own)
-    for key in given:
+        parameters = inspect.signature(rows).parameters
+        arguments = {key: options[key] for key in parameters if key in options}
+        used |= arguments.keys()
+        planned[name] = rows(**arguments)
+    for key in options:
         if key not in used:
-            raise InputError(f"--{key.replace('_', '-')} does nothing with bench {what}")
-    return found
+            raise InputError(f"--{key.replace('_', '-')} does nothing with bench {measurement}")
+    return planned

@@ -10,19 +10,20 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from ptrnet import tasks
-from ptrnet.bench import train
-from ptrnet.bench.memory import Work, peaks
+from ptrnet.bench.harness import Case, Result, measure
+from ptrnet.bench.memory import Setup
 from ptrnet.bench.row import Row
-from ptrnet.bench.timing import Side, Times, interleaved, spread
+from ptrnet.bench.timing import Side
+from ptrnet.bench.train import TrainingStep, ptrnet_step, recipe_for
 from ptrnet.data import formats
-from ptrnet.data.file_stream import FileStream
-from ptrnet.data.generate import generate
-from ptrnet.data.packed import packed
-from ptrnet.progress import shown
+from ptrnet.data.generate import generate_examples
+from ptrnet.data.streams.file_stream import FileStream
+from ptrnet.data.streams.memmap import open_memmap
+from ptrnet.progress import track
 from ptrnet.training.recipe import Recipe
 
 COUNT = 10_000  # examples in the file
-STEPS = 10  # for each of the repeats, as a step is soon done
+STEPS = 10  # for each of the repeats: a step of a small network is short
 
 Run = Callable[[], object]
 
@@ -38,71 +39,90 @@ def rows(
     seed: int = 0,
 ) -> Iterator[Row]:
     """Rows for reading, and for steps of a small network. Raises InputError as `train.rows`."""
-    recipe = train.recipe_of(task, n, batch_size, hidden_size, precision, device, seed)
-    return _measured(recipe, repeats)
+    recipe = recipe_for(task, n, batch_size, hidden_size, precision, device, seed)
+    return _measure_with_file(recipe, repeats)
 
 
-def _measured(recipe: Recipe, repeats: int) -> Iterator[Row]:
+def _measure_with_file(recipe: Recipe, repeats: int) -> Iterator[Row]:
     with TemporaryDirectory() as folder:
-        name = str(Path(folder) / "examples.txt")
-        kind = tasks.get(recipe.task)
-        examples = generate(kind, [int(recipe.n)], COUNT, recipe.seed)
-        formats.write(name, shown(examples, "writing a file", COUNT), kind)
-        packed(name, kind)
-        reads: dict[str, Work] = {
-            "text, line by line": partial(line_by_line, name, recipe.task),
-            "text, packed for training": partial(anew, name, recipe.task),
-            "packed, in batches": partial(in_batches, name, recipe),
+        path = str(Path(folder) / "examples.txt")
+        task = tasks.get(recipe.task)
+        examples = generate_examples(task, [int(recipe.n)], COUNT, recipe.seed)
+        formats.write(path, track(examples, "writing a file", COUNT), task)
+        open_memmap(path, task)
+        steps = STEPS * repeats
+        # Steps one kind after the other: in turn, one's batches would be made as the other trains.
+        cases = [
+            Reading(path, recipe, repeats),
+            Waiting("of the file", partial(step_on_file, path, recipe), recipe, steps),
+            Waiting("fresh", partial(step_on_fresh_examples, recipe), recipe, steps),
+        ]
+        yield from measure("data", cases)
+
+
+class Reading(Case):
+    """A file, read in each of the ways that there are."""
+
+    title = "reading"
+
+    def __init__(self, path: str, recipe: Recipe, rounds: int) -> None:
+        self.path, self.recipe, self.rounds = path, recipe, rounds
+
+    def setups(self) -> dict[str, Setup]:
+        return {
+            "text, line by line": partial(read_lines, self.path, self.recipe.task),
+            "text, packed for training": partial(build_memmap, self.path, self.recipe.task),
+            "packed, in batches": partial(read_batches, self.path, self.recipe),
         }
-        steps: dict[str, Work] = {
-            "of the file": partial(from_file, name, recipe),
-            "fresh": partial(fresh, recipe),
-        }
-        held = peaks({**reads, **steps}, "data")
-        yield from _reading(name, reads, recipe, repeats, held)
-        yield from _waiting(steps, recipe, repeats, held)
+
+    def sides(self) -> dict[str, Side]:
+        sides = {name: Side(setup()) for name, setup in self.setups().items()}
+        return {**sides, "bytes": Side(Path(self.path).read_bytes)}
+
+    def rows(self, result: Result) -> Iterator[Row]:
+        for name in self.setups():
+            yield Row(
+                measurement="data",
+                name=name,
+                time=result.spread(name),
+                count=COUNT,
+                unit="examples",
+                facts={
+                    "task": self.recipe.task,
+                    "n": int(self.recipe.n),
+                    "examples": COUNT,
+                    "bytes": Path(self.path).stat().st_size,
+                },
+                roofline_ms=result.median("bytes"),
+                peak_mb=result.peak_mb[name],
+            )
 
 
-def _reading(
-    name: str,
-    reads: dict[str, Work],
-    recipe: Recipe,
-    repeats: int,
-    held: dict[str, float],
-) -> Iterator[Row]:
-    sides = {what: Side(make()) for what, make in reads.items()}
-    sides["bytes"] = Side(Path(name).read_bytes)
-    times = interleaved(sides, repeats, "data, reading")
-    floor = spread(times.pop("bytes").values()).median
-    size = Path(name).stat().st_size
-    for what, found in times.items():
+class Waiting(Case):
+    """Training steps on one kind of examples, and how long they wait for them."""
+
+    def __init__(
+        self, examples: str, make_step: Callable[[], TrainingStep], recipe: Recipe, rounds: int
+    ) -> None:
+        self.examples, self.make_step, self.recipe = examples, make_step, recipe
+        self.rounds, self.device = rounds, recipe.device
+        self.title = f"steps on {examples} examples"
+
+    def setups(self) -> dict[str, Setup]:
+        return {"step": self.make_step}
+
+    def sides(self) -> dict[str, Side]:
+        self.step = self.make_step()
+        return {"step": Side(self.step)}
+
+    def rows(self, result: Result) -> Iterator[Row]:
+        recipe, waiting_ms = self.recipe, self.step.waiting_ms
+        times = result.times["step"].values()
+        share = waiting_ms * len(times) / sum(times)
         yield Row(
-            what="data",
-            name=what,
-            time=spread(found.values()),
-            count=COUNT,
-            unit="examples",
-            facts={"task": recipe.task, "n": int(recipe.n), "examples": COUNT, "bytes": size},
-            roofline_ms=floor,
-            peak_mb=held[what],
-        )
-
-
-def _waiting(
-    steps: dict[str, Work], recipe: Recipe, repeats: int, held: dict[str, float]
-) -> Iterator[Row]:
-    """One kind of batches after the other: in turn, one would be made while the other trains."""
-    for what, make in steps.items():
-        step = make()
-        assert isinstance(step, train.WholeStep)
-        title = f"data, steps on {what} examples"
-        times: Times = interleaved({"": Side(step)}, STEPS * repeats, title, recipe.device)[""]
-        waiting = step.waiting
-        share = waiting * len(times) / sum(times.values())
-        yield Row(
-            what="data",
-            name=f"step, {recipe.hidden_size} units, examples {what}",
-            time=spread(times.values()),
+            measurement="data",
+            name=f"step, {recipe.hidden_size} units, examples {self.examples}",
+            time=result.spread("step"),
             count=recipe.batch_size,
             unit="examples",
             facts={
@@ -110,47 +130,47 @@ def _waiting(
                 "n": int(recipe.n),
                 "batch_size": recipe.batch_size,
                 "hidden_size": recipe.hidden_size,
-                "waiting_ms": waiting,
+                "waiting_ms": waiting_ms,
                 "waiting_share": share,
             },
-            peak_mb=held[what],
-            note=f"waits {waiting:.2f} ms for data, {share:.1%}",
+            peak_mb=result.peak_mb["step"],
+            note=f"waits {waiting_ms:.2f} ms for data, {share:.1%}",
         )
 
 
-def line_by_line(name: str, task: str) -> Run:
+def read_lines(path: str, task: str) -> Run:
     """As `solve` and `evaluate` read."""
-    return lambda: sum(1 for _ in formats.read(name, tasks.get(task)))
+    return lambda: sum(1 for _ in formats.read(path, tasks.get(task)))
 
 
-def anew(name: str, task: str) -> Run:
-    """As the first training on a file reads it; each time a file that was not packed before."""
-    other = name.replace(".txt", "-anew.txt")
-    shutil.copyfile(name, other)
+def build_memmap(path: str, task: str) -> Run:
+    """As the first training on a file reads it; each time a file that was not read before."""
+    copy = path.replace(".txt", "-anew.txt")
+    shutil.copyfile(path, copy)
 
     def run() -> None:
-        shutil.rmtree(f"{other}.packed", ignore_errors=True)
-        packed(other, tasks.get(task))
+        shutil.rmtree(f"{copy}.packed", ignore_errors=True)
+        open_memmap(copy, tasks.get(task))
 
     return run
 
 
-def in_batches(name: str, recipe: Recipe) -> Run:
-    """As a training reads what is packed: all examples once, in this thread."""
-    stream = _stream(name, recipe)
-    return lambda: [stream.batch(k) for k in range(stream.epoch)]
+def read_batches(path: str, recipe: Recipe) -> Run:
+    """As a training reads what is memory-mapped: all examples once, in this thread."""
+    stream = _stream(path, recipe)
+    return lambda: [stream.batch(k) for k in range(stream.batches_per_epoch)]
 
 
-def from_file(name: str, recipe: Recipe) -> train.WholeStep:
+def step_on_file(path: str, recipe: Recipe) -> TrainingStep:
     """A training step on the batches of a file."""
-    return train.WholeStep(train.ours(recipe), _stream(name, recipe), recipe.device)
+    return TrainingStep(ptrnet_step(recipe), _stream(path, recipe), recipe.device)
 
 
-def fresh(recipe: Recipe) -> train.WholeStep:
+def step_on_fresh_examples(recipe: Recipe) -> TrainingStep:
     """A training step on batches drawn and labelled as it goes."""
-    return train.alone(train.ours, recipe)
+    return TrainingStep.on_fresh_examples(ptrnet_step, recipe)
 
 
-def _stream(name: str, recipe: Recipe) -> FileStream:
+def _stream(path: str, recipe: Recipe) -> FileStream:
     task = tasks.get(recipe.task)
-    return FileStream(name, task, [int(recipe.n)], recipe.batch_size, recipe.seed)
+    return FileStream(path, task, [int(recipe.n)], recipe.batch_size, recipe.seed)

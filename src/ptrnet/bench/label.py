@@ -1,36 +1,28 @@
 """Labels a second of each labeller, on every core, as `ptrnet generate` has them."""
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from functools import partial
 from os import cpu_count
 from sys import stderr
 from time import perf_counter
-from typing import NamedTuple
 
 import numpy as np
 
 from ptrnet import labellers, tasks
-from ptrnet.bench.memory import Work, peaks
+from ptrnet.bench.harness import Case, Result, measure
+from ptrnet.bench.memory import Setup
 from ptrnet.bench.row import Row
-from ptrnet.bench.timing import Side, interleaved, spread
+from ptrnet.bench.timing import Side
 from ptrnet.data import checks
 from ptrnet.data.sizes import parse_sizes
-from ptrnet.data.workers import in_order
 from ptrnet.errors import MissingExtraError
+from ptrnet.parallel import ordered_map
 
-N = 50  # elements, where none are asked for; fewer for an algorithm that takes no more
-LONG_ENOUGH = 0.2  # seconds of a run, so that handing out the work does not count
-PIECE = 4  # instances that the memory is measured with
-PIECES = 4  # that each process has of a run, where there is so much
-
-
-class Asked(NamedTuple):
-    """What is labelled, and by which algorithm."""
-
-    task: str
-    labeller: str
-    n: int
-    seed: int
+N = 50  # elements by default; fewer for an algorithm that takes no more
+MIN_SECONDS = 0.2  # of a run, so that handing out the work does not count
+MEMORY_COUNT = 4  # instances that the memory is measured with
+CHUNKS = 4  # of a run for each process, where there are so many instances
 
 
 def rows(
@@ -38,79 +30,92 @@ def rows(
 ) -> Iterator[Row]:
     """A row for each labeller. Raises InputError for what cannot be labelled."""
     sizes = parse_sizes(str(N if n is None else n))
-    wanted = []
+    cases = []
     for name in tasks.names() if task is None else [task]:
         kind = tasks.get(name)
-        checks.sizes(sizes, kind)
+        checks.check_sizes(sizes, kind)
         for labeller in kind.labellers:
-            most = min(sizes[0], labellers.largest(labeller))
+            size = int(min(sizes[0], labellers.max_elements(labeller)))
             try:
-                kind.check_labeller(labeller, int(most))
+                kind.check_labeller(labeller, size)
             except MissingExtraError as error:
                 print(f"left out: {error}", file=stderr)
             else:
-                wanted.append(Asked(name, labeller, int(most), seed))
-    return _measured(wanted, repeats)
+                cases.append(Labelling(Instances(name, labeller, size, seed), repeats))
+    return measure("label", cases)
 
 
-def _measured(wanted: list[Asked], repeats: int) -> Iterator[Row]:
-    works: dict[str, Work] = {
-        f"{asked.task} {asked.labeller}": partial(alone, asked) for asked in wanted
-    }
-    held = peaks(works, "label")
-    for asked in wanted:
-        yield _row(asked, repeats, held[f"{asked.task} {asked.labeller}"])
+@dataclass(frozen=True)
+class Instances:
+    """Fresh instances of n elements, and the algorithm that labels them."""
+
+    task: str
+    labeller: str
+    n: int
+    seed: int
+
+    def label(self, chunk: tuple[int, int]) -> None:
+        """Draws `(first, count)` of them, labels them, and puts labels in canonical order."""
+        first, count = chunk
+        task = tasks.get(self.task)
+        inputs = task.sample(np.random.default_rng([self.seed, first]), count, self.n)
+        task.label(inputs, self.labeller)
+
+    def label_in_parallel(self, count: int, processes: int) -> None:
+        """Labels the first `count`, shared between processes."""
+        size = -(-count // (processes * CHUNKS))
+        chunks = [(first, min(size, count - first)) for first in range(0, count, size)]
+        for _ in ordered_map(self.label, chunks, processes):
+            pass
 
 
-def _row(asked: Asked, repeats: int, held: float) -> Row:
-    processes = cpu_count() or 1
-    everywhere(asked, processes, processes)  # which starts them
-    count, seconds = processes, 0.0
-    while seconds < LONG_ENOUGH:
-        count *= 2
-        seconds = min(_seconds(asked, count, processes) for _ in range(2))  # one may start late
-    side = Side(lambda: everywhere(asked, count, processes))
-    times = interleaved({"": side}, repeats, f"label, {asked.task} by {asked.labeller}")
-    return Row(
-        what="label",
-        name=f"{asked.task} by {asked.labeller}, n={asked.n}",
-        time=spread(times[""].values()),
-        count=count,
-        unit="labels",
-        facts={
-            "task": asked.task,
-            "labeller": asked.labeller,
-            "n": asked.n,
-            "instances": count,
-            "processes": processes,
-        },
-        peak_mb=held,
-        note=f"{count:,} instances",
-    )
+class Labelling(Case):
+    """One labeller on every core."""
+
+    def __init__(self, instances: Instances, rounds: int) -> None:
+        self.instances, self.rounds = instances, rounds
+        self.title = f"{instances.task} by {instances.labeller}"
+        self.processes = cpu_count() or 1
+
+    def setups(self) -> dict[str, Setup]:
+        return {"one process": partial(one_process, self.instances)}
+
+    def sides(self) -> dict[str, Side]:
+        """A run of so many instances that it takes MIN_SECONDS."""
+        self.instances.label_in_parallel(self.processes, self.processes)  # starts the processes
+        self.count, seconds = self.processes, 0.0
+        while seconds < MIN_SECONDS:
+            self.count *= 2
+            seconds = min(self._seconds() for _ in range(2))  # a process may start late
+        return {"all cores": Side(self._run)}
+
+    def rows(self, result: Result) -> Iterator[Row]:
+        yield Row(
+            measurement="label",
+            name=f"{self.title}, n={self.instances.n}",
+            time=result.spread("all cores"),
+            count=self.count,
+            unit="labels",
+            facts={
+                "task": self.instances.task,
+                "labeller": self.instances.labeller,
+                "n": self.instances.n,
+                "instances": self.count,
+                "processes": self.processes,
+            },
+            peak_mb=result.peak_mb["one process"],
+            note=f"{self.count:,} instances",
+        )
+
+    def _run(self) -> None:
+        self.instances.label_in_parallel(self.count, self.processes)
+
+    def _seconds(self) -> float:
+        start = perf_counter()
+        self._run()
+        return perf_counter() - start
 
 
-def _seconds(asked: Asked, count: int, processes: int) -> float:
-    began = perf_counter()
-    everywhere(asked, count, processes)
-    return perf_counter() - began
-
-
-def everywhere(asked: Asked, count: int, processes: int) -> None:
-    """Draws and labels `count` instances, shared between all processes."""
-    each = -(-count // (processes * PIECES))
-    pieces = [(k, min(each, count - k)) for k in range(0, count, each)]
-    for _ in in_order(partial(piece, asked), pieces, processes):
-        pass
-
-
-def piece(asked: Asked, place: tuple[int, int]) -> None:
-    """Instances from the first on, so many: drawn, labelled, and in canonical order."""
-    first, count = place
-    kind = tasks.get(asked.task)
-    inputs = kind.sample(np.random.default_rng([asked.seed, first]), count, asked.n)
-    kind.label(inputs, asked.labeller)
-
-
-def alone(asked: Asked) -> partial[None]:
+def one_process(instances: Instances) -> partial[None]:
     """What one process does at a time."""
-    return partial(piece, asked, (0, PIECE))
+    return partial(instances.label, (0, MEMORY_COUNT))

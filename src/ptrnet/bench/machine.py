@@ -35,8 +35,8 @@ def versions() -> dict[str, str]:
     }
 
 
-def described(machine: dict[str, Any], versions: dict[str, str]) -> str:
-    """Both in two lines."""
+def describe(machine: dict[str, Any], versions: dict[str, str]) -> str:
+    """The machine and the versions in two lines of text."""
     gpu = f"{machine['gpu']}, " if "gpu" in machine else ""
     return (
         f"{gpu}{machine['processor']}, {machine['threads']} threads on {machine['cores']} cores, "

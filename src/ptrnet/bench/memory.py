@@ -4,46 +4,49 @@ import multiprocessing
 import resource
 import signal
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
+from typing import TypeVar
 
 from ptrnet import runtime
-from ptrnet.progress import shown
+from ptrnet.progress import track
 
-Work = Callable[[], Callable[[], object]]  # makes, from nothing, what is then run
+Setup = Callable[[], Callable[[], object]]  # prepares the work, and returns what runs it
+Key = TypeVar("Key", bound=Hashable)
 RUNS = 2
 
 
-def peaks(works: Mapping[str, Work], what: str) -> dict[str, float]:
-    """The most MB that a fresh process ever held which ran each work RUNS times.
+def peaks(setups: Mapping[Key, Setup], title: str) -> dict[Key, float]:
+    """The peak of memory in MB of a fresh process for each setup, which runs its work RUNS times.
 
     That is all of the process, the interpreter and the libraries included, but not the processes
-    that it starts; of work on a GPU it is the memory of its tensors. `works` are functions of
+    that it starts; of work on a GPU it is the memory of its tensors. Setups are functions of
     modules, or partials of such.
     """
     with ProcessPoolExecutor(
         max_workers=2,
         mp_context=multiprocessing.get_context("spawn"),
-        initializer=_begin,
+        initializer=_set_up_process,
         max_tasks_per_child=1,
     ) as processes:
-        found = shown(processes.map(_peak, works.values()), f"memory of {what}", len(works))
-        return dict(zip(works, found, strict=True))
+        results = processes.map(_peak, setups.values())
+        peak_mb = track(results, f"memory of {title}", len(setups))
+        return dict(zip(setups, peak_mb, strict=True))
 
 
-def _begin() -> None:
-    """Settings of the program; an interrupt is left to the process that asked."""
+def _set_up_process() -> None:
+    """The program's settings; an interrupt is handled by the parent process."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     runtime.tune()
 
 
-def _peak(work: Work) -> float:
-    run = work()
+def _peak(setup: Setup) -> float:
+    run = setup()
     for _ in range(RUNS):
         run()
     loky = sys.modules.get("joblib.externals.loky")
-    if loky is not None:  # idle processes of the work, which would keep this one waiting for them
+    if loky is not None:  # idle worker processes would keep this one waiting for them
         loky.get_reusable_executor().shutdown()
     torch = sys.modules.get("torch")
     if torch is not None and torch.cuda.is_initialized():
@@ -52,9 +55,9 @@ def _peak(work: Work) -> float:
 
 
 def process_peak() -> float:
-    """The most MB that this process ever held."""
+    """The peak of this process's memory in MB."""
     status = Path("/proc/self/status")
-    if status.exists():  # on Linux `ru_maxrss` begins with the peak of the process that started us
+    if status.exists():  # on Linux `ru_maxrss` begins with the peak of the parent process
         lines = status.read_text().splitlines()
         return next(int(line.split()[1]) for line in lines if line.startswith("VmHWM:")) / 2**10
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss

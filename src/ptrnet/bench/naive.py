@@ -9,6 +9,7 @@ from typing import Self
 import torch
 from torch import Tensor, nn
 
+from ptrnet.masks import length_mask
 from ptrnet.models.base import PointerModel
 from ptrnet.types import END, Batch
 
@@ -16,32 +17,32 @@ from ptrnet.types import END, Batch
 class NaivePtrNet(nn.Module):
     """V 2.3 for instances of one size: log-probabilities of special slots and elements."""
 
-    def __init__(self, features: int, specials: int, units: int) -> None:
+    def __init__(self, features: int, num_specials: int, units: int) -> None:
         super().__init__()
         self.encoder = nn.LSTM(features, units, batch_first=True)
         self.decoder = nn.LSTMCell(features, units)
         self.w1 = nn.Linear(units, units, bias=False)
         self.w2 = nn.Linear(units, units, bias=False)
         self.v = nn.Linear(units, 1, bias=False)
-        self.special_inputs = nn.Parameter(torch.zeros(specials, features))
-        self.special_states = nn.Parameter(torch.zeros(specials, units))
+        self.special_inputs = nn.Parameter(torch.zeros(num_specials, features))
+        self.special_states = nn.Parameter(torch.zeros(num_specials, units))
 
     @classmethod
-    def like(cls, model: PointerModel) -> Self:
+    def from_ptr_net(cls, model: PointerModel) -> Self:
         """The network and the weights of a Ptr-Net that has one LSTM layer and additive scores."""
-        naive = cls(model.features, model.specials, model.settings()["hidden_size"])
-        theirs = model.state_dict()
+        naive = cls(model.features, model.num_specials, model.settings()["hidden_size"])
+        state = model.state_dict()
         for name, parameter in naive.state_dict().items():
-            parameter.copy_(theirs[_OURS.get(name, name)].view_as(parameter))
+            parameter.copy_(state[_NAMES.get(name, name)].view_as(parameter))
         return naive.to(next(model.parameters()).device)
 
     def log_probs(self, inputs: Tensor, targets: Tensor) -> Tensor:
         """`(B, M, S + N)` of `(B, N, d)` inputs, fed the true tokens `(B, M)`."""
-        slots, feed, state = self._read(inputs)
+        slots, decoder_inputs, state = self._read(inputs)
         last = torch.zeros_like(targets[:, 0])
         steps = []
         for i in range(targets.shape[1]):
-            scores, state = self._step(slots, feed, state, last)
+            scores, state = self._step(slots, decoder_inputs, state, last)
             steps.append(scores.log_softmax(-1))
             last = targets[:, i]
         return torch.stack(steps, 1)
@@ -50,18 +51,17 @@ class NaivePtrNet(nn.Module):
         """The mean negative log-likelihood of a token."""
         log_probs = self.log_probs(batch.inputs, batch.targets)
         likelihood = log_probs.gather(2, batch.targets[..., None])[..., 0]
-        steps = torch.arange(batch.targets.shape[1], device=batch.targets.device)
-        return -likelihood[steps < batch.target_lengths[:, None]].mean()
+        return -likelihood[length_mask(batch.target_lengths, batch.targets.shape[1])].mean()
 
     @torch.no_grad()
-    def greedy(self, inputs: Tensor, longest: int) -> Tensor:
-        """The likeliest tokens `(B, M)`, END from the end on; at most `longest` before it."""
-        slots, feed, state = self._read(inputs)
+    def greedy(self, inputs: Tensor, max_tokens: int) -> Tensor:
+        """The likeliest tokens `(B, M)`, END from the end on; at most `max_tokens` before it."""
+        slots, decoder_inputs, state = self._read(inputs)
         last = torch.zeros(len(inputs), dtype=torch.int64, device=inputs.device)
         done = torch.zeros_like(last, dtype=torch.bool)
         steps: list[Tensor] = []
-        while len(steps) <= longest and not done.all():
-            scores, state = self._step(slots, feed, state, last)
+        while len(steps) <= max_tokens and not done.all():
+            scores, state = self._step(slots, decoder_inputs, state, last)
             if not steps:
                 scores[:, END] = -torch.inf  # no answer is empty
             last = scores.argmax(-1)
@@ -71,28 +71,32 @@ class NaivePtrNet(nn.Module):
         return torch.stack(steps, 1)
 
     def _read(self, inputs: Tensor) -> tuple[Tensor, Tensor, tuple[Tensor, Tensor]]:
-        """What is pointed at, what is fed on after each token, and the decoder's first state."""
+        """What is pointed at, what follows each token as input, and the decoder's first state."""
         batch = len(inputs)
         states, (h, c) = self.encoder(inputs)
         slots = torch.cat([self.special_states.expand(batch, -1, -1), states], 1)
-        feed = torch.cat([self.special_inputs.expand(batch, -1, -1), inputs], 1)
-        return slots, feed, (h[0], c[0])
+        decoder_inputs = torch.cat([self.special_inputs.expand(batch, -1, -1), inputs], 1)
+        return slots, decoder_inputs, (h[0], c[0])
 
     def _step(
-        self, slots: Tensor, feed: Tensor, state: tuple[Tensor, Tensor], last: Tensor
+        self, slots: Tensor, decoder_inputs: Tensor, state: tuple[Tensor, Tensor], last: Tensor
     ) -> tuple[Tensor, tuple[Tensor, Tensor]]:
         """Scores `(B, S + N)` of what may come behind the tokens `last` `(B,)`."""
         rows = torch.arange(len(last), device=last.device)
-        h, c = self.decoder(feed[rows, last], state)
+        h, c = self.decoder(decoder_inputs[rows, last], state)
         return self.v(torch.tanh(self.w1(slots) + self.w2(h)[:, None]))[..., 0], (h, c)
 
 
-# What the parameters are called in the library's own model, where it has other names.
-_PARTS = ("weight_ih", "w_input"), ("weight_hh", "w_hidden"), ("bias_ih", "b_input")
-_LAYER = dict((*_PARTS, ("bias_hh", "b_hidden")))
-_OURS = {
-    **{f"encoder.{theirs}_l0": f"encoder.{ours}" for theirs, ours in _LAYER.items()},
-    **{f"decoder.{theirs}": f"decoder.{ours}" for theirs, ours in _LAYER.items()},
+# What the library's own model calls the same parameters.
+_LSTM_NAMES = {
+    "weight_ih": "w_input",
+    "weight_hh": "w_hidden",
+    "bias_ih": "b_input",
+    "bias_hh": "b_hidden",
+}
+_NAMES = {
+    **{f"encoder.{name}_l0": f"encoder.{ours}" for name, ours in _LSTM_NAMES.items()},
+    **{f"decoder.{name}": f"decoder.{ours}" for name, ours in _LSTM_NAMES.items()},
     "w1.weight": "key.weight",
     "w2.weight": "query.weight",
     "v.weight": "v",

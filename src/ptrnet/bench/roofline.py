@@ -8,8 +8,8 @@ from collections.abc import Callable
 import numpy as np
 import torch
 
-from ptrnet.kernels.numerics import jit
-from ptrnet.kernels.threads import over_slices
+from ptrnet.kernels.numerics import reassociating_jit
+from ptrnet.kernels.threads import run_slices
 from ptrnet.types import Floats
 
 _SIDE = {"cpu": 2048, "cuda": 8192}  # of a product large enough to reach the best rate
@@ -38,12 +38,12 @@ def divisions() -> tuple[Callable[[], object], float]:
     rows = np.ones((threads, _ENTRIES), np.float32)
 
     def run() -> None:
-        over_slices(lambda k, _first, _last: _divide(rows[k], _TIMES), range(threads + 1))
+        run_slices(lambda k, _first, _last: _divide(rows[k], _TIMES), range(threads + 1))
 
     return run, float(threads * _ENTRIES * _TIMES)
 
 
-@jit
+@reassociating_jit
 def _divide(x: Floats, times: int) -> None:
     one = x.dtype.type(1)
     for _ in range(times):

@@ -8,8 +8,8 @@ from ptrnet.bench.timing import Spread
 
 
 @dataclass(frozen=True)
-class Other:
-    """What is measured in turn with the thing itself."""
+class Baseline:
+    """What a time is compared with, measured in the same rounds."""
 
     name: str
     ms: float  # the median
@@ -22,26 +22,26 @@ class Row:
     """One measured thing.
 
     Args:
-        what: the measurement that it belongs to.
-        name: tells it from the measurement's other rows.
+        measurement: that it belongs to, such as `train`.
+        name: unique in the measurement.
         time: milliseconds of a run.
         count: how many of the unit a run handles.
         unit: of the rate.
-        facts: the settings, and what else was found; by names for JSON.
+        facts: the settings, and what else was measured; by names for JSON.
         roofline_ms: the least time that this machine could take.
-        other: the other side of the ratio.
-        peak_mb: the most memory of a process that does only this.
+        baseline: the other side of the ratio.
+        peak_mb: the peak of memory of a process that does only this.
         note: what else a reader should know.
     """
 
-    what: str
+    measurement: str
     name: str
     time: Spread
     count: float
     unit: str
     facts: Mapping[str, Any] = field(default_factory=dict)
     roofline_ms: float | None = None
-    other: Other | None = None
+    baseline: Baseline | None = None
     peak_mb: float | None = None
     note: str = ""
 
@@ -56,10 +56,9 @@ class Row:
         return None if self.roofline_ms is None else self.roofline_ms / self.time.median
 
     def table(self) -> dict[str, Any]:
-        """Flat but for the other side; None where a measurement has no such thing."""
-        other = self.other
+        """Flat but for the baseline; None where a measurement has no such thing."""
         return {
-            "what": self.what,
+            "what": self.measurement,
             "name": self.name,
             **self.facts,
             "median_ms": self.time.median,
@@ -71,28 +70,28 @@ class Row:
             "roofline_ms": self.roofline_ms,
             "roofline_share": self.share,
             "peak_mb": self.peak_mb,
-            "other": None if other is None else vars(other),
+            "other": None if self.baseline is None else vars(self.baseline),
         }
 
     def cells(self) -> dict[str, str]:
         """What is printed, by the head of the column; empty where there is nothing."""
-        other, share = self.other, self.share
+        baseline, share = self.baseline, self.share
         return {
             "": self.name,
-            "ms": _short(self.time.median),
-            "quartiles": f"{_short(self.time.low)} to {_short(self.time.high)}",
-            "rate": f"{_short(self.rate)} {self.unit}/s",
-            "roofline ms": _short(self.roofline_ms),
+            "ms": _three_digits(self.time.median),
+            "quartiles": f"{_three_digits(self.time.low)} to {_three_digits(self.time.high)}",
+            "rate": f"{_three_digits(self.rate)} {self.unit}/s",
+            "roofline ms": _three_digits(self.roofline_ms),
             "share": "" if share is None else f"{share:.0%}",
-            "peak MB": _short(self.peak_mb),
-            "beside it": f"{other.name} {_short(other.ms)} ms" if other else "",
-            "times": f"{other.ratio:.1f}" if other else "",
-            "its peak MB": _short(other.peak_mb) if other else "",
+            "peak MB": _three_digits(self.peak_mb),
+            "beside it": f"{baseline.name} {_three_digits(baseline.ms)} ms" if baseline else "",
+            "times": f"{baseline.ratio:.1f}" if baseline else "",
+            "its peak MB": _three_digits(baseline.peak_mb) if baseline else "",
             "note": self.note,
         }
 
 
-def printed(rows: Sequence[Row]) -> str:
+def format_table(rows: Sequence[Row]) -> str:
     """What all rows have in common, then a table of those columns in which something stands."""
     common = [
         f"{key.replace('_', ' ')} {value}"
@@ -100,14 +99,14 @@ def printed(rows: Sequence[Row]) -> str:
         if not isinstance(value, float) and all(row.facts.get(key) == value for row in rows)
     ]
     cells = [row.cells() for row in rows]
-    heads = [head for head in cells[0] if any(found[head] for found in cells)]
-    columns = [[head, *(found[head] for found in cells)] for head in heads]
+    heads = [head for head in cells[0] if any(row[head] for row in cells)]
+    columns = [[head, *(row[head] for row in cells)] for head in heads]
     padded = [[cell.ljust(max(map(len, column))) for cell in column] for column in columns]
     lines = ["  ".join(line).rstrip() for line in zip(*padded, strict=True)]
     return "\n".join([", ".join(common), *lines])
 
 
-def _short(number: float | None) -> str:
+def _three_digits(number: float | None) -> str:
     """Three digits or more; nothing for none."""
     if number is None:
         return ""

@@ -10,17 +10,18 @@ from functools import partial
 import torch
 
 from ptrnet.bench import roofline
-from ptrnet.bench.memory import Work, peaks
-from ptrnet.bench.row import Other, Row
-from ptrnet.bench.timing import Side, interleaved, ratio, spread
+from ptrnet.bench.harness import Case, Result, measure
+from ptrnet.bench.memory import Setup
+from ptrnet.bench.row import Baseline, Row
+from ptrnet.bench.timing import Side
 from ptrnet.kernels import additive_scores
-from ptrnet.kernels.additive.reference import additive_scores as plain
+from ptrnet.kernels.additive.reference import additive_scores as additive_scores_reference
 from ptrnet.training.hardware import device_of
 from ptrnet.training.recipe import Recipe
 
-SIZES = (256, 512)  # units, where none are asked for
+HIDDEN_SIZES = (256, 512)  # by default
 STEPS = 13  # of the decoder, M
-EVERY = 4  # rounds of which the reference, many times as slow, runs in one
+REFERENCE_EVERY = 4  # rounds: the reference is many times as slow
 
 Run = Callable[[], object]
 
@@ -35,69 +36,81 @@ def rows(
 ) -> Iterator[Row]:
     """A row for each number of units. Raises InputError for what no model has."""
     shape = {"n": str(n), "batch_size": batch_size, "device": device_of(device), "seed": seed}
-    wanted = SIZES if hidden_size is None else (hidden_size,)
-    recipes = [Recipe.from_table({"task": "hull", "hidden_size": h, **shape}) for h in wanted]
-    return _measured(recipes, repeats)
+    sizes = HIDDEN_SIZES if hidden_size is None else (hidden_size,)
+    recipes = [Recipe.from_table({"task": "hull", "hidden_size": h, **shape}) for h in sizes]
+    return measure("score", [Scores(recipe, repeats) for recipe in recipes])
 
 
-def _measured(wanted: list[Recipe], repeats: int) -> Iterator[Row]:
-    works: dict[str, Work] = {
-        f"{make.__name__} {asked.hidden_size}": partial(make, asked)
-        for asked in wanted
-        for make in (kernel, reference)
-    }
-    held = peaks(works, "score")
-    for asked in wanted:
-        yield _row(asked, repeats, held)
+class Scores(Case):
+    """The scores of one number of units."""
+
+    def __init__(self, recipe: Recipe, rounds: int) -> None:
+        self.recipe, self.rounds, self.device = recipe, rounds, recipe.device
+        self.title = f"{recipe.hidden_size} units"
+
+    def setups(self) -> dict[str, Setup]:
+        return {
+            "kernel": partial(kernel, self.recipe),
+            "reference": partial(reference, self.recipe),
+        }
+
+    def sides(self) -> dict[str, Side]:
+        sides = {
+            "kernel": Side(kernel(self.recipe)),
+            "reference": Side(reference(self.recipe), REFERENCE_EVERY),
+        }
+        divide, self.divisions = roofline.divisions()
+        if self.device == "cpu":
+            sides["divisions"] = Side(divide)
+        return sides
+
+    def rows(self, result: Result) -> Iterator[Row]:
+        recipe, n = self.recipe, int(self.recipe.n)
+        scores = recipe.batch_size * STEPS * n
+        roofline_ms = None
+        if self.device == "cpu":
+            divisions = 2 * scores * recipe.hidden_size
+            roofline_ms = divisions / self.divisions * result.median("divisions")
+        yield Row(
+            measurement="score",
+            name=self.title,
+            time=result.spread("kernel"),
+            count=scores,
+            unit="scores",
+            facts={
+                "n": n,
+                "steps": STEPS,
+                "batch_size": recipe.batch_size,
+                "hidden_size": recipe.hidden_size,
+            },
+            roofline_ms=roofline_ms,
+            baseline=Baseline(
+                "reference",
+                result.median("reference"),
+                result.ratio("reference", "kernel"),
+                result.peak_mb["reference"],
+            ),
+            peak_mb=result.peak_mb["kernel"],
+        )
 
 
-def _row(asked: Recipe, repeats: int, held: dict[str, float]) -> Row:
-    units, n, batch = asked.hidden_size, int(asked.n), asked.batch_size
-    sides = {"kernel": Side(kernel(asked)), "reference": Side(reference(asked), EVERY)}
-    divide, its_divisions = roofline.divisions()
-    if asked.device == "cpu":
-        sides["divisions"] = Side(divide)
-    times = interleaved(sides, repeats, f"score, {units} units", asked.device)
-    time = {name: spread(found.values()) for name, found in times.items()}
-    entries = batch * STEPS * n * units
-    floor = None
-    if "divisions" in time:
-        floor = 2 * entries / its_divisions * time["divisions"].median
-    return Row(
-        what="score",
-        name=f"{units} units",
-        time=time["kernel"],
-        count=batch * STEPS * n,
-        unit="scores",
-        facts={"n": n, "steps": STEPS, "batch_size": batch, "hidden_size": units},
-        roofline_ms=floor,
-        other=Other(
-            "reference",
-            time["reference"].median,
-            ratio(times["reference"], times["kernel"]),
-            held[f"reference {units}"],
-        ),
-        peak_mb=held[f"kernel {units}"],
-    )
-
-
-def kernel(asked: Recipe) -> Run:
+def kernel(recipe: Recipe) -> Run:
     """What models use."""
-    return _both_ways(additive_scores, asked)
+    return _forward_and_backward(additive_scores, recipe)
 
 
-def reference(asked: Recipe) -> Run:
+def reference(recipe: Recipe) -> Run:
     """The formula in plain PyTorch."""
-    return _both_ways(plain, asked)
+    return _forward_and_backward(additive_scores_reference, recipe)
 
 
-def _both_ways(scores: Callable[..., torch.Tensor], asked: Recipe) -> Run:
-    """Forward and backward of random keys and queries."""
-    torch.manual_seed(asked.seed)
-    batch, n, units = asked.batch_size, int(asked.n), asked.hidden_size
-    given = [
-        torch.randn(shape, device=asked.device, requires_grad=True)
+def _forward_and_backward(scores: Callable[..., torch.Tensor], recipe: Recipe) -> Run:
+    """Of random keys and queries."""
+    torch.manual_seed(recipe.seed)
+    batch, n, units = recipe.batch_size, int(recipe.n), recipe.hidden_size
+    inputs = [
+        torch.randn(shape, device=recipe.device, requires_grad=True)
         for shape in ((batch, n, units), (batch, STEPS, units), (units,))
     ]
-    grad = torch.randn(batch, STEPS, n, device=asked.device)
-    return lambda: torch.autograd.grad(scores(*given), given, grad)
+    grad = torch.randn(batch, STEPS, n, device=recipe.device)
+    return lambda: torch.autograd.grad(scores(*inputs), inputs, grad)

@@ -5,8 +5,8 @@ same steps. The roofline is the time of the products alone.
 """
 
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from functools import partial
-from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -14,32 +14,25 @@ from torch import Tensor
 
 from ptrnet import tasks, weights
 from ptrnet.bench import roofline
-from ptrnet.bench.memory import Work, peaks
+from ptrnet.bench.harness import Case, Result, measure
+from ptrnet.bench.memory import Setup
 from ptrnet.bench.naive import NaivePtrNet
-from ptrnet.bench.row import Other, Row
-from ptrnet.bench.timing import Side, interleaved, ratio, spread
+from ptrnet.bench.row import Baseline, Row
+from ptrnet.bench.timing import Side
 from ptrnet.data import checks
 from ptrnet.data.sizes import parse_sizes
-from ptrnet.data.symmetries import reordered
+from ptrnet.data.symmetries import permute_elements
 from ptrnet.decoding import Beam, Decoder, Greedy
 from ptrnet.errors import InputError
 from ptrnet.solver import Solver
 from ptrnet.training.hardware import device_of
-from ptrnet.training.recipe import LARGEST_BATCH
+from ptrnet.training.recipe_checks import LARGEST_BATCH
 
-FARTHER = 10  # times as many elements as the largest of the model's training
-BEAM = 8
-EVERY = 4  # rounds of which the slow sides run in one
+TIMES_TRAINED = 10  # the second size: so many times the largest of the model's training
+BEAM_SIZE = 8
+SLOW_EVERY = 4  # rounds, of beam search and the naive side
 
-
-class Asked(NamedTuple):
-    """What is answered, and where."""
-
-    task: str
-    n: int
-    batch_size: int
-    device: str
-    seed: int
+Run = Callable[[], Tensor]  # to the tokens (B, K, M)
 
 
 def rows(
@@ -52,103 +45,134 @@ def rows(
 ) -> Iterator[Row]:
     """Rows for each size of the instances. Raises InputError for what cannot be answered."""
     kind, device = tasks.get(task), device_of(device)
-    most = parse_sizes(weights.summary(task)["n"])[-1]
-    sizes = [most, FARTHER * most] if n is None else parse_sizes(str(n))
-    checks.sizes(sizes, kind)
+    trained = parse_sizes(weights.summary(task)["n"])[-1]
+    sizes = [trained, TIMES_TRAINED * trained] if n is None else parse_sizes(str(n))
+    checks.check_sizes(sizes, kind)
     if batch_size * sizes[-1] > LARGEST_BATCH:
         raise InputError(f"batch size: {batch_size} instances of {sizes[-1]} are too many elements")
-    return _measured([Asked(task, size, batch_size, device, seed) for size in sizes], repeats)
+    questions = [Questions(task, size, batch_size, device, seed) for size in sizes]
+    cases = [Decoding(questions[0], repeats, {"greedy": greedy, "beam": beam, "naive": naive})]
+    cases += [Decoding(larger, repeats, {"greedy": greedy}) for larger in questions[1:]]
+    return measure("solve", cases)
 
 
-Run = Callable[[], Tensor]  # to the tokens (B, K, M)
-Make = Callable[[Asked], Run]
+@dataclass(frozen=True)
+class Questions:
+    """A batch of fresh instances for the shipped model of a task."""
+
+    task: str
+    n: int
+    batch_size: int
+    device: str
+    seed: int
+
+    def solver(self) -> Solver:
+        """The shipped model, on the device."""
+        solver = weights.load(self.task)
+        solver.model.to(self.device)
+        return solver
+
+    def tensors(self) -> tuple[Tensor, Tensor, Tensor]:
+        """Inputs `(B, N, d)` as the model reads them, lengths `(B,)`, most tokens `(B,)`."""
+        task = self.solver().task
+        drawn = task.sample(np.random.default_rng(self.seed), self.batch_size, self.n)
+        inputs = torch.from_numpy(
+            permute_elements(drawn, task.element_order(drawn)).astype(np.float32)
+        )
+        lengths = torch.full((self.batch_size,), self.n)
+        max_tokens = torch.full((self.batch_size,), task.max_length(self.n))
+        return inputs.to(self.device), lengths.to(self.device), max_tokens.to(self.device)
 
 
-def _measured(wanted: list[Asked], repeats: int) -> Iterator[Row]:
-    """Beam search and the naive side are measured at the first size only."""
-    makes: dict[Asked, list[Make]] = {asked: [greedy] for asked in wanted}
-    makes[wanted[0]] += [beam, naive]
-    works: dict[str, Work] = {
-        f"{make.__name__} {asked.n}": partial(make, asked)
-        for asked, made in makes.items()
-        for make in made
-    }
-    held = peaks(works, "solve")
-    for asked, made in makes.items():
-        yield from _rows(asked, made, repeats, held)
+class Decoding(Case):
+    """Decoders, `greedy` among them, on one batch."""
 
+    def __init__(
+        self, questions: Questions, rounds: int, decoders: dict[str, Callable[[Questions], Run]]
+    ) -> None:
+        self.questions, self.rounds, self.decoders = questions, rounds, decoders
+        self.device, self.title = questions.device, f"n={questions.n}"
 
-def _rows(asked: Asked, makes: list[Make], repeats: int, held: dict[str, float]) -> Iterator[Row]:
-    product, its_operations = roofline.product(torch.float32, asked.device)
-    runs = {make.__name__: make(asked) for make in makes}
-    sides = {
-        "encoder": Side(encoder(asked)),
-        "product": Side(product),
-        **{
-            name: Side(run, 1 if name == "greedy" else EVERY, before=1)
-            for name, run in runs.items()
-        },
-    }
-    times = interleaved(sides, repeats, f"solve, n={asked.n}", asked.device)
-    time = {name: spread(found.values()) for name, found in times.items()}
-    solver = _solver(asked)
-    units, slots = solver.model.settings()["hidden_size"], asked.n + solver.task.specials
-    for name, size in (("greedy", 1), ("beam", BEAM)):
-        if name not in runs:
-            continue
-        steps = runs[name]().shape[2]
-        step_ms = (time[name].median - time["encoder"].median) / steps
-        more = ratio(times[name], times["greedy"])
-        extended = 1 + (steps - 1) * size  # prefixes of an instance, over all steps
-        work = roofline.operations(asked.batch_size, units, asked.n, slots, extended)
-        beside = None
-        if name == "greedy" and "naive" in runs:
-            faster = ratio(times["naive"], times["greedy"])
-            beside = Other("naive", time["naive"].median, faster, held[f"naive {asked.n}"])
+    def setups(self) -> dict[str, Setup]:
+        return {name: partial(decode, self.questions) for name, decode in self.decoders.items()}
+
+    def sides(self) -> dict[str, Side]:
+        product, self.product_operations = roofline.product(torch.float32, self.device)
+        self.runs = {name: decode(self.questions) for name, decode in self.decoders.items()}
+        sides = {"encoder": Side(encoder(self.questions)), "product": Side(product)}
+        for name, run in self.runs.items():
+            sides[name] = Side(run, 1 if name == "greedy" else SLOW_EVERY, warmups=1)
+        return sides
+
+    def rows(self, result: Result) -> Iterator[Row]:
+        baseline = None
+        if "naive" in self.runs:
+            baseline = Baseline(
+                "naive",
+                result.median("naive"),
+                result.ratio("naive", "greedy"),
+                result.peak_mb["naive"],
+            )
+        yield self._row(result, "greedy", 1, f"greedy, {self.title}", baseline)
+        if "beam" in self.runs:
+            yield self._row(result, "beam", BEAM_SIZE, f"beam of {BEAM_SIZE}, {self.title}", None)
+
+    def _row(
+        self, result: Result, side: str, beam_size: int, name: str, baseline: Baseline | None
+    ) -> Row:
+        questions, solver = self.questions, self.questions.solver()
+        units = solver.model.settings()["hidden_size"]
+        steps = self.runs[side]().shape[2]
+        step_ms = (result.median(side) - result.median("encoder")) / steps
+        times_greedy = result.ratio(side, "greedy")
+        prefixes = 1 + (steps - 1) * beam_size  # of an instance, over all steps
+        slots = questions.n + solver.task.num_specials
+        operations = roofline.operations(questions.batch_size, units, questions.n, slots, prefixes)
+        rate = self.product_operations / result.median("product")
         note = f"{steps} steps of {step_ms:.3g} ms"
-        yield Row(
-            what="solve",
-            name=f"{name}, n={asked.n}" if size == 1 else f"{name} of {size}, n={asked.n}",
-            time=time[name],
-            count=asked.batch_size,
+        return Row(
+            measurement="solve",
+            name=name,
+            time=result.spread(side),
+            count=questions.batch_size,
             unit="instances",
             facts={
-                "task": asked.task,
-                "n": asked.n,
-                "batch_size": asked.batch_size,
+                "task": questions.task,
+                "n": questions.n,
+                "batch_size": questions.batch_size,
                 "hidden_size": units,
-                "beam_size": size,
+                "beam_size": beam_size,
                 "decoder_steps": steps,
                 "decoder_step_ms": step_ms,
-                "times_greedy": more,
+                "times_greedy": times_greedy,
             },
-            roofline_ms=work / its_operations * time["product"].median,
-            other=beside,
-            peak_mb=held[f"{name} {asked.n}"],
-            note=note if size == 1 else f"{note}; {more:.1f} times greedy",
+            roofline_ms=operations / rate,
+            baseline=baseline,
+            peak_mb=result.peak_mb[side],
+            note=note if side == "greedy" else f"{note}; {times_greedy:.1f} times greedy",
         )
 
 
-def greedy(asked: Asked) -> Run:
+def greedy(questions: Questions) -> Run:
     """The library's search, a beam of one."""
-    return _search(asked, Greedy())
+    return _search(questions, Greedy())
 
 
-def beam(asked: Asked) -> Run:
+def beam(questions: Questions) -> Run:
     """The library's search, wider."""
-    return _search(asked, Beam(BEAM))
+    return _search(questions, Beam(BEAM_SIZE))
 
 
-def naive(asked: Asked) -> Run:
+def naive(questions: Questions) -> Run:
     """The usual way's greedy decoding."""
-    solver, (inputs, _, longest) = _solver(asked), _instances(asked)
-    model = NaivePtrNet.like(solver.model)
-    return lambda: model.greedy(inputs, int(longest[0]))[:, None]
+    solver, (inputs, _, max_tokens) = questions.solver(), questions.tensors()
+    model = NaivePtrNet.from_ptr_net(solver.model)
+    return lambda: model.greedy(inputs, int(max_tokens[0]))[:, None]
 
 
-def encoder(asked: Asked) -> Callable[[], object]:
+def encoder(questions: Questions) -> Callable[[], object]:
     """What comes before the first step."""
-    solver, (inputs, lengths, _) = _solver(asked), _instances(asked)
+    solver, (inputs, lengths, _) = questions.solver(), questions.tensors()
 
     def run() -> object:
         with torch.no_grad():
@@ -157,22 +181,6 @@ def encoder(asked: Asked) -> Callable[[], object]:
     return run
 
 
-def _search(asked: Asked, decoder: Decoder) -> Run:
-    solver, given = _solver(asked), _instances(asked)
-    return lambda: decoder.decode(solver.model, *given).tokens
-
-
-def _solver(asked: Asked) -> Solver:
-    solver = weights.load(asked.task)
-    solver.model.to(asked.device)
-    return solver
-
-
-def _instances(asked: Asked) -> tuple[Tensor, Tensor, Tensor]:
-    """Inputs as the shipped model reads them, their lengths, and the most tokens of answers."""
-    task = _solver(asked).task
-    drawn = task.sample(np.random.default_rng(asked.seed), asked.batch_size, asked.n)
-    inputs = torch.from_numpy(reordered(drawn, task.arrangement(drawn)).astype(np.float32))
-    lengths = torch.full((asked.batch_size,), asked.n)
-    longest = torch.full((asked.batch_size,), task.longest(asked.n))
-    return inputs.to(asked.device), lengths.to(asked.device), longest.to(asked.device)
+def _search(questions: Questions, decoder: Decoder) -> Run:
+    solver, tensors = questions.solver(), questions.tensors()
+    return lambda: decoder.decode(solver.model, *tensors).tokens

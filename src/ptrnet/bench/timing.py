@@ -5,20 +5,17 @@ import time
 from collections.abc import Callable, Iterable, Mapping
 from typing import NamedTuple
 
-from ptrnet.progress import shown
+from ptrnet.progress import track
 
 Times = dict[int, float]  # milliseconds, by the round they were measured in
 
 
 class Side(NamedTuple):
-    """What is run in every round, or where it is slow in one of several.
-
-    `before`: runs before each that is counted, of what in use follows itself and not another.
-    """
+    """One of the things that are timed in turn."""
 
     run: Callable[[], object]
-    every: int = 1
-    before: int = 0
+    every: int = 1  # it runs in one of so many rounds, where it is slow
+    warmups: int = 0  # runs before each that is timed, for what in use follows itself
 
 
 class Spread(NamedTuple):
@@ -33,7 +30,7 @@ class Spread(NamedTuple):
 def interleaved(
     sides: Mapping[str, Side],
     rounds: int,
-    what: str,
+    title: str,
     device: str = "cpu",
     clock: Callable[[], float] = time.perf_counter,
 ) -> dict[str, Times]:
@@ -41,44 +38,45 @@ def interleaved(
 
     Args:
         sides: what is measured, by name.
-        rounds: in each of them every side runs once, but for those that sit some out.
-        what: is said of the bar.
-        device: where the work is done; a GPU is waited for.
-        clock: seconds.
+        rounds: in each every side is timed once, but for those that run in one of several.
+        title: of the progress bar.
+        device: where the work is done; a GPU is synchronized with.
+        clock: gives the time in seconds.
     """
-    settle = _settle(device)
-    found: dict[str, Times] = {name: {} for name in sides}
-    for round_ in shown(range(-1, rounds), f"measuring {what}", rounds + 1):
+    synchronize = _synchronize(device)
+    times: dict[str, Times] = {name: {} for name in sides}
+    for round_ in track(range(-1, rounds), f"measuring {title}", rounds + 1):
         for name, side in sides.items():
             if round_ > 0 and round_ % side.every:
                 continue
-            for _ in range(side.before):
+            for _ in range(side.warmups):
                 side.run()
-            settle()
-            began = clock()
+            synchronize()
+            start = clock()
             side.run()
-            settle()
+            synchronize()
             if round_ >= 0:
-                found[name][round_] = 1000 * (clock() - began)
-    return found
+                times[name][round_] = 1000 * (clock() - start)
+    return times
 
 
 def spread(times: Iterable[float]) -> Spread:
     """Of at least one time."""
-    known = list(times)
-    if len(known) == 1:
-        return Spread(known[0], known[0], known[0], 1)
-    low, median, high = statistics.quantiles(known, n=4, method="inclusive")
-    return Spread(median, low, high, len(known))
+    values = list(times)
+    if len(values) == 1:
+        return Spread(values[0], values[0], values[0], 1)
+    low, median, high = statistics.quantiles(values, n=4, method="inclusive")
+    return Spread(median, low, high, len(values))
 
 
-def ratio(over: Times, under: Times) -> float:
+def ratio(numerator: Times, denominator: Times) -> float:
     """How many times as long one side takes: the median over the rounds that both ran in."""
-    return statistics.median(over[k] / under[k] for k in over if k in under)
+    rounds = numerator.keys() & denominator.keys()
+    return statistics.median(numerator[k] / denominator[k] for k in rounds)
 
 
-def _settle(device: str) -> Callable[[], object]:
-    """What waits until the device has done all that it was asked for."""
+def _synchronize(device: str) -> Callable[[], object]:
+    """What waits until the device has done all that was launched."""
     if device == "cpu":
         return lambda: None
     import torch

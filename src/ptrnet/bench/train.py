@@ -15,21 +15,22 @@ from torch import Tensor, nn
 
 from ptrnet import models, tasks
 from ptrnet.bench import roofline
-from ptrnet.bench.memory import Work, peaks
+from ptrnet.bench.harness import Case, Result, measure
+from ptrnet.bench.memory import Setup
 from ptrnet.bench.naive import NaivePtrNet
-from ptrnet.bench.row import Other, Row
-from ptrnet.bench.timing import Side, interleaved, ratio, spread
-from ptrnet.data.stream import ExampleStream
+from ptrnet.bench.row import Baseline, Row
+from ptrnet.bench.timing import Side
+from ptrnet.data.streams.example_stream import ExampleStream
 from ptrnet.models.base import PointerModel
-from ptrnet.training.graphs import Replayed
-from ptrnet.training.hardware import device_of, precision_of, products
+from ptrnet.training.graphs import GraphLosses
+from ptrnet.training.hardware import device_of, matmul_precision, precision_of
 from ptrnet.training.losses import losses
 from ptrnet.training.optimizers import optimizer
 from ptrnet.training.recipe import Recipe
 from ptrnet.types import Batch
 
-SIZES = (256, 512)  # units, where none are asked for
-EVERY = 4  # rounds of which the naive side, about ten times as slow, runs in one
+HIDDEN_SIZES = (256, 512)  # by default
+NAIVE_EVERY = 4  # rounds: the naive step is about ten times as slow
 
 Step = Callable[[Batch], None]
 
@@ -45,84 +46,97 @@ def rows(
     seed: int = 0,
 ) -> Iterator[Row]:
     """A row for each size of the network. Raises InputError for what cannot be trained."""
-    sizes = SIZES if hidden_size is None else (hidden_size,)
-    recipes = [recipe_of(task, n, batch_size, h, precision, device, seed) for h in sizes]
-    return _measured(recipes, repeats)
+    sizes = HIDDEN_SIZES if hidden_size is None else (hidden_size,)
+    recipes = [recipe_for(task, n, batch_size, h, precision, device, seed) for h in sizes]
+    return measure("train", [Training(recipe, repeats) for recipe in recipes])
 
 
-def recipe_of(
+def recipe_for(
     task: str, n: int, batch_size: int, hidden_size: int, precision: str, device: str, seed: int
 ) -> Recipe:
     """What is trained. Raises InputError for what cannot be."""
-    table = {"task": task, "n": str(n), "batch_size": batch_size, "hidden_size": hidden_size}
-    more = {"precision": precision, "device": device_of(device), "seed": seed}
-    return Recipe.from_table({**table, **more})
-
-
-def _measured(recipes: list[Recipe], repeats: int) -> Iterator[Row]:
-    works: dict[str, Work] = {
-        f"{make.__name__} {recipe.hidden_size}": partial(alone, make, recipe)
-        for recipe in recipes
-        for make in (ours, naive)
-    }
-    held = peaks(works, "train")
-    for recipe in recipes:
-        yield _row(recipe, repeats, held)
-
-
-def _row(recipe: Recipe, repeats: int, held: dict[str, float]) -> Row:
-    units, device = recipe.hidden_size, recipe.device
-    precision = precision_of(recipe.precision, device)
-    dtype = torch.bfloat16 if precision == "bfloat16" else torch.float32
-    product, its_operations = roofline.product(dtype, device)
-
-    def in_its_precision() -> None:
-        with products(precision, device):
-            product()
-
-    step, naive_step = alone(ours, recipe), naive(recipe)
-    sides = {
-        "ours": Side(step, before=2),
-        "naive": Side(lambda: naive_step(step.batch), EVERY, before=1),
-        "product": Side(in_its_precision),
-    }
-    times = interleaved(sides, repeats, f"train, {units} units", device)
-    time = spread(times["ours"].values())
-    specials = tasks.get(recipe.task).specials
-    n, batch = int(recipe.n), recipe.batch_size
-    forward = roofline.operations(batch, units, n, n + specials, mean(step.widths))
-    return Row(
-        what="train",
-        name=f"{units} units, {precision}",
-        time=time,
-        count=batch,
-        unit="examples",
-        facts={
-            "task": recipe.task,
-            "n": n,
-            "batch_size": batch,
-            "hidden_size": units,
+    return Recipe.from_table(
+        {
+            "task": task,
+            "n": str(n),
+            "batch_size": batch_size,
+            "hidden_size": hidden_size,
             "precision": precision,
-            "step_ms": time.median,
-            "waiting_ms": step.waiting,
-        },
-        roofline_ms=3 * forward / its_operations * spread(times["product"].values()).median,
-        other=Other(
-            "naive float32",
-            spread(times["naive"].values()).median,
-            ratio(times["naive"], times["ours"]),
-            held[f"naive {units}"],
-        ),
-        peak_mb=held[f"ours {units}"],
-        note=f"waits {step.waiting:.2f} ms for data",
+            "device": device_of(device),
+            "seed": seed,
+        }
     )
 
 
-class WholeStep:
-    """A step with the batch that comes next, and how long it waited for that.
+class Training(Case):
+    """The step of one size of the network."""
+
+    def __init__(self, recipe: Recipe, rounds: int) -> None:
+        self.recipe, self.rounds, self.device = recipe, rounds, recipe.device
+        self.precision = precision_of(recipe.precision, recipe.device)
+        self.title = f"{recipe.hidden_size} units"
+
+    def setups(self) -> dict[str, Setup]:
+        return {
+            "ptrnet": partial(TrainingStep.on_fresh_examples, ptrnet_step, self.recipe),
+            "naive": partial(TrainingStep.on_fresh_examples, naive_step, self.recipe),
+        }
+
+    def sides(self) -> dict[str, Side]:
+        step = TrainingStep.on_fresh_examples(ptrnet_step, self.recipe)
+        naive = naive_step(self.recipe)
+        dtype = torch.bfloat16 if self.precision == "bfloat16" else torch.float32
+        product, self.product_operations = roofline.product(dtype, self.device)
+
+        def product_in_precision() -> None:
+            with matmul_precision(self.precision, self.device):
+                product()
+
+        self.step = step
+        return {
+            "ptrnet": Side(step, warmups=2),
+            "naive": Side(lambda: naive(step.batch), NAIVE_EVERY, warmups=1),
+            "product": Side(product_in_precision),
+        }
+
+    def rows(self, result: Result) -> Iterator[Row]:
+        recipe, step, time = self.recipe, self.step, result.spread("ptrnet")
+        units, n, batch = recipe.hidden_size, int(recipe.n), recipe.batch_size
+        slots = n + tasks.get(recipe.task).num_specials
+        forward = roofline.operations(batch, units, n, slots, mean(step.answer_widths))
+        rate = self.product_operations / result.median("product")
+        yield Row(
+            measurement="train",
+            name=f"{units} units, {self.precision}",
+            time=time,
+            count=batch,
+            unit="examples",
+            facts={
+                "task": recipe.task,
+                "n": n,
+                "batch_size": batch,
+                "hidden_size": units,
+                "precision": self.precision,
+                "step_ms": time.median,
+                "waiting_ms": step.waiting_ms,
+            },
+            roofline_ms=3 * forward / rate,
+            baseline=Baseline(
+                "naive float32",
+                result.median("naive"),
+                result.ratio("naive", "ptrnet"),
+                result.peak_mb["naive"],
+            ),
+            peak_mb=result.peak_mb["ptrnet"],
+            note=f"waits {step.waiting_ms:.2f} ms for data",
+        )
+
+
+class TrainingStep:
+    """A step on the next batch of a stream, which notes how long it waited for the batch.
 
     Args:
-        step: of one side.
+        step: takes a batch on the device.
         batches: without end.
         device: where the step is taken.
     """
@@ -131,72 +145,75 @@ class WholeStep:
 
     def __init__(self, step: Step, batches: Iterable[Batch], device: str) -> None:
         self._step, self._batches, self._device = step, iter(batches), device
-        self._waits: list[float] = []
-        self.widths: list[int] = []  # of the answers, by step
+        self._waits: list[float] = []  # milliseconds, by step
+        self.answer_widths: list[int] = []  # tokens, padding included, by step
+
+    @classmethod
+    def on_fresh_examples(
+        cls, make_step: Callable[[Recipe], Step], recipe: Recipe
+    ) -> "TrainingStep":
+        """A step on examples that are drawn and labelled as it goes, quickly for tours."""
+        task = tasks.get(recipe.task)
+        labeller = "a1" if "a1" in task.labellers else None  # the shortest would take too long
+        stream = ExampleStream(
+            task, [int(recipe.n)], recipe.batch_size, recipe.seed, labeller=labeller
+        )
+        return cls(make_step(recipe), stream, recipe.device)
 
     def __call__(self) -> None:
         """The next step."""
-        began = perf_counter()
+        start = perf_counter()
         batch = next(self._batches)
-        self._waits.append(1000 * (perf_counter() - began))
+        self._waits.append(1000 * (perf_counter() - start))
         self.batch = Batch(*(tensor.to(self._device) for tensor in batch))
-        self.widths.append(batch.targets.shape[1])
+        self.answer_widths.append(batch.targets.shape[1])
         self._step(self.batch)
 
     @property
-    def waiting(self) -> float:
-        """Mean milliseconds; the first batch, which nobody could make ahead, is not counted."""
+    def waiting_ms(self) -> float:
+        """Mean wait for a batch; the first, which could not be made ahead, is not counted."""
         return mean(self._waits[1:])
 
 
-def alone(make: Callable[[Recipe], Step], recipe: Recipe) -> WholeStep:
-    """One side's step on fresh examples."""
-    task = tasks.get(recipe.task)
-    quick = "a1" if "a1" in task.labellers else None  # the shortest tours would take too long
-    n, size = [int(recipe.n)], recipe.batch_size
-    stream = ExampleStream(task, n, size, recipe.seed, labeller=quick)
-    return WholeStep(make(recipe), stream, recipe.device)
-
-
-def ours(recipe: Recipe) -> Step:
+def ptrnet_step(recipe: Recipe) -> Step:
     """The library's step: products in the recipe's precision."""
     model = _model(recipe)
-    found = Replayed(model) if recipe.device == "cuda" else partial(losses, model)
+    model_losses = GraphLosses(model) if recipe.device == "cuda" else partial(losses, model)
     precision = precision_of(recipe.precision, recipe.device)
 
     def loss(batch: Batch) -> Tensor:
         with torch.autocast(recipe.device, torch.bfloat16, enabled=precision == "bfloat16"):
-            return found(batch)[0]
+            return model_losses(batch)[0]
 
     step = _step(recipe, model, loss)
 
-    def in_its_precision(batch: Batch) -> None:
-        with products(precision, recipe.device):
+    def step_in_precision(batch: Batch) -> None:
+        with matmul_precision(precision, recipe.device):
             step(batch)
 
-    return in_its_precision
+    return step_in_precision
 
 
-def naive(recipe: Recipe) -> Step:
-    """The usual way's step, in float32."""
-    model = NaivePtrNet.like(_model(recipe))
+def naive_step(recipe: Recipe) -> Step:
+    """The step of a Ptr-Net written the usual way, in float32."""
+    model = NaivePtrNet.from_ptr_net(_model(recipe))
     return _step(recipe, model, model.loss)
 
 
 def _model(recipe: Recipe) -> PointerModel:
     torch.manual_seed(recipe.seed)
-    kind = tasks.get(recipe.task)
-    model = models.build(recipe.model, kind.features, kind.specials, **recipe.network())
+    task = tasks.get(recipe.task)
+    model = models.build(recipe.model, task.num_features, task.num_specials, **recipe.network())
     return model.to(recipe.device)
 
 
 def _step(recipe: Recipe, model: nn.Module, loss: Callable[[Batch], Tensor]) -> Step:
-    update = optimizer(recipe, model.parameters())
+    optimizer_ = optimizer(recipe, model.parameters())
 
     def step(batch: Batch) -> None:
-        update.zero_grad()
+        optimizer_.zero_grad()
         loss(batch).backward()  # type: ignore[no-untyped-call]
         torch.nn.utils.clip_grad_norm_(model.parameters(), recipe.clip)
-        update.step()
+        optimizer_.step()
 
     return step

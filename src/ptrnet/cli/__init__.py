@@ -6,7 +6,7 @@ from typing import Any
 
 
 def main() -> None:
-    """The program `ptrnet`: exit 0 done, 2 the user's to mend, 1 a defect of ours, 130 stopped."""
+    """The program `ptrnet`. Exit codes: 0 done, 1 a bug, 2 a user's error, 130 interrupted."""
     from ptrnet import runtime
 
     runtime.tune()
@@ -17,27 +17,28 @@ def main() -> None:
 
 
 def run(arguments: list[str]) -> int:
-    """Runs one command; the exit code. A defect of ours is raised."""
+    """Runs one command and returns its exit code. What is a bug is raised."""
     import typer
 
     from ptrnet.cli.app import app
     from ptrnet.errors import PtrnetError
 
-    # The base of typer's complaints: click's, or typer's own copy of it, by version.
-    usage: Any = next(c for c in typer.BadParameter.__mro__ if c.__name__ == "ClickException")
+    # The base class of typer's errors: click's or, by version, typer's copy of it.
+    usage_error: Any = next(c for c in typer.BadParameter.__mro__ if c.__name__ == "ClickException")
     command = typer.main.get_command(app)
     arguments = arguments or ["--help"]
     try:
         return command.main(arguments, prog_name="ptrnet", standalone_mode=False) or 0
     except PtrnetError as error:
-        return _say(str(error))
-    except usage as error:
-        return _say(error.format_message())
+        return _print_error(str(error))
+    except usage_error as error:
+        return _print_error(error.format_message())
     except (KeyboardInterrupt, typer.Abort):
         return 130
 
 
-def _say(message: str) -> int:
+def _print_error(message: str) -> int:
+    """Prints the message as one line; the exit code of user errors."""
     line = " ".join(message.split())
     print(f"ptrnet: {line}", file=sys.stderr)
     return 2

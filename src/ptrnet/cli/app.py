@@ -1,4 +1,4 @@
-"""The verbs, gathered."""
+"""The program: its verbs and `--version`."""
 
 from typing import Annotated
 
@@ -15,8 +15,8 @@ app = typer.Typer(
 )
 
 
-def _version(asked: bool) -> None:
-    if asked:
+def _print_version(requested: bool) -> None:
+    if requested:
         print(f"ptrnet {VERSION}")
         raise typer.Exit
 
@@ -24,7 +24,7 @@ def _version(asked: bool) -> None:
 @app.callback()
 def ptrnet(
     version: Annotated[
-        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print it.")
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print it.")
     ] = False,
 ) -> None:
     """ptrnet learns to point: models whose answer is made of positions in their own input."""

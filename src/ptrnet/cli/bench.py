@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ptrnet.cli import words as w
+from ptrnet.cli.options import Json, Seed, say
 
 if TYPE_CHECKING:
     from ptrnet.bench.row import Row
@@ -48,8 +48,8 @@ def bench(
     repeats: Annotated[
         int | None, typer.Option("--repeats", min=1, help="Runs behind each median.  [5 to 40]")
     ] = None,
-    seed: w.Seed = 0,
-    json: w.Json = False,
+    seed: Seed = 0,
+    json: Json = False,
 ) -> None:
     """Measure speed on this machine, beside the roofline of this machine.
 
@@ -69,11 +69,11 @@ def bench(
     from json import dumps
 
     from ptrnet import bench
-    from ptrnet.bench.machine import described, machine, versions
-    from ptrnet.bench.row import printed
+    from ptrnet.bench.machine import describe, machine, versions
+    from ptrnet.bench.row import format_table
     from ptrnet.training.hardware import device_of
 
-    asked = {
+    options = {
         "task": task,
         "n": n,
         "batch_size": batch_size,
@@ -83,21 +83,21 @@ def bench(
         "repeats": repeats,
         "seed": seed,
     }
-    planned = bench.plan(what, {key: value for key, value in asked.items() if value is not None})
+    planned = bench.plan(what, {key: value for key, value in options.items() if value is not None})
     facts, numbers = machine(device_of(device or "cpu")), versions()
     if not json:
-        w.say(described(facts, numbers))
-    found: list[Row] = []
+        say(describe(facts, numbers))
+    all_rows: list[Row] = []
     for name, rows in planned.items():
-        part = list(rows)
-        found += part
+        measured = list(rows)
+        all_rows += measured
         if not json:
-            w.say(f"\n{name}: {printed(part)}")
+            say(f"\n{name}: {format_table(measured)}")
     if json:
-        document = {"machine": facts, "versions": numbers, "seed": seed, **_step_ms(found)}
-        w.say(dumps({**document, "rows": [row.table() for row in found]}))
+        document = {"machine": facts, "versions": numbers, "seed": seed, **_step_ms(all_rows)}
+        say(dumps({**document, "rows": [row.table() for row in all_rows]}))
 
 
 def _step_ms(rows: "list[Row]") -> dict[str, float]:
     """The number that names the speed: the median step of the first network that was trained."""
-    return next(({"step_ms": r.time.median} for r in rows if r.what == "train"), {})
+    return next(({"step_ms": r.time.median} for r in rows if r.measurement == "train"), {})

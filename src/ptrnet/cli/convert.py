@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ptrnet.cli import words as w
+from ptrnet.cli.options import Seed
 from ptrnet.errors import InputError
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ def convert(
     task: Annotated[
         str | None, typer.Option("--task", help="TASK; .tsp and .tour are of tsp without it.")
     ] = None,
-    seed: w.Seed = 0,
+    seed: Seed = 0,
 ) -> None:
     """Write the examples of IN in the format of OUT.
 
@@ -35,43 +35,38 @@ def convert(
     """
     from ptrnet import tasks
     from ptrnet.data import formats
-    from ptrnet.progress import shown
+    from ptrnet.progress import track
 
-    told = (formats.traits(formats.of(name)).task for name in (source, output))
-    name = task or next(filter(None, told), None)
+    source_format, target = formats.format_of(source), formats.format_of(output)
+    name = task or source_format.capabilities.task or target.capabilities.task
     if name is None:
         raise InputError(
             f"expected --task, one of {', '.join(tasks.names())}: "
             f"neither {source} nor {output} tells it"
         )
     kind = tasks.get(name)
-    formats.check_served(source, kind)
     formats.check_output(output, kind)
-    held = _held(formats.read(source, kind), output, kind)
-    formats.write(output, shown(held, "converting"), kind)
+    examples = target.checked_with_answers(formats.read(source, kind), kind)
+    if target.extension == "tour":
+        examples = _with_city_names(examples, output, kind)
+    formats.write(output, track(examples, "converting"), kind)
 
 
-def _held(examples: Iterable["Example"], output: str, task: "Task") -> Iterator["Example"]:
-    """The same examples; InputError where an answer, or a tour's cities, would be lost."""
-    from ptrnet.data import formats
+def _with_city_names(
+    examples: Iterable["Example"], output: str, task: "Task"
+) -> Iterator["Example"]:
+    """The examples under the names that the `.tsp` beside their `.tour` has for the cities.
 
-    extension = formats.of(output)
-    for example in formats.fitting(extension, examples, task):
-        if example.outputs is not None and not formats.traits(extension).answers:
-            others = formats.holding(example, task, lambda other: other.answers)
-            raise InputError(
-                f"{example.where}: a .{extension} file would lose the answer; write to {others}"
-            )
-        yield _through_its_cities(example, output, task) if extension == "tour" else example
-
-
-def _through_its_cities(example: "Example", output: str, task: "Task") -> "Example":
-    """The example under the names that the `.tsp` beside its `.tour` has for the cities."""
+    Raises:
+        InputError: there is no such file, or it has other cities.
+    """
     import numpy as np
 
     from ptrnet.data.formats import tour
 
-    there = tour.cities(output, task)
-    if there.distance != example.distance or not np.array_equal(there.inputs, example.inputs):
-        raise InputError(f"{output}: {there.where} holds other cities than {example.where}")
-    return example._replace(nodes=there.nodes)
+    for example in examples:
+        cities = tour.read_cities(output, task)
+        same = np.array_equal(cities.inputs, example.inputs)
+        if not same or cities.distance != example.distance:
+            raise InputError(f"{output}: {cities.source} holds other cities than {example.source}")
+        yield example._replace(nodes=cities.nodes)

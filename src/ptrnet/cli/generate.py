@@ -4,8 +4,8 @@ from typing import Annotated
 
 import typer
 
-from ptrnet.cli import bulk
-from ptrnet.cli import words as w
+from ptrnet.cli.bulk import Backend, Jobs
+from ptrnet.cli.options import Labeller, Seed, TaskName
 
 
 def register(app: typer.Typer) -> None:
@@ -13,14 +13,14 @@ def register(app: typer.Typer) -> None:
 
 
 def generate(
-    task: w.Task,
+    task: TaskName,
     n: Annotated[str, typer.Option("--n", help="Sizes: 50, 5-50 or 5,10,20-30.")],
     count: Annotated[int, typer.Option("--count", min=1, help="How many examples.")],
     output: Annotated[str, typer.Option("--output", help="The file; its extension is the format.")],
-    labeller: w.Labeller = None,
-    jobs: bulk.Jobs = -1,
-    backend: bulk.Backend = "local",
-    seed: w.Seed = 0,
+    labeller: Labeller = None,
+    jobs: Jobs = -1,
+    backend: Backend = "local",
+    seed: Seed = 0,
 ) -> None:
     """Draw instances of TASK, answer them by an algorithm, and write both.
 
@@ -29,34 +29,15 @@ def generate(
 
     Example: ptrnet generate tsp --n 5-20 --count 100000 --labeller exact --output tsp.txt
     """
-    from functools import partial
+    import ptrnet
 
-    from ptrnet import tasks
-    from ptrnet.data import checks, formats
-    from ptrnet.data import generate as fresh
-    from ptrnet.data.partial import has_lines
-    from ptrnet.data.sizes import parse_sizes
-    from ptrnet.progress import shown
-
-    kind = tasks.get(task)
-    sizes = parse_sizes(n)
-    checks.sizes(sizes, kind)
-    kind.check_labeller(labeller, sizes[-1])
-    formats.check_output(output, kind)
-    bulk.check(jobs, backend)
-    if not has_lines(output):
-        examples = fresh.generate(kind, sizes, count, seed, labeller, jobs, backend)
-        formats.write(output, shown(examples, "generating", count), kind)
-        return
-    chunks = -(-count // fresh.CHUNK)
-    facts = {"command": "generating", "sizes": sizes, "seed": seed}
-    bulk.grow(
-        output,
-        kind,
-        {**facts, "labeller": labeller or kind.labellers[0]},
-        partial(fresh.fresh, kind, sizes, seed, count, labeller),
-        lambda done: range(-(-done // fresh.CHUNK), chunks),
+    ptrnet.generate(
+        task,
+        n,
         count,
-        jobs if chunks > 1 else 1,
-        backend,
+        output=output,
+        labeller=labeller,
+        seed=seed,
+        jobs=jobs,
+        backend=backend,
     )

@@ -1,17 +1,11 @@
 """`ptrnet label`: answers for a file's instances, by an algorithm."""
 
-from collections.abc import Iterable, Iterator
-from itertools import islice
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
-from ptrnet.cli import bulk
-from ptrnet.cli import words as w
-
-if TYPE_CHECKING:
-    from ptrnet.types import Example
+from ptrnet.cli.bulk import Backend, Jobs
+from ptrnet.cli.options import Labeller, Seed, TaskName
 
 
 def register(app: typer.Typer) -> None:
@@ -19,15 +13,15 @@ def register(app: typer.Typer) -> None:
 
 
 def label(
-    task: w.Task,
+    task: TaskName,
     file: Annotated[str, typer.Argument(metavar="FILE", help="Instances; answers are replaced.")],
     output: Annotated[
         str, typer.Option("--output", help="The file; its extension is the format.")
     ] = "-",
-    labeller: w.Labeller = None,
-    jobs: bulk.Jobs = -1,
-    backend: bulk.Backend = "local",
-    seed: w.Seed = 0,
+    labeller: Labeller = None,
+    jobs: Jobs = -1,
+    backend: Backend = "local",
+    seed: Seed = 0,
 ) -> None:
     """Answer the instances of FILE by an algorithm.
 
@@ -38,62 +32,6 @@ def label(
 
     Example: ptrnet label hull points.csv --labeller monotone-chain --output hull.csv
     """
-    from functools import partial
+    import ptrnet
 
-    from ptrnet import tasks
-    from ptrnet.data import formats
-    from ptrnet.data import generate as fresh
-    from ptrnet.data.partial import has_lines
-    from ptrnet.data.workers import in_order
-    from ptrnet.progress import shown
-
-    kind = tasks.get(task)
-    kind.check_labeller(labeller, kind.smallest)
-    formats.check_output(output, kind)
-    bulk.check(jobs, backend)
-    work = partial(fresh.label, kind, labeller)
-
-    def given() -> Iterator["Example"]:
-        return formats.fitting(formats.target(output, file), formats.read(file, kind), kind)
-
-    total = _count(file)
-    if total is not None and total <= fresh.CHUNK:
-        jobs = 1  # other processes take longer to start
-    if file == "-" or not has_lines(output):
-        chunks = in_order(work, _chunks(given()), jobs, backend)
-        examples = (example for chunk in chunks for example in chunk)
-        formats.write(output, shown(examples, "labelling"), kind, like=file)
-        return
-    stat = Path(file).stat()
-    facts = {"command": "labelling", "file": str(Path(file).resolve()), "bytes": stat.st_size}
-    bulk.grow(
-        output,
-        kind,
-        {**facts, "changed": stat.st_mtime_ns, "labeller": labeller or kind.labellers[0]},
-        work,
-        lambda done: _chunks(islice(given(), done, None)),
-        total,
-        jobs,
-        backend,
-    )
-
-
-def _count(file: str) -> int | None:
-    """How many instances a file has, where that is quick to say."""
-    from ptrnet.data import formats, lines
-
-    if file == "-":
-        return None
-    formats.check_input(file)
-    held = formats.traits(formats.of(file))
-    if not held.several:
-        return 1
-    return None if held.binary else lines.count(file)
-
-
-def _chunks(examples: Iterable["Example"]) -> Iterator[list["Example"]]:
-    from ptrnet.data.generate import CHUNK
-
-    rest = iter(examples)
-    while chunk := list(islice(rest, CHUNK)):
-        yield chunk
+    ptrnet.label(task, file, output=output, labeller=labeller, jobs=jobs, backend=backend)

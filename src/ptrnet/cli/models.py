@@ -1,10 +1,10 @@
-"""`ptrnet models`: what is shipped."""
+"""`ptrnet models`: the shipped models."""
 
 from typing import Annotated
 
 import typer
 
-from ptrnet.cli import words as w
+from ptrnet.cli.options import Json, Seed, say
 
 models = typer.Typer(rich_markup_mode=None)
 
@@ -14,7 +14,7 @@ def register(app: typer.Typer) -> None:
 
 
 @models.callback(invoke_without_command=True)
-def list_models(context: typer.Context, seed: w.Seed = 0, json: w.Json = False) -> None:
+def list_models(context: typer.Context, seed: Seed = 0, json: Json = False) -> None:
     """List the shipped models: task, sizes, scores and file; `show NAME` prints a card.
 
     Nothing is drawn at random here; every command takes a seed.
@@ -29,7 +29,7 @@ def list_models(context: typer.Context, seed: w.Seed = 0, json: w.Json = False) 
 
     rows = [weights.summary(name) for name in weights.names()]
     if json:
-        w.say(dumps({"models": rows}))
+        say(dumps({"models": rows}))
         return
     lines = []
     for row in rows:
@@ -38,15 +38,16 @@ def list_models(context: typer.Context, seed: w.Seed = 0, json: w.Json = False) 
             low, high = f"{score['low']:.1%}", f"{score['high']:.1%}"
             share = f"{score['metric']} {score['value']:.1%}"
             lines.append(f"  n={score['n']}: {share} ({low} to {high})")
-    w.say("\n".join(lines))
+    say("\n".join(lines))
 
 
 @models.command()
-def show(name: Annotated[str, typer.Argument(metavar="NAME")], seed: w.Seed = 0) -> None:
+def show(name: Annotated[str, typer.Argument(metavar="NAME")], seed: Seed = 0) -> None:
     """Print the card of a shipped model.
 
     Example: ptrnet models show hull
     """
-    from ptrnet import model_files, weights
+    from ptrnet import weights
+    from ptrnet.pretrained import model_folder
 
-    w.say((weights.folder(name) / model_files.CARD).read_text(encoding="utf-8").rstrip("\n"))
+    say((weights.folder(name) / model_folder.CARD).read_text(encoding="utf-8").rstrip("\n"))

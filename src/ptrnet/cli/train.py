@@ -7,10 +7,10 @@ from typing import Annotated, Any
 
 import typer
 
-from ptrnet.cli import words as w
+from ptrnet.cli.options import say
 from ptrnet.errors import InputError, MissingExtraError
-from ptrnet.tasks.own import CONSTRAINTS
-from ptrnet.training.recipe import model_settings, option_fields, task_settings
+from ptrnet.training.recipe import Recipe
+from ptrnet.training.recipe_options import recipe_options
 
 
 def register(app: typer.Typer) -> None:
@@ -18,7 +18,10 @@ def register(app: typer.Typer) -> None:
 
 
 def train(
-    what: str | None = None, output: Path | None = None, resume: bool = False, **options: Any
+    task_or_recipe: str | None = None,
+    output: Path | None = None,
+    resume: bool = False,
+    **options: Any,
 ) -> None:
     """Train a model of TASK, or as RECIPE.toml says, or on a file of your own; options overrule.
 
@@ -36,91 +39,84 @@ def train(
 
     Example: ptrnet train --data mine.jsonl --output my-model
     """
-    from ptrnet.training.recipe import Recipe
-
-    given = {key: value for key, value in options.items() if value is not None}
-    _check_words(what, given)
-    summary = ""
-    if resume and what is None and output is not None:
-        recipe = Recipe.read(output / "recipe.toml", **given)
-    elif what is None and "data" in given:
-        from ptrnet.training.own import recipe_for
-
-        recipe, summary = recipe_for(given["data"], given)
-    elif what is None:
-        raise InputError("expected TASK, RECIPE.toml or --data FILE, or --resume with --output")
-    elif what.endswith(".toml"):
-        recipe = Recipe.read(Path(what), **given)
-    else:
-        recipe = Recipe.from_table({**given, "task": what})
+    options = {key: value for key, value in options.items() if value is not None}
+    if task_or_recipe is not None:
+        _check_options(task_or_recipe, options)
+    if task_or_recipe is None and resume and output is not None:
+        task_or_recipe = str(output / "recipe.toml")
+    recipe, summary = _recipe(task_or_recipe, options)
     if output is None:
         output = Path("runs") / recipe.task
     try:
-        from ptrnet.training.run import leads, train
+        from ptrnet.training.run import train
+        from ptrnet.training.trainer import is_main_process
     except ModuleNotFoundError as error:
         raise MissingExtraError("training", "train") from error
-    if summary and leads():
+    if summary and is_main_process():
         print(f"{recipe.data}: {summary}", file=sys.stderr)
     try:
         train(recipe, output, resume)
     except KeyboardInterrupt:
-        if leads():
+        if is_main_process():
             print(f"go on with: ptrnet train --output {output} --resume", file=sys.stderr)
         raise
-    if leads():
-        w.say(str(output))
+    if is_main_process():
+        say(str(output))
 
 
-def _check_words(what: str | None, given: dict[str, Any]) -> None:
-    """Refuses what is meant for a training on a file of one's own, but says something else."""
+def _check_options(task_or_recipe: str, options: dict[str, Any]) -> None:
+    """Refuses an argument and options that are meant for a training on a file of one's own."""
     from ptrnet import tasks
     from ptrnet.data import formats
 
-    if what == tasks.OWN:
+    if tasks.current_name(task_or_recipe) == tasks.CUSTOM:
         raise InputError("leave out TASK to train on a file of your own: ptrnet train --data FILE")
-    if what is not None and "constraint" in given:
+    if "constraint" in options:
         raise InputError("--constraint goes with --data FILE and no TASK")
-    if what is not None and Path(what).suffix[1:] in formats.names():
-        raise InputError(f"expected TASK or RECIPE.toml, got {what}; did you mean --data {what}?")
+    if Path(task_or_recipe).suffix[1:] in formats.names():
+        raise InputError(
+            f"expected TASK or RECIPE.toml, got {task_or_recipe}; did you mean --data "
+            f"{task_or_recipe}?"
+        )
+
+
+def _recipe(task_or_recipe: str | None, options: dict[str, Any]) -> tuple[Recipe, str]:
+    """The recipe that the arguments ask for; and what its file's examples are, where that tells."""
+    if task_or_recipe is None and "data" in options:
+        from ptrnet.training.infer_recipe import infer_recipe
+
+        return infer_recipe(options["data"], options)
+    if task_or_recipe is None:
+        raise InputError("expected TASK, RECIPE.toml or --data FILE, or --resume with --output")
+    if task_or_recipe.endswith(".toml"):
+        return Recipe.read(Path(task_or_recipe), **options), ""
+    return Recipe.from_table({**options, "task": task_or_recipe}), ""
 
 
 def _signature() -> inspect.Signature:
-    """The signature that the options are read from: every field of a recipe, by its name."""
-    kind = inspect.Parameter.KEYWORD_ONLY
-    settings = {**task_settings(), **model_settings()}
-    given = [
-        inspect.Parameter(
-            "what",
-            kind,
-            default=None,
-            annotation=Annotated[str | None, typer.Argument(metavar="TASK|RECIPE.toml")],
-        ),
-        inspect.Parameter(
-            "output",
-            kind,
-            default=None,
-            annotation=Annotated[Path | None, typer.Option(help="The folder; runs/TASK if none.")],
-        ),
-        inspect.Parameter(
-            "resume",
-            kind,
-            default=False,
-            annotation=Annotated[bool, typer.Option("--resume", help="Go on with a stopped run.")],
+    """The signature that the options are read from: every key of a recipe, by its name."""
+    argument = typer.Argument(metavar="TASK|RECIPE.toml")
+    parameters = [
+        _parameter("task_or_recipe", str | None, argument),
+        _parameter("output", Path | None, typer.Option(help="The folder; runs/TASK if none.")),
+        _parameter(
+            "resume", bool, typer.Option("--resume", help="Go on with a stopped run."), False
         ),
     ]
-    own = {"constraint": (str, "guessed", f"what answers of --data are: {' | '.join(CONSTRAINTS)}")}
-    for name, (hint, default, text) in {**option_fields(), **own, **settings}.items():
-        kind_of = hint if hint in (int, float, bool) else str
-        shown = f"{text} [{default}]"
-        given.append(
-            inspect.Parameter(
-                name,
-                kind,
-                default=None,
-                annotation=Annotated[kind_of | None, typer.Option(help=shown)],
-            )
-        )
-    return inspect.Signature(given)
+    for name, option in recipe_options().items():
+        kind = option.type if option.type in (int, float, bool) else str
+        text = f"{option.help} [{option.default}]" if option.default != "" else option.help
+        parameters.append(_parameter(name, kind | None, typer.Option(help=text)))
+    return inspect.Signature(parameters)
+
+
+def _parameter(name: str, hint: Any, description: Any, default: Any = None) -> inspect.Parameter:
+    return inspect.Parameter(
+        name,
+        inspect.Parameter.KEYWORD_ONLY,
+        default=default,
+        annotation=Annotated[hint, description],
+    )
 
 
 train.__signature__ = _signature()  # type: ignore[attr-defined]

@@ -1,1 +1,4 @@
-"""Examples from files and from fresh draws."""
+"""Examples: read from files, drawn and labelled, checked, padded into batches.
+
+`formats/` reads and writes files; `streams/` feeds examples to a training.
+"""

@@ -1,4 +1,4 @@
-"""What makes an instance, and an answer to it, usable. Complaints name where it came from."""
+"""What makes an instance, and an answer to it, usable. Every complaint begins with its source."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -6,116 +6,128 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ptrnet.data.numbers import short
 from ptrnet.data.sizes import LARGEST
-from ptrnet.distances import EUCLIDEAN
-from ptrnet.errors import InputError
+from ptrnet.errors import InputError, short
+from ptrnet.geometry.distances import EUCLIDEAN
 from ptrnet.tasks.base import Task
 from ptrnet.types import Answers, Floats, Indices
 
-LARGEST_WHOLE = 1e10  # sums of 100,000 such distances are still exact floats
+MAX_COORDINATE = 1e10  # of distances in whole numbers: sums of 100,000 are still exact floats
 
 
-def instance(values: ArrayLike, task: Task, where: str) -> Floats:
+def check_instance(values: ArrayLike, task: Task, source: str) -> Floats:
     """`(n, d)` finite float64 numbers, n in 1..LARGEST.
 
+    Args:
+        values: what should be an instance.
+        task: of the instance.
+        source: the file and line, or the argument, that the values came from.
+
     Raises:
-        InputError: anything else; `where` opens the message.
+        InputError: the values are no instance of the task.
     """
-    d = task.features
+    d = task.num_features
     try:
         if np.iscomplexobj(values):  # whose imaginary part NumPy would drop
             raise TypeError
         array = np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError, OverflowError):
-        raise InputError(f"{where}: expected elements of {d} numbers each") from None
+        raise InputError(f"{source}: expected elements of {d} numbers each") from None
     if array.ndim == 1 and d == 1:
         array = array[:, None]
     if array.ndim != 2 or array.shape[1] != d:
         if array.size == 0:
-            raise InputError(f"{where}: expected at least one element, got none")
-        raise InputError(f"{where}: expected shape (n, {d}) for {task.name}, got {array.shape}")
-    size(len(array), task, where)
+            raise InputError(f"{source}: expected at least one element, got none")
+        raise InputError(f"{source}: expected shape (n, {d}) for {task.name}, got {array.shape}")
+    check_size(len(array), task, source)
     bad = np.argwhere(~np.isfinite(array))
     if len(bad):
         row, column = bad[0]
         raise InputError(
-            f"{where}: element {row + 1}, number {column + 1}: expected a finite number, "
+            f"{source}: element {row + 1}, number {column + 1}: expected a finite number, "
             f"got {array[row, column]}"
         )
-    fit(array, task, where)
+    check_has_answer(array, task, source)
     return array
 
 
-def size(n: int, task: Task, where: str) -> None:
+def check_size(n: int, task: Task, source: str) -> None:
     """Refuses an instance of too few elements for the task, or of too many for any."""
-    if not task.smallest <= n <= LARGEST:
-        raise InputError(f"{where}: expected {task.smallest} to {LARGEST} elements, got {n}")
+    if not task.min_elements <= n <= LARGEST:
+        raise InputError(f"{source}: expected {task.min_elements} to {LARGEST} elements, got {n}")
 
 
-def fit(inputs: Floats, task: Task, where: str) -> None:
+def check_has_answer(inputs: Floats, task: Task, source: str) -> None:
     """Refuses an instance that has no answer."""
-    unfit = task.unfit(inputs)
-    if unfit:
-        raise InputError(f"{where}: {unfit}")
+    reason = task.instance_error(inputs)
+    if reason:
+        raise InputError(f"{source}: {reason}")
 
 
-def sizes(wanted: Sequence[int], task: Task) -> None:
+def check_sizes(sizes: Sequence[int], task: Task) -> None:
     """Refuses sizes of which one is too small for the task."""
-    if min(wanted) < task.smallest:
-        raise InputError(f"n: expected {task.smallest} or more for {task.name}, got {min(wanted)}")
+    if min(sizes) < task.min_elements:
+        raise InputError(
+            f"n: expected {task.min_elements} or more for {task.name}, got {min(sizes)}"
+        )
 
 
-def answer(values: Any, n: int, task: Task, where: str, first: int = 0) -> Indices:
+def check_answer(values: Any, n: int, task: Task, source: str, first: int = 0) -> Indices:
     """0-based indices that `task` can accept as an answer to `n` elements.
 
     Args:
-        values: flat whole numbers, counted from `first` (1 in the authors' text format).
+        values: flat whole numbers, counted from `first`.
+        n: elements of the instance.
+        task: of the instance.
+        source: the file and line that the answer came from.
+        first: the index of the first element: 1 in the authors' text format.
 
     Raises:
         InputError: an index out of range, repeated where the task forbids it, or missing.
     """
-    for place, value in enumerate(values, 1):
+    for number, value in enumerate(values, 1):
         if not first <= value < n + first:
             raise InputError(
-                f"{where}: index {place}: expected {first} to {n - 1 + first}, got {value}"
+                f"{source}: index {number}: expected {first} to {n - 1 + first}, got {value}"
             )
-    if len(values) % task.corners:
+    if len(values) % task.item_size:
         raise InputError(
-            f"{where}: answer: expected {task.corners} indices for each item, "
+            f"{source}: answer: expected {task.item_size} indices for each item, "
             f"got {len(values)} in all"
         )
-    (indices,) = task.rows(Answers(np.asarray([values], np.int64) - first, np.array([len(values)])))
-    complaint = task.complaint(n, indices, first)
+    (indices,) = task.unpad(
+        Answers(np.asarray([values], np.int64) - first, np.array([len(values)]))
+    )
+    complaint = task.answer_error(n, indices, first)
     if complaint:
-        raise InputError(f"{where}: answer: {complaint}")
+        raise InputError(f"{source}: answer: {complaint}")
     return indices
 
 
-def measurable(inputs: Floats, distance: str, where: str) -> None:
+def check_magnitude(inputs: Floats, distance: str, source: str) -> None:
     """Refuses coordinates so large that distances in whole numbers would not be exact."""
-    if distance != EUCLIDEAN and np.abs(inputs).max() > LARGEST_WHOLE:
+    if distance != EUCLIDEAN and np.abs(inputs).max() > MAX_COORDINATE:
         raise InputError(
-            f"{where}: {distance}: expected coordinates of at most {LARGEST_WHOLE:.0e}, "
+            f"{source}: {distance}: expected coordinates of at most {MAX_COORDINATE:.0e}, "
             f"got {np.abs(inputs).max():.3g}"
         )
 
 
-def take_distance(kept: dict[str, Any], inputs: Floats, task: Task, where: str) -> str:
-    """Takes the key "distance" out of what else is said of an instance: `EUCLIDEAN` without it.
+def pop_distance(row: dict[str, Any], inputs: Floats, task: Task, source: str) -> str:
+    """Takes the key "distance" out of a row and gives its value, `EUCLIDEAN` without the key.
 
-    Tasks that measure nothing leave it where it is: there it is a key like any other.
+    Tasks that measure no distances leave the key in the row, as one without a meaning.
 
     Raises:
         InputError: a distance that the task does not know, or that the instance is too large for.
     """
     if task.distances == (EUCLIDEAN,):
         return EUCLIDEAN
-    name = kept.pop("distance", EUCLIDEAN)
-    if name not in task.distances:
+    distance = row.pop("distance", EUCLIDEAN)
+    if distance not in task.distances:
         raise InputError(
-            f'{where}: "distance": expected one of {", ".join(task.distances)}, '
-            f"got {short(str(name))}"
+            f'{source}: "distance": expected one of {", ".join(task.distances)}, '
+            f"got {short(str(distance))}"
         )
-    measurable(inputs, name, where)
-    return str(name)
+    check_magnitude(inputs, distance, source)
+    return str(distance)

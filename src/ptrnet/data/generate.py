@@ -1,21 +1,81 @@
-"""Fresh examples by the million: counted chunks, whoever computes them."""
+"""Fresh instances with their answers: `ptrnet.generate`, and the same as a stream of examples."""
 
 from collections.abc import Iterator, Sequence
 from functools import partial
+from os import fspath
+from pathlib import Path
 
 import numpy as np
 
-from ptrnet import labellers
-from ptrnet.data.workers import LOCAL, in_order
+from ptrnet import tasks
+from ptrnet.data import bulk, formats
+from ptrnet.data.bulk import CHUNK, BulkWork
+from ptrnet.data.checks import check_sizes
+from ptrnet.data.label import label_examples
+from ptrnet.data.sizes import parse_sizes
 from ptrnet.errors import InputError
+from ptrnet.parallel import LOCAL, check_backend, check_jobs
 from ptrnet.tasks.base import Task
-from ptrnet.types import Example
+from ptrnet.types import Example, Floats, Indices
 
-CHUNK = 250
-_SPLIT = 2  # beside the streams of training and validation: no example is shared with them
+_SPLIT = 2  # the streams of training and validation are 0 and 1: they share no example with this
 
 
 def generate(
+    task: str | Task,
+    n: str | int,
+    count: int,
+    *,
+    output: str | Path | None = None,
+    labeller: str | None = None,
+    seed: int = 0,
+    jobs: int = 1,
+    backend: str = LOCAL,
+) -> list[tuple[Floats, Indices]] | None:
+    """Draws instances, answers them by an algorithm, and returns or writes both.
+
+    Example number k depends on the task, the sizes, the labeller and the seed alone: not on
+    `count`, `jobs` or `backend`. Where a call that writes a file of lines (.txt, .jsonl,
+    .parquet) is stopped, what is done stays beside the file, and the same call goes on.
+
+    Args:
+        task: "hull", "delaunay", "tsp" or "sort"; or a task with other settings, as
+            `ptrnet.load(...).task`.
+        n: the numbers of elements: 50, "5-50" or "5,10,20-30"; 1 to 100,000, and at least 3 for
+            "delaunay". The size of each instance is drawn uniformly.
+        count: how many examples, 1 or more.
+        output: the file; its extension is the format, "-" is standard output.
+        labeller: the algorithm, one of `task.labellers`; the task's first when None.
+        seed: of all that is drawn, 0 or more.
+        jobs: processes, 1 or more; -1 for one a core.
+        backend: where they run: "local", or a cluster of "dask" or "ray".
+
+    Returns:
+        Pairs of inputs `(n, d)` and outputs, 0-based indices `(m,)` or triangles `(m, 3)`, where
+        `output` is None; `ptrnet.fit` takes pairs of indices. None where a file is written.
+
+    Raises:
+        InputError: an argument out of its range or unknown, a labeller that takes no so large
+            instances, a file that cannot be written, or the beginning of other work in its
+            place. No file is made then.
+        MissingExtraError: format, labeller or backend needs a package that is not installed.
+    """
+    task = tasks.get(task) if isinstance(task, str) else task
+    sizes = parse_sizes(str(n))
+    check_sizes(sizes, task)
+    for name, value, minimum in (("count", count, 1), ("seed", seed, 0)):
+        if not isinstance(value, int) or value < minimum:
+            raise InputError(f"{name}: expected a whole number of {minimum} or more, got {value!r}")
+    task.check_labeller(labeller, sizes[-1])
+    path = None if output is None else fspath(output)
+    if path is not None:
+        formats.check_output(path, task)
+    check_jobs(jobs)
+    check_backend(backend)
+    return bulk.run(_work(task, sizes, count, seed, labeller), path, "-", jobs, backend)
+
+
+def generate_examples(
     task: Task,
     sizes: Sequence[int],
     count: int,
@@ -24,49 +84,31 @@ def generate(
     jobs: int = 1,
     backend: str = LOCAL,
 ) -> Iterator[Example]:
-    """`count` examples whose sizes are drawn uniformly from `sizes`.
-
-    Example number k depends on the seed, the task, the sizes and the labeller alone: not on
-    `count`, nor on who computes it (see `ptrnet.data.workers` for `jobs` and `backend`).
-    """
-    work = partial(fresh, task, sizes, seed, count, labeller)
-    for chunk in in_order(work, range(-(-count // CHUNK)), jobs, backend):
-        yield from chunk
+    """The examples of `generate`, of sizes drawn from a list, computed as they are taken."""
+    return _work(task, sizes, count, seed, labeller).examples(jobs, backend)
 
 
-def fresh(
+def _work(
+    task: Task, sizes: Sequence[int], count: int, seed: int, labeller: str | None
+) -> BulkWork[int]:
+    return BulkWork(
+        task=task,
+        command="generating",
+        compute=partial(_generate_chunk, task, sizes, seed, count, labeller),
+        items_after=lambda done: range(-(-done // CHUNK), -(-count // CHUNK)),
+        facts={"sizes": sizes, "seed": seed, "labeller": labeller or task.labellers[0]},
+        total=count,
+    )
+
+
+def _generate_chunk(
     task: Task, sizes: Sequence[int], seed: int, count: int, labeller: str | None, k: int
 ) -> list[Example]:
     """Chunk number k of `count` examples."""
     rng = np.random.default_rng([seed, _SPLIT, k])
-    drawn = rng.choice(np.asarray(sizes), CHUNK)[: count - k * CHUNK]
+    drawn_sizes = rng.choice(np.asarray(sizes), CHUNK)[: count - k * CHUNK]
     examples = [
-        Example(task.sample(rng, 1, int(n))[0], where=f"instance {i}")
-        for i, n in enumerate(drawn, k * CHUNK + 1)
+        Example(task.sample(rng, 1, int(n))[0], source=f"instance {number}")
+        for number, n in enumerate(drawn_sizes, k * CHUNK + 1)
     ]
-    return label(task, labeller, examples)
-
-
-def label(task: Task, labeller: str | None, examples: Sequence[Example]) -> list[Example]:
-    """The examples with an algorithm's answers; those of one size are labelled together.
-
-    Raises:
-        InputError: the algorithm takes no such example, or found no answer to one; it is named
-            by where it came from.
-    """
-    groups: dict[tuple[int, str], list[int]] = {}
-    for i, example in enumerate(examples):
-        groups.setdefault((len(example.inputs), example.distance), []).append(i)
-    labelled = list(examples)
-    for (n, distance), places in groups.items():
-        try:
-            task.check_labeller(labeller, n)
-        except InputError as error:
-            raise InputError(f"{examples[places[0]].where}: {error}") from None
-        inputs = np.stack([examples[i].inputs for i in places])
-        for i, row in zip(places, task.rows(task.label(inputs, labeller, distance)), strict=True):
-            if not len(row):
-                name = labeller or task.labellers[0]
-                raise InputError(f"{examples[i].where}: {labellers.failure(name)}")
-            labelled[i] = examples[i]._replace(outputs=row)
-    return labelled
+    return label_examples(task, labeller, examples)

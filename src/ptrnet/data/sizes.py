@@ -2,8 +2,8 @@
 
 from ptrnet.errors import InputError
 
-# The largest instance that is read, generated or solved. A larger one is refused before any
-# memory is taken for it.
+# The elements of the largest instance that is read, generated or solved. A larger one is refused
+# before any memory is taken for it.
 LARGEST = 100_000
 
 
@@ -15,12 +15,12 @@ def parse_sizes(text: str) -> list[int]:
     """
     sizes: set[int] = set()
     for part in text.split(","):
-        low, dash, high = part.strip().partition("-")
-        digits = low.isdecimal() and (not dash or high.isdecimal()) and part.isascii()
+        first, dash, last = part.strip().partition("-")
+        digits = first.isdecimal() and (not dash or last.isdecimal()) and part.isascii()
         if not digits or len(part) > 20:
             raise InputError(f"n: expected 50, 5-50 or 5,10,20-30, got {text!r}")
-        first, last = int(low), int(high or low)
-        if not 1 <= first <= last <= LARGEST:
+        start, end = int(first), int(last or first)
+        if not 1 <= start <= end <= LARGEST:
             raise InputError(f"n: expected 1 <= A <= B <= {LARGEST}, got {part.strip()!r}")
-        sizes.update(range(first, last + 1))
+        sizes.update(range(start, end + 1))
     return sorted(sizes)

@@ -4,6 +4,6 @@ from ptrnet.decoding.beam import Beam, Greedy
 from ptrnet.decoding.incremental import Incremental
 from ptrnet.decoding.reconstruct import Reconstruct
 from ptrnet.decoding.sample import Sample
-from ptrnet.decoding.search import Decoder, Found
+from ptrnet.decoding.search import Decoder, Hypotheses
 
-__all__ = ["Beam", "Decoder", "Found", "Greedy", "Incremental", "Reconstruct", "Sample"]
+__all__ = ["Beam", "Decoder", "Greedy", "Hypotheses", "Incremental", "Reconstruct", "Sample"]

@@ -1,17 +1,21 @@
-"""Beam search (V, B)."""
+"""Beam search (V, B), and greedy decoding, which is a beam of one."""
 
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
-from ptrnet.decoding.search import Choice, Found, Search
+from ptrnet.decoding.search import Hypotheses, Search, Selection
 from ptrnet.errors import InputError
 
 
 @dataclass(frozen=True)
 class Beam(Search):
-    """Keeps the `size` likeliest prefixes; at each step extends each with every allowed token."""
+    """At each step extends each prefix with every allowed token, and goes on with the likeliest.
+
+    Args:
+        size: prefixes that it goes on with, K.
+    """
 
     size: int = 8
 
@@ -21,23 +25,24 @@ class Beam(Search):
         if not isinstance(self.size, int) or self.size < 1:
             raise InputError(f"beam size: expected a whole number of 1 or more, got {self.size!r}")
 
-    def choice(self, inputs: Tensor, lengths: Tensor) -> Choice:
-        return self._best
+    def selector(self, inputs: Tensor, lengths: Tensor) -> "Beam":
+        return self
 
-    def over(self, done: Tensor) -> bool:
-        return bool(done[:, 0].all())  # nothing behind the first can overtake it
-
-    def chosen(self, found: Found) -> Found:
-        return Found(*(tensor[:, :1] for tensor in found))
-
-    def _best(self, scores: Tensor, log_probs: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        batch, _, tokens = log_probs.shape
-        flat = (scores[..., None] + log_probs).view(batch, -1)
+    def select(self, scores: Tensor, log_probs: Tensor) -> Selection:
+        """The `size` likeliest extensions of all."""
+        batch, _, num_tokens = log_probs.shape
+        extended = (scores[..., None] + log_probs).view(batch, -1)  # (B, K (S + N))
         if self.size == 1:
-            best, last = flat.max(1, keepdim=True)
-            return best, torch.zeros_like(last), last
-        best, places = flat.topk(min(self.size, flat.shape[1]), dim=1)
-        return best, places // tokens, places % tokens
+            best, tokens = extended.max(1, keepdim=True)
+            return Selection(best, torch.zeros_like(tokens), tokens)
+        best, indices = extended.topk(min(self.size, extended.shape[1]), dim=1)
+        return Selection(best, indices // num_tokens, indices % num_tokens)
+
+    def is_finished(self, ended: Tensor) -> bool:
+        return bool(ended[:, 0].all())  # no prefix can overtake a likelier one that has ended
+
+    def finalize(self, hypotheses: Hypotheses) -> Hypotheses:
+        return Hypotheses(*(tensor[:, :1] for tensor in hypotheses))
 
 
 class Greedy(Beam):

@@ -1,26 +1,29 @@
 """Incremental decoding (W 3): an instance is solved group by group.
 
-The first `window` elements are solved; then what was answered is solved together with the next
-group, until all elements have been seen. Sound where an answer is a subset that only shrinks as
-elements are added, as the hull of a set is the hull of its parts' hulls.
+The first `window` elements are solved; then the elements of that answer are solved together with
+the next group, until all elements have been seen. This is sound for a decomposable task: its
+answer is a subset that only shrinks as elements are added, as the hull of a set is the hull of
+its parts' hulls.
 """
 
 from dataclasses import dataclass, field
 
 import torch
 from torch import Tensor
+from torch.nn import functional
 
 from ptrnet.constraints import Constraint
 from ptrnet.decoding.beam import Greedy
-from ptrnet.decoding.search import Decoder, Found
+from ptrnet.decoding.search import Decoder, Hypotheses
 from ptrnet.errors import InputError
-from ptrnet.models.base import PointerModel
+from ptrnet.masks import length_mask
+from ptrnet.models.base import PointerModel, gather_rows
 from ptrnet.types import END
 
 
 @dataclass(frozen=True)
 class Incremental(Decoder):
-    """Solves groups of `window` elements one behind another.
+    """Solves groups of `window` elements one after another.
 
     The log-probabilities that it gives are those of the last group's answers.
 
@@ -34,7 +37,7 @@ class Incremental(Decoder):
     size: int = field(init=False)
 
     name = "incremental"
-    for_subsets = True
+    needs_decomposable = True
 
     def __post_init__(self) -> None:
         if not isinstance(self.window, int) or self.window < 1:
@@ -47,37 +50,45 @@ class Incremental(Decoder):
         model: PointerModel,
         inputs: Tensor,
         lengths: Tensor,
-        longest: Tensor,
+        max_lengths: Tensor,
         constraint: Constraint | None = None,
-    ) -> Found:
-        places = torch.arange(inputs.shape[1], device=inputs.device)
-        spare = longest - lengths
-        kept = torch.zeros(inputs.shape[:2], dtype=torch.bool, device=inputs.device)
-        tokens = torch.zeros(len(inputs), 0, dtype=torch.int64, device=inputs.device)
-        log_probs = inputs.new_zeros(len(inputs))
+    ) -> Hypotheses:
+        batch, size, _ = inputs.shape
+        positions = torch.arange(size, device=inputs.device)
+        real = length_mask(lengths, size)
+        extra = max_lengths - lengths  # tokens of an answer beyond one for each element
+        in_answer = torch.zeros(batch, size, dtype=torch.bool, device=inputs.device)
+        tokens = torch.full((batch, int(max_lengths.max()) + 1), END, device=inputs.device)
+        log_probs = inputs.new_zeros(batch)
         for start in range(0, int(lengths.max()), self.window):
-            rows = torch.nonzero(lengths > start)[:, 0]  # the others are solved
-            group = (places >= start) & (places < start + self.window)
-            inside = (kept[rows] | group) & (places < lengths[rows, None])
-            count = inside.sum(1)
-            members = (~inside).long().argsort(dim=1, stable=True)[:, : int(count.max())]
-            part = inputs[rows].gather(1, members[..., None].expand(-1, -1, inputs.shape[2]))
-            found = self.inner.decode(model, part, count, count + spare[rows], constraint)
-            answer = _in_whole(found.tokens[:, 0], members, model.specials)
-            tokens = torch.nn.functional.pad(
-                tokens, (0, max(0, answer.shape[1] - tokens.shape[1])), value=END
+            rows = torch.nonzero(lengths > start)[:, 0]  # instances that are not solved yet
+            group = (positions >= start) & (positions < start + self.window)
+            members = (in_answer[rows] | group) & real[rows]
+            counts = members.sum(1)
+            # The positions of the members come first, in their order; the rest is padding.
+            elements = (~members).long().argsort(dim=1, stable=True)[:, : int(counts.max())]
+            hypotheses = self.inner.decode(
+                model, gather_rows(inputs[rows], elements), counts, counts + extra[rows], constraint
             )
-            tokens[rows] = END
-            tokens[rows, : answer.shape[1]] = answer
-            log_probs[rows] = found.log_probs[:, 0].to(log_probs.dtype)
-            marked = torch.zeros(
-                len(rows), inputs.shape[1] + model.specials, dtype=torch.bool, device=inputs.device
+            answers = _tokens_of_instance(hypotheses.tokens[:, 0], elements, model.num_specials)
+            tokens[rows] = functional.pad(
+                answers, (0, tokens.shape[1] - answers.shape[1]), value=END
             )
-            kept[rows] = marked.scatter(1, answer, True)[:, model.specials :]
-        return Found(tokens[:, None], (tokens != END).sum(1)[:, None], log_probs[:, None])
+            log_probs[rows] = hypotheses.log_probs[:, 0].to(log_probs.dtype)
+            in_answer[rows] = _elements_in(answers, size, model.num_specials)
+        return Hypotheses(tokens[:, None], (tokens != END).sum(1)[:, None], log_probs[:, None])
 
 
-def _in_whole(tokens: Tensor, members: Tensor, specials: int) -> Tensor:
-    """Tokens of a part as tokens of the whole; the part has the elements `members` `(B, P)`."""
-    elements = members.gather(1, (tokens - specials).clamp(min=0)) + specials
-    return torch.where(tokens < specials, tokens, elements)
+def _tokens_of_instance(tokens: Tensor, elements: Tensor, num_specials: int) -> Tensor:
+    """Tokens that count the elements of a group, as tokens that count those of the instance.
+
+    The group's elements are those at the positions `elements`, one row for each instance.
+    """
+    positions = elements.gather(1, (tokens - num_specials).clamp(min=0))
+    return torch.where(tokens < num_specials, tokens, positions + num_specials)
+
+
+def _elements_in(tokens: Tensor, size: int, num_specials: int) -> Tensor:
+    """`(B, size)` boolean: the elements that stand in answers of `(B, M)` tokens."""
+    mask = torch.zeros(len(tokens), num_specials + size, dtype=torch.bool, device=tokens.device)
+    return mask.scatter(1, tokens, True)[:, num_specials:]

@@ -1,4 +1,4 @@
-"""Sampling from the model's distribution; the best of the answers is taken by who asked."""
+"""Sampling from the model's distribution. The solver takes the best of an instance's samples."""
 
 import math
 from dataclasses import dataclass
@@ -6,8 +6,13 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from ptrnet.decoding.search import Choice, Found, Search
+from ptrnet.decoding.search import Hypotheses, Search, Selection
 from ptrnet.errors import InputError
+from ptrnet.masks import length_mask
+
+# What random numbers are counted by: far enough apart for 65,537 samples with one seed, and for
+# a million tokens at one step.
+SEED_STRIDE, STEP_STRIDE = 0x10001, 0x100003
 
 
 @dataclass(frozen=True)
@@ -18,9 +23,9 @@ class Sample(Search):
     the device. An instance that stands twice gets the same answers twice.
 
     Args:
-        size: answers of an instance.
+        size: answers of an instance, K.
         temperature: above 0; near 0 is greedy, 1 the model's own distribution.
-        seed: of the draws.
+        seed: of the random numbers.
     """
 
     size: int = 16
@@ -35,57 +40,75 @@ class Sample(Search):
         if not 0 < self.temperature < math.inf:
             raise InputError(f"temperature: expected a number above 0, got {self.temperature!r}")
 
-    def choice(self, inputs: Tensor, lengths: Tensor) -> Choice:
-        streams = torch.arange(self.size, device=inputs.device) + (self.seed * 0x10001) % 2**62
-        draws = _mixed(_named(inputs, lengths)[:, None] ^ _mixed(streams))  # (B, K)
-        steps = 0
+    def selector(self, inputs: Tensor, lengths: Tensor) -> "GumbelSelector":
+        samples = torch.arange(self.size, device=inputs.device)
+        keys = splitmix64(samples + (self.seed * SEED_STRIDE) % 2**62)
+        return GumbelSelector(
+            splitmix64(hash_instance(inputs, lengths)[:, None] ^ keys), self.temperature
+        )
 
-        def draw(scores: Tensor, log_probs: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-            nonlocal steps
-            steps += 1
-            batch, prefixes, tokens = log_probs.shape
-            parents = torch.arange(self.size, device=scores.device).clamp(max=prefixes - 1)
-            parents = parents.expand(batch, -1)
-            likely = log_probs.expand(-1, self.size, -1)
-            counted = torch.arange(tokens, device=scores.device) + steps * 0x100003
-            # Gumbel's noise on log-probabilities: the largest is a draw from the softmax.
-            noise = _gumbel(_mixed(draws[..., None] ^ _mixed(counted)))
-            likelier = likely.double() - likely.amax(-1, keepdim=True)  # 0 for the likeliest
-            last = (likelier / self.temperature + noise).argmax(-1)
-            gained = likely.gather(2, last[..., None])[..., 0]
-            return scores.gather(1, parents) + gained, parents, last
+    def is_finished(self, ended: Tensor) -> bool:
+        return bool(ended.all())
 
-        return draw
-
-    def over(self, done: Tensor) -> bool:
-        return bool(done.all())
-
-    def chosen(self, found: Found) -> Found:
-        order = found.log_probs.argsort(dim=1, descending=True, stable=True)
-        tokens = found.tokens.gather(1, order[..., None].expand_as(found.tokens))
-        return Found(tokens, found.lengths.gather(1, order), found.log_probs.gather(1, order))
+    def finalize(self, hypotheses: Hypotheses) -> Hypotheses:
+        tokens, lengths, log_probs = hypotheses
+        order = log_probs.argsort(dim=1, descending=True, stable=True)
+        tokens = tokens.gather(1, order[..., None].expand_as(tokens))
+        return Hypotheses(tokens, lengths.gather(1, order), log_probs.gather(1, order))
 
 
-def _named(inputs: Tensor, lengths: Tensor) -> Tensor:
+class GumbelSelector:
+    """Draws each prefix's next token by the Gumbel-max trick.
+
+    The argmax of log-probabilities with Gumbel noise added is a draw from their softmax.
+
+    Args:
+        keys: `(B, K)` int64, one of each sample; together with the step and the token they
+            make the random numbers.
+        temperature: what log-probabilities are divided by.
+    """
+
+    def __init__(self, keys: Tensor, temperature: float) -> None:
+        self._keys, self._temperature = keys, temperature
+        self._step = 0
+
+    def select(self, scores: Tensor, log_probs: Tensor) -> Selection:
+        """Each prefix with a token drawn for it; at first, K times the empty one."""
+        self._step += 1
+        batch, prefixes, num_tokens = log_probs.shape
+        size = self._keys.shape[1]
+        parents = torch.arange(size, device=scores.device).clamp(max=prefixes - 1)
+        parents = parents.expand(batch, -1)
+        log_probs = log_probs.expand(-1, size, -1)
+        counters = torch.arange(num_tokens, device=scores.device) + self._step * STEP_STRIDE
+        noise = gumbel_noise(splitmix64(self._keys[..., None] ^ splitmix64(counters)))
+        relative = log_probs.double() - log_probs.amax(-1, keepdim=True)  # 0 for the likeliest
+        tokens = (relative / self._temperature + noise).argmax(-1)
+        gained = log_probs.gather(2, tokens[..., None])[..., 0]
+        return Selection(scores.gather(1, parents) + gained, parents, tokens)
+
+
+def hash_instance(inputs: Tensor, lengths: Tensor) -> Tensor:
     """`(B,)` int64: a number for each instance, made of its coordinates without padding."""
     bits = inputs.float().contiguous().view(torch.int32).long()
-    places = torch.arange(bits[0].numel(), device=bits.device).view(bits.shape[1:])
-    real = torch.arange(bits.shape[1], device=bits.device) < lengths[:, None]
-    return torch.where(real[..., None], _mixed(bits ^ _mixed(places)), 0).sum((1, 2))
+    counters = torch.arange(bits[0].numel(), device=bits.device).view(bits.shape[1:])
+    real = length_mask(lengths, bits.shape[1])[..., None]
+    return torch.where(real, splitmix64(bits ^ splitmix64(counters)), 0).sum((1, 2))
 
 
-def _mixed(x: Tensor) -> Tensor:
+def splitmix64(x: Tensor) -> Tensor:
     """SplitMix64's finaliser (Steele, Lea, Flood 2014): every bit depends on every bit."""
-    x = (x ^ _shifted(x, 30)) * -4658895280553007687
-    x = (x ^ _shifted(x, 27)) * -7723592293110705685
-    return x ^ _shifted(x, 31)
+    x = (x ^ _unsigned_shift(x, 30)) * -4658895280553007687
+    x = (x ^ _unsigned_shift(x, 27)) * -7723592293110705685
+    return x ^ _unsigned_shift(x, 31)
 
 
-def _shifted(x: Tensor, by: int) -> Tensor:
-    """To the right, filled with zeros, as of an unsigned number."""
-    return (x >> by) & ((1 << (64 - by)) - 1)
-
-
-def _gumbel(bits: Tensor) -> Tensor:
-    uniform = (_shifted(bits, 11).double() + 0.5) * 2.0**-53
+def gumbel_noise(bits: Tensor) -> Tensor:
+    """Draws from the standard Gumbel distribution, in float64, of 64 random bits each."""
+    uniform = (_unsigned_shift(bits, 11).double() + 0.5) * 2.0**-53
     return -torch.log(-torch.log(uniform))
+
+
+def _unsigned_shift(x: Tensor, bits: int) -> Tensor:
+    """`x >> bits` of int64 read as unsigned: zeros come in from the left."""
+    return (x >> bits) & ((1 << (64 - bits)) - 1)

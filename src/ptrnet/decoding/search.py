@@ -1,21 +1,26 @@
-"""The loop that every search over prefixes shares: batched, on tensors, on the model's device."""
+"""The loop that every search over prefixes shares: batched, on tensors, on the model's device.
+
+A prefix is the beginning of an answer: the tokens so far. A search has K prefixes of each of B
+instances; at every step the model gives the log-probabilities of their next tokens, and a selector
+says which K extended prefixes take their place.
+"""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import torch
 from torch import Tensor
 
 from ptrnet.constraints import Constraint, Free
+from ptrnet.constraints.base import gather_prefixes
 from ptrnet.errors import InputError
 from ptrnet.models.base import PointerModel
 from ptrnet.types import END
 
-LARGEST_SEARCH = 2**26  # prefixes times tokens: the width of one sort
+MAX_EXTENSIONS = 2**26  # of an instance at a step: its prefixes times the tokens
 
 
-class Found(NamedTuple):
+class Hypotheses(NamedTuple):
     """The answers of each instance that a decoder ended with, the likeliest first."""
 
     tokens: Tensor  # (B, K, M), END from the end on
@@ -24,12 +29,12 @@ class Found(NamedTuple):
 
 
 class Decoder(ABC):
-    """Finds answers by asking a model for the next token, again and again."""
+    """Turns a model's distributions over the next token into answers."""
 
     name: str
-    size: int  # the prefixes of an instance that are held at a time
-    for_subsets: bool = False  # whether it serves only answers that are subsets of the elements
-    for_tours: bool = False  # whether it serves only closed tours of points
+    size: int  # the prefixes of an instance that are in memory at a time, K
+    needs_decomposable: bool = False  # serves only tasks that are `decomposable`
+    needs_circular: bool = False  # serves only tasks that are `circular`
 
     @abstractmethod
     def decode(
@@ -37,35 +42,56 @@ class Decoder(ABC):
         model: PointerModel,
         inputs: Tensor,
         lengths: Tensor,
-        longest: Tensor,
+        max_lengths: Tensor,
         constraint: Constraint | None = None,
-    ) -> Found:
-        """Answers for `(B, N, d)` inputs of `lengths` `(B,)`.
+    ) -> Hypotheses:
+        """Answers a batch.
 
-        `longest` `(B,)` is the most tokens, END left out, that each answer may have: a prefix of
-        that length can only end. `constraint` None leaves every real token open at every step.
+        Args:
+            model: gives the log-probabilities.
+            inputs: `(B, N, d)` instances.
+            lengths: `(B,)` elements of each instance.
+            max_lengths: `(B,)` tokens that each answer may have at most, END left out: a prefix
+                of that length can only end.
+            constraint: which tokens may come next; None: any that is not padding, and END but at
+                the start.
         """
 
 
-# Scores (B, J) and log-probabilities of what may come next (B, J, T), -inf where nothing may, to
-# the next prefixes: scores, parents and last tokens (B, K) each. J is 1 at first, then K.
-Choice = Callable[[Tensor, Tensor], tuple[Tensor, Tensor, Tensor]]
+class Selection(NamedTuple):
+    """The prefixes after a step: prefix k is the former `parents[b, k]`, then `tokens[b, k]`."""
+
+    scores: Tensor  # (B, K) the prefixes' log-probabilities
+    parents: Tensor  # (B, K)
+    tokens: Tensor  # (B, K)
+
+
+class Selector(Protocol):
+    """Selects how prefixes go on, for one batch."""
+
+    def select(self, scores: Tensor, log_probs: Tensor) -> Selection:
+        """The next prefixes.
+
+        Args:
+            scores: `(B, K)` log-probabilities of the prefixes; K is 1 at the first step.
+            log_probs: `(B, K, S + N)` of their next tokens, -inf for those that may not come.
+        """
 
 
 class Search(Decoder):
     """Extends prefixes by a token at a time."""
 
     @abstractmethod
-    def choice(self, inputs: Tensor, lengths: Tensor) -> Choice:
-        """How prefixes are extended, for one batch."""
+    def selector(self, inputs: Tensor, lengths: Tensor) -> Selector:
+        """What extends the prefixes of one batch."""
 
     @abstractmethod
-    def over(self, done: Tensor) -> bool:
-        """Whether the search may stop; `done` `(B, K)` says which prefixes have ended."""
+    def is_finished(self, ended: Tensor) -> bool:
+        """Whether the search may stop; `ended` `(B, K)` says which prefixes have ended."""
 
     @abstractmethod
-    def chosen(self, found: Found) -> Found:
-        """The prefixes that are answers."""
+    def finalize(self, hypotheses: Hypotheses) -> Hypotheses:
+        """The answers, of the prefixes that the search ended with."""
 
     @torch.no_grad()
     def decode(
@@ -73,49 +99,43 @@ class Search(Decoder):
         model: PointerModel,
         inputs: Tensor,
         lengths: Tensor,
-        longest: Tensor,
+        max_lengths: Tensor,
         constraint: Constraint | None = None,
-    ) -> Found:
-        tokens = inputs.shape[1] + model.specials
-        if self.size * tokens > LARGEST_SEARCH:
-            raise InputError(
-                f"{self.name}: {self.size} prefixes over {tokens} tokens are more than "
-                f"{LARGEST_SEARCH} at a step"
-            )
+    ) -> Hypotheses:
+        self._check_size(inputs.shape[1] + model.num_specials)
         encoded = model.encode(inputs, lengths)
+        model_state = encoded.state
         rule = constraint or Free()
-        allowing = rule.start(lengths, model.specials, encoded.tokens)
-        state = encoded.state
-        batch = len(inputs)
-        scores = inputs.new_zeros(batch, 1)
-        prefixes = torch.zeros(batch, 1, 0, dtype=torch.int64, device=inputs.device)
-        last = torch.full((batch, 1), END, device=inputs.device)
-        done = torch.zeros(batch, 1, dtype=torch.bool, device=inputs.device)
-        only_end = torch.arange(encoded.tokens, device=inputs.device) == END
-        choose = self.choice(inputs, lengths)
+        rule_state = rule.initial_state(lengths, model.num_specials, encoded.num_tokens)
+        selector = self.selector(inputs, lengths)
+        only_end = torch.arange(encoded.num_tokens, device=inputs.device) == END
 
-        for step in range(int(longest.max()) + 1):
-            log_probs, state = model.step(encoded, state, last)
-            open_tokens = torch.where(
-                (done | (step >= longest)[:, None])[..., None], only_end, rule.allowed(allowing)
-            )
-            # END behind an end is free: finished prefixes stay as they are.
-            log_probs = log_probs.masked_fill(done[..., None], 0.0)
-            log_probs = log_probs.masked_fill(~open_tokens, -torch.inf)
-            scores, parents, last = choose(scores, log_probs)
-            prefixes = torch.cat([_of(prefixes, parents), last[..., None]], 2)
-            state = tuple(_of(s, parents) for s in state)
-            allowing = rule.advance(allowing, parents, last)
-            done = _of(done, parents) | (last == END)
-            if self.over(done):
+        batch = len(inputs)
+        prefixes = torch.zeros(batch, 1, 0, dtype=torch.int64, device=inputs.device)
+        scores = inputs.new_zeros(batch, 1)
+        ended = torch.zeros(batch, 1, dtype=torch.bool, device=inputs.device)
+        tokens = torch.full((batch, 1), END, device=inputs.device)  # also the start symbol
+        for step in range(int(max_lengths.max()) + 1):
+            log_probs, model_state = model.step(encoded, model_state, tokens)
+            must_end = ended | (step >= max_lengths)[:, None]
+            allowed = torch.where(must_end[..., None], only_end, rule.allowed(rule_state))
+            # END after END costs nothing: prefixes that have ended stay as they are.
+            log_probs = log_probs.masked_fill(ended[..., None], 0.0)
+            log_probs = log_probs.masked_fill(~allowed, -torch.inf)
+
+            scores, parents, tokens = selector.select(scores, log_probs)
+            prefixes = torch.cat([gather_prefixes(prefixes, parents), tokens[..., None]], 2)
+            model_state = tuple(gather_prefixes(part, parents) for part in model_state)
+            rule_state = rule.advance(rule_state, parents, tokens)
+            ended = gather_prefixes(ended, parents) | (tokens == END)
+            if self.is_finished(ended):
                 break
 
-        return self.chosen(Found(prefixes, (prefixes != END).sum(2), scores))
+        return self.finalize(Hypotheses(prefixes, (prefixes != END).sum(2), scores))
 
-
-def _of(rows: Tensor, parents: Tensor) -> Tensor:
-    """`rows[b, parents[b, k]]` for `(B, K, ...)` rows."""
-    if rows.shape[1] == parents.shape[1] == 1:
-        return rows
-    index = parents.view(*parents.shape, *(1,) * (rows.ndim - 2))
-    return rows.gather(1, index.expand(*parents.shape, *rows.shape[2:]))
+    def _check_size(self, num_tokens: int) -> None:
+        if self.size * num_tokens > MAX_EXTENSIONS:
+            raise InputError(
+                f"{self.name}: {self.size} prefixes over {num_tokens} tokens are more than "
+                f"{MAX_EXTENSIONS} at a step"
+            )

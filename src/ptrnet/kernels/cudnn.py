@@ -1,7 +1,7 @@
-"""What recurrent layers want on a GPU: no autocast, and their weights in one piece.
+"""What recurrent layers need on a GPU: no autocast, and their weights in one block of memory.
 
-Autocast would round their states at every step; cuDNN's layers come out in float16 even where
-bfloat16 is asked for. Their products are TensorFloat-32 where PyTorch allows that.
+Autocast would round their states at every step, and cuDNN's layers return float16 even where
+autocast is set to bfloat16. Their products are TensorFloat-32 where PyTorch allows that.
 """
 
 from collections.abc import Iterable
@@ -14,17 +14,22 @@ from torch import Tensor
 def without_autocast(
     *tensors: Tensor,
 ) -> tuple[AbstractContextManager[object], tuple[Tensor, ...]]:
-    """What to compute in, and the tensors in float32 or better; both unchanged where there is none,
-    and on a CPU.
+    """A context to compute in, and the tensors to compute with.
+
+    Under autocast on a GPU: a context that switches it off, and the tensors in float32 (float64
+    stays). Elsewhere: a context that does nothing, and the tensors themselves.
     """
     if not (tensors[0].is_cuda and torch.is_autocast_enabled("cuda")):
         return nullcontext(), tensors
-    least = (t.to(torch.promote_types(t.dtype, torch.float32)) for t in tensors)
-    return torch.autocast("cuda", enabled=False), tuple(least)
+    promoted = (t.to(torch.promote_types(t.dtype, torch.float32)) for t in tensors)
+    return torch.autocast("cuda", enabled=False), tuple(promoted)
 
 
-def in_one_piece(weights: Iterable[Tensor]) -> list[Tensor]:
-    """The same as views of one block of memory, where cuDNN reads them without a copy."""
-    given = list(weights)
-    parts = torch.cat([w.flatten() for w in given]).split([w.numel() for w in given])
-    return [part.view_as(w) for part, w in zip(parts, given, strict=True)]
+def flatten_weights(weights: Iterable[Tensor]) -> list[Tensor]:
+    """The weights as views of one new block of memory, which cuDNN reads without a copy.
+
+    As `nn.LSTM.flatten_parameters`, but gradients flow through; all of one dtype and device.
+    """
+    weights = list(weights)
+    parts = torch.cat([w.flatten() for w in weights]).split([w.numel() for w in weights])
+    return [part.view_as(w) for part, w in zip(parts, weights, strict=True)]

@@ -1,36 +1,38 @@
-"""`x W'`: PyTorch's product; on a CPU, without gradients, of many float32 rows a packed one.
+"""The product `x W'` of a linear map: packed where that is faster, else PyTorch's.
 
-PyTorch takes float32 products at half speed on processors that are not Intel's.
+PyTorch takes float32 products at half speed on processors that are not Intel's. Packing the
+weights pays on a CPU, without gradients, for many rows of float32.
 """
 
 import torch
 from torch import Tensor
 from torch.nn import functional
 
-# Rows, and multiplications, from which packing pays; fewer are answered before compiled code is
-# even loaded.
-ROWS, MANY = 128, 2**24
+# From so many rows and so many multiplications packing pays. Smaller products are computed before
+# compiled code would even be loaded.
+MIN_ROWS, MIN_MULTIPLICATIONS = 128, 2**24
 
 
 def linear(x: Tensor, weight: Tensor) -> Tensor:
-    """`(..., N)` of x `(..., K)` and a weight `(N, K)`; as `torch.nn.functional.linear`."""
-    return (_packed if _packs(x, weight) else functional.linear)(x, weight)
+    """`(..., d_out)` of x `(..., d_in)` and a weight `(d_out, d_in)`: `nn.functional.linear`.
+
+    Any dtype, device and autocast; RuntimeError for shapes that do not fit, as PyTorch raises it.
+    """
+    if _is_packing_faster(x, weight):
+        from ptrnet.kernels import packed
+
+        return packed.linear(x, weight)
+    return functional.linear(x, weight)
 
 
-def _packs(x: Tensor, weight: Tensor) -> bool:
+def _is_packing_faster(x: Tensor, weight: Tensor) -> bool:
     if torch.is_grad_enabled() or torch.is_autocast_enabled("cpu") or x.device.type != "cpu":
         return False
     if x.dtype != torch.float32 or weight.dtype != x.dtype or x.shape[-1:] != weight.shape[1:]:
         return False
-    work = x.numel() * len(weight)
-    if work < MANY or work < ROWS * weight.numel():
+    multiplications = x.numel() * len(weight)
+    if multiplications < MIN_MULTIPLICATIONS or multiplications < MIN_ROWS * weight.numel():
         return False
     from ptrnet.kernels.packed import available
 
     return available(torch.float32)
-
-
-def _packed(x: Tensor, weight: Tensor) -> Tensor:
-    from ptrnet.kernels.packed import linear
-
-    return linear(x, weight)

@@ -1,9 +1,14 @@
-"""What compiled kernels share: an exponential that vectorises, and bfloat16 in NumPy arrays.
+"""What compiled kernels share: two decorators, an exponential that vectorises, and bfloat16.
 
-NumPy has no bfloat16: such a tensor is handed over as uint16, the upper half of a float32's bits.
+NumPy has no bfloat16: a tensor of that type becomes an array of uint16, which holds the upper half
+of a float32's bits.
+
+numba caches a compiled function by the text of its own file alone: after a change here, callers
+in other files stay as they were compiled until the cache is removed.
 """
 
 import math
+from functools import partial
 
 import numba
 import numpy as np
@@ -11,10 +16,14 @@ import torch
 from numba.extending import overload
 from torch import Tensor
 
-# Reassociation lets sums vectorise. "ninf" and "nnan" stay out: infinities are legal here.
-jit = numba.njit(
-    nogil=True, cache=True, error_model="numpy", fastmath={"reassoc", "contract", "arcp", "nsz"}
-)
+_jit = partial(numba.njit, nogil=True, cache=True, error_model="numpy")
+
+# Sums may be added up in any order, which lets them vectorise. "ninf" and "nnan" stay out:
+# infinities are legal here.
+reassociating_jit = _jit(fastmath={"reassoc", "contract", "arcp", "nsz"})
+
+# Operations stay in the order in which they are written; a product and a sum may become one FMA.
+in_order_jit = _jit(fastmath={"contract"})
 
 # exp(x) = 2^k * exp(r), |r| <= ln(2) / 2; exp(r) = 1 + r + r^2 p(r) with that p of degree 3 whose
 # largest error is least, 1.05e-7 of exp(r) (solved as a linear program; the series needs degree 5).
@@ -28,8 +37,7 @@ _HALF, _ONE = np.float32(0.5), np.float32(1)
 _RANGE = np.float32(87)  # exp(87) is finite in float32, and exp(-87) is no denormal
 
 
-# Without reassociation, which would join the two parts of ln(2) again.
-@numba.njit(nogil=True, cache=True, error_model="numpy", fastmath={"contract"})
+@in_order_jit  # reassociation would join the two parts of ln(2) again
 def exp32(x):
     """exp of a float32 in -87..87 (clipped there), in operations that vectorise."""
     x = min(max(x, -_RANGE), _RANGE)
@@ -43,7 +51,7 @@ def exp32(x):
 
 
 def exp(x):
-    """exp of a float32 as `exp32`, of a float64 as it is."""
+    """exp of a number: `exp32` of a float32, `math.exp` of a float64."""
 
 
 @overload(exp, inline="always")
@@ -53,14 +61,19 @@ def _exp(x):
     return lambda x: math.exp(x)
 
 
-def array(tensor: Tensor) -> np.ndarray:
-    """The tensor's memory, bfloat16 as uint16; made contiguous where it is not."""
-    tensor = tensor.detach().contiguous()
+def as_array(tensor: Tensor) -> np.ndarray:
+    """The memory of a tensor on the CPU, bfloat16 as uint16; a copy if it is not contiguous."""
+    return as_strided_array(tensor.contiguous())
+
+
+def as_strided_array(tensor: Tensor) -> np.ndarray:
+    """The memory of a tensor on the CPU with its strides, bfloat16 as uint16; never a copy."""
+    tensor = tensor.detach()
     return (tensor.view(torch.uint16) if tensor.dtype == torch.bfloat16 else tensor).numpy()
 
 
 def load(x):
-    """A stored number as it is computed with: bfloat16 as float32, others as they are."""
+    """A number of an array in the type to compute with: bfloat16 as float32, others unchanged."""
 
 
 @overload(load, inline="always")
@@ -70,18 +83,21 @@ def _load(x):
     return lambda x: x
 
 
-def store(x, like):
-    """A float32 as arrays of `like`'s type store it; bfloat16 is rounded to even."""
+def store(x, element):
+    """A float32 in the type of `element`, a number of the array that it is stored in.
+
+    bfloat16 is rounded to even.
+    """
 
 
 @overload(store, inline="always")
-def _store(x, like):
-    if like == numba.uint16:
+def _store(x, element):
+    if element == numba.uint16:
 
-        def rounded(x, like):
+        def rounded(x, element):
             bits = np.float32(x).view(np.uint32)
             odd = (bits >> 16) & 1
             return np.uint16((bits + 0x7FFF + odd) >> 16)
 
         return rounded
-    return lambda x, like: x
+    return lambda x, element: x

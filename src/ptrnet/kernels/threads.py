@@ -1,7 +1,10 @@
 """Running compiled kernels on slices of a batch, one slice a thread.
 
 The kernels release the interpreter lock. numba's own `parallel=True` would load a second OpenMP
-runtime beside torch's, whose first call can reset torch's thread count.
+runtime next to torch's, whose first call can reset torch's thread count.
+
+The cuts of a batch are the rows at which it is cut, both ends included: slice k is the rows
+`cuts[k]` to `cuts[k + 1]`.
 """
 
 from collections.abc import Callable, Sequence
@@ -12,47 +15,47 @@ from threading import Barrier
 import torch
 
 
-def over_slices(run: Callable[[int, int, int], None], cuts: Sequence[int]) -> None:
-    """Calls `run(k, cuts[k], cuts[k + 1])` for each slice k, at once; returns when all are done.
+def run_slices(run: Callable[[int, int, int], None], cuts: Sequence[int]) -> None:
+    """Calls `run(k, cuts[k], cuts[k + 1])` for all slices k at once; returns when all are done.
 
-    Inside, PyTorch's own operations use one thread.
+    Inside, PyTorch's own operations use one thread. An error in a slice is raised here.
     """
     slices = len(cuts) - 1
     if slices == 1:
         run(0, cuts[0], cuts[1])
         return
-    inference = torch.is_inference_mode_enabled()  # a mode of each thread: taken along
+    inference = torch.is_inference_mode_enabled()  # set for each thread: handed on
 
-    def slice_(k: int) -> None:
+    def run_slice(k: int) -> None:
         with torch.inference_mode(inference):
             run(k, cuts[k], cuts[k + 1])
 
     pool = _pool(torch.get_num_threads())
-    futures = [pool.submit(slice_, k) for k in range(slices)]
+    futures = [pool.submit(run_slice, k) for k in range(slices)]
     for future in futures:
         future.result()
 
 
-def even(rows: int, most: int) -> list[int]:
-    """Cuts into slices of one size: one for each core, but no more than `most`."""
-    slices = max(1, min(torch.get_num_threads(), most))
+def even_cuts(rows: int, max_slices: int) -> list[int]:
+    """Cuts `rows` into slices of one size: one for each thread, but at most `max_slices`."""
+    slices = max(1, min(torch.get_num_threads(), max_slices))
     return [rows * k // slices for k in range(slices + 1)]
 
 
 @cache
 def _pool(threads: int) -> ThreadPoolExecutor:
     """Workers in which torch runs on one thread; the caller's setting stays as it is."""
-    ours = torch.get_num_threads()
-    pool = ThreadPoolExecutor(threads, "ptrnet", initializer=_one_thread)
-    # Start every worker now: the setting is kept for each thread, but new threads, which are not
-    # ours to choose, take the one set last.
+    threads_of_caller = torch.get_num_threads()
+    pool = ThreadPoolExecutor(threads, "ptrnet", initializer=_use_one_thread)
+    # Start every worker now. torch stores the setting for each thread, but a new thread, also one
+    # that is none of these, starts with the setting made last, which is therefore put back.
     barrier = Barrier(threads)
     list(pool.map(lambda _: barrier.wait(), range(threads)))
-    torch.set_num_threads(ours)
+    torch.set_num_threads(threads_of_caller)
     return pool
 
 
-def _one_thread() -> None:
-    # Asked first: a thread's first question to torch about threads resets its own setting.
+def _use_one_thread() -> None:
+    # Read before it is set: the first read of a thread resets that thread's setting.
     torch.get_num_threads()
     torch.set_num_threads(1)

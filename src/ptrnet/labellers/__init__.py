@@ -1,10 +1,10 @@
 """Algorithms that compute answers: NumPy and numba, no torch. One file each, found by its name.
 
 Each file has a `label(inputs)` that takes `(B, n, d)` float64, the instances of one size, and
-gives their `Answers`; those of tours also take the name of a distance. `LARGEST` is the most
-elements that it takes, where there is such a number; `FAILURE` says what an empty answer means,
-where there are such answers; `NEEDS` names a package of the extra "labels". Folders hold what
-several files share.
+gives their `Answers`; those of tours also take the name of a distance. A file may also have
+`MAX_ELEMENTS`, the most elements that it takes; `FAILURE`, what an empty answer means, where it
+gives any; and `NEEDS`, a package of the extra "labels" that it imports. Folders hold what several
+files share.
 """
 
 import importlib
@@ -28,29 +28,29 @@ def names() -> list[str]:
 
 def get(name: str) -> Labeller:
     """The labeller of that name. Raises InputError, with the nearest name, for an unknown one."""
-    label: Labeller = _file(name).label
+    label: Labeller = _module(name).label
     return label
 
 
-def largest(name: str) -> float:
+def max_elements(name: str) -> float:
     """The most elements that a labeller takes; infinite where it takes any number."""
-    return float(getattr(_file(name), "LARGEST", math.inf))
+    return float(getattr(_module(name), "MAX_ELEMENTS", math.inf))
 
 
 def check_package(name: str) -> None:
     """Raises MissingExtraError where a labeller needs a package that is not installed."""
-    package = getattr(_file(name), "NEEDS", "")
+    package = getattr(_module(name), "NEEDS", "")
     if package and find_spec(package) is None:
         raise MissingExtraError(f"labeller {name}", "labels")
 
 
 def failure(name: str) -> str:
     """What it means when the answer of a labeller is empty."""
-    return str(getattr(_file(name), "FAILURE", "no answer was found"))
+    return str(getattr(_module(name), "FAILURE", "no answer was found"))
 
 
-@cache  # asked for every batch: looking into the folder takes longer than labelling
-def _file(name: str) -> ModuleType:
+@cache  # called for every batch: listing the folder takes longer than labelling
+def _module(name: str) -> ModuleType:
     if name not in names():
         raise unknown("labeller", name, names())
     return importlib.import_module(f"{__name__}.{name.replace('-', '_')}")

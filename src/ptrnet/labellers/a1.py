@@ -6,61 +6,62 @@ cycle nor gives a city a third edge is taken again and again, until all cities a
 closed, however long the closing edge is.
 """
 
-import numba
 import numpy as np
 
-from ptrnet.distances import EUCLIDEAN
-from ptrnet.labellers.tour.batches import tours
+from ptrnet.geometry.distances import EUCLIDEAN
+from ptrnet.jit import jit
+from ptrnet.labellers.tour.batches import label_tours
+from ptrnet.labellers.tour.edges import add_edge, walk
 from ptrnet.labellers.tour.two_opt import open_pass
 from ptrnet.types import Answers, Floats, Indices
 
 PASSES = 3
 
-LARGEST = 5000  # cities: memory grows as n^2, to half a GB and more here
+MAX_ELEMENTS = 5000  # memory grows as n^2, to half a GB and more here
 
 
 def label(inputs: Floats, distance: str = EUCLIDEAN) -> Answers:
     """Tours of `(B, n, 2)` cities."""
-    return tours(inputs, distance, _each)
+    return label_tours(inputs, distance, _write_tours)
 
 
-@numba.njit(nogil=True, cache=True)
-def _each(far: Floats, found: Indices) -> None:
-    for b in range(len(far)):
-        found[b] = _greedy_path(far[b])
+@jit
+def _write_tours(dist: Floats, tours: Indices) -> None:
+    for b in range(len(dist)):
+        tours[b] = _greedy_path(dist[b])
         for _ in range(PASSES):
-            if not open_pass(far[b], found[b]):
+            if not open_pass(dist[b], tours[b]):
                 break
 
 
-@numba.njit(nogil=True, cache=True)
-def _greedy_path(far: Floats) -> Indices:
-    n = len(far)
+@jit
+def _greedy_path(dist: Floats) -> Indices:
+    n = len(dist)
+    edges, lengths = _all_edges(dist)
+    neighbours = np.full((n, 2), -1)  # on the paths so far
+    other_end = np.arange(n)  # of the path that ends at a city
+    for k in np.argsort(lengths, kind="mergesort"):
+        i, j = edges[k]
+        if neighbours[i, 1] >= 0 or neighbours[j, 1] >= 0 or other_end[i] == j:
+            continue
+        add_edge(neighbours, i, j)
+        first, last = other_end[i], other_end[j]
+        other_end[first], other_end[last] = last, first
+    start = 0
+    while neighbours[start, 1] >= 0:
+        start += 1
+    return walk(neighbours, start)
+
+
+@jit
+def _all_edges(dist: Floats) -> tuple[Indices, Floats]:
+    """The cities at each edge and its length."""
+    n = len(dist)
     count = n * (n - 1) // 2
-    ends, lengths = np.empty((count, 2), np.int64), np.empty(count)
+    edges, lengths = np.empty((count, 2), np.int64), np.empty(count)
     k = 0
     for i in range(n):
         for j in range(i + 1, n):
-            ends[k, 0], ends[k, 1], lengths[k] = i, j, far[i, j]
+            edges[k, 0], edges[k, 1], lengths[k] = i, j, dist[i, j]
             k += 1
-    beside = np.full((n, 2), -1)  # neighbours on the path
-    other = np.arange(n)  # of an end of a path: its other end
-    for k in np.argsort(lengths, kind="mergesort"):
-        i, j = ends[k]
-        if beside[i, 1] >= 0 or beside[j, 1] >= 0 or other[i] == j:
-            continue
-        beside[i, int(beside[i, 0] >= 0)] = j
-        beside[j, int(beside[j, 0] >= 0)] = i
-        one, two = other[i], other[j]
-        other[one], other[two] = two, one
-    path = np.zeros(n, np.int64)
-    city, previous = 0, -1
-    for i in range(n):
-        if beside[i, 1] < 0:
-            city = i
-            break
-    for k in range(n):
-        path[k] = city
-        onward = beside[city, 0] if beside[city, 0] != previous else beside[city, 1]
-        previous, city = city, onward
-    return path
+    return edges, lengths

@@ -1,52 +1,52 @@
 """Tours by the algorithm A2 of V's Table 2: nearest neighbour, then 2-opt.
 
-The way to the nearest city not yet seen (Flood 1956) is walked from ten cities, or from all where
-there are fewer; 2-opt (Croes 1958) shortens each of these tours, and the shortest is taken.
+The way to the nearest city not yet visited (Flood 1956) is walked from ten cities, or from all
+where there are fewer; 2-opt (Croes 1958) shortens each of these tours, and the shortest is taken.
 """
 
-import numba
 import numpy as np
 
-from ptrnet.distances import EUCLIDEAN
-from ptrnet.labellers.tour.batches import tours
-from ptrnet.labellers.tour.descent import length
+from ptrnet.geometry.distances import EUCLIDEAN
+from ptrnet.jit import jit
+from ptrnet.labellers.tour.batches import label_tours
+from ptrnet.labellers.tour.edges import tour_length
 from ptrnet.labellers.tour.two_opt import two_opt
 from ptrnet.types import Answers, Floats, Indices
 
 STARTS = 10
 
-LARGEST = 5000  # cities: memory grows as n^2, to half a GB and more here
+MAX_ELEMENTS = 5000  # memory grows as n^2, to half a GB and more here
 
 
 def label(inputs: Floats, distance: str = EUCLIDEAN) -> Answers:
     """Tours of `(B, n, 2)` cities."""
-    return tours(inputs, distance, _each)
+    return label_tours(inputs, distance, _write_tours)
 
 
-@numba.njit(nogil=True, cache=True)
-def _each(far: Floats, found: Indices) -> None:
-    n = far.shape[1]
-    for b in range(len(far)):
-        best = np.inf
+@jit
+def _write_tours(dist: Floats, tours: Indices) -> None:
+    n = dist.shape[1]
+    for b in range(len(dist)):
+        shortest = np.inf
         starts = min(n, STARTS)
         for k in range(starts):
-            tour = _nearest(far[b], k * n // starts)
-            two_opt(far[b], tour)
-            long = length(far[b], tour)
-            if long < best:
-                best, found[b] = long, tour
+            tour = _nearest_neighbour_tour(dist[b], k * n // starts)
+            two_opt(dist[b], tour)
+            length = tour_length(dist[b], tour)
+            if length < shortest:
+                shortest, tours[b] = length, tour
 
 
-@numba.njit(nogil=True, cache=True)
-def _nearest(far: Floats, start: int) -> Indices:
-    """The tour from `start` on that always goes to the nearest city not yet seen."""
-    n = len(far)
+@jit
+def _nearest_neighbour_tour(dist: Floats, start: int) -> Indices:
+    """The tour from `start` that always goes on to the nearest city not yet visited."""
+    n = len(dist)
     tour = np.arange(n)
     tour[0], tour[start] = start, 0
-    for k in range(1, n - 1):
-        best, place = np.inf, k
+    for k in range(1, n - 1):  # tour[k:] are not yet visited
+        best, best_i = np.inf, k
         for i in range(k, n):
-            if far[tour[k - 1], tour[i]] < best:
-                best, place = far[tour[k - 1], tour[i]], i
-        tour[k], tour[place] = tour[place], tour[k]
+            if dist[tour[k - 1], tour[i]] < best:
+                best, best_i = dist[tour[k - 1], tour[i]], i
+        tour[k], tour[best_i] = tour[best_i], tour[k]
     return tour

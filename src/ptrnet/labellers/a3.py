@@ -9,44 +9,45 @@ ten tours, 2-opt shortens each, and the shortest is taken. The matching is by ru
 
 from itertools import combinations
 
-import numba
 import numpy as np
 
-from ptrnet.distances import EUCLIDEAN
-from ptrnet.labellers.tour.batches import tours
-from ptrnet.labellers.tour.descent import length
+from ptrnet.geometry.distances import EUCLIDEAN
+from ptrnet.jit import jit
+from ptrnet.labellers.tour.batches import label_tours
+from ptrnet.labellers.tour.edges import tour_length
 from ptrnet.labellers.tour.two_opt import two_opt
 from ptrnet.types import Answers, Floats, Indices
 
 NEEDS = "rustworkx"
 STARTS = 10
-_WHOLE = 2**40  # the matching wants whole weights: the longest edge gets this one
+_MAX_WEIGHT = 2**40  # the matching wants integer weights: the longest edge as one of these
 
-LARGEST = 5000  # cities: memory grows as n^2, to half a GB and more here
+MAX_ELEMENTS = 5000  # memory grows as n^2, to half a GB and more here
 
 
 def label(inputs: Floats, distance: str = EUCLIDEAN) -> Answers:
     """Tours of `(B, n, 2)` cities."""
-
-    def write(far: Floats, found: Indices) -> None:
-        for one, tour in zip(far, found, strict=True):
-            parent = _spanning_tree(one)
-            odd = np.flatnonzero(np.bincount(np.append(parent[1:], np.arange(1, len(one)))) % 2)
-            tour[:] = _shortest(one, _walk(parent, _matching(one, odd)))
-
-    return tours(inputs, distance, write)
+    return label_tours(inputs, distance, _write_tours)
 
 
-def _matching(far: Floats, odd: Indices) -> Indices:
-    """`(k, 2)` pairs of the odd cities, of the least total length."""
+def _write_tours(dist: Floats, tours: Indices) -> None:
+    for b in range(len(dist)):
+        parent = _spanning_tree(dist[b])
+        degree = np.bincount(np.append(parent[1:], np.arange(1, len(parent))))
+        pairs = _matching(dist[b], np.flatnonzero(degree % 2))
+        tours[b] = _shortest_tour(dist[b], _closed_walk(parent, pairs))
+
+
+def _matching(dist: Floats, odd: Indices) -> Indices:
+    """`(k, 2)` pairs of the `odd` cities, each in one, of the smallest total length."""
     import rustworkx
 
     edges = list(combinations(range(len(odd)), 2))
     if not edges:
         return np.empty((0, 2), np.int64)
-    lengths = far[odd[:, None], odd]
+    lengths = dist[odd[:, None], odd]
     # Any perfect matching has as many edges: the heaviest by (longest - length) is the shortest.
-    scale = _WHOLE / (lengths.max() or 1.0)
+    scale = _MAX_WEIGHT / (lengths.max() or 1.0)
     weights = ((lengths.max() - lengths) * scale).astype(np.int64).tolist()
     graph = rustworkx.PyGraph(multigraph=False)
     graph.add_nodes_from(range(len(odd)))
@@ -55,79 +56,89 @@ def _matching(far: Floats, odd: Indices) -> Indices:
     return odd[np.array(sorted(pairs), np.int64)]
 
 
-@numba.njit(nogil=True, cache=True)
-def _spanning_tree(far: Floats) -> Indices:
+@jit
+def _spanning_tree(dist: Floats) -> Indices:
     """`(n,)`: the parent of each city in the minimum spanning tree (Prim 1957) from city 0."""
-    n = len(far)
-    parent, key, inside = np.zeros(n, np.int64), far[0].copy(), np.zeros(n, np.bool_)
+    n = len(dist)
+    parent, cheapest, inside = np.zeros(n, np.int64), dist[0].copy(), np.zeros(n, np.bool_)
     inside[0] = True
     for _ in range(n - 1):
         best, last = np.inf, 0
         for j in range(n):
-            if not inside[j] and key[j] < best:
-                best, last = key[j], j
+            if not inside[j] and cheapest[j] < best:
+                best, last = cheapest[j], j
         inside[last] = True
         for j in range(n):
-            if not inside[j] and far[last, j] < key[j]:
-                key[j], parent[j] = far[last, j], last
+            if not inside[j] and dist[last, j] < cheapest[j]:
+                cheapest[j], parent[j] = dist[last, j], last
     return parent
 
 
-@numba.njit(nogil=True, cache=True)
-def _shortest(far: Floats, walk: Indices) -> Indices:
-    """The best of the tours that the walk gives, begun at `STARTS` places and shortened."""
-    n, size = len(far), len(walk)
-    best, shortest = np.inf, np.zeros(n, np.int64)
-    for start in range(0, size, max(1, size // STARTS)):
-        tour, seen, count = np.empty(n, np.int64), np.zeros(n, np.bool_), 0
-        for k in range(size):
-            city = walk[(start + k) % size]
-            if not seen[city]:
-                seen[city] = True
-                tour[count] = city
-                count += 1
-        two_opt(far, tour)
-        found = length(far, tour)
-        if found < best:
-            best, shortest = found, tour
-    return shortest
+@jit
+def _closed_walk(parent: Indices, pairs: Indices) -> Indices:
+    """The cities on a closed walk that takes every edge once (Hierholzer 1873).
 
-
-@numba.njit(nogil=True, cache=True)
-def _walk(parent: Indices, pairs: Indices) -> Indices:
-    """The cities on a closed walk that takes every edge once (Hierholzer 1873)."""
+    Args:
+        parent: `(n,)` of each city but 0 in the spanning tree.
+        pairs: `(k, 2)` the edges of the matching.
+    """
     n = len(parent)
     edges = np.empty((n - 1 + len(pairs), 2), np.int64)
     for j in range(1, n):
         edges[j - 1, 0], edges[j - 1, 1] = j, parent[j]
     edges[n - 1 :] = pairs
+    incident, first = _incident_edges(n, edges)
+    following = first[:-1].copy()  # the next of its edges that each city looks at
+    used = np.zeros(len(edges), np.bool_)
+    walk, size = np.empty(len(edges) + 1, np.int64), 0
+    stack, depth = np.empty(len(edges) + 1, np.int64), 1
+    stack[0] = 0
+    while depth:
+        city = stack[depth - 1]
+        while following[city] < first[city + 1] and used[incident[following[city]]]:
+            following[city] += 1
+        if following[city] == first[city + 1]:
+            walk[size] = city
+            size, depth = size + 1, depth - 1
+        else:
+            k = incident[following[city]]
+            used[k] = True
+            stack[depth] = edges[k, 0] + edges[k, 1] - city
+            depth += 1
+    return walk
+
+
+@jit
+def _incident_edges(n: int, edges: Indices) -> tuple[Indices, Indices]:
+    """The edges of city i: `incident[first[i] : first[i + 1]]`, indices into `edges`."""
     degree = np.zeros(n + 1, np.int64)
     for i, j in edges:
         degree[i + 1] += 1
         degree[j + 1] += 1
     first = np.cumsum(degree)
-    slots, fill = np.empty(2 * len(edges), np.int64), first[:-1].copy()
+    incident, end = np.empty(2 * len(edges), np.int64), first[:-1].copy()
     for k in range(len(edges)):
-        for end in range(2):
-            city = edges[k, end]
-            slots[fill[city]] = k
-            fill[city] += 1
-    used = np.zeros(len(edges), np.bool_)
-    walk, size = np.empty(len(edges) + 1, np.int64), 0
-    stack, depth = np.empty(len(edges) + 1, np.int64), 1
-    stack[0] = 0
-    following = first[:-1].copy()
-    while depth:
-        city = stack[depth - 1]
-        while following[city] < first[city + 1] and used[slots[following[city]]]:
-            following[city] += 1
-        if following[city] == first[city + 1]:
-            depth -= 1
-            walk[size] = city
-            size += 1
-            continue
-        k = slots[following[city]]
-        used[k] = True
-        stack[depth] = edges[k, 0] + edges[k, 1] - city
-        depth += 1
-    return walk
+        for city in edges[k]:
+            incident[end[city]] = k
+            end[city] += 1
+    return incident, first
+
+
+@jit
+def _shortest_tour(dist: Floats, walk: Indices) -> Indices:
+    """The best of the tours that the walk gives, begun at `STARTS` positions and shortened."""
+    n, size = len(dist), len(walk)
+    shortest, best = np.inf, np.zeros(n, np.int64)
+    for start in range(0, size, max(1, size // STARTS)):
+        tour, visited, count = np.empty(n, np.int64), np.zeros(n, np.bool_), 0
+        for k in range(size):
+            city = walk[(start + k) % size]
+            if not visited[city]:
+                visited[city] = True
+                tour[count] = city
+                count += 1
+        two_opt(dist, tour)
+        length = tour_length(dist, tour)
+        if length < shortest:
+            shortest, best = length, tour
+    return best

@@ -5,18 +5,18 @@ search proves it. On cities drawn uniformly 20 take a quarter of a millisecond, 
 ten.
 """
 
-import numba
 import numpy as np
 
-from ptrnet.distances import EUCLIDEAN
+from ptrnet.geometry.distances import EUCLIDEAN
+from ptrnet.jit import jit
 from ptrnet.labellers.tour.batches import matrices
 from ptrnet.labellers.tour.branch_and_bound import prove
-from ptrnet.labellers.tour.descent import length
-from ptrnet.labellers.tour.kicks import LEAST, iterate
-from ptrnet.labellers.tour.programme import shortest
+from ptrnet.labellers.tour.dynamic_programming import shortest_tour
+from ptrnet.labellers.tour.edges import tour_length
+from ptrnet.labellers.tour.kicks import MIN_CITIES, iterate
 from ptrnet.types import Answers, Floats, Indices
 
-LARGEST = 80
+MAX_ELEMENTS = 80
 WORK = 10**9  # of one search, in nodes times distances: about a minute
 FAILURE = (
     "no tour was proved to be the shortest in about a minute; labeller local-search would serve"
@@ -40,20 +40,37 @@ def certified(inputs: Floats, distance: str = EUCLIDEAN) -> tuple[Answers, Float
     """
     batch, n, _ = inputs.shape
     tours, bounds = np.empty((batch, n), np.int64), np.empty(batch)
-    for places, far in matrices(inputs, distance):
-        _each(far, tours[places], bounds[places], distance != EUCLIDEAN)
+    for rows, dist in matrices(inputs, distance):
+        if n < MIN_CITIES:
+            _write_shortest(dist, tours[rows], bounds[rows])
+        else:
+            _write_proved(dist, tours[rows], bounds[rows], distance != EUCLIDEAN, WORK // n**2)
     return Answers(tours, np.full(batch, n, np.int64)), bounds
 
 
-@numba.njit(nogil=True, cache=True)
-def _each(far: Floats, tours: Indices, bounds: Floats, whole: bool) -> None:
-    n = far.shape[1]
-    for b in range(len(far)):
-        if n < LEAST:
-            tours[b] = shortest(far[b])
-            bounds[b] = length(far[b], tours[b])
-        else:
-            tours[b] = np.arange(n)
-            upper = iterate(far[b], tours[b], 2 * n)
-            slack = 1 - 1e-6 if whole else ROUNDING * upper
-            bounds[b], _ = prove(far[b], tours[b], slack, WORK // n**2)
+@jit
+def _write_shortest(dist: Floats, tours: Indices, bounds: Floats) -> None:
+    for b in range(len(dist)):
+        tours[b] = shortest_tour(dist[b])
+        bounds[b] = tour_length(dist[b], tours[b])
+
+
+@jit
+def _write_proved(
+    dist: Floats, tours: Indices, bounds: Floats, whole_numbers: bool, max_nodes: int
+) -> None:
+    """Tours of local search, proved or replaced by a shorter one.
+
+    Args:
+        dist: `(b, n, n)`.
+        tours: `(b, n)` written.
+        bounds: `(b,)` written.
+        whole_numbers: all distances are; so a shorter tour is shorter by 1.
+        max_nodes: of a search.
+    """
+    n = dist.shape[1]
+    for b in range(len(dist)):
+        tours[b] = np.arange(n)
+        length = iterate(dist[b], tours[b], 2 * n)
+        slack = 1 - 1e-6 if whole_numbers else ROUNDING * length
+        bounds[b], _ = prove(dist[b], tours[b], slack, max_nodes)

@@ -3,22 +3,21 @@
 Time grows as `2^n n^2`: 20 cities take about half a second, and 80 MB.
 """
 
-import numba
-
-from ptrnet.distances import EUCLIDEAN
-from ptrnet.labellers.tour.batches import tours
-from ptrnet.labellers.tour.programme import shortest
+from ptrnet.geometry.distances import EUCLIDEAN
+from ptrnet.jit import jit
+from ptrnet.labellers.tour.batches import label_tours
+from ptrnet.labellers.tour.dynamic_programming import shortest_tour
 from ptrnet.types import Answers, Floats, Indices
 
-LARGEST = 20
+MAX_ELEMENTS = 20
 
 
 def label(inputs: Floats, distance: str = EUCLIDEAN) -> Answers:
     """The shortest tours of `(B, n, 2)` cities, n of 1 to 20."""
-    return tours(inputs, distance, _each)
+    return label_tours(inputs, distance, _write_tours)
 
 
-@numba.njit(nogil=True, cache=True)
-def _each(far: Floats, found: Indices) -> None:
-    for b in range(len(far)):
-        found[b] = shortest(far[b])
+@jit
+def _write_tours(dist: Floats, tours: Indices) -> None:
+    for b in range(len(dist)):
+        tours[b] = shortest_tour(dist[b])

@@ -5,35 +5,35 @@ kicks a city, which leaves a gap of less than 0.1% at 50 cities. Nothing is draw
 same cities get the same tour.
 """
 
-import numba
 import numpy as np
 
-from ptrnet.distances import EUCLIDEAN
-from ptrnet.labellers.tour.batches import tours
-from ptrnet.labellers.tour.kicks import LEAST, iterate
-from ptrnet.labellers.tour.pieces import by_pieces
-from ptrnet.labellers.tour.programme import shortest
+from ptrnet.geometry.distances import EUCLIDEAN
+from ptrnet.jit import jit
+from ptrnet.labellers.tour.batches import label_tours
+from ptrnet.labellers.tour.dynamic_programming import shortest_tour
+from ptrnet.labellers.tour.kicks import MIN_CITIES, iterate
+from ptrnet.labellers.tour.pieces import tour_by_pieces
 from ptrnet.types import Answers, Floats, Indices
 
 KICKS = 6  # for each city
-WHOLE = 10_000  # cities, whose distances take 800 MB; more are improved piece by piece
+MAX_MATRIX = 10_000  # cities, whose distances take 800 MB; more are improved piece by piece
 
 
 def label(inputs: Floats, distance: str = EUCLIDEAN) -> Answers:
     """Tours of `(B, n, 2)` cities."""
     batch, n, _ = inputs.shape
-    if n <= WHOLE:
-        return tours(inputs, distance, _each)
-    found = np.stack([by_pieces(points, distance, KICKS) for points in inputs])
-    return Answers(found, np.full(batch, n, np.int64))
+    if n <= MAX_MATRIX:
+        return label_tours(inputs, distance, _write_tours)
+    tours = np.stack([tour_by_pieces(points, distance, KICKS) for points in inputs])
+    return Answers(tours, np.full(batch, n, np.int64))
 
 
-@numba.njit(nogil=True, cache=True)
-def _each(far: Floats, found: Indices) -> None:
-    n = far.shape[1]
-    for b in range(len(far)):
-        if n < LEAST:
-            found[b] = shortest(far[b])
+@jit
+def _write_tours(dist: Floats, tours: Indices) -> None:
+    n = dist.shape[1]
+    for b in range(len(dist)):
+        if n < MIN_CITIES:
+            tours[b] = shortest_tour(dist[b])
         else:
-            found[b] = np.arange(n)
-            iterate(far[b], found[b], KICKS * n)
+            tours[b] = np.arange(n)
+            iterate(dist[b], tours[b], KICKS * n)

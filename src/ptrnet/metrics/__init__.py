@@ -1,4 +1,4 @@
-"""The measures of papers' tables, each with its count and 95% interval. Pure functions.
+"""The metrics of the papers' tables, each with its count and 95% interval. Pure functions.
 
-Nothing is assumed of an answer: a metric checks validity itself.
+Nothing is assumed of an answer: a metric checks itself whether it is valid.
 """

@@ -1,4 +1,4 @@
-"""Numbers with the range that they may well be in."""
+"""Measured numbers with their 95% intervals."""
 
 import math
 from dataclasses import dataclass
@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-Z = 1.959963984540054  # of the 95% interval
+Z = 1.959963984540054  # standard errors on either side in a 95% interval
 
 
 @dataclass(frozen=True)
@@ -25,21 +25,45 @@ class Measure:
     fail: bool = False
 
     def table(self) -> dict[str, Any]:
-        """As the command line's JSON shows it."""
-        found = {"value": self.value, "low": self.low, "high": self.high, "count": self.count}
-        return {**found, "fail": True} if self.fail else found
+        """As the command line's JSON has it."""
+        row = {"value": self.value, "low": self.low, "high": self.high, "count": self.count}
+        return {**row, "fail": True} if self.fail else row
+
+    def value_and_interval(self, digits: int, scale: float = 1) -> tuple[str, str]:
+        """The value and its interval as texts, `0.90` and `0.88 to 0.92`.
+
+        Where the value is None, its text is `FAIL` or `-`; where there is no interval, its text is
+        empty.
+
+        Args:
+            digits: after the point.
+            scale: what the numbers are multiplied by: 100 for percent.
+        """
+        if self.value is None:
+            return "FAIL" if self.fail else "-", ""
+        value = f"{scale * self.value:.{digits}f}"
+        if self.low is None or self.high is None:
+            return value, ""
+        return value, f"{scale * self.low:.{digits}f} to {scale * self.high:.{digits}f}"
+
+    def text(self, digits: int, scale: float = 1) -> str:
+        """The value with its interval: `0.90 (0.88 to 0.92)`; arguments as in the above."""
+        value, interval = self.value_and_interval(digits, scale)
+        return f"{value} ({interval})" if interval else value
 
 
-def share(right: ArrayLike) -> Measure:
+def share(flags: ArrayLike) -> Measure:
     """The share of True, with Wilson's interval (1927), which is sound near 0 and 1 too."""
-    values = np.asarray(right, bool)
+    values = np.asarray(flags, bool)
     n = len(values)
     if not n:
         return Measure(None, None, None, 0)
     p = float(values.mean())
-    middle = (p + Z**2 / (2 * n)) / (1 + Z**2 / n)
-    half = Z / (1 + Z**2 / n) * math.sqrt(p * (1 - p) / n + Z**2 / (4 * n**2))
-    return Measure(p, max(0.0, min(p, middle - half)), min(1.0, max(p, middle + half)), n)
+    center = (p + Z**2 / (2 * n)) / (1 + Z**2 / n)
+    half_width = Z / (1 + Z**2 / n) * math.sqrt(p * (1 - p) / n + Z**2 / (4 * n**2))
+    return Measure(
+        p, max(0.0, min(p, center - half_width)), min(1.0, max(p, center + half_width)), n
+    )
 
 
 def mean(values: ArrayLike) -> Measure:
@@ -51,5 +75,5 @@ def mean(values: ArrayLike) -> Measure:
     value = float(array.mean())
     if n == 1:
         return Measure(value, None, None, 1)
-    half = Z * float(array.std(ddof=1)) / math.sqrt(n)
-    return Measure(value, value - half, value + half, n)
+    half_width = Z * float(array.std(ddof=1)) / math.sqrt(n)
+    return Measure(value, value - half_width, value + half_width, n)

@@ -6,7 +6,7 @@ import numpy as np
 import shapely
 from numpy.typing import NDArray
 
-from ptrnet.geometry import comparable
+from ptrnet.geometry.scaling import scale_by_power_of_two
 from ptrnet.metrics.interval import Measure, mean, share
 from ptrnet.types import Example, Floats, Indices
 
@@ -14,7 +14,7 @@ FAILS_ABOVE = 0.01  # V: the area is FAIL where more of the answers are not simp
 
 
 def measure(examples: Sequence[Example], answers: Iterable[Indices]) -> dict[str, Measure]:
-    """`accuracy`, `simple` and `area` of answers against the examples' own.
+    """`accuracy`, `simple` and `area` of answers, by the hulls of the examples.
 
     - accuracy: the same polygon; start, direction and a closing repeat do not matter.
     - simple: at least three vertices, none twice, no edge through another. Where the true hull
@@ -22,19 +22,18 @@ def measure(examples: Sequence[Example], answers: Iterable[Indices]) -> dict[str
     - area: the covered share of the true hull, mean over the simple answers whose hull has an
       area; FAIL where more than 1% are not simple.
     """
-    points = [comparable(e.inputs) for e in examples]
+    points = [scale_by_power_of_two(e.inputs) for e in examples]
     truths = [p[e.outputs] for p, e in zip(points, examples, strict=True)]
-    found = [p[a] for p, a in zip(points, answers, strict=True)]
-    right = np.array([same(f, t) for f, t in zip(found, truths, strict=True)], bool)
+    rings = [p[answer] for p, answer in zip(points, answers, strict=True)]
+    right = np.array([same(*pair) for pair in zip(rings, truths, strict=True)], bool)
     areas = _areas(truths)
-    good = np.where(areas == 0, right, simple(found))
-    counted = good & (areas > 0)
-    chosen = [ring for ring, c in zip(found, counted, strict=True) if c]
-    covered = _areas(chosen) / areas[counted]
+    is_simple = np.where(areas == 0, right, simple(rings))
+    counted = is_simple & (areas > 0)
+    covered = _areas([rings[k] for k in np.flatnonzero(counted)]) / areas[counted]
     area = mean(covered)
-    if (~good).sum() > FAILS_ABOVE * len(good):
+    if (~is_simple).sum() > FAILS_ABOVE * len(is_simple):
         area = Measure(None, None, None, len(covered), fail=True)
-    return {"accuracy": share(right), "simple": share(good), "area": area}
+    return {"accuracy": share(right), "simple": share(is_simple), "area": area}
 
 
 def same(a: Floats, b: Floats) -> bool:
@@ -45,35 +44,38 @@ def same(a: Floats, b: Floats) -> bool:
 
 def simple(rings: Sequence[Floats]) -> NDArray[np.bool_]:
     """`(len(rings),)`: whether each `(k, 2)` ring of vertices is a simple polygon."""
-    opened = [_open(ring) for ring in rings]
-    good = np.array([len(r) >= 3 and len(np.unique(r, axis=0)) == len(r) for r in opened], bool)
-    good[good] = shapely.is_valid(_polygons([r for r, g in zip(opened, good, strict=True) if g]))
-    return good
+    rings = [_without_closing_repeat(ring) for ring in rings]
+    is_simple = np.array([len(r) >= 3 and len(np.unique(r, axis=0)) == len(r) for r in rings], bool)
+    polygons = _polygons([rings[k] for k in np.flatnonzero(is_simple)])
+    is_simple[is_simple] = shapely.is_valid(polygons)
+    return is_simple
 
 
 def _areas(rings: Sequence[Floats]) -> Floats:
+    """`(len(rings),)`: zero where there are fewer than three vertices."""
     areas = np.zeros(len(rings))
-    solid = [k for k, ring in enumerate(rings) if len(ring) >= 3]
-    areas[solid] = shapely.area(_polygons([rings[k] for k in solid]))
+    polygons = [k for k, ring in enumerate(rings) if len(ring) >= 3]
+    areas[polygons] = shapely.area(_polygons([rings[k] for k in polygons]))
     return areas
 
 
 def _polygons(rings: Sequence[Floats]) -> NDArray[np.object_]:
+    """Shapely's, of rings of three vertices or more."""
     if not rings:
         return np.empty(0, object)
-    owners = np.repeat(np.arange(len(rings)), [len(r) for r in rings])
-    return np.asarray(shapely.polygons(shapely.linearrings(np.concatenate(rings), indices=owners)))
+    ring_of_vertex = np.repeat(np.arange(len(rings)), [len(ring) for ring in rings])
+    closed = shapely.linearrings(np.concatenate(rings), indices=ring_of_vertex)
+    return np.asarray(shapely.polygons(closed))
 
 
-def _open(ring: Floats) -> Floats:
-    """Without the closing repeat."""
+def _without_closing_repeat(ring: Floats) -> Floats:
     closed = len(ring) > 1 and (ring[0] == ring[-1]).all()
     return ring[:-1] if closed else ring
 
 
 def _canonical(ring: Floats) -> Floats:
     """Counter-clockwise from the leftmost (of these, lowest) vertex."""
-    ring = _open(ring)
+    ring = _without_closing_repeat(ring)
     if not len(ring):
         return ring
     x, y = (ring - ring[0]).T

@@ -1,4 +1,4 @@
-"""Orders of numbers (C 3.1), and sequences that are right only as they are given."""
+"""Sequences: sorted numbers (C 3.1), and answers that are right only if they equal the truth."""
 
 from collections.abc import Iterable, Sequence
 
@@ -8,14 +8,19 @@ from ptrnet.metrics.interval import Measure, mean, share
 from ptrnet.types import Example, Floats, Indices
 
 
+def is_permutation(outputs: Indices, n: int) -> bool:
+    """Whether `outputs` hold each of 0..n-1 once."""
+    return np.array_equal(np.sort(outputs), np.arange(n))
+
+
 def is_sorted(inputs: Floats, outputs: Indices) -> bool:
-    """Whether `outputs` name every number once, none before a smaller one."""
-    whole = np.array_equal(np.sort(outputs), np.arange(len(inputs)))
-    return whole and bool((np.diff(inputs[outputs, 0]) >= 0).all())
+    """Whether `outputs` hold every number of `(n, 1)` once, none before a smaller one."""
+    n = len(inputs)
+    return is_permutation(outputs, n) and bool((np.diff(inputs[outputs, 0]) >= 0).all())
 
 
 def measure_sorted(examples: Sequence[Example], answers: Iterable[Indices]) -> dict[str, Measure]:
-    """`accuracy`: the whole order is right; equal numbers may stand either way."""
+    """`accuracy`: the entire order is right; equal numbers may stand either way."""
     right = [is_sorted(e.inputs, answer) for e, answer in zip(examples, answers, strict=True)]
     return {"accuracy": share(right)}
 
@@ -23,14 +28,14 @@ def measure_sorted(examples: Sequence[Example], answers: Iterable[Indices]) -> d
 def measure_sequences(
     examples: Sequence[Example], answers: Iterable[Indices]
 ) -> dict[str, Measure]:
-    """`accuracy`: the answer is the example's own; `in_place`: the share of places that agree.
+    """`accuracy`: the answer is the example's; `in_place`: the share of positions that agree.
 
     Of two lengths the longer one counts; two empty sequences agree.
     """
     pairs = _pairs(examples, answers)
     return {
-        "accuracy": share([np.array_equal(a, b) for a, b in pairs]),
-        "in_place": mean([_agreeing(a, b) for a, b in pairs]),
+        "accuracy": _exact_matches(pairs),
+        "in_place": mean([_agreement(truth, answer) for truth, answer in pairs]),
     }
 
 
@@ -40,8 +45,11 @@ def measure_orders(examples: Sequence[Example], answers: Iterable[Indices]) -> d
     An answer that is no order of all elements counts -1.
     """
     pairs = _pairs(examples, answers)
-    found = measure_sequences(examples, [b for _, b in pairs])
-    return {**found, "kendall_tau": mean([_kendall_tau(a, b) for a, b in pairs])}
+    return {
+        "accuracy": _exact_matches(pairs),
+        "in_place": mean([_agreement(truth, answer) for truth, answer in pairs]),
+        "kendall_tau": mean([_kendall_tau(truth, answer) for truth, answer in pairs]),
+    }
 
 
 def measure_subsets(examples: Sequence[Example], answers: Iterable[Indices]) -> dict[str, Measure]:
@@ -50,35 +58,41 @@ def measure_subsets(examples: Sequence[Example], answers: Iterable[Indices]) -> 
     F1 is twice the number of elements in both over the sum of the numbers in each.
     """
     pairs = _pairs(examples, answers)
+    sets = [(np.sort(truth), np.sort(answer)) for truth, answer in pairs]
     return {
-        "accuracy": share([np.array_equal(a, b) for a, b in pairs]),
-        "same_set": share([np.array_equal(np.sort(a), np.sort(b)) for a, b in pairs]),
-        "f1": mean([_f1(a, b) for a, b in pairs]),
+        "accuracy": _exact_matches(pairs),
+        "same_set": _exact_matches(sets),
+        "f1": mean([_f1(truth, answer) for truth, answer in pairs]),
     }
 
 
-def _pairs(
-    examples: Sequence[Example], answers: Iterable[Indices]
-) -> list[tuple[Indices, Indices]]:
-    """Each example's own answer with the one to measure."""
-    both = zip(examples, answers, strict=True)
-    return [(e.outputs, answer) for e, answer in both if e.outputs is not None]
+Pairs = list[tuple[Indices, Indices]]  # each the truth and a model's answer
 
 
-def _agreeing(truth: Indices, answer: Indices) -> float:
-    both, longer = min(len(truth), len(answer)), max(len(truth), len(answer))
-    return float((truth[:both] == answer[:both]).sum() / longer) if longer else 1.0
+def _pairs(examples: Sequence[Example], answers: Iterable[Indices]) -> Pairs:
+    """Each example's answer with the one to measure; none for an example without."""
+    pairs = zip(examples, answers, strict=True)
+    return [(e.outputs, answer) for e, answer in pairs if e.outputs is not None]
+
+
+def _exact_matches(pairs: Pairs) -> Measure:
+    return share([np.array_equal(truth, answer) for truth, answer in pairs])
+
+
+def _agreement(truth: Indices, answer: Indices) -> float:
+    shorter, longer = sorted((len(truth), len(answer)))
+    return float((truth[:shorter] == answer[:shorter]).sum() / longer) if longer else 1.0
 
 
 def _kendall_tau(truth: Indices, answer: Indices) -> float:
     n = len(truth)
-    if not np.array_equal(np.sort(answer), np.arange(n)):
+    if not is_permutation(answer, n):
         return -1.0
     if n < 2:
         return 1.0
     ranks = np.argsort(answer)[truth]
-    ordered = np.sign(ranks[None, :] - ranks[:, None])[np.triu_indices(n, 1)]
-    return float(ordered.mean())
+    signs = np.sign(ranks[None, :] - ranks[:, None])[np.triu_indices(n, 1)]
+    return float(signs.mean())
 
 
 def _f1(truth: Indices, answer: Indices) -> float:

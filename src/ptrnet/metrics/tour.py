@@ -4,38 +4,34 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from ptrnet import distances
+from ptrnet.geometry import distances
 from ptrnet.metrics.interval import Measure, mean, share
+from ptrnet.metrics.sequence import is_permutation
 from ptrnet.types import Example, Floats, Indices
 
 
 def measure(examples: Sequence[Example], answers: Iterable[Indices]) -> dict[str, Measure]:
-    """`length`, `gap` and `valid` of answers against the examples' own.
+    """`length`, `gap` and `valid` of answers, by the tours of the examples.
 
-    - length: of the closed tour, in the distance that the instance's file asks for; mean over
-      the valid tours.
-    - gap: how much longer than the example's own tour, as a share of that, instance by instance;
-      mean over the valid tours. Zero where both have no length; where only the known one has
-      none, the instance is left out.
+    - length: of the closed tour, in the distance that the instance's file names; mean over the
+      valid tours.
+    - gap: how much longer than the example's tour, as a share of that, instance by instance; mean
+      over the valid tours. Zero where both have no length; where only the example's has none, the
+      instance is left out.
     - valid: the share of answers that visit every city once.
     """
     valid, lengths, gaps = [], [], []
     for example, answer in zip(examples, answers, strict=True):
         assert example.outputs is not None
-        valid.append(is_tour(len(example.inputs), answer))
+        valid.append(is_permutation(answer, len(example.inputs)))
         if not valid[-1]:
             continue
-        ours = length(example.inputs, answer, example.distance)
+        answered = length(example.inputs, answer, example.distance)
         known = length(example.inputs, example.outputs, example.distance)
-        lengths.append(ours)
-        if known or not ours:
-            gaps.append((ours - known) / known if known else 0.0)
+        lengths.append(answered)
+        if known or not answered:
+            gaps.append((answered - known) / known if known else 0.0)
     return {"length": mean(lengths), "gap": mean(gaps), "valid": share(valid)}
-
-
-def is_tour(n: int, outputs: Indices) -> bool:
-    """Whether `outputs` name each of n cities once."""
-    return np.array_equal(np.sort(outputs), np.arange(n))
 
 
 def length(points: Floats, tour: Indices, distance: str = distances.EUCLIDEAN) -> float:

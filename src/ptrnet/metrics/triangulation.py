@@ -4,17 +4,18 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from ptrnet.geometry import comparable
+from ptrnet.geometry.orders import first_equal
+from ptrnet.geometry.scaling import scale_by_power_of_two
 from ptrnet.metrics.interval import Measure, mean, share
 from ptrnet.types import Example, Floats, Indices
 
-# The coordinates of an instance carry a relative error of 2^-53 from their own rounding (0.1, 0.2
-# and 0.3 are not exact); this is how far a point of `comparable` size may be off, and a little.
-OFF = 2.0**-52
+# How far a coordinate of `scale_by_power_of_two` may be off, and a little: it carries a relative
+# error of 2^-53 from its own rounding (0.1, 0.2 and 0.3 are not exact).
+ROUNDING = 2.0**-52
 
 
 def measure(examples: Sequence[Example], answers: Iterable[Indices]) -> dict[str, Measure]:
-    """`accuracy` and `triangle_coverage` of answers against the examples' own.
+    """`accuracy` and `triangle_coverage` of answers, by the triangles of the examples.
 
     - accuracy: the same set of triangles; or, where points lie on one circle and several answers
       are right, any triangulation whose circumcircles are empty.
@@ -23,17 +24,18 @@ def measure(examples: Sequence[Example], answers: Iterable[Indices]) -> dict[str
     right, covered = [], []
     for example, answer in zip(examples, answers, strict=True):
         assert example.outputs is not None
-        truth, found = triangles(example.outputs), triangles(answer)
-        whole = found == truth or (
-            len(found) == len(truth) and is_delaunay(example.inputs, np.array(sorted(found)))
+        truth, predicted = triangles(example.outputs), triangles(answer)
+        is_right = predicted == truth or (
+            len(predicted) == len(truth)
+            and is_delaunay(example.inputs, np.array(sorted(predicted)))
         )
-        right.append(whole)
-        covered.append(1.0 if whole else len(truth & found) / len(truth))
+        right.append(is_right)
+        covered.append(1.0 if is_right else len(truth & predicted) / len(truth))
     return {"accuracy": share(right), "triangle_coverage": mean(covered)}
 
 
 def triangles(outputs: Indices) -> set[tuple[int, ...]]:
-    """`(t, 3)` indices as a set: neither the order of triangles matters, nor that of corners."""
+    """`(t, 3)` indices as a set: the order of triangles and that of vertices do not matter."""
     return set(map(tuple, np.sort(outputs, 1).tolist()))
 
 
@@ -45,23 +47,31 @@ def is_delaunay(points: Floats, outputs: Indices) -> bool:
     once. What is on a circle or on a line up to the rounding of the points' own coordinates
     counts as on it.
     """
-    points = comparable(points)
-    _, first, which = np.unique(points, axis=0, return_index=True, return_inverse=True)
-    corners = first[which.ravel()[outputs]]  # equal points are one vertex
-    turned = _sides(points, corners[:, 0], corners[:, 1], corners[:, 2])
-    if not len(corners) or (turned == 0).any():
+    points = scale_by_power_of_two(points)
+    first = first_equal(points)
+    vertices = first[outputs]  # equal points are one vertex
+    turns = _sides(points, vertices[:, 0], vertices[:, 1], vertices[:, 2])
+    if not len(vertices) or (turns == 0).any():
         return False
-    corners[turned < 0] = corners[turned < 0][:, [0, 2, 1]]
-    return _joined(points, corners, first) and _empty(points, corners)
+    vertices[turns < 0] = vertices[turns < 0][:, [0, 2, 1]]  # counter-clockwise
+    return _covers_hull(points, vertices, np.unique(first)) and _circles_are_empty(points, vertices)
 
 
-def _joined(points: Floats, corners: Indices, distinct: Indices) -> bool:
-    """Whether triangles fill the hull: each edge has one on either side, or nothing beyond it."""
-    edges: dict[tuple[int, int], list[int]] = {}
-    for a, b, c in corners.tolist():
+def _covers_hull(points: Floats, vertices: Indices, distinct: Indices) -> bool:
+    """Whether triangles cover the hull once.
+
+    At each edge two triangles lie on its two sides, or one, and no point beyond the edge.
+
+    Args:
+        points: `(n, 2)`.
+        vertices: `(t, 3)`.
+        distinct: indices of the points, of equal ones the first.
+    """
+    apexes_of: dict[tuple[int, int], list[int]] = {}
+    for a, b, c in vertices.tolist():
         for i, j, apex in ((a, b, c), (b, c, a), (c, a, b)):
-            edges.setdefault((min(i, j), max(i, j)), []).append(apex)
-    for (i, j), apexes in edges.items():
+            apexes_of.setdefault((min(i, j), max(i, j)), []).append(apex)
+    for (i, j), apexes in apexes_of.items():
         sides = _sides(points, i, j, np.array(apexes))
         if len(apexes) == 1:
             if (_sides(points, i, j, distinct) == -sides[0]).any():
@@ -71,24 +81,28 @@ def _joined(points: Floats, corners: Indices, distinct: Indices) -> bool:
     return True
 
 
-def _empty(points: Floats, corners: Indices) -> bool:
-    """Whether no point lies inside a circumcircle of `(t, 3)` counter-clockwise corners."""
-    a, b, c = (points[corners[:, k]][:, None] - points for k in range(3))  # (t, n, 2)
-    value = np.zeros(a.shape[:2])
-    size = np.zeros_like(value)
+def _circles_are_empty(points: Floats, vertices: Indices) -> bool:
+    """Whether no point lies inside a circumcircle of `(t, 3)` counter-clockwise vertices.
+
+    By the sign of the determinant of the points lifted to a paraboloid.
+    """
+    a, b, c = (points[vertices[:, k]][:, None] - points for k in range(3))  # (t, n, 2)
+    determinant = np.zeros(a.shape[:2])
+    magnitude = np.zeros_like(determinant)  # of its terms, for its rounding
     for lifted, u, v in ((a, b, c), (b, c, a), (c, a, b)):
         lift = (lifted**2).sum(-1)
-        one, two = u[..., 0] * v[..., 1], u[..., 1] * v[..., 0]
-        value += lift * (one - two)
-        size += lift * (abs(one) + abs(two))
-    far = np.abs(np.stack([a, b, c])).max((0, -1))
-    return not (value > 16 * OFF * (size + far**3)).any()
+        plus, minus = u[..., 0] * v[..., 1], u[..., 1] * v[..., 0]
+        determinant += lift * (plus - minus)
+        magnitude += lift * (abs(plus) + abs(minus))
+    max_difference = np.abs(np.stack([a, b, c])).max((0, -1))
+    return not (determinant > 16 * ROUNDING * (magnitude + max_difference**3)).any()
 
 
 def _sides(points: Floats, i: Indices | int, j: Indices | int, k: Indices) -> Indices:
     """1 where points k are left of the lines from i to j, 0 on them, -1 right of them."""
     u, v = points[j] - points[i], points[k] - points[i]
-    one, two = u[..., 0] * v[..., 1], u[..., 1] * v[..., 0]
-    far = np.maximum(np.abs(u).max(-1), np.abs(v).max(-1))
-    slack = 4 * OFF * (abs(one) + abs(two) + far)
-    return np.where(abs(one - two) > slack, np.sign(one - two), 0).astype(np.int64)
+    plus, minus = u[..., 0] * v[..., 1], u[..., 1] * v[..., 0]
+    max_difference = np.maximum(np.abs(u).max(-1), np.abs(v).max(-1))
+    slack = 4 * ROUNDING * (abs(plus) + abs(minus) + max_difference)
+    cross = plus - minus
+    return np.where(abs(cross) > slack, np.sign(cross), 0).astype(np.int64)

@@ -8,38 +8,39 @@ import torch
 from torch import Tensor, nn
 
 from ptrnet.errors import ModelError
-from ptrnet.models import settings as known
+from ptrnet.masks import length_mask
+from ptrnet.models.settings import ModelSettings
 
 
 @dataclass(frozen=True)
 class Encoded:
     """What a decoder needs of a batch of instances. A variant adds fields."""
 
-    tokens: int  # the width of a distribution over tokens, padding included
-    state: tuple[Tensor, ...]  # each (B, 1, ...): where decoding starts
+    num_tokens: int  # the width of a distribution over tokens, S + N
+    state: tuple[Tensor, ...]  # each (B, 1, ...): the decoder's state before the first step
 
 
 class PointerModel(nn.Module, ABC):
     """A network that points at its inputs: `p(C | P) = prod_i p(C_i | C_<i, P)` (V eq. 1).
 
     Args of every model:
-        features: numbers an element has, d.
-        specials: special slots S of the pointer, END first.
-        settings: its own, an instance of its class `Settings`.
+        features: numbers in an element, d.
+        num_specials: special slots S of the pointer, END first.
+        settings: an instance of the class `Settings` of the model.
     """
 
-    Settings: ClassVar[type[known.Settings]] = known.Settings
+    Settings: ClassVar[type[ModelSettings]] = ModelSettings
     n: int | None = None  # the one number of elements that instances must have; None: any
 
-    def __init__(self, features: int, specials: int, settings: known.Settings) -> None:
+    def __init__(self, features: int, num_specials: int, settings: ModelSettings) -> None:
         super().__init__()
-        self.features, self.specials, self._settings = features, specials, settings
+        self.features, self.num_specials, self._settings = features, num_specials, settings
 
     def settings(self) -> dict[str, Any]:
-        """The keyword arguments, beside features and specials, that build this model again."""
+        """The keyword arguments that, after features and num_specials, build this model again."""
         return asdict(self._settings)
 
-    def check(self, lengths: Tensor) -> None:
+    def check_lengths(self, lengths: Tensor) -> None:
         """Refuses instances of `lengths` `(B,)` that the model cannot answer.
 
         Raises:
@@ -48,7 +49,7 @@ class PointerModel(nn.Module, ABC):
         if self.n is None:
             return
         if lengths.is_cuda and torch.cuda.is_current_stream_capturing():
-            return  # there is nothing to look at: what is recorded runs later
+            return  # operations are recorded, to run later: there are no values yet
         other = lengths[lengths != self.n]
         if len(other):
             raise ModelError(
@@ -58,17 +59,22 @@ class PointerModel(nn.Module, ABC):
 
     @abstractmethod
     def encode(self, inputs: Tensor, lengths: Tensor | None = None) -> Encoded:
-        """Reads `(B, N, d)` instances of `lengths` `(B,)`; all full when None."""
+        """Reads `(B, N, d)` instances of `lengths` `(B,)`; None: without padding."""
 
     @abstractmethod
     def step(
         self, encoded: Any, state: tuple[Tensor, ...], tokens: Tensor
     ) -> tuple[Tensor, tuple[Tensor, ...]]:
-        """Feeds the last tokens `(B, K)` of K prefixes for each instance (0 at the start).
+        """One decoder step for K prefixes of each instance.
 
-        `encoded` is what `encode` returned; `state` holds tensors `(B, K, ...)`. Returns
-        log-probabilities `(B, K, S + N)` of the next token, -inf on padding, and the state that
-        belongs to the next step.
+        Args:
+            encoded: what `encode` returned.
+            state: tensors `(B, K, ...)`: at first `encoded.state`, then what `step` returned.
+            tokens: `(B, K)` the last token of each prefix; 0, the start symbol, at first.
+
+        Returns:
+            Log-probabilities `(B, K, S + N)` of the next token, -inf on padding, and the state
+            for the next step.
         """
 
     def log_probs(
@@ -78,16 +84,22 @@ class PointerModel(nn.Module, ABC):
         targets: Tensor,
         target_lengths: Tensor | None = None,
     ) -> Tensor:
-        """Log-probabilities `(B, M, S + N)` of every token, given the true tokens before it.
+        """Log-probabilities `(B, M, S + N)` of every token, where the tokens before it are true.
 
-        `targets` are `(B, M)` tokens of `target_lengths` `(B,)`, END included; rows behind a
-        sequence's END are arbitrary. Here it is one `step` after the other; a model whose inputs
-        are known beforehand takes all at once.
+        Here it is one `step` after the other. A model whose decoder inputs are known beforehand
+        overrides it, and takes all steps at once.
+
+        Args:
+            inputs: `(B, N, d)` instances.
+            lengths: `(B,)` elements of each; None: without padding.
+            targets: `(B, M)` the true tokens.
+            target_lengths: `(B,)` tokens of each target, END included; None: without padding.
+                The log-probabilities behind are arbitrary.
         """
         encoded = self.encode(inputs, lengths)
-        state, fed, rows = encoded.state, shifted(targets), []
+        state, last_tokens, rows = encoded.state, shift_right(targets), []
         for i in range(targets.shape[1]):
-            row, state = self.step(encoded, state, fed[:, i : i + 1])
+            row, state = self.step(encoded, state, last_tokens[:, i : i + 1])
             rows.append(row)
         return torch.cat(rows, 1)
 
@@ -97,44 +109,49 @@ class PointerModel(nn.Module, ABC):
         lengths: Tensor | None,
         targets: Tensor,
         target_lengths: Tensor | None,
-        known: int,
+        num_known: int,
     ) -> Tensor:
-        """Log-probabilities `(B, K, S + N)` of what stands behind the first `known` tokens.
+        """Log-probabilities `(B, R, S + N)` of the rest of each target, behind its first tokens.
 
-        The first of the K rows is the next token's, as `log_probs` has it. It is all that has to
-        be there; the others belong to the tokens behind it, for a model that learns from these
-        as well.
+        Row 0 is of the next token, as `log_probs` has it. A model may give it alone (R = 1), or
+        rows for the tokens behind it as well, where it learns from these too.
+
+        The arguments are those of `log_probs`, and of every target `num_known` tokens are known.
         """
-        return self.log_probs(inputs, lengths, targets, target_lengths)[:, known:]
+        return self.log_probs(inputs, lengths, targets, target_lengths)[:, num_known:]
 
 
-def all_of(padded: Tensor) -> Tensor:
-    """The lengths of a batch `(B, N, ...)` without padding."""
-    return torch.full((len(padded),), padded.shape[1], device=padded.device)
+def full_lengths(batch: Tensor) -> Tensor:
+    """The lengths `(B,)` of a batch `(B, N, ...)` without padding."""
+    return torch.full((len(batch),), batch.shape[1], device=batch.device)
 
 
-def log_softmax(scores: Tensor, lengths: Tensor) -> Tensor:
-    """Over the first `lengths` `(B,)` of the last axis of `(B, K, T)`; -inf behind them."""
-    padding = torch.arange(scores.shape[-1], device=scores.device) >= lengths[:, None, None]
-    return scores.masked_fill(padding, -torch.inf).log_softmax(-1)
+def masked_log_softmax(scores: Tensor, lengths: Tensor) -> Tensor:
+    """Over the first `lengths` `(B,)` entries of each row of `(B, K, S + N)`; -inf behind."""
+    padding = ~length_mask(lengths, scores.shape[-1])
+    return scores.masked_fill(padding[:, None], -torch.inf).log_softmax(-1)
 
 
-def feedable(inputs: Tensor, special_inputs: Tensor) -> Tensor:
-    """`(B, S + N, d)`: the learned inputs of the special slots, then the instance's elements."""
+def decoder_inputs(inputs: Tensor, special_inputs: Tensor) -> Tensor:
+    """`(B, S + N, d)`: what the decoder is fed after each token.
+
+    That is a learned input `(S, d)` after a special slot, and the element itself after an element
+    of the instances `(B, N, d)`.
+    """
     return torch.cat([special_inputs.expand(len(inputs), -1, -1), inputs], 1)
 
 
-def pick(rows: Tensor, tokens: Tensor) -> Tensor:
-    """`rows[b, tokens[b, k]]` for `(B, T, d)` rows and `(B, K)` tokens."""
-    return rows.gather(1, tokens[..., None].expand(-1, -1, rows.shape[-1]))
+def gather_rows(rows: Tensor, indices: Tensor) -> Tensor:
+    """`rows[b, indices[b, k]]` of `(B, N, d)` rows, for `(B, K)` indices."""
+    return rows.gather(1, indices[..., None].expand(-1, -1, rows.shape[-1]))
 
 
-def shifted(targets: Tensor) -> Tensor:
-    """What is fed at each step when the truth is fed: the start symbol, then all but the last."""
+def shift_right(targets: Tensor) -> Tensor:
+    """The last token before each step of `(B, M)` targets: the start symbol, then the targets."""
     return nn.functional.pad(targets[:, :-1], (1, 0))
 
 
-def start_weights(module: nn.Module) -> None:
+def init_uniform(module: nn.Module) -> None:
     """Draws every parameter uniformly from [-0.08, 0.08] (V 3)."""
     for parameter in module.parameters():
         nn.init.uniform_(parameter, -0.08, 0.08)

@@ -1,16 +1,16 @@
-"""The Hard Ptr-Net (C 2.4): the likeliest element is fed on."""
+"""The Hard Ptr-Net (C 2.4): the likeliest element is fed next."""
 
 from torch import Tensor
 
-from ptrnet.models.base import pick
-from ptrnet.models.parts.own_feed import OwnFeedPtrNet
+from ptrnet.models.base import gather_rows
+from ptrnet.models.parts.free_running import FreeRunningPtrNet
 
 
-class HardPtrNet(OwnFeedPtrNet):
-    """Fed on: `P_k`, `k = argmax a`. The argmax has no gradient, so none flows into `a` here."""
+class HardPtrNet(FreeRunningPtrNet):
+    """Fed next: `P_k`, `k = argmax a`. The argmax has no gradient, so none flows into `a` here."""
 
-    def mixture(self, a: Tensor, inputs: Tensor) -> Tensor:
-        return pick(inputs, a.argmax(-1))
+    def next_input(self, attention: Tensor, inputs: Tensor) -> Tensor:
+        return gather_rows(inputs, attention.argmax(-1))
 
 
 MODEL = HardPtrNet

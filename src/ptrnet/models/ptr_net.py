@@ -8,79 +8,87 @@ from torch import Tensor, nn
 from ptrnet.models.base import (
     Encoded,
     PointerModel,
-    all_of,
-    feedable,
-    log_softmax,
-    pick,
-    shifted,
-    start_weights,
+    decoder_inputs,
+    full_lengths,
+    gather_rows,
+    init_uniform,
+    masked_log_softmax,
+    shift_right,
 )
 from ptrnet.models.parts.layers import decoder, encoder
 from ptrnet.models.parts.recurrent import State
-from ptrnet.models.parts.score import Scorer, key_map, query_map, scorer, scores, weights_of
-from ptrnet.models.settings import Attending
+from ptrnet.models.parts.score import (
+    Scorer,
+    key_projection,
+    query_projection,
+    score_vector,
+    scorer,
+    scores,
+)
+from ptrnet.models.settings import AttentionSettings
 
 
 @dataclass(frozen=True)
-class Slots(Encoded):
-    """What a pointer can point at."""
+class EncodedSlots(Encoded):
+    """What the pointer of a Ptr-Net can point at: special slots, then elements."""
 
-    inputs: Tensor  # (B, S + N, d): what is fed on after each token; special slots first
-    lengths: Tensor  # (B,) the tokens that are real: S + n
+    inputs: Tensor  # (B, S + N, d): what the decoder is fed after each token
+    lengths: Tensor  # (B,) the tokens that are not padding: S + n
     keys: Tensor  # (B, S + N, H): what the pointer scores
-    scorer: Scorer  # of those keys, step by step
+    scorer: Scorer  # of these keys, for the queries of one step after the other
 
 
 class PtrNet(PointerModel):
-    """`u_j = v' tanh(W1 e_j + W2 d_i)`, `p(C_i) = softmax(u)`, fed on: a copy of `P_{C_i}`."""
+    """`u_j = v' tanh(W1 e_j + W2 d_i)`, `p(C_i) = softmax(u)`, fed next: a copy of `P_{C_i}`."""
 
-    Settings = Attending
+    Settings = AttentionSettings
 
-    def __init__(self, features: int, specials: int, settings: Attending) -> None:
-        super().__init__(features, specials, settings)
+    def __init__(self, features: int, num_specials: int, settings: AttentionSettings) -> None:
+        super().__init__(features, num_specials, settings)
         units = settings.hidden_size
         self.encoder = encoder(features, settings)
         self.decoder = decoder(features, settings)
-        self.key = key_map(settings.score, units)
-        self.query = query_map(settings.score, units)
-        self.v = weights_of(settings.score, units)
+        self.key = key_projection(settings.score, units)
+        self.query = query_projection(settings.score, units)
+        self.v = score_vector(settings.score, units)
         # Slot 0 of both: `=>` is what the decoder is fed first, `<=` what it points at to end.
-        self.special_inputs = nn.Parameter(torch.empty(specials, features))
-        self.special_states = nn.Parameter(torch.empty(specials, units))
-        start_weights(self)
+        self.special_inputs = nn.Parameter(torch.empty(num_specials, features))
+        self.special_states = nn.Parameter(torch.empty(num_specials, units))
+        init_uniform(self)
 
-    def read(self, inputs: Tensor, lengths: Tensor) -> tuple[Tensor, State]:
-        """The states `(B, N, H)` that are pointed at, and the decoder's first."""
+    def run_encoder(self, inputs: Tensor, lengths: Tensor) -> tuple[Tensor, State]:
+        """The states `(B, N, H)` that the pointer attends to, and the decoder's first state."""
         return self.encoder(inputs, lengths)  # type: ignore[no-any-return]
 
-    def slots(self, inputs: Tensor, lengths: Tensor | None) -> Slots:
+    def encode_slots(self, inputs: Tensor, lengths: Tensor | None) -> EncodedSlots:
         """What can be pointed at, and the decoder's first state."""
-        lengths = all_of(inputs) if lengths is None else lengths
-        states, state = self.read(inputs, lengths)
+        lengths = full_lengths(inputs) if lengths is None else lengths
+        states, state = self.run_encoder(inputs, lengths)
         special = self.special_states.to(states.dtype).expand(len(inputs), -1, -1)
         keys = self.key(torch.cat([special, states], 1))
-        return Slots(
-            tokens=self.specials + inputs.shape[1],
-            state=tuple(s[:, None] for s in state),
-            inputs=feedable(inputs, self.special_inputs),
-            lengths=lengths + self.specials,
+        return EncodedSlots(
+            num_tokens=self.num_specials + inputs.shape[1],
+            state=tuple(part[:, None] for part in state),
+            inputs=decoder_inputs(inputs, self.special_inputs),
+            lengths=lengths + self.num_specials,
             keys=keys,
-            scorer=scorer(keys, self.v, lengths + self.specials),
+            scorer=scorer(keys, self.v, lengths + self.num_specials),
         )
 
-    def encode(self, inputs: Tensor, lengths: Tensor | None = None) -> Slots:
-        return self.slots(inputs, lengths)
+    def encode(self, inputs: Tensor, lengths: Tensor | None = None) -> EncodedSlots:
+        return self.encode_slots(inputs, lengths)
 
-    def point(self, encoded: Slots, fed: Tensor, state: State) -> tuple[Tensor, State]:
-        """One step with `fed` `(B, K, d)` as the decoder's input; otherwise as `step`."""
-        state = self.decoder.step(fed, state)
-        found = encoded.scorer(self.query(state[0]))
-        return log_softmax(found, encoded.lengths), state
+    def decode_step(
+        self, encoded: EncodedSlots, inputs: Tensor, state: State
+    ) -> tuple[Tensor, State]:
+        """One step whose decoder inputs are `(B, K, d)`; what it returns is as of `step`."""
+        state = self.decoder.step(inputs, state)
+        return masked_log_softmax(encoded.scorer(self.query(state[0])), encoded.lengths), state
 
     def step(
-        self, encoded: Slots, state: tuple[Tensor, ...], tokens: Tensor
+        self, encoded: EncodedSlots, state: tuple[Tensor, ...], tokens: Tensor
     ) -> tuple[Tensor, tuple[Tensor, ...]]:
-        return self.point(encoded, pick(encoded.inputs, tokens), state)
+        return self.decode_step(encoded, gather_rows(encoded.inputs, tokens), state)
 
     def log_probs(
         self,
@@ -89,14 +97,14 @@ class PtrNet(PointerModel):
         targets: Tensor,
         target_lengths: Tensor | None = None,
     ) -> Tensor:
-        encoded = self.slots(inputs, lengths)
+        encoded = self.encode_slots(inputs, lengths)
         if target_lengths is None:
-            target_lengths = all_of(targets)
-        state = tuple(s[:, 0] for s in encoded.state)
-        fed = pick(encoded.inputs, shifted(targets))
-        states, _ = self.decoder(fed, target_lengths, state)
-        found = scores(encoded.keys, self.query(states), self.v, encoded.lengths, target_lengths)
-        return log_softmax(found, encoded.lengths)
+            target_lengths = full_lengths(targets)
+        state = tuple(part[:, 0] for part in encoded.state)
+        fed_elements = gather_rows(encoded.inputs, shift_right(targets))
+        states, _ = self.decoder(fed_elements, target_lengths, state)
+        u = scores(encoded.keys, self.query(states), self.v, encoded.lengths, target_lengths)
+        return masked_log_softmax(u, encoded.lengths)
 
 
 MODEL = PtrNet

@@ -6,83 +6,91 @@ matter for the rest.
 """
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
 
 from ptrnet.errors import InputError
-from ptrnet.models.base import Encoded, PointerModel, all_of, pick, shifted
+from ptrnet.masks import length_mask
+from ptrnet.models.base import Encoded, PointerModel, full_lengths, gather_rows, shift_right
 from ptrnet.models.parts.attention import EncoderLayer, norm
-from ptrnet.models.parts.places import Places
-from ptrnet.models.settings import Remaining
+from ptrnet.models.parts.relative_positions import RelativePositions
+from ptrnet.models.settings import RemainingSettings
 from ptrnet.types import END
 
-FAR = 10.0  # what is too far to be encoded scores so much less than the least that is encoded
+MARGIN = 10.0  # by so much is the score of an element too distant to encode below all the others
 
 
 @dataclass(frozen=True)
-class Whole(Encoded):
-    """The instances as they were given: nothing is encoded before a step."""
+class Instances(Encoded):
+    """The instances as they came: nothing is encoded before a step."""
 
     inputs: Tensor  # (B, N, d)
-    real: Tensor  # (B, N) boolean: the elements that are no padding
+    mask: Tensor  # (B, N) boolean: the elements that are no padding
+
+
+class PrefixState(NamedTuple):
+    """What a step has to know of K prefixes of each instance."""
+
+    seen: Tensor  # (B, K, N) boolean: the elements that were pointed at
+    first: Tensor  # (B, K) the first token of these that is an element; END: none yet
+    last: Tensor  # (B, K) the last one
 
 
 @dataclass(frozen=True)
-class Rest:
+class EncodedRest:
     """What remains behind R = B K prefixes, W elements at most, encoded."""
 
     states: Tensor  # (R, 1 + S + W, H): of the last token, the special slots, the elements
     elements: Tensor  # (R, W) which elements of the instance these are
     padding: Tensor | None  # (R, 1 + S + W): 0, -inf behind what remains; None: all remain
-    far: Tensor | None  # (R, N) boolean: what remains, too, but is not encoded; None: nothing
+    distant: Tensor | None  # (R, N) boolean: what remains too, but is not encoded; None: nothing
 
 
 class RemainingPtrNet(PointerModel):
     """`p = softmax(u)`, `u_j = (W1 h_0)' W2 h_j / sqrt(H)`; `h` is `[last; special slots; what
     remains]`, encoded by the layers of a transformer.
 
-    The last token stands where the last element is, the special slots where the first one is: to
-    end is to close the tour; before the first element both stand in the middle of all. They bear
-    learned marks, and so does what was pointed at where `repeats` leaves it among what remains.
-    With `nearest` only so many elements near the last one are encoded.
+    The last token has the position of the last element, and the special slots that of the first
+    one: to end is to close the tour. Before the first element both have the mean of all. They get
+    learned marks, and so do elements that were pointed at, where `repeats` leaves them among what
+    remains. With `nearest`, only that many elements near the last one are encoded.
     """
 
-    Settings = Remaining
+    Settings = RemainingSettings
 
-    def __init__(self, features: int, specials: int, settings: Remaining) -> None:
-        super().__init__(features, specials, settings)
+    def __init__(self, features: int, num_specials: int, settings: RemainingSettings) -> None:
+        super().__init__(features, num_specials, settings)
         units, heads = settings.hidden_size, settings.heads
         if units % heads:
             raise InputError(f"hidden_size: expected a multiple of {heads} heads, got {units}")
         self.repeats, self.nearest = settings.repeats, settings.nearest
-        self.places = Places(features, units, settings.octaves)
+        self.places = RelativePositions(features, units, settings.octaves)
         self.layers = nn.ModuleList(
             EncoderLayer(units, heads, settings.feed_forward)
             for _ in range(settings.encoder_layers)
         )
         self.query, self.key = (nn.Linear(units, units, bias=False) for _ in range(2))
         # The last token is a special one, of which END is the start, or else any element.
-        self.last_marks = nn.Parameter(torch.randn(specials + 1, units) / 10)
-        self.slot_marks = nn.Parameter(torch.randn(specials, units) / 10)
+        self.last_marks = nn.Parameter(torch.randn(num_specials + 1, units) / 10)
+        self.slot_marks = nn.Parameter(torch.randn(num_specials, units) / 10)
         self.seen_mark = nn.Parameter(torch.randn(units) / 10) if self.repeats else None
 
-    def encode(self, inputs: Tensor, lengths: Tensor | None = None) -> Whole:
-        batch, elements, _ = inputs.shape
-        lengths = all_of(inputs) if lengths is None else lengths
-        real = torch.arange(elements, device=inputs.device) < lengths[:, None]
-        none = torch.zeros(batch, 1, dtype=torch.int64, device=inputs.device)
-        # Which elements were pointed at, and the first and the last of them as tokens.
-        state = (torch.zeros_like(real)[:, None], none, none)
-        return Whole(self.specials + elements, state, inputs, real)
+    def encode(self, inputs: Tensor, lengths: Tensor | None = None) -> Instances:
+        batch, size, _ = inputs.shape
+        mask = length_mask(full_lengths(inputs) if lengths is None else lengths, size)
+        no_element = torch.full((batch, 1), END, device=inputs.device)
+        state = PrefixState(torch.zeros_like(mask)[:, None], no_element, no_element)
+        return Instances(self.num_specials + size, state, inputs, mask)
 
     def step(
-        self, encoded: Whole, state: tuple[Tensor, ...], tokens: Tensor
+        self, encoded: Instances, state: tuple[Tensor, ...], tokens: Tensor
     ) -> tuple[Tensor, tuple[Tensor, ...]]:
-        state = self._after(state, tokens)
-        rest = self._rest(encoded, state, tokens, self.nearest)
-        found = self._log_probs(rest, rest.states[:, :1], encoded.tokens)
-        return found.view(*tokens.shape, -1), state
+        prefixes = self._advance(PrefixState(*state), tokens)
+        rest = self._encode_rest(encoded, prefixes, tokens, self.nearest)
+        log_probs = self._next_log_probs(rest, rest.states[:, :1], encoded.num_tokens)
+        return log_probs.view(*tokens.shape, -1), prefixes
 
     def rest_log_probs(
         self,
@@ -90,142 +98,167 @@ class RemainingPtrNet(PointerModel):
         lengths: Tensor | None,
         targets: Tensor,
         target_lengths: Tensor | None,
-        known: int,
+        num_known: int,
     ) -> Tensor:
-        """As of every model; all that remains is encoded once, behind the known tokens.
+        """See `PointerModel`; what remains is encoded once, all of it, behind the known tokens.
 
-        The other rows ask the state of each token of the rest, instead of the last one's, what
-        follows it: the same question, behind tokens that are not known. Where elements repeat it
-        has no one answer and is not asked.
+        Row r > 0 is of the token behind token r of the rest. Its query is the state of token r
+        instead of that of the last known token: the same question, behind tokens that are not
+        known. Where elements repeat it has no one answer, and row 0 stands alone.
         """
         encoded = self.encode(inputs, lengths)
-        state, fed = encoded.state, shifted(targets)
-        for i in range(known + 1):
-            state = self._after(state, fed[:, i : i + 1])
-        rest = self._rest(encoded, state, fed[:, known : known + 1], 0)
-        asked = rest.states[:, :1]
+        state, last_tokens = PrefixState(*encoded.state), shift_right(targets)
+        for i in range(num_known + 1):
+            state = self._advance(state, last_tokens[:, i : i + 1])
+        last = last_tokens[:, num_known : num_known + 1]
+        rest = self._encode_rest(encoded, state, last, nearest=0)
+        states = rest.states[:, :1]
         if not self.repeats:
-            places = self._places(rest, encoded.tokens).gather(1, targets[:, known:-1])
-            asked = torch.cat([asked, pick(rest.states, places)], 1)
-        return self._log_probs(rest, asked, encoded.tokens)
+            positions = self._state_positions(rest, encoded.num_tokens)
+            positions = positions.gather(1, targets[:, num_known:-1])
+            states = torch.cat([states, gather_rows(rest.states, positions)], 1)
+        return self._next_log_probs(rest, states, encoded.num_tokens)
 
-    def _after(self, state: tuple[Tensor, ...], tokens: Tensor) -> tuple[Tensor, ...]:
+    def _advance(self, state: PrefixState, tokens: Tensor) -> PrefixState:
         """The state behind the tokens `(B, K)`."""
         seen, first, last = state
-        of_elements = torch.arange(seen.shape[-1], device=seen.device) + self.specials
-        element = tokens >= self.specials
-        return (
-            seen | (of_elements == tokens[..., None]),
-            torch.where(element & (first == END), tokens, first),
-            torch.where(element, tokens, last),
+        element_tokens = torch.arange(seen.shape[-1], device=seen.device) + self.num_specials
+        is_element = tokens >= self.num_specials
+        return PrefixState(
+            seen | (element_tokens == tokens[..., None]),
+            torch.where(is_element & (first == END), tokens, first),
+            torch.where(is_element, tokens, last),
         )
 
-    def _rest(
-        self, encoded: Whole, state: tuple[Tensor, ...], tokens: Tensor, nearest: int
-    ) -> Rest:
-        """What remains behind prefixes of that state and of those last tokens `(B, K)`."""
-        remaining = self._remaining(encoded, state[0])
-        here, goal = self._ends(encoded, state, remaining)
-        far = None
+    def _encode_rest(
+        self, encoded: Instances, state: PrefixState, last_tokens: Tensor, nearest: int
+    ) -> EncodedRest:
+        """What remains behind the prefixes, whose last tokens are `(B, K)`.
+
+        Of `nearest` elements only, or of all where it is 0.
+        """
+        remaining = self._remaining(encoded, state.seen)
+        current, goal = self._current_and_goal(encoded, state, remaining)
+        distant = None
         if 0 < nearest < remaining.shape[1]:
-            far = remaining & ~self._near(encoded, here, remaining, nearest)
-            remaining = remaining & ~far
-        elements, behind = _first(remaining)
+            distant = remaining & ~_nearest(encoded.inputs, current, remaining, nearest)
+            remaining = remaining & ~distant
+        elements, is_padding = _true_indices(remaining)
+        states = self._read(encoded, state.seen, last_tokens, elements, is_padding, current, goal)
+        padding = None
+        if _is_recording(is_padding) or bool(is_padding.any()):
+            padding = states.new_zeros(is_padding.shape).masked_fill(is_padding, -torch.inf)
+            padding = nn.functional.pad(padding, (1 + self.num_specials, 0))
+        for layer in self.layers:
+            states = layer(states, padding)
+        return EncodedRest(norm(states), elements, padding, distant)
+
+    def _read(
+        self,
+        encoded: Instances,
+        seen: Tensor,
+        last_tokens: Tensor,
+        elements: Tensor,
+        is_padding: Tensor,
+        current: Tensor,
+        goal: Tensor,
+    ) -> Tensor:
+        """`(R, 1 + S + W, H)`: what the first layer reads; see `EncodedRest.states`."""
         rows, width = elements.shape
-        points = _at(encoded.inputs, elements)
-        points = torch.where(behind[..., None], here, points)
-        points = torch.cat([here, goal.expand(-1, self.specials, -1), points], 1)
-        states = self.places(points, here, goal)
-        last = self.last_marks[tokens.clamp(max=self.specials).view(rows, 1)]
+        points = gather_rows(encoded.inputs, elements.reshape(len(encoded.inputs), -1))
+        points = points.view(rows, width, self.features)
+        points = torch.where(is_padding[..., None], current, points)
+        points = torch.cat([current, goal.expand(-1, self.num_specials, -1), points], 1)
+        states = self.places(points, current, goal)
+        last = self.last_marks[last_tokens.clamp(max=self.num_specials).view(rows, 1)]
         marks = torch.cat([last, self.slot_marks.expand(rows, -1, -1)], 1)
         states = states + nn.functional.pad(marks, (0, 0, 0, width))
         if self.seen_mark is not None:
-            seen = state[0].view(rows, -1).gather(1, elements)
-            seen = nn.functional.pad(seen, (1 + self.specials, 0))
-            states = states + seen[..., None] * self.seen_mark
-        padding = None
-        if _recorded(behind) or bool(behind.any()):
-            padding = states.new_zeros(behind.shape).masked_fill(behind, -torch.inf)
-            padding = nn.functional.pad(padding, (1 + self.specials, 0))
-        for layer in self.layers:
-            states = layer(states, padding)
-        return Rest(norm(states), elements, padding, far)
+            is_seen = seen.view(rows, -1).gather(1, elements)
+            is_seen = nn.functional.pad(is_seen, (1 + self.num_specials, 0))
+            states = states + is_seen[..., None] * self.seen_mark
+        return states  # type: ignore[no-any-return]
 
-    def _remaining(self, encoded: Whole, seen: Tensor) -> Tensor:
+    def _remaining(self, encoded: Instances, seen: Tensor) -> Tensor:
         """`(R, N)` boolean: which elements remain."""
-        remaining = encoded.real[:, None].expand_as(seen)
+        remaining = encoded.mask[:, None].expand_as(seen)
         return (remaining if self.repeats else remaining & ~seen).reshape(-1, seen.shape[-1])
 
-    def _ends(
-        self, encoded: Whole, state: tuple[Tensor, ...], remaining: Tensor
+    def _current_and_goal(
+        self, encoded: Instances, state: PrefixState, remaining: Tensor
     ) -> tuple[Tensor, Tensor]:
-        """Where one stands and where one goes to, `(R, 1, d)`; at first the middle of all."""
-        rows, (_, first, last) = len(remaining), state
-        each = remaining.view(len(encoded.inputs), -1, remaining.shape[1]).to(encoded.inputs.dtype)
-        with torch.autocast(each.device.type, enabled=False):
-            middle = (each @ encoded.inputs) / each.sum(-1, keepdim=True).clamp(min=1)
-        here, goal = (
+        """The last and the first element of the prefixes, `(R, 1, d)`; at first the mean of all."""
+        inputs = encoded.inputs
+        weights = remaining.view(len(inputs), -1, remaining.shape[1]).to(inputs.dtype)
+        with torch.autocast(weights.device.type, enabled=False):
+            mean = (weights @ inputs) / weights.sum(-1, keepdim=True).clamp(min=1)
+        current, goal = (
             torch.where(
-                (end != END)[..., None],
-                pick(encoded.inputs, (end - self.specials).clamp(min=0)),
-                middle,
-            ).view(rows, 1, self.features)
-            for end in (last, first)
+                (tokens != END)[..., None],
+                gather_rows(inputs, (tokens - self.num_specials).clamp(min=0)),
+                mean,
+            ).view(-1, 1, self.features)
+            for tokens in (state.last, state.first)
         )
-        return here, goal
+        return current, goal
 
-    @staticmethod
-    def _near(encoded: Whole, here: Tensor, remaining: Tensor, nearest: int) -> Tensor:
-        """`(R, N)` boolean: the nearest of the remaining elements."""
-        batch, elements, features = encoded.inputs.shape
-        apart = encoded.inputs[:, None] - here.view(batch, -1, 1, features)
-        far = apart.square().sum(-1).view(-1, elements).masked_fill(~remaining, torch.inf)
-        chosen = far.topk(nearest, largest=False).indices
-        return torch.zeros_like(remaining).scatter(1, chosen, True)
+    def _next_log_probs(self, rest: EncodedRest, states: Tensor, num_tokens: int) -> Tensor:
+        """`(R, Q, S + N)`: what comes next, by the queries of states `(R, Q, H)`.
 
-    def _log_probs(self, rest: Rest, asked: Tensor, tokens: int) -> Tensor:
-        """`(R, Q, S + N)`: what follows, as asked of states `(R, Q, H)`; no score is rounded."""
-        keys, queries = self.key(rest.states[:, 1:]), self.query(asked)
+        Scores are float32 (or better) under autocast.
+        """
+        keys, queries = self.key(rest.states[:, 1:]), self.query(states)
         with torch.autocast(keys.device.type, enabled=False):
             keys, queries = keys.to(rest.states.dtype), queries.to(rest.states.dtype)
             scores = torch.bmm(queries * keys.shape[-1] ** -0.5, keys.transpose(1, 2))
-            least = scores.detach().amin(-1, keepdim=True) - FAR
+            distant_score = scores.detach().amin(-1, keepdim=True) - MARGIN
             if rest.padding is not None:
                 scores = scores + rest.padding[:, None, 1:]
-            special, found = scores.tensor_split([self.specials], -1)
-            nowhere = found.new_full((*found.shape[:2], tokens - self.specials), -torch.inf)
-            if rest.far is not None:
-                nowhere = torch.where(rest.far[:, None], least, nowhere)
-            places = rest.elements[:, None].expand(found.shape)
-            return torch.cat([special, nowhere.scatter(-1, places, found)], -1).log_softmax(-1)
+            special, of_elements = scores.tensor_split([self.num_specials], -1)
+            size = num_tokens - self.num_specials
+            every = scores.new_full((*scores.shape[:2], size), -torch.inf)
+            if rest.distant is not None:
+                every = torch.where(rest.distant[:, None], distant_score, every)
+            indices = rest.elements[:, None].expand(of_elements.shape)
+            every = every.scatter(-1, indices, of_elements)
+            return torch.cat([special, every], -1).log_softmax(-1)
 
-    def _places(self, rest: Rest, tokens: int) -> Tensor:
-        """`(R, S + N)`: where the state of each token is; of one that does not remain, 0."""
+    def _state_positions(self, rest: EncodedRest, num_tokens: int) -> Tensor:
+        """`(R, S + N)`: the position of each token's state; 0 of one that does not remain."""
         rows, width = rest.elements.shape
-        there = torch.arange(self.specials + width, device=rest.elements.device) + 1
-        there = there.expand(rows, -1)
-        special, found = there.tensor_split([self.specials], -1)
-        nowhere = there.new_zeros(rows, tokens - self.specials)
-        return torch.cat([special, nowhere.scatter(1, rest.elements, found)], 1)
+        positions = torch.arange(self.num_specials + width, device=rest.elements.device) + 1
+        positions = positions.expand(rows, -1)
+        special, of_elements = positions.tensor_split([self.num_specials], -1)
+        every = positions.new_zeros(rows, num_tokens - self.num_specials)
+        return torch.cat([special, every.scatter(1, rest.elements, of_elements)], 1)
 
 
-def _first(chosen: Tensor) -> tuple[Tensor, Tensor]:
-    """The places `(R, W)` that are chosen in `(R, N)`, and which are not but stand behind them."""
-    count, width = chosen.sum(-1), chosen.shape[1]
-    if not _recorded(chosen):
-        width = int(count.max())
-    places = chosen.to(torch.int8).argsort(dim=-1, descending=True, stable=True)[:, :width]
-    return places, torch.arange(width, device=chosen.device) >= count[:, None]
+def _nearest(inputs: Tensor, current: Tensor, remaining: Tensor, count: int) -> Tensor:
+    """`(R, N)` boolean: the `count` remaining elements nearest to the current points `(R, 1, d)`.
+
+    Where fewer remain, others as well.
+    """
+    batch, size, features = inputs.shape
+    differences = inputs[:, None] - current.view(batch, -1, 1, features)
+    dist = differences.square().sum(-1).view(-1, size).masked_fill(~remaining, torch.inf)
+    indices = dist.topk(count, largest=False).indices
+    return torch.zeros_like(remaining).scatter(1, indices, True)
 
 
-def _at(inputs: Tensor, elements: Tensor) -> Tensor:
-    """`(R, W, d)`: the elements `(R, W)` of instances `(B, N, d)`, R / B prefixes of each."""
-    found = pick(inputs, elements.reshape(len(inputs), -1))
-    return found.view(*elements.shape, inputs.shape[-1])
+def _true_indices(mask: Tensor) -> tuple[Tensor, Tensor]:
+    """The indices `(R, W)` of the True entries of `(R, N)`, and which of them are padding behind.
+
+    W is the most of a row; while a graph is recorded, N.
+    """
+    counts, width = mask.sum(-1), mask.shape[1]
+    if not _is_recording(mask):
+        width = int(counts.max())
+    indices = mask.to(torch.int8).argsort(dim=-1, descending=True, stable=True)[:, :width]
+    return indices, ~length_mask(counts, width)
 
 
-def _recorded(tensor: Tensor) -> bool:
-    """Whether a GPU is not asked for values: a graph is recorded."""
+def _is_recording(tensor: Tensor) -> bool:
+    """Whether a CUDA graph is recorded: there are no values yet that could be asked for."""
     return tensor.is_cuda and torch.cuda.is_current_stream_capturing()
 
 

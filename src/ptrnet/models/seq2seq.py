@@ -2,26 +2,26 @@
 
 from torch import Tensor, nn
 
-from ptrnet.models.base import Encoded, all_of, shifted, start_weights
+from ptrnet.models.base import Encoded, full_lengths, init_uniform, shift_right
 from ptrnet.models.parts.dictionary import DictionaryModel, log_softmax
 from ptrnet.models.parts.layers import decoder
-from ptrnet.models.settings import Dictionary
+from ptrnet.models.settings import DictionarySettings
 
 
 class Seq2Seq(DictionaryModel):
     """`p(C_i) = softmax(W d_i + b)` over the dictionary; the encoder's last state starts `d`."""
 
-    Settings = Dictionary
+    Settings = DictionarySettings
 
-    def __init__(self, features: int, specials: int, settings: Dictionary) -> None:
-        super().__init__(features, specials, settings)
+    def __init__(self, features: int, num_specials: int, settings: DictionarySettings) -> None:
+        super().__init__(features, num_specials, settings)
         self.decoder = decoder(settings.hidden_size, settings)
-        self.output = nn.Linear(settings.hidden_size, specials + self.n)
-        start_weights(self)
+        self.output = nn.Linear(settings.hidden_size, self.num_symbols)
+        init_uniform(self)
 
     def encode(self, inputs: Tensor, lengths: Tensor | None = None) -> Encoded:
-        _, state = self.read(inputs, lengths)
-        return Encoded(tokens=self.specials + self.n, state=tuple(s[:, None] for s in state))
+        _, state = self.run_encoder(inputs, lengths)
+        return Encoded(self.num_symbols, tuple(part[:, None] for part in state))
 
     def step(
         self, encoded: Encoded, state: tuple[Tensor, ...], tokens: Tensor
@@ -36,10 +36,10 @@ class Seq2Seq(DictionaryModel):
         targets: Tensor,
         target_lengths: Tensor | None = None,
     ) -> Tensor:
-        _, state = self.read(inputs, lengths)
+        _, state = self.run_encoder(inputs, lengths)
         if target_lengths is None:
-            target_lengths = all_of(targets)
-        states, _ = self.decoder(self.embedding(shifted(targets)), target_lengths, state)
+            target_lengths = full_lengths(targets)
+        states, _ = self.decoder(self.embedding(shift_right(targets)), target_lengths, state)
         return log_softmax(self.output(states))
 
 

@@ -4,10 +4,13 @@ A variant has one of these classes as its `Settings`; its fields are keyword arg
 `models.build` and options of `ptrnet train`.
 """
 
-from dataclasses import MISSING, dataclass, field, fields
+from collections.abc import Mapping
+from dataclasses import MISSING, Field, dataclass, field, fields
 from typing import Any, Literal
 
-LARGEST = 65_536  # units: a layer of more would not fit any memory
+from ptrnet.errors import unknown
+
+MAX_UNITS = 65_536  # a layer of more would not fit any memory; a dictionary likewise
 
 
 def _setting(help: str, default: Any = MISSING, bounds: tuple[float, float] | None = None) -> Any:
@@ -15,15 +18,15 @@ def _setting(help: str, default: Any = MISSING, bounds: tuple[float, float] | No
 
 
 @dataclass(frozen=True, kw_only=True)
-class Settings:
-    """Of every model."""
+class ModelSettings:
+    """Settings of every model."""
 
-    hidden_size: int = _setting("units of encoder and decoder", 256, (1, LARGEST))
+    hidden_size: int = _setting("units of encoder and decoder", 256, (1, MAX_UNITS))
 
 
 @dataclass(frozen=True, kw_only=True)
-class Recurrent(Settings):
-    """Of models that read and answer one element after another."""
+class RecurrentSettings(ModelSettings):
+    """Settings of models that read and answer one element after another."""
 
     cell: Literal["lstm", "gru"] = _setting("cell of encoder and decoder: lstm | gru", "lstm")
     layers: int = _setting("layers of encoder and decoder, each", 1, (1, 64))
@@ -31,8 +34,8 @@ class Recurrent(Settings):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Attending(Recurrent):
-    """Of models that score encoder states against decoder states."""
+class AttentionSettings(RecurrentSettings):
+    """Settings of models that score encoder states against decoder states."""
 
     score: Literal["additive", "dot", "general"] = _setting(
         "how an element is scored: additive | dot | general", "additive"
@@ -40,55 +43,79 @@ class Attending(Recurrent):
 
 
 @dataclass(frozen=True, kw_only=True)
-class OwnFeed(Attending):
-    """Of models that are fed what they make of their own distribution."""
+class FreeRunningSettings(AttentionSettings):
+    """Settings of models whose next input is made of their own distribution."""
 
-    train_feed: Literal["truth", "own"] = _setting(
-        "what soft-, hard- and multi-ptr-net are fed in training: truth | own", "truth"
+    teacher_forcing: bool = _setting(
+        "soft-, hard- and multi-ptr-net are fed the true elements in training; free running if not",
+        True,
     )
 
 
 @dataclass(frozen=True, kw_only=True)
-class Threshold(OwnFeed):
-    """Of the model that is fed the mean of the likely elements."""
+class ThresholdSettings(FreeRunningSettings):
+    """Settings of the model whose next input is the mean of the likely elements."""
 
     threshold: float = _setting("multi-ptr-net: least probability of what is fed", 0.1, (1e-6, 1.0))
 
 
 @dataclass(frozen=True, kw_only=True)
-class Dictionary(Recurrent):
-    """Of models whose output is a fixed dictionary."""
+class DictionarySettings(RecurrentSettings):
+    """Settings of models whose output is a fixed dictionary."""
 
-    n: int = _setting("elements of every instance", bounds=(1, LARGEST))
-
-
-@dataclass(frozen=True, kw_only=True)
-class AttendingDictionary(Dictionary, Attending):
-    """Of models whose output is a fixed dictionary, and that score encoder states."""
+    n: int = _setting("elements of every instance", bounds=(1, MAX_UNITS))
 
 
 @dataclass(frozen=True, kw_only=True)
-class Remaining(Settings):
-    """Of the model that encodes what remains at every step."""
+class DictionaryAttentionSettings(DictionarySettings, AttentionSettings):
+    """Settings of models whose output is a fixed dictionary, and that score encoder states."""
 
-    heads: int = _setting("transformer: heads of each attention", 4, (1, LARGEST))
+
+@dataclass(frozen=True, kw_only=True)
+class RemainingSettings(ModelSettings):
+    """Settings of the model that encodes what remains at every step."""
+
+    heads: int = _setting("transformer: heads of each attention", 4, (1, MAX_UNITS))
     encoder_layers: int = _setting("transformer: layers of the encoder", 4, (1, 64))
-    feed_forward: int = _setting("transformer: units between a layer's two maps", 512, (1, LARGEST))
+    feed_forward: int = _setting(
+        "transformer: units between a layer's two maps", 512, (1, MAX_UNITS)
+    )
     octaves: int = _setting(
         "transformer: sines and cosines of each feature, in octaves", 8, (0, 16)
     )
     nearest: int = _setting(
         "remaining-ptr-net: elements encoded at a step, those near the last one; 0: all",
         0,
-        (0, LARGEST),
+        (0, MAX_UNITS),
     )
     repeats: bool = _setting("remaining-ptr-net: what was pointed at may be again", False)
 
 
-def every_setting() -> dict[str, Any]:
-    """The field of each setting that some model has, by its name."""
-    found, kinds = {}, [Settings]
-    for kind in kinds:
-        found.update({f.name: f for f in fields(kind)})
-        kinds += kind.__subclasses__()
-    return found
+# Former names and values of settings, which files and recipes may still have.
+ALIASES = {"train_feed": ("teacher_forcing", {"truth": True, "own": False})}
+
+
+def resolve_aliases(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """The settings by their present names.
+
+    Raises:
+        InputError: a value that the former name did not have.
+    """
+    resolved = dict(settings)
+    for former in ALIASES.keys() & settings.keys():
+        name, values = ALIASES[former]
+        value = resolved.pop(former)
+        if not isinstance(value, str) or value not in values:
+            raise unknown(f"setting {former}", str(value), values)
+        resolved[name] = values[value]
+    return resolved
+
+
+def every_setting() -> dict[str, "Field[Any]"]:
+    """The dataclass field of each setting that some model has, by its name."""
+    settings: dict[str, Field[Any]] = {}
+    classes: list[type[ModelSettings]] = [ModelSettings]
+    for cls in classes:  # grows by its subclasses
+        settings.update({f.name: f for f in fields(cls)})
+        classes += cls.__subclasses__()
+    return settings

@@ -1,16 +1,16 @@
-"""The Soft Ptr-Net (C 2.3): the expected element is fed on."""
+"""The Soft Ptr-Net (C 2.3): the expected element is fed next."""
 
 from torch import Tensor
 
-from ptrnet.models.parts.own_feed import OwnFeedPtrNet
-from ptrnet.models.parts.score import product
+from ptrnet.models.parts.free_running import FreeRunningPtrNet
+from ptrnet.models.parts.score import matmul_float32
 
 
-class SoftPtrNet(OwnFeedPtrNet):
-    """Fed on: `sum_j a_j P_j`. Gradients flow through the mixture into `a`."""
+class SoftPtrNet(FreeRunningPtrNet):
+    """Fed next: `sum_j a_j P_j`. Gradients flow through this mixture into `a`."""
 
-    def mixture(self, a: Tensor, inputs: Tensor) -> Tensor:
-        return product(a, inputs)
+    def next_input(self, attention: Tensor, inputs: Tensor) -> Tensor:
+        return matmul_float32(attention, inputs)
 
 
 MODEL = SoftPtrNet

@@ -1,1 +1,1 @@
-"""Pictures, on matplotlib (the extra "plot"). One figure a file; each draws on a given `ax`."""
+"""Pictures, by matplotlib (the extra "plot"): one file for each kind."""

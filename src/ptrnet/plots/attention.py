@@ -1,4 +1,4 @@
-"""Where the pointer looked: a matrix over steps and tokens, and for points a picture of each step.
+"""The picture of a pointer's attention: a matrix of steps by tokens and, for points, each step.
 
 V says that looking at attention is what led to the model.
 """
@@ -7,14 +7,15 @@ from pathlib import Path
 from typing import Any
 
 from ptrnet.errors import InputError
-from ptrnet.plots.answer import INK, OURS
+from ptrnet.plots.answer import ANSWER_COLOR, POINT_COLOR
 from ptrnet.plots.figure import figure
 from ptrnet.tasks.base import Task
 from ptrnet.types import Floats, Indices
 
-MOST_STEPS = 200  # rows that are still to be told apart
-MOST_PICTURES = 24
-_COLUMNS = 6
+MAX_SIDE = 200  # rows or columns of a matrix that can still be told apart
+MAX_PICTURES = 24  # of the first steps
+_COLUMNS = 6  # of these pictures
+SPECIAL_NAMES = ("end", "<ENDT>")  # of the special slots
 
 
 def draw_attention(
@@ -26,59 +27,61 @@ def draw_attention(
         path: ending in .png or .svg.
         task: of the instance.
         inputs: `(n, d)`, the instance in its own units.
-        probabilities: `(M, S + n)` of the tokens at each step, special slots first.
-        tokens: `(M,)` that were chosen.
+        probabilities: `(m, S + n)` of the tokens at each step, special slots first.
+        tokens: `(m,)`, the answer's.
 
     Raises:
-        InputError: an answer of more steps than a picture can show.
+        InputError: more than `MAX_SIDE` steps or tokens.
     """
-    if max(probabilities.shape) > MOST_STEPS:
+    if max(probabilities.shape) > MAX_SIDE:
         raise InputError(
-            f"--attention: expected at most {MOST_STEPS} steps over as many tokens, got "
+            f"--attention: expected at most {MAX_SIDE} steps over as many tokens, got "
             f"{probabilities.shape[0]} over {probabilities.shape[1]}"
         )
-    pictures = min(len(tokens), MOST_PICTURES) if task.features == 2 else 0
-    rows = -(-pictures // _COLUMNS)
+    num_pictures = min(len(tokens), MAX_PICTURES) if task.num_features == 2 else 0
+    rows = -(-num_pictures // _COLUMNS)
     with figure(path, 9.0, 4.5 + 1.6 * rows) as fig:
-        if not pictures:
-            _matrix(fig.add_subplot(), probabilities, tokens, task.specials)
+        if not num_pictures:
+            _draw_matrix(fig.add_subplot(), probabilities, tokens, task.num_specials)
             return
-        above, below = fig.subfigures(2, 1, height_ratios=[4.5, 1.6 * rows])
-        _matrix(above.add_subplot(), probabilities, tokens, task.specials)
-        for step, ax in enumerate(below.subplots(rows, _COLUMNS, squeeze=False).flat):
-            if step < pictures:
-                _step(ax, inputs, probabilities, tokens, step, task.specials)
+        upper, lower = fig.subfigures(2, 1, height_ratios=[4.5, 1.6 * rows])
+        _draw_matrix(upper.add_subplot(), probabilities, tokens, task.num_specials)
+        for step, ax in enumerate(lower.subplots(rows, _COLUMNS, squeeze=False).flat):
+            if step < num_pictures:
+                _draw_step(ax, inputs, probabilities, tokens, step, task.num_specials)
             else:
                 ax.set_axis_off()
 
 
-def _matrix(ax: Any, probabilities: Floats, tokens: Indices, specials: int) -> None:
-    shown = ax.imshow(probabilities, cmap="Blues", vmin=0, vmax=1, aspect="auto")
-    ax.plot(tokens, range(len(tokens)), "s", mfc="none", mec=INK, ms=5, label="chosen")
+def _draw_matrix(ax: Any, probabilities: Floats, tokens: Indices, num_specials: int) -> None:
+    """Probabilities as shades of blue, a square around each of the answer's tokens."""
+    image = ax.imshow(probabilities, cmap="Blues", vmin=0, vmax=1, aspect="auto")
+    ax.plot(tokens, range(len(tokens)), "s", mfc="none", mec=POINT_COLOR, ms=5, label="chosen")
     ax.set_ylabel("step")
     ax.set_xlabel("token")
-    count = probabilities.shape[1]
-    every = max(1, (count - specials) // 20)
-    places = [*range(specials), *range(specials, count, every)]
-    names = ["end", "<ENDT>"][:specials] + [str(p - specials) for p in places[specials:]]
-    ax.set_xticks(places, names)
+    num_tokens = probabilities.shape[1]
+    stride = max(1, (num_tokens - num_specials) // 20)
+    elements = range(num_specials, num_tokens, stride)
+    labels = [*SPECIAL_NAMES[:num_specials], *(str(t - num_specials) for t in elements)]
+    ax.set_xticks([*range(num_specials), *elements], labels)
     ax.legend(loc="upper left", bbox_to_anchor=(0, 1.12), frameon=False)
-    ax.figure.colorbar(shown, ax=ax, label="probability")
+    ax.figure.colorbar(image, ax=ax, label="probability")
 
 
-def _step(
-    ax: Any, inputs: Floats, probabilities: Floats, tokens: Indices, step: int, specials: int
+def _draw_step(
+    ax: Any, inputs: Floats, probabilities: Floats, tokens: Indices, step: int, num_specials: int
 ) -> None:
-    """The points, each the larger and bluer the likelier; a ring around the chosen one."""
-    likely = probabilities[step, specials:]
-    ax.scatter(*inputs.T, s=4 + 60 * likely, c=likely, cmap="Blues", vmin=-0.3, vmax=1)
-    chosen = tokens[step] - specials
-    if chosen >= 0:
-        ax.plot(*inputs[chosen], "o", mfc="none", mec=OURS, ms=9)
-        ax.set_title(f"step {step}: {chosen}", fontsize=8)
+    """The points, each the larger and bluer the likelier; a ring around the answer's."""
+    weights = probabilities[step, num_specials:]
+    ax.scatter(*inputs.T, s=4 + 60 * weights, c=weights, cmap="Blues", vmin=-0.3, vmax=1)
+    token = tokens[step]
+    element = token - num_specials
+    if element >= 0:
+        ax.plot(*inputs[element], "o", mfc="none", mec=ANSWER_COLOR, ms=9)
+        ax.set_title(f"step {step}: {element}", fontsize=8)
     else:
-        name = "end" if tokens[step] == 0 else "<ENDT>"
-        ax.set_title(f"step {step}: {name} {probabilities[step, tokens[step]]:.0%}", fontsize=8)
+        special = f"{SPECIAL_NAMES[token]} {probabilities[step, token]:.0%}"
+        ax.set_title(f"step {step}: {special}", fontsize=8)
     ax.set_xticks([])
     ax.set_yticks([])
     ax.set_aspect("equal", adjustable="datalim")

@@ -1,4 +1,4 @@
-"""A figure made, and written whole."""
+"""A matplotlib figure and its file: written when the drawing is done, or not at all."""
 
 import contextlib
 import warnings
@@ -12,8 +12,8 @@ from ptrnet.files import atomic_path, check_writable
 FORMATS = (".png", ".svg")
 
 
-def check_path(path: Path) -> None:
-    """Refuses a path that cannot become a picture, before any work is done for it."""
+def check_picture(path: Path) -> None:
+    """Refuses a path that no picture can be written to, before any work is done for it."""
     if path.suffix.lower() not in FORMATS:
         raise InputError(f"{path}: expected a picture's name, ending in {' or '.join(FORMATS)}")
     check_writable(path)
@@ -25,23 +25,24 @@ def check_path(path: Path) -> None:
 
 @contextlib.contextmanager
 def axes(path: Path, width: float = 6.0, height: float = 6.0) -> Iterator[Any]:
-    """Gives an `ax`; writes the picture when the block ends without an error."""
+    """Gives the axes of a figure; writes the picture when the block ends without an error."""
     with figure(path, width, height) as fig:
         yield fig.add_subplot()
 
 
 @contextlib.contextmanager
 def figure(path: Path, width: float, height: float) -> Iterator[Any]:
-    """Gives a figure of so many inches; writes it when the block ends without an error."""
-    check_path(path)
+    """Gives a figure, sized in inches; writes it when the block ends without an error."""
+    check_picture(path)
     import matplotlib
     from matplotlib.figure import Figure
 
     fig = Figure(figsize=(width, height), layout="constrained")
     yield fig
-    kind = path.suffix.lower().removeprefix(".")
-    metadata = {"Date": None} if kind == "svg" else None  # the same picture, the same bytes
-    same = matplotlib.rc_context({"svg.hashsalt": "ptrnet", "svg.fonttype": "none"})
-    with atomic_path(path) as temporary, same, warnings.catch_warnings():
+    extension = path.suffix.lower().removeprefix(".")
+    # The same picture has the same bytes: no date, and no random numbers in an .svg.
+    metadata = {"Date": None} if extension == "svg" else None
+    settings = matplotlib.rc_context({"svg.hashsalt": "ptrnet", "svg.fonttype": "none"})
+    with atomic_path(path) as temporary, settings, warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="Glyph .* missing")  # drawn as a box
-        fig.savefig(temporary, format=kind, dpi=150, metadata=metadata)
+        fig.savefig(temporary, format=extension, dpi=150, metadata=metadata)

@@ -1,16 +1,21 @@
-"""What a task is: everything about one kind of question, and nothing about networks."""
+"""What a task is: everything about one kind of question, and nothing about networks.
 
-from abc import ABC, abstractmethod
+`Task` has three parts: what each task must define, what it may define, and what all tasks share.
+How answers are computed by an algorithm is in `ptrnet.tasks.labelling`.
+"""
+
+from abc import abstractmethod
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 
-from ptrnet.distances import EUCLIDEAN
-from ptrnet.errors import InputError, unknown
-from ptrnet.geometry import hilbert_order, lexicographic_order
-from ptrnet.types import Answers, Example, Floats, Indices
+from ptrnet.errors import InputError
+from ptrnet.geometry.orders import hilbert_order, lexicographic_order
+from ptrnet.geometry.scaling import fit_unit_cube
+from ptrnet.tasks.labelling import Labelling
+from ptrnet.types import END, Answers, Example, Floats, Indices
 
 if TYPE_CHECKING:
     from ptrnet.constraints import Constraint
@@ -27,46 +32,73 @@ class Drawing:
 
 
 def setting(default: Any, help: str) -> Any:
-    """A field of a task's dataclass, with what the command line says of it."""
+    """A field of a task's dataclass, with its help for the command line."""
     return field(default=default, metadata={"help": help}, kw_only=True)
 
 
 @dataclass(frozen=True)
-class Task(ABC):
-    """A task; its settings are the fields of its dataclass."""
+class Task(Labelling):
+    """A task. The fields of its dataclass, made by `setting`, are its settings.
 
-    name: ClassVar[str]
-    features: ClassVar[int]  # d, the numbers an element has
-    labellers: ClassVar[tuple[str, ...]]  # the first is the default; none knows a user's own task
-    smallest: ClassVar[int] = 1  # the fewest elements that have an answer
-    least: ClassVar[int] = 1  # the fewest indices that an answer has
-    corners: ClassVar[int] = 1  # indices in an item of the answer; of more it is (t, corners)
-    mark: ClassVar[str] = ""  # the word that the text format has between items
-    subset: ClassVar[bool] = False  # the answer shrinks to a subset of what its parts answer
-    closing_repeat: ClassVar[bool] = False  # the text format repeats the first index at the end
-    symmetric: ClassVar[bool] = False  # answers stay right when the square is turned or mirrored
-    circular: ClassVar[bool] = False  # answers stay right from any place on, and backwards
-    distances: ClassVar[tuple[str, ...]] = (EUCLIDEAN,)  # that its instances can ask for
+    An instance is an array `(n, d)`: n elements of d numbers. An answer is an array of 0-based
+    indices into it, `(m,)`; where an item of it is more than one index, as in the triangles of a
+    triangulation, `(t, item_size)`.
+    """
 
     order: Literal["given", "lexicographic", "hilbert"] = setting(
         "given", "in which the model reads the elements; answers are of the given one"
     )
 
-    def __post_init__(self) -> None:
-        if self.order == "hilbert" and self.features != 2:
-            raise InputError(
-                f"order of task {self.name}: hilbert takes elements of 2 numbers, "
-                f"here they are of {self.features}"
-            )
-
-    @classmethod
-    def settings(cls) -> list[str]:
-        """The names of the settings."""
-        return [f.name for f in fields(cls)]
+    # ---- What a task must define: these, and the class variables `name` and `labellers`.
 
     @property
-    def specials(self) -> int:
-        """The special slots of the pointer; END alone where the task adds none."""
+    @abstractmethod
+    def num_features(self) -> int:
+        """The numbers that an element has, d."""
+
+    @abstractmethod
+    def max_length(self, n: int) -> int:
+        """The most tokens, END left out, that the answer to an instance of n elements can have."""
+
+    @abstractmethod
+    def build_constraint(self) -> "Constraint":
+        """What a valid answer obeys, token by token: it masks the decoder's choices."""
+
+    @abstractmethod
+    def answer_error(self, n: int, outputs: Indices, first: int = 0) -> str | None:
+        """Why `outputs` cannot answer any instance of n elements; None if they can.
+
+        Args:
+            n: elements of the instance.
+            outputs: the answer, 0-based; every index is in range.
+            first: the number of the first element in the message: 1 for files that count from 1.
+        """
+
+    @abstractmethod
+    def measure(
+        self, examples: Sequence[Example], answers: Iterable[Indices]
+    ) -> dict[str, "Measure"]:
+        """The papers' metrics of `answers`, one for each example, against the examples' outputs."""
+
+    @abstractmethod
+    def draw(self, inputs: Floats, outputs: Indices) -> Drawing:
+        """The picture of one answer."""
+
+    # ---- What a task may define; `canonicalize` and `distances` too.
+
+    min_elements: ClassVar[int] = 1  # the fewest elements of an instance
+    min_length: ClassVar[int] = 1  # the fewest indices of an answer
+    item_size: ClassVar[int] = 1  # the indices of one item of an answer
+    symmetric: ClassVar[bool] = False  # right answers stay right when the square is turned, flipped
+    # Whether an answer has only elements that the answers to the instance's parts have, as the
+    # hull of a set is the hull of its parts' hulls. Incremental decoding needs it.
+    decomposable: ClassVar[bool] = False
+    # Whether an answer is a closed tour: right from any of its elements on, in either direction.
+    circular: ClassVar[bool] = False
+
+    @property
+    def num_specials(self) -> int:
+        """The special slots of the pointer, S: END alone, or with those that the task adds."""
         return 1
 
     @property
@@ -76,140 +108,71 @@ class Task(ABC):
 
     def sample(self, rng: np.random.Generator, count: int, n: int) -> Floats:
         """`(count, n, d)` fresh instances, uniform in the unit cube."""
-        return rng.random((count, n, self.features))
+        return rng.random((count, n, self.num_features))
 
-    def unfit(self, inputs: Floats) -> str | None:
+    def instance_error(self, inputs: Floats) -> str | None:
         """Why an instance has no answer; None if it has one."""
         return None
 
-    def label(
-        self, inputs: Floats, labeller: str | None = None, distance: str = EUCLIDEAN
-    ) -> Answers:
-        """Answers of `(B, n, d)` instances, in canonical order.
+    def normalize(self, inputs: Floats) -> Floats:
+        """Instances `(..., n, d)` as the model reads them: in the unit cube."""
+        return fit_unit_cube(inputs)
 
-        Args:
-            inputs: instances of one size.
-            labeller: the algorithm; the task's first when None.
-            distance: how far two elements are, for the tasks that measure it.
+    def to_tokens(self, answers: Answers) -> Answers:
+        """The sequences that a model is trained to emit, END included."""
+        batch, width = answers.indices.shape
+        tokens = np.full((batch, width + 1), END, np.int64)
+        mask = answers.mask
+        tokens[:, :width][mask] = answers.indices[mask] + self.num_specials
+        return Answers(tokens, answers.lengths + 1)
 
-        Raises:
-            InputError: the labeller does not serve this task, or so many elements.
-        """
-        from ptrnet import labellers  # compiles kernels: only where labels are computed
+    def from_tokens(self, tokens: Indices) -> Indices:
+        """The answer that one sequence of tokens `(m,)`, END left out, stands for."""
+        return tokens[tokens >= self.num_specials] - self.num_specials
 
-        self.check_labeller(labeller, inputs.shape[1])
-        algorithm = labellers.get(labeller or self.labellers[0])
-        measured = {} if distance == EUCLIDEAN else {"distance": distance}
-        return self.canonical(inputs, algorithm(inputs, **measured))
+    def is_correct(self, example: Example, outputs: Indices) -> bool:
+        """Whether `outputs` are as good as the example's."""
+        return self.measure([example], [outputs])["accuracy"].value == 1
 
-    def check_labeller(self, labeller: str | None, n: int) -> None:
-        """Refuses an algorithm that does not serve this task, or not n elements.
+    def costs(self, example: Example, answers: Sequence[Indices]) -> Floats | None:
+        """The cost of each answer, less is better; None where only the right answer would tell."""
+        return None
 
-        Raises:
-            InputError: with the nearest name, or with those that would serve.
-            MissingExtraError: the algorithm needs a package that is not installed.
-        """
-        from ptrnet import labellers
+    def answer_stats(self, answered: Example) -> dict[str, float]:
+        """Numbers that are reported with an answer, in the units of its file."""
+        return {}
 
-        if not self.labellers:
-            raise InputError(f"task {self.name} has no labeller: its examples bring their answers")
-        name = labeller or self.labellers[0]
-        if name not in self.labellers:
-            raise unknown(f"labeller of task {self.name}", name, self.labellers)
-        labellers.check_package(name)
-        most = labellers.largest(name)
-        if n > most:
-            others = [other for other in self.labellers if labellers.largest(other) >= n]
+    # ---- What all tasks share.
+
+    def __post_init__(self) -> None:
+        if self.order == "hilbert" and self.num_features != 2:
             raise InputError(
-                f"labeller {name}: expected at most {most:.0f} elements, got {n}; "
-                f"{', '.join(others) or 'none'} would serve"
+                f"order of task {self.name}: hilbert takes elements of 2 numbers, "
+                f"here they are of {self.num_features}"
             )
 
-    def rows(self, answers: Answers) -> list[Indices]:
-        """Flat, padded answers one by one, in the shape that examples hold them."""
-        if self.corners == 1:
-            return answers.rows()
-        return [row.reshape(-1, self.corners) for row in answers.rows()]
+    @classmethod
+    def settings(cls) -> list[str]:
+        """The names of the settings."""
+        return [f.name for f in fields(cls)]
 
-    def canonical(self, inputs: Floats, answers: Answers) -> Answers:
-        """The same answers, each in the order that training asks for."""
-        return answers
-
-    def scaled(self, inputs: Floats) -> Floats:
-        """Instances `(..., n, d)` as the model sees them.
-
-        Each is moved into the unit cube when it is outside.
-        """
-        corner, top = inputs.min(-2, keepdims=True), inputs.max(-2, keepdims=True)
-        inside = (corner >= 0).all(-1, keepdims=True) & (top <= 1).all(-1, keepdims=True)
-        if inside.all():
-            return inputs
-        # Halved before it is subtracted: the range of 1e308 and -1e308 is no float.
-        half = (top / 2 - corner / 2).max(-1, keepdims=True)
-        moved = (inputs / 2 - corner / 2) / np.where(half > 0, half, 1)
-        return np.where(inside, inputs, np.clip(moved, 0, 1))
-
-    def arrangement(self, inputs: Floats) -> Indices:
-        """`(B, n)`: the elements of `(B, n, d)` instances in the order that the model reads."""
+    def element_order(self, inputs: Floats) -> Indices:
+        """`(B, n)`: the elements of `(B, n, d)` instances in the order in which they are read."""
         if self.order == "lexicographic":
             return lexicographic_order(inputs)
         if self.order == "hilbert":
             return hilbert_order(inputs)
         return np.tile(np.arange(inputs.shape[1]), (len(inputs), 1))
 
-    def tokens(self, answers: Answers) -> Answers:
-        """The sequences a model is trained to emit, END included."""
-        batch, width = answers.indices.shape
-        tokens = np.zeros((batch, width + 1), np.int64)
-        inside = np.arange(width) < answers.lengths[:, None]
-        tokens[:, :width][inside] = answers.indices[inside] + self.specials
-        return Answers(tokens, answers.lengths + 1)
-
-    def answer(self, tokens: Indices) -> Indices:
-        """The answer that a sequence of tokens, END left out, stands for."""
-        return tokens[tokens >= self.specials] - self.specials
-
-    @abstractmethod
-    def longest(self, n: int) -> int:
-        """The most tokens, END left out, that an answer to `n` elements can have."""
-
-    @property
-    @abstractmethod
-    def rule(self) -> "Constraint":
-        """What a valid answer obeys."""
-
-    @abstractmethod
-    def complaint(self, n: int, outputs: Indices, first: int = 0) -> str | None:
-        """Why `outputs` cannot be an answer to any instance of `n` elements; None if it can.
-
-        Indices are shown counted from `first`.
-        """
-
-    @abstractmethod
-    def measure(
-        self, examples: Sequence[Example], answers: Iterable[Indices]
-    ) -> dict[str, "Measure"]:
-        """The metrics of papers' tables, of answers against the examples' own."""
-
-    def is_right(self, example: Example, outputs: Indices) -> bool:
-        """Whether `outputs` are as good as the example's own answer."""
-        return self.measure([example], [outputs])["accuracy"].value == 1
-
-    def costs(self, example: Example, answers: Sequence[Indices]) -> Floats | None:
-        """How good answers are, less is better, where that shows without knowing the right one."""
-        return None
-
-    def facts(self, answered: Example) -> dict[str, float]:
-        """What else is said of an answer, in the units of its file."""
-        return {}
-
-    @abstractmethod
-    def draw(self, inputs: Floats, outputs: Indices) -> Drawing:
-        """The picture of one answer."""
+    def unpad(self, answers: Answers) -> list[Indices]:
+        """Flat, padded answers one by one, in the shape that examples have."""
+        if self.item_size == 1:
+            return answers.rows()
+        return [row.reshape(-1, self.item_size) for row in answers.rows()]
 
 
-def repeated(outputs: Indices, first: int) -> str | None:
-    """The complaint about an answer in which an element stands twice."""
+def duplicate_error(outputs: Indices, first: int) -> str | None:
+    """The `answer_error` of an answer in which an element stands twice."""
     values, counts = np.unique(outputs, return_counts=True)
     if (counts > 1).any():
         return f"each index at most once, got {values[counts > 1][0] + first} twice"

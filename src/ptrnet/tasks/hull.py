@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 
 import numpy as np
 
-from ptrnet.geometry import comparable
-from ptrnet.tasks.base import Drawing, Task, repeated, setting
+from ptrnet.geometry.scaling import scale_by_power_of_two
+from ptrnet.tasks.base import Drawing, Task, duplicate_error, setting
 from ptrnet.types import Answers, Example, Floats, Indices
 
 if TYPE_CHECKING:
@@ -25,10 +25,8 @@ class Hull(Task):
     """The task `hull`."""
 
     name: ClassVar[str] = "hull"
-    features: ClassVar[int] = 2
     labellers: ClassVar[tuple[str, ...]] = ("monotone-chain",)
-    subset: ClassVar[bool] = True
-    closing_repeat: ClassVar[bool] = True
+    decomposable: ClassVar[bool] = True
     symmetric: ClassVar[bool] = True
 
     start: Literal["leftmost", "lowest-index", "lower-left"] = setting(
@@ -37,14 +35,17 @@ class Hull(Task):
     closed: bool = setting(False, "sequences repeat their first vertex at the end")
 
     @property
+    def num_features(self) -> int:
+        return 2
+
+    @property
     def repeats(self) -> bool:
         return self.closed
 
-    def canonical(self, inputs: Floats, answers: Answers) -> Answers:
-        """Counter-clockwise, from the start that the settings ask for."""
+    def canonicalize(self, inputs: Floats, answers: Answers) -> Answers:
+        """Counter-clockwise, from the vertex that `start` names."""
         indices, lengths = _counter_clockwise(inputs, answers)
-        width = indices.shape[1]
-        inside = np.arange(width) < lengths[:, None]
+        width, mask = indices.shape[1], answers.mask
         vertices = np.take_along_axis(inputs, indices[..., None], axis=1)
         keys: tuple[np.ndarray, ...]
         if self.start == "leftmost":
@@ -52,39 +53,37 @@ class Hull(Task):
         elif self.start == "lowest-index":
             keys = (indices,)
         else:
-            square = self.scaled(inputs)
-            corner = np.take_along_axis(square, indices[..., None], axis=1)
-            keys = (indices, (corner**2).sum(-1))
-        first = np.lexsort((*keys, ~inside), axis=-1)[:, :1]
-        turned = (np.arange(width) + first) % np.maximum(lengths, 1)[:, None]
-        return Answers(np.where(inside, np.take_along_axis(indices, turned, 1), 0), lengths)
+            in_square = np.take_along_axis(self.normalize(inputs), indices[..., None], axis=1)
+            keys = (indices, (in_square**2).sum(-1))
+        first = np.lexsort((*keys, ~mask), axis=-1)[:, :1]
+        rotation = (np.arange(width) + first) % np.maximum(lengths, 1)[:, None]
+        return Answers(np.where(mask, np.take_along_axis(indices, rotation, 1), 0), lengths)
 
-    def tokens(self, answers: Answers) -> Answers:
+    def to_tokens(self, answers: Answers) -> Answers:
         if not self.closed:
-            return super().tokens(answers)
+            return super().to_tokens(answers)
         indices, lengths = answers
-        longer = np.pad(indices, ((0, 0), (0, 1)))
-        longer[np.arange(len(longer)), lengths] = indices[:, 0]
-        return super().tokens(Answers(longer, lengths + 1))
+        closed = np.pad(indices, ((0, 0), (0, 1)))
+        closed[np.arange(len(closed)), lengths] = indices[:, 0]
+        return super().to_tokens(Answers(closed, lengths + 1))
 
-    def answer(self, tokens: Indices) -> Indices:
-        vertices = super().answer(tokens)
-        closes = self.closed and len(vertices) > 1 and vertices[0] == vertices[-1]
-        return vertices[:-1] if closes else vertices
+    def from_tokens(self, tokens: Indices) -> Indices:
+        vertices = super().from_tokens(tokens)
+        is_closed = self.closed and len(vertices) > 1 and vertices[0] == vertices[-1]
+        return vertices[:-1] if is_closed else vertices
 
-    def longest(self, n: int) -> int:
+    def max_length(self, n: int) -> int:
         return n + self.closed
 
-    @property
-    def rule(self) -> "Constraint":
+    def build_constraint(self) -> "Constraint":
         from ptrnet.constraints import ClosedSubset, Subset
 
         return ClosedSubset() if self.closed else Subset()
 
-    def complaint(self, n: int, outputs: Indices, first: int = 0) -> str | None:
+    def answer_error(self, n: int, outputs: Indices, first: int = 0) -> str | None:
         if not len(outputs):
             return "expected at least one vertex, got none"
-        return repeated(outputs, first)
+        return duplicate_error(outputs, first)
 
     def measure(
         self, examples: Sequence[Example], answers: Iterable[Indices]
@@ -101,15 +100,15 @@ def _counter_clockwise(inputs: Floats, answers: Answers) -> Answers:
     """The answers, those that run clockwise reversed."""
     indices, lengths = answers
     steps = np.arange(indices.shape[1])
-    inside = steps < lengths[:, None]
-    onward = np.where(steps + 1 < lengths[:, None], steps + 1, 0)
-    points = comparable(inputs)
+    mask = answers.mask
+    next_step = np.where(steps + 1 < lengths[:, None], steps + 1, 0)
+    points = scale_by_power_of_two(inputs)
     x, y = np.moveaxis(np.take_along_axis(points, indices[..., None], axis=1), -1, 0)
     x, y = x - x[:, :1], y - y[:, :1]  # far from the origin the sum would lose its sign
-    turns = x * np.take_along_axis(y, onward, 1) - np.take_along_axis(x, onward, 1) * y
-    clockwise = np.where(inside, turns, 0).sum(1) < 0
-    back = np.where(inside, lengths[:, None] - 1 - steps, steps)
-    reversed_ = np.take_along_axis(indices, back, 1)
+    areas = x * np.take_along_axis(y, next_step, 1) - np.take_along_axis(x, next_step, 1) * y
+    clockwise = np.where(mask, areas, 0).sum(1) < 0
+    reverse = np.where(mask, lengths[:, None] - 1 - steps, steps)
+    reversed_ = np.take_along_axis(indices, reverse, 1)
     return Answers(np.where(clockwise[:, None], reversed_, indices), lengths)
 
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from ptrnet.tasks.base import Drawing, Task, repeated
+from ptrnet.tasks.base import Drawing, Task, duplicate_error
 from ptrnet.types import Example, Floats, Indices
 
 if TYPE_CHECKING:
@@ -19,22 +19,24 @@ class Sort(Task):
     """The task `sort`."""
 
     name: ClassVar[str] = "sort"
-    features: ClassVar[int] = 1
     labellers: ClassVar[tuple[str, ...]] = ("argsort",)
 
-    def longest(self, n: int) -> int:
+    @property
+    def num_features(self) -> int:
+        return 1
+
+    def max_length(self, n: int) -> int:
         return n
 
-    @property
-    def rule(self) -> "Constraint":
+    def build_constraint(self) -> "Constraint":
         from ptrnet.constraints import Permutation
 
         return Permutation()
 
-    def complaint(self, n: int, outputs: Indices, first: int = 0) -> str | None:
+    def answer_error(self, n: int, outputs: Indices, first: int = 0) -> str | None:
         if len(outputs) != n:
             return f"expected all {n} indices, got {len(outputs)}"
-        return repeated(outputs, first)
+        return duplicate_error(outputs, first)
 
     def measure(
         self, examples: Sequence[Example], answers: Iterable[Indices]

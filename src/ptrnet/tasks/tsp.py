@@ -1,7 +1,7 @@
 """The symmetric travelling salesman in the plane (V 4.4): a short closed tour of all cities.
 
-A tour starts at city 1 and runs counter-clockwise: that is, the area that it encloses, taken with
-its sign, is positive. Where that area is zero the second city has a smaller index than the last.
+A tour starts at the first city of the instance and runs counter-clockwise: its signed area is
+positive. Where that area is zero, its second city has a smaller index than its last.
 """
 
 from collections.abc import Iterable, Sequence
@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from ptrnet.distances import NAMES
-from ptrnet.geometry import comparable
-from ptrnet.tasks.base import Drawing, Task, repeated
+from ptrnet.geometry.distances import NAMES
+from ptrnet.geometry.scaling import scale_by_power_of_two
+from ptrnet.tasks.base import Drawing, Task, duplicate_error
 from ptrnet.types import Answers, Example, Floats, Indices
 
 if TYPE_CHECKING:
@@ -25,7 +25,6 @@ class Tsp(Task):
     """The task `tsp`."""
 
     name: ClassVar[str] = "tsp"
-    features: ClassVar[int] = 2
     labellers: ClassVar[tuple[str, ...]] = (
         "exact",
         "held-karp",
@@ -34,39 +33,41 @@ class Tsp(Task):
         "a3",
         "local-search",
     )
-    closing_repeat: ClassVar[bool] = True
     symmetric: ClassVar[bool] = True
     circular: ClassVar[bool] = True
     distances: ClassVar[tuple[str, ...]] = NAMES
 
-    def canonical(self, inputs: Floats, answers: Answers) -> Answers:
-        """From city 0 on, counter-clockwise."""
+    @property
+    def num_features(self) -> int:
+        return 2
+
+    def canonicalize(self, inputs: Floats, answers: Answers) -> Answers:
+        """Each tour from city 0 on, counter-clockwise."""
         tours, lengths = answers
         n = tours.shape[1]
         if n < 2:
             return answers
-        places = np.arange(n)
+        steps = np.arange(n)
         start = np.argmin(tours, axis=1)[:, None]
-        tours = np.take_along_axis(tours, (places + start) % n, 1)
-        x, y = np.moveaxis(np.take_along_axis(comparable(inputs), tours[..., None], 1), -1, 0)
-        x, y = x - x[:, :1], y - y[:, :1]
+        tours = np.take_along_axis(tours, (steps + start) % n, 1)
+        cities = np.take_along_axis(scale_by_power_of_two(inputs), tours[..., None], 1)
+        x, y = np.moveaxis(cities - cities[:, :1], -1, 0)
         area = (x * np.roll(y, -1, 1) - np.roll(x, -1, 1) * y).sum(1)
         backwards = (area < 0) | ((area == 0) & (tours[:, 1] > tours[:, -1]))
-        return Answers(np.where(backwards[:, None], tours[:, -places % n], tours), lengths)
+        return Answers(np.where(backwards[:, None], tours[:, -steps % n], tours), lengths)
 
-    def longest(self, n: int) -> int:
+    def max_length(self, n: int) -> int:
         return n
 
-    @property
-    def rule(self) -> "Constraint":
+    def build_constraint(self) -> "Constraint":
         from ptrnet.constraints import Tour
 
         return Tour()
 
-    def complaint(self, n: int, outputs: Indices, first: int = 0) -> str | None:
-        twice = repeated(outputs, first)
-        if twice or len(outputs) == n:
-            return twice
+    def answer_error(self, n: int, outputs: Indices, first: int = 0) -> str | None:
+        duplicate = duplicate_error(outputs, first)
+        if duplicate or len(outputs) == n:
+            return duplicate
         missing = np.setdiff1d(np.arange(n), outputs)[0] + first
         return f"expected each of {n} cities once, got no {missing}"
 
@@ -77,24 +78,25 @@ class Tsp(Task):
 
         return measure(examples, answers)
 
-    def is_right(self, example: Example, outputs: Indices) -> bool:
+    def is_correct(self, example: Example, outputs: Indices) -> bool:
         gap = self.measure([example], [outputs])["gap"].value
         return gap is not None and gap < 1e-9  # rounding: another start sums in another order
 
     def costs(self, example: Example, answers: Sequence[Indices]) -> Floats:
-        """Lengths; infinite for what is no tour."""
-        from ptrnet.metrics.tour import is_tour, length
+        """The lengths of tours; infinite for what is no tour."""
+        from ptrnet.metrics.sequence import is_permutation
+        from ptrnet.metrics.tour import length
 
         return np.array(
             [
                 length(example.inputs, tour, example.distance)
-                if is_tour(len(example.inputs), tour)
+                if is_permutation(tour, len(example.inputs))
                 else np.inf
                 for tour in answers
             ]
         )
 
-    def facts(self, answered: Example) -> dict[str, float]:
+    def answer_stats(self, answered: Example) -> dict[str, float]:
         """The `length` of a valid tour."""
         assert answered.outputs is not None
         (length,) = self.costs(answered, [answered.outputs])

@@ -1,15 +1,18 @@
 """The card of a trained model: what it is, what it was trained on, how well it answers."""
 
+from collections.abc import Iterable, Sequence
 from pathlib import Path
+from textwrap import indent
+from typing import NamedTuple
 
 import torch
+from torch import nn
 
-from ptrnet import model_files
 from ptrnet.decoding import Greedy
 from ptrnet.evaluation import evaluate
 from ptrnet.files import atomic_path
-from ptrnet.metrics.interval import Measure
-from ptrnet.progress import shown
+from ptrnet.pretrained import model_folder
+from ptrnet.progress import track
 from ptrnet.solver import Solver
 from ptrnet.training.recipe import Recipe
 from ptrnet.types import Example
@@ -19,71 +22,101 @@ ANSWERS = {
     "subset": "subsets of the elements, each at most once",
     "free": "sequences of elements, in which one may stand again",
 }
+LIMITS = """\
+It answers what is like its examples: instances of other sizes, or with features in other ranges,
+are answered worse, and no error says so."""
+
+
+class Card(NamedTuple):
+    """A model's `README.md`, part by part."""
+
+    title: str
+    summary: str
+    facts: Sequence[str]  # of the network and its training, an item each
+    scores: str  # what the scores are of
+    table: str
+    limits: str
+    usage: str = ""  # commands
+
+    def text(self) -> str:
+        """The card as Markdown."""
+        sections = {
+            "Scores": f"{self.scores}\n\n{self.table}",
+            "Use": indent(self.usage, "    "),
+            "Limits": self.limits,
+        }
+        facts = "\n".join(f"- {fact}" for fact in self.facts)
+        written = [f"## {name}\n\n{text}" for name, text in sections.items() if text]
+        return "\n\n".join([f"# {self.title}", self.summary, facts, *written]) + "\n"
+
+    def write(self, folder: Path) -> None:
+        """Writes the card into a model's folder."""
+        with atomic_path(folder / model_folder.CARD) as path:
+            path.write_text(self.text(), encoding="utf-8")
+
+
+def markdown_table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """A table of cells; the head's are its first row."""
+    lines = [f"| {' | '.join(cells)} |" for cells in (head, *rows)]
+    return "\n".join([lines[0], "|---" * len(head) + "|", *lines[1:]])
+
+
+def num_weights(model: nn.Module) -> int:
+    """How many numbers a model has learned."""
+    return sum(p.numel() for p in model.parameters())
 
 
 def write_card(
-    folder: Path, saved: model_files.Saved, recipe: Recipe, known: list[Example]
+    folder: Path, saved: model_folder.Saved, recipe: Recipe, examples: list[Example]
 ) -> None:
-    """Writes `README.md` into a model's folder, with the scores on `known` examples."""
-    threads = torch.get_num_threads()
-    solver = Solver(*saved)
-    scores = {}
-    for name, constrained in (("free", False), ("constrained", True)):
-        answers = solver.answered(known, Greedy(), constrained=constrained)
-        scores[name] = evaluate(solver, known, shown(answers, f"measuring, {name}", len(known)))
-    lines = ["| metric | free | under the constraint |", "|---|---|---|"]
-    for metric in scores["free"]:
-        cells = " | ".join(_cell(found[metric]) for found in scores.values())
-        lines.append(f"| {metric} | {cells} |")
-    weights = sum(p.numel() for p in saved.model.parameters())
+    """Writes the card of a run's model, with its scores on examples that it was not trained on."""
     source = (
         "their own file" if recipe.valid else "the training's file, which the training left out"
     )
-    text = f"""# {folder.resolve().name}
-
-A {recipe.model} for {_subject(saved)}.
-
-- Network: {weights:,} weights, encoder and decoder of {recipe.hidden_size} units
-- Trained on: {recipe.data or "fresh instances"}, instances of {_sizes(recipe.n)} elements
-- Training: seed {recipe.seed}, batches of {recipe.batch_size}, weights of step \
-{saved.trained["steps"]:,} of {recipe.steps:,} at most; the rest is in `recipe.toml`
-- With: PyTorch {torch.__version__.partition("+")[0]}, {threads} threads
-
-## Scores
-
-Of {len(known):,} examples of {source}; greedy decoding, with 95% intervals where there are any.
-
-{chr(10).join(lines)}
-
-## Use
-
-    ptrnet solve --model {folder.name} FILE
-    ptrnet evaluate --model {folder.name} FILE
-
-## Limits
-
-It answers what is like its examples: instances of other sizes, or with features in other ranges,
-are answered worse, and no error says so.
-"""
-    with atomic_path(folder / model_files.CARD) as path:
-        path.write_text(text, encoding="utf-8")
+    card = Card(
+        title=folder.resolve().name,
+        summary=f"A {recipe.model} for {_subject(saved)}.",
+        facts=[
+            f"Network: {num_weights(saved.model):,} weights, encoder and decoder of "
+            f"{recipe.hidden_size} units",
+            f"Trained on: {recipe.data or 'fresh instances'}, instances of {_sizes(recipe.n)} "
+            "elements",
+            f"Training: seed {recipe.seed}, batches of {recipe.batch_size}, weights of step "
+            f"{saved.trained['steps']:,} of {recipe.steps:,} at most; the rest is in `recipe.toml`",
+            f"With: PyTorch {torch.__version__.partition('+')[0]}, {torch.get_num_threads()} "
+            "threads",
+        ],
+        scores=(
+            f"Of {len(examples):,} examples of {source}; greedy decoding, with 95% intervals "
+            "where there are any."
+        ),
+        table=_score_table(Solver(*saved), examples),
+        usage=(
+            f"ptrnet solve --model {folder.name} FILE\nptrnet evaluate --model {folder.name} FILE"
+        ),
+        limits=LIMITS,
+    )
+    card.write(folder)
 
 
-def _subject(saved: model_files.Saved) -> str:
+def _score_table(solver: Solver, examples: list[Example]) -> str:
+    """Every metric of greedy decoding, without and with the task's constraint."""
+    scores = []
+    for name, constrained in (("free", False), ("constrained", True)):
+        answers = solver.solve_examples(examples, Greedy(), constrained=constrained)
+        answers = track(answers, f"measuring, {name}", len(examples))
+        scores.append(evaluate(solver, examples, answers))
+    rows = [[metric, *(measures[metric].text(4) for measures in scores)] for metric in scores[0]]
+    return markdown_table(["metric", "free", "under the constraint"], rows)
+
+
+def _subject(saved: model_folder.Saved) -> str:
     kind = getattr(saved.task, "constraint", None)
     if kind is None:
         return f"the task `{saved.task.name}`"
-    d = saved.task.features
+    d = saved.task.num_features
     return f"instances of {d} feature{'s' * (d > 1)}; answers are {ANSWERS[kind]}"
 
 
 def _sizes(n: str) -> str:
     return n if len(n) < 80 else f"{n[:80]}..."
-
-
-def _cell(measure: Measure) -> str:
-    if measure.value is None:
-        return "FAIL" if measure.fail else "-"
-    if measure.low is None:
-        return f"{measure.value:.4f}"
-    return f"{measure.value:.4f} ({measure.low:.4f} to {measure.high:.4f})"

@@ -1,4 +1,4 @@
-"""`ptrnet.fit`: from a user's own examples, in memory, to a model."""
+"""`ptrnet.fit`: from a user's own examples, in memory, to a trained model."""
 
 import contextlib
 import os
@@ -18,13 +18,13 @@ from ptrnet import tasks
 from ptrnet.data import checks, formats
 from ptrnet.errors import InputError, MissingExtraError
 from ptrnet.solver import Solver
-from ptrnet.tasks.own import Own
-from ptrnet.training import folder
-from ptrnet.training.own import recipe_for
+from ptrnet.tasks.custom import Custom
+from ptrnet.training import run_folder
+from ptrnet.training.infer_recipe import infer_recipe
 from ptrnet.types import Example
 
 EXAMPLES = "examples.jsonl"
-LEARNED = ("center", "spread", "longest_answer", "longest_share")
+INFERRED = ("center", "spread", "longest_answer", "longest_share")
 
 
 def fit(
@@ -58,59 +58,59 @@ def fit(
     except ModuleNotFoundError as error:
         raise MissingExtraError("training", "train") from error
 
-    for name in ("task", "data", *LEARNED):
-        if name in recipe:
-            raise InputError(f"fit: {name} follows from the examples")
+    for key in ("task", "data", *INFERRED):
+        if key in recipe:
+            raise InputError(f"fit: {key} follows from the examples")
     if (recipe.get("devices", 1), recipe.get("nodes", 1)) != (1, 1):
         raise InputError("fit: trains in one process; several are started by ptrnet train")
-    asked = {"constraint": constraint} if constraint else {}
+    settings = {"constraint": constraint} if constraint else {}
     pairs = enumerate(examples)
     first = next(pairs, None)
     if first is None:
         raise InputError("examples: expected at least one, got none")
-    task = _task(first[1], asked)
+    task = _loosest_task(first[1], settings)
     with tempfile.TemporaryDirectory() as scratch:
-        home = Path(scratch) / "run" if output is None else Path(output)
-        folder.check_free(home, EXAMPLES)
+        folder = Path(scratch) / "run" if output is None else Path(output)
+        run_folder.check_unused(folder, EXAMPLES)
         file = Path(scratch) / EXAMPLES
-        formats.write(str(file), _checked(chain([first], pairs), task), task)
-        planned, summary = recipe_for(str(file), {**recipe, **asked})
+        formats.write(str(file), _checked_examples(chain([first], pairs), task), task)
+        inferred, summary = infer_recipe(str(file), {**recipe, **settings})
         print(summary, file=sys.stderr)
         if output is None:
-            return Solver(*train(planned, home))
-        with _kept(Path(scratch), home):
-            planned = replace(planned, data=str(home.resolve() / EXAMPLES))
-            return Solver(*train(planned, home))
+            return Solver(*train(inferred, folder))
+        with _examples_moved(Path(scratch), folder):
+            inferred = replace(inferred, data=str(folder.resolve() / EXAMPLES))
+            return Solver(*train(inferred, folder))
 
 
 @contextlib.contextmanager
-def _kept(scratch: Path, home: Path) -> Iterator[None]:
-    """The examples beside the run; back again where that is refused before it has begun."""
-    made = not os.path.exists(home)  # noqa: PTH110  names of any length
+def _examples_moved(scratch: Path, folder: Path) -> Iterator[None]:
+    """The examples in the run's folder; back again where the run is refused before it begins."""
+    is_new = not os.path.exists(folder)  # noqa: PTH110  names of any length
     try:
-        _move(scratch, home)
+        _move(scratch, folder)
         yield
     except InputError:
-        if not (home / folder.RECIPE).exists():
-            _move(home, scratch)
-            if made:
-                home.rmdir()
+        if not (folder / run_folder.RECIPE).exists():
+            _move(folder, scratch)
+            if is_new:
+                folder.rmdir()
         raise
 
 
 def _move(source: Path, target: Path) -> None:
-    """Moves the examples, and what they are packed into, from one folder to another."""
+    """Moves the examples, and their memory-mapped arrays, from one folder to another."""
     try:
         target.mkdir(parents=True, exist_ok=True)
-        for name in (EXAMPLES, f"{EXAMPLES}.packed"):
-            if (source / name).exists():
-                shutil.move(source / name, target / name)
+        for path in (EXAMPLES, f"{EXAMPLES}.packed"):
+            if (source / path).exists():
+                shutil.move(source / path, target / path)
     except OSError as error:
         raise InputError(f"{target}: cannot be written: {error.strerror}") from None
 
 
-def _pair(k: int, pair: Any) -> tuple[Any, Any]:
-    """Inputs and outputs. Raises InputError for what are not two."""
+def _inputs_and_outputs(k: int, pair: Any) -> tuple[Any, Any]:
+    """Example number k as two things. Raises InputError where it is no pair."""
     try:
         if isinstance(pair, Mapping | str):
             raise TypeError
@@ -123,26 +123,26 @@ def _pair(k: int, pair: Any) -> tuple[Any, Any]:
     return inputs, outputs
 
 
-def _task(pair: Any, asked: dict[str, Any]) -> Own:
-    """What examples are checked against, as far as the first one tells."""
-    inputs, _ = _pair(0, pair)
+def _loosest_task(pair: Any, settings: dict[str, Any]) -> Custom:
+    """The task that examples are checked against, as far as the first one tells."""
+    inputs, _ = _inputs_and_outputs(0, pair)
     try:
         shape = np.shape(inputs)
     except ValueError:  # ragged, which is refused with its number
         shape = ()
     d = shape[1] if len(shape) == 2 and shape[1] else 1
-    return tasks.get(tasks.OWN, center=(0.0,) * d, spread=(1.0,) * d, **asked)  # type: ignore[return-value]
+    return tasks.get(tasks.CUSTOM, center=(0.0,) * d, spread=(1.0,) * d, **settings)  # type: ignore[return-value]
 
 
-def _checked(pairs: Iterator[tuple[int, Any]], task: Own) -> Iterator[Example]:
+def _checked_examples(pairs: Iterator[tuple[int, Any]], task: Custom) -> Iterator[Example]:
     for k, pair in pairs:
-        inputs, outputs = _pair(k, pair)
-        instance = checks.instance(inputs, task, f"example {k}: inputs")
-        where = f"example {k}: outputs"
+        inputs, outputs = _inputs_and_outputs(k, pair)
+        instance = checks.check_instance(inputs, task, f"example {k}: inputs")
+        source = f"example {k}: outputs"
         try:
             indices = np.asarray(outputs)
         except ValueError:
             indices = np.zeros(1)
         if indices.ndim != 1 or (indices.size and indices.dtype.kind not in "iu"):
-            raise InputError(f"{where}: expected a list of whole numbers")
-        yield Example(instance, checks.answer(indices.tolist(), len(instance), task, where))
+            raise InputError(f"{source}: expected a list of whole numbers")
+        yield Example(instance, checks.check_answer(indices.tolist(), len(instance), task, source))

@@ -14,44 +14,44 @@ from ptrnet.models.base import PointerModel
 from ptrnet.training.losses import losses
 from ptrnet.types import Batch
 
-# Graphs, and bytes of their gradients: batches of further shapes are computed without.
-MOST, LARGEST = 128, 2**30
-STEPS = 8  # answers are padded to a multiple of so many tokens, so that shapes recur
+# Batches of further shapes are computed without a graph.
+MAX_GRAPHS, MAX_GRADIENT_BYTES = 128, 2**30
+TOKENS = 8  # answers are padded to a multiple of so many, so that shapes recur
 
 
-class Replayed:
-    """`losses` with gradients for the parameters of a model on a GPU, which must stay in place.
+class GraphLosses:
+    """`losses` with gradients for the parameters of a model on a GPU, by a graph for each shape.
 
-    Under autocast, if at all, at every call.
+    The parameters must stay where they are in memory. Calls are all under autocast, or none is.
     """
 
     def __init__(self, model: PointerModel) -> None:
         self._model = model
         self._graphs: dict[tuple[object, ...], _Graph] = {}
-        bytes_ = sum(p.nbytes for p in model.parameters())
-        self._most = min(MOST, LARGEST // bytes_)
+        gradient_bytes = sum(p.nbytes for p in model.parameters())
+        self._max_graphs = min(MAX_GRAPHS, MAX_GRADIENT_BYTES // gradient_bytes)
         self._pool = torch.cuda.graph_pool_handle()  # one replay ends before the next begins
 
     def __call__(self, batch: Batch) -> tuple[Tensor, Tensor]:
         """As `losses`; the gradients are those of the latest call alone."""
-        self._model.check(batch.lengths)
-        batch = _padded(batch)
-        low = torch.is_autocast_enabled("cuda")
-        key = (batch.inputs.shape, batch.targets.shape, self._model.training, low)
+        self._model.check_lengths(batch.lengths)
+        batch = _pad_targets(batch)
+        autocast = torch.is_autocast_enabled("cuda")
+        key = (batch.inputs.shape, batch.targets.shape, self._model.training, autocast)
         if key not in self._graphs:
-            if len(self._graphs) >= self._most:
+            if len(self._graphs) >= self._max_graphs:
                 return losses(self._model, batch)
             self._graphs[key] = _Graph(self._model, batch, self._pool)
         graph = self._graphs[key]
-        graph.take(batch)
-        found: tuple[Tensor, Tensor] = _Replay.apply(graph, *graph.parameters)  # type: ignore[no-untyped-call]
-        return found
+        graph.load(batch)
+        outputs: tuple[Tensor, Tensor] = _Replay.apply(graph, *graph.parameters)  # type: ignore[no-untyped-call]
+        return outputs
 
 
-def _padded(batch: Batch) -> Batch:
-    """With targets of the next multiple of STEPS; what is behind an END is arbitrary."""
+def _pad_targets(batch: Batch) -> Batch:
+    """The batch with M the next multiple of TOKENS; the tokens behind an END are arbitrary."""
     targets = batch.targets
-    return batch._replace(targets=nn.functional.pad(targets, (0, -targets.shape[1] % STEPS)))
+    return batch._replace(targets=nn.functional.pad(targets, (0, -targets.shape[1] % TOKENS)))
 
 
 class _Graph:
@@ -62,26 +62,26 @@ class _Graph:
         self._batch = Batch(*(tensor.clone() for tensor in batch))
         self._graph = torch.cuda.CUDAGraph()
         device = batch.inputs.device.type
-        low, dtype = torch.is_autocast_enabled(device), torch.get_autocast_dtype(device)
-        # Without the cache: what it holds is of the last step's weights.
-        with torch.autocast(device, dtype, low, cache_enabled=False), torch.enable_grad():
-            aside = torch.cuda.Stream()  # type: ignore[no-untyped-call]
-            aside.wait_stream(torch.cuda.current_stream())
-            with torch.cuda.stream(aside):
-                for _ in range(2):  # whatever is compiled or chosen at first is done by then
+        autocast, dtype = torch.is_autocast_enabled(device), torch.get_autocast_dtype(device)
+        # Without the cache: the casts in it are of the last step's weights.
+        with torch.autocast(device, dtype, autocast, cache_enabled=False), torch.enable_grad():
+            warmup = torch.cuda.Stream()  # type: ignore[no-untyped-call]
+            warmup.wait_stream(torch.cuda.current_stream())
+            with torch.cuda.stream(warmup):
+                for _ in range(2):  # then all kernels are compiled and chosen
                     self._run(model)
-            torch.cuda.current_stream().wait_stream(aside)
+            torch.cuda.current_stream().wait_stream(warmup)
             # The thread that makes examples may use the GPU's driver meanwhile.
             with torch.cuda.graph(self._graph, pool=pool, capture_error_mode="thread_local"):
                 self.loss, self.right, self.grads = self._run(model)
 
-    def take(self, batch: Batch) -> None:
-        """Puts a batch where the graph reads it."""
-        for ours, theirs in zip(self._batch, batch, strict=True):
-            ours.copy_(theirs)
+    def load(self, batch: Batch) -> None:
+        """Copies a batch into the tensors that the graph reads."""
+        for recorded, tensor in zip(self._batch, batch, strict=True):
+            recorded.copy_(tensor)
 
     def replay(self) -> None:
-        """Makes loss, right and grads those of the batch taken last."""
+        """Computes loss, right and grads of the batch loaded last."""
         self._graph.replay()
 
     def _run(self, model: PointerModel) -> tuple[Tensor, Tensor, tuple[Tensor | None, ...]]:

@@ -11,36 +11,36 @@ from ptrnet.errors import InputError, unknown
 DEVICES = ("auto", "cpu", "cuda")
 
 
-def device_of(asked: str) -> str:
-    """`cpu` or `cuda`, for `auto` the latter where it is there.
+def device_of(name: str) -> str:
+    """`cpu` or `cuda`; for `auto` cuda where torch finds it.
 
     Raises:
-        InputError: another name, or cuda is asked for and not there.
+        InputError: another name, or cuda where torch finds none.
     """
-    if asked not in DEVICES:
-        raise unknown("device", asked, DEVICES)
-    there = torch.cuda.is_available()
-    if asked == "cuda" and not there:
+    if name not in DEVICES:
+        raise unknown("device", name, DEVICES)
+    has_cuda = torch.cuda.is_available()
+    if name == "cuda" and not has_cuda:
         raise InputError("device: asked for cuda, but torch finds none on this machine")
-    if asked == "auto":
-        return "cuda" if there else "cpu"
-    return asked
+    if name == "auto":
+        return "cuda" if has_cuda else "cpu"
+    return name
 
 
-def precision_of(asked: str, device: str) -> str:
-    """`bfloat16`, `tf32` or `float32`: of the large products; for `auto` what is fast there.
+def precision_of(name: str, device: str) -> str:
+    """`bfloat16`, `tf32` or `float32`, of the large products; for `auto` what is fast here.
 
     Recurrent products on a GPU are TensorFloat-32 even with `bfloat16`.
 
     Raises:
-        InputError: tf32 is asked for where there is none.
+        InputError: tf32 where the device has none.
     """
-    if asked == "tf32" and not (device == "cuda" and _ampere()):
+    if name == "tf32" and not (device == "cuda" and _ampere()):
         raise InputError("precision: tf32 is of newer GPUs; here choose bfloat16 or float32")
-    if asked != "auto":
-        return asked
-    there = _ampere() if device == "cuda" else torch.cpu._is_avx512_bf16_supported()
-    return "bfloat16" if there else "float32"
+    if name != "auto":
+        return name
+    has_bfloat16 = _ampere() if device == "cuda" else torch.cpu._is_avx512_bf16_supported()
+    return "bfloat16" if has_bfloat16 else "float32"
 
 
 def _ampere() -> bool:
@@ -49,18 +49,17 @@ def _ampere() -> bool:
 
 
 @contextmanager
-def products(precision: str, device: str) -> Iterator[None]:
-    """Inside, a GPU takes float32 products in TensorFloat-32, unless float32 is meant."""
+def matmul_precision(precision: str, device: str) -> Iterator[None]:
+    """Inside, a GPU takes float32 products in TensorFloat-32, unless `precision` is float32."""
     if device != "cuda":
         yield
         return
-    faster = precision != "float32"
     flags: list[Any] = [torch.backends.cuda.matmul, torch.backends.cudnn]
     before = [flag.allow_tf32 for flag in flags]
     for flag in flags:
-        flag.allow_tf32 = faster
+        flag.allow_tf32 = precision != "float32"
     try:
         yield
     finally:
-        for flag, was in zip(flags, before, strict=True):
-            flag.allow_tf32 = was
+        for flag, value in zip(flags, before, strict=True):
+            flag.allow_tf32 = value

@@ -1,4 +1,4 @@
-"""The thin Lightning module: loss and accuracy of one batch, nothing else."""
+"""The Lightning module: loss and accuracy of one batch, and the optimiser."""
 
 from collections.abc import Callable
 from functools import partial
@@ -10,35 +10,37 @@ from torch import Tensor
 
 from ptrnet.models.base import PointerModel
 from ptrnet.training import optimizers
-from ptrnet.training.graphs import Replayed
-from ptrnet.training.losses import losses, rest_losses
+from ptrnet.training.graphs import GraphLosses
+from ptrnet.training.losses import cut_losses, losses
 from ptrnet.training.recipe import Recipe
 from ptrnet.types import Batch, CutBatch
 
+Losses = Callable[[Any], tuple[Tensor, Tensor]]  # the loss of a batch, and which answers are right
 
-class Training(pl.LightningModule):
+
+class TrainingModule(pl.LightningModule):
     """Maximises `sum log p(C | P)` (V eq. 2), as a mean over the batch's tokens."""
 
     def __init__(self, model: PointerModel, recipe: Recipe) -> None:
         super().__init__()
         self.model, self.recipe = model, recipe
-        # Of training; made when the model is in its place.
-        self._losses: Callable[[Batch], tuple[Tensor, Tensor]] | None = None
+        self._losses: Losses = partial(cut_losses if recipe.cuts else losses, model)
+        # Of training; set at the first step, when the model is on its device.
+        self._training_losses: Losses | None = None
 
     def training_step(self, batch: Batch | CutBatch, index: int) -> dict[str, Tensor]:
-        if isinstance(batch, CutBatch):
-            loss, right = rest_losses(self.model, batch)
-            return {"loss": loss * self._share(batch.batch), "accuracy": right.float().mean()}
-        if self._losses is None:
-            replays = self.device.type == "cuda" and self.trainer.world_size == 1
-            self._losses = Replayed(self.model) if replays else partial(losses, self.model)
-        loss, right = self._losses(batch)
-        return {"loss": loss * self._share(batch), "accuracy": right.float().mean()}
+        if self._training_losses is None:
+            on_one_gpu = self.device.type == "cuda" and self.trainer.world_size == 1
+            as_graph = on_one_gpu and not self.recipe.cuts
+            training_losses: Losses = GraphLosses(self.model) if as_graph else self._losses
+            self._training_losses = training_losses
+        loss, right = self._training_losses(batch)
+        return {"loss": loss * self._loss_weight(batch), "accuracy": right.float().mean()}
 
-    def _share(self, batch: Batch) -> Tensor | float:
-        """How many tokens this process has, in those that a process has in the mean.
+    def _loss_weight(self, batch: Batch | CutBatch) -> Tensor | float:
+        """This process's number of tokens over the mean of all processes'.
 
-        So the mean of all processes' losses is that of all tokens.
+        With it the mean of the processes' losses is the mean over all tokens.
         """
         if self.trainer.world_size == 1:
             return 1.0
@@ -46,10 +48,7 @@ class Training(pl.LightningModule):
         return tokens / self.trainer.strategy.reduce(tokens.clone(), reduce_op="mean")
 
     def validation_step(self, batch: Batch | CutBatch, index: int) -> None:
-        if isinstance(batch, CutBatch):
-            loss, right = rest_losses(self.model, batch)
-        else:
-            loss, right = losses(self.model, batch)
+        loss, right = self._losses(batch)
         values = {"valid_loss": loss, "valid_accuracy": right.float().mean()}
         self.log_dict(values, batch_size=len(right))
 
@@ -59,13 +58,13 @@ class Training(pl.LightningModule):
         gradient_clip_val: float | None = None,
         gradient_clip_algorithm: str | None = None,
     ) -> None:
-        # Lightning refuses to clip for a fused optimiser, for the sake of gradient scalers.
+        # Lightning refuses to clip for a fused optimiser, because of gradient scalers.
         torch.nn.utils.clip_grad_norm_(self.parameters(), self.recipe.clip)
 
     def configure_optimizers(self) -> Any:
-        found = optimizers.optimizer(self.recipe, self.model.parameters())
-        schedule = optimizers.scheduler(self.recipe, found)
+        optimizer = optimizers.optimizer(self.recipe, self.model.parameters())
+        schedule = optimizers.scheduler(self.recipe, optimizer)
         return {
-            "optimizer": found,
+            "optimizer": optimizer,
             "lr_scheduler": {"scheduler": schedule, "interval": "step"},
         }

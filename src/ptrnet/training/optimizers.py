@@ -24,15 +24,15 @@ def optimizer(recipe: Recipe, parameters: Iterable[Parameter]) -> Optimizer:
 
 
 def scheduler(recipe: Recipe, optimizer: Optimizer) -> LambdaLR:
-    """Warm-up in a line, then decay along half a cosine to zero; or the warm-up alone."""
-    rise = max(1, round(recipe.warmup * recipe.steps))
+    """Linear warm-up, then decay along half a cosine to zero; or the warm-up alone."""
+    warmup_steps = max(1, round(recipe.warmup * recipe.steps))
 
-    def share(step: int) -> float:
-        if step < rise:
-            return (step + 1) / rise
+    def factor(step: int) -> float:
+        if step < warmup_steps:
+            return (step + 1) / warmup_steps
         if recipe.schedule == "constant":
             return 1.0
-        done = (step - rise) / max(1, recipe.steps - rise)
-        return (1 + math.cos(math.pi * min(1.0, done))) / 2
+        progress = (step - warmup_steps) / max(1, recipe.steps - warmup_steps)
+        return (1 + math.cos(math.pi * min(1.0, progress))) / 2
 
-    return LambdaLR(optimizer, share)
+    return LambdaLR(optimizer, factor)

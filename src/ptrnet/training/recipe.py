@@ -2,22 +2,17 @@
 
 import json
 import tomllib
-import typing
-from collections.abc import Iterable
-from dataclasses import MISSING, dataclass, field, fields
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, Literal, Self
 
 from ptrnet import models, tasks
-from ptrnet.data import checks
 from ptrnet.data.sizes import parse_sizes
 from ptrnet.errors import InputError, unknown
-from ptrnet.models.settings import every_setting
-from ptrnet.settings import check
-from ptrnet.tasks.base import Task
+from ptrnet.models.settings import every_setting, resolve_aliases
+from ptrnet.training.recipe_checks import check_combination, check_values
 
-LARGEST_BATCH = 2**24  # elements, padding included
-_TABLES = ("settings", "model_settings")  # of a recipe, flat in its file
+_TABLES = ("settings", "model_settings")  # fields whose entries are keys of their own in a file
 
 
 def _field(default: Any, help: str) -> Any:
@@ -69,50 +64,13 @@ class Recipe:
     model_settings: dict[str, Any] = field(default_factory=dict)  # of the model, likewise
 
     def __post_init__(self) -> None:
-        hints = typing.get_type_hints(type(self))
-        for f in fields(self):
-            if f.name not in _TABLES:
-                check(f.name, getattr(self, f.name), hints[f.name])
-        for name in ("steps", "batch_size", "valid_every", "checkpoint_every", "devices", "nodes"):
-            _at_least(name, getattr(self, name), 1)
-        if self.batch_size % (self.devices * self.nodes):
-            raise InputError(
-                f"recipe: a batch of {self.batch_size} cannot be shared evenly by "
-                f"{self.devices * self.nodes} processes"
-            )
-        _at_least("cuts", self.cuts, 0)
-        _at_least("valid_batches", self.valid_batches, 0)
-        _at_least("patience", self.patience, 0)
-        _at_least("seed", self.seed, 0)
-        for name in ("learning_rate", "clip"):
-            if not 0 < getattr(self, name) < float("inf"):
-                raise InputError(f"recipe: {name} must be above 0, got {getattr(self, name)}")
-        for name in ("warmup", "beta1", "beta2", "weight_decay", "valid_share"):
-            if not 0 <= getattr(self, name) < 1:
-                raise InputError(f"recipe: {name} must be in [0, 1), got {getattr(self, name)}")
-        largest = parse_sizes(self.n)[-1]
-        if self.batch_size * max(self.cuts, 1) * largest > LARGEST_BATCH:
-            raise InputError(
-                f"recipe: a batch of {self.batch_size} instances of {largest} elements is more "
-                f"than {LARGEST_BATCH} elements"
-            )
-        if self.seed >= 2**63:
-            raise InputError(f"recipe: seed must be below 2^63, got {self.seed}")
-        task = tasks.get(self.task, **self.settings)
-        checks.sizes(parse_sizes(self.n), task)
-        models.settings_of(self.model, **self.network())
-        if self.augment and not self.data:
-            raise InputError("recipe: augment goes with data; fresh examples are new without it")
-        if self.valid_share and (self.valid or not self.data):
-            raise InputError("recipe: valid_share goes with data, and without valid")
-        if self.patience and not (self.valid or self.valid_batches):
-            raise InputError("recipe: patience goes with validations, valid_batches is 0")
-        drawn = not (self.data and (self.valid or self.valid_share or not self.valid_batches))
-        if drawn or (self.labeller and not task.labellers):
-            task.check_labeller(self.labeller or None, largest)
+        check_values(self)
+        check_combination(self)
 
     def network(self) -> dict[str, Any]:
-        """What the model is built with: its settings, of which the recipe knows three by itself.
+        """The settings that the model is built with.
+
+        `hidden_size` and `n` are the recipe's, `repeats` is the task's.
 
         Raises:
             InputError: the model serves one number of elements, and the recipe has several.
@@ -136,19 +94,21 @@ class Recipe:
         """
         if "task" not in table:
             raise InputError('recipe: the key "task" is missing')
-        known = [f.name for f in fields(cls) if f.name not in _TABLES]
-        own = tasks.kind(str(table["task"])).settings()
+        table = {**resolve_aliases(table), "task": tasks.current_name(str(table["task"]))}
+        recipe_keys = [f.name for f in fields(cls) if f.name not in _TABLES]
+        task_keys = tasks.kind(table["task"]).settings()
         model = str(table.get("model", cls.model))
-        of_model = _beside(known, models.setting_names(model))
+        model_keys = [key for key in models.setting_names(model) if key not in recipe_keys]
         for key in table:
-            if key in every_setting() and key not in (*known, *of_model):
-                raise unknown(f"setting of model {model}", key, of_model)
-            if key not in (*known, *own, *of_model):
-                raise unknown("recipe key", key, [*known, *own, *of_model])
+            if key in (*recipe_keys, *task_keys, *model_keys):
+                continue
+            if key in every_setting():
+                raise unknown(f"setting of model {model}", key, model_keys)
+            raise unknown("recipe key", key, [*recipe_keys, *task_keys, *model_keys])
         return cls(
-            **{k: v for k, v in table.items() if k in known},
-            settings={k: v for k, v in table.items() if k in own},
-            model_settings={k: v for k, v in table.items() if k in of_model},
+            **{key: value for key, value in table.items() if key in recipe_keys},
+            settings={key: value for key, value in table.items() if key in task_keys},
+            model_settings={key: value for key, value in table.items() if key in model_keys},
         )
 
     @classmethod
@@ -163,68 +123,24 @@ class Recipe:
         except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
             raise InputError(f"{path}: not a TOML file: {error}") from None
         try:
-            return cls.from_table({**table, **changes})
+            return cls.from_table({**resolve_aliases(table), **resolve_aliases(changes)})
         except InputError as error:
             raise InputError(f"{path}: {error}") from None
 
     def table(self) -> dict[str, Any]:
         """The flat keys again; what `from_table` takes."""
-        flat = {f.name: getattr(self, f.name) for f in fields(self) if f.name not in _TABLES}
+        table = {f.name: getattr(self, f.name) for f in fields(self) if f.name not in _TABLES}
         task = tasks.get(self.task, **self.settings)
-        network = models.settings_of(self.model, **self.network())
+        network = vars(models.settings_of(self.model, **self.network()))
         return {
-            **flat,
+            **table,
             **{name: getattr(task, name) for name in task.settings()},
-            **{name: getattr(network, name) for name in _beside(flat, vars(network))},
+            **{name: value for name, value in network.items() if name not in table},
         }
 
     def toml(self) -> str:
         """The recipe as a file."""
         return "".join(f"{key} = {_toml(value)}\n" for key, value in self.table().items())
-
-
-def option_fields() -> dict[str, tuple[Any, Any, str]]:
-    """Name, type, default and help of every field but the task, for the command line."""
-    hints = typing.get_type_hints(Recipe)
-    return {
-        f.name: (hints[f.name], f.default, f.metadata["help"])
-        for f in fields(Recipe)
-        if f.default is not MISSING
-    }
-
-
-def task_settings() -> dict[str, tuple[Any, Any, str]]:
-    """Name, type, default and help of every setting that some task has."""
-    found = {}
-    fields_of_all = Task.settings()
-    for name in tasks.names():
-        cls = tasks.kind(name)
-        hints = typing.get_type_hints(cls)
-        for f in fields(cls):
-            choices = " | ".join(typing.get_args(hints[f.name]))
-            whose = "" if f.name in fields_of_all else f"task {name}: "
-            text = f"{whose}{f.metadata['help']}{choices and f', {choices}'}"
-            found[f.name] = (hints[f.name], f.default, text)
-    return found
-
-
-def model_settings() -> dict[str, tuple[Any, Any, str]]:
-    """Name, type, default and help of every setting that is left to the model."""
-    known = every_setting()
-    return {
-        name: (known[name].type, known[name].default, known[name].metadata["help"])
-        for name in _beside(option_fields(), known)
-    }
-
-
-def _beside(fields: Iterable[str], settings: Iterable[str]) -> list[str]:
-    """The settings that are no fields of the recipe by themselves."""
-    return [name for name in settings if name not in set(fields)]
-
-
-def _at_least(name: str, value: int, least: int) -> None:
-    if value < least:
-        raise InputError(f"recipe: {name} must be {least} or more, got {value}")
 
 
 def _toml(value: Any) -> str:

@@ -1,12 +1,12 @@
-"""The shipped models: a folder each, with `config.json`, `model.safetensors` and a card."""
+"""The shipped models: a folder for each, with `config.json`, `model.safetensors` and a card."""
 
 import json
 import os
 from pathlib import Path
 from typing import Any
 
-from ptrnet import model_files
 from ptrnet.errors import unknown
+from ptrnet.pretrained import model_folder
 from ptrnet.solver import Solver
 
 _FOLDER = Path(__file__).parent
@@ -14,19 +14,19 @@ _FOLDER = Path(__file__).parent
 
 def names() -> list[str]:
     """The shipped models."""
-    return sorted(p.parent.name for p in _FOLDER.glob(f"*/{model_files.CONFIG}"))
+    return sorted(p.parent.name for p in _FOLDER.glob(f"*/{model_folder.CONFIG}"))
 
 
 def folder(name: str) -> Path:
-    """Where a shipped model lies. Raises InputError, with the nearest name, for an unknown one."""
+    """The folder of a shipped model. Raises InputError, with the nearest name, if unknown."""
     if name not in names():
         raise unknown("model", name, names())
     return _FOLDER / name
 
 
 def summary(name: str) -> dict[str, Any]:
-    """What a list of models says of one: name, task, sizes, scores by size, and its folder."""
-    config = json.loads((folder(name) / model_files.CONFIG).read_text(encoding="utf-8"))
+    """A shipped model in a list of models: its name, task, sizes, scores by size and file."""
+    config = json.loads((folder(name) / model_folder.CONFIG).read_text(encoding="utf-8"))
     trained = config["trained"]
     return {
         "name": name,
@@ -34,12 +34,12 @@ def summary(name: str) -> dict[str, Any]:
         "model": config["model"],
         "n": trained["n"],
         "scores": trained.get("scores", []),
-        "file": str(folder(name) / model_files.TENSORS),
+        "file": str(folder(name) / model_folder.TENSORS),
     }
 
 
 def load(name: str | Path) -> Solver:
-    """A trained model, ready to answer.
+    """A trained model, ready to solve instances.
 
     Args:
         name: a shipped model ("hull"), a folder that `save_pretrained` or a training wrote, or
@@ -52,6 +52,7 @@ def load(name: str | Path) -> Solver:
     text = str(name)
     if text in names():
         return Solver.from_pretrained(folder(text))
-    if not os.path.exists(text) and Path(text).name == text:  # noqa: PTH110  names of any length
+    # os.path.exists, because Path.exists raises for names that are too long.
+    if not os.path.exists(text) and Path(text).name == text:  # noqa: PTH110
         raise unknown("model", text, names())
     return Solver.from_pretrained(name)

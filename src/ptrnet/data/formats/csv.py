@@ -1,7 +1,7 @@
 """A table: the whole file is one instance, a row an element.
 
-A header is optional. The numeric columns are the features, in their order; the others are names
-that are kept. An answer is written as the rows in its order, triangle by triangle.
+A header is optional. The numeric columns are the features, in their order; the others are text
+and come back with the rows. An answer is written as the rows in its order, triangle by triangle.
 """
 
 import csv
@@ -9,44 +9,43 @@ from collections.abc import Iterable, Iterator
 from typing import TextIO
 
 from ptrnet.data import checks
-from ptrnet.data.lines import numbered
-from ptrnet.data.numbers import number, short
+from ptrnet.data.formats.parts.capabilities import Capabilities
+from ptrnet.data.formats.parts.lines import display_name, numbered_lines
+from ptrnet.data.formats.parts.parsing import parse_number
 from ptrnet.data.sizes import LARGEST
-from ptrnet.data.traits import Traits
-from ptrnet.errors import InputError
+from ptrnet.errors import InputError, short
 from ptrnet.tasks.base import Task
 from ptrnet.types import Example, Table
 
-TRAITS = Traits(several=False, answers=False)
+CAPABILITIES = Capabilities(multiple=False, answers=False)
 
 
-def read(name: str, task: Task) -> Iterator[Example]:
+def read(path: str, task: Task) -> Iterator[Example]:
     """See `ptrnet.data.formats`."""
-    shown = "standard input" if name == "-" else name
-    rows, lines = _rows(name, shown)
+    source = display_name(path)
+    rows, lines = _rows(path, source)
     if not rows:
         return
     columns = list(zip(*rows, strict=True))
-    body = [column[1:] or column for column in columns]
-    numeric = [k for k, column in enumerate(body) if all(map(_is_number, column))]
-    d = task.features
-    if len(numeric) != d:
-        _explain(body, lines, numeric, d, shown)
+    bodies = [column[1:] or column for column in columns]  # without a header, if there is one
+    numeric = [k for k, body in enumerate(bodies) if all(map(_is_number, body))]
+    if len(numeric) != task.num_features:
+        _refuse_columns(bodies, lines, numeric, task.num_features, source)
     header = None
-    text = [k for k in numeric if not _is_number(rows[0][k])]
-    if text and len(text) < len(numeric):
+    titles = [k for k in numeric if not _is_number(rows[0][k])]
+    if titles and len(titles) < len(numeric):
         raise InputError(
-            f"{shown}:{lines[0]}: column {text[0] + 1}: expected a number, or a header with no "
-            f"number in a numeric column, got {short(rows[0][text[0]])}"
+            f"{source}:{lines[0]}: column {titles[0] + 1}: expected a number, or a header with no "
+            f"number in a numeric column, got {short(rows[0][titles[0]])}"
         )
-    if text:
+    if titles:
         header, rows, lines = rows[0], rows[1:], lines[1:]
     values = [
-        [number(row[k], f"{shown}:{line}: column {k + 1}") for k in numeric]
+        [parse_number(row[k], f"{source}:{line}: column {k + 1}") for k in numeric]
         for row, line in zip(rows, lines, strict=True)
     ]
-    inputs = checks.instance(values, task, shown)
-    yield Example(inputs, None, shown, table=Table(header, rows, numeric))
+    inputs = checks.check_instance(values, task, source)
+    yield Example(inputs, None, source, table=Table(header, rows, numeric))
 
 
 def write(stream: TextIO, examples: Iterable[Example], task: Task) -> None:
@@ -62,13 +61,13 @@ def write(stream: TextIO, examples: Iterable[Example], task: Task) -> None:
         writer.writerows(rows[i] for i in order)
 
 
-def _rows(name: str, shown: str) -> tuple[list[list[str]], list[int]]:
-    """The cells, and the line that each row ends on."""
-    numbers = []
+def _rows(path: str, source: str) -> tuple[list[list[str]], list[int]]:
+    """The cells, and the number of the line that each row ends on."""
+    line_number = 1
 
     def lines() -> Iterator[str]:
-        for line, text in numbered(name):
-            numbers.append(line)
+        nonlocal line_number
+        for line_number, text in numbered_lines(path):  # noqa: B007  read outside
             yield text
 
     rows: list[list[str]] = []
@@ -76,15 +75,15 @@ def _rows(name: str, shown: str) -> tuple[list[list[str]], list[int]]:
     try:
         for row in csv.reader(lines(), strict=True):
             rows.append([cell.strip() for cell in row])
-            ends.append(numbers[-1])
+            ends.append(line_number)
             if len(row) != len(rows[0]):
                 raise InputError(
-                    f"{shown}:{ends[-1]}: expected {len(rows[0])} columns, got {len(row)}"
+                    f"{source}:{line_number}: expected {len(rows[0])} columns, got {len(row)}"
                 )
             if len(rows) > LARGEST + 1:
-                raise InputError(f"{shown}: expected at most {LARGEST} rows")
+                raise InputError(f"{source}: expected at most {LARGEST} rows")
     except csv.Error as error:
-        raise InputError(f"{shown}:{numbers[-1] if numbers else 1}: not CSV: {error}") from None
+        raise InputError(f"{source}:{line_number}: not CSV: {error}") from None
     return rows, ends
 
 
@@ -97,20 +96,22 @@ def _is_number(cell: str) -> bool:
     return True
 
 
-def _explain(
-    body: list[tuple[str, ...]], lines: list[int], numeric: list[int], d: int, shown: str
+def _refuse_columns(
+    bodies: list[tuple[str, ...]], lines: list[int], numeric: list[int], d: int, source: str
 ) -> None:
     """Raises the complaint about too few or too many numeric columns."""
-    for k, column in enumerate(body):
-        bad = [i for i, cell in enumerate(column) if not _is_number(cell)]
-        if len(numeric) < d and 0 < len(bad) < len(column) / 2:
-            line = lines[bad[0] + len(lines) - len(column)]
+    for k, body in enumerate(bodies):
+        bad = [i for i, cell in enumerate(body) if not _is_number(cell)]
+        if len(numeric) < d and 0 < len(bad) < len(body) / 2:
+            line = lines[bad[0] + len(lines) - len(body)]
             raise InputError(
-                f"{shown}:{line}: column {k + 1}: expected a number, got {short(column[bad[0]])}"
+                f"{source}:{line}: column {k + 1}: expected a number, got {short(body[bad[0]])}"
             )
-    if len(body) == 1 and any(mark in body[0][0] for mark in ";\t"):
-        raise InputError(f"{shown}:{lines[0]}: columns must be separated by commas, got one column")
+    if len(bodies) == 1 and any(mark in bodies[0][0] for mark in ";\t"):
+        raise InputError(
+            f"{source}:{lines[0]}: columns must be separated by commas, got one column"
+        )
     raise InputError(
-        f"{shown}: expected {d} numeric column{'s' * (d > 1)} and any number of others, "
+        f"{source}: expected {d} numeric column{'s' * (d > 1)} and any number of others, "
         f"got {len(numeric)} numeric"
     )

@@ -1,6 +1,7 @@
 """JSON lines: `{"inputs": [[...], ...], "outputs": [...]}`, 0-based, no closing repeat.
 
-Other keys of a line are kept, and written again. A `distance` other than Euclid's is a key, too.
+Other keys of a line are its example's `extra`, and are written again. A `distance` other than
+Euclid's is a key, too.
 """
 
 import json
@@ -10,41 +11,38 @@ from datetime import date, time, timedelta
 from decimal import Decimal
 from typing import Any, TextIO
 
-from ptrnet.data import checks, lists
-from ptrnet.data.lines import numbered
-from ptrnet.data.traits import Traits
-from ptrnet.distances import EUCLIDEAN, NAMES
+from ptrnet.data import checks
+from ptrnet.data.formats.parts import nested
+from ptrnet.data.formats.parts.capabilities import Capabilities
+from ptrnet.data.formats.parts.lines import display_name, numbered_lines
 from ptrnet.errors import InputError
+from ptrnet.geometry.distances import NAMES
 from ptrnet.tasks.base import Task
 from ptrnet.types import Example
 
-TRAITS = Traits(distances=NAMES)
+CAPABILITIES = Capabilities(distances=NAMES)
 
 
-def read(name: str, task: Task) -> Iterator[Example]:
+def read(path: str, task: Task) -> Iterator[Example]:
     """See `ptrnet.data.formats`."""
-    for line, text in numbered(name):
-        where = f"{'standard input' if name == '-' else name}:{line}"
-        row = _object(text, where)
+    name = display_name(path)
+    for line, text in numbered_lines(path):
+        source = f"{name}:{line}"
+        row = _parse_object(text, source)
         if "inputs" not in row:
-            raise InputError(f'{where}: expected the key "inputs"')
+            raise InputError(f'{source}: expected the key "inputs"')
         values = row.pop("inputs")
-        lists.check_numbers(values, where)
-        inputs = checks.instance(values, task, f'{where}: "inputs"')
-        outputs = row.pop("outputs", None)
-        if outputs is not None:
-            flat = lists.flat(outputs, task.corners, f'{where}: "outputs"')
-            outputs = checks.answer(flat, len(inputs), task, f'{where}: "outputs"')
-        distance = checks.take_distance(row, inputs, task, where)
-        yield Example(inputs, outputs, where, row, distance=distance)
+        nested.check_numbers(values, source)
+        inputs = checks.check_instance(values, task, f'{source}: "inputs"')
+        yield nested.example_of(inputs, row, task, source)
 
 
-def features(name: str) -> int:
+def num_features(path: str) -> int:
     """See `ptrnet.data.formats`."""
-    for line, text in numbered(name):
-        row = _object(text, f"{name}:{line}")
-        return lists.features(row.get("inputs"), f"{name}:{line}")
-    raise InputError(f"{name}: holds no instance")
+    for line, text in numbered_lines(path):
+        row = _parse_object(text, f"{path}:{line}")
+        return nested.num_features(row.get("inputs"), f"{path}:{line}")
+    raise InputError(f"{path}: holds no instance")
 
 
 def write(stream: TextIO, examples: Iterable[Example], task: Task) -> None:
@@ -53,13 +51,12 @@ def write(stream: TextIO, examples: Iterable[Example], task: Task) -> None:
         row: dict[str, Any] = {"inputs": example.inputs.tolist()}
         if example.outputs is not None:
             row["outputs"] = example.outputs.tolist()
-        if example.distance != EUCLIDEAN:
-            row["distance"] = example.distance
+        row.update(nested.other_keys(example))
         try:
-            stream.write(json.dumps({**row, **example.kept}, allow_nan=False, default=_text))
+            stream.write(json.dumps(row, allow_nan=False, default=_text))
             stream.write("\n")
         except (TypeError, ValueError) as error:  # what a column of another format may hold
-            raise InputError(f"{example.where}: cannot be written as JSON: {error}") from None
+            raise InputError(f"{example.source}: cannot be written as JSON: {error}") from None
 
 
 def _text(value: Any) -> str:
@@ -69,9 +66,9 @@ def _text(value: Any) -> str:
     raise TypeError(f"no type for {type(value).__name__}")
 
 
-def _object(text: str, where: str) -> dict[str, Any]:
+def _parse_object(text: str, source: str) -> dict[str, Any]:
     def refuse(word: str) -> float:
-        raise InputError(f"{where}: expected a finite number, got {word}")
+        raise InputError(f"{source}: expected a finite number, got {word}")
 
     def finite(digits: str) -> float:
         value = float(digits)
@@ -80,11 +77,11 @@ def _object(text: str, where: str) -> dict[str, Any]:
     try:
         row = json.loads(text, parse_constant=refuse, parse_float=finite)
     except json.JSONDecodeError as error:
-        raise InputError(f"{where}: not JSON at column {error.colno}: {error.msg}") from None
+        raise InputError(f"{source}: not JSON at column {error.colno}: {error.msg}") from None
     except (ValueError, RecursionError) as error:
         if isinstance(error, InputError):
             raise
-        raise InputError(f"{where}: not JSON: {error}") from None
+        raise InputError(f"{source}: not JSON: {error}") from None
     if not isinstance(row, dict):
-        raise InputError(f"{where}: expected a JSON object, got {type(row).__name__}")
+        raise InputError(f"{source}: expected a JSON object, got {type(row).__name__}")
     return row

@@ -1,7 +1,8 @@
 """Parquet: a row an example, columns `inputs` and `outputs`, 0-based as in `.jsonl`.
 
-Other columns are kept, and written again; an empty cell is as good as none. Reading goes batch by
-batch and writing row group by row group, so that no file has to fit into memory.
+Other columns are the examples' `extra`, and are written again; an empty cell is as good as none.
+Reading goes batch by batch and writing row group by row group, so that no file has to fit into
+memory.
 """
 
 from collections.abc import Iterable, Iterator
@@ -12,61 +13,58 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ptrnet.data import checks, columns, lists
-from ptrnet.data.traits import Traits
-from ptrnet.distances import EUCLIDEAN, NAMES
+from ptrnet.data import checks
+from ptrnet.data.formats.parts import arrow, nested
+from ptrnet.data.formats.parts.capabilities import Capabilities
 from ptrnet.errors import InputError
+from ptrnet.geometry.distances import NAMES
 from ptrnet.tasks.base import Task
 from ptrnet.types import Example
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-TRAITS = Traits(distances=NAMES, binary=True, printed="jsonl", needs="pyarrow")
+CAPABILITIES = Capabilities(distances=NAMES, binary=True, stdout_format="jsonl", package="pyarrow")
 
 _ROWS = 64  # that are decoded together
 _ELEMENTS = 2**20  # of a row group that is written: 16 MB of points
 
 
-def read(name: str, task: Task) -> Iterator[Example]:
+def read(path: str, task: Task) -> Iterator[Example]:
     """See `ptrnet.data.formats`."""
-    row = 0
-    for batch in _batches(name, task):
-        for place in range(len(batch)):
-            row += 1
-            cells = {key: batch[key][place] for key in batch.schema.names}
-            yield _example(cells, task, f"{name}: row {row}")
+    number = 0
+    for batch in _batches(path, task):
+        for k in range(len(batch)):
+            number += 1
+            cells = {key: batch[key][k] for key in batch.schema.names}
+            yield _example(cells, task, f"{path}: row {number}")
 
 
-def features(name: str) -> int:
+def num_features(path: str) -> int:
     """See `ptrnet.data.formats`."""
-    for batch in _batches(name, None):
-        return lists.features(_python(batch["inputs"][0], name), f"{name}: row 1")
-    raise InputError(f"{name}: holds no instance")
+    for batch in _batches(path, None):
+        return nested.num_features(_to_python(batch["inputs"][0], path), f"{path}: row 1")
+    raise InputError(f"{path}: holds no instance")
 
 
 def write(stream: BinaryIO, examples: Iterable[Example], task: Task) -> None:
     """See `ptrnet.data.formats`."""
     from pyarrow import ArrowException, parquet
 
-    groups = _groups(examples)
+    groups = _row_groups(examples)
     first = next(groups, [])
-    schema = columns.schema(first, [_kept(e) for e in first], task)
+    schema = arrow.schema_of(first, task)
     try:
         with parquet.ParquetWriter(stream, schema, write_page_checksum=True) as writer:
             for group in chain([first], groups):
-                writer.write_table(columns.table(group, [_kept(e) for e in group], schema))
+                writer.write_table(arrow.table_of(group, schema))
     except ArrowException as error:  # a type that Arrow has and Parquet has not
-        said = str(error).splitlines()[0]
-        raise InputError(f"{first[0].where}: cannot be written as Parquet: {said}") from None
+        reason = str(error).splitlines()[0]
+        raise InputError(f"{first[0].source}: cannot be written as Parquet: {reason}") from None
 
 
-def _kept(example: Example) -> dict[str, Any]:
-    measured = {} if example.distance == EUCLIDEAN else {"distance": example.distance}
-    return {**measured, **example.kept}
-
-
-def _groups(examples: Iterable[Example]) -> Iterator[list[Example]]:
+def _row_groups(examples: Iterable[Example]) -> Iterator[list[Example]]:
+    """The examples in lists of about _ELEMENTS elements."""
     group: list[Example] = []
     elements = 0
     for example in examples:
@@ -79,8 +77,8 @@ def _groups(examples: Iterable[Example]) -> Iterator[list[Example]]:
         yield group
 
 
-def _batches(name: str, task: Task | None) -> Iterator["pa.RecordBatch"]:
-    """The rows, some at a time, with the columns that a task asks for where it is known.
+def _batches(path: str, task: Task | None) -> Iterator["pa.RecordBatch"]:
+    """The rows, some at a time, with columns of the types that a task needs where it is known.
 
     Raises:
         InputError: where Arrow cannot read on.
@@ -89,9 +87,9 @@ def _batches(name: str, task: Task | None) -> Iterator["pa.RecordBatch"]:
 
     rows = 0
     try:
-        with Path(name).open("rb") as stream:
+        with Path(path).open("rb") as stream:
             file = parquet.ParquetFile(stream, page_checksum_verification=True)
-            columns.check(file.schema_arrow, task, name)
+            arrow.check_schema(file.schema_arrow, task, path)
             for batch in file.iter_batches(_ROWS):
                 yield batch
                 rows += len(batch)
@@ -99,28 +97,22 @@ def _batches(name: str, task: Task | None) -> Iterator["pa.RecordBatch"]:
         raise
     except (ArrowException, OSError, ValueError) as error:
         if isinstance(error, OSError) and error.errno is not None:
-            raise InputError(f"{name}: cannot be read: {error.strerror}") from None
+            raise InputError(f"{path}: cannot be read: {error.strerror}") from None
         if rows:
-            raise InputError(f"{name}: damaged at row {rows + 1} or behind it") from None
-        raise InputError(f"{name}: not a Parquet file, or a damaged one") from None
+            raise InputError(f"{path}: damaged at row {rows + 1} or behind it") from None
+        raise InputError(f"{path}: not a Parquet file, or a damaged one") from None
 
 
-def _example(cells: dict[str, "pa.Scalar"], task: Task, where: str) -> Example:
-    inputs = checks.instance(
-        _values(cells.pop("inputs"), task.features, where), task, f'{where}: "inputs"'
-    )
-    found = {key: _python(cell, f'{where}: "{key}"') for key, cell in cells.items()}
-    kept = {key: value for key, value in found.items() if value is not None}
-    outputs = kept.pop("outputs", None)
-    if outputs is not None:
-        flat = lists.flat(outputs, task.corners, f'{where}: "outputs"')
-        outputs = checks.answer(flat, len(inputs), task, f'{where}: "outputs"')
-    distance = checks.take_distance(kept, inputs, task, where)
-    return Example(inputs, outputs, where, kept, distance=distance)
+def _example(cells: dict[str, "pa.Scalar"], task: Task, source: str) -> Example:
+    values = _values(cells.pop("inputs"), task.num_features, source)
+    inputs = checks.check_instance(values, task, f'{source}: "inputs"')
+    row = {key: _to_python(cell, f'{source}: "{key}"') for key, cell in cells.items()}
+    row = {key: value for key, value in row.items() if value is not None}
+    return nested.example_of(inputs, row, task, source)
 
 
-def _python(cell: "pa.Scalar", where: str) -> Any:
-    """What a cell holds; times that are too fine for Python as text."""
+def _to_python(cell: "pa.Scalar", source: str) -> Any:
+    """The value of a cell; times that are too fine for Python as text."""
     from pyarrow import ArrowException
 
     try:
@@ -129,11 +121,11 @@ def _python(cell: "pa.Scalar", where: str) -> Any:
         try:
             return cell.cast("string").as_py()
         except (ArrowException, ValueError):
-            raise InputError(f"{where}: cannot be kept: {str(cell.type)[:80]}") from None
+            raise InputError(f"{source}: cannot be kept: {str(cell.type)[:80]}") from None
 
 
-def _values(cell: "pa.Scalar", d: int, where: str) -> ArrayLike:
-    """The elements of a cell: an array `(n, d)`, or what is there instead, as lists."""
+def _values(cell: "pa.Scalar", d: int, source: str) -> ArrayLike:
+    """The elements in a cell: an array `(n, d)`, or nested lists where it is no such array."""
     from pyarrow import compute, types
 
     if cell.is_valid and not types.is_primitive(cell.values.type):
@@ -142,5 +134,5 @@ def _values(cell: "pa.Scalar", d: int, where: str) -> ArrayLike:
         if not numbers.null_count and (counts == d).all():
             return np.asarray(numbers, np.float64).reshape(-1, d)
     values: ArrayLike = cell.as_py()
-    lists.check_numbers(values, where)
+    nested.check_numbers(values, source)
     return values

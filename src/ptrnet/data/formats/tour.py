@@ -10,41 +10,41 @@ from typing import TextIO
 
 import numpy as np
 
-from ptrnet.data import tsplib
 from ptrnet.data.formats import tsp
-from ptrnet.data.numbers import index, short
-from ptrnet.data.traits import Traits
-from ptrnet.distances import TSPLIB
-from ptrnet.errors import InputError
+from ptrnet.data.formats.parts import tsplib
+from ptrnet.data.formats.parts.capabilities import Capabilities
+from ptrnet.data.formats.parts.parsing import parse_index
+from ptrnet.errors import InputError, short
+from ptrnet.geometry.distances import TSPLIB
 from ptrnet.metrics.tour import length
 from ptrnet.tasks.base import Task
 from ptrnet.types import Example, Indices
 
-TRAITS = Traits(several=False, distances=TSPLIB, task="tsp")
+CAPABILITIES = Capabilities(multiple=False, distances=TSPLIB, task="tsp")
 
 SECTION = "TOUR_SECTION"
 
 
-def read(name: str, task: Task) -> Iterator[Example]:
+def read(path: str, task: Task) -> Iterator[Example]:
     """See `ptrnet.data.formats`."""
-    example = cities(name, task)
-    keywords, rows = tsplib.parse(name, SECTION, {"TYPE": ("TOUR",)})
-    tsplib.check_dimension(keywords, len(example.inputs), name)
-    outputs = _tour(rows, tsp.nodes_of(example).ids, name)
-    yield example._replace(outputs=outputs, where=name)
+    example = read_cities(path, task)
+    keywords, rows = tsplib.parse(path, SECTION, {"TYPE": ("TOUR",)})
+    tsplib.check_dimension(keywords, len(example.inputs), path)
+    outputs = _tour(rows, tsp.nodes_of(example).ids, path)
+    yield example._replace(outputs=outputs, source=path)
 
 
-def cities(name: str, task: Task) -> Example:
+def read_cities(path: str, task: Task) -> Example:
     """The instance that a tour is through, from the `.tsp` beside it.
 
     Raises:
         InputError: there is none, or it cannot be used.
     """
-    stem = Path(name).with_suffix("")
-    beside = f"{stem.with_suffix('') if stem.suffix == '.opt' else stem}.tsp"
-    if not os.path.isfile(beside):  # noqa: PTH113  Path.is_file raises for names that are too long
-        raise InputError(f"{name}: its cities were expected in {beside}, which is not there")
-    (example,) = tsp.read(beside, task)
+    stem = Path(path).with_suffix("")
+    cities = f"{stem.with_suffix('') if stem.suffix == '.opt' else stem}.tsp"
+    if not os.path.isfile(cities):  # noqa: PTH113  Path.is_file raises for names that are too long
+        raise InputError(f"{path}: its cities were expected in {cities}, which is not there")
+    (example,) = tsp.read(cities, task)
     return example
 
 
@@ -53,10 +53,12 @@ def write(stream: TextIO, examples: Iterable[Example], task: Task) -> None:
     for example in examples:
         inputs, outputs = example.inputs, example.outputs
         if outputs is None:
-            raise InputError(f"{example.where}: has no answer, and a .tour file holds nothing else")
-        complaint = task.complaint(len(inputs), outputs, first=1)
+            raise InputError(
+                f"{example.source}: has no answer, and a .tour file holds nothing else"
+            )
+        complaint = task.answer_error(len(inputs), outputs, first=1)
         if complaint:
-            raise InputError(f"{example.where}: the answer is no tour: {complaint}")
+            raise InputError(f"{example.source}: the answer is no tour: {complaint}")
         name, ids = tsp.nodes_of(example)
         lines = [
             f"NAME : {name}",
@@ -71,26 +73,28 @@ def write(stream: TextIO, examples: Iterable[Example], task: Task) -> None:
         stream.writelines(f"{line}\n" for line in lines)
 
 
-def _tour(rows: list[tuple[int, list[str]]], ids: list[int], name: str) -> Indices:
-    places = {city: k for k, city in enumerate(ids)}
+def _tour(rows: list[tuple[int, list[str]]], ids: list[int], path: str) -> Indices:
+    """The elements in the order of the tour, which the rows give by the ids of the cities."""
+    positions = {city: k for k, city in enumerate(ids)}
     lines: dict[int, int] = {}  # of each city
     ended = False
     for line, field in ((line, field) for line, fields in rows for field in fields):
-        city, where = index(field, f"{name}:{line}"), f"{name}:{line}"
+        source = f"{path}:{line}"
+        city = parse_index(field, source)
         if city == -1:
             ended = True
         elif ended:
             raise InputError(
-                f"{where}: expected one tour, ended by -1, got {short(field)} after it"
+                f"{source}: expected one tour, ended by -1, got {short(field)} after it"
             )
-        elif city not in places:
-            raise InputError(f"{where}: expected a city of the .tsp file, got {short(field)}")
+        elif city not in positions:
+            raise InputError(f"{source}: expected a city of the .tsp file, got {short(field)}")
         elif city in lines:
-            raise InputError(f"{where}: city {city} stands twice, first on line {lines[city]}")
+            raise InputError(f"{source}: city {city} stands twice, first on line {lines[city]}")
         else:
             lines[city] = line
     missing = [city for city in ids if city not in lines]
     if missing:
-        where = f"{name}:{rows[-1][0]}" if rows else name
-        raise InputError(f"{where}: the tour ends without city {missing[0]}")
-    return np.array([places[city] for city in lines], np.int64)
+        source = f"{path}:{rows[-1][0]}" if rows else path
+        raise InputError(f"{source}: the tour ends without city {missing[0]}")
+    return np.array([positions[city] for city in lines], np.int64)

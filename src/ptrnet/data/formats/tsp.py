@@ -6,55 +6,58 @@ A tour through its cities stands in a `.tour` beside it.
 from collections.abc import Iterable, Iterator
 from typing import TextIO
 
-from ptrnet.data import checks, tsplib
-from ptrnet.data.numbers import index, number
-from ptrnet.data.traits import Traits
-from ptrnet.distances import TSPLIB
+from ptrnet.data import checks
+from ptrnet.data.formats.parts import tsplib
+from ptrnet.data.formats.parts.capabilities import Capabilities
+from ptrnet.data.formats.parts.parsing import parse_index, parse_number
 from ptrnet.errors import InputError
+from ptrnet.geometry.distances import TSPLIB
 from ptrnet.tasks.base import Task
 from ptrnet.types import Example, Nodes
 
-TRAITS = Traits(several=False, answers=False, distances=TSPLIB, task="tsp", printed="tour")
+CAPABILITIES = Capabilities(
+    multiple=False, answers=False, distances=TSPLIB, task="tsp", stdout_format="tour"
+)
 
 SECTION = "NODE_COORD_SECTION"
 UNNAMED = "unnamed"  # TSPLIB wants a name, other formats have none
 
 
-def read(name: str, task: Task) -> Iterator[Example]:
+def read(path: str, task: Task) -> Iterator[Example]:
     """See `ptrnet.data.formats`."""
     allowed = {"TYPE": ("TSP",), "EDGE_WEIGHT_TYPE": TSPLIB}
-    keywords, rows = tsplib.parse(name, SECTION, allowed)
-    distance = tsplib.wanted(keywords, "EDGE_WEIGHT_TYPE", name)
-    tsplib.wanted(keywords, "DIMENSION", name)
+    keywords, rows = tsplib.parse(path, SECTION, allowed)
+    distance = tsplib.required_value(keywords, "EDGE_WEIGHT_TYPE", path)
+    tsplib.required_value(keywords, "DIMENSION", path)
     lines: dict[int, int] = {}  # of each id
     points = []
     for line, fields in rows:
-        where = f"{name}:{line}"
+        source = f"{path}:{line}"
         if len(fields) != 3:
             raise InputError(
-                f"{where}: expected a node: its id and two coordinates, got {len(fields)} "
+                f"{source}: expected a node: its id and two coordinates, got {len(fields)} "
                 f"field{'s' * (len(fields) != 1)}"
             )
-        node = index(fields[0], f"{where}: field 1")
+        node = parse_index(fields[0], f"{source}: field 1")
         if node < 0:  # -1 ends a tour
-            raise InputError(f"{where}: field 1: expected an id of 0 or more, got {node}")
+            raise InputError(f"{source}: field 1: expected an id of 0 or more, got {node}")
         if node in lines:
-            raise InputError(f"{where}: node {node} stands twice, first on line {lines[node]}")
+            raise InputError(f"{source}: node {node} stands twice, first on line {lines[node]}")
         lines[node] = line
-        points.append([number(fields[k], f"{where}: field {k + 1}") for k in (1, 2)])
-    tsplib.check_dimension(keywords, len(points), name)
+        points.append([parse_number(fields[k], f"{source}: field {k + 1}") for k in (1, 2)])
+    tsplib.check_dimension(keywords, len(points), path)
     title = keywords["NAME"].value if "NAME" in keywords else ""
     nodes = Nodes(title or UNNAMED, list(lines))
-    inputs = checks.instance(points, task, name)
-    checks.measurable(inputs, distance, name)
-    yield Example(inputs, where=name, nodes=nodes, distance=distance)
+    inputs = checks.check_instance(points, task, path)
+    checks.check_magnitude(inputs, distance, path)
+    yield Example(inputs, source=path, nodes=nodes, distance=distance)
 
 
 def write(stream: TextIO, examples: Iterable[Example], task: Task) -> None:
     """See `ptrnet.data.formats`. Raises InputError for an example with an answer."""
     for example in examples:
         if example.outputs is not None:
-            raise InputError(f"{example.where}: a .tsp file holds no answer; write that to .tour")
+            raise InputError(f"{example.source}: a .tsp file holds no answer; write that to .tour")
         name, ids = nodes_of(example)
         lines = [
             f"NAME : {name}",
@@ -69,5 +72,5 @@ def write(stream: TextIO, examples: Iterable[Example], task: Task) -> None:
 
 
 def nodes_of(example: Example) -> Nodes:
-    """What its file calls the elements; counted from 1 where it has no names for them."""
+    """The ids of the elements in their file; counted from 1 where it has none."""
     return example.nodes or Nodes(UNNAMED, list(range(1, len(example.inputs) + 1)))

@@ -5,38 +5,59 @@ absence. Triangles have `<ENDT>` between them; readers accept them without it, a
 """
 
 from collections.abc import Iterable, Iterator
-from typing import TextIO
+from typing import NamedTuple, TextIO
 
 import numpy as np
 
 from ptrnet.data import checks
-from ptrnet.data.lines import Block, numbered, numbered_in
-from ptrnet.data.numbers import index, number
-from ptrnet.data.traits import Traits
+from ptrnet.data.formats.parts.capabilities import Capabilities
+from ptrnet.data.formats.parts.lines import (
+    Block,
+    display_name,
+    numbered_lines,
+    numbered_lines_of,
+)
+from ptrnet.data.formats.parts.parsing import parse_index, parse_number
 from ptrnet.errors import InputError
 from ptrnet.tasks.base import Task
 from ptrnet.types import Example, Floats, Indices
 
-TRAITS = Traits()
+CAPABILITIES = Capabilities()
 
 
-def read(name: str, task: Task) -> Iterator[Example]:
+class Syntax(NamedTuple):
+    """How the text format writes the answers of a task: by default as indices alone."""
+
+    closed: bool = False  # the first index is repeated at the end
+    separator: str = ""  # the word between items
+
+
+_SYNTAX = {
+    "hull": Syntax(closed=True),
+    "tsp": Syntax(closed=True),
+    "delaunay": Syntax(separator="<ENDT>"),
+}
+
+
+def read(path: str, task: Task) -> Iterator[Example]:
     """See `ptrnet.data.formats`."""
-    return _examples(numbered(name), "standard input" if name == "-" else name, task)
+    return _parse(numbered_lines(path), display_name(path), task)
 
 
-def read_block(block: Block, name: str, task: Task) -> Iterator[Example]:
+def read_block(block: Block, path: str, task: Task) -> Iterator[Example]:
     """The examples of a block of lines; complaints are those of `read`."""
-    return _examples(numbered_in(block, name), name, task)
+    return _parse(numbered_lines_of(block, path), path, task)
 
 
-def _examples(lines: Iterable[tuple[int, str]], name: str, task: Task) -> Iterator[Example]:
+def _parse(lines: Iterable[tuple[int, str]], path: str, task: Task) -> Iterator[Example]:
     for line, text in lines:
-        where = f"{name}:{line}"
-        before, word, after = _split(text)
-        inputs = _instance(before, task, where)
-        outputs = _answer(after, len(before) + 2, len(inputs), task, where) if word else None
-        yield Example(inputs, outputs, where)
+        source = f"{path}:{line}"
+        numbers, answer = _split(text)
+        inputs = _parse_instance(numbers, task, source)
+        outputs = None
+        if answer is not None:
+            outputs = _parse_answer(answer, len(numbers) + 2, len(inputs), task, source)
+        yield Example(inputs, outputs, source)
 
 
 def write(stream: TextIO, examples: Iterable[Example], task: Task) -> None:
@@ -44,64 +65,69 @@ def write(stream: TextIO, examples: Iterable[Example], task: Task) -> None:
     for example in examples:
         fields = [repr(value) for value in example.inputs.ravel().tolist()]
         if example.outputs is not None:
-            fields += ["output", *_written(example.outputs + 1, task)]
+            fields += ["output", *_answer_fields(example.outputs + 1, task)]
         stream.write(" ".join(fields) + "\n")
 
 
-def _written(indices: Indices, task: Task) -> list[str]:
-    if task.mark:
-        return f" {task.mark} ".join(" ".join(map(str, item)) for item in indices.tolist()).split()
-    flat = indices.tolist()
-    return [str(i) for i in (flat + flat[:1] if task.closing_repeat else flat)]
+def _answer_fields(indices: Indices, task: Task) -> list[str]:
+    closed, separator = _SYNTAX.get(task.name, Syntax())
+    if separator:
+        items = [" ".join(map(str, item)) for item in indices.tolist()]
+        return f" {separator} ".join(items).split()
+    flat = indices.ravel().tolist()
+    return [str(i) for i in (flat + flat[:1] if closed else flat)]
 
 
-def _split(text: str) -> tuple[list[str], bool, list[str]]:
+def _split(text: str) -> tuple[list[str], list[str] | None]:
+    """The fields before the word `output`, and those behind it; None without that word."""
     fields = text.split()
     if "output" not in fields:
-        return fields, False, []
-    place = fields.index("output")
-    return fields[:place], True, fields[place + 1 :]
+        return fields, None
+    position = fields.index("output")
+    return fields[:position], fields[position + 1 :]
 
 
-def _instance(fields: list[str], task: Task, where: str) -> Floats:
-    d = task.features
+def _parse_instance(fields: list[str], task: Task, source: str) -> Floats:
+    d = task.num_features
     n, rest = divmod(len(fields), d)
     if rest or not n:
         got = f"{len(fields)} number{'s' * (len(fields) != 1)}"
-        raise InputError(f"{where}: expected {d} numbers for each element, got {got}; a cut line?")
-    checks.size(n, task, where)
+        raise InputError(f"{source}: expected {d} numbers for each element, got {got}; a cut line?")
+    checks.check_size(n, task, source)
     try:
         values = np.array(fields, np.float64)
-        written = "".join(fields)
-        whole = np.isfinite(values).all() and written.isascii() and "_" not in written
+        text = "".join(fields)
+        valid = np.isfinite(values).all() and text.isascii() and "_" not in text
     except ValueError:
-        whole = False
-    if not whole:
-        values = np.array([number(f, f"{where}: field {k}") for k, f in enumerate(fields, 1)])
+        valid = False
+    if not valid:  # one at a time, for the complaint
+        values = np.array(
+            [parse_number(f, f"{source}: field {k}") for k, f in enumerate(fields, 1)]
+        )
     inputs = values.reshape(n, d)
-    checks.fit(inputs, task, where)
+    checks.check_has_answer(inputs, task, source)
     return inputs
 
 
-def _answer(fields: list[str], first: int, n: int, task: Task, where: str) -> Indices:
-    if not fields and task.complaint(n, np.zeros(0, np.int64)) is not None:
-        raise InputError(f"{where}: expected indices after 'output', got none; a cut line?")
-    marks = [k for k, field in enumerate(fields) if task.mark and field == task.mark]
+def _parse_answer(fields: list[str], first: int, n: int, task: Task, source: str) -> Indices:
+    """The answer in the fields of a line, of which the first is field number `first`."""
+    if not fields and task.answer_error(n, np.zeros(0, np.int64)) is not None:
+        raise InputError(f"{source}: expected indices after 'output', got none; a cut line?")
+    closed, separator = _SYNTAX.get(task.name, Syntax())
+    marks = [k for k, field in enumerate(fields) if separator and field == separator]
     for before, after in zip([-1, *marks], [*marks, len(fields)] if marks else [], strict=False):
-        if after - before - 1 != task.corners and before + 1 < len(fields):
+        if after - before - 1 != task.item_size and before + 1 < len(fields):
             raise InputError(
-                f"{where}: field {before + 1 + first}: expected {task.corners} indices between "
-                f"{task.mark}, got {after - before - 1}"
+                f"{source}: field {before + 1 + first}: expected {task.item_size} indices between "
+                f"{separator}, got {after - before - 1}"
             )
-    places = [k for k, field in enumerate(fields) if not (task.mark and field == task.mark)]
-    words = [fields[k] for k in places]
-    written = "".join(words)
-    if written.isascii() and written.isdecimal() and len(max(words, key=len)) <= 18:
-        indices = [*map(int, words)]
+    positions = [k for k, field in enumerate(fields) if not (separator and field == separator)]
+    numbers = [fields[k] for k in positions]
+    digits = "".join(numbers)
+    if digits.isascii() and digits.isdecimal() and len(max(numbers, key=len)) <= 18:
+        indices = [*map(int, numbers)]
     else:
-        indices = [
-            index(f, f"{where}: field {k + first}") for k, f in zip(places, words, strict=True)
-        ]
-    if task.closing_repeat and len(indices) > 1 and indices[0] == indices[-1]:
+        indices = [parse_index(fields[k], f"{source}: field {k + first}") for k in positions]
+    if closed and len(indices) > 1 and indices[0] == indices[-1]:
         indices.pop()
-    return checks.answer(indices, n, task, where, first=1)
+    return checks.check_answer(indices, n, task, source, first=1)

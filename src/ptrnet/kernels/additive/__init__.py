@@ -1,4 +1,9 @@
-"""Which kernel serves a call: compiled on the CPU, Triton's on a GPU, plain PyTorch elsewhere."""
+"""Additive attention scores, and which kernel computes them on which device.
+
+On a CPU the compiled one (`cpu.py`), on a GPU Triton's (`gpu.py`), elsewhere plain PyTorch
+(`factorised.py`). `reference.py` is the formula, to judge the others by. In all of them B is the
+batch, N the keys, M the queries and H the units.
+"""
 
 import warnings
 from collections.abc import Callable
@@ -8,11 +13,12 @@ from importlib.util import find_spec
 import torch
 from torch import Tensor
 
-from ptrnet.kernels.additive.arguments import check
+from ptrnet.kernels.additive.arguments import check_arguments
 
-# Entries v[h] * r of scores for which plain PyTorch takes some 20 microseconds more than a compiled
-# kernel, which a short run then need not load: that takes a third of what importing torch takes.
-FEW = 2**16
+# Prepared scores of up to so many entries `v[h] * r` (see `factorised.py`) are plain PyTorch's: it
+# takes some 20 microseconds more than the compiled kernel, which a short run then need not load
+# (that takes a third of the time of importing torch).
+MAX_PLAIN_ENTRIES = 2**16
 
 
 def additive_scores(
@@ -36,36 +42,45 @@ def additive_scores(
         padding; no gradient flows there.
 
     Raises:
-        ShapeError: shapes that do not fit each other.
+        ShapeError: shapes that do not fit each other; on a CPU also lengths out of range.
     """
-    arguments = check(keys, queries, v, key_lengths, query_lengths)
+    arguments = check_arguments(keys, queries, v, key_lengths, query_lengths)
     return _kernel(keys.device)(*arguments)
 
 
 def prepared_scores(
     keys: Tensor, v: Tensor, key_lengths: Tensor | None = None
 ) -> Callable[[Tensor], Tensor]:
-    """`additive_scores` of the same keys for queries that come one after the other, as decoding has
-    them: a function of queries `(B, M, H)`, in the type of keys and `v`. Not for gradients.
+    """`additive_scores` of the same keys for queries that come one after the other, as in decoding.
+
+    Args:
+        keys: `(B, N, H)`, as for `additive_scores`.
+        v: `(H,)`.
+        key_lengths: `(B,)` integers in 0..N. None: all count.
+
+    Returns:
+        A function of queries `(B, M, H)`, which are converted to the type of keys and `v`. It
+        returns their scores `(B, M, N)`, without gradients.
 
     Raises:
-        ShapeError: keys, `v` or lengths that do not fit each other; later, queries that do not.
+        ShapeError: keys, `v` or lengths that do not fit each other; from the function, queries
+            that do not.
     """
-    check(keys, keys, v, key_lengths, None)
+    check_arguments(keys, keys, v, key_lengths, None)
     if keys.device.type != "cpu":
         return lambda queries: additive_scores(keys, queries, v, key_lengths)
-    if keys.numel() > FEW:
+    if keys.numel() > MAX_PLAIN_ENTRIES:
         from ptrnet.kernels.additive.cpu import prepared_scores as prepare
 
         return prepare(keys, v, key_lengths)
-    from ptrnet.kernels.additive.factorised import prepared_scores as prepare_few
+    from ptrnet.kernels.additive.factorised import prepared_scores as prepare_plain
 
-    few = prepare_few(keys, v, key_lengths)
+    plain_scores = prepare_plain(keys, v, key_lengths)
 
     def scores(queries: Tensor) -> Tensor:
-        if keys.numel() * queries.shape[1] > FEW:
+        if keys.numel() * queries.shape[1] > MAX_PLAIN_ENTRIES:
             return additive_scores(keys, queries, v, key_lengths)
-        return few(queries)
+        return plain_scores(queries)
 
     return scores
 
@@ -84,15 +99,15 @@ def _kernel(device: torch.device) -> Callable[..., Tensor]:
 def _triton_runs(device: torch.device) -> bool:
     """Whether Triton is installed and serves the device; tried once.
 
-    It wants what PyTorch does without: a C compiler, Python's headers, a GPU that is not too old.
+    It needs what PyTorch does not: a C compiler, Python's headers, a GPU that is not too old.
     """
     if find_spec("triton") is None:
         return False
     try:
         from ptrnet.kernels.additive.gpu import additive_scores as kernel
 
-        one = torch.zeros(1, 1, 1, device=device)
-        kernel(one, one, one[0, 0])
+        tensor = torch.zeros(1, 1, 1, device=device)
+        kernel(tensor, tensor, tensor[0, 0])
     except Exception as error:
         warnings.warn(
             f"additive_scores: plain PyTorch on {device}, as Triton does not run there: {error}",

@@ -1,4 +1,4 @@
-"""What every face of the kernel takes: one shape check, and lengths that are always there."""
+"""The arguments of the additive scores, as every kernel takes them: checked, with lengths."""
 
 from typing import NamedTuple
 
@@ -6,36 +6,43 @@ import torch
 from torch import Tensor
 
 from ptrnet.errors import ShapeError
+from ptrnet.masks import length_mask
 
 
 class Arguments(NamedTuple):
-    keys: Tensor
-    queries: Tensor
-    v: Tensor
-    key_lengths: Tensor
-    query_lengths: Tensor
+    """Those of `additive_scores`, without None."""
+
+    keys: Tensor  # (B, N, H)
+    queries: Tensor  # (B, M, H)
+    v: Tensor  # (H,)
+    key_lengths: Tensor  # (B,) int64
+    query_lengths: Tensor  # (B,) int64
 
 
-def check(
+def check_arguments(
     keys: Tensor,
     queries: Tensor,
     v: Tensor,
     key_lengths: Tensor | None,
     query_lengths: Tensor | None,
 ) -> Arguments:
-    """The arguments with lengths filled in. Raises ShapeError for what does not fit."""
+    """The arguments of `additive_scores` with full lengths in the place of None.
+
+    Raises:
+        ShapeError: shapes that do not fit each other; lengths on the CPU that are out of range.
+    """
     check_shapes(keys, queries, v)
     return Arguments(
         keys,
         queries,
         v,
-        _lengths("key_lengths", key_lengths, keys),
-        _lengths("query_lengths", query_lengths, queries),
+        _check_lengths("key_lengths", key_lengths, keys),
+        _check_lengths("query_lengths", query_lengths, queries),
     )
 
 
 def check_shapes(keys: Tensor, queries: Tensor, v: Tensor) -> None:
-    """Raises ShapeError for what does not fit."""
+    """Raises ShapeError unless they are `(B, N, H)`, `(B, M, H)` and `(H,)`."""
     if keys.ndim != 3 or queries.ndim != 3 or v.ndim != 1:
         raise ShapeError(
             "additive_scores expects keys (B, N, H), queries (B, M, H) and v (H,); got "
@@ -50,26 +57,32 @@ def check_shapes(keys: Tensor, queries: Tensor, v: Tensor) -> None:
         )
 
 
-def precise(arguments: Arguments) -> Arguments:
-    """The same in one float type: float64 where one of them is, else float32."""
+def promote(arguments: Arguments) -> Arguments:
+    """The arguments in one float type: float64 where one of them is float64, else float32."""
     keys, queries, v, *lengths = arguments
-    double = torch.float64 in (keys.dtype, queries.dtype, v.dtype)
-    dtype = torch.float64 if double else torch.float32
+    has_double = torch.float64 in (keys.dtype, queries.dtype, v.dtype)
+    dtype = torch.float64 if has_double else torch.float32
     return Arguments(keys.to(dtype), queries.to(dtype), v.to(dtype), *lengths)
 
 
-def _lengths(name: str, lengths: Tensor | None, padded: Tensor) -> Tensor:
-    batch, longest = padded.shape[:2]
+def score_mask(arguments: Arguments) -> Tensor:
+    """`(B, M, N)` boolean: True where neither the key nor the query is padding."""
+    is_key = length_mask(arguments.key_lengths, arguments.keys.shape[1])
+    is_query = length_mask(arguments.query_lengths, arguments.queries.shape[1])
+    return is_query[:, :, None] & is_key[:, None, :]
+
+
+def _check_lengths(parameter: str, lengths: Tensor | None, padded: Tensor) -> Tensor:
+    batch, size = padded.shape[:2]
     if lengths is None:
-        return torch.full((batch,), longest, dtype=torch.int64, device=padded.device)
+        return torch.full((batch,), size, dtype=torch.int64, device=padded.device)
     if lengths.shape != (batch,):
-        raise ShapeError(f"additive_scores: {name} must be ({batch},); got {tuple(lengths.shape)}")
-    # The compiled kernel reads as far as it is told to; a look at tensors on a GPU would cost time.
-    if lengths.device.type == "cpu" and not ((lengths >= 0) & (lengths <= longest)).all():
-        raise ShapeError(f"additive_scores: {name} must be in 0..{longest}; got {lengths.tolist()}")
+        raise ShapeError(
+            f"additive_scores: {parameter} must be ({batch},); got {tuple(lengths.shape)}"
+        )
+    # The compiled kernel would read beyond its arrays; to read lengths on a GPU would cost time.
+    if lengths.device.type == "cpu" and not ((lengths >= 0) & (lengths <= size)).all():
+        raise ShapeError(
+            f"additive_scores: {parameter} must be in 0..{size}; got {lengths.tolist()}"
+        )
     return lengths.to(dtype=torch.int64, device=padded.device)
-
-
-def valid(lengths: Tensor, longest: int) -> Tensor:
-    """`(B, longest)` boolean: True before each length."""
-    return torch.arange(longest, device=lengths.device) < lengths[:, None]

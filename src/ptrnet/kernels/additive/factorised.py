@@ -4,8 +4,8 @@ With `A = exp(2 keys)` and `C = exp(2 queries)`,
 
     tanh(keys + queries) = 1 - 2 r,    r = 1 / (1 + A C),    d tanh = 4 r (1 - r),
 
-so the exponentials are taken once for each key and each query, and one step of the decoder
-needs `(B, N, H)` of memory, in the forward and in the recomputing backward pass alike.
+so the exponentials are taken once for each key and each query, not for each pair of them. Queries
+are visited one by one, in the forward and in the recomputing backward pass: memory `(B, N, H)`.
 """
 
 from collections.abc import Callable
@@ -14,21 +14,23 @@ import torch
 from torch import Tensor
 from torch.autograd.function import FunctionCtx, once_differentiable
 
-from ptrnet.kernels.additive.arguments import check, check_shapes, precise, valid
+from ptrnet.kernels.additive.arguments import check_arguments, check_shapes, promote, score_mask
+from ptrnet.masks import length_mask
 
-# exp(2 * 43) * exp(2 * 43) is inf, and 1 / (1 + inf) = 0 is right; but exp(2 * 45) is inf by
-# itself and inf * 0 is NaN. Clipping would be wrong: keys 60, queries -50 must give tanh(10).
-LARGEST = {torch.float32: 43.0, torch.float64: 350.0}
+# Keys and queries below this are factorised: exp(2 * 43) * exp(2 * 43) is inf, and 1 / (1 + inf) =
+# 0 is right; but exp(2 * 45) is inf by itself and inf * 0 is NaN. Clipping would be wrong: keys 60,
+# queries -50 must give tanh(10).
+MAX_MAGNITUDE = {torch.float32: 43.0, torch.float64: 350.0}
 
 
-def fits(x: Tensor) -> bool:
+def can_factorise(x: Tensor) -> bool:
     """Whether the exponentials of keys or queries stay finite and above zero (NaN's do not).
 
-    No, where a CUDA graph is recorded: what it is replayed with cannot be looked at.
+    False while a CUDA graph is recorded: it will be replayed with values not known now.
     """
     if x.is_cuda and torch.cuda.is_current_stream_capturing():
         return False
-    bound = LARGEST[x.dtype]
+    bound = MAX_MAGNITUDE[x.dtype]
     return not x.numel() or all(bool(-bound < end < bound) for end in x.aminmax())
 
 
@@ -39,32 +41,29 @@ def additive_scores(
     key_lengths: Tensor | None = None,
     query_lengths: Tensor | None = None,
 ) -> Tensor:
-    """As `ptrnet.kernels.additive_scores`; one pass over the keys for each query."""
-    arguments = check(keys, queries, v, key_lengths, query_lengths)
-    keys, queries, v, key_lengths, query_lengths = precise(arguments)
-    scores = _Scores.apply(keys, queries, v)
-    real = valid(query_lengths, queries.shape[1])[:, :, None]
-    real = real & valid(key_lengths, keys.shape[1])[:, None, :]
-    return scores.masked_fill(~real, 0.0)
+    """As `ptrnet.kernels.additive_scores`, on any device; one pass over the keys for each query."""
+    arguments = promote(check_arguments(keys, queries, v, key_lengths, query_lengths))
+    scores = _Scores.apply(arguments.keys, arguments.queries, arguments.v)
+    return scores.masked_fill(~score_mask(arguments), 0.0)
 
 
 def prepared_scores(
     keys: Tensor, v: Tensor, key_lengths: Tensor | None = None
 ) -> Callable[[Tensor], Tensor]:
     """As `ptrnet.kernels.prepared_scores`, for few keys and queries: memory `(B, M, N, H)`."""
-    given = precise(check(keys, keys, v, key_lengths, None))
-    real = valid(given.key_lengths, keys.shape[1])[:, None, :]
-    kept = torch.exp(2 * given.keys) if fits(given.keys) else None
+    keys, _, v, lengths, _ = promote(check_arguments(keys, keys, v, key_lengths, None))
+    padding = ~length_mask(lengths, keys.shape[1])[:, None, :]
+    a = torch.exp(2 * keys) if can_factorise(keys) else None
 
     def scores(queries: Tensor) -> Tensor:
-        check_shapes(given.keys, queries, given.v)
-        queries = queries.to(given.v.dtype)
-        if kept is None or not fits(queries):
-            return additive_scores(given.keys, queries, given.v, given.key_lengths)
+        check_shapes(keys, queries, v)
+        queries = queries.to(v.dtype)
+        if a is None or not can_factorise(queries):
+            return additive_scores(keys, queries, v, lengths)
         with torch.autocast(keys.device.type, enabled=False):
-            r = (1 + kept[:, None] * torch.exp(2 * queries)[:, :, None]).reciprocal_()
-            found = given.v.sum() - 2 * (r @ given.v)
-        return found.masked_fill(~real, 0.0)
+            c = torch.exp(2 * queries)
+            r = (1 + a[:, None] * c[:, :, None]).reciprocal_()
+            return (v.sum() - 2 * (r @ v)).masked_fill(padding, 0.0)
 
     return scores
 
@@ -75,9 +74,9 @@ class _Scores(torch.autograd.Function):
         ctx.save_for_backward(keys, queries, v)
         scores = keys.new_empty(len(keys), queries.shape[1], keys.shape[1])
         with torch.autocast(keys.device.type, enabled=False):
-            squash = _squasher(keys, queries)
+            tanh = _tanh_of_sums(keys, queries)
             for i in range(queries.shape[1]):
-                scores[:, i] = squash(i) @ v
+                scores[:, i] = tanh(i) @ v
         return scores
 
     @staticmethod
@@ -88,9 +87,9 @@ class _Scores(torch.autograd.Function):
         grad_queries = torch.zeros_like(queries)
         grad_v = torch.zeros_like(v)
         with torch.autocast(keys.device.type, enabled=False):
-            squash = _squasher(keys, queries)
+            tanh = _tanh_of_sums(keys, queries)
             for i in range(queries.shape[1]):
-                t = squash(i)
+                t = tanh(i)
                 g = grad[:, i]
                 grad_v += torch.einsum("bn,bnh->h", g, t)
                 slope = (1 - t * t) * g[..., None]
@@ -99,9 +98,9 @@ class _Scores(torch.autograd.Function):
         return grad_keys * v, grad_queries * v, grad_v
 
 
-def _squasher(keys: Tensor, queries: Tensor) -> Callable[[int], Tensor]:
-    """A function of `i` that gives `tanh(keys + queries[:, i])`, `(B, N, H)`."""
-    if not (fits(keys) and fits(queries)):
+def _tanh_of_sums(keys: Tensor, queries: Tensor) -> Callable[[int], Tensor]:
+    """A function of i that returns `tanh(keys + queries[:, i])`, `(B, N, H)`."""
+    if not (can_factorise(keys) and can_factorise(queries)):
         return lambda i: torch.tanh(keys + queries[:, i, None])
     a, c = torch.exp(2 * keys), torch.exp(2 * queries)
     return lambda i: 1 - 2 / (1 + a * c[:, i, None])

@@ -6,10 +6,13 @@ Nothing of size (B, M, N, H) exists, forward or backward. With `A = exp(2 keys)`
     tanh(keys + queries) = 1 - 2 r,    d tanh = 4 (r - r r),    r = 1 / (1 + A C),
 
 so an element costs one division; the exponentials are taken once for each key and each query of a
-block. Where one of a block's could overflow, `r = 1 / (1 + exp(2 (keys + queries)))` is computed
-instead, which is right for every magnitude. `r` is recomputed where the gradient needs it. Half
+block. Where one in a block could overflow, `r = 1 / (1 + exp(2 (keys + queries)))` is computed
+instead, which is right for every magnitude. `r` is computed again where the gradient needs it. Half
 types are read and written as they are, all sums are of `v`'s type, and no two programs add to one
-number, so a run gives the same bits as the last.
+number, so every run gives the same bits.
+
+In the kernels i counts queries, j keys and h units; `max_queries` and `max_keys` are the padded M
+and N, while m and n are those of an instance.
 """
 
 from typing import Any
@@ -20,19 +23,19 @@ import triton.language as tl
 from torch import Tensor
 from torch.autograd.function import FunctionCtx, once_differentiable
 
-from ptrnet.kernels.additive.arguments import Arguments, check, precise
+from ptrnet.kernels.additive.arguments import Arguments, check_arguments, promote
 
-# What one program of 128 threads holds: of the scores (queries, keys, units at a time), first for
-# a single query, as decoding has it; of the gradients (keys, units).
-ONE_QUERY, QUERIES = (1, 16, 128), (16, 16, 16)
-KEYS, UNITS = 16, 128
+# The block that one program of 128 threads computes at a time. Forward: queries, keys and units,
+# for a single query, as in decoding, and for several. Backward: keys and units.
+FORWARD_BLOCK_ONE_QUERY, FORWARD_BLOCK = (1, 16, 128), (16, 16, 16)
+BACKWARD_BLOCK = (16, 128)
 
 # Keys and queries below this have exponentials whose product is finite, and as exact as the sum.
-SMALL = tl.constexpr(20.0)
-WIDE = tl.constexpr(64)  # units looked at together for that
+MAX_MAGNITUDE = tl.constexpr(20.0)
+COMPARED = tl.constexpr(64)  # units at a time that are compared with it
 
 # Sizes that differ from batch to batch: one compiled kernel serves for all of them.
-BY_BATCH = ["most_keys", "most_queries", "units"]
+BATCH_SIZES = ["max_keys", "max_queries", "units"]
 
 
 def additive_scores(
@@ -42,14 +45,15 @@ def additive_scores(
     key_lengths: Tensor | None = None,
     query_lengths: Tensor | None = None,
 ) -> Tensor:
-    """As `ptrnet.kernels.additive_scores`; tensors on a GPU, lengths beyond the padding clipped."""
-    return _Scores.apply(*_readable(check(keys, queries, v, key_lengths, query_lengths)))
+    """As `ptrnet.kernels.additive_scores`; tensors on a GPU, lengths above N and M are clipped."""
+    arguments = check_arguments(keys, queries, v, key_lengths, query_lengths)
+    return _Scores.apply(*_to_kernel_types(arguments))
 
 
-def _readable(arguments: Arguments) -> Arguments:
+def _to_kernel_types(arguments: Arguments) -> Arguments:
     """With `v` in the type of the sums; keys and queries in float64 with it, else as they are."""
     if torch.float64 in {t.dtype for t in (arguments.keys, arguments.queries, arguments.v)}:
-        return precise(arguments)
+        return promote(arguments)
     return arguments._replace(v=arguments.v.float())
 
 
@@ -66,10 +70,10 @@ class _Scores(torch.autograd.Function):
         keys, queries, v = (t.contiguous() for t in (keys, queries, v))
         (batch, n, units), m = keys.shape, queries.shape[1]
         scores = torch.empty(batch, m, n, dtype=v.dtype, device=v.device)
-        block = ONE_QUERY if m == 1 else QUERIES
+        block = FORWARD_BLOCK_ONE_QUERY if m == 1 else FORWARD_BLOCK
         grid = (batch, triton.cdiv(m, block[0]), triton.cdiv(n, block[1]))
-        given = (keys, queries, v, key_lengths, query_lengths, scores, n, m, units)
-        _launch(_forward, grid, *given, *block)
+        tensors = (keys, queries, v, key_lengths, query_lengths, scores)
+        _launch(_forward, grid, *tensors, n, m, units, *block)
         ctx.save_for_backward(keys, queries, v, key_lengths, query_lengths)
         return scores
 
@@ -83,34 +87,35 @@ class _Scores(torch.autograd.Function):
         grad_queries = torch.zeros_like(queries, dtype=v.dtype)
         # A row for each instance: they are added in one order.
         grad_v = torch.zeros(batch, units, dtype=v.dtype, device=v.device)
-        given = (keys, queries, v, key_lengths, query_lengths, grad.contiguous())
+        inputs = (keys, queries, v, key_lengths, query_lengths, grad.contiguous())
         outputs = (grad_keys, grad_queries, grad_v)
-        grid = (batch, triton.cdiv(units, UNITS), 1)
+        grid = (batch, triton.cdiv(units, BACKWARD_BLOCK[1]), 1)
         if n and m:
-            wide = max(n * m, max(n, m) * units) >= 2**31
-            _launch(_backward, grid, *given, *outputs, n, m, units, KEYS, UNITS, wide)
+            use_int64 = max(n * m, max(n, m) * units) >= 2**31
+            sizes = (n, m, units, *BACKWARD_BLOCK, use_int64)
+            _launch(_backward, grid, *inputs, *outputs, *sizes)
         return grad_keys, grad_queries.to(queries.dtype), grad_v.sum(0), None, None
 
 
-def _launch(kernel: Any, grid: tuple[int, int, int], first: Tensor, *others: object) -> None:
-    """Runs the kernel on the device of its first tensor, where there is anything to do."""
+def _launch(kernel: Any, grid: tuple[int, int, int], tensor: Tensor, *others: object) -> None:
+    """Runs the kernel on the device of its first argument, unless the grid is empty."""
     if all(grid):
-        with torch.cuda.device_of(first):
-            kernel[grid](first, *others)
+        with torch.cuda.device_of(tensor):
+            kernel[grid](tensor, *others)
 
 
 @triton.jit
-def _small(rows, count, units, first, last, block_rows: tl.constexpr, block_units: tl.constexpr):
+def _is_small(rows, count, units, first, last, block_rows: tl.constexpr, block_units: tl.constexpr):
     """Whether the units `first` to `last` of `count` rows have exponentials that stay finite."""
     largest = tl.zeros((block_rows, block_units), tl.float32)
     for first_row in range(0, count, block_rows):
         i = first_row + tl.arange(0, block_rows)
         for first_unit in range(first, last, block_units):
             h = first_unit + tl.arange(0, block_units)
-            real = (i < count)[:, None] & (h < last)[None, :]
-            x = tl.load(rows + i[:, None] * units + h[None, :], real, 0)
+            mask = (i < count)[:, None] & (h < last)[None, :]
+            x = tl.load(rows + i[:, None] * units + h[None, :], mask, 0)
             largest = tl.maximum(largest, tl.abs(x).to(tl.float32))
-    return tl.max(largest) < SMALL
+    return tl.max(largest) < MAX_MAGNITUDE
 
 
 @triton.jit
@@ -127,7 +132,7 @@ def _ratio(x, y, small):
     return root * root
 
 
-@triton.jit(do_not_specialize=BY_BATCH)
+@triton.jit(do_not_specialize=BATCH_SIZES)
 def _forward(
     keys,
     queries,
@@ -135,45 +140,48 @@ def _forward(
     key_lengths,
     query_lengths,
     scores,
-    most_keys,
-    most_queries,
+    max_keys,
+    max_queries,
     units,
     block_queries: tl.constexpr,
     block_keys: tl.constexpr,
     block_units: tl.constexpr,
 ):
-    """A block of queries with a block of keys; (units, queries, keys) at a time.
+    """Scores of a block of queries with a block of keys, from (units, queries, keys) at a time.
 
     Threads lie along the last axes first, so each adds up its own scores.
     """
     b = tl.program_id(0).to(tl.int64)
     first_i, first_j = tl.program_id(1) * block_queries, tl.program_id(2) * block_keys
-    m = tl.minimum(tl.load(query_lengths + b), most_queries).to(tl.int32)
-    n = tl.minimum(tl.load(key_lengths + b), most_keys).to(tl.int32)
+    m = tl.minimum(tl.load(query_lengths + b), max_queries).to(tl.int32)
+    n = tl.minimum(tl.load(key_lengths + b), max_keys).to(tl.int32)
     i, j = first_i + tl.arange(0, block_queries), first_j + tl.arange(0, block_keys)
-    row_i, row_j = b * most_queries + i, b * most_keys + j
+    row_i, row_j = b * max_queries + i, b * max_keys + j
     sums = tl.zeros((block_queries, block_keys), scores.dtype.element_ty)
     if (first_i < m) & (first_j < n):
         rows_i = tl.minimum(m - first_i, block_queries)
         rows_j = tl.minimum(n - first_j, block_keys)
-        row_i0, row_j0 = b * most_queries + first_i, b * most_keys + first_j
-        small = _small(queries + row_i0 * units, rows_i, units, 0, units, block_queries, WIDE)
-        small &= _small(keys + row_j0 * units, rows_j, units, 0, units, block_keys, WIDE)
+        row_i0, row_j0 = b * max_queries + first_i, b * max_keys + first_j
+        small = _is_small(
+            queries + row_i0 * units, rows_i, units, 0, units, block_queries, COMPARED
+        )
+        small &= _is_small(keys + row_j0 * units, rows_j, units, 0, units, block_keys, COMPARED)
         for first in range(0, units, block_units):
             h = first + tl.arange(0, block_units)
-            real = (h < units)[:, None]
-            at_i, at_j = row_i[None, :] * units + h[:, None], row_j[None, :] * units + h[:, None]
-            y = tl.load(queries + at_i, real & (i < m)[None, :], 0).to(sums.dtype)
-            x = tl.load(keys + at_j, real & (j < n)[None, :], 0).to(sums.dtype)
+            h_mask = (h < units)[:, None]
+            offsets_i = row_i[None, :] * units + h[:, None]
+            offsets_j = row_j[None, :] * units + h[:, None]
+            y = tl.load(queries + offsets_i, h_mask & (i < m)[None, :], 0).to(sums.dtype)
+            x = tl.load(keys + offsets_j, h_mask & (j < n)[None, :], 0).to(sums.dtype)
             x, y = _term(x, small), _term(y, small)
             t = 1 - 2 * _ratio(x[:, None, :], y[:, :, None], small)
             sums += tl.sum(tl.load(v + h, h < units, 0)[:, None, None] * t, 0)
-    at = row_i[:, None] * most_keys + j[None, :]
+    offsets = row_i[:, None] * max_keys + j[None, :]
     sums = tl.where((i < m)[:, None] & (j < n)[None, :], sums, 0)
-    tl.store(scores + at, sums, (i < most_queries)[:, None] & (j < most_keys)[None, :])
+    tl.store(scores + offsets, sums, (i < max_queries)[:, None] & (j < max_keys)[None, :])
 
 
-@triton.jit(do_not_specialize=BY_BATCH)
+@triton.jit(do_not_specialize=BATCH_SIZES)
 def _backward(
     keys,
     queries,
@@ -184,51 +192,51 @@ def _backward(
     grad_keys,
     grad_queries,
     grad_v,
-    most_keys,
-    most_queries,
+    max_keys,
+    max_queries,
     units,
     block_keys: tl.constexpr,
     block_units: tl.constexpr,
-    wide: tl.constexpr,
+    use_int64: tl.constexpr,
 ):
     """All gradients of a block of an instance's units: (keys, units) for one query after the other.
 
-    Threads lie along the units, so each adds up its own sums. `wide`: 32 bits do not count
-    an instance's numbers.
+    Threads lie along the units, so each adds up its own sums. `use_int64` where 32 bits cannot
+    index an instance's numbers.
     """
     b = tl.program_id(0).to(tl.int64)
     first_h = tl.program_id(1) * block_units
     h = first_h + tl.arange(0, block_units)
-    some = h < units
-    m = tl.minimum(tl.load(query_lengths + b), most_queries)
-    n = tl.minimum(tl.load(key_lengths + b), most_keys)
-    if not wide:
+    h_mask = h < units
+    m = tl.minimum(tl.load(query_lengths + b), max_queries)
+    n = tl.minimum(tl.load(key_lengths + b), max_keys)
+    if not use_int64:
         m, n = m.to(tl.int32), n.to(tl.int32)
-    keys += b * most_keys * units
-    grad_keys += b * most_keys * units
-    queries += b * most_queries * units
-    grad_queries += b * most_queries * units
-    grad += b * most_queries * most_keys
+    keys += b * max_keys * units
+    grad_keys += b * max_keys * units
+    queries += b * max_queries * units
+    grad_queries += b * max_queries * units
+    grad += b * max_queries * max_keys
     last_h = tl.minimum(first_h + block_units, units)
-    small = _small(keys, n, units, first_h, last_h, block_keys, block_units)
-    small &= _small(queries, m, units, first_h, last_h, block_keys, block_units)
-    w = tl.load(v + h, some, 0)
+    small = _is_small(keys, n, units, first_h, last_h, block_keys, block_units)
+    small &= _is_small(queries, m, units, first_h, last_h, block_keys, block_units)
+    w = tl.load(v + h, h_mask, 0)
     sums_v = tl.zeros_like(w)
     for first in range(0, n, block_keys):
         j = first + tl.arange(0, block_keys)
-        real, at = (j < n)[:, None] & some[None, :], j[:, None] * units + h[None, :]
-        x = _term(tl.load(keys + at, real, 0).to(w.dtype), small)
+        mask, offsets = (j < n)[:, None] & h_mask[None, :], j[:, None] * units + h[None, :]
+        x = _term(tl.load(keys + offsets, mask, 0).to(w.dtype), small)
         sums = tl.zeros_like(x)
         for i in range(m):
-            y = _term(tl.load(queries + i * units + h, some, 0).to(w.dtype), small)
-            g = tl.load(grad + i * most_keys + j, j < n, 0)[:, None]
+            y = _term(tl.load(queries + i * units + h, h_mask, 0).to(w.dtype), small)
+            g = tl.load(grad + i * max_keys + j, j < n, 0)[:, None]
             r = _ratio(x, y[None, :], small)
             gr = g * r
             d = gr - gr * r
             sums += d
             sums_v += tl.sum(g - 2 * gr, 0)
-            total = tl.load(grad_queries + i * units + h, some, 0) + 4 * w * tl.sum(d, 0)
-            tl.store(grad_queries + i * units + h, total, some)
-        tl.store(grad_keys + at, 4 * w[None, :] * sums, real)
-        tl.debug_barrier()  # what is added to `grad_queries` is there for the next keys
-    tl.store(grad_v + b * units + h, sums_v, some)
+            total = tl.load(grad_queries + i * units + h, h_mask, 0) + 4 * w * tl.sum(d, 0)
+            tl.store(grad_queries + i * units + h, total, h_mask)
+        tl.store(grad_keys + offsets, 4 * w[None, :] * sums, mask)
+        tl.debug_barrier()  # the next keys read what was added to `grad_queries`
+    tl.store(grad_v + b * units + h, sums_v, h_mask)

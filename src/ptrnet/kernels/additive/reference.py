@@ -1,9 +1,9 @@
-"""The definition, in plain PyTorch: the oracle of the fast kernels, never on the hot path."""
+"""The definition, in plain PyTorch: what the fast kernels are tested against; no model calls it."""
 
 import torch
 from torch import Tensor
 
-from ptrnet.kernels.additive.arguments import check, precise, valid
+from ptrnet.kernels.additive.arguments import check_arguments, promote, score_mask
 
 
 def additive_scores(
@@ -13,10 +13,7 @@ def additive_scores(
     key_lengths: Tensor | None = None,
     query_lengths: Tensor | None = None,
 ) -> Tensor:
-    """As `ptrnet.kernels.additive_scores`, by the formula; memory `(B, M, N, H)`."""
-    arguments = check(keys, queries, v, key_lengths, query_lengths)
-    keys, queries, v, key_lengths, query_lengths = precise(arguments)
-    scores = torch.tanh(keys[:, None] + queries[:, :, None]) @ v
-    real = valid(query_lengths, queries.shape[1])[:, :, None]
-    real = real & valid(key_lengths, keys.shape[1])[:, None, :]
-    return scores.masked_fill(~real, 0.0)
+    """As `ptrnet.kernels.additive_scores`, by the formula; memory `(B, M, N, H)`, any device."""
+    arguments = promote(check_arguments(keys, queries, v, key_lengths, query_lengths))
+    scores = torch.tanh(arguments.keys[:, None] + arguments.queries[:, :, None]) @ arguments.v
+    return scores.masked_fill(~score_mask(arguments), 0.0)

@@ -2,14 +2,17 @@
 
 What makes it faster than a loop of cells, and than oneDNN's layer under autocast:
 
-- the batch is cut into a slice for each core, and each slice runs through time on its own
+- the batch is cut into a slice for each thread, and each slice runs through all steps on its own
   thread: no two threads wait for each other at every step, and the recurrent weights stay in
   the core's cache;
-- the gates are one compiled pass over a step, not a dozen of PyTorch's operations;
+- the gates are one compiled pass over a step (`gates.py`), not a dozen of PyTorch's operations;
 - weights are converted to bfloat16 and packed once, not at every step, and sums stay in float32
-  (`products.py`, where the processor has the instruction); coordinates are not converted at all:
-  `W_ih x` is computed in float32, where 8 bits would blur the points;
+  (`products.py`, where the processor has the instruction);
+- inputs of few features, as coordinates are, are fused: `W_ih x` is computed with the gates, in
+  float32, where bfloat16's 8 bits would blur the points;
 - the recurrent weights' gradients are one product over all steps.
+
+Inside, tensors are step first, `(N, B, ...)`: a step is one block of memory.
 """
 
 from typing import NamedTuple
@@ -18,99 +21,110 @@ import torch
 from torch import Tensor
 from torch.autograd.function import FunctionCtx, once_differentiable
 
-from ptrnet.kernels.lstm import products
 from ptrnet.kernels.lstm.gates import backward_step, forward_step
+from ptrnet.kernels.lstm.products import products_class
 from ptrnet.kernels.lstm.weights import Weights
-from ptrnet.kernels.numerics import array
-from ptrnet.kernels.threads import even, over_slices
+from ptrnet.kernels.numerics import as_array
+from ptrnet.kernels.threads import even_cuts, run_slices
+from ptrnet.masks import length_mask
 
-# Rows of the batch below which a second thread does not pay.
-ROWS = 16
-# Features up to which `W_ih x` is summed with the gates: for so few no product is worth it.
-NARROW = 16
+# Rows of the batch from which a second thread pays.
+MIN_ROWS = 16
+# Features up to which inputs are fused: for so few no product is worth it.
+MAX_FUSED = 16
 
 
 def lstm(
     inputs: Tensor, lengths: Tensor, state: tuple[Tensor, Tensor], weights: Weights
 ) -> tuple[Tensor, tuple[Tensor, Tensor]]:
-    """As `ptrnet.kernels.lstm`; float32 tensors on the CPU."""
-    _check(inputs, state, weights)
-    low = torch.is_autocast_enabled("cpu") and torch.get_autocast_dtype("cpu") == torch.bfloat16
-    dtype = torch.bfloat16 if low else torch.float32
+    """As `ptrnet.kernels.lstm`; float32 tensors on the CPU. The backward pass runs only once.
+
+    Raises:
+        ValueError: shapes that do not fit each other.
+    """
+    _check_shapes(inputs, state, weights)
+    autocast = torch.is_autocast_enabled("cpu")
+    bfloat16 = autocast and torch.get_autocast_dtype("cpu") == torch.bfloat16
+    dtype = torch.bfloat16 if bfloat16 else torch.float32
     h0, c0 = (s.float() for s in state)
     if torch.is_grad_enabled():
         outputs, h, c = _Layer.apply(inputs, lengths, h0, c0, *weights, dtype)
     else:
-        run = _read(inputs, lengths, h0, c0, weights, dtype, kept=1)
-        outputs, h, c = run.outputs()
+        trace = _forward(inputs, lengths, h0, c0, weights, dtype, stored_steps=1)
+        outputs, h, c = trace.outputs()
     return outputs.transpose(0, 1), (h, c)
 
 
-def _check(inputs: Tensor, state: tuple[Tensor, Tensor], weights: Weights) -> None:
-    """Refuses shapes that do not fit: the compiled code would read what is not there."""
+def _check_shapes(inputs: Tensor, state: tuple[Tensor, Tensor], weights: Weights) -> None:
+    """Refuses shapes that do not fit: the compiled code would read beyond the arrays."""
     (batch, units), features = state[0].shape, inputs.shape[2]
-    found = [tuple(tensor.shape) for tensor in (state[1], *weights)]
+    shapes = [tuple(tensor.shape) for tensor in (state[1], *weights)]
     expected = [(batch, units), (4 * units, features), (4 * units, units), *[(4 * units,)] * 2]
-    if found != expected or len(inputs) != batch:
+    if shapes != expected or len(inputs) != batch:
         raise ValueError(
             f"lstm: expected, with states {(batch, units)} and inputs {tuple(inputs.shape)}, a "
-            f"cell state and weights of {expected}, got {found}"
+            f"cell state and weights of {expected}, got {shapes}"
         )
 
 
-class _Run(NamedTuple):
-    """What reading a batch has computed, time first."""
+class _Trace(NamedTuple):
+    """What a forward pass has computed."""
 
-    x: Tensor  # (T, B, d) inputs, zero on padding
-    low: Tensor  # (4H, H) recurrent weights as they were multiplied
-    gates: Tensor  # (T, B, 4H), or of the last step only
-    c: Tensor  # (T + 1, B, H) cells, or of the last two steps only
-    h: Tensor  # (T + 1, B, H) states
+    x: Tensor  # (N, B, d) inputs, zero on padding
+    w_hidden: Tensor  # (4H, H) recurrent weights in the type of the products
+    gates: Tensor  # (N, B, 4H) activations, or those of the last step only
+    c: Tensor  # (N + 1, B, H) cells, or those of the last two steps only
+    h: Tensor  # (N + 1, B, H) states
 
     def outputs(self) -> tuple[Tensor, Tensor, Tensor]:
-        """Outputs `(T, B, H)` and the last states `(B, H)`."""
-        steps = len(self.h) - 1
-        last = self.h[steps].to(torch.float32, copy=True)  # not a view that keeps all of them
-        return self.h[1:], last, self.c[steps % len(self.c)].clone()
+        """Outputs `(N, B, H)` and the last states `(B, H)`."""
+        n = len(self.h) - 1
+        last_h = self.h[n].to(torch.float32, copy=True)  # a view would keep all of `h` in memory
+        return self.h[1:], last_h, self.c[n % len(self.c)].clone()
 
 
-def _read(
+def _forward(
     inputs: Tensor,
     lengths: Tensor,
     h0: Tensor,
     c0: Tensor,
     weights: Weights,
     dtype: torch.dtype,
-    kept: int,
-) -> _Run:
-    """Reads a batch with products of `dtype`; `kept` steps' gates and cells stay: all, or one."""
+    stored_steps: int,
+) -> _Trace:
+    """Reads a batch with products of `dtype`, storing the gates of all steps or of one."""
     w_input, w_hidden, b_input, b_hidden = (w.detach() for w in weights)
-    batch, steps, _ = inputs.shape
+    batch, n, _ = inputs.shape
     units = h0.shape[1]
-    # What stands in padding reaches no sum, not even as zero times NaN. Time first: a step is
-    # one block.
-    padding = torch.arange(steps) >= lengths[:, None]
+    # What stands in padding must reach no sum, not even as zero times NaN.
+    padding = ~length_mask(lengths, n)
     x = inputs.detach().masked_fill(padding[..., None], 0).transpose(0, 1).contiguous()
-    low = w_hidden.to(dtype)
-    h = torch.empty(steps + 1, batch, units, dtype=dtype)
-    c = torch.empty(kept + 1, batch, units, dtype=torch.float32)
-    gates = torch.empty(kept, batch, 4 * units, dtype=dtype)
+    w_hidden = w_hidden.to(dtype).contiguous()
+    h = torch.empty(n + 1, batch, units, dtype=dtype)
+    c = torch.empty(stored_steps + 1, batch, units, dtype=torch.float32)
+    gates = torch.empty(stored_steps, batch, 4 * units, dtype=dtype)
     h[0], c[0] = h0.detach(), c0.detach()
-    few = _few(x)
-    wide = None if few.shape[2] else (x.to(dtype), w_input.to(dtype))
-    # Rows of W_ih transposed, the biases' sum last.
-    fed = torch.cat([_few(w_input).t(), (b_input + b_hidden)[None]])
-    arrays = (*(array(part) for part in (few, fed, gates, c, h)), lengths.numpy())
+
+    fused_x = _fused(x)
+    # W_ih transposed, and the biases' sum as its last row.
+    fused_w = torch.cat([_fused(w_input).t(), (b_input + b_hidden)[None]])
+    is_fused = fused_x.shape[2] > 0
+    products = products_class(units, 0 if is_fused else x.shape[2], dtype)
+    of_states = products(h, w_hidden.t())
+    of_inputs = None if is_fused else products(x.to(dtype), w_input.to(dtype).contiguous().t())
+    arrays = (*(as_array(part) for part in (fused_x, fused_w, gates, c, h)), lengths.numpy())
+
+    def run(_: int, first: int, last: int) -> None:
+        sums = of_states.buffer(last - first)
+        for t in range(n):
+            of_states.multiply(t, first, last, sums)
+            if of_inputs:
+                of_inputs.multiply_add(t, first, last, sums)
+            forward_step(t, first, last, sums.array, *arrays)
 
     with torch.autocast("cpu", enabled=False):
-        sums = products.sums(h, gates, low, wide)
-
-        def run(_: int, first: int, last: int) -> None:
-            for t, found in enumerate(sums(first, last)):
-                forward_step(t, first, last, found, *arrays)
-
-        over_slices(run, even(batch, batch // ROWS))
-    return _Run(x, low, gates, c, h)
+        run_slices(run, even_cuts(batch, batch // MIN_ROWS))
+    return _Trace(x, w_hidden, gates, c, h)
 
 
 class _Layer(torch.autograd.Function):
@@ -128,54 +142,67 @@ class _Layer(torch.autograd.Function):
         dtype: torch.dtype,
     ) -> tuple[Tensor, Tensor, Tensor]:
         weights = Weights(w_input, w_hidden, b_input, b_hidden)
-        run = _read(inputs, lengths, h0, c0, weights, dtype, kept=inputs.shape[1])
-        ctx.save_for_backward(run.x, lengths, w_input, run.low, run.c, run.h)
-        ctx.gates = run.gates  # type: ignore[attr-defined]
-        return run.outputs()
+        trace = _forward(inputs, lengths, h0, c0, weights, dtype, stored_steps=inputs.shape[1])
+        ctx.save_for_backward(trace.x, lengths, w_input, trace.w_hidden, trace.c, trace.h)
+        ctx.gates = trace.gates  # type: ignore[attr-defined]
+        return trace.outputs()
 
     @staticmethod
     @once_differentiable
     def backward(
         ctx: FunctionCtx, grad_outputs: Tensor, grad_h: Tensor, grad_c: Tensor
     ) -> tuple[Tensor | None, ...]:
-        x, lengths, w_input, low, c, h = ctx.saved_tensors  # type: ignore[attr-defined]
+        x, lengths, w_input, w_hidden, c, h = ctx.saved_tensors  # type: ignore[attr-defined]
         # The largest buffer is overwritten by its own gradient, so there is one backward pass.
         gates, ctx.gates = ctx.gates, None  # type: ignore[attr-defined]
         if gates is None:
             raise RuntimeError("the LSTM kernel's backward pass runs once for each forward pass")
-        steps, batch, units = grad_outputs.shape
-        dh = grad_h.clone(memory_format=torch.contiguous_format)  # what padding hands back
-        dc = grad_c.clone(memory_format=torch.contiguous_format)
-        grads = array(grad_outputs.to(gates.dtype))
-        few = _few(x)
-        arrays = (grads, array(few), array(gates), array(c), lengths.numpy())
-        cuts = even(batch, batch // ROWS)
-        dw = torch.zeros(len(cuts) - 1, few.shape[2] + 1, 4 * units, dtype=torch.float32)
-
+        trace = _Trace(x, w_hidden, gates, c, h)
         with torch.autocast("cpu", enabled=False):
-            back = products.back(gates, low)
-
-            def run(k: int, first: int, last: int) -> None:
-                found, multiply = back(first, last)
-                own = array(found), dh[first:last].numpy(), dc[first:last].numpy(), array(dw[k])
-                for t in reversed(range(steps)):
-                    backward_step(t, first, *own, *arrays)
-                    multiply(t)
-                dh[first:last] += found[:, :units]
-
-            over_slices(run, cuts)
-            fed = dw.sum(0).t()
-            flat = gates.flatten(0, 1)
-            d_hidden = (flat.t() @ h[:-1].flatten(0, 1)).float()
-            d_input, bias = fed[:, :-1], fed[:, -1]
-            if not few.shape[2]:
-                d_input = (flat.t() @ x.flatten(0, 1).to(gates.dtype)).float()
+            dh, dc, d_fused = _backward_steps(trace, lengths, grad_outputs, grad_h, grad_c)
+            d_gates = gates.flatten(0, 1)
+            d_hidden = (d_gates.t() @ h[:-1].flatten(0, 1)).float()
+            d_input, d_bias = d_fused[:, :-1], d_fused[:, -1]
+            if not d_input.shape[1]:  # the inputs were not fused
+                d_input = (d_gates.t() @ x.flatten(0, 1).to(gates.dtype)).float()
             dx = None
             if ctx.needs_input_grad[0]:  # type: ignore[attr-defined]
-                dx = (flat @ w_input.to(gates.dtype)).float().view_as(x).transpose(0, 1)
-        return dx, None, dh, dc, d_input, d_hidden, bias, bias, None
+                dx = (d_gates @ w_input.to(gates.dtype)).float().view_as(x).transpose(0, 1)
+        return dx, None, dh, dc, d_input, d_hidden, d_bias, d_bias, None
 
 
-def _few(rows: Tensor) -> Tensor:
-    """The features whose products with the weights are summed with the gates: all, or none."""
-    return rows[..., : rows.shape[-1] if rows.shape[-1] <= NARROW else 0].contiguous()
+def _backward_steps(
+    trace: _Trace, lengths: Tensor, grad_outputs: Tensor, grad_h: Tensor, grad_c: Tensor
+) -> tuple[Tensor, Tensor, Tensor]:
+    """The gradients of `h0`, `c0` and of the fused weights `(4H, d + 1)`.
+
+    `trace.gates` is overwritten by the gradient of the gates' sums.
+    """
+    n, batch, units = grad_outputs.shape
+    gates = trace.gates
+    dh = grad_h.clone(memory_format=torch.contiguous_format)
+    dc = grad_c.clone(memory_format=torch.contiguous_format)
+    fused_x = _fused(trace.x)
+    read = (grad_outputs.to(gates.dtype), fused_x, gates, trace.c)
+    arrays = (*(as_array(part) for part in read), lengths.numpy())
+    cuts = even_cuts(batch, batch // MIN_ROWS)
+    # One for each slice, so that no two threads add to one number.
+    d_fused = torch.zeros(len(cuts) - 1, fused_x.shape[2] + 1, 4 * units, dtype=torch.float32)
+    products = products_class(units, 0, gates.dtype)(gates, trace.w_hidden)
+
+    def run(k: int, first: int, last: int) -> None:
+        dh_next = products.buffer(last - first)
+        rows = dh[first:last].numpy(), dc[first:last].numpy(), as_array(d_fused[k])
+        for t in reversed(range(n)):
+            backward_step(t, first, dh_next.array, *rows, *arrays)
+            products.multiply(t, first, last, dh_next)
+        dh[first:last] += dh_next.tensor[:, :units]
+
+    run_slices(run, cuts)
+    return dh, dc, d_fused.sum(0).t()
+
+
+def _fused(inputs: Tensor) -> Tensor:
+    """Of `(..., d)` inputs or weights the features that are fused: all of up to 16, else none."""
+    features = inputs.shape[-1]
+    return inputs[..., : features if features <= MAX_FUSED else 0].contiguous()

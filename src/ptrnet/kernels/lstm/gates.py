@@ -1,37 +1,41 @@
 """The arithmetic of one LSTM step, compiled: all gates of a slice of the batch in one pass.
 
-Arrays are time-first; `t` is the step and `first` the row of the batch at which the slice
-starts.
+Arrays are step first; `t` is the step and `first` the row of the batch at which the slice starts.
+bfloat16 arrays are uint16 (`numerics.py`). A "fused" input is multiplied here, not in
+`products.py`: `x` `(N, B, d)` and `w` `(d + 1, 4H)`, `W_ih` transposed with the bias as its last
+row; d is 0 where the inputs are not fused.
 """
 
 import numpy as np
 
-from ptrnet.kernels.numerics import exp32, jit, load, store
+from ptrnet.kernels.numerics import exp32, load, reassociating_jit, store
 
 _ONE, _TWO = np.float32(1), np.float32(2)
 
 
-@jit
+@reassociating_jit
 def _sigmoid(x):
     return _ONE / (_ONE + exp32(-x))
 
 
-@jit
+@reassociating_jit
 def _tanh(x):
     return _ONE - _TWO / (_ONE + exp32(_TWO * x))
 
 
-@jit
+@reassociating_jit
 def forward_step(t, first, last, products, x, w, gates, c, h, lengths):
     """`i, f, o = sigmoid, g = tanh` of `W x + b + U h`; `c' = f c + i g`, `h' = o tanh(c')`.
 
-    `w` is `(d + 1, 4H)` with the bias as its last row. `products` has `U h` for each row of the
-    slice, and may be that part of `gates[t]`, into which the activations are written; so are the
-    states at `t + 1`. A sequence that has ended keeps its state. `gates` may be one step and `c`
-    two, used again and again.
+    `products` `(rows, 4H)` has what is not fused, `U h` or `U h + W x`, for each row of the slice.
+    Writes the activations of the gates to `gates[t]` and the states to `c[t + 1]` and `h[t + 1]`.
+    A sequence that has ended keeps its state.
+
+    `c` is `(N + 1, B, H)` and `gates` `(N, B, 4H)`; or, where no backward pass needs them, two
+    cells and one step of gates, which are used again and again. `h` is `(N + 1, B, H)`.
     """
     units, features = c.shape[2], x.shape[2]
-    before, after, place = t % len(c), (t + 1) % len(c), t % len(gates)
+    before, after, step = t % len(c), (t + 1) % len(c), t % len(gates)
     sums = np.empty(4 * units, np.float32)
     for b in range(first, last):
         if t >= lengths[b]:
@@ -39,14 +43,14 @@ def forward_step(t, first, last, products, x, w, gates, c, h, lengths):
                 c[after, b, k] = c[before, b, k]
                 h[t + 1, b, k] = h[t, b, k]
             continue
-        out = gates[place, b]
+        out = gates[step, b]
         for k in range(4 * units):
             sums[k] = w[features, k] + load(products[b - first, k])
         for j in range(features):
             for k in range(4 * units):
                 sums[k] += x[t, b, j] * w[j, k]
-        # Two loops: the processor works ahead on units side by side, and one long chain of
-        # operations for each would leave too few of them in sight.
+        # Two loops: the processor computes several units at once if each is a short chain of
+        # operations; with one long chain for each unit, too few of them fit into its window.
         for k in range(units):
             i = _sigmoid(sums[k])
             f = _sigmoid(sums[units + k])
@@ -61,28 +65,30 @@ def forward_step(t, first, last, products, x, w, gates, c, h, lengths):
             out[3 * units + k] = store(o, out[k])
 
 
-@jit
-def backward_step(t, first, back, dh, dc, dw, grads, x, gates, c, lengths):
-    """The gradient of `forward_step`: `gates[t]` turns into the gradient of the sums.
+@reassociating_jit
+def backward_step(t, first, dh_next, dh_end, dc, dw, grads, x, gates, c, lengths):
+    """The gradient of `forward_step`; `gates[t]` is overwritten by the gradient of the sums.
 
-    The gradient of `h[t + 1]` is `grads[t] + back + dh`: from the outputs, from the products of
-    step t + 1, and from the padding behind it. `dc` is the gradient of `c[t + 1]` and becomes
-    that of `c[t]`. The gradient of `w` is added to `dw`.
+    The gradient of `h[t + 1]` has three parts: `grads[t]` `(B, H)` comes from the outputs,
+    `dh_next` `(rows, H or more)` from the products of step t + 1, and `dh_end` `(rows, H)` from the
+    last state, which a sequence passes on through its padding. `dh_end` becomes 0 at a sequence's
+    last step. `dc` `(rows, H)` is the gradient of `c[t + 1]` and becomes that of `c[t]`. The
+    gradient of `w` is added to `dw`.
     """
     units, features = c.shape[2], x.shape[2]
-    for row in range(back.shape[0]):
+    for row in range(dh_next.shape[0]):
         b = first + row
         a = gates[t, b]
         if t >= lengths[b]:
             for k in range(units):
-                dh[row, k] += load(grads[t, b, k]) + load(back[row, k])
+                dh_end[row, k] += load(grads[t, b, k]) + load(dh_next[row, k])
             a[:] = 0
             continue
         for k in range(units):
             i, f = load(a[k]), load(a[units + k])
             g, o = load(a[2 * units + k]), load(a[3 * units + k])
-            d = load(grads[t, b, k]) + load(back[row, k]) + dh[row, k]
-            dh[row, k] = 0
+            d = load(grads[t, b, k]) + load(dh_next[row, k]) + dh_end[row, k]
+            dh_end[row, k] = 0
             tc = _tanh(c[t + 1, b, k])
             dcell = dc[row, k] + d * o * (_ONE - tc * tc)
             dc[row, k] = dcell * f

@@ -1,102 +1,105 @@
-"""What the steps multiply: states by the recurrent weights, and wide inputs by theirs.
+"""The products of an LSTM's steps: rows of a sequence, one step after the other, by one matrix.
 
-In two ways. Packed: sums are float32, and it is faster, but for processors and sizes that fit.
-Rounded: PyTorch's product, whose sums have the weights' type. Tensors are time first and of the
-whole batch; each thread asks for the rows of its slice.
+Two classes do that, with one interface. `PackedProducts` sums in float32 and is faster, but only
+on some processors and for some sizes; `TorchProducts` is PyTorch's product, whose sums are rounded
+to the matrix's type. `products_class` says which to take.
+
+Both are shared by the threads that share a batch: each thread has a buffer for the rows of its
+slice, and every product overwrites that buffer. Sequences are step first, `(N, B, ...)`.
 """
 
-from collections.abc import Callable, Iterator
+from abc import ABC, abstractmethod
+from typing import NamedTuple
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from ptrnet.kernels import packed
-from ptrnet.kernels.numerics import array
-
-Sums = Callable[[int, int], Iterator[np.ndarray]]
-Back = Callable[[int, int], tuple[Tensor, Callable[[int], object]]]
+from ptrnet.kernels.numerics import as_array, as_strided_array
 
 
-def sums(h: Tensor, gates: Tensor, w_hidden: Tensor, wide: tuple[Tensor, Tensor] | None) -> Sums:
-    """`U h[t] + W x[t]` of the rows first to last, `(rows, 4H)`, for each step t.
+class Buffer(NamedTuple):
+    """The sums of a slice's rows, `(rows, at least d_out)`: one memory, seen in two ways."""
 
-    A step's states are read, and its sums overwrite the last step's, when it is asked for.
+    tensor: Tensor
+    array: np.ndarray  # for compiled code, bfloat16 as uint16
+
+
+class Products(ABC):
+    """Products of the rows of a sequence with a matrix.
 
     Args:
-        h: `(T + 1, B, H)`, of which the first is there.
-        gates: `(T, B, 4H)` or `(1, B, 4H)`, which may be used for the sums.
-        w_hidden: U, `(4H, H)`.
-        wide: x `(T, B, d)` and W `(4H, d)`, where they are to be added.
+        sequence: `(N, B, d_in)`, contiguous, float32 or bfloat16; what is multiplied is its memory,
+            which may be written between one step and the next.
+        matrix: `(d_in, d_out)` of the same type, with any strides.
     """
-    fit = packs(h.shape[2], wide[0].shape[2] if wide else 0, w_hidden.dtype)
-    return (_packed_sums if fit else _rounded_sums)(h, gates, w_hidden, wide)
+
+    @abstractmethod
+    def __init__(self, sequence: Tensor, matrix: Tensor) -> None: ...
+
+    @abstractmethod
+    def buffer(self, rows: int) -> Buffer:
+        """Memory for the products of so many rows, zero at first."""
+
+    @abstractmethod
+    def multiply(self, t: int, first: int, last: int, out: Buffer) -> None:
+        """Writes `sequence[t, first:last] @ matrix` to `out`, which has `last - first` rows."""
+
+    @abstractmethod
+    def multiply_add(self, t: int, first: int, last: int, out: Buffer) -> None:
+        """Adds `sequence[t, first:last] @ matrix` to `out`."""
 
 
-def back(gates: Tensor, w_hidden: Tensor) -> Back:
-    """The gradient `(rows, at least H)` that a step hands to the one before, zero at first.
+class PackedProducts(Products):
+    """By the compiled kernel, with the matrix packed once; its buffers are float32."""
 
-    With it comes what computes it: `gates[t] U`, given t.
+    def __init__(self, sequence: Tensor, matrix: Tensor) -> None:
+        self._rows = as_array(sequence)
+        self._panels = packed.pack(as_strided_array(matrix))
+
+    def buffer(self, rows: int) -> Buffer:
+        columns = len(self._panels) * packed.PANEL_COLUMNS
+        return _zeros(rows, columns, torch.float32)
+
+    def multiply(self, t: int, first: int, last: int, out: Buffer) -> None:
+        packed.multiply(self._rows[t, first:last], self._panels, out.array)
+
+    def multiply_add(self, t: int, first: int, last: int, out: Buffer) -> None:
+        packed.multiply_add(self._rows[t, first:last], self._panels, out.array)
+
+
+class TorchProducts(Products):
+    """By PyTorch; its buffers have the matrix's type."""
+
+    def __init__(self, sequence: Tensor, matrix: Tensor) -> None:
+        self._rows, self._matrix = sequence, matrix
+
+    def buffer(self, rows: int) -> Buffer:
+        return _zeros(rows, self._matrix.shape[1], self._matrix.dtype)
+
+    def multiply(self, t: int, first: int, last: int, out: Buffer) -> None:
+        torch.mm(self._rows[t, first:last], self._matrix, out=out.tensor)
+
+    def multiply_add(self, t: int, first: int, last: int, out: Buffer) -> None:
+        out.tensor.addmm_(self._rows[t, first:last], self._matrix)
+
+
+def products_class(units: int, features: int, dtype: torch.dtype) -> type[Products]:
+    """The class for a layer of so many units, for products of that type.
+
+    `features` are the inputs' if they are multiplied too, else 0.
     """
-    fit = packs(w_hidden.shape[1], 0, w_hidden.dtype)
-    return (_packed_back if fit else _rounded_back)(gates, w_hidden)
+    return PackedProducts if can_pack(units, features, dtype) else TorchProducts
 
 
-def packs(units: int, features: int, dtype: torch.dtype) -> bool:
-    """Whether products are packed: of so many units and wide features, of that type."""
-    pairs = dtype != torch.bfloat16 or features % 2 == 0
-    return pairs and 4 * units % packed.COLUMNS == 0 and packed.available(dtype)
+def can_pack(units: int, features: int, dtype: torch.dtype) -> bool:
+    """Whether `PackedProducts` can serve: the sizes of `products_class`, and the processor."""
+    has_pairs = dtype != torch.bfloat16 or features % 2 == 0
+    fills_panels = 4 * units % packed.PANEL_COLUMNS == 0
+    return has_pairs and fills_panels and packed.available(dtype)
 
 
-def _packed_sums(
-    h: Tensor, gates: Tensor, w_hidden: Tensor, wide: tuple[Tensor, Tensor] | None
-) -> Sums:
-    states, recurrent = array(h), packed.pack(array(w_hidden).T)
-    if wide:
-        x, w_input = array(wide[0]), packed.pack(array(wide[1]).T)
-
-    def of(first: int, last: int) -> Iterator[np.ndarray]:
-        found = array(torch.empty(last - first, gates.shape[2], dtype=torch.float32))
-        for t in range(len(states) - 1):
-            packed.product(states[t, first:last], recurrent, found)
-            if wide:
-                packed.add_product(x[t, first:last], w_input, found)
-            yield found
-
-    return of
-
-
-def _rounded_sums(
-    h: Tensor, gates: Tensor, w_hidden: Tensor, wide: tuple[Tensor, Tensor] | None
-) -> Sums:
-    found, recurrent = array(gates), w_hidden.t()
-
-    def of(first: int, last: int) -> Iterator[np.ndarray]:
-        for t in range(len(h) - 1):
-            place = t % len(gates)
-            rows = gates[place, first:last]
-            torch.mm(h[t, first:last], recurrent, out=rows)
-            if wide:
-                rows.addmm_(wide[0][t, first:last], wide[1].t())
-            yield found[place, first:last]
-
-    return of
-
-
-def _packed_back(gates: Tensor, w_hidden: Tensor) -> Back:
-    rows, recurrent = array(gates), packed.pack(array(w_hidden))
-
-    def of(first: int, last: int) -> tuple[Tensor, Callable[[int], object]]:
-        found = torch.zeros(last - first, len(recurrent) * packed.COLUMNS, dtype=torch.float32)
-        out = array(found)
-        return found, lambda t: packed.product(rows[t, first:last], recurrent, out)
-
-    return of
-
-
-def _rounded_back(gates: Tensor, w_hidden: Tensor) -> Back:
-    def of(first: int, last: int) -> tuple[Tensor, Callable[[int], object]]:
-        found = torch.zeros(last - first, w_hidden.shape[1], dtype=gates.dtype)
-        return found, lambda t: torch.mm(gates[t, first:last], w_hidden, out=found)
-
-    return of
+def _zeros(rows: int, columns: int, dtype: torch.dtype) -> Buffer:
+    tensor = torch.zeros(rows, columns, dtype=dtype)
+    return Buffer(tensor, as_array(tensor))

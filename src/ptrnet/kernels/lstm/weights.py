@@ -1,4 +1,4 @@
-"""The parameters of one LSTM layer, in PyTorch's order of gates: input, forget, cell, output."""
+"""The parameters of one LSTM layer; gates in PyTorch's order: input, forget, cell, output."""
 
 from typing import NamedTuple
 
@@ -6,6 +6,8 @@ from torch import Tensor
 
 
 class Weights(NamedTuple):
+    """As `nn.LSTM` calls them, `weight_ih`, `weight_hh`, `bias_ih` and `bias_hh`."""
+
     input: Tensor  # (4H, d)
     hidden: Tensor  # (4H, H)
     input_bias: Tensor  # (4H,)

@@ -1,8 +1,8 @@
 """Products with weights that were packed once, for the few rows that a recurrent step has.
 
-PyTorch's product packs the weights anew in every call, rounds bfloat16's sums, and takes float32 at
-half speed on processors that are not Intel's. Here sums are float32. A word is 32 bits: a float32,
-or two bfloat16 of a column, one above the other, which the processor multiplies in pairs.
+PyTorch's product packs the weights again in every call, rounds bfloat16's sums, and takes float32
+at half speed on processors that are not Intel's. Here they are packed once, and sums are float32.
+`tiles.py` draws how.
 """
 
 from functools import cache
@@ -12,40 +12,45 @@ from numba.core import config
 from numba.core.codegen import get_host_cpu_features
 from torch import Tensor
 
-from ptrnet.kernels.numerics import array
-from ptrnet.kernels.packed.tiles import COLUMNS, add_product, pack, product
-from ptrnet.kernels.threads import even, over_slices
+from ptrnet.kernels.numerics import as_array
+from ptrnet.kernels.packed.tiles import PANEL_COLUMNS, multiply, multiply_add, pack
+from ptrnet.kernels.threads import even_cuts, run_slices
 
-__all__ = ["COLUMNS", "add_product", "available", "linear", "pack", "product"]
+__all__ = ["PANEL_COLUMNS", "available", "linear", "multiply", "multiply_add", "pack"]
 
-# Multiplications for which a slice is worth a thread of its own: some 70 microseconds.
-SERIAL = 2**23
+# Multiplications from which a slice is worth a thread: some 70 microseconds.
+MIN_MULTIPLICATIONS = 2**23
 
 
 @cache
 def available(dtype: torch.dtype) -> bool:
-    """Whether the processor has the instructions, and numba may use them.
+    """Whether the processor has the instructions for products of a type, and numba may use them.
 
-    bfloat16: not where there are matrix tiles (AMX) as well, which PyTorch takes.
+    No for bfloat16 where there are matrix tiles (AMX): PyTorch takes those, which are faster. No
+    for every type but float32 and bfloat16.
     """
-    other = config.CPU_NAME or config.CPU_FEATURES or config.DISABLE_JIT  # type: ignore[attr-defined]
     features = get_host_cpu_features().split(",")
-    has = {
+    instructions = {
         torch.bfloat16: "+avx512bf16" in features and "+amx-bf16" not in features,
         torch.float32: "+avx512f" in features,
     }
-    return not other and has.get(dtype, False)
+    restricted = config.CPU_NAME or config.CPU_FEATURES or config.DISABLE_JIT  # type: ignore[attr-defined]
+    return not restricted and instructions.get(dtype, False)
 
 
 def linear(x: Tensor, weight: Tensor) -> Tensor:
-    """`x W'` for float32 x `(..., K)` and W `(N, K)`, without gradients; a slice on each core."""
+    """`x W'`, `(..., d_out)` of float32 x `(..., d_in)` and W `(d_out, d_in)` on the CPU.
+
+    No gradients; a slice of the rows on each thread. Only where `available(torch.float32)`. Nothing
+    is checked.
+    """
     rows, columns = x.numel() // x.shape[-1], len(weight)
-    packed = pack(array(weight).T)
-    found = torch.empty(rows, COLUMNS * len(packed), dtype=torch.float32)
-    a, out = array(x).reshape(rows, -1), array(found)
+    panels = pack(as_array(weight).T)
+    product = torch.empty(rows, PANEL_COLUMNS * len(panels), dtype=torch.float32)
+    a, out = as_array(x).reshape(rows, -1), as_array(product)
 
     def run(_: int, first: int, last: int) -> None:
-        product(a[first:last], packed, out[first:last])
+        multiply(a[first:last], panels, out[first:last])
 
-    over_slices(run, even(rows, rows * weight.numel() // SERIAL))
-    return found[:, :columns].view(*x.shape[:-1], columns)
+    run_slices(run, even_cuts(rows, rows * weight.numel() // MIN_MULTIPLICATIONS))
+    return product[:, :columns].view(*x.shape[:-1], columns)

@@ -1,8 +1,37 @@
-"""Packing, and products tile by tile: compiled, and in one file because it is cached by that.
+"""Packing, and products tile by tile, compiled.
 
-A tile's sums stay in registers throughout. No loop of Python's becomes that, nor the instruction
-for bfloat16 (VDPBF16PS), which adds the product of two pairs to each of 16 float32: so a tile is
-written in LLVM's own terms.
+A product `a b` of a `(rows, depth)` and b `(depth, columns)` is computed in tiles: 4 rows of `a` by
+64 columns of `b`. The 64 columns are a panel, which packing has laid out line by line, in the order
+in which they are read. In step k:
+
+                      columns  0..15      16..31     32..47     48..63
+                            ┌──────────┬──────────┬──────────┬──────────┐
+    line k of the panel     │ vector 0 │ vector 1 │ vector 2 │ vector 3 │   loaded once for all rows
+                            └──────────┴──────────┴──────────┴──────────┘
+                                 x          x          x          x
+    word k of row r         ┌──────────┬──────────┬──────────┬──────────┐
+    of a, 16 times   ──>    │ sums 0,0 │ sums 0,1 │ sums 0,2 │ sums 0,3 │   row r     of out
+    word k of row r+1 ─>    │ sums 1,0 │ sums 1,1 │ sums 1,2 │ sums 1,3 │   row r + 1
+    word k of row r+2 ─>    │ sums 2,0 │ sums 2,1 │ sums 2,2 │ sums 2,3 │   row r + 2
+    word k of row r+3 ─>    │ sums 3,0 │ sums 3,1 │ sums 3,2 │ sums 3,3 │   row r + 3
+                            └──────────┴──────────┴──────────┴──────────┘
+
+Each of the 16 sums is a vector of 16 float32. They stay in registers through all steps and are
+written to `out` once, after the last. Rows that are left over, fewer than 4, go one by one through
+a tile of one row. Columns that a last panel lacks are packed as zeros.
+
+A word is 32 bits. A line has 64 of them, one for each column:
+
+    float32     a number            word k = b[k, column]
+    bfloat16    a pair of numbers   word k = b[2k + 1, column] << 16 | b[2k, column]
+
+A row of `a` has its pairs in that order without being packed: its numbers are next to each other.
+So float32 takes as many steps as the depth, bfloat16 half as many.
+
+No loop of Python's is compiled to this, nor to the instruction for bfloat16 (VDPBF16PS), which
+adds the products of two pairs to each of 16 float32: so a tile is written in LLVM's own terms.
+All of it is one file because numba caches by the text of a function's own file: in another file,
+callers of a changed tile would go on with the tile of before.
 """
 
 import numba
@@ -11,12 +40,14 @@ from llvmlite import ir
 from numba.core import types
 from numba.extending import intrinsic, overload
 
-from ptrnet.kernels.numerics import jit
+from ptrnet.kernels.numerics import reassociating_jit
 
-LANES, VECTORS = 16, 4  # words in a vector, vectors of a tile's row
-COLUMNS = VECTORS * LANES
-ROWS = 4  # of a tile: with its vectors 16 sums at a time, enough to keep the processor busy
-_LINE = 4 * COLUMNS  # bytes of a tile's row
+LANES = 16  # words in a vector
+VECTORS = 4  # vectors in a line of a panel
+PANEL_COLUMNS = VECTORS * LANES
+TILE_ROWS = 4  # with 4 vectors 16 sums, enough to keep the processor's multipliers busy
+_VECTOR_BYTES = 4 * LANES
+_LINE_BYTES = 4 * PANEL_COLUMNS  # of a panel, and of a row of a tile's sums
 
 
 class _BFloat(ir.Type):
@@ -38,114 +69,116 @@ _FLOATS = ir.VectorType(ir.FloatType(), LANES)
 _PAIRS = ir.VectorType(_BFloat(), 2 * LANES)
 
 
-def _tile(rows: int):
-    """An intrinsic `(like, a, its stride, panel, words, out, its stride, adds)`.
+def _multiply_rows(rows: int):
+    """The tile of so many rows, as an intrinsic for compiled functions.
 
-    Puts the product of `rows` rows of a and a panel, of so many words each, into `out`, or adds it
-    to what is there. `like` is an array of a's type; memory is given as addresses and bytes; there
-    is at least one word.
+    Its arguments: an array of a's type; the address of a's first row and the bytes from row to
+    row; the address of a panel and the number of its lines, at least 1; the address of the sums in
+    `out` and the bytes from row to row; whether to add to what is in `out` instead of replacing it.
     """
 
     def generate(context, builder, signature, arguments):
-        _, a, a_stride, panel, words, out, out_stride, adds = arguments
-        multiply = _multiply(builder, signature.args[0].dtype)
-        before = builder.block
+        _, a, a_stride, panel, lines, out, out_stride, adds = arguments
+        multiply_add = _multiply_add(builder, signature.args[0].dtype)
+        entry = builder.block
         loop, done = builder.append_basic_block("loop"), builder.append_basic_block("done")
 
-        places = {}
+        outputs = {}  # pointers to a vector of `out`, by its row and vector in the tile
         for r in range(rows):
             row = builder.add(out, builder.mul(out_stride, _I64(r)))
             for v in range(VECTORS):
-                places[r, v] = _at(builder, row, _I64(4 * LANES * v), _FLOATS)
+                outputs[r, v] = _pointer(builder, row, _I64(_VECTOR_BYTES * v), _FLOATS)
         zeros = ir.Constant(_FLOATS, None)
-        given = {
-            place: builder.select(adds, builder.load(where, align=4), zeros)
-            for place, where in places.items()
+        first_sums = {
+            cell: builder.select(adds, builder.load(output, align=4), zeros)
+            for cell, output in outputs.items()
         }
-        starts = [builder.add(a, builder.mul(a_stride, _I64(r))) for r in range(rows)]
+        rows_of_a = [builder.add(a, builder.mul(a_stride, _I64(r))) for r in range(rows)]
         builder.branch(loop)
 
         builder.position_at_end(loop)
         k = builder.phi(_I64)
-        sums = {place: builder.phi(_FLOATS) for place in places}
-        line = builder.add(panel, builder.mul(k, _I64(_LINE)))
-        columns = [
-            builder.load(_at(builder, line, _I64(4 * LANES * v), _WORDS), align=4)
+        sums = {cell: builder.phi(_FLOATS) for cell in outputs}
+        line = builder.add(panel, builder.mul(k, _I64(_LINE_BYTES)))
+        vectors = [
+            builder.load(_pointer(builder, line, _I64(_VECTOR_BYTES * v), _WORDS), align=4)
             for v in range(VECTORS)
         ]
-        after = {}
-        for r, start in enumerate(starts):
-            row = _everywhere(builder, start, k)
-            for v, column in enumerate(columns):
-                after[r, v] = multiply(sums[r, v], column, row)
-        following = builder.add(k, _I64(1))
-        for phi, first, then in [(k, _I64(0), following)] + [
-            (sums[place], given[place], after[place]) for place in places
+        next_sums = {}
+        for r, row_of_a in enumerate(rows_of_a):
+            word = _broadcast_word(builder, row_of_a, k)
+            for v, vector in enumerate(vectors):
+                next_sums[r, v] = multiply_add(sums[r, v], vector, word)
+        next_k = builder.add(k, _I64(1))
+        for phi, at_entry, after_step in [(k, _I64(0), next_k)] + [
+            (sums[cell], first_sums[cell], next_sums[cell]) for cell in outputs
         ]:
-            phi.add_incoming(first, before)
-            phi.add_incoming(then, loop)
-        builder.cbranch(builder.icmp_signed("<", following, words), loop, done)
+            phi.add_incoming(at_entry, entry)
+            phi.add_incoming(after_step, loop)
+        builder.cbranch(builder.icmp_signed("<", next_k, lines), loop, done)
 
         builder.position_at_end(done)
-        for place, where in places.items():
-            builder.store(after[place], where, align=4)
+        for cell, output in outputs.items():
+            builder.store(next_sums[cell], output, align=4)
         return context.get_dummy_value()
 
     @intrinsic
-    def kernel(typing, like, a, a_stride, panel, words, out, out_stride, adds):
-        return types.void(like, *[types.intp] * 6, types.boolean), generate
+    def tile(typing, array, a, a_stride, panel, lines, out, out_stride, adds):
+        return types.void(array, *[types.intp] * 6, types.boolean), generate
 
-    return kernel
+    return tile
 
 
-def _multiply(builder, dtype):
-    """Of sums and two vectors of words, the next sums."""
+def _multiply_add(builder, dtype):
+    """A function that emits the sums plus the products of two vectors of words."""
     if dtype == types.uint16:
-        name, kind = "llvm.x86.avx512bf16.dpbf16ps.512", _PAIRS
+        instruction, factor = "llvm.x86.avx512bf16.dpbf16ps.512", _PAIRS
+        parameters = [_FLOATS, _PAIRS, _PAIRS]
     else:
-        name, kind = f"llvm.fma.v{LANES}f32", _FLOATS
-    order = [_FLOATS, _PAIRS, _PAIRS] if kind is _PAIRS else [_FLOATS] * 3
-    function = builder.module.globals.get(name)
+        instruction, factor = f"llvm.fma.v{LANES}f32", _FLOATS
+        parameters = [_FLOATS] * 3
+    function = builder.module.globals.get(instruction)
     if function is None:
-        function = ir.Function(builder.module, ir.FunctionType(_FLOATS, order), name)
+        kind = ir.FunctionType(_FLOATS, parameters)
+        function = ir.Function(builder.module, kind, instruction)
 
-    def multiply(sums, column, row):
-        factors = [builder.bitcast(column, kind), builder.bitcast(row, kind)]
-        # One instruction takes the sums first, the other last.
-        return builder.call(function, [sums, *factors] if kind is _PAIRS else [*factors, sums])
+    def multiply_add(sums, vector, word):
+        factors = [builder.bitcast(vector, factor), builder.bitcast(word, factor)]
+        # The instruction for pairs takes the sums first, the other one last.
+        return builder.call(function, [sums, *factors] if factor is _PAIRS else [*factors, sums])
 
-    return multiply
-
-
-def _at(builder, base, offset, kind):
-    return builder.inttoptr(builder.add(base, offset), kind.as_pointer())
+    return multiply_add
 
 
-def _everywhere(builder, start, k):
-    """Word k of a row, 16 times."""
-    word = builder.load(_at(builder, start, builder.mul(k, _I64(4)), _I32), align=2)
-    nothing = ir.Constant(_WORDS, ir.Undefined)
-    one = builder.insert_element(nothing, word, _I32(0))
-    return builder.shuffle_vector(one, nothing, ir.Constant(_WORDS, None))
+def _pointer(builder, address, offset, kind):
+    return builder.inttoptr(builder.add(address, offset), kind.as_pointer())
 
 
-_rows, _row = _tile(ROWS), _tile(1)
+def _broadcast_word(builder, row, k):
+    """Word k of a row in all 16 lanes of a vector."""
+    word = builder.load(_pointer(builder, row, builder.mul(k, _I64(4)), _I32), align=2)
+    undefined = ir.Constant(_WORDS, ir.Undefined)
+    first_lane = builder.insert_element(undefined, word, _I32(0))
+    return builder.shuffle_vector(first_lane, undefined, ir.Constant(_WORDS, None))
 
 
-@jit
+multiply_4_rows, multiply_1_row = _multiply_rows(TILE_ROWS), _multiply_rows(1)
+
+
+@reassociating_jit
 def pack(matrix):
-    """`(K, N)` float32, or bfloat16 as uint16 and K even: `(ceil(N / 64), words of K, 64)` uint32.
+    """The panels of a matrix: `(ceil(columns / 64), words in a column, 64)` uint32.
 
-    Missing columns are zero.
+    The matrix is `(depth, columns)` float32, or bfloat16 as uint16 with an even depth; any strides.
     """
     columns = matrix.shape[1]
-    packed = np.zeros((-(-columns // COLUMNS), _words(matrix), COLUMNS), np.uint32)
-    for panel in range(packed.shape[0]):
-        first = panel * COLUMNS
-        for k in range(packed.shape[1]):
-            for column in range(min(COLUMNS, columns - first)):
-                packed[panel, k, column] = _word(matrix, k, first + column)
-    return packed
+    panels = np.zeros((-(-columns // PANEL_COLUMNS), _words(matrix), PANEL_COLUMNS), np.uint32)
+    for panel in range(panels.shape[0]):
+        first = panel * PANEL_COLUMNS
+        for k in range(panels.shape[1]):
+            for column in range(min(PANEL_COLUMNS, columns - first)):
+                panels[panel, k, column] = _word(matrix, k, first + column)
+    return panels
 
 
 def _words(matrix):
@@ -168,37 +201,39 @@ def _word_of(matrix, k, column):
     if matrix.dtype == numba.uint16:
 
         def pair(matrix, k, column):
-            low, high = matrix[2 * k, column], matrix[2 * k + 1, column]
-            return np.uint32(low) | np.uint32(high) << 16
+            lower, upper = matrix[2 * k, column], matrix[2 * k + 1, column]
+            return np.uint32(lower) | np.uint32(upper) << 16
 
         return pair
     return lambda matrix, k, column: np.float32(matrix[k, column]).view(np.uint32)
 
 
-@jit
-def product(a, packed, out):
-    """`out = a b`: `a` `(R, K)` of b's type, `b` packed, `out` `(R, 64 panels)` float32.
+@reassociating_jit
+def multiply(a, panels, out):
+    """`out = a b`, where `panels` are b packed.
 
-    Numbers of a row lie side by side; nothing is checked.
+    `a` is `(rows, depth)` of b's type and `out` `(rows, 64 len(panels))` float32, both with the
+    numbers of a row next to each other. Nothing is checked: other shapes would read and write
+    beyond the arrays.
     """
-    _over_tiles(a, packed, out, False)
+    _multiply_tiles(a, panels, out, False)
 
 
-@jit
-def add_product(a, packed, out):
-    """`out += a b`, as `product`."""
-    _over_tiles(a, packed, out, True)
+@reassociating_jit
+def multiply_add(a, panels, out):
+    """`out += a b`; the arguments are those of `multiply`."""
+    _multiply_tiles(a, panels, out, True)
 
 
-@jit
-def _over_tiles(a, packed, out, adds):
-    words, a_stride, out_stride = packed.shape[1], a.strides[0], out.strides[0]
-    whole = a.shape[0] // ROWS * ROWS
-    for k in range(packed.shape[0]):
-        panel, sums = packed[k].ctypes.data, out.ctypes.data + k * _LINE
-        for r in range(0, whole, ROWS):
-            at = a.ctypes.data + r * a_stride
-            _rows(a, at, a_stride, panel, words, sums + r * out_stride, out_stride, adds)
-        for r in range(whole, a.shape[0]):
-            at = a.ctypes.data + r * a_stride
-            _row(a, at, a_stride, panel, words, sums + r * out_stride, out_stride, adds)
+@reassociating_jit
+def _multiply_tiles(a, panels, out, adds):
+    lines, a_stride, out_stride = panels.shape[1], a.strides[0], out.strides[0]
+    rows_in_fours = a.shape[0] // TILE_ROWS * TILE_ROWS
+    for p in range(panels.shape[0]):
+        panel, sums = panels[p].ctypes.data, out.ctypes.data + p * _LINE_BYTES
+        for r in range(0, rows_in_fours, TILE_ROWS):
+            row, out_row = a.ctypes.data + r * a_stride, sums + r * out_stride
+            multiply_4_rows(a, row, a_stride, panel, lines, out_row, out_stride, adds)
+        for r in range(rows_in_fours, a.shape[0]):
+            row, out_row = a.ctypes.data + r * a_stride, sums + r * out_stride
+            multiply_1_row(a, row, a_stride, panel, lines, out_row, out_stride, adds)

@@ -1,240 +1,238 @@
 """Branch and bound with 1-tree bounds (Held and Karp 1971; Volgenant and Jonker 1982).
 
-A node of the search is a set of edges that are required and excluded. Depth first; what a node
-decides stands on a trail and is taken back when the search leaves it.
+A node of the search is a set of edges that are required and excluded. Depth first: at each node an
+edge is first required, then excluded. The decided edges stand on a trail, and are taken back when
+the search leaves the node that decided them.
 """
 
 from typing import NamedTuple
 
-import numba
 import numpy as np
+from numpy.typing import NDArray
 
-from ptrnet.labellers.tour.descent import length
-from ptrnet.labellers.tour.one_tree import DECIDED, EXCLUDED, REQUIRED, one_tree, replacements
+from ptrnet.jit import jit
+from ptrnet.labellers.tour.edges import tour_length
+from ptrnet.labellers.tour.one_tree import (
+    DECIDED,
+    EXCLUDED,
+    REQUIRED,
+    OneTree,
+    cheapest_one_tree,
+    is_tour,
+    is_tree_edge,
+    max_path_edges,
+    new_one_tree,
+    tour_of,
+)
 from ptrnet.types import Floats, Indices
 
 _ROOT_STEPS, _STEPS = 120, 20  # of the subgradient, at the root and at every other node
 _PATIENCE = 5  # steps without a better bound before they are made shorter
 
 
-class Search(NamedTuple):
-    """The arrays that the search works on; n cities."""
+class Node(NamedTuple):
+    """The node that the search is at; n cities."""
 
-    far: Floats  # (n, n)
-    open_far: Floats  # (n, n), REQUIRED and EXCLUDED where that is decided
-    trail: Indices  # (n * n, 2) edges in the order in which they were decided
-    weight: Floats  # (n,) of the cities: those of the best bound of this node
-    parent: Indices  # (n,) the 1-tree
-    degree: Indices  # (n,)
-    trial: Floats  # (n,) the rest are scratch
-    before: Indices  # (n,)
-    key: Floats  # (n,)
-    rest: Indices  # (n,)
-    dearest: Floats  # (n, n)
+    dist: Floats  # (n, n)
+    cost: Floats  # (n, n) the same, but REQUIRED or EXCLUDED where an edge is decided
+    trail: Indices  # (n * n, 2) the decided edges in the order in which they were decided
+    penalty: Floats  # (n,) of each city: those of the best bound
+    tree: OneTree  # the cheapest 1-tree under these penalties
 
 
-@numba.njit(nogil=True, cache=True)
-def prove(far: Floats, tour: Indices, slack: float, most: int) -> tuple[float, int]:
-    """Finds the shortest tour, or proves that the given one is it.
+class Branches(NamedTuple):
+    """The edges at which the nodes above the current one branched, the root's first."""
+
+    edge: Indices  # (n * n, 2)
+    num_decided: Indices  # (n * n,) edges on the trail before this one
+    penalty: Floats  # (n * n, n) of the node that branched
+    excluded: NDArray[np.bool_]  # (n * n,) whether the edge is excluded now; else it is required
+
+
+@jit
+def prove(dist: Floats, tour: Indices, slack: float, max_nodes: int) -> tuple[float, int]:
+    """Finds the shortest tour, or proves that a tour is the shortest.
 
     Args:
-        far: `(n, n)` distances, n of 5 or more.
+        dist: `(n, n)` distances, n of 5 or more.
         tour: `(n,)` a good tour; replaced by a shorter one where there is one.
         slack: what is shorter by no more than this is not looked for.
-        most: nodes after which the search gives up.
+        max_nodes: how many are searched before the search gives up.
 
     Returns:
         A length that no tour is below: that of the tour less `slack`; -inf where the search gave
-        up. And the number of nodes.
+        up. And the number of nodes that were searched.
     """
-    n = len(far)
-    search = _search(far)
-    open_far, trail, weight = search.open_far, search.trail, search.weight
-    marks, edges = np.empty(n * n, np.int64), np.empty((n * n, 2), np.int64)
-    weights, turned = np.empty((n * n, n)), np.empty(n * n, np.bool_)
-    upper = length(far, tour)
-    decided, depth, nodes = 0, 0, 0
-    while True:
-        nodes += 1
-        if nodes > most:
-            return -np.inf, nodes
-        decided, possible = _follow(search, decided)
+    node, branches = _root(dist), _no_branches(len(dist))
+    shortest = tour_length(dist, tour)
+    num_decided, depth = 0, 0
+    for nodes in range(1, max_nodes + 1):
+        num_decided, possible = _propagate(node, num_decided)
         bound = np.inf
         if possible:
-            bound = _ascend(search, upper, slack, _ROOT_STEPS if nodes == 1 else _STEPS)
-            if bound < upper and (search.degree == 2).all():
-                _read(search.parent, tour)
-                upper = bound = length(far, tour)
-        if bound < upper - slack:
-            decided = _eliminate(search, decided, upper - slack - bound)
-            marks[depth], turned[depth] = decided, False
-            weights[depth] = weight
-            i, j = _branch(search)
-            edges[depth, 0], edges[depth, 1] = i, j
+            bound = _ascend(node, shortest - slack, shortest, _ROOT_STEPS if nodes == 1 else _STEPS)
+            if bound < shortest and is_tour(node.tree):
+                tour[:] = tour_of(node.tree)
+                shortest = bound = tour_length(dist, tour)
+        if bound < shortest - slack:
+            num_decided = _exclude_expensive(node, num_decided, shortest - slack - bound)
+            num_decided = _branch(node, num_decided, branches, depth)
             depth += 1
-            decided = _decide(search, decided, i, j, REQUIRED)
-            continue
-        while depth and turned[depth - 1]:
-            depth -= 1
-        if not depth:
-            return upper - slack, nodes
-        while decided > marks[depth - 1]:
-            decided -= 1
-            i, j = trail[decided]
-            open_far[i, j] = open_far[j, i] = far[i, j]
-        turned[depth - 1] = True
-        weight[:] = weights[depth - 1]
-        decided = _decide(search, decided, edges[depth - 1, 0], edges[depth - 1, 1], EXCLUDED)
+        else:
+            while depth and branches.excluded[depth - 1]:
+                depth -= 1
+            if not depth:
+                return shortest - slack, nodes
+            num_decided = _try_without(node, num_decided, branches, depth - 1)
+    return -np.inf, max_nodes
 
 
-@numba.njit(nogil=True, cache=True)
-def _search(far: Floats) -> Search:
-    n = len(far)
-    open_far = far.copy()
+@jit
+def _root(dist: Floats) -> Node:
+    """The node where nothing is decided."""
+    n = len(dist)
+    cost = dist.copy()
     for i in range(n):
-        open_far[i, i] = EXCLUDED
-    return Search(
-        far,
-        open_far,
-        np.empty((n * n, 2), np.int64),
-        np.zeros(n),
-        np.empty(n, np.int64),
-        np.empty(n, np.int64),
-        np.empty(n),
-        np.empty(n, np.int64),
-        np.empty(n),
-        np.empty(n, np.int64),
-        np.empty((n, n)),
+        cost[i, i] = EXCLUDED
+    return Node(
+        dist=dist,
+        cost=cost,
+        trail=np.empty((n * n, 2), np.int64),
+        penalty=np.zeros(n),
+        tree=new_one_tree(n),
     )
 
 
-@numba.njit(nogil=True, cache=True)
-def _decide(search: Search, decided: int, i: int, j: int, how: float) -> int:
-    search.open_far[i, j] = search.open_far[j, i] = how
-    search.trail[decided, 0], search.trail[decided, 1] = i, j
-    return decided + 1
+@jit
+def _no_branches(n: int) -> Branches:
+    return Branches(
+        edge=np.empty((n * n, 2), np.int64),
+        num_decided=np.empty(n * n, np.int64),
+        penalty=np.empty((n * n, n)),
+        excluded=np.empty(n * n, np.bool_),
+    )
 
 
-@numba.njit(nogil=True, cache=True)
-def _follow(search: Search, decided: int) -> tuple[int, bool]:
-    """Decides what follows from two edges at each city; False where that cannot be."""
-    n, open_far = len(search.far), search.open_far
-    again = True
-    while again:
-        again = False
+@jit
+def _decide(node: Node, num_decided: int, i: int, j: int, decision: float) -> int:
+    """Requires or excludes an edge; how many edges are decided then."""
+    node.cost[i, j] = node.cost[j, i] = decision
+    node.trail[num_decided, 0], node.trail[num_decided, 1] = i, j
+    return num_decided + 1
+
+
+@jit
+def _propagate(node: Node, num_decided: int) -> tuple[int, bool]:
+    """Decides what follows from two edges at each city; False where that is impossible."""
+    n, cost = len(node.dist), node.cost
+    changed = True
+    while changed:
+        changed = False
         for i in range(n):
             required = available = 0
             for j in range(n):
-                required += open_far[i, j] < -DECIDED
-                available += open_far[i, j] < DECIDED
+                required += cost[i, j] < -DECIDED
+                available += cost[i, j] < DECIDED
             if required > 2 or available < 2:
-                return decided, False
+                return num_decided, False
             if (available > 2 and required == 2) or (available == 2 and required < 2):
-                how = EXCLUDED if required == 2 else REQUIRED
+                decision = EXCLUDED if required == 2 else REQUIRED
                 for j in range(n):
-                    if abs(open_far[i, j]) < DECIDED:
-                        decided = _decide(search, decided, i, j, how)
-                again = True
-    return decided, True
+                    if abs(cost[i, j]) < DECIDED:
+                        num_decided = _decide(node, num_decided, i, j, decision)
+                changed = True
+    return num_decided, True
 
 
-@numba.njit(nogil=True, cache=True)
-def _ascend(search: Search, upper: float, slack: float, steps: int) -> float:
-    """The best bound that `steps` subgradients (Polyak's steps) find; leaves weights and 1-tree."""
-    n = len(search.far)
-    weight, trial, degree, before = search.weight, search.trial, search.degree, search.before
-    trial[:] = weight
+@jit
+def _ascend(node: Node, enough: float, shortest: float, max_steps: int) -> float:
+    """Raises the bound by subgradient steps of Polyak's length; leaves its penalties and 1-tree.
+
+    Args:
+        node: its penalties are where the steps begin.
+        enough: a bound of this or more ends the search below the node, and the steps.
+        shortest: the length of the best tour so far.
+        max_steps: how many are tried.
+
+    Returns:
+        The best bound; infinite where there is no 1-tree.
+    """
+    n, tree, penalty = len(node.dist), node.tree, node.penalty
+    trial, last_degree = penalty.copy(), np.empty(n, np.int64)
     best, scale, waited = -np.inf, 1.0, 0
-    for step in range(steps):
-        bound = one_tree(
-            search.far, search.open_far, trial, search.parent, degree, search.key, search.rest
-        )
+    for step in range(max_steps):
+        bound = cheapest_one_tree(node.dist, node.cost, trial, tree)
         if bound > best:
             best, waited = bound, 0
-            weight[:] = trial
+            penalty[:] = trial
         else:
             waited += 1
-        if bound >= upper - slack:  # infinite where there is no 1-tree
-            return bound
-        norm = 0.0
-        for i in range(n):
-            if step == 0:
-                before[i] = degree[i]
-            norm += (degree[i] - 2) ** 2
-        if norm == 0:
+        if bound >= enough or is_tour(tree):
             return bound
         if waited == _PATIENCE:
             scale, waited = scale / 2, 0
-        size = scale * (upper - bound) / norm
+        if step == 0:
+            last_degree[:] = tree.degree
+        norm = 0
         for i in range(n):
-            trial[i] += size * (0.7 * (degree[i] - 2) + 0.3 * (before[i] - 2))
-            before[i] = degree[i]
-    return one_tree(
-        search.far, search.open_far, weight, search.parent, degree, search.key, search.rest
-    )
+            norm += (tree.degree[i] - 2) ** 2
+        length = scale * (shortest - bound) / norm
+        for i in range(n):  # cities of many edges become more expensive, those of one cheaper
+            trial[i] += length * (0.7 * (tree.degree[i] - 2) + 0.3 * (last_degree[i] - 2))
+        last_degree[:] = tree.degree
+    return cheapest_one_tree(node.dist, node.cost, penalty, tree)
 
 
-@numba.njit(nogil=True, cache=True)
-def _eliminate(search: Search, decided: int, gap: float) -> int:
-    """Excludes every edge that would lift the bound of this node by `gap` or more."""
-    n = len(search.far)
-    open_far, weight, parent, dearest = (
-        search.open_far,
-        search.weight,
-        search.parent,
-        search.dearest,
-    )
-    replacements(open_far, weight, parent, search.rest, dearest)
-    second = max(
-        open_far[0, parent[0]] + weight[parent[0]], open_far[0, parent[1]] + weight[parent[1]]
-    )
-    for j in range(1, n):
-        in_tree = j == parent[0] or j == parent[1]
-        if not in_tree and open_far[0, j] + weight[j] - second >= gap and open_far[0, j] < DECIDED:
-            decided = _decide(search, decided, 0, j, EXCLUDED)
+@jit
+def _exclude_expensive(node: Node, num_decided: int, gap: float) -> int:
+    """Excludes every edge that would raise the bound by `gap` or more if it had to be in."""
+    cost, penalty, tree = node.cost, node.penalty, node.tree
+    max_path_edge = max_path_edges(cost, penalty, tree)
+    first, second = tree.first_edges
+    max_first_edge = max(cost[0, first] + penalty[first], cost[0, second] + penalty[second])
+    for j in range(1, len(cost)):
+        raised = cost[0, j] + penalty[j] - max_first_edge
+        if cost[0, j] < DECIDED and raised >= gap and not is_tree_edge(tree, 0, j):
+            num_decided = _decide(node, num_decided, 0, j, EXCLUDED)
         for i in range(1, j):
-            if parent[j] == i or (i > 1 and parent[i] == j) or open_far[i, j] > DECIDED:
-                continue
-            if open_far[i, j] + (weight[i] + weight[j]) - dearest[i, j] >= gap:
-                decided = _decide(search, decided, i, j, EXCLUDED)
-    return decided
+            raised = cost[i, j] + (penalty[i] + penalty[j]) - max_path_edge[i, j]
+            if cost[i, j] < DECIDED and raised >= gap and not is_tree_edge(tree, i, j):
+                num_decided = _decide(node, num_decided, i, j, EXCLUDED)
+    return num_decided
 
 
-@numba.njit(nogil=True, cache=True)
-def _branch(search: Search) -> tuple[int, int]:
-    """The longest free edge of the 1-tree at a city where it has most edges."""
-    open_far, weight, parent = search.open_far, search.weight, search.parent
-    n = len(weight)
-    city = np.argmax(search.degree)
+@jit
+def _branch(node: Node, num_decided: int, branches: Branches, depth: int) -> int:
+    """Goes down to the node where an edge is required; how many edges are decided there."""
+    i, j = _edge_to_branch_at(node)
+    branches.edge[depth, 0], branches.edge[depth, 1] = i, j
+    branches.num_decided[depth] = num_decided
+    branches.penalty[depth] = node.penalty
+    branches.excluded[depth] = False
+    return _decide(node, num_decided, i, j, REQUIRED)
+
+
+@jit
+def _try_without(node: Node, num_decided: int, branches: Branches, depth: int) -> int:
+    """Goes back to the node that branched, and down to where its edge is excluded."""
+    while num_decided > branches.num_decided[depth]:
+        num_decided -= 1
+        i, j = node.trail[num_decided]
+        node.cost[i, j] = node.cost[j, i] = node.dist[i, j]
+    node.penalty[:] = branches.penalty[depth]
+    branches.excluded[depth] = True
+    i, j = branches.edge[depth]
+    return _decide(node, num_decided, i, j, EXCLUDED)
+
+
+@jit
+def _edge_to_branch_at(node: Node) -> tuple[int, int]:
+    """The longest undecided edge of the 1-tree at a city that has most edges."""
+    city = int(np.argmax(node.tree.degree))
     best, other = -np.inf, -1
-    for j in range(n):
-        if j == city:
-            continue
-        i = city
-        in_tree = (
-            (i == 0 and (parent[0] == j or parent[1] == j))
-            or (j == 0 and (parent[0] == i or parent[1] == i))
-            or (i > 1 and parent[i] == j)
-            or (j > 1 and parent[j] == i)
-        )
-        if in_tree and abs(open_far[i, j]) < DECIDED:
-            cost = open_far[i, j] + weight[j]
-            if cost > best:
-                best, other = cost, j
-    return int(city), other
-
-
-@numba.njit(nogil=True, cache=True)
-def _read(parent: Indices, tour: Indices) -> None:
-    """Writes the tour that a 1-tree with two edges at every city is."""
-    n = len(parent)
-    beside = np.full((n, 2), -1, np.int64)
-    for j in range(n):
-        i, k = (0, parent[j]) if j < 2 else (j, parent[j])
-        beside[i, 0 if beside[i, 0] < 0 else 1] = k
-        beside[k, 0 if beside[k, 0] < 0 else 1] = i
-    previous, city = -1, 0
-    for k in range(n):
-        tour[k] = city
-        onward = beside[city, 0] if beside[city, 0] != previous else beside[city, 1]
-        previous, city = city, onward
+    for j in range(len(node.cost)):
+        edge = node.cost[city, j] + node.penalty[j]
+        undecided = abs(node.cost[city, j]) < DECIDED
+        if undecided and edge > best and is_tree_edge(node.tree, city, j):
+            best, other = edge, j
+    return city, other

@@ -3,194 +3,197 @@
 Cities wait in a queue and are taken up again when an edge at them changes (Bentley 1992).
 """
 
-import numba
-import numpy as np
+from typing import NamedTuple
 
+import numpy as np
+from numpy.typing import NDArray
+
+from ptrnet.jit import jit
+from ptrnet.labellers.tour.array_tour import ArrayTour, neighbour, reverse
 from ptrnet.types import Floats, Indices
 
-LONGEST_SEGMENT = 3  # of cities that an Or-opt move carries
-ROUNDING = 1e-12  # of the longest distance: a gain of less may be none, and moves may go round
+MAX_SEGMENT = 3  # cities that an Or-opt move carries
+ROUNDING = 1e-12  # of the longest distance: a gain of less may be none, and moves may go in circles
 
 
-@numba.njit(nogil=True, cache=True)
-def neighbours(far: Floats, count: int) -> Indices:
+class Moves(NamedTuple):
+    """What decides which moves are tried and taken; n cities."""
+
+    dist: Floats  # (n, n)
+    nearest: Indices  # (n, k) the nearest cities of each: only edges to these are put in
+    min_gain: float  # a move is taken where it shortens the tour by more than this
+
+
+class Queue(NamedTuple):
+    """The cities whose moves are still to be tried: a ring buffer."""
+
+    cities: Indices  # (n,)
+    queued: NDArray[np.bool_]  # (n,) whether a city waits
+
+
+@jit
+def new_moves(dist: Floats, max_nearest: int) -> Moves:
+    """Moves by `(n, n)` distances, to at most so many cities near each."""
+    nearest = nearest_neighbours(dist, min(max_nearest, len(dist) - 1))
+    return Moves(dist=dist, nearest=nearest, min_gain=ROUNDING * dist.max())
+
+
+@jit
+def nearest_neighbours(dist: Floats, count: int) -> Indices:
     """`(n, count)`: the nearest cities of each, the nearest first, by `(n, n)` distances."""
-    n = len(far)
-    near = np.empty((n, count), np.int64)
+    n = len(dist)
+    nearest = np.empty((n, count), np.int64)
     for i in range(n):
         size = 0
         for j in range(n):
-            if j == i or (size == count and far[i, j] >= far[i, near[i, size - 1]]):
+            if j == i or (size == count and dist[i, j] >= dist[i, nearest[i, size - 1]]):
                 continue
-            place = size if size < count else count - 1
-            while place > 0 and far[i, near[i, place - 1]] > far[i, j]:
-                near[i, place] = near[i, place - 1]
-                place -= 1
-            near[i, place] = j
+            k = size if size < count else count - 1
+            while k > 0 and dist[i, nearest[i, k - 1]] > dist[i, j]:
+                nearest[i, k] = nearest[i, k - 1]
+                k -= 1
+            nearest[i, k] = j
             size = min(size + 1, count)
-    return near
+    return nearest
 
 
-@numba.njit(nogil=True, cache=True)
-def length(far: Floats, tour: Indices) -> float:
-    """Of a closed tour."""
-    total = far[tour[-1], tour[0]]
-    for k in range(len(tour) - 1):
-        total += far[tour[k], tour[k + 1]]
-    return total
-
-
-@numba.njit(nogil=True, cache=True)
-def descend(
-    far: Floats,
-    near: Indices,
-    tour: Indices,
-    where: Indices,
-    queue: Indices,
-    waiting: int,
-    queued: np.ndarray,
-    least: float,
-) -> float:
+@jit
+def descend(moves: Moves, tour: ArrayTour, queue: Queue, size: int) -> float:
     """Improves `tour` in place until no queued city has a move that shortens it; the gain.
 
     Args:
-        far: `(n, n)` distances, n of 5 or more.
-        near: `(n, k)` neighbours.
-        tour: `(n,)` cities.
-        where: `(n,)` the place of each city in the tour.
-        queue: `(n,)` ring whose first `waiting` cities are to be looked at.
-        waiting: how many.
-        queued: `(n,)` whether a city is in the queue.
-        least: a gain of no more than this is none: `ROUNDING` of the longest distance.
+        moves: of 5 cities or more.
+        tour: of the same cities.
+        queue: the first `size` of its cities are looked at first; none waits afterwards.
+        size: of the queue.
     """
-    n = len(tour)
-    head, gained = 0, 0.0
-    ends = np.empty(6, np.int64)
-    while waiting:
-        a = queue[head]
+    dist, nearest, min_gain = moves  # arrays, not tuples of them, to the functions below: faster
+    cities, position = tour
+    waiting, queued = queue
+    n, head, total = len(cities), 0, 0.0
+    touched = np.empty(6, np.int64)  # the cities whose edges a move changed
+    while size:
+        a = waiting[head]
         head = head + 1 if head + 1 < n else 0
-        waiting -= 1
+        size -= 1
         queued[a] = False
         while True:
-            gain, touched = _two_opt(far, near, tour, where, a, least, ends)
-            if touched == 0:
-                gain, touched = _or_opt(far, near, tour, where, a, least, ends)
-            if touched == 0:
+            gain, num_touched = _two_opt(dist, nearest, min_gain, cities, position, a, touched)
+            if num_touched == 0:
+                gain, num_touched = _or_opt(dist, nearest, min_gain, cities, position, a, touched)
+            if num_touched == 0:
                 break
-            gained += gain
-            for k in range(touched):
-                city = ends[k]
+            total += gain
+            for i in range(num_touched):
+                city = touched[i]
                 if not queued[city]:
                     queued[city] = True
-                    place = head + waiting
-                    queue[place if place < n else place - n] = city
-                    waiting += 1
-    return gained
+                    k = head + size
+                    waiting[k if k < n else k - n] = city
+                    size += 1
+    return total
 
 
-@numba.njit(nogil=True, cache=True)
-def _two_opt(far, near, tour, where, a, least, ends):  # type: ignore[no-untyped-def]
-    """Replaces the edges a-b and c-d by a-c and b-d; the gain, and how many cities it touched."""
-    for ahead in (True, False):
-        b = _beside(tour, where, a, ahead)
-        for c in near[a]:
-            opened = far[a, b] - far[a, c]
-            if opened <= least:
+@jit
+def _two_opt(
+    dist: Floats,
+    nearest: Indices,
+    min_gain: float,
+    cities: Indices,
+    position: Indices,
+    a: int,
+    touched: Indices,
+) -> tuple[float, int]:
+    """Replaces edges a-b and c-d by a-c and b-d; the gain, and how many cities it touched."""
+    for forward in (True, False):
+        b = neighbour(cities, position, a, forward)
+        for c in nearest[a]:
+            gain_so_far = dist[a, b] - dist[a, c]
+            if gain_so_far <= min_gain:
                 break
-            d = _beside(tour, where, c, ahead)
-            gain = opened + far[c, d] - far[b, d]
-            if gain > least:
-                if ahead:
-                    _turn(tour, where, b, c, False)
+            d = neighbour(cities, position, c, forward)
+            gain = gain_so_far + dist[c, d] - dist[b, d]
+            if gain > min_gain:
+                if forward:
+                    reverse(cities, position, b, c, False)
                 else:
-                    _turn(tour, where, c, b, False)
-                ends[0], ends[1], ends[2], ends[3] = a, b, c, d
+                    reverse(cities, position, c, b, False)
+                touched[0], touched[1], touched[2], touched[3] = a, b, c, d
                 return gain, 4
     return 0.0, 0
 
 
-@numba.njit(nogil=True, cache=True)
-def _or_opt(far, near, tour, where, a, least, ends):  # type: ignore[no-untyped-def]
-    """Moves a segment of 1 to 3 cities, whose one end is `a`, to where `a` has a near neighbour.
+@jit
+def _or_opt(
+    dist: Floats,
+    nearest: Indices,
+    min_gain: float,
+    cities: Indices,
+    position: Indices,
+    a: int,
+    touched: Indices,
+) -> tuple[float, int]:
+    """Moves a segment of 1 to 3 cities, one end of which is `a`, next to a near neighbour of `a`.
 
-    The order b a..tail e becomes b e, and c d becomes c a..tail d.
+    The order b a..tail e becomes b e, and c d becomes c a..tail d. The gain, and how many cities it
+    touched.
     """
-    n = len(tour)
-    for ahead in (True, False):
-        b = _beside(tour, where, a, not ahead)
+    n = len(cities)
+    for forward in (True, False):
+        b = neighbour(cities, position, a, not forward)
         tail = a
-        for size in range(1, min(LONGEST_SEGMENT, n - 3) + 1):
+        for size in range(1, min(MAX_SEGMENT, n - 3) + 1):
             if size > 1:
-                tail = _beside(tour, where, tail, ahead)
-            e = _beside(tour, where, tail, ahead)
-            freed = far[b, a] + far[tail, e] - far[b, e]
-            for c in near[a]:
-                if freed - far[a, c] <= least:
+                tail = neighbour(cities, position, tail, forward)
+            e = neighbour(cities, position, tail, forward)
+            removed = dist[b, a] + dist[tail, e] - dist[b, e]
+            for c in nearest[a]:
+                if removed - dist[a, c] <= min_gain:
                     break
-                steps = where[c] - where[a] if ahead else where[a] - where[c]
-                if (steps + n if steps < 0 else steps) < size:
+                if _steps(cities, position, a, c, forward) < size:
                     continue  # c is in the segment
-                for beyond in (True, False):
-                    d = _beside(tour, where, c, beyond)
+                for d_after_c in (True, False):
+                    d = neighbour(cities, position, c, d_after_c)
                     if (c == b and d == a) or (c == e and d == tail):
                         continue
-                    gain = freed + far[c, d] - far[a, c] - far[tail, d]
-                    if gain > least:
-                        _carry(tour, where, a, tail, c, d, ahead, beyond)
-                        ends[0], ends[1], ends[2] = a, tail, b
-                        ends[3], ends[4], ends[5] = e, c, d
+                    gain = removed + dist[c, d] - dist[a, c] - dist[tail, d]
+                    if gain > min_gain:
+                        first, last = (a, tail) if forward else (tail, a)
+                        before = c if d_after_c else d
+                        _move_segment(
+                            cities, position, first, last, before, d_after_c == (first == a)
+                        )
+                        touched[0], touched[1], touched[2] = a, tail, b
+                        touched[3], touched[4], touched[5] = e, c, d
                         return gain, 6
     return 0.0, 0
 
 
-@numba.njit(nogil=True, cache=True)
-def _carry(tour, where, a, tail, c, d, ahead, beyond):  # type: ignore[no-untyped-def]
-    """Moves the segment a..tail between c and d by turning three paths round."""
-    first, last = (a, tail) if ahead else (tail, a)
-    before = c if beyond else d
-    onward = _beside(tour, where, last, True)
-    # first..last onward..before, as the tour is read; mirrored: as it is read backwards.
-    mirrored = _turn(tour, where, first, before, False)
-    mirrored = _turn(tour, where, before, onward, mirrored)
-    if (before == c) == (first == a):
-        _turn(tour, where, last, first, mirrored)
+@jit
+def _steps(cities: Indices, position: Indices, start: int, end: int, forward: bool) -> int:
+    """How many edges of the tour lead from a city to another, in one direction."""
+    steps = position[end] - position[start]
+    if not forward:
+        steps = -steps
+    return steps + len(cities) if steps < 0 else steps
 
 
-@numba.njit(nogil=True, cache=True)
-def _beside(tour, where, city, ahead):  # type: ignore[no-untyped-def]
-    n = len(tour)
-    place = where[city]
-    if ahead:
-        return tour[place + 1] if place + 1 < n else tour[0]
-    return tour[place - 1] if place > 0 else tour[n - 1]
+@jit
+def _move_segment(
+    cities: Indices,
+    position: Indices,
+    first: int,
+    last: int,
+    before: int,
+    keeps_direction: bool,
+) -> None:
+    """Moves the segment first..last to behind the city `before`, in the order of `cities`.
 
-
-@numba.njit(nogil=True, cache=True)
-def _turn(tour, where, x, y, mirrored):  # type: ignore[no-untyped-def]
-    """Turns the path from x to y round; or the rest, where that is shorter: the same tour mirrored.
-
-    Args:
-        mirrored: whether the path runs backwards through `tour`.
-
-    Returns:
-        Whether the tour now stands mirrored.
+    The path first..last next..before is reversed as a whole, to before..next last..first, then its
+    first part, to next..before last..first, then the segment where it keeps its direction.
     """
-    n = len(tour)
-    first, last = (where[y], where[x]) if mirrored else (where[x], where[y])
-    size = last - first + 1
-    if size <= 0:
-        size += n
-    rest = 2 * size > n
-    if rest:
-        first, last = last + 1, first - 1
-        size = n - size
-        if first >= n:
-            first = 0
-        if last < 0:
-            last = n - 1
-    for _ in range(size // 2):
-        tour[first], tour[last] = tour[last], tour[first]
-        where[tour[first]], where[tour[last]] = first, last
-        first = first + 1 if first + 1 < n else 0
-        last = last - 1 if last > 0 else n - 1
-    return mirrored != rest
+    next_city = neighbour(cities, position, last, True)
+    mirrored = reverse(cities, position, first, before, False)
+    mirrored = reverse(cities, position, before, next_city, mirrored)
+    if keeps_direction:
+        reverse(cities, position, last, first, mirrored)

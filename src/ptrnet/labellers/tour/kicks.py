@@ -4,86 +4,99 @@ The kick exchanges two short neighbouring paths of the tour: a double bridge, wh
 Or-opt seldom undo.
 """
 
-import numba
 import numpy as np
 
-from ptrnet.labellers.tour.descent import ROUNDING, descend, length, neighbours
+from ptrnet.jit import jit
+from ptrnet.labellers.tour.array_tour import new_array_tour
+from ptrnet.labellers.tour.descent import Queue, descend, new_moves
+from ptrnet.labellers.tour.edges import tour_length
 from ptrnet.types import Floats, Indices
 
 NEIGHBOURS = 10
-LEAST = 8  # cities: below this a double bridge is no kick; the dynamic programme is at once there
-_LONGEST_PATH = 50
+MIN_CITIES = 8  # fewer have hardly a double bridge; dynamic programming solves them at once
+_MAX_PATH = 50  # cities of each path that a kick exchanges
 _SEED = 0x9E3779B97F4A7C15
 
 
-@numba.njit(nogil=True, cache=True)
-def iterate(far: Floats, tour: Indices, kicks: int) -> float:
-    """Improves `tour` in place by `kicks` kicks; its length. The same tour for the same distances.
+@jit
+def iterate(dist: Floats, cities: Indices, kicks: int) -> float:
+    """Improves a tour in place by `kicks` kicks; its length. The same tour for the same distances.
 
     Args:
-        far: `(n, n)` distances, n of `LEAST` or more.
-        tour: `(n,)` where to start.
+        dist: `(n, n)` distances, n of `MIN_CITIES` or more.
+        cities: `(n,)` the tour.
         kicks: how many are tried.
     """
-    n = len(tour)
-    near = neighbours(far, min(NEIGHBOURS, n - 1))
-    where, queue = np.empty(n, np.int64), tour.copy()
-    queued = np.ones(n, np.bool_)
-    for k in range(n):
-        where[tour[k]] = k
-    least = ROUNDING * far.max()
-    descend(far, near, tour, where, queue, n, queued, least)
-    kept, kept_where = tour.copy(), where.copy()
-    draw = np.uint64(_SEED)
-    path = np.empty(2 * _LONGEST_PATH, np.int64)
-    most = min(_LONGEST_PATH, n // 3)
+    n = len(cities)
+    moves = new_moves(dist, NEIGHBOURS)
+    tour = new_array_tour(cities)
+    queue = Queue(cities=cities.copy(), queued=np.ones(n, np.bool_))
+    descend(moves, tour, queue, n)
+    position = tour.position
+    best, best_position = cities.copy(), position.copy()
+    random = np.uint64(_SEED)
+    scratch = np.empty(2 * _MAX_PATH, np.int64)
+    max_path = min(_MAX_PATH, n // 3)
     for _ in range(kicks):
-        draw = _next(draw)
-        start = _below(draw, n)
-        one, two = 1 + _below(draw >> np.uint64(20), most), 1 + _below(draw >> np.uint64(40), most)
-        gain = _kick(far, tour, where, start, one, two, path)
-        waiting = 0
-        middle, last = start + two, start + one + two
-        for place in (start, start + 1, middle, middle + 1, last, last + 1):
-            city = tour[place % n]
-            if not queued[city]:
-                queued[city] = True
-                queue[waiting] = city
-                waiting += 1
-        gain += descend(far, near, tour, where, queue, waiting, queued, least)
+        random = _xorshift(random)
+        start = _below(random, n)
+        size_1 = 1 + _below(random >> np.uint64(20), max_path)
+        size_2 = 1 + _below(random >> np.uint64(40), max_path)
+        gain = _double_bridge(dist, cities, position, start, size_1, size_2, scratch)
+        size = 0
+        for end in (start, start + size_2, start + size_1 + size_2):
+            for k in (end, end + 1):  # the edges that the kick put in
+                city = cities[k % n]
+                if not queue.queued[city]:
+                    queue.queued[city] = True
+                    queue.cities[size] = city
+                    size += 1
+        gain += descend(moves, tour, queue, size)
         if gain >= 0:
-            kept[:], kept_where[:] = tour, where
+            best[:], best_position[:] = cities, position
         else:
-            tour[:], where[:] = kept, kept_where
-    return length(far, tour)
+            cities[:], position[:] = best, best_position
+    return tour_length(dist, cities)
 
 
-@numba.njit(nogil=True, cache=True)
-def _kick(far, tour, where, start, one, two, path):  # type: ignore[no-untyped-def]
-    """Exchanges the `one` cities behind place `start` with the `two` behind those; the gain."""
-    n = len(tour)
-    a, b = tour[start], tour[(start + 1) % n]
-    c, d = tour[(start + one) % n], tour[(start + one + 1) % n]
-    e, f = tour[(start + one + two) % n], tour[(start + one + two + 1) % n]
-    size = one + two
+@jit
+def _double_bridge(
+    dist: Floats,
+    cities: Indices,
+    position: Indices,
+    start: int,
+    size_1: int,
+    size_2: int,
+    scratch: Indices,
+) -> float:
+    """Exchanges the `size_1` cities behind position `start` with the `size_2` behind those.
+
+    The order a b..c d..e f becomes a d..e b..c f. Returns the gain.
+    """
+    n = len(cities)
+    a, b = cities[start], cities[(start + 1) % n]
+    c, d = cities[(start + size_1) % n], cities[(start + size_1 + 1) % n]
+    e, f = cities[(start + size_1 + size_2) % n], cities[(start + size_1 + size_2 + 1) % n]
+    size = size_1 + size_2
     for k in range(size):
-        path[k] = tour[(start + 1 + (k + one) % size) % n]
+        scratch[k] = cities[(start + 1 + (k + size_1) % size) % n]
     for k in range(size):
-        place = (start + 1 + k) % n
-        tour[place] = path[k]
-        where[path[k]] = place
-    return far[a, b] + far[c, d] + far[e, f] - far[a, d] - far[e, b] - far[c, f]
+        i = (start + 1 + k) % n
+        cities[i] = scratch[k]
+        position[scratch[k]] = i
+    return dist[a, b] + dist[c, d] + dist[e, f] - dist[a, d] - dist[e, b] - dist[c, f]
 
 
-@numba.njit(nogil=True, cache=True)
-def _below(draw, limit):  # type: ignore[no-untyped-def]
-    return np.int64(draw % np.uint64(limit))
+@jit
+def _below(random: np.uint64, limit: int) -> int:
+    """A number of 0 to `limit` - 1."""
+    return np.int64(random % np.uint64(limit))  # type: ignore[return-value]
 
 
-@numba.njit(nogil=True, cache=True)
-def _next(draw):  # type: ignore[no-untyped-def]
-    """Xorshift (Marsaglia 2003): enough for kicks, and the same on every machine."""
-    draw ^= draw << np.uint64(13)
-    draw ^= draw >> np.uint64(7)
-    draw ^= draw << np.uint64(17)
-    return draw
+@jit
+def _xorshift(random: np.uint64) -> np.uint64:
+    """The next random number (Marsaglia 2003): good enough for kicks, the same on every machine."""
+    random ^= random << np.uint64(13)
+    random ^= random >> np.uint64(7)
+    random ^= random << np.uint64(17)
+    return random

@@ -1,120 +1,172 @@
 """The 1-tree bound of Held and Karp (1970, 1971).
 
-A 1-tree is a spanning tree of the cities but 0, with the two cheapest edges of city 0. Each tour
-is one, so the cheapest 1-tree is no longer than the shortest tour. Weights on the cities change
-the length of every tour by the same amount, but not which 1-tree is cheapest: the best weights
-are looked for by a subgradient.
+A 1-tree is a spanning tree of the cities but 0, with two edges of city 0. Each tour is one, so the
+cheapest 1-tree is no longer than the shortest tour. A penalty of each city is added to the cost of
+its edges: that changes the length of every tour by the same amount, but not that of every 1-tree.
+The penalties are chosen so that the cheapest 1-tree comes near the shortest tour.
 """
 
-import numba
+from typing import NamedTuple
+
 import numpy as np
 
+from ptrnet.jit import jit
+from ptrnet.labellers.tour.edges import add_edge, walk
 from ptrnet.types import Floats, Indices
 
-REQUIRED, EXCLUDED = -1e100, 1e100  # what stands for the distance of an edge that is decided
-DECIDED = 1e90
+# The cost of an edge is its distance, or one of these two where it is decided whether it is in.
+REQUIRED, EXCLUDED = -1e100, 1e100
+DECIDED = 1e90  # below -DECIDED a cost is REQUIRED, above DECIDED it is EXCLUDED
 
 
-@numba.njit(nogil=True, cache=True)
-def one_tree(
-    far: Floats,
-    open_far: Floats,
-    weight: Floats,
-    parent: Indices,
-    degree: Indices,
-    key: Floats,
-    rest: Indices,
-) -> float:
-    """The length of the cheapest 1-tree under the cities' weights; infinite where there is none.
+class OneTree(NamedTuple):
+    """A spanning tree of the cities but 0, rooted at city 1, and two edges of city 0."""
+
+    tree_parent: Indices  # (n,) of each city in the spanning tree; -1 of cities 0 and 1: none
+    first_edges: Indices  # (2,) the cities at the other ends of city 0's edges
+    degree: Indices  # (n,) how many edges of the 1-tree each city has
+    cheapest: Floats  # (n,) scratch of `_span`: the cost of an edge from each city to the tree
+    outside: Indices  # (n,) scratch of `_span`: the cities that are not yet in the tree
+
+
+@jit
+def new_one_tree(n: int) -> OneTree:
+    """Room for the 1-tree of n cities."""
+    return OneTree(
+        tree_parent=np.full(n, -1, np.int64),
+        first_edges=np.empty(2, np.int64),
+        degree=np.empty(n, np.int64),
+        cheapest=np.empty(n),
+        outside=np.empty(n, np.int64),
+    )
+
+
+@jit
+def is_tree_edge(tree: OneTree, i: int, j: int) -> bool:
+    """Whether the edge between two different cities is in the 1-tree."""
+    if i == 0 or j == 0:
+        other = max(i, j)
+        return tree.first_edges[0] == other or tree.first_edges[1] == other
+    return tree.tree_parent[i] == j or tree.tree_parent[j] == i
+
+
+@jit
+def is_tour(tree: OneTree) -> bool:
+    """Whether the 1-tree is a tour: two edges at every city."""
+    for degree in tree.degree:  # noqa: SIM110 (numba compiles no generators)
+        if degree != 2:
+            return False
+    return True
+
+
+@jit
+def tour_of(tree: OneTree) -> Indices:
+    """`(n,)`: the cities in the order of a 1-tree that is a tour."""
+    n = len(tree.degree)
+    neighbours = np.full((n, 2), -1, np.int64)
+    for j in tree.first_edges:
+        add_edge(neighbours, 0, j)
+    for j in range(2, n):
+        add_edge(neighbours, j, tree.tree_parent[j])
+    return walk(neighbours, 0)
+
+
+@jit
+def cheapest_one_tree(dist: Floats, cost: Floats, penalty: Floats, tree: OneTree) -> float:
+    """Writes the cheapest 1-tree into `tree`; a length that no tour of the allowed edges is below.
 
     Args:
-        far: `(n, n)` distances.
-        open_far: the same, with REQUIRED and EXCLUDED edges.
-        weight: `(n,)` of the cities.
-        parent: `(n,)` written: the tree's edges j-parent[j] for j of 2 or more. The two edges of
-            city 0 are 0-parent[0] and 0-parent[1].
-        degree: `(n,)` written: of each city in the 1-tree.
-        key: `(n,)` scratch.
-        rest: `(n,)` scratch.
+        dist: `(n, n)` distances.
+        cost: `(n, n)` the same, with REQUIRED and EXCLUDED edges.
+        penalty: `(n,)` of the cities.
+        tree: written.
+
+    Returns:
+        The length of the 1-tree under the penalties; infinite where excluded edges leave none.
     """
-    n = len(far)
-    degree[:] = 0
-    total = 0.0
-    size = n - 2
+    tree.degree[:] = 0
+    total = _span(dist, cost, penalty, tree)
+    if total == np.inf or not _choose_first_edges(cost, penalty, tree):
+        return np.inf
+    for j in tree.first_edges:
+        total += dist[0, j] + penalty[0] + penalty[j]
+        tree.degree[j] += 1
+        tree.degree[0] += 1
+    return total - 2 * penalty.sum()
+
+
+@jit
+def _span(dist: Floats, cost: Floats, penalty: Floats, tree: OneTree) -> float:
+    """Writes the minimum spanning tree of the cities but 0 (Prim 1957); its length, or infinity."""
+    parent, degree, cheapest, outside = tree.tree_parent, tree.degree, tree.cheapest, tree.outside
+    total, last, size = 0.0, 1, len(dist) - 2  # `size` of the cities are outside
     for k in range(size):
-        rest[k] = k + 2
-        key[k + 2] = np.inf
-    last = 1
+        outside[k] = k + 2
+        cheapest[k + 2] = np.inf
     while size:
-        best, place = np.inf, 0
+        best, best_k = np.inf, 0
         for k in range(size):
-            j = rest[k]
-            cost = open_far[last, j] + (weight[last] + weight[j])
-            if cost < key[j]:
-                key[j] = cost
+            j = outside[k]
+            edge = cost[last, j] + (penalty[last] + penalty[j])
+            if edge < cheapest[j]:
+                cheapest[j] = edge
                 parent[j] = last
-            if key[j] < best:
-                best, place = key[j], k
+            if cheapest[j] < best:
+                best, best_k = cheapest[j], k
         if best > DECIDED:
             return np.inf
-        last = rest[place]
-        total += far[last, parent[last]] + weight[last] + weight[parent[last]]
+        last = outside[best_k]
+        total += dist[last, parent[last]] + penalty[last] + penalty[parent[last]]
         degree[last] += 1
         degree[parent[last]] += 1
         size -= 1
-        rest[place] = rest[size]
-    one, two = np.inf, np.inf
-    for j in range(1, n):
-        cost = open_far[0, j] + weight[j]
-        if cost < one:
-            two, parent[1] = one, parent[0]
-            one, parent[0] = cost, j
-        elif cost < two:
-            two, parent[1] = cost, j
-    if two > DECIDED:
-        return np.inf
-    for k in range(2):
-        j = parent[k]
-        total += far[0, j] + weight[0] + weight[j]
-        degree[j] += 1
-        degree[0] += 1
-    return total - 2 * weight.sum()
+        outside[best_k] = outside[size]
+    return total
 
 
-@numba.njit(nogil=True, cache=True)
-def replacements(
-    open_far: Floats, weight: Floats, parent: Indices, order: Indices, dearest: Floats
-) -> None:
-    """Writes `dearest[i, j]`: the dearest edge on the tree's path from i to j, cities but 0.
+@jit
+def _choose_first_edges(cost: Floats, penalty: Floats, tree: OneTree) -> bool:
+    """Writes the two cheapest edges of city 0, the cheaper first; False where there are no two."""
+    first_edges = tree.first_edges
+    first, second = np.inf, np.inf
+    for j in range(1, len(cost)):
+        edge = cost[0, j] + penalty[j]
+        if edge < first:
+            second, first_edges[1] = first, first_edges[0]
+            first, first_edges[0] = edge, j
+        elif edge < second:
+            second, first_edges[1] = edge, j
+    return second <= DECIDED
 
-    An edge outside the 1-tree costs its own length less that one if it has to be in.
+
+@jit
+def max_path_edges(cost: Floats, penalty: Floats, tree: OneTree) -> Floats:
+    """`(n, n)`: the most expensive edge on the spanning tree's path from i to j, cities but 0.
+
+    An edge i-j outside the 1-tree replaces that one where it has to be in.
 
     Args:
-        open_far: as in `one_tree`.
-        weight: of the cities.
-        parent: of the 1-tree.
-        order: `(n,)` scratch.
-        dearest: `(n, n)` written.
+        cost: as in `cheapest_one_tree`.
+        penalty: of the cities.
+        tree: the 1-tree.
     """
-    n = len(weight)
-    # Parents before children: repeated sweeps are short, for trees of these sizes are shallow.
-    done = np.zeros(n, np.bool_)
-    done[1] = True
-    order[0] = 1
-    size = 1
-    dearest[1, 1] = -np.inf
+    n = len(penalty)
+    max_path_edge = np.empty((n, n))
+    max_path_edge[1, 1] = -np.inf
+    visited, order, size = np.zeros(n, np.bool_), np.empty(n, np.int64), 1
+    visited[1], order[0] = True, 1
+    # Parents before children: repeated sweeps are few, for trees of these sizes are shallow.
     while size < n - 1:
         for j in range(2, n):
-            p = parent[j]
-            if done[j] or not done[p]:
+            p = tree.tree_parent[j]
+            if visited[j] or not visited[p]:
                 continue
-            cost = open_far[j, p] + (weight[j] + weight[p])
+            edge = cost[j, p] + (penalty[j] + penalty[p])
             for k in range(size):
                 i = order[k]
-                through = max(dearest[i, p], cost)
-                dearest[i, j] = through
-                dearest[j, i] = through
-            dearest[j, j] = -np.inf
-            done[j] = True
+                max_path_edge[i, j] = max_path_edge[j, i] = max(max_path_edge[i, p], edge)
+            max_path_edge[j, j] = -np.inf
+            visited[j] = True
             order[size] = j
             size += 1
+    return max_path_edge

@@ -6,37 +6,39 @@ stay where they are; then in pieces that begin in the middle of these (in the sp
 
 import numpy as np
 
-from ptrnet import distances
-from ptrnet.geometry import comparable, hilbert_order
-from ptrnet.labellers.tour.kicks import iterate
+from ptrnet.geometry import distances
+from ptrnet.geometry.orders import hilbert_order
+from ptrnet.geometry.scaling import scale_by_power_of_two
+from ptrnet.labellers.tour.kicks import MIN_CITIES, iterate
 from ptrnet.types import Floats, Indices
 
 PIECE = 2000  # cities: 32 MB of distances
 ROUNDS = 4
 
 
-def by_pieces(points: Floats, distance: str, kicks: int) -> Indices:
+def tour_by_pieces(points: Floats, distance: str, kicks: int) -> Indices:
     """A tour of `(n, 2)` cities, n of `PIECE` or more; `kicks` are tried for each city."""
     n = len(points)
     if distance == distances.EUCLIDEAN:
-        points = comparable(points)
+        points = scale_by_power_of_two(points)
     tour = hilbert_order(points)
     for _ in range(ROUNDS):
         for first in range(0, n, PIECE):
             piece = tour[first : first + PIECE]
             if len(piece) > 3:
-                tour[first : first + PIECE] = _path(points, distance, piece, kicks // ROUNDS + 1)
+                piece[:] = _improve(points, distance, piece, kicks // ROUNDS + 1)
         tour = np.roll(tour, -PIECE // 2)
     return tour
 
 
-def _path(points: Floats, distance: str, piece: Indices, kicks: int) -> Indices:
-    """The cities of a piece on a path that is no longer, between the same two ends."""
-    far = distances.matrix(points[piece], distance)
-    # An edge that no exchange gives up closes the path to a tour.
-    far[0, -1] = far[-1, 0] = -len(piece) * (far.max() or 1.0)
-    order = np.arange(len(piece))
-    if len(piece) >= 8:
-        iterate(far, order, kicks * len(piece))
+def _improve(points: Floats, distance: str, path: Indices, kicks: int) -> Indices:
+    """The cities of a path on a path that is no longer, between the same two ends."""
+    n = len(path)
+    dist = distances.matrix(points[path], distance)
+    # An edge so short that no exchange removes it closes the path to a tour.
+    dist[0, -1] = dist[-1, 0] = -n * (dist.max() or 1.0)
+    order = np.arange(n)
+    if n >= MIN_CITIES:
+        iterate(dist, order, kicks * n)
     order = np.roll(order, -int(np.argmin(order)))  # from the first city on
-    return piece[order if order[-1] == len(piece) - 1 else np.roll(order[::-1], 1)]
+    return path[order if order[-1] == n - 1 else np.roll(order[::-1], 1)]

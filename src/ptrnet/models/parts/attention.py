@@ -10,23 +10,27 @@ import torch
 from torch import Tensor, nn
 
 
-def attend(rows: Tensor, heads: int, mask: Tensor | None) -> Tensor:
-    """`softmax(q k' / sqrt(H / heads) + mask) v` in each head.
+def attend(projections: Tensor, heads: int, mask: Tensor | None) -> Tensor:
+    """`softmax(q k' / sqrt(H / heads) + mask) v` in each head, `(R, T, H)`.
 
-    `rows` `(R, T, 3 H)` are queries, keys and values; what is found is `(R, T, H)`. `mask`
-    `(R, T)` is 0, or -inf where nobody looks; None lets all be seen. It is written out as two
-    products: on a CPU PyTorch's fused attention takes ten times as long for so few elements.
+    It is written out as two products: on a CPU PyTorch's fused attention takes ten times as long
+    for so few elements.
+
+    Args:
+        projections: `(R, T, 3 H)` queries, keys and values.
+        heads: each has H / heads units.
+        mask: `(R, T)` what is added to the scores of a key: 0, or -inf on padding; None: no
+            padding.
     """
-    batch, steps, width = rows.shape
+    batch, steps, width = projections.shape
     units = width // (3 * heads)
-    split = rows.view(batch, steps, 3, heads, units).permute(2, 0, 3, 1, 4)
+    split = projections.view(batch, steps, 3, heads, units).permute(2, 0, 3, 1, 4)
     q, k, v = split.contiguous().view(3, batch * heads, steps, units)
     scores = torch.bmm(q * (1 / math.sqrt(units)), k.transpose(1, 2))
     if mask is not None:
-        each = mask.to(scores.dtype).repeat_interleave(heads, 0)
-        scores = scores + each[:, None]
-    found = torch.bmm(scores.softmax(-1), v)
-    return found.view(batch, heads, steps, units).transpose(1, 2).reshape(batch, steps, -1)
+        scores = scores + mask.to(scores.dtype).repeat_interleave(heads, 0)[:, None]
+    attended = torch.bmm(scores.softmax(-1), v)
+    return attended.view(batch, heads, steps, units).transpose(1, 2).reshape(batch, steps, -1)
 
 
 def norm(x: Tensor) -> Tensor:
@@ -35,7 +39,7 @@ def norm(x: Tensor) -> Tensor:
 
 
 class SelfAttention(nn.Module):
-    """Rows look at each other."""
+    """`W2 attend(W1 x + b1) + b2`: every row of `(R, T, H)` attends to all of them."""
 
     def __init__(self, units: int, heads: int) -> None:
         super().__init__()
@@ -43,26 +47,24 @@ class SelfAttention(nn.Module):
         self.inward, self.outward = nn.Linear(units, 3 * units), nn.Linear(units, units)
 
     def forward(self, x: Tensor, mask: Tensor | None) -> Tensor:
-        found: Tensor = self.outward(attend(self.inward(x), self.heads, mask))
-        return found
+        return self.outward(attend(self.inward(x), self.heads, mask))  # type: ignore[no-any-return]
 
 
 class FeedForward(nn.Sequential):
-    """`W2 max(0, W1 x + b1) + b2`."""
+    """`W2 max(0, W1 x + b1) + b2`, with `inner_units` between the two maps."""
 
-    def __init__(self, units: int, between: int) -> None:
-        super().__init__(nn.Linear(units, between), nn.ReLU(), nn.Linear(between, units))
+    def __init__(self, units: int, inner_units: int) -> None:
+        super().__init__(nn.Linear(units, inner_units), nn.ReLU(), nn.Linear(inner_units, units))
 
 
 class EncoderLayer(nn.Module):
     """`x + self-attention(norm x)`, then `x + feed-forward(norm x)`."""
 
-    def __init__(self, units: int, heads: int, between: int) -> None:
+    def __init__(self, units: int, heads: int, inner_units: int) -> None:
         super().__init__()
         self.attention = SelfAttention(units, heads)
-        self.feed_forward = FeedForward(units, between)
+        self.feed_forward = FeedForward(units, inner_units)
 
     def forward(self, x: Tensor, mask: Tensor | None) -> Tensor:
         x = x + self.attention(norm(x), mask)
-        found: Tensor = x + self.feed_forward(norm(x))
-        return found
+        return x + self.feed_forward(norm(x))  # type: ignore[no-any-return]

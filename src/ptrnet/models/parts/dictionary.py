@@ -3,34 +3,39 @@
 import torch
 from torch import Tensor, nn
 
-from ptrnet.models.base import PointerModel, all_of
+from ptrnet.models.base import PointerModel, full_lengths
 from ptrnet.models.parts.layers import encoder
 from ptrnet.models.parts.recurrent import State
-from ptrnet.models.settings import Dictionary
+from ptrnet.models.settings import DictionarySettings
 
 
 class DictionaryModel(PointerModel):
-    """Answers over the symbols of a dictionary: the special slots, then positions 1 to n.
+    """Answers in the symbols of a dictionary: the special slots, then positions 1 to n.
 
-    What is fed on is a learned embedding of the last symbol; END's stands for `=>`.
+    What is fed next is a learned embedding of the last symbol; END's stands for `=>`.
     """
 
     n: int
 
-    def __init__(self, features: int, specials: int, settings: Dictionary) -> None:
-        super().__init__(features, specials, settings)
+    def __init__(self, features: int, num_specials: int, settings: DictionarySettings) -> None:
+        super().__init__(features, num_specials, settings)
         self.n = settings.n
+        self.num_symbols = num_specials + settings.n
         self.encoder = encoder(features, settings)
-        self.embedding = nn.Embedding(specials + self.n, settings.hidden_size)
+        self.embedding = nn.Embedding(self.num_symbols, settings.hidden_size)
 
-    def read(self, inputs: Tensor, lengths: Tensor | None) -> tuple[Tensor, State]:
-        """The encoder's states `(B, n, H)` and its last; see `check`."""
-        lengths = all_of(inputs) if lengths is None else lengths
-        self.check(lengths)
+    def run_encoder(self, inputs: Tensor, lengths: Tensor | None) -> tuple[Tensor, State]:
+        """The encoder's states `(B, n, H)` and its last state.
+
+        Raises:
+            ModelError: an instance has not n elements.
+        """
+        lengths = full_lengths(inputs) if lengths is None else lengths
+        self.check_lengths(lengths)
         states, state = self.encoder(inputs[:, : self.n], lengths)
         return states, state
 
 
 def log_softmax(scores: Tensor) -> Tensor:
-    """Over the whole dictionary, in float32 or better."""
+    """Over all symbols of the dictionary, in float32 or better."""
     return scores.log_softmax(-1, dtype=torch.promote_types(scores.dtype, torch.float32))

@@ -3,15 +3,15 @@
 import torch
 from torch import Tensor, nn
 
-from ptrnet.kernels.cudnn import in_one_piece, without_autocast
-from ptrnet.models.parts.recurrent import Recurrent, State, flat
+from ptrnet.kernels.cudnn import flatten_weights, without_autocast
+from ptrnet.models.parts.recurrent import Recurrent, State, flatten_rows
 
 
 class GRU(Recurrent):
     """One layer with the parameters of `nn.GRU`; its state is `(h,)`.
 
     Args:
-        features: numbers in each element of the input.
+        features: numbers in each element of the input, d.
         units: size of the hidden state, H.
     """
 
@@ -33,17 +33,18 @@ class GRU(Recurrent):
     ) -> tuple[Tensor, State]:
         h = inputs.new_zeros(len(inputs), self.units) if state is None else state[0]
         h = h.to(inputs.dtype)
-        training = torch.is_grad_enabled()  # cuDNN keeps what its backward pass needs only if told
+        training = torch.is_grad_enabled()  # makes cuDNN save what backward needs
         context, (inputs, h) = without_autocast(inputs, h)
-        weights = in_one_piece(self.weights) if inputs.is_cuda else self.weights
+        weights = flatten_weights(self.weights) if inputs.is_cuda else self.weights
         with context:
             outputs, _ = torch.gru(inputs, h[None], weights, True, 1, 0.0, training, False, True)
-        # All of a GRU's state is its output, so the state at each end is there to be taken.
+        # A GRU's output is its state, so the last state is the output at each sequence's end.
         last = (lengths - 1).clamp(min=0)[:, None, None].expand(-1, 1, self.units)
         return outputs, (torch.where((lengths > 0)[:, None], outputs.gather(1, last)[:, 0], h),)
 
     def step(self, inputs: Tensor, state: State) -> State:
         (h,) = state
         context, (inputs, h) = without_autocast(inputs, h)
+        rows = flatten_rows(inputs), flatten_rows(h)
         with context:
-            return (torch.gru_cell(flat(inputs), flat(h), *self.weights).view(h.shape),)
+            return (torch.gru_cell(*rows, *self.weights).view(h.shape),)

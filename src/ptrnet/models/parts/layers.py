@@ -1,13 +1,13 @@
-"""Encoders and decoders of the asked-for cell: any number of layers, in one direction or both."""
+"""Encoders and decoders of either cell: any number of layers, in one direction or both."""
 
 import torch
 from torch import Tensor
 
 from ptrnet.errors import InputError
-from ptrnet.models import settings as known
 from ptrnet.models.parts.gru import GRU
 from ptrnet.models.parts.lstm import LSTM
 from ptrnet.models.parts.recurrent import Recurrent, Stack, State
+from ptrnet.models.settings import RecurrentSettings
 
 CELLS: dict[str, type[LSTM] | type[GRU]] = {"lstm": LSTM, "gru": GRU}
 
@@ -27,27 +27,29 @@ class Bidirectional(Recurrent):
     ) -> tuple[Tensor, State]:
         if state is not None:
             raise ValueError("both directions start from zero")
-        ahead, last = self.forwards(inputs, lengths)
-        back, first = self.backwards(turned(inputs, lengths), lengths)
-        outputs = torch.cat([ahead, turned(back, lengths)], -1)
+        forward_outputs, last = self.forwards(inputs, lengths)
+        reversed_outputs, first = self.backwards(reverse_sequences(inputs, lengths), lengths)
+        backward_outputs = reverse_sequences(reversed_outputs, lengths)
+        outputs = torch.cat([forward_outputs, backward_outputs], -1)
         return outputs, tuple(torch.cat(pair, -1) for pair in zip(last, first, strict=True))
 
     def step(self, inputs: Tensor, state: State) -> State:
         raise ValueError("a step has no backwards")
 
 
-def turned(rows: Tensor, lengths: Tensor) -> Tensor:
-    """`(B, T, d)` sequences backwards, each within its length; padding stays where it is."""
-    places = torch.arange(rows.shape[1], device=rows.device)
-    places = torch.where(places < lengths[:, None], lengths[:, None] - 1 - places, places)
-    return rows.gather(1, places[..., None].expand_as(rows))
+def reverse_sequences(rows: Tensor, lengths: Tensor) -> Tensor:
+    """`(B, N, d)` sequences backwards, each within its length; padding stays where it is."""
+    positions = torch.arange(rows.shape[1], device=rows.device)
+    reverse = lengths[:, None] - 1 - positions
+    positions = torch.where(reverse >= 0, reverse, positions)
+    return rows.gather(1, positions[..., None].expand_as(rows))
 
 
-def encoder(features: int, settings: known.Recurrent) -> Recurrent:
+def encoder(features: int, settings: RecurrentSettings) -> Recurrent:
     """What reads instances.
 
     Raises:
-        InputError: both directions are asked for, of an odd number of units.
+        InputError: both directions, of an odd number of units.
     """
     cell, units = CELLS[settings.cell], settings.hidden_size
     if settings.bidirectional and units % 2:
@@ -58,19 +60,19 @@ def encoder(features: int, settings: known.Recurrent) -> Recurrent:
             return Bidirectional(cell(features, units // 2), cell(features, units // 2))
         return cell(features, units)
 
-    return _stacked([layer(f) for f in _widths(features, settings)])
+    return _stack([layer(size) for size in _input_sizes(features, settings)])
 
 
-def decoder(features: int, settings: known.Recurrent) -> Recurrent:
+def decoder(features: int, settings: RecurrentSettings) -> Recurrent:
     """What is fed one token at a time; it starts from the encoder's last state."""
     cell = CELLS[settings.cell]
-    return _stacked([cell(f, settings.hidden_size) for f in _widths(features, settings)])
+    return _stack([cell(size, settings.hidden_size) for size in _input_sizes(features, settings)])
 
 
-def _widths(features: int, settings: known.Recurrent) -> list[int]:
-    """What each layer is fed."""
+def _input_sizes(features: int, settings: RecurrentSettings) -> list[int]:
+    """The features of each layer's inputs."""
     return [features, *[settings.hidden_size] * (settings.layers - 1)]
 
 
-def _stacked(layers: list[Recurrent]) -> Recurrent:
+def _stack(layers: list[Recurrent]) -> Recurrent:
     return layers[0] if len(layers) == 1 else Stack(layers)

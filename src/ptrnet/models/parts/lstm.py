@@ -5,14 +5,14 @@ from torch import Tensor, nn
 
 from ptrnet.kernels import lstm
 from ptrnet.kernels.lstm import Weights, cell
-from ptrnet.models.parts.recurrent import Recurrent, State, flat
+from ptrnet.models.parts.recurrent import Recurrent, State, flatten_rows
 
 
 class LSTM(Recurrent):
     """One layer with the parameters of `nn.LSTM`; its state is `(h, c)`.
 
     Args:
-        features: numbers in each element of the input.
+        features: numbers in each element of the input, d.
         units: size of the hidden state, H.
     """
 
@@ -38,6 +38,7 @@ class LSTM(Recurrent):
         return lstm(inputs, lengths, (h, c), self.weights)
 
     def step(self, inputs: Tensor, state: State) -> State:
-        shape = state[0].shape
-        h, c = cell(flat(inputs), (flat(state[0]), flat(state[1])), self.weights)
-        return h.view(shape), c.view(shape)
+        h, c = state
+        rows = flatten_rows(inputs), (flatten_rows(h), flatten_rows(c))
+        next_h, next_c = cell(*rows, self.weights)
+        return next_h.view(h.shape), next_c.view(c.shape)

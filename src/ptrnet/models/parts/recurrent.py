@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from torch import Tensor, nn
 
-# Tensors (..., H). The first is what the layer puts out; a stack's top layer stands first.
+# Tensors (..., H). The first is the layer's output; in a stack the top layer's state comes first.
 State = tuple[Tensor, ...]
 
 
@@ -16,10 +16,10 @@ class Recurrent(nn.Module, ABC):
     def forward(
         self, inputs: Tensor, lengths: Tensor, state: State | None = None
     ) -> tuple[Tensor, State]:
-        """Reads each `(B, T, d)` sequence up to its length `(B,)`.
+        """Reads each `(B, N, d)` sequence up to its length `(B,)`.
 
-        Returns outputs `(B, T, H)`, arbitrary behind a sequence's end, and the state, each tensor
-        `(B, H)`, after its last element. It starts from zero where no state is given.
+        Returns outputs `(B, N, H)`, arbitrary behind a sequence's end, and the state, each tensor
+        `(B, H)`, after its last element. A state of None is zero.
         """
 
     @abstractmethod
@@ -37,31 +37,32 @@ class Stack(Recurrent):
     def forward(
         self, inputs: Tensor, lengths: Tensor, state: State | None = None
     ) -> tuple[Tensor, State]:
-        outputs, states = inputs, []
-        given = [None] * len(self.layers) if state is None else self._of_layers(state)
-        for layer, own in zip(self.layers, given, strict=True):
-            # In the type of the inputs: what is fed is not rounded twice.
-            outputs, last = layer(outputs.to(inputs.dtype), lengths, own)
-            states.append(last)
-        return outputs, _top_first(states)
+        outputs, last_states = inputs, []
+        first_states = [None] * len(self.layers) if state is None else self._split(state)
+        for layer, first_state in zip(self.layers, first_states, strict=True):
+            # In the type of the inputs, so that the next layer does not round them once more.
+            outputs, last_state = layer(outputs.to(inputs.dtype), lengths, first_state)
+            last_states.append(last_state)
+        return outputs, _join(last_states)
 
     def step(self, inputs: Tensor, state: State) -> State:
         states = []
-        for layer, own in zip(self.layers, self._of_layers(state), strict=True):
-            states.append(layer.step(inputs, own))  # type: ignore[operator]
+        for layer, layer_state in zip(self.layers, self._split(state), strict=True):
+            states.append(layer.step(inputs, layer_state))  # type: ignore[operator]
             inputs = states[-1][0]
-        return _top_first(states)
+        return _join(states)
 
-    def _of_layers(self, state: State) -> list[State]:
+    def _split(self, state: State) -> list[State]:
         """The state of each layer, the bottom one first."""
-        each = len(state) // len(self.layers)
-        return [state[k : k + each] for k in range(0, len(state), each)][::-1]
+        size = len(state) // len(self.layers)
+        return [state[k : k + size] for k in range(0, len(state), size)][::-1]
 
 
-def _top_first(states: list[State]) -> State:
+def _join(states: list[State]) -> State:
+    """One state of the layers' states, which come with the bottom one first."""
     return tuple(tensor for state in reversed(states) for tensor in state)
 
 
-def flat(rows: Tensor) -> Tensor:
-    """`(..., d)` as `(R, d)`: what PyTorch's cells take."""
+def flatten_rows(rows: Tensor) -> Tensor:
+    """`(..., d)` as `(R, d)`, the only shape that PyTorch's cells take."""
     return rows.reshape(-1, rows.shape[-1])

@@ -1,7 +1,7 @@
 """How well a query fits a key: B's additive score, and the two that are products.
 
-Each is a map of the encoder's states to keys, one of the decoder's states to queries, and `v`
-where there is one:
+Each is a projection of the encoder's states to keys, one of the decoder's states to queries, and
+the vector `v` where there is one:
 
 - additive: `v' tanh(W1 e + W2 d)`,
 - dot: `d' e`,
@@ -19,17 +19,17 @@ from ptrnet.models.parts.linear import Linear
 Scorer = Callable[[Tensor], Tensor]  # of queries (B, K, H), to scores (B, K, N)
 
 
-def key_map(score: str, units: int) -> nn.Module:
+def key_projection(score: str, units: int) -> nn.Module:
     """W1 of the additive score, W of the general one."""
     return nn.Identity() if score == "dot" else Linear(units, units)
 
 
-def query_map(score: str, units: int) -> nn.Module:
+def query_projection(score: str, units: int) -> nn.Module:
     """W2 of the additive score."""
     return Linear(units, units) if score == "additive" else nn.Identity()
 
 
-def weights_of(score: str, units: int) -> nn.Parameter | None:
+def score_vector(score: str, units: int) -> nn.Parameter | None:
     """`v` of the additive score."""
     return nn.Parameter(torch.empty(units)) if score == "additive" else None
 
@@ -43,21 +43,22 @@ def scores(
 ) -> Tensor:
     """`(B, M, N)` of `(B, N, H)` keys and `(B, M, H)` queries; arbitrary on padding.
 
-    The lengths `(B,)` save time where they can; None: all count.
+    The lengths `(B,)` save time where they can; None: without padding. Without `v` the score is a
+    product.
     """
     if v is None:
-        return product(queries, keys.transpose(1, 2))
+        return matmul_float32(queries, keys.transpose(1, 2))
     return additive_scores(keys, queries, v, key_lengths, query_lengths)
 
 
 def scorer(keys: Tensor, v: Tensor | None, key_lengths: Tensor | None = None) -> Scorer:
-    """`scores` of the same keys for queries that come one after the other, as decoding has them.
+    """`scores` of the same keys for queries that come one after the other, as in decoding.
 
-    Where no gradients are asked for, the first call prepares the keys for all that follow.
+    Without gradients the first call prepares the keys for all that follow.
     """
     prepared: Scorer | None = None
 
-    def found(queries: Tensor) -> Tensor:
+    def score(queries: Tensor) -> Tensor:
         nonlocal prepared
         if v is None or torch.is_grad_enabled():
             return scores(keys, queries, v, key_lengths)
@@ -65,11 +66,11 @@ def scorer(keys: Tensor, v: Tensor | None, key_lengths: Tensor | None = None) ->
             prepared = prepared_scores(keys, v, key_lengths)
         return prepared(queries)
 
-    return found
+    return score
 
 
-def product(a: Tensor, b: Tensor) -> Tensor:
-    """The matrices' products in float32 or better, under autocast, too."""
+def matmul_float32(a: Tensor, b: Tensor) -> Tensor:
+    """The product of matrices in float32 or better, under autocast, too."""
     dtype = torch.promote_types(torch.promote_types(a.dtype, b.dtype), torch.float32)
     with torch.autocast(a.device.type, enabled=False):
         return a.to(dtype) @ b.to(dtype)

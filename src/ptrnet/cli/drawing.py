@@ -1,0 +1,72 @@
+"""The options of `solve` that draw one answer, and how they are carried out."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from ptrnet.errors import InputError
+
+if TYPE_CHECKING:
+    from ptrnet.solver import Solver
+    from ptrnet.types import Example
+
+
+@dataclass(frozen=True)
+class PictureOptions:
+    """The pictures to write, None for none, and the instance that they show."""
+
+    plot: Annotated[
+        Path | None, typer.Option("--plot", help="Draw one answer: FILE.png or FILE.svg.")
+    ] = None
+    attention: Annotated[
+        Path | None,
+        typer.Option("--attention", help="Draw where the model looked: FILE.png or FILE.svg."),
+    ] = None
+    index: Annotated[
+        int, typer.Option("--index", min=0, help="The instance to draw, from 0 on.")
+    ] = 0
+
+    def check_paths(self) -> None:
+        """Refuses pictures that could not be written, before any work is done for them."""
+        for path in (self.plot, self.attention):
+            if path is not None:
+                from ptrnet.plots.figure import check_picture
+
+                check_picture(path)
+
+    def check_index(self, count: int) -> None:
+        """Refuses an index that none of `count` instances has."""
+        if (self.plot or self.attention) and self.index >= count:
+            raise InputError(f"--index: expected 0 to {count - 1}, got {self.index}")
+
+    def draw_attention(self, solver: "Solver", answered: Sequence["Example"]) -> None:
+        """Writes the picture of the pointer's attention, where it is wanted."""
+        if self.attention is None:
+            return
+        from ptrnet.plots.attention import draw_attention
+
+        example = answered[self.index]
+        probabilities, tokens = solver.attention(example)
+        draw_attention(self.attention, solver.task, example.inputs, probabilities, tokens)
+
+    @contextmanager
+    def plotting(
+        self, solver: "Solver", answered: Sequence["Example"], examples: Sequence["Example"]
+    ) -> Iterator[None]:
+        """Draws the answer, where that is wanted, then runs the block, then writes the picture.
+
+        So there is no picture where the block fails.
+        """
+        if self.plot is None:
+            yield
+            return
+        from ptrnet.plots.answer import draw_answered
+        from ptrnet.plots.figure import axes
+
+        with axes(self.plot) as ax:
+            draw_answered(ax, solver.task, answered[self.index], examples[self.index].outputs)
+            yield

@@ -1,0 +1,133 @@
+"""What several verbs share: common options, groups of options, and the arguments `[TASK] FILE`."""
+
+import inspect
+from collections.abc import Callable
+from dataclasses import MISSING, fields, is_dataclass
+from functools import wraps
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from ptrnet.errors import InputError
+
+if TYPE_CHECKING:
+    from ptrnet.solver import Solver
+
+Arguments = Annotated[list[str] | None, typer.Argument(metavar="[TASK] FILE", show_default=False)]
+TaskName = Annotated[str, typer.Argument(metavar="TASK", help="hull, delaunay, tsp or sort.")]
+Labeller = Annotated[
+    str | None,
+    typer.Option(
+        "--labeller",
+        help="The algorithm, by default the task's first. hull: monotone-chain; delaunay: qhull; "
+        "tsp: exact, held-karp, a1, a2, a3, local-search; sort: argsort.",
+    ),
+]
+Model = Annotated[
+    str | None,
+    typer.Option(
+        "--model", help="A shipped model, a model's folder or a hub id; by default the task's."
+    ),
+]
+Seed = Annotated[int, typer.Option("--seed", min=0, help="Of all that is drawn at random.")]
+Json = Annotated[bool, typer.Option("--json", help="One JSON document on standard output.")]
+
+
+def expand_option_groups(command: Callable[..., None]) -> Callable[..., None]:
+    """The command as typer needs it: with one parameter for each option.
+
+    A parameter whose type is a dataclass is a group of options: its fields stand in its place,
+    with their types and defaults, and the command gets them as one object.
+    """
+    parameters: list[inspect.Parameter] = []
+    groups: dict[str, type] = {}
+    for name, parameter in inspect.signature(command).parameters.items():
+        group = parameter.annotation
+        if not is_dataclass(group):
+            parameters.append(parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY))
+            continue
+        assert isinstance(group, type)
+        groups[name] = group
+        for field in fields(group):
+            assert field.default is not MISSING, f"{field.name}: an option needs a default"
+            parameters.append(
+                inspect.Parameter(
+                    field.name,
+                    inspect.Parameter.KEYWORD_ONLY,
+                    default=field.default,
+                    annotation=field.type,
+                )
+            )
+
+    @wraps(command)
+    def expanded(**options: Any) -> None:
+        objects = {
+            name: group(**{field.name: options.pop(field.name) for field in fields(group)})
+            for name, group in groups.items()
+        }
+        command(**objects, **options)
+
+    expanded.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    return expanded
+
+
+def task_and_file(arguments: list[str] | None, model: str | None) -> tuple[str | None, str]:
+    """TASK and FILE. The task is None where it is left out: the model knows it.
+
+    Raises:
+        InputError: neither TASK FILE nor FILE with a model; an unknown task.
+    """
+    match arguments or []:
+        case [task, path]:
+            return _known(task), path
+        case [path] if model is not None:
+            return None, path
+    raise _unexpected(arguments, "TASK FILE, or FILE with --model")
+
+
+def task_alone(arguments: list[str] | None, model: str | None) -> str | None:
+    """TASK, where there is no FILE; None where it is left out: the model knows it.
+
+    Raises:
+        InputError: neither TASK nor a model; an unknown task.
+    """
+    match arguments or []:
+        case [task]:
+            return _known(task)
+        case [] if model is not None:
+            return None
+    raise _unexpected(arguments, "TASK, or --model")
+
+
+def _known(task: str) -> str:
+    from ptrnet import tasks
+
+    tasks.kind(task)
+    return task
+
+
+def _unexpected(arguments: list[str] | None, expected: str) -> InputError:
+    return InputError(f"expected {expected}; got: {' '.join(arguments or []) or 'nothing'}")
+
+
+def load_solver(task: str | None, model: str | None) -> "Solver":
+    """The model that `--model` names, or the one shipped for the task.
+
+    Raises:
+        InputError: no such model, or one of another task.
+    """
+    from ptrnet import weights
+
+    if model is None and task not in weights.names():
+        raise InputError(f"no model of {task} is shipped; name one with --model")
+    solver = weights.load(model or str(task))
+    if task not in (None, solver.task.name):
+        raise InputError(f"model {model} serves task {solver.task.name}, asked for {task}")
+    return solver
+
+
+def say(text: str) -> None:
+    """Prints a text and a newline on standard output, or raises InputError where it cannot."""
+    from ptrnet.files import to_standard_output
+
+    to_standard_output([text, "\n"])

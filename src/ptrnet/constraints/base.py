@@ -1,0 +1,54 @@
+"""What every rule offers to a search, and the tensor operations that the rules share.
+
+A rule is an automaton that runs beside the search: for each of K prefixes of each of B instances
+it has a state, says which tokens may come next, and moves on when the search has extended its
+prefixes. Tokens are numbered as the model's: the S special slots, END first, then the N elements.
+"""
+
+from typing import Any, Protocol
+
+import torch
+from torch import Tensor
+
+from ptrnet.types import END
+
+
+class Constraint(Protocol):
+    """A rule. What its state is made of is its own affair; a state is never written in place."""
+
+    def initial_state(self, lengths: Tensor, num_specials: int, num_tokens: int) -> Any:
+        """The state of the empty prefixes, one for each instance (K = 1).
+
+        Args:
+            lengths: `(B,)` elements of each instance.
+            num_specials: special slots S.
+            num_tokens: S + N, padding included.
+        """
+
+    def allowed(self, state: Any) -> Tensor:
+        """`(B, K, S + N)` boolean: the tokens that may come next."""
+
+    def advance(self, state: Any, parents: Tensor, tokens: Tensor) -> Any:
+        """The state after a step of the search.
+
+        Prefix k of instance b is now the former prefix `parents[b, k]` followed by
+        `tokens[b, k]`; both are `(B, K)`, and the former K may have been another.
+        """
+
+
+def gather_prefixes(rows: Tensor, parents: Tensor) -> Tensor:
+    """`rows[b, parents[b, k]]` of rows `(B, K, ...)`, for `(B, K)` parents."""
+    if rows.shape[1] == parents.shape[1] == 1:
+        return rows
+    index = parents.view(*parents.shape, *(1,) * (rows.ndim - 2))
+    return rows.gather(1, index.expand(*parents.shape, *rows.shape[2:]))
+
+
+def one_hot_mask(tokens: Tensor, num_tokens: int) -> Tensor:
+    """`(B, K, num_tokens)` boolean: True at each of the `(B, K)` tokens alone."""
+    return torch.arange(num_tokens, device=tokens.device) == tokens[..., None]
+
+
+def with_end(mask: Tensor, may_end: Tensor) -> Tensor:
+    """The mask `(B, K, S + N)` with `may_end` `(B, K)` as END's entry."""
+    return torch.cat([may_end[..., None], mask[..., END + 1 :]], -1)

@@ -1,0 +1,63 @@
+"""The rules whose state is the set of tokens that are left: free, subset, permutation and tour."""
+
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from ptrnet.constraints.base import gather_prefixes, one_hot_mask, with_end
+from ptrnet.masks import length_mask
+from ptrnet.types import END
+
+
+class Remaining(NamedTuple):
+    """The state of these rules."""
+
+    tokens: Tensor  # (B, K, S + N) boolean: what may still come; END's entry is not used
+    started: Tensor  # (B, K) boolean: whether the prefix has a token
+
+
+class Free:
+    """Any token that is not padding, at any time.
+
+    Args:
+        min_length: tokens that an answer has at least, 0 or 1.
+    """
+
+    def __init__(self, min_length: int = 1) -> None:
+        self.min_length = min_length
+
+    def initial_state(self, lengths: Tensor, num_specials: int, num_tokens: int) -> Remaining:
+        tokens = length_mask(lengths + num_specials, num_tokens)[:, None]
+        return Remaining(tokens, torch.zeros_like(tokens[..., END]))
+
+    def allowed(self, state: Remaining) -> Tensor:
+        return with_end(state.tokens, state.started | (self.min_length == 0))
+
+    def advance(self, state: Remaining, parents: Tensor, tokens: Tensor) -> Remaining:
+        remaining = gather_prefixes(state.tokens, parents)
+        return Remaining(remaining, torch.ones_like(parents, dtype=torch.bool))
+
+
+class Subset(Free):
+    """Each element at most once: the answer is a subset in some order."""
+
+    def advance(self, state: Remaining, parents: Tensor, tokens: Tensor) -> Remaining:
+        remaining, started = super().advance(state, parents, tokens)
+        return Remaining(remaining & ~one_hot_mask(tokens, remaining.shape[2]), started)
+
+
+class Permutation(Subset):
+    """Each element exactly once."""
+
+    def allowed(self, state: Remaining) -> Tensor:
+        return with_end(state.tokens, ~state.tokens[..., END + 1 :].any(-1))
+
+
+class Tour(Permutation):
+    """Each element exactly once, the first one first."""
+
+    def allowed(self, state: Remaining) -> Tensor:
+        first_element = torch.full_like(state.started, END + 1, dtype=torch.int64)
+        only_first = one_hot_mask(first_element, state.tokens.shape[2])
+        return torch.where(state.started[..., None], super().allowed(state), only_first)

@@ -1,0 +1,120 @@
+"""Examples by the million: computed chunk by chunk in many processes, in memory or to a file.
+
+A file of lines grows with the work. Where the work is stopped, the same work started again goes
+on behind the last whole chunk.
+"""
+
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import asdict, dataclass
+from functools import partial
+from io import StringIO
+from pathlib import Path
+from typing import Any, Generic, TypeVar
+
+from ptrnet.data import formats
+from ptrnet.data.resumable import ResumableFile, can_resume
+from ptrnet.errors import OutputError, PtrnetError
+from ptrnet.parallel import ordered_map
+from ptrnet.progress import track
+from ptrnet.tasks.base import Task
+from ptrnet.types import Example, Floats, Indices
+from ptrnet.version import VERSION
+
+CHUNK = 250  # examples that are computed and written together
+
+Item = TypeVar("Item")
+
+
+@dataclass(frozen=True)
+class BulkWork(Generic[Item]):
+    """Examples to compute, chunk by chunk.
+
+    Args:
+        task: of the examples.
+        command: what is done to them, as the progress bar says it.
+        compute: makes the CHUNK examples of an item, the last of fewer; a function that other
+            processes can import, or a partial of one.
+        items_after: gives the items of all chunks behind the first k examples.
+        facts: everything else that decides the examples, as JSON has it; None where they cannot
+            be computed a second time.
+        total: how many examples there are, where that is known.
+    """
+
+    task: Task
+    command: str
+    compute: Callable[[Item], list[Example]]
+    items_after: Callable[[int], Iterable[Item]]
+    facts: Mapping[str, Any] | None
+    total: int | None
+
+    def examples(self, jobs: int, backend: str) -> Iterator[Example]:
+        """All examples, computed as they are taken."""
+        for chunk in ordered_map(self.compute, self.items_after(0), jobs, backend):
+            yield from chunk
+
+
+def run(
+    work: BulkWork[Any], output: str | None, like: str, jobs: int, backend: str
+) -> list[tuple[Floats, Indices]] | None:
+    """Computes the examples, and writes them.
+
+    Args:
+        work: what is computed.
+        output: the file; `-` is standard output.
+        like: the file that the instances came from: its format decides that of standard output.
+        jobs: processes; -1 for one a core. No other is started for a single chunk.
+        backend: where they run; see `ptrnet.parallel.ordered_map`.
+
+    Returns:
+        Inputs and outputs of each example where there is no file to write, else None.
+
+    Raises:
+        InputError: at the first example that cannot be read, computed or written.
+    """
+    if output is not None and work.facts is not None and can_resume(output):
+        _write_resumable(work, work.facts, output, jobs, backend)
+        return None
+    examples = track(work.examples(jobs, backend), work.command, work.total)
+    if output is None:
+        return [(e.inputs, e.outputs) for e in examples if e.outputs is not None]
+    formats.write(output, examples, work.task, like)
+    return None
+
+
+def _write_resumable(
+    work: BulkWork[Any], facts: Mapping[str, Any], output: str, jobs: int, backend: str
+) -> None:
+    """Writes the examples to a file of lines, or goes on where that was stopped."""
+    task = work.task
+    decided_by = {"ptrnet": VERSION, "task": task.name, **asdict(task), "command": work.command}
+    with ResumableFile(Path(output), {**decided_by, **facts}, CHUNK) as file:
+        done = file.trim(work.total)
+        if done:
+            print(f"going on behind {done:,} examples in {file.lines_path}", file=sys.stderr)
+        encode = partial(_encoded_lines, work.compute, task, file.format.extension)
+        chunks = ordered_map(encode, work.items_after(done), jobs, backend)
+        lines = (None for count in file.append(chunks) for _ in range(count))
+        written = 0
+        try:
+            for _ in track(lines, work.command, work.total, done):
+                written += 1
+            file.finish(task)
+        except (PtrnetError, KeyboardInterrupt) as error:
+            if done or (written and isinstance(error, OutputError | KeyboardInterrupt)):
+                print(
+                    f"kept in {file.lines_path}: the same command goes on from there",
+                    file=sys.stderr,
+                )
+            else:
+                file.discard()
+            raise
+
+
+def _encoded_lines(
+    compute: Callable[[Item], list[Example]], task: Task, extension: str, item: Item
+) -> bytes:
+    """The lines of the examples of one item. Runs in any process, which looks the format up."""
+    text = StringIO()
+    formats.get(extension).write(text, compute(item), task)
+    return text.getvalue().encode()

@@ -1,0 +1,1 @@
+"""What file formats share: the class `Format`, lines and numbers of text, JSON's lists, columns."""

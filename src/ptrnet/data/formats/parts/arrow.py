@@ -1,0 +1,141 @@
+"""Examples as the columns of an Arrow table, and what types those may have."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ptrnet.data.formats.parts.nested import other_keys
+from ptrnet.errors import InputError
+from ptrnet.tasks.base import Task
+from ptrnet.types import Example
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+def check_schema(schema: "pa.Schema", task: Task | None, path: str) -> None:
+    """Refuses columns that cannot be the examples of a task; of any task where None is known.
+
+    Raises:
+        InputError: no `inputs`, a column twice, or `inputs` or `outputs` of another type.
+    """
+    from pyarrow import types
+
+    names = schema.names
+    twice = [key for key in names if names.count(key) > 1]
+    if twice:
+        raise InputError(f'{path}: column "{twice[0]}": stands twice')
+    if "inputs" not in names:
+        raise InputError(
+            f'{path}: expected a column "inputs", got {", ".join(names)[:80] or "none"}'
+        )
+    depth, leaf = _nesting(schema.field("inputs").type)
+    number = types.is_floating(leaf) or types.is_integer(leaf)
+    flat = depth == 1 and (task is None or task.num_features == 1)
+    if not number or not (depth == 2 or flat):
+        _refuse(schema, "inputs", "list<list<double>>", path)
+    if task is not None and "outputs" in names:
+        depth, leaf = _nesting(schema.field("outputs").type)
+        lists = 1 if task.item_size == 1 else 2
+        if not types.is_null(leaf) and (depth != lists or not types.is_integer(leaf)):
+            expected = "list<int64>" if lists == 1 else "list<list<int64>>"
+            _refuse(schema, "outputs", expected, path)
+
+
+def _refuse(schema: "pa.Schema", key: str, expected: str, path: str) -> None:
+    got = str(schema.field(key).type).replace("element: ", "").replace("item: ", "")
+    raise InputError(f'{path}: column "{key}": expected {expected}, got {got[:80]}')
+
+
+def _nesting(kind: "pa.DataType") -> tuple[int, "pa.DataType"]:
+    """How many lists deep a type is, and the type of what is in the innermost."""
+    from pyarrow import types
+
+    depth = 0
+    while types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind):
+        depth, kind = depth + 1, kind.value_type
+    return depth, kind
+
+
+def schema_of(examples: Sequence[Example], task: Task) -> "pa.Schema":
+    """The columns of a file that begins with these examples."""
+    import pyarrow as pa
+
+    indices = pa.list_(pa.int64())
+    fields: list[tuple[str, Any]] = [
+        ("inputs", pa.list_(pa.list_(pa.float64()))),
+        ("outputs", indices if task.item_size == 1 else pa.list_(indices)),
+    ]
+    rows = [other_keys(example) for example in examples]
+    for key in dict.fromkeys(key for row in rows for key in row):
+        fields.append((key, _column(key, rows, examples, None).type))
+    return pa.schema(fields)
+
+
+def table_of(examples: Sequence[Example], schema: "pa.Schema") -> "pa.Table":
+    """Examples as rows of a schema.
+
+    Raises:
+        InputError: an example has a key or a value that fits no column; the example is named.
+    """
+    import pyarrow as pa
+
+    rows = [other_keys(example) for example in examples]
+    for example, row in zip(examples, rows, strict=True):
+        new = [key for key in row if key not in schema.names]
+        if new:
+            raise InputError(f'{example.source}: "{new[0]}": examples before it have no such key')
+    flat = np.concatenate([np.zeros(0), *(e.inputs.ravel() for e in examples)])
+    d = examples[0].inputs.shape[1] if examples else 1
+    elements = pa.ListArray.from_arrays(_offsets([d] * (len(flat) // d)), flat)
+    outputs = [None if e.outputs is None else e.outputs.tolist() for e in examples]
+    arrays = [
+        pa.ListArray.from_arrays(_offsets([len(e.inputs) for e in examples]), elements),
+        pa.array(outputs, schema.field("outputs").type),
+    ]
+    for key in schema.names[2:]:
+        arrays.append(_column(key, rows, examples, schema.field(key).type))
+    return pa.Table.from_arrays(arrays, schema=schema)
+
+
+def _offsets(counts: list[int]) -> "pa.Array":
+    """The offsets of an Arrow list array, whose lists have so many values."""
+    import pyarrow as pa
+
+    return pa.array(np.concatenate([[0], np.cumsum(counts)]), pa.int32())
+
+
+def _column(
+    key: str,
+    rows: Sequence[dict[str, Any]],
+    examples: Sequence[Example],
+    kind: "pa.DataType | None",
+) -> "pa.Array":
+    """The values under a key, null where it is missing; of an inferred type where None is set."""
+    import pyarrow as pa
+
+    values = [row.get(key) for row in rows]
+    try:
+        return pa.array(values, kind)
+    except (pa.ArrowException, ValueError, TypeError, OverflowError) as error:
+        reason = str(error).splitlines()[0]
+    misfit = next(
+        (e for e, value in zip(examples, values, strict=True) if not _fits(value, values, kind)),
+        examples[0],
+    )
+    raise InputError(f'{misfit.source}: "{key}": does not fit the type of its column: {reason}')
+
+
+def _fits(value: Any, values: Sequence[Any], kind: "pa.DataType | None") -> bool:
+    """Whether one value is of a type; where that is None, of the type of the first value."""
+    import pyarrow as pa
+
+    if kind is None:
+        first = next(v for v in values if v is not None)
+        return value is None or type(value) is type(first)
+    try:
+        pa.scalar(value, kind)
+    except (pa.ArrowException, ValueError, TypeError, OverflowError):
+        return False
+    return True

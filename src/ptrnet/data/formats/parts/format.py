@@ -1,0 +1,147 @@
+"""The formats, by extension: found as the modules of `ptrnet.data.formats`, listed nowhere else."""
+
+import importlib
+import pkgutil
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+from types import ModuleType
+from typing import IO, Any
+
+from ptrnet.data.formats.parts.capabilities import Capabilities
+from ptrnet.errors import InputError, MissingExtraError, unknown
+from ptrnet.geometry.distances import EUCLIDEAN
+from ptrnet.tasks.base import Task
+from ptrnet.types import Example
+
+_PACKAGE = __name__.removesuffix(".parts.format")
+
+
+@dataclass(frozen=True)
+class Format:
+    """One file format. Its module reads and writes, and says what its files can hold."""
+
+    extension: str  # without the dot
+    module: ModuleType
+
+    @property
+    def capabilities(self) -> Capabilities:
+        """What files of the format can hold."""
+        capabilities: Capabilities = self.module.CAPABILITIES
+        return capabilities
+
+    @property
+    def tells_num_features(self) -> bool:
+        """Whether a file says how many numbers an element has, without its task."""
+        return hasattr(self.module, "num_features")
+
+    def read(self, path: str, task: Task) -> Iterator[Example]:
+        """The examples of a file, one by one."""
+        examples: Iterator[Example] = self.module.read(path, task)
+        return examples
+
+    def write(self, stream: IO[Any], examples: Iterable[Example], task: Task) -> None:
+        """Writes examples to a stream, of bytes where the format is binary, else of text."""
+        self.module.write(stream, examples, task)
+
+    def open_for_writing(self, path: Path) -> IO[Any]:
+        """A stream that `write` takes."""
+        if self.capabilities.binary:
+            return path.open("wb")
+        return path.open("w", encoding="utf-8", newline="\n")
+
+    def check_package(self) -> None:
+        """Refuses a format whose package is not installed."""
+        package = self.capabilities.package
+        if package and find_spec(package) is None:
+            raise MissingExtraError(f".{self.extension}", self.extension)
+
+    def check_task(self, task: Task, path: str) -> None:
+        """Refuses a file whose format serves another task only, or needs a missing package."""
+        if self.capabilities.task not in (None, task.name):
+            raise InputError(
+                f"{path}: .{self.extension} files are of task {self.capabilities.task}, "
+                f"asked for {task.name}"
+            )
+        self.check_package()
+
+    def checked(self, examples: Iterable[Example], task: Task) -> Iterator[Example]:
+        """The same examples; InputError at the first that a file of the format cannot hold."""
+        for count, example in enumerate(examples):
+            if count and not self.capabilities.multiple:
+                others = alternatives(example, task, lambda other: other.multiple)
+                raise InputError(
+                    f"a .{self.extension} file holds one instance; write several to {others}"
+                )
+            if example.distance not in self.capabilities.distances:
+                reason = f"says nothing of distances, here {example.distance}"
+                if example.distance == EUCLIDEAN:
+                    reason = "rounds every distance, in the unit square to 0 or 1"
+                raise InputError(
+                    f"{example.source}: a .{self.extension} file {reason}; "
+                    f"write to {alternatives(example, task)}"
+                )
+            yield example
+
+    def checked_with_answers(self, examples: Iterable[Example], task: Task) -> Iterator[Example]:
+        """As `checked`; an answer that could not be read again as one is refused, too."""
+        for example in self.checked(examples, task):
+            if example.outputs is not None and not self.capabilities.answers:
+                others = alternatives(example, task, lambda other: other.answers)
+                raise InputError(
+                    f"{example.source}: a .{self.extension} file would lose the answer; "
+                    f"write to {others}"
+                )
+            yield example
+
+
+def names() -> list[str]:
+    """The known extensions, without the dot."""
+    folders = importlib.import_module(_PACKAGE).__path__
+    return sorted(m.name for m in pkgutil.iter_modules(folders) if not m.ispkg)
+
+
+def get(extension: str) -> Format:
+    """The format of a known extension."""
+    return Format(extension, importlib.import_module(f"{_PACKAGE}.{extension}"))
+
+
+def format_of(path: str) -> Format:
+    """The format of a file by its extension; of standard input, `-`, it is `txt`.
+
+    Raises:
+        InputError: no extension, or an unknown one, with the nearest.
+    """
+    extension = "txt" if path == "-" else Path(path).suffix.removeprefix(".").lower()
+    known = names()
+    if not extension:
+        raise InputError(f"{path}: expected an extension, one of .{', .'.join(known)}")
+    if extension not in known:
+        raise unknown("file format", extension, known)
+    return get(extension)
+
+
+def output_format(path: str, like: str) -> Format:
+    """The format in which answers to the instances of `like` are written to `path`.
+
+    On standard output, `-`, it follows that of `like`.
+    """
+    if path != "-":
+        return format_of(path)
+    source = format_of(like)
+    return get(source.capabilities.stdout_format or source.extension)
+
+
+def alternatives(
+    example: Example, task: Task, fits: Callable[[Capabilities], bool] = lambda _: True
+) -> str:
+    """The formats that a complaint recommends: those that fit, and hold all of the example."""
+    extensions = []
+    for extension in names():
+        able = get(extension).capabilities
+        serves = able.task in (None, task.name) and example.distance in able.distances
+        if serves and fits(able) and (able.answers or example.outputs is None):
+            extensions.append(f".{extension}")
+    *others, last = extensions or [""]
+    return f"{', '.join(others)} or {last}" if others else last

@@ -1,0 +1,110 @@
+"""Lines of text with their numbers, however large or broken the file."""
+
+import contextlib
+import io
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import BinaryIO, NamedTuple
+
+from ptrnet.data.sizes import LARGEST
+from ptrnet.errors import InputError
+
+# Room for LARGEST points of two 25-character numbers, an answer, and as much again.
+LONGEST_LINE = 128 * LARGEST
+BLOCK = 2**22  # bytes, about: some thousand lines, a second's work at most
+
+
+class Block(NamedTuple):
+    """Consecutive lines of a file."""
+
+    start: int  # bytes before them
+    end: int  # bytes before the line that follows
+    first: int  # the number of the first line
+
+
+def display_name(path: str) -> str:
+    """What complaints call a file: its path, and "standard input" for `-`."""
+    return "standard input" if path == "-" else path
+
+
+def numbered_lines(path: str) -> Iterator[tuple[int, str]]:
+    """The lines of a file, or of standard input for `-`, from 1 on; blank ones are left out.
+
+    Raises:
+        InputError: no such file, not UTF-8, or a line longer than LONGEST_LINE bytes.
+    """
+    if path != "-":
+        with _opened(path) as stream:
+            yield from _decoded(stream, path)
+        return
+    if sys.stdin is None:  # closed by whoever started us
+        raise InputError("standard input: cannot be read: it is closed")
+    yield from _decoded(sys.stdin.buffer, display_name(path))
+
+
+def blocks(path: str) -> Iterator[Block]:
+    """All lines of a file in blocks of about BLOCK bytes, which can be read apart.
+
+    A line longer than LONGEST_LINE is cut, but never below that length: whoever reads the block
+    refuses it.
+
+    Raises:
+        InputError: no such file.
+    """
+    with _opened(path) as stream:
+        start, first = 0, 1
+        while content := stream.read(BLOCK):
+            content += stream.readline(LONGEST_LINE + 1)
+            block = Block(start, start + len(content), first)
+            yield block
+            start, first = block.end, first + content.count(b"\n")
+
+
+def count_lines(path: str) -> int:
+    """How many lines a file has, blank ones and an unfinished last one included."""
+    count, last = 0, b"\n"
+    with _opened(path) as stream:
+        while content := stream.read(BLOCK):
+            count, last = count + content.count(b"\n"), content[-1:]
+    return count + (last != b"\n")
+
+
+def numbered_lines_of(block: Block, path: str) -> Iterator[tuple[int, str]]:
+    """The lines of one block of a file, as `numbered_lines` gives them."""
+    with _opened(path) as stream:
+        stream.seek(block.start)
+        content = stream.read(block.end - block.start)
+    yield from _decoded(io.BytesIO(content), path, block.first)
+
+
+@contextlib.contextmanager
+def _opened(path: str) -> Iterator[BinaryIO]:
+    try:
+        with Path(path).open("rb") as stream:
+            yield stream
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read: {error.strerror}") from None
+
+
+def _decoded(stream: BinaryIO, source: str, first: int = 1) -> Iterator[tuple[int, str]]:
+    number = first - 1
+    while line := stream.readline(LONGEST_LINE + 1):
+        number += 1
+        if len(line) > LONGEST_LINE:
+            raise InputError(
+                f"{source}:{number}: longer than {LONGEST_LINE} bytes; an instance has at most "
+                f"{LARGEST} elements"
+            )
+        try:
+            text = line.decode("utf-8-sig" if number == 1 else "utf-8")
+        except UnicodeDecodeError as error:
+            raise InputError(
+                f"{source}:{number}: not UTF-8 text (byte {error.start + 1} of the line)"
+            ) from None
+        if "\r" in text.rstrip("\r\n"):
+            raise InputError(
+                f"{source}:{number}: lines must end in \\n or \\r\\n, not in \\r alone"
+            )
+        if text.strip():
+            yield number, text

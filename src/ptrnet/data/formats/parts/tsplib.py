@@ -1,0 +1,102 @@
+"""TSPLIB files (Reinelt, report of 1995): lines `KEYWORD : value`, and a section of data.
+
+Keywords come in any order, with or without space around the colon; EOF may be missing.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from ptrnet.data.formats.parts.lines import numbered_lines
+from ptrnet.data.sizes import LARGEST
+from ptrnet.errors import InputError, short
+
+
+class Entry(NamedTuple):
+    """What stands behind a keyword, and on which line."""
+
+    value: str
+    line: int
+
+
+class TsplibFile(NamedTuple):
+    """The content of a TSPLIB file."""
+
+    keywords: dict[str, Entry]
+    rows: list[tuple[int, list[str]]]  # the section: line number and fields
+
+
+def parse(path: str, section: str, allowed: Mapping[str, Sequence[str]]) -> TsplibFile:
+    """The keywords of a file, and the lines of its one section.
+
+    Args:
+        path: the file.
+        section: the keyword that opens the section.
+        allowed: the values that a keyword may have, where only some are of use.
+
+    Raises:
+        InputError: another section, a value that is not allowed, or no section.
+    """
+    keywords: dict[str, Entry] = {}
+    rows: list[tuple[int, list[str]]] = []
+    opened = inside = False
+    for line, text in numbered_lines(path):
+        source = f"{path}:{line}"
+        keyword, colon, value = (part.strip() for part in text.partition(":"))
+        if keyword == "EOF":
+            break
+        if keyword == section and not value:
+            if opened:
+                raise InputError(f"{source}: {section} stands twice")
+            opened = inside = True
+        elif inside and not keyword[:1].isalpha():
+            rows.append((line, text.split()))
+            if len(rows) > LARGEST + 1:  # a tour has a line more than cities
+                raise InputError(f"{source}: expected at most {LARGEST} elements")
+        elif keyword.endswith("_SECTION"):
+            raise InputError(f"{source}: expected no section but {section}, got {short(keyword)}")
+        elif not colon:
+            raise InputError(
+                f"{source}: expected KEYWORD : value or {section}, got {short(text.strip())}"
+            )
+        else:
+            inside = False
+            _add_entry(keywords, keyword, Entry(value, line), allowed, source)
+    if not opened:
+        raise InputError(f"{path}: expected a {section}, got none")
+    return TsplibFile(keywords, rows)
+
+
+def _add_entry(
+    keywords: dict[str, Entry],
+    keyword: str,
+    entry: Entry,
+    allowed: Mapping[str, Sequence[str]],
+    source: str,
+) -> None:
+    if keyword == "COMMENT":
+        return
+    if keyword in keywords:
+        raise InputError(
+            f"{source}: {keyword} stands twice, first on line {keywords[keyword].line}"
+        )
+    values = allowed.get(keyword)
+    # A remark may stand behind the value, as in TYPE : TSP (its author).
+    if values is not None and (entry.value.split() or [""])[0] not in values:
+        raise InputError(
+            f"{source}: {keyword}: expected {' or '.join(values)}, got {short(entry.value)}"
+        )
+    keywords[keyword] = entry
+
+
+def check_dimension(keywords: Mapping[str, Entry], n: int, path: str) -> None:
+    """Refuses a DIMENSION that is present and not n."""
+    if "DIMENSION" in keywords and keywords["DIMENSION"].value != str(n):
+        value, line = keywords["DIMENSION"]
+        raise InputError(f"{path}:{line}: DIMENSION: expected the {n} nodes, got {short(value)}")
+
+
+def required_value(keywords: Mapping[str, Entry], keyword: str, path: str) -> str:
+    """The value of a keyword that has to be there, without a remark behind it."""
+    if keyword not in keywords:
+        raise InputError(f"{path}: expected the keyword {keyword}, got none")
+    return (keywords[keyword].value.split() or [""])[0]

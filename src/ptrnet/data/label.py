@@ -1,0 +1,135 @@
+"""Answers by an algorithm: `ptrnet.label` for the instances of a file; for examples in memory."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
+from itertools import islice
+from os import fspath
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ptrnet import labellers, tasks
+from ptrnet.data import bulk, formats
+from ptrnet.data.bulk import CHUNK, BulkWork
+from ptrnet.data.formats.parts.lines import count_lines
+from ptrnet.errors import InputError
+from ptrnet.parallel import LOCAL, check_backend, check_jobs
+from ptrnet.tasks.base import Task
+from ptrnet.types import Example, Floats, Indices
+
+
+def label(
+    task: str | Task,
+    file: str | Path,
+    *,
+    output: str | Path | None = None,
+    labeller: str | None = None,
+    jobs: int = 1,
+    backend: str = LOCAL,
+) -> list[tuple[Floats, Indices]] | None:
+    """Answers the instances of a file by an algorithm, and returns or writes them.
+
+    Answers that the file has are replaced. The algorithms draw nothing at random, and the answers
+    are the same for any `jobs` and `backend`. Where a call that writes a file of lines (.txt,
+    .jsonl, .parquet) is stopped, what is done stays beside the file, and the same call goes on.
+
+    Args:
+        task: "hull", "delaunay", "tsp" or "sort"; or a task with other settings, as
+            `ptrnet.load(...).task`.
+        file: the instances, in any format; "-" is standard input.
+        output: the file for instances and answers; its extension is the format, "-" is standard
+            output. Answers to a .tsp file go to a .tour.
+        labeller: the algorithm, one of `task.labellers`; the task's first when None.
+        jobs: processes, 1 or more; -1 for one a core.
+        backend: where they run: "local", or a cluster of "dask" or "ray".
+
+    Returns:
+        Pairs of inputs `(n, d)` and outputs, 0-based indices `(m,)` or triangles `(m, 3)`, where
+        `output` is None; `ptrnet.fit` takes pairs of indices. What else a file says of an
+        instance, as its distance in TSPLIB, is not in the pair. None where a file is written.
+
+    Raises:
+        InputError: an argument that is unknown; an instance that cannot be used, that the
+            algorithm does not take, or that `output` cannot hold, by file and line; a file that
+            cannot be written, or the beginning of other work in its place. No file is made then.
+        MissingExtraError: format, labeller or backend needs a package that is not installed.
+    """
+    task = tasks.get(task) if isinstance(task, str) else task
+    task.check_labeller(labeller, task.min_elements)
+    source, path = fspath(file), None if output is None else fspath(output)
+    if path is not None:
+        formats.check_output(path, task)
+    check_jobs(jobs)
+    check_backend(backend)
+    if source != "-":
+        formats.check_input(source)
+    return bulk.run(_work(task, source, path, labeller), path, source, jobs, backend)
+
+
+def label_examples(task: Task, labeller: str | None, examples: Sequence[Example]) -> list[Example]:
+    """The examples with an algorithm's answers; those of one size are labelled together.
+
+    Raises:
+        InputError: the algorithm takes no such example, or finds no answer to one; the message
+            begins with its source.
+    """
+    groups: dict[tuple[int, str], list[int]] = {}
+    for i, example in enumerate(examples):
+        groups.setdefault((len(example.inputs), example.distance), []).append(i)
+    labelled = list(examples)
+    for (_, distance), indices in groups.items():
+        inputs = np.stack([examples[i].inputs for i in indices])
+        try:
+            answers = task.unpad(task.label(inputs, labeller, distance))
+        except InputError as error:
+            raise InputError(f"{examples[indices[0]].source}: {error}") from None
+        for i, outputs in zip(indices, answers, strict=True):
+            if not len(outputs):
+                reason = labellers.failure(labeller or task.labellers[0])
+                raise InputError(f"{examples[i].source}: {reason}")
+            labelled[i] = examples[i]._replace(outputs=outputs)
+    return labelled
+
+
+def _work(
+    task: Task, source: str, output: str | None, labeller: str | None
+) -> BulkWork[list[Example]]:
+    def chunks_after(done: int) -> Iterator[list[Example]]:
+        examples = formats.read(source, task)
+        if output is not None:
+            examples = formats.output_format(output, source).checked(examples, task)
+        return _chunks(islice(examples, done, None))
+
+    return BulkWork(
+        task=task,
+        command="labelling",
+        compute=partial(label_examples, task, labeller),
+        items_after=chunks_after,
+        facts=None if source == "-" else _facts(Path(source), labeller or task.labellers[0]),
+        total=None if source == "-" else _count(source),
+    )
+
+
+def _facts(path: Path, labeller: str) -> dict[str, Any]:
+    stat = path.stat()
+    return {
+        "file": str(path.resolve()),
+        "bytes": stat.st_size,
+        "changed": stat.st_mtime_ns,
+        "labeller": labeller,
+    }
+
+
+def _count(path: str) -> int | None:
+    """How many instances a file has, where that is quick to say."""
+    able = formats.format_of(path).capabilities
+    if not able.multiple:
+        return 1
+    return None if able.binary else count_lines(path)
+
+
+def _chunks(examples: Iterable[Example]) -> Iterator[list[Example]]:
+    rest = iter(examples)
+    while chunk := list(islice(rest, CHUNK)):
+        yield chunk

@@ -1,0 +1,1 @@
+"""What feeds a training: numbered batches of fresh examples, or of a file's."""

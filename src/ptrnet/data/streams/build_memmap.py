@@ -1,0 +1,114 @@
+"""The examples of a file, written as a few flat arrays.
+
+inputs.npy         (t, d) float64, the elements of all instances one after another
+starts.npy         (m + 1,) int64, where each of m instances begins in them, and the end
+answers.npy        int32, the answers flat, 0-based, in the file's own order
+answer_starts.npy  (m + 1,) int64, where each answer begins in them, and the end
+"""
+
+from collections.abc import Iterable, Iterator
+from itertools import islice
+from pathlib import Path
+from typing import NamedTuple
+
+import joblib
+import numpy as np
+
+from ptrnet.data import formats
+from ptrnet.data.formats import txt
+from ptrnet.data.formats.parts.lines import BLOCK, Block, blocks
+from ptrnet.data.streams.npy_writer import NpyWriter
+from ptrnet.errors import InputError
+from ptrnet.progress import track
+from ptrnet.tasks.base import Task
+from ptrnet.types import Example, Floats, Indices
+
+ARRAYS = INPUTS, STARTS, ANSWERS, ANSWER_STARTS = (
+    "inputs.npy",
+    "starts.npy",
+    "answers.npy",
+    "answer_starts.npy",
+)
+_GROUP = 4000  # examples in memory as objects
+_BLOCKS_PER_PROCESS = 8  # read before the arrays grow
+
+
+class FlatExamples(NamedTuple):
+    """Some examples as flat arrays."""
+
+    inputs: Floats  # (t, d)
+    sizes: Indices  # (m,) elements of each instance, in all t
+    answers: Indices  # (a,)
+    lengths: Indices  # (m,) indices of each answer, in all a
+
+
+def build_memmap(path: str, task: Task, folder: Path) -> None:
+    """Writes all examples of a file into the arrays of an empty folder.
+
+    Raises:
+        InputError: the file cannot be read, holds no example, or one without an answer; the
+            complaint is that of the first line that cannot be used.
+    """
+    sizes, lengths = [np.zeros(1, np.int64)], [np.zeros(1, np.int64)]
+    with (
+        NpyWriter(folder / INPUTS, np.float64, (task.num_features,)) as inputs,
+        NpyWriter(folder / ANSWERS, np.int32) as answers,
+    ):
+        total = _num_blocks(path) if formats.format_of(path).extension == "txt" else None
+        for part in track(_read_flat(path, task), f"reading {path}", total):
+            inputs.append(part.inputs)
+            answers.append(part.answers)
+            sizes.append(part.sizes)
+            lengths.append(part.lengths)
+    if not inputs.count:
+        raise InputError(f"{path}: holds no instance")
+    if not answers.count:
+        raise InputError(f"{path}: every answer is empty")
+    np.save(folder / STARTS, np.concatenate(sizes).cumsum())
+    np.save(folder / ANSWER_STARTS, np.concatenate(lengths).cumsum())
+
+
+def _read_flat(path: str, task: Task) -> Iterator[FlatExamples]:
+    """The examples of a file, some thousand at a time; of text a block at a time, in parallel."""
+    if formats.format_of(path).extension != "txt":
+        examples = formats.read(path, task)
+        while group := list(islice(examples, _GROUP)):
+            yield _flatten(group, task)
+        return
+    # One process for one block: starting others takes longer than reading it.
+    jobs = min(joblib.cpu_count(), _num_blocks(path))
+    remaining = blocks(path)
+    with joblib.Parallel(n_jobs=jobs) as processes:
+        while wave := list(islice(remaining, _BLOCKS_PER_PROCESS * jobs)):
+            for part in processes(joblib.delayed(_read_block)(block, path, task) for block in wave):
+                if isinstance(part, InputError):
+                    raise part
+                yield part
+
+
+def _num_blocks(path: str) -> int:
+    """How many blocks a file has, about."""
+    return 1 + Path(path).stat().st_size // BLOCK
+
+
+def _read_block(block: Block, path: str, task: Task) -> FlatExamples | InputError:
+    """A block's examples, or the complaint: not raised, or that of a later block might be first."""
+    try:
+        return _flatten(txt.read_block(block, path, task), task)
+    except InputError as error:
+        return error
+
+
+def _flatten(examples: Iterable[Example], task: Task) -> FlatExamples:
+    inputs, answers = [np.zeros((0, task.num_features))], [np.zeros(0, np.int64)]
+    for example in examples:
+        if example.outputs is None:
+            raise InputError(f"{example.source}: has no answer to train on")
+        inputs.append(example.inputs)
+        answers.append(example.outputs.ravel())
+    return FlatExamples(
+        np.concatenate(inputs),
+        np.array([len(i) for i in inputs[1:]], np.int64),
+        np.concatenate(answers),
+        np.array([len(a) for a in answers[1:]], np.int64),
+    )

@@ -1,0 +1,63 @@
+"""An endless stream of fresh examples, drawn and labelled as the training goes."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import torch
+
+from ptrnet.data.streams.batch_stream import BatchStream
+from ptrnet.data.streams.ranks import rows_of
+from ptrnet.data.symmetries import permute_elements
+from ptrnet.tasks.base import Task
+from ptrnet.types import Batch
+
+TRAIN, VALID = 0, 1  # the two streams of a seed share no example
+
+
+class ExampleStream(BatchStream[Batch]):
+    """Batch k is a function of `(seed, split, k)` alone.
+
+    All instances of a batch have one size, drawn uniformly from `sizes`, so answers are padded
+    and instances are not.
+
+    Args:
+        task: draws and labels the instances.
+        sizes: the numbers of elements to draw from.
+        batch_size: examples in a batch, B.
+        seed: of the stream.
+        split: `TRAIN` or `VALID`.
+        first: the number of the first batch that iteration gives.
+        num_prefetch: batches kept ready by the thread that makes them.
+        labeller: the algorithm that answers; the task's default when None.
+    """
+
+    def __init__(
+        self,
+        task: Task,
+        sizes: Sequence[int],
+        batch_size: int,
+        seed: int,
+        split: int = TRAIN,
+        first: int = 0,
+        num_prefetch: int = 4,
+        labeller: str | None = None,
+    ) -> None:
+        super().__init__(first, num_prefetch)
+        self.task, self.sizes, self.batch_size = task, np.asarray(sizes), batch_size
+        self.seed, self.split, self.labeller = seed, split, labeller
+
+    def batch(self, k: int, rank: int = 0, ranks: int = 1) -> Batch:
+        """See `BatchStream`; the other processes' rows are drawn, but not labelled."""
+        rng = np.random.default_rng([self.seed, self.split, k])
+        n = int(rng.choice(self.sizes))
+        inputs = self.task.sample(rng, self.batch_size, n)
+        inputs = inputs[rows_of(self.batch_size, rank, ranks)]
+        if self.task.order != "given":
+            inputs = permute_elements(inputs, self.task.element_order(inputs))
+        targets = self.task.to_tokens(self.task.label(inputs, self.labeller))
+        return Batch(
+            torch.from_numpy(inputs.astype(np.float32)),
+            torch.full((len(inputs),), n),
+            torch.from_numpy(targets.indices),
+            torch.from_numpy(targets.lengths),
+        )

@@ -1,0 +1,106 @@
+"""An endless stream of a file's examples, each once in an epoch."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import torch
+
+from ptrnet.data.batches import pad_batch
+from ptrnet.data.streams.batch_stream import BatchStream
+from ptrnet.data.streams.memmap import open_memmap
+from ptrnet.data.streams.ranks import rows_of
+from ptrnet.data.streams.split import draw_held_out
+from ptrnet.data.symmetries import Transform, canonicalize, identity
+from ptrnet.errors import InputError
+from ptrnet.tasks.base import Task
+from ptrnet.types import Batch, Floats, Indices
+
+_ORDER, _CHANGES = 3, 4  # random streams of a seed; fresh examples take 0 and 1
+
+
+class FileStream(BatchStream[Batch]):
+    """Batch k is a function of `(file, seed, k)` alone.
+
+    In every epoch the examples are shuffled, put in the order of their sizes, and cut into
+    batches, which are shuffled again. So each example comes once, and in nearly all
+    batches instances have one size; only the last cut of an epoch may have fewer examples.
+
+    Args:
+        path: of the file; see `ptrnet.data.streams.memmap`.
+        task: what its examples are of.
+        sizes: the numbers of elements to train on; examples of other sizes are left out.
+        batch_size: examples in a batch, B.
+        seed: of the orders.
+        first: the number of the first batch that iteration gives.
+        num_prefetch: batches kept ready by the thread that makes them.
+        change: what is done to examples each time that they are drawn.
+        valid_share: the share of the examples that is never drawn, but stands in `held_out`.
+        max_valid: the most examples that stand there.
+    """
+
+    def __init__(
+        self,
+        path: str,
+        task: Task,
+        sizes: Sequence[int],
+        batch_size: int,
+        seed: int,
+        first: int = 0,
+        num_prefetch: int = 4,
+        change: Transform = identity,
+        valid_share: float = 0.0,
+        max_valid: int = 0,
+    ) -> None:
+        super().__init__(first, num_prefetch)
+        self.task, self.batch_size, self.seed, self.change = task, batch_size, seed, change
+        self._examples = open_memmap(path, task)
+        self.fingerprint = self._examples.fingerprint
+        candidates = np.flatnonzero(np.isin(self._examples.sizes, sizes))
+        if not len(candidates):
+            raise InputError(
+                f"{path}: none of its instances has a size that n asks for; they have "
+                f"{self._examples.sizes.min()} to {self._examples.sizes.max()} elements"
+            )
+        valid = draw_held_out(candidates, valid_share, max_valid, seed)
+        self._drawn = np.setdiff1d(candidates, valid)
+        if not len(self._drawn):
+            count = f"{len(valid)} example{'s' * (len(valid) != 1)}"
+            raise InputError(
+                f"{path}: {count}, all kept to validate on; --valid-share 0 keeps none"
+            )
+        self.held_out = [self._examples.example(number, task) for number in valid]
+        self._shuffled = (0, self._shuffle(0))
+
+    @property
+    def batches_per_epoch(self) -> int:
+        """The number of batches in which each example comes once."""
+        return -(-len(self._drawn) // self.batch_size)
+
+    def batch(self, k: int, rank: int = 0, ranks: int = 1) -> Batch:
+        """See `BatchStream`. A part without rows is one example that has no token to learn."""
+        epoch, position = divmod(k, self.batches_per_epoch)
+        if self._shuffled[0] != epoch:
+            self._shuffled = (epoch, self._shuffle(epoch))
+        numbers = self._shuffled[1][position]
+        rng = np.random.default_rng([self.seed, _CHANGES, k])
+        instances: list[Floats] = []
+        answers: list[Indices] = []
+        for group in np.split(numbers, np.flatnonzero(np.diff(self._examples.sizes[numbers])) + 1):
+            inputs, outputs = self._examples.of_one_size(group)
+            scaled = self.task.normalize(inputs)
+            inputs, outputs = canonicalize(self.task, *self.change(rng, self.task, scaled, outputs))
+            instances += list(inputs)
+            answers += outputs.rows()
+        rows = rows_of(len(numbers), rank, ranks)
+        if rows.start < rows.stop:
+            return pad_batch(instances[rows], answers[rows], self.task)
+        nothing = pad_batch(instances[:1], answers[:1], self.task)
+        return nothing._replace(target_lengths=torch.zeros(1, dtype=torch.int64))
+
+    def _shuffle(self, epoch: int) -> list[Indices]:
+        """The numbers of the examples in every batch of an epoch."""
+        rng = np.random.default_rng([self.seed, _ORDER, epoch])
+        order = rng.permutation(self._drawn)
+        order = order[np.argsort(self._examples.sizes[order], kind="stable")]
+        cuts = rng.permutation(self.batches_per_epoch) * self.batch_size
+        return [order[cut : cut + self.batch_size] for cut in cuts]

@@ -1,0 +1,1 @@
+"""Points: their scale, their orders, and the distances between them. NumPy alone."""

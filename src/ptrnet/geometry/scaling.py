@@ -1,0 +1,32 @@
+"""Coordinates scaled so that they can be multiplied, and so that they fit the unit cube."""
+
+import numpy as np
+
+from ptrnet.types import Floats
+
+
+def scale_by_power_of_two(points: Floats) -> Floats:
+    """Multiplies each instance of `(..., n, d)` by a power of two of its own.
+
+    Its largest absolute coordinate comes to 1/2 or more, less than 1: products of coordinates
+    neither overflow nor vanish. A power of two changes no digit, except of coordinates that are
+    1e-290 times smaller than the largest. An instance of zeros stays as it is.
+    """
+    largest = np.abs(points).max(axis=(-2, -1), keepdims=True, initial=0)
+    _, exponent = np.frexp(largest)
+    return np.ldexp(points, -exponent)
+
+
+def fit_unit_cube(inputs: Floats) -> Floats:
+    """Instances `(..., n, d)`; each that is outside is moved into the unit cube.
+
+    By one shift and one scale for all its coordinates, so that proportions stay.
+    """
+    low, high = inputs.min(-2, keepdims=True), inputs.max(-2, keepdims=True)
+    inside = (low >= 0).all(-1, keepdims=True) & (high <= 1).all(-1, keepdims=True)
+    if inside.all():
+        return inputs
+    # Halved before it is subtracted: the range of 1e308 and -1e308 is no float.
+    half_range = (high / 2 - low / 2).max(-1, keepdims=True)
+    moved = (inputs / 2 - low / 2) / np.where(half_range > 0, half_range, 1)
+    return np.where(inside, inputs, np.clip(moved, 0, 1))

@@ -1,0 +1,62 @@
+"""What the Soft, Hard and Multi Ptr-Net share (C 2.3-2.5): they run on their own distribution."""
+
+from abc import abstractmethod
+from dataclasses import replace
+
+from torch import Tensor
+
+from ptrnet.models.base import PointerModel
+from ptrnet.models.ptr_net import EncodedSlots, PtrNet
+from ptrnet.models.settings import FreeRunningSettings
+
+
+class FreeRunningPtrNet(PtrNet):
+    """A Ptr-Net whose next input is made of `a = softmax(u)` instead of the token `C_i`.
+
+    So the distribution at a step does not depend on the tokens before it, and a search's prefixes
+    differ only in their tokens. `a` covers the special slots, too: their part of a mixture is
+    their learned input, `=>` for END.
+
+    C does not say what is fed in training. With `teacher_forcing` it is `P_{C_i}`, as for the
+    Ptr-Net, as long as the module is in training mode; without it (free running) it is what
+    `next_input` makes of `a`, step by step. In evaluation mode it always is.
+    """
+
+    Settings = FreeRunningSettings
+
+    def __init__(self, features: int, num_specials: int, settings: FreeRunningSettings) -> None:
+        super().__init__(features, num_specials, settings)
+        self.teacher_forcing = settings.teacher_forcing
+
+    @abstractmethod
+    def next_input(self, attention: Tensor, inputs: Tensor) -> Tensor:
+        """The decoder's next input `(B, K, d)`.
+
+        Args:
+            attention: `a`, `(B, K, S + N)`.
+            inputs: `(B, S + N, d)` what stands for each slot and element.
+        """
+
+    def encode(self, inputs: Tensor, lengths: Tensor | None = None) -> EncodedSlots:
+        """The state has the next input, at first `=>`, behind the decoder's state."""
+        encoded = self.encode_slots(inputs, lengths)
+        start_symbol = encoded.inputs[:, :1]
+        return replace(encoded, state=(*encoded.state, start_symbol))
+
+    def step(
+        self, encoded: EncodedSlots, state: tuple[Tensor, ...], tokens: Tensor
+    ) -> tuple[Tensor, tuple[Tensor, ...]]:
+        *decoder_state, decoder_input = state
+        log_probs, after = self.decode_step(encoded, decoder_input, tuple(decoder_state))
+        return log_probs, (*after, self.next_input(log_probs.exp(), encoded.inputs))
+
+    def log_probs(
+        self,
+        inputs: Tensor,
+        lengths: Tensor | None,
+        targets: Tensor,
+        target_lengths: Tensor | None = None,
+    ) -> Tensor:
+        if self.training and self.teacher_forcing:
+            return super().log_probs(inputs, lengths, targets, target_lengths)
+        return PointerModel.log_probs(self, inputs, lengths, targets, target_lengths)

@@ -1,0 +1,1 @@
+"""Trained models on disk, and on the Hugging Face hub."""

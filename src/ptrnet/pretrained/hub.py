@@ -1,0 +1,50 @@
+"""Models on the Hugging Face hub."""
+
+import re
+from pathlib import Path
+
+from ptrnet.errors import ModelError
+from ptrnet.pretrained.model_folder import CARD, CONFIG, TENSORS
+
+_ID = re.compile(r"[\w-][\w.-]*/[\w-][\w.-]*")
+
+
+def is_id(text: str) -> bool:
+    """Whether a text has the form "owner/name"."""
+    return _ID.fullmatch(text) is not None
+
+
+def fetch(repository: str) -> Path:
+    """The folder with a repository's files, from the hub or its cache on this machine.
+
+    Raises:
+        ModelError: not the form of an id, not on the hub, or the hub is not reached.
+    """
+    if not is_id(repository):
+        raise ModelError(f"{repository}: no such folder")
+    from huggingface_hub import snapshot_download
+
+    try:
+        folder = snapshot_download(repository, allow_patterns=[CONFIG, TENSORS, CARD])
+    except Exception as error:  # the errors of the hub's client have no common base
+        raise ModelError(
+            f"{repository}: no such folder, and not had from the hub: {_first_line(error)}"
+        ) from None
+    return Path(folder)
+
+
+def push(folder: Path, repository: str, *, private: bool) -> str:
+    """Uploads a model's folder; returns its address. Raises ModelError when the hub refuses."""
+    from huggingface_hub import HfApi
+
+    try:
+        api = HfApi()
+        address = api.create_repo(repository, private=private, exist_ok=True)
+        api.upload_folder(repo_id=repository, folder_path=folder)
+    except Exception as error:  # the errors of the hub's client have no common base
+        raise ModelError(f"{repository}: not pushed to the hub: {_first_line(error)}") from None
+    return str(address)
+
+
+def _first_line(error: Exception) -> str:
+    return (str(error) or type(error).__name__).splitlines()[0]

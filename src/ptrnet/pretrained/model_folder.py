@@ -1,0 +1,130 @@
+"""A model on disk: `config.json` says what to build, `model.safetensors` holds its numbers.
+
+Nothing is executed and nothing is trusted: every key, tensor name, shape and value is checked
+before a model is handed out.
+"""
+
+import json
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import torch
+from safetensors import SafetensorError
+from safetensors.torch import load_file
+from safetensors.torch import save as to_bytes
+
+from ptrnet import models, tasks
+from ptrnet.errors import InputError, ModelError
+from ptrnet.files import atomic_path
+from ptrnet.models.base import PointerModel
+from ptrnet.tasks.base import Task
+
+FORMAT = 1
+CONFIG, TENSORS, CARD = "config.json", "model.safetensors", "README.md"
+_KEYS = {"format", "model", "model_settings", "task", "task_settings", "trained"}
+_MAX_CONFIG_BYTES = 1_000_000
+_DTYPES = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
+
+
+class Saved(NamedTuple):
+    """The content of a model's folder."""
+
+    model: PointerModel
+    task: Task
+    trained: dict[str, Any]  # facts about the training: its sizes, steps, seed
+
+
+def save(folder: Path, saved: Saved, dtype: torch.dtype = torch.float32) -> None:
+    """Writes the two files; the folder is made where it is missing."""
+    config = {
+        "format": FORMAT,
+        "model": _registered_name(saved.model),
+        "model_settings": saved.model.settings(),
+        "task": saved.task.name,
+        "task_settings": {key: getattr(saved.task, key) for key in saved.task.settings()},
+        "trained": saved.trained,
+    }
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(f"{folder}: cannot be made: {error.strerror}") from None
+    tensors = {k: v.to(dtype).contiguous() for k, v in saved.model.state_dict().items()}
+    with atomic_path(folder / TENSORS) as path:
+        path.write_bytes(to_bytes(tensors, metadata={"format": "pt"}))
+    with atomic_path(folder / CONFIG) as path:
+        path.write_text(json.dumps(config, indent=2) + "\n", encoding="utf-8")
+
+
+def load(folder: Path) -> Saved:
+    """The model in a folder, in float32, ready to answer.
+
+    Raises:
+        ModelError: no model there; a key unknown or missing; a file that is cut; a tensor that
+            is missing, too many, misshapen or not finite.
+    """
+    config = _read_config(folder / CONFIG)
+    try:
+        task = tasks.get(config["task"], **config["task_settings"])
+        with torch.device("meta"):  # shapes alone: memory is taken when the file has proved them
+            model = models.build(
+                config["model"], task.num_features, task.num_specials, **config["model_settings"]
+            )
+    except InputError as error:
+        raise ModelError(f"{folder / CONFIG}: {error}") from None
+    path = folder / TENSORS
+    try:
+        tensors = load_file(path)
+    except FileNotFoundError:
+        raise ModelError(f"{path}: no such file") from None
+    except (SafetensorError, OSError) as error:
+        raise ModelError(f"{path}: not a whole safetensors file: {error}") from None
+    _check_tensors(path, tensors, model)
+    model.load_state_dict({k: v.float() for k, v in tensors.items()}, assign=True)
+    return Saved(model.eval(), task, config["trained"])
+
+
+def _read_config(path: Path) -> dict[str, Any]:
+    try:
+        if path.stat().st_size > _MAX_CONFIG_BYTES:
+            raise ModelError(f"{path}: expected at most {_MAX_CONFIG_BYTES} bytes")
+        config = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise ModelError(f"{path}: no such file, so no model is there") from None
+    except NotADirectoryError:
+        raise ModelError(f"{path.parent}: expected a model's folder, got a file") from None
+    except (OSError, ValueError, RecursionError) as error:
+        raise ModelError(f"{path}: not a model's configuration: {error}") from None
+    if not isinstance(config, dict) or config.get("format") != FORMAT:
+        raise ModelError(f'{path}: expected an object with "format": {FORMAT}')
+    for key in sorted(_KEYS ^ set(config)):
+        state = "missing" if key in _KEYS else "unknown"
+        raise ModelError(f"{path}: key {key!r} is {state}")
+    for key, kind in (
+        ("model", str),
+        ("task", str),
+        ("model_settings", dict),
+        ("task_settings", dict),
+        ("trained", dict),
+    ):
+        if not isinstance(config[key], kind):
+            raise ModelError(f"{path}: key {key!r} must be {kind.__name__}, got {config[key]!r}")
+    return config
+
+
+def _check_tensors(path: Path, tensors: dict[str, torch.Tensor], model: PointerModel) -> None:
+    expected = model.state_dict()
+    for name in sorted(set(expected) ^ set(tensors)):
+        state = "is missing" if name in expected else "is not one of this model's"
+        raise ModelError(f"{path}: tensor {name!r} {state}")
+    for name, tensor in tensors.items():
+        if tensor.shape != expected[name].shape:
+            raise ModelError(
+                f"{path}: tensor {name!r} must be {tuple(expected[name].shape)}, "
+                f"got {tuple(tensor.shape)}"
+            )
+        if tensor.dtype not in _DTYPES or not tensor.float().isfinite().all():
+            raise ModelError(f"{path}: tensor {name!r} holds a value that is no finite number")
+
+
+def _registered_name(model: PointerModel) -> str:
+    return next(name for name in models.names() if models.kind(name) is type(model))

@@ -1,0 +1,126 @@
+"""The task of a user's own examples: its settings are inferred from them.
+
+No labeller serves it, so it is not among the named tasks; only a model's folder names it.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from math import ceil, isfinite
+from typing import TYPE_CHECKING, ClassVar, Literal, get_args
+
+import numpy as np
+
+from ptrnet.errors import InputError
+from ptrnet.tasks.base import Drawing, Task, duplicate_error, setting
+from ptrnet.types import Example, Floats, Indices
+
+if TYPE_CHECKING:
+    from ptrnet.constraints import Constraint
+    from ptrnet.metrics.interval import Measure
+
+Kind = Literal["permutation", "subset", "free"]
+CONSTRAINTS = get_args(Kind)  # from the strictest to the loosest: each allows all before it
+MAX_LENGTH = 100_000  # indices of an answer
+MIN_SPREAD = 1e-290  # a feature of less is as good as constant
+MAX_NORMALIZED = 1000.0  # numbers beyond, after scaling, are clipped to it
+
+
+@dataclass(frozen=True)
+class Custom(Task):
+    """The task `custom`: answers are an order, a subset, or a free sequence with repeats.
+
+    Subsets and free sequences may be empty.
+    """
+
+    name: ClassVar[str] = "custom"
+    labellers: ClassVar[tuple[str, ...]] = ()
+    min_length: ClassVar[int] = 0
+
+    constraint: Literal["permutation", "subset", "free"] = setting("free", "what answers are")
+    center: tuple[float, ...] = setting((), "the mean of each feature")
+    spread: tuple[float, ...] = setting((), "the standard deviation of each feature")
+    longest_answer: int = setting(1, "the most indices of an answer")
+    longest_share: float = setting(1.0, "the most indices of an answer, for each element")
+
+    def __post_init__(self) -> None:
+        for name in ("center", "spread"):
+            try:
+                values = tuple(map(float, getattr(self, name)))
+            except OverflowError:
+                values = ()
+            object.__setattr__(self, name, values)
+            if not values or len(values) != len(self.center) or not all(map(isfinite, values)):
+                raise InputError(
+                    f"{name} of task custom: expected a finite number for each feature"
+                )
+        if min(self.spread) < MIN_SPREAD:
+            raise InputError(f"spread of task custom: expected numbers of {MIN_SPREAD} or more")
+        for name in ("longest_answer", "longest_share"):
+            if not 0 <= getattr(self, name) <= MAX_LENGTH:
+                raise InputError(f"{name} of task custom: expected 0 to {MAX_LENGTH}")
+        super().__post_init__()
+
+    @property
+    def num_features(self) -> int:
+        return len(self.center)
+
+    @property
+    def repeats(self) -> bool:
+        return self.constraint == "free"
+
+    def normalize(self, inputs: Floats) -> Floats:
+        """Instances `(..., n, d)` as the model reads them: each feature standardized."""
+        # Halved before it is subtracted: the range of 1e308 and -1e308 is no float.
+        half_deviations = inputs / 2 - np.array(self.center) / 2
+        with np.errstate(over="ignore"):
+            standardized = half_deviations / (np.array(self.spread) / 2)
+            return np.clip(standardized, -MAX_NORMALIZED, MAX_NORMALIZED)
+
+    def max_length(self, n: int) -> int:
+        if self.constraint != "free":
+            return n
+        return min(max(self.longest_answer, ceil(self.longest_share * n)), MAX_LENGTH)
+
+    def build_constraint(self) -> "Constraint":
+        from ptrnet.constraints import Free, Permutation, Subset
+
+        if self.constraint == "permutation":
+            return Permutation()
+        return Subset(self.min_length) if self.constraint == "subset" else Free(self.min_length)
+
+    def answer_error(self, n: int, outputs: Indices, first: int = 0) -> str | None:
+        if self.constraint == "permutation" and len(outputs) != n:
+            return f"expected all {n} indices, got {len(outputs)}"
+        return None if self.constraint == "free" else duplicate_error(outputs, first)
+
+    def measure(
+        self, examples: Sequence[Example], answers: Iterable[Indices]
+    ) -> dict[str, "Measure"]:
+        from ptrnet.metrics import sequence
+
+        measures = {
+            "permutation": sequence.measure_orders,
+            "subset": sequence.measure_subsets,
+            "free": sequence.measure_sequences,
+        }
+        return measures[self.constraint](examples, answers)
+
+    def draw(self, inputs: Floats, outputs: Indices) -> Drawing:
+        """The elements, joined in the order of the answer.
+
+        Elements of one feature stand over their positions in the instance; those of more than two
+        are projected on the first two principal components of the instance.
+        """
+        if self.num_features == 1:
+            points = np.column_stack([np.arange(len(inputs)), inputs[:, 0]])
+        elif self.num_features == 2:
+            points = inputs
+        else:
+            centred = self.normalize(inputs)
+            centred = centred - centred.mean(0)
+            points = centred @ np.linalg.svd(centred, full_matrices=False)[2][:2].T
+            points = np.pad(points, ((0, 0), (0, 2 - points.shape[1])))
+        return Drawing(points, [points[outputs]], equal_axes=self.num_features > 2)
+
+
+TASK = Custom

@@ -1,0 +1,68 @@
+"""The part of a task that computes answers by an algorithm of `ptrnet.labellers`."""
+
+from abc import ABC
+from typing import ClassVar
+
+from ptrnet.errors import InputError, unknown
+from ptrnet.geometry.distances import EUCLIDEAN
+from ptrnet.types import Answers, Floats
+
+
+class Labelling(ABC):
+    """Base class of `Task`: `label` computes answers, `check_labeller` says whether it can."""
+
+    name: ClassVar[str]
+    labellers: ClassVar[tuple[str, ...]]  # names of algorithms; the first is the default
+    distances: ClassVar[tuple[str, ...]] = (EUCLIDEAN,)  # between elements, that the task knows
+
+    def canonicalize(self, inputs: Floats, answers: Answers) -> Answers:
+        """Equal answers in one form, the one that models are trained to give.
+
+        Args:
+            inputs: `(B, n, d)` instances of one size.
+            answers: one of each; valid.
+        """
+        return answers
+
+    def label(
+        self, inputs: Floats, labeller: str | None = None, distance: str = EUCLIDEAN
+    ) -> Answers:
+        """Answers of `(B, n, d)` instances of one size, in canonical form.
+
+        Args:
+            inputs: the instances.
+            labeller: the algorithm; the task's first when None.
+            distance: between two elements, one of the task's `distances`.
+
+        Raises:
+            InputError: the labeller does not serve this task, or so many elements.
+        """
+        from ptrnet import labellers  # compiles kernels: only where labels are computed
+
+        self.check_labeller(labeller, inputs.shape[1])
+        algorithm = labellers.get(labeller or self.labellers[0])
+        options = {} if distance == EUCLIDEAN else {"distance": distance}
+        return self.canonicalize(inputs, algorithm(inputs, **options))
+
+    def check_labeller(self, labeller: str | None, n: int) -> None:
+        """Refuses an algorithm that does not serve this task, or not n elements.
+
+        Raises:
+            InputError: with the nearest name, or with those that would serve.
+            MissingExtraError: the algorithm needs a package that is not installed.
+        """
+        from ptrnet import labellers
+
+        if not self.labellers:
+            raise InputError(f"task {self.name} has no labeller: its examples bring their answers")
+        name = labeller or self.labellers[0]
+        if name not in self.labellers:
+            raise unknown(f"labeller of task {self.name}", name, self.labellers)
+        labellers.check_package(name)
+        max_elements = labellers.max_elements(name)
+        if n > max_elements:
+            others = [other for other in self.labellers if labellers.max_elements(other) >= n]
+            raise InputError(
+                f"labeller {name}: expected at most {max_elements:.0f} elements, got {n}; "
+                f"{', '.join(others) or 'none'} would serve"
+            )

@@ -1,0 +1,1 @@
+"""What Lightning calls during a training: checkpoints, the best weights, the progress bar."""

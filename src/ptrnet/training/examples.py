@@ -1,0 +1,98 @@
+"""The examples of a training: those that it learns from, and those that it validates on."""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ptrnet import tasks
+from ptrnet.data import formats
+from ptrnet.data.batches import batches_of
+from ptrnet.data.infer_task import check_examples
+from ptrnet.data.sizes import parse_sizes
+from ptrnet.data.streams.batch_stream import BatchStream
+from ptrnet.data.streams.cut_stream import CutStream, cut_batch
+from ptrnet.data.streams.example_stream import VALID, ExampleStream
+from ptrnet.data.streams.file_stream import FileStream
+from ptrnet.data.symmetries import augment, identity
+from ptrnet.tasks.base import Task
+from ptrnet.tasks.custom import Custom
+from ptrnet.training.recipe import Recipe
+from ptrnet.types import Batch, CutBatch, Example
+
+
+class TrainingExamples(NamedTuple):
+    """What a recipe's training reads or draws."""
+
+    stream: BatchStream[Any]  # of `CutBatch`es where the recipe cuts answers
+    valid: list[Example]  # of a file, to validate on and for the card; empty where fresh ones do
+    valid_batches: Sequence[Batch | CutBatch]
+
+
+def open_examples(recipe: Recipe, task: Task, first: int) -> TrainingExamples:
+    """The examples of a training that begins with batch number `first`.
+
+    Raises:
+        InputError: a file that cannot be used.
+    """
+    stream = (
+        _file_stream(recipe, task, first) if recipe.data else _fresh_stream(recipe, task, first)
+    )
+    valid = list(formats.read(recipe.valid, task) if recipe.valid else stream.held_out)
+    valid_batches = (
+        batches_of(valid, task, recipe.batch_size) if valid else _fresh_valid_batches(recipe, task)
+    )
+    if not recipe.cuts:
+        return TrainingExamples(stream, valid, valid_batches)
+    cut_stream = CutStream(stream, task, recipe.cuts, recipe.seed)
+    return TrainingExamples(cut_stream, valid, _cut_valid_batches(recipe, task, valid_batches))
+
+
+def _file_stream(recipe: Recipe, task: Task, first: int) -> FileStream:
+    if recipe.task == tasks.CUSTOM:
+        check_examples(recipe.data, Custom(**recipe.settings))
+    return FileStream(
+        recipe.data,
+        task,
+        parse_sizes(recipe.n),
+        recipe.batch_size,
+        recipe.seed,
+        first,
+        change=augment if recipe.augment else identity,
+        valid_share=recipe.valid_share,
+        max_valid=recipe.valid_batches * recipe.batch_size,
+    )
+
+
+def _fresh_stream(recipe: Recipe, task: Task, first: int) -> ExampleStream:
+    return ExampleStream(
+        task,
+        parse_sizes(recipe.n),
+        recipe.batch_size,
+        recipe.seed,
+        first=first,
+        labeller=recipe.labeller or None,
+    )
+
+
+def _fresh_valid_batches(recipe: Recipe, task: Task) -> list[Batch]:
+    """Fresh batches of which the training draws none."""
+    if not recipe.valid_batches:
+        return []
+    stream = ExampleStream(
+        task,
+        parse_sizes(recipe.n),
+        recipe.batch_size,
+        recipe.seed,
+        VALID,
+        labeller=recipe.labeller or None,
+    )
+    return [stream.batch(k) for k in range(recipe.valid_batches)]
+
+
+def _cut_valid_batches(recipe: Recipe, task: Task, batches: Sequence[Batch]) -> list[CutBatch]:
+    """The batches of a validation, each answer cut once."""
+    return [
+        cut_batch(np.random.default_rng([recipe.seed, VALID, k, 1]), task, batch, 1)
+        for k, batch in enumerate(batches)
+    ]

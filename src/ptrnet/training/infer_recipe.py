@@ -1,0 +1,68 @@
+"""The recipe of a training on a user's own examples, which follows from them."""
+
+from typing import Any
+
+import numpy as np
+
+from ptrnet import tasks
+from ptrnet.data.infer_task import InferredTask, infer_task
+from ptrnet.training.recipe import Recipe
+from ptrnet.types import Indices
+
+# Defaults for a file of examples; those of `Recipe` suit fresh ones without end.
+STEPS, VALID_EVERY, VALID_SHARE, PATIENCE = 20_000, 500, 0.1, 10
+
+
+def infer_recipe(path: str, overrides: dict[str, Any]) -> tuple[Recipe, str]:
+    """The recipe of a training on a file of examples, and one line on what they are.
+
+    Args:
+        path: of the file; see `ptrnet.data.infer_task`.
+        overrides: keys of a recipe, which overrule what follows from the examples; `constraint`
+            is what answers are, the strictest that they obey where it is missing.
+
+    Raises:
+        InputError: examples, or keys, that cannot be used.
+    """
+    constraint = overrides.get("constraint")
+    inferred = infer_task(path, constraint)
+    task = inferred.task
+    steps = overrides.get("steps", STEPS)
+    short = isinstance(steps, int) and 0 < steps < VALID_EVERY  # validates at its end at least
+    table = {
+        "steps": steps,
+        "valid_every": steps if short else VALID_EVERY,
+        **_validation(overrides),
+        "n": _size_ranges(inferred.sizes),
+        **{name: getattr(task, name) for name in task.settings()},
+        **overrides,
+        "data": path,
+        "task": tasks.CUSTOM,
+    }
+    return Recipe.from_table(table), _summary(inferred, constraint is None)
+
+
+def _validation(overrides: dict[str, Any]) -> dict[str, Any]:
+    """How the training validates: on a file, not at all where a 0 says so, else on a share."""
+    if overrides.get("valid"):
+        return {"patience": PATIENCE}
+    if 0 in (overrides.get("valid_share"), overrides.get("valid_batches")):
+        return {"valid_share": 0.0, "valid_batches": 0}
+    return {"valid_share": VALID_SHARE, "patience": PATIENCE}
+
+
+def _size_ranges(sizes: Indices) -> str:
+    """All sizes as a recipe writes them, such as 3,5-8."""
+    distinct = np.unique(sizes)
+    runs = np.split(distinct, np.flatnonzero(np.diff(distinct) > 1) + 1)
+    return ",".join(f"{run[0]}-{run[-1]}" if len(run) > 1 else f"{run[0]}" for run in runs)
+
+
+def _summary(inferred: InferredTask, guessed: bool) -> str:
+    sizes, lengths, d = inferred.sizes, inferred.lengths, inferred.task.num_features
+    hint = " (guessed; the option constraint says otherwise)" if guessed else ""
+    return (
+        f"{len(sizes):,} examples of {sizes.min()} to {sizes.max()} elements of {d} "
+        f"feature{'s' * (d > 1)}; answers of {lengths.min()} to {lengths.max()} indices, taken as "
+        f"{inferred.task.constraint}{hint}"
+    )

@@ -1,0 +1,76 @@
+"""The keys of a recipe as options of the command line. No torch here."""
+
+import typing
+from dataclasses import MISSING, fields
+from typing import Any, NamedTuple
+
+from ptrnet import tasks
+from ptrnet.models.settings import ALIASES, every_setting
+from ptrnet.tasks.base import Task
+from ptrnet.tasks.custom import CONSTRAINTS
+from ptrnet.training.recipe import Recipe
+
+
+class Option(NamedTuple):
+    """One option of `ptrnet train`."""
+
+    type: Any
+    default: Any
+    help: str
+
+
+def recipe_options() -> dict[str, Option]:
+    """Every option by the name of its key in a recipe."""
+    guessed = f"what answers of --data are: {' | '.join(CONSTRAINTS)}"
+    return {
+        **option_fields(),
+        "constraint": Option(str, "guessed", guessed),
+        **task_settings(),
+        **model_settings(),
+        **former_settings(),
+    }
+
+
+def option_fields() -> dict[str, Option]:
+    """The fields of a recipe, but for the task, which is an argument."""
+    hints = typing.get_type_hints(Recipe)
+    return {
+        f.name: Option(hints[f.name], f.default, f.metadata["help"])
+        for f in fields(Recipe)
+        if f.default is not MISSING
+    }
+
+
+def task_settings() -> dict[str, Option]:
+    """Every setting that some task has."""
+    options = {}
+    shared = Task.settings()
+    for task in tasks.names():
+        kind = tasks.kind(task)
+        hints = typing.get_type_hints(kind)
+        for f in fields(kind):
+            choices = " | ".join(typing.get_args(hints[f.name]))
+            prefix = "" if f.name in shared else f"task {task}: "
+            text = f"{prefix}{f.metadata['help']}{choices and f', {choices}'}"
+            options[f.name] = Option(hints[f.name], f.default, text)
+    return options
+
+
+def model_settings() -> dict[str, Option]:
+    """Every setting that some model has and that is no field of the recipe."""
+    recipe_fields = option_fields()
+    return {
+        name: Option(setting.type, setting.default, setting.metadata["help"])
+        for name, setting in every_setting().items()
+        if name not in recipe_fields
+    }
+
+
+def former_settings() -> dict[str, Option]:
+    """Settings of models by their former names."""
+    return {
+        former: Option(
+            str, "", f"former name of --{current.replace('_', '-')}: {' | '.join(values)}"
+        )
+        for former, (current, values) in ALIASES.items()
+    }

@@ -1,0 +1,109 @@
+"""Lightning's trainer, set up by a recipe, and its loop over the batches."""
+
+import logging
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import lightning.pytorch as pl
+import torch
+from lightning.pytorch.loggers import CSVLogger, TensorBoardLogger
+from lightning.pytorch.utilities import rank_zero_only
+from torch.utils.data import DataLoader
+
+from ptrnet.data.streams.batch_stream import BatchStream
+from ptrnet.training import run_folder
+from ptrnet.training.callbacks.best import BestWeights
+from ptrnet.training.callbacks.checkpoints import AtomicCheckpointIO, PeriodicCheckpoint
+from ptrnet.training.callbacks.progress import LOG_EVERY, TrainingProgress
+from ptrnet.training.examples import TrainingExamples
+from ptrnet.training.hardware import device_of, matmul_precision, precision_of
+from ptrnet.training.module import TrainingModule
+from ptrnet.training.recipe import Recipe
+from ptrnet.types import Batch, CutBatch
+
+
+def is_main_process() -> bool:
+    """Whether this is the one of a training's processes that writes and prints."""
+    return getattr(rank_zero_only, "rank", 0) == 0
+
+
+def build_trainer(recipe: Recipe, output: Path, best: BestWeights) -> pl.Trainer:
+    """A trainer that logs and saves into the folder `output`; nothing is written yet.
+
+    Raises:
+        InputError: a device or a precision that this machine has not.
+    """
+    device = device_of(recipe.device)
+    precision = precision_of(recipe.precision, device)
+    for part in ("pytorch", "fabric"):
+        logging.getLogger(f"lightning.{part}").setLevel(logging.ERROR)
+    logs = output / "logs"
+    return pl.Trainer(
+        max_steps=recipe.steps,
+        accelerator=device,
+        devices=recipe.devices,
+        num_nodes=recipe.nodes,
+        strategy="ddp" if recipe.devices * recipe.nodes > 1 else "auto",
+        use_distributed_sampler=False,  # streams share batches, and all processes validate alike
+        precision="bf16-mixed" if precision == "bfloat16" else "32-true",
+        val_check_interval=recipe.valid_every,
+        check_val_every_n_epoch=None,
+        num_sanity_val_steps=0,
+        log_every_n_steps=LOG_EVERY,
+        logger=[CSVLogger(logs, "csv"), TensorBoardLogger(logs, "tensorboard")],
+        callbacks=[
+            TrainingProgress(recipe.batch_size),
+            *([best] if recipe.patience else []),
+            PeriodicCheckpoint(
+                output / run_folder.CHECKPOINT, recipe.checkpoint_every, recipe.valid_every
+            ),
+        ],
+        plugins=[AtomicCheckpointIO()],
+        enable_checkpointing=False,
+        enable_progress_bar=False,
+        enable_model_summary=False,
+    )
+
+
+class RankBatches:
+    """The part of every batch that this process trains on.
+
+    Which that is, the trainer knows only when it has started its processes.
+    """
+
+    def __init__(self, stream: BatchStream[Any], trainer: pl.Trainer) -> None:
+        self.stream, self.trainer = stream, trainer
+
+    def __iter__(self) -> Iterator[Batch | CutBatch]:
+        return self.stream.batches(self.trainer.global_rank, self.trainer.world_size)
+
+
+def run_trainer(
+    trainer: pl.Trainer,
+    module: TrainingModule,
+    examples: TrainingExamples,
+    checkpoint: Path | None,
+) -> None:
+    """Trains to the end, from the checkpoint's step on where there is one.
+
+    Raises:
+        KeyboardInterrupt: the training was interrupted.
+    """
+    valid: Any = examples.valid_batches
+    valid_loader = DataLoader(valid, batch_size=None) if valid else None
+    device = device_of(module.recipe.device)
+    precision = precision_of(module.recipe.precision, device)
+    try:
+        with warnings.catch_warnings(), matmul_precision(precision, device):
+            # Lightning warns of what is meant here: batches without workers, a run that ends in
+            # the midst of an epoch, a checkpoint there.
+            warnings.simplefilter("ignore")
+            batches = RankBatches(examples.stream, trainer)
+            trainer.fit(module, batches, valid_loader, ckpt_path=checkpoint, weights_only=True)
+    except SystemExit:  # Lightning's answer to an interrupt
+        raise KeyboardInterrupt from None
+    finally:
+        if torch.distributed.is_initialized():  # its threads would abort the process at its end
+            torch.distributed.destroy_process_group()

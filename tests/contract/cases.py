@@ -1,0 +1,78 @@
+"""What the contracts run over: every registered task, model and decoder, and their instances.
+
+A task's settings other than the defaults are covered when they stand in `SETTINGS`.
+"""
+
+from inspect import isabstract
+
+import numpy as np
+import pytest
+
+from ptrnet import decoding, models, tasks
+from ptrnet.decoding import Decoder
+from tests.contract.pairwise import pairwise
+
+SETTINGS = [
+    *((name, {}) for name in tasks.names()),
+    ("hull", {"start": "lowest-index"}),
+    ("hull", {"start": "lower-left", "closed": True}),
+    ("delaunay", {"separator": True}),
+    ("delaunay", {"order": "hilbert"}),
+    ("tsp", {"order": "lexicographic"}),
+]
+LEARNED = {"center": (0.4, 0.6, 0.5), "spread": (0.2, 0.3, 1.0), "longest_share": 1.5}
+CUSTOM = [("custom", {**LEARNED, "constraint": kind}) for kind in ("subset", "free")]
+EVERY_SETTING = [*SETTINGS, *CUSTOM]
+TASKS = pytest.mark.parametrize(("name", "settings"), SETTINGS)
+EVERY_TASK = pytest.mark.parametrize(("name", "settings"), EVERY_SETTING)
+MODELS = pytest.mark.parametrize("model", models.names())
+
+SMALL = {
+    "beam": {"size": 3},
+    "sample": {"size": 3},
+    "incremental": {"window": 2},
+    "reconstruct": {"seconds": 0},  # more would depend on the speed of the machine
+}
+DECODERS = [
+    cls(**SMALL.get(cls.name, {}))
+    for cls in vars(decoding).values()
+    if isinstance(cls, type) and issubclass(cls, Decoder) and not isabstract(cls)
+]
+RULES = ["constrained", "free"]
+
+
+def instances_of(task, sizes=(1, 2, 3, 5, 8, 13, 13, 4)):
+    rng = np.random.default_rng(7)
+    return [task.sample(rng, 1, n)[0] for n in sizes if n >= task.min_elements]
+
+
+def served(solver):
+    """Instances that the model serves: of mixed sizes where it takes any."""
+    n = solver.model.n
+    return instances_of(solver.task) if n is None else instances_of(solver.task, [n] * 4)
+
+
+def serves(task, model, *rest):
+    """Whether the decoder can be used; some need more of a task, and models of any size."""
+    kind = tasks.kind(task[0])
+    for decoder in (value for value in rest if isinstance(value, Decoder)):
+        if decoder.needs_decomposable or decoder.needs_circular:
+            fits = kind.decomposable if decoder.needs_decomposable else kind.circular
+            return fits and "n" not in models.setting_names(model)
+    return True
+
+
+def covering(**factors):
+    """A test's parameters: every pair of a task, a model and a value of each further factor."""
+
+    def label(value):
+        return f"{value.name}-{value.size}" if isinstance(value, Decoder) else str(value)
+
+    rows = pairwise(EVERY_SETTING, models.names(), *factors.values(), valid=serves)
+    return pytest.mark.parametrize(
+        ("name", "settings", "model", *factors),
+        [
+            pytest.param(*task, *rest, id="-".join(map(label, (task[0], *rest, k))))
+            for k, (task, *rest) in enumerate(rows)
+        ],
+    )

@@ -1,0 +1,239 @@
+"""Memory-mapped files: every number as written, every complaint the reader's, written once."""
+
+import os
+import struct
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from ptrnet import tasks
+from ptrnet.data import formats
+from ptrnet.data.formats.parts import lines
+from ptrnet.data.streams import build_memmap
+from ptrnet.data.streams.memmap import open_memmap
+from ptrnet.errors import InputError
+
+HULL, TSP, DELAUNAY, SORT = (tasks.get(name) for name in ("hull", "tsp", "delaunay", "sort"))
+
+
+def as_lists(examples):
+    """Inputs and answers of all examples."""
+    each = [examples.of_one_size(np.array([k])) for k in range(len(examples.sizes))]
+    return [(i[0].tolist(), a.indices[0, : a.lengths[0]].tolist()) for i, a in each]
+
+
+@pytest.fixture
+def small_blocks(monkeypatch):
+    """Blocks of a line or two, read by all processes; the tests' lines have 20 bytes and more."""
+    monkeypatch.setattr(lines, "BLOCK", 30)
+    monkeypatch.setattr(build_memmap, "BLOCK", 30)
+
+
+def test_every_number_is_the_float_that_its_text_means(tmp_path, small_blocks):
+    rng = np.random.default_rng(1)
+    bits = rng.integers(0, 2**63, 400).tolist()
+    doubles = [struct.unpack("<d", struct.pack("<q", b))[0] for b in bits]
+    texts = [repr(x) for x in doubles if np.isfinite(x)]
+    texts += [f"{x:.12g}" for x in rng.random(200)] + [repr(x) for x in rng.random(200).tolist()]
+    texts += ["5", "-.5", "1.", "+2e-3", "1E5", "0.1000000000000000055511151231257827021181583404"]
+    texts += ["4.9e-324", "2.2250738585072011e-308", "9007199254740993", "-0.0"]
+    texts = texts[: len(texts) // 6 * 6]
+    path = tmp_path / "f.txt"
+    rows = [texts[k : k + 6] for k in range(0, len(texts), 6)]
+    path.write_text("".join(" ".join(row) + " output 1 2 3\n" for row in rows))
+    examples = as_lists(open_memmap(str(path), HULL))
+    assert len(examples) == len(rows)
+    for (inputs, answer), row in zip(examples, rows, strict=True):
+        flat = [value for element in inputs for value in element]
+        assert list(map(repr, flat)) == [repr(float(text)) for text in row]
+        assert answer == [0, 1, 2]
+
+
+CONVENTIONS = [
+    (HULL, "0 0 1 0 0 1 .1 .1 output 1 2 3 1", [0, 1, 2]),
+    (HULL, "0 0 1 0 0 1 .1 .1 output 1 3 2", [0, 2, 1]),  # as in the file, not yet canonical
+    (TSP, "0 0 1 0 0 1 1 1 output 1 3 4 2 1", [0, 2, 3, 1]),
+    (TSP, "0\t0 1 0  0 1 1 1 output 1 3 4 2", [0, 2, 3, 1]),
+    (DELAUNAY, "0 0 1 0 0 1 1 1.5 output 1 2 3 <ENDT> 2 3 4", [0, 1, 2, 1, 2, 3]),
+    (DELAUNAY, "0 0 1 0 0 1 1 1.5 output 1 2 3 2 3 4", [0, 1, 2, 1, 2, 3]),
+    (SORT, "0.5 0.25 0.75 output 2 1 3", [1, 0, 2]),
+]
+
+
+@pytest.mark.parametrize(("task", "line", "answer"), CONVENTIONS)
+def test_conventions_of_the_authors(tmp_path, small_blocks, task, line, answer):
+    path = tmp_path / "f.txt"
+    path.write_bytes(f"\ufeff{line}\n\n{line} \r\n{line}".encode())
+    examples = as_lists(open_memmap(str(path), task))
+    assert [a for _, a in examples] == [answer] * 3
+    numbers = list(map(float, line.split("output")[0].split()))
+    assert np.ravel(examples[2][0]).tolist() == numbers
+
+
+GOOD = "0 0 1 0 0 1 output 1 2 3 1\n"
+BAD = [
+    "0 0 1",
+    "0 0 1 x output 1",
+    "0 0 nan 1 output 1",
+    "1_0 0 output 1",
+    "0 0 1 1 output",
+    "0 0 1 1 output 1 3",
+    "0 0 1 1 output 1 2.5",
+    "0 0 1 1 output 1 2 2",
+    "0 0 1 1 output +1 2",
+    "0 0 1 1 output \uff11 2",
+    "0 0 1 0\r0 1 1 1",
+    b"0 \xff\xfe",
+]
+
+
+@pytest.mark.parametrize("bad", BAD)
+@pytest.mark.parametrize("before", [0, 1, 7])
+def test_complaints_are_those_of_the_reader(tmp_path, small_blocks, bad, before):
+    bad = bad if isinstance(bad, bytes) else bad.encode()
+    path = tmp_path / "f.txt"
+    path.write_bytes((GOOD * before + "\n \n").encode() + bad + b"\n" + GOOD.encode() * 9 + bad)
+    with pytest.raises(InputError) as reader:
+        list(formats.read(str(path), HULL))
+    with pytest.raises(InputError) as memmap:
+        open_memmap(str(path), HULL)
+    assert str(memmap.value) == str(reader.value)
+    assert str(memmap.value).startswith(f"{path}:{before + 3}:")
+    assert list(tmp_path.iterdir()) == [path]
+
+
+@pytest.mark.parametrize("extension", ["txt", "jsonl"])
+def test_examples_without_an_answer_are_refused(tmp_path, extension):
+    path = tmp_path / f"f.{extension}"
+    with_, without = {
+        "txt": (GOOD, "0 0 1 0 0 1\n"),
+        "jsonl": ('{"inputs": [[0, 0]], "outputs": [0]}\n', '{"inputs": [[0, 0]]}\n'),
+    }[extension]
+    path.write_text(with_ * 4 + without + with_)
+    with pytest.raises(InputError, match=r"f\.\w+:5: has no answer to train on"):
+        open_memmap(str(path), HULL)
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_line_without_end_is_refused(tmp_path, small_blocks, monkeypatch):
+    monkeypatch.setattr(lines, "LONGEST_LINE", 1000)
+    monkeypatch.setattr(build_memmap, "BLOCK", 2**22)  # one process: this one, with the patch
+    path = tmp_path / "f.txt"
+    path.write_text(GOOD * 3 + "0 " * 5000)
+    with pytest.raises(InputError, match=r"f\.txt:4: longer than 1000 bytes"):
+        open_memmap(str(path), HULL)
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("none.txt", "No such file"),
+        ("", "cannot be read"),
+        (".", "expected a file"),
+        ("/dev/null", "expected a file"),
+        ("-", "cannot be read"),
+        ("n" * 300 + ".txt", "cannot be read"),
+        ("a\0b.txt", "cannot be read"),
+        ("empty.txt", "holds no instance"),
+        ("blank.txt", "holds no instance"),
+        ("f.unknown", "unknown file format"),
+    ],
+)
+def test_what_is_no_file_of_examples(tmp_path, monkeypatch, name, words):
+    monkeypatch.chdir(tmp_path)
+    contents = {"empty.txt": "", "blank.txt": "\n \n", "f.unknown": GOOD}
+    for file, text in contents.items():
+        (tmp_path / file).write_text(text)
+    with pytest.raises(InputError, match=words):
+        open_memmap(name, HULL)
+    assert {path.name for path in tmp_path.iterdir()} == set(contents)
+
+
+def arrays(path):
+    return sorted(path.with_name(f"{path.name}.packed").glob("*/*.npy"))
+
+
+def test_written_once_and_anew_when_the_file_has_changed(tmp_path, monkeypatch):
+    path = tmp_path / "f.txt"
+    path.write_text(GOOD)
+    first = open_memmap(str(path), HULL)
+    written = arrays(path)
+    assert len(written) == 4 and not [p for p in written if p.stat().st_mode & 0o222 == 0]
+    with monkeypatch.context() as patch:
+        patch.setattr(build_memmap, "build_memmap", None)  # not called
+        assert as_lists(open_memmap(str(path), HULL)) == as_lists(first)
+    before = path.stat()
+    path.write_text(GOOD.replace("1 2 3 1", "1 3 2 1"))  # as long, and later
+    os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns + 1))
+    assert as_lists(open_memmap(str(path), HULL))[0][1] == [0, 2, 1]
+    assert len(arrays(path)) == 4 and not set(arrays(path)) & set(written)
+    assert as_lists(first)[0][1] == [0, 1, 2], "a map that was open still reads what it did"
+    assert as_lists(open_memmap(str(path), TSP))[0][1] == [0, 2, 1]
+    assert len(arrays(path)) == 8, "one for each task"
+
+
+def test_a_changing_file_is_refused(tmp_path, monkeypatch):
+    path = tmp_path / "f.txt"
+    path.write_text(GOOD)
+    build = build_memmap.build_memmap
+
+    def slow(*arguments):
+        build(*arguments)
+        path.write_text(GOOD * 2)
+
+    monkeypatch.setattr(build_memmap, "build_memmap", slow)
+    with pytest.raises(InputError, match=r"f\.txt: was changed while it was read"):
+        open_memmap(str(path), HULL)
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_the_users_cache_serves_where_the_folder_cannot(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    for folder, text in (("a", GOOD), ("b", GOOD * 2)):  # of one name, but two files
+        (tmp_path / folder).mkdir()
+        path = tmp_path / folder / "f.txt"
+        path.write_text(text)
+        path.with_name("f.txt.packed").write_text("in the way")
+        assert len(open_memmap(str(path), HULL).sizes) == len(text) // len(GOOD)
+    assert len(list((tmp_path / "cache" / "ptrnet").iterdir())) == 2
+    (tmp_path / "no").write_text("")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "no"))
+    with pytest.raises(InputError, match=r"b/f.txt.packed: cannot be written, nor can .*/no/"):
+        open_memmap(str(path), HULL)
+
+
+def test_damaged_arrays_are_told(tmp_path):
+    path = tmp_path / "f.txt"
+    path.write_text(GOOD * 100)
+    open_memmap(str(path), HULL)
+    inputs = next(p for p in arrays(path) if p.name == "inputs.npy")
+    inputs.write_bytes(inputs.read_bytes()[:-8])
+    with pytest.raises(InputError, match="damaged"):
+        open_memmap(str(path), HULL)
+
+
+def test_runs_at_once_write_one(tmp_path):
+    path = tmp_path / "f.txt"
+    path.write_text(GOOD * 2000)
+    code = (
+        "import sys; from ptrnet import tasks; from ptrnet.data.streams.memmap import open_memmap;"
+        "examples = open_memmap(sys.argv[1], tasks.get('hull'));"
+        "import numpy as np; inputs, answers = examples.of_one_size(np.arange(2000));"
+        "print(inputs.sum(), answers.indices.sum())"
+    )
+    command = [sys.executable, "-c", code, str(path)]
+    runs = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(3)]
+    assert [run.communicate(timeout=240)[0].split() for run in runs] == [["4000.0", "6000"]] * 3
+    (folder,) = path.parent.glob("*.packed")
+    assert len(list(folder.iterdir())) == 1 and len(arrays(path)) == 4
+
+
+def test_other_formats_give_the_same(tmp_path):
+    text, lines_ = tmp_path / "f.txt", tmp_path / "f.jsonl"
+    text.write_text(CONVENTIONS[4][1] + "\n" + CONVENTIONS[5][1] + "\n")
+    formats.write(str(lines_), formats.read(str(text), DELAUNAY), DELAUNAY)
+    assert as_lists(open_memmap(str(text), DELAUNAY)) == as_lists(
+        open_memmap(str(lines_), DELAUNAY)
+    )

@@ -1,0 +1,189 @@
+"""What is inferred of a user's own examples, against the definition."""
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from ptrnet import tasks
+from ptrnet.data import formats, infer_task
+from ptrnet.data.streams.split import draw_held_out
+from ptrnet.errors import InputError
+from ptrnet.types import Example
+
+
+@pytest.fixture
+def written(tmp_path):
+    """A function that writes examples, by default of 2 features, and gives the file's path."""
+
+    def write(answers, n=3, d=2, extension="jsonl"):
+        rng = np.random.default_rng(0)
+        task = tasks.get("custom", center=(0.0,) * d, spread=(1.0,) * d)
+        path = tmp_path / f"mine.{extension}"
+        examples = [Example(rng.random((n, d)), np.array(a, np.int64)) for a in answers]
+        formats.write(str(path), examples, task)
+        return str(path)
+
+    return write
+
+
+@pytest.fixture(params=[2**20, 1], ids=["at once", "one by one"])
+def chunks(request, monkeypatch):
+    monkeypatch.setattr(infer_task, "_CHUNK", request.param)
+
+
+@pytest.mark.parametrize("extension", ["jsonl", "parquet"])
+@pytest.mark.parametrize(
+    ("answers", "expected"),
+    [
+        ([[2, 0, 1], [0, 1, 2]], "permutation"),
+        ([[2, 0, 1], [0, 1]], "subset"),
+        ([[2], []], "subset"),
+        ([[2, 0, 1], [0, 1, 2], [1, 1, 2]], "free"),
+        ([[0, 1, 2, 0], [0, 1, 2]], "free"),
+    ],
+)
+def test_the_strictest_constraint_is_guessed(written, chunks, answers, expected, extension):
+    inferred = infer_task.infer_task(written(answers, extension=extension))
+    assert inferred.task.constraint == expected
+    assert inferred.task.longest_answer == max(map(len, answers))
+    assert inferred.task.longest_share == max(map(len, answers)) / 3
+    assert inferred.lengths.tolist() == [len(a) for a in answers]
+
+
+def test_a_constraint_is_checked_and_the_line_named(written, chunks):
+    path = written([[2, 0, 1], [0, 1], [1, 1], [2, 2], [1]])
+    assert infer_task.infer_task(path).task.constraint == "free"
+    for constraint, line, complaint in (
+        ("permutation", 2, "expected all 3 indices, got 2"),
+        ("subset", 3, "each index at most once, got 1 twice"),
+    ):
+        with pytest.raises(InputError, match=rf'mine.jsonl:{line}: "outputs": answer: {complaint}'):
+            infer_task.infer_task(path, constraint)
+    assert infer_task.infer_task(written([[2, 0, 1]]), "free").task.constraint == "free"
+    with pytest.raises(InputError, match="unknown constraint 'permutatoin'; did you mean 'permu"):
+        infer_task.infer_task(path, "permutatoin")
+
+
+@pytest.mark.parametrize(
+    ("extension", "third"), [("jsonl", "jsonl:3"), ("parquet", "parquet: row 3")]
+)
+def test_examples_are_checked_against_a_task(written, chunks, extension, third):
+    """As the reader of the same task complains, of the first answer that it would not read."""
+    path = written([[2, 0, 1], [0, 1], [1, 1], [0, 1, 2, 0], [2, 2]], extension=extension)
+    free = infer_task.infer_task(path).task
+    infer_task.check_examples(path, free)
+    for constraint in ("subset", "permutation"):
+        task = replace(free, constraint=constraint)
+        with pytest.raises(InputError) as checked:
+            infer_task.check_examples(path, task)
+        with pytest.raises(InputError) as read:
+            list(formats.read(path, task))
+        assert str(checked.value) == str(read.value)
+    short = replace(free, longest_answer=1, longest_share=1 / 3)
+    with pytest.raises(InputError, match=r"mine.* expected at most 1 indices, got 3"):
+        infer_task.check_examples(path, short)
+    path = written([[1], [0], [1, 1], [0, 0, 0]], extension=extension)
+    with pytest.raises(InputError, match=f"mine.{third}: expected at most 1 indices, got 2"):
+        infer_task.check_examples(path, short)
+    with pytest.raises(InputError, match="expected elements of 3 numbers, got 2"):
+        infer_task.check_examples(path, replace(free, center=(0.0,) * 3, spread=(1.0,) * 3))
+
+
+def test_answers_are_not_read_again_where_none_is_refused(written, monkeypatch):
+    path = written([[2, 0, 1], [0, 1]])
+    task = infer_task.infer_task(path).task
+    monkeypatch.setattr(formats, "read", None)  # not called
+    infer_task.check_examples(path, task)
+    assert infer_task.infer_task(path, "subset").task == task
+
+
+def test_a_file_that_changes_while_it_is_checked_is_refused(written, monkeypatch):
+    path = written([[2, 0, 1], [0, 0]])
+    task = replace(infer_task.infer_task(path).task, constraint="subset")
+    monkeypatch.setattr(formats, "read", lambda path, task: iter(()))
+    with pytest.raises(InputError, match=r"mine\.jsonl: was changed while it was read"):
+        infer_task.check_examples(path, task)
+
+
+def test_features_are_measured(tmp_path, chunks):
+    rng = np.random.default_rng(1)
+    inputs = [rng.normal(size=(n, 4)) * [1, 1e150, 1e-9, 0] + [1e9, 0, 5, 7] for n in (3, 8, 5)]
+    path = tmp_path / "mine.jsonl"
+    path.write_text(
+        "".join(json.dumps({"inputs": i.tolist(), "outputs": [0]}) + "\n" for i in inputs)
+    )
+    task = infer_task.infer_task(str(path)).task
+    every = np.concatenate(inputs).astype(np.longdouble)
+    np.testing.assert_allclose(task.center, every.mean(0).astype(float), rtol=1e-14, atol=1e137)
+    expected = every.std(0).astype(float)
+    expected[3] = 1
+    np.testing.assert_allclose(task.spread, expected, rtol=1e-5)
+    seen = np.concatenate([task.normalize(i) for i in inputs])
+    np.testing.assert_allclose(seen[:, :3].std(0), 1, rtol=1e-5)
+    assert (seen[:, 3] == 0).all()
+
+
+@pytest.mark.parametrize(
+    ("text", "complaint"),
+    [
+        ("", "holds no instance"),
+        ('{"inputs": [], "outputs": []}', "expected elements of one number or more"),
+        ('{"inputs": [[]], "outputs": []}', "expected elements of one number or more"),
+        ('{"outputs": [1]}', '"inputs": expected a list of elements'),
+        ('{"inputs": [["a"]], "outputs": [0]}', "expected a number"),
+        ('{"inputs": [[1, 2]]}', "mine.jsonl:1: has no answer to train on"),
+        ('{"inputs": [[1, 2]], "outputs": []}', "every answer is empty"),
+        ('{"inputs": [[1, 2]], "outputs": [1]}', "index 1: expected 0 to 0, got 1"),
+        (
+            '{"inputs": [[1, 2]], "outputs": [0]}\n{"inputs": [[1, 2, 3]], "outputs": [0]}',
+            r"mine.jsonl:2: .*expected shape \(n, 2\) for custom, got \(1, 3\)",
+        ),
+        ("[1]", "expected a JSON object"),
+    ],
+)
+def test_files_that_cannot_be_learned_from(tmp_path, text, complaint):
+    path = tmp_path / "mine.jsonl"
+    path.write_text(text)
+    with pytest.raises(InputError, match=complaint):
+        infer_task.infer_task(str(path))
+
+
+def test_formats_that_do_not_tell(tmp_path):
+    (tmp_path / "mine.txt").write_text("1 2 3 output 1\n")
+    with pytest.raises(InputError, match=r"a .txt file does not say .* to \.jsonl or \.parquet"):
+        infer_task.infer_task(str(tmp_path / "mine.txt"))
+    with pytest.raises(InputError, match="cannot be read: No such file"):
+        infer_task.infer_task(str(tmp_path / "none.jsonl"))
+
+
+def test_what_is_held_out_is_drawn_by_the_seed():
+    numbers = np.arange(10, 110)
+    drawn = draw_held_out(numbers, 0.1, 50, seed=3)
+    assert len(drawn) == 10 and set(drawn) <= set(numbers) and (np.diff(drawn) > 0).all()
+    assert drawn.tolist() == draw_held_out(numbers, 0.1, 50, seed=3).tolist()
+    assert drawn.tolist() != draw_held_out(numbers, 0.1, 50, seed=4).tolist()
+    assert len(draw_held_out(numbers, 0.1, 4, seed=3)) == 4
+    assert len(draw_held_out(numbers, 0.001, 4, seed=3)) == 1
+    assert len(draw_held_out(numbers, 0.0, 4, seed=3)) == 0
+    assert len(draw_held_out(numbers[:1], 0.1, 4, seed=3)) == 1
+
+
+def test_parquet_columns_that_are_no_examples(tmp_path):
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    tables = {
+        'column "inputs": stands twice': pa.Table.from_arrays(
+            [pa.array([[[1.0]]])] * 2, names=["inputs", "inputs"]
+        ),
+        'column "inputs": expected list<list<double>>, got list<list<decimal128': pa.table(
+            {"inputs": pa.array([[[1]]], pa.list_(pa.list_(pa.decimal128(5, 2))))}
+        ),
+        'expected a column "inputs", got outputs': pa.table({"outputs": [[0]]}),
+    }
+    for complaint, table in tables.items():
+        parquet.write_table(table, tmp_path / "mine.parquet")
+        with pytest.raises(InputError, match=complaint):
+            infer_task.infer_task(str(tmp_path / "mine.parquet"))

@@ -1,0 +1,107 @@
+"""A resumable file: what a kill leaves, and who may go on with it."""
+
+import json
+
+import numpy as np
+import pytest
+
+from ptrnet import tasks
+from ptrnet.data import formats
+from ptrnet.data.resumable import ResumableFile, can_resume
+from ptrnet.errors import InputError
+
+TASK = tasks.get("sort")
+FACTS = {"seed": 1}
+LINES = [f"0.{k} 0.5 output 1 2\n".encode() for k in range(1, 5)]
+
+
+def begun(path, *chunks, facts=FACTS):
+    """What a killed run leaves: its lock is gone with it."""
+    with ResumableFile(path, facts, 2) as file:
+        list(file.append(chunks))
+    return file
+
+
+def trimmed(path, total=None):
+    with ResumableFile(path, FACTS, 2) as file:
+        return file.trim(total)
+
+
+def test_whole_chunks_stay_and_the_rest_is_cut_off(tmp_path):
+    path = tmp_path / "a.txt"
+    file = begun(path, LINES[0] + LINES[1], LINES[2] + b"0.4 0")
+    assert trimmed(path) == 2
+    assert file.lines_path.read_bytes() == LINES[0] + LINES[1]
+    assert not path.exists()
+
+
+def test_a_smaller_count_cuts_and_a_full_one_keeps_the_last_short_chunk(tmp_path):
+    path = tmp_path / "a.txt"
+    file = begun(path, b"".join(LINES[:2]), LINES[2])
+    assert trimmed(path, 3) == 3
+    assert trimmed(path, 4) == 2
+    begun(path, b"".join(LINES[2:]))
+    assert trimmed(path, 1) == 1
+    assert file.lines_path.read_bytes() == LINES[0]
+
+
+def test_finished_it_is_the_file_and_nothing_else_is_left(tmp_path):
+    begun(tmp_path / "a.txt", *LINES).finish(TASK)
+    assert [p.name for p in tmp_path.iterdir()] == ["a.txt"]
+    assert (tmp_path / "a.txt").read_bytes() == b"".join(LINES)
+
+
+def test_a_chunk_counts_when_it_is_written(tmp_path):
+    with ResumableFile(tmp_path / "a.txt", FACTS, 2) as file:
+        for count in file.append([LINES[0] + LINES[1]]):
+            assert count == 2 and file.lines_path.read_bytes() == LINES[0] + LINES[1]
+
+
+def test_other_work_is_refused_and_left_alone(tmp_path):
+    file = begun(tmp_path / "a.txt", LINES[0] + LINES[1])
+    with pytest.raises(InputError, match=r"beginning of other work \(seed 1, asked 2\)"):
+        ResumableFile(tmp_path / "a.txt", {"seed": 2}, 2)
+    file.facts_path.write_text("{")
+    with pytest.raises(InputError, match="not readable"):
+        ResumableFile(tmp_path / "a.txt", FACTS, 2)
+    assert file.lines_path.read_bytes() == LINES[0] + LINES[1]
+
+
+def test_two_runs_at_once_are_refused(tmp_path):
+    with ResumableFile(tmp_path / "a.txt", FACTS, 2) as first:
+        with pytest.raises(InputError, match="another run is writing it"):
+            ResumableFile(tmp_path / "a.txt", FACTS, 2)
+        first.discard()
+    assert not list(tmp_path.iterdir())
+
+
+def test_lines_without_facts_are_refused(tmp_path):
+    file = begun(tmp_path / "a.txt", LINES[0] + LINES[1])
+    file.facts_path.unlink()
+    with pytest.raises(InputError, match="not readable"):
+        ResumableFile(tmp_path / "a.txt", FACTS, 2)
+    assert file.lines_path.read_bytes() == LINES[0] + LINES[1]
+
+
+def test_a_name_that_leaves_no_room_is_one_line(tmp_path):
+    with pytest.raises(InputError, match="cannot be written"):
+        ResumableFile(tmp_path / ("a" * 245 + ".txt"), FACTS, 2)
+
+
+def test_facts_without_lines_begin_anew(tmp_path):
+    file = begun(tmp_path / "a.txt", LINES[0])
+    file.lines_path.unlink()
+    with ResumableFile(tmp_path / "a.txt", {"seed": 2}, 2) as anew:
+        assert anew.trim() == 0
+    assert json.loads(file.facts_path.read_text()) == {"seed": 2}
+
+
+def test_which_files_can_be_resumed():
+    assert can_resume("a.txt") and can_resume("b.JSONL")
+    assert not can_resume("-") and not can_resume("c.csv")
+
+
+def test_the_file_reads_back(tmp_path):
+    begun(tmp_path / "a.txt", *LINES).finish(TASK)
+    examples = list(formats.read(str(tmp_path / "a.txt"), TASK))
+    np.testing.assert_array_equal(examples[3].inputs, [[0.4], [0.5]])

@@ -1,0 +1,82 @@
+"""The two classes of an LSTM's products against float64, through their one interface."""
+
+import pytest
+import torch
+
+from ptrnet.kernels import packed
+from ptrnet.kernels.lstm import products
+from ptrnet.kernels.lstm.products import PackedProducts, TorchProducts, can_pack, products_class
+
+DTYPES = (torch.float32, torch.bfloat16)
+N, BATCH = 3, 9
+FIRST, LAST = 2, 8  # the rows of a slice: 4 and 2 more
+
+
+@pytest.fixture(params=[PackedProducts, TorchProducts])
+def kind(request):
+    return request.param
+
+
+def draw(d_in, d_out, dtype):
+    torch.manual_seed(d_in * d_out)
+    return torch.randn(N, BATCH, d_in).to(dtype), torch.randn(d_in, d_out).to(dtype)
+
+
+def tolerance(kind, dtype):
+    """Of numbers of about 10: float32's sums, or sums that are rounded once or twice."""
+    return 0.1 if kind is TorchProducts and dtype == torch.bfloat16 else 1e-4
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("d_in, d_out", [(16, 64), (34, 128), (64, 16), (2, 3)])
+def test_products_of_a_slice(kind, dtype, d_in, d_out, needs_instructions):
+    if kind is PackedProducts:
+        needs_instructions(dtype)
+    sequence, matrix = draw(d_in, d_out, dtype)
+    other_sequence, other = draw(2 * d_in, d_out, dtype)
+    both = [kind(sequence, matrix), kind(other_sequence, other.t().contiguous().t())]
+    out = both[0].buffer(LAST - FIRST)
+    assert not out.tensor.any()
+    for t in (1, 0, 2):
+        expected = sequence[t, FIRST:LAST].double() @ matrix.double()
+        both[0].multiply(t, FIRST, LAST, out)
+        error = (out.tensor[:, :d_out] - expected).abs().max()
+        assert error <= tolerance(kind, dtype)
+        expected += other_sequence[t, FIRST:LAST].double() @ other.double()
+        both[1].multiply_add(t, FIRST, LAST, out)
+        error = (out.tensor[:, :d_out] - expected).abs().max()
+        assert error <= 2 * tolerance(kind, dtype)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_the_sequence_is_read_when_it_is_multiplied(kind, dtype, needs_instructions):
+    """As the states are, of which each step writes the next."""
+    if kind is PackedProducts:
+        needs_instructions(dtype)
+    sequence, matrix = draw(16, 64, dtype)
+    one = kind(sequence, matrix)
+    before, after = one.buffer(BATCH), one.buffer(BATCH)
+    one.multiply(1, 0, BATCH, before)
+    sequence[1] *= 2
+    one.multiply(1, 0, BATCH, after)
+    assert before.tensor.any() and torch.equal(after.tensor, 2 * before.tensor)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_a_buffer_is_one_memory(kind, dtype):
+    sequence, matrix = draw(16, 64, dtype)
+    out = kind(sequence, matrix).buffer(5)
+    out.tensor[1, 2] = 1
+    assert out.array[1, 2] and out.array.shape == out.tensor.shape
+    assert out.tensor.dtype == (torch.float32 if kind is PackedProducts else dtype)
+
+
+@pytest.mark.parametrize("available", [True, False])
+def test_sizes_type_and_processor_decide(available, monkeypatch):
+    monkeypatch.setattr(packed, "available", lambda dtype: available)
+    assert can_pack(16, 0, torch.bfloat16) == available
+    assert can_pack(32, 3, torch.float32) == available  # an odd number of features
+    assert not can_pack(16, 3, torch.bfloat16)  # no pairs
+    assert not can_pack(24, 0, torch.float32)  # 96 columns are no panels of 64
+    expected = products.PackedProducts if available else products.TorchProducts
+    assert products_class(16, 0, torch.float32) is expected

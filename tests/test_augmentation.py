@@ -1,0 +1,69 @@
+import math
+
+import numpy as np
+import pytest
+
+import ptrnet
+from ptrnet import tasks
+from ptrnet.augmentation import Candidate, best_candidate
+from ptrnet.metrics.tour import length
+from ptrnet.types import Example
+
+SQUARE = np.array([[0.1, 0.1], [0.9, 0.1], [0.9, 0.9], [0.1, 0.9]])
+
+
+def candidates(*rows):
+    return [Candidate(np.array(tour), math.log(p), view) for tour, p, view in rows]
+
+
+def test_probabilities_are_summed_over_views():
+    """0.5 alone loses against 0.3 and 0.3 of two views, whatever order the answer stands in."""
+    rows = candidates(([0, 1, 2], 0.5, 0), ([1, 2, 3, 0], 0.3, 1), ([0, 1, 2, 3], 0.3, 2))
+    answer = best_candidate(tasks.get("hull"), Example(SQUARE), rows)
+    assert answer.outputs.tolist() == [0, 1, 2, 3] and answer.log_prob == math.log(0.3)
+
+
+def test_a_view_counts_once_for_an_answer():
+    rows = candidates(([0, 1, 2], 0.5, 0), ([0, 1, 2, 3], 0.3, 1), ([0, 1, 2, 3], 0.3, 1))
+    assert best_candidate(tasks.get("hull"), Example(SQUARE), rows).outputs.tolist() == [0, 1, 2]
+
+
+def test_a_tour_is_chosen_by_its_length():
+    rows = candidates(([0, 2, 1, 3], 0.9, 0), ([2, 1, 0, 3], 0.1, 1), ([0, 1, 1, 3], 0.9, 2))
+    assert best_candidate(tasks.get("tsp"), Example(SQUARE), rows).outputs.tolist() == [0, 1, 2, 3]
+
+
+def test_invalid_answers_stay_as_they_are():
+    rows = candidates(([1, 1], 0.9, 0), ([0, 1, 2], 0.1, 1))
+    assert best_candidate(tasks.get("hull"), Example(SQUARE), rows).outputs.tolist() == [1, 1]
+
+
+@pytest.mark.parametrize("task", tasks.names())
+@pytest.mark.parametrize("decoder", [ptrnet.Greedy(), ptrnet.Beam(2), ptrnet.Sample(2)])
+def test_augmented_answers_are_valid_and_do_not_depend_on_the_batch(small, task, decoder):
+    solver = small(task, scale=8.0)
+    instances = [solver.task.sample(np.random.default_rng(n), 1, n)[0] for n in (3, 6, 9, 6)]
+    together = solver.solve(instances, decoder, augment=5)
+    for instance, answer in zip(instances, together, strict=True):
+        assert solver.task.answer_error(len(instance), answer) is None
+        assert solver.solve(instance, decoder, augment=5).tolist() == answer.tolist()
+
+
+def test_more_views_make_no_tour_longer(small):
+    solver = small("tsp", scale=4.0)
+    points = np.random.default_rng(3).random((12, 2))
+    lengths = [length(points, solver.solve(points, augment=k)) for k in (1, 4, 16)]
+    assert lengths[0] >= lengths[1] >= lengths[2] and lengths[0] > lengths[2]
+
+
+@pytest.mark.parametrize("bad", [0, 1.5, -1])
+def test_the_number_of_views_is_checked(small, bad):
+    with pytest.raises(ptrnet.InputError, match="augment"):
+        small().solve(SQUARE, augment=bad)
+
+
+def test_an_easy_hull_is_right_from_every_view():
+    """The shipped model answers this hull; so must any number of views, in canonical form."""
+    model = ptrnet.load("hull")
+    points = np.vstack([SQUARE, [[0.5, 0.5]]])
+    assert model.solve(points, augment=9).tolist() == model.solve(points).tolist() == [0, 1, 2, 3]

@@ -1,0 +1,91 @@
+"""A map in many processes: who computes makes no difference."""
+
+import math
+
+import pytest
+
+from ptrnet.errors import InputError, MissingExtraError
+from ptrnet.parallel import BACKENDS, check_backend, check_jobs, ordered_map
+
+ITEMS = list(range(50))
+EXPECTED = [math.factorial(k) for k in ITEMS]
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_results_keep_the_order(jobs):
+    assert list(ordered_map(math.factorial, ITEMS, jobs)) == EXPECTED
+
+
+def test_work_is_taken_as_it_goes():
+    """An endless list of work must not be read to its end."""
+
+    def endless():
+        k = 0
+        while True:
+            yield k % 20
+            k += 1
+
+    results = ordered_map(math.factorial, endless(), 1)
+    assert [next(results) for _ in range(3)] == [1, 1, 2]
+
+
+def stops(k):
+    if k == 5:
+        raise InputError("five")
+    return k
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_errors_of_the_work_and_of_the_items_arrive(jobs):
+    """Pytest sees what a thread of joblib's would swallow."""
+
+    def items():
+        yield from range(3)
+        raise InputError("no more")
+
+    with pytest.raises(InputError, match="no more"):
+        list(ordered_map(math.factorial, items(), jobs))
+    with pytest.raises(InputError, match="five"):
+        list(ordered_map(stops, range(100), jobs))
+    left_early = ordered_map(math.factorial, range(500), jobs)
+    assert next(left_early) == 1
+    left_early.close()
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_a_dask_cluster_of_two_workers(monkeypatch):
+    distributed = pytest.importorskip("distributed")
+    with distributed.LocalCluster(
+        n_workers=2, threads_per_worker=1, dashboard_address=None, processes=True
+    ) as cluster:
+        monkeypatch.setenv("DASK_SCHEDULER_ADDRESS", cluster.scheduler_address)
+        dask = pytest.importorskip("dask")
+        with dask.config.set({"scheduler-address": cluster.scheduler_address}):
+            assert list(ordered_map(math.factorial, ITEMS, -1, "dask")) == EXPECTED
+
+
+def test_unknown_and_missing_backends(monkeypatch):
+    with pytest.raises(InputError, match="did you mean 'dask'"):
+        check_backend("dusk")
+    monkeypatch.setitem(__import__("sys").modules, "ray", None)
+    with pytest.raises(MissingExtraError, match=r"ptrnet\[ray\]"):
+        check_backend("ray")
+    assert set(BACKENDS) == {"local", "dask", "ray"}
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_a_ray_cluster_started_here():
+    pytest.importorskip("ray")
+    assert list(ordered_map(math.factorial, ITEMS, 2, "ray")) == EXPECTED
+
+
+def test_one_item_starts_no_other_process(monkeypatch):
+    monkeypatch.setattr("ptrnet.parallel.Parallel", None)
+    assert list(ordered_map(math.factorial, [4], 2)) == [24]
+    assert list(ordered_map(math.factorial, [], -1)) == []
+
+
+@pytest.mark.parametrize("jobs", [0, -2, 1.5, "2"])
+def test_numbers_of_processes_that_are_none(jobs):
+    with pytest.raises(InputError, match=r"^--jobs: expected 1 or more, or -1 for one a core, got"):
+        check_jobs(jobs, "--jobs")

@@ -1,0 +1,136 @@
+"""Model folders: round trips, and hostile or broken files."""
+
+import json
+
+import pytest
+import torch
+from safetensors.torch import load_file, save_file
+
+from ptrnet.errors import InputError, ModelError
+from ptrnet.pretrained import model_folder
+
+
+@pytest.fixture
+def folder(small, tmp_path):
+    small().save_pretrained(tmp_path / "m")
+    return tmp_path / "m"
+
+
+def change(folder, **changes):
+    path = folder / "config.json"
+    config = json.loads(path.read_text())
+    path.write_text(json.dumps({**config, **changes}))
+
+
+def change_tensors(folder, edit):
+    tensors = load_file(folder / "model.safetensors")
+    edit(tensors)
+    save_file(tensors, folder / "model.safetensors")
+
+
+def refused(folder, words):
+    with pytest.raises(ModelError, match=words) as error:
+        model_folder.load(folder)
+    assert "\n" not in str(error.value)
+
+
+def test_half_precision_is_loaded_as_float32(small, tmp_path):
+    solver = small()
+    saved = model_folder.Saved(solver.model, solver.task, {"n": "5"})
+    model_folder.save(tmp_path, saved, torch.float16)
+    assert load_file(tmp_path / "model.safetensors")["v"].dtype == torch.float16
+    loaded = model_folder.load(tmp_path)
+    assert loaded.trained == {"n": "5"}
+    for name, tensor in loaded.model.state_dict().items():
+        assert tensor.dtype == torch.float32
+        assert torch.equal(tensor, solver.model.state_dict()[name].half().float())
+
+
+@pytest.mark.parametrize("keep", [0, 4, 100, -1])
+def test_truncated(folder, keep):
+    path = folder / "model.safetensors"
+    path.write_bytes(path.read_bytes()[:keep])
+    refused(folder, "not a whole safetensors file")
+
+
+def test_tensors_missing_extra_misshapen_not_finite(folder):
+    change_tensors(folder, lambda t: t.update(w=torch.ones(1)))
+    refused(folder, "tensor 'w' is not one of this model's")
+    change_tensors(folder, lambda t: (t.pop("w"), t.update(v=torch.ones(3))))
+    refused(folder, r"tensor 'v' must be \(16,\), got \(3,\)")
+    change_tensors(folder, lambda t: t.update(v=torch.full((16,), torch.nan)))
+    refused(folder, "tensor 'v' holds a value that is no finite number")
+    change_tensors(folder, lambda t: t.update(v=torch.ones(16, dtype=torch.int64)))
+    refused(folder, "tensor 'v' holds a value that is no finite number")
+    change_tensors(folder, lambda t: t.pop("v"))
+    refused(folder, "tensor 'v' is missing")
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"format": 2}, '"format": 1'),
+        ({"surprise": 1}, "key 'surprise' is unknown"),
+        ({"model": "ptr-nett"}, "unknown model 'ptr-nett'; did you mean 'ptr-net'"),
+        ({"task": "hul"}, "unknown task 'hul'; did you mean 'hull'"),
+        ({"task_settings": {"star": 1}}, "did you mean 'start'"),
+        ({"task_settings": {"start": "top"}}, "unknown start of task hull 'top'"),
+        ({"model_settings": {"hidden_size": -5}}, "hidden_size of model ptr-net: expected 1 to"),
+        (
+            {"model_settings": {"hidden_size": "big"}},
+            "hidden_size of model ptr-net must be int, got 'big'",
+        ),
+        ({"model_settings": {"hidden_size": 10**9}}, "expected 1 to 65536, got 1000000000"),
+        ({"model_settings": {"hidden_size": 65536}}, r"tensor .* must be \(262144,\)"),
+        ({"model_settings": {"units": 5}}, "unknown setting"),
+        ({"model_settings": {"features": 3}}, "unknown setting"),
+        ({"model_settings": {"name": "x"}}, "unknown setting"),
+        ({"task_settings": {"name": "x"}}, "unknown setting"),
+        ({"task_settings": {"start": 5}}, "unknown start of task hull '5'"),
+        ({"task_settings": {"closed": "no"}}, "closed of task hull must be bool, got 'no'"),
+        ({"model_settings": []}, "must be dict"),
+        ({"model": 3}, "must be str"),
+    ],
+)
+def test_configurations(folder, changes, words):
+    change(folder, **changes)
+    refused(folder, words)
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", "null", '{"format": 1}', "\x00", "[" * 100_000])
+def test_not_a_configuration(folder, text):
+    (folder / "config.json").write_text(text)
+    refused(folder, "config.json: ")
+
+
+def test_missing_files(folder):
+    (folder / "model.safetensors").unlink()
+    refused(folder, "no such file")
+    refused(folder / "config.json", "expected a model's folder, got a file")
+    (folder / "config.json").unlink()
+    refused(folder, "no model is there")
+
+
+def test_a_pickle_is_never_read(folder):
+    torch.save({"v": torch.ones(16)}, folder / "model.safetensors")
+    refused(folder, "not a whole safetensors file")
+
+
+def test_types_that_are_no_weights(folder):
+    change_tensors(folder, lambda t: t.update(v=torch.ones(16).to(torch.float8_e4m3fn)))
+    refused(folder, "tensor 'v' holds a value that is no finite number")
+    change_tensors(folder, lambda t: t.update(v=torch.full((16,), 1e300, dtype=torch.float64)))
+    refused(folder, "tensor 'v' holds a value that is no finite number")
+
+
+def test_a_full_disk_while_saving_keeps_the_old_model(small, folder, monkeypatch):
+    before = (folder / "model.safetensors").read_bytes()
+
+    def full(*_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("pathlib.Path.write_bytes", full)
+    with pytest.raises(InputError, match="cannot be written: No space left on device"):
+        small(seed=2).save_pretrained(folder)
+    assert (folder / "model.safetensors").read_bytes() == before
+    assert sorted(p.name for p in folder.iterdir()) == ["config.json", "model.safetensors"]

@@ -1,0 +1,85 @@
+"""Trainings that are stopped where a test wants it: in a process of their own, at one batch."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+# The program, in which the batch STALL_AT never comes: the training waits for it until it is
+# stopped. A script, as Lightning starts its further processes by the same command.
+STALLING = """
+import os, threading
+from ptrnet import cli, runtime
+runtime.tune()
+from ptrnet.data.streams.example_stream import ExampleStream
+
+make_batch = ExampleStream.batch
+
+def batch(stream, k, *args, **kwargs):
+    if k == int(os.environ["STALL_AT"]):
+        threading.Event().wait()
+    return make_batch(stream, k, *args, **kwargs)
+
+ExampleStream.batch = batch
+if __name__ == "__main__":
+    cli.main()
+"""
+SECONDS = 240  # the deadline of whatever a test waits for
+
+
+class StalledTraining:
+    """A training in processes of its own, that has saved a checkpoint and now waits."""
+
+    def __init__(self, script, log, folder, options, stall_at):
+        script.write_text(STALLING)
+        self.log = log
+        with log.open("w") as stderr:
+            self.process = subprocess.Popen(
+                [sys.executable, script, "train", *options, "--output", folder],
+                env={**os.environ, "STALL_AT": str(stall_at)},
+                start_new_session=True,
+                stdout=subprocess.PIPE,
+                stderr=stderr,
+                text=True,
+            )
+
+    def wait_for(self, path):
+        deadline = time.monotonic() + SECONDS
+        while not path.exists():
+            code = self.process.poll()
+            if code is not None:
+                pytest.fail(f"exit {code} before {path.name} was there: {self.log.read_text()}")
+            if time.monotonic() > deadline:
+                pytest.fail(f"no {path.name} in {SECONDS} seconds: {self.log.read_text()}")
+            time.sleep(0.01)
+
+    def interrupt(self):
+        """As Ctrl-C; gives exit code, standard output and standard error."""
+        self.process.send_signal(signal.SIGINT)
+        out, _ = self.process.communicate(timeout=SECONDS)
+        return self.process.returncode, out, self.log.read_text()
+
+    def kill(self):
+        """Ends all processes of the training without a warning."""
+        if self.process.poll() is None:
+            os.killpg(self.process.pid, signal.SIGKILL)
+        self.process.communicate(timeout=SECONDS)
+
+
+@pytest.fixture
+def stalled_training(tmp_path):
+    """A function: folder, options and the batch that never comes to a `StalledTraining`."""
+    started = []
+
+    def start(folder, *options, stall_at):
+        script, log = tmp_path / "stalling.py", tmp_path / "stderr.txt"
+        started.append(StalledTraining(script, log, folder, options, stall_at))
+        started[-1].wait_for(folder / "checkpoint.ckpt")
+        return started[-1]
+
+    yield start
+    for training in started:
+        training.kill()

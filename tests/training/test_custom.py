@@ -1,0 +1,264 @@
+"""A user's own examples: from a file, or from memory, to a model that answers."""
+
+import csv
+import json
+
+import numpy as np
+import pytest
+import torch
+
+import ptrnet
+from ptrnet.cli import run
+from ptrnet.errors import InputError
+from ptrnet.pretrained.model_folder import load
+from ptrnet.training.infer_recipe import infer_recipe
+from ptrnet.training.recipe import Recipe
+from ptrnet.training.run import train
+
+TINY = {"hidden_size": 16, "batch_size": 16, "valid_every": 10, "seed": 3}
+
+
+def rows(count, d=3, seed=0, sizes=(2, 5)):
+    """Elements in the order of the sum of two features that lie far apart and far from 0."""
+    rng = np.random.default_rng(seed)
+    scale, middle = np.array([1, 1000, 1e-3])[:d], np.array([0, 1e6, 5])[:d]
+    for _ in range(count):
+        features = rng.random((rng.integers(*sizes, endpoint=True), d))
+        yield features * scale + middle, np.argsort(features[:, 0] + features[:, 1])
+
+
+@pytest.fixture
+def mine(tmp_path):
+    path = tmp_path / "mine.jsonl"
+    lines = [{"inputs": i.tolist(), "outputs": o.tolist()} for i, o in rows(200)]
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    return path
+
+
+def test_a_file_of_ones_own_becomes_a_model(tmp_path, mine, monkeypatch, capsys):
+    def ptrnet_command(*words):
+        assert run([str(word) for word in words]) == 0
+        return capsys.readouterr()
+
+    monkeypatch.chdir(tmp_path)
+    options = ["--steps", "30", "--hidden-size", "16", "--batch-size", "16", "--valid-every", "10"]
+    out, err = ptrnet_command("train", "--data", mine, "--output", "m", *options)
+    assert out == "m\n"
+    assert "200 examples of 2 to 5 elements of 3 features; answers of 2 to 5 indices" in err
+    assert "taken as permutation (guessed" in err
+    card = (tmp_path / "m" / "README.md").read_text()
+    assert "answers are orders of all elements" in card and "Of 20 examples" in card
+    assert "| kendall_tau |" in card
+    out, _ = ptrnet_command("evaluate", "--model", "m", mine, "--json")
+    metrics = json.loads(out)["metrics"]
+    assert set(metrics) == {"accuracy", "in_place", "kendall_tau", "log_likelihood"}
+    assert all(measure["count"] == 200 for measure in metrics.values())
+
+    (tmp_path / "new.csv").write_text("name,a,b,c\nx,.5,1000500,5\ny,.1,1000100,5\n")
+    for file, pictures in (("new.csv", ["--plot", "a.png"]), (mine, ["--attention", "b.png"])):
+        out, _ = ptrnet_command("solve", "--model", "m", file, *pictures)
+    assert (tmp_path / "a.png").exists() and (tmp_path / "b.png").exists()
+    answers = [json.loads(line)["outputs"] for line in out.splitlines()]
+    assert all(sorted(a) == list(range(len(a))) for a in answers) and len(answers) == 200
+
+
+def test_it_learns_features_as_they_come():
+    model = ptrnet.fit(
+        rows(1500), "permutation", hidden_size=32, steps=600, learning_rate=0.01, valid_every=200
+    )
+    assert model.task.constraint == "permutation"
+    new = [*rows(300, seed=1)]
+    answers = model.solve([i for i, _ in new])
+    right = [a.tolist() == o.tolist() for a, (_, o) in zip(answers, new, strict=True)]
+    assert sum(right) / 300 > 0.6  # by chance 0.19
+
+
+def test_subsets_that_may_be_empty_and_sequences_with_repeats():
+    rng = np.random.default_rng(0)
+    small = [(x, np.flatnonzero(x > 0.6)) for x in rng.random((800, 3))]
+    model = ptrnet.fit(small, hidden_size=32, steps=400, learning_rate=0.01, valid_every=200)
+    assert model.task.constraint == "subset"
+    new = rng.random((300, 3))
+    answers = model.solve([*new])
+    right = [
+        a.tolist() == np.flatnonzero(x > 0.6).tolist() for a, x in zip(answers, new, strict=True)
+    ]
+    assert sum(right) / 300 > 0.8  # always empty: 0.22
+    assert any(len(answer) == 0 for answer in answers)
+
+    def twice(x):
+        return np.argsort(x)[[0, 1, 1]]
+
+    free = [(x, twice(x)) for x in rng.random((800, 3))]
+    model = ptrnet.fit(free, hidden_size=32, steps=400, learning_rate=0.01, valid_every=200)
+    assert model.task.constraint == "free"
+    new = rng.random((200, 3))
+    right = [a.tolist() == twice(x).tolist() for a, x in zip(model.solve([*new]), new, strict=True)]
+    assert sum(right) / 200 > 0.6  # by chance, if it knew the form: 1/6
+
+
+def test_it_ends_when_nothing_gets_better_and_keeps_the_best(tmp_path):
+    """Answers drawn at random can be learned by heart only: the validation soon gets worse."""
+    rng = np.random.default_rng(0)
+    noise = [(rng.random((5, 1)), rng.permutation(5)) for _ in range(60)]
+    options = {**TINY, "hidden_size": 64, "learning_rate": 0.01, "schedule": "constant"}
+    model = ptrnet.fit(noise, output=tmp_path / "m", steps=2000, patience=3, **options)
+    (log,) = (tmp_path / "m" / "logs" / "csv").glob("*/metrics.csv")
+    with log.open() as file:
+        seen = [
+            (int(r["step"]) + 1, float(r["valid_loss"]))
+            for r in csv.DictReader(file)
+            if r["valid_loss"]
+        ]
+    best = min(seen, key=lambda row: row[1])
+    assert seen[-1][0] < 2000
+    assert seen[-1][0] == best[0] + 3 * 10
+    assert model.trained["steps"] == best[0]
+    recipe = Recipe.read(tmp_path / "m" / "recipe.toml")
+    again = train(recipe, tmp_path / "m", resume=True)  # it has ended: nothing is trained
+    for a, b in zip(
+        model.model.state_dict().values(), again.model.state_dict().values(), strict=True
+    ):
+        assert torch.equal(a, b)
+    assert again.trained == model.trained
+
+
+@pytest.mark.parametrize("checkpoint_every", [10, 7])
+def test_a_run_that_was_killed_keeps_the_best_weights(
+    tmp_path, mine, monkeypatch, checkpoint_every
+):
+    """Killed just behind each checkpoint; validations fall on the checkpoints' steps or not."""
+    from ptrnet.training.callbacks import checkpoints
+
+    options = {**TINY, "steps": 60, "patience": 4, "checkpoint_every": checkpoint_every}
+    recipe, _ = infer_recipe(str(mine), options)
+    straight = train(recipe, tmp_path / "straight")
+    save = checkpoints.AtomicCheckpointIO.save_checkpoint
+
+    class Killed(Exception):
+        pass
+
+    def save_and_die(self, *args, **kwargs):
+        save(self, *args, **kwargs)
+        raise Killed
+
+    monkeypatch.setattr(checkpoints.AtomicCheckpointIO, "save_checkpoint", save_and_die)
+    kills = 0
+    while not (tmp_path / "killed" / "config.json").exists():
+        try:
+            train(recipe, tmp_path / "killed", resume=kills > 0)
+        except Killed:
+            kills += 1
+        assert kills < 20
+    assert kills >= 6
+    saved = load(tmp_path / "killed")
+    assert saved.trained == straight.trained
+    for a, b in zip(
+        saved.model.state_dict().values(), straight.model.state_dict().values(), strict=True
+    ):
+        assert torch.equal(a, b)
+
+
+@pytest.mark.parametrize(
+    ("examples", "constraint", "complaint"),
+    [
+        ([], None, "examples: expected at least one, got none"),
+        (
+            [([[1.0]],)],
+            None,
+            r"example 0: expected a pair of inputs \(n, d\) and outputs \(m,\), got tuple",
+        ),
+        ([([[1.0]], [0]), 5], None, r"example 1: expected a pair of .* got int"),
+        (
+            [([[1.0]], [0]), ([[1.0, 2.0]], [0])],
+            None,
+            r"example 1: inputs: expected shape \(n, 1\)",
+        ),
+        ([([[1.0]], [0.0])], None, "example 0: outputs: expected a list of whole numbers"),
+        ([([[1.0]], [[0], [0, 0]])], None, "example 0: outputs: expected a list of whole numbers"),
+        ([{"inputs": [[1.0]], "outputs": [0]}], None, "example 0: expected a pair .* got dict"),
+        ([([[1j]], [0])], None, "example 0: inputs: expected elements of 1 numbers each"),
+        ([([[1.0]], [True])], None, "example 0: outputs: expected a list of whole numbers"),
+        ([([[1.0]], [1])], None, "example 0: outputs: index 1: expected 0 to 0, got 1"),
+        ([([[1.0], [2.0]], [0])], "permutation", "example 0: outputs: answer: expected all 2"),
+        ([([[1.0]], [0])], "order", "unknown constraint of task custom 'order'"),
+        ([([[float("nan")]], [0])], None, "example 0: inputs: element 1, number 1: expected a fin"),
+        ([([[1.0], [2.0, 3.0]], [0])], None, "example 0: "),
+        ([([[1.0]], [0])], None, "1 example, all kept to validate on; --valid-share 0 keeps none"),
+    ],
+)
+def test_examples_that_cannot_be_used(tmp_path, examples, constraint, complaint):
+    with pytest.raises(InputError, match=complaint):
+        ptrnet.fit(examples, constraint, output=tmp_path / "m", steps=1)
+    assert not (tmp_path / "m").exists()
+
+
+@pytest.mark.parametrize(
+    ("fields", "complaint"),
+    [
+        ({"stepz": 3}, "unknown recipe key 'stepz'; did you mean 'steps'"),
+        ({"steps": "x"}, "steps must be int, got 'x'"),
+        ({"steps": 0}, "steps must be 1 or more, got 0"),
+        ({"task": "hull"}, "fit: task follows from the examples"),
+        ({"data": "x.jsonl"}, "fit: data follows from the examples"),
+        ({"devices": 2}, "fit: trains in one process"),
+        ({"labeller": "qhull"}, "task custom has no labeller"),
+        ({"model": "seq2seq"}, "model seq2seq has one n"),
+        ({"center": (10**400,)}, "fit: center follows"),
+    ],
+)
+def test_fields_that_cannot_be_used_leave_nothing(tmp_path, fields, complaint):
+    with pytest.raises(InputError, match=complaint):
+        ptrnet.fit(rows(20), output=tmp_path / "m", **fields)
+    assert not (tmp_path / "m").exists()
+    (tmp_path / "notes.txt").write_text("mine")
+    with pytest.raises(InputError, match=complaint):
+        ptrnet.fit(rows(20), output=tmp_path, **fields)
+    assert [path.name for path in tmp_path.iterdir()] == ["notes.txt"]
+
+
+@pytest.mark.parametrize("name", ["README.md", "data.txt", "examples.jsonl", "model.safetensors"])
+def test_files_that_are_there_are_not_written_over(tmp_path, mine, name):
+    (tmp_path / name).write_text("precious")
+    with pytest.raises(InputError, match=f"holds a file {name} already"):
+        ptrnet.fit(rows(20), output=tmp_path, steps=2, **TINY)
+    if name != "examples.jsonl":
+        with pytest.raises(InputError, match=f"holds a file {name} already"):
+            train(infer_recipe(str(mine), {**TINY, "steps": 2})[0], tmp_path)
+    assert (tmp_path / name).read_text() == "precious"
+    assert not (tmp_path / "recipe.toml").exists()
+
+
+def test_a_training_of_all_examples(tmp_path):
+    """One example will do then; the last weights are the model."""
+    model = ptrnet.fit([([[1.0], [2.0]], [1])], valid_share=0.0, steps=3, hidden_size=4)
+    assert model.trained["steps"] == 3
+    short = ptrnet.fit(rows(20), output=tmp_path / "m", steps=3, hidden_size=4)
+    assert short.trained["steps"] == 3  # validated once, at its end
+    assert "Of 2 examples" in (tmp_path / "m" / "README.md").read_text()
+
+
+def test_a_recipe_is_checked_against_its_file(tmp_path, mine):
+    recipe, _ = infer_recipe(str(mine), {**TINY, "steps": 2})
+    other = tmp_path / "other.jsonl"
+    for line, complaint in (
+        ('{"inputs": [[1, 2, 3]], "outputs": [0, 0]}', "other.jsonl:1: .*expected all 1 indices"),
+        (
+            '{"inputs": [[1, 2]], "outputs": [0]}',
+            "other.jsonl: expected elements of 3",
+        ),
+    ):
+        other.write_text(line + "\n")
+        infer_recipe(str(other), {})  # writes its arrays
+        with pytest.raises(InputError, match=complaint):
+            train(Recipe.from_table({**recipe.table(), "data": str(other)}), tmp_path / "m")
+    assert not (tmp_path / "m").exists()
+
+
+def test_a_folder_that_holds_a_run_is_left_alone(tmp_path):
+    examples = [*rows(20)]
+    ptrnet.fit(examples, output=tmp_path / "m", steps=2, **TINY)
+    before = (tmp_path / "m" / "examples.jsonl").read_bytes()
+    with pytest.raises(InputError, match="holds a run already"):
+        ptrnet.fit(examples[:9], output=tmp_path / "m", steps=2, **TINY)
+    assert (tmp_path / "m" / "examples.jsonl").read_bytes() == before
