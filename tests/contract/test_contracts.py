@@ -74,7 +74,7 @@ def test_a_batch_answers_as_its_members_alone(small, name, settings, model, deco
 @EVERY_TASK
 @MODELS
 def test_padding_changes_nothing_in_a_likelihood(small, name, settings, model):
-    solver = small(name, model, scale=4.0, **settings)
+    solver = small(name, model, scale=8.0, **settings)
     examples = [Example(i, answer_of(solver.task, i)) for i in served(solver)]
     together = solver.log_likelihoods(examples)
     alone = [solver.log_likelihoods([e])[0] for e in examples]
