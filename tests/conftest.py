@@ -21,7 +21,7 @@ def small():
         torch.manual_seed(seed)
         kind = tasks.get(task, **settings)
         options = {"n": ONE_N, "repeats": kind.repeats, "hidden_size": 16}
-        options |= {"encoder_layers": 2, "feed_forward": 32}
+        options |= {"encoder_layers": 1, "feed_forward": 32, "octaves": 2}
         options = {key: options[key] for key in options if key in models.setting_names(model)}
         network = models.build(model, kind.num_features, kind.num_specials, **options)
         with torch.no_grad():
