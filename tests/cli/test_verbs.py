@@ -218,6 +218,8 @@ def test_too_few_random_points_are_refused(ptrnet, small, tmp_path, n, refused):
         (["--decoder", "sample", "--inner", "beam"], "--inner does nothing with sample decoding"),
         (["--decoder", "incremental", "--samples", "4"], "--samples does nothing with greedy"),
         (["--decoder", "incremental", "--inner", "bean"], "did you mean 'beam'"),
+        (["--decoder", "beam", "--seconds", "1"], "--seconds does nothing with beam decoding"),
+        (["--decoder", "reconstruct"], "reconstruct decoding does not serve hull"),
         (["--decoder", "incrementa"], "did you mean 'incremental'"),
     ],
 )

@@ -3,11 +3,12 @@
 import queue
 import threading
 from collections.abc import Callable, Iterator
+from typing import TypeVar
 
-from ptrnet.types import Batch
+Item = TypeVar("Item")
 
 
-def prefetch(batch: Callable[[int], Batch], first: int, num_ready: int) -> Iterator[Batch]:
+def prefetch(batch: Callable[[int], Item], first: int, num_ready: int) -> Iterator[Item]:
     """`batch(first)`, `batch(first + 1)`, ... without end. What `batch` raises is raised here.
 
     Args:
@@ -15,14 +16,14 @@ def prefetch(batch: Callable[[int], Batch], first: int, num_ready: int) -> Itera
         first: the number of the first batch.
         num_ready: how many batches are made ahead.
     """
-    ready: queue.Queue[Batch | BaseException] = queue.Queue(num_ready)
+    ready: queue.Queue[Item | BaseException] = queue.Queue(num_ready)
     stopped = threading.Event()
 
     def produce() -> None:
         k = first
         while not stopped.is_set():
             try:
-                item: Batch | BaseException = batch(k)
+                item: Item | BaseException = batch(k)
             except BaseException as error:
                 item = error
             while not stopped.is_set():
