@@ -31,7 +31,7 @@ SMALL = {
     "beam": {"size": 3},
     "sample": {"size": 3},
     "incremental": {"window": 2},
-    "reconstruct": {"seconds": 0},  # more would depend on the speed of the machine
+    "reconstruct": {"rounds": 0},  # in more of them copies are made of few instances
 }
 DECODERS = [
     cls(**SMALL.get(cls.name, {}))

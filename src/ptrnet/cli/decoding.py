@@ -16,7 +16,7 @@ _OPTIONS_OF = {
     "beam": ("beam_size",),
     "sample": ("samples", "temperature"),
     "incremental": ("window", "inner"),
-    "reconstruct": ("seconds",),
+    "reconstruct": ("seconds", "rounds"),
 }
 
 
@@ -50,6 +50,12 @@ class DecodingOptions:
         float | None,
         typer.Option("--seconds", help="How long parts of tours are solved again.  [1]"),
     ] = None
+    rounds: Annotated[
+        int | None,
+        typer.Option(
+            "--rounds", help="How often they are; unlike --seconds the same on any machine."
+        ),
+    ] = None
     augment: Annotated[
         int,
         typer.Option(
@@ -76,7 +82,7 @@ class DecodingOptions:
         if self.decoder != "incremental":
             self._check_unused(self.decoder)
             if self.decoder == "reconstruct":
-                return Reconstruct(1.0 if self.seconds is None else self.seconds, seed=seed)
+                return Reconstruct(self.seconds, self.rounds, seed=seed)
             return self._build_search(self.decoder, seed)
         inner = "greedy" if self.inner is None else self.inner
         if inner not in _SEARCHES:
@@ -89,7 +95,7 @@ class DecodingOptions:
     def _check_unused(self, search: str) -> None:
         """Refuses options that neither the decoder nor its search has."""
         used = {option for name in (self.decoder, search) for option in _OPTIONS_OF.get(name, ())}
-        for option in ("beam_size", "samples", "temperature", "window", "inner", "seconds"):
+        for option in (option for options in _OPTIONS_OF.values() for option in options):
             if getattr(self, option) is not None and option not in used:
                 flag = "--" + option.replace("_", "-")
                 raise InputError(f"{flag} does nothing with {search} decoding")

@@ -28,19 +28,23 @@ MIN_TOURS = 32  # tours in a round: of fewer instances, several copies of each
 
 @dataclass(frozen=True)
 class Reconstruct(Decoder):
-    """Improves the tours of a greedy search for some seconds, in rounds of all instances at once.
+    """Improves the tours of a greedy search, in rounds of all instances of a batch at once.
 
-    Of few instances several copies are improved in a round, and the best of each is taken.
-    Of each instance it gives the tour that it ends with and the one that it began with. What is
-    drawn in a round follows from the seed and the round alone: more seconds go on from there.
+    Of few instances several copies are improved in a round, and the best of each is taken. Of each
+    instance it gives the tour that it ends with and the one that it began with, so that it is never
+    worse. What is drawn in a round follows from the batch, the seed and the round alone: more
+    rounds go on from there, and the same number of them gives the same tours.
 
     Args:
-        seconds: for the instances of a batch, after the greedy search.
+        seconds: for the instances of a batch, after the greedy search; None: no limit, or 1.0
+            where `rounds` is None, too.
+        rounds: the most of them; None: no limit.
         part: the most cities that are solved again at once; best about those of the training.
         seed: of the parts.
     """
 
-    seconds: float = 1.0
+    seconds: float | None = None
+    rounds: int | None = None
     part: int = 50
     seed: int = 1
     size: int = field(default=1, init=False)
@@ -49,8 +53,12 @@ class Reconstruct(Decoder):
     needs_circular = True
 
     def __post_init__(self) -> None:
-        if not 0 <= self.seconds < math.inf:
+        if self.seconds is None and self.rounds is None:
+            object.__setattr__(self, "seconds", 1.0)
+        if self.seconds is not None and not 0 <= self.seconds < math.inf:
             raise InputError(f"seconds: expected a number of 0 or more, got {self.seconds!r}")
+        if self.rounds is not None and not (isinstance(self.rounds, int) and self.rounds >= 0):
+            raise InputError(f"rounds: expected a whole number of 0 or more, got {self.rounds!r}")
         if not isinstance(self.part, int) or self.part < MIN_PART:
             raise InputError(
                 f"part: expected a whole number of {MIN_PART} or more, got {self.part!r}"
@@ -81,14 +89,17 @@ class Reconstruct(Decoder):
         self, model: PointerModel, inputs: Tensor, tours: Indices, sizes: Indices
     ) -> Indices:
         """The tours `(B, N)` of `sizes` `(B,)` cities, after all rounds that there is time for."""
-        start, batch = time.monotonic(), len(tours)
+        if sizes.max() < MIN_PART + 2:
+            return tours
+        end = math.inf if self.seconds is None else time.monotonic() + self.seconds
+        batch = len(tours)
         copies = max(1, MIN_TOURS // batch)
         instances = np.repeat(np.arange(batch), copies)
         points = inputs.double().cpu().numpy()[instances]
         inputs, all_sizes = inputs.repeat_interleave(copies, 0), sizes[instances]
         mask = np.arange(tours.shape[1]) < all_sizes[:, None]
         for number in count():
-            if time.monotonic() - start >= self.seconds or sizes.max() < MIN_PART + 2:
+            if number == self.rounds or time.monotonic() >= end:
                 break
             rng = np.random.default_rng([self.seed, number])
             candidates = self._run_round(rng, model, inputs, points, tours[instances], all_sizes)
@@ -118,7 +129,7 @@ class Reconstruct(Decoder):
         order = _solve_parts(model, parts, torch.from_numpy(mask.sum(1)))
         reordered = np.take_along_axis(cities, order, 1)
         lengths, former = (
-            _closed_lengths(points[rows[:, None], order], mask) for order in (reordered, cities)
+            _closed_lengths(points[rows[:, None], path], mask) for path in (reordered, cities)
         )
         replaced = mask & (lengths < former)[:, None]
         tours = tours.copy()
