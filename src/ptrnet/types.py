@@ -74,3 +74,13 @@ class Batch(NamedTuple):
     lengths: Tensor  # (B,) int64, 1..N
     targets: Tensor  # (B, M) int64 tokens, each sequence closed by END
     target_lengths: Tensor  # (B,) int64, END included
+
+
+class CutBatch(NamedTuple):
+    """A batch whose answers are cut: the tokens before the cut are known, the rest is learned."""
+
+    inputs: Tensor  # these four as in a `Batch`
+    lengths: Tensor
+    targets: Tensor
+    target_lengths: Tensor
+    num_known: int  # the tokens before the cut, of every answer

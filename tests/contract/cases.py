@@ -27,7 +27,12 @@ TASKS = pytest.mark.parametrize(("name", "settings"), SETTINGS)
 EVERY_TASK = pytest.mark.parametrize(("name", "settings"), EVERY_SETTING)
 MODELS = pytest.mark.parametrize("model", models.names())
 
-SMALL = {"beam": {"size": 3}, "sample": {"size": 3}, "incremental": {"window": 2}}
+SMALL = {
+    "beam": {"size": 3},
+    "sample": {"size": 3},
+    "incremental": {"window": 2},
+    "reconstruct": {"rounds": 0},  # in more of them copies are made of few instances
+}
 DECODERS = [
     cls(**SMALL.get(cls.name, {}))
     for cls in vars(decoding).values()
@@ -48,10 +53,13 @@ def served(solver):
 
 
 def serves(task, model, *rest):
-    """Whether the decoder can be used; incremental decoding solves subsets, of other sizes."""
-    if not any(isinstance(value, Decoder) and value.needs_decomposable for value in rest):
-        return True
-    return tasks.kind(task[0]).decomposable and "n" not in models.setting_names(model)
+    """Whether the decoder can be used; some need more of a task, and models of any size."""
+    kind = tasks.kind(task[0])
+    for decoder in (value for value in rest if isinstance(value, Decoder)):
+        if decoder.needs_decomposable or decoder.needs_circular:
+            fits = kind.decomposable if decoder.needs_decomposable else kind.circular
+            return fits and "n" not in models.setting_names(model)
+    return True
 
 
 def covering(**factors):

@@ -12,7 +12,8 @@ from ptrnet import models, tasks
 from ptrnet.decoding import Beam, Greedy, Incremental, Sample
 from ptrnet.errors import InputError
 from ptrnet.models.parts.elements import Elements
-from ptrnet.models.parts.frames import EdgeFrames, all_prefix_ends
+from ptrnet.models.parts.frames import EdgeFrames
+from ptrnet.models.parts.prefixes import all_prefix_ends
 from ptrnet.solver import Solver
 from tests.models.gradients import check_gradients
 

@@ -18,7 +18,8 @@ from ptrnet.models.parts.attention import (
     layer_norm,
 )
 from ptrnet.models.parts.elements import Elements
-from ptrnet.models.parts.frames import EdgeFrames, PrefixEnds, all_prefix_ends
+from ptrnet.models.parts.frames import EdgeFrames
+from ptrnet.models.parts.prefixes import PrefixEnds, all_prefix_ends
 from ptrnet.models.settings import TransformerSettings
 
 

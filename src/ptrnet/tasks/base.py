@@ -97,6 +97,8 @@ class Task(Labelling):
     # Whether an answer has only elements that the answers to the instance's parts have, as the
     # hull of a set is the hull of its parts' hulls. Incremental decoding needs it.
     decomposable: ClassVar[bool] = False
+    # Whether an answer is a closed tour: right from any of its elements on, in either direction.
+    circular: ClassVar[bool] = False
 
     @property
     def num_specials(self) -> int:
@@ -109,6 +111,11 @@ class Task(Labelling):
 
         Not where `order` sorts them: their coordinates then show their indices.
         """
+        return False
+
+    @property
+    def repeats(self) -> bool:
+        """Whether a sequence of tokens may have an element twice."""
         return False
 
     def sample(self, rng: np.random.Generator, count: int, n: int) -> Floats:

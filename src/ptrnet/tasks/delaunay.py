@@ -47,6 +47,10 @@ class Delaunay(Task):
     def num_specials(self) -> int:
         return 2 if self.separator else 1
 
+    @property
+    def repeats(self) -> bool:
+        return True
+
     def instance_error(self, inputs: Floats) -> str | None:
         points = scale_by_power_of_two(inputs)
         x, y = (points - points[0]).T

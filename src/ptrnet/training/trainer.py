@@ -21,7 +21,7 @@ from ptrnet.training.examples import TrainingExamples
 from ptrnet.training.hardware import device_of, matmul_precision, precision_of
 from ptrnet.training.module import TrainingModule
 from ptrnet.training.recipe import Recipe
-from ptrnet.types import Batch
+from ptrnet.types import Batch, CutBatch
 
 
 def is_main_process() -> bool:
@@ -73,10 +73,10 @@ class RankBatches:
     Which that is, the trainer knows only when it has started its processes.
     """
 
-    def __init__(self, stream: BatchStream, trainer: pl.Trainer) -> None:
+    def __init__(self, stream: BatchStream[Any], trainer: pl.Trainer) -> None:
         self.stream, self.trainer = stream, trainer
 
-    def __iter__(self) -> Iterator[Batch]:
+    def __iter__(self) -> Iterator[Batch | CutBatch]:
         return self.stream.batches(self.trainer.global_rank, self.trainer.world_size)
 
 

@@ -15,10 +15,10 @@ from ptrnet.errors import InputError
 from ptrnet.tasks.base import Task
 from ptrnet.types import Batch, Floats, Indices
 
-_ORDER, _CHANGES = 3, 4  # random streams of a seed; other modules take 0, 1, 2 and 5
+_ORDER, _CHANGES = 3, 4  # random streams of a seed; other modules take 0, 1, 2, 5 and 6
 
 
-class FileStream(BatchStream):
+class FileStream(BatchStream[Batch]):
     """A file's examples; the same file, sizes, seed and so on give the same batch k.
 
     In every epoch the examples are shuffled, sorted by size, and cut into batches, whose order is

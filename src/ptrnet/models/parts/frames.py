@@ -4,49 +4,18 @@ All of it is computed from coordinates and stays float32 (or better) under autoc
 """
 
 from collections.abc import Iterator
-from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
 
 from ptrnet.models.base import gather_rows
+from ptrnet.models.parts.prefixes import PrefixEnds
 
 UNITS = 32  # hidden units of a `FrameScore`
 ROUNDS = 3  # along the edge to the likeliest token, after the one along the last edge
 # A difference below such a scale is seen by its size, above it by its logarithm.
 SCALES = (1e-3, 1e-5, 1e-7)
 MIN_DIST = 1e-6  # stands for a distance of zero, whose logarithm is taken
-
-
-class PrefixEnds(NamedTuple):
-    """The elements that prefixes begin and end with, as tokens `(B, K)`; 0 where none is."""
-
-    first: Tensor
-    previous: Tensor  # the last but one
-    last: Tensor
-
-    @classmethod
-    def empty(cls, tokens: Tensor) -> "PrefixEnds":
-        """Of as many prefixes without elements as there are `(B, K)` tokens."""
-        return cls(*[torch.zeros_like(tokens)] * 3)
-
-    def append(self, tokens: Tensor, num_specials: int) -> "PrefixEnds":
-        """Of the prefixes with one more token `(B, K)` each; special slots are no elements."""
-        is_element = tokens >= num_specials
-        return PrefixEnds(
-            torch.where(is_element & (self.first == 0), tokens, self.first),
-            torch.where(is_element, self.last, self.previous),
-            torch.where(is_element, tokens, self.last),
-        )
-
-
-def all_prefix_ends(tokens: Tensor, num_specials: int) -> PrefixEnds:
-    """Of the prefixes that end with each of the tokens: M prefixes of `(B, M)` tokens."""
-    ends, steps = PrefixEnds.empty(tokens[:, :1]), []
-    for i in range(tokens.shape[1]):
-        ends = ends.append(tokens[:, i : i + 1], num_specials)
-        steps.append(ends)
-    return PrefixEnds(*(torch.cat(columns, 1) for columns in zip(*steps, strict=True)))
 
 
 class EdgeFrames(nn.Module):
