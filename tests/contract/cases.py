@@ -18,6 +18,7 @@ SETTINGS = [
     ("hull", {"start": "lower-left", "closed": True}),
     ("delaunay", {"separator": True}),
     ("delaunay", {"order": "hilbert"}),
+    ("delaunay", {"sequence": "apexes"}),
     ("tsp", {"order": "lexicographic"}),
 ]
 LEARNED = {"center": (0.4, 0.6, 0.5), "spread": (0.2, 0.3, 1.0), "longest_share": 1.5}

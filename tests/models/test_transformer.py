@@ -12,7 +12,7 @@ from ptrnet import models, tasks
 from ptrnet.decoding import Beam, Greedy, Incremental, Sample
 from ptrnet.errors import InputError
 from ptrnet.models.parts.elements import Elements
-from ptrnet.models.parts.frames import EdgeFrames, all_prefix_ends
+from ptrnet.models.parts.frames import EdgeFrames
 from ptrnet.solver import Solver
 from tests.models.gradients import check_gradients
 
@@ -268,7 +268,7 @@ def test_coordinates_stay_exact_under_autocast():
     torch.manual_seed(5)
     points, tokens = torch.rand(3, 6, 2), torch.randint(0, 7, (3, 4))
     elements, frames = Elements(2, 16, 4, True), EdgeFrames(16)
-    arguments = torch.randn(3, 4, 7), points, all_prefix_ends(tokens, 1), torch.randn(3, 4, 16)
+    arguments = torch.randn(3, 4, 7), points, frames.all_ends(tokens, 1), torch.randn(3, 4, 16)
     keys = torch.randn(3, 7, 16)
     exact = elements(points), frames(*arguments, frames.project_keys(keys))
     with torch.autocast("cpu", torch.bfloat16):
