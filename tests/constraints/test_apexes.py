@@ -56,7 +56,9 @@ def check(prefixes, state, n):
     for k, prefix in enumerate(prefixes):
         plain = PlainQueue(prefix)
         assert set(torch.nonzero(allowed[0, k])[:, 0].tolist()) == plain.allowed(n), prefix
-        front = plain.queue[0] if plain.queue else (*prefix, 0, 0)[:2] if len(prefix) < 2 else (0, 0)
+        front = (
+            plain.queue[0] if plain.queue else (*prefix, 0, 0)[:2] if len(prefix) < 2 else (0, 0)
+        )
         assert (tail[0, k].item(), head[0, k].item()) == front
         assert first[0, k].item() == (prefix[0] if prefix else 0)
     return allowed[0]
@@ -98,7 +100,9 @@ def test_random_walks_reach_an_end(n):
     state = Apexes().advance(state, torch.zeros_like(first), first)
     while prefixes:
         allowed = check(prefixes, state, n)
-        weights = allowed.float() * torch.tensor([1.0, 0.5 * torch.rand(1).item()] + [1.0] * (n + 1))
+        weights = allowed.float() * torch.tensor(
+            [1.0, 0.5 * torch.rand(1).item()] + [1.0] * (n + 1)
+        )
         tokens = torch.multinomial(weights, 1)[:, 0]
         extended = [(*p, t) for p, t in zip(prefixes, tokens.tolist(), strict=True)]
         answers += [prefix[:-1] for prefix in extended if prefix[-1] == END]

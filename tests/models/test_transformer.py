@@ -3,16 +3,21 @@
 Weights are read by their names in the model's files; nothing else of the model is used.
 """
 
+import cmath
 import math
 
+import numpy as np
 import pytest
 import torch
 
 from ptrnet import models, tasks
+from ptrnet.constraints.open_edges import FrontEdge
 from ptrnet.decoding import Beam, Greedy, Incremental, Sample
 from ptrnet.errors import InputError
+from ptrnet.models.base import shift_right
 from ptrnet.models.parts.elements import Elements
 from ptrnet.models.parts.frames import EdgeFrames
+from ptrnet.models.parts.open_edge_frames import OpenEdgeFeatures, OpenEdgeFrames
 from ptrnet.solver import Solver
 from tests.models.gradients import check_gradients
 
@@ -20,6 +25,7 @@ OPTIONS = [
     {"heads": 2, "encoder_layers": 1, "decoder_layers": 1, "feed_forward": 5},
     {"heads": 3, "encoder_layers": 2, "decoder_layers": 2, "octaves": 2, "see_indices": True},
     {"heads": 1, "encoder_layers": 1, "decoder_layers": 1, "edge_frames": True},
+    {"heads": 1, "decoder_layers": 1, "edge_frames": True, "frame_edge": "open"},
 ]
 CASES = pytest.mark.parametrize("options", OPTIONS, ids=lambda o: "-".join(map(str, o.values())))
 UNITS, N, NUM_SPECIALS = 6, 5, 2  # so token 2 is the first element
@@ -76,6 +82,63 @@ def cosine_sine(edge, v):
 
 def signed_logs(x):
     return [math.copysign(math.log(1 + abs(x) / scale), x) for scale in (1e-3, 1e-5, 1e-7)]
+
+
+class LastEdge:
+    """What is seen along the last edge of an answer that has these tokens."""
+
+    def __init__(self, points, tokens):
+        elements = [t for t in tokens if t >= NUM_SPECIALS]
+        positions = [None] * NUM_SPECIALS + list(points)
+        self.begun = bool(elements)
+        first, last = (positions[elements[k]] if elements else (0, 0) for k in (0, -1))
+        self.vectors = [minus(first if p is None else p, last) for p in positions]
+        self.edge = minus(last, positions[elements[-2]]) if len(elements) > 1 else (0, -1)
+        self.flags = [[float(self.begun and p == end) for end in (first, last)] for p in positions]
+
+    def first_features(self, sine):
+        return []
+
+    def further_features(self, t):
+        return []
+
+
+class OpenEdge(LastEdge):
+    """The same along the edge that is answered for next, in a sequence of apexes."""
+
+    def __init__(self, points, tokens):
+        tokens = [t for t in tokens if t != 0]
+        edge = front_edge(tokens)
+        super().__init__(points, edge)
+        self.known = [float(k) for k in (len(edge) == 2, len(edge) > 0, len(tokens) > 0)]
+        if len(edge) < 2:
+            return
+        u, v = (complex(*points[t - NUM_SPECIALS]) for t in edge)
+        self.vectors, self.edge = [(1, 0)] * NUM_SPECIALS, (1, 0)
+        for p in (complex(*point) for point in points):
+            size = math.sqrt(abs(u - p) * abs(v - p)) / max(abs(v - u), 1e-6)
+            angle = cmath.phase((v - p) / (u - p)) if size else 0.0
+            self.vectors.append((size * math.cos(angle / 2), -size * math.sin(angle / 2)))
+
+    def first_features(self, sine):
+        return [*signed_logs(sine), *self.known]
+
+    def further_features(self, t):
+        return [self.known[0], float(t < NUM_SPECIALS)]
+
+
+def front_edge(tokens):
+    """The edge that is answered for next, by a plain queue; its first end alone, or nothing."""
+    if len(tokens) < 2:
+        return tokens
+    queue = [tuple(tokens[:2])]
+    for token in tokens[2:]:
+        u, v = queue.pop(0)
+        if token >= NUM_SPECIALS:
+            sides = [(v, token), (token, u)]
+            joining = [(end, start) for start, end in sides if (start, end) not in queue]
+            queue = [side for side in queue if side not in sides] + joining
+    return list(queue[0]) if queue else []
 
 
 class Formulas:
@@ -147,8 +210,8 @@ class Formulas:
             d = self.decode(tokens, states)
             scores = [dot(d, self.map("pointer", e)) / math.sqrt(UNITS) for e in states]
             if self.settings["edge_frames"]:
-                elements = [t for t in tokens if t >= NUM_SPECIALS]
-                scores = self.edge_frames(scores, points, elements, d, states)
+                view = OpenEdge if self.settings["frame_edge"] == "open" else LastEdge
+                scores = self.edge_frames(scores, view(points, tokens), d, states)
             rows.append([math.log(p) for p in softmax(scores)])
         return torch.tensor(rows, dtype=torch.float64)
 
@@ -157,19 +220,14 @@ class Formulas:
         hidden = [max(0.0, s) for s in plus(self.map(f"{layer}.features", features), x)]
         return dot(self.w[f"{layer}.score.weight"][0], hidden)
 
-    def edge_frames(self, scores, points, elements, d, states):
+    def edge_frames(self, scores, view, d, states):
         """The scores with what four rounds add, in angles."""
-        positions = [None] * NUM_SPECIALS + list(points)
-        begun = bool(elements)
-        first, last = (positions[elements[k]] if begun else (0, 0) for k in (0, -1))
-        vectors = [minus(first if p is None else p, last) for p in positions]
-        edge = minus(last, positions[elements[-2]]) if len(elements) > 1 else (0, -1)
-        flags = [[float(begun and p == end) for end in (first, last)] for p in positions]
-        query, added = self.map("frames.query", d), []
+        vectors, begun, query, added = view.vectors, view.begun, self.map("frames.query", d), []
         for t, v in enumerate(vectors):
-            features = [*cosine_sine(edge, v), math.log(dist(v))] if begun else [0.0] * 3
+            angle = cosine_sine(view.edge, v) if begun else [0.0] * 2
+            features = [*angle, math.log(dist(v)) if begun else 0.0, *view.flags[t]]
             x = plus(query, self.map("frames.key", states[t]))
-            added.append(self.frame_score(0, features + flags[t], x))
+            added.append(self.frame_score(0, features + view.first_features(angle[1]), x))
         scores = plus(scores, added)
         for k in (1, 2, 3):
             best, added = scores.index(max(scores)), []
@@ -180,7 +238,8 @@ class Formulas:
                 line_dist = across * dist(v) if begun else 0.0
                 ratio = math.log(dist(v) / dist(vectors[best])) if begun else 0.0
                 logs = [log for x in (along, across, line_dist) for log in signed_logs(x)]
-                features = [along, across, *logs, ratio, *flags[t], float(t == best), float(begun)]
+                flags = [*view.flags[t], float(t == best), float(begun), *view.further_features(t)]
+                features = [along, across, *logs, ratio, *flags]
                 added.append(self.frame_score(k, features, [0.0] * 32))
             scores = plus(scores, added)
         return scores
@@ -247,16 +306,25 @@ def test_an_order_that_is_not_seen_changes_nothing(options):
     torch.testing.assert_close(shuffled, expected[..., columns], rtol=1e-10, atol=1e-10)
 
 
-@pytest.mark.parametrize("decoder", [Greedy(), Beam(3), Sample(3), Incremental(4)])
+HULL, APEXES = tasks.get("hull"), tasks.get("delaunay", sequence="apexes")
+
+
+@pytest.mark.parametrize(
+    ("task", "decoder"),
+    [(HULL, d) for d in (Greedy(), Beam(3), Sample(3), Incremental(4))]
+    + [(APEXES, d) for d in (Greedy(), Beam(3), Sample(3))],
+)
 @pytest.mark.parametrize("constrained", [True, False], ids=["constrained", "free"])
-def test_with_edge_frames_a_batch_answers_as_its_members_alone(decoder, constrained):
+def test_with_edge_frames_a_batch_answers_as_its_members_alone(task, decoder, constrained):
     """What the standing contracts say of models without."""
     torch.manual_seed(5)
-    model = models.build("transformer-ptr-net", 2, 1, hidden_size=16, edge_frames=True)
-    task = tasks.get("hull")
+    options = {"hidden_size": 16, "encoder_layers": 1, "edge_frames": True}
+    edge = "open" if task is APEXES else "last"
+    model = models.build("transformer-ptr-net", 2, task.num_specials, frame_edge=edge, **options)
     solver = Solver(model, task)
     rng = torch.Generator().manual_seed(1)
-    instances = [torch.rand(n, 2, generator=rng).double().numpy() for n in (1, 2, 5, 8, 13)]
+    sizes = (n for n in (1, 2, 3, 5, 8, 13) if n >= task.min_elements)
+    instances = [torch.rand(n, 2, generator=rng).double().numpy() for n in sizes]
     together = solver.solve(instances, decoder, constrained=constrained)
     for instance, answer in zip(instances, together, strict=True):
         alone = solver.solve(instance, decoder, constrained=constrained)
@@ -264,14 +332,45 @@ def test_with_edge_frames_a_batch_answers_as_its_members_alone(decoder, constrai
         assert not constrained or task.answer_error(len(instance), answer) is None
 
 
-def test_coordinates_stay_exact_under_autocast():
+@pytest.mark.parametrize("kind", [EdgeFrames, OpenEdgeFrames])
+def test_coordinates_stay_exact_under_autocast(kind):
     torch.manual_seed(5)
-    points, tokens = torch.rand(3, 6, 2), torch.randint(0, 7, (3, 4))
-    elements, frames = Elements(2, 16, 4, True), EdgeFrames(16)
-    arguments = torch.randn(3, 4, 7), points, frames.all_ends(tokens, 1), torch.randn(3, 4, 16)
-    keys = torch.randn(3, 7, 16)
+    points, tokens = torch.rand(3, 6, 2), torch.randint(0, 8, (3, 4))
+    elements, frames = Elements(2, 16, 4, True), kind(16)
+    arguments = torch.randn(3, 4, 8), points, frames.all_ends(tokens, 2), torch.randn(3, 4, 16)
+    keys = torch.randn(3, 8, 16)
     exact = elements(points), frames(*arguments, frames.project_keys(keys))
     with torch.autocast("cpu", torch.bfloat16):
         lowered = elements(points), frames(*arguments, frames.project_keys(keys))
     for a, b in zip(lowered, exact, strict=True):
         assert torch.equal(a, b)
+
+
+@pytest.mark.parametrize("points", ["uniform", "clustered", "stretched"])
+def test_along_an_open_edge_the_apex_is_the_rightmost(points):
+    """NONE among the candidates: every token of a true sequence after the first two, in float32."""
+    task = tasks.get("delaunay", sequence="apexes", points=points)
+    inputs = task.sample(np.random.default_rng(4), 50, 10)
+    targets = torch.from_numpy(task.to_tokens(task.label(inputs)).indices)
+    frames = OpenEdgeFrames(8)
+    front = FrontEdge(*frames.all_ends(shift_right(targets), 2))
+    view = OpenEdgeFeatures(torch.from_numpy(inputs).float(), 2, front)
+    angles = torch.atan2(view.y, view.x)
+    angles = angles.masked_fill(sum(view.is_end) > 0, torch.inf)
+    angles[..., 0] = torch.inf  # END
+    has_edge = front.head > 0
+    assert has_edge.sum() > 500
+    assert torch.equal(angles.argmin(-1)[has_edge], targets[has_edge])
+
+
+@pytest.mark.parametrize(
+    ("features", "num_specials", "options", "message"),
+    [
+        (2, 2, {"frame_edge": "open"}, "frame_edge: expected edge_frames with it"),
+        (2, 1, {"frame_edge": "open", "edge_frames": True}, "sequences are of apexes"),
+        (3, 2, {"frame_edge": "open", "edge_frames": True}, "elements of 2 numbers"),
+    ],
+)
+def test_frames_without_such_an_edge_are_refused(features, num_specials, options, message):
+    with pytest.raises(InputError, match=message):
+        models.build("transformer-ptr-net", features, num_specials, **options)

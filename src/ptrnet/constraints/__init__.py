@@ -6,4 +6,13 @@ from ptrnet.constraints.closed_subset import ClosedSubset
 from ptrnet.constraints.subset import Free, Permutation, Subset, Tour
 from ptrnet.constraints.triangles import Triangles
 
-__all__ = ["Apexes", "ClosedSubset", "Constraint", "Free", "Permutation", "Subset", "Tour", "Triangles"]
+__all__ = [
+    "Apexes",
+    "ClosedSubset",
+    "Constraint",
+    "Free",
+    "Permutation",
+    "Subset",
+    "Tour",
+    "Triangles",
+]

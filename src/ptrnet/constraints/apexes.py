@@ -14,8 +14,8 @@ class Triangulation(NamedTuple):
     """The state of the rule."""
 
     edges: OpenEdges
-    count: Tensor  # (B, K) triangles
-    max_count: Tensor  # (B, 1) triangles that a triangulation can have
+    num_triangles: Tensor  # (B, K)
+    max_triangles: Tensor  # (B, 1) triangles that a triangulation can have
     tokens: Tensor  # (S + N,) all tokens: 0, 1, 2, ...
     padding: Tensor  # (B, 1) the first token that is padding: S + n
 
@@ -29,11 +29,11 @@ class Apexes:
     """
 
     def initial_state(self, lengths: Tensor, num_specials: int, num_tokens: int) -> Triangulation:
-        count = torch.zeros_like(lengths)[:, None]
+        none = torch.zeros_like(lengths)[:, None]
         return Triangulation(
-            edges=OpenEdges.empty(count),
-            count=count,
-            max_count=(2 * lengths - 5).clamp(min=1)[:, None],
+            edges=OpenEdges.empty(none),
+            num_triangles=none,
+            max_triangles=(2 * lengths - 5).clamp(min=1)[:, None],
             tokens=torch.arange(num_tokens, device=lengths.device),
             padding=(lengths + num_specials)[:, None],
         )
@@ -44,17 +44,15 @@ class Apexes:
         tokens = state.tokens
         elements = (tokens > NONE) & (tokens < state.padding[..., None])
         elements = elements & (tokens != tail) & (tokens != head) & ~_without_triangle(state)
-        elements = elements & (waits & (state.count < state.max_count))[..., None]
-        may_be_none = waits & (state.count > 0)
-        return torch.cat(
-            [~waits[..., None], may_be_none[..., None], elements[..., NONE + 1 :]], -1
-        )
+        elements = elements & (waits & (state.num_triangles < state.max_triangles))[..., None]
+        may_be_none = waits & (state.num_triangles > 0)
+        return torch.cat([~waits[..., None], may_be_none[..., None], elements[..., NONE + 1 :]], -1)
 
     def advance(self, state: Triangulation, parents: Tensor, tokens: Tensor) -> Triangulation:
         edges = OpenEdges(*(gather_prefixes(part, parents) for part in state.edges))
         is_apex = (tokens > NONE) & (edges.front().head > 0)
-        count = gather_prefixes(state.count, parents) + is_apex
-        return state._replace(edges=edges.append(tokens), count=count)
+        num_triangles = gather_prefixes(state.num_triangles, parents) + is_apex
+        return state._replace(edges=edges.append(tokens), num_triangles=num_triangles)
 
 
 def _without_triangle(state: Triangulation) -> Tensor:

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from ptrnet.types import END, NONE
+from ptrnet.types import NONE
 
 
 class FrontEdge(NamedTuple):

@@ -14,7 +14,6 @@ from ptrnet.geometry.apexes import NO_APEX
 from ptrnet.jit import jit
 from ptrnet.types import Floats, Indices
 
-
 Start = tuple[int, int, int]  # a side, as `3 t + k`, and its two vertices
 
 

@@ -54,17 +54,13 @@ class TransformerPtrNet(PointerModel):
         units, heads = settings.hidden_size, settings.heads
         if units % heads:
             raise InputError(f"hidden_size: expected a multiple of {heads} heads, got {units}")
-        if settings.edge_frames and features != 2:
-            raise InputError(
-                f"edge_frames: expected elements of 2 numbers, here they are of {features}"
-            )
         sizes = (units, heads, settings.feed_forward)
         self.elements = Elements(features, units, settings.octaves, settings.see_indices)
         self.special_inputs = nn.Parameter(torch.empty(num_specials, units).normal_())
         self.encoder = nn.ModuleList(EncoderLayer(*sizes) for _ in range(settings.encoder_layers))
         self.decoder = nn.ModuleList(DecoderLayer(*sizes) for _ in range(settings.decoder_layers))
         self.pointer = nn.Linear(units, units, bias=False)
-        self.frames = self._build_frames(settings) if settings.edge_frames else None
+        self.frames = _build_frames(features, num_specials, settings)
 
     def encode(self, inputs: Tensor, lengths: Tensor | None = None) -> EncodedSet:
         lengths = full_lengths(inputs) if lengths is None else lengths
@@ -135,18 +131,26 @@ class TransformerPtrNet(PointerModel):
             return self.point(encoded, rows, None)
         return self.point(encoded, rows, self.frames.all_ends(last_tokens, self.num_specials))
 
-    def _build_frames(self, settings: TransformerSettings) -> EdgeFrames:
-        if settings.frame_edge == "last":
-            return EdgeFrames(settings.hidden_size)
-        if self.num_specials != 2:
-            raise InputError(
-                "frame_edge open: expected a task whose sequences are of apexes "
-                "(delaunay, sequence apexes)"
-            )
-        return OpenEdgeFrames(settings.hidden_size)
-
     def _decoder_layers(self) -> list[DecoderLayer]:
         return list(self.decoder)  # type: ignore[arg-type]
+
+
+def _build_frames(
+    features: int, num_specials: int, settings: TransformerSettings
+) -> EdgeFrames | None:
+    """What the settings ask for; refuses elements and sequences without such edges."""
+    is_open = settings.frame_edge == "open"
+    if not settings.edge_frames:
+        if is_open:
+            raise InputError("frame_edge: expected edge_frames with it")
+        return None
+    if features != 2:
+        raise InputError(
+            f"edge_frames: expected elements of 2 numbers, here they are of {features}"
+        )
+    if is_open and num_specials != 2:
+        raise InputError("frame_edge open: expected a task whose sequences are of apexes")
+    return OpenEdgeFrames(settings.hidden_size) if is_open else EdgeFrames(settings.hidden_size)
 
 
 MODEL = TransformerPtrNet

@@ -59,8 +59,10 @@ class Delaunay(Task):
         return self.order == "given" and self.sequence == "triangles"
 
     @property
-    def num_specials(self) -> int:
-        return 2 if self.separator or self.sequence == "apexes" else 1
+    def special_names(self) -> tuple[str, ...]:
+        if self.sequence == "apexes":
+            return ("end", "none")
+        return ("end", "<ENDT>") if self.separator else ("end",)
 
     def instance_error(self, inputs: Floats) -> str | None:
         points = scale_by_power_of_two(inputs)
@@ -160,7 +162,9 @@ def _in_order_of_edges(points: Floats, answers: Answers) -> Answers:
     ordered, reached, _, _ = traverse(triangles, answers.lengths // 3, points)
     for b in np.flatnonzero(reached < answers.lengths // 3):
         named = {tuple(sorted(t)) for t in ordered[b, : reached[b]].tolist()}
-        rest = [t for t in answers.rows()[b].reshape(-1, 3).tolist() if tuple(sorted(t)) not in named]
+        rest = [
+            t for t in answers.rows()[b].reshape(-1, 3).tolist() if tuple(sorted(t)) not in named
+        ]
         ordered[b, reached[b] : reached[b] + len(rest)] = rest
     return Answers(ordered.reshape(batch, -1), answers.lengths)
 

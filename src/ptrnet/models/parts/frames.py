@@ -80,9 +80,7 @@ class EdgeFrames(nn.Module):
         """The tokens that the edges run between, each `(B, K)`, as `forward` takes them."""
         return prefixes
 
-    def view(
-        self, points: Tensor, num_specials: int, ends: tuple[Tensor, ...]
-    ) -> "FrameFeatures":
+    def view(self, points: Tensor, num_specials: int, ends: tuple[Tensor, ...]) -> "FrameFeatures":
         """Points `(B, N, 2)` as seen along the edges between `ends` `(B, M)`."""
         return FrameFeatures(points, num_specials, PrefixEnds(*ends))
 
@@ -199,9 +197,7 @@ class FrameFeatures:
         is_token, has_element = (self.tokens == token).to(x.dtype), self.has_element.to(x.dtype)
         log_ratio = (self.log_dist - log_dist) * has_element
         flags = [*self.is_end, is_token, has_element.expand_as(log_ratio)]
-        logs = [
-            log for value in (parallel, perpendicular, line_dist) for log in signed_logs(value)
-        ]
+        logs = [log for value in (parallel, perpendicular, line_dist) for log in signed_logs(value)]
         return torch.stack([parallel, perpendicular, *logs, log_ratio, *flags])
 
     def _cosine_sine(self, x: Tensor, y: Tensor, length: Tensor) -> tuple[Tensor, Tensor]:

@@ -13,7 +13,7 @@ from torch import Tensor
 
 from ptrnet.constraints.open_edges import FrontEdge, OpenEdges
 from ptrnet.models.base import gather_rows
-from ptrnet.models.parts.frames import EdgeFrames, FrameFeatures, PrefixEnds, signed_logs
+from ptrnet.models.parts.frames import MIN_DIST, EdgeFrames, FrameFeatures, PrefixEnds, signed_logs
 
 TINY = 1e-30  # keeps a quotient of zeros at zero
 
@@ -61,7 +61,7 @@ class OpenEdgeFeatures(FrameFeatures):
         )
         xs, ys = self.padded[:, None].unbind(-1)
         x, y = _half_angle(ux - xs, uy - ys, vx - xs, vy - ys)
-        length = ((vx - ux).square() + (vy - uy).square()).sqrt().clamp(min=TINY)
+        length = ((vx - ux).square() + (vy - uy).square()).sqrt().clamp(min=MIN_DIST)
         is_special = (self.tokens < num_specials).to(x.dtype)
         x = torch.where(is_special > 0, 1, x / length)
         y = torch.where(is_special > 0, 0, y / length)
