@@ -114,6 +114,21 @@ def test_triangles_that_do_not_hang_together_are_left_behind():
     assert TASK.to_tokens(answers).rows()[0].tolist() == [2, 3, 4, 1, 1, 0]
 
 
+def test_any_triangles_have_a_sequence_of_some_of_them():
+    rng = np.random.default_rng(5)
+    for _ in range(300):
+        triples = rng.integers(0, 6, (rng.integers(1, 9), 3))
+        outputs = np.unique(np.sort(triples[[len({*t}) == 3 for t in triples.tolist()]], 1), axis=0)
+        if not len(outputs):
+            continue
+        points = rng.random((1, 6, 2))
+        canonical = TASK.canonicalize(points, pad_answers([outputs]))
+        expected = {frozenset(t) for t in outputs.tolist()}
+        assert {frozenset(t) for t in TASK.unpad(canonical)[0].tolist()} == expected
+        (tokens,) = TASK.to_tokens(canonical).rows()
+        assert {frozenset(t) for t in TASK.from_tokens(tokens[:-1]).tolist()} <= expected
+
+
 def test_an_empty_answer_has_an_empty_sequence():
     none = Answers(np.zeros((1, 0), np.int64), np.zeros(1, np.int64))
     assert TASK.canonicalize(np.zeros((1, 3, 2)), none).lengths.tolist() == [0]

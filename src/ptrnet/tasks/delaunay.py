@@ -7,8 +7,8 @@ authors' files have.
 With `sequence = "apexes"` the model continues the triangulation edge by edge instead. It begins
 with an edge of the hull, from the lexicographically least point on, with all points at its left.
 Then it gives the apex of the triangle at the left of each edge that is open, first come first
-served, or the slot NONE where there is none (`geometry/edge_queue.py`). Triangles are
-counter-clockwise and stand in that order.
+served, or the slot NONE where there is none. Triangles are counter-clockwise and stand in that
+order (`labellers/triangulation/`).
 """
 
 from collections.abc import Iterable, Sequence
@@ -101,9 +101,12 @@ class Delaunay(Task):
         return Answers(tokens, end + 1)
 
     def from_tokens(self, tokens: Indices) -> Indices:
-        """The triangles `(t, 3)`, each once. One that was cut short repeats its last vertex."""
+        """The triangles `(t, 3)`. One that was cut short repeats its last vertex.
+
+        A triangle that is named twice in the very same order stands once, but for apexes.
+        """
         if self.sequence == "apexes":
-            from ptrnet.geometry.apexes import triangles_of
+            from ptrnet.labellers.triangulation.apexes import triangles_of
 
             named = triangles_of((tokens - self.num_specials).tolist())
             return np.array(named, np.int64).reshape(-1, 3)
@@ -155,7 +158,7 @@ class Delaunay(Task):
 
 def _in_order_of_edges(points: Floats, answers: Answers) -> Answers:
     """The triangles as `traverse` reaches them; behind them those that it does not reach."""
-    from ptrnet.geometry.edge_queue import traverse  # compiles kernels
+    from ptrnet.labellers.triangulation.edge_queue import traverse  # compiles kernels
 
     batch = len(answers.indices)
     triangles = answers.indices.reshape(batch, -1, 3)
@@ -171,7 +174,7 @@ def _in_order_of_edges(points: Floats, answers: Answers) -> Answers:
 
 def _apex_tokens(answers: Answers) -> Answers:
     """The sequences of apexes, NONE and END included."""
-    from ptrnet.geometry.edge_queue import NO_APEX, traverse
+    from ptrnet.labellers.triangulation.edge_queue import NO_APEX, traverse
 
     triangles = answers.indices.reshape(len(answers.indices), -1, 3)
     _, _, apexes, lengths = traverse(triangles, answers.lengths // 3)

@@ -10,8 +10,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ptrnet.geometry.apexes import NO_APEX
 from ptrnet.jit import jit
+from ptrnet.labellers.triangulation.apexes import NO_APEX
 from ptrnet.types import Floats, Indices
 
 Start = tuple[int, int, int]  # a side, as `3 t + k`, and its two vertices
