@@ -3,23 +3,23 @@
 Weights are read by their names in the model's files; nothing else of the model is used.
 """
 
-import cmath
 import math
 
-import numpy as np
 import pytest
 import torch
 
-from ptrnet import models, tasks
-from ptrnet.constraints.open_edges import FrontEdge
-from ptrnet.decoding import Beam, Greedy, Incremental, Sample
+from ptrnet import models
 from ptrnet.errors import InputError
-from ptrnet.models.base import shift_right
-from ptrnet.models.parts.elements import Elements
-from ptrnet.models.parts.frames import EdgeFrames
-from ptrnet.models.parts.open_edge_frames import OpenEdgeFeatures, OpenEdgeFrames
-from ptrnet.solver import Solver
 from tests.models.gradients import check_gradients
+from tests.models.plain_frames import (
+    NUM_SPECIALS,
+    LastEdge,
+    OpenEdge,
+    cosine_sine,
+    dist,
+    minus,
+    signed_logs,
+)
 
 OPTIONS = [
     {"heads": 2, "encoder_layers": 1, "decoder_layers": 1, "feed_forward": 5},
@@ -28,7 +28,7 @@ OPTIONS = [
     {"heads": 1, "decoder_layers": 1, "edge_frames": True, "frame_edge": "open"},
 ]
 CASES = pytest.mark.parametrize("options", OPTIONS, ids=lambda o: "-".join(map(str, o.values())))
-UNITS, N, NUM_SPECIALS = 6, 5, 2  # so token 2 is the first element
+UNITS, N = 6, 5
 POINTS = [(0.1, 0.2), (0.9, 0.3), (0.9, 0.3), (0.5, 0.7), (0.4, 0.1)]  # two in one place
 TARGETS = [3, 6, 2, 1, 4, 3, 0]
 
@@ -53,10 +53,6 @@ def plus(*vectors):
     return [sum(entries) for entries in zip(*vectors, strict=True)]
 
 
-def minus(a, b):
-    return [x - y for x, y in zip(a, b, strict=True)]
-
-
 def softmax(u):
     total = sum(math.exp(x - max(u)) for x in u)
     return [math.exp(x - max(u)) / total for x in u]
@@ -66,79 +62,6 @@ def norm(x):
     mean = sum(x) / len(x)
     variance = sum((s - mean) ** 2 for s in x) / len(x)
     return [(s - mean) / math.sqrt(variance + 1e-5) for s in x]
-
-
-def dist(v):
-    return max(math.hypot(*v), 1e-6)
-
-
-def cosine_sine(edge, v):
-    """Of the angle from an edge to a vector; zeros where one has no length."""
-    if math.hypot(*edge) == 0 or math.hypot(*v) == 0:
-        return [0.0, 0.0]
-    angle = math.atan2(v[1], v[0]) - math.atan2(edge[1], edge[0])
-    return [math.cos(angle), math.sin(angle)]
-
-
-def signed_logs(x):
-    return [math.copysign(math.log(1 + abs(x) / scale), x) for scale in (1e-3, 1e-5, 1e-7)]
-
-
-class LastEdge:
-    """What is seen along the last edge of an answer that has these tokens."""
-
-    def __init__(self, points, tokens):
-        elements = [t for t in tokens if t >= NUM_SPECIALS]
-        positions = [None] * NUM_SPECIALS + list(points)
-        self.begun = bool(elements)
-        first, last = (positions[elements[k]] if elements else (0, 0) for k in (0, -1))
-        self.vectors = [minus(first if p is None else p, last) for p in positions]
-        self.edge = minus(last, positions[elements[-2]]) if len(elements) > 1 else (0, -1)
-        self.flags = [[float(self.begun and p == end) for end in (first, last)] for p in positions]
-
-    def first_features(self, sine):
-        return []
-
-    def further_features(self, t):
-        return []
-
-
-class OpenEdge(LastEdge):
-    """The same along the edge that is answered for next, in a sequence of apexes."""
-
-    def __init__(self, points, tokens):
-        tokens = [t for t in tokens if t != 0]
-        edge = front_edge(tokens)
-        super().__init__(points, edge)
-        self.known = [float(k) for k in (len(edge) == 2, len(edge) > 0, len(tokens) > 0)]
-        if len(edge) < 2:
-            return
-        u, v = (complex(*points[t - NUM_SPECIALS]) for t in edge)
-        self.vectors, self.edge = [(1, 0)] * NUM_SPECIALS, (1, 0)
-        for p in (complex(*point) for point in points):
-            size = math.sqrt(abs(u - p) * abs(v - p)) / max(abs(v - u), 1e-6)
-            angle = cmath.phase((v - p) / (u - p)) if size else 0.0
-            self.vectors.append((size * math.cos(angle / 2), -size * math.sin(angle / 2)))
-
-    def first_features(self, sine):
-        return [*signed_logs(sine), *self.known]
-
-    def further_features(self, t):
-        return [self.known[0], float(t < NUM_SPECIALS)]
-
-
-def front_edge(tokens):
-    """The edge that is answered for next, by a plain queue; its first end alone, or nothing."""
-    if len(tokens) < 2:
-        return tokens
-    queue = [tuple(tokens[:2])]
-    for token in tokens[2:]:
-        u, v = queue.pop(0)
-        if token >= NUM_SPECIALS:
-            sides = [(v, token), (token, u)]
-            joining = [(end, start) for start, end in sides if (start, end) not in queue]
-            queue = [side for side in queue if side not in sides] + joining
-    return list(queue[0]) if queue else []
 
 
 class Formulas:
@@ -304,73 +227,3 @@ def test_an_order_that_is_not_seen_changes_nothing(options):
     expected = model.log_probs(points, None, torch.tensor([[5, 6, 0]]))
     columns = torch.cat([torch.arange(NUM_SPECIALS), order + NUM_SPECIALS])
     torch.testing.assert_close(shuffled, expected[..., columns], rtol=1e-10, atol=1e-10)
-
-
-HULL, APEXES = tasks.get("hull"), tasks.get("delaunay", sequence="apexes")
-
-
-@pytest.mark.parametrize(
-    ("task", "decoder"),
-    [(HULL, d) for d in (Greedy(), Beam(3), Sample(3), Incremental(4))]
-    + [(APEXES, d) for d in (Greedy(), Beam(3), Sample(3))],
-)
-@pytest.mark.parametrize("constrained", [True, False], ids=["constrained", "free"])
-def test_with_edge_frames_a_batch_answers_as_its_members_alone(task, decoder, constrained):
-    """What the standing contracts say of models without."""
-    torch.manual_seed(5)
-    options = {"hidden_size": 16, "encoder_layers": 1, "edge_frames": True}
-    edge = "open" if task is APEXES else "last"
-    model = models.build("transformer-ptr-net", 2, task.num_specials, frame_edge=edge, **options)
-    solver = Solver(model, task)
-    rng = torch.Generator().manual_seed(1)
-    sizes = (n for n in (1, 2, 3, 5, 8, 13) if n >= task.min_elements)
-    instances = [torch.rand(n, 2, generator=rng).double().numpy() for n in sizes]
-    together = solver.solve(instances, decoder, constrained=constrained)
-    for instance, answer in zip(instances, together, strict=True):
-        alone = solver.solve(instance, decoder, constrained=constrained)
-        assert answer.tolist() == alone.tolist()
-        assert not constrained or task.answer_error(len(instance), answer) is None
-
-
-@pytest.mark.parametrize("kind", [EdgeFrames, OpenEdgeFrames])
-def test_coordinates_stay_exact_under_autocast(kind):
-    torch.manual_seed(5)
-    points, tokens = torch.rand(3, 6, 2), torch.randint(0, 8, (3, 4))
-    elements, frames = Elements(2, 16, 4, True), kind(16)
-    arguments = torch.randn(3, 4, 8), points, frames.all_ends(tokens, 2), torch.randn(3, 4, 16)
-    keys = torch.randn(3, 8, 16)
-    exact = elements(points), frames(*arguments, frames.project_keys(keys))
-    with torch.autocast("cpu", torch.bfloat16):
-        lowered = elements(points), frames(*arguments, frames.project_keys(keys))
-    for a, b in zip(lowered, exact, strict=True):
-        assert torch.equal(a, b)
-
-
-@pytest.mark.parametrize("points", ["uniform", "clustered", "stretched"])
-def test_along_an_open_edge_the_apex_is_the_rightmost(points):
-    """NONE among the candidates: every token of a true sequence after the first two, in float32."""
-    task = tasks.get("delaunay", sequence="apexes", points=points)
-    inputs = task.sample(np.random.default_rng(4), 50, 10)
-    targets = torch.from_numpy(task.to_tokens(task.label(inputs)).indices)
-    frames = OpenEdgeFrames(8)
-    front = FrontEdge(*frames.all_ends(shift_right(targets), 2))
-    view = OpenEdgeFeatures(torch.from_numpy(inputs).float(), 2, front)
-    angles = torch.atan2(view.y, view.x)
-    angles = angles.masked_fill(sum(view.is_end) > 0, torch.inf)
-    angles[..., 0] = torch.inf  # END
-    has_edge = front.head > 0
-    assert has_edge.sum() > 500
-    assert torch.equal(angles.argmin(-1)[has_edge], targets[has_edge])
-
-
-@pytest.mark.parametrize(
-    ("features", "num_specials", "options", "message"),
-    [
-        (2, 2, {"frame_edge": "open"}, "frame_edge: expected edge_frames with it"),
-        (2, 1, {"frame_edge": "open", "edge_frames": True}, "sequences are of apexes"),
-        (3, 2, {"frame_edge": "open", "edge_frames": True}, "elements of 2 numbers"),
-    ],
-)
-def test_frames_without_such_an_edge_are_refused(features, num_specials, options, message):
-    with pytest.raises(InputError, match=message):
-        models.build("transformer-ptr-net", features, num_specials, **options)
