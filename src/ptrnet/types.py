@@ -21,6 +21,8 @@ Indices = NDArray[np.int64]
 # Tokens are what a model points at: the S special slots, then the elements of the instance. Slot 0
 # is END, the end of the sequence; as the decoder's input the same number is the start symbol.
 END = 0
+# Slot 1 of a triangulation that is continued edge by edge: no triangle at the edge's left.
+NONE = 1
 
 
 class Table(NamedTuple):

@@ -103,6 +103,9 @@ class TransformerSettings(EncoderSettings):
     edge_frames: bool = _setting(
         "transformer: elements are seen in the frame of the answer's last edge, too", False
     )
+    frame_edge: Literal["last", "open"] = _setting(
+        "transformer: edge of the frames: last | open, of a sequence of apexes", "last"
+    )
 
     @property
     def sees_order(self) -> bool:

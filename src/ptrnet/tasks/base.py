@@ -101,9 +101,14 @@ class Task(Labelling):
     circular: ClassVar[bool] = False
 
     @property
+    def special_names(self) -> tuple[str, ...]:
+        """What pictures call the special slots: END alone, or with those that the task adds."""
+        return ("end",)
+
+    @property
     def num_specials(self) -> int:
-        """The special slots of the pointer, S: END alone, or with those that the task adds."""
-        return 1
+        """The special slots of the pointer, S."""
+        return len(self.special_names)
 
     @property
     def depends_on_indices(self) -> bool:

@@ -199,8 +199,8 @@ def _check_combination(recipe: Recipe) -> None:
     if task.depends_on_indices and not (network.sees_order or any_start):
         raise InputError(
             f"recipe: answers of task {recipe.task} depend on indices, which model {recipe.model} "
-            "does not see: let it see them (see_indices), sort elements (order lexicographic), or "
-            "train on cuts of tours (cuts)"
+            "does not see: let it see them (see_indices), or sort elements (order lexicographic)"
+            f"{', or train on cuts of tours (cuts)' if task.circular else ''}"
         )
     if task.repeats and recipe.model_settings.get("repeats") is False:
         raise InputError(f"recipe: answers of task {recipe.task} may repeat elements (repeats)")

@@ -26,12 +26,3 @@ class PrefixEnds(NamedTuple):
             torch.where(is_element, self.last, self.previous),
             torch.where(is_element, tokens, self.last),
         )
-
-
-def all_prefix_ends(tokens: Tensor, num_specials: int) -> PrefixEnds:
-    """Of the prefixes that end with each of the tokens: M prefixes of `(B, M)` tokens."""
-    ends, steps = PrefixEnds.empty(tokens[:, :1]), []
-    for i in range(tokens.shape[1]):
-        ends = ends.append(tokens[:, i : i + 1], num_specials)
-        steps.append(ends)
-    return PrefixEnds(*(torch.cat(columns, 1) for columns in zip(*steps, strict=True)))
