@@ -6,7 +6,7 @@ of an answer, H hidden units, K prefixes or hypotheses, d features, S special sl
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -86,3 +86,11 @@ class CutBatch(NamedTuple):
     targets: Tensor
     target_lengths: Tensor
     num_known: int  # the tokens before the cut, of every answer
+
+
+class InstanceBatch(NamedTuple):
+    """Instances without answers."""
+
+    inputs: Tensor  # (B, N, d) float32, as a model reads them
+    lengths: Tensor  # (B,) int64, 1..N
+    instances: Sequence[Floats]  # each (n, d): as they came, the elements in the order of `inputs`

@@ -155,6 +155,11 @@ class Task(Labelling):
         """The cost of each answer, less is better; None where only the right answer would tell."""
         return None
 
+    @property
+    def has_costs(self) -> bool:
+        """Whether `costs` tells the cost of any answer."""
+        return type(self).costs is not Task.costs
+
     def answer_stats(self, answered: Example) -> dict[str, float]:
         """Numbers that are reported with an answer, in the units of its file."""
         return {}

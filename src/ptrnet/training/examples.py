@@ -18,15 +18,17 @@ from ptrnet.data.symmetries import augment, identity
 from ptrnet.tasks.base import Task
 from ptrnet.tasks.custom import Custom
 from ptrnet.training.recipe import Recipe
-from ptrnet.types import Batch, CutBatch, Example
+from ptrnet.types import Batch, CutBatch, Example, InstanceBatch
 
 
 class TrainingExamples(NamedTuple):
     """What a recipe's training reads or draws."""
 
     stream: BatchStream[Any]  # of `CutBatch`es where the recipe cuts answers
-    valid: list[Example]  # of a file, to validate on and for the card; empty where fresh ones do
-    valid_batches: Sequence[Batch | CutBatch]
+    valid: Sequence[
+        Example
+    ]  # of a file, to validate on and for the card; empty where fresh ones do
+    valid_batches: Sequence[Batch | CutBatch | InstanceBatch]
 
 
 def open_examples(recipe: Recipe, task: Task, first: int) -> TrainingExamples:

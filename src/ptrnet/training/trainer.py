@@ -92,7 +92,7 @@ def run_trainer(
         KeyboardInterrupt: the training was interrupted.
     """
     valid: Any = examples.valid_batches
-    valid_loader = DataLoader(valid, batch_size=None) if valid else None
+    valid_loader = DataLoader(valid, batch_size=None, collate_fn=_as_is) if valid else None
     device = device_of(module.recipe.device)
     precision = precision_of(module.recipe.precision, device)
     try:
@@ -107,3 +107,8 @@ def run_trainer(
     finally:
         if torch.distributed.is_initialized():  # its threads would abort the process at its end
             torch.distributed.destroy_process_group()
+
+
+def _as_is(batch: Any) -> Any:
+    """Instead of torch's conversion, which makes tensors of the arrays of an `InstanceBatch`."""
+    return batch

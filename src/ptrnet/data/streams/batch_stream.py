@@ -6,9 +6,9 @@ from functools import partial
 from typing import Generic, TypeVar
 
 from ptrnet.data.streams.prefetch import prefetch
-from ptrnet.types import Batch, CutBatch, Example
+from ptrnet.types import Batch, CutBatch, Example, InstanceBatch
 
-AnyBatch = TypeVar("AnyBatch", Batch, CutBatch)
+AnyBatch = TypeVar("AnyBatch", Batch, CutBatch, InstanceBatch)
 
 
 class BatchStream(ABC, Generic[AnyBatch]):
