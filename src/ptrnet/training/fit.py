@@ -66,7 +66,7 @@ def fit(
         MissingExtraError: the extra "train" is not installed.
     """
     try:
-        from ptrnet.training.run import train
+        import ptrnet.training.run  # noqa: F401
     except ModuleNotFoundError as error:
         raise MissingExtraError("training", "train") from error
 
@@ -75,25 +75,34 @@ def fit(
             raise InputError(f"fit: {key} follows from the examples")
     if (recipe.get("devices", 1), recipe.get("nodes", 1)) != (1, 1):
         raise InputError("fit: trains in one process; several are started by ptrnet train")
-    settings = {"constraint": constraint} if constraint else {}
-    if cost is not None:
-        from ptrnet.training.costs.fit import fit_costs
+    folder = None if output is None else Path(output)
+    if cost is None:
+        if resume:
+            raise InputError(
+                "fit: resume goes with cost; a run on examples goes on with ptrnet train --resume"
+            )
+        return _fit_answers(examples, constraint, folder, recipe)
+    from ptrnet.training.costs.fit import fit_costs
 
-        if resume and output is None:
-            raise InputError("fit: resume goes with output, the folder of the run")
-        folder = None if output is None else Path(output)
-        return fit_costs(examples, cost, constraint, folder, resume, recipe)
-    if resume:
-        raise InputError(
-            "fit: resume goes with cost; a run on examples goes on with ptrnet train --resume"
-        )
+    if resume and folder is None:
+        raise InputError("fit: resume goes with output, the folder of the run")
+    return fit_costs(examples, cost, constraint, folder, resume, recipe)
+
+
+def _fit_answers(
+    examples: Iterable[Any], constraint: str | None, output: Path | None, recipe: dict[str, Any]
+) -> Solver:
+    """Trains on examples, which are written to a file first."""
+    from ptrnet.training.run import train
+
+    settings = {"constraint": constraint} if constraint else {}
     pairs = enumerate(examples)
     first = next(pairs, None)
     if first is None:
         raise InputError("examples: expected at least one, got none")
     task = _loosest_task(first[1], settings)
     with tempfile.TemporaryDirectory() as scratch:
-        folder = Path(scratch) / "run" if output is None else Path(output)
+        folder = Path(scratch) / "run" if output is None else output
         run_folder.check_unused(folder, EXAMPLES)
         file = Path(scratch) / EXAMPLES
         formats.write(str(file), _checked_examples(chain([first], pairs), task), task)

@@ -83,7 +83,7 @@ def _prepare_folder(output: Path, recipe: Recipe, fingerprint: str, resume: bool
     else:
         run_folder.create(output, recipe)
     if fingerprint:
-        run_folder.pin_data(output, fingerprint, recipe.data)
+        run_folder.pin_data(output, fingerprint, recipe.data or "instances")
 
 
 def _trained_model(
