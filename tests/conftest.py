@@ -22,7 +22,8 @@ def small():
         torch.manual_seed(seed)
         kind = tasks.get(task, **settings)
         known = models.setting_names(model)
-        sizes = {key: value for key, value in SIZES.items() if key in known}
+        sizes = {**SIZES, "repeats": kind.repeats}
+        sizes = {key: sizes[key] for key in sizes if key in known}
         network = models.build(model, kind.num_features, kind.num_specials, **sizes)
         with torch.no_grad():
             for parameter in network.parameters():

@@ -91,7 +91,10 @@ class Solver:
     ) -> Iterator[Example]:
         """The same examples, in their order, with the model's answers and their log-probability."""
         decoder = decoder or Greedy()
-        if decoder.needs_decomposable and not self.task.decomposable:
+        needs_more = (decoder.needs_decomposable and not self.task.decomposable) or (
+            decoder.needs_circular and not self.task.circular
+        )
+        if needs_more:
             raise InputError(f"{decoder.name} decoding does not serve {self.task.name}")
         if not isinstance(augment, int) or augment < 1:
             raise InputError(f"augment: expected a whole number of 1 or more, got {augment!r}")

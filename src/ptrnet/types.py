@@ -6,7 +6,7 @@ of an answer, H hidden units, K prefixes or hypotheses, d features, S special sl
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -21,6 +21,8 @@ Indices = NDArray[np.int64]
 # Tokens are what a model points at: the S special slots, then the elements of the instance. Slot 0
 # is END, the end of the sequence; as the decoder's input the same number is the start symbol.
 END = 0
+# Slot 1 of a triangulation that is continued edge by edge: no triangle at the edge's left.
+NONE = 1
 
 
 class Table(NamedTuple):
@@ -74,3 +76,21 @@ class Batch(NamedTuple):
     lengths: Tensor  # (B,) int64, 1..N
     targets: Tensor  # (B, M) int64 tokens, each sequence closed by END
     target_lengths: Tensor  # (B,) int64, END included
+
+
+class CutBatch(NamedTuple):
+    """A batch whose answers are cut: the tokens before the cut are known, the rest is learned."""
+
+    inputs: Tensor  # these four as in a `Batch`
+    lengths: Tensor
+    targets: Tensor
+    target_lengths: Tensor
+    num_known: int  # the tokens before the cut, of every answer
+
+
+class InstanceBatch(NamedTuple):
+    """Instances without answers."""
+
+    inputs: Tensor  # (B, N, d) float32, as a model reads them
+    lengths: Tensor  # (B,) int64, 1..N
+    instances: Sequence[Floats]  # each (n, d): as they came, the elements in the order of `inputs`

@@ -218,6 +218,9 @@ def test_too_few_random_points_are_refused(ptrnet, small, tmp_path, n, refused):
         (["--decoder", "sample", "--inner", "beam"], "--inner does nothing with sample decoding"),
         (["--decoder", "incremental", "--samples", "4"], "--samples does nothing with greedy"),
         (["--decoder", "incremental", "--inner", "bean"], "did you mean 'beam'"),
+        (["--decoder", "beam", "--seconds", "1"], "--seconds does nothing with beam decoding"),
+        (["--decoder", "sample", "--rounds", "2"], "--rounds does nothing with sample decoding"),
+        (["--decoder", "reconstruct"], "reconstruct decoding does not serve hull"),
         (["--decoder", "incrementa"], "did you mean 'incremental'"),
     ],
 )
@@ -239,3 +242,11 @@ def test_every_decoder_is_reached(ptrnet, points, options):
     document = json.loads(out)
     assert code == 0 and document["metrics"]["accuracy"]["value"] > 0.8
     assert document["decoder"] == (options[1] if options[0] == "--decoder" else "greedy")
+
+
+def test_parts_of_tours_are_solved_again(ptrnet, small, tmp_path):
+    small("tsp", "remaining-ptr-net").save_pretrained(tmp_path / "m")
+    solve = ("solve", "--model", tmp_path / "m", "--random", "12", "--decoder", "reconstruct")
+    code, out, _ = ptrnet(*solve, "--rounds", "20")
+    assert code == 0 and ptrnet(*solve, "--rounds", "20")[1] == out
+    assert ptrnet(*solve, "--rounds", "0")[1] != out

@@ -19,10 +19,11 @@ N = 6
 def test_like_on_the_cpu(name, options, precision):
     """Log-probabilities and gradients, and no warning; TF32 and bfloat16 to their own digits."""
     torch.manual_seed(0)
-    one_n = {"n": N} if "n" in models.setting_names(name) else {}
-    model = models.build(name, 2, 1, hidden_size=32, **one_n, **options)
+    known = models.setting_names(name)
+    options = {key: value for key, value in {"n": N, **options}.items() if key in known}
+    model = models.build(name, 2, 1, hidden_size=32, **options)
     inputs, targets = torch.rand(4, N, 2), torch.randint(1, 4, (4, 5))
-    lengths = torch.full((4,), N) if one_n else torch.tensor([6, 3, 4, 6])
+    lengths = torch.full((4,), N) if "n" in known else torch.tensor([6, 3, 4, 6])
     ends = torch.tensor([5, 2, 3, 1])
     real = (torch.arange(5) < ends[:, None])[..., None]
     on_gpu = copy.deepcopy(model).cuda()

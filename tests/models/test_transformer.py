@@ -8,21 +8,27 @@ import math
 import pytest
 import torch
 
-from ptrnet import models, tasks
-from ptrnet.decoding import Beam, Greedy, Incremental, Sample
+from ptrnet import models
 from ptrnet.errors import InputError
-from ptrnet.models.parts.elements import Elements
-from ptrnet.models.parts.frames import EdgeFrames, all_prefix_ends
-from ptrnet.solver import Solver
 from tests.models.gradients import check_gradients
+from tests.models.plain_frames import (
+    NUM_SPECIALS,
+    LastEdge,
+    OpenEdge,
+    cosine_sine,
+    dist,
+    minus,
+    signed_logs,
+)
 
 OPTIONS = [
     {"heads": 2, "encoder_layers": 1, "decoder_layers": 1, "feed_forward": 5},
     {"heads": 3, "encoder_layers": 2, "decoder_layers": 2, "octaves": 2, "see_indices": True},
     {"heads": 1, "encoder_layers": 1, "decoder_layers": 1, "edge_frames": True},
+    {"heads": 1, "decoder_layers": 1, "edge_frames": True, "frame_edge": "open"},
 ]
 CASES = pytest.mark.parametrize("options", OPTIONS, ids=lambda o: "-".join(map(str, o.values())))
-UNITS, N, NUM_SPECIALS = 6, 5, 2  # so token 2 is the first element
+UNITS, N = 6, 5
 POINTS = [(0.1, 0.2), (0.9, 0.3), (0.9, 0.3), (0.5, 0.7), (0.4, 0.1)]  # two in one place
 TARGETS = [3, 6, 2, 1, 4, 3, 0]
 
@@ -47,10 +53,6 @@ def plus(*vectors):
     return [sum(entries) for entries in zip(*vectors, strict=True)]
 
 
-def minus(a, b):
-    return [x - y for x, y in zip(a, b, strict=True)]
-
-
 def softmax(u):
     total = sum(math.exp(x - max(u)) for x in u)
     return [math.exp(x - max(u)) / total for x in u]
@@ -60,22 +62,6 @@ def norm(x):
     mean = sum(x) / len(x)
     variance = sum((s - mean) ** 2 for s in x) / len(x)
     return [(s - mean) / math.sqrt(variance + 1e-5) for s in x]
-
-
-def dist(v):
-    return max(math.hypot(*v), 1e-6)
-
-
-def cosine_sine(edge, v):
-    """Of the angle from an edge to a vector; zeros where one has no length."""
-    if math.hypot(*edge) == 0 or math.hypot(*v) == 0:
-        return [0.0, 0.0]
-    angle = math.atan2(v[1], v[0]) - math.atan2(edge[1], edge[0])
-    return [math.cos(angle), math.sin(angle)]
-
-
-def signed_logs(x):
-    return [math.copysign(math.log(1 + abs(x) / scale), x) for scale in (1e-3, 1e-5, 1e-7)]
 
 
 class Formulas:
@@ -147,8 +133,8 @@ class Formulas:
             d = self.decode(tokens, states)
             scores = [dot(d, self.map("pointer", e)) / math.sqrt(UNITS) for e in states]
             if self.settings["edge_frames"]:
-                elements = [t for t in tokens if t >= NUM_SPECIALS]
-                scores = self.edge_frames(scores, points, elements, d, states)
+                view = OpenEdge if self.settings["frame_edge"] == "open" else LastEdge
+                scores = self.edge_frames(scores, view(points, tokens), d, states)
             rows.append([math.log(p) for p in softmax(scores)])
         return torch.tensor(rows, dtype=torch.float64)
 
@@ -157,19 +143,14 @@ class Formulas:
         hidden = [max(0.0, s) for s in plus(self.map(f"{layer}.features", features), x)]
         return dot(self.w[f"{layer}.score.weight"][0], hidden)
 
-    def edge_frames(self, scores, points, elements, d, states):
+    def edge_frames(self, scores, view, d, states):
         """The scores with what four rounds add, in angles."""
-        positions = [None] * NUM_SPECIALS + list(points)
-        begun = bool(elements)
-        first, last = (positions[elements[k]] if begun else (0, 0) for k in (0, -1))
-        vectors = [minus(first if p is None else p, last) for p in positions]
-        edge = minus(last, positions[elements[-2]]) if len(elements) > 1 else (0, -1)
-        flags = [[float(begun and p == end) for end in (first, last)] for p in positions]
-        query, added = self.map("frames.query", d), []
+        vectors, begun, query, added = view.vectors, view.begun, self.map("frames.query", d), []
         for t, v in enumerate(vectors):
-            features = [*cosine_sine(edge, v), math.log(dist(v))] if begun else [0.0] * 3
+            angle = cosine_sine(view.edge, v) if begun else [0.0] * 2
+            features = [*angle, math.log(dist(v)) if begun else 0.0, *view.flags[t]]
             x = plus(query, self.map("frames.key", states[t]))
-            added.append(self.frame_score(0, features + flags[t], x))
+            added.append(self.frame_score(0, features + view.first_features(angle[1]), x))
         scores = plus(scores, added)
         for k in (1, 2, 3):
             best, added = scores.index(max(scores)), []
@@ -180,7 +161,8 @@ class Formulas:
                 line_dist = across * dist(v) if begun else 0.0
                 ratio = math.log(dist(v) / dist(vectors[best])) if begun else 0.0
                 logs = [log for x in (along, across, line_dist) for log in signed_logs(x)]
-                features = [along, across, *logs, ratio, *flags[t], float(t == best), float(begun)]
+                flags = [*view.flags[t], float(t == best), float(begun), *view.further_features(t)]
+                features = [along, across, *logs, ratio, *flags]
                 added.append(self.frame_score(k, features, [0.0] * 32))
             scores = plus(scores, added)
         return scores
@@ -245,33 +227,3 @@ def test_an_order_that_is_not_seen_changes_nothing(options):
     expected = model.log_probs(points, None, torch.tensor([[5, 6, 0]]))
     columns = torch.cat([torch.arange(NUM_SPECIALS), order + NUM_SPECIALS])
     torch.testing.assert_close(shuffled, expected[..., columns], rtol=1e-10, atol=1e-10)
-
-
-@pytest.mark.parametrize("decoder", [Greedy(), Beam(3), Sample(3), Incremental(4)])
-@pytest.mark.parametrize("constrained", [True, False], ids=["constrained", "free"])
-def test_with_edge_frames_a_batch_answers_as_its_members_alone(decoder, constrained):
-    """What the standing contracts say of models without."""
-    torch.manual_seed(5)
-    model = models.build("transformer-ptr-net", 2, 1, hidden_size=16, edge_frames=True)
-    task = tasks.get("hull")
-    solver = Solver(model, task)
-    rng = torch.Generator().manual_seed(1)
-    instances = [torch.rand(n, 2, generator=rng).double().numpy() for n in (1, 2, 5, 8, 13)]
-    together = solver.solve(instances, decoder, constrained=constrained)
-    for instance, answer in zip(instances, together, strict=True):
-        alone = solver.solve(instance, decoder, constrained=constrained)
-        assert answer.tolist() == alone.tolist()
-        assert not constrained or task.answer_error(len(instance), answer) is None
-
-
-def test_coordinates_stay_exact_under_autocast():
-    torch.manual_seed(5)
-    points, tokens = torch.rand(3, 6, 2), torch.randint(0, 7, (3, 4))
-    elements, frames = Elements(2, 16, 4, True), EdgeFrames(16)
-    arguments = torch.randn(3, 4, 7), points, all_prefix_ends(tokens, 1), torch.randn(3, 4, 16)
-    keys = torch.randn(3, 7, 16)
-    exact = elements(points), frames(*arguments, frames.project_keys(keys))
-    with torch.autocast("cpu", torch.bfloat16):
-        lowered = elements(points), frames(*arguments, frames.project_keys(keys))
-    for a, b in zip(lowered, exact, strict=True):
-        assert torch.equal(a, b)

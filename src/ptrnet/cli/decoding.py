@@ -11,10 +11,12 @@ if TYPE_CHECKING:
     from ptrnet.decoding import Decoder
 
 _SEARCHES = ("greedy", "beam", "sample")  # incremental decoding runs one of them on each window
+_DECODERS = (*_SEARCHES, "incremental", "reconstruct")
 _OPTIONS_OF = {
     "beam": ("beam_size",),
     "sample": ("samples", "temperature"),
     "incremental": ("window", "inner"),
+    "reconstruct": ("seconds", "rounds"),
 }
 
 
@@ -23,7 +25,8 @@ class DecodingOptions:
     """A decoder's name and options; None stands for an option that was left out."""
 
     decoder: Annotated[
-        str, typer.Option("--decoder", help="greedy, beam, sample or incremental.")
+        str,
+        typer.Option("--decoder", help="greedy, beam, sample, incremental or reconstruct."),
     ] = "greedy"
     beam_size: Annotated[
         int | None, typer.Option("--beam-size", help="Prefixes that a beam keeps.  [8]")
@@ -42,6 +45,16 @@ class DecodingOptions:
     inner: Annotated[
         str | None,
         typer.Option("--inner", help="What solves each window: greedy, beam or sample.  [greedy]"),
+    ] = None
+    seconds: Annotated[
+        float | None,
+        typer.Option("--seconds", help="How long parts of tours are solved again.  [1]"),
+    ] = None
+    rounds: Annotated[
+        int | None,
+        typer.Option(
+            "--rounds", help="How often they are; unlike --seconds the same on any machine."
+        ),
     ] = None
     augment: Annotated[
         int,
@@ -62,12 +75,14 @@ class DecodingOptions:
         Raises:
             InputError: an unknown name, with the nearest, or an option that does nothing here.
         """
-        from ptrnet.decoding import Incremental
+        from ptrnet.decoding import Incremental, Reconstruct
 
-        if self.decoder not in (*_SEARCHES, "incremental"):
-            raise unknown("decoder", self.decoder, (*_SEARCHES, "incremental"))
+        if self.decoder not in _DECODERS:
+            raise unknown("decoder", self.decoder, _DECODERS)
         if self.decoder != "incremental":
             self._check_unused(self.decoder)
+            if self.decoder == "reconstruct":
+                return Reconstruct(self.seconds, self.rounds, seed=seed)
             return self._build_search(self.decoder, seed)
         inner = "greedy" if self.inner is None else self.inner
         if inner not in _SEARCHES:
@@ -80,7 +95,7 @@ class DecodingOptions:
     def _check_unused(self, search: str) -> None:
         """Refuses options that neither the decoder nor its search has."""
         used = {option for name in (self.decoder, search) for option in _OPTIONS_OF.get(name, ())}
-        for option in ("beam_size", "samples", "temperature", "window", "inner"):
+        for option in (option for options in _OPTIONS_OF.values() for option in options):
             if getattr(self, option) is not None and option not in used:
                 flag = "--" + option.replace("_", "-")
                 raise InputError(f"{flag} does nothing with {search} decoding")

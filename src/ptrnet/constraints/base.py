@@ -36,6 +36,27 @@ class Constraint(Protocol):
         """
 
 
+def allowed_tokens(
+    constraint: Constraint, tokens: Tensor, lengths: Tensor, num_specials: int, num_tokens: int
+) -> Tensor:
+    """`(B, M, S + N)` boolean: what the rule allows at each step of known sequences.
+
+    Args:
+        constraint: the rule.
+        tokens: `(B, M)` the sequences.
+        lengths: `(B,)` elements of each instance.
+        num_specials: special slots S.
+        num_tokens: S + N, padding included.
+    """
+    state = constraint.initial_state(lengths, num_specials, num_tokens)
+    parents = torch.zeros_like(tokens[:, :1])
+    allowed = []
+    for i in range(tokens.shape[1]):
+        allowed.append(constraint.allowed(state))
+        state = constraint.advance(state, parents, tokens[:, i : i + 1])
+    return torch.cat(allowed, 1)
+
+
 def gather_prefixes(rows: Tensor, parents: Tensor) -> Tensor:
     """`rows[b, parents[b, k]]` of rows `(B, K, ...)`, for `(B, K)` parents."""
     if rows.shape[1] == parents.shape[1] == 1:

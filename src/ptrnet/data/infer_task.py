@@ -4,7 +4,7 @@ Both are inferred from the memory-mapped examples. A file is read with the loose
 constraint is not known yet; so whether answers obey one is checked here, and not by the reader.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from itertools import islice
 from typing import NamedTuple, NoReturn, cast
@@ -29,14 +29,6 @@ class InferredTask(NamedTuple):
     lengths: Indices  # (m,) indices of each answer
 
 
-class _Summary(NamedTuple):
-    """What one pass over a file's m examples tells."""
-
-    lowest: Floats  # (d,) the least value of each feature
-    highest: Floats  # (d,) the greatest value of each feature
-    repeats: NDArray[np.bool_]  # (m,) whether an index stands twice in the answer
-
-
 def infer_task(path: str, constraint: str | None = None) -> InferredTask:
     """The task of all examples of a file.
 
@@ -52,17 +44,19 @@ def infer_task(path: str, constraint: str | None = None) -> InferredTask:
         raise unknown("constraint", str(constraint), CONSTRAINTS)
     loosest = _loosest(formats.num_features(path))
     examples = open_memmap(path, loosest)
-    summary = _summarise(examples)
-    center, spread = _scaling(examples, summary)
+    repeats = _find_repeats(examples)
+    center, spread = feature_scaling(
+        lambda: (examples.elements(first, stop) for first, stop in _chunks(examples))
+    )
     task = replace(
         loosest,
-        constraint=cast("Kind", constraint or _strictest(examples, summary)),
+        constraint=cast("Kind", constraint or _strictest(examples, repeats)),
         center=tuple(center.tolist()),
         spread=tuple(spread.tolist()),
         longest_answer=min(int(examples.lengths.max()), MAX_LENGTH),
         longest_share=min(float((examples.lengths / examples.sizes).max()), MAX_LENGTH),
     )
-    _check_answers(path, task, examples, summary)
+    _check_answers(path, task, examples, repeats)
     return InferredTask(task, examples.sizes, examples.lengths)
 
 
@@ -77,7 +71,7 @@ def check_examples(path: str, task: Custom) -> None:
     if d != task.num_features:
         raise InputError(f"{path}: expected elements of {task.num_features} numbers, got {d}")
     examples = open_memmap(path, _loosest(d))
-    _check_answers(path, task, examples, _summarise(examples))
+    _check_answers(path, task, examples, _find_repeats(examples))
 
 
 def _loosest(d: int) -> Custom:
@@ -85,35 +79,35 @@ def _loosest(d: int) -> Custom:
     return Custom(center=(0.0,) * d, spread=(1.0,) * d)
 
 
-def _summarise(examples: MemmapExamples) -> _Summary:
+def _find_repeats(examples: MemmapExamples) -> NDArray[np.bool_]:
+    """`(m,)`: whether an index stands twice in the answer, of m examples."""
     num_indices = int(examples.sizes.max())
-    lowest, highest, repeats = [], [], []
+    repeats = []
     for first, stop in _chunks(examples):
-        elements = examples.elements(first, stop)
-        lowest.append(elements.min(0))
-        highest.append(elements.max(0))
         owners = np.repeat(np.arange(stop - first), examples.lengths[first:stop])
         # (example, index) pairs as one number each: equal neighbours are a repeated index.
         pairs = np.sort(owners * num_indices + examples.indices(first, stop))
         repeated = pairs[1:][pairs[1:] == pairs[:-1]] // num_indices
         repeats.append(np.bincount(repeated, minlength=stop - first) > 0)
-    return _Summary(np.min(lowest, 0), np.max(highest, 0), np.concatenate(repeats))
+    return np.concatenate(repeats)
 
 
-def _strictest(examples: MemmapExamples, summary: _Summary) -> Kind:
+def _strictest(examples: MemmapExamples, repeats: NDArray[np.bool_]) -> Kind:
     """The strictest constraint that all answers obey."""
-    if summary.repeats.any():
+    if repeats.any():
         return "free"
     return "permutation" if (examples.lengths == examples.sizes).all() else "subset"
 
 
-def _check_answers(path: str, task: Custom, examples: MemmapExamples, summary: _Summary) -> None:
+def _check_answers(
+    path: str, task: Custom, examples: MemmapExamples, repeats: NDArray[np.bool_]
+) -> None:
     """Refuses the first answer that is too long, or does not obey the constraint."""
     sizes, inverse = np.unique(examples.sizes, return_inverse=True)
     max_lengths = np.array([task.max_length(int(n)) for n in sizes])[inverse]
     refused = examples.lengths > max_lengths
     if task.constraint != "free":
-        refused |= summary.repeats
+        refused |= repeats
     if task.constraint == "permutation":
         refused |= examples.lengths != examples.sizes
     if refused.any():
@@ -135,22 +129,22 @@ def _refuse(path: str, task: Custom, number: int) -> NoReturn:
     raise InputError(f"{path}: was changed while it was read")
 
 
-def _scaling(examples: MemmapExamples, summary: _Summary) -> tuple[Floats, Floats]:
+def feature_scaling(parts: Callable[[], Iterator[Floats]]) -> tuple[Floats, Floats]:
     """Mean and standard deviation `(d,)` of each feature; 1 for the deviation of a constant one.
 
-    Two passes: one for the mean, and one for the squares about it. The squares about 0, for which
-    one pass would do, lose the spread of values that are far from 0.
+    Three passes: one for the range, one for the mean, and one for the squares about it. The squares
+    about 0, for which one pass would do, lose the spread of values that are far from 0.
+
+    Args:
+        parts: gives all elements, in arrays `(m, d)`; called once for each pass.
     """
-    lowest, highest, _ = summary
+    ranges = [(part.min(0), part.max(0), len(part)) for part in parts()]
+    lows, highs, counts = zip(*ranges, strict=True)
+    lowest, highest, count = np.min(lows, 0), np.max(highs, 0), sum(counts)
     unit = np.maximum(np.abs(lowest), np.abs(highest))  # of such size squares stay finite
     unit = np.where(unit > 0, unit, 1)
-    count = examples.sizes.sum()
-
-    def parts() -> Iterator[Floats]:
-        return (examples.elements(first, stop) / unit for first, stop in _chunks(examples))
-
-    mean = np.sum([part.sum(0) for part in parts()], axis=0) / count
-    squares = [((part - mean) ** 2).sum(0) for part in parts()]
+    mean = np.sum([(part / unit).sum(0) for part in parts()], axis=0) / count
+    squares = [((part / unit - mean) ** 2).sum(0) for part in parts()]
     spread = np.sqrt(np.sum(squares, axis=0) / count) * unit
     return mean * unit, np.where((lowest < highest) & (spread >= MIN_SPREAD), spread, 1)
 

@@ -2,7 +2,8 @@
 
 from ptrnet.decoding.beam import Beam, Greedy
 from ptrnet.decoding.incremental import Incremental
+from ptrnet.decoding.reconstruct import Reconstruct
 from ptrnet.decoding.sample import Sample
 from ptrnet.decoding.search import Decoder, Hypotheses
 
-__all__ = ["Beam", "Decoder", "Greedy", "Hypotheses", "Incremental", "Sample"]
+__all__ = ["Beam", "Decoder", "Greedy", "Hypotheses", "Incremental", "Reconstruct", "Sample"]

@@ -35,6 +35,7 @@ class Decoder(ABC):
     name: str
     size: int  # the prefixes of an instance that are in memory at a time, K
     needs_decomposable: bool = False  # whether it serves only tasks that are `decomposable`
+    needs_circular: bool = False  # whether it serves only tasks that are `circular`
 
     @abstractmethod
     def decode(

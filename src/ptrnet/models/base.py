@@ -103,6 +103,23 @@ class PointerModel(nn.Module, ABC):
             rows.append(row)
         return torch.cat(rows, 1)
 
+    def rest_log_probs(
+        self,
+        inputs: Tensor,
+        lengths: Tensor | None,
+        targets: Tensor,
+        target_lengths: Tensor | None,
+        num_known: int,
+    ) -> Tensor:
+        """Log-probabilities `(B, R, S + N)` of the rest of each target, behind its first tokens.
+
+        Row 0 is of the next token, as `log_probs` has it. A model may give it alone (R = 1), or
+        rows for the tokens behind it as well, where it learns from these too.
+
+        The arguments are those of `log_probs`, and of every target `num_known` tokens are known.
+        """
+        return self.log_probs(inputs, lengths, targets, target_lengths)[:, num_known:]
+
 
 def full_lengths(batch: Tensor) -> Tensor:
     """The lengths `(B,)` of a batch `(B, N, ...)` without padding."""

@@ -77,26 +77,51 @@ class DictionaryAttentionSettings(DictionarySettings, AttentionSettings):
 
 
 @dataclass(frozen=True, kw_only=True)
-class TransformerSettings(ModelSettings):
-    """Settings of the model that reads all elements at once."""
+class EncoderSettings(ModelSettings):
+    """Settings of models whose elements attend to each other, in the encoder of a transformer."""
 
     heads: int = _setting("transformer: heads of each attention", 4, (1, MAX_UNITS))
     encoder_layers: int = _setting("transformer: layers of the encoder", 4, (1, 64))
-    decoder_layers: int = _setting("transformer: layers of the decoder", 2, (1, 64))
     feed_forward: int = _setting(
         "transformer: units between a layer's two maps", 512, (1, MAX_UNITS)
     )
     octaves: int = _setting(
         "transformer: sines and cosines of each feature, in octaves", 0, (0, 16)
     )
+
+    @property
+    def sees_order(self) -> bool:
+        return False
+
+
+@dataclass(frozen=True, kw_only=True)
+class TransformerSettings(EncoderSettings):
+    """Settings of the model that reads all elements at once."""
+
+    decoder_layers: int = _setting("transformer: layers of the decoder", 2, (1, 64))
     see_indices: bool = _setting("transformer: elements' indices are seen", False)
     edge_frames: bool = _setting(
         "transformer: elements are seen in the frame of the answer's last edge, too", False
+    )
+    frame_edge: Literal["last", "open"] = _setting(
+        "transformer: edge of the frames: last | open, of a sequence of apexes", "last"
     )
 
     @property
     def sees_order(self) -> bool:
         return self.see_indices
+
+
+@dataclass(frozen=True, kw_only=True)
+class RemainingSettings(EncoderSettings):
+    """Settings of the model that encodes what remains at every step."""
+
+    nearest: int = _setting(
+        "remaining-ptr-net: elements encoded at a step, those near the last one; 0: all",
+        0,
+        (0, MAX_UNITS),
+    )
+    repeats: bool = _setting("remaining-ptr-net: what was pointed at may be again", False)
 
 
 # Former names and values of settings, which files and recipes may still have.

@@ -18,7 +18,8 @@ from ptrnet.models.parts.attention import (
     layer_norm,
 )
 from ptrnet.models.parts.elements import Elements
-from ptrnet.models.parts.frames import EdgeFrames, PrefixEnds, all_prefix_ends
+from ptrnet.models.parts.frames import EdgeFrames
+from ptrnet.models.parts.open_edge_frames import OpenEdgeFrames
 from ptrnet.models.settings import TransformerSettings
 
 
@@ -43,7 +44,7 @@ class TransformerPtrNet(PointerModel):
     are computed in float32 under autocast, too.
 
     A step's state has the keys and values of the tokens so far, `(B, K, t, H)`, of each layer;
-    with `edge_frames` then those of `PrefixEnds`.
+    with `edge_frames` then what tells the edge.
     """
 
     Settings = TransformerSettings
@@ -53,17 +54,13 @@ class TransformerPtrNet(PointerModel):
         units, heads = settings.hidden_size, settings.heads
         if units % heads:
             raise InputError(f"hidden_size: expected a multiple of {heads} heads, got {units}")
-        if settings.edge_frames and features != 2:
-            raise InputError(
-                f"edge_frames: expected elements of 2 numbers, here they are of {features}"
-            )
         sizes = (units, heads, settings.feed_forward)
         self.elements = Elements(features, units, settings.octaves, settings.see_indices)
         self.special_inputs = nn.Parameter(torch.empty(num_specials, units).normal_())
         self.encoder = nn.ModuleList(EncoderLayer(*sizes) for _ in range(settings.encoder_layers))
         self.decoder = nn.ModuleList(DecoderLayer(*sizes) for _ in range(settings.decoder_layers))
         self.pointer = nn.Linear(units, units, bias=False)
-        self.frames = EdgeFrames(units) if settings.edge_frames else None
+        self.frames = _build_frames(features, num_specials, settings)
 
     def encode(self, inputs: Tensor, lengths: Tensor | None = None) -> EncodedSet:
         lengths = full_lengths(inputs) if lengths is None else lengths
@@ -77,7 +74,7 @@ class TransformerPtrNet(PointerModel):
             keys = self.pointer(states) / math.sqrt(states.shape[-1])
         start = (rows.new_zeros(len(rows), 1, 0, rows.shape[-1]),) * (2 * len(self.decoder))
         if self.frames is not None:
-            start += PrefixEnds.empty(lengths[:, None])
+            start += self.frames.empty(lengths[:, None])
         return EncodedSet(
             num_tokens=rows.shape[1],
             state=start,
@@ -89,10 +86,10 @@ class TransformerPtrNet(PointerModel):
             frame_keys=None if self.frames is None else self.frames.project_keys(states),
         )
 
-    def point(self, encoded: EncodedSet, rows: Tensor, ends: PrefixEnds | None) -> Tensor:
+    def point(self, encoded: EncodedSet, rows: Tensor, ends: tuple[Tensor, ...] | None) -> Tensor:
         """Log-probabilities `(B, M, S + N)` of the next tokens, of decoder states `(B, M, H)`.
 
-        `ends` are those of the prefixes, each `(B, M)`; None without edge frames.
+        `ends` are those of the frames' edges, each `(B, M)`; None without edge frames.
         """
         queries = layer_norm(rows)
         with torch.autocast(queries.device.type, enabled=False):
@@ -113,8 +110,9 @@ class TransformerPtrNet(PointerModel):
             after += extended
         ends = None
         if self.frames is not None:
-            ends = PrefixEnds(*state[-3:]).append(tokens, self.num_specials)
-            after += ends
+            prefixes = self.frames.append(state[2 * len(self.decoder) :], tokens, self.num_specials)
+            ends = self.frames.ends(prefixes)
+            after += prefixes
         return self.point(encoded, rows, ends), tuple(after)
 
     def log_probs(
@@ -131,10 +129,28 @@ class TransformerPtrNet(PointerModel):
             rows = layer(rows, causal_bias, keys_values, bias)
         if self.frames is None:
             return self.point(encoded, rows, None)
-        return self.point(encoded, rows, all_prefix_ends(last_tokens, self.num_specials))
+        return self.point(encoded, rows, self.frames.all_ends(last_tokens, self.num_specials))
 
     def _decoder_layers(self) -> list[DecoderLayer]:
         return list(self.decoder)  # type: ignore[arg-type]
+
+
+def _build_frames(
+    features: int, num_specials: int, settings: TransformerSettings
+) -> EdgeFrames | None:
+    """What the settings ask for; refuses elements and sequences without such edges."""
+    is_open = settings.frame_edge == "open"
+    if not settings.edge_frames:
+        if is_open:
+            raise InputError("frame_edge: expected edge_frames with it")
+        return None
+    if features != 2:
+        raise InputError(
+            f"edge_frames: expected elements of 2 numbers, here they are of {features}"
+        )
+    if is_open and num_specials != 2:
+        raise InputError("frame_edge open: expected a task whose sequences are of apexes")
+    return OpenEdgeFrames(settings.hidden_size) if is_open else EdgeFrames(settings.hidden_size)
 
 
 MODEL = TransformerPtrNet

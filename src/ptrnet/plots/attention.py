@@ -3,6 +3,7 @@
 V says that looking at attention is what led to the model.
 """
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,6 @@ from ptrnet.types import Floats, Indices
 MAX_SIDE = 200  # rows or columns of a matrix that can still be told apart
 MAX_PICTURES = 24  # of the first steps
 _COLUMNS = 6  # of these pictures
-SPECIAL_NAMES = ("end", "<ENDT>")  # of the special slots
 
 
 def draw_attention(
@@ -42,36 +42,44 @@ def draw_attention(
     rows = -(-num_pictures // _COLUMNS)
     with figure(path, 9.0, 4.5 + 1.6 * rows) as fig:
         if not num_pictures:
-            _draw_matrix(fig.add_subplot(), probabilities, tokens, task.num_specials)
+            _draw_matrix(fig.add_subplot(), probabilities, tokens, task.special_names)
             return
         upper, lower = fig.subfigures(2, 1, height_ratios=[4.5, 1.6 * rows])
-        _draw_matrix(upper.add_subplot(), probabilities, tokens, task.num_specials)
+        _draw_matrix(upper.add_subplot(), probabilities, tokens, task.special_names)
         for step, ax in enumerate(lower.subplots(rows, _COLUMNS, squeeze=False).flat):
             if step < num_pictures:
-                _draw_step(ax, inputs, probabilities, tokens, step, task.num_specials)
+                _draw_step(ax, inputs, probabilities, tokens, step, task.special_names)
             else:
                 ax.set_axis_off()
 
 
-def _draw_matrix(ax: Any, probabilities: Floats, tokens: Indices, num_specials: int) -> None:
+def _draw_matrix(
+    ax: Any, probabilities: Floats, tokens: Indices, special_names: Sequence[str]
+) -> None:
     """Probabilities as shades of blue, a square around each of the answer's tokens."""
     image = ax.imshow(probabilities, cmap="Blues", vmin=0, vmax=1, aspect="auto")
     ax.plot(tokens, range(len(tokens)), "s", mfc="none", mec=POINT_COLOR, ms=5, label="chosen")
     ax.set_ylabel("step")
     ax.set_xlabel("token")
-    num_tokens = probabilities.shape[1]
+    num_tokens, num_specials = probabilities.shape[1], len(special_names)
     stride = max(1, (num_tokens - num_specials) // 20)
     elements = range(num_specials, num_tokens, stride)
-    labels = [*SPECIAL_NAMES[:num_specials], *(str(t - num_specials) for t in elements)]
+    labels = [*special_names, *(str(t - num_specials) for t in elements)]
     ax.set_xticks([*range(num_specials), *elements], labels)
     ax.legend(loc="upper left", bbox_to_anchor=(0, 1.12), frameon=False)
     ax.figure.colorbar(image, ax=ax, label="probability")
 
 
 def _draw_step(
-    ax: Any, inputs: Floats, probabilities: Floats, tokens: Indices, step: int, num_specials: int
+    ax: Any,
+    inputs: Floats,
+    probabilities: Floats,
+    tokens: Indices,
+    step: int,
+    special_names: Sequence[str],
 ) -> None:
     """The points, each the larger and bluer the likelier; a ring around the answer's."""
+    num_specials = len(special_names)
     weights = probabilities[step, num_specials:]
     ax.scatter(*inputs.T, s=4 + 60 * weights, c=weights, cmap="Blues", vmin=-0.3, vmax=1)
     token = tokens[step]
@@ -80,7 +88,7 @@ def _draw_step(
         ax.plot(*inputs[element], "o", mfc="none", mec=ANSWER_COLOR, ms=9)
         ax.set_title(f"step {step}: {element}", fontsize=8)
     else:
-        special = f"{SPECIAL_NAMES[token]} {probabilities[step, token]:.0%}"
+        special = f"{special_names[token]} {probabilities[step, token]:.0%}"
         ax.set_title(f"step {step}: {special}", fontsize=8)
     ax.set_xticks([])
     ax.set_yticks([])

@@ -97,11 +97,18 @@ class Task(Labelling):
     # Whether an answer has only elements that the answers to the instance's parts have, as the
     # hull of a set is the hull of its parts' hulls. Incremental decoding needs it.
     decomposable: ClassVar[bool] = False
+    # Whether an answer is a closed tour: right from any of its elements on, in either direction.
+    circular: ClassVar[bool] = False
+
+    @property
+    def special_names(self) -> tuple[str, ...]:
+        """What pictures call the special slots: END alone, or with those that the task adds."""
+        return ("end",)
 
     @property
     def num_specials(self) -> int:
-        """The special slots of the pointer, S: END alone, or with those that the task adds."""
-        return 1
+        """The special slots of the pointer, S."""
+        return len(self.special_names)
 
     @property
     def depends_on_indices(self) -> bool:
@@ -109,6 +116,11 @@ class Task(Labelling):
 
         Not where `order` sorts them: their coordinates then show their indices.
         """
+        return False
+
+    @property
+    def repeats(self) -> bool:
+        """Whether a sequence of tokens may have an element twice."""
         return False
 
     def sample(self, rng: np.random.Generator, count: int, n: int) -> Floats:
@@ -142,6 +154,11 @@ class Task(Labelling):
     def costs(self, example: Example, answers: Sequence[Indices]) -> Floats | None:
         """The cost of each answer, less is better; None where only the right answer would tell."""
         return None
+
+    @property
+    def has_costs(self) -> bool:
+        """Whether `costs` tells the cost of any answer."""
+        return type(self).costs is not Task.costs
 
     def answer_stats(self, answered: Example) -> dict[str, float]:
         """Numbers that are reported with an answer, in the units of its file."""

@@ -64,6 +64,10 @@ class Custom(Task):
     def num_features(self) -> int:
         return len(self.center)
 
+    @property
+    def repeats(self) -> bool:
+        return self.constraint == "free"
+
     def normalize(self, inputs: Floats) -> Floats:
         """Instances `(..., n, d)` as the model reads them: each feature standardized."""
         # Halved before it is subtracted: the range of 1e308 and -1e308 is no float.

@@ -3,17 +3,24 @@
 Each triangle is three increasing indices; triangles stand in the order of their incenters, by x,
 then by y. With `separator` the model's sequence has the slot `<ENDT>` between triangles, as the
 authors' files have.
+
+With `sequence = "apexes"` the model continues the triangulation edge by edge instead. It begins
+with an edge of the hull, from the lexicographically least point on, with all points at its left.
+Then it gives the apex of the triangle at the left of each edge that is open, first come first
+served, or the slot NONE where there is none. Triangles are counter-clockwise and stand in that
+order (`labellers/triangulation/`).
 """
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 import numpy as np
 
+from ptrnet.errors import InputError
 from ptrnet.geometry.scaling import scale_by_power_of_two
 from ptrnet.tasks.base import Drawing, Task, setting
-from ptrnet.types import END, Answers, Example, Floats, Indices
+from ptrnet.types import END, NONE, Answers, Example, Floats, Indices
 
 if TYPE_CHECKING:
     from ptrnet.constraints import Constraint
@@ -34,6 +41,14 @@ class Delaunay(Task):
     symmetric: ClassVar[bool] = True
 
     separator: bool = setting(False, "sequences have <ENDT> between triangles")
+    sequence: Literal["triangles", "apexes"] = setting(
+        "triangles", "three vertices of each triangle, or one apex for each open edge"
+    )
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.separator and self.sequence == "apexes":
+            raise InputError("separator of task delaunay: not in a sequence of apexes")
 
     @property
     def num_features(self) -> int:
@@ -41,11 +56,17 @@ class Delaunay(Task):
 
     @property
     def depends_on_indices(self) -> bool:
-        return self.order == "given"
+        return self.order == "given" and self.sequence == "triangles"
 
     @property
-    def num_specials(self) -> int:
-        return 2 if self.separator else 1
+    def special_names(self) -> tuple[str, ...]:
+        if self.sequence == "apexes":
+            return ("end", "none")
+        return ("end", "<ENDT>") if self.separator else ("end",)
+
+    @property
+    def repeats(self) -> bool:
+        return True
 
     def instance_error(self, inputs: Floats) -> str | None:
         points = scale_by_power_of_two(inputs)
@@ -57,7 +78,9 @@ class Delaunay(Task):
         return None
 
     def canonicalize(self, inputs: Floats, answers: Answers) -> Answers:
-        """Increasing triples, in the order of their incenters."""
+        """Increasing triples, in the order of their incenters; or as `traverse` reaches them."""
+        if self.sequence == "apexes":
+            return _in_order_of_edges(scale_by_power_of_two(inputs), answers)
         batch = len(answers.indices)
         triangles = np.sort(answers.indices.reshape(batch, -1, 3), 2)
         real = answers.mask[:, ::3]  # of each triangle
@@ -68,6 +91,9 @@ class Delaunay(Task):
         return Answers(ordered.reshape(batch, -1), answers.lengths)
 
     def to_tokens(self, answers: Answers) -> Answers:
+        """The sequences, END included. Apexes: of what hangs together with the first triangle."""
+        if self.sequence == "apexes":
+            return _apex_tokens(answers)
         if not self.separator:
             return super().to_tokens(answers)
         batch = len(answers.indices)
@@ -79,7 +105,15 @@ class Delaunay(Task):
         return Answers(tokens, end + 1)
 
     def from_tokens(self, tokens: Indices) -> Indices:
-        """The triangles `(t, 3)`, each once. One that was cut short repeats its last vertex."""
+        """The triangles `(t, 3)`. One that was cut short repeats its last vertex.
+
+        A triangle that is named twice in the very same order stands once, but for apexes.
+        """
+        if self.sequence == "apexes":
+            from ptrnet.labellers.triangulation.apexes import triangles_of
+
+            named = triangles_of((tokens - self.num_specials).tolist())
+            return np.array(named, np.int64).reshape(-1, 3)
         triangles: dict[tuple[int, ...], None] = {}  # in their order
         separators = np.flatnonzero((tokens == ENDT) & self.separator)
         for part in np.split(tokens, separators):
@@ -91,12 +125,14 @@ class Delaunay(Task):
 
     def max_length(self, n: int) -> int:
         triangles = max(1, 2 * n - 5)  # Euler's formula, of a hull of three vertices
+        if self.sequence == "apexes":
+            return 2 * triangles + 3  # the first edge, and each triangle opens two more at most
         return 4 * triangles - 1 if self.separator else 3 * triangles
 
     def build_constraint(self) -> "Constraint":
-        from ptrnet.constraints import Triangles
+        from ptrnet.constraints import Apexes, Triangles
 
-        return Triangles(self.num_specials)
+        return Apexes() if self.sequence == "apexes" else Triangles(self.num_specials)
 
     def answer_error(self, n: int, outputs: Indices, first: int = 0) -> str | None:
         if not len(outputs):
@@ -122,6 +158,34 @@ class Delaunay(Task):
 
     def draw(self, inputs: Floats, outputs: Indices) -> Drawing:
         return Drawing(inputs, [inputs[np.append(t, t[:1])] for t in outputs])
+
+
+def _in_order_of_edges(points: Floats, answers: Answers) -> Answers:
+    """The triangles as `traverse` reaches them; behind them those that it does not reach."""
+    from ptrnet.labellers.triangulation.edge_queue import traverse  # compiles kernels
+
+    batch = len(answers.indices)
+    triangles = answers.indices.reshape(batch, -1, 3)
+    ordered, reached, _, _ = traverse(triangles, answers.lengths // 3, points)
+    for b in np.flatnonzero(reached < answers.lengths // 3):
+        named = {tuple(sorted(t)) for t in ordered[b, : reached[b]].tolist()}
+        rest = [
+            t for t in answers.rows()[b].reshape(-1, 3).tolist() if tuple(sorted(t)) not in named
+        ]
+        ordered[b, reached[b] : reached[b] + len(rest)] = rest
+    return Answers(ordered.reshape(batch, -1), answers.lengths)
+
+
+def _apex_tokens(answers: Answers) -> Answers:
+    """The sequences of apexes, NONE and END included."""
+    from ptrnet.labellers.triangulation.edge_queue import NO_APEX, traverse
+
+    triangles = answers.indices.reshape(len(answers.indices), -1, 3)
+    _, _, apexes, lengths = traverse(triangles, answers.lengths // 3)
+    tokens = np.where(apexes == NO_APEX, NONE, apexes + NONE + 1)
+    width = lengths.max(initial=0) + 1
+    tokens[np.arange(tokens.shape[1]) >= lengths[:, None]] = END
+    return Answers(np.pad(tokens, ((0, 0), (0, 1)))[:, :width], lengths + 1)
 
 
 def _incenters(points: Floats, triangles: Indices) -> Floats:

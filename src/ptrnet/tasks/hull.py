@@ -42,6 +42,10 @@ class Hull(Task):
     def depends_on_indices(self) -> bool:
         return self.start == "lowest-index" and self.order == "given"
 
+    @property
+    def repeats(self) -> bool:
+        return self.closed
+
     def canonicalize(self, inputs: Floats, answers: Answers) -> Answers:
         """Counter-clockwise, from the vertex that `start` names."""
         indices, lengths = _counter_clockwise(inputs, answers)

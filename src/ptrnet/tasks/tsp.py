@@ -34,6 +34,7 @@ class Tsp(Task):
         "local-search",
     )
     symmetric: ClassVar[bool] = True
+    circular: ClassVar[bool] = True
     distances: ClassVar[tuple[str, ...]] = NAMES
 
     @property

@@ -1,6 +1,9 @@
 """The examples of a training: those that it learns from, and those that it validates on."""
 
-from typing import NamedTuple
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
 
 from ptrnet import tasks
 from ptrnet.data import formats
@@ -8,21 +11,24 @@ from ptrnet.data.batches import batches_of
 from ptrnet.data.infer_task import check_examples
 from ptrnet.data.sizes import parse_sizes
 from ptrnet.data.streams.batch_stream import BatchStream
+from ptrnet.data.streams.cut_stream import CutStream, cut_batch
 from ptrnet.data.streams.example_stream import VALID, ExampleStream
 from ptrnet.data.streams.file_stream import FileStream
 from ptrnet.data.symmetries import augment, identity
 from ptrnet.tasks.base import Task
 from ptrnet.tasks.custom import Custom
 from ptrnet.training.recipe import Recipe
-from ptrnet.types import Batch, Example
+from ptrnet.types import Batch, CutBatch, Example, InstanceBatch
 
 
 class TrainingExamples(NamedTuple):
     """What a recipe's training reads or draws."""
 
-    stream: BatchStream
-    valid: list[Example]  # of a file, to validate on and for the card; empty where fresh ones do
-    valid_batches: list[Batch]
+    stream: BatchStream[Any]  # of `CutBatch`es where the recipe cuts answers
+    valid: Sequence[
+        Example
+    ]  # of a file, to validate on and for the card; empty where fresh ones do
+    valid_batches: Sequence[Batch | CutBatch | InstanceBatch]
 
 
 def open_examples(recipe: Recipe, task: Task, first: int) -> TrainingExamples:
@@ -35,9 +41,13 @@ def open_examples(recipe: Recipe, task: Task, first: int) -> TrainingExamples:
         _file_stream(recipe, task, first) if recipe.data else _fresh_stream(recipe, task, first)
     )
     valid = list(formats.read(recipe.valid, task) if recipe.valid else stream.held_out)
-    if valid:
-        return TrainingExamples(stream, valid, batches_of(valid, task, recipe.batch_size))
-    return TrainingExamples(stream, [], _fresh_valid_batches(recipe, task))
+    valid_batches = (
+        batches_of(valid, task, recipe.batch_size) if valid else _fresh_valid_batches(recipe, task)
+    )
+    if not recipe.cuts:
+        return TrainingExamples(stream, valid, valid_batches)
+    cut_stream = CutStream(stream, task, recipe.cuts, recipe.seed)
+    return TrainingExamples(cut_stream, valid, _cut_valid_batches(recipe, task, valid_batches))
 
 
 def _file_stream(recipe: Recipe, task: Task, first: int) -> FileStream:
@@ -80,3 +90,11 @@ def _fresh_valid_batches(recipe: Recipe, task: Task) -> list[Batch]:
         labeller=recipe.labeller or None,
     )
     return [stream.batch(k) for k in range(recipe.valid_batches)]
+
+
+def _cut_valid_batches(recipe: Recipe, task: Task, batches: Sequence[Batch]) -> list[CutBatch]:
+    """The batches of a validation, each answer cut once."""
+    return [
+        cut_batch(np.random.default_rng([recipe.seed, VALID, k, 1]), task, batch, 1)
+        for k, batch in enumerate(batches)
+    ]

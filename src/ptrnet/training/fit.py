@@ -5,14 +5,13 @@ import os
 import shutil
 import sys
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from itertools import chain
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from ptrnet import tasks
 from ptrnet.data import checks, formats
@@ -21,26 +20,39 @@ from ptrnet.solver import Solver
 from ptrnet.tasks.custom import Custom
 from ptrnet.training import run_folder
 from ptrnet.training.infer_recipe import infer_recipe
-from ptrnet.types import Example
+from ptrnet.types import Example, Floats, Indices
 
 EXAMPLES = "examples.jsonl"
 INFERRED = ("center", "spread", "longest_answer", "longest_share")
 
 
 def fit(
-    examples: Iterable[tuple[ArrayLike, ArrayLike]],
+    examples: Iterable[Any],
     constraint: str | None = None,
     *,
+    cost: Callable[[Floats, Indices], float] | None = None,
     output: str | Path | None = None,
+    resume: bool = False,
     **recipe: Any,
 ) -> Solver:
     """Trains a model on examples of whatever answers with positions in its own input.
 
+    Or, with a `cost`, on instances whose answers nobody knows: the model samples answers, and
+    learns from the cheaper ones.
+
     Args:
-        examples: pairs of inputs `(n, d)`, any n and one d, and outputs `(m,)`, 0-based indices.
+        examples: pairs of inputs `(n, d)`, any n and one d, and outputs `(m,)`, 0-based indices;
+            with a `cost`, inputs alone.
         constraint: what answers are: "permutation" (an order of all elements), "subset" (each at
-            most once) or "free" (repeats as well); the strictest that they obey when None.
+            most once) or "free" (repeats as well); the strictest that they obey when None. With
+            a `cost` it has to be said.
+        cost: a function of inputs `(n, d)` and outputs `(m,)`, a finite number; less is better.
+            The recipe's `learning` ("self-labelling" or "reinforce"), `samples` and `baseline`
+            say how the model learns from it.
         output: a new folder that the examples, the run and the model are left in; none when None.
+        resume: with a `cost`, goes on with the run that was stopped in `output`, to the weights
+            that it would have reached: with the same instances, cost and recipe. A run on
+            examples goes on with `ptrnet train --output DIR --resume`.
         recipe: fields of a recipe by their names, as the options of `ptrnet train`: `steps`,
             `hidden_size`, `seed` and so on. A tenth of the examples validates; training ends
             after `patience` validations without a better loss, and the best weights are kept.
@@ -54,7 +66,7 @@ def fit(
         MissingExtraError: the extra "train" is not installed.
     """
     try:
-        from ptrnet.training.run import train
+        import ptrnet.training.run  # noqa: F401
     except ModuleNotFoundError as error:
         raise MissingExtraError("training", "train") from error
 
@@ -63,6 +75,26 @@ def fit(
             raise InputError(f"fit: {key} follows from the examples")
     if (recipe.get("devices", 1), recipe.get("nodes", 1)) != (1, 1):
         raise InputError("fit: trains in one process; several are started by ptrnet train")
+    folder = None if output is None else Path(output)
+    if cost is None:
+        if resume:
+            raise InputError(
+                "fit: resume goes with cost; a run on examples goes on with ptrnet train --resume"
+            )
+        return _fit_answers(examples, constraint, folder, recipe)
+    from ptrnet.training.costs.fit import fit_costs
+
+    if resume and folder is None:
+        raise InputError("fit: resume goes with output, the folder of the run")
+    return fit_costs(examples, cost, constraint, folder, resume, recipe)
+
+
+def _fit_answers(
+    examples: Iterable[Any], constraint: str | None, output: Path | None, recipe: dict[str, Any]
+) -> Solver:
+    """Trains on examples, which are written to a file first."""
+    from ptrnet.training.run import train
+
     settings = {"constraint": constraint} if constraint else {}
     pairs = enumerate(examples)
     first = next(pairs, None)
@@ -70,7 +102,7 @@ def fit(
         raise InputError("examples: expected at least one, got none")
     task = _loosest_task(first[1], settings)
     with tempfile.TemporaryDirectory() as scratch:
-        folder = Path(scratch) / "run" if output is None else Path(output)
+        folder = Path(scratch) / "run" if output is None else output
         run_folder.check_unused(folder, EXAMPLES)
         file = Path(scratch) / EXAMPLES
         formats.write(str(file), _checked_examples(chain([first], pairs), task), task)

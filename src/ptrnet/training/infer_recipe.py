@@ -32,8 +32,8 @@ def infer_recipe(path: str, overrides: dict[str, Any]) -> tuple[Recipe, str]:
     table = {
         "steps": steps,
         "valid_every": steps if short else VALID_EVERY,
-        **_validation(overrides),
-        "n": _size_ranges(inferred.sizes),
+        **validation(overrides),
+        "n": size_ranges(inferred.sizes),
         **{name: getattr(task, name) for name in task.settings()},
         **overrides,
         "data": path,
@@ -42,7 +42,7 @@ def infer_recipe(path: str, overrides: dict[str, Any]) -> tuple[Recipe, str]:
     return Recipe.from_table(table), _summary(inferred, constraint is None)
 
 
-def _validation(overrides: dict[str, Any]) -> dict[str, Any]:
+def validation(overrides: dict[str, Any]) -> dict[str, Any]:
     """How the training validates: on a file, not at all where a 0 says so, else on a share."""
     if overrides.get("valid"):
         return {"patience": PATIENCE}
@@ -51,7 +51,7 @@ def _validation(overrides: dict[str, Any]) -> dict[str, Any]:
     return {"valid_share": VALID_SHARE, "patience": PATIENCE}
 
 
-def _size_ranges(sizes: Indices) -> str:
+def size_ranges(sizes: Indices) -> str:
     """All sizes as a recipe writes them, such as 3,5-8."""
     distinct = np.unique(sizes)
     runs = np.split(distinct, np.flatnonzero(np.diff(distinct) > 1) + 1)

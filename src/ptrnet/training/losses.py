@@ -5,7 +5,7 @@ from torch import Tensor
 
 from ptrnet.masks import length_mask
 from ptrnet.models.base import PointerModel
-from ptrnet.types import Batch
+from ptrnet.types import Batch, CutBatch
 
 
 def losses(model: PointerModel, batch: Batch) -> tuple[Tensor, Tensor]:
@@ -20,3 +20,21 @@ def losses(model: PointerModel, batch: Batch) -> tuple[Tensor, Tensor]:
     right = (log_probs.argmax(-1) == batch.targets) | ~real
     # `where`, not a product: a target behind the END may point at padding, whose log p is -inf.
     return -torch.where(real, likelihood, 0).sum() / real.sum().clamp(min=1), right.all(1)
+
+
+def cut_losses(model: PointerModel, batch: CutBatch) -> tuple[Tensor, Tensor]:
+    """The loss of answers that are cut, and `(B,)` whether the token behind the cut was likeliest.
+
+    The loss is the mean negative log-likelihood of the token behind the cut, plus the mean one of
+    the tokens after it: that one token counts as much as all the others.
+    """
+    log_probs = model.rest_log_probs(*batch)
+    num_known, steps = batch.num_known, log_probs.shape[1]
+    rest = batch.targets[:, num_known : num_known + steps]
+    real = length_mask(batch.target_lengths - num_known, steps)
+    likelihood = log_probs.gather(2, rest[..., None])[..., 0]
+    sums, counts = torch.where(real, likelihood, 0).sum(0), real.sum(0)
+    next_token = sums[0] / counts[0].clamp(min=1)
+    later_tokens = sums[1:].sum() / counts[1:].sum().clamp(min=1)
+    right = (log_probs[:, 0].argmax(-1) == rest[:, 0]) | ~real[:, 0]
+    return -next_token - later_tokens, right

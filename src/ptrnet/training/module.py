@@ -11,9 +11,11 @@ from torch import Tensor
 from ptrnet.models.base import PointerModel
 from ptrnet.training import optimizers
 from ptrnet.training.graphs import GraphLosses
-from ptrnet.training.losses import losses
+from ptrnet.training.losses import cut_losses, losses
 from ptrnet.training.recipe import Recipe
-from ptrnet.types import Batch
+from ptrnet.types import Batch, CutBatch
+
+Losses = Callable[[Any], tuple[Tensor, Tensor]]  # the loss of a batch, and which answers are right
 
 
 class TrainingModule(pl.LightningModule):
@@ -22,17 +24,20 @@ class TrainingModule(pl.LightningModule):
     def __init__(self, model: PointerModel, recipe: Recipe) -> None:
         super().__init__()
         self.model, self.recipe = model, recipe
+        self._losses: Losses = partial(cut_losses if recipe.cuts else losses, model)
         # Of training; set at the first step, when the model is on its device.
-        self._losses: Callable[[Batch], tuple[Tensor, Tensor]] | None = None
+        self._training_losses: Losses | None = None
 
-    def training_step(self, batch: Batch, index: int) -> dict[str, Tensor]:
-        if self._losses is None:
-            as_graph = self.device.type == "cuda" and self.trainer.world_size == 1
-            self._losses = GraphLosses(self.model) if as_graph else partial(losses, self.model)
-        loss, right = self._losses(batch)
+    def training_step(self, batch: Batch | CutBatch, index: int) -> dict[str, Tensor]:
+        if self._training_losses is None:
+            on_one_gpu = self.device.type == "cuda" and self.trainer.world_size == 1
+            as_graph = on_one_gpu and not self.recipe.cuts
+            training_losses: Losses = GraphLosses(self.model) if as_graph else self._losses
+            self._training_losses = training_losses
+        loss, right = self._training_losses(batch)
         return {"loss": loss * self._loss_weight(batch), "accuracy": right.float().mean()}
 
-    def _loss_weight(self, batch: Batch) -> Tensor | float:
+    def _loss_weight(self, batch: Batch | CutBatch) -> Tensor | float:
         """This process's number of tokens over the mean of all processes'.
 
         With it the mean of the processes' losses is the mean over all tokens.
@@ -42,8 +47,8 @@ class TrainingModule(pl.LightningModule):
         tokens = batch.target_lengths.sum().float().to(self.device)
         return tokens / self.trainer.strategy.reduce(tokens.clone(), reduce_op="mean")
 
-    def validation_step(self, batch: Batch, index: int) -> None:
-        loss, right = losses(self.model, batch)
+    def validation_step(self, batch: Batch | CutBatch, index: int) -> None:
+        loss, right = self._losses(batch)
         values = {"valid_loss": loss, "valid_accuracy": right.float().mean()}
         self.log_dict(values, batch_size=len(right))
 

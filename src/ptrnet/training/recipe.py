@@ -34,6 +34,16 @@ class Recipe:
     n: str = _field("5-50", "sizes of the instances: 50, 5-50 or 5,10,20-30")
     steps: int = _field(60_000, "updates of the weights")
     batch_size: int = _field(128, "examples in an update")
+    cuts: int = _field(
+        0, "random cuts of each answer, behind which the next token is learned; 0: whole answers"
+    )
+    learning: Literal["answers", "self-labelling", "reinforce"] = _field(
+        "answers", "from known answers; or from costs: the cheapest of the model's samples, or all"
+    )
+    samples: int = _field(16, "learning from costs: answers that are sampled to each instance")
+    baseline: Literal["mean", "greedy"] = _field(
+        "mean", "reinforce: a sample's cost is compared with the other samples', or with greedy's"
+    )
     hidden_size: int = _field(256, "units of encoder and decoder")
     optimizer: Literal["adamw", "sgd"] = _field("adamw", "adamw, or sgd as in Vinyals et al.")
     learning_rate: float = _field(2e-3, "its peak (1.0 with sgd in Vinyals et al.)")
@@ -66,14 +76,19 @@ class Recipe:
     def __post_init__(self) -> None:
         _check_values(self)
         _check_combination(self)
+        (_check_answers if self.learning == "answers" else _check_costs)(self)
 
     def network(self) -> dict[str, Any]:
-        """The settings that the model is built with; `hidden_size` and `n` are the recipe's.
+        """The settings that the model is built with.
+
+        `hidden_size` and `n` are the recipe's, `repeats` is the task's.
 
         Raises:
             InputError: the model serves one number of elements, and the recipe has several.
         """
-        shared = {"hidden_size": self.hidden_size}
+        shared: dict[str, Any] = {"hidden_size": self.hidden_size}
+        if "repeats" in models.setting_names(self.model):
+            shared["repeats"] = tasks.get(self.task, **self.settings).repeats
         if "n" in models.setting_names(self.model):
             sizes = parse_sizes(self.n)
             if len(sizes) > 1:
@@ -160,7 +175,8 @@ def _check_values(recipe: Recipe) -> None:
             f"recipe: a batch of {recipe.batch_size} cannot be shared evenly by "
             f"{recipe.devices * recipe.nodes} processes"
         )
-    for name in ("valid_batches", "patience", "seed"):
+    _check_minimum("samples", recipe.samples, 2)
+    for name in ("cuts", "valid_batches", "patience", "seed"):
         _check_minimum(name, getattr(recipe, name), 0)
     for name in ("learning_rate", "clip"):
         if not 0 < getattr(recipe, name) < float("inf"):
@@ -169,7 +185,7 @@ def _check_values(recipe: Recipe) -> None:
         if not 0 <= getattr(recipe, name) < 1:
             raise InputError(f"recipe: {name} must be in [0, 1), got {getattr(recipe, name)}")
     largest = parse_sizes(recipe.n)[-1]
-    if recipe.batch_size * largest > LARGEST_BATCH:
+    if recipe.batch_size * max(recipe.cuts, 1) * largest > LARGEST_BATCH:
         raise InputError(
             f"recipe: a batch of {recipe.batch_size} instances of {largest} elements is more "
             f"than {LARGEST_BATCH} elements"
@@ -182,27 +198,51 @@ def _check_combination(recipe: Recipe) -> None:
     """Refuses what the task or the model does not know, and values that contradict each other.
 
     Raises:
-        InputError: a setting, a size or a labeller that does not serve; options without which
-            another one has no meaning.
+        InputError: a setting or a size that does not serve.
+    """
+    task = tasks.get(recipe.task, **recipe.settings)
+    checks.check_sizes(parse_sizes(recipe.n), task)
+    models.settings_of(recipe.model, **recipe.network())
+    if task.repeats and recipe.model_settings.get("repeats") is False:
+        raise InputError(f"recipe: answers of task {recipe.task} may repeat elements (repeats)")
+    if recipe.patience and not (recipe.valid or recipe.valid_batches):
+        raise InputError("recipe: patience goes with validations, valid_batches is 0")
+
+
+def _check_answers(recipe: Recipe) -> None:
+    """Refuses a training on answers that cannot be had, or not be learned.
+
+    Raises:
+        InputError: a labeller that does not serve; a model that cannot tell the answers; options
+            without which another one has no meaning.
     """
     task, sizes = tasks.get(recipe.task, **recipe.settings), parse_sizes(recipe.n)
-    checks.check_sizes(sizes, task)
     network = models.settings_of(recipe.model, **recipe.network())
-    if task.depends_on_indices and not network.sees_order:
+    any_start = task.circular and recipe.cuts > 0  # where a tour starts is not learned then
+    if task.depends_on_indices and not (network.sees_order or any_start):
         raise InputError(
             f"recipe: answers of task {recipe.task} depend on indices, which model {recipe.model} "
             "does not see: let it see them (see_indices), or sort elements (order lexicographic)"
+            f"{', or train on cuts of tours (cuts)' if task.circular else ''}"
         )
     if recipe.augment and not recipe.data:
         raise InputError("recipe: augment goes with data; fresh examples are new without it")
     if recipe.valid_share and (recipe.valid or not recipe.data):
         raise InputError("recipe: valid_share goes with data, and without valid")
-    if recipe.patience and not (recipe.valid or recipe.valid_batches):
-        raise InputError("recipe: patience goes with validations, valid_batches is 0")
     validates_on_file = recipe.valid or recipe.valid_share or not recipe.valid_batches
     draws_examples = not (recipe.data and validates_on_file)
     if draws_examples or (recipe.labeller and not task.labellers):
         task.check_labeller(recipe.labeller or None, sizes[-1])
+
+
+def _check_costs(recipe: Recipe) -> None:
+    """Refuses a training from costs of a task without any, and options of one on answers."""
+    task = tasks.get(recipe.task, **recipe.settings)
+    if not (task.has_costs or recipe.task == tasks.CUSTOM):
+        raise InputError(f"recipe: task {recipe.task} has no cost; learning: expected answers")
+    for name in ("labeller", "data", "valid", "augment", "cuts"):
+        if getattr(recipe, name):
+            raise InputError(f"recipe: {name} goes with learning from answers, not from costs")
 
 
 def _check_minimum(name: str, value: int, minimum: int) -> None:

@@ -5,22 +5,34 @@ from pathlib import Path
 import torch
 
 from ptrnet import models, tasks
+from ptrnet.models.base import PointerModel
 from ptrnet.pretrained import model_folder
 from ptrnet.tasks.base import Task
 from ptrnet.training import run_folder
 from ptrnet.training.callbacks.best import BestWeights
 from ptrnet.training.card import write_card
-from ptrnet.training.examples import TrainingExamples, open_examples
+from ptrnet.training.costs.module import CostModule
+from ptrnet.training.costs.problem import CostProblem, open_instances, task_costs
+from ptrnet.training.examples import open_examples
 from ptrnet.training.module import TrainingModule
 from ptrnet.training.recipe import Recipe
 from ptrnet.training.trainer import build_trainer, is_main_process, run_trainer
 
 
-def train(recipe: Recipe, output: Path, resume: bool = False) -> model_folder.Saved:
+def train(
+    recipe: Recipe, output: Path, resume: bool = False, problem: CostProblem | None = None
+) -> model_folder.Saved:
     """Trains, and leaves in `output` the model, the recipe, the logs and the last checkpoint.
 
     With `resume` the run in `output` goes on from its checkpoint, to the very weights that it
     would have reached without a stop (same machine, versions and thread count).
+
+    Args:
+        recipe: of the training.
+        output: the folder.
+        resume: whether to go on with the run in `output`.
+        problem: a user's instances and costs, where the recipe learns from costs; the task's own
+            where None.
 
     Raises:
         InputError: `output` holds another run, or none to resume; nothing was written.
@@ -28,8 +40,16 @@ def train(recipe: Recipe, output: Path, resume: bool = False) -> model_folder.Sa
     task = tasks.get(recipe.task, **recipe.settings)
     checkpoint = run_folder.load_checkpoint(output) if resume else None
     step = int(checkpoint["global_step"]) if checkpoint else 0
-    examples = open_examples(recipe, task, first=step)
-    module = _build_module(recipe, task, examples)
+    model = _build_model(recipe, task)
+    if recipe.learning == "answers":
+        examples = open_examples(recipe, task, first=step)
+        module = TrainingModule(model, recipe)
+    else:
+        costs = problem.costs if problem else task_costs(task)
+        examples = open_instances(recipe, task, problem, first=step)
+        module = CostModule(model, recipe, task, costs)
+    for batch in examples.valid_batches:
+        model.check_lengths(batch.lengths)
     best = BestWeights(recipe.patience)
     trainer = build_trainer(recipe, output, best)
     if is_main_process():
@@ -50,13 +70,10 @@ def train(recipe: Recipe, output: Path, resume: bool = False) -> model_folder.Sa
     return saved
 
 
-def _build_module(recipe: Recipe, task: Task, examples: TrainingExamples) -> TrainingModule:
-    """The model with its first weights; refuses validation batches that it cannot answer."""
+def _build_model(recipe: Recipe, task: Task) -> PointerModel:
+    """The model with its first weights."""
     torch.manual_seed(recipe.seed)
-    model = models.build(recipe.model, task.num_features, task.num_specials, **recipe.network())
-    for batch in examples.valid_batches:
-        model.check_lengths(batch.lengths)
-    return TrainingModule(model, recipe)
+    return models.build(recipe.model, task.num_features, task.num_specials, **recipe.network())
 
 
 def _prepare_folder(output: Path, recipe: Recipe, fingerprint: str, resume: bool) -> None:
@@ -66,7 +83,7 @@ def _prepare_folder(output: Path, recipe: Recipe, fingerprint: str, resume: bool
     else:
         run_folder.create(output, recipe)
     if fingerprint:
-        run_folder.pin_data(output, fingerprint, recipe.data)
+        run_folder.pin_data(output, fingerprint, recipe.data or "instances")
 
 
 def _trained_model(

@@ -21,7 +21,7 @@ from ptrnet.training.examples import TrainingExamples
 from ptrnet.training.hardware import device_of, matmul_precision, precision_of
 from ptrnet.training.module import TrainingModule
 from ptrnet.training.recipe import Recipe
-from ptrnet.types import Batch
+from ptrnet.types import Batch, CutBatch
 
 
 def is_main_process() -> bool:
@@ -73,10 +73,10 @@ class RankBatches:
     Which that is, the trainer knows only when it has started its processes.
     """
 
-    def __init__(self, stream: BatchStream, trainer: pl.Trainer) -> None:
+    def __init__(self, stream: BatchStream[Any], trainer: pl.Trainer) -> None:
         self.stream, self.trainer = stream, trainer
 
-    def __iter__(self) -> Iterator[Batch]:
+    def __iter__(self) -> Iterator[Batch | CutBatch]:
         return self.stream.batches(self.trainer.global_rank, self.trainer.world_size)
 
 
@@ -92,7 +92,7 @@ def run_trainer(
         KeyboardInterrupt: the training was interrupted.
     """
     valid: Any = examples.valid_batches
-    valid_loader = DataLoader(valid, batch_size=None) if valid else None
+    valid_loader = DataLoader(valid, batch_size=None, collate_fn=_as_is) if valid else None
     device = device_of(module.recipe.device)
     precision = precision_of(module.recipe.precision, device)
     try:
@@ -107,3 +107,8 @@ def run_trainer(
     finally:
         if torch.distributed.is_initialized():  # its threads would abort the process at its end
             torch.distributed.destroy_process_group()
+
+
+def _as_is(batch: Any) -> Any:
+    """Instead of torch's conversion, which makes tensors of the arrays of an `InstanceBatch`."""
+    return batch

@@ -3,12 +3,15 @@
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from functools import partial
+from typing import Generic, TypeVar
 
 from ptrnet.data.streams.prefetch import prefetch
-from ptrnet.types import Batch, Example
+from ptrnet.types import Batch, CutBatch, Example, InstanceBatch
+
+AnyBatch = TypeVar("AnyBatch", Batch, CutBatch, InstanceBatch)
 
 
-class BatchStream(ABC):
+class BatchStream(ABC, Generic[AnyBatch]):
     """Numbered batches without end; batch k depends on nothing but the stream's arguments and k.
 
     So a resumed training sees the batches that it would have seen without the stop.
@@ -25,12 +28,12 @@ class BatchStream(ABC):
         self.first, self.num_prefetch = first, num_prefetch
 
     @abstractmethod
-    def batch(self, k: int, rank: int = 0, ranks: int = 1) -> Batch:
+    def batch(self, k: int, rank: int = 0, ranks: int = 1) -> AnyBatch:
         """Batch number k, or the part of it that process `rank` of `ranks` trains on."""
 
-    def batches(self, rank: int = 0, ranks: int = 1) -> Iterator[Batch]:
+    def batches(self, rank: int = 0, ranks: int = 1) -> Iterator[AnyBatch]:
         """Batches from `first` on, without end; of each batch the part of one process."""
         return prefetch(partial(self.batch, rank=rank, ranks=ranks), self.first, self.num_prefetch)
 
-    def __iter__(self) -> Iterator[Batch]:
+    def __iter__(self) -> Iterator[AnyBatch]:
         return self.batches()

@@ -14,7 +14,7 @@ from ptrnet.types import Batch
 TRAIN, VALID = 0, 1  # the two streams of a seed share no example
 
 
-class ExampleStream(BatchStream):
+class ExampleStream(BatchStream[Batch]):
     """Fresh examples; the same task, sizes, seed and so on give the same batch k.
 
     All instances of a batch have one size, drawn uniformly from `sizes`. So answers are padded, and

@@ -7,6 +7,7 @@ import torch
 
 from ptrnet.data.batches import pad_batch
 from ptrnet.data.streams.batch_stream import BatchStream
+from ptrnet.data.streams.epochs import shuffled_batches
 from ptrnet.data.streams.memmap import open_memmap
 from ptrnet.data.streams.ranks import rows_of
 from ptrnet.data.streams.split import draw_held_out
@@ -15,15 +16,13 @@ from ptrnet.errors import InputError
 from ptrnet.tasks.base import Task
 from ptrnet.types import Batch, Floats, Indices
 
-_ORDER, _CHANGES = 3, 4  # random streams of a seed; other modules take 0, 1, 2 and 5
+_ORDER, _CHANGES = 3, 4  # random streams of a seed; other modules take 0, 1, 2, 5, 6 and 7
 
 
-class FileStream(BatchStream):
+class FileStream(BatchStream[Batch]):
     """A file's examples; the same file, sizes, seed and so on give the same batch k.
 
-    In every epoch the examples are shuffled, sorted by size, and cut into batches, whose order is
-    shuffled, too. So each example comes once, and in nearly all batches the instances have one
-    size; one batch of an epoch may have fewer examples.
+    Each example comes once in every epoch; see `shuffled_batches`.
 
     Args:
         path: of the file; see `ptrnet.data.streams.memmap`.
@@ -104,7 +103,4 @@ class FileStream(BatchStream):
     def _shuffle(self, epoch: int) -> list[Indices]:
         """The numbers of the examples in every batch of an epoch."""
         rng = np.random.default_rng([self.seed, _ORDER, epoch])
-        order = rng.permutation(self._drawn)
-        order = order[np.argsort(self._examples.sizes[order], kind="stable")]
-        cuts = rng.permutation(self.batches_per_epoch) * self.batch_size
-        return [order[cut : cut + self.batch_size] for cut in cuts]
+        return shuffled_batches(self._drawn, self._examples.sizes, self.batch_size, rng)

@@ -4,49 +4,18 @@ All of it is computed from coordinates and stays float32 (or better) under autoc
 """
 
 from collections.abc import Iterator
-from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
 
 from ptrnet.models.base import gather_rows
+from ptrnet.models.parts.prefixes import PrefixEnds
 
 UNITS = 32  # hidden units of a `FrameScore`
 ROUNDS = 3  # along the edge to the likeliest token, after the one along the last edge
 # A difference below such a scale is seen by its size, above it by its logarithm.
 SCALES = (1e-3, 1e-5, 1e-7)
 MIN_DIST = 1e-6  # stands for a distance of zero, whose logarithm is taken
-
-
-class PrefixEnds(NamedTuple):
-    """The elements that prefixes begin and end with, as tokens `(B, K)`; 0 where none is."""
-
-    first: Tensor
-    previous: Tensor  # the last but one
-    last: Tensor
-
-    @classmethod
-    def empty(cls, tokens: Tensor) -> "PrefixEnds":
-        """Of as many prefixes without elements as there are `(B, K)` tokens."""
-        return cls(*[torch.zeros_like(tokens)] * 3)
-
-    def append(self, tokens: Tensor, num_specials: int) -> "PrefixEnds":
-        """Of the prefixes with one more token `(B, K)` each; special slots are no elements."""
-        is_element = tokens >= num_specials
-        return PrefixEnds(
-            torch.where(is_element & (self.first == 0), tokens, self.first),
-            torch.where(is_element, self.last, self.previous),
-            torch.where(is_element, tokens, self.last),
-        )
-
-
-def all_prefix_ends(tokens: Tensor, num_specials: int) -> PrefixEnds:
-    """Of the prefixes that end with each of the tokens: M prefixes of `(B, M)` tokens."""
-    ends, steps = PrefixEnds.empty(tokens[:, :1]), []
-    for i in range(tokens.shape[1]):
-        ends = ends.append(tokens[:, i : i + 1], num_specials)
-        steps.append(ends)
-    return PrefixEnds(*(torch.cat(columns, 1) for columns in zip(*steps, strict=True)))
 
 
 class EdgeFrames(nn.Module):
@@ -63,13 +32,45 @@ class EdgeFrames(nn.Module):
         units: size of queries and keys, H.
     """
 
+    first_features, further_features = 5, 7 + 3 * len(SCALES)
+
     def __init__(self, units: int) -> None:
         super().__init__()
         self.query = nn.Linear(units, UNITS, bias=False)
         self.key = nn.Linear(units, UNITS, bias=False)
-        sizes = (5, *[7 + 3 * len(SCALES)] * ROUNDS)
+        sizes = (self.first_features, *[self.further_features] * ROUNDS)
         rounds = (FrameScore(features) for features in sizes)
         self.looks = nn.ModuleList(rounds)  # "looks" is their name in models' files
+
+    # ---- Which edge it is, and what is seen along it: other frames define these anew.
+
+    def empty(self, tokens: Tensor) -> tuple[Tensor, ...]:
+        """What tells the edges of prefixes, of those without tokens: as many as `(B, K)` tokens."""
+        return PrefixEnds.empty(tokens)
+
+    def append(
+        self, prefixes: tuple[Tensor, ...], tokens: Tensor, num_specials: int
+    ) -> tuple[Tensor, ...]:
+        """The same of the prefixes with one more token `(B, K)` each."""
+        return PrefixEnds(*prefixes).append(tokens, num_specials)
+
+    def ends(self, prefixes: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
+        """The tokens that the edges run between, each `(B, K)`, as `forward` takes them."""
+        return prefixes
+
+    def view(self, points: Tensor, num_specials: int, ends: tuple[Tensor, ...]) -> "FrameFeatures":
+        """Points `(B, N, 2)` as seen along the edges between `ends` `(B, M)`."""
+        return FrameFeatures(points, num_specials, PrefixEnds(*ends))
+
+    # ---- What all frames share.
+
+    def all_ends(self, tokens: Tensor, num_specials: int) -> tuple[Tensor, ...]:
+        """`ends` of the prefixes that end with each of the tokens: M of `(B, M)` tokens."""
+        prefixes, steps = self.empty(tokens[:, :1]), []
+        for i in range(tokens.shape[1]):
+            prefixes = self.append(prefixes, tokens[:, i : i + 1], num_specials)
+            steps.append(self.ends(prefixes))
+        return tuple(torch.cat(columns, 1) for columns in zip(*steps, strict=True))
 
     def project_keys(self, keys: Tensor) -> Tensor:
         """Of keys `(B, S + N, H)`, as `forward` takes them: `(UNITS, B, 1, S + N)`."""
@@ -77,20 +78,25 @@ class EdgeFrames(nn.Module):
             return self.key(keys).movedim(-1, 0).contiguous()[:, :, None]
 
     def forward(
-        self, scores: Tensor, points: Tensor, ends: PrefixEnds, queries: Tensor, keys: Tensor
+        self,
+        scores: Tensor,
+        points: Tensor,
+        ends: tuple[Tensor, ...],
+        queries: Tensor,
+        keys: Tensor,
     ) -> Tensor:
         """The scores `(B, M, S + N)` after all rounds.
 
         Args:
             scores: `(B, M, S + N)` before them, -inf on padding.
             points: `(B, N, 2)` the elements' coordinates.
-            ends: each `(B, M)`, of the prefixes.
+            ends: each `(B, M)`, of the prefixes' edges.
             queries: `(B, M, H)` of the prefixes.
             keys: of the tokens, from `project_keys`.
         """
         num_specials = scores.shape[2] - points.shape[1]
         with torch.autocast(scores.device.type, enabled=False):
-            views = _FrameFeatures(points, num_specials, ends)
+            views = self.view(points, num_specials, ends)
             states = self.query(queries).movedim(-1, 0).contiguous()[..., None] + keys
             first, *further = self.looks
             scores = scores + first(views.along_last_edge(), states)
@@ -118,23 +124,23 @@ class FrameScore(nn.Module):
         return (self.score.weight @ hidden).view(features.shape[1:])
 
 
-class _FrameFeatures:
+class FrameFeatures:
     """Every token as seen from the last element of every prefix.
 
     Tensors of tokens are `(B, M, S + N)`, those of prefixes `(B, M, 1)`.
     """
 
     def __init__(self, points: Tensor, num_specials: int, ends: PrefixEnds) -> None:
-        padded = nn.functional.pad(points, (0, 0, num_specials, 0))
+        self.padded = padded = nn.functional.pad(points, (0, 0, num_specials, 0))
         self.tokens = torch.arange(padded.shape[1], device=points.device)
         is_special = self.tokens < num_specials
         xs, ys = padded[:, None].unbind(-1)  # (B, 1, S + N)
         first, previous, last = (gather_rows(padded, tokens).chunk(2, -1) for tokens in ends)
         self.has_element = (ends.last > 0)[..., None]
-        self.x = torch.where(is_special, first[0], xs) - last[0]
-        self.y = torch.where(is_special, first[1], ys) - last[1]
-        self.dist = _vector_length(self.x, self.y)
-        self.log_dist = self.dist.log()
+        self.set_vectors(
+            torch.where(is_special, first[0], xs) - last[0],
+            torch.where(is_special, first[1], ys) - last[1],
+        )
         has_no_edge = (ends.previous == 0)[..., None]
         self.edge = (
             torch.where(has_no_edge, 0, last[0] - previous[0]),
@@ -142,6 +148,12 @@ class _FrameFeatures:
         )
         real = self.has_element & ~is_special
         self.is_end = [((xs == x) & (ys == y) & real).to(points.dtype) for x, y in (first, last)]
+
+    def set_vectors(self, x: Tensor, y: Tensor) -> None:
+        """What is seen are the tokens at vectors of these coordinates."""
+        self.x, self.y = x, y
+        self.dist = _vector_length(x, y)
+        self.log_dist = self.dist.log()
 
     def along_last_edge(self) -> Tensor:
         """`(5, B, M, S + N)`: cosine and sine of the angle with the last edge, log of the distance,
@@ -163,9 +175,7 @@ class _FrameFeatures:
         is_token, has_element = (self.tokens == token).to(x.dtype), self.has_element.to(x.dtype)
         log_ratio = (self.log_dist - log_dist) * has_element
         flags = [*self.is_end, is_token, has_element.expand_as(log_ratio)]
-        logs = [
-            log for value in (parallel, perpendicular, line_dist) for log in _signed_logs(value)
-        ]
+        logs = [log for value in (parallel, perpendicular, line_dist) for log in signed_logs(value)]
         return torch.stack([parallel, perpendicular, *logs, log_ratio, *flags])
 
     def _cosine_sine(self, x: Tensor, y: Tensor, length: Tensor) -> tuple[Tensor, Tensor]:
@@ -178,7 +188,7 @@ def _vector_length(x: Tensor, y: Tensor) -> Tensor:
     return (x * x + y * y).sqrt().clamp(min=MIN_DIST)
 
 
-def _signed_logs(x: Tensor) -> Iterator[Tensor]:
+def signed_logs(x: Tensor) -> Iterator[Tensor]:
     """`sign(x) log(1 + |x| / scale)` for each scale."""
     size = x.abs()
     return (torch.copysign((size * (1 / scale)).log1p(), x) for scale in SCALES)

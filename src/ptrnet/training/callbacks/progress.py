@@ -1,4 +1,4 @@
-"""The progress bar of a training: loss, accuracy, examples a second. On standard error."""
+"""The progress bar of a training: loss, accuracy or cost, examples a second. On standard error."""
 
 import time
 from typing import Any
@@ -49,13 +49,11 @@ class TrainingProgress(pl.Callback):
             return
         now = time.perf_counter()
         rate = len(self.recent) * self.batch_size / (now - self.last_log)
-        loss, accuracy = (
-            sum(float(o[key]) for o in self.recent) / len(self.recent)
-            for key in ("loss", "accuracy")
-        )
+        means = {key: sum(float(o[key]) for o in self.recent) / len(self.recent) for key in outputs}
         self.recent, self.last_log = [], now
-        pl_module.log_dict({"loss": loss, "accuracy": accuracy, "examples_per_second": rate})
-        status = f"loss {loss:.3f} accuracy {accuracy:.1%} {rate:,.0f} examples/s{self.valid}"
+        pl_module.log_dict({**means, "examples_per_second": rate})
+        metrics = " ".join(f"{key} {_text(key, value)}" for key, value in means.items())
+        status = f"{metrics} {rate:,.0f} examples/s{self.valid}"
         self.bar.update(self.task, completed=step, status=status)
         if not self.console.is_terminal and (
             now - self.last_line > LINE_EVERY or step == trainer.max_steps
@@ -69,9 +67,10 @@ class TrainingProgress(pl.Callback):
             )
 
     def on_validation_end(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
-        accuracy = trainer.callback_metrics.get("valid_accuracy")
-        if accuracy is not None:
-            self.valid = f" valid {float(accuracy):.1%}"
+        for key in ("accuracy", "cost"):
+            value = trainer.callback_metrics.get(f"valid_{key}")
+            if value is not None:
+                self.valid = f" valid {_text(key, float(value))}"
 
     def on_train_end(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
         self.bar.stop()
@@ -79,3 +78,10 @@ class TrainingProgress(pl.Callback):
     def on_exception(self, trainer: pl.Trainer, *_: Any) -> None:
         if hasattr(self, "bar"):
             self.bar.stop()
+
+
+def _text(metric: str, value: float) -> str:
+    """A share in percent, a loss with three digits, a cost with as many as tell."""
+    if metric == "accuracy":
+        return f"{value:.1%}"
+    return f"{value:.3f}" if metric == "loss" else f"{value:.5g}"

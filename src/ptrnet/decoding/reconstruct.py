@@ -1,0 +1,221 @@
+"""Tours that get better the longer one waits: random parts are solved again by the network.
+
+A part runs from one city to another; the cities between them are what remains of a tour that
+began at the second of these two and has just come to the first (random re-construction, as in
+LEHD, Luo et al. 2023). The new order replaces the former one where it is shorter.
+"""
+
+import math
+import time
+from dataclasses import dataclass, field
+from itertools import count
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from ptrnet.constraints import Constraint, Tour
+from ptrnet.decoding.beam import Greedy
+from ptrnet.decoding.search import Decoder, Hypotheses
+from ptrnet.errors import InputError
+from ptrnet.masks import length_mask
+from ptrnet.models.base import PointerModel, gather_rows
+from ptrnet.types import END, Floats, Indices
+
+MIN_PART = 4  # cities between the ends of a part
+MIN_TOURS = 32  # tours in a round: of fewer instances, several copies of each
+
+
+@dataclass(frozen=True)
+class Reconstruct(Decoder):
+    """Improves the tours of a greedy search, in rounds of all instances of a batch at once.
+
+    Of few instances several copies are improved in a round, and the best of each is taken. Of each
+    instance it gives the tour that it ends with and the one that it began with, so that it is never
+    worse. What is drawn in a round follows from the batch, the seed and the round alone: more
+    rounds go on from there, and the same number of them gives the same tours.
+
+    Args:
+        seconds: for the instances of a batch, after the greedy search; None: no limit, or 1.0
+            where `rounds` is None, too.
+        rounds: the most of them; None: no limit.
+        part: the most cities that are solved again at once; best about those of the training.
+        seed: of the parts.
+    """
+
+    seconds: float | None = None
+    rounds: int | None = None
+    part: int = 50
+    seed: int = 1
+    size: int = field(default=1, init=False)
+
+    name = "reconstruct"
+    needs_circular = True
+
+    def __post_init__(self) -> None:
+        if self.seconds is None and self.rounds is None:
+            object.__setattr__(self, "seconds", 1.0)
+        if self.seconds is not None and not 0 <= self.seconds < math.inf:
+            raise InputError(f"seconds: expected a number of 0 or more, got {self.seconds!r}")
+        if self.rounds is not None and not (isinstance(self.rounds, int) and self.rounds >= 0):
+            raise InputError(f"rounds: expected a whole number of 0 or more, got {self.rounds!r}")
+        if not isinstance(self.part, int) or self.part < MIN_PART:
+            raise InputError(
+                f"part: expected a whole number of {MIN_PART} or more, got {self.part!r}"
+            )
+
+    @torch.no_grad()
+    def decode(
+        self,
+        model: PointerModel,
+        inputs: Tensor,
+        lengths: Tensor,
+        max_lengths: Tensor,
+        constraint: Constraint | None = None,
+    ) -> Hypotheses:
+        greedy = Greedy().decode(model, inputs, lengths, max_lengths, Tour())
+        tours = (greedy.tokens[:, 0] - model.num_specials).clamp(min=0).cpu().numpy()
+        tours = self._improve(model, inputs, tours, lengths.cpu().numpy())
+        rotated = torch.from_numpy(_from_city_0(tours, lengths.cpu().numpy())).to(inputs.device)
+        mask = length_mask(lengths, rotated.shape[1])
+        tokens = torch.where(mask, rotated + model.num_specials, END)
+        return Hypotheses(
+            torch.stack([tokens, greedy.tokens[:, 0]], 1),
+            greedy.lengths.expand(-1, 2),
+            torch.cat([_log_probs(model, inputs, lengths, tokens), greedy.log_probs], 1),
+        )
+
+    def _improve(
+        self, model: PointerModel, inputs: Tensor, tours: Indices, sizes: Indices
+    ) -> Indices:
+        """The tours `(B, N)` of `sizes` `(B,)` cities, after all rounds that there is time for."""
+        if sizes.max() < MIN_PART + 2:
+            return tours
+        end = math.inf if self.seconds is None else time.monotonic() + self.seconds
+        batch = len(tours)
+        copies = max(1, MIN_TOURS // batch)
+        instances = np.repeat(np.arange(batch), copies)
+        points = inputs.double().cpu().numpy()[instances]
+        inputs, all_sizes = inputs.repeat_interleave(copies, 0), sizes[instances]
+        mask = np.arange(tours.shape[1]) < all_sizes[:, None]
+        for number in count():
+            if number == self.rounds or time.monotonic() >= end:
+                break
+            rng = np.random.default_rng([self.seed, number])
+            candidates = self._run_round(rng, model, inputs, points, tours[instances], all_sizes)
+            lengths = _closed_lengths(np.take_along_axis(points, candidates[..., None], 1), mask)
+            best = lengths.reshape(batch, copies).argmin(1)
+            tours = candidates.reshape(batch, copies, -1)[np.arange(batch), best]
+        return tours
+
+    def _run_round(
+        self,
+        rng: np.random.Generator,
+        model: PointerModel,
+        inputs: Tensor,
+        points: Floats,
+        tours: Indices,
+        sizes: Indices,
+    ) -> Indices:
+        """The tours `(B, N)`, with parts of each solved again; `points` are the float64 inputs."""
+        rows, positions = self._draw_parts(rng, sizes)
+        mask = positions >= 0
+        cities = tours[rows[:, None], positions]
+        cities[~mask] = 0
+        parts = gather_rows(
+            inputs[torch.from_numpy(rows).to(inputs.device)],
+            torch.from_numpy(cities).to(inputs.device),
+        )
+        order = _solve_parts(model, parts, torch.from_numpy(mask.sum(1)))
+        reordered = np.take_along_axis(cities, order, 1)
+        lengths, former = (
+            _closed_lengths(points[rows[:, None], path], mask) for path in (reordered, cities)
+        )
+        replaced = mask & (lengths < former)[:, None]
+        tours = tours.copy()
+        all_rows = np.broadcast_to(rows[:, None], mask.shape)
+        tours[all_rows[replaced], positions[replaced]] = reordered[replaced]
+        return tours
+
+    def _draw_parts(self, rng: np.random.Generator, sizes: Indices) -> tuple[Indices, Indices]:
+        """Parts of tours of `sizes` `(B,)` cities; those of a tour share only their ends.
+
+        Returns:
+            The tours `(P,)` that the parts are of, and positions `(P, W)` in these tours: of the
+            city that a part leads to, then of the one that it begins at and of those after that;
+            -1 behind a part.
+        """
+        rows: list[int] = []
+        parts: list[Indices] = []
+        for row, n in enumerate(sizes.tolist()):
+            share, rotation, direction = rng.random(3)
+            max_inner = min(self.part, n - 2)
+            if max_inner < MIN_PART:
+                continue
+            inner = MIN_PART + int(share * (max_inner + 1 - MIN_PART))
+            starts = np.arange(n // (inner + 1)) * (inner + 1) + int(rotation * n)
+            steps = np.concatenate([[inner + 1], np.arange(inner + 1)])
+            drawn = (starts[:, None] + steps) % n
+            rows += [row] * len(drawn)
+            parts += list(n - 1 - drawn if direction < 0.5 else drawn)
+        positions = np.full((len(parts), max(map(len, parts))), -1)
+        for padded, part in zip(positions, parts, strict=True):
+            padded[: len(part)] = part
+        return np.array(rows), positions
+
+
+def _solve_parts(model: PointerModel, parts: Tensor, counts: Tensor) -> Indices:
+    """`(P, W)`: the order of each part's cities in a greedy tour that begins with cities 0 and 1.
+
+    Parts are `(P, W, d)`, of `counts` `(P,)` cities; what stands behind these stays there.
+    """
+    batch, width, _ = parts.shape
+    counts = counts.to(parts.device)
+    encoded, rule = model.encode(parts, counts), Tour()
+    model_state = encoded.state
+    rule_state = rule.initial_state(counts, model.num_specials, encoded.num_tokens)
+    tokens = torch.full((batch, 1), END, device=parts.device)
+    parents, columns = torch.zeros_like(tokens), []
+    for step in range(width):
+        log_probs, model_state = model.step(encoded, model_state, tokens)
+        if step < 2:
+            tokens = torch.full_like(tokens, model.num_specials + step)
+        else:
+            allowed = rule.allowed(rule_state)
+            tokens = log_probs.masked_fill(~allowed, -torch.inf).argmax(-1)
+        rule_state = rule.advance(rule_state, parents, tokens)
+        columns.append(tokens)
+    solved = torch.cat(columns, 1) - model.num_specials
+    unchanged = torch.arange(width, device=parts.device)
+    order: Indices = torch.where(length_mask(counts, width), solved, unchanged).cpu().numpy()
+    return order
+
+
+def _closed_lengths(path: Floats, mask: np.ndarray) -> Floats:
+    """`(P,)`: the lengths of closed tours of points `(P, W, d)`; the mask is False on padding."""
+    steps = np.linalg.norm(np.diff(path, axis=1), axis=-1)
+    closing = path[np.arange(len(path)), mask.sum(1) - 1] - path[:, 0]
+    lengths: Floats = (steps * mask[:, 1:]).sum(1) + np.linalg.norm(closing, axis=-1)
+    return lengths
+
+
+def _from_city_0(tours: Indices, sizes: Indices) -> Indices:
+    """The tours `(B, N)` of `sizes` `(B,)` cities, each from city 0 on."""
+    steps = np.arange(tours.shape[1])
+    mask = steps < sizes[:, None]
+    start = np.argmin(np.where(mask, tours, tours.shape[1]), 1)[:, None]
+    rotation = np.where(mask, (steps + start) % sizes[:, None], steps)
+    return np.take_along_axis(tours, rotation, 1)
+
+
+def _log_probs(model: PointerModel, inputs: Tensor, lengths: Tensor, tokens: Tensor) -> Tensor:
+    """`(B, 1)` of the sequences `(B, M)`, each with one END behind its tokens."""
+    encoded = model.encode(inputs, lengths)
+    state, last = encoded.state, torch.full_like(tokens[:, :1], END)
+    total = inputs.new_zeros(len(inputs), 1)
+    for step in range(tokens.shape[1]):
+        log_probs, state = model.step(encoded, state, last)
+        last = tokens[:, step : step + 1]
+        gained = log_probs.gather(2, last[..., None])[..., 0]
+        total = total + torch.where(step <= lengths[:, None], gained, 0)
+    return total

@@ -1,0 +1,1 @@
+"""Triangulations as sequences of apexes, one for each edge that is open."""

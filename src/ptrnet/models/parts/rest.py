@@ -1,0 +1,62 @@
+"""The elements that remain behind a prefix, put together to be encoded, and tokens of them."""
+
+from typing import NamedTuple
+
+import torch
+from torch import Tensor, nn
+
+from ptrnet.masks import length_mask
+
+MARGIN = 10.0  # by so much is the score of an element too distant to encode below all the others
+
+
+class Rest(NamedTuple):
+    """What is encoded behind each of R prefixes of instances of N elements: W of these at most."""
+
+    elements: Tensor  # (R, W) their indices, in the order of the instance; padding behind
+    mask: Tensor  # (R, W) boolean, False on padding
+    distant: Tensor | None  # (R, N) boolean: what remains too, but is not encoded; None: nothing
+    size: int  # N
+
+    @classmethod
+    def of_all(cls, remaining: Tensor) -> "Rest":
+        """All that remains, by `(R, N)` booleans.
+
+        W is the most of a prefix; while a CUDA graph is recorded, N, as there are no values yet.
+        """
+        counts, width = remaining.sum(-1), remaining.shape[1]
+        if not (remaining.is_cuda and torch.cuda.is_current_stream_capturing()):
+            width = int(counts.max())
+        order = remaining.to(torch.int8).argsort(dim=-1, descending=True, stable=True)
+        return cls(order[:, :width], length_mask(counts, width), None, remaining.shape[1])
+
+    @classmethod
+    def of_nearest(cls, remaining: Tensor, dist: Tensor, count: int) -> "Rest":
+        """The `count` elements of all that remains, `(R, N)`, whose dist `(R, N)` is the least."""
+        indices = dist.masked_fill(~remaining, torch.inf).topk(count, largest=False).indices
+        near = torch.zeros_like(remaining).scatter(1, indices, True)
+        return cls.of_all(remaining & near)._replace(distant=remaining & ~near)
+
+    def log_probs(self, scores: Tensor) -> Tensor:
+        """`(R, Q, S + N)` log-probabilities of all tokens, of the scores `(R, Q, S + W)`."""
+        num_specials = scores.shape[-1] - self.elements.shape[1]
+        is_padding = nn.functional.pad(~self.mask, (num_specials, 0))[:, None]
+        distant_score = scores.detach().amin(-1, keepdim=True) - MARGIN
+        scores = scores.masked_fill(is_padding, -torch.inf)
+        special, of_elements = scores.tensor_split([num_specials], -1)
+        every = scores.new_full((*scores.shape[:2], self.size), -torch.inf)
+        if self.distant is not None:
+            every = torch.where(self.distant[:, None], distant_score, every)
+        every = every.scatter(-1, self.elements[:, None].expand(of_elements.shape), of_elements)
+        return torch.cat([special, every], -1).log_softmax(-1)
+
+    def positions(self, tokens: Tensor, num_specials: int) -> Tensor:
+        """Where tokens `(R, Q)` stand in `[special slots; elements]`: 0 to S + W - 1.
+
+        Of a token that does not remain it is arbitrary.
+        """
+        rows, width = self.elements.shape
+        slots = torch.arange(num_specials + width, device=tokens.device).expand(rows, -1)
+        special, of_elements = slots.tensor_split([num_specials], -1)
+        every = slots.new_zeros(rows, self.size).scatter(1, self.elements, of_elements)
+        return torch.cat([special, every], -1).gather(1, tokens)

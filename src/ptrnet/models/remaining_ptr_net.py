@@ -1,0 +1,191 @@
+"""A pointer network that encodes what remains anew at every step.
+
+Light encoder, heavy decoder, as in Drakulic et al. (BQ-NCO, 2023) and Luo et al. (LEHD, 2023): what
+is left of a problem is a problem of the same kind, and of what was answered only the two ends
+matter for the rest.
+"""
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import torch
+from torch import Tensor, nn
+
+from ptrnet.errors import InputError
+from ptrnet.masks import length_mask
+from ptrnet.models.base import Encoded, PointerModel, full_lengths, gather_rows, shift_right
+from ptrnet.models.parts.attention import EncoderLayer, attention_bias, layer_norm
+from ptrnet.models.parts.prefixes import PrefixEnds
+from ptrnet.models.parts.relative_positions import RelativePositions
+from ptrnet.models.parts.rest import Rest
+from ptrnet.models.settings import RemainingSettings
+
+
+@dataclass(frozen=True)
+class Instances(Encoded):
+    """The instances as they came: nothing is encoded before a step."""
+
+    inputs: Tensor  # (B, N, d)
+    mask: Tensor  # (B, N) boolean: the elements that are no padding
+
+
+class PrefixState(NamedTuple):
+    """What a step has to know of K prefixes of each instance; tokens as in `PrefixEnds`."""
+
+    seen: Tensor  # (B, K, N) boolean: the elements that were pointed at
+    first: Tensor  # (B, K)
+    previous: Tensor  # (B, K)
+    last: Tensor  # (B, K)
+
+    def append(self, tokens: Tensor, num_specials: int) -> "PrefixState":
+        """Of the prefixes with one more token `(B, K)` each."""
+        seen, *ends = self
+        element_tokens = torch.arange(seen.shape[-1], device=seen.device) + num_specials
+        seen = seen | (element_tokens == tokens[..., None])
+        return PrefixState(seen, *PrefixEnds(*ends).append(tokens, num_specials))
+
+
+class RemainingPtrNet(PointerModel):
+    """`p = softmax(u)`, `u_j = (W1 h_0)' W2 h_j / sqrt(H)`; `h` is `[last; special slots; what
+    remains]`, encoded by the layers of a transformer.
+
+    The last token has the position of the last element, and the special slots that of the first
+    one: to end is to close the tour. Before the first element both have the mean of all. They get
+    learned marks, and so do elements that were pointed at, where `repeats` leaves them among what
+    remains. With `nearest`, only that many elements near the last one are encoded. Coordinates, and
+    scores, are computed in float32 under autocast, too.
+
+    In shapes, R is B K prefixes, and W the most elements that are encoded behind one.
+    """
+
+    Settings = RemainingSettings
+
+    def __init__(self, features: int, num_specials: int, settings: RemainingSettings) -> None:
+        super().__init__(features, num_specials, settings)
+        units, heads = settings.hidden_size, settings.heads
+        if units % heads:
+            raise InputError(f"hidden_size: expected a multiple of {heads} heads, got {units}")
+        self.repeats, self.nearest = settings.repeats, settings.nearest
+        self.places = RelativePositions(features, units, settings.octaves)
+        self.layers = nn.ModuleList(
+            EncoderLayer(units, heads, settings.feed_forward)
+            for _ in range(settings.encoder_layers)
+        )
+        self.query, self.key = (nn.Linear(units, units, bias=False) for _ in range(2))
+        # The last token is a special one, of which END is the start, or else any element.
+        self.last_marks = nn.Parameter(torch.randn(num_specials + 1, units) / 10)
+        self.slot_marks = nn.Parameter(torch.randn(num_specials, units) / 10)
+        self.seen_mark = nn.Parameter(torch.randn(units) / 10) if self.repeats else None
+
+    def encode(self, inputs: Tensor, lengths: Tensor | None = None) -> Instances:
+        lengths = full_lengths(inputs) if lengths is None else lengths
+        size = inputs.shape[1]
+        mask = length_mask(lengths, size)
+        state = PrefixState(torch.zeros_like(mask)[:, None], *PrefixEnds.empty(lengths[:, None]))
+        return Instances(self.num_specials + size, state, inputs, mask)
+
+    def step(
+        self, encoded: Instances, state: tuple[Tensor, ...], tokens: Tensor
+    ) -> tuple[Tensor, tuple[Tensor, ...]]:
+        prefixes = PrefixState(*state).append(tokens, self.num_specials)
+        rest, states = self._encode_rest(encoded, prefixes, tokens, self.nearest)
+        log_probs = rest.log_probs(self._scores(states[:, :1], states))
+        return log_probs.view(*tokens.shape, -1), prefixes
+
+    def rest_log_probs(
+        self,
+        inputs: Tensor,
+        lengths: Tensor | None,
+        targets: Tensor,
+        target_lengths: Tensor | None,
+        num_known: int,
+    ) -> Tensor:
+        """See `PointerModel`; what remains is encoded once, all of it, behind the known tokens.
+
+        Row r > 0 is of the token behind token r of the rest. Its query is the state of token r
+        instead of that of the last known token: the same question, behind tokens that are not
+        known. Where elements repeat it has no one answer, and row 0 stands alone.
+        """
+        encoded = self.encode(inputs, lengths)
+        prefixes, last_tokens = PrefixState(*encoded.state), shift_right(targets)
+        for i in range(num_known + 1):
+            prefixes = prefixes.append(last_tokens[:, i : i + 1], self.num_specials)
+        last = last_tokens[:, num_known : num_known + 1]
+        rest, states = self._encode_rest(encoded, prefixes, last, nearest=0)
+        asking = states[:, :1]
+        if not self.repeats:
+            positions = 1 + rest.positions(targets[:, num_known:-1], self.num_specials)
+            asking = torch.cat([asking, gather_rows(states, positions)], 1)
+        return rest.log_probs(self._scores(asking, states))
+
+    def _encode_rest(
+        self, encoded: Instances, prefixes: PrefixState, last_tokens: Tensor, nearest: int
+    ) -> tuple[Rest, Tensor]:
+        """What remains behind the prefixes, whose last tokens are `(B, K)`, and states of it.
+
+        Of `nearest` elements only, or of all where it is 0. States are `(R, 1 + S + W, H)`: of the
+        last token, the special slots, the elements.
+        """
+        remaining = encoded.mask[:, None].expand_as(prefixes.seen)
+        if not self.repeats:
+            remaining = remaining & ~prefixes.seen
+        current, goal = self._current_and_goal(encoded.inputs, prefixes, remaining)
+        if 0 < nearest < remaining.shape[-1]:
+            differences = encoded.inputs[:, None] - current
+            dist = differences.square().sum(-1)
+            rest = Rest.of_nearest(remaining.flatten(0, 1), dist.flatten(0, 1), nearest)
+        else:
+            rest = Rest.of_all(remaining.flatten(0, 1))
+        states = self._read(encoded.inputs, rest, current.flatten(0, 1), goal.flatten(0, 1))
+        states = states + self._marks(prefixes.seen.flatten(0, 1), rest, last_tokens)
+        mask = nn.functional.pad(rest.mask, (1 + self.num_specials, 0), value=True)
+        bias = attention_bias(mask, states.dtype)[:, None, None]
+        for layer in self.layers:
+            states = layer(states, bias)
+        return rest, layer_norm(states)
+
+    def _current_and_goal(
+        self, inputs: Tensor, prefixes: PrefixState, remaining: Tensor
+    ) -> tuple[Tensor, Tensor]:
+        """The prefixes' last and first elements, each `(B, K, 1, d)`; at first the mean of all."""
+        weights = remaining.to(inputs.dtype)
+        with torch.autocast(inputs.device.type, enabled=False):
+            mean = (weights @ inputs) / weights.sum(-1, keepdim=True).clamp(min=1)
+        current, goal = (
+            torch.where(
+                (tokens > 0)[..., None],
+                gather_rows(inputs, (tokens - self.num_specials).clamp(min=0)),
+                mean,
+            )[..., None, :]
+            for tokens in (prefixes.last, prefixes.first)
+        )
+        return current, goal
+
+    def _read(self, inputs: Tensor, rest: Rest, current: Tensor, goal: Tensor) -> Tensor:
+        """`(R, 1 + S + W, H)` of the points; current ones and goals are `(R, 1, d)`."""
+        points = gather_rows(inputs, rest.elements.reshape(len(inputs), -1))
+        points = points.view(*rest.elements.shape, self.features)
+        points = torch.where(rest.mask[..., None], points, current)
+        points = torch.cat([current, goal.expand(-1, self.num_specials, -1), points], 1)
+        places: Tensor = self.places(points, current, goal)
+        return places
+
+    def _marks(self, seen: Tensor, rest: Rest, last_tokens: Tensor) -> Tensor:
+        """`(R, 1 + S + W, H)`: what tells the last token, special slots and seen elements."""
+        last = self.last_marks[last_tokens.clamp(max=self.num_specials).view(-1, 1)]
+        marks = torch.cat([last, self.slot_marks.expand(len(last), -1, -1)], 1)
+        marks = nn.functional.pad(marks, (0, 0, 0, rest.elements.shape[1]))
+        if self.seen_mark is None:
+            return marks
+        is_seen = nn.functional.pad(seen.gather(1, rest.elements), (1 + self.num_specials, 0))
+        return marks + is_seen[..., None] * self.seen_mark
+
+    def _scores(self, asking: Tensor, states: Tensor) -> Tensor:
+        """`(R, Q, S + W)`, by which the states `(R, Q, H)` point at all others but the first."""
+        keys, queries = self.key(states[:, 1:]), self.query(asking)
+        with torch.autocast(keys.device.type, enabled=False):
+            keys, queries = keys.to(states.dtype), queries.to(states.dtype)
+            return torch.bmm(queries * keys.shape[-1] ** -0.5, keys.transpose(1, 2))
+
+
+MODEL = RemainingPtrNet

@@ -1,0 +1,1 @@
+"""Learning without answers: from what the answers cost that the model samples."""

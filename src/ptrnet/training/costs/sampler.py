@@ -1,0 +1,106 @@
+"""A model's own answers to a batch of instances, and what they cost. No Lightning here."""
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from ptrnet.constraints.base import allowed_tokens
+from ptrnet.decoding import Decoder, Greedy, Sample
+from ptrnet.errors import InputError
+from ptrnet.masks import length_mask
+from ptrnet.models.base import PointerModel
+from ptrnet.tasks.base import Task
+from ptrnet.types import END, Floats, Indices, InstanceBatch
+
+# What each of several answers to one instance `(n, d)` costs; less is better.
+Costs = Callable[[Floats, Sequence[Indices]], Floats]
+
+
+class Samples(NamedTuple):
+    """K answers to each of B instances, and their costs."""
+
+    tokens: Tensor  # (B, K, M), closed by END and padded with it
+    lengths: Tensor  # (B, K) tokens, END included
+    costs: Tensor  # (B, K) float32
+
+
+class Sampler:
+    """Answers instances under the task's constraint, and asks for the costs of the answers.
+
+    Args:
+        model: the network.
+        task: of the instances.
+        costs: of answers to an instance, whose elements stand as the model reads them.
+    """
+
+    def __init__(self, model: PointerModel, task: Task, costs: Costs) -> None:
+        self.model, self.task, self.costs = model, task, costs
+        self.constraint = task.build_constraint()
+
+    def sample(self, batch: InstanceBatch, size: int, seed: int) -> Samples:
+        """`size` answers to each instance, drawn from the model's distribution."""
+        return self._decode(batch, Sample(size, seed=seed))
+
+    def greedy_costs(self, batch: InstanceBatch) -> Tensor:
+        """`(B,)` costs of the answers by greedy decoding."""
+        return self._decode(batch, Greedy()).costs[:, 0]
+
+    def log_probs(self, batch: InstanceBatch, samples: Samples) -> Tensor:
+        """`(B, K)`: log p of each sample under the constraint, from which it was drawn.
+
+        At every step what the constraint forbids has probability 0, and what it allows sums to 1.
+        """
+        size = samples.tokens.shape[1]
+        inputs, lengths = (part.repeat_interleave(size, 0) for part in batch[:2])
+        tokens, token_lengths = samples.tokens.flatten(0, 1), samples.lengths.flatten()
+        log_probs = self.model.log_probs(inputs, lengths, tokens, token_lengths)
+        allowed = allowed_tokens(self.constraint, tokens, lengths, *self._sizes(inputs))
+        steps = torch.arange(tokens.shape[1], device=tokens.device)
+        must_end = steps >= self._max_lengths(lengths)[:, None]
+        real = length_mask(token_lengths, tokens.shape[1])
+        only_end = torch.arange(log_probs.shape[-1], device=tokens.device) == END
+        allowed = torch.where((must_end | ~real)[..., None], only_end, allowed)
+        log_probs = log_probs.masked_fill(~allowed, -torch.inf).log_softmax(-1)
+        chosen = log_probs.gather(2, tokens[..., None])[..., 0]
+        return torch.where(real, chosen, 0).sum(1).view(samples.lengths.shape)
+
+    def _decode(self, batch: InstanceBatch, decoder: Decoder) -> Samples:
+        lengths = batch.lengths
+        tokens, answer_lengths, _ = decoder.decode(
+            self.model, batch.inputs, lengths, self._max_lengths(lengths), self.constraint
+        )
+        if tokens.shape[2] == int(answer_lengths.max()):  # one at least has no END
+            tokens = torch.nn.functional.pad(tokens, (0, 1), value=END)
+        costs = torch.from_numpy(self._costs(batch, tokens, answer_lengths))
+        return Samples(tokens, answer_lengths + 1, costs.to(tokens.device, torch.float32))
+
+    def _costs(self, batch: InstanceBatch, tokens: Tensor, lengths: Tensor) -> Floats:
+        """`(B, K)` costs of the answers. Raises InputError for one that is no finite number."""
+        costs = np.empty(lengths.shape)
+        rows = zip(batch.instances, tokens.cpu().numpy(), lengths.tolist(), strict=True)
+        for b, (instance, answers, sizes) in enumerate(rows):
+            outputs = [
+                self.task.from_tokens(answer[:size])
+                for answer, size in zip(answers, sizes, strict=True)
+            ]
+            costs[b] = self.costs(instance, outputs)
+            if not np.isfinite(costs[b]).all():
+                k = int(np.argmin(np.isfinite(costs[b])))
+                raise InputError(
+                    f"cost: expected a finite number, got {costs[b, k]} for the answer "
+                    f"{outputs[k].tolist()} to an instance of {len(instance)} elements"
+                )
+        return costs
+
+    def _max_lengths(self, lengths: Tensor) -> Tensor:
+        """`(R,)` the most tokens, END left out, that answers to so many elements have."""
+        most = [self.task.max_length(n) for n in lengths.tolist()]
+        return torch.tensor(most, device=lengths.device)
+
+    def _sizes(self, inputs: Tensor) -> tuple[int, int]:
+        """The special slots S, and all tokens S + N."""
+        num_specials = self.model.num_specials
+        return num_specials, num_specials + inputs.shape[1]

@@ -1,0 +1,84 @@
+"""Edge frames in use: in batches, under autocast, and what is seen along an open edge."""
+
+import numpy as np
+import pytest
+import torch
+
+from ptrnet import models, tasks
+from ptrnet.constraints.open_edges import FrontEdge
+from ptrnet.decoding import Beam, Greedy, Incremental, Sample
+from ptrnet.errors import InputError
+from ptrnet.models.base import shift_right
+from ptrnet.models.parts.elements import Elements
+from ptrnet.models.parts.frames import EdgeFrames
+from ptrnet.models.parts.open_edge_frames import OpenEdgeFeatures, OpenEdgeFrames
+from ptrnet.solver import Solver
+
+HULL, APEXES = tasks.get("hull"), tasks.get("delaunay", sequence="apexes")
+
+
+@pytest.mark.parametrize(
+    ("task", "decoder"),
+    [(HULL, d) for d in (Greedy(), Beam(3), Sample(3), Incremental(4))]
+    + [(APEXES, d) for d in (Greedy(), Beam(3), Sample(3))],
+)
+@pytest.mark.parametrize("constrained", [True, False], ids=["constrained", "free"])
+def test_with_edge_frames_a_batch_answers_as_its_members_alone(task, decoder, constrained):
+    """What the standing contracts say of models without."""
+    torch.manual_seed(5)
+    options = {"hidden_size": 16, "encoder_layers": 1, "edge_frames": True}
+    edge = "open" if task is APEXES else "last"
+    model = models.build("transformer-ptr-net", 2, task.num_specials, frame_edge=edge, **options)
+    solver = Solver(model, task)
+    rng = torch.Generator().manual_seed(1)
+    sizes = (n for n in (1, 2, 3, 5, 8, 13) if n >= task.min_elements)
+    instances = [torch.rand(n, 2, generator=rng).double().numpy() for n in sizes]
+    together = solver.solve(instances, decoder, constrained=constrained)
+    for instance, answer in zip(instances, together, strict=True):
+        alone = solver.solve(instance, decoder, constrained=constrained)
+        assert answer.tolist() == alone.tolist()
+        assert not constrained or task.answer_error(len(instance), answer) is None
+
+
+@pytest.mark.parametrize("kind", [EdgeFrames, OpenEdgeFrames])
+def test_coordinates_stay_exact_under_autocast(kind):
+    torch.manual_seed(5)
+    points, tokens = torch.rand(3, 6, 2), torch.randint(0, 8, (3, 4))
+    elements, frames = Elements(2, 16, 4, True), kind(16)
+    arguments = torch.randn(3, 4, 8), points, frames.all_ends(tokens, 2), torch.randn(3, 4, 16)
+    keys = torch.randn(3, 8, 16)
+    exact = elements(points), frames(*arguments, frames.project_keys(keys))
+    with torch.autocast("cpu", torch.bfloat16):
+        lowered = elements(points), frames(*arguments, frames.project_keys(keys))
+    for a, b in zip(lowered, exact, strict=True):
+        assert torch.equal(a, b)
+
+
+@pytest.mark.parametrize("points", ["uniform", "clustered", "stretched"])
+def test_along_an_open_edge_the_apex_is_the_rightmost(points):
+    """NONE among the candidates: every token of a true sequence after the first two, in float32."""
+    task = tasks.get("delaunay", sequence="apexes", points=points)
+    inputs = task.sample(np.random.default_rng(4), 50, 10)
+    targets = torch.from_numpy(task.to_tokens(task.label(inputs)).indices)
+    frames = OpenEdgeFrames(8)
+    front = FrontEdge(*frames.all_ends(shift_right(targets), 2))
+    view = OpenEdgeFeatures(torch.from_numpy(inputs).float(), 2, front)
+    angles = torch.atan2(view.y, view.x)
+    angles = angles.masked_fill(sum(view.is_end) > 0, torch.inf)
+    angles[..., 0] = torch.inf  # END
+    has_edge = front.head > 0
+    assert has_edge.sum() > 500
+    assert torch.equal(angles.argmin(-1)[has_edge], targets[has_edge])
+
+
+@pytest.mark.parametrize(
+    ("features", "num_specials", "options", "message"),
+    [
+        (2, 2, {"frame_edge": "open"}, "frame_edge: expected edge_frames with it"),
+        (2, 1, {"frame_edge": "open", "edge_frames": True}, "sequences are of apexes"),
+        (3, 2, {"frame_edge": "open", "edge_frames": True}, "elements of 2 numbers"),
+    ],
+)
+def test_frames_without_such_an_edge_are_refused(features, num_specials, options, message):
+    with pytest.raises(InputError, match=message):
+        models.build("transformer-ptr-net", features, num_specials, **options)

@@ -1,0 +1,193 @@
+"""The network that encodes what remains, against its formula with plain loops, in float64.
+
+Weights are read by their names in the model's files; nothing else of the model is used.
+"""
+
+import math
+
+import pytest
+import torch
+
+from ptrnet import InputError, models
+
+N, TARGETS = 5, [3, 6, 2, 0]  # with a second special slot: token 2 is the first element
+
+
+def dot(a, b):
+    return sum(x * y for x, y in zip(a, b, strict=True))
+
+
+def times(matrix, vector):
+    return [dot(row, vector) for row in matrix]
+
+
+def plus(*vectors):
+    return [sum(entries) for entries in zip(*vectors, strict=True)]
+
+
+def softmax(u):
+    total = sum(map(math.exp, u))
+    return [math.exp(x) / total for x in u]
+
+
+def norm(x):
+    mean = sum(x) / len(x)
+    deviation = math.sqrt(sum((a - mean) ** 2 for a in x) / len(x) + 1e-5)
+    return [(a - mean) / deviation for a in x]
+
+
+class Formula:
+    """A model's weights as lists, and what it computes of them."""
+
+    def __init__(self, model):
+        self.settings = model.settings()
+        self.w = {key: value.tolist() for key, value in model.state_dict().items()}
+
+    def log_probs(self, points, targets):
+        seen, last_token, rows = [], 0, []
+        for target in targets:
+            rows.append(self.next_log_probs(points, seen, last_token))
+            last_token = target
+            if target >= 2:
+                seen.append(target - 2)
+        return rows
+
+    def next_log_probs(self, points, seen, last_token):
+        remaining = [j for j in range(len(points)) if self.settings["repeats"] or j not in seen]
+        positions = [points[j] for j in remaining]
+        mean = [sum(column) / len(remaining) for column in zip(*positions, strict=True)]
+        current, goal = (points[seen[-1]], points[seen[0]]) if seen else (mean, mean)
+        rows = self.read([current, goal, goal, *positions], current, goal)
+        rows[0] = plus(rows[0], self.w["last_marks"][min(last_token, 2)])
+        rows[1:3] = [plus(r, m) for r, m in zip(rows[1:3], self.w["slot_marks"], strict=True)]
+        for k, j in enumerate(remaining):
+            if j in seen:
+                rows[3 + k] = plus(rows[3 + k], self.w["seen_mark"])
+        states = self.encode(rows)
+        query = times(self.w["query.weight"], states[0])
+        keys = [times(self.w["key.weight"], state) for state in states[1:]]
+        probabilities = softmax([dot(query, key) / math.sqrt(len(key)) for key in keys])
+        log_probs = [-math.inf] * (2 + len(points))
+        for token, p in zip([0, 1, *(2 + j for j in remaining)], probabilities, strict=True):
+            log_probs[token] = math.log(p)
+        return log_probs
+
+    def read(self, points, current, goal):
+        size = max(abs(a - b) for p in points for a, b in zip(p, current, strict=True))
+        rows = []
+        for p in points:
+            r, g = ([(a - b) / size for a, b in zip(p, q, strict=True)] for q in (current, goal))
+            waves = [
+                wave(2**k * math.pi * x)
+                for k in range(self.settings["octaves"])
+                for wave in (math.sin, math.cos)
+                for x in r
+            ]
+            numbers = [*p, *r, math.hypot(*r), *g, math.hypot(*g), math.log(size), *waves]
+            rows.append(self.affine("places.map", numbers))
+        return rows
+
+    def affine(self, name, x):
+        return plus(times(self.w[f"{name}.weight"], x), self.w[f"{name}.bias"])
+
+    def encode(self, rows):
+        for k in range(self.settings["encoder_layers"]):
+            layer = f"layers.{k}"
+            projections = [self.affine(f"{layer}.attention.inward", norm(row)) for row in rows]
+            attended = [self.attend(row, projections) for row in projections]
+            attended = [self.affine(f"{layer}.attention.outward", row) for row in attended]
+            rows = [plus(*pair) for pair in zip(rows, attended, strict=True)]
+            inner = [self.affine(f"{layer}.feed_forward.0", norm(row)) for row in rows]
+            inner = [[max(0.0, x) for x in row] for row in inner]
+            after = [self.affine(f"{layer}.feed_forward.2", row) for row in inner]
+            rows = [plus(*pair) for pair in zip(rows, after, strict=True)]
+        return [norm(row) for row in rows]
+
+    def attend(self, row, projections):
+        units = len(row) // 3
+        size = units // self.settings["heads"]
+        attended = []
+        for h in range(0, units, size):
+            query = row[h : h + size]
+            keys, values = (
+                [other[start + h : start + h + size] for other in projections]
+                for start in (units, 2 * units)
+            )
+            weights = softmax([dot(query, key) / math.sqrt(size) for key in keys])
+            attended += [dot(weights, column) for column in zip(*values, strict=True)]
+        return attended
+
+
+def build(**settings):
+    torch.manual_seed(3)
+    small = {"hidden_size": 6, "heads": 2, "feed_forward": 5, "encoder_layers": 2, "octaves": 2}
+    model = models.build("remaining-ptr-net", 2, 2, **{**small, **settings}).double().eval()
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.mul_(2)
+    return model
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [{}, {"repeats": True}, {"heads": 3, "octaves": 0}, {"encoder_layers": 1}],
+    ids=str,
+)
+def test_equals_the_formula(settings):
+    model = build(**settings)
+    points = torch.rand(1, N, 2, dtype=torch.float64)
+    actual = model.log_probs(points, None, torch.tensor([TARGETS]))[0]
+    expected = Formula(model).log_probs(points[0].tolist(), TARGETS)
+    expected = torch.tensor(expected, dtype=torch.float64)
+    torch.testing.assert_close(actual, expected, rtol=0, atol=1e-11)
+
+
+def test_what_was_pointed_at_is_not_pointed_at_again():
+    """And of a prefix count its first element, its last, and which ones: not their order."""
+    model = build()
+    points = torch.rand(1, N, 2, dtype=torch.float64)
+    targets = torch.tensor([[2, 4, 5, 3, 6, 0], [2, 5, 4, 3, 6, 0]])
+    rows = model.log_probs(points.expand(2, -1, -1), None, targets).exp()
+    assert (rows[0, 3, targets[0, :3]] == 0).all() and rows[0, 3, 3] > 0
+    torch.testing.assert_close(rows[0, 4:], rows[1, 4:])
+    assert (rows[0, 5, 2:] == 0).all()  # nothing remains but the special slots
+
+
+def test_coordinates_keep_their_digits_under_autocast():
+    """Points that bfloat16 would round to one are told from each other."""
+    torch.manual_seed(3)
+    model = models.build("remaining-ptr-net", 2, 1, hidden_size=16, octaves=8).eval()
+    points, targets = 0.5 + torch.rand(1, 6, 2) * 2**-12, torch.tensor([[1, 2, 3]])
+    assert len(points.bfloat16().unique(dim=1)[0]) == 1
+    exact = model.log_probs(points, None, targets).exp()
+    with torch.autocast("cpu", torch.bfloat16):
+        lowered = model.log_probs(points, None, targets).exp()
+    assert lowered.dtype == torch.float32
+    torch.testing.assert_close(lowered, exact, rtol=0, atol=4e-3)
+    assert (exact[0, 0, 1:].max() - exact[0, 0, 1:].min()) > 0.02
+
+
+def test_heads_share_the_units_evenly():
+    with pytest.raises(InputError, match="hidden_size: expected a multiple of 4 heads, got 6"):
+        build(heads=4)
+
+
+def test_only_the_nearest_are_encoded():
+    """Tokens near by are as likely as where all the others are gone; none is impossible."""
+    near, full = build(nearest=3), build()
+    points = torch.rand(2, 9, 2, dtype=torch.float64)
+    prefix = torch.tensor([[2, 4, 3], [5, 2, 9]])
+    rows = near.log_probs(points, None, torch.cat([prefix, prefix[:, :1]], 1))[:, 3].exp()
+    for b in range(2):
+        remaining = [j for j in range(9) if j + 2 not in prefix[b]]
+        last = points[b, prefix[b, -1] - 2]
+        remaining.sort(key=lambda j: float((points[b, j] - last).norm()))
+        elements = [*(prefix[b] - 2).tolist(), *remaining[:3]]
+        targets = torch.tensor([[2, 3, 4, 0]])
+        expected = full.log_probs(points[b : b + 1, elements], None, targets)[0, 3].exp()
+        encoded = torch.cat([rows[b, :2], rows[b, [j + 2 for j in remaining[:3]]]])
+        torch.testing.assert_close(encoded / encoded.sum(), expected[[0, 1, 5, 6, 7]])
+        assert (rows[b, [j + 2 for j in remaining[3:]]] > 0).all()
+    torch.testing.assert_close(
+        near.log_probs(points, None, prefix).exp().sum(-1), torch.ones(2, 3).double()
+    )

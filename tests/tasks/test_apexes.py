@@ -1,0 +1,167 @@
+"""The task `delaunay` as a sequence of apexes, against SciPy and a plain queue."""
+
+from collections import deque
+
+import numpy as np
+import pytest
+from scipy.spatial import Delaunay
+
+from ptrnet import tasks
+from ptrnet.data.padding import pad_answers
+from ptrnet.errors import InputError
+from ptrnet.types import Answers
+
+TASK = tasks.get("delaunay", sequence="apexes")
+PLAIN = tasks.get("delaunay")
+NONE = 1  # so token 2 is the first element
+POINTS = np.array([[0.9, 0.1], [0.1, 0.2], [0.5, 0.9], [0.5, 0.4], [0.9, 0.8]])
+
+
+def cross(points, i, j, k):
+    (ux, uy), (vx, vy) = points[j] - points[i], points[k] - points[i]
+    return ux * vy - uy * vx
+
+
+def plain_tokens(points, triangles):
+    """By geometry: the apex of an edge is on its left, and a hull's edge has nothing behind it."""
+    apex_of = {}
+    for i, j, k in triangles:
+        if cross(points, i, j, k) < 0:
+            j, k = k, j
+        apex_of |= {(i, j): k, (j, k): i, (k, i): j}
+    a = min(apex_of, key=lambda edge: tuple(points[edge[0]]))[0]
+    (b,) = [j for i, j in apex_of if i == a and (j, i) not in apex_of]
+    tokens, queue = [a + 2, b + 2], deque([(a, b)])
+    while queue:
+        u, v = queue.popleft()
+        if (u, v) not in apex_of:
+            tokens.append(NONE)
+            continue
+        apex = apex_of[u, v]
+        tokens.append(apex + 2)
+        for start, end in ((v, apex), (apex, u)):
+            if (start, end) in queue:
+                queue.remove((start, end))
+            else:
+                queue.append((end, start))
+    return [*tokens, 0]
+
+
+def instances():
+    rng = np.random.default_rng(3)
+    square = np.stack(np.meshgrid(range(4), range(3)), -1).reshape(-1, 2) / 4.0
+    on_hull = np.array([[0, 0], [1, 0], [0, 1], [0.25, 0], [0.75, 0], [0, 0.5], [0.5, 0.5]])
+    kinds = ("uniform", "clustered", "curves", "stretched", "grid")
+    drawn = [
+        tasks.get("delaunay", points=points).sample(rng, 1, n)[0]
+        for points in kinds
+        for n in (3, 4, 7, 12, 30)
+    ]
+    left = [[0, 0], [0, 1], [0, 0.5], [1, 0.5]]  # three on the hull's leftmost edge
+    return [square, square[::-1] * 1e6, on_hull, np.array(left), rng.random((60, 2)), *drawn]
+
+
+def test_tokens_by_hand():
+    answers = TASK.label(POINTS[None])
+    (tokens,) = TASK.to_tokens(answers).rows()
+    # From 1 along the bottom to 0, with 3 above. Then (3, 0), (1, 3), (4, 0), (3, 4), (2, 3), of
+    # which the last is closed by the triangle of 3, 4 and 2; the hull's edges (1, 2) and (2, 4).
+    assert (tokens - 2).tolist() == [1, 0, 3, 4, 2, -1, 2, -1, -1, -2]
+    assert tokens.tolist() == plain_tokens(POINTS, Delaunay(POINTS).simplices.tolist())
+    assert TASK.unpad(answers)[0].tolist() == [[1, 0, 3], [3, 0, 4], [1, 3, 2], [3, 4, 2]]
+
+
+@pytest.mark.parametrize("points", instances(), ids=len)
+def test_tokens_are_those_of_a_plain_queue_and_come_back(points):
+    answers = TASK.label(points[None])
+    (tokens,), (triangles,) = TASK.to_tokens(answers).rows(), TASK.unpad(answers)
+    distinct = np.unique(points, axis=0)
+    assert len(distinct) == len(points)
+    assert tokens.tolist() == plain_tokens(points, triangles.tolist())
+    expected = np.sort(Delaunay(points).simplices, 1).tolist()
+    assert sorted(np.sort(triangles, 1).tolist()) == sorted(expected)
+    assert TASK.from_tokens(tokens[:-1]).tolist() == triangles.tolist()
+    assert all(cross(points, *t) > 0 for t in triangles.tolist())
+    assert len(tokens) - 1 <= min(TASK.max_length(len(points)), 2 * len(points) - 1)
+
+
+def test_the_order_of_an_answer_does_not_matter():
+    rng = np.random.default_rng(0)
+    points = rng.random((6, 12, 2))
+    expected = TASK.label(points)
+    answers = [rng.permuted(rng.permutation(t), axis=1) for t in TASK.unpad(expected)]
+    again = TASK.canonicalize(points, pad_answers(answers))
+    assert np.array_equal(again.indices, expected.indices)
+    assert np.array_equal(again.lengths, expected.lengths)
+
+
+def test_elements_in_another_order_get_the_same_sequence():
+    rng = np.random.default_rng(1)
+    points = rng.random((12, 2))
+    order = rng.permutation(12)
+    one, other = (TASK.to_tokens(TASK.label(p[None])).rows()[0] for p in (points, points[order]))
+    back = np.append([0, 1], order + 2)
+    assert back[other].tolist() == one.tolist()
+    assert not TASK.depends_on_indices and PLAIN.depends_on_indices
+
+
+def test_triangles_that_do_not_hang_together_are_left_behind():
+    points = np.array([[0.0, 0], [1, 0], [0, 1], [5, 5], [6, 5], [5, 6]])
+    answers = TASK.canonicalize(
+        points[None], Answers(np.array([[3, 4, 5, 2, 1, 0]]), np.array([6]))
+    )
+    assert answers.indices.tolist() == [[0, 1, 2, 3, 4, 5]]
+    assert TASK.to_tokens(answers).rows()[0].tolist() == [2, 3, 4, 1, 1, 0]
+
+
+def test_any_triangles_have_a_sequence_of_some_of_them():
+    rng = np.random.default_rng(5)
+    for _ in range(300):
+        triples = rng.integers(0, 6, (rng.integers(1, 9), 3))
+        outputs = np.unique(np.sort(triples[[len({*t}) == 3 for t in triples.tolist()]], 1), axis=0)
+        if not len(outputs):
+            continue
+        points = rng.random((1, 6, 2))
+        canonical = TASK.canonicalize(points, pad_answers([outputs]))
+        expected = {frozenset(t) for t in outputs.tolist()}
+        assert {frozenset(t) for t in TASK.unpad(canonical)[0].tolist()} == expected
+        (tokens,) = TASK.to_tokens(canonical).rows()
+        assert {frozenset(t) for t in TASK.from_tokens(tokens[:-1]).tolist()} <= expected
+
+
+def test_an_empty_answer_has_an_empty_sequence():
+    none = Answers(np.zeros((1, 0), np.int64), np.zeros(1, np.int64))
+    assert TASK.canonicalize(np.zeros((1, 3, 2)), none).lengths.tolist() == [0]
+    assert TASK.to_tokens(none).rows()[0].tolist() == [0]
+
+
+@pytest.mark.parametrize(
+    ("tokens", "expected"),
+    [
+        ([], []),
+        ([1], []),
+        ([2], [[0, 0, 0]]),
+        ([2, 3], [[0, 1, 1]]),
+        ([2, 1, 3], [[0, 1, 1]]),
+        ([2, 3, 1], []),
+        ([2, 3, 4], [[0, 1, 2]]),
+        ([2, 3, 4, 1, 1, 5], [[0, 1, 2], [3, 3, 3]]),  # no edge is open
+        ([2, 3, 3], [[0, 1, 1]]),
+        ([2, 3, 4, 2], [[0, 1, 2], [2, 1, 0]]),  # the same three
+    ],
+)
+def test_what_is_wrong_stays_visibly_wrong(tokens, expected):
+    answer = TASK.from_tokens(np.array(tokens, np.int64))
+    assert answer.tolist() == expected
+    assert (TASK.answer_error(4, answer) is None) == (expected == [[0, 1, 2]])
+
+
+def test_no_separator_between_apexes():
+    with pytest.raises(InputError, match="separator of task delaunay: not in a sequence of apexes"):
+        tasks.get("delaunay", separator=True, sequence="apexes")
+
+
+def test_scores_are_those_of_the_set():
+    points = np.random.default_rng(2).random((12, 2))
+    (one,), (other,) = (t.unpad(t.label(points[None])) for t in (TASK, PLAIN))
+    assert sorted(np.sort(one, 1).tolist()) == sorted(other.tolist())

@@ -1,0 +1,116 @@
+"""Trainings from costs: from Python and from the command line."""
+
+import numpy as np
+import pytest
+import torch
+
+import ptrnet
+from ptrnet.errors import InputError
+from ptrnet.training.recipe import Recipe
+
+SMALL = {"hidden_size": 16, "batch_size": 16, "learning_rate": 1e-2, "precision": "float32"}
+
+
+def inversions(inputs, outputs):
+    """Pairs in the wrong order: 0 for a sorted list."""
+    values = inputs[outputs, 0]
+    return float((values[:, None] > values[None])[np.triu_indices(len(values), 1)].sum())
+
+
+def numbers(count=200, n=5):
+    return list(np.random.default_rng(5).random((count, n, 1)) * 100 - 300)
+
+
+@pytest.mark.parametrize(
+    "recipe",
+    [
+        {"learning": "self-labelling"},
+        {"learning": "reinforce"},
+        {"learning": "reinforce", "baseline": "greedy"},
+    ],
+    ids=str,
+)
+def test_sorting_is_learned_from_the_number_of_inversions(recipe):
+    """Random orders of 4 numbers have 3 inversions in the mean."""
+    model = ptrnet.fit(
+        numbers(n=4), "permutation", cost=inversions, steps=80, samples=8, **recipe, **SMALL
+    )
+    fresh = list(np.random.default_rng(6).random((100, 4, 1)) * 100 - 300)
+    assert np.mean([inversions(x, y) for x, y in zip(fresh, model.solve(fresh), strict=True)]) < 1
+
+
+def test_a_stopped_training_reaches_the_same_weights(tmp_path):
+    def fit(cost, **options):
+        return ptrnet.fit(
+            numbers(40), "permutation", cost=cost, steps=12, samples=4,
+            checkpoint_every=4, valid_every=6, **options, **SMALL,
+        )  # fmt: skip
+
+    calls = 0
+
+    def stopping(inputs, outputs):
+        nonlocal calls
+        calls += 1
+        if calls > 16 * 4 * 9:
+            raise KeyboardInterrupt
+        return inversions(inputs, outputs)
+
+    expected = fit(inversions).model.state_dict()
+    with pytest.raises(KeyboardInterrupt):
+        fit(stopping, output=tmp_path / "run")
+    assert not (tmp_path / "run" / "model.safetensors").exists()
+    resumed = fit(inversions, output=tmp_path / "run", resume=True).model.state_dict()
+    assert all(torch.equal(expected[name], resumed[name]) for name in expected)
+    assert ptrnet.load(tmp_path / "run").task.name == "custom"
+
+
+def test_other_instances_do_not_resume_a_run(tmp_path):
+    options = {"cost": inversions, "steps": 2, "output": tmp_path / "run", **SMALL}
+    sizes = [[[0.0]] * 3, [[1.0]] * 3, [[0.0]] * 4, [[1.0]] * 4]  # of one mean in any order
+    ptrnet.fit(sizes, "permutation", **options)
+    with pytest.raises(InputError, match="instances: has changed since the run began"):
+        ptrnet.fit(sizes[::-1], "permutation", resume=True, **options)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "complaint"),
+    [
+        ({"constraint": None}, "fit: with a cost, constraint is one of permutation, subset, free"),
+        ({"constraint": "order"}, "unknown constraint 'order'"),
+        ({"examples": []}, "instances: expected at least one, got none"),
+        ({"examples": [[[1.0]], [["a"]]]}, "instance 1: expected elements of 1 numbers each"),
+        ({"resume": True}, "resume goes with output"),
+        ({"augment": True}, "augment goes with learning from answers"),
+        ({"task": "tsp"}, "task follows from the examples"),
+        ({"samples": 1}, "samples must be 2 or more, got 1"),
+        ({"cost": lambda x, y: float("inf")}, "cost: expected a finite number, got inf"),
+        ({"cost": lambda x, y: "dear"}, "cost: expected a number, got 'dear'"),
+        ({"cost": None, "resume": True}, "resume goes with cost"),
+    ],
+)
+def test_refused(tmp_path, arguments, complaint):
+    options = {"examples": numbers(20), "constraint": "permutation", "cost": inversions, "steps": 2}
+    with pytest.raises(InputError, match=complaint):
+        ptrnet.fit(**{**options, **SMALL, **arguments})
+
+
+def test_recipes_of_costs():
+    table = {"task": "tsp", "learning": "self-labelling", "n": "5", "hidden_size": 8}
+    assert Recipe.from_table({**table, "model": "transformer-ptr-net"}).samples == 16
+    for change, complaint in (
+        ({"task": "hull"}, "task hull has no cost"),
+        ({"labeller": "exact"}, "labeller goes with learning from answers"),
+        ({"cuts": 2}, "cuts goes with learning from answers"),
+    ):
+        with pytest.raises(InputError, match=complaint):
+            Recipe.from_table({**table, **change})
+
+
+def test_tours_are_learned_from_the_program(tmp_path, capsys):
+    from ptrnet.cli import run
+
+    command = "train tsp --learning self-labelling --n 5-6 --steps 3 --hidden-size 8 --batch-size 8"
+    assert run([*command.split(), "--valid-every", "2", "--output", str(tmp_path / "t")]) == 0
+    assert "cost " in capsys.readouterr().err
+    points = np.random.default_rng(0).random((6, 2))
+    assert sorted(ptrnet.load(tmp_path / "t").solve(points)) == list(range(6))

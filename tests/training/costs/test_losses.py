@@ -1,0 +1,128 @@
+"""Gradients of what is learned from costs, against sums over all answers."""
+
+from itertools import permutations
+
+import numpy as np
+import pytest
+import torch
+
+from ptrnet import models, tasks
+from ptrnet.data.streams.instance_stream import instance_batch
+from ptrnet.errors import InputError
+from ptrnet.training.costs.losses import mean_of_others, reinforce_loss, self_labelling_loss
+from ptrnet.training.costs.sampler import Sampler, Samples
+
+MODELS = ["ptr-net", "transformer-ptr-net", "remaining-ptr-net"]
+
+
+def total(instance, answers):
+    """What a tour costs: its length."""
+    return np.array(
+        [
+            np.linalg.norm(instance[a] - instance[np.roll(a, -1)], axis=1).sum()
+            for a in map(np.asarray, answers)
+        ]
+    )
+
+
+def sampler(model="ptr-net", task="tsp", costs=total):
+    torch.manual_seed(0)
+    kind = tasks.get(task)
+    network = models.build(model, kind.num_features, kind.num_specials, hidden_size=8)
+    return Sampler(network.double(), kind, costs)
+
+
+def batch_of(n=4, count=3):
+    points = np.random.default_rng(1).random((count, n, 2))
+    batch = instance_batch(list(points), tasks.get("tsp"))
+    return batch._replace(inputs=batch.inputs.double())
+
+
+def all_tours(n, count):
+    """Every sequence that the constraint allows, as samples without costs."""
+    tours = torch.tensor([[1, *rest, 0] for rest in permutations(range(2, n + 1))])
+    tours = tours.expand(count, -1, -1)
+    lengths = torch.full(tours.shape[:2], n + 1)
+    return Samples(tours, lengths, torch.zeros(lengths.shape))
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_probabilities_of_all_allowed_answers_sum_to_one(model):
+    batch, answers = batch_of(), all_tours(4, 3)
+    log_probs = sampler(model).log_probs(batch, answers)
+    assert log_probs.exp().sum(1).tolist() == pytest.approx([1, 1, 1], abs=1e-5)
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_samples_are_drawn_from_those_probabilities(model):
+    batch = batch_of(n=3, count=1)
+    drawing = sampler(model)
+    drawn = drawing.sample(batch, 4000, seed=3).tokens[0]
+    answers = all_tours(3, 1)
+    expected = drawing.log_probs(batch, answers).exp()[0].tolist()
+    for tour, share in zip(answers.tokens[0], expected, strict=True):
+        count = (drawn == tour).all(1).float().mean().item()
+        assert abs(count - share) < 4 * (share * (1 - share) / 4000) ** 0.5 + 1e-9
+
+
+def test_costs_are_of_the_answers_that_were_drawn():
+    batch = batch_of(n=5)
+    samples = sampler().sample(batch, 6, seed=1)
+    for b, instance in enumerate(batch.instances):
+        for k in range(6):
+            tour = samples.tokens[b, k, :5].numpy() - 1
+            assert sorted(tour) == [0, 1, 2, 3, 4] and samples.tokens[b, k, 5] == 0
+            assert samples.costs[b, k].item() == pytest.approx(total(instance, [tour])[0], rel=1e-6)
+
+
+def gradient(loss, network):
+    network.zero_grad()
+    loss.backward()
+    return torch.cat([p.grad.flatten() for p in network.parameters() if p.grad is not None])
+
+
+def test_reinforce_follows_the_gradient_of_the_mean_cost():
+    """The mean of its gradients over all answers, each by its probability, is that of the cost."""
+    batch, answers, drawing = batch_of(count=1), all_tours(4, 1), sampler()
+    costs = torch.from_numpy(total(batch.instances[0], answers.tokens[0, :, :4].numpy() - 1))
+    log_probs = drawing.log_probs(batch, answers)
+    expected = gradient((log_probs[0].exp() * costs).sum(), drawing.model)
+    weights = drawing.log_probs(batch, answers).detach().exp()[0]
+    mean = torch.zeros_like(expected)
+    for k, weight in enumerate(weights):
+        one = Samples(
+            answers.tokens[:, k : k + 1], answers.lengths[:, k : k + 1], costs[k].view(1, 1)
+        )
+        loss = reinforce_loss(drawing.log_probs(batch, one), one, torch.tensor(0.7))
+        scale = (costs[k] - 0.7).abs() * one.lengths.sum()  # what the loss divides by
+        mean += weight * gradient(loss * scale, drawing.model)
+    torch.testing.assert_close(mean, expected, rtol=1e-4, atol=1e-7)
+
+
+def test_self_labelling_learns_the_cheapest_sample():
+    batch, drawing = batch_of(), sampler()
+    samples = drawing.sample(batch, 8, seed=2)
+    log_probs = drawing.log_probs(batch, samples)
+    loss = self_labelling_loss(log_probs, samples)
+    best = samples.costs.argmin(1)
+    expected = -sum(log_probs[b, k] for b, k in enumerate(best.tolist())) / (3 * 5)
+    assert loss.item() == pytest.approx(expected.item())
+
+
+def test_equal_costs_teach_nothing():
+    costs = torch.full((2, 3), 5.0)
+    samples = Samples(torch.zeros(2, 3, 1, dtype=torch.int64), torch.ones(2, 3), costs)
+    log_probs = torch.zeros(2, 3, requires_grad=True)
+    reinforce_loss(log_probs, samples, mean_of_others(costs)).backward()
+    assert not log_probs.grad.any()
+
+
+def test_the_mean_of_others_leaves_each_out():
+    costs = torch.tensor([[1.0, 2.0, 6.0]])
+    assert mean_of_others(costs).tolist() == [[4.0, 3.5, 1.5]]
+
+
+def test_a_cost_that_is_no_number_is_refused():
+    drawing = sampler(costs=lambda instance, answers: np.full(len(answers), np.nan))
+    with pytest.raises(InputError, match=r"cost: expected a finite number, got nan for the answer"):
+        drawing.sample(batch_of(), 2, seed=1)
