@@ -25,9 +25,7 @@ class TrainingExamples(NamedTuple):
     """What a recipe's training reads or draws."""
 
     stream: BatchStream[Any]  # of `CutBatch`es where the recipe cuts answers
-    valid: Sequence[
-        Example
-    ]  # of a file, to validate on and for the card; empty where fresh ones do
+    valid: list[Example]  # of a file, to validate on and for the card; empty: fresh ones do
     valid_batches: Sequence[Batch | CutBatch | InstanceBatch]
 
 
