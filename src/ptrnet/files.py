@@ -1,6 +1,7 @@
 """Writing files so that a reader finds the whole new file or none of it."""
 
 import contextlib
+import hashlib
 import os
 import shutil
 import sys
@@ -9,6 +10,17 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from ptrnet.errors import InputError, OutputError
+
+
+def exists(path: str | Path) -> bool:
+    """Whether there is such a file or folder."""
+    return os.path.exists(path)  # noqa: PTH110  Path.exists raises for names that are too long
+
+
+def checksum(path: str | Path) -> str:
+    """SHA-256 of a file's content, as hexadecimal digits. Raises OSError."""
+    with open(path, "rb") as stream:  # noqa: PTH123  Path takes no empty name
+        return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
 def check_writable(path: Path) -> None:
@@ -59,6 +71,7 @@ def atomic_path(path: Path) -> Iterator[Path]:
         with temporary.open("rb") as written:
             os.fsync(written.fileno())
         temporary.replace(path)
+        _sync_folder(path.parent)
     except OSError as error:
         temporary.unlink(missing_ok=True)
         raise OutputError(f"{path}: cannot be written: {error.strerror or error}") from None
@@ -86,15 +99,27 @@ def atomic_folder(path: Path) -> Iterator[Path]:
         for file in temporary.iterdir():
             with file.open("rb") as written:
                 os.fsync(written.fileno())
+        _sync_folder(temporary)
         try:
             temporary.rename(path)
         except OSError:
             if not path.is_dir():
                 raise
+        _sync_folder(temporary.parent)
     except OSError as error:
         raise InputError(f"{path}: cannot be written: {error.strerror or error}") from None
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
+
+
+def _sync_folder(folder: Path) -> None:
+    """Writes a folder's names to the disk: a rename may be lost with the power before that."""
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        with contextlib.suppress(OSError):  # file systems that cannot; the file is there
+            os.fsync(handle)
+    finally:
+        os.close(handle)
 
 
 def _umask() -> int:

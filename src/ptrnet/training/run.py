@@ -7,7 +7,7 @@ import torch
 from ptrnet import models, tasks
 from ptrnet.pretrained import model_folder
 from ptrnet.tasks.base import Task
-from ptrnet.training import run_folder
+from ptrnet.training import checkpoint, run_folder
 from ptrnet.training.callbacks.best import BestWeights
 from ptrnet.training.card import write_card
 from ptrnet.training.examples import TrainingExamples, open_examples
@@ -26,21 +26,22 @@ def train(recipe: Recipe, output: Path, resume: bool = False) -> model_folder.Sa
         InputError: `output` holds another run, or none to resume; nothing was written.
     """
     task = tasks.get(recipe.task, **recipe.settings)
-    checkpoint = run_folder.load_checkpoint(output) if resume else None
-    step = int(checkpoint["global_step"]) if checkpoint else 0
+    begun = checkpoint.read_last(output) if resume else None
+    step = int(begun.content["global_step"]) if begun else 0
     examples = open_examples(recipe, task, first=step)
     module = _build_module(recipe, task, examples)
     best = BestWeights(recipe.patience)
     trainer = build_trainer(recipe, output, best)
     if is_main_process():
         _prepare_folder(output, recipe, examples.stream.fingerprint, resume)
+        if begun:
+            begun.make_last()
 
-    if checkpoint:
-        module.load_state_dict(checkpoint["state_dict"])
-        best.load_state_dict(checkpoint["callbacks"].get(best.state_key, {}))
+    if begun:
+        module.load_state_dict(begun.content["state_dict"])
+        best.load_state_dict(begun.content["callbacks"].get(best.state_key, {}))
     if step < recipe.steps and not best.has_ended:
-        path = output / run_folder.CHECKPOINT
-        run_trainer(trainer, module, examples, path if checkpoint else None)
+        run_trainer(trainer, module, examples, output / checkpoint.LAST if begun else None)
 
     saved = _trained_model(recipe, task, module, best)
     if is_main_process():
