@@ -15,7 +15,7 @@ from typing import Any, Self
 
 from ptrnet.data import formats
 from ptrnet.errors import InputError, OutputError
-from ptrnet.files import atomic_path, check_writable
+from ptrnet.files import atomic_path, check_writable, move
 from ptrnet.tasks.base import Task
 
 
@@ -101,9 +101,13 @@ class ResumableFile:
             raise OutputError(f"{self.output}: cannot be written: {error.strerror}") from None
 
     def finish(self, task: Task) -> None:
-        """Makes `output` of the lines, and removes lines and facts."""
+        """Makes `output` of the lines, and removes lines and facts.
+
+        Raises:
+            OutputError: `output` cannot be written; lines and facts are still there.
+        """
         if self.format == self._target:
-            self.lines_path.replace(self.output)
+            move(self.lines_path, self.output)
         else:
             formats.write(str(self.output), formats.read(str(self.lines_path), task), task)
         self.discard()
