@@ -1,5 +1,6 @@
 """A recipe, run: from examples to a model's folder."""
 
+import contextlib
 from pathlib import Path
 
 import torch
@@ -23,8 +24,18 @@ def train(recipe: Recipe, output: Path, resume: bool = False) -> model_folder.Sa
     would have reached without a stop (same machine, versions and thread count).
 
     Raises:
-        InputError: `output` holds another run, or none to resume; nothing was written.
+        InputError: `output` holds another run, none to resume, or one that another process
+            trains; nothing was written.
     """
+    with contextlib.ExitStack() as locks:  # freed when the training ends, however it does
+        if resume and is_main_process():
+            locks.enter_context(run_folder.locked(output))
+        return _train(recipe, output, resume, locks)
+
+
+def _train(
+    recipe: Recipe, output: Path, resume: bool, locks: contextlib.ExitStack
+) -> model_folder.Saved:
     task = tasks.get(recipe.task, **recipe.settings)
     begun = checkpoint.read_last(output) if resume else None
     step = int(begun.content["global_step"]) if begun else 0
@@ -33,7 +44,14 @@ def train(recipe: Recipe, output: Path, resume: bool = False) -> model_folder.Sa
     best = BestWeights(recipe.patience)
     trainer = build_trainer(recipe, output, best)
     if is_main_process():
-        _prepare_folder(output, recipe, examples.stream.fingerprint, resume)
+        if resume:
+            run_folder.check_recipe(output, recipe)
+        else:
+            run_folder.create(output)
+            locks.enter_context(run_folder.locked(output))
+            run_folder.write_recipe(output, recipe)
+        if examples.stream.fingerprint:
+            run_folder.pin_data(output, examples.stream.fingerprint, recipe.data)
         if begun:
             begun.make_last()
 
@@ -58,16 +76,6 @@ def _build_module(recipe: Recipe, task: Task, examples: TrainingExamples) -> Tra
     for batch in examples.valid_batches:
         model.check_lengths(batch.lengths)
     return TrainingModule(model, recipe)
-
-
-def _prepare_folder(output: Path, recipe: Recipe, fingerprint: str, resume: bool) -> None:
-    """Makes the folder of a new run, or refuses one that does not hold the run to resume."""
-    if resume:
-        run_folder.check_recipe(output, recipe)
-    else:
-        run_folder.create(output, recipe)
-    if fingerprint:
-        run_folder.pin_data(output, fingerprint, recipe.data)
 
 
 def _trained_model(

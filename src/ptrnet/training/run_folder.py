@@ -1,5 +1,9 @@
 """The folder of a run: which recipe and which file of examples it is of."""
 
+import contextlib
+import fcntl
+import os
+from collections.abc import Iterator
 from pathlib import Path
 
 from ptrnet.errors import InputError
@@ -23,13 +27,43 @@ def check_unused(folder: Path, *others: str) -> None:
             raise InputError(f"{folder}: holds a file {file} already; name another folder")
 
 
-def create(folder: Path, recipe: Recipe) -> None:
-    """Makes the folder of a new run, and writes its recipe; refuses a folder that is used."""
+@contextlib.contextmanager
+def locked(folder: Path) -> Iterator[None]:
+    """While it lasts no other training has the folder; the lock ends with the process as well.
+
+    A folder that is not there is not locked, nor is one of a file system that has no locks.
+
+    Raises:
+        InputError: another training has it.
+    """
+    try:
+        handle = os.open(folder, os.O_RDONLY)
+    except OSError:
+        yield
+        return
+    try:
+        with contextlib.suppress(OSError):
+            try:
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                raise InputError(f"{folder}: another training is writing it") from None
+        yield
+    finally:
+        os.close(handle)
+
+
+def create(folder: Path) -> None:
+    """Makes the folder of a new run; refuses one that is used."""
     check_unused(folder)
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise InputError(f"{folder}: cannot be made: {error.strerror}") from None
+
+
+def write_recipe(folder: Path, recipe: Recipe) -> None:
+    """Makes the folder that of a new run of the recipe; refuses one that is used."""
+    check_unused(folder)
     with atomic_path(folder / RECIPE) as temporary:
         temporary.write_text(recipe.toml(), encoding="utf-8")
 
@@ -53,8 +87,14 @@ def pin_data(folder: Path, fingerprint: str, path: str) -> None:
     if pinned.exists():
         # Without the task's name in front: the task `custom` had another one.
         before = pinned.read_text(encoding="utf-8").strip().partition("-")[2]
-        if before != fingerprint.partition("-")[2]:
+        if before not in (fingerprint.partition("-")[2], _former_fingerprint(path)):
             raise InputError(f"{path}: has changed since the run began; begin another")
         return
     with atomic_path(pinned) as temporary:
         temporary.write_text(fingerprint + "\n", encoding="utf-8")
+
+
+def _former_fingerprint(path: str) -> str:
+    """A file's fingerprint in runs of a former version, without the task's name in front."""
+    status = Path(path).stat()
+    return f"v1-{status.st_size}-{status.st_mtime_ns}"
