@@ -2,6 +2,10 @@
 
 import math
 import os
+import signal
+import subprocess
+import sys
+import time
 
 import pytest
 
@@ -60,6 +64,55 @@ def environment():
     yield before
     os.environ.clear()
     os.environ.update(before)
+
+
+WORKING = """
+import os, sys, time
+from ptrnet.parallel import ordered_map
+
+def work(folder):
+    open(f"{folder}/{os.getpid()}", "w").close()
+    time.sleep(600)
+
+if __name__ == "__main__":
+    list(ordered_map(work, [sys.argv[1]] * 2, 2))
+"""
+
+
+def wait_until(condition):
+    deadline = time.monotonic() + 120
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
+def is_running(process):
+    """Whether it works or waits: one that has ended may stay in the table until it is reaped."""
+    command = ["ps", "-o", "stat=", "-p", str(process)]
+    state = subprocess.run(command, capture_output=True, text=True).stdout.strip()
+    return state != "" and not state.startswith("Z")
+
+
+@pytest.mark.parametrize("deadly", [signal.SIGTERM, signal.SIGKILL])
+def test_workers_end_with_their_parent(tmp_path, deadly):
+    (tmp_path / "workers").mkdir()
+    (tmp_path / "working.py").write_text(WORKING)
+    parent = subprocess.Popen([sys.executable, tmp_path / "working.py", tmp_path / "workers"])
+    wait_until(lambda: len(list((tmp_path / "workers").iterdir())) == 2)
+    workers = [int(path.name) for path in (tmp_path / "workers").iterdir()]
+    assert all(map(is_running, workers))
+    parent.send_signal(deadly)
+    parent.wait(60)
+    wait_until(lambda: not any(map(is_running, workers)))
+
+
+def test_workers_are_used_again():
+    first, second = (set(ordered_map(process_id, range(20), 2)) for _ in range(2))
+    assert first & second and os.getpid() not in first | second
+
+
+def process_id(_):
+    return os.getpid()
 
 
 @pytest.mark.filterwarnings("ignore")

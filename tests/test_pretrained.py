@@ -2,6 +2,7 @@
 
 import json
 
+import numpy as np
 import pytest
 import torch
 from safetensors.torch import load_file, save_file
@@ -11,9 +12,20 @@ from ptrnet.pretrained import model_folder
 
 
 @pytest.fixture
-def folder(small, tmp_path):
+def checked(small, tmp_path):
+    """A model's folder as it is written: with the checksum of its weights."""
     small().save_pretrained(tmp_path / "m")
     return tmp_path / "m"
+
+
+@pytest.fixture
+def folder(checked):
+    """One without, as former versions wrote it: what the weights are is checked nevertheless."""
+    path = checked / "config.json"
+    config = json.loads(path.read_text())
+    del config["sha256"]
+    path.write_text(json.dumps(config))
+    return checked
 
 
 def change(folder, **changes):
@@ -121,6 +133,32 @@ def test_types_that_are_no_weights(folder):
     refused(folder, "tensor 'v' holds a value that is no finite number")
     change_tensors(folder, lambda t: t.update(v=torch.full((16,), 1e300, dtype=torch.float64)))
     refused(folder, "tensor 'v' holds a value that is no finite number")
+
+
+def test_every_flipped_bit_of_the_weights_is_told(checked):
+    path = checked / "model.safetensors"
+    content = path.read_bytes()
+    rng = np.random.default_rng(0)
+    for position in rng.integers(0, 8 * len(content), 30).tolist():
+        damaged = bytearray(content)
+        damaged[position // 8] ^= 1 << position % 8
+        path.write_bytes(damaged)
+        refused(checked, "model.safetensors: not the file that config.json has the")
+    path.write_bytes(content)
+    model_folder.load(checked)
+
+
+def test_weights_put_in_their_place_are_refused_until_the_key_is_removed(checked, small, tmp_path):
+    small(seed=5).save_pretrained(tmp_path / "other")
+    other = load_file(tmp_path / "other" / "model.safetensors")
+    save_file(other, checked / "model.safetensors")
+    refused(checked, 'or another one; to use it nevertheless, remove "sha256" from config.json')
+    config = json.loads((checked / "config.json").read_text())
+    assert config.pop("sha256") != ""
+    (checked / "config.json").write_text(json.dumps(config))
+    assert torch.equal(model_folder.load(checked).model.state_dict()["v"], other["v"])
+    change(checked, sha256=5)
+    refused(checked, "key 'sha256' must be str, got 5")
 
 
 def test_a_full_disk_while_saving_keeps_the_old_model(small, folder, monkeypatch):

@@ -1,14 +1,27 @@
 """Writing files so that a reader finds the whole new file or none of it."""
 
 import contextlib
+import hashlib
 import os
 import shutil
+import stat
 import sys
 import tempfile
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from ptrnet.errors import InputError, OutputError
+
+
+def exists(path: str | Path) -> bool:
+    """Whether there is such a file or folder."""
+    return os.path.exists(path)  # noqa: PTH110  Path.exists raises for names that are too long
+
+
+def checksum(path: str | Path) -> str:
+    """SHA-256 of a file's content, as hexadecimal digits. Raises OSError."""
+    with open(path, "rb") as stream:  # noqa: PTH123  Path takes no empty name
+        return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
 def check_writable(path: Path) -> None:
@@ -40,7 +53,11 @@ def to_standard_output(lines: Iterable[str]) -> None:
 
 @contextlib.contextmanager
 def atomic_path(path: Path) -> Iterator[Path]:
-    """A temporary path in the folder of `path`; renamed to it on success, removed on any failure.
+    """A temporary path, whose content comes to stand in `path` on success; removed on any failure.
+
+    It is in the folder of `path` and renamed, so that no reader finds half a file. What `path` was
+    before stays as it is otherwise: its mode and owner, the symbolic link that it is, or the FIFO
+    or device, into which the content is then written.
 
     Raises:
         InputError: the folder is missing.
@@ -48,23 +65,72 @@ def atomic_path(path: Path) -> Iterator[Path]:
     """
     check_writable(path)
     try:
-        handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
-    except OSError as error:
-        raise OutputError(f"{path}: cannot be written: {error.strerror}") from None
-    temporary = Path(name)
-    try:
+        if _is_stream(path):
+            with _copied_to(path) as temporary:
+                yield temporary
+            return
+        target = Path(os.path.realpath(path))
+        handle, name = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
         os.close(handle)
-        yield temporary
-        temporary.chmod(0o666 & ~_umask())
-        with temporary.open("rb") as written:
-            os.fsync(written.fileno())
-        temporary.replace(path)
+        temporary = Path(name)
+        try:
+            yield temporary
+            _put_in_place(temporary, target)
+        finally:
+            temporary.unlink(missing_ok=True)
     except OSError as error:
-        temporary.unlink(missing_ok=True)
         raise OutputError(f"{path}: cannot be written: {error.strerror or error}") from None
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise
+
+
+def move(source: Path, path: Path) -> None:
+    """Puts a whole file in the place of `path`, as `atomic_path` does.
+
+    Raises:
+        OutputError: that cannot be; `source` is still there.
+    """
+    try:
+        if not path.is_symlink() and not _is_stream(path):
+            _put_in_place(source, path)
+            return
+        with atomic_path(path) as temporary:
+            shutil.copyfile(source, temporary)
+        source.unlink()
+    except OSError as error:
+        raise OutputError(f"{path}: cannot be written: {error.strerror or error}") from None
+
+
+def _is_stream(path: Path) -> bool:
+    """Whether it is a FIFO or a device. Raises OSError, as of a link that leads to itself."""
+    try:
+        return not stat.S_ISREG(path.stat().st_mode)
+    except FileNotFoundError:
+        return False
+
+
+@contextlib.contextmanager
+def _copied_to(path: Path) -> Iterator[Path]:
+    """A temporary path, whose content is written into a FIFO or a device at the end."""
+    with tempfile.TemporaryDirectory() as folder:
+        temporary = Path(folder) / path.name
+        yield temporary
+        with temporary.open("rb") as content, path.open("wb") as stream:
+            shutil.copyfileobj(content, stream)
+
+
+def _put_in_place(temporary: Path, path: Path) -> None:
+    """Renames a file over `path`, whose mode and owner it gets, once it is on the disk."""
+    try:
+        former = path.stat()
+    except FileNotFoundError:
+        temporary.chmod(0o666 & ~_umask())
+    else:
+        with contextlib.suppress(OSError):  # of another user's, which only root may give away
+            os.chown(temporary, former.st_uid, former.st_gid)
+        temporary.chmod(stat.S_IMODE(former.st_mode))
+    with temporary.open("rb") as written:
+        os.fsync(written.fileno())
+    temporary.replace(path)
+    _sync_folder(path.parent)
 
 
 @contextlib.contextmanager
@@ -86,15 +152,27 @@ def atomic_folder(path: Path) -> Iterator[Path]:
         for file in temporary.iterdir():
             with file.open("rb") as written:
                 os.fsync(written.fileno())
+        _sync_folder(temporary)
         try:
             temporary.rename(path)
         except OSError:
             if not path.is_dir():
                 raise
+        _sync_folder(temporary.parent)
     except OSError as error:
         raise InputError(f"{path}: cannot be written: {error.strerror or error}") from None
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
+
+
+def _sync_folder(folder: Path) -> None:
+    """Writes a folder's names to the disk: a rename may be lost with the power before that."""
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        with contextlib.suppress(OSError):  # file systems that cannot; the file is there
+            os.fsync(handle)
+    finally:
+        os.close(handle)
 
 
 def _umask() -> int:

@@ -1,6 +1,104 @@
-"""The decorator of the labellers' compiled functions."""
+"""The decorators of compiled functions, and the cache of what they compiled.
+
+The cache is numba's, with a checksum behind each of its files, and no work fails for it: what is
+damaged is compiled anew, and what cannot be kept is compiled again in the next process.
+"""
+
+import contextlib
+import hashlib
+import io
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, BinaryIO
 
 import numba
+from numba.core.caching import FunctionCache, IndexDataCacheFile
 
-# nogil: training goes on while another thread labels. cache: compiled once, not in every process.
-jit = numba.njit(nogil=True, cache=True)
+_DIGEST = hashlib.sha256().digest_size
+_said: set[str] = set()
+
+
+class _CheckedFiles(IndexDataCacheFile):
+    """The files of one function: an index, and machine code for each of its signatures.
+
+    numba reads no further than what it wrote, so that a checksum can stand behind it.
+    """
+
+    @contextlib.contextmanager
+    def _open_for_write(self, filepath: str) -> Iterator[BinaryIO]:
+        content = io.BytesIO()
+        yield content
+        with super()._open_for_write(filepath) as stream:
+            stream.write(content.getbuffer())
+            stream.write(hashlib.sha256(content.getbuffer()).digest())
+
+    def _load_index(self) -> Any:
+        return super()._load_index() if _is_whole(self._index_path) else {}
+
+    def _load_data(self, name: str) -> Any:
+        path = self._data_path(name)
+        if not _is_whole(path):
+            raise FileNotFoundError(path)  # which numba takes as not compiled yet
+        return super()._load_data(name)
+
+
+class _CheckedCache(FunctionCache):
+    """What a function was compiled to, kept where numba keeps it."""
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        super().__init__(function)
+        self._cache_file = _CheckedFiles(
+            cache_path=self._cache_path,
+            # Another name than numba's own files have, in which there is no checksum.
+            filename_base=f"{self._impl.filename_base}.checked",
+            source_stamp=self._impl.locator.get_source_stamp(),
+        )
+
+    def save_overload(self, sig: Any, data: Any) -> None:
+        try:
+            super().save_overload(sig, data)
+        except OSError as error:  # a full disk, or a folder that has become another user's
+            _say(self._cache_path, "compiled code is not kept: ", error.strerror or str(error))
+
+
+def cached(decorator: Callable[..., Any]) -> Callable[..., Any]:
+    """A decorator of numba's whose compiled functions are kept on the disk.
+
+    Where no folder can be written they are not, and nothing is said.
+    """
+
+    def decorate(function: Callable[..., Any]) -> Any:
+        compiled = decorator(function)
+        if hasattr(compiled, "enable_caching"):  # not where NUMBA_DISABLE_JIT leaves functions
+            with contextlib.suppress(OSError, RuntimeError):  # no folder for it
+                compiled._cache = _CheckedCache(function)
+        return compiled
+
+    return decorate
+
+
+def _is_whole(path: str) -> bool:
+    """Whether a file is there as it was written. Says so where it is there and is not."""
+    try:
+        content = Path(path).read_bytes()
+    except FileNotFoundError:
+        return False
+    except OSError as error:
+        _say(path, "compiled anew, as it cannot be read: ", str(error.strerror))
+        return False
+    if hashlib.sha256(content[:-_DIGEST]).digest() == content[-_DIGEST:]:
+        return True
+    _say(path, "damaged; compiled anew")
+    return False
+
+
+def _say(path: str, event: str, reason: str = "") -> None:
+    """Prints a line of the first event of a kind in this process; it seldom comes alone."""
+    if event not in _said:
+        _said.add(event)
+        print(f"{path}: {event}{reason}", file=sys.stderr)
+
+
+# nogil: training goes on while another thread labels.
+jit = cached(numba.njit(nogil=True))

@@ -3,9 +3,12 @@
 import logging
 import os
 import signal
+import threading
+import time
 import warnings
 from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager
+from functools import cache, partial
 from itertools import chain, islice
 from typing import Any, TypeVar
 
@@ -18,6 +21,7 @@ Result = TypeVar("Result")
 
 LOCAL = "local"
 BACKENDS = (LOCAL, "dask", "ray")
+_WATCH_EVERY = 0.5  # seconds between a worker's looks at its parent
 _ROUND = 32  # items for each process that are handed out at a time
 
 
@@ -104,16 +108,36 @@ def check_backend(backend: str) -> None:
 
 def _backend(backend: str, jobs: int) -> AbstractContextManager[Any]:
     check_backend(backend)
-    return {LOCAL: _local, "dask": _dask, "ray": _ray}[backend](jobs)
+    return {LOCAL: local_processes, "dask": _dask, "ray": _ray}[backend](jobs)
 
 
-def _local(jobs: int) -> AbstractContextManager[Any]:
-    return parallel_config(backend="loky", n_jobs=jobs, initializer=_ignore_interrupts)
+def local_processes(jobs: int) -> AbstractContextManager[Any]:
+    """The settings under which joblib's processes here end with this one, and only then.
+
+    Args:
+        jobs: processes; -1 for one a core.
+    """
+    return parallel_config(backend="loky", n_jobs=jobs, initializer=_starter(os.getpid()))
 
 
-def _ignore_interrupts() -> None:
-    """In a worker: one that is interrupted with its parent could die with a lock in its hands."""
+@cache
+def _starter(parent: int) -> Callable[[], None]:
+    """One object for a process: by it joblib knows that running workers can be used again."""
+    return partial(_start_worker, parent)
+
+
+def _start_worker(parent: int) -> None:
+    """Called in each worker when it starts; `parent` is the number of the process it works for."""
+    # One that is interrupted with its parent could die with a lock in its hands.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
+
+
+def _end_with(parent: int) -> None:
+    """Ends this process soon after its parent, which may have been killed and could not end it."""
+    while os.getppid() == parent:  # an orphan has another parent
+        time.sleep(_WATCH_EVERY)
+    os._exit(1)
 
 
 @contextmanager

@@ -149,6 +149,24 @@ def test_facts_of_the_former_version_are_accepted(ptrnet, tmp_path, capsys):
     assert (tmp_path / "b.txt").read_bytes() == b"0.5 0.25 output 2 1\n" * 300
 
 
+def test_the_content_of_a_file_decides_whether_its_labelling_goes_on(
+    ptrnet, tmp_path, capsys, monkeypatch
+):
+    source, output = tmp_path / "in.txt", tmp_path / "a.txt"
+    source.write_text("0.5 0.25\n" * 300)
+    monkeypatch.setattr("ptrnet.data.resumable.ResumableFile.finish", interrupted)
+    assert ptrnet("label", "sort", source, "--output", output)[0] == 130
+    monkeypatch.undo()
+    before = source.stat()
+    source.write_text("0.5 0.75\n" * 300)  # as long and as old
+    os.utime(source, ns=(before.st_atime_ns, before.st_mtime_ns))
+    code, _, errors = ptrnet("label", "sort", source, "--output", output)
+    assert code == 2 and "beginning of other work (sha256 " in errors
+    source.write_text("0.5 0.25\n" * 300)
+    code, _, errors = ptrnet("label", "sort", source, "--output", output)
+    assert code == 0 and "going on behind 300 examples" in errors
+
+
 @pytest.mark.parametrize("count", [100, 300, 500])
 def test_a_stopped_run_may_be_made_shorter_or_only_lack_its_end(
     ptrnet, tmp_path, count, monkeypatch
@@ -171,7 +189,7 @@ def test_a_full_disk_loses_nothing(ptrnet, tmp_path, monkeypatch):
 
     def full(handle):
         written.append(handle)
-        if len(written) == 3:
+        if len(written) == 6:  # of facts and checksums each with their folder, then of two chunks
             raise OSError(28, "No space left on device")
 
     monkeypatch.setattr("ptrnet.data.resumable.os.fsync", full)

@@ -1,5 +1,6 @@
 """A resumable file: what a kill leaves, and who may go on with it."""
 
+import fcntl
 import json
 
 import numpy as np
@@ -8,7 +9,7 @@ import pytest
 from ptrnet import tasks
 from ptrnet.data import formats
 from ptrnet.data.resumable import ResumableFile, can_resume
-from ptrnet.errors import InputError
+from ptrnet.errors import InputError, OutputError
 
 TASK = tasks.get("sort")
 FACTS = {"seed": 1}
@@ -94,6 +95,98 @@ def test_facts_without_lines_begin_anew(tmp_path):
     with ResumableFile(tmp_path / "a.txt", {"seed": 2}, 2) as anew:
         assert anew.trim() == 0
     assert json.loads(file.facts_path.read_text()) == {"seed": 2}
+
+
+MANY = [f"0.{k} 0.5 output 1 2\n".encode() for k in range(100, 112)]
+CHUNKS = [b"".join(MANY[k : k + 2]) for k in range(0, 12, 2)]
+
+
+def flip(path, position):
+    content = bytearray(path.read_bytes())
+    content[position] ^= 1
+    path.write_bytes(content)
+
+
+@pytest.mark.parametrize("line", range(12))
+def test_a_damaged_line_is_computed_again(tmp_path, capsys, line):
+    file = begun(tmp_path / "a.txt", *CHUNKS[:4])
+    begun(tmp_path / "a.txt", *CHUNKS[4:])
+    flip(file.lines_path, line * len(MANY[0]) + 3)
+    kept = line // 2 * 2
+    assert trimmed(tmp_path / "a.txt") == kept
+    assert file.lines_path.read_bytes() == b"".join(MANY[:kept])
+    said = f"{file.lines_path}: damaged behind line {kept}; what follows is computed again\n"
+    assert capsys.readouterr().err == said
+    begun(tmp_path / "a.txt", *CHUNKS[kept // 2 :])
+    assert trimmed(tmp_path / "a.txt") == 12 and capsys.readouterr().err == ""
+
+
+def test_lost_lines_are_computed_again(tmp_path, capsys):
+    file = begun(tmp_path / "a.txt", *CHUNKS)
+    with file.lines_path.open("r+b") as stream:
+        stream.truncate(5 * len(MANY[0]))
+    assert trimmed(tmp_path / "a.txt") == 4
+    assert "damaged behind line 4" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("position", [0, 1, 5, 100, 200, -80])
+def test_a_damaged_checksum_costs_no_lines(tmp_path, capsys, position):
+    file = begun(tmp_path / "a.txt", *CHUNKS)
+    flip(file.sums_path, position)
+    assert trimmed(tmp_path / "a.txt") == 12 and capsys.readouterr().err == ""
+
+
+def test_checksums_that_hold_nothing_prove_nothing(tmp_path, capsys):
+    file = begun(tmp_path / "a.txt", *CHUNKS)
+    file.sums_path.write_bytes(b"\0" * 50)
+    assert trimmed(tmp_path / "a.txt") == 0 and "damaged behind line 0" in capsys.readouterr().err
+
+
+def test_a_chunk_whose_checksum_was_not_written_yet_is_no_damage(tmp_path, capsys):
+    file = begun(tmp_path / "a.txt", *CHUNKS[:2])
+    with file.lines_path.open("ab") as stream:
+        stream.write(CHUNKS[2])
+    assert trimmed(tmp_path / "a.txt") == 4 and capsys.readouterr().err == ""
+
+
+def test_lines_of_a_former_version_are_taken_as_they_are(tmp_path, capsys):
+    file = begun(tmp_path / "a.txt", *CHUNKS[:2])
+    file.sums_path.unlink()
+    assert trimmed(tmp_path / "a.txt") == 4 and capsys.readouterr().err == ""
+    begun(tmp_path / "a.txt", *CHUNKS[2:])
+    flip(file.lines_path, 3)
+    assert trimmed(tmp_path / "a.txt") == 0
+
+
+def test_an_end_that_cannot_be_written_is_one_line_and_keeps_the_lines(tmp_path, monkeypatch):
+    file = begun(tmp_path / "a.txt", *CHUNKS)
+
+    def refused(path, target):
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr("pathlib.Path.replace", refused)
+    with pytest.raises(OutputError, match=r"a\.txt: cannot be written: Permission denied"):
+        file.finish(TASK)
+    assert file.lines_path.read_bytes() == b"".join(MANY) and file.facts_path.exists()
+
+
+def test_a_run_that_ends_while_another_opens_its_lines(tmp_path, monkeypatch):
+    """The other one has opened a file that is no longer there, and must not go on with it."""
+    first = ResumableFile(tmp_path / "a.txt", FACTS, 2)
+    list(first.append(CHUNKS))
+    flock = fcntl.flock
+
+    def ended(stream, flags):
+        monkeypatch.setattr("fcntl.flock", flock)
+        first.finish(TASK)
+        first.__exit__()
+        flock(stream, flags)
+
+    monkeypatch.setattr("fcntl.flock", ended)
+    with ResumableFile(tmp_path / "a.txt", {"seed": 2}, 2) as second:
+        assert second.trim() == 0 and second.lines_path.exists()
+        second.discard()
+    assert (tmp_path / "a.txt").read_bytes() == b"".join(MANY)
 
 
 def test_which_files_can_be_resumed():

@@ -89,7 +89,8 @@ def test_a_run_resumes_to_the_same_weights(tmp_path, data, monkeypatch, capsys):
         ('task = "custom"', 'task = "own"'),
         ("teacher_forcing = false", 'train_feed = "own"'),
     )
-    rename(folder / "data.txt", ("custom-v1-", "own-v1-"))
+    stat = data.stat()  # files were known by size and time
+    (folder / "data.txt").write_text(f"own-v1-{stat.st_size}-{stat.st_mtime_ns}\n")
     (arrays,) = data.with_name("mine.jsonl.packed").iterdir()
     arrays.rename(arrays.with_name(arrays.name.replace("custom-", "own-")))
 

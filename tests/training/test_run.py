@@ -1,5 +1,6 @@
 """Runs: resumed after a kill to the same bits, and learning what they should."""
 
+import contextlib
 import csv
 import subprocess
 import sys
@@ -13,6 +14,7 @@ from ptrnet.data.batches import batch_of
 from ptrnet.data.streams.file_stream import FileStream
 from ptrnet.errors import InputError
 from ptrnet.pretrained.model_folder import load
+from ptrnet.training import run_folder
 from ptrnet.training.losses import losses
 from ptrnet.training.recipe import Recipe
 from ptrnet.training.run import train
@@ -79,6 +81,33 @@ def test_resume_is_refused_for_another_recipe_and_for_no_run(tmp_path):
     (tmp_path / "run" / "checkpoint.ckpt").write_bytes(b"no checkpoint")
     with pytest.raises(InputError, match="not a checkpoint of ours"):
         train(recipe, tmp_path / "run", resume=True)
+
+
+def test_a_run_folder_is_locked_while_it_is_trained(tmp_path, monkeypatch):
+    recipe = Recipe("sort", n="2", steps=2, hidden_size=4, batch_size=2, valid_batches=0)
+    refusals = []
+
+    def trained(*_):
+        with pytest.raises(InputError) as refused:
+            train(recipe, tmp_path / "run", resume=True)
+        refusals.append(str(refused.value))
+
+    monkeypatch.setattr("ptrnet.training.run.run_trainer", trained)
+    train(recipe, tmp_path / "run")
+    train(recipe, tmp_path / "run", resume=True)
+    assert refusals == [f"{tmp_path / 'run'}: another training is writing it"] * 2
+    begun = run_folder.check_unused
+
+    def begun_meanwhile(folder):
+        begun(folder)
+        folder.mkdir()
+        locks.enter_context(run_folder.locked(folder))
+
+    with contextlib.ExitStack() as locks:
+        monkeypatch.setattr(run_folder, "check_unused", begun_meanwhile)
+        with pytest.raises(InputError, match="another training is writing it"):
+            train(recipe, tmp_path / "other")
+    assert list((tmp_path / "other").iterdir()) == []
 
 
 def test_a_finished_run_resumes_to_itself(tmp_path):
@@ -158,6 +187,9 @@ def test_a_run_that_was_killed_before_its_first_checkpoint_resumes_from_the_star
 
 def test_an_interrupted_run_says_how_to_go_on(tmp_path, stalled_training):
     training = stalled_training(tmp_path / "run", *OPTIONS, stall_at=90)
+    recipe = Recipe.read(tmp_path / "run" / "recipe.toml")
+    with pytest.raises(InputError, match=r"/run: another training is writing it$"):
+        train(recipe, tmp_path / "run", resume=True)
     code, out, err = training.interrupt()
     assert code == 130 and out == ""
     assert err.endswith(f"go on with: ptrnet train --output {tmp_path / 'run'} --resume\n")
@@ -194,6 +226,8 @@ def test_a_run_on_a_file_resumes_to_the_same_bits(tmp_path, monkeypatch):
     monkeypatch.undo()
     again = train(recipe, tmp_path / "stopped", resume=True).model.state_dict()
     assert all(torch.equal(straight[name], again[name]) for name in straight)
+    data.touch()
+    train(recipe, tmp_path / "stopped", resume=True)
     data.write_text(data.read_text() + data.read_text().splitlines()[0] + "\n")
     with pytest.raises(InputError, match="has changed since the run began"):
         train(recipe, tmp_path / "stopped", resume=True)

@@ -40,6 +40,7 @@ class BulkWork(Generic[Item]):
         facts: all that decides the examples beside task and command, as JSON would give it back;
             None where they cannot be computed a second time.
         total: how many examples there are; None where that is not known.
+        upgrade: turns facts that a former version wrote into those that this one would write.
     """
 
     task: Task
@@ -48,6 +49,7 @@ class BulkWork(Generic[Item]):
     items_after: Callable[[int], Iterable[Item]]
     facts: Mapping[str, Any] | None
     total: int | None
+    upgrade: Callable[[dict[str, Any]], dict[str, Any]] = dict
 
     def examples(self, jobs: int, backend: str) -> Iterator[Example]:
         """All examples, computed as they are taken."""
@@ -89,8 +91,12 @@ def _write_resumable(
     """Writes the examples to a file of lines, or goes on where that was stopped."""
     task = work.task
     decided_by = {"ptrnet": VERSION, "task": task.name, **asdict(task), "command": work.command}
-    defaults = {f.name: f.default for f in fields(task)}
-    with ResumableFile(Path(output), {**decided_by, **facts}, CHUNK, defaults) as file:
+    defaults = {f.name: f.default for f in fields(task)}  # of settings that it did not have
+
+    def upgrade(former: dict[str, Any]) -> dict[str, Any]:
+        return work.upgrade({**defaults, **former})
+
+    with ResumableFile(Path(output), {**decided_by, **facts}, CHUNK, upgrade) as file:
         done = file.trim(work.total)
         if done:
             print(f"going on behind {done:,} examples in {file.lines_path}", file=sys.stderr)

@@ -14,6 +14,7 @@ from ptrnet.data import bulk, formats
 from ptrnet.data.bulk import CHUNK, BulkWork
 from ptrnet.data.formats.parts.lines import count_lines
 from ptrnet.errors import InputError
+from ptrnet.files import checksum
 from ptrnet.parallel import LOCAL, check_backend, check_jobs
 from ptrnet.tasks.base import Task
 from ptrnet.types import Example, Floats, Indices
@@ -101,25 +102,33 @@ def _work(
             examples = formats.output_format(output, source).checked(examples, task)
         return _chunks(islice(examples, done, None))
 
+    twice = source != "-" and Path(source).is_file()  # a pipe is read but once
     return BulkWork(
         task=task,
         command="labelling",
         compute=partial(label_examples, task, labeller),
         items_after=chunks_after,
-        facts=None if source == "-" else _facts(Path(source), labeller or task.labellers[0]),
-        total=None if source == "-" else _count(source),
+        facts=_facts(Path(source), labeller or task.labellers[0]) if twice else None,
+        total=_count(source) if twice else None,
+        upgrade=partial(_upgrade, Path(source)),
     )
 
 
 def _facts(path: Path, labeller: str) -> dict[str, Any]:
-    """What decides the answers: the file as it is now, and the labeller."""
+    """What decides the answers: the file's content as it is now, and the labeller."""
+    try:
+        content = checksum(path)
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read: {error.strerror}") from None
+    return {"file": str(path.resolve()), "sha256": content, "labeller": labeller}
+
+
+def _upgrade(path: Path, facts: dict[str, Any]) -> dict[str, Any]:
+    """Facts in which a file was known by its size and time, as they would be by its content."""
     stat = path.stat()
-    return {
-        "file": str(path.resolve()),
-        "bytes": stat.st_size,
-        "changed": stat.st_mtime_ns,
-        "labeller": labeller,
-    }
+    if (facts.get("bytes"), facts.get("changed")) == (stat.st_size, stat.st_mtime_ns):
+        return {"sha256": checksum(path), **facts}
+    return facts
 
 
 def _count(path: str) -> int | None:

@@ -1,22 +1,29 @@
 """A file of lines that takes hours to compute: a killed run loses no whole chunk of them.
 
-While FILE is computed, two files stand beside it: `FILE.partial.EXT`, which grows by an example a
-line, and `FILE.partial.json`, the facts that decide the examples. The same work started again goes
-on behind the last whole chunk; at the end the lines become FILE.
+While FILE is computed, three files stand beside it: `FILE.partial.EXT`, which grows by an example a
+line, `FILE.partial.json`, the facts that decide the examples, and `FILE.partial.sums`, a checksum
+of the lines up to each chunk's end. The same work started again goes on behind the last whole
+chunk that is as it was written; at the end the lines become FILE.
 """
 
+import contextlib
 import fcntl
+import hashlib
 import json
 import os
-from collections.abc import Iterable, Iterator, Mapping
+import re
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
-from types import MappingProxyType
-from typing import Any, Self
+from typing import Any, BinaryIO, Self
 
 from ptrnet.data import formats
 from ptrnet.errors import InputError, OutputError
-from ptrnet.files import atomic_path, check_writable
+from ptrnet.files import atomic_path, check_writable, move
 from ptrnet.tasks.base import Task
+
+_SUM = re.compile(rb"^(\d{1,18}) ([0-9a-f]{64})$", re.MULTILINE)  # a size, and a checksum
+_BLOCK = 2**20  # bytes that are read at a time
 
 
 class ResumableFile:
@@ -26,7 +33,7 @@ class ResumableFile:
         output: the file that the lines become.
         facts: everything that decides the lines, except how many there are.
         chunk: how many lines are written together.
-        defaults: values of facts that a former version did not know, and so did not write.
+        upgrade: turns facts that a former version wrote into those that this one would write.
 
     Raises:
         InputError: there are lines of other facts, another run writes them, or the folder cannot
@@ -38,23 +45,26 @@ class ResumableFile:
         output: Path,
         facts: Mapping[str, Any],
         chunk: int,
-        defaults: Mapping[str, Any] = MappingProxyType({}),
+        upgrade: Callable[[dict[str, Any]], dict[str, Any]] = dict,
     ) -> None:
         check_writable(output)
-        self.output, self.chunk, self._defaults = output, chunk, defaults
+        self.output, self.chunk, self._upgrade = output, chunk, upgrade
         self._target = formats.format_of(str(output))
         binary = self._target.capabilities.binary
         self.format = formats.get("jsonl") if binary else self._target  # of the lines
         self.lines_path = output.with_name(f"{output.name}.partial.{self.format.extension}")
         self.facts_path = output.with_name(f"{output.name}.partial.json")
+        self.sums_path = output.with_name(f"{output.name}.partial.sums")
         try:
-            begun = self.lines_path.exists()
-            self._lock = self.lines_path.open("ab")
+            self._lock = _open_locked(self.lines_path)
         except OSError as error:
             raise InputError(f"{self.lines_path}: cannot be written: {error.strerror}") from None
+        begun = os.fstat(self._lock.fileno()).st_size > 0
         try:
             self._claim(facts, begun)
         except BaseException:
+            if not begun:
+                self.lines_path.unlink()
             self._lock.close()
             raise
 
@@ -65,23 +75,27 @@ class ResumableFile:
         self._lock.close()
 
     def trim(self, total: int | None = None) -> int:
-        """Cuts off what is behind the last whole chunk, and what is behind `total` lines.
+        """Cuts off what is damaged or behind the last whole chunk, and what is behind line `total`.
 
         A last chunk of fewer lines stays only if it ends at line `total`.
 
         Returns:
             How many lines are left.
         """
+        written, unchanged = self._check_sums()
         count, size, whole_count, whole_size = 0, 0, 0, 0
         with self.lines_path.open("r+b") as stream:
             for line in stream:
                 size += len(line)
-                if not line.endswith(b"\n") or count == total:
+                if size > unchanged or not line.endswith(b"\n") or count == total:
                     break
                 count += 1
                 if count % self.chunk == 0 or count == total:
                     whole_count, whole_size = count, size
             stream.truncate(whole_size)
+        if unchanged < written:
+            lines = f"{self.lines_path}: damaged behind line {whole_count}"
+            print(f"{lines}; what follows is computed again", file=sys.stderr)
         return whole_count
 
     def append(self, chunks: Iterable[bytes]) -> Iterator[int]:
@@ -91,39 +105,79 @@ class ResumableFile:
             OutputError: a chunk could not be written.
         """
         try:
-            with self.lines_path.open("ab") as stream:
+            digest, size = hashlib.sha256(), self.lines_path.stat().st_size
+            with self.lines_path.open("rb") as stream:
+                _read_into(digest, stream, size)
+            former = [record for record in self._sums() or [] if _size_of(record) < size]
+            records = [b"%s %s\n" % record for record in former]
+            records.append(f"{size} {digest.hexdigest()}\n".encode())
+            with atomic_path(self.sums_path) as temporary:
+                temporary.write_bytes(b"".join(records))
+            with self.lines_path.open("ab") as stream, self.sums_path.open("a") as sums:
                 for chunk in chunks:
                     stream.write(chunk)
                     stream.flush()
                     os.fsync(stream.fileno())
+                    digest.update(chunk)
+                    size += len(chunk)
+                    sums.write(f"{size} {digest.hexdigest()}\n")
+                    sums.flush()
                     yield chunk.count(b"\n")
         except OSError as error:
             raise OutputError(f"{self.output}: cannot be written: {error.strerror}") from None
 
+    def _check_sums(self) -> tuple[int, int]:
+        """How many bytes of the lines were written, and how many of them are as they were.
+
+        A checksum is of all lines before its place: one that is right proves what is before it,
+        also where another, before it, is damaged itself. Lines without any, of a former version,
+        cannot be checked.
+        """
+        records = self._sums()
+        if records is None:
+            size = self.lines_path.stat().st_size
+            return size, size
+        digest, unchanged = hashlib.sha256(), 0
+        with self.lines_path.open("rb") as stream:
+            for record in records:
+                _read_into(digest, stream, _size_of(record) - stream.tell())
+                if (stream.tell(), digest.hexdigest().encode()) == (_size_of(record), record[1]):
+                    unchanged = stream.tell()
+        return max(map(_size_of, records), default=1), unchanged
+
+    def _sums(self) -> list[tuple[bytes, bytes]] | None:
+        """Sizes and checksums, the smallest size first; None where there is no file of them."""
+        try:
+            return sorted(set(_SUM.findall(self.sums_path.read_bytes())), key=_size_of)
+        except FileNotFoundError:
+            return None
+
     def finish(self, task: Task) -> None:
-        """Makes `output` of the lines, and removes lines and facts."""
+        """Makes `output` of the lines, and removes lines and facts.
+
+        Raises:
+            OutputError: `output` cannot be written; lines and facts are still there.
+        """
         if self.format == self._target:
-            self.lines_path.replace(self.output)
+            move(self.lines_path, self.output)
         else:
             formats.write(str(self.output), formats.read(str(self.lines_path), task), task)
         self.discard()
 
     def discard(self) -> None:
-        """Removes the lines and the facts."""
+        """Removes the lines, the facts and the checksums."""
         self.facts_path.unlink(missing_ok=True)
+        self.sums_path.unlink(missing_ok=True)
         self.lines_path.unlink(missing_ok=True)
 
     def _claim(self, facts: Mapping[str, Any], begun: bool) -> None:
-        """Locks the lines; compares the facts with those of a former run, or writes them."""
-        try:
-            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            raise InputError(f"{self.lines_path}: another run is writing it") from None
+        """Compares the facts with those of a former run, or writes them."""
         if begun:
             self._check_facts(facts)
-        else:
-            with atomic_path(self.facts_path) as temporary:
-                temporary.write_text(json.dumps(facts, indent=1) + "\n", encoding="utf-8")
+            return
+        with atomic_path(self.facts_path) as temporary:
+            temporary.write_text(json.dumps(facts, indent=1) + "\n", encoding="utf-8")
+        self.sums_path.unlink(missing_ok=True)
 
     def _check_facts(self, facts: Mapping[str, Any]) -> None:
         try:
@@ -134,7 +188,7 @@ class ResumableFile:
             raise InputError(
                 f"{self.facts_path}: not readable; delete it and {self.lines_path.name}"
             )
-        former = {**self._defaults, **former}
+        former = self._upgrade(former)
         for key in facts:
             if former.get(key) != facts[key]:
                 raise InputError(
@@ -142,6 +196,39 @@ class ResumableFile:
                     f"{former.get(key)!r}, asked {facts[key]!r}); finish that, or delete it and "
                     f"{self.facts_path.name}"
                 )
+
+
+def _open_locked(path: Path) -> BinaryIO:
+    """A file that no other run has, made where it is not there. Raises OSError.
+
+    Raises:
+        InputError: another run has it.
+    """
+    while True:
+        stream = path.open("ab")
+        try:
+            fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            stream.close()
+            raise InputError(f"{path}: another run is writing it") from None
+        except OSError:  # a file system without locks
+            return stream
+        with contextlib.suppress(FileNotFoundError):
+            if os.path.samestat(os.fstat(stream.fileno()), path.stat()):
+                return stream
+        stream.close()  # the run that had it has ended since, and taken it away
+
+
+def _read_into(digest: Any, stream: BinaryIO, size: int) -> None:
+    """Adds the next `size` bytes of a file to a digest, or those that there are."""
+    while size > 0 and (content := stream.read(min(size, _BLOCK))):
+        digest.update(content)
+        size -= len(content)
+
+
+def _size_of(record: tuple[bytes, bytes]) -> int:
+    """Of how many bytes a line of the checksums is."""
+    return int(record[0])
 
 
 def can_resume(path: str) -> bool:

@@ -16,12 +16,14 @@ import torch
 from numba.extending import overload
 from torch import Tensor
 
+from ptrnet.jit import cached
+
 # Sums may be added up in any order, which lets them vectorise. "ninf" and "nnan" stay out:
 # infinities are legal here.
 _REASSOCIATING = {"reassoc", "contract", "arcp", "nsz"}
 
 # A kernel: what Python calls.
-reassociating_jit = numba.njit(nogil=True, cache=True, error_model="numpy", fastmath=_REASSOCIATING)
+reassociating_jit = cached(numba.njit(nogil=True, error_model="numpy", fastmath=_REASSOCIATING))
 
 # A function that kernels call. It is compiled into each of them: called, it would exist twice, in
 # its own module and in the kernel's, and be optimised and so rounded differently in the two; which

@@ -1,10 +1,12 @@
 """A model on disk: `config.json` says what to build, `model.safetensors` holds its numbers.
 
 Nothing is executed and nothing is trusted: every key, tensor name, shape and value is checked
-before a model is handed out.
+before a model is handed out, and the numbers as a whole by their checksum.
 """
 
+import hashlib
 import json
+import stat
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -15,13 +17,14 @@ from safetensors.torch import save as to_bytes
 
 from ptrnet import models, tasks
 from ptrnet.errors import InputError, ModelError
-from ptrnet.files import atomic_path
+from ptrnet.files import atomic_path, checksum
 from ptrnet.models.base import PointerModel
 from ptrnet.tasks.base import Task
 
 FORMAT = 1
 CONFIG, TENSORS, CARD = "config.json", "model.safetensors", "README.md"
 _KEYS = {"format", "model", "model_settings", "task", "task_settings", "trained"}
+_CHECKSUM = "sha256"  # of TENSORS; configurations of former versions have none
 _MAX_CONFIG_BYTES = 1_000_000
 _DTYPES = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
 
@@ -49,18 +52,21 @@ def save(folder: Path, saved: Saved, dtype: torch.dtype = torch.float32) -> None
     except OSError as error:
         raise InputError(f"{folder}: cannot be made: {error.strerror}") from None
     tensors = {k: v.to(dtype).contiguous() for k, v in saved.model.state_dict().items()}
-    with atomic_path(folder / TENSORS) as path:
-        path.write_bytes(to_bytes(tensors, metadata={"format": "pt"}))
-    with atomic_path(folder / CONFIG) as path:
-        path.write_text(json.dumps(config, indent=2) + "\n", encoding="utf-8")
+    content = to_bytes(tensors, metadata={"format": "pt"})
+    config[_CHECKSUM] = hashlib.sha256(content).hexdigest()
+    # Both are written before either is renamed, as each is of no use without the other.
+    with atomic_path(folder / TENSORS) as path, atomic_path(folder / CONFIG) as config_path:
+        path.write_bytes(content)
+        config_path.write_text(json.dumps(config, indent=2) + "\n", encoding="utf-8")
 
 
 def load(folder: Path) -> Saved:
     """The model in a folder, in float32, ready to answer.
 
     Raises:
-        ModelError: no model there; a key unknown or missing; a file that is cut; a tensor that
-            is missing, too many, misshapen or not finite.
+        ModelError: no model there; a key unknown or missing; a file that is cut, or not the one
+            that the configuration was written with; a tensor that is missing, too many,
+            misshapen or not finite.
     """
     config = _read_config(folder / CONFIG)
     try:
@@ -72,10 +78,9 @@ def load(folder: Path) -> Saved:
     except InputError as error:
         raise ModelError(f"{folder / CONFIG}: {error}") from None
     path = folder / TENSORS
+    _check_content(path, config.get(_CHECKSUM))
     try:
         tensors = load_file(path)
-    except FileNotFoundError:
-        raise ModelError(f"{path}: no such file") from None
     except (SafetensorError, OSError) as error:
         raise ModelError(f"{path}: not a whole safetensors file: {error}") from None
     _check_tensors(path, tensors, model)
@@ -96,7 +101,7 @@ def _read_config(path: Path) -> dict[str, Any]:
         raise ModelError(f"{path}: not a model's configuration: {error}") from None
     if not isinstance(config, dict) or config.get("format") != FORMAT:
         raise ModelError(f'{path}: expected an object with "format": {FORMAT}')
-    for key in sorted(_KEYS ^ set(config)):
+    for key in sorted(_KEYS ^ (set(config) - {_CHECKSUM})):
         state = "missing" if key in _KEYS else "unknown"
         raise ModelError(f"{path}: key {key!r} is {state}")
     for key, kind in (
@@ -105,10 +110,27 @@ def _read_config(path: Path) -> dict[str, Any]:
         ("model_settings", dict),
         ("task_settings", dict),
         ("trained", dict),
+        (_CHECKSUM, str),
     ):
-        if not isinstance(config[key], kind):
+        if key in config and not isinstance(config[key], kind):
             raise ModelError(f"{path}: key {key!r} must be {kind.__name__}, got {config[key]!r}")
     return config
+
+
+def _check_content(path: Path, expected: str | None) -> None:
+    """Refuses a file whose content has another checksum than expected; None: nothing expected."""
+    try:
+        if not stat.S_ISREG(path.stat().st_mode):
+            raise ModelError(f"{path}: expected a file")
+        if expected is not None and checksum(path) != expected:
+            raise ModelError(
+                f"{path}: not the file that {CONFIG} has the checksum of: damaged, or another "
+                f'one; to use it nevertheless, remove "{_CHECKSUM}" from {CONFIG}'
+            )
+    except FileNotFoundError:
+        raise ModelError(f"{path}: no such file") from None
+    except OSError as error:
+        raise ModelError(f"{path}: cannot be read: {error.strerror}") from None
 
 
 def _check_tensors(path: Path, tensors: dict[str, torch.Tensor], model: PointerModel) -> None:

@@ -1,19 +1,19 @@
 """A recipe, run: from examples to a model's folder."""
 
+import contextlib
 from pathlib import Path
 
 import torch
 
 from ptrnet import models, tasks
-from ptrnet.models.base import PointerModel
 from ptrnet.pretrained import model_folder
 from ptrnet.tasks.base import Task
-from ptrnet.training import run_folder
+from ptrnet.training import checkpoint, run_folder
 from ptrnet.training.callbacks.best import BestWeights
 from ptrnet.training.card import write_card
 from ptrnet.training.costs.module import CostModule
 from ptrnet.training.costs.problem import CostProblem, open_instances, task_costs
-from ptrnet.training.examples import open_examples
+from ptrnet.training.examples import TrainingExamples, open_examples
 from ptrnet.training.module import TrainingModule
 from ptrnet.training.recipe import Recipe
 from ptrnet.training.trainer import build_trainer, is_main_process, run_trainer
@@ -35,32 +35,46 @@ def train(
             where None.
 
     Raises:
-        InputError: `output` holds another run, or none to resume; nothing was written.
+        InputError: `output` holds another run, none to resume, or one that another process
+            trains; nothing was written.
     """
+    with contextlib.ExitStack() as locks:  # freed when the training ends, however it does
+        if resume and is_main_process():
+            locks.enter_context(run_folder.locked(output))
+        return _train(recipe, output, resume, problem, locks)
+
+
+def _train(
+    recipe: Recipe,
+    output: Path,
+    resume: bool,
+    problem: CostProblem | None,
+    locks: contextlib.ExitStack,
+) -> model_folder.Saved:
     task = tasks.get(recipe.task, **recipe.settings)
-    checkpoint = run_folder.load_checkpoint(output) if resume else None
-    step = int(checkpoint["global_step"]) if checkpoint else 0
-    model = _build_model(recipe, task)
-    if recipe.learning == "answers":
-        examples = open_examples(recipe, task, first=step)
-        module = TrainingModule(model, recipe)
-    else:
-        costs = problem.costs if problem else task_costs(task)
-        examples = open_instances(recipe, task, problem, first=step)
-        module = CostModule(model, recipe, task, costs)
-    for batch in examples.valid_batches:
-        model.check_lengths(batch.lengths)
+    begun = checkpoint.read_last(output) if resume else None
+    step = int(begun.content["global_step"]) if begun else 0
+    module, examples = _prepare(recipe, task, problem, step)
     best = BestWeights(recipe.patience)
     trainer = build_trainer(recipe, output, best)
     if is_main_process():
-        _prepare_folder(output, recipe, examples.stream.fingerprint, resume)
+        if resume:
+            run_folder.check_recipe(output, recipe)
+        else:
+            run_folder.create(output)
+            locks.enter_context(run_folder.locked(output))
+            run_folder.write_recipe(output, recipe)
+        if examples.stream.fingerprint:
+            source = recipe.data or "instances"
+            run_folder.pin_data(output, examples.stream.fingerprint, source)
+        if begun:
+            begun.make_last()
 
-    if checkpoint:
-        module.load_state_dict(checkpoint["state_dict"])
-        best.load_state_dict(checkpoint["callbacks"].get(best.state_key, {}))
+    if begun:
+        module.load_state_dict(begun.content["state_dict"])
+        best.load_state_dict(begun.content["callbacks"].get(best.state_key, {}))
     if step < recipe.steps and not best.has_ended:
-        path = output / run_folder.CHECKPOINT
-        run_trainer(trainer, module, examples, path if checkpoint else None)
+        run_trainer(trainer, module, examples, output / checkpoint.LAST if begun else None)
 
     saved = _trained_model(recipe, task, module, best)
     if is_main_process():
@@ -70,20 +84,26 @@ def train(
     return saved
 
 
-def _build_model(recipe: Recipe, task: Task) -> PointerModel:
-    """The model with its first weights."""
+def _prepare(
+    recipe: Recipe, task: Task, problem: CostProblem | None, first: int
+) -> tuple[TrainingModule, TrainingExamples]:
+    """The model with its first weights, and what it is trained on from batch `first` on.
+
+    Raises:
+        InputError: examples that cannot be used, or validation batches that the model cannot
+            answer.
+    """
     torch.manual_seed(recipe.seed)
-    return models.build(recipe.model, task.num_features, task.num_specials, **recipe.network())
-
-
-def _prepare_folder(output: Path, recipe: Recipe, fingerprint: str, resume: bool) -> None:
-    """Makes the folder of a new run, or refuses one that does not hold the run to resume."""
-    if resume:
-        run_folder.check_recipe(output, recipe)
+    model = models.build(recipe.model, task.num_features, task.num_specials, **recipe.network())
+    if recipe.learning == "answers":
+        module, examples = TrainingModule(model, recipe), open_examples(recipe, task, first)
     else:
-        run_folder.create(output, recipe)
-    if fingerprint:
-        run_folder.pin_data(output, fingerprint, recipe.data or "instances")
+        costs = problem.costs if problem else task_costs(task)
+        examples = open_instances(recipe, task, problem, first)
+        module = CostModule(model, recipe, task, costs)
+    for batch in examples.valid_batches:
+        model.check_lengths(batch.lengths)
+    return module, examples
 
 
 def _trained_model(

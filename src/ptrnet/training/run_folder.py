@@ -1,46 +1,76 @@
-"""The folder of a run: which recipe and which file of examples it is of, and its checkpoint."""
+"""The folder of a run: which recipe and which file of examples it is of."""
 
+import contextlib
+import fcntl
 import os
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
-
-import torch
 
 from ptrnet.errors import InputError
-from ptrnet.files import atomic_path
+from ptrnet.files import atomic_path, exists
 from ptrnet.pretrained import model_folder
+from ptrnet.training import checkpoint
 from ptrnet.training.recipe import Recipe
 
-RECIPE, CHECKPOINT, DATA = "recipe.toml", "checkpoint.ckpt", "data.txt"
-_OUTPUTS = (CHECKPOINT, DATA, model_folder.TENSORS, model_folder.CARD)
-_CHECKPOINT_KEYS = {"global_step", "state_dict", "callbacks", "pytorch-lightning_version"}
+RECIPE, DATA = "recipe.toml", "data.txt"
+_OUTPUTS = (checkpoint.LAST, checkpoint.PREVIOUS, DATA, model_folder.TENSORS, model_folder.CARD)
 
 
 def check_unused(folder: Path, *others: str) -> None:
     """Refuses a folder where a run would write over a file: one of its own, or of `others`."""
-    if _exists(folder / RECIPE):
+    if exists(folder / RECIPE):
         raise InputError(f"{folder}: holds a run already; add --resume to go on with it")
-    if _exists(folder / model_folder.CONFIG):
+    if exists(folder / model_folder.CONFIG):
         raise InputError(f"{folder}: holds a model already; name another folder")
     for file in (*_OUTPUTS, *others):
-        if _exists(folder / file):
+        if exists(folder / file):
             raise InputError(f"{folder}: holds a file {file} already; name another folder")
 
 
-def create(folder: Path, recipe: Recipe) -> None:
-    """Makes the folder of a new run, and writes its recipe; refuses a folder that is used."""
+@contextlib.contextmanager
+def locked(folder: Path) -> Iterator[None]:
+    """While it lasts no other training has the folder; the lock ends with the process as well.
+
+    A folder that is not there is not locked, nor is one of a file system that has no locks.
+
+    Raises:
+        InputError: another training has it.
+    """
+    try:
+        handle = os.open(folder, os.O_RDONLY)
+    except OSError:
+        yield
+        return
+    try:
+        with contextlib.suppress(OSError):
+            try:
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                raise InputError(f"{folder}: another training is writing it") from None
+        yield
+    finally:
+        os.close(handle)
+
+
+def create(folder: Path) -> None:
+    """Makes the folder of a new run; refuses one that is used."""
     check_unused(folder)
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise InputError(f"{folder}: cannot be made: {error.strerror}") from None
+
+
+def write_recipe(folder: Path, recipe: Recipe) -> None:
+    """Makes the folder that of a new run of the recipe; refuses one that is used."""
+    check_unused(folder)
     with atomic_path(folder / RECIPE) as temporary:
         temporary.write_text(recipe.toml(), encoding="utf-8")
 
 
 def check_recipe(folder: Path, recipe: Recipe) -> None:
     """Refuses a folder that does not hold a run of this recipe."""
-    if not _exists(folder / RECIPE):
+    if not exists(folder / RECIPE):
         raise InputError(f"{folder}: there is no run to resume")
     before, now = Recipe.read(folder / RECIPE).table(), recipe.table()
     for key in now:
@@ -57,27 +87,16 @@ def pin_data(folder: Path, fingerprint: str, path: str) -> None:
     if pinned.exists():
         # Without the task's name in front: the task `custom` had another one.
         before = pinned.read_text(encoding="utf-8").strip().partition("-")[2]
-        if before != fingerprint.partition("-")[2]:
+        if before not in (fingerprint.partition("-")[2], _former_fingerprint(path)):
             raise InputError(f"{path}: has changed since the run began; begin another")
         return
     with atomic_path(pinned) as temporary:
         temporary.write_text(fingerprint + "\n", encoding="utf-8")
 
 
-def load_checkpoint(folder: Path) -> dict[str, Any] | None:
-    """What the run's last checkpoint holds; None where there is none."""
-    path = folder / CHECKPOINT
-    if not _exists(path):
-        return None
-    try:
-        checkpoint: dict[str, Any] = torch.load(path, map_location="cpu", weights_only=True)
-        missing = sorted(_CHECKPOINT_KEYS - set(checkpoint))
-    except Exception as error:  # of torch, zipfile and the restricted unpickler
-        raise InputError(f"{path}: not a checkpoint of ours: {error}") from None
-    if missing:
-        raise InputError(f"{path}: not a checkpoint of ours: {missing[0]} is missing")
-    return checkpoint
-
-
-def _exists(path: Path) -> bool:
-    return os.path.exists(path)  # noqa: PTH110  Path.exists raises for long names
+def _former_fingerprint(path: str) -> str:
+    """A file's fingerprint in runs of a former version, without the task's name in front."""
+    if not os.path.exists(path):  # noqa: PTH110  where instances are of no file
+        return ""
+    status = Path(path).stat()
+    return f"v1-{status.st_size}-{status.st_mtime_ns}"

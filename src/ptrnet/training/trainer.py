@@ -13,9 +13,9 @@ from lightning.pytorch.utilities import rank_zero_only
 from torch.utils.data import DataLoader
 
 from ptrnet.data.streams.batch_stream import BatchStream
-from ptrnet.training import run_folder
+from ptrnet.training import checkpoint
 from ptrnet.training.callbacks.best import BestWeights
-from ptrnet.training.callbacks.checkpoints import AtomicCheckpointIO, PeriodicCheckpoint
+from ptrnet.training.callbacks.checkpoints import CheckedCheckpointIO, PeriodicCheckpoint
 from ptrnet.training.callbacks.progress import LOG_EVERY, TrainingProgress
 from ptrnet.training.examples import TrainingExamples
 from ptrnet.training.hardware import device_of, matmul_precision, precision_of
@@ -57,10 +57,10 @@ def build_trainer(recipe: Recipe, output: Path, best: BestWeights) -> pl.Trainer
             TrainingProgress(recipe.batch_size),
             *([best] if recipe.patience else []),
             PeriodicCheckpoint(
-                output / run_folder.CHECKPOINT, recipe.checkpoint_every, recipe.valid_every
+                output / checkpoint.LAST, recipe.checkpoint_every, recipe.valid_every
             ),
         ],
-        plugins=[AtomicCheckpointIO()],
+        plugins=[CheckedCheckpointIO()],
         enable_checkpointing=False,
         enable_progress_bar=False,
         enable_model_summary=False,
@@ -84,7 +84,7 @@ def run_trainer(
     trainer: pl.Trainer,
     module: TrainingModule,
     examples: TrainingExamples,
-    checkpoint: Path | None,
+    resume_from: Path | None,
 ) -> None:
     """Trains to the end, from the checkpoint's step on where there is one.
 
@@ -101,7 +101,7 @@ def run_trainer(
             # the midst of an epoch, a checkpoint there.
             warnings.simplefilter("ignore")
             batches = RankBatches(examples.stream, trainer)
-            trainer.fit(module, batches, valid_loader, ckpt_path=checkpoint, weights_only=True)
+            trainer.fit(module, batches, valid_loader, ckpt_path=resume_from, weights_only=True)
     except SystemExit:  # Lightning's answer to an interrupt
         raise KeyboardInterrupt from None
     finally:

@@ -155,18 +155,20 @@ def arrays(path):
     return sorted(path.with_name(f"{path.name}.packed").glob("*/*.npy"))
 
 
-def test_written_once_and_anew_when_the_file_has_changed(tmp_path, monkeypatch):
+def test_written_once_and_anew_when_the_content_has_changed(tmp_path, monkeypatch):
     path = tmp_path / "f.txt"
     path.write_text(GOOD)
     first = open_memmap(str(path), HULL)
     written = arrays(path)
     assert len(written) == 4 and not [p for p in written if p.stat().st_mode & 0o222 == 0]
+    before = path.stat()
+    os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns + 10**9))
     with monkeypatch.context() as patch:
         patch.setattr(build_memmap, "build_memmap", None)  # not called
-        assert as_lists(open_memmap(str(path), HULL)) == as_lists(first)
-    before = path.stat()
-    path.write_text(GOOD.replace("1 2 3 1", "1 3 2 1"))  # as long, and later
-    os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns + 1))
+        touched = open_memmap(str(path), HULL)
+    assert as_lists(touched) == as_lists(first) and touched.fingerprint == first.fingerprint
+    path.write_text(GOOD.replace("1 2 3 1", "1 3 2 1"))  # as long
+    os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns + 10**9))  # and as old
     assert as_lists(open_memmap(str(path), HULL))[0][1] == [0, 2, 1]
     assert len(arrays(path)) == 4 and not set(arrays(path)) & set(written)
     assert as_lists(first)[0][1] == [0, 1, 2], "a map that was open still reads what it did"
@@ -204,13 +206,66 @@ def test_the_users_cache_serves_where_the_folder_cannot(tmp_path, monkeypatch):
         open_memmap(str(path), HULL)
 
 
-def test_damaged_arrays_are_told(tmp_path):
+def cut(values):
+    return values[:-1]
+
+
+def negated(values):
+    return -values
+
+
+def as_nan(values):
+    return values * np.nan
+
+
+def shifted(values):
+    return values + (np.arange(len(values)) == 5)
+
+
+@pytest.mark.parametrize(
+    ("name", "change"),
+    [
+        ("inputs", cut),
+        ("inputs", as_nan),
+        ("answers", negated),
+        ("starts", shifted),
+        ("answer_starts", shifted),
+    ],
+)
+def test_damaged_arrays_are_written_anew(tmp_path, capsys, name, change):
     path = tmp_path / "f.txt"
     path.write_text(GOOD * 100)
+    whole = as_lists(open_memmap(str(path), HULL))
+    (array,) = (p for p in arrays(path) if p.stem == name)
+    values = np.load(array)
+    np.save(array, change(values).astype(values.dtype))
+    assert as_lists(open_memmap(str(path), HULL)) == whole
+    line = f"{array.parent}: damaged: {name}.npy is not as it was written; written anew\n"
+    assert capsys.readouterr().err == line
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{}", "5", '{"inputs.npy": 5}'])
+def test_damaged_checksums_are_written_anew(tmp_path, capsys, text):
+    path = tmp_path / "f.txt"
+    path.write_text(GOOD)
+    whole = as_lists(open_memmap(str(path), HULL))
+    (sums,) = tmp_path.rglob("checksums.json")
+    sums.write_text(text)
+    assert as_lists(open_memmap(str(path), HULL)) == whole
+    assert capsys.readouterr().err.endswith("; written anew\n")
+
+
+def test_damaged_arrays_that_cannot_be_removed_are_told(tmp_path, monkeypatch):
+    path = tmp_path / "f.txt"
+    path.write_text(GOOD)
     open_memmap(str(path), HULL)
-    inputs = next(p for p in arrays(path) if p.name == "inputs.npy")
-    inputs.write_bytes(inputs.read_bytes()[:-8])
-    with pytest.raises(InputError, match="damaged"):
+    next(tmp_path.rglob("inputs.npy")).write_bytes(b"")
+
+    def refused(folder):
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr("shutil.rmtree", refused)
+    with pytest.raises(InputError, match=r"damaged: inputs\.npy is not as it was written$"):
         open_memmap(str(path), HULL)
 
 

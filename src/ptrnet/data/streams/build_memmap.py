@@ -6,8 +6,10 @@ inputs.npy         (t, d) float64, the elements of all instances one after anoth
 starts.npy         (m + 1,) int64, where each instance begins in them, and the end
 answers.npy        (a,) int32, the answers flat, 0-based, in the order of the file
 answer_starts.npy  (m + 1,) int64, where each answer begins in them, and the end
+checksums.json     the SHA-256 of each of these files
 """
 
+import json
 from collections.abc import Iterable, Iterator
 from itertools import islice
 from pathlib import Path
@@ -21,6 +23,8 @@ from ptrnet.data.formats import txt
 from ptrnet.data.formats.parts.lines import BLOCK, Block, blocks
 from ptrnet.data.streams.npy_writer import NpyWriter
 from ptrnet.errors import InputError
+from ptrnet.files import checksum
+from ptrnet.parallel import local_processes
 from ptrnet.progress import track
 from ptrnet.tasks.base import Task
 from ptrnet.types import Example, Floats, Indices
@@ -31,6 +35,7 @@ ARRAYS = INPUTS, STARTS, ANSWERS, ANSWER_STARTS = (
     "answers.npy",
     "answer_starts.npy",
 )
+CHECKSUMS = "checksums.json"
 _GROUP = 4000  # examples that are in memory as objects at a time
 _BLOCKS_PER_PROCESS = 8  # that are read before the arrays grow
 
@@ -68,6 +73,23 @@ def build_memmap(path: str, task: Task, folder: Path) -> None:
         raise InputError(f"{path}: every answer is empty")
     np.save(folder / STARTS, np.concatenate(sizes).cumsum())
     np.save(folder / ANSWER_STARTS, np.concatenate(lengths).cumsum())
+    sums = {array: checksum(folder / array) for array in ARRAYS}
+    (folder / CHECKSUMS).write_text(json.dumps(sums, indent=1) + "\n", encoding="utf-8")
+
+
+def check_arrays(folder: Path) -> None:
+    """Refuses a folder whose arrays are not as they were written. Raises InputError."""
+    try:
+        sums = json.loads((folder / CHECKSUMS).read_text(encoding="utf-8"))
+        for array in ARRAYS:
+            if checksum(folder / array) != sums[array]:
+                raise InputError(f"{folder}: damaged: {array} is not as it was written")
+    except InputError:  # a ValueError, too
+        raise
+    except OSError as error:
+        raise InputError(f"{folder}: damaged: {error.strerror}") from None
+    except (ValueError, KeyError, TypeError):
+        raise InputError(f"{folder}: damaged: {CHECKSUMS} is not readable") from None
 
 
 def _read_flat(path: str, task: Task) -> Iterator[FlatExamples]:
@@ -80,7 +102,7 @@ def _read_flat(path: str, task: Task) -> Iterator[FlatExamples]:
     # One process for one block: starting others takes longer than reading it.
     jobs = min(joblib.cpu_count(), _num_blocks(path))
     remaining = blocks(path)
-    with joblib.Parallel(n_jobs=jobs) as processes:
+    with local_processes(jobs), joblib.Parallel(n_jobs=jobs) as processes:
         while wave := list(islice(remaining, _BLOCKS_PER_PROCESS * jobs)):
             for part in processes(joblib.delayed(_read_block)(block, path, task) for block in wave):
                 if isinstance(part, InputError):

@@ -1,9 +1,12 @@
 """The examples of a file as flat arrays in memory maps: written once, opened again by later runs.
 
 They lie beside `FILE` in `FILE.packed/`, or in the user's cache folder if that cannot be made.
-There they have a folder whose name is the file's fingerprint: the task, a version, and the file's
-size and time of change. So they are written anew when the file has changed, and no run writes what
-another reads.
+There they have a folder whose name is the file's fingerprint: the task, a version, and the SHA-256
+of the file's content. So they are written anew when that has changed, and no run writes what
+another reads. The arrays have checksums, too: damaged ones are written anew.
+
+Each run reads the file and its arrays once to know that. It costs little beside any training, and
+size and time would say neither that a file was changed nor that it was only copied or touched.
 """
 
 import contextlib
@@ -11,6 +14,7 @@ import hashlib
 import os
 import shutil
 import stat
+import sys
 import time
 from pathlib import Path
 
@@ -19,11 +23,11 @@ import numpy as np
 from ptrnet import runtime
 from ptrnet.data.streams import build_memmap
 from ptrnet.errors import InputError
-from ptrnet.files import atomic_folder
+from ptrnet.files import atomic_folder, checksum
 from ptrnet.tasks.base import Task
 from ptrnet.types import Answers, Example, Floats, Indices
 
-VERSION = 1  # of the arrays and what they hold
+VERSION = 2  # of the arrays and what they hold
 _DAY = 86_400  # seconds
 
 
@@ -36,13 +40,14 @@ class MemmapExamples:
 
     def __init__(self, folder: Path) -> None:
         self.fingerprint = folder.name  # of the file when its examples were written here
+        build_memmap.check_arrays(folder)
         try:
             self._inputs, self._starts, self._answers, self._answer_starts = (
                 np.load(folder / array, mmap_mode="r", allow_pickle=False)
                 for array in build_memmap.ARRAYS
             )
         except (OSError, ValueError) as error:
-            raise InputError(f"{folder}: damaged: {error}; remove it") from None
+            raise InputError(f"{folder}: damaged: {error}") from None
         self.sizes: Indices = np.diff(self._starts)  # (m,) elements of each instance
         self.lengths: Indices = np.diff(self._answer_starts)  # (m,) indices of each answer
 
@@ -86,7 +91,10 @@ def open_memmap(path: str, task: Task) -> MemmapExamples:
     fingerprint, folders = _fingerprint(path, task), _folders(Path(path))
     for folder in folders:
         if (folder / fingerprint).is_dir():
-            return MemmapExamples(folder / fingerprint)
+            try:
+                return MemmapExamples(folder / fingerprint)
+            except InputError as error:
+                _remove_damaged(folder / fingerprint, error)
     folder = _first_writable(folders)
     try:
         with atomic_folder(folder / fingerprint) as temporary:
@@ -101,16 +109,28 @@ def open_memmap(path: str, task: Task) -> MemmapExamples:
     return MemmapExamples(folder / fingerprint)
 
 
+def _remove_damaged(folder: Path, error: InputError) -> None:
+    """Removes a folder of arrays, and says why; raises the error where that cannot be."""
+    try:
+        shutil.rmtree(folder)
+    except OSError:
+        raise error from None
+    print(f"{error}; written anew", file=sys.stderr)
+
+
 def _fingerprint(path: str, task: Task) -> str:
     """The name of the folder of arrays for the file as it is now."""
     try:
         status = os.stat(path)  # noqa: PTH116  Path.stat takes no empty name
+        if not stat.S_ISREG(status.st_mode):
+            raise InputError(f"{path}: expected a file, to be read more than once")
+        content = checksum(path)
+    except InputError:  # a ValueError, too
+        raise
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", error)
         raise InputError(f"{path}: cannot be read: {reason}") from None
-    if not stat.S_ISREG(status.st_mode):
-        raise InputError(f"{path}: expected a file, to be read more than once")
-    return f"{task.name}-v{VERSION}-{status.st_size}-{status.st_mtime_ns}"
+    return f"{task.name}-v{VERSION}-{content[:32]}"
 
 
 def _folders(path: Path) -> tuple[Path, Path]:

@@ -1,30 +1,24 @@
-"""Checkpoints that survive a kill at any moment, and that load no code."""
+"""When a training saves its state, and how: by `ptrnet.training.checkpoint`."""
 
-import io
 from pathlib import Path
 from typing import Any
 
 import lightning.pytorch as pl
-import torch
 from lightning.fabric.plugins.io import TorchCheckpointIO
 
-from ptrnet.files import atomic_path
+from ptrnet.training.checkpoint import read, write
 
 
-class AtomicCheckpointIO(TorchCheckpointIO):
-    """Writes a new file and renames it over the last; reads tensors and plain values only."""
+class CheckedCheckpointIO(TorchCheckpointIO):
+    """Checkpoints that survive a kill at any moment, are checked when read, and load no code."""
 
     def save_checkpoint(self, checkpoint: Any, path: Any, storage_options: Any = None) -> None:
-        content = io.BytesIO()
-        torch.save(checkpoint, content)
-        with atomic_path(Path(path)) as temporary:
-            temporary.write_bytes(content.getbuffer())
+        write(Path(path), checkpoint)
 
     def load_checkpoint(
         self, path: Any, map_location: Any = None, weights_only: bool | None = True
     ) -> dict[str, Any]:
-        checkpoint: dict[str, Any] = torch.load(path, map_location="cpu", weights_only=True)
-        return checkpoint
+        return read(Path(path))
 
 
 class PeriodicCheckpoint(pl.Callback):

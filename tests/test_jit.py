@@ -1,0 +1,107 @@
+"""A cache of compiled code that is damaged, empty, full or not to be written: no work fails."""
+
+import os
+import resource
+import shutil
+import subprocess
+import sys
+
+import pytest
+
+MODULE = """
+from ptrnet.jit import jit
+
+@jit
+def square(x):
+    return x * x
+
+print(square(12.0))
+"""
+
+
+def run(folder, **options):
+    """What a compiled function prints in a process of its own, and what is said beside it."""
+    done = subprocess.run(
+        [sys.executable, folder.parent / "square.py"],
+        env={**os.environ, "NUMBA_CACHE_DIR": str(folder)},
+        capture_output=True,
+        text=True,
+        timeout=240,
+        **options,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout, done.stderr
+
+
+@pytest.fixture(scope="module")
+def filled(tmp_path_factory):
+    """A folder of a module and its cache, which was filled."""
+    folder = tmp_path_factory.mktemp("module")
+    (folder / "square.py").write_text(MODULE)
+    assert run(folder / "cache") == ("144.0\n", "")
+    assert list(folder.rglob("*.checked*.nbi")) and list(folder.rglob("*.nbc"))
+    return folder
+
+
+@pytest.fixture
+def warm(filled):
+    """The cache, as it was."""
+    kept = {path: path.read_bytes() for path in filled.rglob("*.nb?")}
+    yield filled / "cache"
+    shutil.rmtree(filled / "cache")
+    for path, content in kept.items():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content)
+
+
+def cut(content):
+    return content[: len(content) // 2]
+
+
+def flip(content):
+    changed = bytearray(content)
+    changed[len(content) // 3] ^= 8
+    return bytes(changed)
+
+
+def emptied(content):
+    return b""
+
+
+@pytest.mark.parametrize(
+    ("extension", "damage"), [("nbi", cut), ("nbi", flip), ("nbi", emptied), ("nbc", flip)]
+)
+def test_a_damaged_file_is_compiled_anew(warm, damage, extension):
+    (path,) = warm.rglob(f"*.{extension}")
+    path.write_bytes(damage(path.read_bytes()))
+    assert run(warm) == ("144.0\n", f"{path}: damaged; compiled anew\n")
+    assert run(warm) == ("144.0\n", "")
+
+
+def test_a_file_that_is_a_folder_is_passed_by(warm):
+    (path,) = warm.rglob("*.nbi")
+    path.unlink()
+    path.mkdir()
+    out, err = run(warm)
+    assert out == "144.0\n"
+    assert err.splitlines()[0].endswith("compiled anew, as it cannot be read: Is a directory")
+    assert err.splitlines()[1].endswith("compiled code is not kept: Is a directory")
+
+
+def test_a_full_disk_is_one_line(filled):
+    def limit_file_size():
+        resource.setrlimit(resource.RLIMIT_FSIZE, (600, 600))
+
+    out, err = run(filled / "full", preexec_fn=limit_file_size)
+    assert out == "144.0\n"
+    assert err.count("\n") == 1 and err.endswith("compiled code is not kept: File too large\n")
+
+
+def test_no_folder_at_all_is_no_error(filled):
+    """numba then takes another one, beside the source; or none, where that cannot be written."""
+    (filled / "file").write_text("")
+    assert run(filled / "file") == ("144.0\n", "")
+    code = "from numba.core import caching as c; c.CacheImpl._locator_classes[:] = []\n"
+    (filled / "none.py").write_text(code + MODULE)
+    done = subprocess.run([sys.executable, filled / "none.py"], capture_output=True, text=True)
+    assert (done.stdout, done.stderr) == ("144.0\n", "")

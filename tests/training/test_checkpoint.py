@@ -1,0 +1,120 @@
+"""Damaged checkpoints: each is noticed, and the one before serves."""
+
+import numpy as np
+import pytest
+import torch
+
+from ptrnet.errors import InputError
+from ptrnet.pretrained.model_folder import load
+from ptrnet.training import checkpoint
+from ptrnet.training.recipe import Recipe
+from ptrnet.training.run import train
+
+CONTENT = {
+    "global_step": 60,
+    "state_dict": {"v": torch.arange(2000.0)},
+    "callbacks": {},
+    "pytorch-lightning_version": "2.6.0",
+}
+
+
+@pytest.fixture
+def path(tmp_path):
+    checkpoint.write(tmp_path / checkpoint.LAST, CONTENT)
+    return tmp_path / checkpoint.LAST
+
+
+def read_or_none(path):
+    try:
+        return checkpoint.read(path)
+    except InputError as error:
+        assert str(error).startswith(f"{path}: ") and "\n" not in str(error)
+        return None
+
+
+def is_unchanged(read):
+    return read["global_step"] == 60 and torch.equal(
+        read["state_dict"]["v"], CONTENT["state_dict"]["v"]
+    )
+
+
+def test_no_flipped_bit_changes_what_is_read(path):
+    content, rng = path.read_bytes(), np.random.default_rng(0)
+    refused = 0
+    for position in rng.integers(0, 8 * len(content), 200).tolist():
+        damaged = bytearray(content)
+        damaged[position // 8] ^= 1 << position % 8
+        path.write_bytes(damaged)
+        read = read_or_none(path)
+        refused += read is None
+        assert read is None or is_unchanged(read)
+    assert refused > 190
+
+
+def test_no_zeroed_sector_changes_what_is_read(path):
+    content = path.read_bytes()
+    for start in range(0, len(content), 512):
+        sector = content[start : start + 512]
+        path.write_bytes(content[:start] + bytes(len(sector)) + content[start + 512 :])
+        read = read_or_none(path)
+        assert is_unchanged(read) if read else sector.strip(b"\0"), start
+
+
+@pytest.mark.parametrize("size", [0, 1, 100, -1, -47, -48, -100])
+def test_a_cut_file_is_told_in_our_words(path, size):
+    path.write_bytes(path.read_bytes()[:size])
+    read = read_or_none(path)
+    assert read is None or is_unchanged(read)  # of which only the checksum is cut off
+    if 0 <= size <= 1:
+        with pytest.raises(InputError, match=rf"or a damaged one \({size} bytes\)$"):
+            checkpoint.read(path)
+
+
+def test_one_without_a_checksum_is_read(tmp_path):
+    torch.save(CONTENT, tmp_path / checkpoint.LAST)
+    assert is_unchanged(checkpoint.read(tmp_path / checkpoint.LAST))
+
+
+def test_ours_is_one_that_torch_reads(path):
+    assert is_unchanged(torch.load(path, weights_only=True))
+
+
+RECIPE = Recipe(
+    "sort", n="2", steps=30, hidden_size=4, batch_size=2, valid_batches=0, checkpoint_every=10
+)
+
+
+def damage(path):
+    content = bytearray(path.read_bytes())
+    content[len(content) // 2] ^= 4
+    path.write_bytes(content)
+
+
+def test_a_damaged_last_checkpoint_falls_back_to_the_one_before(tmp_path, capsys):
+    run = tmp_path / "run"
+    straight = train(RECIPE, run).model.state_dict()
+    capsys.readouterr()
+    damage(run / "checkpoint.ckpt")
+    again = train(RECIPE, run, resume=True).model.state_dict()
+    line = f"{run}/checkpoint.ckpt: damaged: it is not as it was written; going on from step 20"
+    assert line in capsys.readouterr().err
+    assert all(torch.equal(straight[name], again[name]) for name in straight)
+    assert checkpoint.read(run / "checkpoint.ckpt")["global_step"] == 30
+    assert checkpoint.read(run / "previous.ckpt")["global_step"] == 20
+    assert torch.equal(load(run).model.state_dict()["v"], straight["v"])
+
+
+def test_two_damaged_checkpoints_are_refused(tmp_path):
+    train(RECIPE, tmp_path / "run")
+    damage(tmp_path / "run" / "checkpoint.ckpt")
+    damage(tmp_path / "run" / "previous.ckpt")
+    with pytest.raises(InputError, match=r"/checkpoint\.ckpt: damaged: it is not as it was"):
+        train(RECIPE, tmp_path / "run", resume=True)
+
+
+def test_a_kill_between_two_renames_loses_no_checkpoint(tmp_path, capsys):
+    run = tmp_path / "run"
+    train(RECIPE, run)
+    (run / "checkpoint.ckpt").unlink()
+    assert checkpoint.read_last(run).content["global_step"] == 20
+    assert "No such file or directory; going on from step 20" in capsys.readouterr().err
