@@ -1,0 +1,1 @@
+"""What makes a triangulation right: its proof, its repair, and one made of whole numbers."""
