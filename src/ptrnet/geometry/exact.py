@@ -16,7 +16,7 @@ from ptrnet.types import Floats
 ROUNDING = 2.0**-52
 LARGEST_WHOLE = 2.0**53  # up to here every whole number is a float
 
-Pair = tuple[Any, Any]
+Pair = Any  # (x, y)
 
 
 def as_integers(points: Floats) -> NDArray[np.object_]:
@@ -38,7 +38,7 @@ def turn(a: Pair, b: Pair, c: Pair) -> Any:
     return (b[0] - a[0]) * (c[1] - a[1]) - (b[1] - a[1]) * (c[0] - a[0])
 
 
-def turn_slack(points: tuple[Pair, Pair, Pair], rounded: tuple[Pair, Pair, Pair]) -> Any:
+def turn_slack(points: tuple[Pair, ...], rounded: tuple[Pair, ...]) -> Any:
     """By how much rounding may change `turn`, in units of `ROUNDING`.
 
     Args:

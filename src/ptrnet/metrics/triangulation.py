@@ -51,8 +51,8 @@ def is_delaunay(points: Floats, outputs: Indices) -> bool:
         return False
     vertices[turns < 0] = vertices[turns < 0][:, [0, 2, 1]]  # counter-clockwise
     distinct = np.unique(first)
-    corners = (vertices[:, k, None] for k in range(3))
-    if (predicates.in_circle_beyond_rounding(*corners, distinct) > 0).any():
+    i, j, k = (vertices[:, m, None] for m in range(3))
+    if (predicates.in_circle_beyond_rounding(i, j, k, distinct) > 0).any():
         return False
     return _covers_hull(predicates, vertices, distinct)
 

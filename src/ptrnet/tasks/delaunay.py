@@ -50,7 +50,7 @@ class Delaunay(Task):
     def instance_error(self, inputs: Floats) -> str | None:
         points = scale_by_power_of_two(inputs)
         end = np.argmax(np.abs(points - points[0]).sum(1))  # the farthest from point 0
-        line = np.array([0]), end[None]
+        line = np.array([0]), np.array([end])
         if Predicates(inputs).turn_beyond_rounding(*line, np.arange(len(inputs))).any():
             return None
         return "all points lie on one line: they have no triangulation"

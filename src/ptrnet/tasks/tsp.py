@@ -34,6 +34,7 @@ class Tsp(Task):
         "local-search",
     )
     symmetric: ClassVar[bool] = True
+    may_be_unproved: ClassVar[bool] = True
     distances: ClassVar[tuple[str, ...]] = NAMES
 
     @property
