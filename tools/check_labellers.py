@@ -94,6 +94,29 @@ def table_2() -> Iterator[str]:
             yield f"| {n} | {name} | {cells} |"
 
 
+def structured() -> Iterator[tuple[str, Floats]]:
+    """Cities that are hard to prove because they have structure, not because they are many."""
+    rng = np.random.default_rng([SEED, 0])
+    yield "30 on a line", np.linspace(0, 1, 30)[:, None] * [[1 / 3, 1 / 7]]
+    yield "10 five times each", rng.random((10, 2)).repeat(5, 0)
+    for width in (1e-2, 1e-6):
+        spots = np.arange(2.0).repeat(15)[:, None]
+        yield f"two clusters, {width:.0e} wide", spots + width * rng.random((30, 2))
+    for rows, columns in ((5, 5), (6, 6), (7, 7), (7, 8), (8, 8)):
+        grid = np.stack(np.meshgrid(np.arange(columns), np.arange(rows)), -1).reshape(-1, 2)
+        yield f"a grid of {rows} x {columns}", grid.astype(float)
+
+
+def structure() -> Iterator[str]:
+    """Whether `exact` proves its tours of structured cities."""
+    yield "| cities | n | length | proved |"
+    yield "|---|---|---|---|"
+    for name, cities in structured():
+        (tours, _), proved = labellers.certify("exact", cities[None])
+        length = lengths(cities[None], tours)[0]
+        yield f"| {name} | {len(cities)} | {length:.6g} | {'yes' if proved[0] else 'no'} |"
+
+
 def main() -> None:
     """Writes the page."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -107,7 +130,8 @@ def main() -> None:
         f"`python tools/check_labellers.py`, {facts}.",
         "Cities uniform in the unit square; 10,000 instances of each size beside Table 2.",
     ]
-    for title, part in (("Exactness", exactness), ("The paper's Table 2", table_2)):
+    parts = {"Exactness": exactness, "Structure": structure, "The paper's Table 2": table_2}
+    for title, part in parts.items():
         lines += ["", f"## {title}", ""]
         for line in part():
             print(line, flush=True)

@@ -10,6 +10,8 @@ import time
 import pytest
 
 import ptrnet as library
+from ptrnet import tasks
+from ptrnet.data import formats
 from ptrnet.data.bulk import CHUNK
 
 DEADLINE = 120  # seconds for what takes two on a quiet machine
@@ -262,6 +264,26 @@ def test_labels_do_not_depend_on_jobs_and_keep_what_else_a_line_has(ptrnet, tmp_
     labelled = (tmp_path / "1.jsonl").read_text()
     assert labelled == (tmp_path / "2.jsonl").read_text()
     assert '"name": "n7"' in labelled.splitlines()[6] and len(labelled.splitlines()) == 999
+
+
+@pytest.mark.parametrize("extension", ["jsonl", "parquet", "txt"])
+def test_tours_that_are_not_proved_are_said_and_counted(ptrnet, tmp_path, monkeypatch, extension):
+    from ptrnet.labellers import exact
+
+    monkeypatch.setattr(exact, "WORK", 1)
+    five = "0.1 0.2 0.9 0.3 0.4 0.8 0.7 0.7 0.2 0.6\n"  # proved by dynamic programming
+    nine = "0.1 0.2 0.9 0.3 0.4 0.8 0.7 0.7 0.2 0.6 0.5 0.5 0.8 0.9 0.3 0.1 0.6 0.4\n"
+    (tmp_path / "in.txt").write_text(five + nine + five + nine)
+    output = tmp_path / f"a.{extension}"
+    code, _, errors = ptrnet("label", "tsp", tmp_path / "in.txt", "--output", output)
+    assert code == 0 and errors.startswith("2 answers are the best that was found, not proved")
+    answered = list(formats.read(str(output), tasks.get("tsp")))
+    assert all(sorted(e.outputs) == list(range(len(e.inputs))) for e in answered)
+    said = [e.extra.get("proved", True) for e in answered]
+    assert said == ([True] * 4 if extension == "txt" else [True, False] * 2)
+    output.unlink()
+    code, _, errors = ptrnet("label", "tsp", tmp_path / "in.txt", "--strict", "--output", output)
+    assert code == 2 and "in.txt:2: no tour was proved" in errors and not output.exists()
 
 
 def test_a_bad_line_late_in_the_file_leaves_nothing(ptrnet, tmp_path):

@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.spatial import ConvexHull
 
+from ptrnet import tasks
 from ptrnet.labellers.monotone_chain import label
 
 
@@ -99,3 +100,47 @@ def test_axes_of_different_magnitude():
 def test_a_flat_curve_keeps_its_vertices():
     x = np.linspace(0, 1, 2000)
     assert hull(np.column_stack([x, 1.78e-12 * x**2])) == list(range(2000))
+
+
+def monotone_chain_in_fractions(points):
+    """The hull of whole numbers, from the leftmost vertex on."""
+    exact = [tuple(map(Fraction, map(float, p))) for p in points]
+    ring = []
+    for path in (sorted(set(exact)), sorted(set(exact), reverse=True)):
+        chain = []
+        for p in path:
+            while len(chain) > 1 and turn(chain[-2], chain[-1], p) <= 0:
+                chain.pop()
+            chain.append(p)
+        ring += chain[:-1]
+    ring = ring or exact[:1]
+    return [exact.index(p) for p in ring]
+
+
+@pytest.mark.parametrize("kind", range(4))
+def test_whole_numbers_of_any_size_are_taken_as_they_stand(kind):
+    rng = np.random.default_rng(kind)
+    for _ in range(25):
+        n = rng.integers(3, 40)
+        steps = np.arange(n)[:, None] * [10**13, 3 * 10**13]
+        points = [
+            10**15 + rng.integers(0, 4, (n, 2)),
+            rng.integers(-(2**53), 2**53, (n, 1)) // [1, 3] + rng.integers(-2, 3, (n, 2)),
+            rng.integers(0, 6, (n, 2)) * 3,
+            steps + rng.integers(-1, 2, (n, 2)),
+        ][kind].astype(float)
+        points[-1] = points[0]
+        assert hull(points) == monotone_chain_in_fractions(points)
+
+
+def test_points_that_scaling_would_make_equal():
+    points = [[1e300, 0.0], [1e-300, 0], [0, 0], [0, 1e-300], [0, 1e300]]
+    assert hull(points) == [2, 0, 4]
+    assert hull([[0, 0], [5e-324, 5e-324], [5e-324, 0], [0, 5e-324]]) == [0, 2, 1, 3]
+
+
+def test_a_sliver_runs_counter_clockwise():
+    """Its area is less than the rounding of its terms."""
+    points = np.array([[0, 0], [2**52 + 1, 2**52], [2**52, 2**52 - 1]], float)
+    task = tasks.get("hull")
+    assert task.label(points[None]).rows()[0].tolist() == [0, 2, 1]

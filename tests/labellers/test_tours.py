@@ -11,8 +11,10 @@ from ptrnet.errors import InputError
 from ptrnet.geometry import distances
 from ptrnet.labellers import exact
 from ptrnet.labellers.tour.batches import matrices
-from ptrnet.labellers.tour.branch_and_bound import prove
+from ptrnet.labellers.tour.branch_and_bound import go_on, new_search, prove
+from ptrnet.labellers.tour.one_tree import EXCLUDED, cheapest_one_tree, new_one_tree
 from ptrnet.labellers.tour.pieces import PIECE, tour_by_pieces
+from ptrnet.labellers.tour.relaxation import best_penalties
 from ptrnet.types import Example
 
 NAMES = ("a1", "a2", "a3", "exact", "held-karp", "local-search")
@@ -132,34 +134,112 @@ def test_every_tour_of_50_has_its_certificate():
     assert (bounds >= sums * (1 - 1e-9)).all() and (bounds <= sums * (1 + 1e-12)).all()
 
 
-def test_a_search_that_needs_more_nodes_than_it_may_gives_up(monkeypatch):
+def test_a_search_that_needs_more_nodes_than_it_may_gives_up_and_can_go_on():
     n = 30
-    inputs = np.random.default_rng(6).random((40, n, 2))
+    inputs = np.random.default_rng(6).random((20, n, 2))
     (tours, _), bounds = exact.certified(inputs)
     (_, dist), *_ = matrices(inputs, distances.EUCLIDEAN)
     nodes = np.array([prove(*pair, 1e-9, 10**6)[1] for pair in zip(dist, tours, strict=True)])
-    budget = int(np.median(nodes))
-    assert nodes.min() == 1 < budget < nodes.max()
+    assert nodes.min() == 1 < nodes.max()
     for k in np.flatnonzero(nodes > 1):
         assert prove(dist[k], tours[k], 1e-9, nodes[k]) == (pytest.approx(bounds[k]), nodes[k])
         assert prove(dist[k], tours[k], 1e-9, nodes[k] - 1) == (-np.inf, nodes[k] - 1)
-    monkeypatch.setattr(exact, "WORK", budget * n**2)
-    answers, limited = exact.certified(inputs)
-    assert (np.isneginf(limited) == (nodes > budget)).all()
-    assert (answers.indices[nodes <= budget] == tours[nodes <= budget]).all()
-    assert exact.label(inputs).lengths.tolist() == np.where(nodes > budget, 0, n).tolist()
+        search, tour = new_search(dist[k]), tours[k].copy()
+        for limit in range(1, nodes[k]):  # one node at a time
+            assert go_on(search, tour, 1e-9, limit) == -np.inf
+        assert go_on(search, tour, 1e-9, nodes[k]) == pytest.approx(bounds[k])
 
 
-def test_an_answer_without_proof_is_refused_with_the_reason(monkeypatch):
-    """A tour of an odd number of grid points needs a longer step, which the bound does not see."""
-    monkeypatch.setattr(exact, "WORK", 10**6)
-    grid = np.stack(np.meshgrid(np.arange(7.0), np.arange(7.0)), -1).reshape(-1, 2)
-    square = np.stack(np.meshgrid(np.arange(6.0), np.arange(6.0)), -1).reshape(-1, 2)
-    assert exact.label(grid[None]).rows()[0].tolist() == []
-    assert sorted(exact.label(square[None]).rows()[0]) == list(range(36))
-    examples = [Example(square, source="line 1"), Example(grid, source="line 2")]
-    with pytest.raises(InputError, match=r"line 2: no tour was proved .* labeller local-search"):
-        label_examples(tasks.get("tsp"), "exact", examples)
+def grid(columns, rows):
+    return np.stack(np.meshgrid(np.arange(columns * 1.0), np.arange(rows * 1.0)), -1).reshape(-1, 2)
+
+
+def clusters(width):
+    rng = np.random.default_rng(3)
+    return np.concatenate([width * rng.random((12, 2)), 1 + width * rng.random((12, 2))])
+
+
+@pytest.mark.parametrize(
+    ("cities", "expected"),
+    [
+        (np.linspace(0, 1, 30)[:, None] * [[1 / 3, 1 / 7]], 2 * np.hypot(1 / 3, 1 / 7)),
+        (np.repeat([[0.0, 0], [3, 0], [3, 4]], 10, 0), 12),
+        (grid(6, 6), 36),
+        (grid(5, 5), 24 + np.sqrt(2)),  # an odd number of cells takes one longer step
+        (grid(7, 7), 48 + np.sqrt(2)),
+        (grid(3, 9), 26 + np.sqrt(2)),
+    ],
+)
+def test_easy_structure_is_proved(cities, expected, monkeypatch):
+    """By the first search alone, it would take more than a minute."""
+    monkeypatch.setattr(exact, "EASY", 10**6)
+    (tour,), proved = exact.certify(cities[None])[0].rows(), exact.certify(cities[None])[1]
+    assert proved.all() and sorted(tour) == list(range(len(cities)))
+    np.testing.assert_allclose(lengths(cities[None], tour[None]), expected, rtol=1e-12)
+
+
+def test_equal_cities_are_solved_as_one(monkeypatch):
+    """The length is that of the distinct ones, by dynamic programming."""
+    monkeypatch.setattr(exact, "EASY", 1)
+    distinct = np.random.default_rng(1).random((10, 2))
+    inputs = distinct[np.random.default_rng(2).permutation(np.repeat(np.arange(10), 5))][None]
+    answers, proved = exact.certify(inputs)
+    best = lengths(distinct[None], labellers.get("held-karp")(distinct[None])[0])
+    assert proved.all() and sorted(answers.rows()[0]) == list(range(50))
+    np.testing.assert_allclose(lengths(inputs, answers.indices), best, rtol=1e-12)
+
+
+@pytest.mark.parametrize("distance", distances.TSPLIB)
+def test_equal_cities_in_whole_distances(distance, monkeypatch):
+    """Rounded down, a way round may be shorter: there equal cities need not stand together."""
+    monkeypatch.setattr(exact, "EASY", 1)
+    inputs = np.random.default_rng(4).integers(0, 5, (30, 8, 2)) * 0.4
+    answers, proved = exact.certify(inputs, distance)
+    assert proved.all()
+    best = best_of_all(inputs, distance)
+    assert (lengths(inputs, answers.indices, distance) == best).all()
+
+
+@pytest.mark.parametrize("width", [1e-2, 1e-6])
+def test_two_clusters_are_proved(width):
+    """Against the best paths inside each cluster, joined in every way, by dynamic programming."""
+    points = clusters(width)[None, 6:18]
+    answers, proved = exact.certify(points)
+    best = lengths(points, labellers.get("held-karp")(points)[0])
+    assert proved.all()
+    np.testing.assert_allclose(lengths(points, answers.indices), best, rtol=1e-10)
+    assert exact.certify(clusters(width)[None])[1].all()
+
+
+def test_the_relaxation_bounds_every_tour():
+    """Penalties of its dual give a bound by 1-trees that is its optimum; of a grid, the length."""
+    for points in (grid(5, 5), grid(4, 6), np.random.default_rng(5).random((20, 2))):
+        dist = distances.matrix(points)
+        best = lengths(points[None], exact.label(points[None]).indices)[0]
+        tree = new_one_tree(len(dist))
+        cost = dist + np.diag(np.full(len(dist), EXCLUDED))
+        bound = cheapest_one_tree(dist, cost, best_penalties(dist), tree)
+        assert 0.97 * best < bound <= best * (1 + 1e-12)
+        if len(points) != 20:
+            assert bound == pytest.approx(best, rel=1e-10)
+
+
+def test_an_answer_without_proof_is_the_best_that_was_found(monkeypatch):
+    monkeypatch.setattr(exact, "WORK", 1)
+    points = np.random.default_rng(6).random((40, 25, 2))
+    examples = [Example(p, source=f"line {k}") for k, p in enumerate(points, 1)]
+    examples[0] = examples[0]._replace(extra={"proved": False, "name": "of a former answer"})
+    task = tasks.get("tsp")
+    labelled = label_examples(task, "exact", examples)
+    proved = exact.certify(points)[1]
+    assert 0 < proved.sum() < 40
+    for example, is_proved in zip(labelled, proved, strict=True):
+        assert sorted(example.outputs) == list(range(25))
+        assert ("proved" not in example.extra) == is_proved
+    assert labelled[0].extra["name"]
+    first = np.flatnonzero(~proved)[0]
+    with pytest.raises(InputError, match=rf"line {first + 1}: no tour was proved .* local-search"):
+        label_examples(task, "exact", examples, strict=True)
 
 
 @pytest.mark.parametrize(

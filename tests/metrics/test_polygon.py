@@ -101,3 +101,10 @@ def test_any_magnitude(size):
     measures = score([0, 1, 2], [3, 2, 1, 0], points=POINTS * size)
     assert measures["area"].value == pytest.approx(0.75)
     assert measures["accuracy"].value == 0.5 and measures["simple"].value == 1
+
+
+def test_a_sliver_is_the_same_in_either_direction():
+    """Its area is less than the rounding of its terms, and has no sign that floats could tell."""
+    ring = np.array([[0, 0], [2**52 + 1, 2**52], [2**52, 2**52 - 1]], float)
+    for k in range(3):
+        assert same(ring, np.roll(ring, k, axis=0)) and same(ring, np.roll(ring[::-1], k, axis=0))

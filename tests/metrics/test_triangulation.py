@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from scipy.spatial import Delaunay
 
+from ptrnet import tasks
 from ptrnet.metrics.triangulation import is_delaunay, measure
 from ptrnet.types import Example
 
@@ -106,3 +107,30 @@ def test_coverage_is_a_mean_over_instances():
     measures = measure([Example(points, truth)] * 2, [truth, truth[:1]])
     assert measures["triangle_coverage"].value == pytest.approx((1 + 1 / len(truth)) / 2)
     assert measures["accuracy"].value == 0.5
+
+
+def test_a_wrong_edge_inside_a_narrow_cluster_is_told():
+    """Where a third point far away makes all determinants of the cluster small."""
+    cluster = np.array([[0, 0], [2e-9, 0], [2.2e-9, 1e-9], [0, 1e-9]])
+    points = np.concatenate([cluster, [[1.0, 0.7]]])
+    truth = tasks.get("delaunay").label(points[None]).indices.reshape(-1, 3)
+    flipped = [t for t in truth.tolist() if not {1, 3} <= set(t)] + [[0, 1, 2], [0, 2, 3]]
+    assert is_delaunay(points, truth)
+    assert not is_delaunay(points, np.array(flipped))
+
+
+def test_whole_numbers_are_taken_as_they_stand():
+    points = 1e15 + np.array([[0, 0], [2, 0], [3, 1], [0, 1]])
+    assert is_delaunay(points, OTHER) and not is_delaunay(points, ONE)
+
+
+def test_what_lies_on_the_hull_but_for_rounding_may_have_a_sliver_or_none():
+    points = np.array([[0.1, 0.3], [0.2, 0.6], [0.3, 0.9], [1.0, 0.0]])
+    truth = tasks.get("delaunay").label(points[None]).indices.reshape(-1, 3)
+    assert is_delaunay(points, np.array([[0, 1, 3], [1, 2, 3]]))
+    assert measure([Example(points, truth)], [np.array([[0, 1, 3], [1, 2, 3]])])["accuracy"].value
+
+
+def test_no_triangle_at_all_is_wrong():
+    measures = measure([Example(SQUARE, ONE)], [np.empty((0, 3), np.int64)])
+    assert measures["accuracy"].value == measures["triangle_coverage"].value == 0

@@ -72,6 +72,11 @@ def test_all_on_one_line_is_said():
     )
 
 
+def test_whole_numbers_near_a_line_have_a_triangulation():
+    assert PLAIN.instance_error(1e15 + np.array([[0.0, 0], [1, 1], [2, 1]])) is None
+    assert PLAIN.instance_error(1e15 + np.array([[0.0, 0], [1, 1], [2, 2]]))
+
+
 def test_answer_errors():
     assert PLAIN.answer_error(5, np.array(TRIANGLES)) is None
     assert PLAIN.answer_error(5, np.array([[0, 1, 2], [1, 3, 1]]), 1) == (

@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 from ptrnet.cli.bulk import Backend, Jobs
-from ptrnet.cli.options import Labeller, Seed, TaskName
+from ptrnet.cli.options import Labeller, Seed, Strict, TaskName
 
 
 def register(app: typer.Typer) -> None:
@@ -18,6 +18,7 @@ def generate(
     count: Annotated[int, typer.Option("--count", min=1, help="How many examples.")],
     output: Annotated[str, typer.Option("--output", help="The file; its extension is the format.")],
     labeller: Labeller = None,
+    strict: Strict = False,
     jobs: Jobs = -1,
     backend: Backend = "local",
     seed: Seed = 0,
@@ -37,6 +38,7 @@ def generate(
         count,
         output=output,
         labeller=labeller,
+        strict=strict,
         seed=seed,
         jobs=jobs,
         backend=backend,

@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 from ptrnet.cli.bulk import Backend, Jobs
-from ptrnet.cli.options import Labeller, Seed, TaskName
+from ptrnet.cli.options import Labeller, Seed, Strict, TaskName
 
 
 def register(app: typer.Typer) -> None:
@@ -19,6 +19,7 @@ def label(
         str, typer.Option("--output", help="The file; its extension is the format.")
     ] = "-",
     labeller: Labeller = None,
+    strict: Strict = False,
     jobs: Jobs = -1,
     backend: Backend = "local",
     seed: Seed = 0,
@@ -27,11 +28,20 @@ def label(
 
     The answers are in FILE's own format; those to a .tsp file are a .tour, those to .parquet are
     printed as .jsonl. The algorithms draw nothing at random: their answers are the same for every
-    seed. Where the work is stopped, what was done is kept beside the output, and the same command
-    goes on.
+    seed. Hulls and triangulations are right for coordinates as they stand; tours of `exact` are
+    proved, or said not to be. Where the work is stopped, what was done is kept beside the output,
+    and the same command goes on.
 
     Example: ptrnet label hull points.csv --labeller monotone-chain --output hull.csv
     """
     import ptrnet
 
-    ptrnet.label(task, file, output=output, labeller=labeller, jobs=jobs, backend=backend)
+    ptrnet.label(
+        task,
+        file,
+        output=output,
+        labeller=labeller,
+        strict=strict,
+        jobs=jobs,
+        backend=backend,
+    )

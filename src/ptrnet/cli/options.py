@@ -15,6 +15,14 @@ if TYPE_CHECKING:
 
 Arguments = Annotated[list[str] | None, typer.Argument(metavar="[TASK] FILE", show_default=False)]
 TaskName = Annotated[str, typer.Argument(metavar="TASK", help="hull, delaunay, tsp or sort.")]
+Strict = Annotated[
+    bool,
+    typer.Option(
+        "--strict",
+        help="Refuse an answer that is not proved, where the labeller promises a proof, and stop; "
+        'else it is the best that was found, with "proved": false in .jsonl and .parquet.',
+    ),
+]
 Labeller = Annotated[
     str | None,
     typer.Option(

@@ -78,10 +78,14 @@ def run(
     if output is not None and work.facts is not None and can_resume(output):
         _write_resumable(work, work.facts, output, jobs, backend)
         return None
-    examples = track(work.examples(jobs, backend), work.command, work.total)
+    tally = Tally()
+    examples = track(tally.of_examples(work.examples(jobs, backend)), work.command, work.total)
     if output is None:
-        return [(e.inputs, e.outputs) for e in examples if e.outputs is not None]
+        pairs = [(e.inputs, e.outputs) for e in examples if e.outputs is not None]
+        tally.report()
+        return pairs
     formats.write(output, examples, work.task, like)
+    tally.report()
     return None
 
 
@@ -91,17 +95,19 @@ def _write_resumable(
     """Writes the examples to a file of lines, or goes on where that was stopped."""
     task = work.task
     decided_by = {"ptrnet": VERSION, "task": task.name, **asdict(task), "command": work.command}
-    defaults = {f.name: f.default for f in fields(task)}  # of settings that it did not have
+    # Of settings, and of options, that it did not have.
+    defaults = {"strict": False, **{f.name: f.default for f in fields(task)}}
 
     def upgrade(former: dict[str, Any]) -> dict[str, Any]:
         return work.upgrade({**defaults, **former})
 
+    tally = Tally()
     with ResumableFile(Path(output), {**decided_by, **facts}, CHUNK, upgrade) as file:
         done = file.trim(work.total)
         if done:
             print(f"going on behind {done:,} examples in {file.lines_path}", file=sys.stderr)
         encode = partial(_encoded_lines, work.compute, task, file.format.extension)
-        chunks = ordered_map(encode, work.items_after(done), jobs, backend)
+        chunks = tally.of_chunks(ordered_map(encode, work.items_after(done), jobs, backend))
         # One item for each line that is written, for the progress bar to count.
         lines = (None for count in file.append(chunks) for _ in range(count))
         written = 0
@@ -119,15 +125,50 @@ def _write_resumable(
             else:
                 file.discard()
             raise
+    tally.report()
+
+
+class Tally:
+    """Counts the answers that are not proved, where their labeller promises a proof."""
+
+    def __init__(self) -> None:
+        self.unproved = 0
+
+    def of_examples(self, examples: Iterable[Example]) -> Iterator[Example]:
+        """The same examples, counted."""
+        for example in examples:
+            self.unproved += _is_unproved(example)
+            yield example
+
+    def of_chunks(self, chunks: Iterable[tuple[bytes, int]]) -> Iterator[bytes]:
+        """Chunks of lines, each with how many of its answers are not proved."""
+        for lines, unproved in chunks:
+            self.unproved += unproved
+            yield lines
+
+    def report(self) -> None:
+        """Prints the count, where it is not 0, on standard error."""
+        if self.unproved:
+            answers = "1 answer is" if self.unproved == 1 else f"{self.unproved:,} answers are"
+            print(
+                f'{answers} the best that was found, not proved: "proved": false in .jsonl and '
+                ".parquet; --strict refuses them",
+                file=sys.stderr,
+            )
+
+
+def _is_unproved(example: Example) -> bool:
+    return example.extra.get("proved") is False
 
 
 def _encoded_lines(
     compute: Callable[[Item], list[Example]], task: Task, extension: str, item: Item
-) -> bytes:
-    """The lines of the examples of one item.
+) -> tuple[bytes, int]:
+    """The lines of the examples of one item, and how many of their answers are not proved.
 
     Takes the extension of a format, not the format: its module cannot be sent to other processes.
     """
     text = StringIO()
-    formats.get(extension).write(text, compute(item), task)
-    return text.getvalue().encode()
+    examples = compute(item)
+    formats.get(extension).write(text, examples, task)
+    return text.getvalue().encode(), sum(map(_is_unproved, examples))

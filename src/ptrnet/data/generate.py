@@ -28,6 +28,7 @@ def generate(
     *,
     output: str | Path | None = None,
     labeller: str | None = None,
+    strict: bool = False,
     seed: int = 0,
     jobs: int = 1,
     backend: str = LOCAL,
@@ -46,6 +47,9 @@ def generate(
         count: how many examples, 1 or more.
         output: the file; its extension is the format, "-" is standard output.
         labeller: the algorithm, one of `task.labellers`; the task's first when None.
+        strict: whether an answer that is not proved, where the labeller promises a proof, is an
+            error. Else it is the best that was found, `"proved": false` says so in .jsonl and
+            .parquet, and a line on standard error counts them.
         seed: of all that is drawn, 0 or more.
         jobs: processes, 1 or more; -1 for one a core.
         backend: where they run: "local", or a cluster of "dask" or "ray".
@@ -72,7 +76,7 @@ def generate(
         formats.check_output(path, task)
     check_jobs(jobs)
     check_backend(backend)
-    return bulk.run(_work(task, sizes, count, seed, labeller), path, "-", jobs, backend)
+    return bulk.run(_work(task, sizes, count, seed, labeller, strict), path, "-", jobs, backend)
 
 
 def generate_examples(
@@ -85,24 +89,35 @@ def generate_examples(
     backend: str = LOCAL,
 ) -> Iterator[Example]:
     """The examples of `generate`, of sizes drawn from `sizes`, computed as they are taken."""
-    return _work(task, sizes, count, seed, labeller).examples(jobs, backend)
+    return _work(task, sizes, count, seed, labeller, False).examples(jobs, backend)
 
 
 def _work(
-    task: Task, sizes: Sequence[int], count: int, seed: int, labeller: str | None
+    task: Task, sizes: Sequence[int], count: int, seed: int, labeller: str | None, strict: bool
 ) -> BulkWork[int]:
     return BulkWork(
         task=task,
         command="generating",
-        compute=partial(_generate_chunk, task, sizes, seed, count, labeller),
+        compute=partial(_generate_chunk, task, sizes, seed, count, labeller, strict),
         items_after=lambda done: range(-(-done // CHUNK), -(-count // CHUNK)),
-        facts={"sizes": sizes, "seed": seed, "labeller": labeller or task.labellers[0]},
+        facts={
+            "sizes": sizes,
+            "seed": seed,
+            "labeller": labeller or task.labellers[0],
+            "strict": strict,
+        },
         total=count,
     )
 
 
 def _generate_chunk(
-    task: Task, sizes: Sequence[int], seed: int, count: int, labeller: str | None, k: int
+    task: Task,
+    sizes: Sequence[int],
+    seed: int,
+    count: int,
+    labeller: str | None,
+    strict: bool,
+    k: int,
 ) -> list[Example]:
     """Chunk number k of `count` examples: those from number `k * CHUNK` on."""
     rng = np.random.default_rng([seed, _SPLIT, k])
@@ -111,4 +126,4 @@ def _generate_chunk(
         Example(task.sample(rng, 1, int(n))[0], source=f"instance {number}")
         for number, n in enumerate(drawn_sizes, k * CHUNK + 1)
     ]
-    return label_examples(task, labeller, examples)
+    return label_examples(task, labeller, examples, strict=strict)

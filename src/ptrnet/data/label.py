@@ -26,6 +26,7 @@ def label(
     *,
     output: str | Path | None = None,
     labeller: str | None = None,
+    strict: bool = False,
     jobs: int = 1,
     backend: str = LOCAL,
 ) -> list[tuple[Floats, Indices]] | None:
@@ -42,6 +43,9 @@ def label(
         output: the file for instances and answers; its extension is the format, "-" is standard
             output. Answers to a .tsp file go to a .tour.
         labeller: the algorithm, one of `task.labellers`; the task's first when None.
+        strict: whether an answer that is not proved, where the labeller promises a proof, is an
+            error. Else it is the best that was found, `"proved": false` says so in .jsonl and
+            .parquet, and a line on standard error counts them.
         jobs: processes, 1 or more; -1 for one a core.
         backend: where they run: "local", or a cluster of "dask" or "ray".
 
@@ -65,15 +69,19 @@ def label(
     check_backend(backend)
     if source != "-":
         formats.check_input(source)
-    return bulk.run(_work(task, source, path, labeller), path, source, jobs, backend)
+    return bulk.run(_work(task, source, path, labeller, strict), path, source, jobs, backend)
 
 
-def label_examples(task: Task, labeller: str | None, examples: Sequence[Example]) -> list[Example]:
+def label_examples(
+    task: Task, labeller: str | None, examples: Sequence[Example], *, strict: bool = False
+) -> list[Example]:
     """The examples with an algorithm's answers; those of one size and distance are a batch.
 
+    The `extra` of an answer that is not proved has `proved`: False.
+
     Raises:
-        InputError: the algorithm does not take an example, or finds no answer to it; the message
-            begins with its source.
+        InputError: the algorithm does not take an example, finds no answer to it, or no proof where
+            that is `strict`; the message begins with its source.
     """
     groups: dict[tuple[int, str], list[int]] = {}
     for i, example in enumerate(examples):
@@ -82,19 +90,31 @@ def label_examples(task: Task, labeller: str | None, examples: Sequence[Example]
     for (_, distance), indices in groups.items():
         inputs = np.stack([examples[i].inputs for i in indices])
         try:
-            answers = task.unpad(task.label(inputs, labeller, distance))
+            answers, proved = task.certify(inputs, labeller, distance)
         except InputError as error:
             raise InputError(f"{examples[indices[0]].source}: {error}") from None
-        for i, outputs in zip(indices, answers, strict=True):
+        for i, outputs, is_proved in zip(indices, task.unpad(answers), proved, strict=True):
+            name = labeller or task.labellers[0]
             if not len(outputs):
-                reason = labellers.failure(labeller or task.labellers[0])
-                raise InputError(f"{examples[i].source}: {reason}")
-            labelled[i] = examples[i]._replace(outputs=outputs)
+                raise InputError(f"{examples[i].source}: {labellers.failure(name)}")
+            if strict and not is_proved:
+                raise InputError(f"{examples[i].source}: {labellers.unproved(name)}")
+            labelled[i] = _labelled(examples[i], outputs, bool(is_proved), task)
     return labelled
 
 
+def _labelled(example: Example, outputs: Indices, is_proved: bool, task: Task) -> Example:
+    """The example with another answer."""
+    extra = dict(example.extra)
+    if task.may_be_unproved:
+        extra.pop("proved", None)  # was said of a former answer
+    if not is_proved:
+        extra["proved"] = False
+    return example._replace(outputs=outputs, extra=extra)
+
+
 def _work(
-    task: Task, source: str, output: str | None, labeller: str | None
+    task: Task, source: str, output: str | None, labeller: str | None, strict: bool
 ) -> BulkWork[list[Example]]:
     def chunks_after(done: int) -> Iterator[list[Example]]:
         examples = formats.read(source, task)
@@ -106,21 +126,26 @@ def _work(
     return BulkWork(
         task=task,
         command="labelling",
-        compute=partial(label_examples, task, labeller),
+        compute=partial(label_examples, task, labeller, strict=strict),
         items_after=chunks_after,
-        facts=_facts(Path(source), labeller or task.labellers[0]) if twice else None,
+        facts=_facts(Path(source), labeller or task.labellers[0], strict) if twice else None,
         total=_count(source) if twice else None,
         upgrade=partial(_upgrade, Path(source)),
     )
 
 
-def _facts(path: Path, labeller: str) -> dict[str, Any]:
+def _facts(path: Path, labeller: str, strict: bool) -> dict[str, Any]:
     """What decides the answers: the file's content as it is now, and the labeller."""
     try:
         content = checksum(path)
     except OSError as error:
         raise InputError(f"{path}: cannot be read: {error.strerror}") from None
-    return {"file": str(path.resolve()), "sha256": content, "labeller": labeller}
+    return {
+        "file": str(path.resolve()),
+        "sha256": content,
+        "labeller": labeller,
+        "strict": strict,
+    }
 
 
 def _upgrade(path: Path, facts: dict[str, Any]) -> dict[str, Any]:

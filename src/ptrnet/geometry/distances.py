@@ -9,7 +9,8 @@ import numpy as np
 from ptrnet.types import Floats
 
 EUCLIDEAN = "euclidean"
-TSPLIB = ("EUC_2D", "CEIL_2D", "ATT", "GEO")
+EUC_2D, CEIL_2D, ATT = "EUC_2D", "CEIL_2D", "ATT"
+TSPLIB = (EUC_2D, CEIL_2D, ATT, "GEO")
 NAMES = (EUCLIDEAN, *TSPLIB)
 
 _PI = 3.141592  # as TSPLIB has it; its known optima rest on these digits
@@ -28,12 +29,12 @@ def between(a: Floats, b: Floats, name: str = EUCLIDEAN) -> Floats:
     if name == "GEO":
         return _great_circle(a, b)
     x, y = np.moveaxis(a - b, -1, 0)
-    if name == "ATT":
+    if name == ATT:
         return np.ceil(np.hypot(x, y) / np.sqrt(10.0))
     dist = np.hypot(x, y)
-    if name == "EUC_2D":
+    if name == EUC_2D:
         return np.floor(dist + 0.5)
-    return np.ceil(dist) if name == "CEIL_2D" else dist
+    return np.ceil(dist) if name == CEIL_2D else dist
 
 
 def matrix(points: Floats, name: str = EUCLIDEAN) -> Floats:

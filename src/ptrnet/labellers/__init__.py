@@ -3,8 +3,9 @@
 Each file has a `label(inputs)` that takes `(B, n, d)` float64, the instances of one size, and
 gives their `Answers`; those of tours also take the name of a distance. A file may also have
 `MAX_ELEMENTS`, the most elements that it takes; `FAILURE`, what an empty answer means, where it
-gives any; and `NEEDS`, a package of the extra "labels" that it imports. Folders hold what several
-files share.
+gives any; and `NEEDS`, a package of the extra "labels" that it imports. One that promises proofs
+and may find none has `certify`, which says besides which answers are proved, and `UNPROVED`, what
+it means that one is not. Folders hold what several files share.
 """
 
 import importlib
@@ -15,8 +16,11 @@ from functools import cache
 from importlib.util import find_spec
 from types import ModuleType
 
+import numpy as np
+from numpy.typing import NDArray
+
 from ptrnet.errors import MissingExtraError, unknown
-from ptrnet.types import Answers
+from ptrnet.types import Answers, Floats
 
 Labeller = Callable[..., Answers]
 
@@ -47,6 +51,26 @@ def check_package(name: str) -> None:
 def failure(name: str) -> str:
     """What it means when the answer of a labeller is empty."""
     return str(getattr(_module(name), "FAILURE", "no answer was found"))
+
+
+def certify(name: str, inputs: Floats, **options: str) -> tuple[Answers, NDArray[np.bool_]]:
+    """A labeller's answers, and of each `(B,)` whether it is what the labeller promises.
+
+    Args:
+        name: of the labeller.
+        inputs: `(B, n, d)` instances.
+        options: what else the labeller takes.
+    """
+    module = _module(name)
+    if hasattr(module, "certify"):
+        answers, proved = module.certify(inputs, **options)
+        return answers, proved
+    return module.label(inputs, **options), np.ones(len(inputs), bool)
+
+
+def unproved(name: str) -> str:
+    """What it means that an answer of a labeller is not proved."""
+    return str(getattr(_module(name), "UNPROVED", "the answer is not proved"))
 
 
 @cache  # called for every batch: listing the folder takes longer than labelling

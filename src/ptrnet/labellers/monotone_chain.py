@@ -1,49 +1,109 @@
-"""Planar convex hull: the monotone chain of Andrew (1979), compiled, in float64.
+"""Planar convex hull: the monotone chain of Andrew (1979), compiled, with turns that are right.
 
 What degenerate input gets:
 
 - a point on an edge of the hull, up to the rounding of its float64 coordinates, is no vertex;
+  whole numbers up to 2^53 are not rounded (`ptrnet.geometry.exact` has the rule);
 - of equal points only the first index can be a vertex;
 - points that are all on one line have their two ends as hull, one distinct point has itself.
+
+Where floats cannot decide a turn, the whole instance is computed again in whole numbers.
 """
 
 import numpy as np
 
+from ptrnet.geometry import exact
 from ptrnet.geometry.orders import lexicographic_order
+from ptrnet.geometry.predicates import TURN_ERROR, UNDERFLOW
 from ptrnet.geometry.scaling import scale_by_power_of_two
 from ptrnet.jit import jit
 from ptrnet.types import Answers, Floats, Indices
 
-# A turn is measured by a determinant of differences. Each coordinate carries a relative error of
-# 2^-53 from its own rounding (0.1, 0.2 and 0.3 are not exact), so turns below this are straight.
-ROUNDING = 2.0**-51
+ROUNDING, LARGEST_WHOLE = exact.ROUNDING, exact.LARGEST_WHOLE  # as numba takes them
+_SMALL = 2.0**25  # determinants of whole numbers up to here are exact in floats
+_RIGHT, _UNSURE, _LEFT = -1, 0, 1  # turns; a straight one is a right one here
 
 
 def label(inputs: Floats) -> Answers:
     """Hulls of `(B, n, 2)` points: counter-clockwise, from the leftmost (then lowest) vertex."""
+    inputs = np.ascontiguousarray(inputs)
     order = lexicographic_order(inputs)
     hulls = np.zeros(order.shape, np.int64)
-    lengths = _write_hulls(scale_by_power_of_two(np.ascontiguousarray(inputs)), order, hulls)
+    lengths = _write_hulls(inputs, scale_by_power_of_two(inputs), order, hulls)
+    for b in np.flatnonzero(lengths == 0):
+        hull = _exact_hull(inputs[b], order[b].tolist())
+        hulls[b], lengths[b] = 0, len(hull)
+        hulls[b, : len(hull)] = hull
     return Answers(hulls[:, : lengths.max(initial=0)], lengths)
 
 
+def _exact_hull(points: Floats, order: list[int]) -> list[int]:
+    """The hull of `(n, 2)` points in their order."""
+    pairs = [tuple(p) for p in exact.as_integers(points).tolist()]
+    rounded = [tuple(map(int, r)) for r in exact.is_rounded(points)]
+    scale = int(1 / ROUNDING)
+
+    def is_left_turn(i: int, j: int, k: int) -> bool:
+        triple = pairs[i], pairs[j], pairs[k]
+        turn = exact.turn(*triple) * scale
+        if turn <= 0:
+            return False
+        return bool(turn > exact.turn_slack(triple, (rounded[i], rounded[j], rounded[k])))
+
+    path = [j for k, j in enumerate(order) if not k or pairs[j] != pairs[order[k - 1]]]
+    if len(path) == 1:
+        return path
+    hull: list[int] = []
+    for chain in (path, path[::-1]):
+        base = len(hull)
+        for j in chain:
+            while len(hull) >= base + 2 and not is_left_turn(hull[-2], hull[-1], j):
+                hull.pop()
+            hull.append(j)
+        hull.pop()  # the other chain begins with it
+    return hull
+
+
 @jit
-def _write_hulls(points: Floats, order: Indices, hulls: Indices) -> Indices:
-    """Writes the hulls of `(B, n, 2)` points in their order; `(B,)`: how many vertices each has."""
+def _write_hulls(inputs: Floats, points: Floats, order: Indices, hulls: Indices) -> Indices:
+    """Writes the hulls of `(B, n, 2)` points in their order.
+
+    Args:
+        inputs: the points.
+        points: the same, scaled: their largest coordinates are 1/2 or more, less than 1.
+        order: `(B, n)` of the points.
+        hulls: `(B, n)` written.
+
+    Returns:
+        `(B,)`: how many vertices each has; 0 where floats could not decide.
+    """
     batch, n = order.shape
-    lengths = np.empty(batch, np.int64)
+    lengths = np.zeros(batch, np.int64)
     stack = np.empty(2 * n + 2, np.int64)
     for b in range(batch):
+        if _lost_digits(inputs[b], points[b]):
+            continue
         path = _distinct(points[b], order[b])
         if len(path) == 1:
             hulls[b, 0] = path[0]
             lengths[b] = 1
             continue
-        size = _extend(points[b], path, stack, 0)
-        size = _extend(points[b], path[::-1], stack, size - 1) - 1
-        hulls[b, :size] = stack[:size]
-        lengths[b] = size
+        size = _extend(inputs[b], points[b], path, stack, 0)
+        if size:
+            size = _extend(inputs[b], points[b], path[::-1], stack, size - 1) - 1
+        lengths[b] = max(size, 0)
+        hulls[b, : lengths[b]] = stack[: lengths[b]]
     return lengths
+
+
+@jit
+def _lost_digits(inputs: Floats, points: Floats) -> bool:
+    """Whether scaling made a coordinate so small that it has lost digits, or may have."""
+    for i in range(len(inputs)):
+        for axis in range(2):
+            if inputs[i, axis] != 0 and abs(points[i, axis]) < UNDERFLOW:
+                return True
+    return False
 
 
 @jit
@@ -59,21 +119,27 @@ def _distinct(points: Floats, order: Indices) -> Indices:
 
 
 @jit
-def _extend(points: Floats, path: Indices, stack: Indices, base: int) -> int:
+def _extend(inputs: Floats, points: Floats, path: Indices, stack: Indices, base: int) -> int:
     """Walks `path` left to right or back, and keeps its left turns.
 
     Args:
-        points: `(n, 2)`.
+        inputs: `(n, 2)`.
+        points: `(n, 2)` the same, scaled.
         path: indices of points, in their order.
         stack: written from `base` on: the vertices so far.
         base: what is below stays.
 
     Returns:
-        The size of the stack.
+        The size of the stack, 0 where a turn could not be decided.
     """
     size = base
     for j in path:
-        while size >= base + 2 and not _is_left_turn(points, stack[size - 2], stack[size - 1], j):
+        while size >= base + 2:
+            turn = _turn(inputs, points, stack[size - 2], stack[size - 1], j)
+            if turn == _UNSURE:
+                return 0
+            if turn == _LEFT:
+                break
             size -= 1
         stack[size] = j
         size += 1
@@ -81,11 +147,36 @@ def _extend(points: Floats, path: Indices, stack: Indices, base: int) -> int:
 
 
 @jit
-def _is_left_turn(points: Floats, i: int, j: int, k: int) -> bool:
-    """Whether the way from i over j to k turns left, by more than rounding."""
+def _turn(inputs: Floats, points: Floats, i: int, j: int, k: int) -> int:
+    """Whether the way from i over j to k turns left by more than rounding, as floats see it."""
     ux, uy = points[j, 0] - points[i, 0], points[j, 1] - points[i, 1]
     vx, vy = points[k, 0] - points[i, 0], points[k, 1] - points[i, 1]
-    x = max(abs(points[i, 0]), abs(points[j, 0]), abs(points[k, 0]))
-    y = max(abs(points[i, 1]), abs(points[j, 1]), abs(points[k, 1]))
-    slack = ROUNDING * (x * (abs(uy) + abs(vy)) + y * (abs(ux) + abs(vx)))
-    return ux * vy - uy * vx > slack
+    cross = ux * vy - uy * vx
+    # All that rounding does: as coordinates are below 1, slack and error are less than this.
+    most = 2.0**-48 * (abs(ux) + abs(uy) + abs(vx) + abs(vy)) + UNDERFLOW
+    if abs(cross) <= most:
+        return _close_turn(inputs, points, i, j, k)
+    return _LEFT if cross > 0 else _RIGHT
+
+
+@jit
+def _close_turn(inputs: Floats, points: Floats, i: int, j: int, k: int) -> int:
+    """As `_turn`, with the slack of each coordinate."""
+    ux, uy = points[j, 0] - points[i, 0], points[j, 1] - points[i, 1]
+    vx, vy = points[k, 0] - points[i, 0], points[k, 1] - points[i, 1]
+    cross, terms = ux * vy - uy * vx, abs(ux * vy) + abs(uy * vx)
+    slack, whole_and_small = 0.0, True
+    for axis in range(2):
+        size = abs(points[i, axis]) + abs(points[j, axis]) + abs(points[k, axis])
+        u, v = (uy, vy) if axis == 0 else (ux, vx)
+        for point, change in ((i, u - v), (j, v), (k, u)):
+            value = inputs[point, axis]
+            if value != np.rint(value) or abs(value) > LARGEST_WHOLE:
+                slack += ROUNDING * size * abs(change)
+            whole_and_small &= value == np.rint(value) and abs(value) <= _SMALL
+    if whole_and_small:  # the determinant has no error
+        return _LEFT if cross > 0 else _RIGHT
+    beyond = cross - slack
+    if abs(beyond) <= TURN_ERROR * terms + 2.0**-49 * slack + UNDERFLOW:
+        return _UNSURE
+    return _LEFT if beyond > 0 else _RIGHT

@@ -22,10 +22,14 @@ def measure(examples: Sequence[Example], answers: Iterable[Indices]) -> dict[str
     - area: the covered share of the true hull, mean over the simple answers whose hull has an
       area; FAIL where more than 1% are not simple.
     """
+    answers = list(answers)
+    right = np.array(
+        [same(e.inputs[a], e.inputs[e.outputs]) for e, a in zip(examples, answers, strict=True)],
+        bool,
+    )
     points = [scale_by_power_of_two(e.inputs) for e in examples]
     truths = [p[e.outputs] for p, e in zip(points, examples, strict=True)]
     rings = [p[answer] for p, answer in zip(points, answers, strict=True)]
-    right = np.array([same(*pair) for pair in zip(rings, truths, strict=True)], bool)
     areas = _areas(truths)
     is_simple = np.where(areas == 0, right, simple(rings))
     counted = is_simple & (areas > 0)
@@ -74,11 +78,11 @@ def _without_closing_repeat(ring: Floats) -> Floats:
 
 
 def _canonical(ring: Floats) -> Floats:
-    """Counter-clockwise from the leftmost (of these, lowest) vertex."""
+    """From the leftmost (of these, lowest) vertex on, to the neighbour of it that comes first."""
     ring = _without_closing_repeat(ring)
     if not len(ring):
         return ring
-    x, y = (ring - ring[0]).T
-    if (x * np.roll(y, -1) - np.roll(x, -1) * y).sum() < 0:
-        ring = ring[::-1]
-    return np.roll(ring, -np.lexsort((ring[:, 1], ring[:, 0]))[0], axis=0)
+    ring = np.roll(ring, -np.lexsort((ring[:, 1], ring[:, 0]))[0], axis=0)
+    if ring[-1].tolist() < ring[1 % len(ring)].tolist():
+        ring = np.roll(ring[::-1], 1, axis=0)
+    return ring

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 import numpy as np
 
 from ptrnet.errors import InputError
+from ptrnet.geometry.predicates import Predicates
 from ptrnet.geometry.scaling import scale_by_power_of_two
 from ptrnet.tasks.base import Drawing, Task, setting
 from ptrnet.types import END, NONE, Answers, Example, Floats, Indices
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
     from ptrnet.metrics.interval import Measure
 
 ENDT = 1  # the special slot after END
-FLAT = 2.0**-49  # points this near a line, for its length, are on it but for rounding
 
 
 @dataclass(frozen=True)
@@ -70,12 +70,11 @@ class Delaunay(Task):
 
     def instance_error(self, inputs: Floats) -> str | None:
         points = scale_by_power_of_two(inputs)
-        x, y = (points - points[0]).T
-        end = np.argmax(x**2 + y**2)  # the line runs from point 0 to the farthest point
-        cross = np.abs(x[end] * y - y[end] * x).max()
-        if cross <= FLAT * max(abs(x[end]), abs(y[end])):
-            return "all points lie on one line: they have no triangulation"
-        return None
+        end = np.argmax(np.abs(points - points[0]).sum(1))  # the farthest from point 0
+        line = np.array([0]), np.array([end])
+        if Predicates(inputs).turn_beyond_rounding(*line, np.arange(len(inputs))).any():
+            return None
+        return "all points lie on one line: they have no triangulation"
 
     def canonicalize(self, inputs: Floats, answers: Answers) -> Answers:
         """Increasing triples, in the order of their incenters; or as `traverse` reaches them."""

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 
 import numpy as np
 
-from ptrnet.geometry.scaling import scale_by_power_of_two
+from ptrnet.geometry.orientation import area_signs
 from ptrnet.tasks.base import Drawing, Task, duplicate_error, setting
 from ptrnet.types import Answers, Example, Floats, Indices
 
@@ -105,12 +105,7 @@ def _counter_clockwise(inputs: Floats, answers: Answers) -> Answers:
     indices, lengths = answers
     steps = np.arange(indices.shape[1])
     mask = answers.mask
-    next_step = np.where(steps + 1 < lengths[:, None], steps + 1, 0)
-    points = scale_by_power_of_two(inputs)
-    x, y = np.moveaxis(np.take_along_axis(points, indices[..., None], axis=1), -1, 0)
-    x, y = x - x[:, :1], y - y[:, :1]  # far from the origin the sum would lose its sign
-    areas = x * np.take_along_axis(y, next_step, 1) - np.take_along_axis(x, next_step, 1) * y
-    clockwise = np.where(mask, areas, 0).sum(1) < 0
+    clockwise = area_signs(inputs, indices, lengths) < 0
     reverse = np.where(mask, lengths[:, None] - 1 - steps, steps)
     reversed_ = np.take_along_axis(indices, reverse, 1)
     return Answers(np.where(clockwise[:, None], reversed_, indices), lengths)

@@ -3,6 +3,9 @@
 from abc import ABC
 from typing import ClassVar
 
+import numpy as np
+from numpy.typing import NDArray
+
 from ptrnet.errors import InputError, unknown
 from ptrnet.geometry.distances import EUCLIDEAN
 from ptrnet.types import Answers, Floats
@@ -13,6 +16,7 @@ class Labelling(ABC):
 
     name: ClassVar[str]
     labellers: ClassVar[tuple[str, ...]]  # names of algorithms; the first is the default
+    may_be_unproved: ClassVar[bool] = False  # whether a labeller may give less than it promises
     distances: ClassVar[tuple[str, ...]] = (EUCLIDEAN,)  # between elements, that the task knows
 
     def canonicalize(self, inputs: Floats, answers: Answers) -> Answers:
@@ -37,12 +41,22 @@ class Labelling(ABC):
         Raises:
             InputError: the labeller does not serve this task, or so many elements.
         """
+        return self.certify(inputs, labeller, distance)[0]
+
+    def certify(
+        self, inputs: Floats, labeller: str | None = None, distance: str = EUCLIDEAN
+    ) -> tuple[Answers, NDArray[np.bool_]]:
+        """What `label` gives, and of each answer `(B,)` whether it is what the labeller promises.
+
+        It is not where the labeller promises a proof and has found none: `exact` may need too
+        long, and gives its best tour then.
+        """
         from ptrnet import labellers  # compiles kernels: only where labels are computed
 
         self.check_labeller(labeller, inputs.shape[1])
-        algorithm = labellers.get(labeller or self.labellers[0])
         options = {} if distance == EUCLIDEAN else {"distance": distance}
-        return self.canonicalize(inputs, algorithm(inputs, **options))
+        answers, proved = labellers.certify(labeller or self.labellers[0], inputs, **options)
+        return self.canonicalize(inputs, answers), proved
 
     def check_labeller(self, labeller: str | None, n: int) -> None:
         """Refuses an algorithm that does not serve this task, or not n elements.

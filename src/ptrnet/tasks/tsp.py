@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from ptrnet.geometry.distances import NAMES
-from ptrnet.geometry.scaling import scale_by_power_of_two
+from ptrnet.geometry.orientation import area_signs
 from ptrnet.tasks.base import Drawing, Task, duplicate_error
 from ptrnet.types import Answers, Example, Floats, Indices
 
@@ -35,6 +35,7 @@ class Tsp(Task):
     )
     symmetric: ClassVar[bool] = True
     circular: ClassVar[bool] = True
+    may_be_unproved: ClassVar[bool] = True
     distances: ClassVar[tuple[str, ...]] = NAMES
 
     @property
@@ -54,10 +55,8 @@ class Tsp(Task):
         steps = np.arange(n)
         start = np.argmin(tours, axis=1)[:, None]
         tours = np.take_along_axis(tours, (steps + start) % n, 1)
-        cities = np.take_along_axis(scale_by_power_of_two(inputs), tours[..., None], 1)
-        x, y = np.moveaxis(cities - cities[:, :1], -1, 0)
-        area = (x * np.roll(y, -1, 1) - np.roll(x, -1, 1) * y).sum(1)
-        backwards = (area < 0) | ((area == 0) & (tours[:, 1] > tours[:, -1]))
+        signs = area_signs(inputs, tours, lengths)
+        backwards = (signs < 0) | ((signs == 0) & (tours[:, 1] > tours[:, -1]))
         return Answers(np.where(backwards[:, None], tours[:, -steps % n], tours), lengths)
 
     def max_length(self, n: int) -> int:

@@ -49,6 +49,20 @@ class Branches(NamedTuple):
     excluded: NDArray[np.bool_]  # (n * n,) whether the edge is excluded now; else it is required
 
 
+class Search(NamedTuple):
+    """A search that can be gone on with."""
+
+    node: Node
+    branches: Branches
+    progress: Indices  # (3,): nodes searched, edges decided, depth
+
+
+@jit
+def new_search(dist: Floats) -> Search:
+    """The search of `(n, n)` distances, n of 5 or more, at its root."""
+    return Search(_root(dist), _no_branches(len(dist)), np.zeros(3, np.int64))
+
+
 @jit
 def prove(dist: Floats, tour: Indices, slack: float, max_nodes: int) -> tuple[float, int]:
     """Finds the shortest tour, or proves that a tour is the shortest.
@@ -63,17 +77,32 @@ def prove(dist: Floats, tour: Indices, slack: float, max_nodes: int) -> tuple[fl
         A lower bound of all tours: the length of the tour less `slack`, or -inf where the search
         gave up. And the number of nodes that were searched.
     """
-    node, branches = _root(dist), _no_branches(len(dist))
-    shortest = tour_length(dist, tour)
-    num_decided, depth = 0, 0
-    for nodes in range(1, max_nodes + 1):
+    search = new_search(dist)
+    return go_on(search, tour, slack, max_nodes), search.progress[0]
+
+
+@jit
+def go_on(search: Search, tour: Indices, slack: float, max_nodes: int) -> float:
+    """Searches until the tour is proved, or `max_nodes` nodes in all; the bound as in `prove`.
+
+    Args:
+        search: a new one, or one that stopped at its nodes.
+        tour: as in `prove`; of a search that stopped, the one that it left.
+        slack: as in `prove`, the same in every call.
+        max_nodes: as in `prove`, those of former calls included.
+    """
+    node, branches, progress = search
+    shortest = tour_length(node.dist, tour)
+    first, num_decided, depth = progress
+    for nodes in range(first + 1, max_nodes + 1):
+        progress[0] = nodes
         num_decided, possible = _propagate(node, num_decided)
         bound = np.inf
         if possible:
             bound = _ascend(node, shortest - slack, shortest, _ROOT_STEPS if nodes == 1 else _STEPS)
             if bound < shortest and is_tour(node.tree):
                 tour[:] = tour_of(node.tree)
-                shortest = bound = tour_length(dist, tour)
+                shortest = bound = tour_length(node.dist, tour)
         if bound < shortest - slack:
             num_decided = _exclude_expensive(node, num_decided, shortest - slack - bound)
             num_decided = _branch(node, num_decided, branches, depth)
@@ -82,9 +111,10 @@ def prove(dist: Floats, tour: Indices, slack: float, max_nodes: int) -> tuple[fl
             while depth and branches.excluded[depth - 1]:
                 depth -= 1
             if not depth:
-                return shortest - slack, nodes
+                return shortest - slack
             num_decided = _try_without(node, num_decided, branches, depth - 1)
-    return -np.inf, max_nodes
+        progress[1], progress[2] = num_decided, depth
+    return -np.inf
 
 
 @jit

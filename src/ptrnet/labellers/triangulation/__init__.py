@@ -1,1 +1,1 @@
-"""Triangulations as sequences of apexes, one for each edge that is open."""
+"""Triangulations: their proof and repair, one made of whole numbers, and sequences of apexes."""
