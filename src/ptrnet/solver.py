@@ -3,6 +3,7 @@
 import os
 import tempfile
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import nullcontext
 from itertools import chain, islice
 from pathlib import Path
 from typing import Any, Self
@@ -20,6 +21,7 @@ from ptrnet.data.symmetries import augmented_view
 from ptrnet.decoding import Decoder, Greedy
 from ptrnet.errors import InputError
 from ptrnet.masks import length_mask
+from ptrnet.kernels.threads import one_thread
 from ptrnet.models.base import PointerModel
 from ptrnet.pretrained import hub, model_folder
 from ptrnet.tasks.base import Task
@@ -32,6 +34,8 @@ SCORES_PER_ELEMENT = 256
 # Examples that are read before the first is answered, so that those of near sizes share a batch.
 CHUNK_SIZE = 4096
 
+# A batch of up to so many rows and elements, beams included, gains nothing from a second thread.
+ROWS_OF_ONE_THREAD, ELEMENTS_OF_ONE_THREAD = 8, 256
 
 class Solver:
     """Answers instances of one task with one trained network.
@@ -110,10 +114,13 @@ class Solver:
         sizes = [len(example.inputs) * decoder.size for example in chunk]
         for indices in bucket_by_size(sizes, MAX_BATCH_ELEMENTS):
             instances = [self.task.normalize(chunk[i].inputs) for i in indices]
-            views = [
-                decode_view(k, instances, self.task, self.model, decoder, constraint)
-                for k in range(num_views)
-            ]
+            rows, largest = len(indices) * decoder.size, max(map(len, instances))
+            is_small = rows <= ROWS_OF_ONE_THREAD and rows * largest <= ELEMENTS_OF_ONE_THREAD
+            with one_thread() if is_small else nullcontext():
+                views = [
+                    decode_view(k, instances, self.task, self.model, decoder, constraint)
+                    for k in range(num_views)
+                ]
             for i, *candidates in zip(indices, *views, strict=True):
                 answers[i] = best_candidate(self.task, chunk[i], list(chain(*candidates)))
         return [answers[i] for i in range(len(chunk))]
