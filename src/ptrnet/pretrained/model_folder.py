@@ -35,7 +35,16 @@ class Saved(NamedTuple):
 
 
 def save(folder: Path, saved: Saved, dtype: torch.dtype = torch.float32) -> None:
-    """Writes the two files; the folder is made where it is missing."""
+    """Writes the two files; the folder is made where it is missing.
+
+    Raises:
+        InputError: a number of the model is not finite, or the folder cannot be made; nothing was
+            written.
+    """
+    tensors = {k: v.to(dtype).contiguous() for k, v in saved.model.state_dict().items()}
+    for name, tensor in tensors.items():
+        if not tensor.isfinite().all():
+            raise InputError(f"{folder}: not saved: tensor {name!r} holds no finite numbers")
     config = {
         "format": FORMAT,
         "model": _registered_name(saved.model),
@@ -48,7 +57,6 @@ def save(folder: Path, saved: Saved, dtype: torch.dtype = torch.float32) -> None
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise InputError(f"{folder}: cannot be made: {error.strerror}") from None
-    tensors = {k: v.to(dtype).contiguous() for k, v in saved.model.state_dict().items()}
     with atomic_path(folder / TENSORS) as path:
         path.write_bytes(to_bytes(tensors, metadata={"format": "pt"}))
     with atomic_path(folder / CONFIG) as path:

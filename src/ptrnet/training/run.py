@@ -24,6 +24,7 @@ def train(recipe: Recipe, output: Path, resume: bool = False) -> model_folder.Sa
 
     Raises:
         InputError: `output` holds another run, or none to resume; nothing was written.
+        DivergedError: the loss is no finite number; the last good checkpoint stays.
     """
     task = tasks.get(recipe.task, **recipe.settings)
     checkpoint = run_folder.load_checkpoint(output) if resume else None
