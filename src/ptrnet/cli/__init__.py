@@ -43,14 +43,14 @@ def run(arguments: list[str]) -> int:
         return 130
 
 
-def _print_warning(otherwise: Any, message: Any, category: type, *where: Any) -> None:
+def _print_warning(otherwise: Any, message: Any, category: type, *place: Any) -> None:
     """Prints what a user should know as one line; leaves all other warnings to `otherwise`."""
     from ptrnet.errors import OutsideTrainingWarning
 
     if issubclass(category, OutsideTrainingWarning):
         print(f"ptrnet: {message}", file=sys.stderr)
     else:
-        otherwise(message, category, *where)
+        otherwise(message, category, *place)
 
 
 def _print_error(message: str, exit_code: int) -> int:
