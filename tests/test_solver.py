@@ -1,5 +1,6 @@
 import numpy as np
 import pytest
+import torch
 
 import ptrnet
 from ptrnet import models, tasks
@@ -197,3 +198,26 @@ def test_attention_has_a_column_for_each_element_of_the_input_in_its_order(small
         if example is instance:
             expected = sorted_columns
     np.testing.assert_allclose(sorted_columns, expected, rtol=1e-5, atol=1e-7)
+
+
+@pytest.mark.parametrize(("instances", "expected"), [(1, 1), (9, 2)])
+def test_few_small_instances_take_one_thread_and_give_the_others_back(small, instances, expected):
+    solver, seen = small(), []
+    step = solver.model.step
+
+    def watched(*arguments):
+        seen.append(torch.get_num_threads())
+        return step(*arguments)
+
+    solver.model.step = watched
+    before = torch.get_num_threads()
+    torch.set_num_threads(2)
+    try:
+        solver.solve(np.random.default_rng(0).random((instances, 5, 2)))
+        assert set(seen) == {expected} and torch.get_num_threads() == 2
+        solver.model.step = None
+        with pytest.raises(TypeError):
+            solver.solve(np.random.default_rng(0).random((instances, 5, 2)))
+        assert torch.get_num_threads() == 2
+    finally:
+        torch.set_num_threads(before)

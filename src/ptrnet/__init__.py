@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from ptrnet.data.generate import generate
     from ptrnet.data.label import label
     from ptrnet.decoding import Beam, Greedy, Incremental, Sample
-    from ptrnet.errors import InputError, ModelError, PtrnetError
+    from ptrnet.errors import InputError, ModelError, OutsideTraining, PtrnetError
     from ptrnet.solver import Solver
     from ptrnet.training.fit import fit
     from ptrnet.weights import load
@@ -21,6 +21,7 @@ __all__ = [
     "Incremental",
     "InputError",
     "ModelError",
+    "OutsideTraining",
     "PtrnetError",
     "Sample",
     "Solver",
@@ -37,6 +38,7 @@ _HOMES = {
     "Incremental": "decoding",
     "InputError": "errors",
     "ModelError": "errors",
+    "OutsideTraining": "errors",
     "PtrnetError": "errors",
     "Sample": "decoding",
     "Solver": "solver",

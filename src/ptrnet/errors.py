@@ -7,6 +7,8 @@ from collections.abc import Iterable
 class PtrnetError(Exception):
     """Every error that ptrnet raises on purpose. The command line prints it and exits with 2."""
 
+    exit_code = 2
+
 
 class InputError(PtrnetError, ValueError):
     """An instance, an answer, a file or an option that cannot be used."""
@@ -24,6 +26,12 @@ class OutputError(InputError):
     """A file that could not be written completely, as on a full disk."""
 
 
+class DivergedError(PtrnetError, ArithmeticError):
+    """A training whose loss is no finite number any more. The command line exits with 1."""
+
+    exit_code = 1
+
+
 class MissingExtraError(PtrnetError, ImportError):
     """A feature whose optional packages are not installed."""
 
@@ -34,6 +42,10 @@ class MissingExtraError(PtrnetError, ImportError):
     def __reduce__(self) -> tuple[type, tuple[str, str]]:
         """How the error is pickled for another process: by default with its message alone."""
         return type(self), (self.feature, self.extra)
+
+
+class OutsideTraining(UserWarning):
+    """An instance unlike all that the model was trained on: in its size, or in its features."""
 
 
 def unknown(kind: str, name: str, known: Iterable[str]) -> InputError:

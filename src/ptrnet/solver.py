@@ -3,6 +3,7 @@
 import os
 import tempfile
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import nullcontext
 from itertools import chain, islice
 from pathlib import Path
 from typing import Any, Self
@@ -17,8 +18,10 @@ from ptrnet.data import checks
 from ptrnet.data.batches import batch_of, bucket_by_size
 from ptrnet.data.padding import pad_answers, pad_instances
 from ptrnet.data.symmetries import augmented_view
+from ptrnet.data.trained_range import TrainedRange
 from ptrnet.decoding import Decoder, Greedy
 from ptrnet.errors import InputError
+from ptrnet.kernels.threads import one_thread
 from ptrnet.masks import length_mask
 from ptrnet.models.base import PointerModel
 from ptrnet.pretrained import hub, model_folder
@@ -31,6 +34,8 @@ MAX_BATCH_ELEMENTS = 65_536
 SCORES_PER_ELEMENT = 256
 # Examples that are read before the first is answered, so that those of near sizes share a batch.
 CHUNK_SIZE = 4096
+# A batch of up to so many rows and elements, beams included, gains nothing from a second thread.
+ROWS_OF_ONE_THREAD, ELEMENTS_OF_ONE_THREAD = 8, 256
 
 
 class Solver:
@@ -46,6 +51,7 @@ class Solver:
         self, model: PointerModel, task: Task, trained: dict[str, Any] | None = None
     ) -> None:
         self.model, self.task, self.trained = model.eval(), task, trained or {}
+        self._range = TrainedRange(task, self.trained)
 
     def solve(
         self,
@@ -71,6 +77,10 @@ class Solver:
 
         Raises:
             InputError: an instance that is empty, misshapen, too large or not finite.
+
+        Warns:
+            OutsideTraining: the first time that an instance has more or fewer elements than
+                the model was trained on, or features far from those.
         """
         is_one = isinstance(instances, np.ndarray) and instances.ndim < 3
         examples = [
@@ -101,6 +111,9 @@ class Solver:
         constraint = self.task.build_constraint() if constrained else Free(self.task.min_length)
         rest = iter(examples)
         while chunk := list(islice(rest, CHUNK_SIZE)):
+            if not decoder.needs_decomposable:  # which solves parts, of other sizes
+                self._range.check_sizes(chunk)
+            self._range.check_features(chunk)
             answers = self._solve_chunk(chunk, decoder, constraint, augment)
             for example, answer in zip(chunk, answers, strict=True):
                 yield example._replace(outputs=answer.outputs, log_prob=answer.log_prob)
@@ -113,10 +126,13 @@ class Solver:
         sizes = [len(example.inputs) * decoder.size for example in chunk]
         for indices in bucket_by_size(sizes, MAX_BATCH_ELEMENTS):
             instances = [self.task.normalize(chunk[i].inputs) for i in indices]
-            views = [
-                decode_view(k, instances, self.task, self.model, decoder, constraint)
-                for k in range(num_views)
-            ]
+            rows, largest = len(indices) * decoder.size, max(map(len, instances))
+            is_small = rows <= ROWS_OF_ONE_THREAD and rows * largest <= ELEMENTS_OF_ONE_THREAD
+            with one_thread() if is_small else nullcontext():
+                views = [
+                    decode_view(k, instances, self.task, self.model, decoder, constraint)
+                    for k in range(num_views)
+                ]
             for i, *candidates in zip(indices, *views, strict=True):
                 answers[i] = best_candidate(self.task, chunk[i], list(chain(*candidates)))
         return [answers[i] for i in range(len(chunk))]

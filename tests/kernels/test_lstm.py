@@ -187,19 +187,6 @@ def test_large_sums_saturate_without_nan():
         assert part.isfinite().all()
 
 
-def test_a_second_backward_pass_is_refused_not_wrong():
-    tensors, lengths = draw(2, 3, 2, 4, torch.float32)
-    x, h0, c0, *weights = (t.requires_grad_() for t in tensors)
-    outputs, _ = cpu.lstm(x, lengths, (h0, c0), Weights(*weights))
-    outputs.sum().backward(retain_graph=True)
-    try:
-        outputs.sum().backward()
-    except RuntimeError as error:
-        assert "once" in str(error)
-    else:
-        raise AssertionError("expected a refusal")
-
-
 @pytest.mark.parametrize("layer", [lstm, cpu.lstm, reference.lstm])
 @pytest.mark.parametrize("shape", [(0, 4, 2), (3, 0, 2)])
 def test_nothing_to_read_leaves_the_state_and_no_gradient(layer, shape):

@@ -1,12 +1,15 @@
 """The command line: one file a verb, each parses, calls and prints."""
 
 import sys
+import warnings
+from functools import partial
 from io import TextIOWrapper
 from typing import Any
 
 
 def main() -> None:
-    """The program `ptrnet`. Exit codes: 0 done, 1 a bug, 2 a user's error, 130 interrupted."""
+    """The program `ptrnet`. Exit codes: 0 done, 1 a bug or a training that diverged, 2 a user's
+    error, 130 interrupted."""
     from ptrnet import runtime
 
     runtime.tune()
@@ -21,24 +24,37 @@ def run(arguments: list[str]) -> int:
     import typer
 
     from ptrnet.cli.app import app
-    from ptrnet.errors import PtrnetError
+    from ptrnet.errors import OutsideTraining, PtrnetError
 
     # The base class of typer's errors: click's or, by version, typer's copy of it.
     usage_error: Any = next(c for c in typer.BadParameter.__mro__ if c.__name__ == "ClickException")
     command = typer.main.get_command(app)
     arguments = arguments or ["--help"]
     try:
-        return command.main(arguments, prog_name="ptrnet", standalone_mode=False) or 0
+        with warnings.catch_warnings():
+            warnings.simplefilter("always", OutsideTraining)
+            warnings.showwarning = partial(_print_warning, warnings.showwarning)
+            return command.main(arguments, prog_name="ptrnet", standalone_mode=False) or 0
     except PtrnetError as error:
-        return _print_error(str(error))
+        return _print_error(str(error), error.exit_code)
     except usage_error as error:
-        return _print_error(error.format_message())
+        return _print_error(error.format_message(), 2)
     except (KeyboardInterrupt, typer.Abort):
         return 130
 
 
-def _print_error(message: str) -> int:
-    """Prints the message as one line; the exit code of user errors."""
+def _print_warning(otherwise: Any, message: Any, category: type, *place: Any) -> None:
+    """Prints what a user should know as one line; leaves all other warnings to `otherwise`."""
+    from ptrnet.errors import OutsideTraining
+
+    if issubclass(category, OutsideTraining):
+        print(f"ptrnet: {message}", file=sys.stderr)
+    else:
+        otherwise(message, category, *place)
+
+
+def _print_error(message: str, exit_code: int) -> int:
+    """Prints the message as one line; returns the exit code."""
     line = " ".join(message.split())
     print(f"ptrnet: {line}", file=sys.stderr)
-    return 2
+    return exit_code

@@ -8,6 +8,8 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
+from ptrnet.kernels.eager import is_eager
+
 # From so many rows and so many multiplications packing pays. Smaller products are computed before
 # compiled code would even be loaded.
 MIN_ROWS, MIN_MULTIPLICATIONS = 128, 2**24
@@ -27,6 +29,8 @@ def linear(x: Tensor, weight: Tensor) -> Tensor:
 
 def _is_packing_faster(x: Tensor, weight: Tensor) -> bool:
     if torch.is_grad_enabled() or torch.is_autocast_enabled("cpu") or x.device.type != "cpu":
+        return False
+    if not is_eager(x, weight):
         return False
     if x.dtype != torch.float32 or weight.dtype != x.dtype or x.shape[-1:] != weight.shape[1:]:
         return False

@@ -7,8 +7,9 @@ The cuts of a batch are the rows at which it is cut, both ends included: slice k
 `cuts[k]` to `cuts[k + 1]`.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from functools import cache
 from threading import Barrier
 
@@ -34,6 +35,25 @@ def run_slices(run: Callable[[int, int, int], None], cuts: Sequence[int]) -> Non
     futures = [pool.submit(run_slice, k) for k in range(slices)]
     for future in futures:
         future.result()
+
+
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """PyTorch's operations in the calling thread use one thread inside; then as many as before.
+
+    Small operations gain nothing from a second thread; and beside a busy process each waits until
+    that thread has got a core. The setting is the calling thread's own, but for a thread whose
+    first operation falls inside: it starts with one, too.
+    """
+    threads = torch.get_num_threads()
+    if threads == 1:
+        yield
+        return
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(threads)
 
 
 def even_cuts(rows: int, max_slices: int) -> list[int]:

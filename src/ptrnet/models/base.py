@@ -8,6 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from ptrnet.errors import ModelError
+from ptrnet.kernels.eager import is_eager
 from ptrnet.masks import length_mask
 from ptrnet.models.settings import ModelSettings
 
@@ -48,8 +49,9 @@ class PointerModel(nn.Module, ABC):
         """
         if self.n is None:
             return
-        if lengths.is_cuda and torch.cuda.is_current_stream_capturing():
-            return  # operations are recorded, to run later: there are no values yet
+        is_captured = lengths.is_cuda and torch.cuda.is_current_stream_capturing()
+        if is_captured or not is_eager(lengths):
+            return  # operations are recorded, to run later, or transformed: there are no values
         other = lengths[lengths != self.n]
         if len(other):
             raise ModelError(
@@ -123,7 +125,7 @@ class PointerModel(nn.Module, ABC):
 
 def full_lengths(batch: Tensor) -> Tensor:
     """The lengths `(B,)` of a batch `(B, N, ...)` without padding."""
-    return torch.full((len(batch),), batch.shape[1], device=batch.device)
+    return torch.full((batch.shape[0],), batch.shape[1], device=batch.device)
 
 
 def masked_log_softmax(scores: Tensor, lengths: Tensor) -> Tensor:
@@ -138,7 +140,7 @@ def decoder_inputs(inputs: Tensor, special_inputs: Tensor) -> Tensor:
     That is a learned input `(S, d)` after a special slot, and the element itself after an element
     of the instances `(B, N, d)`.
     """
-    return torch.cat([special_inputs.expand(len(inputs), -1, -1), inputs], 1)
+    return torch.cat([special_inputs.expand(inputs.shape[0], -1, -1), inputs], 1)
 
 
 def gather_rows(rows: Tensor, indices: Tensor) -> Tensor:

@@ -23,7 +23,8 @@ class MultiPtrNet(FreeRunningPtrNet):
 
     def next_input(self, attention: Tensor, inputs: Tensor) -> Tensor:
         likely = attention >= self.threshold
-        likeliest = torch.zeros_like(likely).scatter(-1, attention.argmax(-1, keepdim=True), True)
+        slots = torch.arange(attention.shape[-1], device=attention.device)
+        likeliest = slots == attention.argmax(-1, keepdim=True)
         averaged = torch.where(likely.any(-1, keepdim=True), likely, likeliest)
         weights = averaged.to(attention.dtype)
         return matmul_float32(weights / weights.sum(-1, keepdim=True), inputs)

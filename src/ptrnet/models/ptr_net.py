@@ -64,7 +64,7 @@ class PtrNet(PointerModel):
         """What can be pointed at, and the decoder's first state."""
         lengths = full_lengths(inputs) if lengths is None else lengths
         states, state = self.run_encoder(inputs, lengths)
-        special = self.special_states.to(states.dtype).expand(len(inputs), -1, -1)
+        special = self.special_states.to(states.dtype).expand(inputs.shape[0], -1, -1)
         keys = self.key(torch.cat([special, states], 1))
         return EncodedSlots(
             num_tokens=self.num_specials + inputs.shape[1],

@@ -64,7 +64,7 @@ class TransformerPtrNet(PointerModel):
 
     def encode(self, inputs: Tensor, lengths: Tensor | None = None) -> EncodedSet:
         lengths = full_lengths(inputs) if lengths is None else lengths
-        special = self.special_inputs.expand(len(inputs), -1, -1)
+        special = self.special_inputs.expand(inputs.shape[0], -1, -1)
         rows = torch.cat([special, self.elements(inputs)], 1)
         bias = attention_bias(length_mask(lengths + self.num_specials, rows.shape[1]), rows.dtype)
         for layer in self.encoder:
@@ -72,7 +72,7 @@ class TransformerPtrNet(PointerModel):
         states = layer_norm(rows)
         with torch.autocast(rows.device.type, enabled=False):
             keys = self.pointer(states) / math.sqrt(states.shape[-1])
-        start = (rows.new_zeros(len(rows), 1, 0, rows.shape[-1]),) * (2 * len(self.decoder))
+        start = (rows.new_zeros(rows.shape[0], 1, 0, rows.shape[-1]),) * (2 * len(self.decoder))
         if self.frames is not None:
             start += self.frames.empty(lengths[:, None])
         return EncodedSet(

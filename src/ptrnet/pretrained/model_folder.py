@@ -38,7 +38,16 @@ class Saved(NamedTuple):
 
 
 def save(folder: Path, saved: Saved, dtype: torch.dtype = torch.float32) -> None:
-    """Writes the two files; the folder is made where it is missing."""
+    """Writes the two files; the folder is made where it is missing.
+
+    Raises:
+        InputError: a number of the model is not finite, or the folder cannot be made; nothing was
+            written.
+    """
+    tensors = {k: v.to(dtype).contiguous() for k, v in saved.model.state_dict().items()}
+    for name, tensor in tensors.items():
+        if not tensor.isfinite().all():
+            raise InputError(f"{folder}: not saved: tensor {name!r} holds no finite numbers")
     config = {
         "format": FORMAT,
         "model": _registered_name(saved.model),
@@ -51,7 +60,6 @@ def save(folder: Path, saved: Saved, dtype: torch.dtype = torch.float32) -> None
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise InputError(f"{folder}: cannot be made: {error.strerror}") from None
-    tensors = {k: v.to(dtype).contiguous() for k, v in saved.model.state_dict().items()}
     content = to_bytes(tensors, metadata={"format": "pt"})
     config[_CHECKSUM] = hashlib.sha256(content).hexdigest()
     # Both are written before either is renamed, as each is of no use without the other.

@@ -64,6 +64,7 @@ def fit(
         InputError: an example that cannot be used, named by its number from 0 on; a field of the
             recipe; a folder that holds something already.
         MissingExtraError: the extra "train" is not installed.
+        DivergedError: the loss is no finite number any more.
     """
     try:
         import ptrnet.training.run  # noqa: F401

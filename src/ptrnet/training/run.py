@@ -37,6 +37,7 @@ def train(
     Raises:
         InputError: `output` holds another run, none to resume, or one that another process
             trains; nothing was written.
+        DivergedError: the loss is no finite number; the last good checkpoint stays.
     """
     with contextlib.ExitStack() as locks:  # freed when the training ends, however it does
         if resume and is_main_process():

@@ -16,6 +16,7 @@ from ptrnet.data.streams.batch_stream import BatchStream
 from ptrnet.training import checkpoint
 from ptrnet.training.callbacks.best import BestWeights
 from ptrnet.training.callbacks.checkpoints import CheckedCheckpointIO, PeriodicCheckpoint
+from ptrnet.training.callbacks.finite import FiniteLoss
 from ptrnet.training.callbacks.progress import LOG_EVERY, TrainingProgress
 from ptrnet.training.examples import TrainingExamples
 from ptrnet.training.hardware import device_of, matmul_precision, precision_of
@@ -40,6 +41,7 @@ def build_trainer(recipe: Recipe, output: Path, best: BestWeights) -> pl.Trainer
     for part in ("pytorch", "fabric"):
         logging.getLogger(f"lightning.{part}").setLevel(logging.ERROR)
     logs = output / "logs"
+    valid_every = min(recipe.valid_every, recipe.steps)  # a short run validates at its end
     return pl.Trainer(
         max_steps=recipe.steps,
         accelerator=device,
@@ -48,17 +50,16 @@ def build_trainer(recipe: Recipe, output: Path, best: BestWeights) -> pl.Trainer
         strategy="ddp" if recipe.devices * recipe.nodes > 1 else "auto",
         use_distributed_sampler=False,  # streams share batches, and all processes validate alike
         precision="bf16-mixed" if precision == "bfloat16" else "32-true",
-        val_check_interval=recipe.valid_every,
+        val_check_interval=valid_every,
         check_val_every_n_epoch=None,
         num_sanity_val_steps=0,
         log_every_n_steps=LOG_EVERY,
         logger=[CSVLogger(logs, "csv"), TensorBoardLogger(logs, "tensorboard")],
         callbacks=[
+            FiniteLoss(output, LOG_EVERY, recipe.checkpoint_every, valid_every),
             TrainingProgress(recipe.batch_size),
             *([best] if recipe.patience else []),
-            PeriodicCheckpoint(
-                output / checkpoint.LAST, recipe.checkpoint_every, recipe.valid_every
-            ),
+            PeriodicCheckpoint(output / checkpoint.LAST, recipe.checkpoint_every, valid_every),
         ],
         plugins=[CheckedCheckpointIO()],
         enable_checkpointing=False,
@@ -90,6 +91,7 @@ def run_trainer(
 
     Raises:
         KeyboardInterrupt: the training was interrupted.
+        DivergedError: its loss is no finite number; nothing was saved since the last good step.
     """
     valid: Any = examples.valid_batches
     valid_loader = DataLoader(valid, batch_size=None, collate_fn=_as_is) if valid else None

@@ -1,8 +1,8 @@
 """Additive attention scores, and which kernel computes them on which device.
 
 On a CPU the compiled one (`cpu.py`), on a GPU Triton's (`gpu.py`), elsewhere plain PyTorch
-(`factorised.py`). `reference.py` is the formula, to judge the others by. In all of them B is the
-batch, N the keys, M the queries and H the units.
+(`factorised.py`). `reference.py` is the formula: to judge the others by, and for PyTorch to record
+or transform (`is_eager`). In all of them B is the batch, N the keys, M the queries and H the units.
 """
 
 import warnings
@@ -13,7 +13,9 @@ from importlib.util import find_spec
 import torch
 from torch import Tensor
 
+from ptrnet.kernels.additive import reference
 from ptrnet.kernels.additive.arguments import check_arguments
+from ptrnet.kernels.eager import is_eager
 
 # Prepared scores of up to so many entries `v[h] * r` (see `factorised.py`) are plain PyTorch's: it
 # takes some 20 microseconds more than the compiled kernel, which a short run then need not load
@@ -44,6 +46,8 @@ def additive_scores(
     Raises:
         ShapeError: shapes that do not fit each other; on a CPU also lengths out of range.
     """
+    if not is_eager(keys, queries, v):
+        return reference.additive_scores(keys, queries, v, key_lengths, query_lengths)
     arguments = check_arguments(keys, queries, v, key_lengths, query_lengths)
     return _kernel(keys.device)(*arguments)
 
@@ -67,20 +71,20 @@ def prepared_scores(
             that do not.
     """
     check_arguments(keys, keys, v, key_lengths, None)
-    if keys.device.type != "cpu":
+    if keys.device.type != "cpu" or not is_eager(keys, v):
         return lambda queries: additive_scores(keys, queries, v, key_lengths)
-    if keys.numel() > MAX_PLAIN_ENTRIES:
+    is_small = keys.numel() <= MAX_PLAIN_ENTRIES
+    if is_small:
+        from ptrnet.kernels.additive.factorised import prepared_scores as prepare
+    else:
         from ptrnet.kernels.additive.cpu import prepared_scores as prepare
-
-        return prepare(keys, v, key_lengths)
-    from ptrnet.kernels.additive.factorised import prepared_scores as prepare_plain
-
-    plain_scores = prepare_plain(keys, v, key_lengths)
+    prepared = prepare(keys, v, key_lengths)
 
     def scores(queries: Tensor) -> Tensor:
-        if keys.numel() * queries.shape[1] > MAX_PLAIN_ENTRIES:
+        is_large = is_small and keys.numel() * queries.shape[1] > MAX_PLAIN_ENTRIES
+        if is_large or not is_eager(queries):
             return additive_scores(keys, queries, v, key_lengths)
-        return plain_scores(queries)
+        return prepared(queries)
 
     return scores
 

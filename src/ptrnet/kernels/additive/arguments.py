@@ -6,6 +6,7 @@ import torch
 from torch import Tensor
 
 from ptrnet.errors import ShapeError
+from ptrnet.kernels.eager import is_eager
 from ptrnet.masks import length_mask
 
 
@@ -81,7 +82,8 @@ def _check_lengths(parameter: str, lengths: Tensor | None, padded: Tensor) -> Te
             f"additive_scores: {parameter} must be ({batch},); got {tuple(lengths.shape)}"
         )
     # The compiled kernel would read beyond its arrays; to read lengths on a GPU would cost time.
-    if lengths.device.type == "cpu" and not ((lengths >= 0) & (lengths <= size)).all():
+    is_known = lengths.device.type == "cpu" and is_eager(lengths)
+    if is_known and not ((lengths >= 0) & (lengths <= size)).all():
         raise ShapeError(
             f"additive_scores: {parameter} must be in 0..{size}; got {lengths.tolist()}"
         )

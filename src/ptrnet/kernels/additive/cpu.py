@@ -9,11 +9,12 @@ from typing import Any
 import numpy as np
 import torch
 from torch import Tensor
-from torch.autograd.function import FunctionCtx, once_differentiable
+from torch.autograd.function import FunctionCtx
 
-from ptrnet.kernels.additive import loops
+from ptrnet.kernels.additive import loops, reference
 from ptrnet.kernels.additive.arguments import Arguments, check_arguments, check_shapes, promote
 from ptrnet.kernels.additive.factorised import MAX_MAGNITUDE
+from ptrnet.kernels.gradients import needs_plain
 from ptrnet.kernels.numerics import as_array
 from ptrnet.kernels.threads import run_slices
 
@@ -107,8 +108,9 @@ class _Scores(torch.autograd.Function):
         return scores
 
     @staticmethod
-    @once_differentiable
     def backward(ctx: FunctionCtx, grad: Tensor) -> tuple[Tensor | None, ...]:
+        if needs_plain(grad):
+            return reference.gradients(Arguments(*ctx.saved_tensors), grad)  # type: ignore[attr-defined]
         keys, queries, v, *lengths = ctx.saved_tensors  # type: ignore[attr-defined]
         is_factorised = ctx.is_factorised  # type: ignore[attr-defined]
         loop: Any = loops.factorised_backward if is_factorised else loops.direct_backward

@@ -12,9 +12,11 @@ from collections.abc import Callable
 
 import torch
 from torch import Tensor
-from torch.autograd.function import FunctionCtx, once_differentiable
+from torch.autograd.function import FunctionCtx
 
+from ptrnet.kernels.additive import reference
 from ptrnet.kernels.additive.arguments import check_arguments, check_shapes, promote, score_mask
+from ptrnet.kernels.gradients import needs_plain
 from ptrnet.masks import length_mask
 
 # Keys and queries below this are factorised: exp(2 * 43) * exp(2 * 43) is inf, and 1 / (1 + inf) =
@@ -80,9 +82,11 @@ class _Scores(torch.autograd.Function):
         return scores
 
     @staticmethod
-    @once_differentiable
-    def backward(ctx: FunctionCtx, grad: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    def backward(ctx: FunctionCtx, grad: Tensor) -> tuple[Tensor | None, ...]:
         keys, queries, v = ctx.saved_tensors  # type: ignore[attr-defined]
+        if needs_plain(grad):
+            arguments = check_arguments(keys, queries, v, None, None)
+            return reference.gradients(arguments, grad)[:3]
         grad_keys = torch.zeros_like(keys)
         grad_queries = torch.zeros_like(queries)
         grad_v = torch.zeros_like(v)

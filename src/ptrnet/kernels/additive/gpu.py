@@ -21,9 +21,11 @@ import torch
 import triton
 import triton.language as tl
 from torch import Tensor
-from torch.autograd.function import FunctionCtx, once_differentiable
+from torch.autograd.function import FunctionCtx
 
+from ptrnet.kernels.additive import reference
 from ptrnet.kernels.additive.arguments import Arguments, check_arguments, promote
+from ptrnet.kernels.gradients import needs_plain
 
 # The block that one program of 128 threads computes at a time. Forward: queries, keys and units,
 # for a single query, as in decoding, and for several. Backward: keys and units.
@@ -67,6 +69,7 @@ class _Scores(torch.autograd.Function):
         key_lengths: Tensor,
         query_lengths: Tensor,
     ) -> Tensor:
+        inputs = (keys, queries, v, key_lengths, query_lengths)
         keys, queries, v = (t.contiguous() for t in (keys, queries, v))
         (batch, n, units), m = keys.shape, queries.shape[1]
         scores = torch.empty(batch, m, n, dtype=v.dtype, device=v.device)
@@ -74,13 +77,15 @@ class _Scores(torch.autograd.Function):
         grid = (batch, triton.cdiv(m, block[0]), triton.cdiv(n, block[1]))
         tensors = (keys, queries, v, key_lengths, query_lengths, scores)
         _launch(_forward, grid, *tensors, n, m, units, *block)
-        ctx.save_for_backward(keys, queries, v, key_lengths, query_lengths)
+        ctx.save_for_backward(*inputs)  # themselves: copies would lead to no further gradient
         return scores
 
     @staticmethod
-    @once_differentiable
     def backward(ctx: FunctionCtx, grad: Tensor) -> tuple[Tensor | None, ...]:
-        keys, queries, v, key_lengths, query_lengths = ctx.saved_tensors  # type: ignore[attr-defined]
+        if needs_plain(grad):
+            return reference.gradients(Arguments(*ctx.saved_tensors), grad)  # type: ignore[attr-defined]
+        *tensors, key_lengths, query_lengths = ctx.saved_tensors  # type: ignore[attr-defined]
+        keys, queries, v = (t.contiguous() for t in tensors)
         (batch, n, units), m = keys.shape, queries.shape[1]
         grad_keys = torch.zeros_like(keys)
         # Added to by one block of keys after the other, and rounded once in the end.

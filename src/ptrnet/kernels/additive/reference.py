@@ -1,9 +1,14 @@
-"""The definition, in plain PyTorch: what the fast kernels are tested against; no model calls it."""
+"""The definition, in plain PyTorch: what the fast kernels are tested against.
+
+Its operations PyTorch can record, transform and differentiate as often as wanted.
+"""
 
 import torch
 from torch import Tensor
 
-from ptrnet.kernels.additive.arguments import check_arguments, promote, score_mask
+from ptrnet.kernels.additive.arguments import Arguments, check_arguments, promote
+from ptrnet.kernels.gradients import plain_gradients
+from ptrnet.masks import length_mask
 
 
 def additive_scores(
@@ -15,5 +20,24 @@ def additive_scores(
 ) -> Tensor:
     """As `ptrnet.kernels.additive_scores`, by the formula; memory `(B, M, N, H)`, any device."""
     arguments = promote(check_arguments(keys, queries, v, key_lengths, query_lengths))
-    scores = torch.tanh(arguments.keys[:, None] + arguments.queries[:, :, None]) @ arguments.v
-    return scores.masked_fill(~score_mask(arguments), 0.0)
+    is_key = length_mask(arguments.key_lengths, keys.shape[1])
+    is_query = length_mask(arguments.query_lengths, queries.shape[1])
+    # Padding may hold anything: what is not finite would reach the gradients, as zero times NaN.
+    keys = arguments.keys.masked_fill(~is_key[..., None], 0)
+    queries = arguments.queries.masked_fill(~is_query[..., None], 0)
+    with torch.autocast(keys.device.type, enabled=False):
+        scores = torch.tanh(keys[:, None] + queries[:, :, None]) @ arguments.v
+    return scores.masked_fill(~(is_query[:, :, None] & is_key[:, None]), 0.0)
+
+
+def gradients(arguments: Arguments, grad: Tensor) -> tuple[Tensor | None, ...]:
+    """Of keys, queries, `v` and the two lengths, as an autograd function's `backward` returns them.
+
+    For scores of these `arguments` whose gradient is `grad` `(B, M, N)`; it has a gradient itself.
+    """
+    keys, queries, v, *lengths = arguments
+
+    def formula(*tensors: Tensor) -> tuple[Tensor]:
+        return (additive_scores(*tensors, *lengths),)
+
+    return (*plain_gradients(formula, (keys, queries, v), [grad]), None, None)

@@ -1,8 +1,9 @@
 """One LSTM layer over padded sequences, and one step of it.
 
-`lstm` has two implementations: the compiled kernel (`cpu.py`) and PyTorch's own layer
-(`reference.py`). The kernel takes float32 inputs on a CPU under autocast, in large batches without
-gradients, and where PyTorch has no oneDNN; PyTorch takes all else. `cell` is PyTorch's.
+`lstm` has three implementations: the compiled kernel (`cpu.py`), PyTorch's own layer
+(`reference.py`) and the formula (`plain.py`). The kernel takes float32 inputs on a CPU under
+autocast, in large batches without gradients, and where PyTorch has no oneDNN; the formula is taken
+where PyTorch's layer cannot follow, as under `vmap`; PyTorch takes all else. `cell` is PyTorch's.
 
 Throughout the package B is the batch, N the elements of a sequence, each read in a step `t`, d the
 features of an element, and H the hidden units.
@@ -14,6 +15,8 @@ import torch
 from torch import Tensor
 
 from ptrnet.kernels.cudnn import without_autocast
+from ptrnet.kernels.eager import is_recorded, is_transformed
+from ptrnet.kernels.lstm import plain
 from ptrnet.kernels.lstm.weights import Weights
 
 __all__ = ["Weights", "cell", "lstm"]
@@ -44,9 +47,12 @@ def lstm(
         ValueError: shapes that do not fit each other, in the compiled kernel.
         RuntimeError: the same in PyTorch.
     """
+    if is_transformed(inputs, *state, *weights):
+        return plain.lstm(inputs, lengths, state, weights)
     if (
         inputs.device.type == "cpu"
         and inputs.dtype == torch.float32
+        and not is_recorded()
         and _is_compiled_faster(len(inputs), weights)
     ):
         from ptrnet.kernels.lstm.cpu import lstm as kernel
@@ -61,10 +67,13 @@ def cell(inputs: Tensor, state: tuple[Tensor, Tensor], weights: Weights) -> tupl
     On a GPU autocast is switched off. On a CPU autocast may round the products but not the states;
     oneDNN's layer would round those too, and is not used under autocast.
     """
+    if is_transformed(inputs, *state, *weights):
+        return plain.cell(inputs, state, weights)
     autocast = torch.is_autocast_enabled("cpu")
     context, (inputs, h, c) = without_autocast(inputs, *state)
     with context:
-        if len(inputs) >= MIN_ROWS and inputs.device.type == "cpu" and not autocast and _onednn():
+        on_cpu = inputs.device.type == "cpu" and not autocast and not is_recorded()
+        if on_cpu and len(inputs) >= MIN_ROWS and _onednn():
             states, training = (h[None], c[None]), torch.is_grad_enabled()
             # Biases, one layer, no dropout, whether to train, one direction, batch first.
             _, h, c = torch.lstm(

@@ -19,8 +19,10 @@ from typing import NamedTuple
 
 import torch
 from torch import Tensor
-from torch.autograd.function import FunctionCtx, once_differentiable
+from torch.autograd.function import FunctionCtx
 
+from ptrnet.kernels.gradients import needs_plain, plain_gradients
+from ptrnet.kernels.lstm import plain
 from ptrnet.kernels.lstm.gates import backward_step, forward_step
 from ptrnet.kernels.lstm.products import products_class
 from ptrnet.kernels.lstm.weights import Weights
@@ -41,7 +43,6 @@ def lstm(
 
     Raises:
         ValueError: shapes that do not fit each other.
-        RuntimeError: a second backward pass through one forward pass.
     """
     _check_shapes(inputs, lengths, state, weights)
     autocast = torch.is_autocast_enabled("cpu")
@@ -159,23 +160,23 @@ class _Layer(torch.autograd.Function):
     ) -> tuple[Tensor, Tensor, Tensor]:
         weights = Weights(w_input, w_hidden, b_input, b_hidden)
         trace = _forward(inputs, lengths, h0, c0, weights, dtype, stored_steps=inputs.shape[1])
-        ctx.save_for_backward(trace.x, lengths, w_input, trace.w_hidden, trace.c, trace.h)
+        floats = (inputs, h0, c0, *weights)
+        traced = (trace.x, trace.w_hidden, trace.c, trace.h)
+        ctx.save_for_backward(*floats, lengths, *traced)
         ctx.gates = trace.gates  # type: ignore[attr-defined]
         return trace.outputs()
 
     @staticmethod
-    @once_differentiable
-    def backward(
-        ctx: FunctionCtx, grad_outputs: Tensor, grad_h: Tensor, grad_c: Tensor
-    ) -> tuple[Tensor | None, ...]:
-        x, lengths, w_input, w_hidden, c, h = ctx.saved_tensors  # type: ignore[attr-defined]
-        # `gates`, the largest tensor, is overwritten by its own gradient: one backward pass only.
+    def backward(ctx: FunctionCtx, *grads: Tensor) -> tuple[Tensor | None, ...]:
+        *floats, lengths, x, w_hidden, c, h = ctx.saved_tensors  # type: ignore[attr-defined]
+        # `gates`, the largest tensor, is overwritten by its own gradient: a second backward pass
+        # takes the formula.
+        if needs_plain(*grads) or ctx.gates is None:  # type: ignore[attr-defined]
+            return _plain_gradients(floats, lengths, h.dtype, grads)
         gates, ctx.gates = ctx.gates, None  # type: ignore[attr-defined]
-        if gates is None:
-            raise RuntimeError("the LSTM kernel's backward pass runs once for each forward pass")
-        trace = _Trace(x, w_hidden, gates, c, h)
+        trace, w_input = _Trace(x, w_hidden, gates, c, h), floats[3]
         with torch.autocast("cpu", enabled=False):
-            dh, dc, d_fused = _backward_steps(trace, lengths, grad_outputs, grad_h, grad_c)
+            dh, dc, d_fused = _backward_steps(trace, lengths, *grads)
             d_gates = gates.flatten(0, 1)
             d_hidden = (d_gates.t() @ h[:-1].flatten(0, 1)).float()
             d_input, d_bias = d_fused[:, :-1], d_fused[:, -1]
@@ -185,6 +186,27 @@ class _Layer(torch.autograd.Function):
             if ctx.needs_input_grad[0]:  # type: ignore[attr-defined]
                 dx = (d_gates @ w_input.to(gates.dtype)).float().view_as(x).transpose(0, 1)
         return dx, None, dh, dc, d_input, d_hidden, d_bias, d_bias, None
+
+
+def _plain_gradients(
+    floats: list[Tensor], lengths: Tensor, dtype: torch.dtype, grads: tuple[Tensor, ...]
+) -> tuple[Tensor | None, ...]:
+    """What `_Layer.backward` returns, by the formula in float32, with gradients of its own.
+
+    Args:
+        floats: inputs, h0, c0 and the weights.
+        lengths: `(B,)`.
+        dtype: of the outputs.
+        grads: of the outputs `(N, B, H)` and of the last states.
+    """
+
+    def formula(x: Tensor, h0: Tensor, c0: Tensor, *weights: Tensor) -> tuple[Tensor, ...]:
+        outputs, (h, c) = plain.lstm(x, lengths, (h0, c0), Weights(*weights))
+        return outputs.transpose(0, 1).to(dtype), h, c
+
+    with torch.autocast("cpu", enabled=False):
+        dx, *others = plain_gradients(formula, floats, grads)
+    return dx, None, *others, None
 
 
 def _backward_steps(

@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 
 from ptrnet.kernels.cudnn import flatten_weights, without_autocast
+from ptrnet.kernels.eager import is_recorded
 from ptrnet.kernels.lstm.weights import Weights
 from ptrnet.masks import length_mask
 
@@ -23,14 +24,15 @@ def lstm(
     """As `ptrnet.kernels.lstm`, on any device."""
     n, units = inputs.shape[1], weights.hidden.shape[1]
     if not n:
-        return inputs.new_zeros(len(inputs), 0, units), state
+        return inputs.new_zeros(inputs.shape[0], 0, units), state
     padding = ~length_mask(lengths, n)
     inputs = inputs.masked_fill(padding[..., None], 0)  # padding may hold anything, NaN too
     hold = inputs.new_zeros(4, units)
     hold[0], hold[1] = -SATURATED, SATURATED
     w_input = torch.cat([weights.input, hold.view(-1, 1)], 1)
     marked = torch.cat([inputs, padding[..., None].to(inputs.dtype)], -1)
-    training = torch.is_grad_enabled()  # cuDNN stores what a backward pass needs only if told so
+    # cuDNN stores what a backward pass needs only if told so; what is recorded may get one.
+    training = torch.is_grad_enabled() or is_recorded()
     parameters = [w_input, *weights[1:]]
     context, (marked, h0, c0) = without_autocast(marked, *state)
     with context:

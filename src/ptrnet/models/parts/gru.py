@@ -4,6 +4,8 @@ import torch
 from torch import Tensor, nn
 
 from ptrnet.kernels.cudnn import flatten_weights, without_autocast
+from ptrnet.kernels.eager import is_recorded, is_transformed
+from ptrnet.masks import length_mask
 from ptrnet.models.parts.recurrent import Recurrent, State, flatten_rows
 
 
@@ -31,9 +33,11 @@ class GRU(Recurrent):
     def forward(
         self, inputs: Tensor, lengths: Tensor, state: State | None = None
     ) -> tuple[Tensor, State]:
-        h = inputs.new_zeros(len(inputs), self.units) if state is None else state[0]
+        h = inputs.new_zeros(inputs.shape[0], self.units) if state is None else state[0]
         h = h.to(inputs.dtype)
-        training = torch.is_grad_enabled()  # makes cuDNN save what backward needs
+        if is_transformed(inputs, h, *self.weights):  # `torch.gru` has no rule for `vmap`
+            return self._step_by_step(inputs, lengths, h)
+        training = torch.is_grad_enabled() or is_recorded()  # makes cuDNN save what backward needs
         context, (inputs, h) = without_autocast(inputs, h)
         weights = flatten_weights(self.weights) if inputs.is_cuda else self.weights
         with context:
@@ -42,9 +46,26 @@ class GRU(Recurrent):
         last = (lengths - 1).clamp(min=0)[:, None, None].expand(-1, 1, self.units)
         return outputs, (torch.where((lengths > 0)[:, None], outputs.gather(1, last)[:, 0], h),)
 
+    def _plain_cell(self, inputs: Tensor, h: Tensor) -> Tensor:
+        by_input = nn.functional.linear(inputs, self.w_input, self.b_input).chunk(3, -1)
+        by_hidden = nn.functional.linear(h, self.w_hidden, self.b_hidden).chunk(3, -1)
+        reset, update = ((by_input[k] + by_hidden[k]).sigmoid() for k in range(2))
+        new = torch.tanh(by_input[2] + reset * by_hidden[2])
+        return new + update * (h - new)
+
+    def _step_by_step(self, inputs: Tensor, lengths: Tensor, h: Tensor) -> tuple[Tensor, State]:
+        mask = length_mask(lengths, inputs.shape[1])[..., None]
+        outputs = [inputs.new_zeros(inputs.shape[0], 0, self.units)]
+        for t in range(inputs.shape[1]):
+            h = torch.where(mask[:, t], self._plain_cell(inputs[:, t], h), h)
+            outputs.append(h[:, None])
+        return torch.cat(outputs, 1), (h,)
+
     def step(self, inputs: Tensor, state: State) -> State:
         (h,) = state
         context, (inputs, h) = without_autocast(inputs, h)
+        if is_transformed(inputs, h, *self.weights):
+            return (self._plain_cell(inputs, h),)
         rows = flatten_rows(inputs), flatten_rows(h)
         with context:
             return (torch.gru_cell(*rows, *self.weights).view(h.shape),)

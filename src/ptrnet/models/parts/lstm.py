@@ -32,7 +32,7 @@ class LSTM(Recurrent):
         self, inputs: Tensor, lengths: Tensor, state: State | None = None
     ) -> tuple[Tensor, State]:
         if state is None:
-            zero = inputs.new_zeros(len(inputs), self.units)
+            zero = inputs.new_zeros(inputs.shape[0], self.units)
             state = (zero, zero)
         h, c = state
         return lstm(inputs, lengths, (h, c), self.weights)

@@ -14,6 +14,7 @@ import torch
 from torch import Tensor, nn
 
 from ptrnet.kernels import additive_scores, prepared_scores
+from ptrnet.kernels.eager import is_eager
 from ptrnet.models.parts.linear import Linear
 
 Scorer = Callable[[Tensor], Tensor]  # of queries (B, K, H), to scores (B, K, N)
@@ -60,7 +61,7 @@ def scorer(keys: Tensor, v: Tensor | None, key_lengths: Tensor | None = None) ->
 
     def score(queries: Tensor) -> Tensor:
         nonlocal prepared
-        if v is None or torch.is_grad_enabled():
+        if v is None or torch.is_grad_enabled() or not is_eager(keys, queries):
             return scores(keys, queries, v, key_lengths)
         if prepared is None:
             prepared = prepared_scores(keys, v, key_lengths)

@@ -1,0 +1,70 @@
+"""What a model was trained on, and one line on an instance outside of it."""
+
+import warnings
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from ptrnet.data.sizes import parse_sizes
+from ptrnet.errors import InputError, OutsideTraining
+from ptrnet.tasks.base import Task
+from ptrnet.tasks.custom import Custom
+from ptrnet.types import Example
+
+MAX_DEVIATIONS = 10.0  # standard deviations of a feature, beyond which it is said
+
+
+class TrainedRange:
+    """The sizes that a model was trained on; of a user's own examples also their features.
+
+    Says once what is outside: for fewer elements than any trained size, for more, for a number
+    between two, and for each feature. A model may well serve what it was not trained on.
+
+    Args:
+        task: of the model.
+        trained: facts about the training; nothing is said of sizes where it has no `n`.
+    """
+
+    def __init__(self, task: Task, trained: dict[str, Any]) -> None:
+        self._task, self._n = task, str(trained.get("n", ""))
+        try:
+            self._sizes = frozenset(parse_sizes(self._n))
+        except InputError:  # facts are the trainer's: anything may stand there
+            self._sizes = frozenset()
+        self._said: set[object] = set()
+
+    def check_sizes(self, examples: Iterable[Example]) -> None:
+        """Warns of numbers of elements that are none of the trained ones."""
+        for example in examples:
+            n = len(example.inputs)
+            if not self._sizes or n in self._sizes:
+                continue
+            advice = (
+                f"; ptrnet label {self._task.name} computes answers by an algorithm"
+                if self._task.labellers
+                else ""
+            )
+            self._say(
+                (n < min(self._sizes), n > max(self._sizes)),
+                f"the model was trained on instances of {self._n} elements, this one has {n}"
+                f"{advice}",
+            )
+
+    def check_features(self, examples: Iterable[Example]) -> None:
+        """Warns of features that are far from those of the examples that a user trained on."""
+        if not isinstance(self._task, Custom):  # others move points into the unit square
+            return
+        for example in examples:
+            largest = np.abs(self._task.normalize(example.inputs)).max(0, initial=0)
+            for k in np.flatnonzero(largest > MAX_DEVIATIONS):
+                self._say(
+                    int(k),
+                    f"feature {k + 1} is {largest[k]:.0f} or more standard deviations from the "
+                    f"trained examples' mean, {self._task.center[k]:.4g}",
+                )
+
+    def _say(self, subject: object, message: str) -> None:
+        if subject not in self._said:
+            self._said.add(subject)
+            warnings.warn(message, OutsideTraining, stacklevel=2)

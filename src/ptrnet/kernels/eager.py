@@ -1,0 +1,42 @@
+"""Whether code that PyTorch cannot look into may compute: every fast kernel asks here.
+
+A compiled kernel reads memory. While PyTorch records operations there is nothing that it could
+record, and where a tensor stands for others (a batch under `vmap`, a value with its tangent) its
+memory is not what it stands for. Then the plain formulas are taken, which PyTorch follows.
+"""
+
+import torch
+from torch import Tensor
+from torch._C import _functorch
+from torch.autograd import forward_ad
+from torch.nn import Parameter
+from torch.utils import _python_dispatch
+
+
+def is_eager(*tensors: Tensor) -> bool:
+    """Whether operations run as they are called, on tensors that are just their own values.
+
+    False while they are traced, compiled or exported; inside a transform of `torch.func`, and in
+    forward-mode differentiation; under a dispatch mode, such as that of fake tensors; and where one
+    of `tensors` is of a subclass, or a batch of tensors as `is_grads_batched` makes it.
+    """
+    return not is_recorded() and not is_transformed(*tensors)
+
+
+def is_recorded() -> bool:
+    """Whether operations are written down, to run later: traced, compiled or exported."""
+    if torch.compiler.is_compiling() or torch.jit.is_tracing() or torch.jit.is_scripting():
+        return True
+    return _python_dispatch._len_torch_dispatch_stack() > 0
+
+
+def is_transformed(*tensors: Tensor) -> bool:
+    """Whether `torch.func`, forward-mode differentiation or a subclass gives tensors a meaning."""
+    if torch.compiler.is_compiling():  # it looks through transforms by itself
+        return False
+    if _functorch.peek_interpreter_stack() is not None or forward_ad._current_level >= 0:
+        return True
+    return not all(
+        type(tensor) in (Tensor, Parameter) and not _functorch.is_legacy_batchedtensor(tensor)
+        for tensor in tensors
+    )

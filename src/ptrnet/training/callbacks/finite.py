@@ -1,0 +1,58 @@
+"""The end of a training that has diverged: before anything is saved of it."""
+
+from pathlib import Path
+from typing import Any
+
+import lightning.pytorch as pl
+import torch
+from torch import Tensor
+
+from ptrnet.errors import DivergedError
+from ptrnet.training import checkpoint
+
+
+class FiniteLoss(pl.Callback):
+    """Raises DivergedError at the first loss that is no finite number; stands before all others.
+
+    One process on a CPU looks at every step. Elsewhere that would make every step wait: the losses
+    are looked at together, every so many steps. In both, at each multiple of `intervals` and at the
+    end, which are the steps after which something is saved or validated, also the weights.
+
+    Args:
+        folder: of the run, whose checkpoint the error names.
+        intervals: in steps.
+    """
+
+    def __init__(self, folder: Path, *intervals: int) -> None:
+        self.folder, self.intervals = folder, intervals
+        self.recent: list[Tensor] = []
+
+    def on_train_batch_end(
+        self, trainer: pl.Trainer, pl_module: pl.LightningModule, outputs: Any, *_: Any
+    ) -> None:
+        self.recent.append(outputs["loss"].detach())
+        step = trainer.global_step
+        is_due = step == trainer.max_steps or any(step % every == 0 for every in self.intervals)
+        is_cheap = pl_module.device.type == "cpu" and trainer.world_size == 1
+        if not is_due and not is_cheap:
+            return
+        finite = torch.stack(self.recent).isfinite()
+        has_diverged = not finite.all()
+        if is_due and not has_diverged:
+            has_diverged = not all(p.isfinite().all() for p in pl_module.parameters())
+        if trainer.strategy.reduce_boolean_decision(has_diverged, all=False):
+            first = step - len(self.recent) + 1
+            raise self._error(first + int(finite.long().argmin()) if not finite.all() else step)
+        self.recent = []
+
+    def _error(self, step: int) -> DivergedError:
+        good = checkpoint.read_last(self.folder)
+        last = "no checkpoint had been written"
+        if good:
+            last = (
+                f"the last good checkpoint, of step {good.content['global_step']}, is {good.path}"
+            )
+        return DivergedError(
+            f"training diverged at step {step}: its loss or its weights are no finite numbers; "
+            f"{last}; a smaller --learning-rate may help"
+        )

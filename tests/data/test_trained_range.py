@@ -1,0 +1,69 @@
+"""One line on instances outside what a model was trained on."""
+
+import warnings
+
+import numpy as np
+import pytest
+
+import ptrnet
+from ptrnet.cli import run
+from ptrnet.data.trained_range import TrainedRange
+from ptrnet.decoding import Incremental
+from ptrnet.types import Example
+
+
+def said(action):
+    """The messages of an action's warnings of this kind."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        action()
+    return [str(w.message) for w in caught if w.category is ptrnet.OutsideTraining]
+
+
+def of_sizes(*sizes):
+    return list(map(np.random.default_rng(0).random, [(n, 2) for n in sizes]))
+
+
+def test_each_class_of_sizes_is_named_once(small):
+    solver = small()
+    solver = type(solver)(solver.model, solver.task, {"n": "4-6,9"})
+    messages = said(lambda: solver.solve(of_sizes(4, 6, 9, 7, 8, 12, 20, 3)))
+    assert [message.split("this one has ")[1].split(";")[0] for message in messages] == [
+        "7",
+        "12",
+        "3",
+    ]
+    assert messages[0].startswith("the model was trained on instances of 4-6,9 elements")
+    assert messages[0].endswith("ptrnet label hull computes answers by an algorithm")
+    assert said(lambda: solver.solve(of_sizes(7, 30, 3))) == []
+
+
+@pytest.mark.parametrize("trained", [{}, {"n": "many"}, {"n": None}])
+def test_nothing_is_said_where_the_sizes_are_not_known(small, trained):
+    solver = small()
+    assert said(lambda: type(solver)(solver.model, solver.task, trained).solve(of_sizes(7))) == []
+
+
+def test_decoding_part_by_part_has_no_size(small):
+    assert said(lambda: small().solve(of_sizes(9), Incremental(window=2))) == []
+
+
+def test_features_far_from_the_trained_ones(small):
+    task = {"center": (10.0, 0.0), "spread": (1.0, 5.0), "constraint": "free"}
+    trained = TrainedRange(small("custom", **task).task, {})
+    near, far = np.array([[19.0, 49.0]]), np.array([[10.0, 51.0], [-3.0, 0.0]])
+    assert said(lambda: trained.check_features([Example(near)])) == []
+    messages = said(lambda: [trained.check_features([Example(far)]) for _ in range(2)])
+    assert [message[:18] for message in messages] == ["feature 1 is 13 or", "feature 2 is 10 or"]
+    assert messages[0].endswith("mean, 10")
+
+
+def test_the_program_says_it_on_standard_error(small, tmp_path, capsys):
+    small().save_pretrained(tmp_path)
+    assert run(["solve", "--model", str(tmp_path), "--random", "7"]) == 0
+    printed = capsys.readouterr()
+    assert printed.err == (
+        "ptrnet: the model was trained on instances of 5 elements, this one has 7; "
+        "ptrnet label hull computes answers by an algorithm\n"
+    )
+    assert "trained" not in printed.out

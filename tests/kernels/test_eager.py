@@ -1,0 +1,208 @@
+"""Where PyTorch records or transforms operations the kernels give way to the plain formulas."""
+
+import pytest
+import torch
+from torch._subclasses import FakeTensorMode
+
+from ptrnet.kernels import additive_scores, eager, prepared_scores
+from ptrnet.kernels.additive import cpu, factorised, reference
+from ptrnet.kernels.linear import linear
+from ptrnet.kernels.lstm import Weights, cell, lstm, plain
+from ptrnet.kernels.lstm import cpu as lstm_cpu
+from ptrnet.kernels.lstm import reference as lstm_reference
+from tests.kernels.test_additive import GPU, INTERPRETED, kernels
+from tests.kernels.test_lstm import draw as draw_lstm
+
+# Shapes are checked once, when a trace is recorded.
+pytestmark = pytest.mark.filterwarnings("ignore::torch.jit.TracerWarning")
+
+KEY_LENGTHS, QUERY_LENGTHS = torch.tensor([3, 2]), torch.tensor([1, 2])
+
+
+class Marked(torch.Tensor):
+    """A subclass that stands for what only its author knows."""
+
+
+def draw(dtype=torch.float64, rows=2):
+    torch.manual_seed(rows)
+    shapes = [(rows, 3, 4), (rows, 2, 4), (4,)]
+    return [torch.randn(shape, dtype=dtype, requires_grad=True) for shape in shapes]
+
+
+def states_of(layer, lengths):
+    """A function of a layer's float tensors to its last states and the sum of its real outputs."""
+
+    def states(x, h0, c0, *weights):
+        outputs, (h, c) = layer(x, lengths, (h0, c0), Weights(*weights))
+        mask = (torch.arange(x.shape[1]) < lengths[:, None])[..., None]
+        return torch.where(mask, outputs, 0).sum(1), h, c
+
+    return states
+
+
+def test_what_is_eager():
+    (tensor, *_), answers = draw(), []
+
+    def ask(x):
+        answers.append(eager.is_eager(x))
+        return x * 1
+
+    ask(tensor)
+    assert answers == [True]
+    torch.jit.trace(ask, tensor.detach(), check_trace=False)
+    torch.func.vmap(ask)(tensor)
+    torch.func.grad(lambda x: ask(x).sum())(tensor)
+    torch.func.jvp(ask, (tensor,), (tensor,))
+    with torch.autograd.forward_ad.dual_level():
+        ask(tensor)
+    with FakeTensorMode():
+        ask(torch.zeros(2))
+    ask(torch.zeros(2).as_subclass(Marked))
+    torch.export.export(torch.nn.ReLU().requires_grad_(False), (tensor.detach(),), strict=False)
+    torch.compile(ask, backend="eager")(tensor)
+    assert answers[1:] and not any(answers[1:])
+    ask(torch.nn.Parameter(tensor.detach()))
+    with torch.inference_mode():
+        ask(torch.zeros(2))
+    assert answers[-2:] == [True, True]
+
+
+@kernels(cpu, factorised, *(GPU if INTERPRETED else []))
+def test_scores_are_differentiated_twice(kernel):
+    """Where queries are computed from the keys, too: each gets its own part of the gradient."""
+    lengths = KEY_LENGTHS, QUERY_LENGTHS
+    tensors = draw()
+
+    def mixed(keys, queries, v):
+        return kernel.additive_scores(keys, queries + keys[:, :2].tanh() * v, v, *lengths)
+
+    assert torch.autograd.gradgradcheck(mixed, tensors)
+
+
+@kernels(cpu, factorised)
+def test_batches_of_gradients_of_scores(kernel):
+    tensors = draw()
+    scores = kernel.additive_scores(*tensors, KEY_LENGTHS, QUERY_LENGTHS)
+    basis = torch.eye(scores.numel(), dtype=scores.dtype).view(-1, *scores.shape)
+    options = {"retain_graph": True}
+    batched = torch.autograd.grad(scores, tensors, basis, is_grads_batched=True, **options)
+    rows = [torch.autograd.grad(scores, tensors, row, **options) for row in basis]
+    for actual, expected in zip(batched, zip(*rows, strict=True), strict=True):
+        torch.testing.assert_close(actual, torch.stack(expected))
+
+
+def test_gradient_penalty_of_scores_has_a_gradient():
+    """Found silently constant once: the kernel's own backward pass left no graph."""
+    outcomes = []
+    for kernel in (additive_scores, reference.additive_scores):
+        keys, queries, v = draw()
+        (grad,) = torch.autograd.grad(kernel(keys, queries, v).sum(), keys, create_graph=True)
+        outcomes.append(torch.autograd.grad(grad.square().sum(), (keys, queries, v)))
+    for actual, expected in zip(*outcomes, strict=True):
+        torch.testing.assert_close(actual, expected)
+
+
+@pytest.mark.parametrize("prepare", [False, True])
+@torch.no_grad()
+def test_scores_are_mapped_traced_and_pushed_forward(prepare):
+    def scores(keys, queries, v):
+        if prepare:
+            return prepared_scores(keys, v)(queries)
+        return additive_scores(keys, queries, v)
+
+    keys, queries, v = (t.detach() for t in draw(rows=5))
+    expected = reference.additive_scores(keys, queries, v)
+
+    mapped = torch.func.vmap(lambda k, q: scores(k[None], q[None], v)[0])(keys, queries)
+    torch.testing.assert_close(mapped, expected)
+    traced = torch.jit.trace(scores, [t.roll(1, 0) for t in (keys, queries, v)], check_trace=False)
+    torch.testing.assert_close(traced(keys, queries, v), expected)
+    tangents = tuple(torch.randn_like(t) for t in (keys, queries, v))
+    actual, along = torch.func.jvp(scores, (keys, queries, v), tangents)
+    torch.testing.assert_close(actual, expected)
+    pairs = list(zip((keys, queries, v), tangents, strict=True))
+    after, before = (
+        reference.additive_scores(*(t + length * d for t, d in pairs)) for length in (1e-6, -1e-6)
+    )
+    torch.testing.assert_close(along, (after - before) / 2e-6, rtol=1e-6, atol=1e-6)
+
+
+def test_keys_prepared_before_serve_queries_under_vmap():
+    keys, queries, v = (t.detach() for t in draw())
+    scores = prepared_scores(keys, v)
+    mapped = torch.func.vmap(scores)(torch.stack([queries, 2 * queries]))
+    torch.testing.assert_close(mapped[1], scores(2 * queries))
+
+
+@pytest.mark.parametrize("layer", [plain.lstm, lstm_reference.lstm])
+def test_the_layers_formula(layer):
+    """Against `nn.LSTM`'s own cell, one step after the other."""
+    (x, h0, c0, *weights), lengths = draw_lstm(3, 6, 2, 5)
+    outputs, (h, c) = layer(x, lengths, (h0, c0), Weights(*weights))
+    for b, length in enumerate(lengths.tolist()):
+        state = h0[b : b + 1], c0[b : b + 1]
+        for t in range(length):
+            state = torch.lstm_cell(x[b : b + 1, t], state, *weights)
+            torch.testing.assert_close(outputs[b, t], state[0][0])
+        torch.testing.assert_close((h[b], c[b]), (state[0][0], state[1][0]))
+
+
+def test_the_compiled_layer_is_differentiated_twice():
+    """In float32, against the formula in float64: gradients, and the gradients of their squares."""
+    tensors, lengths = draw_lstm(3, 4, 2, 5)
+    outcomes = []
+    for layer, dtype in ((plain.lstm, torch.float64), (lstm_cpu.lstm, torch.float32)):
+        copies = [t.to(dtype).requires_grad_() for t in tensors]
+        total = sum(part.square().sum() for part in states_of(layer, lengths)(*copies))
+        grads = torch.autograd.grad(total, copies, create_graph=True)
+        penalty = sum(grad.square().sum() for grad in grads)
+        outcomes.append([*grads, *torch.autograd.grad(penalty, copies)])
+    for expected, actual in zip(*outcomes, strict=True):
+        torch.testing.assert_close(actual.double(), expected, rtol=1e-4, atol=1e-4)
+
+
+def test_a_second_backward_pass_takes_the_formula():
+    tensors, lengths = draw_lstm(3, 4, 2, 5, torch.float32)
+    copies = [t.requires_grad_() for t in tensors]
+    total = sum(part.square().sum() for part in states_of(lstm_cpu.lstm, lengths)(*copies))
+    first = torch.autograd.grad(total, copies, retain_graph=True)
+    second = torch.autograd.grad(total, copies)
+    torch.testing.assert_close(second, first, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("autocast", [False, True])
+def test_layers_are_mapped(autocast):
+    """Also under autocast, which takes the compiled layer where nothing is transformed."""
+    (x, h0, c0, *weights), lengths = draw_lstm(40, 4, 2, 16, torch.float32)
+    states = states_of(lstm, lengths[:1].expand(1))
+
+    def one(x, h0, c0):
+        return [part[0] for part in states(x[None], h0[None], c0[None], *weights)]
+
+    with torch.autocast("cpu", torch.bfloat16, enabled=autocast):
+        mapped = torch.func.vmap(one)(x, h0, c0)
+    for part, expected in zip(
+        mapped,
+        states_of(plain.lstm, lengths[:1].expand(40))(x, h0, c0, *weights),
+        strict=True,
+    ):
+        tolerance = 0.05 if autocast else 1e-5
+        torch.testing.assert_close(part.float(), expected, rtol=tolerance, atol=tolerance)
+
+
+@torch.no_grad()
+def test_cells_and_linear_maps_are_mapped_and_traced():
+    """Of so many rows that packed products and oneDNN's layer would take them."""
+    (x, h0, c0, *weights), _ = draw_lstm(256, 1, 256, 256, torch.float32)
+    weights = Weights(*weights)
+
+    def step(x, h, c):
+        return *cell(x, (h, c), weights), linear(x, weights.input)
+
+    expected = *torch.lstm_cell(x[:, 0], (h0, c0), *weights), x[:, 0] @ weights.input.T
+    tensors = x[:, 0], h0, c0
+    traced = torch.jit.trace(step, [t.roll(1, 0) for t in tensors], check_trace=False)
+    mapped = torch.func.vmap(lambda *rows: step(*(row[None] for row in rows)))(*tensors)
+    for a, b, c in zip(expected, traced(*tensors), mapped, strict=True):
+        torch.testing.assert_close(b, a, rtol=1e-4, atol=1e-4)
+        torch.testing.assert_close(c[:, 0], a, rtol=1e-4, atol=1e-4)

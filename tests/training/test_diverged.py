@@ -1,0 +1,91 @@
+"""A training whose numbers are no longer finite: it stops, says so, and leaves nothing broken."""
+
+import numpy as np
+import pytest
+import torch
+
+import ptrnet
+from ptrnet.cli import run
+from ptrnet.errors import DivergedError
+from ptrnet.pretrained import model_folder
+from ptrnet.training.module import TrainingModule
+from ptrnet.training.recipe import Recipe
+from ptrnet.training.run import train
+
+SMALL = {"hidden_size": 8, "batch_size": 4, "valid_batches": 1, "valid_every": 5}
+OPTIONS = [f"--{key.replace('_', '-')}={value}" for key, value in SMALL.items()]
+
+
+@pytest.fixture
+def break_weights(monkeypatch):
+    """A function that makes the weights NaN in a step of a training."""
+    step = TrainingModule.training_step
+
+    def at(number):
+        def broken(self, batch, index):
+            if index == number - 1:
+                with torch.no_grad():
+                    next(self.model.parameters()).fill_(torch.nan)
+            return step(self, batch, index)
+
+        monkeypatch.setattr(TrainingModule, "training_step", broken)
+
+    return at
+
+
+def test_fit_with_an_absurd_learning_rate_stops(tmp_path):
+    rng = np.random.default_rng(0)
+    examples = [(x, np.argsort(x[:, 0])) for x in rng.random((40, 4, 1))]
+    with pytest.raises(DivergedError, match=r"diverged at step \d+: .*smaller --learning-rate"):
+        ptrnet.fit(
+            examples, output=tmp_path / "run", steps=60, learning_rate=1e38, clip=1e30, **SMALL
+        )
+    assert not (tmp_path / "run" / "model.safetensors").exists()
+    assert not (tmp_path / "run" / "config.json").exists()
+
+
+def test_the_program_exits_with_1_and_names_the_last_good_checkpoint(
+    tmp_path, break_weights, capsys
+):
+    break_weights(8)
+    arguments = ["train", "sort", "--n=3", "--steps=20", "--checkpoint-every=6", *OPTIONS]
+    assert run([*arguments, "--output", str(tmp_path / "run")]) == 1
+    message = capsys.readouterr().err.splitlines()[-1]
+    checkpoint = tmp_path / "run" / "checkpoint.ckpt"
+    assert "diverged at step 8" in message and f"of step 6, is {checkpoint}" in message
+    content = torch.load(checkpoint, weights_only=True)
+    assert all(tensor.isfinite().all() for tensor in content["state_dict"].values())
+    assert not (tmp_path / "run" / "model.safetensors").exists()
+
+
+def test_it_is_resumed_from_the_last_good_checkpoint(tmp_path, break_weights, monkeypatch):
+    recipe = Recipe("sort", n="3", steps=20, checkpoint_every=6, **SMALL)
+    with monkeypatch.context():
+        break_weights(8)
+        with pytest.raises(DivergedError, match="step 8"):
+            train(recipe, tmp_path / "run")
+        monkeypatch.undo()
+    resumed = train(recipe, tmp_path / "run", resume=True).model.state_dict()
+    straight = train(recipe, tmp_path / "straight").model.state_dict()
+    assert all(torch.equal(straight[name], resumed[name]) for name in straight)
+
+
+def test_no_model_is_written_over_by_one_that_is_not_finite(small, tmp_path):
+    solver = small()
+    solver.save_pretrained(tmp_path)
+    before = (tmp_path / model_folder.TENSORS).read_bytes()
+    with torch.no_grad():
+        next(solver.model.parameters()).fill_(torch.inf)
+    with pytest.raises(ptrnet.InputError, match="no finite numbers"):
+        solver.save_pretrained(tmp_path)
+    assert (tmp_path / model_folder.TENSORS).read_bytes() == before
+
+
+def test_a_run_shorter_than_its_validations_validates_at_its_end(tmp_path):
+    recipe = Recipe("sort", n="3", steps=4, **{**SMALL, "valid_every": 1000})
+    train(recipe, tmp_path / "run")
+    (metrics,) = (tmp_path / "run" / "logs" / "csv").rglob("metrics.csv")
+    header, *rows = metrics.read_text().splitlines()
+    column = header.split(",").index("valid_loss")
+    assert any(row.split(",")[column] for row in rows)
+    assert torch.load(tmp_path / "run" / "checkpoint.ckpt", weights_only=True)["global_step"] == 4
