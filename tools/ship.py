@@ -71,10 +71,25 @@ SUBJECT = {
 }
 NETWORK = {
     "ptr-net": "A Pointer Network (Vinyals et al. 2015, section 2.3)",
-    "transformer-ptr-net": "A transformer over the set that points at its elements, told the "
-    "geometry of the last edge at every step (edge frames: docs/models.md),",
+    "transformer-ptr-net": "A transformer over the set that points at its elements",
+    "remaining-ptr-net": "A network that encodes what remains at every step (docs/models.md)",
 }
+EDGE = {"last": "last edge", "open": "edge that is continued"}
 LIMITS = {
+    "sort": (
+        "Trained on 2 to 20 numbers uniform in [0, 1], which it also sees as sines and cosines of\n"
+        "ten octaves. Accuracy falls beyond 25 numbers and where neighbours lie closer together\n"
+        "than such numbers do. Under the constraint every answer is a permutation, but it need\n"
+        "not be the right one."
+    ),
+    "delaunay": (
+        "At every step the network is told where each point lies as seen along the edge that is\n"
+        "continued: it learns which point is next, not what an angle is. Trained on 5 to 15\n"
+        "points uniform in the unit square. Wrong answers are likeliest where four points nearly\n"
+        "lie on one circle, and where points coincide. The constraint makes each edge the side of\n"
+        "two triangles at most; it does not make them Delaunay: where it must be right, use the\n"
+        "labeller `qhull`."
+    ),
     "hull": (
         "At every step the network is told where each point lies as seen along the last edge: it\n"
         "learns which point is next, not what an angle is. Trained on sets of 1 to 50 points,\n"
@@ -89,7 +104,7 @@ LIMITS = {
         "under the constraint has no vertex twice, but it need not be the hull: where it must\n"
         "be right, use the labeller `monotone-chain`."
     ),
-    "delaunay": (
+    "delaunay-ptr-net": (
         "Trained on 5 to 10 points uniform in the unit square. Beyond that few answers are whole,\n"
         "and a triangle that is missing leaves a hole: where it must be right, use the labeller\n"
         "`qhull`. The constraint makes whole, increasing triples; it does not make them Delaunay."
@@ -100,7 +115,7 @@ LIMITS = {
         "constraint ever fewer are valid. Where a tour must be short, use the labellers `exact`\n"
         "or `local-search`."
     ),
-    "sort": (
+    "sort-ptr-net": (
         "Trained on numbers uniform in [0, 1]. Accuracy falls beyond 20 numbers and where\n"
         "neighbours lie closer together than such numbers do. Under the constraint every answer\n"
         "is a permutation, but it need not be the right one."
@@ -151,7 +166,11 @@ def cell(metric: str, measure: dict) -> str:
 
 def card(name: str, saved: model_folder.Saved, rows: list[dict], beam: int, facts: dict) -> Card:
     """The model's card."""
-    task, network = saved.task.name, Recipe.read(recipe_path(name)).model
+    task, recipe = saved.task.name, Recipe.read(recipe_path(name))
+    network = NETWORK[recipe.model]
+    if recipe.model_settings.get("edge_frames"):
+        edge = EDGE[recipe.model_settings.get("frame_edge", "last")]
+        network += f", told the geometry of the {edge} at every step (edge frames: docs/models.md),"
     columns = [(key, key, key.replace("_", " ")) for key in FREE[task]]
     for key, decoder in (
         ("constrained", "constrained"),
@@ -174,7 +193,7 @@ def card(name: str, saved: model_folder.Saved, rows: list[dict], beam: int, fact
     trained = saved.trained
     return Card(
         title=name,
-        summary=f"{NETWORK[network]} for {SUBJECT[task]}.",
+        summary=f"{network} for {SUBJECT[task]}.",
         facts=[
             f"Network: {num_weights(saved.model):,} weights, encoder and decoder of "
             f"{saved.model.settings()['hidden_size']} units",

@@ -133,7 +133,7 @@ def test_a_run_that_was_killed_keeps_the_best_weights(
     options = {**TINY, "steps": 60, "patience": 4, "checkpoint_every": checkpoint_every}
     recipe, _ = infer_recipe(str(mine), options)
     straight = train(recipe, tmp_path / "straight")
-    save = checkpoints.AtomicCheckpointIO.save_checkpoint
+    save = checkpoints.CheckedCheckpointIO.save_checkpoint
 
     class Killed(Exception):
         pass
@@ -142,7 +142,7 @@ def test_a_run_that_was_killed_keeps_the_best_weights(
         save(self, *args, **kwargs)
         raise Killed
 
-    monkeypatch.setattr(checkpoints.AtomicCheckpointIO, "save_checkpoint", save_and_die)
+    monkeypatch.setattr(checkpoints.CheckedCheckpointIO, "save_checkpoint", save_and_die)
     kills = 0
     while not (tmp_path / "killed" / "config.json").exists():
         try:
