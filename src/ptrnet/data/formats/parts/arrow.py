@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import numpy as np
 
 from ptrnet.data.formats.parts.nested import other_keys
-from ptrnet.errors import InputError
+from ptrnet.errors import InputError, short
 from ptrnet.tasks.base import Task
 from ptrnet.types import Example
 
@@ -70,8 +70,18 @@ def schema_of(examples: Sequence[Example], task: Task) -> "pa.Schema":
     ]
     rows = [other_keys(example) for example in examples]
     for key in dict.fromkeys(key for row in rows for key in row):
+        _check_name(key, rows, examples)
         fields.append((key, _column(key, rows, examples, None).type))
     return pa.schema(fields)
+
+
+def _check_name(key: str, rows: Sequence[dict[str, Any]], examples: Sequence[Example]) -> None:
+    """Refuses what cannot be a column's name: JSON has keys that are no Unicode text."""
+    try:
+        key.encode()
+    except UnicodeEncodeError:
+        source = next(e.source for e, row in zip(examples, rows, strict=True) if key in row)
+        raise InputError(f"{source}: key {short(key)}: not Unicode text") from None
 
 
 def table_of(examples: Sequence[Example], schema: "pa.Schema") -> "pa.Table":
