@@ -1,7 +1,8 @@
 """The command line: one file a verb, each parses, calls and prints."""
 
+import contextlib
 import sys
-from io import TextIOWrapper
+from io import StringIO, TextIOWrapper
 from typing import Any
 
 
@@ -18,6 +19,22 @@ def main() -> None:
 
 def run(arguments: list[str]) -> int:
     """Runs one command and returns its exit code. What is a bug is raised."""
+    from ptrnet.errors import PtrnetError
+    from ptrnet.files import to_standard_output
+
+    if arguments and not {"--help", "--version"} & set(arguments):
+        return _run(arguments)
+    # typer prints these itself, and what it does where that cannot be is a traceback.
+    with contextlib.redirect_stdout(StringIO()) as printed:
+        code = _run(arguments or ["--help"])
+    try:
+        to_standard_output([printed.getvalue()])
+    except PtrnetError as error:
+        return _print_error(str(error))
+    return code
+
+
+def _run(arguments: list[str]) -> int:
     import typer
 
     from ptrnet.cli.app import app
@@ -26,7 +43,6 @@ def run(arguments: list[str]) -> int:
     # The base class of typer's errors: click's or, by version, typer's copy of it.
     usage_error: Any = next(c for c in typer.BadParameter.__mro__ if c.__name__ == "ClickException")
     command = typer.main.get_command(app)
-    arguments = arguments or ["--help"]
     try:
         return command.main(arguments, prog_name="ptrnet", standalone_mode=False) or 0
     except PtrnetError as error:
