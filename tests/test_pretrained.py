@@ -1,6 +1,7 @@
 """Model folders: round trips, and hostile or broken files."""
 
 import json
+import os
 
 import numpy as np
 import pytest
@@ -121,6 +122,27 @@ def test_missing_files(folder):
     refused(folder / "config.json", "expected a model's folder, got a file")
     (folder / "config.json").unlink()
     refused(folder, "no model is there")
+
+
+@pytest.mark.parametrize("name", ["config.json", "model.safetensors"])
+@pytest.mark.parametrize("kind", ["fifo", "/dev/zero", "/dev/null"])
+def test_what_is_no_file_is_refused_and_not_waited_for(folder, name, kind):
+    (folder / name).unlink()
+    if kind == "fifo":
+        os.mkfifo(folder / name)
+    else:
+        (folder / name).symlink_to(kind)
+    refused(folder, rf"/{name}: expected a file$")
+
+
+def test_complaints_about_long_values_are_short(folder):
+    config = (folder / "config.json").read_text()
+    for changes in ({"model": "x" * 10**5}, {"x" * 10**5: 1}, {"task": [1] * 10**5}):
+        change(folder, **changes)
+        with pytest.raises(ModelError) as error:
+            model_folder.load(folder)
+        assert len(str(error.value)) < 500
+        (folder / "config.json").write_text(config)
 
 
 def test_a_pickle_is_never_read(folder):

@@ -53,9 +53,15 @@ def unknown(kind: str, name: str, known: Iterable[str]) -> InputError:
     known = sorted(known)
     nearest = difflib.get_close_matches(name, known, n=1)
     hint = f"; did you mean {nearest[0]!r}?" if nearest else ""
-    return InputError(f"unknown {kind} {name!r}{hint} (known: {', '.join(known)})")
+    return InputError(f"unknown {kind} {short(name)}{hint} (known: {', '.join(known)})")
 
 
-def short(text: str) -> str:
-    """A value as messages show it: quoted, and cut where it is long."""
-    return repr(text if len(text) <= 40 else text[:37] + "...")
+def short(value: object, length: int = 40) -> str:
+    """A value as messages show it: text quoted, and cut where it is longer than `length`."""
+    try:
+        text = value if isinstance(value, str) else repr(value)
+    except ValueError:  # Python refuses to write numbers of more than 4300 digits
+        text = f"{type(value).__name__} of very many digits"
+    if len(text) > length:
+        text = text[: length - 3] + "..."
+    return repr(text) if isinstance(value, str) else text

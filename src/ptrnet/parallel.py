@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 
 from joblib import Parallel, delayed, parallel_config
 
-from ptrnet.errors import InputError, MissingExtraError, PtrnetError, unknown
+from ptrnet.errors import InputError, MissingExtraError, PtrnetError, short, unknown
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -90,7 +90,7 @@ def _call(function: Callable[[Item], Result], item: Item) -> Result | PtrnetErro
 def check_jobs(jobs: int, name: str = "jobs") -> None:
     """Refuses a number of processes other than 1, 2, ... and -1; `name` is the argument's."""
     if not isinstance(jobs, int) or (jobs < 1 and jobs != -1):
-        raise InputError(f"{name}: expected 1 or more, or -1 for one a core, got {jobs!r}")
+        raise InputError(f"{name}: expected 1 or more, or -1 for one a core, got {short(jobs)}")
 
 
 def check_backend(backend: str) -> None:

@@ -3,7 +3,7 @@
 import typing
 from typing import Any
 
-from ptrnet.errors import InputError, unknown
+from ptrnet.errors import InputError, short, unknown
 
 
 def check_type(name: str, value: Any, hint: Any) -> None:
@@ -21,7 +21,7 @@ def check_type(name: str, value: Any, hint: Any) -> None:
         return
     if typing.get_origin(hint) is tuple:
         if not isinstance(value, list | tuple) or any(type(v) not in (int, float) for v in value):
-            raise InputError(f"{name} must be a list of numbers, got {str(value)[:40]!r}")
+            raise InputError(f"{name} must be a list of numbers, got {short(value)}")
         return
     if type(value) is not hint and not (type(value) is int and hint is float):
-        raise InputError(f"{name} must be {hint.__name__}, got {value!r}")
+        raise InputError(f"{name} must be {hint.__name__}, got {short(value)}")

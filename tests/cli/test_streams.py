@@ -59,6 +59,15 @@ def test_output_that_cannot_be_written_is_one_line(points):
 
 
 @FULL
+@pytest.mark.parametrize("arguments", ["--help", "train --help", "--version", ""])
+def test_help_that_cannot_be_printed_is_one_line(monkeypatch, ptrnet, arguments):
+    with Path("/dev/full").open("w") as full, monkeypatch.context() as patch:
+        patch.setattr(sys, "stdout", full)
+        code, _, err = ptrnet(*arguments.split())
+    assert (code, err) == (2, NO_SPACE)
+
+
+@FULL
 def test_a_report_that_cannot_be_written_is_one_line(monkeypatch, ptrnet, model, points):
     with Path("/dev/full").open("w") as full, monkeypatch.context() as patch:
         patch.setattr(sys, "stdout", full)
@@ -70,6 +79,21 @@ def test_closed_streams_are_no_crash(points):
     code, _, err = shell(f"{{ptrnet}} label hull {points} >&- <&-")
     assert code == 2
     assert err == "ptrnet: standard output: cannot be written: it is closed\n"
+
+
+def test_what_is_quoted_is_cut(tmp_path, ptrnet, refused):
+    digits = "1" * 100_000
+    (tmp_path / "a.jsonl").write_text(f'{{"inputs": [[0, 1e{digits}]]}}\n')
+    (tmp_path / "b.jsonl").write_text(f'{{"inputs": [[0, 1]], "outputs": [{digits[:4000]}]}}\n')
+    for arguments in (
+        ["label", "hull", tmp_path / "a.jsonl"],
+        ["evaluate", "hull", tmp_path / "b.jsonl"],
+        ["label", "x" * 100_000, tmp_path / "a.jsonl"],
+        ["generate", "hull", "--n", digits, "--count", 1, "--output", "-"],
+    ):
+        outcome = ptrnet(*arguments)
+        refused(outcome, "got" if arguments[1] == "hull" else "unknown")
+        assert len(outcome[2]) < 400, arguments
 
 
 def test_names_that_are_not_utf8_are_shown_escaped(streams):

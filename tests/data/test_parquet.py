@@ -1,6 +1,8 @@
 """Parquet, checked by pyarrow alone and by recorded bytes."""
 
 import base64
+import subprocess
+import sys
 import zlib
 from decimal import Decimal
 
@@ -195,3 +197,62 @@ def test_damage_behind_the_first_rows_is_placed(tmp_path, monkeypatch):
     path.write_bytes(broken)
     with pytest.raises(InputError, match=r"a.parquet: damaged at row 65 or behind it$"):
         read(path)
+
+
+def peak_of_reading(path):
+    """The largest memory in bytes of a process that reads a file, and what it raises."""
+    code = (
+        "import resource, sys; from ptrnet import tasks; from ptrnet.data import formats\n"
+        "import pyarrow.parquet\n"
+        "before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss\n"
+        "try: [len(e.extra) for e in formats.read(sys.argv[1], tasks.get('hull'))]\n"
+        "except Exception as error: print(type(error).__name__, error)\n"
+        "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)"
+    )
+    run = subprocess.run([sys.executable, "-c", code, path], capture_output=True, text=True)
+    *raised, peak = run.stdout.splitlines()
+    return 1024 * int(peak), raised
+
+
+def test_few_bytes_that_stand_for_many_numbers_are_refused_before_they_are_decoded(tmp_path):
+    offsets = pa.array([0, 10_000_000], pa.int32())
+    points = pa.FixedSizeListArray.from_arrays(pa.array(np.zeros(20_000_000)), 2)
+    table = pa.table({"inputs": pa.ListArray.from_arrays(offsets, points)})
+    parquet.write_table(table, tmp_path / "a.parquet", compression="zstd")
+    assert (tmp_path / "a.parquet").stat().st_size < 100_000
+    peak, raised = peak_of_reading(tmp_path / "a.parquet")
+    assert raised == [
+        f'InputError {tmp_path}/a.parquet: column "inputs": 20000000 values of '
+        f"{raised[0].split(' values of ')[1].split(' ')[0]} bytes in 1 rows are too many; an "
+        "instance has at most 100000 elements"
+    ]
+    assert peak < 60_000_000  # decoded they have 160 million bytes
+
+
+def test_a_long_text_in_every_row_is_in_memory_once(tmp_path):
+    rows = 60
+    table = pa.table(
+        {"inputs": pa.array([[[0.0, 1.0]]] * rows, LISTS), "note": ["a" * 4_000_000] * rows}
+    )
+    parquet.write_table(table, tmp_path / "a.parquet", compression="zstd")
+    peak, raised = peak_of_reading(tmp_path / "a.parquet")
+    assert raised == [] and peak < 120_000_000  # as plain text they have 240 million bytes
+    assert read(tmp_path / "a.parquet")[-1].extra == {"note": "a" * 4_000_000}
+
+
+def test_a_text_of_a_billion_bytes_is_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr(parquet_format, "LONGEST_LINE", 1000)
+    table = pa.table({"inputs": pa.array([[[0.0, 1.0]]], LISTS), "note": ["a" * 4001]})
+    parquet.write_table(table, tmp_path / "a.parquet", compression="zstd")
+    with pytest.raises(InputError, match=r'column "note": 1 values of \d+ bytes in 1 rows are'):
+        read(tmp_path / "a.parquet")
+
+
+def test_keys_that_are_no_unicode_text_are_refused(tmp_path):
+    path = tmp_path / "a.jsonl"
+    path.write_text('{"inputs": [[0, 1]], "\\ud800": 1}\n')
+    examples = read(path)
+    with pytest.raises(InputError, match=r"a\.jsonl:1: key '\\ud800': not Unicode text"):
+        written(tmp_path / "a.parquet", examples)
+    formats.write(str(tmp_path / "b.jsonl"), examples, HULL)
+    assert read(tmp_path / "b.jsonl")[0].extra == {"\ud800": 1}

@@ -1,3 +1,5 @@
+import subprocess
+import sys
 import threading
 
 import torch
@@ -52,3 +54,24 @@ def test_one_pool_serves_any_number_of_slices():
     for slices in range(2, 9):
         run_slices(lambda *_: None, range(slices + 1))
     assert threading.active_count() == before
+
+
+def test_a_forked_process_answers_as_its_parent():
+    code = """
+import faulthandler, os, sys
+from ptrnet import runtime
+runtime.tune()
+import numpy as np, torch
+torch.set_num_threads(2)
+import ptrnet
+solver = ptrnet.load("hull")
+instances = list(np.random.default_rng(0).random((64, 30, 2)))
+answers = solver.solve(instances)
+if child := os.fork():
+    sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+faulthandler.dump_traceback_later(200, exit=True)
+same = [np.array_equal(a, b) for a, b in zip(answers, solver.solve(instances))]
+os._exit(0 if all(same) else 3)
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr

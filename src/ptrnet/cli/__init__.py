@@ -1,9 +1,10 @@
 """The command line: one file a verb, each parses, calls and prints."""
 
+import contextlib
 import sys
 import warnings
 from functools import partial
-from io import TextIOWrapper
+from io import StringIO, TextIOWrapper
 from typing import Any
 
 
@@ -21,6 +22,22 @@ def main() -> None:
 
 def run(arguments: list[str]) -> int:
     """Runs one command and returns its exit code. What is a bug is raised."""
+    from ptrnet.errors import PtrnetError
+    from ptrnet.files import to_standard_output
+
+    if arguments and not {"--help", "--version"} & set(arguments):
+        return _run(arguments)
+    # typer prints these itself, and what it does where that cannot be is a traceback.
+    with contextlib.redirect_stdout(StringIO()) as printed:
+        code = _run(arguments or ["--help"])
+    try:
+        to_standard_output([printed.getvalue()])
+    except PtrnetError as error:
+        return _print_error(str(error))
+    return code
+
+
+def _run(arguments: list[str]) -> int:
     import typer
 
     from ptrnet.cli.app import app
@@ -29,7 +46,6 @@ def run(arguments: list[str]) -> int:
     # The base class of typer's errors: click's or, by version, typer's copy of it.
     usage_error: Any = next(c for c in typer.BadParameter.__mro__ if c.__name__ == "ClickException")
     command = typer.main.get_command(app)
-    arguments = arguments or ["--help"]
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("always", OutsideTraining)

@@ -89,7 +89,7 @@ def check_answer(values: Any, n: int, task: Task, source: str, first: int = 0) -
     for number, value in enumerate(values, 1):
         if not first <= value < n + first:
             raise InputError(
-                f"{source}: index {number}: expected {first} to {n - 1 + first}, got {value}"
+                f"{source}: index {number}: expected {first} to {n - 1 + first}, got {short(value)}"
             )
     if len(values) % task.item_size:
         raise InputError(

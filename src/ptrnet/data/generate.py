@@ -13,7 +13,7 @@ from ptrnet.data.bulk import CHUNK, BulkWork
 from ptrnet.data.checks import check_sizes
 from ptrnet.data.label import label_examples
 from ptrnet.data.sizes import parse_sizes
-from ptrnet.errors import InputError
+from ptrnet.errors import InputError, short
 from ptrnet.parallel import LOCAL, check_backend, check_jobs
 from ptrnet.tasks.base import Task
 from ptrnet.types import Example, Floats, Indices
@@ -69,7 +69,9 @@ def generate(
     check_sizes(sizes, task)
     for name, value, minimum in (("count", count, 1), ("seed", seed, 0)):
         if not isinstance(value, int) or value < minimum:
-            raise InputError(f"{name}: expected a whole number of {minimum} or more, got {value!r}")
+            raise InputError(
+                f"{name}: expected a whole number of {minimum} or more, got {short(value)}"
+            )
     task.check_labeller(labeller, sizes[-1])
     path = None if output is None else fspath(output)
     if path is not None:

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, Self
 
 from ptrnet.data import formats
-from ptrnet.errors import InputError, OutputError
+from ptrnet.errors import InputError, OutputError, short
 from ptrnet.files import atomic_path, check_writable, move
 from ptrnet.tasks.base import Task
 
@@ -193,8 +193,8 @@ class ResumableFile:
             if former.get(key) != facts[key]:
                 raise InputError(
                     f"{self.lines_path}: holds the beginning of other work ({key} "
-                    f"{former.get(key)!r}, asked {facts[key]!r}); finish that, or delete it and "
-                    f"{self.facts_path.name}"
+                    f"{short(former.get(key), 100)}, asked {short(facts[key], 100)}); finish "
+                    f"that, or delete it and {self.facts_path.name}"
                 )
 
 

@@ -1,6 +1,6 @@
 """How numbers of elements are written: `50`, `5-50`, `5,10,20-30`."""
 
-from ptrnet.errors import InputError
+from ptrnet.errors import InputError, short
 
 # The elements of the largest instance that is read, generated or solved. A larger one is refused
 # before memory is allocated for it.
@@ -18,9 +18,9 @@ def parse_sizes(text: str) -> list[int]:
         first, dash, last = part.strip().partition("-")
         digits = first.isdecimal() and (not dash or last.isdecimal()) and part.isascii()
         if not digits or len(part) > 20:
-            raise InputError(f"n: expected 50, 5-50 or 5,10,20-30, got {text!r}")
+            raise InputError(f"n: expected 50, 5-50 or 5,10,20-30, got {short(text)}")
         start, end = int(first), int(last or first)
         if not 1 <= start <= end <= LARGEST:
-            raise InputError(f"n: expected 1 <= A <= B <= {LARGEST}, got {part.strip()!r}")
+            raise InputError(f"n: expected 1 <= A <= B <= {LARGEST}, got {short(part.strip())}")
         sizes.update(range(start, end + 1))
     return sorted(sizes)

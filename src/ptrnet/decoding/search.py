@@ -14,7 +14,8 @@ from torch import Tensor
 
 from ptrnet.constraints import Constraint, Free
 from ptrnet.constraints.base import gather_prefixes
-from ptrnet.errors import InputError
+from ptrnet.errors import InputError, ModelError
+from ptrnet.kernels.threads import use_one_thread_in_fork
 from ptrnet.models.base import PointerModel
 from ptrnet.types import END
 
@@ -59,6 +60,7 @@ class Decoder(ABC):
 
         Raises:
             InputError: K prefixes of so many tokens would take too much memory.
+            ModelError: the log-probability of an answer is not finite.
         """
 
 
@@ -107,6 +109,7 @@ class Search(Decoder):
         constraint: Constraint | None = None,
     ) -> Hypotheses:
         self._check_size(inputs.shape[1] + model.num_specials)
+        use_one_thread_in_fork()
         encoded = model.encode(inputs, lengths)
         model_state = encoded.state
         rule = constraint or Free()
@@ -135,7 +138,15 @@ class Search(Decoder):
             if self.is_finished(ended):
                 break
 
-        return self.finalize(Hypotheses(prefixes, (prefixes != END).sum(2), scores))
+        hypotheses = self.finalize(Hypotheses(prefixes, (prefixes != END).sum(2), scores))
+        # NaN counts as the largest number, and stays in a sum: a prefix that has it comes first.
+        # One of -inf has taken a token that was not allowed, where none had a probability.
+        if not hypotheses.log_probs.isfinite().all():
+            raise ModelError(
+                f"{self.name}: the model's log-probabilities are not finite, so they say nothing "
+                "of an answer: its weights are too large"
+            )
+        return hypotheses
 
     def _check_size(self, num_tokens: int) -> None:
         if self.size * num_tokens > MAX_EXTENSIONS:

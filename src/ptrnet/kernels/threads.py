@@ -7,6 +7,7 @@ The cuts of a batch are the rows at which it is cut, both ends included: slice k
 `cuts[k]` to `cuts[k + 1]`.
 """
 
+import os
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -14,6 +15,8 @@ from functools import cache
 from threading import Barrier
 
 import torch
+
+_process = os.getpid()  # the one that was imported in, or the fork that has seen to its threads
 
 
 def run_slices(run: Callable[[int, int, int], None], cuts: Sequence[int]) -> None:
@@ -56,6 +59,18 @@ def one_thread() -> Iterator[None]:
         torch.set_num_threads(threads)
 
 
+def use_one_thread_in_fork() -> None:
+    """In a process that was forked, PyTorch computes on one thread from here on.
+
+    A fork has none of the threads that its parent had, and those of OpenMP, which PyTorch waits
+    for, are not started again.
+    """
+    global _process
+    if os.getpid() != _process:
+        _process = os.getpid()
+        torch.set_num_threads(1)
+
+
 def even_cuts(rows: int, max_slices: int) -> list[int]:
     """Cuts `rows` into slices of one size: one for each thread, but at most `max_slices`."""
     slices = max(1, min(torch.get_num_threads(), max_slices))
@@ -73,6 +88,10 @@ def _pool(threads: int) -> ThreadPoolExecutor:
     list(pool.map(lambda _: barrier.wait(), range(threads)))
     torch.set_num_threads(threads_of_caller)
     return pool
+
+
+# A fork has the pool, but none of its threads: what they are given never ends.
+os.register_at_fork(after_in_child=_pool.cache_clear)
 
 
 def _use_one_thread() -> None:

@@ -16,7 +16,7 @@ from safetensors.torch import load_file
 from safetensors.torch import save as to_bytes
 
 from ptrnet import models, tasks
-from ptrnet.errors import InputError, ModelError
+from ptrnet.errors import InputError, ModelError, short
 from ptrnet.files import atomic_path, checksum
 from ptrnet.models.base import PointerModel
 from ptrnet.tasks.base import Task
@@ -98,20 +98,25 @@ def load(folder: Path) -> Saved:
 
 def _read_config(path: Path) -> dict[str, Any]:
     try:
-        if path.stat().st_size > _MAX_CONFIG_BYTES:
+        status = path.stat()
+        if not stat.S_ISREG(status.st_mode):
+            raise ModelError(f"{path}: expected a file")
+        if status.st_size > _MAX_CONFIG_BYTES:
             raise ModelError(f"{path}: expected at most {_MAX_CONFIG_BYTES} bytes")
         config = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise ModelError(f"{path}: no such file, so no model is there") from None
     except NotADirectoryError:
         raise ModelError(f"{path.parent}: expected a model's folder, got a file") from None
+    except ModelError:  # a ValueError, too
+        raise
     except (OSError, ValueError, RecursionError) as error:
         raise ModelError(f"{path}: not a model's configuration: {error}") from None
     if not isinstance(config, dict) or config.get("format") != FORMAT:
         raise ModelError(f'{path}: expected an object with "format": {FORMAT}')
     for key in sorted(_KEYS ^ (set(config) - {_CHECKSUM})):
         state = "missing" if key in _KEYS else "unknown"
-        raise ModelError(f"{path}: key {key!r} is {state}")
+        raise ModelError(f"{path}: key {short(key)} is {state}")
     for key, kind in (
         ("model", str),
         ("task", str),
@@ -121,7 +126,9 @@ def _read_config(path: Path) -> dict[str, Any]:
         (_CHECKSUM, str),
     ):
         if key in config and not isinstance(config[key], kind):
-            raise ModelError(f"{path}: key {key!r} must be {kind.__name__}, got {config[key]!r}")
+            raise ModelError(
+                f"{path}: key {key!r} must be {kind.__name__}, got {short(config[key])}"
+            )
     return config
 
 
@@ -145,7 +152,7 @@ def _check_tensors(path: Path, tensors: dict[str, torch.Tensor], model: PointerM
     expected = model.state_dict()
     for name in sorted(set(expected) ^ set(tensors)):
         state = "is missing" if name in expected else "is not one of this model's"
-        raise ModelError(f"{path}: tensor {name!r} {state}")
+        raise ModelError(f"{path}: tensor {short(name)} {state}")
     for name, tensor in tensors.items():
         if tensor.shape != expected[name].shape:
             raise ModelError(

@@ -6,13 +6,14 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
-from ptrnet.errors import InputError
+from ptrnet.errors import InputError, short
 from ptrnet.files import atomic_path, exists
 from ptrnet.pretrained import model_folder
 from ptrnet.training import checkpoint
 from ptrnet.training.recipe import Recipe
 
 RECIPE, DATA = "recipe.toml", "data.txt"
+_LONGEST = 200  # characters of a value that is quoted: room for the paths of most files
 _OUTPUTS = (checkpoint.LAST, checkpoint.PREVIOUS, DATA, model_folder.TENSORS, model_folder.CARD)
 
 
@@ -76,8 +77,8 @@ def check_recipe(folder: Path, recipe: Recipe) -> None:
     for key in now:
         if before.get(key) != now[key]:
             raise InputError(
-                f"{folder / RECIPE}: the run has {key} = {before.get(key)!r}, "
-                f"asked to resume with {now[key]!r}"
+                f"{folder / RECIPE}: the run has {key} = {short(before.get(key), _LONGEST)}, "
+                f"asked to resume with {short(now[key], _LONGEST)}"
             )
 
 

@@ -70,7 +70,7 @@ def _parse_object(text: str, source: str) -> dict[str, Any]:
     """The object on a line. Raises InputError for anything else, `NaN` and what overflows."""
 
     def refuse(word: str) -> float:
-        raise InputError(f"{source}: expected a finite number, got {word}")
+        raise InputError(f"{source}: expected a finite number, got {word[:40]}")
 
     def finite(digits: str) -> float:
         value = float(digits)

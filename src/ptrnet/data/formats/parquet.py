@@ -16,6 +16,8 @@ from numpy.typing import ArrayLike
 from ptrnet.data import checks
 from ptrnet.data.formats.parts import arrow, nested
 from ptrnet.data.formats.parts.capabilities import Capabilities
+from ptrnet.data.formats.parts.lines import LONGEST_LINE
+from ptrnet.data.sizes import LARGEST
 from ptrnet.errors import InputError
 from ptrnet.geometry.distances import NAMES
 from ptrnet.tasks.base import Task
@@ -23,6 +25,7 @@ from ptrnet.types import Example
 
 if TYPE_CHECKING:
     import pyarrow as pa
+    from pyarrow import parquet
 
 CAPABILITIES = Capabilities(distances=NAMES, binary=True, stdout_format="jsonl", package="pyarrow")
 
@@ -85,13 +88,20 @@ def _batches(path: str, task: Task | None) -> Iterator["pa.RecordBatch"]:
     Raises:
         InputError: other types, or a file that Arrow cannot read, or not to its end.
     """
-    from pyarrow import ArrowException, parquet
+    from pyarrow import ArrowException, parquet, types
 
     rows = 0
     try:
         with Path(path).open("rb") as stream:
             file = parquet.ParquetFile(stream, page_checksum_verification=True)
             arrow.check_schema(file.schema_arrow, task, path)
+            _check_sizes(file.metadata, task, path)
+            texts = [field.name for field in file.schema_arrow if types.is_string(field.type)]
+            file = parquet.ParquetFile(
+                stream,
+                page_checksum_verification=True,
+                read_dictionary=texts,  # a text that stands in every row is in memory but once
+            )
             for batch in file.iter_batches(_ROWS):
                 yield batch
                 rows += len(batch)
@@ -103,6 +113,32 @@ def _batches(path: str, task: Task | None) -> Iterator["pa.RecordBatch"]:
         if rows:
             raise InputError(f"{path}: damaged at row {rows + 1} or behind it") from None
         raise InputError(f"{path}: not a Parquet file, or a damaged one") from None
+
+
+def _check_sizes(metadata: "parquet.FileMetaData", task: Task | None, path: str) -> None:
+    """Refuses row groups that say of themselves that rows are too large, before any is decoded.
+
+    A few bytes can stand for millions of equal numbers. A row that is as large as all rows of its
+    group may be together passes, and is refused when it has been decoded.
+
+    Raises:
+        InputError: more numbers, or more bytes of text, than so many rows of text have.
+    """
+    for g in range(metadata.num_row_groups):
+        group = metadata.row_group(g)
+        for column in map(group.column, range(group.num_columns)):
+            key = column.path_in_schema.partition(".")[0]
+            most = LONGEST_LINE // 2
+            if task is not None and key == "inputs":
+                most = LARGEST * task.num_features
+            too_many = column.num_values > most * group.num_rows
+            # A text may stand in a dictionary, and in the statistics as the least and the greatest.
+            if too_many or column.total_uncompressed_size > 4 * LONGEST_LINE * group.num_rows:
+                raise InputError(
+                    f'{path}: column "{key[:40]}": {column.num_values} values of '
+                    f"{column.total_uncompressed_size} bytes in {group.num_rows} rows are too "
+                    f"many; an instance has at most {LARGEST} elements"
+                )
 
 
 def _example(cells: dict[str, "pa.Scalar"], task: Task, source: str) -> Example:

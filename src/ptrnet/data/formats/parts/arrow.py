@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import numpy as np
 
 from ptrnet.data.formats.parts.nested import other_keys
-from ptrnet.errors import InputError
+from ptrnet.errors import InputError, short
 from ptrnet.tasks.base import Task
 from ptrnet.types import Example
 
@@ -70,10 +70,20 @@ def schema_of(examples: Sequence[Example], task: Task) -> "pa.Schema":
     ]
     rows = [other_keys(example) for example in examples]
     for key in dict.fromkeys(key for row in rows for key in row):
+        _check_name(key, rows, examples)
         fields.append((key, _column(key, rows, examples, None).type))
     if task.may_be_unproved and all("proved" not in row for row in rows):
         fields.append(("proved", pa.bool_()))  # for later row groups, where one may be not
     return pa.schema(fields)
+
+
+def _check_name(key: str, rows: Sequence[dict[str, Any]], examples: Sequence[Example]) -> None:
+    """Refuses what cannot be a column's name: JSON has keys that are no Unicode text."""
+    try:
+        key.encode()
+    except UnicodeEncodeError:
+        source = next(e.source for e, row in zip(examples, rows, strict=True) if key in row)
+        raise InputError(f"{source}: key {short(key)}: not Unicode text") from None
 
 
 def table_of(examples: Sequence[Example], schema: "pa.Schema") -> "pa.Table":
