@@ -195,3 +195,13 @@ def test_damage_behind_the_first_rows_is_placed(tmp_path, monkeypatch):
     path.write_bytes(broken)
     with pytest.raises(InputError, match=r"a.parquet: damaged at row 65 or behind it$"):
         read(path)
+
+
+def test_a_tour_that_is_not_proved_may_come_after_the_first_row_group(tmp_path, monkeypatch):
+    monkeypatch.setattr(parquet_format, "_ELEMENTS", 4)
+    path = tmp_path / "a.parquet"
+    proved = Example(POINTS, np.arange(4))
+    examples = [proved, proved._replace(extra={"proved": False}), proved]
+    written(path, examples, TSP)
+    extras = [example.extra for example in formats.read(str(path), TSP)]
+    assert extras == [{}, {"proved": False}, {}]

@@ -71,9 +71,14 @@ def schema_of(examples: Sequence[Example], task: Task) -> "pa.Schema":
     rows = [other_keys(example) for example in examples]
     for key in dict.fromkeys(key for row in rows for key in row):
         fields.append((key, _column(key, rows, examples, None).type))
-    if task.may_be_unproved and all("proved" not in row for row in rows):
-        fields.append(("proved", pa.bool_()))  # for later row groups, where one may be not
     return pa.schema(fields)
+
+
+def with_proved(schema: "pa.Schema") -> "pa.Schema":
+    """The schema with a column `proved`, for answers of which a labeller says that they are not."""
+    import pyarrow as pa
+
+    return schema if "proved" in schema.names else schema.append(pa.field("proved", pa.bool_()))
 
 
 def table_of(examples: Sequence[Example], schema: "pa.Schema") -> "pa.Table":
