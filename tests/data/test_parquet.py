@@ -256,3 +256,13 @@ def test_keys_that_are_no_unicode_text_are_refused(tmp_path):
         written(tmp_path / "a.parquet", examples)
     formats.write(str(tmp_path / "b.jsonl"), examples, HULL)
     assert read(tmp_path / "b.jsonl")[0].extra == {"\ud800": 1}
+
+
+def test_a_tour_that_is_not_proved_may_come_after_the_first_row_group(tmp_path, monkeypatch):
+    monkeypatch.setattr(parquet_format, "_ELEMENTS", 4)
+    path = tmp_path / "a.parquet"
+    proved = Example(POINTS, np.arange(4))
+    examples = [proved, proved._replace(extra={"proved": False}), proved]
+    written(path, examples, TSP)
+    extras = [example.extra for example in formats.read(str(path), TSP)]
+    assert extras == [{}, {"proved": False}, {}]

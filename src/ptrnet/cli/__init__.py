@@ -33,7 +33,7 @@ def run(arguments: list[str]) -> int:
     try:
         to_standard_output([printed.getvalue()])
     except PtrnetError as error:
-        return _print_error(str(error))
+        return _print_error(str(error), error.exit_code)
     return code
 
 

@@ -91,7 +91,7 @@ def _write_proved(
         tours[b] = np.arange(n)
         length = iterate(dist[b], tours[b], 2 * n)
         bounds[b], nodes = prove(dist[b], tours[b], slack_of(length, whole_numbers), work // n**2)
-        total += (nodes + n) * n**2
+        total += (nodes + 2 * n) * n**2
         if total >= work:
             return b + 1
     return len(dist)

@@ -57,6 +57,8 @@ def write(stream: BinaryIO, examples: Iterable[Example], task: Task) -> None:
     groups = _row_groups(examples)
     first = next(groups, [])
     schema = arrow.schema_of(first, task)
+    if task.may_be_unproved and sum(len(e.inputs) for e in first) >= _ELEMENTS:
+        schema = arrow.with_proved(schema)  # which an example of a later row group may say
     try:
         with parquet.ParquetWriter(stream, schema, write_page_checksum=True) as writer:
             for group in chain([first], groups):

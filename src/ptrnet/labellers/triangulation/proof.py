@@ -18,7 +18,7 @@ class Doubts(NamedTuple):
     """What floats could not decide, as indices of points; all three together are the proof."""
 
     triangles: Indices  # (a, 3) have to turn left
-    corners: Indices  # (b, 3) of the hull; have not to turn right
+    turns: Indices  # (b, 3) along the hull; have not to turn right
     edges: Indices  # (c, 4) two triangles i, j, k and j, i, p: p has not to be inside the circle
 
 

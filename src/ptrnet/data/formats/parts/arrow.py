@@ -72,8 +72,6 @@ def schema_of(examples: Sequence[Example], task: Task) -> "pa.Schema":
     for key in dict.fromkeys(key for row in rows for key in row):
         _check_name(key, rows, examples)
         fields.append((key, _column(key, rows, examples, None).type))
-    if task.may_be_unproved and all("proved" not in row for row in rows):
-        fields.append(("proved", pa.bool_()))  # for later row groups, where one may be not
     return pa.schema(fields)
 
 
@@ -84,6 +82,13 @@ def _check_name(key: str, rows: Sequence[dict[str, Any]], examples: Sequence[Exa
     except UnicodeEncodeError:
         source = next(e.source for e, row in zip(examples, rows, strict=True) if key in row)
         raise InputError(f"{source}: key {short(key)}: not Unicode text") from None
+
+
+def with_proved(schema: "pa.Schema") -> "pa.Schema":
+    """The schema with a column `proved`, for answers of which a labeller says that they are not."""
+    import pyarrow as pa
+
+    return schema if "proved" in schema.names else schema.append(pa.field("proved", pa.bool_()))
 
 
 def table_of(examples: Sequence[Example], schema: "pa.Schema") -> "pa.Table":
