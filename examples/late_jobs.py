@@ -3,7 +3,8 @@
     python examples/late_jobs.py [STEPS [EXAMPLES]]
 
 A job has a time that it takes, a day that it is due, and a cost for each day that it is late. The
-examples are the best of all orders. The plain baselines go by the due day, and by cost over time.
+examples are the best of all orders. A second network is told no order, only what its own orders
+cost. The plain baselines go by the due day, and by cost over time.
 """
 
 import sys
@@ -39,11 +40,15 @@ examples = [(jobs, best(jobs)) for jobs in np.stack([time, due, weight], -1)]
 train, test = examples[:-1000], examples[-1000:]
 
 model = ptrnet.fit(train, "permutation", augment=True, steps=steps, hidden_size=128)
+learner = ptrnet.fit(
+    [jobs for jobs, _ in train], "permutation", cost=cost, steps=steps, hidden_size=128
+)
 orders = {
     "as they come": [np.arange(JOBS) for _ in test],
     "by due day": [np.argsort(jobs[:, 1]) for jobs, _ in test],
     "by cost over time": [np.argsort(-jobs[:, 2] / jobs[:, 0]) for jobs, _ in test],
     "pointer network": model.solve([jobs for jobs, _ in test], ptrnet.Beam(8)),
+    "from costs alone": learner.solve([jobs for jobs, _ in test], ptrnet.Beam(8)),
     "the best order": [order for _, order in test],
 }
 least = np.mean([cost(jobs, order) for jobs, order in test])

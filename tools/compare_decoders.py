@@ -8,6 +8,7 @@ views, all under the constraint. Hulls are labelled by Qhull.
 
 import argparse
 import time
+import warnings
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -49,6 +50,7 @@ def main() -> None:
     for fact in ("machine", "commit"):
         parser.add_argument(f"--{fact}", required=True)
     arguments = parser.parse_args()
+    warnings.simplefilter("ignore", ptrnet.OutsideTraining)
     lines = [
         "# The shipped hull-ptr-net by decoder",
         "",

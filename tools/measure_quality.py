@@ -14,6 +14,7 @@ import itertools
 import json
 import statistics
 import time
+import warnings
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -182,6 +183,7 @@ def main() -> None:
         parser.add_argument(f"--{fact}", required=True)
     parser.add_argument("--tsplib", type=Path, required=True)
     options = parser.parse_args()
+    warnings.simplefilter("ignore", ptrnet.OutsideTraining)
     lines = []
     for line in page(options.machine, options.commit, options.tsplib):
         print(line, flush=True)

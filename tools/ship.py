@@ -14,6 +14,7 @@ import argparse
 import json
 import shlex
 import sys
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -21,6 +22,7 @@ import torch
 from scipy.spatial import ConvexHull, Delaunay
 
 from ptrnet import Beam, Greedy, Solver, tasks
+from ptrnet.errors import OutsideTraining
 from ptrnet.evaluation import evaluate
 from ptrnet.metrics.interval import Measure
 from ptrnet.pretrained import model_folder
@@ -247,6 +249,7 @@ def main() -> None:
     parser.add_argument("--note", default="", help="what else is to say of the training")
     options = parser.parse_args()
     torch.set_grad_enabled(False)
+    warnings.simplefilter("ignore", OutsideTraining)  # other sizes are what is to be measured
     saved = model_folder.load(options.run)
     name = options.name or saved.task.name
     recipe = Recipe.read(options.run / "recipe.toml")
