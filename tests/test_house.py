@@ -1,6 +1,7 @@
 """The rules of the house: lint, types, floors, sizes, and a README that is true."""
 
 import re
+import runpy
 import subprocess
 import sys
 from pathlib import Path
@@ -101,6 +102,13 @@ def test_the_readmes_commands_run(tmp_path, monkeypatch, capsys):
         code, printed = run(words), capsys.readouterr()
         assert code == 0, (command, printed.err)
         assert printed.out or (tmp_path / words[-1]).exists()
+
+
+def test_the_readmes_scores_are_the_recorded_ones():
+    tool = runpy.run_path(str(ROOT / "tools" / "readme_scores.py"))
+    _, rest = (ROOT / "README.md").read_text().split(tool["BEGIN"])
+    table, _ = rest.split(tool["END"])
+    assert table.strip().split("\n") == list(tool["lines"]())
 
 
 def test_linked_files_are_there():

@@ -6,17 +6,16 @@ from torch import Tensor
 from ptrnet.training.costs.sampler import Samples
 
 
-def self_labelling_loss(log_probs: Tensor, samples: Samples) -> Tensor:
+def self_labelling_loss(log_probs: Tensor, cheapest: Samples) -> Tensor:
     """The mean negative log-likelihood of a token of the cheapest sample of each instance.
 
     The model's own best answer is taken as the true one (self-labelling: Corsini et al. 2024).
 
     Args:
-        log_probs: `(B, K)` of the samples.
-        samples: of the model as it is now.
+        log_probs: `(B, 1)` of these samples.
+        cheapest: of all samples of the model as it is now.
     """
-    cheapest = samples.costs.argmin(1, keepdim=True)
-    return -log_probs.gather(1, cheapest).sum() / samples.lengths.gather(1, cheapest).sum()
+    return -log_probs.sum() / cheapest.lengths.sum()
 
 
 def reinforce_loss(log_probs: Tensor, samples: Samples, baseline: Tensor) -> Tensor:

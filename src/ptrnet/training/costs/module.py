@@ -24,12 +24,13 @@ class CostModule(TrainingModule):
     def training_step(self, batch: InstanceBatch, index: int) -> dict[str, Tensor]:  # type: ignore[override]
         seed = self.recipe.seed * SEED_STRIDE + self.global_step
         samples = self.sampler.sample(batch, self.recipe.samples, seed)
-        log_probs = self.sampler.log_probs(batch, samples)
-        return {"loss": self._loss(batch, samples, log_probs), "cost": samples.costs.mean()}
+        return {"loss": self._loss(batch, samples), "cost": samples.costs.mean()}
 
-    def _loss(self, batch: InstanceBatch, samples: Samples, log_probs: Tensor) -> Tensor:
+    def _loss(self, batch: InstanceBatch, samples: Samples) -> Tensor:
         if self.recipe.learning == "self-labelling":
-            return self_labelling_loss(log_probs, samples)
+            cheapest = samples.cheapest()
+            return self_labelling_loss(self.sampler.log_probs(batch, cheapest), cheapest)
+        log_probs = self.sampler.log_probs(batch, samples)
         if self.recipe.baseline == "greedy":
             return reinforce_loss(log_probs, samples, self.sampler.greedy_costs(batch)[:, None])
         return reinforce_loss(log_probs, samples, mean_of_others(samples.costs))

@@ -26,6 +26,12 @@ class Samples(NamedTuple):
     lengths: Tensor  # (B, K) tokens, END included
     costs: Tensor  # (B, K) float32
 
+    def cheapest(self) -> "Samples":
+        """The cheapest answer to each instance alone: K = 1."""
+        best = self.costs.argmin(1, keepdim=True)
+        tokens = self.tokens.gather(1, best[..., None].expand(-1, -1, self.tokens.shape[2]))
+        return Samples(tokens, self.lengths.gather(1, best), self.costs.gather(1, best))
+
 
 class Sampler:
     """Answers instances under the task's constraint, and asks for the costs of the answers.
