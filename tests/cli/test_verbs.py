@@ -14,6 +14,16 @@ def test_generate_is_deterministic_by_seed(tmp_path, ptrnet, points):
     assert len(points.read_text().splitlines()) == 30
 
 
+def test_generate_spreads_points_as_it_is_told(ptrnet, refused):
+    arguments = ("generate", "hull", "--n", "30", "--count", "4", "--output", "-")
+    code, out, _ = ptrnet(*arguments, "--points", "duplicates")
+    assert code == 0
+    for line in out.splitlines():
+        numbers = line.split(" output ")[0].split()
+        assert len(set(zip(numbers[::2], numbers[1::2], strict=True))) < 30
+    refused(ptrnet(*arguments, "--points", "square"), "points of task hull")
+
+
 def test_solve_writes_the_files_own_format(tmp_path, ptrnet, model, points):
     code, out, _ = ptrnet("solve", "hull", points, "--model", model)
     assert code == 0

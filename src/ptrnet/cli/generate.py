@@ -7,6 +7,11 @@ import typer
 from ptrnet.cli.bulk import Backend, Jobs
 from ptrnet.cli.options import Labeller, Seed, Strict, TaskName
 
+POINTS = (
+    "How elements are spread: uniform, gaussian, clustered, curves, stretched, grid or duplicates; "
+    "mixed: any of these."
+)
+
 
 def register(app: typer.Typer) -> None:
     app.command()(generate)
@@ -17,6 +22,7 @@ def generate(
     n: Annotated[str, typer.Option("--n", help="Sizes: 50, 5-50 or 5,10,20-30.")],
     count: Annotated[int, typer.Option("--count", min=1, help="How many examples.")],
     output: Annotated[str, typer.Option("--output", help="The file; its extension is the format.")],
+    points: Annotated[str, typer.Option("--points", help=POINTS)] = "uniform",
     labeller: Labeller = None,
     strict: Strict = False,
     jobs: Jobs = -1,
@@ -29,11 +35,14 @@ def generate(
     beside the file, and the same command goes on from there.
 
     Example: ptrnet generate tsp --n 5-20 --count 100000 --labeller exact --output tsp.txt
+
+    Example: ptrnet generate hull --n 50 --points clustered --count 1000 --output clusters.txt
     """
     import ptrnet
+    from ptrnet import tasks
 
     ptrnet.generate(
-        task,
+        tasks.get(task, points=points),
         n,
         count,
         output=output,
