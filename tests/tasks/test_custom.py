@@ -106,7 +106,7 @@ def test_features_are_scaled_each_by_itself():
         ({"center": (0.0,), "spread": ("1",)}, "spread of task custom must be a list of numbers"),
         (
             {"center": 3, "spread": (1.0,)},
-            "center of task custom must be a list of numbers, got '3'",
+            "center of task custom must be a list of numbers, got 3",
         ),
         ({**ONE, "constraint": "subst"}, "unknown constraint of task custom 'subst'; did you mean"),
         ({**ONE, "longest_answer": -1}, "longest_answer of task custom: expected 0 to 100000"),

@@ -67,8 +67,8 @@ class Questions:
     seed: int
 
     def solver(self) -> Solver:
-        """The shipped model, on the device."""
-        solver = weights.load(self.task)
+        """The shipped Ptr-Net, on the device: the one that there is a naive one of."""
+        solver = weights.load(f"{self.task}-ptr-net")
         solver.model.to(self.device)
         return solver
 

@@ -163,7 +163,7 @@ class RemainingPtrNet(PointerModel):
 
     def _read(self, inputs: Tensor, rest: Rest, current: Tensor, goal: Tensor) -> Tensor:
         """`(R, 1 + S + W, H)` of the points; current ones and goals are `(R, 1, d)`."""
-        points = gather_rows(inputs, rest.elements.reshape(len(inputs), -1))
+        points = gather_rows(inputs, rest.elements.reshape(inputs.shape[0], -1))
         points = points.view(*rest.elements.shape, self.features)
         points = torch.where(rest.mask[..., None], points, current)
         points = torch.cat([current, goal.expand(-1, self.num_specials, -1), points], 1)
@@ -173,7 +173,7 @@ class RemainingPtrNet(PointerModel):
     def _marks(self, seen: Tensor, rest: Rest, last_tokens: Tensor) -> Tensor:
         """`(R, 1 + S + W, H)`: what tells the last token, special slots and seen elements."""
         last = self.last_marks[last_tokens.clamp(max=self.num_specials).view(-1, 1)]
-        marks = torch.cat([last, self.slot_marks.expand(len(last), -1, -1)], 1)
+        marks = torch.cat([last, self.slot_marks.expand(last.shape[0], -1, -1)], 1)
         marks = nn.functional.pad(marks, (0, 0, 0, rest.elements.shape[1]))
         if self.seen_mark is None:
             return marks

@@ -30,11 +30,16 @@ class RelativePositions(nn.Module):
             size = differences.abs().amax((1, 2), keepdim=True)
             size = torch.where(size > 0, size, 1)
             from_current, from_goal = differences / size, (points - goal) / size
-            dist_current, dist_goal = (
-                x.norm(dim=-1, keepdim=True) for x in (from_current, from_goal)
-            )
+            dist_current, dist_goal = (_vector_length(x) for x in (from_current, from_goal))
             scale = size.log().expand_as(dist_current)
             angles = [2**k * math.pi * from_current for k in range(self.octaves)]
             waves = [wave(angle) for angle in angles for wave in (torch.sin, torch.cos)]
             numbers = [points, from_current, dist_current, from_goal, dist_goal, scale, *waves]
             return self.map(torch.cat(numbers, -1))  # type: ignore[no-any-return]
+
+
+def _vector_length(x: Tensor) -> Tensor:
+    """`(R, T, 1)` of vectors `(R, T, d)`; its derivatives are 0 where it is 0, and not NaN."""
+    square = x.square().sum(-1, keepdim=True)
+    is_zero = square == 0
+    return torch.where(is_zero, 0, torch.where(is_zero, 1, square).sqrt())

@@ -5,6 +5,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor, nn
 
+from ptrnet.kernels.eager import is_eager
 from ptrnet.masks import length_mask
 
 MARGIN = 10.0  # by so much is the score of an element too distant to encode below all the others
@@ -22,10 +23,12 @@ class Rest(NamedTuple):
     def of_all(cls, remaining: Tensor) -> "Rest":
         """All that remains, by `(R, N)` booleans.
 
-        W is the most of a prefix; while a CUDA graph is recorded, N, as there are no values yet.
+        W is the most of a prefix; while operations are recorded or mapped, which cannot depend on
+        values, it is N.
         """
         counts, width = remaining.sum(-1), remaining.shape[1]
-        if not (remaining.is_cuda and torch.cuda.is_current_stream_capturing()):
+        is_captured = remaining.is_cuda and torch.cuda.is_current_stream_capturing()
+        if is_eager(remaining) and not is_captured:
             width = int(counts.max())
         order = remaining.to(torch.int8).argsort(dim=-1, descending=True, stable=True)
         return cls(order[:, :width], length_mask(counts, width), None, remaining.shape[1])
