@@ -62,11 +62,11 @@ def examples(name, n, count):
 @pytest.mark.parametrize(
     ("name", "n", "decoder", "floor"),
     [
-        ("hull", 5, ptrnet.Greedy(), 0.96),
-        ("hull", 10, ptrnet.Greedy(), 0.93),
-        ("hull", 50, ptrnet.Greedy(), 0.73),
-        ("sort", 10, ptrnet.Greedy(), 0.97),
-        ("sort", 10, ptrnet.Beam(4), 0.99),
+        ("hull", 5, ptrnet.Greedy(), 0.999),
+        ("hull", 10, ptrnet.Greedy(), 0.999),
+        ("hull", 50, ptrnet.Greedy(), 0.995),
+        ("sort", 10, ptrnet.Greedy(), 0.999),
+        ("sort", 20, ptrnet.Beam(4), 0.995),
     ],
 )
 def test_accuracy_on_fresh_instances(name, n, decoder, floor):
@@ -78,22 +78,22 @@ def test_accuracy_on_fresh_instances(name, n, decoder, floor):
     assert accuracy > floor - 3 * (floor * (1 - floor) / count) ** 0.5
 
 
-@pytest.mark.parametrize(("n", "accuracy", "coverage"), [(5, 0.70, 0.88), (10, 0.0, 0.68)])
+@pytest.mark.parametrize(("n", "accuracy", "coverage"), [(5, 0.995, 0.999), (10, 0.99, 0.999)])
 def test_triangulations_of_fresh_instances(n, accuracy, coverage):
     """At least the promised shares, less three standard errors of this small sample."""
-    model, count = ptrnet.load("delaunay"), 500
+    model, count = ptrnet.load("delaunay"), 300
     known = examples("delaunay", n, count)
     measures = model.task.measure(known, [e.outputs for e in model.solve_examples(known)])
     assert measures["accuracy"].value > accuracy - 3 * (accuracy * (1 - accuracy) / count) ** 0.5
-    assert measures["triangle_coverage"].value > coverage - 0.03
+    assert measures["triangle_coverage"].value > coverage - 0.003
 
 
-@pytest.mark.parametrize(("n", "gap"), [(5, 0.003), (10, 0.01), (14, 0.04)])
+@pytest.mark.parametrize(("n", "gap"), [(5, 0.001), (10, 0.003), (14, 0.005)])
 def test_tours_of_fresh_instances(n, gap):
     """At most the promised gap to the shortest tours, which the dynamic programme finds."""
     model = ptrnet.load("tsp")
     known = examples("tsp", n, 200)
-    answers = [e.outputs for e in model.solve_examples(known, ptrnet.Beam(8))]
+    answers = [e.outputs for e in model.solve_examples(known)]
     measures = model.task.measure(known, answers)
     assert measures["gap"].value < gap and measures["valid"].value == 1
 
