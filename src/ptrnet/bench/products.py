@@ -72,11 +72,11 @@ def record_products(work: Callable[[], object]) -> Counter[Product]:
 def _onednn(enabled: bool) -> Iterator[None]:
     """Inside, PyTorch takes oneDNN's operations, or its own; its `flags` would set TF32, too."""
     before = torch.backends.mkldnn.enabled
-    torch.backends.mkldnn.set_flags(enabled)
+    torch.backends.mkldnn.set_flags(enabled)  # type: ignore[no-untyped-call]
     try:
         yield
     finally:
-        torch.backends.mkldnn.set_flags(before)
+        torch.backends.mkldnn.set_flags(before)  # type: ignore[no-untyped-call]
 
 
 class ProductsAlone:

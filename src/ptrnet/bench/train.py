@@ -155,6 +155,8 @@ class Training(Case):
     def rows(self, result: Result) -> Iterator[Row]:
         recipe, time = self.recipe, result.spread("ptrnet")
         cuts = {"cuts": recipe.cuts} if recipe.cuts else {}
+        settings = vars(models.settings_of(recipe.model, **recipe.network()))
+        layers = {name: value for name, value in settings.items() if name.endswith("layers")}
         trained_on = f"{recipe.task}, cut; " if recipe.cuts else ""
         yield Row(
             measurement="train",
@@ -169,7 +171,7 @@ class Training(Case):
                 "batch_size": recipe.batch_size,
                 **cuts,
                 "hidden_size": recipe.hidden_size,
-                **recipe.model_settings,
+                **layers,
                 "precision": self.precision,
                 "step_ms": time.median,
                 "waiting_ms": self.step.waiting_ms,
