@@ -69,7 +69,7 @@ def bench(
     score: the kernel of the additive scores beside its reference. train: a whole training step
     of each model (tours by a1; remaining-ptr-net is trained on cuts), and a Ptr-Net written the
     usual way beside the Ptr-Net. solve: decoding with the
-    shipped model. label: labels a second. data: reading a file, and how long a training step
+    shipped Ptr-Net. label: labels a second. data: reading a file, and how long a training step
     waits for examples.
 
     A time is the median of several runs, with its quartiles; sides of a ratio run in turn. The
