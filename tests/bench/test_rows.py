@@ -5,7 +5,7 @@ import pickle
 
 import pytest
 
-from ptrnet import bench
+from ptrnet import bench, models
 from ptrnet.bench import data, harness, label, roofline, train
 from ptrnet.bench.row import Baseline, Row, format_table
 from ptrnet.bench.timing import Spread
@@ -58,7 +58,8 @@ def test_each_measurement_gives_rows(quick, measurement):
 
 
 def test_a_training_step_is_counted_whole(quick):
-    (row,) = train.rows(n=6, batch_size=4, hidden_size=8, precision="float32", repeats=3)
+    shape = {"n": 6, "batch_size": 4, "hidden_size": 8}
+    (row,) = train.rows(model="ptr-net", **shape, precision="float32", repeats=3)
     table = row.table()
     assert table["step_ms"] == table["median_ms"] > table["waiting_ms"] > 0
     assert table["rate"] == pytest.approx(4000 / table["step_ms"])
@@ -66,13 +67,31 @@ def test_a_training_step_is_counted_whole(quick):
     assert table["other"]["name"] == "naive float32"
 
 
-def test_without_options_the_sizes_of_the_readme_are_measured(quick, monkeypatch):
+@pytest.mark.parametrize("model", models.names())
+def test_every_model_is_measured_beside_its_products(quick, model):
+    (row,) = train.rows(model=model, **SMALL["train"], repeats=2)
+    table = row.table()
+    assert table["model"] == model and table["step_ms"] == table["median_ms"] > 0
+    assert table["roofline_ms"] > 0 and table["roofline_share"] > 0
+    assert (table["other"] is not None) == (model == "ptr-net")
+    assert (table["task"], table.get("cuts")) == (
+        ("tsp", 1) if model == "remaining-ptr-net" else ("hull", None)
+    )
+
+
+def test_without_options_the_shipped_architectures_are_measured(quick, monkeypatch):
     monkeypatch.setattr(train, "measure", lambda measurement, cases: iter(cases))
     recipes = [case.recipe for case in bench.plan("train", {})["train"]]
-    assert [(r.hidden_size, r.n, r.batch_size, r.optimizer) for r in recipes] == [
-        (256, "50", 128, "adamw"),
-        (512, "50", 128, "adamw"),
+    assert [(r.model, r.task, r.hidden_size, r.n, r.batch_size) for r in recipes] == [
+        ("ptr-net", "hull", 256, "50", 128),
+        ("ptr-net", "hull", 512, "50", 128),
+        ("transformer-ptr-net", "hull", 256, "50", 128),
+        ("remaining-ptr-net", "tsp", 256, "50", 128),
     ]
+    assert {r.optimizer for r in recipes} == {"adamw"}
+    # Where answers depend on indices that a model does not see, elements are sorted.
+    recipes = [case.recipe for case in bench.plan("train", {"task": "delaunay"})["train"]]
+    assert [r.settings.get("order") for r in recipes] == [None, None] + ["lexicographic"] * 2
 
 
 def test_operations_are_those_of_the_plain_loops():
@@ -106,6 +125,8 @@ def test_a_table_leaves_out_what_no_row_has():
         (None, {"n": 0}, "n: expected 1 <= A <= B"),
         (None, {"task": "hul"}, "did you mean 'hull'"),
         ("label", {"task": "delaunay", "n": 2}, "expected 3 or more"),
+        ("train", {"model": "transformer"}, "unknown model 'transformer'"),
+        ("solve", {"model": "ptr-net"}, "--model does nothing with bench solve"),
         ("train", {"precision": "float"}, "unknown precision 'float'; did you mean 'float32'"),
         ("score", {"device": "cpuu"}, "unknown device 'cpuu'; did you mean 'cpu'"),
         ("solve", {"batch_size": 10**9}, "too many elements"),

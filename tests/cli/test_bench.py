@@ -17,7 +17,7 @@ def quick(monkeypatch):
 
 
 def test_json_is_one_document_with_the_median_step(quick, ptrnet):
-    code, out, err = ptrnet("bench", "train", *SMALL, "--json")
+    code, out, err = ptrnet("bench", "train", "--model", "ptr-net", *SMALL, "--json")
     document = json.loads(out)
     assert code == 0 and not err
     assert set(document) == {"machine", "versions", "seed", "step_ms", "rows"}

@@ -14,7 +14,8 @@ from ptrnet.bench.harness import Case, Result, measure
 from ptrnet.bench.memory import Setup
 from ptrnet.bench.row import Row
 from ptrnet.bench.timing import Side
-from ptrnet.bench.train import TrainingStep, ptrnet_step, recipe_for
+from ptrnet.bench.train import recipe_for
+from ptrnet.bench.training_step import TrainingStep, ptrnet_step
 from ptrnet.data import formats
 from ptrnet.data.generate import generate_examples
 from ptrnet.data.streams.file_stream import FileStream

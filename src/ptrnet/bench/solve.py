@@ -1,4 +1,4 @@
-"""Answers of the shipped model: greedy decoding, beam search, and a step of the decoder.
+"""Answers of the shipped Ptr-Net: greedy decoding, beam search, and a step of the decoder.
 
 Without constraint and in float32, like the naive Ptr-Net of the same weights, which takes the
 same steps. The roofline is the time of the products alone.
@@ -45,7 +45,7 @@ def rows(
 ) -> Iterator[Row]:
     """Rows for each size of the instances. Raises InputError for what cannot be answered."""
     kind, device = tasks.get(task), device_of(device)
-    trained = parse_sizes(weights.summary(task)["n"])[-1]
+    trained = parse_sizes(weights.summary(ptr_net_of(task))["n"])[-1]
     sizes = [trained, TIMES_TRAINED * trained] if n is None else parse_sizes(str(n))
     checks.check_sizes(sizes, kind)
     if batch_size * sizes[-1] > LARGEST_BATCH:
@@ -56,9 +56,15 @@ def rows(
     return measure("solve", cases)
 
 
+def ptr_net_of(task: str) -> str:
+    """The name of the shipped Ptr-Net of a task, which the naive one and the roofline are of."""
+    name = f"{task}-ptr-net"
+    return name if name in weights.names() else task
+
+
 @dataclass(frozen=True)
 class Questions:
-    """A batch of fresh instances for the shipped model of a task."""
+    """A batch of fresh instances for the shipped Ptr-Net of a task."""
 
     task: str
     n: int
@@ -67,8 +73,8 @@ class Questions:
     seed: int
 
     def solver(self) -> Solver:
-        """The shipped Ptr-Net, on the device: the one that there is a naive one of."""
-        solver = weights.load(f"{self.task}-ptr-net")
+        """The shipped Ptr-Net, on the device."""
+        solver = weights.load(ptr_net_of(self.task))
         solver.model.to(self.device)
         return solver
 

@@ -1,42 +1,45 @@
-"""A whole training step, examples included, beside its products and beside the naive Ptr-Net's.
+"""A whole training step of a model, examples included, beside its matrix products alone.
 
-AdamW and clipping, as `ptrnet train` has them; the naive step takes the same batches from the
-same weights, in float32. The roofline is the time of the step's products alone (encoder, decoder
-and projections, forward and backward; answers padded to the longest of the batch).
+AdamW and clipping, as `ptrnet train` has them; answers are padded to the longest of the batch. The
+roofline is the time of the step's products, forward and backward. Of the Ptr-Net (encoder, decoder,
+projections) it is at the rate of a large product, which its own kernels reach; beside it stands the
+naive Ptr-Net, which takes the same batches from the same weights in float32. The products of any
+other model are recorded, and taken one after the other in their own shapes; on a GPU, where that
+would measure launches, they are counted, at the rate of a large product.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterator
 from functools import partial
 from statistics import mean
-from time import perf_counter
+from typing import Any
 
 import torch
-from torch import Tensor, nn
 
 from ptrnet import models, tasks
 from ptrnet.bench import roofline
 from ptrnet.bench.harness import Case, Result, measure
 from ptrnet.bench.memory import Setup
-from ptrnet.bench.naive import NaivePtrNet
 from ptrnet.bench.row import Baseline, Row
 from ptrnet.bench.timing import Side
-from ptrnet.data.streams.example_stream import ExampleStream
-from ptrnet.models.base import PointerModel
-from ptrnet.training.graphs import GraphLosses
+from ptrnet.bench.training_step import (
+    StepProducts,
+    TrainingStep,
+    naive_step,
+    ptrnet_step,
+    recorder,
+)
+from ptrnet.models.settings import EncoderSettings, ModelSettings, RemainingSettings
 from ptrnet.training.hardware import device_of, matmul_precision, precision_of
-from ptrnet.training.losses import losses
-from ptrnet.training.optimizers import optimizer
 from ptrnet.training.recipe import Recipe
-from ptrnet.types import Batch
 
-HIDDEN_SIZES = (256, 512)  # by default
+SHIPPED = ("ptr-net", "transformer-ptr-net", "remaining-ptr-net")  # architectures, by default
+SIZES: dict[str, tuple[int, ...]] = {"ptr-net": (256, 512)}  # units; of others their default
 NAIVE_EVERY = 4  # rounds: the naive step is about ten times as slow
-
-Step = Callable[[Batch], None]
 
 
 def rows(
-    task: str = "hull",
+    task: str | None = None,
+    model: str | None = None,
     n: int = 50,
     batch_size: int = 128,
     hidden_size: int | None = None,
@@ -45,46 +48,97 @@ def rows(
     repeats: int = 24,
     seed: int = 0,
 ) -> Iterator[Row]:
-    """A row for each size of the network. Raises InputError for what cannot be trained."""
-    sizes = HIDDEN_SIZES if hidden_size is None else (hidden_size,)
-    recipes = [recipe_for(task, n, batch_size, h, precision, device, seed) for h in sizes]
-    return measure("train", [Training(recipe, repeats) for recipe in recipes])
+    """A row for each model and size of it. Raises InputError for what cannot be trained.
+
+    Args:
+        task: None: hull; tsp of the model that is trained on cuts.
+        model: an architecture; None: those of the shipped models.
+        n: elements of an instance.
+        batch_size: examples in a step.
+        hidden_size: None: 256, and of the Ptr-Net 512, too. All else of a model is its default.
+        precision: of the large products, as in a recipe.
+        device: `cpu` or `cuda`.
+        repeats: rounds behind each median.
+        seed: of weights and examples.
+    """
+    cases = []
+    for name in SHIPPED if model is None else (model,):
+        case = PtrNetTraining if name == "ptr-net" else Training
+        sizes = SIZES.get(name, (ModelSettings.hidden_size,))
+        task_name = task or ("tsp" if is_trained_on_cuts(name) else "hull")
+        for units in sizes if hidden_size is None else (hidden_size,):
+            recipe = recipe_for(task_name, n, batch_size, units, precision, device, seed, name)
+            cases.append(case(recipe, repeats))
+    return measure("train", cases)
+
+
+def is_trained_on_cuts(model: str) -> bool:
+    """Whether a model is made for it: it encodes what remains. Raises InputError if unknown."""
+    return issubclass(models.kind(model).Settings, RemainingSettings)
 
 
 def recipe_for(
-    task: str, n: int, batch_size: int, hidden_size: int, precision: str, device: str, seed: int
+    task: str,
+    n: int,
+    batch_size: int,
+    hidden_size: int,
+    precision: str,
+    device: str,
+    seed: int,
+    model: str = "ptr-net",
 ) -> Recipe:
-    """What is trained. Raises InputError for what cannot be."""
-    return Recipe.from_table(
-        {
-            "task": task,
-            "n": str(n),
-            "batch_size": batch_size,
-            "hidden_size": hidden_size,
-            "precision": precision,
-            "device": device_of(device),
-            "seed": seed,
-        }
-    )
+    """What is trained. Raises InputError for what cannot be.
+
+    Elements are sorted where answers depend on indices that the model does not see.
+    """
+    table: dict[str, Any] = {
+        "task": task,
+        "model": model,
+        "n": str(n),
+        "batch_size": batch_size,
+        "cuts": int(is_trained_on_cuts(model)),
+        "hidden_size": hidden_size,
+        "precision": precision,
+        "device": device_of(device),
+        "seed": seed,
+    }
+    sees_order = not issubclass(models.kind(model).Settings, EncoderSettings)
+    if not sees_order and tasks.get(task).depends_on_indices:
+        table["order"] = "lexicographic"
+    return Recipe.from_table(table)
 
 
 class Training(Case):
-    """The step of one size of the network."""
+    """The step of one size of a model."""
 
     def __init__(self, recipe: Recipe, rounds: int) -> None:
         self.recipe, self.rounds, self.device = recipe, rounds, recipe.device
         self.precision = precision_of(recipe.precision, recipe.device)
-        self.title = f"{recipe.hidden_size} units"
+        self.title = f"{recipe.model}, {recipe.hidden_size} units"
 
     def setups(self) -> dict[str, Setup]:
-        return {
-            "ptrnet": partial(TrainingStep.on_fresh_examples, ptrnet_step, self.recipe),
-            "naive": partial(TrainingStep.on_fresh_examples, naive_step, self.recipe),
-        }
+        return {"ptrnet": partial(TrainingStep.on_fresh_examples, ptrnet_step, self.recipe)}
 
     def sides(self) -> dict[str, Side]:
-        step = TrainingStep.on_fresh_examples(ptrnet_step, self.recipe)
-        naive = naive_step(self.recipe)
+        self.step = TrainingStep.on_fresh_examples(ptrnet_step, self.recipe)
+        return {"ptrnet": Side(self.step, warmups=2), **self.roofline_sides()}
+
+    def roofline_sides(self) -> dict[str, Side]:
+        """What is timed for the roofline."""
+        if self.device == "cuda":
+            return {"product": self.large_product()}
+        return {"products": Side(StepProducts(self.recipe, self.step), warmups=1)}
+
+    def roofline_ms(self, result: Result) -> float:
+        """The time of the step's products alone."""
+        if self.device == "cpu":
+            return result.median("products")
+        products = recorder(self.recipe)(self.step.batch)
+        operations = sum(product.operations * count for product, count in products.items())
+        return operations / self.product_operations * result.median("product")
+
+    def large_product(self) -> Side:
+        """One product, of `product_operations`, in the precision of the step."""
         dtype = torch.bfloat16 if self.precision == "bfloat16" else torch.float32
         product, self.product_operations = roofline.product(dtype, self.device)
 
@@ -92,128 +146,69 @@ class Training(Case):
             with matmul_precision(self.precision, self.device):
                 product()
 
-        self.step = step
-        return {
-            "ptrnet": Side(step, warmups=2),
-            "naive": Side(lambda: naive(step.batch), NAIVE_EVERY, warmups=1),
-            "product": Side(product_in_precision),
-        }
+        return Side(product_in_precision)
+
+    def baseline(self, result: Result) -> Baseline | None:
+        """The same step written the usual way, where there is one."""
+        return None
 
     def rows(self, result: Result) -> Iterator[Row]:
-        recipe, step, time = self.recipe, self.step, result.spread("ptrnet")
-        units, n, batch = recipe.hidden_size, int(recipe.n), recipe.batch_size
-        slots = n + tasks.get(recipe.task).num_specials
-        forward = roofline.operations(batch, units, n, slots, mean(step.answer_widths))
-        rate = self.product_operations / result.median("product")
+        recipe, time = self.recipe, result.spread("ptrnet")
+        cuts = {"cuts": recipe.cuts} if recipe.cuts else {}
+        settings = vars(models.settings_of(recipe.model, **recipe.network()))
+        layers = {name: value for name, value in settings.items() if name.endswith("layers")}
+        trained_on = f"{recipe.task}, cut; " if recipe.cuts else ""
         yield Row(
             measurement="train",
-            name=f"{units} units, {self.precision}",
+            name=f"{recipe.model}, {recipe.hidden_size} units, {self.precision}",
             time=time,
-            count=batch,
+            count=recipe.batch_size,
             unit="examples",
             facts={
                 "task": recipe.task,
-                "n": n,
-                "batch_size": batch,
-                "hidden_size": units,
+                "model": recipe.model,
+                "n": int(recipe.n),
+                "batch_size": recipe.batch_size,
+                **cuts,
+                "hidden_size": recipe.hidden_size,
+                **layers,
                 "precision": self.precision,
                 "step_ms": time.median,
-                "waiting_ms": step.waiting_ms,
+                "waiting_ms": self.step.waiting_ms,
             },
-            roofline_ms=3 * forward / rate,
-            baseline=Baseline(
-                "naive float32",
-                result.median("naive"),
-                result.ratio("naive", "ptrnet"),
-                result.peak_mb["naive"],
-            ),
+            roofline_ms=self.roofline_ms(result),
+            baseline=self.baseline(result),
             peak_mb=result.peak_mb["ptrnet"],
-            note=f"waits {step.waiting_ms:.2f} ms for data",
+            note=f"{trained_on}waits {self.step.waiting_ms:.2f} ms for data",
         )
 
 
-class TrainingStep:
-    """A step on the next batch of a stream, which notes how long it waited for the batch.
+class PtrNetTraining(Training):
+    """That of the Ptr-Net, beside the naive one."""
 
-    Args:
-        step: takes a batch on the device.
-        batches: without end.
-        device: where the step is taken.
-    """
+    def setups(self) -> dict[str, Setup]:
+        naive = partial(TrainingStep.on_fresh_examples, naive_step, self.recipe)
+        return {**super().setups(), "naive": naive}
 
-    batch: Batch  # the latest
+    def sides(self) -> dict[str, Side]:
+        naive = naive_step(self.recipe)
+        beside = Side(lambda: naive(self.step.batch), NAIVE_EVERY, warmups=1)
+        return {**super().sides(), "naive": beside}
 
-    def __init__(self, step: Step, batches: Iterable[Batch], device: str) -> None:
-        self._step, self._batches, self._device = step, iter(batches), device
-        self._waits: list[float] = []  # milliseconds, by step
-        self.answer_widths: list[int] = []  # tokens, padding included, by step
+    def roofline_sides(self) -> dict[str, Side]:
+        return {"product": self.large_product()}
 
-    @classmethod
-    def on_fresh_examples(
-        cls, make_step: Callable[[Recipe], Step], recipe: Recipe
-    ) -> "TrainingStep":
-        """A step on examples that are drawn and labelled as it goes, quickly for tours."""
-        task = tasks.get(recipe.task)
-        labeller = "a1" if "a1" in task.labellers else None  # the shortest would take too long
-        stream = ExampleStream(
-            task, [int(recipe.n)], recipe.batch_size, recipe.seed, labeller=labeller
+    def roofline_ms(self, result: Result) -> float:
+        recipe, n = self.recipe, int(self.recipe.n)
+        slots = n + tasks.get(recipe.task).num_specials
+        steps = mean(self.step.answer_widths)
+        forward = roofline.operations(recipe.batch_size, recipe.hidden_size, n, slots, steps)
+        return 3 * forward / self.product_operations * result.median("product")
+
+    def baseline(self, result: Result) -> Baseline:
+        return Baseline(
+            "naive float32",
+            result.median("naive"),
+            result.ratio("naive", "ptrnet"),
+            result.peak_mb["naive"],
         )
-        return cls(make_step(recipe), stream, recipe.device)
-
-    def __call__(self) -> None:
-        """The next step."""
-        start = perf_counter()
-        batch = next(self._batches)
-        self._waits.append(1000 * (perf_counter() - start))
-        self.batch = Batch(*(tensor.to(self._device) for tensor in batch))
-        self.answer_widths.append(batch.targets.shape[1])
-        self._step(self.batch)
-
-    @property
-    def waiting_ms(self) -> float:
-        """Mean wait for a batch; the first, which could not be made ahead, is not counted."""
-        return mean(self._waits[1:])
-
-
-def ptrnet_step(recipe: Recipe) -> Step:
-    """The library's step: products in the recipe's precision."""
-    model = _model(recipe)
-    model_losses = GraphLosses(model) if recipe.device == "cuda" else partial(losses, model)
-    precision = precision_of(recipe.precision, recipe.device)
-
-    def loss(batch: Batch) -> Tensor:
-        with torch.autocast(recipe.device, torch.bfloat16, enabled=precision == "bfloat16"):
-            return model_losses(batch)[0]
-
-    step = _step(recipe, model, loss)
-
-    def step_in_precision(batch: Batch) -> None:
-        with matmul_precision(precision, recipe.device):
-            step(batch)
-
-    return step_in_precision
-
-
-def naive_step(recipe: Recipe) -> Step:
-    """The step of a Ptr-Net written the usual way, in float32."""
-    model = NaivePtrNet.from_ptr_net(_model(recipe))
-    return _step(recipe, model, model.loss)
-
-
-def _model(recipe: Recipe) -> PointerModel:
-    torch.manual_seed(recipe.seed)
-    task = tasks.get(recipe.task)
-    model = models.build(recipe.model, task.num_features, task.num_specials, **recipe.network())
-    return model.to(recipe.device)
-
-
-def _step(recipe: Recipe, model: nn.Module, loss: Callable[[Batch], Tensor]) -> Step:
-    optimizer_ = optimizer(recipe, model.parameters())
-
-    def step(batch: Batch) -> None:
-        optimizer_.zero_grad()
-        loss(batch).backward()  # type: ignore[no-untyped-call]
-        torch.nn.utils.clip_grad_norm_(model.parameters(), recipe.clip)
-        optimizer_.step()
-
-    return step

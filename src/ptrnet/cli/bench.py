@@ -20,7 +20,19 @@ def bench(
         typer.Argument(metavar="[WHAT]", help="score, train, solve, label or data; all if none."),
     ] = None,
     task: Annotated[
-        str | None, typer.Option("--task", help="hull, delaunay, tsp or sort.  [hull; label: all]")
+        str | None,
+        typer.Option(
+            "--task",
+            help="hull, delaunay, tsp or sort.  [hull, remaining-ptr-net tsp; label: all]",
+        ),
+    ] = None,
+    model: Annotated[
+        str | None,
+        typer.Option(
+            "--model",
+            help="Of train, any architecture.  [ptr-net, transformer-ptr-net and "
+            "remaining-ptr-net]",
+        ),
     ] = None,
     n: Annotated[
         int | None,
@@ -35,7 +47,8 @@ def bench(
     hidden_size: Annotated[
         int | None,
         typer.Option(
-            "--hidden-size", help="Units; solve has its model's.  [256 and 512; data: 128]"
+            "--hidden-size",
+            help="Units; solve has its model's.  [256; score, ptr-net: 512, too; data: 128]",
         ),
     ] = None,
     precision: Annotated[
@@ -54,17 +67,19 @@ def bench(
     """Measure speed on this machine, beside the roofline of this machine.
 
     score: the kernel of the additive scores beside its reference. train: a whole training step
-    beside a Ptr-Net written the usual way (of tsp with tours by a1). solve: decoding with the
-    shipped model. label: labels a second. data: reading a file, and how long a training step
+    of each model (tours by a1; remaining-ptr-net is trained on cuts), and a Ptr-Net written the
+    usual way beside the Ptr-Net. solve: decoding with the
+    shipped Ptr-Net. label: labels a second. data: reading a file, and how long a training step
     waits for examples.
 
     A time is the median of several runs, with its quartiles; sides of a ratio run in turn. The
     roofline is the least time that the machine could take, at a rate measured in the same run
-    (train, solve: the products of matrices alone; score: the divisions; data: reading the bytes).
+    (train, solve: the products of matrices alone, in train each as large as the model has it, but
+    of the Ptr-Net at the rate of a large one; score: the divisions; data: reading the bytes).
     Memory is the peak of a process that does only this, libraries included. With an otherwise
     idle machine the numbers mean what they say; the load before is printed.
 
-    Example: ptrnet bench train --hidden-size 256
+    Example: ptrnet bench train --model transformer-ptr-net
     """
     from json import dumps
 
@@ -75,6 +90,7 @@ def bench(
 
     options = {
         "task": task,
+        "model": model,
         "n": n,
         "batch_size": batch_size,
         "hidden_size": hidden_size,

@@ -17,8 +17,8 @@ KeysValues = tuple[Tensor, Tensor]
 def attend(queries: Tensor, keys: Tensor, values: Tensor, bias: Tensor) -> Tensor:
     """`softmax(q k' / sqrt(D) + bias) v` in each head, heads side by side: `(..., M, H)`.
 
-    Written out, and with the softmax in float32 or better: on a CPU PyTorch's fused attention, and
-    its softmax of bfloat16, take several times as long for so few elements.
+    Written out, and with the softmax in float32 or better: on a CPU the backward pass of PyTorch's
+    fused attention takes several times as long in bfloat16, and cannot be differentiated again.
 
     Args:
         queries: `(..., heads, M, D)`.

@@ -1,0 +1,74 @@
+"""The products that are recorded are those of the formulas, and are taken again as they were."""
+
+import torch
+from torch import nn
+
+from ptrnet import models, tasks
+from ptrnet.bench import roofline
+from ptrnet.bench.products import Operand, Product, ProductsAlone, record_products
+from ptrnet.bench.train import recipe_for
+from ptrnet.bench.training_step import recorder
+from ptrnet.data.streams.example_stream import ExampleStream
+
+
+def operations(products):
+    return sum(product.operations * count for product, count in products.items())
+
+
+def test_a_linear_map_has_three_products_in_the_type_of_autocast():
+    layer, x = nn.Linear(5, 3), torch.rand(7, 5, requires_grad=True)
+
+    def work():
+        with torch.autocast("cpu", torch.bfloat16):
+            layer(x).sum().backward()
+
+    products = record_products(work)
+    assert operations(products) == 3 * 2 * 7 * 5 * 3 and products.total() == 3
+    assert {p.left.dtype for p in products} == {torch.bfloat16}
+    assert (
+        Product(Operand((7, 5), (5, 1), torch.bfloat16), Operand((5, 3), (1, 5), torch.bfloat16))
+        in products
+    )
+
+
+def test_products_are_taken_again_as_often_and_of_operands_that_lie_alike():
+    rows, batch = torch.rand(4, 6), torch.rand(2, 9, 5)
+
+    def work():
+        rows @ rows.T
+        rows @ rows.T
+        torch.baddbmm(torch.zeros(()), batch[:, ::2], batch[:, 3:4].transpose(1, 2))
+        rows @ torch.rand(6, 0)
+        rows @ torch.rand(6)
+
+    products = record_products(work)
+    assert operations(products) == 2 * (2 * 4 * 6 * 4) + 2 * 2 * 5 * 5
+    assert record_products(ProductsAlone(products, "cpu")) == products
+
+
+def test_those_of_the_ptr_net_are_as_many_as_its_plain_loops_take():
+    n, batch_size, units = 9, 6, 32
+    recipe = recipe_for("hull", n, batch_size, units, "float32", "cpu", 0)
+    task = tasks.get("hull")
+    batch = ExampleStream(task, [n], batch_size, 0).batch(0)
+    steps = batch.targets.shape[1]
+    expected = 3 * roofline.operations(batch_size, units, n, n + task.num_specials, steps)
+    # Coordinates, left out there, and the gradients of starts from zero, which nobody needs.
+    assert 0.85 * expected < operations(recorder(recipe)(batch)) < 1.15 * expected
+
+
+def test_those_of_a_transformer_are_its_layers():
+    n, batch_size, units = 9, 6, 32
+    recipe = recipe_for("hull", n, batch_size, units, "float32", "cpu", 0, "transformer-ptr-net")
+    settings = models.settings_of("transformer-ptr-net", **recipe.network())
+    batch = ExampleStream(tasks.get("hull"), [n], batch_size, 0).batch(0)
+    slots, steps, inner = n + 1, batch.targets.shape[1], settings.feed_forward
+    feed_forward = 2 * units * inner
+    reading = slots * (4 * units**2 + feed_forward + 2 * slots * units)
+    writing = steps * (6 * units**2 + feed_forward + 2 * (steps + slots) * units)
+    others = slots * 2 * units**2  # keys and values of the cross-attention
+    pointer = slots * units**2 + steps * slots * units
+    expected = settings.encoder_layers * reading + settings.decoder_layers * (writing + others)
+    expected = 3 * 2 * batch_size * (expected + pointer + n * 2 * units)
+    coordinates = 2 * batch_size * n * 2 * units  # need no gradient
+    assert operations(recorder(recipe)(batch)) == expected - coordinates
