@@ -10,12 +10,11 @@ from typing import Any, Self
 
 import numpy as np
 import torch
-from numpy.typing import ArrayLike
 
 from ptrnet.augmentation import Candidate, best_candidate, canonicalize_valid, decode_view
 from ptrnet.constraints import Constraint, Free
-from ptrnet.data import checks
 from ptrnet.data.batches import batch_of, bucket_by_size
+from ptrnet.data.examples import examples_of, instances_of, is_example
 from ptrnet.data.padding import pad_answers, pad_instances
 from ptrnet.data.symmetries import augmented_view
 from ptrnet.data.trained_range import TrainedRange
@@ -55,7 +54,7 @@ class Solver:
 
     def solve(
         self,
-        instances: np.ndarray | Sequence[ArrayLike],
+        instances: Any,
         decoder: Decoder | None = None,
         *,
         constrained: bool = True,
@@ -64,29 +63,28 @@ class Solver:
         """The answer to one instance, or to each of a list.
 
         Args:
-            instances: an array `(n, d)`, or a list of such (an array `(B, n, d)` counts as one).
-                Points outside the unit square are moved into it by one shift and one scale; for
-                the task `custom` each feature is standardized as in training.
+            instances: one is an array, a torch tensor or a frame `(n, d)`, or a list of lists of
+                numbers; many are a list of such, or an array or tensor `(B, n, d)`. With d = 1
+                an array `(n,)` is one as well. Numbers are real, of any type. Points outside the
+                unit square are moved into it by one shift and one scale; for the task `custom`
+                each feature is standardized as in training.
             decoder: `ptrnet.Greedy()` when None; `ptrnet.Beam(8)` searches wider.
             constrained: whether only what the task allows as an answer is considered.
             augment: the number of views of each instance that are answered: turned, mirrored,
                 shuffled. The result is the answer of least cost, or the likeliest over all views.
 
         Returns:
-            0-based indices, an array; for a list of instances a list of them.
+            0-based indices, an array; for many instances a list of them.
 
         Raises:
-            InputError: an instance that is empty, misshapen, too large or not finite.
+            InputError: an instance that is empty, misshapen, too large or not finite, or of what
+                is no real number: masked arrays, strings, dates, complex numbers.
 
         Warns:
             OutsideTraining: the first time that an instance has more or fewer elements than
                 the model was trained on, or features far from those.
         """
-        is_one = isinstance(instances, np.ndarray) and instances.ndim < 3
-        examples = [
-            Example(checks.check_instance(instance, self.task, f"instance {k}"))
-            for k, instance in enumerate([instances] if is_one else instances)
-        ]
+        examples, is_one = instances_of(instances, self.task)
         solved = self.solve_examples(examples, decoder, constrained=constrained, augment=augment)
         answers = [example.outputs for example in solved]
         return answers[0] if is_one else answers
@@ -137,9 +135,26 @@ class Solver:
                 answers[i] = best_candidate(self.task, chunk[i], list(chain(*candidates)))
         return [answers[i] for i in range(len(chunk))]
 
+    def log_likelihoods(self, examples: Any) -> Any:
+        """`log p(C | P)` of each example's answer, in the canonical form that models train on.
+
+        Args:
+            examples: pairs of inputs `(n, d)` and outputs `(m,)`, in any form that `solve` and
+                `fit` take; or `Example`s. Or one tuple of inputs and outputs.
+
+        Returns:
+            `(B,)` float64; of one example a float.
+
+        Raises:
+            InputError: an example without an answer, or that cannot be used.
+        """
+        known, is_one = examples_of(examples, self.task)
+        log_likelihoods = self._log_likelihoods(known)
+        return float(log_likelihoods[0]) if is_one else log_likelihoods
+
     @torch.no_grad()
-    def log_likelihoods(self, examples: Sequence[Example]) -> Floats:
-        """`log p(C | P)` of each example's answer, in the canonical form that models train on."""
+    def _log_likelihoods(self, examples: Sequence[Example]) -> Floats:
+        """`(B,)` of B examples."""
         log_likelihoods = np.empty(len(examples))
         counts = [len(example.inputs) for example in examples]
         sizes = [max(n, n * self.task.max_length(n) // SCORES_PER_ELEMENT) for n in counts]
@@ -167,15 +182,36 @@ class Solver:
             last = target
         return torch.cat(columns, 1)
 
-    @torch.no_grad()
-    def attention(self, answered: Example) -> tuple[Floats, Indices]:
+    def attention(self, instances: Any) -> Any:
         """The pointer's distribution at each step of an answer (V 2.3: attention is the answer).
+
+        Args:
+            instances: one or many, in any form that `solve` takes: the answer is the one that
+                `solve` gives. Or an `Example`, a tuple of inputs and outputs, or a list of these.
 
         Returns:
             Probabilities `(m, S + n)`, special slots first and then the elements as they stand in
             the instance; and the answer's tokens `(m,)`, END included. Each step's distribution
-            is given the tokens before it.
+            is given the tokens before it. For many a list of such pairs.
+
+        Raises:
+            InputError: an instance or an answer that cannot be used.
         """
+        answered, is_one = self._with_answers(instances)
+        attentions = [self._attention(example) for example in answered]
+        return attentions[0] if is_one else attentions
+
+    def _with_answers(self, instances: Any) -> tuple[list[Example], bool]:
+        """Examples as they are, and instances with the model's answers; and whether it was one."""
+        first = instances[:1] if isinstance(instances, list) else [instances]
+        if any(is_example(item, self.task) for item in first):
+            return examples_of(instances, self.task)
+        examples, is_one = instances_of(instances, self.task)
+        return list(self.solve_examples(examples)), is_one
+
+    @torch.no_grad()
+    def _attention(self, answered: Example) -> tuple[Floats, Indices]:
+        """The same of one example."""
         assert answered.outputs is not None
         inputs, order = augmented_view(0, self.task, self.task.normalize(answered.inputs))
         position = np.argsort(order)  # of each element among those that the model reads
