@@ -11,21 +11,21 @@ from typing import Any, Self
 import numpy as np
 import torch
 
-from ptrnet.augmentation import Candidate, best_candidate, canonicalize_valid, decode_view
+from ptrnet.attention import attention
+from ptrnet.augmentation import Candidate, best_candidate, decode_view
 from ptrnet.constraints import Constraint, Free
 from ptrnet.data.batches import batch_of, bucket_by_size
-from ptrnet.data.examples import examples_of, instances_of, is_example
-from ptrnet.data.padding import pad_answers, pad_instances
-from ptrnet.data.symmetries import augmented_view
+from ptrnet.data.examples import examples_of, instances_of, is_example, one_example
 from ptrnet.data.trained_range import TrainedRange
 from ptrnet.decoding import Decoder, Greedy
 from ptrnet.errors import InputError
+from ptrnet.evaluation import describe_training, evaluate
 from ptrnet.kernels.threads import one_thread
 from ptrnet.masks import length_mask
 from ptrnet.models.base import PointerModel
 from ptrnet.pretrained import hub, model_folder
 from ptrnet.tasks.base import Task
-from ptrnet.types import Batch, Example, Floats, Indices
+from ptrnet.types import Batch, Example, Floats
 
 # The elements of a batch, padding and beams included: 64 MB of keys at 256 hidden units.
 MAX_BATCH_ELEMENTS = 65_536
@@ -198,7 +198,7 @@ class Solver:
             InputError: an instance or an answer that cannot be used.
         """
         answered, is_one = self._with_answers(instances)
-        attentions = [self._attention(example) for example in answered]
+        attentions = [attention(self.model, self.task, example) for example in answered]
         return attentions[0] if is_one else attentions
 
     def _with_answers(self, instances: Any) -> tuple[list[Example], bool]:
@@ -209,22 +209,84 @@ class Solver:
         examples, is_one = instances_of(instances, self.task)
         return list(self.solve_examples(examples)), is_one
 
-    @torch.no_grad()
-    def _attention(self, answered: Example) -> tuple[Floats, Indices]:
-        """The same of one example."""
-        assert answered.outputs is not None
-        inputs, order = augmented_view(0, self.task, self.task.normalize(answered.inputs))
-        position = np.argsort(order)  # of each element among those that the model reads
-        outputs = position[answered.outputs]
-        if self.task.order != "given":
-            outputs = canonicalize_valid(self.task, inputs, outputs)
-        tokens = self.task.to_tokens(pad_answers([outputs])).indices[0]
-        batch = (*pad_instances([inputs]), torch.from_numpy(tokens[None]))
-        log_probs = self.model.log_probs(*(tensor.to(self._device) for tensor in batch))
-        probabilities = log_probs[0].double().exp().cpu().numpy()
-        specials = np.arange(self.task.num_specials)
-        from_read, to_read = (np.append(specials, i + len(specials)) for i in (order, position))
-        return probabilities[:, to_read], from_read[tokens]
+    def evaluate(
+        self,
+        examples: Any,
+        decoder: Decoder | None = None,
+        *,
+        constrained: bool = True,
+        augment: int = 1,
+    ) -> dict[str, dict[str, Any]]:
+        """The task's metrics of the model's answers, as `ptrnet evaluate --json` has them.
+
+        Args:
+            examples: with the true answers, in any form that `log_likelihoods` takes.
+            decoder: this and the others as of `solve`.
+
+        Returns:
+            For each metric its `value` with the 95% interval `low` to `high`, over `count`
+            instances; `log_likelihood` is that of the true answers. None where nothing could be
+            measured, or where the paper's rule says FAIL: then `fail` is True.
+
+        Raises:
+            InputError: no example, one without an answer, or one that cannot be used.
+        """
+        known, _ = examples_of(examples, self.task)
+        if not known:
+            raise InputError("examples: expected at least one, got none")
+        answered = self.solve_examples(known, decoder, constrained=constrained, augment=augment)
+        return {metric: m.table() for metric, m in evaluate(self, known, answered).items()}
+
+    def plot(self, points: Any, ax: Any = None) -> Any:
+        """Draws the model's answer to one instance, and the true one, dashed, where it is better.
+
+        Args:
+            points: the instance, as `solve` takes it, or an example with a known answer: what is
+                drawn is still the model's.
+            ax: matplotlib's axes; those of a new figure when None.
+
+        Returns:
+            The axes.
+
+        Raises:
+            InputError: not one instance, or one that cannot be used or drawn.
+            MissingExtraError: matplotlib is not installed.
+        """
+        from ptrnet.plots.answer import draw_answered
+        from ptrnet.plots.figure import new_axes
+
+        example = one_example(points, self.task)
+        (answered,) = self.solve_examples([example])
+        ax = new_axes() if ax is None else ax
+        draw_answered(ax, self.task, answered, example.outputs)
+        return ax
+
+    def plot_attention(self, points: Any, ax: Any = None) -> Any:
+        """Draws where the pointer looked: a row for each step, a column for each token.
+
+        Args:
+            points: one instance, as `solve` takes it; or an example, whose answer is followed.
+            ax: as of `plot`.
+
+        Raises:
+            InputError: as of `plot`, or more than 200 steps or tokens.
+        """
+        from ptrnet.plots.attention import draw_matrix
+        from ptrnet.plots.figure import new_axes
+
+        example = one_example(points, self.task)
+        known = example if example.outputs is not None else next(self.solve_examples([example]))
+        probabilities, tokens = attention(self.model, self.task, known)
+        ax = new_axes() if ax is None else ax
+        draw_matrix(ax, probabilities, tokens, self.task.special_names)
+        return ax
+
+    def __repr__(self) -> str:
+        """The task, the network, and what it was trained on and scores."""
+        count = sum(parameter.numel() for parameter in self.model.parameters())
+        network = type(self.model).__name__
+        lines = [f"Solver of task {self.task.name}: {network}, {count:,} weights"]
+        return "\n".join([*lines, *describe_training(self.trained)])
 
     @property
     def _device(self) -> torch.device:

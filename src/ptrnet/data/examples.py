@@ -42,6 +42,14 @@ def examples_of(values: Any, task: Task) -> tuple[list[Example], bool]:
     return [example_of(item, task, f"example {k}") for k, item in enumerate(items)], is_one
 
 
+def one_example(values: Any, task: Task) -> Example:
+    """One checked instance, with its answer where it has one. Raises InputError for many."""
+    examples, is_one = (examples_of if is_example(values, task) else instances_of)(values, task)
+    if not is_one:
+        raise InputError(f"expected one instance, got a list of {len(examples)}")
+    return examples[0]
+
+
 def is_example(values: Any, task: Task) -> bool:
     """Whether this is one `Example`, or one tuple of inputs and outputs."""
     if isinstance(values, Example):
