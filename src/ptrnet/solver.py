@@ -10,23 +10,22 @@ from typing import Any, Self
 
 import numpy as np
 import torch
-from numpy.typing import ArrayLike
 
-from ptrnet.augmentation import Candidate, best_candidate, canonicalize_valid, decode_view
+from ptrnet.attention import attention
+from ptrnet.augmentation import Candidate, best_candidate, decode_view
 from ptrnet.constraints import Constraint, Free
-from ptrnet.data import checks
 from ptrnet.data.batches import batch_of, bucket_by_size
-from ptrnet.data.padding import pad_answers, pad_instances
-from ptrnet.data.symmetries import augmented_view
+from ptrnet.data.examples import examples_of, instances_of, is_example, one_example
 from ptrnet.data.trained_range import TrainedRange
 from ptrnet.decoding import Decoder, Greedy
 from ptrnet.errors import InputError
+from ptrnet.evaluation import describe_training, evaluate
 from ptrnet.kernels.threads import one_thread
 from ptrnet.masks import length_mask
 from ptrnet.models.base import PointerModel
 from ptrnet.pretrained import hub, model_folder
 from ptrnet.tasks.base import Task
-from ptrnet.types import Batch, Example, Floats, Indices
+from ptrnet.types import Batch, Example, Floats
 
 # The elements of a batch, padding and beams included: 64 MB of keys at 256 hidden units.
 MAX_BATCH_ELEMENTS = 65_536
@@ -55,7 +54,7 @@ class Solver:
 
     def solve(
         self,
-        instances: np.ndarray | Sequence[ArrayLike],
+        instances: Any,
         decoder: Decoder | None = None,
         *,
         constrained: bool = True,
@@ -64,29 +63,28 @@ class Solver:
         """The answer to one instance, or to each of a list.
 
         Args:
-            instances: an array `(n, d)`, or a list of such (an array `(B, n, d)` counts as one).
-                Points outside the unit square are moved into it by one shift and one scale; for
-                the task `custom` each feature is standardized as in training.
+            instances: one is an array, a torch tensor or a frame `(n, d)`, or a list of lists of
+                numbers; many are a list of such, or an array or tensor `(B, n, d)`. With d = 1
+                an array `(n,)` is one as well. Numbers are real, of any type. Points outside the
+                unit square are moved into it by one shift and one scale; for the task `custom`
+                each feature is standardized as in training.
             decoder: `ptrnet.Greedy()` when None; `ptrnet.Beam(8)` searches wider.
             constrained: whether only what the task allows as an answer is considered.
             augment: the number of views of each instance that are answered: turned, mirrored,
                 shuffled. The result is the answer of least cost, or the likeliest over all views.
 
         Returns:
-            0-based indices, an array; for a list of instances a list of them.
+            0-based indices, an array; for many instances a list of them.
 
         Raises:
-            InputError: an instance that is empty, misshapen, too large or not finite.
+            InputError: an instance that is empty, misshapen, too large or not finite, or of what
+                is no real number: masked arrays, strings, dates, complex numbers.
 
         Warns:
             OutsideTraining: the first time that an instance has more or fewer elements than
                 the model was trained on, or features far from those.
         """
-        is_one = isinstance(instances, np.ndarray) and instances.ndim < 3
-        examples = [
-            Example(checks.check_instance(instance, self.task, f"instance {k}"))
-            for k, instance in enumerate([instances] if is_one else instances)
-        ]
+        examples, is_one = instances_of(instances, self.task)
         solved = self.solve_examples(examples, decoder, constrained=constrained, augment=augment)
         answers = [example.outputs for example in solved]
         return answers[0] if is_one else answers
@@ -137,9 +135,26 @@ class Solver:
                 answers[i] = best_candidate(self.task, chunk[i], list(chain(*candidates)))
         return [answers[i] for i in range(len(chunk))]
 
+    def log_likelihoods(self, examples: Any) -> Any:
+        """`log p(C | P)` of each example's answer, in the canonical form that models train on.
+
+        Args:
+            examples: pairs of inputs `(n, d)` and outputs `(m,)`, in any form that `solve` and
+                `fit` take; or `Example`s. Or one tuple of inputs and outputs.
+
+        Returns:
+            `(B,)` float64; of one example a float.
+
+        Raises:
+            InputError: an example without an answer, or that cannot be used.
+        """
+        known, is_one = examples_of(examples, self.task)
+        log_likelihoods = self._log_likelihoods(known)
+        return float(log_likelihoods[0]) if is_one else log_likelihoods
+
     @torch.no_grad()
-    def log_likelihoods(self, examples: Sequence[Example]) -> Floats:
-        """`log p(C | P)` of each example's answer, in the canonical form that models train on."""
+    def _log_likelihoods(self, examples: Sequence[Example]) -> Floats:
+        """`(B,)` of B examples."""
         log_likelihoods = np.empty(len(examples))
         counts = [len(example.inputs) for example in examples]
         sizes = [max(n, n * self.task.max_length(n) // SCORES_PER_ELEMENT) for n in counts]
@@ -167,28 +182,111 @@ class Solver:
             last = target
         return torch.cat(columns, 1)
 
-    @torch.no_grad()
-    def attention(self, answered: Example) -> tuple[Floats, Indices]:
+    def attention(self, instances: Any) -> Any:
         """The pointer's distribution at each step of an answer (V 2.3: attention is the answer).
+
+        Args:
+            instances: one or many, in any form that `solve` takes: the answer is the one that
+                `solve` gives. Or an `Example`, a tuple of inputs and outputs, or a list of these.
 
         Returns:
             Probabilities `(m, S + n)`, special slots first and then the elements as they stand in
             the instance; and the answer's tokens `(m,)`, END included. Each step's distribution
-            is given the tokens before it.
+            is given the tokens before it. For many a list of such pairs.
+
+        Raises:
+            InputError: an instance or an answer that cannot be used.
         """
-        assert answered.outputs is not None
-        inputs, order = augmented_view(0, self.task, self.task.normalize(answered.inputs))
-        position = np.argsort(order)  # of each element among those that the model reads
-        outputs = position[answered.outputs]
-        if self.task.order != "given":
-            outputs = canonicalize_valid(self.task, inputs, outputs)
-        tokens = self.task.to_tokens(pad_answers([outputs])).indices[0]
-        batch = (*pad_instances([inputs]), torch.from_numpy(tokens[None]))
-        log_probs = self.model.log_probs(*(tensor.to(self._device) for tensor in batch))
-        probabilities = log_probs[0].double().exp().cpu().numpy()
-        specials = np.arange(self.task.num_specials)
-        from_read, to_read = (np.append(specials, i + len(specials)) for i in (order, position))
-        return probabilities[:, to_read], from_read[tokens]
+        answered, is_one = self._with_answers(instances)
+        attentions = [attention(self.model, self.task, example) for example in answered]
+        return attentions[0] if is_one else attentions
+
+    def _with_answers(self, instances: Any) -> tuple[list[Example], bool]:
+        """Examples as they are, and instances with the model's answers; and whether it was one."""
+        first = instances[:1] if isinstance(instances, list) else [instances]
+        if any(is_example(item, self.task) for item in first):
+            return examples_of(instances, self.task)
+        examples, is_one = instances_of(instances, self.task)
+        return list(self.solve_examples(examples)), is_one
+
+    def evaluate(
+        self,
+        examples: Any,
+        decoder: Decoder | None = None,
+        *,
+        constrained: bool = True,
+        augment: int = 1,
+    ) -> dict[str, dict[str, Any]]:
+        """The task's metrics of the model's answers, as `ptrnet evaluate --json` has them.
+
+        Args:
+            examples: with the true answers, in any form that `log_likelihoods` takes.
+            decoder: this and the others as of `solve`.
+
+        Returns:
+            For each metric its `value` with the 95% interval `low` to `high`, over `count`
+            instances; `log_likelihood` is that of the true answers. None where nothing could be
+            measured, or where the paper's rule says FAIL: then `fail` is True.
+
+        Raises:
+            InputError: no example, one without an answer, or one that cannot be used.
+        """
+        known, _ = examples_of(examples, self.task)
+        if not known:
+            raise InputError("examples: expected at least one, got none")
+        answered = self.solve_examples(known, decoder, constrained=constrained, augment=augment)
+        return {metric: m.table() for metric, m in evaluate(self, known, answered).items()}
+
+    def plot(self, points: Any, ax: Any = None) -> Any:
+        """Draws the model's answer to one instance, and the true one, dashed, where it is better.
+
+        Args:
+            points: the instance, as `solve` takes it, or an example with a known answer: what is
+                drawn is still the model's.
+            ax: matplotlib's axes; those of a new figure when None.
+
+        Returns:
+            The axes.
+
+        Raises:
+            InputError: not one instance, or one that cannot be used or drawn.
+            MissingExtraError: matplotlib is not installed.
+        """
+        from ptrnet.plots.answer import draw_answered
+        from ptrnet.plots.figure import new_axes
+
+        example = one_example(points, self.task)
+        (answered,) = self.solve_examples([example])
+        ax = new_axes() if ax is None else ax
+        draw_answered(ax, self.task, answered, example.outputs)
+        return ax
+
+    def plot_attention(self, points: Any, ax: Any = None) -> Any:
+        """Draws where the pointer looked: a row for each step, a column for each token.
+
+        Args:
+            points: one instance, as `solve` takes it; or an example, whose answer is followed.
+            ax: as of `plot`.
+
+        Raises:
+            InputError: as of `plot`, or more than 200 steps or tokens.
+        """
+        from ptrnet.plots.attention import draw_matrix
+        from ptrnet.plots.figure import new_axes
+
+        example = one_example(points, self.task)
+        known = example if example.outputs is not None else next(self.solve_examples([example]))
+        probabilities, tokens = attention(self.model, self.task, known)
+        ax = new_axes() if ax is None else ax
+        draw_matrix(ax, probabilities, tokens, self.task.special_names)
+        return ax
+
+    def __repr__(self) -> str:
+        """The task, the network, and what it was trained on and scores."""
+        count = sum(parameter.numel() for parameter in self.model.parameters())
+        network = type(self.model).__name__
+        lines = [f"Solver of task {self.task.name}: {network}, {count:,} weights"]
+        return "\n".join([*lines, *describe_training(self.trained)])
 
     @property
     def _device(self) -> torch.device:

@@ -15,15 +15,18 @@ POINTS = np.array([[0.0, 0.0], [1.0, 0.0], [0.0, 1.0], [0.2, 0.2]])
 def drawn(truth=None, names=()):
     task, ax = tasks.get("hull"), Figure().add_subplot()
     answer = task.draw(POINTS, np.array([0, 1, 2]))
-    draw_answer(ax, answer, None if truth is None else task.draw(POINTS, truth), names, "title")
+    draw_answer(
+        ax, answer, None if truth is None else task.draw(POINTS, truth), names, "title", [0, 1, 2]
+    )
     return ax
 
 
 def test_points_and_lines_are_where_they_should_be():
     ax = drawn(names=["a", "b", "c", "d"])
-    line, points = ax.lines
+    line, others, own = ax.lines
     assert line.get_xydata().tolist() == POINTS[[0, 1, 2, 0]].tolist()
-    assert points.get_xydata().tolist() == POINTS.tolist()
+    assert own.get_xydata().tolist() == POINTS[:3].tolist()
+    assert others.get_xydata().tolist() == POINTS[3:].tolist()
     assert [t.get_text() for t in ax.texts] == ["a", "b", "c", "d"]
 
 

@@ -64,9 +64,10 @@ class PictureOptions:
         if self.plot is None:
             yield
             return
-        from ptrnet.plots.answer import draw_answered
+        from ptrnet.plots.answer import draw_answered, picture_size
         from ptrnet.plots.figure import axes
 
-        with axes(self.plot) as ax:
-            draw_answered(ax, solver.task, answered[self.index], examples[self.index].outputs)
+        example = answered[self.index]
+        with axes(self.plot, *picture_size(solver.task, example)) as ax:
+            draw_answered(ax, solver.task, example, examples[self.index].outputs)
             yield

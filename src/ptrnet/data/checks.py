@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 
+from ptrnet.data.arrays import real_array, to_array
 from ptrnet.data.sizes import LARGEST
 from ptrnet.errors import InputError, short
 from ptrnet.geometry.distances import EUCLIDEAN
@@ -15,11 +15,12 @@ from ptrnet.types import Answers, Floats, Indices
 MAX_COORDINATE = 1e10  # where distances are whole numbers: sums of 100,000 are still exact floats
 
 
-def check_instance(values: ArrayLike, task: Task, source: str) -> Floats:
+def check_instance(values: Any, task: Task, source: str) -> Floats:
     """The values as an instance of the task: `(n, d)` finite float64 numbers.
 
     Args:
-        values: what should be an instance; with d = 1 it may be flat, `(n,)`.
+        values: what should be an instance, in any form that `real_array` takes; with d = 1 it
+            may be flat, `(n,)`.
         task: of the instance.
         source: the file and line, or the argument, that the values came from.
 
@@ -28,12 +29,7 @@ def check_instance(values: ArrayLike, task: Task, source: str) -> Floats:
             more than LARGEST.
     """
     d = task.num_features
-    try:
-        if np.iscomplexobj(values):  # whose imaginary part NumPy would drop
-            raise TypeError
-        array = np.asarray(values, dtype=np.float64)
-    except (TypeError, ValueError, OverflowError):
-        raise InputError(f"{source}: expected elements of {d} numbers each") from None
+    array = real_array(values, source, f"elements of {d} number{'s' * (d > 1)} each")
     if array.ndim == 1 and d == 1:
         array = array[:, None]
     if array.ndim != 2 or array.shape[1] != d:
@@ -103,6 +99,29 @@ def check_answer(values: Any, n: int, task: Task, source: str, first: int = 0) -
     if complaint:
         raise InputError(f"{source}: answer: {complaint}")
     return indices
+
+
+def check_outputs(values: Any, n: int, task: Task, source: str) -> Indices:
+    """An array or list of 0-based indices as a valid answer.
+
+    Args:
+        values: whole numbers in any form that `real_array` takes: `(m,)`, or `(t, item_size)`.
+        n: elements of the instance.
+        task: of the instance.
+        source: the argument that the answer came from.
+
+    Raises:
+        InputError: other numbers, another shape, or what `check_answer` refuses.
+    """
+    size = task.item_size
+    expected = "a list of whole numbers" if size == 1 else f"lists of {size} whole numbers"
+    indices = to_array(values, source, expected)
+    is_flat = indices.ndim == 1
+    if not is_flat and (size == 1 or indices.shape[1:] != (size,)):
+        raise InputError(f"{source}: expected {expected}, got shape {indices.shape}")
+    if indices.size and indices.dtype.kind not in "iu":
+        raise InputError(f"{source}: expected {expected}, got {indices.dtype}")
+    return check_answer(indices.ravel().tolist(), n, task, source)
 
 
 def check_magnitude(inputs: Floats, distance: str, source: str) -> None:

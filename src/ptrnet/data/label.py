@@ -1,9 +1,9 @@
-"""Answers by an algorithm: `ptrnet.label` for a file, `label_examples` for examples in memory."""
+"""Answers by an algorithm: `ptrnet.label` for a file or arrays, `label_examples` for examples."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from itertools import islice
-from os import fspath
+from os import PathLike, fspath
 from pathlib import Path
 from typing import Any
 
@@ -12,25 +12,26 @@ import numpy as np
 from ptrnet import labellers, tasks
 from ptrnet.data import bulk, formats
 from ptrnet.data.bulk import CHUNK, BulkWork
+from ptrnet.data.examples import instances_of
 from ptrnet.data.formats.parts.lines import count_lines
 from ptrnet.errors import InputError
 from ptrnet.files import checksum
 from ptrnet.parallel import LOCAL, check_backend, check_jobs
 from ptrnet.tasks.base import Task
-from ptrnet.types import Example, Floats, Indices
+from ptrnet.types import Example, Indices
 
 
 def label(
     task: str | Task,
-    file: str | Path,
+    file: Any,
     *,
     output: str | Path | None = None,
     labeller: str | None = None,
     strict: bool = False,
     jobs: int = 1,
     backend: str = LOCAL,
-) -> list[tuple[Floats, Indices]] | None:
-    """Answers the instances of a file by an algorithm, and returns or writes them.
+) -> Any:
+    """Answers instances by an algorithm, and returns or writes them.
 
     Answers that the file has are replaced. The algorithms draw nothing at random, and the answers
     are the same for any `jobs` and `backend`. Where a call that writes a file of lines (.txt,
@@ -39,7 +40,8 @@ def label(
     Args:
         task: "hull", "delaunay", "tsp" or "sort"; or a task with other settings, as
             `ptrnet.load(...).task`.
-        file: the instances, in any format; "-" is standard input.
+        file: the path of the instances, in any format; "-" is standard input. Or the instances
+            themselves, one or many, in any form that `Solver.solve` takes.
         output: the file for instances and answers; its extension is the format, "-" is standard
             output. Answers to a .tsp file go to a .tour.
         labeller: the algorithm, one of `task.labellers`; the task's first when None.
@@ -52,7 +54,8 @@ def label(
     Returns:
         Pairs of inputs `(n, d)` and outputs, 0-based indices `(m,)` or triangles `(m, 3)`, where
         `output` is None; `ptrnet.fit` takes pairs of indices. What else a file says of an
-        instance, as its distance in TSPLIB, is not in the pair. None where a file is written.
+        instance, as its distance in TSPLIB, is not in the pair. For one instance, that is given
+        itself, the pair alone. None where a file is written.
 
     Raises:
         InputError: an argument that is unknown; an instance that cannot be used, that the
@@ -62,11 +65,17 @@ def label(
     """
     task = tasks.get(task) if isinstance(task, str) else task
     task.check_labeller(labeller, task.min_elements)
-    source, path = fspath(file), None if output is None else fspath(output)
+    path = None if output is None else fspath(output)
     if path is not None:
         formats.check_output(path, task)
     check_jobs(jobs)
     check_backend(backend)
+    if not isinstance(file, str | PathLike):
+        examples, is_one = instances_of(file, task)
+        known = _work_in_memory(task, examples, path, labeller, strict)
+        pairs = bulk.run(known, path, "-", jobs, backend)
+        return pairs[0] if pairs and is_one else pairs
+    source = fspath(file)
     if source != "-":
         formats.check_input(source)
     return bulk.run(_work(task, source, path, labeller, strict), path, source, jobs, backend)
@@ -131,6 +140,26 @@ def _work(
         facts=_facts(Path(source), labeller or task.labellers[0], strict) if twice else None,
         total=_count(source) if twice else None,
         upgrade=partial(_upgrade, Path(source)),
+    )
+
+
+def _work_in_memory(
+    task: Task, examples: list[Example], output: str | None, labeller: str | None, strict: bool
+) -> BulkWork[list[Example]]:
+    """The work on instances that are given themselves; where it is stopped, nothing is kept."""
+
+    def chunks_after(done: int) -> Iterator[list[Example]]:
+        if output is not None:
+            return _chunks(formats.output_format(output, "-").checked(examples[done:], task))
+        return _chunks(examples[done:])
+
+    return BulkWork(
+        task=task,
+        command="labelling",
+        compute=partial(label_examples, task, labeller, strict=strict),
+        items_after=chunks_after,
+        facts=None,
+        total=len(examples),
     )
 
 

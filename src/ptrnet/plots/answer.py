@@ -1,13 +1,17 @@
 """The picture of an instance with the network's answer, and the true one where they differ."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
+import numpy as np
+
 from ptrnet.errors import InputError
+from ptrnet.plots.labels import draw_labels
 from ptrnet.tasks.base import Drawing, Task
 from ptrnet.types import Example, Indices
 
 ANSWER_COLOR, TRUTH_COLOR, POINT_COLOR = "#1f5fbf", "#d1495b", "#333333"
+QUIET_COLOR, GRID_COLOR = "#8a8f98", "#e8eaed"
 MAX_NAMES = 60  # more would hide the points
 MAX_COORDINATE = 1e300  # the margins of axes must be finite too
 
@@ -35,7 +39,19 @@ def draw_answered(ax: Any, task: Task, answered: Example, known: Indices | None)
     title = f"{kind}{len(inputs)} elements, answered by a pointer network"
     for name, value in task.answer_stats(answered).items():
         title += f", {name} {value:,.6g}"
-    draw_answer(ax, task.draw(inputs, outputs), truth, _names(answered), title)
+    drawing = task.draw(inputs, outputs)
+    _name_axes(ax, answered)  # before names of elements find their places
+    draw_answer(ax, drawing, truth, _names(answered), title, dict.fromkeys(outputs.ravel()))
+
+
+def picture_size(task: Task, answered: Example) -> tuple[float, float]:
+    """Width and height in inches that suit the instance."""
+    assert answered.outputs is not None
+    drawing = task.draw(answered.inputs, answered.outputs)
+    with np.errstate(all="ignore"):
+        width, height = np.ptp(drawing.points, axis=0)
+        ratio = height / width if drawing.equal_axes and width > 0 else 0.75
+    return 8.0, 8.0 * float(np.clip(np.nan_to_num(ratio), 0.5, 1.0)) + 0.6
 
 
 def _true_outputs(task: Task, example: Example) -> Indices | None:
@@ -65,6 +81,7 @@ def draw_answer(
     truth: Drawing | None = None,
     names: Sequence[str] = (),
     title: str = "",
+    pointed_at: Iterable[int] = (),
 ) -> None:
     """Draws points and the answer's lines.
 
@@ -72,8 +89,10 @@ def draw_answer(
         ax: the axes to draw on.
         answer: the network's.
         truth: the true answer, drawn dashed; None where it is the same or not known.
-        names: of the points; left out where they are more than `MAX_NAMES`.
+        names: of the points; those for which there is no room are left out, and all where they
+            are more than `MAX_NAMES`.
         title: above the picture.
+        pointed_at: the elements of the answer, whose names come first.
 
     Raises:
         InputError: a coordinate larger than `MAX_COORDINATE`.
@@ -83,18 +102,48 @@ def draw_answer(
     if truth is not None:
         _plot_lines(ax, truth, "--", TRUTH_COLOR, "true answer")
     _plot_lines(ax, answer, "-", ANSWER_COLOR, "network's answer")
-    ax.plot(*answer.points.T, "o", color=POINT_COLOR, ms=4, zorder=3)
-    if len(names) <= MAX_NAMES:
-        for name, point in zip(names, answer.points, strict=False):
-            name = "".join(c for c in name if c.isprintable())
-            offset = {"xytext": (3, 3), "textcoords": "offset points", "fontsize": 6}
-            ax.annotate(name, point, parse_math=False, **offset)  # a $ in a name is a $
-    ax.set_title(title)
+    own = [int(i) for i in pointed_at]
+    others = np.delete(answer.points, own, axis=0)
+    ax.plot(*others.T, "o", color=POINT_COLOR, ms=3, zorder=3)
+    ax.plot(*answer.points[own].T, "o", color=ANSWER_COLOR, ms=4.5, zorder=4)
+    ax.set_title(title, fontsize=11, loc="left")
+    ax.margins(0.06)
+    _quieten(ax)
     if answer.equal_axes:
         ax.set_aspect("equal", adjustable="datalim")
-    ax.legend(loc="upper center", bbox_to_anchor=(0.5, -0.06), ncols=2, frameon=False)
+    ax.legend(
+        loc="upper right",
+        bbox_to_anchor=(1, 0),  # below the frame, beside the axis' name
+        borderaxespad=1.9,
+        borderpad=0,
+        ncols=2,
+        frameon=False,
+        fontsize=9,
+    )
+    if len(names) <= MAX_NAMES:
+        printable = ["".join(c for c in name if c.isprintable()) for name in names]
+        drawings = [answer] if truth is None else [answer, truth]
+        lines = [line for drawing in drawings for line in drawing.lines]
+        draw_labels(ax, printable, answer.points, own, lines)
+
+
+def _quieten(ax: Any) -> None:
+    """Only what is drawn stands out: a light grid, and no box around it."""
+    ax.spines[:].set_visible(False)
+    ax.grid(color=GRID_COLOR, lw=0.8)
+    ax.set_axisbelow(True)
+    ax.tick_params(length=0, labelsize=8, labelcolor=QUIET_COLOR)
+
+
+def _name_axes(ax: Any, answered: Example) -> None:
+    """The axes' names: of the features, where the file has a header."""
+    if answered.table is None or answered.table.header is None or len(answered.table.numeric) > 2:
+        return
+    features = [answered.table.header[k] for k in answered.table.numeric]
+    for name, axis in zip(["position", *features][-2:], (ax.xaxis, ax.yaxis), strict=True):
+        axis.set_label_text(name, parse_math=False, fontsize=9, color=QUIET_COLOR)
 
 
 def _plot_lines(ax: Any, drawing: Drawing, style: str, color: str, label: str) -> None:
     for k, line in enumerate(drawing.lines):  # one label for all: the legend has it once
-        ax.plot(*line.T, style, color=color, lw=1.6, label=label if k == 0 else None)
+        ax.plot(*line.T, style, color=color, lw=1.4, label=label if k == 0 else None)

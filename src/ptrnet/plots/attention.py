@@ -33,19 +33,14 @@ def draw_attention(
     Raises:
         InputError: more than `MAX_SIDE` steps or tokens.
     """
-    if max(probabilities.shape) > MAX_SIDE:
-        raise InputError(
-            f"--attention: expected at most {MAX_SIDE} steps over as many tokens, got "
-            f"{probabilities.shape[0]} over {probabilities.shape[1]}"
-        )
     num_pictures = min(len(tokens), MAX_PICTURES) if task.num_features == 2 else 0
     rows = -(-num_pictures // _COLUMNS)
     with figure(path, 9.0, 4.5 + 1.6 * rows) as fig:
         if not num_pictures:
-            _draw_matrix(fig.add_subplot(), probabilities, tokens, task.special_names)
+            draw_matrix(fig.add_subplot(), probabilities, tokens, task.special_names)
             return
         upper, lower = fig.subfigures(2, 1, height_ratios=[4.5, 1.6 * rows])
-        _draw_matrix(upper.add_subplot(), probabilities, tokens, task.special_names)
+        draw_matrix(upper.add_subplot(), probabilities, tokens, task.special_names)
         for step, ax in enumerate(lower.subplots(rows, _COLUMNS, squeeze=False).flat):
             if step < num_pictures:
                 _draw_step(ax, inputs, probabilities, tokens, step, task.special_names)
@@ -53,10 +48,25 @@ def draw_attention(
                 ax.set_axis_off()
 
 
-def _draw_matrix(
+def draw_matrix(
     ax: Any, probabilities: Floats, tokens: Indices, special_names: Sequence[str]
 ) -> None:
-    """Probabilities as shades of blue, a square around each of the answer's tokens."""
+    """Probabilities as shades of blue, a square around each of the answer's tokens.
+
+    Args:
+        ax: the axes to draw on.
+        probabilities: `(m, S + n)` of the tokens at each step, special slots first.
+        tokens: `(m,)`, the answer's.
+        special_names: S names of the special slots.
+
+    Raises:
+        InputError: more than `MAX_SIDE` steps or tokens.
+    """
+    if max(probabilities.shape) > MAX_SIDE:
+        raise InputError(
+            f"attention: expected at most {MAX_SIDE} steps over as many tokens, got "
+            f"{probabilities.shape[0]} over {probabilities.shape[1]}"
+        )
     image = ax.imshow(probabilities, cmap="Blues", vmin=0, vmax=1, aspect="auto")
     ax.plot(tokens, range(len(tokens)), "s", mfc="none", mec=POINT_COLOR, ms=5, label="chosen")
     ax.set_ylabel("step")

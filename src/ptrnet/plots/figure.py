@@ -23,6 +23,15 @@ def check_picture(path: Path) -> None:
         raise MissingExtraError("drawing", "plot") from None
 
 
+def new_axes(width: float = 6.0, height: float = 6.0) -> Any:
+    """The axes of a new figure of pyplot, which a notebook shows. Raises MissingExtraError."""
+    try:
+        from matplotlib import pyplot
+    except ImportError:
+        raise MissingExtraError("drawing", "plot") from None
+    return pyplot.figure(figsize=(width, height), layout="constrained").add_subplot()
+
+
 @contextlib.contextmanager
 def axes(path: Path, width: float = 6.0, height: float = 6.0) -> Iterator[Any]:
     """Gives the axes of a figure; writes the picture when the block ends without an error."""

@@ -5,16 +5,16 @@ import os
 import shutil
 import sys
 import tempfile
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from itertools import chain
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from ptrnet import tasks
-from ptrnet.data import checks, formats
+from ptrnet.data import formats
+from ptrnet.data.arrays import count_features, split
+from ptrnet.data.examples import example_of, inputs_and_outputs, pairs_of
 from ptrnet.errors import InputError, MissingExtraError
 from ptrnet.solver import Solver
 from ptrnet.tasks.custom import Custom
@@ -27,7 +27,8 @@ INFERRED = ("center", "spread", "longest_answer", "longest_share")
 
 
 def fit(
-    examples: Iterable[Any],
+    examples: Any,
+    outputs: Any = None,
     constraint: str | None = None,
     *,
     cost: Callable[[Floats, Indices], float] | None = None,
@@ -42,7 +43,10 @@ def fit(
 
     Args:
         examples: pairs of inputs `(n, d)`, any n and one d, and outputs `(m,)`, 0-based indices;
-            with a `cost`, inputs alone.
+            or the inputs alone, with a `cost` or with `outputs`: a list of instances, or an array
+            `(B, n, d)`. All may be NumPy's, torch's, or lists; instances may be frames.
+        outputs: the outputs, as many as there are inputs: a list of such, or an array `(B, m)`.
+            A string here is the `constraint`.
         constraint: what answers are: "permutation" (an order of all elements), "subset" (each at
             most once) or "free" (repeats as well); the strictest that they obey when None. With
             a `cost` it has to be said.
@@ -76,13 +80,21 @@ def fit(
             raise InputError(f"fit: {key} follows from the examples")
     if (recipe.get("devices", 1), recipe.get("nodes", 1)) != (1, 1):
         raise InputError("fit: trains in one process; several are started by ptrnet train")
+    if isinstance(outputs, str) and constraint is None:
+        outputs, constraint = None, outputs
     folder = None if output is None else Path(output)
     if cost is None:
         if resume:
             raise InputError(
                 "fit: resume goes with cost; a run on examples goes on with ptrnet train --resume"
             )
+        if outputs is not None:
+            examples = pairs_of(examples, outputs)
+        elif not isinstance(examples, Iterator):  # which is read once, and not held in memory
+            examples = split(examples, "examples")
         return _fit_answers(examples, constraint, folder, recipe)
+    if outputs is not None:
+        raise InputError("fit: expected a cost or outputs, got both")
     from ptrnet.training.costs.fit import fit_costs
 
     if resume and folder is None:
@@ -142,40 +154,13 @@ def _move(source: Path, target: Path) -> None:
         raise InputError(f"{target}: cannot be written: {error.strerror}") from None
 
 
-def _inputs_and_outputs(k: int, pair: Any) -> tuple[Any, Any]:
-    """Example number k as two things. Raises InputError where it is no pair."""
-    try:
-        if isinstance(pair, Mapping | str):
-            raise TypeError
-        inputs, outputs = pair
-    except (TypeError, ValueError):
-        raise InputError(
-            f"example {k}: expected a pair of inputs (n, d) and outputs (m,), got "
-            f"{type(pair).__name__}"
-        ) from None
-    return inputs, outputs
-
-
 def _loosest_task(pair: Any, settings: dict[str, Any]) -> Custom:
     """The task that examples are checked against, as far as the first one tells."""
-    inputs, _ = _inputs_and_outputs(0, pair)
-    try:
-        shape = np.shape(inputs)
-    except ValueError:  # ragged, which is refused with its number
-        shape = ()
-    d = shape[1] if len(shape) == 2 and shape[1] else 1
+    inputs, _ = inputs_and_outputs(pair, "example 0")
+    d = count_features(inputs)
     return tasks.get(tasks.CUSTOM, center=(0.0,) * d, spread=(1.0,) * d, **settings)  # type: ignore[return-value]
 
 
 def _checked_examples(pairs: Iterator[tuple[int, Any]], task: Custom) -> Iterator[Example]:
     for k, pair in pairs:
-        inputs, outputs = _inputs_and_outputs(k, pair)
-        instance = checks.check_instance(inputs, task, f"example {k}: inputs")
-        source = f"example {k}: outputs"
-        try:
-            indices = np.asarray(outputs)
-        except ValueError:
-            indices = np.zeros(1)
-        if indices.ndim != 1 or (indices.size and indices.dtype.kind not in "iu"):
-            raise InputError(f"{source}: expected a list of whole numbers")
-        yield Example(instance, checks.check_answer(indices.tolist(), len(instance), task, source))
+        yield example_of(inputs_and_outputs(pair, f"example {k}"), task, f"example {k}")

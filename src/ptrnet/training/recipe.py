@@ -15,6 +15,28 @@ from ptrnet.models.settings import every_setting, resolve_aliases
 from ptrnet.settings import check_type
 
 LARGEST_BATCH = 2**24  # elements, padding included
+# What other libraries call a field.
+_STEPS = "'steps', the updates of the weights (an epoch has as many as there are batches)"
+ELSEWHERE = {
+    "lr": "'learning_rate'",
+    "eta": "'learning_rate'",
+    **dict.fromkeys(("epochs", "n_epochs", "num_epochs", "max_epochs"), _STEPS),
+    **dict.fromkeys(("iterations", "max_iter", "max_steps", "n_steps", "num_steps"), "'steps'"),
+    **dict.fromkeys(("bs", "batch", "batchsize"), "'batch_size'"),
+    **dict.fromkeys(("units", "hidden", "hidden_dim", "dim", "d_model"), "'hidden_size'"),
+    **dict.fromkeys(("random_state", "random_seed"), "'seed'"),
+    **dict.fromkeys(("early_stopping", "early_stopping_rounds"), "'patience'"),
+    **dict.fromkeys(("validation_split", "validation_fraction"), "'valid_share'"),
+    **dict.fromkeys(("grad_clip", "max_norm", "gradient_clip_val"), "'clip'"),
+    **dict.fromkeys(("optim", "solver"), "'optimizer'"),
+    **dict.fromkeys(("wd", "decay"), "'weight_decay'"),
+    **dict.fromkeys(("scheduler", "lr_schedule"), "'schedule'"),
+    **dict.fromkeys(("warmup_steps", "warmup_ratio"), "'warmup', a share of the steps"),
+    **dict.fromkeys(("dtype", "amp"), "'precision'"),
+    **dict.fromkeys(("gpus", "num_gpus", "n_jobs"), "'devices'"),
+    "accelerator": "'device'",
+    **dict.fromkeys(("architecture", "arch"), "'model'"),
+}
 _TABLES = ("settings", "model_settings")  # fields whose entries are keys of their own in a file
 
 
@@ -115,6 +137,8 @@ class Recipe:
                 continue
             if key in every_setting():
                 raise unknown(f"setting of model {model}", key, model_keys)
+            if key in ELSEWHERE:
+                raise InputError(f"unknown recipe key {key!r}; did you mean {ELSEWHERE[key]}?")
             raise unknown("recipe key", key, [*recipe_keys, *task_keys, *model_keys])
         return cls(
             **{key: value for key, value in table.items() if key in recipe_keys},

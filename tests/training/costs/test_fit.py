@@ -78,7 +78,7 @@ def test_other_instances_do_not_resume_a_run(tmp_path):
         ({"constraint": None}, "fit: with a cost, constraint is one of permutation, subset, free"),
         ({"constraint": "order"}, "unknown constraint 'order'"),
         ({"examples": []}, "instances: expected at least one, got none"),
-        ({"examples": [[[1.0]], [["a"]]]}, "instance 1: expected elements of 1 numbers each"),
+        ({"examples": [[[1.0]], [["a"]]]}, "instance 1: expected elements of 1 number each"),
         ({"resume": True}, "resume goes with output"),
         ({"augment": True}, "augment goes with learning from answers"),
         ({"task": "tsp"}, "task follows from the examples"),

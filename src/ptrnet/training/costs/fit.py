@@ -1,16 +1,16 @@
 """`ptrnet.fit` without answers: from a user's instances and a cost to a trained model."""
 
 import tempfile
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from ptrnet import tasks
 from ptrnet.data import checks
+from ptrnet.data.arrays import count_features, split
 from ptrnet.data.infer_task import feature_scaling
 from ptrnet.errors import InputError, unknown
 from ptrnet.solver import Solver
@@ -26,7 +26,7 @@ STEPS, VALID_EVERY, LEARNING = 10_000, 500, "self-labelling"
 
 
 def fit_costs(
-    instances: Iterable[ArrayLike],
+    instances: Any,
     cost: Callable[[Floats, Indices], float],
     constraint: str | None,
     output: Path | None,
@@ -52,17 +52,13 @@ def fit_costs(
         return Solver(*train(inferred, Path(scratch) / "run", problem=problem))
 
 
-def _checked_instances(instances: Iterable[ArrayLike]) -> list[Floats]:
+def _checked_instances(instances: Any) -> list[Floats]:
     """Arrays `(n, d)` of one d."""
     checked: list[Floats] = []
     task = _custom(1)
-    for k, values in enumerate(instances):
+    for k, values in enumerate(split(instances, "instances")):
         if not k:
-            try:
-                shape = np.shape(values)
-            except ValueError:  # ragged, which is refused below
-                shape = ()
-            task = _custom(shape[1] if len(shape) == 2 and shape[1] else 1)
+            task = _custom(count_features(values))
         checked.append(checks.check_instance(values, task, f"instance {k}"))
     if not checked:
         raise InputError("instances: expected at least one, got none")

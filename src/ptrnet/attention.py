@@ -1,0 +1,36 @@
+"""Where a model looks while it gives an answer."""
+
+import numpy as np
+import torch
+
+from ptrnet.augmentation import canonicalize_valid
+from ptrnet.data.padding import pad_answers, pad_instances
+from ptrnet.data.symmetries import augmented_view
+from ptrnet.models.base import PointerModel
+from ptrnet.tasks.base import Task
+from ptrnet.types import Example, Floats, Indices
+
+
+@torch.no_grad()
+def attention(model: PointerModel, task: Task, answered: Example) -> tuple[Floats, Indices]:
+    """The pointer's distribution at each step of an answer (V 2.3: attention is the answer).
+
+    Returns:
+        Probabilities `(m, S + n)`, special slots first and then the elements as they stand in
+        the instance; and the answer's tokens `(m,)`, END included. Each step's distribution is
+        given the tokens before it.
+    """
+    assert answered.outputs is not None
+    inputs, order = augmented_view(0, task, task.normalize(answered.inputs))
+    position = np.argsort(order)  # of each element among those that the model reads
+    outputs = position[answered.outputs]
+    if task.order != "given":
+        outputs = canonicalize_valid(task, inputs, outputs)
+    tokens = task.to_tokens(pad_answers([outputs])).indices[0]
+    batch = (*pad_instances([inputs]), torch.from_numpy(tokens[None]))
+    device = next(model.parameters()).device
+    log_probs = model.log_probs(*(tensor.to(device) for tensor in batch))
+    probabilities = log_probs[0].double().exp().cpu().numpy()
+    specials = np.arange(task.num_specials)
+    from_read, to_read = (np.append(specials, i + len(specials)) for i in (order, position))
+    return probabilities[:, to_read], from_read[tokens]

@@ -1,0 +1,167 @@
+"""What other libraries call an array, as NumPy's: the one place that knows of them.
+
+An array is what NumPy takes for one, a torch tensor (with a gradient, on any device), a frame or a
+series with `to_numpy` (pandas, polars), or lists of numbers. None of these libraries is imported.
+"""
+
+import sys
+from collections.abc import Iterable, Mapping
+from decimal import Decimal
+from numbers import Real
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ptrnet.errors import InputError, short
+from ptrnet.types import Floats
+
+_NO_LISTS = (str, bytes, Mapping, np.ma.MaskedArray)
+_PLAIN = {float, int, list, tuple}  # what a list of numbers is made of
+_KINDS = {
+    "c": "complex numbers",
+    "M": "dates",
+    "m": "durations",
+    "S": "strings",
+    "T": "strings",
+    "U": "strings",
+    "V": "records",
+}
+
+
+def real_array(values: Any, source: str, expected: str) -> Floats:
+    """Real numbers of whatever type and layout as float64, not copied where they are that.
+
+    Args:
+        values: an array, or lists of such or of numbers; booleans are 0 and 1.
+        source: the file and line, or the argument, that they came from.
+        expected: what the complaint says was expected.
+
+    Raises:
+        InputError: masked arrays, strings, dates, complex numbers, missing values, lists of
+            different lengths, or anything else that is no array of real numbers.
+    """
+    array = to_array(values, source, expected)
+    with np.errstate(over="ignore"):  # a longdouble beyond float64 is refused as infinite
+        return array.astype(np.float64, copy=False)
+
+
+def to_array(values: Any, source: str, expected: str) -> NDArray[Any]:
+    """The same in their own type; see `real_array`."""
+    try:
+        array = np.asarray(_unwrapped(values))
+        if array.dtype.kind == "O":
+            return _objects_to_floats(array)
+        if array.dtype.kind == "V" and array.dtype.type is not np.void:
+            return array.astype(np.float64)  # a type of another package, such as bfloat16
+        if array.dtype.kind in _KINDS:
+            raise TypeError(_KINDS[array.dtype.kind])
+    except TypeError as error:
+        raise InputError(f"{source}: expected {expected}, got {error}") from None
+    except OverflowError:
+        raise InputError(f"{source}: expected {expected}, got a number too large") from None
+    except ValueError:
+        raise InputError(f"{source}: expected {expected}, got lists of different lengths") from None
+    return array
+
+
+def split(values: Any, source: str) -> list[Any]:
+    """What stands along the first axis of an array, list, series or iterator, each by itself.
+
+    Raises:
+        InputError: no such thing: a number, a text, a table of names to values.
+    """
+    values = _single(values)
+    is_scalar = isinstance(values, np.ndarray) and not values.ndim
+    if is_scalar or isinstance(values, _NO_LISTS) or not isinstance(values, Iterable):
+        raise InputError(f"{source}: expected a list or an array, got {_type_name(values)}")
+    return list(values)
+
+
+def split_instances(values: Any, num_features: int) -> tuple[list[Any], bool]:
+    """One instance or many, as a list; and whether it was one.
+
+    One is an array, tensor or frame `(n, d)`, or a list of lists of numbers; many are a list of
+    such, or `(B, n, d)`. With d = 1 an array `(n,)` is one, too, and a list of such are many.
+
+    Raises:
+        InputError: neither.
+    """
+    values = _single(values)
+    if isinstance(values, np.ndarray) and (values.dtype.kind != "O" or values.ndim != 1):
+        return (list(values), False) if values.ndim > 2 else ([values], True)
+    if not isinstance(values, list | tuple):
+        values = split(values, "instances")
+    flat_arrays = num_features == 1 and bool(values) and not isinstance(values[0], list | tuple)
+    is_one = bool(values) and depth(values) <= (1 if flat_arrays else 2)
+    return ([values], True) if is_one else (list(values), False)
+
+
+def count_features(values: Any) -> int:
+    """d of an instance `(n, d)`; 1 of what is flat, or none: `real_array` says what is wrong."""
+    try:
+        shape = real_array(values, "", "").shape
+    except InputError:
+        return 1
+    return shape[1] if len(shape) == 2 and shape[1] else 1
+
+
+def depth(values: Any) -> int:
+    """How deep the first number of nested lists and arrays stands: 2 in a list of lists."""
+    if isinstance(values, list | tuple):
+        return 1 + (depth(values[0]) if values else 0)
+    array = _single(values)
+    return array.ndim if isinstance(array, np.ndarray) else 0
+
+
+def _unwrapped(values: Any) -> Any:
+    """Arrays as NumPy's, in lists too. Raises TypeError for what is none."""
+    if isinstance(values, list | tuple):
+        types = {*map(type, values)}
+        rows = (row for row in values if isinstance(row, list | tuple))
+        if types <= _PLAIN and all({*map(type, row)} <= _PLAIN for row in rows):
+            return values
+        return [_unwrapped(item) for item in values]
+    if isinstance(values, Mapping | set | frozenset | np.ma.MaskedArray):
+        raise TypeError(_type_name(values))
+    return _single(values)
+
+
+def _type_name(values: Any) -> str:
+    """What a complaint calls values that are no array."""
+    is_masked = isinstance(values, np.ma.MaskedArray)
+    return "a masked array" if is_masked else type(values).__name__
+
+
+def _single(values: Any) -> Any:
+    """A tensor, frame or array as NumPy's array; anything else as it is."""
+    if isinstance(values, np.ndarray):
+        return values
+    torch = sys.modules.get("torch")
+    if torch is not None and isinstance(values, torch.Tensor):
+        tensor = values.detach().cpu()
+        if tensor.layout is not torch.strided:
+            tensor = tensor.to_dense()
+        if tensor.is_complex():
+            tensor = tensor.resolve_conj()
+        elif tensor.dtype is torch.bfloat16:  # which NumPy does not have
+            tensor = tensor.float()
+        return tensor.numpy()
+    if hasattr(values, "to_numpy"):
+        return np.asarray(values.to_numpy())
+    if hasattr(values, "__array__") or hasattr(values, "__array_interface__"):
+        return np.asarray(values)
+    return values
+
+
+def _objects_to_floats(array: NDArray[Any]) -> Floats:
+    """An array of Python's objects as floats. Raises TypeError at the first that is no number."""
+    flat = array.ravel().tolist()
+    for value in flat:
+        if isinstance(value, str):
+            raise TypeError(_KINDS["U"])
+        if not isinstance(value, Real | Decimal):
+            raise TypeError(
+                _KINDS["c"] if isinstance(value, complex) else f"{short(value)} among the numbers"
+            )
+    return np.array([float(value) for value in flat]).reshape(array.shape)

@@ -1,0 +1,105 @@
+"""Examples from what users hold: pairs of inputs and outputs, arrays of any library."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+
+from ptrnet.data import checks
+from ptrnet.data.arrays import depth, split, split_instances
+from ptrnet.errors import InputError
+from ptrnet.tasks.base import Task
+from ptrnet.types import Example
+
+
+def instances_of(values: Any, task: Task) -> tuple[list[Example], bool]:
+    """One instance or many, as checked examples without answers; and whether it was one.
+
+    Raises:
+        InputError: names the instance by its number, from 0 on.
+    """
+    instances, is_one = split_instances(values, task.num_features)
+    examples = [
+        Example(checks.check_instance(instance, task, f"instance {k}"), source=f"instance {k}")
+        for k, instance in enumerate(instances)
+    ]
+    return examples, is_one
+
+
+def examples_of(values: Any, task: Task) -> tuple[list[Example], bool]:
+    """One example with its answer or many, checked; and whether it was one.
+
+    Args:
+        values: an `Example` or a tuple of inputs and outputs; or a list of such.
+        task: of the examples. What an `Example` of arrays holds is taken as it is: a model's
+            answer that is none of the task may be measured, too.
+
+    Raises:
+        InputError: names the example by its number, from 0 on.
+    """
+    is_one = is_example(values, task)
+    items = [values] if is_one else split(values, "examples")
+    return [example_of(item, task, f"example {k}") for k, item in enumerate(items)], is_one
+
+
+def one_example(values: Any, task: Task) -> Example:
+    """One checked instance, with its answer where it has one. Raises InputError for many."""
+    examples, is_one = (examples_of if is_example(values, task) else instances_of)(values, task)
+    if not is_one:
+        raise InputError(f"expected one instance, got a list of {len(examples)}")
+    return examples[0]
+
+
+def is_example(values: Any, task: Task) -> bool:
+    """Whether this is one `Example`, or one tuple of inputs and outputs."""
+    if isinstance(values, Example):
+        return True
+    if not isinstance(values, tuple) or len(values) != 2:
+        return False
+    inputs, outputs = map(depth, values)
+    return inputs == 2 if task.num_features > 1 else inputs > 0 and outputs == 1
+
+
+def example_of(pair: Any, task: Task, source: str) -> Example:
+    """An example with its answer: an `Example`, or a pair of inputs and outputs that is checked."""
+    if isinstance(pair, Example):
+        if pair.outputs is None:
+            raise InputError(f"{pair.source or source}: has no answer to measure against")
+        if isinstance(pair.inputs, np.ndarray) and isinstance(pair.outputs, np.ndarray):
+            return pair
+    inputs, outputs = inputs_and_outputs(pair, source)
+    instance = checks.check_instance(inputs, task, f"{source}: inputs")
+    indices = checks.check_outputs(outputs, len(instance), task, f"{source}: outputs")
+    if isinstance(pair, Example):
+        return pair._replace(inputs=instance, outputs=indices)
+    return Example(instance, indices, source)
+
+
+def inputs_and_outputs(pair: Any, source: str) -> tuple[Any, Any]:
+    """An example as two things. Raises InputError where it is no pair."""
+    if isinstance(pair, Example):
+        return pair.inputs, pair.outputs
+    try:
+        if isinstance(pair, Mapping | str):
+            raise TypeError
+        inputs, outputs = pair
+    except (TypeError, ValueError):
+        raise InputError(
+            f"{source}: expected a pair of inputs (n, d) and outputs (m,), got "
+            f"{type(pair).__name__}"
+        ) from None
+    return inputs, outputs
+
+
+def pairs_of(inputs: Any, outputs: Any) -> Iterator[tuple[Any, Any]]:
+    """The pairs of two sequences of equal length.
+
+    Raises:
+        InputError: they are none, or of different lengths.
+    """
+    xs, ys = split(inputs, "inputs"), split(outputs, "outputs")
+    if len(xs) != len(ys):
+        raise InputError(
+            f"expected as many outputs as inputs, got {len(ys)} outputs and {len(xs)} inputs"
+        )
+    return zip(xs, ys, strict=True)

@@ -1,0 +1,96 @@
+"""`ptrnet.fit` of arrays of any library learns what it learns from lists of pairs."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+import ptrnet
+from ptrnet.errors import InputError
+from ptrnet.types import Example
+
+OPTIONS = {"steps": 2, "hidden_size": 4, "batch_size": 8}
+X = np.random.default_rng(0).integers(0, 99, (20, 5, 1)) / 64
+Y = np.argsort(X[..., 0], axis=1, kind="stable")
+
+
+def weights(*examples, **options):
+    return list(ptrnet.fit(*examples, **OPTIONS, **options).model.state_dict().values())
+
+
+def test_two_sequences_train_the_weights_of_pairs():
+    expected = weights([(x.tolist(), y.tolist()) for x, y in zip(X, Y, strict=True)])
+    assert all(map(torch.equal, weights(torch.tensor(X, requires_grad=True), Y), expected))
+
+
+def test_every_form_is_written_as_the_same_examples(monkeypatch):
+    """The file of examples is all that a training sees of them."""
+
+    class Written(Exception):
+        pass
+
+    def read(path, overrides):
+        raise Written(Path(path).read_text(), overrides.get("constraint"))
+
+    monkeypatch.setattr("ptrnet.training.fit.infer_recipe", read)
+
+    def written(*examples):
+        with pytest.raises(Written) as stopped:
+            ptrnet.fit(*examples)
+        return stopped.value.args
+
+    expected, _ = written([(x.tolist(), y.tolist()) for x, y in zip(X, Y, strict=True)])
+    assert expected.count("\n") == 20
+    forms = [
+        (X, Y),
+        (X[..., 0], Y),  # of one feature: flat
+        (torch.tensor(X, requires_grad=True), torch.tensor(Y)),
+        (list(X), Y.tolist()),
+        (X.tolist(), list(Y)),
+        (zip(X, Y, strict=True),),
+        ([Example(x, y) for x, y in zip(X, Y, strict=True)],),
+        ([(torch.tensor(x), y.astype(np.uint8)) for x, y in zip(X, Y, strict=True)],),
+    ]
+    for form in forms:
+        assert written(*form) == (expected, None)
+    assert written(X, Y, "permutation") == (expected, "permutation")
+    assert written(list(zip(X, Y, strict=True)), "permutation") == (expected, "permutation")
+
+
+def test_instances_of_every_form_are_learned_from_costs():
+    options = {"cost": lambda x, y: float(y[0]), "constraint": "permutation", "samples": 2}
+    expected = weights(list(X), **options)
+    for instances in (torch.tensor(X, requires_grad=True), X.tolist()):
+        assert all(map(torch.equal, weights(instances, **options), expected))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "options", "complaint"),
+    [
+        ((X, Y[:3]), {}, "expected as many outputs as inputs, got 3 outputs and 20 inputs"),
+        ((X, 5), {}, "outputs: expected a list or an array, got int"),
+        ((5,), {}, "examples: expected a list or an array, got int"),
+        ((X, Y), {"cost": len, "constraint": "free"}, "expected a cost or outputs, got both"),
+        ((X, Y + 0.5), {}, "example 0: outputs: expected a list of whole numbers, got float64"),
+        ((np.ma.array(X), Y), {}, "inputs: expected a list or an array, got a masked array"),
+        ((X * 1j, Y), {}, "example 0: inputs: .*got complex numbers"),
+        ((X, Y), {"lr": 0.1}, "unknown recipe key 'lr'; did you mean 'learning_rate'?"),
+        ((X, Y), {"epochs": 3}, "unknown recipe key 'epochs'; did you mean 'steps', the updates"),
+        ((X, Y), {"random_state": 3}, "unknown recipe key 'random_state'; did you mean 'seed'?"),
+    ],
+)
+def test_what_cannot_be_used_is_said_in_one_line(arguments, options, complaint):
+    with pytest.raises(InputError, match=complaint) as error:
+        ptrnet.fit(*arguments, **OPTIONS, **options)
+    assert "\n" not in str(error.value)
+
+
+def test_names_of_other_libraries_lead_to_fields():
+    from dataclasses import fields
+
+    from ptrnet.training.recipe import ELSEWHERE, Recipe
+
+    known = {f.name for f in fields(Recipe)}
+    assert not known & set(ELSEWHERE)
+    assert {hint.split("'")[1] for hint in ELSEWHERE.values()} <= known
