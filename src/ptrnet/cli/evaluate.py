@@ -1,6 +1,8 @@
 """`ptrnet evaluate`: a model's answers against a file's own."""
 
+from collections.abc import Iterator
 from json import dumps
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -9,13 +11,23 @@ from ptrnet.cli.options import (
     Arguments,
     Json,
     Model,
+    Points,
     Seed,
     expand_option_groups,
     load_solver,
     say,
+    task_alone,
     task_and_file,
+    task_with_points,
 )
 from ptrnet.errors import InputError
+
+if TYPE_CHECKING:
+    from ptrnet.metrics.interval import Measure
+    from ptrnet.solver import Solver
+    from ptrnet.types import Example
+
+    Rows = dict[str, tuple[int, dict[str, Measure]]]
 
 
 def register(app: typer.Typer) -> None:
@@ -27,40 +39,120 @@ def evaluate(
     arguments: Arguments = None,
     model: Model = None,
     decoding: DecodingOptions,
+    random: Annotated[
+        int | None,
+        typer.Option("--random", min=1, help="Draw so many instances instead of a file."),
+    ] = None,
+    n: Annotated[
+        str | None, typer.Option("--n", help="With --random: sizes, 5-50.  [those of the training]")
+    ] = None,
+    points: Points = None,
+    csv: Annotated[
+        bool, typer.Option("--csv", help="A row for each n and metric, on standard output.")
+    ] = False,
     seed: Seed = 0,
     json: Json = False,
 ) -> None:
     """Measure a model's answers to FILE against the answers that FILE gives.
 
-    Every metric carries its count and a 95% interval. TASK may be left out with --model.
+    Every metric carries its count and a 95% interval. Where sizes differ, there is a row for each
+    n as well, or for ranges where there are more than 12. TASK may be left out with --model. With
+    --random there is no FILE: the instances are fresh, and the task's first labeller answers them.
 
     Example: ptrnet evaluate hull test.txt --decoder beam --beam-size 4
     """
     from ptrnet.data import formats
-    from ptrnet.evaluation import evaluate
+    from ptrnet.evaluation import evaluate_by_size
     from ptrnet.progress import track
 
-    task, path = task_and_file(arguments, model)
+    if csv and json:
+        raise InputError("--csv and --json are two forms of one output: expected one of them")
+    if random is None:
+        for name, value in (("--n", n), ("--points", points)):
+            if value is not None:
+                raise InputError(f"{name} goes with --random")
+        task, path = task_and_file(arguments, model)
+    else:
+        task, path = task_alone(arguments, model), ""
     decoder = decoding.build(seed)
     solver = load_solver(task, model)
-    examples = list(formats.read(path, solver.task))
+    examples = list(
+        formats.read(path, solver.task)
+        if random is None
+        else _fresh_examples(solver, random, n, points, seed)
+    )
     for example in examples:
         if example.outputs is None:
             raise InputError(f"{example.source}: has no answer to measure against")
     answers = solver.solve_examples(
         examples, decoder, constrained=decoding.constrained, augment=decoding.augment
     )
-    measures = evaluate(solver, examples, track(answers, "answering", len(examples)))
-    document = {
+    rows = evaluate_by_size(solver, examples, track(answers, "answering", len(examples)))
+    header = {
         "task": solver.task.name,
         "model": model or solver.task.name,
         "decoder": decoder.name,
         "instances": len(examples),
-        "metrics": {metric: measure.table() for metric, measure in measures.items()},
     }
-    lines = [f"{len(examples)} instances, model {document['model']}, {decoder.name} decoding"]
+    if csv:
+        say(_csv(rows))
+    elif json:
+        by_n = [{"n": name, **_document(*rows[name])} for name in list(rows)[1:]]
+        document = {**header, **_document(*rows["all"]), **({"by_n": by_n} if by_n else {})}
+        say(dumps(document))
+    else:
+        say(_text(rows, f"model {header['model']}, {decoder.name} decoding"))
+
+
+def _fresh_examples(
+    solver: "Solver", count: int, n: str | None, points: str | None, seed: int
+) -> "Iterator[Example]":
+    """Instances of the model's task with labels, drawn as `points` says."""
+    from ptrnet.data import checks
+    from ptrnet.data.generate import generate_examples
+    from ptrnet.data.sizes import parse_sizes
+
+    task = task_with_points(solver.task, points)
+    if n is None and "n" not in solver.trained:
+        raise InputError("expected --n: the model does not say on what sizes it was trained")
+    sizes = parse_sizes(n or str(solver.trained["n"]))
+    checks.check_sizes(sizes, task)
+    task.check_labeller(None, sizes[-1])
+    return generate_examples(task, sizes, count, seed)
+
+
+def _document(count: int, measures: "dict[str, Measure]") -> dict[str, Any]:
+    metrics = {metric: measure.table() for metric, measure in measures.items()}
+    return {"instances": count, "metrics": metrics}
+
+
+def _text(rows: "Rows", title: str) -> str:
+    """The measures of all instances one below the other; below, a table by n."""
+    count, measures = rows["all"]
+    lines = [f"{count} instances, {title}"]
     for metric, m in measures.items():
         value, interval = m.value_and_interval(4)
         interval = f"  95%: {interval}" if interval else ""
         lines.append(f"{metric:<18}{value:>10}{interval}  over {m.count}")
-    say(dumps(document) if json else "\n".join(lines))
+    if len(rows) > 1:
+        table = [["n", "instances", *measures]]
+        for name, (number, metrics) in list(rows.items())[1:]:
+            table.append([name, str(number), *(m.text(3) for m in metrics.values())])
+        widths = [max(map(len, column)) for column in zip(*table, strict=True)]
+        lines += ["", *(_joined(cells, widths) for cells in table)]
+    return "\n".join(lines)
+
+
+def _joined(cells: list[str], widths: list[int]) -> str:
+    padded = (cell.ljust(width) for cell, width in zip(cells, widths, strict=True))
+    return "  ".join(padded).rstrip()
+
+
+def _csv(rows: "Rows") -> str:
+    """A line for each n and metric; empty where there is no number."""
+    lines = ["n,metric,value,low,high,count,fail"]
+    for name, (_, measures) in rows.items():
+        for metric, m in measures.items():
+            numbers = ("" if x is None else repr(x) for x in (m.value, m.low, m.high))
+            lines.append(",".join([name, metric, *numbers, str(m.count), str(m.fail).lower()]))
+    return "\n".join(lines)

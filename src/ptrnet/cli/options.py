@@ -12,6 +12,7 @@ from ptrnet.errors import InputError
 
 if TYPE_CHECKING:
     from ptrnet.solver import Solver
+    from ptrnet.tasks.base import Task
 
 Arguments = Annotated[list[str] | None, typer.Argument(metavar="[TASK] FILE", show_default=False)]
 TaskName = Annotated[str, typer.Argument(metavar="TASK", help="hull, delaunay, tsp or sort.")]
@@ -35,6 +36,14 @@ Model = Annotated[
     str | None,
     typer.Option(
         "--model", help="A shipped model, a model's folder or a hub id; by default the task's."
+    ),
+]
+Points = Annotated[
+    str | None,
+    typer.Option(
+        "--points",
+        help="With --random: uniform, mixed, gaussian, clustered, curves, stretched, grid or "
+        "duplicates.  [as the model was trained]",
     ),
 ]
 Seed = Annotated[int, typer.Option("--seed", min=0, help="Of all that is drawn at random.")]
@@ -132,6 +141,22 @@ def load_solver(task: str | None, model: str | None) -> "Solver":
     if task not in (None, solver.task.name):
         raise InputError(f"model {model} serves task {solver.task.name}, asked for {task}")
     return solver
+
+
+def task_with_points(task: "Task", points: str | None) -> "Task":
+    """The task, with the option `--points` where it was given. Raises InputError if unknown."""
+    from dataclasses import replace
+    from typing import get_args, get_type_hints
+
+    from ptrnet.errors import unknown
+
+    if points is None:
+        return task
+    kinds = get_args(get_type_hints(type(task))["points"])
+    if points not in kinds:
+        raise unknown("--points", points, kinds)
+    changes: dict[str, Any] = {"points": points}
+    return replace(task, **changes)
 
 
 def say(text: str) -> None:

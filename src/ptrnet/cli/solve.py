@@ -12,13 +12,16 @@ from ptrnet.cli.options import (
     Arguments,
     Json,
     Model,
+    Points,
     Seed,
     expand_option_groups,
     load_solver,
     say,
     task_alone,
     task_and_file,
+    task_with_points,
 )
+from ptrnet.errors import InputError
 
 if TYPE_CHECKING:
     from ptrnet.solver import Solver
@@ -42,6 +45,7 @@ def solve(
     random: Annotated[
         int | None, typer.Option("--random", min=1, help="Draw an instance of N instead of a file.")
     ] = None,
+    points: Points = None,
     seed: Seed = 0,
     json: Json = False,
 ) -> None:
@@ -57,6 +61,8 @@ def solve(
     from ptrnet.progress import track
 
     if random is None:
+        if points is not None:
+            raise InputError("--points goes with --random")
         task, path = task_and_file(arguments, model)
     else:
         task, path = task_alone(arguments, model), "-"
@@ -69,7 +75,7 @@ def solve(
     instances = (
         formats.read(path, solver.task)
         if random is None
-        else _random_instance(solver.task, random, seed)
+        else _random_instance(task_with_points(solver.task, points), random, seed)
     )
     examples = list(target.checked(instances, solver.task))
     pictures.check_index(len(examples))

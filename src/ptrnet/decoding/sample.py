@@ -25,7 +25,8 @@ class Sample(Search):
     Args:
         size: answers of an instance, K.
         temperature: above 0; near 0 it is as greedy decoding, at 1 p is the model's own.
-        seed: of the random numbers.
+        seed: of the random numbers. The same call draws the same answers again; another seed
+            draws anew.
     """
 
     size: int = 16

@@ -42,14 +42,14 @@ def draw_labels(
         first: the points that are labelled before the others, away from the middle.
         lines: each `(k, 2)`; a name stands across one only where no other place is free.
     """
-    own = {i for i in first if i < len(names)}
+    pointed_at = {i for i in first if i < len(names)}
     named = [i for i, name in enumerate(names) if name.strip()]
-    wanted = sorted(named, key=lambda i: i not in own)
-    if not wanted:
+    elements = sorted(named, key=lambda i: i not in pointed_at)
+    if not elements:
         return
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="Glyph .* missing")  # drawn as a box
-        labels = _laid_out(ax, names, points, wanted, own, lines)
+        labels = _laid_out(ax, names, points, elements, pointed_at, lines)
     for element, direction, _ in labels:
         x, y = direction * GAP
         ax.annotate(
@@ -68,22 +68,22 @@ def _laid_out(
     ax: Any,
     names: Sequence[str],
     points: Floats,
-    wanted: Sequence[int],
-    own: set[int],
+    elements: Sequence[int],
+    pointed_at: set[int],
     lines: Sequence[Floats],
 ) -> list[_Label]:
     """The names that find a place in the frame, which is grown for them."""
     figure = ax.figure.canvas.figure
     figure.draw_without_rendering()  # lays it out
     ax.set(xlim=ax.get_xlim(), ylim=ax.get_ylim(), adjustable="box")  # limits are ours from here
-    sizes = {i: _size(ax, names[i]) for i in wanted}
+    sizes = {i: _size(ax, names[i]) for i in elements}
     for _ in range(ROUNDS):
-        labels = _place(ax, wanted, sizes, points, own, lines, None)
+        labels = _place(ax, elements, sizes, points, pointed_at, lines, None)
         if not _grow(ax, [label.box for label in labels]):
             return labels
         figure.draw_without_rendering()
     # A name as wide as the picture: it, or another, is left out.
-    return _place(ax, wanted, sizes, points, own, lines, ax.bbox.extents)
+    return _place(ax, elements, sizes, points, pointed_at, lines, ax.bbox.extents)
 
 
 def _size(ax: Any, name: str) -> Floats:
@@ -96,24 +96,26 @@ def _size(ax: Any, name: str) -> Floats:
 
 def _place(
     ax: Any,
-    wanted: Sequence[int],
+    elements: Sequence[int],
     sizes: dict[int, Floats],
     points: Floats,
-    own: set[int],
+    pointed_at: set[int],
     lines: Sequence[Floats],
     frame: Box | None,
 ) -> list[_Label]:
-    """The names that find a place, in the order in which they are wanted."""
+    """The names that find a place, in the order of the elements."""
     unit = ax.figure.dpi / 72  # pixels of a point of type
     centres = ax.transData.transform(points)
     dots = np.hstack([centres - RADIUS * unit, centres + RADIUS * unit])
     along = _points_along(ax, lines)
     middle = centres.mean(0)
     labels: list[_Label] = []
-    for i in wanted:
+    for i in elements:
         boxes = _boxes(centres[i], sizes[i], unit)
         taken = np.array([label.box for label in labels]).reshape(-1, 4)
-        outward = DIRECTIONS @ (centres[i] - middle) if i in own else np.zeros(len(DIRECTIONS))
+        outward = (
+            DIRECTIONS @ (centres[i] - middle) if i in pointed_at else np.zeros(len(DIRECTIONS))
+        )
         candidates = []
         for k, box in enumerate(boxes):
             is_inside = frame is None or (box[:2] >= frame[:2]).all() & (box[2:] <= frame[2:]).all()
