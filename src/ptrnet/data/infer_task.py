@@ -42,7 +42,7 @@ def infer_task(path: str, constraint: str | None = None) -> InferredTask:
     """
     if constraint not in (None, *CONSTRAINTS):
         raise unknown("constraint", str(constraint), CONSTRAINTS)
-    loosest = _loosest(formats.num_features(path))
+    loosest = loosest_task(formats.num_features(path))
     examples = open_memmap(path, loosest)
     repeats = _find_repeats(examples)
     center, spread = feature_scaling(
@@ -70,11 +70,11 @@ def check_examples(path: str, task: Custom) -> None:
     d = formats.num_features(path)
     if d != task.num_features:
         raise InputError(f"{path}: expected elements of {task.num_features} numbers, got {d}")
-    examples = open_memmap(path, _loosest(d))
+    examples = open_memmap(path, loosest_task(d))
     _check_answers(path, task, examples, _find_repeats(examples))
 
 
-def _loosest(d: int) -> Custom:
+def loosest_task(d: int) -> Custom:
     """The task that takes every example whose elements have d features."""
     return Custom(center=(0.0,) * d, spread=(1.0,) * d)
 
@@ -116,7 +116,7 @@ def _check_answers(
 
 def _refuse(path: str, task: Custom, number: int) -> NoReturn:
     """Raises what is wrong with the answer of example `number`, counted from 0, by its line."""
-    for example in islice(formats.read(path, _loosest(task.num_features)), number, None):
+    for example in islice(formats.read(path, loosest_task(task.num_features)), number, None):
         n, outputs = len(example.inputs), example.outputs
         if outputs is None:
             break

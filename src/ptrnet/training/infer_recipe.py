@@ -27,11 +27,9 @@ def infer_recipe(path: str, overrides: dict[str, Any]) -> tuple[Recipe, str]:
     constraint = overrides.get("constraint")
     inferred = infer_task(path, constraint)
     task = inferred.task
-    steps = overrides.get("steps", STEPS)
-    short = isinstance(steps, int) and 0 < steps < VALID_EVERY  # validates at its end at least
     table = {
-        "steps": steps,
-        "valid_every": steps if short else VALID_EVERY,
+        "steps": STEPS,
+        "valid_every": VALID_EVERY,
         **validation(overrides),
         "n": size_ranges(inferred.sizes),
         **{name: getattr(task, name) for name in task.settings()},

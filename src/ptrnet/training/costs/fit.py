@@ -11,10 +11,10 @@ import numpy as np
 from ptrnet import tasks
 from ptrnet.data import checks
 from ptrnet.data.arrays import count_features, split
-from ptrnet.data.infer_task import feature_scaling
-from ptrnet.errors import InputError, unknown
+from ptrnet.data.infer_task import feature_scaling, loosest_task
+from ptrnet.errors import InputError, short, unknown
 from ptrnet.solver import Solver
-from ptrnet.tasks.custom import CONSTRAINTS, Custom
+from ptrnet.tasks.custom import CONSTRAINTS
 from ptrnet.training.costs.problem import CostProblem
 from ptrnet.training.costs.sampler import Costs
 from ptrnet.training.infer_recipe import size_ranges, validation
@@ -55,42 +55,39 @@ def fit_costs(
 def _checked_instances(instances: Any) -> list[Floats]:
     """Arrays `(n, d)` of one d."""
     checked: list[Floats] = []
-    task = _custom(1)
+    task = loosest_task(1)
     for k, values in enumerate(split(instances, "instances")):
         if not k:
-            task = _custom(count_features(values))
+            task = loosest_task(count_features(values))
         checked.append(checks.check_instance(values, task, f"instance {k}"))
     if not checked:
         raise InputError("instances: expected at least one, got none")
     return checked
 
 
-def _custom(d: int) -> Custom:
-    """The task of elements of d features, whose scale is not known yet."""
-    return Custom(center=(0.0,) * d, spread=(1.0,) * d)
-
-
 def _costs_of_each(cost: Callable[[Floats, Indices], float]) -> Costs:
     def costs(instance: Floats, answers: Sequence[Indices]) -> Floats:
-        values = [cost(instance, answer) for answer in answers]
-        try:
-            return np.array([float(value) for value in values])
-        except (TypeError, ValueError):
-            raise InputError(f"cost: expected a number, got {values[0]!r}") from None
+        return np.array([_number(cost(instance, answer)) for answer in answers])
 
     return costs
+
+
+def _number(value: Any) -> float:
+    """What a user's cost gives, as a float. Raises InputError where it is no number."""
+    try:
+        return float(value)
+    except (TypeError, ValueError):
+        raise InputError(f"cost: expected a number, got {short(str(value))}") from None
 
 
 def _infer_recipe(instances: Sequence[Floats], overrides: dict[str, Any]) -> Recipe:
     """The recipe that follows from the instances; `overrides` are keys of it."""
     center, spread = feature_scaling(lambda: iter(instances))
-    task = replace(_custom(len(center)), center=tuple(center), spread=tuple(spread))
-    steps = overrides.get("steps", STEPS)
-    short = isinstance(steps, int) and 0 < steps < VALID_EVERY  # validates at its end at least
+    task = replace(loosest_task(len(center)), center=tuple(center), spread=tuple(spread))
     return Recipe.from_table(
         {
-            "steps": steps,
-            "valid_every": steps if short else VALID_EVERY,
+            "steps": STEPS,
+            "valid_every": VALID_EVERY,
             "learning": LEARNING,
             **validation(overrides),
             "n": size_ranges(np.array([len(instance) for instance in instances])),
