@@ -56,7 +56,7 @@ class TransformerPtrNet(PointerModel):
             raise InputError(f"hidden_size: expected a multiple of {heads} heads, got {units}")
         sizes = (units, heads, settings.feed_forward)
         self.elements = Elements(features, units, settings.octaves, settings.see_indices)
-        self.special_inputs = nn.Parameter(torch.empty(num_specials, units).normal_())
+        self.special_inputs = nn.Parameter(torch.randn(num_specials, units))
         self.encoder = nn.ModuleList(EncoderLayer(*sizes) for _ in range(settings.encoder_layers))
         self.decoder = nn.ModuleList(DecoderLayer(*sizes) for _ in range(settings.decoder_layers))
         self.pointer = nn.Linear(units, units, bias=False)
