@@ -17,6 +17,9 @@ demo: setup
 	$(BIN)/ptrnet solve hull examples/capitals.csv --plot capitals.png
 	@echo "The hull of Europe's capitals, as the shipped model \"hull\" points it out, is drawn in capitals.png"
 
+# Many tests start processes: without bytecode, where the environment forbids it, each would compile
+# PyTorch's modules anew.
+test: export PYTHONDONTWRITEBYTECODE =
 test: setup
 	$(BIN)/python -m pytest --numprocesses auto
 
