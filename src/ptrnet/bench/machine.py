@@ -16,7 +16,7 @@ def machine(device: str) -> dict[str, Any]:
     import torch
 
     facts: dict[str, Any] = {
-        "processor": _processor(),
+        "processor": processor(),
         "cores": os.cpu_count(),
         "threads": torch.get_num_threads(),
         "bfloat16": _bfloat16(),
@@ -45,7 +45,8 @@ def describe(machine: dict[str, Any], versions: dict[str, str]) -> str:
     )
 
 
-def _processor() -> str:
+def processor() -> str:
+    """The name of the processor."""
     if sys.platform == "darwin":
         command = ["sysctl", "-n", "machdep.cpu.brand_string"]
         return subprocess.run(command, capture_output=True, text=True).stdout.strip()

@@ -4,7 +4,18 @@ from typing import Annotated
 
 import typer
 
-from ptrnet.cli import bench, convert, evaluate, generate, label, models, solve, train
+from ptrnet.cli import (
+    bench,
+    convert,
+    evaluate,
+    generate,
+    label,
+    models,
+    plot,
+    reproduce,
+    solve,
+    train,
+)
 from ptrnet.version import VERSION
 
 app = typer.Typer(
@@ -30,5 +41,6 @@ def ptrnet(
     """ptrnet learns to point: models whose answer is made of positions in their own input."""
 
 
-for verb in (solve, evaluate, train, generate, label, convert, models, bench):
+VERBS = (solve, evaluate, train, generate, label, convert, models, reproduce, plot, bench)
+for verb in VERBS:
     verb.register(app)

@@ -72,6 +72,7 @@ def _fresh_stream(recipe: Recipe, task: Task, first: int) -> ExampleStream:
         recipe.seed,
         first=first,
         labeller=recipe.labeller or None,
+        num_batches=recipe.examples // recipe.batch_size or None,
     )
 
 

@@ -1,19 +1,60 @@
 """Optimisers and their schedules, from a recipe."""
 
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from typing import Any
 
 from torch.nn import Parameter
-from torch.optim import SGD, AdamW, Optimizer
+from torch.optim import SGD, Adadelta, AdamW, Optimizer, RMSprop
 from torch.optim.lr_scheduler import LambdaLR
 
 from ptrnet.training.recipe import Recipe
 
+RMSPROP_RATE = 1e-3  # of Adadelta's, which is about 1 where RMSprop's is about 0.001
+
+
+class AdadeltaThenRMSprop(Optimizer):
+    """Adadelta for the first steps, RMSprop for the rest, as in W 5.
+
+    Args:
+        parameters: what is trained.
+        rate: Adadelta's; RMSprop's is `RMSPROP_RATE` times as large.
+        switch: how many steps Adadelta takes.
+    """
+
+    def __init__(self, parameters: Iterable[Parameter], rate: float, switch: int) -> None:
+        super().__init__(parameters, {"lr": rate})
+        self._both = [
+            kind([{"params": group["params"]} for group in self.param_groups])
+            for kind in (Adadelta, RMSprop)
+        ]
+        self._switch, self._taken = switch, 0
+
+    def step(self, closure: Callable[[], float] | None = None) -> float | None:  # type: ignore[override]
+        is_second = self._taken >= self._switch
+        current = self._both[is_second]
+        for group, own in zip(self.param_groups, current.param_groups, strict=True):
+            own["lr"] = group["lr"] * (RMSPROP_RATE if is_second else 1.0)
+        self._taken += 1
+        return current.step(closure)
+
+    def state_dict(self) -> dict[str, Any]:
+        both = [optimizer.state_dict() for optimizer in self._both]
+        return {**super().state_dict(), "both": both, "taken": self._taken}
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        for optimizer, state in zip(self._both, state_dict["both"], strict=True):
+            optimizer.load_state_dict(state)
+        self._taken = state_dict["taken"]
+        super().load_state_dict({key: state_dict[key] for key in ("state", "param_groups")})
+
 
 def optimizer(recipe: Recipe, parameters: Iterable[Parameter]) -> Optimizer:
-    """SGD without momentum as in V 3, or AdamW."""
+    """SGD without momentum as in V 3, Adadelta and then RMSprop as in W, or AdamW."""
     if recipe.optimizer == "sgd":
         return SGD(parameters, recipe.learning_rate)
+    if recipe.optimizer == "adadelta-rmsprop":
+        return AdadeltaThenRMSprop(parameters, recipe.learning_rate, recipe.steps // 2)
     return AdamW(
         parameters,
         recipe.learning_rate,

@@ -52,6 +52,9 @@ class Recipe:
     model: str = _field("ptr-net", "the architecture")
     labeller: str = _field("", "algorithm that answers fresh examples; the task's first if none")
     data: str = _field("", "file of examples to train on; fresh ones if none is given")
+    examples: int = _field(
+        0, "fresh examples that there are, each once in an epoch; 0: new ones without end"
+    )
     augment: bool = _field(False, "with data: elements shuffled, the square turned or mirrored")
     n: str = _field("5-50", "sizes of the instances: 50, 5-50 or 5,10,20-30")
     steps: int = _field(60_000, "updates of the weights")
@@ -67,8 +70,14 @@ class Recipe:
         "mean", "reinforce: a sample's cost is compared with the other samples', or with greedy's"
     )
     hidden_size: int = _field(256, "units of encoder and decoder")
-    optimizer: Literal["adamw", "sgd"] = _field("adamw", "adamw, or sgd as in Vinyals et al.")
-    learning_rate: float = _field(2e-3, "its peak (1.0 with sgd in Vinyals et al.)")
+    optimizer: Literal["adamw", "sgd", "adadelta-rmsprop"] = _field(
+        "adamw",
+        "adamw; sgd as in Vinyals et al.; or, as in Wang and Wang, adadelta for half of the steps, "
+        "then rmsprop at a thousandth of its rate",
+    )
+    learning_rate: float = _field(
+        2e-3, "its peak (1.0 with sgd in Vinyals et al., and for adadelta)"
+    )
     schedule: Literal["one-cycle", "constant"] = _field(
         "one-cycle", "one-cycle: linear warm-up, cosine decay to zero"
     )
@@ -200,8 +209,13 @@ def _check_values(recipe: Recipe) -> None:
             f"{recipe.devices * recipe.nodes} processes"
         )
     _check_minimum("samples", recipe.samples, 2)
-    for name in ("cuts", "valid_batches", "patience", "seed"):
+    for name in ("examples", "cuts", "valid_batches", "patience", "seed"):
         _check_minimum(name, getattr(recipe, name), 0)
+    if recipe.examples % recipe.batch_size:
+        raise InputError(
+            f"recipe: {recipe.examples} examples are no whole number of batches of "
+            f"{recipe.batch_size}"
+        )
     for name in ("learning_rate", "clip"):
         if not 0 < getattr(recipe, name) < float("inf"):
             raise InputError(f"recipe: {name} must be above 0, got {getattr(recipe, name)}")
@@ -249,6 +263,8 @@ def _check_answers(recipe: Recipe) -> None:
             "does not see: let it see them (see_indices), or sort elements (order lexicographic)"
             f"{', or train on cuts of tours (cuts)' if task.circular else ''}"
         )
+    if recipe.examples and recipe.data:
+        raise InputError("recipe: examples counts fresh ones; data has its own")
     if recipe.augment and not recipe.data:
         raise InputError("recipe: augment goes with data; fresh examples are new without it")
     if recipe.valid_share and (recipe.valid or not recipe.data):
@@ -264,7 +280,7 @@ def _check_costs(recipe: Recipe) -> None:
     task = tasks.get(recipe.task, **recipe.settings)
     if not (task.has_costs or recipe.task == tasks.CUSTOM):
         raise InputError(f"recipe: task {recipe.task} has no cost; learning: expected answers")
-    for name in ("labeller", "data", "valid", "augment", "cuts"):
+    for name in ("labeller", "data", "examples", "valid", "augment", "cuts"):
         if getattr(recipe, name):
             raise InputError(f"recipe: {name} goes with learning from answers, not from costs")
 

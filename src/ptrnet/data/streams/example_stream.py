@@ -29,6 +29,8 @@ class ExampleStream(BatchStream[Batch]):
         first: the number of the first batch that iteration gives.
         num_prefetch: how many batches a thread makes ahead.
         labeller: the algorithm that answers, one of `task.labellers`; the first when None.
+        num_batches: how many there are; in each epoch all come once, in an order of its own. When
+            None all are new.
     """
 
     def __init__(
@@ -41,14 +43,16 @@ class ExampleStream(BatchStream[Batch]):
         first: int = 0,
         num_prefetch: int = 4,
         labeller: str | None = None,
+        num_batches: int | None = None,
     ) -> None:
         super().__init__(first, num_prefetch)
         self.task, self.sizes, self.batch_size = task, np.asarray(sizes), batch_size
         self.seed, self.split, self.labeller = seed, split, labeller
+        self.num_batches = num_batches
 
     def batch(self, k: int, rank: int = 0, ranks: int = 1) -> Batch:
         """See `BatchStream`; the other processes' rows are drawn, but not labelled."""
-        rng = np.random.default_rng([self.seed, self.split, k])
+        rng = np.random.default_rng([self.seed, self.split, self._number(k)])
         n = int(rng.choice(self.sizes))
         inputs = self.task.sample(rng, self.batch_size, n)
         inputs = inputs[rows_of(self.batch_size, rank, ranks)]
@@ -61,3 +65,11 @@ class ExampleStream(BatchStream[Batch]):
             torch.from_numpy(targets.indices),
             torch.from_numpy(targets.lengths),
         )
+
+    def _number(self, k: int) -> int:
+        """Which of the batches that there are comes at place k."""
+        if self.num_batches is None:
+            return k
+        epoch, place = divmod(k, self.num_batches)
+        order = np.random.default_rng([self.seed, self.split, epoch, 1])
+        return int(order.permutation(self.num_batches)[place])

@@ -1,0 +1,45 @@
+"""`ptrnet plot`: learning curves of runs."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ptrnet.cli.options import Seed, say
+
+
+def register(app: typer.Typer) -> None:
+    app.command()(plot)
+
+
+def plot(
+    runs: Annotated[list[Path], typer.Argument(metavar="RUN...", show_default=False)],
+    output: Annotated[Path, typer.Option("--output", help="The picture, .png or .svg.")] = Path(
+        "curves.png"
+    ),
+    x: Annotated[
+        str, typer.Option("--x", help="Across: steps, examples or minutes of training.")
+    ] = "steps",
+    seed: Seed = 0,
+) -> None:
+    """Draw loss, accuracy and cost of trainings, beside each other, as their logs have them.
+
+    RUN is the folder of a training, also of one that still runs. Nothing is drawn at random here;
+    every command takes a seed.
+
+    Example: ptrnet plot runs/hull runs/hull-512 --x examples --output curves.svg
+    """
+    from typing import get_args
+
+    from ptrnet.errors import unknown
+    from ptrnet.plots.curves import Axis, draw_curves, read_curves
+    from ptrnet.plots.figure import check_picture, figure
+    from ptrnet.training.recipe import Recipe
+
+    if x not in get_args(Axis):
+        raise unknown("--x", x, get_args(Axis))
+    check_picture(output)
+    curves = [read_curves(run, Recipe.read(run / "recipe.toml").batch_size) for run in runs]
+    with figure(output, 8.0, 8.0) as fig:
+        draw_curves(fig, curves, x)  # type: ignore[arg-type]
+    say(str(output))

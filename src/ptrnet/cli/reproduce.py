@@ -1,0 +1,176 @@
+"""`ptrnet reproduce`: the papers' tables, our number beside the paper's."""
+
+import sys
+import warnings
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from ptrnet.cli.options import Json, say
+from ptrnet.errors import InputError, MissingExtraError, OutsideTraining
+
+if TYPE_CHECKING:
+    from ptrnet.reproduce.records import Record
+    from ptrnet.reproduce.run import Job
+
+
+def register(app: typer.Typer) -> None:
+    app.command()(reproduce)
+
+
+def reproduce(
+    what: Annotated[
+        str, typer.Argument(metavar="[PAPER[/TABLE[/ROW]]|PAPER/FIGURE]", show_default=False)
+    ] = "",
+    line: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--line",
+            help="paper: its own regime; ours: the same network, trained as we recommend; best: "
+            "the best network that is shipped. May stand several times.  [ours]",
+        ),
+    ] = None,
+    budget: Annotated[
+        str,
+        typer.Option(help="full, or quick: 1,000 steps and a tenth of each test, in minutes."),
+    ] = "full",
+    list_: Annotated[
+        bool,
+        typer.Option("--list", help="What there is, what is done, and how long the rest takes."),
+    ] = False,
+    again: Annotated[bool, typer.Option("--again", help="Test rows anew that are done.")] = False,
+    seed: Annotated[
+        int | None, typer.Option(min=0, help="Of the trainings.  [as the recipes have it]")
+    ] = None,
+    runs: Annotated[Path, typer.Option(help="The folder of trainings.")] = Path("runs/reproduce"),
+    results: Annotated[Path, typer.Option(help="Of tables, as .md and .json.")] = Path("results"),
+    json: Json = False,
+) -> None:
+    """Train and test what the papers' tables show; print our number beside the paper's.
+
+    Trainings queue. Before the first it is said how long all will take here, measured by a few
+    steps of each. Stopped, the same command goes on; rows that are done are not run again. Rows
+    of one recipe share its training.
+
+    Example: ptrnet reproduce --list
+
+    Example: ptrnet reproduce vinyals2015/table1 --budget quick
+
+    Example: ptrnet reproduce wang2016/table1/memory-n50 --line paper --line ours
+
+    Example: ptrnet reproduce vinyals2015/figure3 --line best
+    """
+    from ptrnet.errors import unknown
+    from ptrnet.reproduce import tables
+    from ptrnet.reproduce.budget import budget_of
+
+    try:
+        from ptrnet.reproduce import figures
+        from ptrnet.reproduce.run import jobs_of
+    except ModuleNotFoundError as error:
+        raise MissingExtraError("training", "train") from error
+    lines = line or (list(tables.LINES) if list_ else ["ours"])
+    for name in lines:
+        if name not in tables.LINES:
+            raise unknown("line", name, tables.LINES)
+    drawn = figures.read(what) if what in figures.names() else None
+    rows = tables.select(what) if drawn is None else drawn.rows
+    limits = budget_of(budget)
+    jobs = jobs_of(rows, lines, limits, seed)
+    if not jobs:
+        raise InputError(f"{what}: no row has a line {' or '.join(lines)}")
+    if list_:
+        _list(jobs, runs, results, json)
+        return
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", OutsideTraining)  # other sizes are what tables are about
+        _run(jobs, again, runs, results, json)
+        if drawn is not None:
+            print(figures.draw(drawn, jobs, runs, results), file=sys.stderr)
+
+
+def _run(jobs: "Sequence[Job]", again: bool, runs: Path, results: Path, json: bool) -> None:
+    """Runs what is not done yet, and prints the whole tables of it."""
+    from json import dumps
+
+    from ptrnet.reproduce import records
+    from ptrnet.reproduce.forecast import duration, seconds_left
+    from ptrnet.reproduce.run import run
+
+    rest = [job for job in jobs if again or not job.is_done(results)]
+    recipes = [job.recipe for job in rest if job.recipe]
+    left = seconds_left(recipes, runs)
+    if rest:
+        trainings = sum(seconds > 0 for seconds in left.values())
+        print(
+            f"to do: {len(rest)} of {len(jobs)} lines of rows, and for them {trainings} of the "
+            f"trainings, which take {duration(sum(left.values()))} on this machine",
+            file=sys.stderr,
+        )
+    try:
+        for record in run(rest, runs, results):
+            print(f"{record.row}: {record.line} done", file=sys.stderr)
+    except KeyboardInterrupt:
+        print("go on with the same command", file=sys.stderr)
+        raise
+    wanted = {(job.row.table, job.row.name, job.name, job.budget.name) for job in jobs}
+    recorded = {
+        table: [
+            r for r in records.read(table, results) if (table, r.row, r.line, r.budget) in wanted
+        ]
+        for table in dict.fromkeys(job.row.table for job in jobs)
+    }
+    if json:
+        say(dumps({"tables": {name: [vars(r) for r in of] for name, of in recorded.items()}}))
+        return
+    for name, of_table in recorded.items():
+        say(_table(name, of_table))
+        say(f"\n{records.path_of(name, results, '.md')}")
+
+
+def _table(name: str, recorded: "Sequence[Record]") -> str:
+    """A table on the terminal."""
+    from ptrnet.reproduce import report, tables
+
+    table = tables.read(name)
+    return "\n".join([table.title, "", *_aligned(list(report.compare(table, recorded)))])
+
+
+def _list(jobs: "Sequence[Job]", runs: Path, results: Path, json: bool) -> None:
+    """Prints every row with the state of each line."""
+    from json import dumps
+
+    from ptrnet.reproduce.forecast import duration, seconds_left
+    from ptrnet.reproduce.trainings import folder_of
+
+    left = seconds_left([j.recipe for j in jobs if j.recipe and not j.is_done(results)], runs)
+    states = [
+        {
+            "row": str(job.row),
+            "line": job.name,
+            "done": job.is_done(results),
+            "training": folder_of(job.recipe, runs).name if job.recipe else job.line.weights,
+            "seconds_left": round(left.get(folder_of(job.recipe, runs), 0.0)) if job.recipe else 0,
+        }
+        for job in jobs
+    ]
+    if json:
+        say(dumps({"rows": states, "seconds_left": round(sum(left.values()))}))
+        return
+    cells = [["row", "line", "state", "training"]]
+    for state in states:
+        seconds = float(str(state["seconds_left"]))
+        to_do = f"{duration(seconds)} to train" if seconds else "to be tested"
+        text = "done" if state["done"] else to_do
+        cells.append([str(state["row"]), str(state["line"]), text, str(state["training"])])
+    say("\n".join(_aligned(cells)))
+    say(f"\n{sum(s > 0 for s in left.values())} trainings to do: {duration(sum(left.values()))}")
+
+
+def _aligned(cells: list[list[str]]) -> list[str]:
+    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+    return [
+        "  ".join(c.ljust(w) for c, w in zip(row, widths, strict=True)).rstrip() for row in cells
+    ]

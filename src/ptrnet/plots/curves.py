@@ -1,0 +1,115 @@
+"""Learning curves of runs, read from the logs in their folders, and drawn beside each other."""
+
+import csv
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+
+from ptrnet.errors import InputError
+from ptrnet.types import Floats
+
+METRICS = ("loss", "accuracy", "cost")
+Axis = Literal["steps", "examples", "minutes"]
+_LOGS = "logs/csv/version_*/metrics.csv"
+_COLORS = ("#1f5fbf", "#d1495b", "#2a9d6f", "#b07d12", "#7b4fb5", "#4a5568", "#c2577f", "#0f8b8d")
+
+
+@dataclass(frozen=True)
+class Curves:
+    """What the logs of one run tell, by step.
+
+    Args:
+        name: of the run.
+        steps: `(T,)` updates of the weights so far, increasing.
+        examples: `(T,)` seen so far.
+        seconds: `(T,)` of training so far, over all parts of a run that was resumed.
+        values: by metric `(T,)`; NaN where a step has no value of it.
+    """
+
+    name: str
+    steps: Floats
+    examples: Floats
+    seconds: Floats
+    values: Mapping[str, Floats]
+
+
+def read_curves(run: Path, batch_size: int) -> Curves:
+    """The curves of a run's folder, where each resumed part has logs of its own.
+
+    A part that was killed may have logged steps that the next part took again: the later count.
+
+    Raises:
+        InputError: no logs are there, or a line of them is damaged.
+    """
+    parts = sorted(run.glob(_LOGS), key=lambda path: int(path.parent.name.partition("_")[2]))
+    by_step: dict[int, dict[str, float]] = {}
+    for path in parts:
+        rows = _read_rows(path)
+        if rows:
+            first = min(rows)
+            by_step = {step: row for step, row in by_step.items() if step < first}
+        by_step.update(rows)
+    if not by_step:
+        raise InputError(f"{run}: holds no logs of a training (logs/csv/)")
+    steps = np.array(sorted(by_step), np.float64)
+    rates = np.array([by_step[int(s)].get("examples_per_second", math.nan) for s in steps])
+    trained = ~np.isnan(rates)
+    seconds = np.zeros(len(steps))
+    seconds[trained] = np.diff(steps[trained], prepend=-1) * batch_size / rates[trained]
+    names = {name for row in by_step.values() for name in row}
+    return Curves(
+        name=run.name,
+        steps=steps + 1,
+        examples=(steps + 1) * batch_size,
+        seconds=np.cumsum(seconds),
+        values={
+            name: np.array([by_step[int(s)].get(name, math.nan) for s in steps])
+            for name in sorted(names)
+        },
+    )
+
+
+def draw_curves(figure: Any, runs: Sequence[Curves], x: Axis) -> None:
+    """Draws loss, accuracy and cost, as far as the runs have them, each on axes of its own.
+
+    Means over the steps between two lines of the log are thin, validations thick.
+    """
+    metrics = [m for m in METRICS if any(m in r.values or f"valid_{m}" in r.values for r in runs)]
+    grid = figure.subplots(len(metrics), 1, sharex=True, squeeze=False)[:, 0]
+    for ax, metric in zip(grid, metrics, strict=True):
+        for number, run in enumerate(runs):
+            color = _COLORS[number % len(_COLORS)]
+            _draw(ax, run, x, metric, color, linewidth=0.8, alpha=0.5)
+            _draw(ax, run, x, f"valid_{metric}", color, linewidth=1.8, label=run.name)
+        ax.set_ylabel(metric)
+        if metric != "accuracy":
+            ax.set_yscale("log")
+        ax.grid(color="#e8eaed")
+        ax.set_axisbelow(True)
+        ax.spines[["top", "right"]].set_visible(False)
+    grid[-1].set_xlabel(x)
+    grid[0].legend(frameon=False, fontsize="small")
+
+
+def _draw(ax: Any, run: Curves, x: Axis, metric: str, color: str, **style: Any) -> None:
+    values = run.values.get(metric, np.array([]))
+    across = {"steps": run.steps, "examples": run.examples, "minutes": run.seconds / 60}[x]
+    there = ~np.isnan(values)
+    ax.plot(across[: len(values)][there], values[there], color=color, **style)
+
+
+def _read_rows(path: Path) -> dict[int, dict[str, float]]:
+    """By the number of the step, from 0 on, what was logged at it."""
+    rows: dict[int, dict[str, float]] = {}
+    with path.open(newline="", encoding="utf-8") as stream:
+        for number, line in enumerate(csv.DictReader(stream), 2):
+            try:
+                values = {k: float(v) for k, v in line.items() if k and v}
+                rows.setdefault(int(values.pop("step")), {}).update(values)
+            except (KeyError, TypeError, ValueError):
+                raise InputError(f"{path}:{number}: expected numbers under a step") from None
+    return rows

@@ -1,0 +1,91 @@
+"""The papers' figures, drawn from the models of their tables' rows."""
+
+import math
+import tomllib
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from ptrnet.plots.answer import draw_answer
+from ptrnet.plots.curves import draw_curves, read_curves
+from ptrnet.plots.figure import figure
+from ptrnet.reproduce import tables
+from ptrnet.reproduce.run import Job
+from ptrnet.reproduce.tables import RECIPES, Row
+from ptrnet.reproduce.test_sets import open_test_set
+from ptrnet.reproduce.trainings import folder_of, solver_of
+from ptrnet.tasks.base import Task
+from ptrnet.types import Example, Indices
+
+COLUMNS = 3
+PANEL = 4.2  # inches
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A figure of a paper."""
+
+    name: str  # PAPER/FIGURE
+    title: str
+    kind: str  # "answers": of each row's model to its test's first instance; "curves": of trainings
+    rows: Sequence[Row]
+
+    def path(self, results: Path) -> Path:
+        """Where its picture is."""
+        return results / f"{self.name.replace('/', '-')}.png"
+
+
+def names() -> list[str]:
+    """Every figure, as PAPER/FIGURE."""
+    return sorted(f"{p.parents[1].name}/{p.stem}" for p in RECIPES.glob("*/figures/*.toml"))
+
+
+def read(name: str) -> Figure:
+    """A figure by its name, PAPER/FIGURE."""
+    paper, _, stem = name.partition("/")
+    text = (RECIPES / paper / "figures" / f"{stem}.toml").read_text(encoding="utf-8")
+    content = tomllib.loads(text)
+    rows = [row for what in content["rows"] for row in tables.select(what)]
+    return Figure(name, content["title"], content["kind"], rows)
+
+
+def draw(drawn: Figure, jobs: Sequence[Job], runs: Path, results: Path) -> Path:
+    """Draws a figure from what its rows' jobs have left, and returns its path.
+
+    Raises:
+        InputError: `results` cannot be written.
+        MissingExtraError: matplotlib is not installed.
+    """
+    results.mkdir(parents=True, exist_ok=True)
+    path = drawn.path(results)
+    if drawn.kind == "curves":
+        recipes = [(job.row, job.recipe) for job in jobs if job.recipe is not None]
+        curves = [
+            replace(read_curves(folder_of(recipe, runs), recipe.batch_size), name=row.method)
+            for row, recipe in recipes
+        ]
+        with figure(path, 8.0, 8.0) as fig:
+            draw_curves(fig, curves, "steps")
+        return path
+    lines = math.ceil(len(jobs) / COLUMNS)
+    with figure(path, PANEL * COLUMNS, (PANEL + 0.4) * lines) as fig:
+        grid = fig.subplots(lines, COLUMNS, squeeze=False).ravel()
+        for ax in grid[len(jobs) :]:
+            ax.set_axis_off()
+        for ax, job in zip(grid, jobs, strict=False):
+            solver, how = solver_of(job.line, job.recipe, runs), job.line.decoding
+            test = open_test_set(solver.task, job.row.n, job.instances)[:1]
+            (answered,) = solver.solve_examples(test, how.build(), constrained=how.constrained)
+            _draw_panel(ax, job, solver.task, test[0], answered.outputs)
+    return path
+
+
+def _draw_panel(ax: Any, job: Job, task: Task, known: Example, outputs: Indices | None) -> None:
+    """One row's answer; the true one dashed where they differ."""
+    assert outputs is not None and known.outputs is not None
+    is_right = task.is_correct(known, outputs)
+    truth = None if is_right else task.draw(known.inputs, known.outputs)
+    of = job.line.weights or f"{job.row.method}, trained on {job.row.trained_on}"
+    title = f"{task.name}, n = {job.row.n}: {of}"
+    draw_answer(ax, task.draw(known.inputs, outputs), truth, (), title, set(outputs.ravel()))

@@ -1,0 +1,60 @@
+"""How long trainings will take on this machine: measured by a few of their steps."""
+
+import time
+from collections.abc import Iterable
+from dataclasses import replace
+from itertools import islice
+from pathlib import Path
+from statistics import mean
+
+from ptrnet import tasks
+from ptrnet.bench.training_step import ptrnet_step
+from ptrnet.progress import track
+from ptrnet.reproduce.trainings import folder_of, is_trained, steps_done
+from ptrnet.training.examples import open_examples
+from ptrnet.training.hardware import device_of
+from ptrnet.training.recipe import Recipe
+
+WARMUPS, STEPS = 3, 8
+
+
+def seconds_left(recipes: Iterable[Recipe], runs: Path) -> dict[Path, float]:
+    """By folder, how long each training in `runs` will take from where it stands; 0: it has ended.
+
+    The work of a few steps is measured, with examples drawn and labelled as in the training.
+    Validations and checkpoints are not counted.
+    """
+    by_folder = {folder_of(recipe, runs): recipe for recipe in recipes}
+    rest = {f: r.steps - steps_done(f) for f, r in by_folder.items() if not is_trained(f)}
+    title = "measuring a few steps of each training"
+    left = dict.fromkeys(by_folder, 0.0)
+    for folder, steps in track(rest.items(), title, len(rest)):
+        left[folder] = steps * seconds_per_step(by_folder[folder])
+    return left
+
+
+def seconds_per_step(recipe: Recipe) -> float:
+    """The mean time of a few steps of a training, after its first ones."""
+    device = device_of(recipe.device)
+    recipe = replace(recipe, device=device)  # type: ignore[arg-type]
+    task = tasks.get(recipe.task, **recipe.settings)
+    step = ptrnet_step(recipe)
+    stream = open_examples(replace(recipe, valid_batches=0), task, 0).stream
+    times = []
+    for batch in islice(stream.batches(), WARMUPS + STEPS):
+        began = time.perf_counter()
+        step(type(batch)(*(x.to(device) for x in batch)))
+        times.append(time.perf_counter() - began)
+    return mean(times[WARMUPS:])
+
+
+def duration(seconds: float) -> str:
+    """A length of time as people say it: `40 s`, `12 min`, `3 h 20 min`, `2 d 4 h`."""
+    minutes = round(seconds / 60)
+    if minutes < 1:
+        return f"{seconds:.0f} s"
+    if minutes < 60:
+        return f"{minutes} min"
+    if minutes < 24 * 60:
+        return f"{minutes // 60} h {minutes % 60} min"
+    return f"{minutes // 1440} d {minutes % 1440 // 60} h"

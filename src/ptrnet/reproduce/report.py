@@ -1,0 +1,98 @@
+"""A table of results as Markdown: our numbers beside the paper's, and how to find them again."""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from ptrnet.files import atomic_path
+from ptrnet.reproduce import records, tables
+from ptrnet.reproduce.records import Record
+from ptrnet.reproduce.tables import LINES, Row, Table
+from ptrnet.training.card import markdown_table
+
+TITLES = {"paper": "the paper's regime", "ours": "ours", "best": "best"}
+_DIGITS = {"length": 3}  # of metrics that are no shares
+
+
+def scale(metric: str) -> float:
+    """What a value is multiplied by to stand beside the paper's: shares are in percent there."""
+    return 1.0 if metric in _DIGITS else 100.0
+
+
+def write(name: str, results: Path, recorded: Sequence[Record]) -> None:
+    """Writes the page of a table's records."""
+    with atomic_path(records.path_of(name, results, ".md")) as path:
+        path.write_text("\n".join(page(tables.read(name), recorded)) + "\n", encoding="utf-8")
+
+
+def page(table: Table, recorded: Sequence[Record]) -> Iterator[str]:
+    """The page, line by line."""
+    yield f"# {table.title}\n"
+    yield f"`ptrnet reproduce {table.name}`; each number with its command, seed and interval stands"
+    yield f"in `{records.path_of(table.name, Path(), '.json')}`. Shares in percent, lengths in the"
+    yield "unit square, with 95% intervals over the instances of a test that no training saw; one"
+    yield "training each. Line *ours* is the same network and data with the training that we"
+    yield "recommend, *best* the best network that is shipped for the task.\n"
+    yield table.notes
+    for budget, title in (("full", "Results"), ("quick", "Quick, to see that it works")):
+        of_budget = [record for record in recorded if record.budget == budget]
+        if of_budget:
+            yield f"\n## {title}\n"
+            head, *rows = compare(table, of_budget)
+            yield markdown_table(head, rows)
+            yield "\nWhere the numbers come from:\n"
+            head, *rows = origins(of_budget)
+            yield markdown_table(head, rows)
+
+
+def compare(table: Table, recorded: Sequence[Record]) -> Iterator[list[str]]:
+    """Our numbers beside the paper's: the cells of a head, and of each row of which there are."""
+    by_place = {(record.row, record.line): record for record in recorded}
+    lines = [name for name in LINES if any(record.line == name for record in recorded)]
+    algorithms = list(dict.fromkeys(a for row in table.rows for a in row.labellers))
+    metrics = " / ".join(table.metrics).replace("_", " ")
+    titles = [f"{name}: {metrics}" for name in ("paper", *(TITLES[line] for line in lines))]
+    tests = [f"{a}: paper; here" for a in algorithms]
+    yield ["method", "trained on", "n", "instances", *tests, *titles]
+    for row in table.rows:
+        there = [by_place.get((row.name, line)) for line in lines]
+        known = [record for record in there if record]
+        if known:
+            beside = [_algorithm(row, known[0], name) for name in algorithms]
+            published = " / ".join(str(row.published.get(m, "-")) for m in table.metrics)
+            ours = [_cell(record, table.metrics) if record else "" for record in there]
+            count = f"{known[0].instances:,}"
+            yield [row.method, row.trained_on, str(row.n), count, *beside, published, *ours]
+
+
+def _cell(record: Record, metrics: Sequence[str]) -> str:
+    """The metrics of a record, the first with its interval."""
+    texts = []
+    for metric in metrics:
+        measure = record.measure(metric)
+        digits = _DIGITS.get(metric, 1)
+        if measure is None:
+            texts.append("-")
+        elif texts:
+            texts.append(measure.value_and_interval(digits, scale(metric))[0])
+        else:
+            texts.append(measure.text(digits, scale(metric)))
+    return " / ".join(texts)
+
+
+def _algorithm(row: Row, record: Record, name: str) -> str:
+    """The mean cost of an algorithm's answers: the paper's, and that on our instances."""
+    here = f"{record.algorithms[name]:.3f}" if name in record.algorithms else "-"
+    return f"{row.published.get(name, 'N/A')}; {here}"
+
+
+def origins(recorded: Sequence[Record]) -> Iterator[list[str]]:
+    """Where each model came from: the cells of a head, and of a line for each."""
+    yield ["model", "line", "decoder", "seed", "examples", "minutes", "machine", "commit"]
+    seen = set()
+    for r in recorded:
+        if (r.model, r.line, r.decoder) not in seen:
+            seen.add((r.model, r.line, r.decoder))
+            examples = "" if r.examples is None else f"{r.examples:,}"
+            minutes = "" if r.minutes is None else f"{r.minutes:.0f}"
+            facts = [str(r.seed), examples, minutes, r.machine, r.commit]
+            yield [f"`{r.model}`", TITLES[r.line], r.decoder, *facts]

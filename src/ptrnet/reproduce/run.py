@@ -1,0 +1,168 @@
+"""Rows, run: each is trained where it has to be, tested, and written down at once."""
+
+import hashlib
+import json
+import subprocess
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+
+from ptrnet import tasks
+from ptrnet.bench.machine import processor
+from ptrnet.evaluation import evaluate
+from ptrnet.metrics.interval import Measure
+from ptrnet.plots.curves import read_curves
+from ptrnet.progress import track
+from ptrnet.reproduce import records, report
+from ptrnet.reproduce.budget import Budget
+from ptrnet.reproduce.records import Record
+from ptrnet.reproduce.tables import Line, Row
+from ptrnet.reproduce.test_sets import SEED, count_for, open_test_set
+from ptrnet.reproduce.trainings import folder_of, solver_of
+from ptrnet.training.recipe import Recipe
+from ptrnet.types import Example
+from ptrnet.version import VERSION
+
+
+@dataclass(frozen=True)
+class Job:
+    """A line of a row, to be run with a budget."""
+
+    row: Row
+    name: str  # of the line
+    budget: Budget
+    seed: int | None = None  # of the training; None: as the recipe has it
+
+    @property
+    def line(self) -> Line:
+        """What gives the numbers."""
+        return self.row.lines[self.name]
+
+    @property
+    def recipe(self) -> Recipe | None:
+        """What is trained; None where a shipped model answers."""
+        if self.line.recipe is None:
+            return None
+        recipe = self.budget.limit(self.line.recipe)
+        return recipe if self.seed is None else replace(recipe, seed=self.seed)
+
+    @property
+    def instances(self) -> int:
+        """How many the test has."""
+        return count_for(self.row.n, self.budget.share)
+
+    def digest(self) -> str:
+        """Of all that decides the result."""
+        recipe = self.recipe
+        test = [self.row.task.name, self.row.n, self.instances, SEED, list(self.row.labellers)]
+        content = [{**self.line.table(), "recipe": recipe.table() if recipe else {}}, test]
+        return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:16]
+
+    def is_done(self, results: Path) -> bool:
+        """Whether the results hold what this job would give."""
+        wanted = (self.row.name, self.name, self.budget.name, self.digest())
+        recorded = records.read(self.row.table, results)
+        return any((r.row, r.line, r.budget, r.digest) == wanted for r in recorded)
+
+
+def jobs_of(
+    rows: Sequence[Row], lines: Sequence[str], budget: Budget, seed: int | None = None
+) -> list[Job]:
+    """The jobs of rows that have such lines; those of one training follow each other."""
+    jobs = [Job(row, line, budget, seed) for row in rows for line in lines if line in row.lines]
+    order: dict[str, int] = {}
+    for job in jobs:
+        order.setdefault(_training(job), len(order))
+    return sorted(jobs, key=lambda job: order[_training(job)])
+
+
+def run(jobs: Sequence[Job], runs: Path, results: Path) -> Iterator[Record]:
+    """Runs jobs one after the other; each is in the results before the next begins.
+
+    Args:
+        jobs: those of one training follow each other.
+        runs: the folder of the trainings; one that was stopped goes on.
+        results: the folder of `PAPER-TABLE.json` and `.md`.
+    """
+    for job in jobs:
+        record = _run_job(job, runs)
+        report.write(job.row.table, results, records.put(job.row.table, results, record))
+        yield record
+
+
+def _run_job(job: Job, runs: Path) -> Record:
+    recipe = job.recipe
+    solver = solver_of(job.line, recipe, runs)
+    test = open_test_set(solver.task, job.row.n, job.instances)
+    how = job.line.decoding
+    answers = solver.solve_examples(test, how.build(), constrained=how.constrained)
+    measures = evaluate(solver, test, track(answers, f"answering {job.row}", len(test)))
+    trained = solver.trained
+    minutes, examples = None, None
+    if recipe is not None:
+        curves = read_curves(folder_of(recipe, runs), recipe.batch_size)
+        minutes = float(curves.seconds[-1]) / 60
+        examples = trained["steps"] * recipe.batch_size
+    options = "" if job.budget.name == "full" else f" --budget {job.budget.name}"
+    options += "" if job.seed is None else f" --seed {job.seed}"
+    return Record(
+        row=job.row.name,
+        line=job.name,
+        budget=job.budget.name,
+        digest=job.digest(),
+        model=job.line.weights if recipe is None else folder_of(recipe, runs).name,
+        decoder=str(how),
+        instances=len(test),
+        metrics={name: measure.table() for name, measure in measures.items()},
+        published=job.row.published,
+        differences=_differences(job.row, measures),
+        algorithms=_mean_costs(job.row, test),
+        command=f"ptrnet reproduce {job.row} --line {job.name}{options}",
+        seed=trained.get("seed"),
+        commit=_commit(),
+        machine=processor(),
+        minutes=minutes,
+        examples=examples,
+    )
+
+
+def _differences(row: Row, measures: Mapping[str, Measure]) -> dict[str, float]:
+    """Our numbers less the paper's, in the paper's units."""
+    return {
+        name: report.scale(name) * measure.value - paper
+        for name, measure in measures.items()
+        if measure.value is not None and isinstance(paper := row.published.get(name), (int, float))
+    }
+
+
+def _mean_costs(row: Row, test: Sequence[Example]) -> dict[str, float]:
+    """What the answers of algorithms to the test cost in the mean; of the exact one its own."""
+    task = tasks.get(row.task.name)
+    costs = {}
+    for labeller in row.labellers:
+        if labeller == task.labellers[0]:
+            answers = [example.outputs for example in test]
+        else:
+            points = np.stack([example.inputs for example in test])
+            answers = list(task.unpad(task.label(points, labeller)))
+        pairs = zip(test, answers, strict=True)
+        costs[labeller] = float(np.mean([task.costs(e, [a])[0] for e, a in pairs]))  # type: ignore
+    return costs
+
+
+def _training(job: Job) -> str:
+    """The same for jobs of one model."""
+    recipe = job.recipe
+    return job.line.weights if recipe is None else folder_of(recipe, Path()).name
+
+
+def _commit() -> str:
+    """The commit of the source; the version where it is no checkout."""
+    command = ["git", "-C", str(Path(__file__).parent), "rev-parse", "--short", "HEAD"]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, check=True)
+    except (OSError, subprocess.CalledProcessError):
+        return f"version {VERSION}"
+    return done.stdout.strip()

@@ -1,0 +1,144 @@
+"""The tables as the package holds them: `recipes/PAPER/TABLE.toml`, every row complete in itself.
+
+A row is a test, the paper's own numbers, and up to three lines: `paper` and `ours` are recipes
+with a decoder, `best` names a shipped model.
+"""
+
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from ptrnet import decoding, tasks
+from ptrnet.decoding import Decoder
+from ptrnet.errors import unknown
+from ptrnet.tasks.base import Task
+from ptrnet.training.recipe import Recipe
+
+LINES = ("paper", "ours", "best")
+RECIPES = Path(str(files("ptrnet") / "recipes"))
+_DECODING = ("decoder", "beam_size", "window", "constrained")  # keys of a line, beside a recipe's
+
+
+@dataclass(frozen=True)
+class Decoding:
+    """How a line's model answers the test."""
+
+    decoder: str = "greedy"
+    beam_size: int = 8
+    window: int = 25
+    constrained: bool = False
+
+    def build(self) -> Decoder:
+        """The decoder."""
+        if self.decoder == "beam":
+            return decoding.Beam(self.beam_size)
+        if self.decoder == "incremental":
+            return decoding.Incremental(self.window)
+        return decoding.Greedy()
+
+    def __str__(self) -> str:
+        size = {"beam": f" {self.beam_size}", "incremental": f" {self.window}"}
+        return f"{self.decoder}{size.get(self.decoder, '')}{', valid' if self.constrained else ''}"
+
+
+@dataclass(frozen=True)
+class Line:
+    """Where the numbers of a row come from: a training, or a shipped model."""
+
+    recipe: Recipe | None  # None: of a shipped model
+    weights: str  # the shipped model; empty: of a training
+    decoding: Decoding
+
+    def table(self) -> dict[str, Any]:
+        """All that decides what the line gives."""
+        recipe = self.recipe.table() if self.recipe else {}
+        return {"recipe": recipe, "weights": self.weights, **vars(self.decoding)}
+
+
+@dataclass(frozen=True)
+class Row:
+    """A row of a table."""
+
+    table: str  # PAPER/TABLE
+    name: str
+    method: str  # as the paper calls it
+    trained_on: str  # sizes, as the paper gives them
+    task: Task
+    n: int  # of the test's instances
+    published: Mapping[str, float | str]  # by metric; shares in percent; "FAIL" as in V
+    labellers: Sequence[str]  # algorithms whose mean cost stands beside
+    lines: Mapping[str, Line]
+
+    def __str__(self) -> str:
+        return f"{self.table}/{self.name}"
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table of a paper."""
+
+    name: str  # PAPER/TABLE
+    title: str
+    notes: str
+    metrics: Sequence[str]
+    rows: Sequence[Row]
+
+
+def names() -> list[str]:
+    """Every table, as PAPER/TABLE."""
+    return sorted(str(p.relative_to(RECIPES).with_suffix("")) for p in RECIPES.glob("*/*.toml"))
+
+
+def read(name: str) -> Table:
+    """A table by its name, PAPER/TABLE."""
+    content = tomllib.loads((RECIPES / f"{name}.toml").read_text(encoding="utf-8"))
+    rows = [_row(name, row_name, row) for row_name, row in content["rows"].items()]
+    return Table(name, content["title"], content["notes"].strip(), content["metrics"], rows)
+
+
+def select(what: str) -> list[Row]:
+    """The rows that PAPER, PAPER/TABLE or PAPER/TABLE/ROW names; all where it is empty.
+
+    Raises:
+        InputError: there is no such paper, table or row; the nearest is suggested.
+    """
+    paper, _, rest = what.partition("/")
+    table, _, row = rest.partition("/")
+    if what and paper not in {name.partition("/")[0] for name in names()}:
+        raise unknown("paper", paper, {name.partition("/")[0] for name in names()})
+    of_paper = [name for name in names() if not what or name.startswith(f"{paper}/")]
+    if table and f"{paper}/{table}" not in of_paper:
+        raise unknown("table", f"{paper}/{table}", of_paper)
+    rows = [
+        r for name in of_paper if table in ("", name.partition("/")[2]) for r in read(name).rows
+    ]
+    if row and row not in {r.name for r in rows}:
+        raise unknown(f"row of {paper}/{table}", row, {r.name for r in rows})
+    return [r for r in rows if row in ("", r.name)]
+
+
+def _row(table: str, name: str, content: Mapping[str, Any]) -> Row:
+    return Row(
+        table=table,
+        name=name,
+        method=content["method"],
+        trained_on=content["trained_on"],
+        task=tasks.get(content["task"]),
+        n=content["test_n"],
+        published=content["published"],
+        labellers=content.get("labellers", ()),
+        lines=dict(_lines(content)),
+    )
+
+
+def _lines(row: Mapping[str, Any]) -> Iterator[tuple[str, Line]]:
+    for name in LINES:
+        if name not in row:
+            continue
+        line = dict(row[name])
+        how = Decoding(**{key: line.pop(key) for key in _DECODING if key in line})
+        weights = line.pop("weights", "")
+        yield name, Line(None if weights else Recipe.from_table(line), weights, how)

@@ -1,0 +1,65 @@
+"""Test sets: generated and labelled once, and kept in the user's cache folder.
+
+They come from a stream of random numbers of which no training draws (`ptrnet.generate`'s), so that
+no model has seen an instance of them. Answers are exact: tours are proved the shortest.
+"""
+
+import os
+import sys
+from itertools import islice
+from pathlib import Path
+
+from ptrnet.data import formats
+from ptrnet.data.generate import generate
+from ptrnet.errors import OutputError
+from ptrnet.files import atomic_path, checksum
+from ptrnet.runtime import cache_folder
+from ptrnet.tasks.base import Task
+from ptrnet.types import Example
+from ptrnet.version import VERSION
+
+SEED = 20_261_121
+CHECKSUM = ".sha256"
+COUNT, FEWER, MANY_ELEMENTS = 10_000, 1000, 50  # instances; of more elements than so many: fewer
+
+
+def count_for(n: int, share: float = 1.0) -> int:
+    """How many instances of n elements a test has; of a part of it, at least 100."""
+    return max(100, round(share * (COUNT if n <= MANY_ELEMENTS else FEWER)))
+
+
+def open_test_set(task: Task, n: int, count: int) -> list[Example]:
+    """The first `count` instances of n elements, with exact answers in the task's canonical form.
+
+    Raises:
+        OutputError: the cache folder cannot be written.
+    """
+    largest = max(count, count_for(n))
+    path = _folder() / f"{task.name}-n{n}-{largest}-seed{SEED}.txt"
+    if not _is_whole(path):
+        jobs = os.cpu_count() or 1
+        generate(task.name, n, largest, output=path, strict=True, seed=SEED, jobs=jobs)
+        with atomic_path(path.with_suffix(CHECKSUM)) as temporary:
+            temporary.write_text(checksum(path) + "\n", encoding="utf-8")
+    return list(islice(formats.read(str(path), task), count))
+
+
+def _is_whole(path: Path) -> bool:
+    """Whether a test set is there as it was written. Says so where it is not."""
+    written = path.with_suffix(CHECKSUM)
+    if not path.exists() or not written.exists():
+        return False
+    if written.read_text(encoding="utf-8").strip() == checksum(path):
+        return True
+    print(f"{path}: is not as it was written; drawn anew", file=sys.stderr)
+    return False
+
+
+def _folder() -> Path:
+    """Where they are kept: what another version drew is not mixed with this one's."""
+    try:
+        folder = cache_folder() / f"test-sets-{VERSION}"
+        folder.mkdir(parents=True, exist_ok=True)
+    except (OSError, RuntimeError) as error:
+        raise OutputError(f"no folder for test sets: {error}; set XDG_CACHE_HOME") from None
+    return folder

@@ -1,0 +1,49 @@
+"""The trainings behind rows: a folder for each recipe, so that rows of one recipe share one."""
+
+import hashlib
+from pathlib import Path
+
+from ptrnet import weights
+from ptrnet.pretrained import model_folder
+from ptrnet.reproduce.tables import Line
+from ptrnet.solver import Solver
+from ptrnet.training import checkpoint, run_folder
+from ptrnet.training.recipe import Recipe
+
+
+def folder_of(recipe: Recipe, runs: Path) -> Path:
+    """Where a recipe is trained: a name that people read, and a digest of the whole recipe."""
+    digest = hashlib.sha256(recipe.toml().encode()).hexdigest()[:8]
+    return runs / f"{recipe.task}-{recipe.model}-n{recipe.n}-{recipe.hidden_size}-{digest}"
+
+
+def is_trained(folder: Path) -> bool:
+    """Whether the training in a folder has ended."""
+    return (folder / model_folder.CONFIG).exists()
+
+
+def steps_done(folder: Path) -> int:
+    """The steps from which a training in the folder goes on."""
+    if is_trained(folder):
+        return model_folder.load(folder).trained["steps"]  # type: ignore[no-any-return]
+    begun = checkpoint.read_last(folder)
+    return int(begun.content["global_step"]) if begun else 0
+
+
+def solver_of(line: Line, recipe: Recipe | None, runs: Path) -> Solver:
+    """What answers for a line: the shipped model, or the recipe's.
+
+    That is trained now, or from where it was stopped, where it is not there yet.
+
+    Raises:
+        InputError: another training has the folder, or its checkpoints are damaged.
+    """
+    if recipe is None:
+        return weights.load(line.weights)
+    from ptrnet.training.run import train
+
+    folder = folder_of(recipe, runs)
+    if is_trained(folder):
+        return Solver(*model_folder.load(folder))
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    return Solver(*train(recipe, folder, resume=(folder / run_folder.RECIPE).exists()))

@@ -1,0 +1,183 @@
+"""Rows, run by the program: trained once, tested, written down, and not done twice."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from ptrnet import tasks
+from ptrnet.cli import run as ptrnet
+from ptrnet.data import formats
+from ptrnet.pretrained import model_folder
+from ptrnet.reproduce import records, tables, trainings
+from ptrnet.reproduce.test_sets import open_test_set
+from ptrnet.training import run as training
+from ptrnet.training.callbacks.finite import FiniteLoss
+
+
+@pytest.fixture
+def trained(monkeypatch):
+    """The recipes that are trained from now on."""
+    calls, train = [], training.train
+    monkeypatch.setattr(
+        training, "train", lambda recipe, *a, **k: calls.append(recipe) or train(recipe, *a, **k)
+    )
+    return calls
+
+
+def document(name="tiny-hulls"):
+    return json.loads(Path(f"results/{name}.json").read_text())["records"]
+
+
+def test_a_table_is_run_once(tiny, trained, capsys):
+    assert ptrnet(["reproduce", "tiny/hulls", "--line", "ours", "--line", "best"]) == 0
+    out, err = capsys.readouterr()
+    assert len(trained) == 1  # both rows are of one recipe
+    assert "3 of 3 lines of rows, and for them 1 of the trainings" in err
+    first, second, best = sorted(document(), key=lambda r: (r["line"] == "best", r["row"]))
+    assert (first["model"], first["instances"], first["examples"]) == (second["model"], 200, 480)
+    assert first["decoder"] == "beam 2, valid" and second["decoder"] == "greedy"
+    measured = first["metrics"]["accuracy"]
+    assert first["differences"]["accuracy"] == pytest.approx(100 * measured["value"] - 2.12)
+    assert first["published"]["accuracy"] == 2.12 and second["differences"] == {}
+    assert measured["low"] <= measured["value"] <= measured["high"] and measured["count"] == 200
+    assert first["command"] == "ptrnet reproduce tiny/hulls/first --line ours"
+    assert first["seed"] == 1 and first["minutes"] >= 0
+    assert best["model"] == "hull" and best["metrics"]["accuracy"]["value"] > 0.98
+    page = Path("results/tiny-hulls.md").read_text()
+    shown = f"{100 * measured['value']:.1f} ("
+    assert shown in page and shown in out and "| Ptr-Net | 5 | 5 | 200 | 2.12 |" in page
+
+    before = document()
+    assert ptrnet(["reproduce", "tiny/hulls", "--line", "ours", "--line", "best", "--json"]) == 0
+    out, err = capsys.readouterr()
+    assert json.loads(out)["tables"]["tiny/hulls"] == before and err == ""
+    assert len(trained) == 1 and document() == before
+    assert ptrnet(["reproduce", "tiny/hulls/first", "--again"]) == 0
+    assert len(trained) == 1  # tested anew, not trained
+
+
+def test_stopped_it_goes_on(tiny, trained, monkeypatch, capsys):
+    put = records.put
+
+    def stop(*arguments):
+        put(*arguments)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(records, "put", stop)
+    assert ptrnet(["reproduce", "tiny/hulls"]) == 130
+    assert capsys.readouterr().err.endswith("go on with the same command\n")
+    monkeypatch.setattr(records, "put", put)
+    assert [r["row"] for r in document()] == ["first"]
+    assert ptrnet(["reproduce", "tiny/hulls"]) == 0
+    assert "1 of 2 lines of rows, and for them 0 of the trainings" in capsys.readouterr().err
+    assert [r["row"] for r in document()] == ["first", "second"]
+
+
+def test_a_training_that_was_stopped_goes_on(tiny, monkeypatch):
+    recipe = tables.select("tiny/hulls/second")[0].lines["ours"].recipe
+    folder = trainings.folder_of(recipe, Path("runs/reproduce"))
+    whole = training.train(recipe, Path("whole")).model.state_dict()
+    on_end = FiniteLoss.on_train_batch_end
+
+    def stop(self, trainer, *rest):
+        on_end(self, trainer, *rest)
+        if trainer.global_step == 15:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(FiniteLoss, "on_train_batch_end", stop)
+    assert ptrnet(["reproduce", "tiny/hulls/second"]) == 130
+    monkeypatch.setattr(FiniteLoss, "on_train_batch_end", on_end)
+    assert trainings.steps_done(folder) == 10
+    assert ptrnet(["reproduce", "tiny/hulls/second"]) == 0
+    resumed = model_folder.load(folder).model.state_dict()
+    assert all((whole[name] == resumed[name]).all() for name in whole)
+
+
+def test_tours_stand_beside_algorithms(tiny):
+    assert ptrnet(["reproduce", "tiny/tours/first", "--budget", "quick"]) == 0
+    (record,) = document("tiny-tours")
+    test = open_test_set(tasks.get("tsp"), 5, 100)
+    exact = np.mean([_length(e.inputs, e.outputs) for e in test])
+    assert record["algorithms"]["exact"] == pytest.approx(exact)
+    assert record["algorithms"]["a1"] >= exact
+    assert record["metrics"]["length"]["value"] >= exact and record["instances"] == 100
+    assert record["command"].endswith("--line ours --budget quick")
+    assert f"2.18; {record['algorithms']['a1']:.3f}" in Path("results/tiny-tours.md").read_text()
+
+
+def _length(points, tour):
+    steps = points[tour] - points[np.roll(tour, 1)]
+    return np.hypot(*steps.T).sum()
+
+
+def test_a_budget_and_a_seed_make_other_trainings(tiny, trained, capsys):
+    assert ptrnet(["reproduce", "tiny/hulls/first", "--seed", "5"]) == 0
+    assert trained[0].seed == 5
+    (record,) = document()
+    assert record["seed"] == 5 and record["command"].endswith("--seed 5")
+    assert ptrnet(["reproduce", "tiny/hulls/first"]) == 0  # with its own seed it is not done
+    assert [r["seed"] for r in document()] == [1]
+
+
+def test_the_list_says_what_is_to_do(tiny, capsys):
+    assert ptrnet(["reproduce", "tiny/hulls/first"]) == 0
+    capsys.readouterr()
+    assert ptrnet(["reproduce", "--list", "--json"]) == 0
+    rows = json.loads(capsys.readouterr().out)["rows"]
+    states = {(r["row"], r["line"]): r["done"] for r in rows}
+    assert states.pop(("tiny/hulls/first", "ours")) is True and not any(states.values())
+    assert ptrnet(["reproduce", "tiny", "--list"]) == 0
+    out = capsys.readouterr().out
+    assert "tiny/hulls/second  ours  to be tested" in out and "1 trainings to do: " in out
+
+
+def test_figures(tiny, capsys):
+    pytest.importorskip("matplotlib")
+    for kind in ("answers", "curves"):
+        assert ptrnet(["reproduce", f"tiny/{kind}"]) == 0
+        assert capsys.readouterr().err.endswith(f"results/tiny-{kind}.png\n")
+        assert Path(f"results/tiny-{kind}.png").read_bytes()[:8] == b"\x89PNG\r\n\x1a\n"
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["tiny/hulls", "--line", "our"], "unknown line 'our'; did you mean 'ours'?"),
+        (["tiny/hulls", "--budget", "fast"], "unknown budget 'fast'"),
+        (["tiny/hulls/second", "--line", "best"], "no row has a line best"),
+        (["tiny/hull"], "unknown table 'tiny/hull'; did you mean 'tiny/hulls'?"),
+    ],
+)
+def test_what_is_refused_leaves_nothing(tiny, options, message, capsys):
+    assert ptrnet(["reproduce", *options]) == 2
+    err = capsys.readouterr().err
+    assert message in err and err.count("\n") == 1
+    assert not (tiny / "runs").exists() and not (tiny / "results").exists()
+
+
+@pytest.mark.parametrize("text", ["", "[]", '{"records": [{"row": 1}]}', '{"table": "x"}'])
+def test_results_that_are_none(tiny, text, capsys):
+    (tiny / "results").mkdir()
+    (tiny / "results" / "tiny-hulls.json").write_text(text)
+    assert ptrnet(["reproduce", "tiny/hulls"]) == 2
+    assert "expected results of ptrnet reproduce; move it away" in capsys.readouterr().err
+    assert (tiny / "results" / "tiny-hulls.json").read_text() == text
+
+
+def test_a_test_set_is_labelled_once_and_checked(tiny, capsys):
+    task = tasks.get("hull")
+    whole = open_test_set(task, 5, 150)
+    (path,) = (tiny / "cache" / "ptrnet").glob("test-sets-*/*.txt")
+    assert len(whole) == 150 and len(list(formats.read(str(path), task))) == 200
+    stamp = path.stat().st_mtime_ns
+    again = open_test_set(task, 5, 200)
+    assert path.stat().st_mtime_ns == stamp
+    assert all((a.inputs == b.inputs).all() for a, b in zip(whole, again, strict=False))
+    content = path.read_bytes()
+    path.write_bytes(content.replace(b"1", b"2", 1))
+    mended = open_test_set(task, 5, 200)
+    assert path.read_bytes() == content
+    assert "is not as it was written; drawn anew" in capsys.readouterr().err
+    assert all((a.inputs == b.inputs).all() for a, b in zip(mended, again, strict=True))

@@ -1,0 +1,133 @@
+"""The tables of the package: all rows of the papers, each a recipe that can be run."""
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+from ptrnet import tasks, weights
+from ptrnet.data.generate import generate_examples
+from ptrnet.errors import InputError
+from ptrnet.reproduce import figures, tables
+from ptrnet.reproduce.budget import BUDGETS
+from ptrnet.reproduce.run import jobs_of
+from ptrnet.reproduce.test_sets import SEED
+from ptrnet.reproduce.trainings import folder_of
+from ptrnet.training.examples import open_examples
+
+ROWS = {
+    "vinyals2015/table1": 11,
+    "vinyals2015/delaunay": 3,
+    "vinyals2015/table2": 11,
+    "wang2016/table1": 9 + 9 + (1 + 2 + 3 + 4 + 5 * 5),  # windows smaller than n
+    "chan2016/table1": 4 * 3 * 2,
+    "chan2016/table2": 9,
+}
+
+
+def recipes():
+    for row in tables.select(""):
+        for name, line in row.lines.items():
+            if line.recipe:
+                yield row, name, line.recipe
+
+
+def test_every_row_of_the_papers_is_there():
+    assert {name: len(tables.read(name).rows) for name in tables.names()} == ROWS
+
+
+@pytest.mark.parametrize(
+    ("row", "published"),
+    [
+        ("vinyals2015/table1/lstm-50", {"accuracy": 1.9, "area": "FAIL"}),
+        ("vinyals2015/table1/ptr-net-5-50-n200", {"accuracy": 22.1, "area": 99.9}),
+        ("vinyals2015/delaunay/ptr-net-10", {"accuracy": 22.6, "triangle_coverage": 81.3}),
+        ("vinyals2015/table2/ptr-net-50-a3", {"length": 6.09, "a1": 6.46, "a2": 5.84, "a3": 5.79}),
+        ("wang2016/table1/memory-n100", {"accuracy": 58.95, "simple": 100.0, "area": 99.92}),
+        ("wang2016/table1/incremental-w50-n500", {"accuracy": 3.28, "simple": 99.3, "area": 99.87}),
+        ("chan2016/table1/multi-256-n10-own", {"accuracy": 78.7}),
+        ("chan2016/table2/hard-1000k", {"accuracy": 74.3}),
+    ],
+)
+def test_the_papers_numbers(row, published):
+    (row,) = tables.select(row)
+    assert row.published == published
+
+
+def test_lines_are_whole():
+    for row in tables.select(""):
+        assert {"paper", "ours"} <= row.lines.keys(), row
+        for line in row.lines.values():
+            line.decoding.build()
+            if line.recipe is None:
+                assert weights.summary(line.weights)["task"] == row.task.name
+            else:
+                assert line.recipe.task == row.task.name
+
+
+def test_the_papers_regimes():
+    by_paper = {row.table.partition("/")[0]: r for row, name, r in recipes() if name == "paper"}
+    v, w, c = (by_paper[name] for name in ("vinyals2015", "wang2016", "chan2016"))
+    assert (v.optimizer, v.learning_rate, v.schedule, v.warmup, v.clip) == (
+        *("sgd", 1.0, "constant"),
+        *(0.0, 2.0),
+    )
+    assert (w.optimizer, w.hidden_size, w.settings["start"]) == (
+        *("adadelta-rmsprop", 512),
+        "lower-left",
+    )
+    assert (c.optimizer, c.learning_rate, c.weight_decay, c.hidden_size) == ("adamw", 1e-3, 0, 512)
+    assert all(r.batch_size == 128 for _, name, r in recipes() if name == "paper")
+
+
+def test_rows_of_one_recipe_share_its_training(tmp_path):
+    rows = tables.select("vinyals2015/table1")
+    jobs = jobs_of(rows, ["ours"], BUDGETS["full"])
+    folders = [folder_of(job.recipe, tmp_path) for job in jobs]
+    assert len(set(folders)) == 6
+    changes = [a != b for a, b in pairwise(folders)]
+    assert sum(changes) == 5  # those of one training follow each other
+    baseline = tables.select("wang2016/table1/baseline-n5")[0].lines["ours"].recipe
+    assert folder_of(baseline, tmp_path) in folders
+
+
+def test_no_training_draws_an_instance_of_a_test():
+    """Of the streams' first batches; those of all others come from seeds that differ likewise."""
+    seeds, drawn = set(), {}
+    for _, _, recipe in recipes():
+        seeds.add((recipe.seed, recipe.n, recipe.task))
+    assert all(seed < 2**32 and seed != SEED for seed, _, _ in seeds)
+    for seed, n, name in sorted(seeds):
+        recipe = next(r for _, _, r in recipes() if (r.seed, r.n, r.task) == (seed, n, name))
+        if recipe.task == "tsp" or recipe.model.startswith("seq2seq"):
+            continue  # labels that take long; sizes that others have too
+        task = tasks.get(recipe.task, **recipe.settings)
+        examples = open_examples(recipe, task, 0)
+        batches = [*examples.valid_batches[:2], *(examples.stream.batch(k) for k in range(3))]
+        for batch in batches:
+            drawn.setdefault(name, set()).update(np.float32(batch.inputs[:, 0]).ravel().tolist())
+    for name, seen in drawn.items():
+        test = generate_examples(tasks.get(name), [5, 10, 50], 64, SEED)
+        tested = {float(np.float32(x)) for e in test for x in e.inputs[0]}
+        assert len(tested & seen) <= 2, name  # of 24 bits each, two may be equal by chance
+
+
+@pytest.mark.parametrize(
+    ("what", "message"),
+    [
+        ("vinyals2016", "unknown paper 'vinyals2016'; did you mean 'vinyals2015'"),
+        ("vinyals2015/table3", "unknown table 'vinyals2015/table3'; did you mean"),
+        ("chan2016/table2/hard-10", "unknown row of chan2016/table2 'hard-10'; did you mean"),
+    ],
+)
+def test_unknown_names(what, message):
+    with pytest.raises(InputError, match=message):
+        tables.select(what)
+
+
+def test_figures_are_of_rows():
+    assert figures.names() == ["chan2016/figure4", "vinyals2015/figure3"]
+    assert {row.task.name for row in figures.read("vinyals2015/figure3").rows} == {
+        *("hull", "delaunay", "tsp"),
+    }
+    assert len(figures.read("chan2016/figure4").rows) == 3

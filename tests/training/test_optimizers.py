@@ -1,0 +1,41 @@
+"""Optimisers of the papers, against PyTorch's own taken one after the other."""
+
+import pytest
+import torch
+
+from ptrnet.training.optimizers import AdadeltaThenRMSprop
+
+
+def gradient(parameter, step):
+    parameter.grad = torch.sin(torch.arange(6.0) + step).reshape(2, 3) * parameter.detach()
+
+
+@pytest.mark.parametrize("stop", [2, 5, 8])
+def test_one_after_the_other_and_resumed(stop):
+    """Adadelta for five steps, RMSprop for five; and the same with a stop between."""
+    start = torch.linspace(-1, 1, 6).reshape(2, 3)
+    parameter = torch.nn.Parameter(start.clone())
+    expected = torch.nn.Parameter(start.clone())
+    adadelta = torch.optim.Adadelta([expected], lr=0.7)
+    rmsprop = torch.optim.RMSprop([expected], lr=0.7e-3)
+    optimizer = AdadeltaThenRMSprop([parameter], 0.7, switch=5)
+    for step in range(10):
+        if step == stop:
+            state = optimizer.state_dict()
+            parameter = torch.nn.Parameter(parameter.detach().clone())
+            optimizer = AdadeltaThenRMSprop([parameter], 0.7, switch=5)
+            optimizer.load_state_dict(state)
+        for p, o in ((parameter, optimizer), (expected, adadelta if step < 5 else rmsprop)):
+            gradient(p, step)
+            o.step()
+        assert torch.equal(parameter, expected)
+
+
+def test_schedules_reach_both():
+    parameter = torch.nn.Parameter(torch.ones(2))
+    optimizer = AdadeltaThenRMSprop([parameter], 1.0, switch=1)
+    optimizer.param_groups[0]["lr"] = 0.0
+    for _ in range(3):
+        parameter.grad = torch.ones(2)
+        optimizer.step()
+    assert torch.equal(parameter, torch.ones(2))
