@@ -1,6 +1,7 @@
 """The command line: one file a verb, each parses, calls and prints."""
 
 import contextlib
+import os
 import sys
 import warnings
 from functools import partial
@@ -25,7 +26,8 @@ def run(arguments: list[str]) -> int:
     from ptrnet.errors import PtrnetError
     from ptrnet.files import to_standard_output
 
-    if arguments and not {"--help", "--version"} & set(arguments):
+    is_completed = "_PTRNET_COMPLETE" in os.environ  # by a shell, for which typer prints words
+    if is_completed or (arguments and not {"-h", "--help", "--version"} & set(arguments)):
         return _run(arguments)
     # typer prints these itself, and what it does where that cannot be is a traceback.
     with contextlib.redirect_stdout(StringIO()) as printed:

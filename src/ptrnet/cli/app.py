@@ -20,7 +20,7 @@ from ptrnet.version import VERSION
 
 app = typer.Typer(
     name="ptrnet",
-    add_completion=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
 )

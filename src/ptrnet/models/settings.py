@@ -33,7 +33,7 @@ class ModelSettings:
 class RecurrentSettings(ModelSettings):
     """Settings of models that read and answer one element after another."""
 
-    cell: Literal["lstm", "gru"] = _setting("cell of encoder and decoder: lstm | gru", "lstm")
+    cell: Literal["lstm", "gru"] = _setting("cell of encoder and decoder", "lstm")
     layers: int = _setting("layers of encoder and decoder, each", 1, (1, 64))
     bidirectional: bool = _setting("half of the encoder's units read backwards", False)
 
@@ -42,9 +42,7 @@ class RecurrentSettings(ModelSettings):
 class AttentionSettings(RecurrentSettings):
     """Settings of models that score encoder states against decoder states."""
 
-    score: Literal["additive", "dot", "general"] = _setting(
-        "how an element is scored: additive | dot | general", "additive"
-    )
+    score: Literal["additive", "dot", "general"] = _setting("how an element is scored", "additive")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -104,7 +102,7 @@ class TransformerSettings(EncoderSettings):
         "transformer: elements are seen in the frame of the answer's last edge, too", False
     )
     frame_edge: Literal["last", "open"] = _setting(
-        "transformer: edge of the frames: last | open, of a sequence of apexes", "last"
+        "transformer: edge of the frames; open: of a sequence of apexes", "last"
     )
 
     @property
