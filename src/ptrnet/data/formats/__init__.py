@@ -13,7 +13,14 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from tempfile import SpooledTemporaryFile
 
-from ptrnet.data.formats.parts.format import Format, format_of, get, names, output_format
+from ptrnet.data.formats.parts.format import (
+    Format,
+    format_of,
+    get,
+    names,
+    output_format,
+    register,
+)
 from ptrnet.data.formats.parts.lines import display_name
 from ptrnet.errors import InputError
 from ptrnet.files import atomic_path, check_writable, to_standard_output
@@ -30,6 +37,7 @@ __all__ = [
     "num_features",
     "output_format",
     "read",
+    "register",
     "write",
 ]
 
