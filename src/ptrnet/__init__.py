@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from ptrnet.data.label import label
     from ptrnet.decoding import Beam, Greedy, Incremental, Sample
     from ptrnet.errors import InputError, ModelError, OutsideTraining, PtrnetError
+    from ptrnet.sklearn import PointerEstimator
     from ptrnet.solver import Solver
     from ptrnet.training.fit import fit
     from ptrnet.weights import load
@@ -22,6 +23,7 @@ __all__ = [
     "InputError",
     "ModelError",
     "OutsideTraining",
+    "PointerEstimator",
     "PtrnetError",
     "Sample",
     "Solver",
@@ -39,6 +41,7 @@ _HOMES = {
     "InputError": "errors",
     "ModelError": "errors",
     "OutsideTraining": "errors",
+    "PointerEstimator": "sklearn",
     "PtrnetError": "errors",
     "Sample": "decoding",
     "Solver": "solver",
@@ -53,3 +56,7 @@ def __getattr__(name: str) -> Any:
     if name not in _HOMES:
         raise AttributeError(f"module 'ptrnet' has no attribute {name!r}")
     return getattr(importlib.import_module(f"ptrnet.{_HOMES[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})
