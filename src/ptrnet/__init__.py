@@ -11,12 +11,13 @@ if TYPE_CHECKING:
     from ptrnet.decoding import Beam, Greedy, Incremental, Sample
     from ptrnet.errors import InputError, ModelError, OutsideTraining, PtrnetError
     from ptrnet.sklearn import PointerEstimator
-    from ptrnet.solver import Solver
+    from ptrnet.solver import Answer, Solver
     from ptrnet.training.fit import fit
     from ptrnet.weights import load
 
 __version__ = VERSION
 __all__ = [
+    "Answer",
     "Beam",
     "Greedy",
     "Incremental",
@@ -35,6 +36,7 @@ __all__ = [
 
 # Imported when first used: `ptrnet --help` need not wait for torch.
 _HOMES = {
+    "Answer": "solver",
     "Beam": "decoding",
     "Greedy": "decoding",
     "Incremental": "decoding",
