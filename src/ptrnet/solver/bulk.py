@@ -8,15 +8,32 @@ from itertools import islice
 from pathlib import Path
 from queue import Queue
 from threading import Thread
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 from ptrnet.data import formats
 from ptrnet.data.bulk import CHUNK, BulkWork, chunks, content_of, count_instances
 from ptrnet.decoding import Decoder
+from ptrnet.models.base import PointerModel
+from ptrnet.tasks.base import Task
 from ptrnet.types import Example
 
-if TYPE_CHECKING:
-    from ptrnet.solver.solver import Solver
+
+class SolvesExamples(Protocol):
+    """What is asked of a solver here."""
+
+    model: PointerModel
+    task: Task
+
+    def solve_examples(
+        self,
+        examples: Iterable[Example],
+        decoder: Decoder | None = None,
+        *,
+        constrained: bool = True,
+        augment: int = 1,
+    ) -> Iterator[Example]:
+        """The examples with the model's answers."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -27,7 +44,7 @@ class Answering:
     constrained: bool
     augment: int
 
-    def examples(self, solver: "Solver", chunk: list[Example]) -> list[Example]:
+    def examples(self, solver: SolvesExamples, chunk: list[Example]) -> list[Example]:
         """The examples with the solver's answers."""
         solved = solver.solve_examples(
             chunk, self.decoder, constrained=self.constrained, augment=self.augment
@@ -35,7 +52,9 @@ class Answering:
         return list(solved)
 
 
-def work(solver: "Solver", source: str, output: str, how: Answering) -> BulkWork[list[Example]]:
+def work(
+    solver: SolvesExamples, source: str, output: str, how: Answering
+) -> BulkWork[list[Example]]:
     """The work of answering a file; a pipe is read but once, so that it cannot be gone on with."""
 
     def chunks_after(done: int) -> Iterator[list[Example]]:
@@ -55,7 +74,7 @@ def work(solver: "Solver", source: str, output: str, how: Answering) -> BulkWork
 
 
 def as_they_come(
-    solver: "Solver", examples: Iterable[Example], how: Answering
+    solver: SolvesExamples, examples: Iterable[Example], how: Answering
 ) -> Iterator[Example]:
     """The examples with answers, each as soon as it has been read; many at once where many wait.
 
@@ -98,7 +117,7 @@ def _all_that_wait(
     return chunk, None
 
 
-def _facts(solver: "Solver", source: str, how: Answering) -> dict[str, Any]:
+def _facts(solver: SolvesExamples, source: str, how: Answering) -> dict[str, Any]:
     """What decides the answers: the file's content, the network's numbers, and the decoder."""
     weights = hashlib.sha256(repr(sorted(solver.model.settings().items())).encode())
     for name, tensor in sorted(solver.model.state_dict().items()):
