@@ -91,10 +91,13 @@ def test_hub_ids_are_fetched_and_pushed_by_the_hubs_client(small, tmp_path, monk
     requests = []
     monkeypatch.setattr(
         "huggingface_hub.snapshot_download",
-        lambda name, allow_patterns: requests.append(name) or str(tmp_path / "cache"),
+        lambda name, revision, allow_patterns: (
+            requests.append((name, revision)) or str(tmp_path / "cache")
+        ),
     )
     assert ptrnet.load("someone/hull-model").task == solver.task
-    assert requests == ["someone/hull-model"]
+    assert ptrnet.load("someone/hull-model@v1.0").task == solver.task
+    assert requests == [("someone/hull-model", None), ("someone/hull-model", "v1.0")]
 
     class Hub:
         def create_repo(self, repository, private, exist_ok):
@@ -105,7 +108,10 @@ def test_hub_ids_are_fetched_and_pushed_by_the_hubs_client(small, tmp_path, monk
 
     monkeypatch.setattr("huggingface_hub.HfApi", Hub)
     assert solver.push_to_hub("me/mine") == "hub:me/mine"
-    assert requests[-1] == ["config.json", "model.safetensors"]
+    assert requests[-1] == ["README.md", "config.json", "model.safetensors"]
+    for name in ("mine", "me/mine@v1", "me/mi ne"):
+        with pytest.raises(ptrnet.ModelError, match="expected OWNER/NAME on the hub"):
+            solver.push_to_hub(name)
 
 
 def test_a_hub_that_refuses_is_one_line(monkeypatch):

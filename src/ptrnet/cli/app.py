@@ -12,6 +12,7 @@ from ptrnet.cli import (
     label,
     models,
     plot,
+    push,
     reproduce,
     solve,
     train,
@@ -44,6 +45,6 @@ def ptrnet(
     """
 
 
-VERBS = (solve, evaluate, train, generate, label, convert, models, reproduce, plot, bench)
+VERBS = (solve, evaluate, train, generate, label, convert, models, push, reproduce, plot, bench)
 for verb in VERBS:
     verb.register(app)

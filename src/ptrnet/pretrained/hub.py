@@ -3,29 +3,35 @@
 import re
 from pathlib import Path
 
-from ptrnet.errors import ModelError
+from ptrnet.errors import ModelError, short
 from ptrnet.pretrained.model_folder import CARD, CONFIG, TENSORS
 
-_ID = re.compile(r"[\w-][\w.-]*/[\w-][\w.-]*")
+_ID = re.compile(r"([\w-][\w.-]*/[\w-][\w.-]*)(?:@([\w.-]+))?")
 
 
 def is_id(text: str) -> bool:
-    """Whether a text has the form "owner/name"."""
+    """Whether a text has the form "owner/name", or "owner/name@revision"."""
     return _ID.fullmatch(text) is not None
 
 
 def fetch(repository: str) -> Path:
     """The folder with a repository's files, from the hub or its cache on this machine.
 
+    Args:
+        repository: "owner/name"; or "owner/name@revision", a branch, a tag or a commit: a commit
+            is the very same model for ever.
+
     Raises:
         ModelError: not the form of an id, not on the hub, or the hub is not reached.
     """
-    if not is_id(repository):
+    match = _ID.fullmatch(repository)
+    if match is None:
         raise ModelError(f"{repository}: no such folder")
     from huggingface_hub import snapshot_download
 
+    name, revision = match.groups()
     try:
-        folder = snapshot_download(repository, allow_patterns=[CONFIG, TENSORS, CARD])
+        folder = snapshot_download(name, revision=revision, allow_patterns=[CONFIG, TENSORS, CARD])
     except Exception as error:  # the errors of the hub's client have no common base
         raise ModelError(
             f"{repository}: no such folder, and not had from the hub: {_first_line(error)}"
@@ -35,6 +41,9 @@ def fetch(repository: str) -> Path:
 
 def push(folder: Path, repository: str, *, private: bool) -> str:
     """Uploads a model's folder; returns its address. Raises ModelError when the hub refuses."""
+    match = _ID.fullmatch(repository)
+    if match is None or match[2]:
+        raise ModelError(f"expected OWNER/NAME on the hub, got {short(repository)}")
     from huggingface_hub import HfApi
 
     try:

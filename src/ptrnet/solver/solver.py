@@ -1,14 +1,12 @@
 """`Solver`: the one face of a trained model, in memory and on disk."""
 
-import os
-import tempfile
 import warnings
 from collections.abc import Iterable, Iterator
 from itertools import islice
 from os import fspath
 from pathlib import Path
 from time import perf_counter
-from typing import Any, Self
+from typing import Any
 
 import torch
 
@@ -22,11 +20,11 @@ from ptrnet.errors import InputError, OutsideTraining
 from ptrnet.evaluation import describe_training, evaluate
 from ptrnet.models.base import PointerModel
 from ptrnet.parallel import LOCAL, check_backend, check_jobs
-from ptrnet.pretrained import hub, model_folder
 from ptrnet.solver.answer import Answer, cost_of
 from ptrnet.solver.batches import answer_chunk, log_likelihoods_of
 from ptrnet.solver.bulk import Answering, as_they_come, work
 from ptrnet.solver.pictures import Pictures
+from ptrnet.solver.stored import Stored
 from ptrnet.tasks.base import Task
 from ptrnet.types import Example
 
@@ -34,19 +32,24 @@ from ptrnet.types import Example
 CHUNK_SIZE = 4096
 
 
-class Solver(Pictures):
+class Solver(Pictures, Stored):
     """Answers instances of one task with one trained network.
 
     Args:
         model: the network.
         task: what it was trained for, with its settings.
         trained: facts about the training, which stand in the model's files.
+        card: what its files tell people of it, Markdown; empty where nobody wrote any.
     """
 
     def __init__(
-        self, model: PointerModel, task: Task, trained: dict[str, Any] | None = None
+        self,
+        model: PointerModel,
+        task: Task,
+        trained: dict[str, Any] | None = None,
+        card: str = "",
     ) -> None:
-        self.model, self.task, self.trained = model.eval(), task, trained or {}
+        super().__init__(model, task, trained, card)
         self.trained_range = TrainedRange(task, self.trained)
 
     def solve(
@@ -283,28 +286,3 @@ class Solver(Pictures):
     @property
     def _device(self) -> torch.device:
         return next(self.model.parameters()).device
-
-    def save_pretrained(self, folder: str | Path) -> None:
-        """Writes `config.json` and `model.safetensors`; creates the folder if it is missing."""
-        model_folder.save(Path(folder), model_folder.Saved(self.model, self.task, self.trained))
-
-    @classmethod
-    def from_pretrained(cls, name: str | Path) -> Self:
-        """The solver in a folder, or in a repository of the Hugging Face hub.
-
-        Raises:
-            ModelError: the files are missing or broken, or the hub has none of that name.
-        """
-        is_path = os.path.exists(name)  # noqa: PTH110  Path.exists raises for too long names
-        folder = Path(name) if is_path else hub.fetch(str(name))
-        return cls(*model_folder.load(folder))
-
-    def push_to_hub(self, repository: str, private: bool = False) -> str:
-        """Uploads the files to "owner/name" on the Hugging Face hub; returns the address.
-
-        Raises:
-            ModelError: the hub refuses, or is not reached.
-        """
-        with tempfile.TemporaryDirectory() as folder:
-            self.save_pretrained(folder)
-            return hub.push(Path(folder), repository, private=private)

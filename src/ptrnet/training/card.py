@@ -10,8 +10,7 @@ from torch import nn
 
 from ptrnet.decoding import Greedy
 from ptrnet.evaluation import evaluate
-from ptrnet.files import atomic_path
-from ptrnet.pretrained import model_folder
+from ptrnet.pretrained import card, model_folder
 from ptrnet.progress import track
 from ptrnet.solver import Solver
 from ptrnet.training.recipe import Recipe
@@ -51,8 +50,7 @@ class Card(NamedTuple):
 
     def write(self, folder: Path) -> None:
         """Writes the card into a model's folder."""
-        with atomic_path(folder / model_folder.CARD) as path:
-            path.write_text(self.text(), encoding="utf-8")
+        card.write(folder, self.text())
 
 
 def markdown_table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
@@ -69,11 +67,22 @@ def num_weights(model: nn.Module) -> int:
 def write_card(
     folder: Path, saved: model_folder.Saved, recipe: Recipe, examples: list[Example]
 ) -> None:
-    """Writes the card of a run's model, with its scores on examples that it was not trained on."""
-    source = (
-        "their own file" if recipe.valid else "the training's file, which the training left out"
-    )
-    card = Card(
+    """Writes the card of a run's model, with its scores on examples that it was not trained on.
+
+    Args:
+        folder: of the run.
+        saved: the model.
+        recipe: of the training.
+        examples: with answers; none where nobody knows any.
+    """
+    scores, table = "Of no examples: none were kept to validate on.", ""
+    if examples:
+        scores = (
+            f"Of {len(examples):,} {_source(recipe)}; greedy decoding, with 95% intervals where "
+            "there are any."
+        )
+        table = _score_table(Solver(*saved), examples)
+    Card(
         title=folder.resolve().name,
         summary=f"A {recipe.model} for {_subject(saved)}.",
         facts=[
@@ -86,17 +95,22 @@ def write_card(
             f"With: PyTorch {torch.__version__.partition('+')[0]}, {torch.get_num_threads()} "
             "threads",
         ],
-        scores=(
-            f"Of {len(examples):,} examples of {source}; greedy decoding, with 95% intervals "
-            "where there are any."
-        ),
-        table=_score_table(Solver(*saved), examples),
+        scores=scores,
+        table=table,
         usage=(
             f"ptrnet solve --model {folder.name} FILE\nptrnet evaluate --model {folder.name} FILE"
         ),
         limits=LIMITS,
-    )
-    card.write(folder)
+    ).write(folder)
+
+
+def _source(recipe: Recipe) -> str:
+    """Where the examples of the scores come from."""
+    if recipe.valid:
+        return "examples of their own file"
+    if recipe.data:
+        return "examples of the training's file, which the training left out"
+    return "fresh examples, of which the training drew none"
 
 
 def _score_table(solver: Solver, examples: list[Example]) -> str:

@@ -8,6 +8,7 @@ import numpy as np
 from ptrnet import tasks
 from ptrnet.data import formats
 from ptrnet.data.batches import batches_of
+from ptrnet.data.generate import generate_examples
 from ptrnet.data.infer_task import check_examples
 from ptrnet.data.sizes import parse_sizes
 from ptrnet.data.streams.batch_stream import BatchStream
@@ -15,10 +16,13 @@ from ptrnet.data.streams.cut_stream import CutStream, cut_batch
 from ptrnet.data.streams.example_stream import VALID, ExampleStream
 from ptrnet.data.streams.file_stream import FileStream
 from ptrnet.data.symmetries import augment, identity
+from ptrnet.errors import InputError
 from ptrnet.tasks.base import Task
 from ptrnet.tasks.custom import Custom
 from ptrnet.training.recipe import Recipe
 from ptrnet.types import Batch, CutBatch, Example, InstanceBatch
+
+MAX_TEST = 500  # fresh examples that a model's card has scores of
 
 
 class TrainingExamples(NamedTuple):
@@ -46,6 +50,22 @@ def open_examples(recipe: Recipe, task: Task, first: int) -> TrainingExamples:
         return TrainingExamples(stream, valid, valid_batches)
     cut_stream = CutStream(stream, task, recipe.cuts, recipe.seed)
     return TrainingExamples(cut_stream, valid, _cut_valid_batches(recipe, task, valid_batches))
+
+
+def fresh_test_examples(recipe: Recipe, task: Task) -> list[Example]:
+    """Examples that neither training nor validation has drawn; none where nobody answers them.
+
+    As many as a validation has, at most MAX_TEST.
+    """
+    count = min(MAX_TEST, recipe.valid_batches * recipe.batch_size)
+    if recipe.data or not count:
+        return []
+    sizes, labeller = parse_sizes(recipe.n), recipe.labeller or None
+    try:
+        task.check_labeller(labeller, sizes[-1])
+    except InputError:  # learned from costs: no algorithm is needed then
+        return []
+    return list(generate_examples(task, sizes, count, recipe.seed, labeller))
 
 
 def _file_stream(recipe: Recipe, task: Task, first: int) -> FileStream:

@@ -15,7 +15,7 @@ from ptrnet.training.callbacks.best import BestWeights
 from ptrnet.training.card import write_card
 from ptrnet.training.costs.module import CostModule
 from ptrnet.training.costs.problem import CostProblem, open_instances, task_costs
-from ptrnet.training.examples import TrainingExamples, open_examples
+from ptrnet.training.examples import TrainingExamples, fresh_test_examples, open_examples
 from ptrnet.training.module import TrainingModule
 from ptrnet.training.recipe import Recipe
 from ptrnet.training.trainer import build_trainer, is_main_process, run_trainer
@@ -82,8 +82,7 @@ def _train(
     saved = _trained_model(recipe, task, module, best)
     if is_main_process():
         model_folder.save(output, saved)
-        if examples.valid:
-            write_card(output, saved, recipe, examples.valid)
+        write_card(output, saved, recipe, examples.valid or fresh_test_examples(recipe, task))
     return saved
 
 

@@ -1,0 +1,33 @@
+"""`ptrnet push`: a model to the Hugging Face hub."""
+
+from typing import Annotated
+
+import typer
+
+from ptrnet.cli.options import UnusedSeed, say
+
+
+def register(app: typer.Typer) -> None:
+    app.command()(push)
+
+
+def push(
+    model: Annotated[
+        str, typer.Argument(metavar="MODEL", help="A model's folder, or a shipped model.")
+    ],
+    repository: Annotated[str, typer.Argument(metavar="OWNER/NAME", help="Where it goes.")],
+    private: Annotated[
+        bool, typer.Option("--private", help="A new repository is seen by its owner alone.")
+    ] = False,
+    seed: UnusedSeed = 0,
+) -> None:
+    """Upload a model to the Hugging Face hub: its weights, its configuration and its card.
+
+    Log in first: hf auth login. Others then use it by its name, ptrnet solve --model OWNER/NAME,
+    or in one state of it, OWNER/NAME@REVISION.
+
+    Example: ptrnet push my-hull me/hull
+    """
+    from ptrnet import weights
+
+    say(weights.load(model).push_to_hub(repository, private=private))

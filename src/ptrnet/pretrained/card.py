@@ -1,0 +1,88 @@
+"""What a model's folder says of it to people, and to the hub: a card in Markdown."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from ptrnet.files import atomic_path
+from ptrnet.metrics.interval import Measure
+from ptrnet.pretrained.model_folder import CARD, Saved, registered_name
+
+_MAX_BYTES = 1_000_000
+_FENCE = "---\n"  # around the facts that the hub reads
+
+
+def read(folder: Path) -> str:
+    """The card in a model's folder; empty where there is none that can be read."""
+    path = folder / CARD
+    try:
+        if not path.is_file() or path.stat().st_size > _MAX_BYTES:
+            return ""
+        return path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError):
+        return ""
+
+
+def write(folder: Path, text: str) -> None:
+    """Writes the card of a model's folder."""
+    with atomic_path(folder / CARD) as path:
+        path.write_text(text, encoding="utf-8")
+
+
+def basic(name: str, saved: Saved) -> str:
+    """The card of a model of which nobody wrote one: what its files know of it."""
+    count = sum(parameter.numel() for parameter in saved.model.parameters())
+    facts = [f"Network: `{registered_name(saved.model)}`, {count:,} weights"]
+    facts += [f"Trained with {key} = {saved.trained[key]}" for key in _told(saved.trained)]
+    scores = [
+        f"- n = {n}: {metric} {measure.text(1, 100)} percent, of {measure.count:,} instances"
+        for n, metric, measure in _scores(saved.trained)
+    ]
+    sections = [
+        f"# {name}",
+        f"A pointer network for the task `{saved.task.name}`, by ptrnet.",
+        "\n".join(f"- {fact}" for fact in facts),
+        *(["## Scores", "\n".join(scores)] if scores else []),
+        "## Use",
+        f'    import ptrnet\n    answers = ptrnet.load("{name}").solve(instances)',
+    ]
+    return "\n\n".join(sections) + "\n"
+
+
+def with_front_matter(card: str, name: str, saved: Saved) -> str:
+    """The card with the facts that the hub reads in front of it; as it is where it has some."""
+    if card.startswith(_FENCE):
+        return card
+    from huggingface_hub import EvalResult, ModelCardData
+
+    results = [
+        EvalResult(
+            task_type="other",
+            task_name=saved.task.name,
+            dataset_type="synthetic",
+            dataset_config=f"n = {n}",  # by which results are told apart
+            dataset_name=f"instances of {n} elements",
+            metric_type=metric,
+            metric_value=round(measure.value, 6),
+        )
+        for n, metric, measure in _scores(saved.trained)
+        if measure.value is not None
+    ]
+    data = ModelCardData(
+        library_name="ptrnet",
+        tags=["pointer-network", saved.task.name, registered_name(saved.model)],
+        model_name=name if results else None,
+        eval_results=results or None,
+    )
+    return f"{_FENCE}{data.to_yaml()}\n{_FENCE}\n{card}"
+
+
+def _told(trained: dict[str, Any]) -> list[str]:
+    return [key for key in ("n", "steps", "batch_size", "seed") if key in trained]
+
+
+def _scores(trained: dict[str, Any]) -> Iterator[tuple[Any, str, Measure]]:
+    """n, metric and measure of each score that a model's files know."""
+    for score in trained.get("scores", []):
+        measure = Measure(score["value"], score["low"], score["high"], score["count"])
+        yield score["n"], str(score["metric"]), measure

@@ -1,0 +1,89 @@
+"""Cards: they go where their model goes, and the hub can read them."""
+
+import re
+
+import pytest
+from huggingface_hub import ModelCard
+
+import ptrnet
+from ptrnet import tasks, weights
+from ptrnet.cli import run as program
+from ptrnet.data.generate import generate_examples
+from ptrnet.training.recipe import Recipe
+from ptrnet.training.run import train
+
+FAST = {"n": "2-4", "steps": 30, "hidden_size": 16, "batch_size": 16, "valid_batches": 4}
+
+
+@pytest.fixture
+def pushed(monkeypatch):
+    """The cards that are uploaded, by repository."""
+    cards = {}
+
+    class Hub:
+        def create_repo(self, repository, private, exist_ok):
+            return f"hub:{repository}{' (private)' if private else ''}"
+
+        def upload_folder(self, repo_id, folder_path):
+            cards[repo_id] = (folder_path / "README.md").read_text()
+
+    monkeypatch.setattr("huggingface_hub.HfApi", Hub)
+    return cards
+
+
+def test_a_card_goes_with_its_model(tmp_path):
+    shipped = ptrnet.load("sort")
+    assert shipped.card == (weights.folder("sort") / "README.md").read_text()
+    shipped.save_pretrained(tmp_path / "copy")
+    assert ptrnet.load(tmp_path / "copy").card == shipped.card
+
+
+def test_a_model_without_a_card_gets_one(small, tmp_path):
+    solver = small("sort")
+    solver.save_pretrained(tmp_path / "mine")
+    card = (tmp_path / "mine" / "README.md").read_text()
+    assert card.startswith("# mine\n") and "task `sort`" in card and "`ptr-net`" in card
+    (tmp_path / "mine" / "README.md").unlink()
+    assert ptrnet.load(tmp_path / "mine").card == ""
+    (tmp_path / "mine" / "README.md").mkdir()
+    assert ptrnet.load(tmp_path / "mine").card == ""
+
+
+def test_the_hub_reads_facts_and_scores(pushed):
+    solver = ptrnet.load("sort")
+    assert solver.push_to_hub("me/sort", private=True) == "hub:me/sort (private)"
+    card = ModelCard(pushed["me/sort"], ignore_metadata_errors=False)
+    assert card.data.library_name == "ptrnet" and "pointer-network" in card.data.tags
+    values = {r.dataset_name: r.metric_value for r in card.data.eval_results}
+    expected = {s["n"]: s["value"] for s in solver.trained["scores"]}
+    assert values == {
+        f"instances of {n} elements": pytest.approx(v, abs=1e-6) for n, v in expected.items()
+    }
+    assert card.text.strip() == solver.card.strip()
+
+
+def test_the_program_pushes(small, tmp_path, pushed, capsys):
+    small("sort").save_pretrained(tmp_path / "mine")
+    assert program(["push", str(tmp_path / "mine"), "me/mine"]) == 0
+    assert capsys.readouterr().out == "hub:me/mine\n"
+    assert pushed["me/mine"].startswith("---\n") and "# mine" in pushed["me/mine"]
+    assert program(["push", str(tmp_path / "none"), "me/mine"]) == 2
+    assert program(["push", "sort", "mine"]) == 2
+    assert "expected OWNER/NAME" in capsys.readouterr().err
+
+
+def test_a_training_on_fresh_examples_leaves_its_scores(tmp_path):
+    recipe = Recipe("sort", **FAST)
+    train(recipe, tmp_path / "run")
+    solver = ptrnet.load(tmp_path / "run")
+    assert "Of 64 fresh examples, of which the training drew none" in solver.card
+    row = re.search(r"\| accuracy \| ([\d.]+) \(.*\| ([\d.]+) \(", solver.card)
+    test = list(generate_examples(tasks.get("sort"), [2, 3, 4], 64, recipe.seed))
+    for shown, constrained in zip(row.groups(), (False, True), strict=True):
+        measured = solver.evaluate(test, constrained=constrained)["accuracy"]["value"]
+        assert float(shown) == pytest.approx(measured, abs=5e-5)
+
+
+def test_where_nobody_knows_answers_a_card_says_so(tmp_path):
+    train(Recipe("sort", **{**FAST, "valid_batches": 0}), tmp_path / "run")
+    assert "Of no examples" in (tmp_path / "run" / "README.md").read_text()
