@@ -13,6 +13,7 @@ from ptrnet.cli import (
     models,
     plot,
     reproduce,
+    serve,
     solve,
     train,
 )
@@ -44,6 +45,6 @@ def ptrnet(
     """
 
 
-VERBS = (solve, evaluate, train, generate, label, convert, models, reproduce, plot, bench)
+VERBS = (solve, evaluate, train, generate, label, convert, models, reproduce, plot, serve, bench)
 for verb in VERBS:
     verb.register(app)
