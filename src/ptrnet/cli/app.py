@@ -8,6 +8,7 @@ from ptrnet.cli import (
     bench,
     convert,
     evaluate,
+    export,
     generate,
     label,
     models,
@@ -41,6 +42,6 @@ def ptrnet(
     """ptrnet learns to point: models whose answer is made of positions in their own input."""
 
 
-VERBS = (solve, evaluate, train, generate, label, convert, models, reproduce, plot, bench)
+VERBS = (solve, evaluate, train, generate, label, convert, models, reproduce, plot, export, bench)
 for verb in VERBS:
     verb.register(app)
