@@ -17,6 +17,7 @@ SMALL = {
     "solve": {"n": 6, "batch_size": 3},
     "label": {"task": "sort", "n": 6},
     "data": {"n": 6, "batch_size": 4, "hidden_size": 8},
+    "export": {"task": "sort", "n": 6, "batch_size": 3},
 }
 
 

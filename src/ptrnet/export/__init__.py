@@ -1,1 +1,1 @@
-"""Models as ONNX graphs, for programs in any language: what is written is checked against PyTorch."""
+"""Models as ONNX graphs for programs in any language, checked against PyTorch."""

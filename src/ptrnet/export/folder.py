@@ -20,6 +20,13 @@ from ptrnet.solver import Solver
 WEIGHTS = ("float32", "int8")
 
 
+def check_extra() -> None:
+    """Raises MissingExtraError where a package of the extra `export` is not installed."""
+    for package in ("onnx", "onnxruntime"):
+        if find_spec(package) is None:
+            raise MissingExtraError("export", "export")
+
+
 def check_folder(folder: Path) -> None:
     """Refuses what cannot become the folder, before anything is computed.
 
@@ -27,9 +34,7 @@ def check_folder(folder: Path) -> None:
         InputError: it is a file or not empty, or the folder above is missing.
         MissingExtraError: a package of the extra `export` is not installed.
     """
-    for package in ("onnx", "onnxruntime"):
-        if find_spec(package) is None:
-            raise MissingExtraError("export", "export")
+    check_extra()
     if exists(folder):
         if not folder.is_dir():
             raise InputError(f"{folder}: is a file, expected a new or an empty folder")
@@ -62,7 +67,7 @@ def export_onnx(
         seed: of what is drawn, 0 or more.
 
     Returns:
-        The manifest.
+        The manifest, as it stands in the file.
 
     Raises:
         InputError: a folder that cannot be written or is not empty; an argument out of range.
@@ -84,7 +89,8 @@ def export_onnx(
         manifest = with_files({**manifest, "weights": weights}, temporary)
         text = json.dumps(manifest, indent=2) + "\n"
         (temporary / MANIFEST).write_text(text, encoding="utf-8")
-    return manifest
+    result: dict[str, Any] = json.loads(text)
+    return result
 
 
 def _write(solver: Solver, folder: Path, instances: int, seed: int) -> dict[str, Any]:

@@ -92,23 +92,21 @@ class _Recording(NamedTuple):
 
 def write_graphs(model: PointerModel, folder: Path) -> dict[str, Graph]:
     """Writes the two files into a folder; returns what goes in and out, by the file's name."""
-    torch.onnx.register_custom_op_symbolic("aten::copysign", _copysign, OPSET)
     with torch.no_grad():
         runs = [_record(model, 3, 7, 2, 2), _record(model, 5, 11, 4, 3)]
         small, large = runs
-        graphs = {
-            ENCODER: Graph(
-                _ports(runs, small.encoder_inputs, large.encoder_inputs),
-                _ports(runs, small.encoder_outputs, large.encoder_outputs),
-            ),
-            STEP: Graph(
-                _ports(runs, small.step_inputs, large.step_inputs),
-                _ports(runs, small.step_outputs, large.step_outputs),
-            ),
+        encoder = Graph(
+            _ports(runs, small.encoder_inputs, large.encoder_inputs),
+            _ports(runs, small.encoder_outputs, large.encoder_outputs),
+        )
+        step = Graph(
+            _ports(runs, small.step_inputs, large.step_inputs),
+            _ports(runs, small.step_outputs, large.step_outputs),
+        )
+        return {
+            ENCODER: _write(small.encoder, small.encoder_inputs, encoder, folder / ENCODER),
+            STEP: _write(small.step, small.step_inputs, step, folder / STEP),
         }
-        _write(small.encoder, small.encoder_inputs, graphs[ENCODER], folder / ENCODER)
-        _write(small.step, small.step_inputs, graphs[STEP], folder / STEP)
-    return graphs
 
 
 def _record(model: PointerModel, batch: int, n: int, prefixes: int, steps: int) -> _Recording:
@@ -163,9 +161,15 @@ def _ports(
     ]
 
 
-def _write(module: nn.Module, inputs: Mapping[str, Tensor], graph: Graph, path: Path) -> None:
-    """Records a graph as a file of its own, weights included."""
+def _write(module: nn.Module, inputs: Mapping[str, Tensor], graph: Graph, path: Path) -> Graph:
+    """Records a graph as a file of its own, weights included; returns it as it is in the file.
+
+    An input that a model does not use, as free-running ones the tokens, is none of the file's.
+    """
+    import onnx
+
     ports = [*graph.inputs, *graph.outputs]
+    torch.onnx.register_custom_op_symbolic("aten::copysign", _copysign, OPSET)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of what is constant: the answers are compared afterwards
         torch.onnx.export(
@@ -181,6 +185,8 @@ def _write(module: nn.Module, inputs: Mapping[str, Tensor], graph: Graph, path: 
             opset_version=OPSET,
             dynamo=False,  # records every model, in a second; the other exporter only some
         )
+    used = {node.name for node in onnx.load(path, load_external_data=False).graph.input}
+    return Graph([port for port in graph.inputs if port.name in used], graph.outputs)
 
 
 def _copysign(graph: Any, size: Any, sign: Any) -> Any:

@@ -49,11 +49,16 @@ ANSWERS = {
     "the triangle (a, b, c), slot 1 is none; then of the sides (b, c) and (c, a) each that waits "
     "in the queue leaves it, and of each that does not the reverse joins at the end",
 }
+ORDERS = (
+    "given: as they come; lexicographic: by the first feature, then the second, and so on; "
+    "hilbert: along Hilbert's curve. The answer's indices are in the order given. Where the model "
+    "reads another one, ptrnet then writes a polygon or a tour from its canonical start on."
+)
 LOOP = [
     "scale the elements, put them into the order, pass them to the encoder once",
-    "the step's inputs encoded_* are the encoder's outputs of the same names, the same at each step",
+    "encoded_* of the step are the encoder's outputs of these names, at each step the same",
     "state_K is at first the encoder's output, then the step's output next_state_K",
-    "tokens is at first 0, then the token chosen last",
+    "tokens, where the step has that input, is at first 0, then the token chosen last",
     "log_probs are of the next token, -inf on padding: choose the likeliest that is allowed",
     "END (token 0) ends the answer; so does max_tokens tokens",
 ]
@@ -72,11 +77,14 @@ def describe(solver: Solver, graphs: dict[str, Graph]) -> dict[str, Any]:
         "model": {"name": type(model).__name__, "settings": model.settings()},
         "inputs": {
             "features": task.num_features,
-            "elements": {"only": model.n, "min": task.min_elements, "trained": solver.trained.get("n")},
+            "elements": {
+                "only": model.n,
+                "min": task.min_elements,
+                "trained": solver.trained.get("n"),
+            },
             "scaling": _scaling(task),
             "order": task.order,
-            "order_meaning": "given: as they come; lexicographic: by the first feature, then the "
-            "second, and so on; hilbert: along Hilbert's curve. Answers are of the given order.",
+            "order_meaning": ORDERS,
         },
         "dimensions": DIMENSIONS,
         "encoder": {"file": ENCODER, **asdict(graphs[ENCODER])},
@@ -131,7 +139,7 @@ def _answer_kind(task: Task) -> str:
 
 
 def _max_tokens(task: Task) -> dict[str, Any]:
-    """`max_length` as `ceil(per_element * n) + plus`, not less than `least` nor more than `most`."""
+    """`max_length` as `ceil(per_element * n) + plus`, from `least` to `most`."""
     if isinstance(task, Custom) and task.constraint == "free":
         rule = {"per_element": task.longest_share, "plus": 0, "least": task.longest_answer}
         return {**rule, "most": MAX_LENGTH}

@@ -23,8 +23,24 @@ def quantize_graphs(folder: Path) -> None:
     for name in (ENCODER, STEP):
         whole, rounded = folder / name, folder / f"int8-{name}"
         with _silent():
-            quantize_dynamic(whole, rounded, weight_type=QuantType.QInt8, per_channel=True)
+            quantize_dynamic(
+                whole,
+                rounded,
+                weight_type=QuantType.QInt8,
+                per_channel=True,
+                nodes_to_exclude=_products_with_vectors(whole),
+            )
         rounded.replace(whole)
+
+
+def _products_with_vectors(path: Path) -> list[str]:
+    """The nodes of a graph that multiply with a vector, which has no channels to round by."""
+    import onnx
+
+    graph = onnx.load(path).graph
+    vectors = {tensor.name for tensor in graph.initializer if len(tensor.dims) == 1}
+    products = (node for node in graph.node if node.op_type == "MatMul")
+    return [node.name for node in products if vectors & set(node.input)]
 
 
 def cost(solver: Solver, whole: Solver, rounded: Solver, count: int, seed: int) -> dict[str, Any]:

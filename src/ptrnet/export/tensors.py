@@ -46,7 +46,9 @@ def _rebuild(value: Any, replacements: Mapping[int, Tensor]) -> Any:
         return replacements.get(id(value), value)
     if is_dataclass(value) and not isinstance(value, type):
         parts = {f.name: getattr(value, f.name) for f in fields(value) if f.init}
-        return replace(value, **{name: _rebuild(part, replacements) for name, part in parts.items()})
+        return replace(
+            value, **{name: _rebuild(part, replacements) for name, part in parts.items()}
+        )
     if isinstance(value, list | tuple):
         return type(value)(_rebuild(item, replacements) for item in value)
     return value

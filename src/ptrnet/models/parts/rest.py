@@ -30,7 +30,9 @@ class Rest(NamedTuple):
         is_captured = remaining.is_cuda and torch.cuda.is_current_stream_capturing()
         if is_eager(remaining) and not is_captured:
             width = int(counts.max())
-        return cls(_in_front(remaining)[:, :width], length_mask(counts, width), None, remaining.shape[1])
+        return cls(
+            _in_front(remaining)[:, :width], length_mask(counts, width), None, remaining.shape[1]
+        )
 
     @classmethod
     def of_nearest(cls, remaining: Tensor, dist: Tensor, count: int) -> "Rest":
