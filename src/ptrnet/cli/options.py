@@ -50,6 +50,29 @@ Seed = Annotated[int, typer.Option("--seed", min=0, help="Of all that is drawn a
 Json = Annotated[bool, typer.Option("--json", help="One JSON document on standard output.")]
 
 
+def _check_jobs(jobs: int) -> int:
+    from ptrnet.parallel import check_jobs
+
+    check_jobs(jobs, "--jobs")
+    return jobs
+
+
+Jobs = Annotated[
+    int,
+    typer.Option(
+        "--jobs",
+        callback=_check_jobs,
+        help="Processes; -1 for one a core. The file is the same.",
+    ),
+]
+Backend = Annotated[
+    str,
+    typer.Option(
+        "--backend", help="Where they run: local, or a cluster of dask or ray (docs/scale.md)."
+    ),
+]
+
+
 def expand_option_groups(command: Callable[..., None]) -> Callable[..., None]:
     """The command as typer needs it: with one parameter for each option.
 

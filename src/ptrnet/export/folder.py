@@ -38,7 +38,11 @@ def check_folder(folder: Path) -> None:
     if exists(folder):
         if not folder.is_dir():
             raise InputError(f"{folder}: is a file, expected a new or an empty folder")
-        if any(folder.iterdir()):
+        try:
+            is_empty = not any(folder.iterdir())
+        except OSError as error:
+            raise InputError(f"{folder}: cannot be read: {error.strerror}") from None
+        if not is_empty:
             raise InputError(f"{folder}: is not empty, expected a new or an empty folder")
     if not folder.parent.is_dir():
         raise InputError(f"{folder}: cannot be written: there is no folder {folder.parent}")
