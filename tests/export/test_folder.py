@@ -31,6 +31,7 @@ def test_the_folder_is_whole(tmp_path):
     assert manifest["checked"]["same_answers"] == manifest["checked"]["instances"] == 20
     assert manifest["tokens"] == {**manifest["tokens"], "end": 0, "first_element": 1}
     assert manifest["constraint"]["kind"] == "subset" and manifest["weights"] == "float32"
+    assert manifest["model"]["name"] == "ptr-net"
     assert manifest["ptrnet"] == ptrnet.__version__ and manifest["opset"] == 20
     outputs = {port["name"]: port for port in manifest["encoder"]["outputs"]}
     for port in manifest["step"]["inputs"]:
@@ -169,3 +170,5 @@ def test_arguments_out_of_range(tmp_path):
         ptrnet.export_onnx(solver, tmp_path / "out", weights="int4")
     with pytest.raises(InputError, match="instances: expected a whole number of 1 or more, got 0"):
         ptrnet.export_onnx(solver, tmp_path / "out", instances=0)
+    with pytest.raises(InputError, match="seed: expected a whole number of 0 or more, got -1"):
+        ptrnet.export_onnx(solver, tmp_path / "out", seed=-1)

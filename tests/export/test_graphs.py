@@ -1,5 +1,9 @@
 """The graphs of every model compute what the model computes, for instances of any size."""
 
+import shutil
+from pathlib import Path
+from typing import NamedTuple
+
 import numpy as np
 import pytest
 import torch
@@ -10,25 +14,37 @@ from ptrnet.export.agreement import compare, fresh_instances
 from ptrnet.export.graphs import DIMENSIONS, ENCODER, STEP, Graph, Port, _write, write_graphs
 from ptrnet.export.onnx_model import OnnxModel, _session
 from ptrnet.export.quantize import quantize_graphs
-from tests.export.cases import EVERY_MODEL, SETTINGS, build
+from ptrnet.solver import Solver
+from tests.export.cases import SETTINGS, build, label
 
 pytest.importorskip("onnx")
 RECORDED = 7  # elements of the instances that a graph is recorded with
 
 
-def exported(solver, folder):
+class Exported(NamedTuple):
+    solver: Solver
+    folder: Path
+    graphs: dict[str, Graph]
+    model: OnnxModel
+
+
+def export(solver, folder):
     graphs = write_graphs(solver.model, folder)
-    return graphs, OnnxModel(folder, solver.model)
+    return Exported(solver, folder, graphs, OnnxModel(folder, solver.model))
+
+
+@pytest.fixture(scope="module", params=SETTINGS, ids=label)
+def exported(request, tmp_path_factory):
+    """Every model, exported once for all tests."""
+    return export(build(*request.param), tmp_path_factory.mktemp("graphs"))
 
 
 def test_every_model_is_covered():
     assert {model for model, *_ in SETTINGS} == set(models.names())
 
 
-@EVERY_MODEL
-def test_answers_and_log_probabilities_are_pytorchs(case, tmp_path):
-    solver = build(*case)
-    _, model = exported(solver, tmp_path)
+def test_answers_and_log_probabilities_are_pytorchs(exported):
+    solver, _, _, model = exported
     instances = fresh_instances(solver, 60, seed=1)
     if solver.model.n is None:
         instances = [instance for instance in instances if len(instance) != RECORDED]
@@ -38,11 +54,9 @@ def test_answers_and_log_probabilities_are_pytorchs(case, tmp_path):
     assert agreement.log_prob_error < 1e-4 and agreement.float32_error == 0
 
 
-@EVERY_MODEL
-def test_prefixes_of_a_beam_are_served(case, tmp_path):
+def test_prefixes_of_a_beam_are_served(exported):
     """Log-probabilities of 3 prefixes at a time, against PyTorch's of each alone."""
-    solver = build(*case)
-    _, model = exported(solver, tmp_path)
+    solver, _, _, model = exported
     n = solver.model.n or 5
     inputs, lengths = torch.rand(2, n, solver.task.num_features), torch.full((2,), n)
     tokens = torch.randint(1, n, (2, 3, 3)) + solver.model.num_specials - 1
@@ -58,10 +72,9 @@ def test_prefixes_of_a_beam_are_served(case, tmp_path):
             torch.testing.assert_close(log_probs[:, k], expected, rtol=1e-4, atol=1e-4)
 
 
-@EVERY_MODEL
-def test_ports_are_the_files_own(case, tmp_path):
+def test_ports_are_the_files_own(exported):
     """Names, types and axes; the exporter leaves some axes without a number."""
-    graphs, model = exported(build(*case), tmp_path)
+    _, _, graphs, model = exported
     types = {"float32": "tensor(float)", "int64": "tensor(int64)", "bool": "tensor(bool)"}
     for file, session in ((ENCODER, model.encoder), (STEP, model.decoder)):
         for ports, nodes in (
@@ -89,7 +102,7 @@ def test_a_model_stays_as_it_was(tmp_path):
 
 def test_graphs_serve_searches(tmp_path):
     solver = build("ptr-net")
-    _, model = exported(solver, tmp_path)
+    model = export(solver, tmp_path).model
     inputs, lengths = torch.rand(9, 8, 2), torch.arange(9).clamp(min=1, max=8)
     for decoder in (Beam(1), Beam(5)):
         expected, actual = (
@@ -116,11 +129,10 @@ def test_copysign_reads_the_sign_of_zero(sign, tmp_path):
     assert np.array_equal(y, expected)
 
 
-@EVERY_MODEL
-def test_rounded_graphs_answer(case, tmp_path):
+def test_rounded_graphs_answer(exported, tmp_path):
     """Products with a vector once had no int8 kernel."""
-    solver = build(*case)
-    _, whole = exported(solver, tmp_path)
+    solver, folder, _, whole = exported
+    shutil.copytree(folder, tmp_path, dirs_exist_ok=True)
     quantize_graphs(tmp_path)
     assert {path.name for path in tmp_path.iterdir()} == {ENCODER, STEP}
     n = solver.model.n or 5

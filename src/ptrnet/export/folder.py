@@ -53,7 +53,7 @@ def export_onnx(
     folder: str | PathLike[str],
     *,
     weights: Literal["float32", "int8"] = "float32",
-    instances: int = 50,
+    instances: int = 100,
     seed: int = 0,
 ) -> dict[str, Any]:
     """Writes a model as two ONNX graphs, for programs in any language: see `docs/export.md`.
@@ -81,8 +81,9 @@ def export_onnx(
     path = Path(folder).absolute()
     if weights not in WEIGHTS:
         raise unknown("weights", weights, WEIGHTS)
-    if not isinstance(instances, int) or instances < 1:
-        raise InputError(f"instances: expected a whole number of 1 or more, got {instances!r}")
+    for name, value, minimum in (("instances", instances, 1), ("seed", seed, 0)):
+        if not isinstance(value, int) or value < minimum:
+            raise InputError(f"{name}: expected a whole number of {minimum} or more, got {value!r}")
     check_folder(path)
     model = deepcopy(solver.model).cpu().float()
     with atomic_folder(path) as temporary:

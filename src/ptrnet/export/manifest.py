@@ -7,6 +7,7 @@ from typing import Any
 from ptrnet.data.sizes import LARGEST
 from ptrnet.export.graphs import DIMENSIONS, ENCODER, OPSET, STEP, Graph
 from ptrnet.files import checksum
+from ptrnet.pretrained.model_folder import registered_name
 from ptrnet.solver import Solver
 from ptrnet.tasks.base import Task
 from ptrnet.tasks.custom import MAX_LENGTH, MAX_NORMALIZED, Custom
@@ -74,7 +75,7 @@ def describe(solver: Solver, graphs: dict[str, Graph]) -> dict[str, Any]:
         "ptrnet": VERSION,
         "opset": OPSET,
         "task": {"name": task.name, "settings": {k: getattr(task, k) for k in task.settings()}},
-        "model": {"name": type(model).__name__, "settings": model.settings()},
+        "model": {"name": registered_name(model), "settings": model.settings()},
         "inputs": {
             "features": task.num_features,
             "elements": {

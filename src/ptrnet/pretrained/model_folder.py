@@ -50,7 +50,7 @@ def save(folder: Path, saved: Saved, dtype: torch.dtype = torch.float32) -> None
             raise InputError(f"{folder}: not saved: tensor {name!r} holds no finite numbers")
     config = {
         "format": FORMAT,
-        "model": _registered_name(saved.model),
+        "model": registered_name(saved.model),
         "model_settings": saved.model.settings(),
         "task": saved.task.name,
         "task_settings": {key: getattr(saved.task, key) for key in saved.task.settings()},
@@ -163,5 +163,6 @@ def _check_tensors(path: Path, tensors: dict[str, torch.Tensor], model: PointerM
             raise ModelError(f"{path}: tensor {name!r} holds a value that is no finite number")
 
 
-def _registered_name(model: PointerModel) -> str:
+def registered_name(model: PointerModel) -> str:
+    """The name that `models.build` knows a model by."""
     return next(name for name in models.names() if models.kind(name) is type(model))
