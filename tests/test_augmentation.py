@@ -39,7 +39,7 @@ def test_invalid_answers_stay_as_they_are():
 
 
 @pytest.mark.parametrize("task", tasks.names())
-@pytest.mark.parametrize("decoder", [ptrnet.Greedy(), ptrnet.Beam(2), ptrnet.Sample(2)])
+@pytest.mark.parametrize("decoder", [ptrnet.Greedy(), ptrnet.Beam(2), ptrnet.Sample(2, seed=0)])
 def test_augmented_answers_are_valid_and_do_not_depend_on_the_batch(small, task, decoder):
     solver = small(task, scale=8.0)
     instances = [solver.task.sample(np.random.default_rng(n), 1, n)[0] for n in (3, 6, 9, 6)]

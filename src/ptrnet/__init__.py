@@ -11,18 +11,21 @@ if TYPE_CHECKING:
     from ptrnet.decoding import Beam, Greedy, Incremental, Sample
     from ptrnet.errors import InputError, ModelError, OutsideTraining, PtrnetError
     from ptrnet.export.folder import export_onnx
-    from ptrnet.solver import Solver
+    from ptrnet.sklearn import PointerEstimator
+    from ptrnet.solver import Answer, Solver
     from ptrnet.training.fit import fit
     from ptrnet.weights import load
 
 __version__ = VERSION
 __all__ = [
+    "Answer",
     "Beam",
     "Greedy",
     "Incremental",
     "InputError",
     "ModelError",
     "OutsideTraining",
+    "PointerEstimator",
     "PtrnetError",
     "Sample",
     "Solver",
@@ -35,12 +38,14 @@ __all__ = [
 
 # Imported when first used: `ptrnet --help` need not wait for torch.
 _HOMES = {
+    "Answer": "solver",
     "Beam": "decoding",
     "Greedy": "decoding",
     "Incremental": "decoding",
     "InputError": "errors",
     "ModelError": "errors",
     "OutsideTraining": "errors",
+    "PointerEstimator": "sklearn",
     "PtrnetError": "errors",
     "Sample": "decoding",
     "Solver": "solver",
@@ -56,3 +61,7 @@ def __getattr__(name: str) -> Any:
     if name not in _HOMES:
         raise AttributeError(f"module 'ptrnet' has no attribute {name!r}")
     return getattr(importlib.import_module(f"ptrnet.{_HOMES[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

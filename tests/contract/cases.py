@@ -32,7 +32,7 @@ MODELS = pytest.mark.parametrize("model", models.names())
 
 SMALL = {
     "beam": {"size": 3},
-    "sample": {"size": 3},
+    "sample": {"size": 3, "seed": 0},
     "incremental": {"window": 2},
     "reconstruct": {"rounds": 0},  # in more of them copies are made of few instances
 }

@@ -191,12 +191,34 @@ def test_nothing_is_many():
     assert split_instances(np.zeros((0, 5, 2)), 2) == ([], False)
 
 
-def test_real_frames():
-    for name in ("pandas", "polars"):
-        library = pytest.importorskip(name)
-        frame = library.DataFrame({"x": POINTS[:, 0], "y": POINTS[:, 1]})
-        assert ptrnet.label("hull", frame)[0].tolist() == POINTS.tolist()
-        assert len(ptrnet.label("hull", [frame, frame])) == 2
+@pytest.mark.parametrize("name", ["pandas", "polars"])
+def test_real_frames(name, small):
+    library = pytest.importorskip(name)
+    frame = library.DataFrame({"x": POINTS[:, 0], "y": POINTS[:, 1]})
+    assert ptrnet.label("hull", frame)[0].tolist() == POINTS.tolist()
+    assert len(ptrnet.label("hull", [frame, frame])) == 2
+    expected = small(scale=8.0).solve(POINTS).tolist()
+    assert small(scale=8.0).solve(frame).tolist() == expected
+    assert [a.tolist() for a in small(scale=8.0).solve([frame, frame])] == [expected, expected]
+    numbers = library.Series([0.3, 0.1, 0.2])
+    assert small("sort").solve(numbers).tolist() == small("sort").solve([0.3, 0.1, 0.2]).tolist()
+    for column, message in ((["a", "b"], "got strings"), ([0.5, None], "finite number, got nan")):
+        with pytest.raises(InputError, match=message):
+            small().solve(library.DataFrame({"x": column, "y": [1.0, 2.0]}))
+
+
+def test_pandas_own_types(small):
+    pandas = pytest.importorskip("pandas")
+    odd = [
+        (pandas.to_datetime(["2020-01-01", "2021-01-01"]), "got Timestamp"),
+        (pandas.array([1, None], dtype="Int64"), "got <NA>"),
+        (pandas.Categorical(["a", "b"]), "got strings"),
+    ]
+    for column, message in odd:
+        with pytest.raises(InputError, match=message):
+            small().solve(pandas.DataFrame({"x": column, "y": [1.0, 2.0]}))
+    frame = pandas.DataFrame(POINTS, index=range(5, 5 + len(POINTS)))  # rows count, names do not
+    assert small().solve(frame).tolist() == small().solve(POINTS).tolist()
 
 
 def test_labels_of_arrays_are_written(tmp_path):

@@ -35,7 +35,7 @@ def test_with_a_perfect_inner_decoder_the_answer_is_the_hull(small, window):
         assert answer.tolist() == truth.tolist()
 
 
-@pytest.mark.parametrize("inner", [Greedy(), Beam(3), Sample(2)], ids=lambda d: d.name)
+@pytest.mark.parametrize("inner", [Greedy(), Beam(3), Sample(2, seed=0)], ids=lambda d: d.name)
 @pytest.mark.parametrize("closed", [False, True])
 def test_equals_a_plain_loop_over_groups(small, inner, closed):
     solver = small(scale=8.0, closed=closed, start="lower-left")

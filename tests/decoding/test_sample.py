@@ -50,7 +50,7 @@ def test_answers_come_as_often_as_the_model_says(small):
 def test_they_are_sorted_and_their_likelihood_is_the_models(small):
     solver = small(scale=8.0)
     points, n = torch.rand(4, 5, 2), torch.full((4,), 5)
-    hypotheses = Sample(6).decode(solver.model, points, n, n, Subset())
+    hypotheses = Sample(6, seed=0).decode(solver.model, points, n, n, Subset())
     assert (hypotheses.log_probs.diff(dim=1) <= 0).all()
     for b in range(4):
         for k in range(6):
@@ -65,7 +65,7 @@ def test_they_are_sorted_and_their_likelihood_is_the_models(small):
 def test_nearly_without_temperature_it_is_greedy(small):
     solver = small(scale=8.0)
     points, n = torch.rand(20, 6, 2), torch.full((20,), 6)
-    cold = Sample(2, temperature=1e-6).decode(solver.model, points, n, n, Permutation())
+    cold = Sample(2, temperature=1e-6, seed=0).decode(solver.model, points, n, n, Permutation())
     greedy = Greedy().decode(solver.model, points, n, n, Permutation())
     assert torch.equal(cold.tokens[:, 0], greedy.tokens[:, 0])
 
@@ -78,14 +78,14 @@ def test_seeds_and_instances_differ_and_repeat(small):
     assert again == [*one[::-1], one[0]]
     assert one != [a.tolist() for a in solver.solve(instances, Sample(1, seed=2))]
     points, n = torch.rand(1, 9, 2), torch.tensor([9])
-    rows = Sample(50).decode(solver.model, points, n, n, Permutation()).tokens[0].tolist()
+    rows = Sample(50, seed=0).decode(solver.model, points, n, n, Permutation()).tokens[0].tolist()
     assert len(set(map(tuple, rows))) == 50
 
 
 def test_the_shortest_of_the_samples_is_taken(small):
     solver = small("tsp", scale=2.0)
     points = np.random.default_rng(1).random((8, 2))
-    one, many = (solver.solve(points, Sample(k)) for k in (1, 200))
+    one, many = (solver.solve(points, Sample(k, seed=0)) for k in (1, 200))
     assert length(points, many) < length(points, one)
 
 
@@ -94,7 +94,9 @@ def test_the_shortest_of_the_samples_is_taken(small):
 )
 def test_odd_arguments_still_obey(small, odd):
     solver = small("tsp", scale=8.0)
-    for answer in solver.solve(list(np.random.default_rng(0).random((3, 7, 2))), Sample(3, **odd)):
+    for answer in solver.solve(
+        list(np.random.default_rng(0).random((3, 7, 2))), Sample(3, **{"seed": 0, **odd})
+    ):
         assert sorted(answer) == list(range(7))
 
 
@@ -102,3 +104,15 @@ def test_odd_arguments_still_obey(small, odd):
 def test_arguments_are_checked(bad):
     with pytest.raises(InputError):
         Sample(**bad)
+
+
+def test_without_a_seed_every_call_draws_anew(small):
+    solver = small("tsp")
+    points = np.random.default_rng(0).random((9, 2))
+    drawn = {tuple(solver.solve(points, Sample(1))) for _ in range(20)}
+    assert len(drawn) > 10
+    assert len({tuple(solver.solve(points, Sample(1, seed=3))) for _ in range(5)}) == 1
+    torch.manual_seed(7)
+    first = solver.solve(points, Sample(1))
+    torch.manual_seed(7)
+    assert solver.solve(points, Sample(1)).tolist() == first.tolist()

@@ -19,8 +19,8 @@ HULL, APEXES = tasks.get("hull"), tasks.get("delaunay", sequence="apexes")
 
 @pytest.mark.parametrize(
     ("task", "decoder"),
-    [(HULL, d) for d in (Greedy(), Beam(3), Sample(3), Incremental(4))]
-    + [(APEXES, d) for d in (Greedy(), Beam(3), Sample(3))],
+    [(HULL, d) for d in (Greedy(), Beam(3), Sample(3, seed=0), Incremental(4))]
+    + [(APEXES, d) for d in (Greedy(), Beam(3), Sample(3, seed=0))],
 )
 @pytest.mark.parametrize("constrained", [True, False], ids=["constrained", "free"])
 def test_with_edge_frames_a_batch_answers_as_its_members_alone(task, decoder, constrained):

@@ -1,4 +1,5 @@
 import math
+from pathlib import Path
 
 import pytest
 import torch
@@ -17,6 +18,11 @@ def test_shipped_recipes_are_recipes():
     assert names == set(weights.names())
     for name in names:
         assert Recipe.read(folder / f"{name}.toml").task == weights.summary(name)["task"]
+
+
+def test_recipes_of_the_examples_are_recipes():
+    paths = sorted((Path(__file__).parents[2] / "examples" / "recipes").glob("*.toml"))
+    assert paths and all(Recipe.read(path).task == "tsp" for path in paths)
 
 
 def test_a_recipe_survives_its_file(tmp_path):

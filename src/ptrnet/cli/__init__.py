@@ -1,6 +1,7 @@
 """The command line: one file a verb, each parses, calls and prints."""
 
 import contextlib
+import os
 import sys
 import warnings
 from functools import partial
@@ -25,7 +26,8 @@ def run(arguments: list[str]) -> int:
     from ptrnet.errors import PtrnetError
     from ptrnet.files import to_standard_output
 
-    if arguments and not {"--help", "--version"} & set(arguments):
+    is_completed = "_PTRNET_COMPLETE" in os.environ  # by a shell, for which typer prints words
+    if is_completed or (arguments and not {"-h", "--help", "--version"} & set(arguments)):
         return _run(arguments)
     # typer prints these itself, and what it does where that cannot be is a traceback.
     with contextlib.redirect_stdout(StringIO()) as printed:
@@ -40,13 +42,17 @@ def run(arguments: list[str]) -> int:
 def _run(arguments: list[str]) -> int:
     import typer
 
-    from ptrnet.cli.app import app
     from ptrnet.errors import OutsideTraining, PtrnetError
 
     # The base class of typer's errors: click's or, by version, typer's copy of it.
     usage_error: Any = next(c for c in typer.BadParameter.__mro__ if c.__name__ == "ClickException")
-    command = typer.main.get_command(app)
     try:
+        arguments = _with_plugins(
+            arguments
+        )  # before options are made of tasks' and models' settings
+        from ptrnet.cli.app import app
+
+        command = typer.main.get_command(app)
         with warnings.catch_warnings():
             warnings.simplefilter("always", OutsideTraining)
             warnings.showwarning = partial(_print_warning, warnings.showwarning)
@@ -57,6 +63,28 @@ def _run(arguments: list[str]) -> int:
         return _print_error(error.format_message(), 2)
     except (KeyboardInterrupt, typer.Abort):
         return 130
+
+
+def _with_plugins(arguments: list[str]) -> list[str]:
+    """The arguments without `--plugins FILE`, whose files are from now on known as plug-ins.
+
+    Raises:
+        InputError: the option stands without a file.
+    """
+    from ptrnet import plugins
+    from ptrnet.errors import InputError
+
+    rest, words = [], iter(arguments)
+    for word in words:
+        name, equals, path = word.partition("=")
+        if name != "--plugins":
+            rest.append(word)
+            continue
+        path = path if equals else next(words, "")
+        if not path:
+            raise InputError("--plugins: expected a Python file")
+        plugins.add(path)
+    return rest
 
 
 def _print_warning(otherwise: Any, message: Any, category: type, *place: Any) -> None:

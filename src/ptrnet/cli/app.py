@@ -21,7 +21,7 @@ from ptrnet.version import VERSION
 
 app = typer.Typer(
     name="ptrnet",
-    add_completion=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
 )
@@ -39,7 +39,10 @@ def ptrnet(
         bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print it.")
     ] = False,
 ) -> None:
-    """ptrnet learns to point: models whose answer is made of positions in their own input."""
+    """ptrnet learns to point: models whose answer is made of positions in their own input.
+
+    Every command takes --plugins FILE.py: tasks, models, labellers and formats of your own.
+    """
 
 
 VERBS = (solve, evaluate, train, generate, label, convert, models, reproduce, plot, export, bench)

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ptrnet.cli.options import Seed
+from ptrnet.cli.options import UnusedSeed
 from ptrnet.errors import InputError
 
 if TYPE_CHECKING:
@@ -23,13 +23,13 @@ def convert(
     task: Annotated[
         str | None, typer.Option("--task", help="TASK; .tsp and .tour are of tsp without it.")
     ] = None,
-    seed: Seed = 0,
+    seed: UnusedSeed = 0,
 ) -> None:
     """Write the examples of IN in the format of OUT.
 
     What OUT could not hold is refused, not dropped: answers in .csv and .tsp, TSPLIB's distances
     in .txt and .csv, plain distances in .tsp. An example of TSPLIB is two files: write NAME.tsp,
-    then NAME.tour. Nothing is drawn at random here; every command takes a seed.
+    then NAME.tour.
 
     Example: ptrnet convert berlin52.opt.tour berlin52.jsonl
     """

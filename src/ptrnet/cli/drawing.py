@@ -30,6 +30,11 @@ class PictureOptions:
         int, typer.Option("--index", min=0, help="The instance to draw, from 0 on.")
     ] = 0
 
+    @property
+    def are_wanted(self) -> bool:
+        """Whether there is a picture to draw."""
+        return self.plot is not None or self.attention is not None
+
     def check_paths(self) -> None:
         """Refuses pictures that could not be written, before any work is done for them."""
         for path in (self.plot, self.attention):
@@ -40,7 +45,7 @@ class PictureOptions:
 
     def check_index(self, count: int) -> None:
         """Refuses an index that none of `count` instances has."""
-        if (self.plot or self.attention) and self.index >= count:
+        if self.are_wanted and self.index >= count:
             raise InputError(f"--index: expected 0 to {count - 1}, got {self.index}")
 
     def draw_attention(self, solver: "Solver", answered: Sequence["Example"]) -> None:

@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from ptrnet.cli.options import Backend, Jobs, Labeller, Seed, Strict, TaskName
+from ptrnet.cli.options import Backend, Jobs, Labeller, Strict, TaskName, UnusedSeed
 
 
 def register(app: typer.Typer) -> None:
@@ -21,15 +21,14 @@ def label(
     strict: Strict = False,
     jobs: Jobs = -1,
     backend: Backend = "local",
-    seed: Seed = 0,
+    seed: UnusedSeed = 0,
 ) -> None:
     """Answer the instances of FILE by an algorithm.
 
     The answers are in FILE's own format; those to a .tsp file are a .tour, those to .parquet are
-    printed as .jsonl. The algorithms draw nothing at random: their answers are the same for every
-    seed. Hulls and triangulations are right for coordinates as they stand; tours of `exact` are
-    proved, or said not to be. Where the work is stopped, what was done is kept beside the output,
-    and the same command goes on.
+    printed as .jsonl. The algorithms draw nothing at random. Hulls and triangulations are right for
+    coordinates as they stand; tours of `exact` are proved, or said not to be. Where the work is
+    stopped, what was done is kept beside the output, and the same command goes on.
 
     Example: ptrnet label hull points.csv --labeller monotone-chain --output hull.csv
     """

@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from ptrnet.cli.options import Json, Seed, say
+from ptrnet.cli.options import Json, UnusedSeed, say
 
 models = typer.Typer(rich_markup_mode=None)
 
@@ -14,10 +14,10 @@ def register(app: typer.Typer) -> None:
 
 
 @models.callback(invoke_without_command=True)
-def list_models(context: typer.Context, seed: Seed = 0, json: Json = False) -> None:
+def list_models(context: typer.Context, seed: UnusedSeed = 0, json: Json = False) -> None:
     """List the shipped models: task, sizes, scores and file; `show NAME` prints a card.
 
-    Nothing is drawn at random here; every command takes a seed.
+
 
     Example: ptrnet models show hull
     """
@@ -42,7 +42,7 @@ def list_models(context: typer.Context, seed: Seed = 0, json: Json = False) -> N
 
 
 @models.command()
-def show(name: Annotated[str, typer.Argument(metavar="NAME")], seed: Seed = 0) -> None:
+def show(name: Annotated[str, typer.Argument(metavar="NAME")], seed: UnusedSeed = 0) -> None:
     """Print the card of a shipped model.
 
     Example: ptrnet models show hull

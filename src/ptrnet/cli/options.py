@@ -47,6 +47,8 @@ Points = Annotated[
     ),
 ]
 Seed = Annotated[int, typer.Option("--seed", min=0, help="Of all that is drawn at random.")]
+# Scripts may give every command a seed; the help shows it where something is drawn.
+UnusedSeed = Annotated[int, typer.Option("--seed", min=0, hidden=True)]
 Json = Annotated[bool, typer.Option("--json", help="One JSON document on standard output.")]
 
 

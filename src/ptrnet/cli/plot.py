@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from ptrnet.cli.options import Seed, say
+from ptrnet.cli.options import UnusedSeed, say
 
 
 def register(app: typer.Typer) -> None:
@@ -20,12 +20,11 @@ def plot(
     x: Annotated[
         str, typer.Option("--x", help="Across: steps, examples or minutes of training.")
     ] = "steps",
-    seed: Seed = 0,
+    seed: UnusedSeed = 0,
 ) -> None:
     """Draw loss, accuracy and cost of trainings, beside each other, as their logs have them.
 
-    RUN is the folder of a training, also of one that still runs. Nothing is drawn at random here;
-    every command takes a seed.
+    RUN is the folder of a training, also of one that still runs.
 
     Example: ptrnet plot runs/hull runs/hull-512 --x examples --output curves.svg
     """

@@ -10,6 +10,8 @@ from ptrnet.cli.decoding import DecodingOptions
 from ptrnet.cli.drawing import PictureOptions
 from ptrnet.cli.options import (
     Arguments,
+    Backend,
+    Jobs,
     Json,
     Model,
     Points,
@@ -46,6 +48,8 @@ def solve(
         int | None, typer.Option("--random", min=1, help="Draw an instance of N instead of a file.")
     ] = None,
     points: Points = None,
+    jobs: Jobs = 1,
+    backend: Backend = "local",
     seed: Seed = 0,
     json: Json = False,
 ) -> None:
@@ -55,7 +59,13 @@ def solve(
     .jsonl, the rows in the answer's order in .csv. Those to a .tsp file are a .tour, those to
     .parquet are printed as .jsonl. TASK may be left out with --model.
 
+    Files of any length are read, answered and written in chunks; where that is stopped, what was
+    done is kept beside --output, and the same command goes on. Lines of standard input are answered
+    as they come.
+
     Example: ptrnet solve hull examples/capitals.csv --plot hull.png
+
+    Example: ptrnet solve hull million.txt --output answered.txt --jobs -1
     """
     from ptrnet.data import formats
     from ptrnet.progress import track
@@ -70,6 +80,19 @@ def solve(
     pictures.check_paths()
     decoder = decoding.build(seed)
     solver = load_solver(task, model)
+    if random is None and not json and not pictures.are_wanted:
+        solver.solve_file(
+            path,
+            output,
+            decoder,
+            constrained=decoding.constrained,
+            augment=decoding.augment,
+            jobs=jobs,
+            backend=backend,
+        )
+        return
+    if (jobs, backend) != (1, "local"):
+        raise InputError("--jobs and --backend go with a FILE, and without pictures and --json")
     target = formats.output_format(output, path)
     target.check_task(solver.task, output)
     instances = (

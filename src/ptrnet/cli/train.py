@@ -31,7 +31,8 @@ def train(
     a tenth of them is kept to validate on, and training ends when that gets no better.
 
     Leaves in the folder of --output: the model, its recipe, its logs and the last checkpoint.
-    A run that was stopped goes on with --resume, to the weights it would have reached.
+    A run that was stopped goes on with --resume, to the weights it would have reached; without
+    --output the last of TASK in runs/.
 
     Example: ptrnet train hull --n 5-50 --steps 60000 --output my-hull
 
@@ -45,13 +46,15 @@ def train(
     if task_or_recipe is None and resume and output is not None:
         task_or_recipe = str(output / "recipe.toml")
     recipe, summary = _recipe(task_or_recipe, options)
-    if output is None:
-        output = Path("runs") / recipe.task
     try:
         from ptrnet.training.run import train
+        from ptrnet.training.run_folder import last_numbered, next_numbered
         from ptrnet.training.trainer import is_main_process
     except ModuleNotFoundError as error:
         raise MissingExtraError("training", "train") from error
+    if output is None:  # of several processes the first has made the folder
+        goes_on = resume or not is_main_process()
+        output = (last_numbered if goes_on else next_numbered)(Path("runs"), recipe.task)
     if summary and is_main_process():
         print(f"{recipe.data}: {summary}", file=sys.stderr)
     try:
@@ -98,7 +101,9 @@ def _signature() -> inspect.Signature:
     argument = typer.Argument(metavar="TASK|RECIPE.toml")
     parameters = [
         _parameter("task_or_recipe", str | None, argument),
-        _parameter("output", Path | None, typer.Option(help="The folder; runs/TASK if none.")),
+        _parameter(
+            "output", Path | None, typer.Option(help="The folder; if none, runs/TASK-1 and so on.")
+        ),
         _parameter(
             "resume", bool, typer.Option("--resume", help="Go on with a stopped run."), False
         ),

@@ -4,17 +4,21 @@ A file of lines grows with the work. If the work is stopped, the same work start
 behind the last whole chunk.
 """
 
+import json
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, fields
 from functools import partial
 from io import StringIO
+from itertools import islice
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 from ptrnet.data import formats
+from ptrnet.data.formats.parts.lines import count_lines
 from ptrnet.data.resumable import ResumableFile, can_resume
-from ptrnet.errors import OutputError, PtrnetError
+from ptrnet.errors import InputError, OutputError, PtrnetError
+from ptrnet.files import checksum
 from ptrnet.parallel import ordered_map
 from ptrnet.progress import track
 from ptrnet.tasks.base import Task
@@ -94,7 +98,8 @@ def _write_resumable(
 ) -> None:
     """Writes the examples to a file of lines, or goes on where that was stopped."""
     task = work.task
-    decided_by = {"ptrnet": VERSION, "task": task.name, **asdict(task), "command": work.command}
+    settings = json.loads(json.dumps(asdict(task)))  # as they will be read again
+    decided_by = {"ptrnet": VERSION, "task": task.name, **settings, "command": work.command}
     # Of settings, and of options, that it did not have.
     defaults = {"strict": False, **{f.name: f.default for f in fields(task)}}
 
@@ -172,3 +177,30 @@ def _encoded_lines(
     examples = compute(item)
     formats.get(extension).write(text, examples, task)
     return text.getvalue().encode(), sum(map(_is_unproved, examples))
+
+
+def content_of(path: Path) -> dict[str, Any]:
+    """The facts of a file that is worked on: where it is, and its content as it is now.
+
+    Raises:
+        InputError: it cannot be read.
+    """
+    try:
+        return {"file": str(path.resolve()), "sha256": checksum(path)}
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read: {error.strerror}") from None
+
+
+def count_instances(path: str) -> int | None:
+    """How many instances a file has, for a progress bar: its lines; None for a binary file."""
+    capabilities = formats.format_of(path).capabilities
+    if not capabilities.multiple:
+        return 1
+    return None if capabilities.binary else count_lines(path)
+
+
+def chunks(examples: Iterable[Example]) -> Iterator[list[Example]]:
+    """The examples in lists of CHUNK, the last of fewer."""
+    rest = iter(examples)
+    while chunk := list(islice(rest, CHUNK)):
+        yield chunk

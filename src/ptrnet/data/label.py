@@ -1,6 +1,6 @@
 """Answers by an algorithm: `ptrnet.label` for a file or arrays, `label_examples` for examples."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
 from itertools import islice
 from os import PathLike, fspath
@@ -11,9 +11,8 @@ import numpy as np
 
 from ptrnet import labellers, tasks
 from ptrnet.data import bulk, formats
-from ptrnet.data.bulk import CHUNK, BulkWork
+from ptrnet.data.bulk import BulkWork, chunks, content_of, count_instances
 from ptrnet.data.examples import instances_of
-from ptrnet.data.formats.parts.lines import count_lines
 from ptrnet.errors import InputError
 from ptrnet.files import checksum
 from ptrnet.parallel import LOCAL, check_backend, check_jobs
@@ -129,7 +128,7 @@ def _work(
         examples = formats.read(source, task)
         if output is not None:
             examples = formats.output_format(output, source).checked(examples, task)
-        return _chunks(islice(examples, done, None))
+        return chunks(islice(examples, done, None))
 
     twice = source != "-" and Path(source).is_file()  # a pipe is read but once
     return BulkWork(
@@ -138,7 +137,7 @@ def _work(
         compute=partial(label_examples, task, labeller, strict=strict),
         items_after=chunks_after,
         facts=_facts(Path(source), labeller or task.labellers[0], strict) if twice else None,
-        total=_count(source) if twice else None,
+        total=count_instances(source) if twice else None,
         upgrade=partial(_upgrade, Path(source)),
     )
 
@@ -150,8 +149,8 @@ def _work_in_memory(
 
     def chunks_after(done: int) -> Iterator[list[Example]]:
         if output is not None:
-            return _chunks(formats.output_format(output, "-").checked(examples[done:], task))
-        return _chunks(examples[done:])
+            return chunks(formats.output_format(output, "-").checked(examples[done:], task))
+        return chunks(examples[done:])
 
     return BulkWork(
         task=task,
@@ -165,16 +164,7 @@ def _work_in_memory(
 
 def _facts(path: Path, labeller: str, strict: bool) -> dict[str, Any]:
     """What decides the answers: the file's content as it is now, and the labeller."""
-    try:
-        content = checksum(path)
-    except OSError as error:
-        raise InputError(f"{path}: cannot be read: {error.strerror}") from None
-    return {
-        "file": str(path.resolve()),
-        "sha256": content,
-        "labeller": labeller,
-        "strict": strict,
-    }
+    return {**content_of(path), "labeller": labeller, "strict": strict}
 
 
 def _upgrade(path: Path, facts: dict[str, Any]) -> dict[str, Any]:
@@ -183,18 +173,3 @@ def _upgrade(path: Path, facts: dict[str, Any]) -> dict[str, Any]:
     if (facts.get("bytes"), facts.get("changed")) == (stat.st_size, stat.st_mtime_ns):
         return {"sha256": checksum(path), **facts}
     return facts
-
-
-def _count(path: str) -> int | None:
-    """How many instances a file has, for a progress bar: its lines; None for a binary file."""
-    capabilities = formats.format_of(path).capabilities
-    if not capabilities.multiple:
-        return 1
-    return None if capabilities.binary else count_lines(path)
-
-
-def _chunks(examples: Iterable[Example]) -> Iterator[list[Example]]:
-    """The examples in lists of CHUNK, the last of fewer."""
-    rest = iter(examples)
-    while chunk := list(islice(rest, CHUNK)):
-        yield chunk

@@ -1,8 +1,8 @@
 """What a model was trained on, and one line on an instance outside of it."""
 
 import warnings
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Iterable, Iterator
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -13,6 +13,13 @@ from ptrnet.tasks.custom import Custom
 from ptrnet.types import Example
 
 MAX_DEVIATIONS = 10.0  # standard deviations of a feature, beyond which it is said
+
+
+class Message(NamedTuple):
+    """What is to be said of an instance."""
+
+    subject: object  # the same for messages of which one is enough
+    text: str
 
 
 class TrainedRange:
@@ -37,34 +44,42 @@ class TrainedRange:
     def check_sizes(self, examples: Iterable[Example]) -> None:
         """Warns of numbers of elements that are none of the trained ones."""
         for example in examples:
-            n = len(example.inputs)
-            if not self._sizes or n in self._sizes:
-                continue
-            advice = (
-                f"; ptrnet label {self._task.name} computes answers by an algorithm"
-                if self._task.labellers
-                else ""
-            )
-            self._say(
-                (n < min(self._sizes), n > max(self._sizes)),
-                f"the model was trained on instances of {self._n} elements, this one has {n}"
-                f"{advice}",
-            )
+            self._say(self.size_messages(example))
 
     def check_features(self, examples: Iterable[Example]) -> None:
         """Warns of features that are far from those of the examples that a user trained on."""
+        for example in examples:
+            self._say(self.feature_messages(example))
+
+    def size_messages(self, example: Example) -> Iterator[Message]:
+        """At most one, whatever was said before: of a number of elements that is no trained one."""
+        n = len(example.inputs)
+        if not self._sizes or n in self._sizes:
+            return
+        advice = (
+            f"; ptrnet label {self._task.name} computes answers by an algorithm"
+            if self._task.labellers
+            else ""
+        )
+        yield Message(
+            (n < min(self._sizes), n > max(self._sizes)),
+            f"the model was trained on instances of {self._n} elements, this one has {n}{advice}",
+        )
+
+    def feature_messages(self, example: Example) -> Iterator[Message]:
+        """Of each feature that is far from the trained ones, whatever was said before."""
         if not isinstance(self._task, Custom):  # others move points into the unit square
             return
-        for example in examples:
-            largest = np.abs(self._task.normalize(example.inputs)).max(0, initial=0)
-            for k in np.flatnonzero(largest > MAX_DEVIATIONS):
-                self._say(
-                    int(k),
-                    f"feature {k + 1} is {largest[k]:.0f} or more standard deviations from the "
-                    f"trained examples' mean, {self._task.center[k]:.4g}",
-                )
+        largest = np.abs(self._task.normalize(example.inputs)).max(0, initial=0)
+        for k in np.flatnonzero(largest > MAX_DEVIATIONS):
+            yield Message(
+                int(k),
+                f"feature {k + 1} is {largest[k]:.0f} or more standard deviations from the "
+                f"trained examples' mean, {self._task.center[k]:.4g}",
+            )
 
-    def _say(self, subject: object, message: str) -> None:
-        if subject not in self._said:
-            self._said.add(subject)
-            warnings.warn(message, OutsideTraining, stacklevel=2)
+    def _say(self, messages: Iterable[Message]) -> None:
+        for subject, text in messages:
+            if subject not in self._said:
+                self._said.add(subject)
+                warnings.warn(text, OutsideTraining, stacklevel=2)

@@ -19,19 +19,19 @@ SEED_STRIDE, STEP_STRIDE = 0x10001, 0x100003
 class Sample(Search):
     """Draws `size` answers of each instance, token by token, from `p^(1/temperature)`.
 
-    What is drawn depends on the seed and on the instance alone: not on its batch, its padding or
-    the device. An instance that stands twice gets the same answers twice.
+    With a seed, what is drawn depends on it and on the instance alone: not on its batch, its
+    padding or the device. An instance that stands twice gets the same answers twice.
 
     Args:
         size: answers of an instance, K.
         temperature: above 0; near 0 it is as greedy decoding, at 1 p is the model's own.
-        seed: of the random numbers. The same call draws the same answers again; another seed
-            draws anew.
+        seed: of the random numbers: the same call draws the same answers again. None: each call
+            draws anew, from torch's generator.
     """
 
     size: int = 16
     temperature: float = 1.0
-    seed: int = 0
+    seed: int | None = None
 
     name = "sample"
 
@@ -43,7 +43,8 @@ class Sample(Search):
 
     def selector(self, inputs: Tensor, lengths: Tensor) -> "GumbelSelector":
         samples = torch.arange(self.size, device=inputs.device)
-        keys = splitmix64(samples + (self.seed * SEED_STRIDE) % 2**62)
+        seed = int(torch.randint(2**62, ())) if self.seed is None else self.seed
+        keys = splitmix64(samples + (seed * SEED_STRIDE) % 2**62)
         return GumbelSelector(
             splitmix64(hash_instance(inputs, lengths)[:, None] ^ keys), self.temperature
         )

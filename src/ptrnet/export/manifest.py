@@ -18,7 +18,7 @@ from ptrnet.version import VERSION
 FORMAT = 1
 MANIFEST, EXAMPLE = "manifest.json", "example.py"
 
-# The classes of `ptrnet.constraints`: their kinds and what they mean.
+# The classes of `ptrnet.constraints`: their kinds and what they mean. Plug-ins may have others.
 CONSTRAINTS = {
     "Free": ("free", "any token; END not before min_length tokens"),
     "Subset": ("subset", "each element at most once; END not before min_length tokens"),
@@ -68,7 +68,8 @@ LOOP = [
 def describe(solver: Solver, graphs: dict[str, Graph]) -> dict[str, Any]:
     """What the manifest says of a model and its graphs; files and checks are added to it."""
     task, model = solver.task, solver.model
-    kind, meaning = CONSTRAINTS[type(task.build_constraint()).__name__]
+    constraint = type(task.build_constraint())
+    kind, meaning = CONSTRAINTS.get(constraint.__name__, ("other", constraint.__doc__ or ""))
     answer = _answer_kind(task)
     return {
         "format": FORMAT,

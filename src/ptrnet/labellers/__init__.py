@@ -1,4 +1,5 @@
-"""Algorithms that compute answers: NumPy and numba, no torch. One file each, found by its name.
+"""Algorithms that compute answers: NumPy and numba, no torch. One file each, found by its name;
+plug-ins register others.
 
 Each file has a `label(inputs)` that takes `(B, n, d)` float64, the instances of one size, and
 gives their `Answers`; those of tours also take the name of a distance. A file may also have
@@ -8,9 +9,7 @@ and may find none has `certify`, which says besides which answers are proved, an
 it means that one is not. Folders hold what several files share.
 """
 
-import importlib
 import math
-import pkgutil
 from collections.abc import Callable
 from functools import cache
 from importlib.util import find_spec
@@ -19,15 +18,28 @@ from types import ModuleType
 import numpy as np
 from numpy.typing import NDArray
 
-from ptrnet.errors import MissingExtraError, unknown
+from ptrnet.errors import InputError, MissingExtraError
+from ptrnet.plugins.registry import Registry
 from ptrnet.types import Answers, Floats
 
 Labeller = Callable[..., Answers]
+_registry = Registry("labeller", __name__)
 
 
 def names() -> list[str]:
     """The known labellers, as they are spelled on the command line."""
-    return sorted(m.name.replace("_", "-") for m in pkgutil.iter_modules(__path__) if not m.ispkg)
+    return _registry.names()
+
+
+def register(name: str, module: ModuleType) -> None:
+    """Adds a labeller under a name: what has `label`, and the other members of such a file.
+
+    Raises:
+        InputError: it has no `label`, or the name is taken.
+    """
+    if not callable(getattr(module, "label", None)):
+        raise InputError(f"register a labeller: expected a module with `label`, got {module!r}")
+    _registry.register(name, module)
 
 
 def get(name: str) -> Labeller:
@@ -75,6 +87,5 @@ def unproved(name: str) -> str:
 
 @cache  # called for every batch: listing the folder takes longer than labelling
 def _module(name: str) -> ModuleType:
-    if name not in names():
-        raise unknown("labeller", name, names())
-    return importlib.import_module(f"{__name__}.{name.replace('-', '_')}")
+    module: ModuleType = _registry.get(name)
+    return module

@@ -1,33 +1,43 @@
-"""The networks. One file a variant, found by its name; no list is kept elsewhere."""
+"""The networks. One file a variant, found by its name; plug-ins register others."""
 
-import importlib
-import pkgutil
 import typing
 from dataclasses import MISSING, fields
 from typing import TYPE_CHECKING, Any
 
 from ptrnet.errors import InputError, unknown
 from ptrnet.models.settings import ModelSettings, resolve_aliases
+from ptrnet.plugins.registry import Registry
 from ptrnet.settings import check_type
 
 if TYPE_CHECKING:  # names and settings are known without torch
     from ptrnet.models.base import PointerModel
 
-_NOT_MODELS = {"base", "parts", "settings"}
+_registry = Registry("model", __name__, ("base", "settings"), "MODEL")
 
 
 def names() -> list[str]:
     """The known models, as they are spelled on the command line."""
-    files = (m.name for m in pkgutil.iter_modules(__path__))
-    return sorted(name.replace("_", "-") for name in files if name not in _NOT_MODELS)
+    return _registry.names()
+
+
+def register(name: str, cls: "type[PointerModel]") -> None:
+    """Adds a model under a name, such as "my-net".
+
+    Raises:
+        InputError: no class derived from `PointerModel`, or a name that is taken.
+    """
+    from ptrnet.models.base import PointerModel
+
+    if not (isinstance(cls, type) and issubclass(cls, PointerModel)):
+        raise InputError(
+            f"register a model: expected a class derived from PointerModel, got {cls!r}"
+        )
+    _registry.register(name, cls)
 
 
 def kind(name: str) -> "type[PointerModel]":
     """The class of a model. Raises InputError, with the nearest name, for an unknown one."""
-    if name not in names():
-        raise unknown("model", name, names())
-    module = importlib.import_module(f"{__name__}.{name.replace('-', '_')}")
-    cls: type[PointerModel] = module.MODEL
+    cls: type[PointerModel] = _registry.get(name)
     return cls
 
 

@@ -13,7 +13,14 @@ from ptrnet.errors import unknown
 MAX_UNITS = 65_536  # a layer of more would not fit any memory; a dictionary likewise
 
 
-def _setting(help: str, default: Any = MISSING, bounds: tuple[float, float] | None = None) -> Any:
+def setting(help: str, default: Any = MISSING, bounds: tuple[float, float] | None = None) -> Any:
+    """A field of a model's settings, with its help for the command line.
+
+    Args:
+        help: what it says.
+        default: without one the setting has to be given.
+        bounds: the least and the largest value of a number.
+    """
     return field(default=default, metadata={"help": help, "bounds": bounds})
 
 
@@ -21,7 +28,7 @@ def _setting(help: str, default: Any = MISSING, bounds: tuple[float, float] | No
 class ModelSettings:
     """Settings of every model."""
 
-    hidden_size: int = _setting("units of encoder and decoder", 256, (1, MAX_UNITS))
+    hidden_size: int = setting("units of encoder and decoder", 256, (1, MAX_UNITS))
 
     @property
     def sees_order(self) -> bool:
@@ -33,25 +40,23 @@ class ModelSettings:
 class RecurrentSettings(ModelSettings):
     """Settings of models that read and answer one element after another."""
 
-    cell: Literal["lstm", "gru"] = _setting("cell of encoder and decoder: lstm | gru", "lstm")
-    layers: int = _setting("layers of encoder and decoder, each", 1, (1, 64))
-    bidirectional: bool = _setting("half of the encoder's units read backwards", False)
+    cell: Literal["lstm", "gru"] = setting("cell of encoder and decoder", "lstm")
+    layers: int = setting("layers of encoder and decoder, each", 1, (1, 64))
+    bidirectional: bool = setting("half of the encoder's units read backwards", False)
 
 
 @dataclass(frozen=True, kw_only=True)
 class AttentionSettings(RecurrentSettings):
     """Settings of models that score encoder states against decoder states."""
 
-    score: Literal["additive", "dot", "general"] = _setting(
-        "how an element is scored: additive | dot | general", "additive"
-    )
+    score: Literal["additive", "dot", "general"] = setting("how an element is scored", "additive")
 
 
 @dataclass(frozen=True, kw_only=True)
 class FreeRunningSettings(AttentionSettings):
     """Settings of models whose next input is made of their own distribution."""
 
-    teacher_forcing: bool = _setting(
+    teacher_forcing: bool = setting(
         "soft-, hard- and multi-ptr-net are fed the true elements in training; free running if not",
         True,
     )
@@ -61,14 +66,14 @@ class FreeRunningSettings(AttentionSettings):
 class ThresholdSettings(FreeRunningSettings):
     """Settings of the model whose next input is the mean of the likely elements."""
 
-    threshold: float = _setting("multi-ptr-net: least probability of what is fed", 0.1, (1e-6, 1.0))
+    threshold: float = setting("multi-ptr-net: least probability of what is fed", 0.1, (1e-6, 1.0))
 
 
 @dataclass(frozen=True, kw_only=True)
 class DictionarySettings(RecurrentSettings):
     """Settings of models whose output is a fixed dictionary."""
 
-    n: int = _setting("elements of every instance", bounds=(1, MAX_UNITS))
+    n: int = setting("elements of every instance", bounds=(1, MAX_UNITS))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -80,14 +85,12 @@ class DictionaryAttentionSettings(DictionarySettings, AttentionSettings):
 class EncoderSettings(ModelSettings):
     """Settings of models whose elements attend to each other, in the encoder of a transformer."""
 
-    heads: int = _setting("transformer: heads of each attention", 4, (1, MAX_UNITS))
-    encoder_layers: int = _setting("transformer: layers of the encoder", 4, (1, 64))
-    feed_forward: int = _setting(
+    heads: int = setting("transformer: heads of each attention", 4, (1, MAX_UNITS))
+    encoder_layers: int = setting("transformer: layers of the encoder", 4, (1, 64))
+    feed_forward: int = setting(
         "transformer: units between a layer's two maps", 512, (1, MAX_UNITS)
     )
-    octaves: int = _setting(
-        "transformer: sines and cosines of each feature, in octaves", 0, (0, 16)
-    )
+    octaves: int = setting("transformer: sines and cosines of each feature, in octaves", 0, (0, 16))
 
     @property
     def sees_order(self) -> bool:
@@ -98,13 +101,13 @@ class EncoderSettings(ModelSettings):
 class TransformerSettings(EncoderSettings):
     """Settings of the model that reads all elements at once."""
 
-    decoder_layers: int = _setting("transformer: layers of the decoder", 2, (1, 64))
-    see_indices: bool = _setting("transformer: elements' indices are seen", False)
-    edge_frames: bool = _setting(
+    decoder_layers: int = setting("transformer: layers of the decoder", 2, (1, 64))
+    see_indices: bool = setting("transformer: elements' indices are seen", False)
+    edge_frames: bool = setting(
         "transformer: elements are seen in the frame of the answer's last edge, too", False
     )
-    frame_edge: Literal["last", "open"] = _setting(
-        "transformer: edge of the frames: last | open, of a sequence of apexes", "last"
+    frame_edge: Literal["last", "open"] = setting(
+        "transformer: edge of the frames; open: of a sequence of apexes", "last"
     )
 
     @property
@@ -116,12 +119,12 @@ class TransformerSettings(EncoderSettings):
 class RemainingSettings(EncoderSettings):
     """Settings of the model that encodes what remains at every step."""
 
-    nearest: int = _setting(
+    nearest: int = setting(
         "remaining-ptr-net: elements encoded at a step, those near the last one; 0: all",
         0,
         (0, MAX_UNITS),
     )
-    repeats: bool = _setting("remaining-ptr-net: what was pointed at may be again", False)
+    repeats: bool = setting("remaining-ptr-net: what was pointed at may be again", False)
 
 
 # Former names and values of settings, which files and recipes may still have.

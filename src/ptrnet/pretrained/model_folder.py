@@ -164,5 +164,5 @@ def _check_tensors(path: Path, tensors: dict[str, torch.Tensor], model: PointerM
 
 
 def registered_name(model: PointerModel) -> str:
-    """The name that `models.build` knows a model by."""
+    """The name of a model's architecture, as `ptrnet train --model` takes it."""
     return next(name for name in models.names() if models.kind(name) is type(model))

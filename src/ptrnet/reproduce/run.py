@@ -55,9 +55,8 @@ class Job:
 
     def digest(self) -> str:
         """Of all that decides the result."""
-        recipe = self.recipe
         test = [self.row.task.name, self.row.n, self.instances, SEED, list(self.row.labellers)]
-        content = [{**self.line.table(), "recipe": recipe.table() if recipe else {}}, test]
+        content = [training_of(self), vars(self.line.decoding), test]
         return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:16]
 
     def is_done(self, results: Path) -> bool:
@@ -74,8 +73,8 @@ def jobs_of(
     jobs = [Job(row, line, budget, seed) for row in rows for line in lines if line in row.lines]
     order: dict[str, int] = {}
     for job in jobs:
-        order.setdefault(_training(job), len(order))
-    return sorted(jobs, key=lambda job: order[_training(job)])
+        order.setdefault(training_of(job), len(order))
+    return sorted(jobs, key=lambda job: order[training_of(job)])
 
 
 def run(jobs: Sequence[Job], runs: Path, results: Path) -> Iterator[Record]:
@@ -152,8 +151,8 @@ def _mean_costs(row: Row, test: Sequence[Example]) -> dict[str, float]:
     return costs
 
 
-def _training(job: Job) -> str:
-    """The same for jobs of one model."""
+def training_of(job: Job) -> str:
+    """What tells the jobs of one model from others: the shipped one, or the recipe's folder."""
     recipe = job.recipe
     return job.line.weights if recipe is None else folder_of(recipe, Path()).name
 

@@ -52,11 +52,6 @@ class Line:
     weights: str  # the shipped model; empty: of a training
     decoding: Decoding
 
-    def table(self) -> dict[str, Any]:
-        """All that decides what the line gives."""
-        recipe = self.recipe.table() if self.recipe else {}
-        return {"recipe": recipe, "weights": self.weights, **vars(self.decoding)}
-
 
 @dataclass(frozen=True)
 class Row:

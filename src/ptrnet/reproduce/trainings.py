@@ -1,6 +1,7 @@
 """The trainings behind rows: a folder for each recipe, so that rows of one recipe share one."""
 
 import hashlib
+import json
 from pathlib import Path
 
 from ptrnet import weights
@@ -12,8 +13,15 @@ from ptrnet.training.recipe import Recipe
 
 
 def folder_of(recipe: Recipe, runs: Path) -> Path:
-    """Where a recipe is trained: a name that people read, and a digest of the whole recipe."""
-    digest = hashlib.sha256(recipe.toml().encode()).hexdigest()[:8]
+    """Where a recipe is trained: a name that people read, and a digest of what it says.
+
+    Of that, what differs from the defaults: a field that a later version adds changes no name.
+    """
+    defaults = Recipe.from_table(
+        {"task": recipe.task, "model": recipe.model, "n": recipe.n}
+    ).table()
+    differing = {k: v for k, v in recipe.table().items() if v != defaults.get(k)}
+    digest = hashlib.sha256(json.dumps(differing, sort_keys=True).encode()).hexdigest()[:8]
     return runs / f"{recipe.task}-{recipe.model}-n{recipe.n}-{recipe.hidden_size}-{digest}"
 
 

@@ -1,21 +1,32 @@
-"""The reference tasks. One file a task, found by its name; no list is kept elsewhere."""
+"""The tasks. One file a task, found by its name; plug-ins register others."""
 
-import importlib
-import pkgutil
 from typing import Any, get_type_hints
 
-from ptrnet.errors import unknown
+from ptrnet.errors import InputError, unknown
+from ptrnet.plugins.registry import Registry
 from ptrnet.settings import check_type
 from ptrnet.tasks.base import Task
 
 CUSTOM = "custom"  # of a user's own examples: a model may serve it, no verb names it
-_UNLISTED = {"base", "labelling", CUSTOM}
 _FORMER_NAMES = {"own": CUSTOM}  # that models' folders and recipes may still have
+_registry = Registry("task", __name__, ("base", "labelling", CUSTOM), "TASK")
 
 
 def names() -> list[str]:
-    """The reference tasks."""
-    return sorted(m.name for m in pkgutil.iter_modules(__path__) if m.name not in _UNLISTED)
+    """The tasks that draw instances: the reference tasks, and those of plug-ins."""
+    return _registry.names()
+
+
+def register(cls: type[Task]) -> type[Task]:
+    """Adds a task, by its `name`; also as a decorator. It is then as any other, with its settings.
+
+    Raises:
+        InputError: no class derived from `Task`, or one whose name is taken.
+    """
+    if not (isinstance(cls, type) and issubclass(cls, Task)):
+        raise InputError(f"register a task: expected a class derived from Task, got {cls!r}")
+    _registry.register(cls.name, cls)
+    return cls
 
 
 def current_name(name: str) -> str:
@@ -26,9 +37,7 @@ def current_name(name: str) -> str:
 def kind(name: str) -> type[Task]:
     """The class of a task. Raises InputError, with the nearest name, for an unknown one."""
     name = current_name(name)
-    if name not in (*names(), CUSTOM):
-        raise unknown("task", name, names())
-    cls: type[Task] = importlib.import_module(f"{__name__}.{name}").TASK
+    cls: type[Task] = _registry.builtin(CUSTOM) if name == CUSTOM else _registry.get(name)
     return cls
 
 

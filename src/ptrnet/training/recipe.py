@@ -69,6 +69,9 @@ class Recipe:
     baseline: Literal["mean", "greedy"] = _field(
         "mean", "reinforce: a sample's cost is compared with the other samples', or with greedy's"
     )
+    weights: str = _field(
+        "", "model whose weights the training begins with: a shipped one, a folder or a hub id"
+    )
     hidden_size: int = _field(256, "units of encoder and decoder")
     optimizer: Literal["adamw", "sgd", "adadelta-rmsprop"] = _field(
         "adamw",

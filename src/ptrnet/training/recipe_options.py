@@ -35,10 +35,16 @@ def option_fields() -> dict[str, Option]:
     """The fields of a recipe, but for the task, which is an argument."""
     hints = typing.get_type_hints(Recipe)
     return {
-        f.name: Option(hints[f.name], f.default, f.metadata["help"])
+        f.name: Option(hints[f.name], f.default, f.metadata["help"] + _choices(hints[f.name]))
         for f in fields(Recipe)
         if f.default is not MISSING
     }
+
+
+def _choices(hint: Any) -> str:
+    """The values of a setting that has a few: behind its help."""
+    values = typing.get_args(hint) if typing.get_origin(hint) is typing.Literal else ()
+    return f": {' | '.join(values)}" if values else ""
 
 
 def task_settings() -> dict[str, Option]:
@@ -49,9 +55,8 @@ def task_settings() -> dict[str, Option]:
         kind = tasks.kind(task)
         hints = typing.get_type_hints(kind)
         for f in fields(kind):
-            choices = " | ".join(typing.get_args(hints[f.name]))
             prefix = "" if f.name in shared else f"task {task}: "
-            text = f"{prefix}{f.metadata['help']}{choices and f', {choices}'}"
+            text = f"{prefix}{f.metadata['help']}{_choices(hints[f.name])}"
             options[f.name] = Option(hints[f.name], f.default, text)
     return options
 
@@ -60,7 +65,9 @@ def model_settings() -> dict[str, Option]:
     """Every setting that some model has and that is no field of the recipe."""
     recipe_fields = option_fields()
     return {
-        name: Option(setting.type, setting.default, setting.metadata["help"])
+        name: Option(
+            setting.type, setting.default, setting.metadata["help"] + _choices(setting.type)
+        )
         for name, setting in every_setting().items()
         if name not in recipe_fields
     }

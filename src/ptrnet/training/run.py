@@ -5,7 +5,9 @@ from pathlib import Path
 
 import torch
 
-from ptrnet import models, tasks
+from ptrnet import models, tasks, weights
+from ptrnet.errors import InputError
+from ptrnet.models.base import PointerModel
 from ptrnet.pretrained import model_folder
 from ptrnet.tasks.base import Task
 from ptrnet.training import checkpoint, run_folder
@@ -96,6 +98,8 @@ def _prepare(
     """
     torch.manual_seed(recipe.seed)
     model = models.build(recipe.model, task.num_features, task.num_specials, **recipe.network())
+    if recipe.weights and first == 0:  # a run that goes on has its own
+        _load_weights(model, recipe)
     if recipe.learning == "answers":
         module, examples = TrainingModule(model, recipe), open_examples(recipe, task, first)
     else:
@@ -105,6 +109,26 @@ def _prepare(
     for batch in examples.valid_batches:
         model.check_lengths(batch.lengths)
     return module, examples
+
+
+def _load_weights(model: PointerModel, recipe: Recipe) -> None:
+    """Puts the weights of the model that the recipe names into a fresh one.
+
+    Raises:
+        InputError: no such model, or one of another network.
+    """
+    solver = weights.load(recipe.weights)
+    name, settings = model_folder.registered_name(solver.model), solver.model.settings()
+    expected = {"model": recipe.model, "features": model.features, **model.settings()}
+    expected["special slots"] = model.num_specials
+    actual = {"model": name, "features": solver.model.features, **settings}
+    actual["special slots"] = solver.model.num_specials
+    for key, value in expected.items():
+        if actual.get(key) != value:
+            raise InputError(
+                f"weights: {recipe.weights} has {key} {actual.get(key)}, the recipe has {value}"
+            )
+    model.load_state_dict(solver.model.state_dict())
 
 
 def _trained_model(

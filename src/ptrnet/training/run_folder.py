@@ -28,6 +28,23 @@ def check_unused(folder: Path, *others: str) -> None:
             raise InputError(f"{folder}: holds a file {file} already; name another folder")
 
 
+def next_numbered(root: Path, name: str) -> Path:
+    """A folder for a run that was given none: `root/NAME-1`, or the number behind the last."""
+    return root / f"{name}-{max(_numbers(root, name), default=0) + 1}"
+
+
+def last_numbered(root: Path, name: str) -> Path:
+    """The last of these folders; `root/NAME` where there is none, as former versions had it."""
+    numbers = _numbers(root, name)
+    return root / (f"{name}-{max(numbers)}" if numbers else name)
+
+
+def _numbers(root: Path, name: str) -> list[int]:
+    paths = root.glob(f"{name}-*") if root.is_dir() else ()
+    ends = (path.name.removeprefix(f"{name}-") for path in paths)
+    return [int(end) for end in ends if end.isdecimal()]
+
+
 @contextlib.contextmanager
 def locked(folder: Path) -> Iterator[None]:
     """While it lasts no other training has the folder; the lock ends with the process as well.

@@ -10,10 +10,18 @@ What formats share is in `parts/`, and so is the class `Format`: such a module, 
 
 import os
 from collections.abc import Iterable, Iterator
+from io import StringIO
 from pathlib import Path
 from tempfile import SpooledTemporaryFile
 
-from ptrnet.data.formats.parts.format import Format, format_of, get, names, output_format
+from ptrnet.data.formats.parts.format import (
+    Format,
+    format_of,
+    get,
+    names,
+    output_format,
+    register,
+)
 from ptrnet.data.formats.parts.lines import display_name
 from ptrnet.errors import InputError
 from ptrnet.files import atomic_path, check_writable, to_standard_output
@@ -29,7 +37,9 @@ __all__ = [
     "names",
     "num_features",
     "output_format",
+    "print_as_they_come",
     "read",
+    "register",
     "write",
 ]
 
@@ -79,6 +89,19 @@ def write(path: str, examples: Iterable[Example], task: Task, like: str = "-") -
         return
     with atomic_path(Path(path)) as temporary, target.open_for_writing(temporary) as stream:
         target.write(stream, examples, task)
+
+
+def print_as_they_come(examples: Iterable[Example], task: Task) -> None:
+    """Prints each example as soon as there is one, a line of .txt.
+
+    Raises:
+        InputError: at the first example that the format cannot hold; those before are printed.
+    """
+    target = format_of("-")
+    for example in target.checked(examples, task):
+        text = StringIO()
+        target.write(text, [example], task)
+        to_standard_output([text.getvalue()])
 
 
 def num_features(path: str) -> int:

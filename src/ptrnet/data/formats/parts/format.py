@@ -1,7 +1,5 @@
-"""The formats, by extension: found as the modules of `ptrnet.data.formats`, listed nowhere else."""
+"""The formats, by extension: the modules of `ptrnet.data.formats`, and those of plug-ins."""
 
-import importlib
-import pkgutil
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from importlib.util import find_spec
@@ -12,10 +10,11 @@ from typing import IO, Any
 from ptrnet.data.formats.parts.capabilities import Capabilities
 from ptrnet.errors import InputError, MissingExtraError, unknown
 from ptrnet.geometry.distances import EUCLIDEAN
+from ptrnet.plugins.registry import Registry
 from ptrnet.tasks.base import Task
 from ptrnet.types import Example
 
-_PACKAGE = __name__.removesuffix(".parts.format")
+_registry = Registry("file format", __name__.removesuffix(".parts.format"))
 
 
 @dataclass(frozen=True)
@@ -98,13 +97,24 @@ class Format:
 
 def names() -> list[str]:
     """The known extensions, without the dot."""
-    folders = importlib.import_module(_PACKAGE).__path__
-    return sorted(m.name for m in pkgutil.iter_modules(folders) if not m.ispkg)
+    return _registry.names()
+
+
+def register(extension: str, module: ModuleType) -> None:
+    """Adds a format: a module with `CAPABILITIES`, `read` and `write`, as of `ptrnet.data.formats`.
+
+    Raises:
+        InputError: one of these is missing, or the extension is taken.
+    """
+    for member in ("CAPABILITIES", "read", "write"):
+        if not hasattr(module, member):
+            raise InputError(f"register a file format: {module!r} has no {member}")
+    _registry.register(extension, module)
 
 
 def get(extension: str) -> Format:
     """The format of a known extension."""
-    return Format(extension, importlib.import_module(f"{_PACKAGE}.{extension}"))
+    return Format(extension, _registry.get(extension))
 
 
 def format_of(path: str) -> Format:

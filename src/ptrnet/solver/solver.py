@@ -1,43 +1,40 @@
-"""A trained model together with its task: from raw instances to answers."""
+"""`Solver`: the one face of a trained model, in memory and on disk."""
 
 import os
 import tempfile
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import nullcontext
-from itertools import chain, islice
+import warnings
+from collections.abc import Iterable, Iterator
+from itertools import islice
+from os import fspath
 from pathlib import Path
+from time import perf_counter
 from typing import Any, Self
 
-import numpy as np
 import torch
 
 from ptrnet.attention import attention
-from ptrnet.augmentation import Candidate, best_candidate, decode_view
-from ptrnet.constraints import Constraint, Free
-from ptrnet.data.batches import batch_of, bucket_by_size
-from ptrnet.data.examples import examples_of, instances_of, is_example, one_example
-from ptrnet.data.trained_range import TrainedRange
+from ptrnet.constraints import Free
+from ptrnet.data import bulk, formats
+from ptrnet.data.examples import examples_of, instances_of, is_example
+from ptrnet.data.trained_range import Message, TrainedRange
 from ptrnet.decoding import Decoder, Greedy
-from ptrnet.errors import InputError
+from ptrnet.errors import InputError, OutsideTraining
 from ptrnet.evaluation import describe_training, evaluate
-from ptrnet.kernels.threads import one_thread
-from ptrnet.masks import length_mask
 from ptrnet.models.base import PointerModel
+from ptrnet.parallel import LOCAL, check_backend, check_jobs
 from ptrnet.pretrained import hub, model_folder
+from ptrnet.solver.answer import Answer, cost_of
+from ptrnet.solver.batches import answer_chunk, log_likelihoods_of
+from ptrnet.solver.bulk import Answering, as_they_come, work
+from ptrnet.solver.pictures import Pictures
 from ptrnet.tasks.base import Task
-from ptrnet.types import Batch, Example, Floats
+from ptrnet.types import Example
 
-# The elements of a batch, padding and beams included: 64 MB of keys at 256 hidden units.
-MAX_BATCH_ELEMENTS = 65_536
-# The scores of a batch whose answers are known, for each of its elements: 64 MB again.
-SCORES_PER_ELEMENT = 256
 # Examples that are read before the first is answered, so that those of near sizes share a batch.
 CHUNK_SIZE = 4096
-# A batch of up to so many rows and elements, beams included, gains nothing from a second thread.
-ROWS_OF_ONE_THREAD, ELEMENTS_OF_ONE_THREAD = 8, 256
 
 
-class Solver:
+class Solver(Pictures):
     """Answers instances of one task with one trained network.
 
     Args:
@@ -50,7 +47,7 @@ class Solver:
         self, model: PointerModel, task: Task, trained: dict[str, Any] | None = None
     ) -> None:
         self.model, self.task, self.trained = model.eval(), task, trained or {}
-        self._range = TrainedRange(task, self.trained)
+        self.trained_range = TrainedRange(task, self.trained)
 
     def solve(
         self,
@@ -89,6 +86,45 @@ class Solver:
         answers = [example.outputs for example in solved]
         return answers[0] if is_one else answers
 
+    def answer(
+        self,
+        instances: Any,
+        decoder: Decoder | None = None,
+        *,
+        constrained: bool = True,
+        augment: int = 1,
+    ) -> Any:
+        """As `solve`, with what is known of each answer: its likelihood, cost, time, warnings.
+
+        Args, errors: as of `solve`. Nothing is warned of: each answer has its warnings.
+
+        Returns:
+            An `Answer`, or a list of them, whose `outputs` are what `solve` gives.
+        """
+        examples, is_one = instances_of(instances, self.task)
+        began = perf_counter()
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", OutsideTraining)
+            solved = list(
+                self.solve_examples(examples, decoder, constrained=constrained, augment=augment)
+            )
+        seconds = (perf_counter() - began) / max(1, len(solved))
+        answers = [self._answer(example, decoder or Greedy(), seconds) for example in solved]
+        return answers[0] if is_one else answers
+
+    def _answer(self, answered: Example, decoder: Decoder, seconds: float) -> Answer:
+        assert answered.outputs is not None and answered.log_prob is not None
+        return Answer(
+            inputs=answered.inputs,
+            outputs=answered.outputs,
+            log_prob=answered.log_prob,
+            cost=cost_of(self.task, answered),
+            decoder=decoder.name,
+            seconds=seconds,
+            warnings=tuple(text for _, text in self._messages(answered, decoder)),
+            task=self.task,
+        )
+
     def solve_examples(
         self,
         examples: Iterable[Example],
@@ -110,30 +146,60 @@ class Solver:
         rest = iter(examples)
         while chunk := list(islice(rest, CHUNK_SIZE)):
             if not decoder.needs_decomposable:  # which solves parts, of other sizes
-                self._range.check_sizes(chunk)
-            self._range.check_features(chunk)
-            answers = self._solve_chunk(chunk, decoder, constraint, augment)
+                self.trained_range.check_sizes(chunk)
+            self.trained_range.check_features(chunk)
+            answers = answer_chunk(self.model, self.task, chunk, decoder, constraint, augment)
             for example, answer in zip(chunk, answers, strict=True):
                 yield example._replace(outputs=answer.outputs, log_prob=answer.log_prob)
 
-    def _solve_chunk(
-        self, chunk: Sequence[Example], decoder: Decoder, constraint: Constraint, num_views: int
-    ) -> list[Candidate]:
-        """The best answer to each example, decoded in batches of near sizes."""
-        answers: dict[int, Candidate] = {}
-        sizes = [len(example.inputs) * decoder.size for example in chunk]
-        for indices in bucket_by_size(sizes, MAX_BATCH_ELEMENTS):
-            instances = [self.task.normalize(chunk[i].inputs) for i in indices]
-            rows, largest = len(indices) * decoder.size, max(map(len, instances))
-            is_small = rows <= ROWS_OF_ONE_THREAD and rows * largest <= ELEMENTS_OF_ONE_THREAD
-            with one_thread() if is_small else nullcontext():
-                views = [
-                    decode_view(k, instances, self.task, self.model, decoder, constraint)
-                    for k in range(num_views)
-                ]
-            for i, *candidates in zip(indices, *views, strict=True):
-                answers[i] = best_candidate(self.task, chunk[i], list(chain(*candidates)))
-        return [answers[i] for i in range(len(chunk))]
+    def solve_file(
+        self,
+        file: str | Path,
+        output: str | Path,
+        decoder: Decoder | None = None,
+        *,
+        constrained: bool = True,
+        augment: int = 1,
+        jobs: int = 1,
+        backend: str = LOCAL,
+    ) -> None:
+        """Answers every instance of a file, however long, and writes the answers to another.
+
+        The file is read, answered and written in chunks, so that memory does not grow with it.
+        Where a call that writes a file of lines (.txt, .jsonl, .parquet) is stopped, what is done
+        stays beside the file, and the same call goes on.
+
+        Args:
+            file: the instances, in any format; "-" is standard input.
+            output: where the answers go; its extension is the format, "-" is standard output. From
+                standard input to standard output each answer comes as soon as its line has.
+            decoder: this and the next two as of `solve`.
+            jobs: processes, 1 or more; -1 for one a core.
+            backend: where they run: "local", or a cluster of "dask" or "ray".
+
+        Raises:
+            InputError: an instance that cannot be used, by file and line; a file that cannot be
+                written, or the beginning of other work in its place. No file is made then.
+            MissingExtraError: format or backend needs a package that is not installed.
+        """
+        source, target = fspath(file), fspath(output)
+        formats.check_output(target, self.task)
+        check_jobs(jobs)
+        check_backend(backend)
+        if source != "-":
+            formats.check_input(source)
+        how = Answering(decoder or Greedy(), constrained, augment)
+        if source == target == "-":
+            solved = as_they_come(self, formats.read(source, self.task), how)
+            formats.print_as_they_come(solved, self.task)
+        else:
+            bulk.run(work(self, source, target, how), target, source, jobs, backend)
+
+    def _messages(self, example: Example, decoder: Decoder) -> Iterator[Message]:
+        """How an instance is unlike the training."""
+        if not decoder.needs_decomposable:  # which solves parts, of other sizes
+            yield from self.trained_range.size_messages(example)
+        yield from self.trained_range.feature_messages(example)
 
     def log_likelihoods(self, examples: Any) -> Any:
         """`log p(C | P)` of each example's answer, in the canonical form that models train on.
@@ -149,38 +215,8 @@ class Solver:
             InputError: an example without an answer, or that cannot be used.
         """
         known, is_one = examples_of(examples, self.task)
-        log_likelihoods = self._log_likelihoods(known)
+        log_likelihoods = log_likelihoods_of(self.model, self.task, known)
         return float(log_likelihoods[0]) if is_one else log_likelihoods
-
-    @torch.no_grad()
-    def _log_likelihoods(self, examples: Sequence[Example]) -> Floats:
-        """`(B,)` of B examples."""
-        log_likelihoods = np.empty(len(examples))
-        counts = [len(example.inputs) for example in examples]
-        sizes = [max(n, n * self.task.max_length(n) // SCORES_PER_ELEMENT) for n in counts]
-        for indices in bucket_by_size(sizes, MAX_BATCH_ELEMENTS):
-            batch = batch_of([examples[i] for i in indices], self.task)
-            batch = Batch(*(tensor.to(self._device) for tensor in batch))
-            log_probs = self._target_log_probs(batch)
-            mask = length_mask(batch.target_lengths, batch.targets.shape[1])
-            sums = torch.where(mask, log_probs, 0).double().sum(1)
-            log_likelihoods[indices] = sums.cpu().numpy()
-        return log_likelihoods
-
-    def _target_log_probs(self, batch: Batch) -> torch.Tensor:
-        """`(B, M)` log-probabilities of the targets; for large answers without `(B, M, S + N)`."""
-        rows, steps = batch.targets.shape
-        if rows * steps * batch.inputs.shape[1] <= 2 * MAX_BATCH_ELEMENTS * SCORES_PER_ELEMENT:
-            return self.model.log_probs(*batch).gather(2, batch.targets[..., None])[..., 0]
-        encoded = self.model.encode(batch.inputs, batch.lengths)
-        state, last = encoded.state, torch.zeros_like(batch.targets[:, :1])
-        columns = []
-        for step in range(steps):
-            target = batch.targets[:, step : step + 1]
-            log_probs, state = self.model.step(encoded, state, last)
-            columns.append(log_probs[:, 0].gather(1, target))
-            last = target
-        return torch.cat(columns, 1)
 
     def attention(self, instances: Any) -> Any:
         """The pointer's distribution at each step of an answer (V 2.3: attention is the answer).
@@ -236,50 +272,6 @@ class Solver:
             raise InputError("examples: expected at least one, got none")
         answered = self.solve_examples(known, decoder, constrained=constrained, augment=augment)
         return {metric: m.table() for metric, m in evaluate(self, known, answered).items()}
-
-    def plot(self, points: Any, ax: Any = None) -> Any:
-        """Draws the model's answer to one instance, and the true one, dashed, where it is better.
-
-        Args:
-            points: the instance, as `solve` takes it, or an example with a known answer: what is
-                drawn is still the model's.
-            ax: matplotlib's axes; those of a new figure when None.
-
-        Returns:
-            The axes.
-
-        Raises:
-            InputError: not one instance, or one that cannot be used or drawn.
-            MissingExtraError: matplotlib is not installed.
-        """
-        from ptrnet.plots.answer import draw_answered
-        from ptrnet.plots.figure import new_axes
-
-        example = one_example(points, self.task)
-        (answered,) = self.solve_examples([example])
-        ax = new_axes() if ax is None else ax
-        draw_answered(ax, self.task, answered, example.outputs)
-        return ax
-
-    def plot_attention(self, points: Any, ax: Any = None) -> Any:
-        """Draws where the pointer looked: a row for each step, a column for each token.
-
-        Args:
-            points: one instance, as `solve` takes it; or an example, whose answer is followed.
-            ax: as of `plot`.
-
-        Raises:
-            InputError: as of `plot`, or more than 200 steps or tokens.
-        """
-        from ptrnet.plots.attention import draw_matrix
-        from ptrnet.plots.figure import new_axes
-
-        example = one_example(points, self.task)
-        known = example if example.outputs is not None else next(self.solve_examples([example]))
-        probabilities, tokens = attention(self.model, self.task, known)
-        ax = new_axes() if ax is None else ax
-        draw_matrix(ax, probabilities, tokens, self.task.special_names)
-        return ax
 
     def __repr__(self) -> str:
         """The task, the network, and what it was trained on and scores."""

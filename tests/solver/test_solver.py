@@ -4,9 +4,10 @@ import torch
 
 import ptrnet
 from ptrnet import models, tasks
-from ptrnet import solver as solver_module
 from ptrnet.augmentation import canonicalize_valid
 from ptrnet.data.batches import bucket_by_size
+from ptrnet.solver import batches as solver_batches
+from ptrnet.solver import solver as solver_module
 from ptrnet.types import Example
 
 
@@ -50,7 +51,7 @@ def test_batches_keep_to_the_budget_and_answers_to_their_order(small, monkeypatc
     rng = np.random.default_rng(3)
     examples = [Example(rng.random((n, 2))) for n in rng.integers(1, 20, 60)]
     at_once = [e.outputs.tolist() for e in solver.solve_examples(examples)]
-    monkeypatch.setattr(solver_module, "MAX_BATCH_ELEMENTS", 25)
+    monkeypatch.setattr(solver_batches, "MAX_BATCH_ELEMENTS", 25)
     monkeypatch.setattr(solver_module, "CHUNK_SIZE", 7)
     in_batches = [e.outputs.tolist() for e in solver.solve_examples(iter(examples))]
     assert at_once == in_batches
@@ -121,8 +122,8 @@ def test_likelihoods_of_large_answers_are_taken_step_by_step(small, monkeypatch)
     rng = np.random.default_rng(6)
     examples = [Example(x, np.argsort(x[:, 0])) for x in (rng.random((n, 1)) for n in (3, 9, 6))]
     at_once = solver.log_likelihoods(examples)
-    monkeypatch.setattr(solver_module, "MAX_BATCH_ELEMENTS", 10)
-    monkeypatch.setattr(solver_module, "SCORES_PER_ELEMENT", 1)
+    monkeypatch.setattr(solver_batches, "MAX_BATCH_ELEMENTS", 10)
+    monkeypatch.setattr(solver_batches, "SCORES_PER_ELEMENT", 1)
     np.testing.assert_allclose(solver.log_likelihoods(examples), at_once, rtol=1e-5)
 
 

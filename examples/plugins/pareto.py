@@ -1,0 +1,125 @@
+"""A plug-in: a task, the algorithm that answers it, a model and a file format of one's own.
+
+    ptrnet --plugins examples/plugins/pareto.py train pareto --model pooled-ptr-net --n 5-20
+    ptrnet --plugins examples/plugins/pareto.py generate pareto --n 5 --count 3 --output fronts.pts
+
+The task: of offers by two numbers, each to be small, those that no other offer beats in both, the
+cheapest first. The model is a Ptr-Net without a recurrent encoder.
+"""
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import torch
+from torch import nn
+
+from ptrnet import labellers, models, tasks
+from ptrnet.constraints import Subset
+from ptrnet.data import formats
+from ptrnet.data.formats.parts.capabilities import Capabilities
+from ptrnet.masks import length_mask
+from ptrnet.metrics.sequence import measure_subsets
+from ptrnet.models.ptr_net import PtrNet
+from ptrnet.models.settings import AttentionSettings, setting
+from ptrnet.tasks.base import Drawing, Task, duplicate_error
+from ptrnet.types import Answers, Example
+
+
+class sweep:  # noqa: N801  a module would do as well: what counts is its `label`
+    """Offers from the cheapest on: each that is better than all before it in the second number."""
+
+    @staticmethod
+    def label(inputs):
+        """`(B, n, 2)` to their answers."""
+        order = np.lexsort((inputs[..., 1], inputs[..., 0]), axis=-1)
+        second = np.take_along_axis(inputs[..., 1], order, -1)
+        best_before = np.minimum.accumulate(second, -1)[:, :-1]
+        stays = np.pad(second[:, 1:] < best_before, ((0, 0), (1, 0)), constant_values=True)
+        lengths = stays.sum(-1)
+        first = np.argsort(~stays, axis=-1, kind="stable")  # those that stay, in their order
+        indices = np.take_along_axis(order, first, -1)[:, : lengths.max()]
+        return Answers(indices * (np.arange(indices.shape[1]) < lengths[:, None]), lengths)
+
+
+@tasks.register
+@dataclass(frozen=True)
+class Pareto(Task):
+    """The task `pareto`."""
+
+    name = "pareto"
+    labellers = ("sweep",)
+
+    @property
+    def num_features(self):
+        return 2
+
+    def max_length(self, n):
+        return n
+
+    def build_constraint(self):
+        return Subset()
+
+    def answer_error(self, n, outputs, first=0):
+        return duplicate_error(outputs, first)
+
+    def measure(self, examples, answers):
+        return measure_subsets(examples, answers)
+
+    def draw(self, inputs, outputs):
+        return Drawing(inputs, [inputs[outputs]])
+
+
+@dataclass(frozen=True, kw_only=True)
+class PooledSettings(AttentionSettings):
+    """Settings of the model."""
+
+    pool: Literal["mean", "max"] = setting("pooled-ptr-net: what the decoder starts from", "mean")
+
+
+class PooledPtrNet(PtrNet):
+    """A Ptr-Net whose encoder sees each element alone; its decoder starts from all of them."""
+
+    Settings = PooledSettings
+
+    def __init__(self, features, num_specials, settings):
+        super().__init__(features, num_specials, settings)
+        units = settings.hidden_size
+        self.encoder = nn.Sequential(nn.Linear(features, units), nn.ReLU(), nn.Linear(units, units))
+
+    def run_encoder(self, inputs, lengths):
+        states = self.encoder(inputs)
+        real = length_mask(lengths, inputs.shape[1])[..., None]
+        if self._settings.pool == "max":
+            pooled = states.masked_fill(~real, -torch.inf).amax(1)
+        else:
+            pooled = (states * real).sum(1) / lengths[:, None]
+        parts = [pooled.tanh(), pooled]  # of an LSTM: its output and its cell
+        return states, tuple(parts if self._settings.cell == "lstm" else parts[:1])
+
+
+class pts:  # noqa: N801
+    """Files with a line `x,y;x,y;... > i i ...` for each example, indices from 0 on."""
+
+    CAPABILITIES = Capabilities()
+
+    @staticmethod
+    def read(path, task):
+        with open(path, encoding="utf-8") as lines:  # noqa: PTH123
+            for number, line in enumerate(lines, 1):
+                points, _, outputs = line.partition(">")
+                inputs = np.array([[float(x) for x in p.split(",")] for p in points.split(";")])
+                known = np.array(outputs.split(), np.int64) if outputs else None
+                yield Example(inputs, known, source=f"{path}:{number}")
+
+    @staticmethod
+    def write(stream, examples, task):
+        for example in examples:
+            points = ";".join(",".join(map(repr, point)) for point in example.inputs.tolist())
+            answer = "" if example.outputs is None else " > " + " ".join(map(str, example.outputs))
+            stream.write(f"{points}{answer}\n")
+
+
+labellers.register("sweep", sweep)
+models.register("pooled-ptr-net", PooledPtrNet)
+formats.register("pts", pts)

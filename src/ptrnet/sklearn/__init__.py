@@ -1,0 +1,122 @@
+"""`PointerEstimator`: a model by scikit-learn's conventions, for its pipelines and searches."""
+
+from typing import Any, Self
+
+import numpy as np
+
+from ptrnet.data.arrays import split
+from ptrnet.decoding import Decoder
+from ptrnet.errors import InputError, MissingExtraError
+from ptrnet.solver import Solver
+from ptrnet.training.fit import fit
+from ptrnet.types import Indices
+
+try:
+    from sklearn.base import BaseEstimator
+    from sklearn.utils.validation import check_is_fitted
+except ModuleNotFoundError as error:
+    raise MissingExtraError("PointerEstimator", "sklearn") from error
+
+
+class PointerEstimator(BaseEstimator):  # type: ignore[misc]
+    """Learns answers that are positions in their own input, as `ptrnet.fit` does.
+
+    Parameters are only kept here, as scikit-learn wants it; `fit` checks them. None stands for
+    what `ptrnet.fit` takes by default.
+
+    Args:
+        constraint: what answers are: "permutation", "subset" or "free"; as the examples obey when
+            None.
+        model: the architecture.
+        hidden_size: units of encoder and decoder.
+        steps: updates of the weights, at most.
+        batch_size: examples in an update.
+        learning_rate: its peak.
+        augment: whether elements are shuffled in training.
+        random_state: the seed, an int.
+        decoder: that `predict` and `score` answer with; greedy when None.
+        recipe: other fields of a recipe, by their names.
+
+    Attributes:
+        solver_: the trained model, a `ptrnet.Solver`.
+        n_features_in_: numbers of an element, d.
+    """
+
+    def __init__(
+        self,
+        constraint: str | None = None,
+        *,
+        model: str = "ptr-net",
+        hidden_size: int = 256,
+        steps: int | None = None,
+        batch_size: int | None = None,
+        learning_rate: float | None = None,
+        augment: bool = False,
+        random_state: int | None = None,
+        decoder: Decoder | None = None,
+        recipe: dict[str, Any] | None = None,
+    ) -> None:
+        self.constraint = constraint
+        self.model = model
+        self.hidden_size = hidden_size
+        self.steps = steps
+        self.batch_size = batch_size
+        self.learning_rate = learning_rate
+        self.augment = augment
+        self.random_state = random_state
+        self.decoder = decoder
+        self.recipe = recipe
+
+    def fit(self, X: Any, y: Any) -> Self:  # noqa: N803
+        """Trains on instances and their answers.
+
+        Args:
+            X: a list of instances `(n, d)`, any n and one d, or an array `(B, n, d)`.
+            y: their outputs `(m,)`, 0-based indices: a list, or an array `(B, m)`.
+
+        Raises:
+            InputError: an example or a parameter that cannot be used.
+        """
+        options = {
+            name: value
+            for name in ("steps", "batch_size", "learning_rate")
+            if (value := getattr(self, name)) is not None
+        }
+        if self.random_state is not None:
+            options["seed"] = self.random_state
+        self.solver_: Solver = fit(
+            X,
+            y,
+            self.constraint,
+            model=self.model,
+            hidden_size=self.hidden_size,
+            augment=self.augment,
+            **options,
+            **(self.recipe or {}),
+        )
+        self.n_features_in_ = self.solver_.task.num_features
+        return self
+
+    def predict(self, X: Any) -> list[Indices]:  # noqa: N803
+        """The model's answers, 0-based indices `(m,)` each.
+
+        Raises:
+            NotFittedError: `fit` has not been called.
+            InputError: an instance that cannot be used.
+        """
+        check_is_fitted(self)
+        answers: list[Indices] = self.solver_.solve(_many(X), self.decoder)
+        return answers
+
+    def score(self, X: Any, y: Any) -> float:  # noqa: N803
+        """The share of instances whose whole answer is the given one. Raises as `predict`."""
+        instances, outputs = _many(X), list(y)
+        if len(instances) != len(outputs):
+            raise InputError(f"expected as many answers as instances, got {len(outputs)}")
+        pairs = zip(self.predict(instances), outputs, strict=True)
+        return float(np.mean([np.array_equal(answer, np.asarray(o)) for answer, o in pairs]))
+
+
+def _many(X: Any) -> list[Any]:  # noqa: N803
+    """The instances as a list, so that none of them is taken for all of them."""
+    return list(split(X, "X"))

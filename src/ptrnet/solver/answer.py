@@ -1,0 +1,85 @@
+"""An answer that knows itself: the indices, with what a model can say of them."""
+
+from dataclasses import dataclass, field
+from io import BytesIO
+from typing import Any
+
+import numpy as np
+
+from ptrnet.tasks.base import Task
+from ptrnet.types import Example, Floats, Indices
+
+
+@dataclass(frozen=True, eq=False)
+class Answer:
+    """A model's answer to one instance. NumPy takes it for its indices: `points[answer]` works.
+
+    Args:
+        inputs: `(n, d)`, the instance.
+        outputs: `(m,)` 0-based indices; of triangles `(t, 3)`.
+        log_prob: of the answer, by the model; of the likeliest view where there are several.
+        cost: by the task, less is better: a tour's length; None where the task has no costs.
+        decoder: its name.
+        seconds: that the answer took; its share of the time, where many were answered together.
+        warnings: how the instance is unlike all that the model was trained on; none if it is not.
+        task: of the model.
+    """
+
+    inputs: Floats = field(repr=False)
+    outputs: Indices
+    log_prob: float
+    cost: float | None
+    decoder: str
+    seconds: float
+    warnings: tuple[str, ...]
+    task: Task = field(repr=False)
+
+    @property
+    def is_inside_training(self) -> bool:
+        """Whether size and features are like those of the training."""
+        return not self.warnings
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Indices:
+        array = self.outputs if dtype is None else self.outputs.astype(dtype)
+        return array.copy() if copy else array
+
+    def __len__(self) -> int:
+        return len(self.outputs)
+
+    def plot(self, ax: Any = None) -> Any:
+        """Draws the answer, and the true one, dashed, where it is better.
+
+        Args:
+            ax: matplotlib's axes; those of a new figure when None.
+
+        Returns:
+            The axes.
+
+        Raises:
+            InputError: a coordinate that cannot be drawn.
+            MissingExtraError: matplotlib is not installed.
+        """
+        from ptrnet.plots.answer import draw_answered
+        from ptrnet.plots.figure import new_axes
+
+        ax = new_axes() if ax is None else ax
+        draw_answered(ax, self.task, Example(self.inputs, self.outputs), None)
+        return ax
+
+    def _repr_png_(self) -> bytes | None:
+        """The picture that a notebook shows; None where matplotlib is missing."""
+        try:
+            from matplotlib.figure import Figure
+        except ImportError:
+            return None
+        figure, stream = Figure(figsize=(5, 5), layout="constrained"), BytesIO()
+        self.plot(figure.add_subplot())
+        figure.savefig(stream, format="png", dpi=110)
+        return stream.getvalue()
+
+
+def cost_of(task: Task, answered: Example) -> float | None:
+    """The cost of an example's answer; None where the task has none."""
+    assert answered.outputs is not None
+    costs = task.costs(answered, [answered.outputs])
+    return None if costs is None else float(np.asarray(costs)[0])

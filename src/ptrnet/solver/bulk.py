@@ -1,0 +1,132 @@
+"""Files of any length, answered chunk by chunk: by many processes, and killed they go on."""
+
+import hashlib
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from itertools import islice
+from pathlib import Path
+from queue import Queue
+from threading import Thread
+from typing import Any, Protocol
+
+from ptrnet.data import formats
+from ptrnet.data.bulk import CHUNK, BulkWork, chunks, content_of, count_instances
+from ptrnet.decoding import Decoder
+from ptrnet.models.base import PointerModel
+from ptrnet.tasks.base import Task
+from ptrnet.types import Example
+
+
+class SolvesExamples(Protocol):
+    """What is asked of a solver here."""
+
+    model: PointerModel
+    task: Task
+
+    def solve_examples(
+        self,
+        examples: Iterable[Example],
+        decoder: Decoder | None = None,
+        *,
+        constrained: bool = True,
+        augment: int = 1,
+    ) -> Iterator[Example]:
+        """The examples with the model's answers."""
+        ...
+
+
+@dataclass(frozen=True)
+class Answering:
+    """How each instance is answered: the arguments of `Solver.solve`."""
+
+    decoder: Decoder
+    constrained: bool
+    augment: int
+
+    def examples(self, solver: SolvesExamples, chunk: list[Example]) -> list[Example]:
+        """The examples with the solver's answers."""
+        solved = solver.solve_examples(
+            chunk, self.decoder, constrained=self.constrained, augment=self.augment
+        )
+        return list(solved)
+
+
+def work(
+    solver: SolvesExamples, source: str, output: str, how: Answering
+) -> BulkWork[list[Example]]:
+    """The work of answering a file; a pipe is read but once, so that it cannot be gone on with."""
+
+    def chunks_after(done: int) -> Iterator[list[Example]]:
+        examples = formats.read(source, solver.task)
+        checked = formats.output_format(output, source).checked(examples, solver.task)
+        return chunks(islice(checked, done, None))
+
+    is_file = source != "-" and Path(source).is_file()
+    return BulkWork(
+        task=solver.task,
+        command="solving",
+        compute=partial(how.examples, solver),
+        items_after=chunks_after,
+        facts=_facts(solver, source, how) if is_file else None,
+        total=count_instances(source) if is_file else None,
+    )
+
+
+def as_they_come(
+    solver: SolvesExamples, examples: Iterable[Example], how: Answering
+) -> Iterator[Example]:
+    """The examples with answers, each as soon as it has been read; many at once where many wait.
+
+    What reading raises is raised behind the answers to what was read before.
+    """
+    waiting: Queue[Example | BaseException] = Queue(CHUNK)
+    Thread(target=_read, args=(examples, waiting), daemon=True).start()
+    while True:
+        chunk, end = _all_that_wait(waiting)
+        yield from how.examples(solver, chunk)
+        if end is _END:
+            return
+        if end is not None:
+            raise end
+
+
+_END = EOFError()  # of what is read
+
+
+def _read(examples: Iterable[Example], waiting: "Queue[Example | BaseException]") -> None:
+    try:
+        for example in examples:
+            waiting.put(example)
+    except BaseException as error:
+        waiting.put(error)
+    else:
+        waiting.put(_END)
+
+
+def _all_that_wait(
+    waiting: "Queue[Example | BaseException]",
+) -> tuple[list[Example], BaseException | None]:
+    """What has been read, at least one example or the end; and the end, where it was reached."""
+    chunk: list[Example] = []
+    while not chunk or not waiting.empty():
+        item = waiting.get()
+        if isinstance(item, BaseException):
+            return chunk, item
+        chunk.append(item)
+    return chunk, None
+
+
+def _facts(solver: SolvesExamples, source: str, how: Answering) -> dict[str, Any]:
+    """What decides the answers: the file's content, the network's numbers, and the decoder."""
+    weights = hashlib.sha256(repr(sorted(solver.model.settings().items())).encode())
+    for name, tensor in sorted(solver.model.state_dict().items()):
+        weights.update(name.encode())
+        weights.update(tensor.detach().cpu().contiguous().numpy().tobytes())
+    return {
+        **content_of(Path(source)),
+        "weights": weights.hexdigest(),
+        "decoder": repr(how.decoder),
+        "constrained": how.constrained,
+        "augment": how.augment,
+    }

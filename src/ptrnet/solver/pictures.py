@@ -1,0 +1,93 @@
+"""What a solver draws: its answers, where it looked for them, and how they came about."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from ptrnet.attention import attention
+from ptrnet.data.examples import one_example
+from ptrnet.models.base import PointerModel
+from ptrnet.solver.answer import Answer
+from ptrnet.tasks.base import Task
+from ptrnet.types import Example, Floats, Indices
+
+
+class Pictures(ABC):
+    """Base class of `Solver`: its methods that need matplotlib, the extra "plot"."""
+
+    model: PointerModel
+    task: Task
+
+    @abstractmethod
+    def solve_examples(self, examples: Iterable[Example]) -> Iterator[Example]:
+        """The examples with the model's answers."""
+
+    def plot(self, points: Any, ax: Any = None) -> Any:
+        """Draws the model's answer to one instance, and the true one, dashed, where it is better.
+
+        Args:
+            points: the instance, as `solve` takes it, or an example with a known answer: what is
+                drawn is still the model's. Or an `Answer`, which is drawn itself.
+            ax: matplotlib's axes; those of a new figure when None.
+
+        Returns:
+            The axes.
+
+        Raises:
+            InputError: not one instance, or one that cannot be used or drawn.
+            MissingExtraError: matplotlib is not installed.
+        """
+        from ptrnet.plots.answer import draw_answered
+        from ptrnet.plots.figure import new_axes
+
+        if isinstance(points, Answer):
+            return points.plot(ax)
+        example = one_example(points, self.task)
+        (answered,) = self.solve_examples([example])
+        ax = new_axes() if ax is None else ax
+        draw_answered(ax, self.task, answered, example.outputs)
+        return ax
+
+    def plot_attention(self, points: Any, ax: Any = None) -> Any:
+        """Draws where the pointer looked: a row for each step, a column for each token.
+
+        Args:
+            points: one instance, as `solve` takes it; or an example or an `Answer`, which is
+                followed.
+            ax: as of `plot`.
+
+        Raises:
+            InputError: as of `plot`, or more than 200 steps or tokens.
+        """
+        from ptrnet.plots.attention import draw_matrix
+        from ptrnet.plots.figure import new_axes
+
+        _, probabilities, tokens = self._attended(points)
+        ax = new_axes() if ax is None else ax
+        draw_matrix(ax, probabilities, tokens, self.task.special_names)
+        return ax
+
+    def animate(self, points: Any) -> Any:
+        """How an answer comes about, step by step.
+
+        Args:
+            points: as of `plot_attention`, in the plane.
+
+        Returns:
+            matplotlib's animation: `save("answer.gif")` writes it, a notebook shows `to_jshtml()`.
+
+        Raises:
+            InputError: as of `plot`, or elements that are no points of the plane.
+            MissingExtraError: matplotlib is not installed.
+        """
+        from ptrnet.plots.animation import animate
+
+        return animate(self.task, *self._attended(points))
+
+    def _attended(self, points: Any) -> tuple[Floats, Floats, Indices]:
+        """An instance, the pointer's distributions over its answer, and the answer's tokens."""
+        if isinstance(points, Answer):
+            points = (points.inputs, points.outputs)
+        example = one_example(points, self.task)
+        known = example if example.outputs is not None else next(self.solve_examples([example]))
+        return known.inputs, *attention(self.model, self.task, known)

@@ -1,0 +1,68 @@
+"""Answers that know themselves."""
+
+import warnings
+
+import numpy as np
+import pytest
+
+import ptrnet
+from ptrnet.types import Example
+
+POINTS = np.random.default_rng(0).random((9, 2))
+
+
+def test_its_outputs_are_those_of_solve(small):
+    solver = small("tsp", scale=8.0)
+    many = [POINTS, POINTS[:4]]
+    for decoder in (None, ptrnet.Beam(3)):
+        answers = solver.answer(many, decoder)
+        expected = solver.solve(many, decoder)
+        assert [a.outputs.tolist() for a in answers] == [e.tolist() for e in expected]
+    one = solver.answer(POINTS)
+    assert isinstance(one, ptrnet.Answer) and len(one) == 9
+    assert np.array_equal(POINTS[one], POINTS[one.outputs])
+    assert np.asarray(one, np.int32).dtype == np.int32
+
+
+def test_what_it_says_is_true(small):
+    solver = small("tsp", scale=8.0)
+    answer = solver.answer(POINTS, ptrnet.Beam(2))
+    steps = POINTS[answer.outputs] - np.roll(POINTS[answer.outputs], 1, axis=0)
+    assert answer.cost == pytest.approx(np.hypot(*steps.T).sum())
+    (solved,) = solver.solve_examples([Example(POINTS)], ptrnet.Beam(2))
+    assert answer.log_prob == solved.log_prob < 0
+    assert answer.decoder == "beam" and answer.seconds > 0
+    assert small("hull").answer(POINTS).cost is None
+
+
+def test_each_answer_has_its_own_warnings(small):
+    solver = small("hull")  # trained on 5 elements
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        answers = solver.answer([POINTS[:5], POINTS, POINTS])
+    assert [a.is_inside_training for a in answers] == [True, False, False]
+    assert answers[1].warnings == answers[2].warnings and "this one has 9" in answers[1].warnings[0]
+    parts = solver.answer(POINTS, ptrnet.Incremental(2))
+    assert parts.is_inside_training  # which are of other sizes than the whole
+
+
+def test_it_is_drawn(small):
+    pytest.importorskip("matplotlib")
+    solver = small("hull", scale=8.0)
+    answer = solver.answer(POINTS)
+    assert answer._repr_png_()[:8] == b"\x89PNG\r\n\x1a\n"
+    lines = [line.get_xydata().tolist() for line in solver.plot(answer).lines]
+    assert lines == [line.get_xydata().tolist() for line in answer.plot().lines]
+    assert len(solver.plot_attention(answer).images) == 1
+
+
+def test_an_animation_has_a_frame_for_each_step(small, tmp_path):
+    pytest.importorskip("matplotlib")
+    image = pytest.importorskip("PIL.Image")
+    solver = small("hull", scale=8.0)
+    answer = solver.answer(POINTS)
+    solver.animate(answer).save(tmp_path / "a.gif", writer="pillow")
+    with image.open(tmp_path / "a.gif") as gif:
+        assert gif.n_frames == len(answer) + 2  # the end is a step, and then comes the whole
+    with pytest.raises(ptrnet.InputError, match="points of the plane, got 1 features"):
+        small("sort").animate([0.1, 0.2])

@@ -1,0 +1,71 @@
+"""The estimator in scikit-learn's own hands: clone, cross-validation, search, pickle."""
+
+import pickle
+
+import numpy as np
+import pytest
+
+pytest.importorskip("sklearn")
+
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+from sklearn.model_selection import GridSearchCV, cross_val_score
+
+import ptrnet
+from ptrnet.errors import InputError
+
+FAST = {"hidden_size": 24, "steps": 150, "batch_size": 32, "learning_rate": 1e-2, "random_state": 1}
+
+
+def largest_first(count, seed=0):
+    """Instances of 2 to 4 numbers, and their orders: 2 of 3 instances have equal sizes."""
+    rng = np.random.default_rng(seed)
+    X = [rng.random((n, 1)) for n in rng.integers(2, 4, count)]
+    return X, [np.argsort(-x[:, 0]) for x in X]
+
+
+def test_fit_predict_score():
+    X, y = largest_first(400)
+    test_X, test_y = largest_first(60, seed=1)
+    estimator = ptrnet.PointerEstimator("permutation", **FAST)
+    with pytest.raises(NotFittedError):
+        estimator.predict(test_X)
+    assert estimator.fit(X, y) is estimator and estimator.n_features_in_ == 1
+    answers = estimator.predict(test_X)
+    assert all(sorted(a) == list(range(len(x))) for a, x in zip(answers, test_X, strict=True))
+    right = np.mean([a.tolist() == o.tolist() for a, o in zip(answers, test_y, strict=True)])
+    assert estimator.score(test_X, test_y) == right > 0.7
+    again = pickle.loads(pickle.dumps(estimator)).predict(test_X)
+    assert all((a == b).all() for a, b in zip(answers, again, strict=True))
+
+
+def test_parameters_are_as_they_were_given():
+    estimator = ptrnet.PointerEstimator("subset", decoder=ptrnet.Beam(3), recipe={"clip": 1.0})
+    copy = clone(estimator.set_params(steps=7))
+    assert copy.get_params() == estimator.get_params() and copy.steps == 7
+    assert not hasattr(copy, "solver_")
+
+
+def test_cross_validation_and_search():
+    X, y = largest_first(120)
+    options = {**FAST, "steps": 20}
+    scores = cross_val_score(ptrnet.PointerEstimator("permutation", **options), X, y, cv=2)
+    assert len(scores) == 2 and all(0 <= s <= 1 for s in scores)
+    grid = {"hidden_size": [8, 24]}
+    search = GridSearchCV(ptrnet.PointerEstimator("permutation", **options), grid, cv=2)
+    assert search.fit(X, y).best_params_["hidden_size"] in (8, 24)
+
+
+def test_arrays_of_one_size():
+    X = np.random.default_rng(0).random((64, 3, 2))
+    y = np.argsort(X[..., 0], 1)
+    estimator = ptrnet.PointerEstimator(**{**FAST, "steps": 5}).fit(X, y)
+    assert len(estimator.predict(X[:1])) == 1 and len(estimator.predict(X)) == 64
+
+
+def test_what_cannot_be_used_is_refused_in_words():
+    X, y = largest_first(20)
+    with pytest.raises(InputError, match="hidden_size"):
+        ptrnet.PointerEstimator(hidden_size=0).fit(X, y)
+    with pytest.raises(InputError, match="got 19"):
+        ptrnet.PointerEstimator(**{**FAST, "steps": 2}).fit(X, y).score(X, y[1:])

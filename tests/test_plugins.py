@@ -1,0 +1,115 @@
+"""Plug-ins: a task, a model, a labeller and a format that are not of this package."""
+
+import os
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+ROOT = Path(__file__).parents[1]
+PARETO = ROOT / "examples" / "plugins" / "pareto.py"
+SMALL = ["--n", "4-6", "--steps", "3", "--hidden-size", "8", "--batch-size", "8"]
+
+
+def run(folder, *words, **environment):
+    """Processes of their own: what is registered stays for the life of one."""
+    return subprocess.run(
+        [sys.executable, *words],
+        cwd=folder,
+        env={**os.environ, **environment},
+        capture_output=True,
+        text=True,
+        timeout=240,
+    )
+
+
+def ptrnet(folder, *words):
+    return run(folder, "-m", "ptrnet", *words)
+
+
+def test_a_file_from_training_to_answers(tmp_path):
+    plugins = ["--plugins", str(PARETO)]
+    train = ["train", "pareto", *plugins, "--model", "pooled-ptr-net", "--pool", "max", *SMALL]
+    done = ptrnet(tmp_path, *train, "--output", "model")
+    assert (done.returncode, done.stdout) == (0, "model\n"), done.stderr
+    assert 'pool = "max"' in (tmp_path / "model" / "recipe.toml").read_text()
+    generate = ["generate", "pareto", "--n", "5", "--count", "20", "--output", "a.pts"]
+    assert ptrnet(tmp_path, *plugins, *generate).returncode == 0
+    solved = ptrnet(tmp_path, "solve", "pareto", "a.pts", "--model", "model", *plugins)
+    assert solved.returncode == 0 and solved.stdout.count(">") == 20, solved.stderr
+    for line in (tmp_path / "a.pts").read_text().splitlines():
+        points, answer = line.split(">")
+        x = np.array([[float(v) for v in p.split(",")] for p in points.split(";")])
+        is_beaten = [any((y <= p).all() and (y != p).any() for y in x) for p in x]
+        assert sorted(map(int, answer.split())) == np.flatnonzero(~np.array(is_beaten)).tolist()
+    without = ptrnet(tmp_path, "solve", "a.txt", "--model", "model")
+    assert without.returncode == 2 and "unknown" in without.stderr
+
+
+def test_the_contracts_hold_over_plugins():
+    chosen = "(pareto and (number_of_workers or dies)) or (pooled and step_by_step)"
+    words = ["-m", "pytest", "-q", "-p", "no:cacheprovider", "tests/contract", "-k", chosen]
+    done = run(ROOT, *words, PTRNET_PLUGINS=str(PARETO))
+    assert done.returncode == 0 and "[100%]" in done.stdout, done.stdout[-3000:]
+
+
+def test_an_installed_package_is_found_by_its_entry_point(tmp_path):
+    (tmp_path / "mine.py").write_text(PARETO.read_text())
+    info = tmp_path / "mine-1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: mine\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text("[ptrnet.plugins]\nmine = mine\n")
+    code = "import ptrnet; from ptrnet import tasks, models; print(tasks.names(), models.names())"
+    done = run(tmp_path, "-c", code, PYTHONPATH=f"{tmp_path}{os.pathsep}{ROOT / 'src'}")
+    assert "'pareto'" in done.stdout and "'pooled-ptr-net'" in done.stdout, done.stderr
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("x = 1 / 0", "plug-in {path}: ZeroDivisionError: division by zero"),
+        ("def f(:", "plug-in {path}: SyntaxError"),
+        ("import ptrnet.models as m; m.register('ptr-net', 3)", "derived from PointerModel, got 3"),
+        (
+            "import ptrnet.models as m\nfrom ptrnet.models.ptr_net import PtrNet\n"
+            "m.register('seq2seq', PtrNet)",
+            "model 'seq2seq' is there already; choose another name",
+        ),
+        ("import ptrnet.tasks as t; t.register(int)", "derived from Task, got <class 'int'>"),
+        ("import ptrnet.labellers as x; x.register('a', 1)", "a module with `label`, got 1"),
+        ("import ptrnet.data.formats as f; f.register('a', 1)", "1 has no CAPABILITIES"),
+        (None, "{path}: expected a Python file of plug-ins"),
+    ],
+)
+def test_what_fails_is_one_line(tmp_path, text, message):
+    path = tmp_path / "bad.py"
+    if text is not None:
+        path.write_text(text)
+    code = "import sys; from ptrnet.cli import run; sys.exit(run(sys.argv[1:]))"
+    done = run(tmp_path, "-c", code, "train", "sort", "--plugins", str(path))
+    assert done.returncode == 2 and done.stdout == ""
+    assert message.format(path=path) in done.stderr and done.stderr.count("\n") == 1
+
+
+def test_an_option_without_a_file(tmp_path):
+    done = ptrnet(tmp_path, "models", "--plugins")
+    assert (done.returncode, done.stderr) == (2, "ptrnet: --plugins: expected a Python file\n")
+
+
+def test_two_files_of_one_name_are_told_apart(tmp_path):
+    for name in ("a", "b"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "mine.py").write_text(
+            textwrap.dedent(f"""
+            from ptrnet import labellers
+            class x: label = staticmethod(lambda inputs: None)
+            labellers.register("{name}-labeller", x)
+            """)
+        )
+    files = os.pathsep.join(str(tmp_path / name / "mine.py") for name in ("a", "b"))
+    code = "from ptrnet import labellers; print(labellers.names())"
+    done = run(tmp_path, "-c", code, PTRNET_PLUGINS=files)
+    assert "is a file of plug-ins of the same name" in done.stderr

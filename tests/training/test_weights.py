@@ -1,0 +1,73 @@
+"""A training that begins with another model's weights."""
+
+import pytest
+import torch
+
+from ptrnet import weights
+from ptrnet.errors import InputError
+from ptrnet.pretrained.model_folder import load
+from ptrnet.training.recipe import Recipe
+from ptrnet.training.run import train
+
+SMALL = {"n": "3", "steps": 4, "hidden_size": 8, "batch_size": 4, "valid_batches": 0}
+
+
+def parameters(folder):
+    return torch.cat([p.ravel() for p in load(folder).model.parameters()])
+
+
+def test_it_begins_where_the_other_ended(tmp_path):
+    train(Recipe("sort", **SMALL), tmp_path / "first")
+    begun = Recipe("sort", **SMALL, weights=str(tmp_path / "first"), learning_rate=1e-9, seed=5)
+    train(begun, tmp_path / "second")
+    first, second = parameters(tmp_path / "first"), parameters(tmp_path / "second")
+    torch.testing.assert_close(first, second, rtol=0, atol=1e-7)
+    train(Recipe("sort", **SMALL, learning_rate=1e-9, seed=5), tmp_path / "fresh")
+    assert (parameters(tmp_path / "fresh") - first).abs().max() > 1e-2
+
+
+def test_resumed_it_does_not_begin_again(tmp_path, monkeypatch):
+    train(Recipe("sort", **SMALL), tmp_path / "first")
+    recipe = Recipe("sort", **SMALL, weights=str(tmp_path / "first"), checkpoint_every=2)
+    whole = train(recipe, tmp_path / "whole").model.state_dict()
+    from ptrnet.training.callbacks.finite import FiniteLoss
+
+    on_end = FiniteLoss.on_train_batch_end
+
+    def stop(self, trainer, *rest):
+        on_end(self, trainer, *rest)
+        if trainer.global_step == 3:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(FiniteLoss, "on_train_batch_end", stop)
+    with pytest.raises(KeyboardInterrupt):
+        train(recipe, tmp_path / "stopped")
+    monkeypatch.undo()
+    (tmp_path / "first" / "model.safetensors").unlink()  # not needed any more
+    resumed = train(recipe, tmp_path / "stopped", resume=True).model.state_dict()
+    assert all(torch.equal(whole[name], resumed[name]) for name in whole)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"hidden_size": 16}, "has hidden_size 8, the recipe has 16"),
+        ({"model": "soft-ptr-net"}, "has model ptr-net, the recipe has soft-ptr-net"),
+        ({"task": "hull"}, "has features 1, the recipe has 2"),
+        ({"weights": "nothing"}, "unknown model 'nothing'"),
+    ],
+)
+def test_another_network_is_refused_and_nothing_left(tmp_path, changes, message):
+    train(Recipe("sort", **SMALL), tmp_path / "first")
+    table = {"task": "sort", **SMALL, "weights": str(tmp_path / "first"), **changes}
+    with pytest.raises(InputError, match=message):
+        train(Recipe.from_table(table), tmp_path / "second")
+    assert not (tmp_path / "second").exists()
+
+
+def test_a_shipped_model_is_trained_on(tmp_path):
+    table = {"task": "hull", "weights": "hull-ptr-net", "n": "5", "steps": 1, "batch_size": 2}
+    saved = train(Recipe.from_table({**table, "valid_batches": 0}), tmp_path / "more")
+    before = weights.load("hull-ptr-net").model.state_dict()
+    after = saved.model.state_dict()
+    assert all((before[name] - after[name]).abs().max() < 0.01 for name in before)
