@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from ptrnet.data.label import label
     from ptrnet.decoding import Beam, Greedy, Incremental, Sample
     from ptrnet.errors import InputError, ModelError, OutsideTraining, PtrnetError
+    from ptrnet.export.folder import export_onnx
     from ptrnet.sklearn import PointerEstimator
     from ptrnet.solver import Answer, Solver
     from ptrnet.training.fit import fit
@@ -28,6 +29,7 @@ __all__ = [
     "PtrnetError",
     "Sample",
     "Solver",
+    "export_onnx",
     "fit",
     "generate",
     "label",
@@ -47,6 +49,7 @@ _HOMES = {
     "PtrnetError": "errors",
     "Sample": "decoding",
     "Solver": "solver",
+    "export_onnx": "export.folder",
     "fit": "training.fit",
     "generate": "data.generate",
     "label": "data.label",

@@ -9,7 +9,8 @@ from ptrnet import bench, models
 from ptrnet.bench import data, harness, label, roofline, train
 from ptrnet.bench.row import Baseline, Row, format_table
 from ptrnet.bench.timing import Spread
-from ptrnet.errors import InputError
+from ptrnet.errors import InputError, MissingExtraError
+from ptrnet.export import folder
 
 SMALL = {
     "score": {"n": 5, "batch_size": 3, "hidden_size": 8},
@@ -17,6 +18,7 @@ SMALL = {
     "solve": {"n": 6, "batch_size": 3},
     "label": {"task": "sort", "n": 6},
     "data": {"n": 6, "batch_size": 4, "hidden_size": 8},
+    "export": {"task": "sort", "n": 6, "batch_size": 3},
 }
 
 
@@ -55,6 +57,14 @@ def test_each_measurement_gives_rows(quick, measurement):
         if table["other"] is not None:
             assert table["other"]["ms"] > 0 and table["other"]["ratio"] > 0
         assert row.name in format_table(rows)
+
+
+def test_all_that_can_be_measured_is_planned(monkeypatch):
+    """Without the extra of one measurement the others are still there."""
+    monkeypatch.setattr(folder, "find_spec", lambda package: None)
+    assert set(bench.plan(None, {})) == set(bench.MEASUREMENTS) - {"export"}
+    with pytest.raises(MissingExtraError):
+        bench.plan("export", {})
 
 
 def test_a_training_step_is_counted_whole(quick):

@@ -6,7 +6,7 @@ import torch
 from ptrnet.errors import ShapeError
 from ptrnet.kernels import additive, prepared_scores
 from ptrnet.kernels.additive import cpu, factorised, reference
-from ptrnet.models.parts.score import scorer
+from ptrnet.models.parts.score import Scorer
 
 
 def draw(batch, n, m, units):
@@ -50,7 +50,7 @@ def test_gradients_flow_whenever_they_are_enabled():
     for batch in (2, 300):
         keys, queries, v = draw(batch, 9, 3, 32)
         with torch.no_grad():
-            scores = scorer(keys, v)
+            scores = Scorer(keys, v)
             plain = scores(queries)
         loss = scores(queries)
         torch.testing.assert_close(loss, plain)

@@ -10,12 +10,12 @@ import inspect
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from ptrnet.errors import InputError, unknown
+from ptrnet.errors import InputError, MissingExtraError, unknown
 
 if TYPE_CHECKING:  # the names are known without torch
     from ptrnet.bench.row import Row
 
-MEASUREMENTS = ("score", "train", "solve", "label", "data")
+MEASUREMENTS = ("score", "train", "solve", "label", "data", "export")
 
 
 def plan(measurement: str | None, options: dict[str, Any]) -> dict[str, "Iterator[Row]"]:
@@ -28,6 +28,7 @@ def plan(measurement: str | None, options: dict[str, Any]) -> dict[str, "Iterato
     Raises:
         InputError: an unknown measurement, a setting that no planned measurement has, or a
             value that cannot be measured.
+        MissingExtraError: the one measurement needs a package that is not installed.
     """
     if measurement is not None and measurement not in MEASUREMENTS:
         raise unknown("measurement", measurement, MEASUREMENTS)
@@ -37,8 +38,13 @@ def plan(measurement: str | None, options: dict[str, Any]) -> dict[str, "Iterato
         rows = importlib.import_module(f"{__name__}.{name}").rows
         parameters = inspect.signature(rows).parameters
         arguments = {key: options[key] for key in parameters if key in options}
+        try:
+            planned[name] = rows(**arguments)
+        except MissingExtraError:
+            if measurement is not None:
+                raise
+            continue  # all that can be measured here was asked for
         used |= arguments.keys()
-        planned[name] = rows(**arguments)
     for key in options:
         if key not in used:
             raise InputError(f"--{key.replace('_', '-')} does nothing with bench {measurement}")

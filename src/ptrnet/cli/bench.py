@@ -17,13 +17,15 @@ def register(app: typer.Typer) -> None:
 def bench(
     what: Annotated[
         str | None,
-        typer.Argument(metavar="[WHAT]", help="score, train, solve, label or data; all if none."),
+        typer.Argument(
+            metavar="[WHAT]", help="score, train, solve, label, data or export; all if none."
+        ),
     ] = None,
     task: Annotated[
         str | None,
         typer.Option(
             "--task",
-            help="hull, delaunay, tsp or sort.  [hull, remaining-ptr-net tsp; label: all]",
+            help="hull, delaunay, tsp or sort.  [hull, remaining-ptr-net tsp; label, export: all]",
         ),
     ] = None,
     model: Annotated[
@@ -38,11 +40,12 @@ def bench(
         int | None,
         typer.Option(
             "--n",
-            help="Elements of an instance.  [50; solve: its model's most, and 10 times that]",
+            help="Elements of an instance.  [50; export: its model's most; solve: and 10 times it]",
         ),
     ] = None,
     batch_size: Annotated[
-        int | None, typer.Option("--batch-size", min=1, help="Instances at a time.  [128]")
+        int | None,
+        typer.Option("--batch-size", min=1, help="Instances at a time.  [128; export: 1]"),
     ] = None,
     hidden_size: Annotated[
         int | None,
@@ -70,7 +73,7 @@ def bench(
     of each model (tours by a1; remaining-ptr-net is trained on cuts), and a Ptr-Net written the
     usual way beside the Ptr-Net. solve: decoding with the
     shipped Ptr-Net. label: labels a second. data: reading a file, and how long a training step
-    waits for examples.
+    waits for examples. export: answers of the shipped models in onnxruntime beside PyTorch's.
 
     A time is the median of several runs, with its quartiles; sides of a ratio run in turn. The
     roofline is the least time that the machine could take, at a rate measured in the same run

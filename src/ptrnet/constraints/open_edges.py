@@ -60,7 +60,8 @@ class OpenEdges(NamedTuple):
 
         starts, ends = torch.cat([head, tokens], -1), torch.cat([tokens, tail], -1)
         has_triangle = (tails[..., None, :] == starts[..., None]) & is_apex[..., None]
-        has_triangle &= (heads[..., None, :] == ends[..., None]) & is_open[..., None, :]
+        has_triangle = has_triangle & (heads[..., None, :] == ends[..., None])
+        has_triangle = has_triangle & is_open[..., None, :]
         joins = is_apex & ~has_triangle.any(-1)
         return OpenEdges(
             torch.cat([tails, ends * joins], -1),

@@ -25,7 +25,7 @@ class MultiPtrNet(FreeRunningPtrNet):
         likely = attention >= self.threshold
         slots = torch.arange(attention.shape[-1], device=attention.device)
         likeliest = slots == attention.argmax(-1, keepdim=True)
-        averaged = torch.where(likely.any(-1, keepdim=True), likely, likeliest)
+        averaged = likely | (likeliest & ~likely.any(-1, keepdim=True))
         weights = averaged.to(attention.dtype)
         return matmul_float32(weights / weights.sum(-1, keepdim=True), inputs)
 

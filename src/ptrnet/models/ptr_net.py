@@ -22,7 +22,6 @@ from ptrnet.models.parts.score import (
     key_projection,
     query_projection,
     score_vector,
-    scorer,
     scores,
 )
 from ptrnet.models.settings import AttentionSettings
@@ -66,13 +65,14 @@ class PtrNet(PointerModel):
         states, state = self.run_encoder(inputs, lengths)
         special = self.special_states.to(states.dtype).expand(inputs.shape[0], -1, -1)
         keys = self.key(torch.cat([special, states], 1))
+        token_lengths = lengths + self.num_specials
         return EncodedSlots(
             num_tokens=self.num_specials + inputs.shape[1],
             state=tuple(part[:, None] for part in state),
             inputs=decoder_inputs(inputs, self.special_inputs),
-            lengths=lengths + self.num_specials,
+            lengths=token_lengths,
             keys=keys,
-            scorer=scorer(keys, self.v, lengths + self.num_specials),
+            scorer=Scorer(keys, self.v, token_lengths),
         )
 
     def encode(self, inputs: Tensor, lengths: Tensor | None = None) -> EncodedSlots:

@@ -12,6 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from ptrnet.errors import InputError
+from ptrnet.kernels.eager import is_recorded
 from ptrnet.masks import length_mask
 from ptrnet.models.base import Encoded, PointerModel, full_lengths, gather_rows, shift_right
 from ptrnet.models.parts.attention import EncoderLayer, attention_bias, layer_norm
@@ -130,7 +131,7 @@ class RemainingPtrNet(PointerModel):
         if not self.repeats:
             remaining = remaining & ~prefixes.seen
         current, goal = self._current_and_goal(encoded.inputs, prefixes, remaining)
-        if 0 < nearest < remaining.shape[-1]:
+        if nearest > 0 and (is_recorded() or nearest < remaining.shape[-1]):
             differences = encoded.inputs[:, None] - current
             dist = differences.square().sum(-1)
             rest = Rest.of_nearest(remaining.flatten(0, 1), dist.flatten(0, 1), nearest)

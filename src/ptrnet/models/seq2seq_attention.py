@@ -14,7 +14,6 @@ from ptrnet.models.parts.score import (
     matmul_float32,
     query_projection,
     score_vector,
-    scorer,
 )
 from ptrnet.models.settings import DictionaryAttentionSettings
 
@@ -57,7 +56,7 @@ class Seq2SeqAttention(DictionaryModel):
             num_tokens=self.num_symbols,
             state=(*state, context),
             states=states,
-            scorer=scorer(self.key(states), self.v),
+            scorer=Scorer(self.key(states), self.v),
         )
 
     def step(

@@ -38,7 +38,7 @@ def split_heads(rows: Tensor, heads: int) -> Tensor:
 
 def layer_norm(rows: Tensor) -> Tensor:
     """Each row with mean 0 and variance 1."""
-    return nn.functional.layer_norm(rows, rows.shape[-1:])
+    return nn.functional.layer_norm(rows, (int(rows.shape[-1]),))  # constant where it is traced
 
 
 def attention_bias(mask: Tensor, dtype: torch.dtype) -> Tensor:

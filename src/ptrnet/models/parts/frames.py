@@ -75,7 +75,7 @@ class EdgeFrames(nn.Module):
     def project_keys(self, keys: Tensor) -> Tensor:
         """Of keys `(B, S + N, H)`, as `forward` takes them: `(UNITS, B, 1, S + N)`."""
         with torch.autocast(keys.device.type, enabled=False):
-            return self.key(keys).movedim(-1, 0).contiguous()[:, :, None]
+            return self.key(keys).permute(2, 0, 1).contiguous()[:, :, None]
 
     def forward(
         self,
@@ -97,7 +97,7 @@ class EdgeFrames(nn.Module):
         num_specials = scores.shape[2] - points.shape[1]
         with torch.autocast(scores.device.type, enabled=False):
             views = self.view(points, num_specials, ends)
-            states = self.query(queries).movedim(-1, 0).contiguous()[..., None] + keys
+            states = self.query(queries).permute(2, 0, 1).contiguous()[..., None] + keys
             first, *further = self.looks
             scores = scores + first(views.along_last_edge(), states)
             for score in further:

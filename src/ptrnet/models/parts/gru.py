@@ -64,7 +64,7 @@ class GRU(Recurrent):
     def step(self, inputs: Tensor, state: State) -> State:
         (h,) = state
         context, (inputs, h) = without_autocast(inputs, h)
-        if is_transformed(inputs, h, *self.weights):
+        if is_recorded() or is_transformed(inputs, h, *self.weights):  # ONNX has no `gru_cell`
             return (self._plain_cell(inputs, h),)
         rows = flatten_rows(inputs), flatten_rows(h)
         with context:

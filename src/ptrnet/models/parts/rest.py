@@ -5,7 +5,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor, nn
 
-from ptrnet.kernels.eager import is_eager
+from ptrnet.kernels.eager import is_eager, is_recorded
 from ptrnet.masks import length_mask
 
 MARGIN = 10.0  # by so much is the score of an element too distant to encode below all the others
@@ -30,15 +30,22 @@ class Rest(NamedTuple):
         is_captured = remaining.is_cuda and torch.cuda.is_current_stream_capturing()
         if is_eager(remaining) and not is_captured:
             width = int(counts.max())
-        order = remaining.to(torch.int8).argsort(dim=-1, descending=True, stable=True)
-        return cls(order[:, :width], length_mask(counts, width), None, remaining.shape[1])
+        return cls(
+            _in_front(remaining)[:, :width], length_mask(counts, width), None, remaining.shape[1]
+        )
 
     @classmethod
     def of_nearest(cls, remaining: Tensor, dist: Tensor, count: int) -> "Rest":
         """The `count` elements of all that remains, `(R, N)`, whose dist `(R, N)` is the least."""
-        indices = dist.masked_fill(~remaining, torch.inf).topk(count, largest=False).indices
-        near = torch.zeros_like(remaining).scatter(1, indices, True)
-        return cls.of_all(remaining & near)._replace(distant=remaining & ~near)
+        dist = dist.masked_fill(~remaining, torch.inf)
+        if is_recorded():  # for instances of any size, of fewer than `count` elements too
+            near = dist.argsort(-1).argsort(-1) < count
+        else:
+            indices = dist.topk(count, largest=False).indices
+            near = torch.zeros_like(remaining).scatter(1, indices, True)
+        rest = cls.of_all(remaining & near)
+        elements, mask = rest.elements[:, :count], rest.mask[:, :count]
+        return cls(elements, mask, remaining & ~near, rest.size)
 
     def log_probs(self, scores: Tensor) -> Tensor:
         """`(R, Q, S + N)` log-probabilities of all tokens, of the scores `(R, Q, S + W)`."""
@@ -46,7 +53,7 @@ class Rest(NamedTuple):
         is_padding = nn.functional.pad(~self.mask, (num_specials, 0))[:, None]
         distant_score = scores.detach().amin(-1, keepdim=True) - MARGIN
         scores = scores.masked_fill(is_padding, -torch.inf)
-        special, of_elements = scores.tensor_split([num_specials], -1)
+        special, of_elements = scores[..., :num_specials], scores[..., num_specials:]
         every = scores.new_full((*scores.shape[:2], self.size), -torch.inf)
         if self.distant is not None:
             every = torch.where(self.distant[:, None], distant_score, every)
@@ -63,3 +70,12 @@ class Rest(NamedTuple):
         special, of_elements = slots.tensor_split([num_specials], -1)
         every = slots.new_zeros(rows, self.size).scatter(1, self.elements, of_elements)
         return torch.cat([special, every], -1).gather(1, tokens)
+
+
+def _in_front(remaining: Tensor) -> Tensor:
+    """`(R, N)` indices: those where the booleans are True in their order, and then the others."""
+    if not is_recorded():
+        return remaining.to(torch.int8).argsort(dim=-1, descending=True, stable=True)
+    positions = torch.arange(remaining.shape[1], device=remaining.device)
+    keys = positions - remaining.long() * remaining.shape[1]  # no two are equal: any sort is stable
+    return keys.argsort(-1)

@@ -9,6 +9,7 @@ the vector `v` where there is one:
 """
 
 from collections.abc import Callable
+from dataclasses import dataclass, field
 
 import torch
 from torch import Tensor, nn
@@ -16,8 +17,6 @@ from torch import Tensor, nn
 from ptrnet.kernels import additive_scores, prepared_scores
 from ptrnet.kernels.eager import is_eager
 from ptrnet.models.parts.linear import Linear
-
-Scorer = Callable[[Tensor], Tensor]  # of queries (B, K, H), to scores (B, K, N)
 
 
 def key_projection(score: str, units: int) -> nn.Module:
@@ -52,22 +51,25 @@ def scores(
     return additive_scores(keys, queries, v, key_lengths, query_lengths)
 
 
-def scorer(keys: Tensor, v: Tensor | None, key_lengths: Tensor | None = None) -> Scorer:
+@dataclass
+class Scorer:
     """`scores` of the same keys for queries that come one after the other, as in decoding.
 
     Without gradients the first call prepares the keys for all that follow.
     """
-    prepared: Scorer | None = None
 
-    def score(queries: Tensor) -> Tensor:
-        nonlocal prepared
-        if v is None or torch.is_grad_enabled() or not is_eager(keys, queries):
-            return scores(keys, queries, v, key_lengths)
-        if prepared is None:
-            prepared = prepared_scores(keys, v, key_lengths)
-        return prepared(queries)
+    keys: Tensor  # (B, N, H)
+    v: Tensor | None
+    key_lengths: Tensor | None = None  # (B,)
+    _prepared: Callable[[Tensor], Tensor] | None = field(default=None, init=False)
 
-    return score
+    def __call__(self, queries: Tensor) -> Tensor:
+        """`(B, K, N)` of queries `(B, K, H)`."""
+        if self.v is None or torch.is_grad_enabled() or not is_eager(self.keys, queries):
+            return scores(self.keys, queries, self.v, self.key_lengths)
+        if self._prepared is None:
+            self._prepared = prepared_scores(self.keys, self.v, self.key_lengths)
+        return self._prepared(queries)
 
 
 def matmul_float32(a: Tensor, b: Tensor) -> Tensor:

@@ -1,0 +1,1 @@
+"""Models as ONNX graphs for programs in any language, checked against PyTorch."""

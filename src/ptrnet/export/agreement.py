@@ -1,0 +1,149 @@
+"""Whether the graphs compute what the model computes, on fresh instances."""
+
+from collections.abc import Sequence
+from copy import deepcopy
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from ptrnet.data.padding import pad_instances
+from ptrnet.data.sizes import parse_sizes
+from ptrnet.data.symmetries import augmented_view
+from ptrnet.decoding import Greedy
+from ptrnet.errors import InputError
+from ptrnet.masks import length_mask
+from ptrnet.models.base import PointerModel
+from ptrnet.progress import track
+from ptrnet.solver import Solver
+from ptrnet.tasks.base import Task
+from ptrnet.tasks.custom import Custom
+from ptrnet.types import END, Floats
+
+TOLERANCE = 1e-4  # of a log-probability; of one below -1 relative to its size
+FLOAT32_ERRORS = 4  # PyTorch's own error against float64, so many times, is no difference either
+LARGEST = 60  # elements of an instance that is compared, unless the model takes larger ones only
+BATCH = 32
+_STREAM = 3  # of random numbers: no training has seen these instances
+
+
+class Agreement(NamedTuple):
+    """Of PyTorch's answers and onnxruntime's, by greedy decoding under the task's constraint."""
+
+    instances: int
+    same_answers: int
+    ties: int  # other answers, whose first other token is as likely
+    # The largest of any token's log-probability, at the steps of PyTorch's answers.
+    log_prob_error: float
+    # PyTorch's own, against float64, in the batches in which the tolerance was not kept.
+    float32_error: float
+
+    def error(self) -> str | None:
+        """What is wrong; None where the graphs may be given away."""
+        other = self.instances - self.same_answers - self.ties
+        if other:
+            return f"{other} of {self.instances} greedy answers differ from PyTorch's"
+        if not self.log_prob_error <= _limit(self.float32_error):
+            return f"log-probabilities differ from PyTorch's by {self.log_prob_error:.2g}"
+        return None
+
+
+def compare(
+    model: PointerModel, exported: PointerModel, task: Task, instances: Sequence[Floats]
+) -> Agreement:
+    """Greedy answers of both models to instances `(n, d)`, and every token's log-probability.
+
+    They agree where no log-probability differs by more than TOLERANCE; where float32 does not
+    carry so far, by more than a few times PyTorch's own error.
+    """
+    by_size = sorted(instances, key=len)  # batches of near sizes, which has less padding
+    batches = [
+        _compare_batch(model, exported, task, by_size[k : k + BATCH])
+        for k in track(range(0, len(by_size), BATCH), "checking")
+    ]
+    return Agreement(
+        len(instances),
+        sum(batch.same_answers for batch in batches),
+        sum(batch.ties for batch in batches),
+        max(batch.log_prob_error for batch in batches),
+        max(batch.float32_error for batch in batches),
+    )
+
+
+@torch.no_grad()
+def _compare_batch(
+    model: PointerModel, exported: PointerModel, task: Task, instances: Sequence[Floats]
+) -> Agreement:
+    views = [augmented_view(0, task, task.normalize(instance))[0] for instance in instances]
+    inputs, lengths = pad_instances(views)
+    max_lengths = torch.tensor([task.max_length(len(view)) for view in views])
+    tokens, actual = (
+        Greedy().decode(m, inputs, lengths, max_lengths, task.build_constraint()).tokens[:, 0]
+        for m in (model, exported)
+    )
+    # By steps, which is what was exported: a model may compute all at once in another way.
+    rows = [PointerModel.log_probs(m, inputs, lengths, tokens) for m in (model, exported)]
+    is_step = length_mask((tokens != END).sum(1) + 1, tokens.shape[1])
+    error = _largest_error(rows[1][is_step], rows[0][is_step])
+    is_other, gaps = _first_difference(rows[0], tokens, actual)
+    float32_error = 0.0
+    if not max(error, float(gaps.max())) <= TOLERANCE:
+        exact = PointerModel.log_probs(deepcopy(model).double(), inputs.double(), lengths, tokens)
+        float32_error = _largest_error(rows[0][is_step], exact[is_step])
+    ties = int((is_other & (gaps <= _limit(float32_error))).sum())
+    return Agreement(len(views), int((~is_other).sum()), ties, error, float32_error)
+
+
+def _limit(float32_error: float) -> float:
+    return max(TOLERANCE, FLOAT32_ERRORS * float32_error)
+
+
+def _largest_error(log_probs: Tensor, expected: Tensor) -> float:
+    """Absolute, and relative where the expected one is below -1."""
+    errors = (log_probs - expected).abs() / expected.abs().clamp(min=1)
+    return float(torch.where(log_probs == expected, 0, errors).max())  # -inf on padding
+
+
+def _first_difference(log_probs: Tensor, expected: Tensor, actual: Tensor) -> tuple[Tensor, Tensor]:
+    """Which of two `(B, M)` answers differ, and by how much less likely the other token is there.
+
+    That is relative where the likelier one is below -1, and 0 where there is no difference.
+    """
+    steps = min(expected.shape[1], actual.shape[1])  # the shorter answer has END before it
+    differs = expected[:, :steps] != actual[:, :steps]
+    first = differs.to(torch.uint8).argmax(1, keepdim=True)
+    row = log_probs.gather(1, first[..., None].expand(-1, -1, log_probs.shape[2]))[:, 0]
+    likelier, other = (
+        row.gather(1, tokens.gather(1, first))[:, 0] for tokens in (expected, actual)
+    )
+    return differs.any(1), (likelier - other).abs() / likelier.abs().clamp(min=1)
+
+
+def sizes_of(solver: Solver) -> list[int]:
+    """The numbers of elements that the model answers, as far as it says: those it was trained on.
+
+    Few of many, and none of more than LARGEST elements where there are smaller ones.
+    """
+    if solver.model.n is not None:
+        return [solver.model.n]
+    try:  # facts are the trainer's: anything may stand there
+        sizes = parse_sizes(str(solver.trained["n"]))
+    except (KeyError, InputError):
+        sizes = list(range(1, 21))
+    sizes = [n for n in sizes if n >= solver.task.min_elements] or [solver.task.min_elements]
+    return [n for n in sizes if n <= LARGEST] or sizes[:1]
+
+
+def fresh_instances(solver: Solver, count: int, seed: int) -> list[Floats]:
+    """Uniform instances `(n, d)`; of a user's own task normal ones, with the features' spread.
+
+    No two elements are equal: which of two equal ones is pointed at is decided by rounding.
+    """
+    rng = np.random.default_rng([seed, _STREAM])
+    sizes, task = rng.choice(sizes_of(solver), count), solver.task
+    if isinstance(task, Custom):
+        return [rng.normal(task.center, task.spread, (n, task.num_features)) for n in sizes]
+    uniform = replace(task, points="uniform")
+    return [uniform.sample(rng, 1, n)[0] for n in sizes]

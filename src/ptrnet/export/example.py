@@ -1,0 +1,110 @@
+"""Answers one instance by the two graphs beside this file, with onnxruntime and NumPy alone.
+
+    python example.py points.csv     # an element a row; prints the answer's 0-based indices
+
+What is done here, and why, is in manifest.json; docs/export.md of ptrnet tells it in words.
+"""
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnxruntime
+
+BITS = 20  # of each coordinate along Hilbert's curve
+
+
+def scale(points: Any, scaling: dict[str, Any]) -> Any:
+    """The elements `(n, d)` as the model reads them."""
+    if scaling["kind"] == "standardize":
+        center, spread = np.array(scaling["center"]), np.array(scaling["spread"])
+        return np.clip((points - center) / spread, -scaling["clip"], scaling["clip"])
+    low, high = points.min(0), points.max(0)
+    if (low >= 0).all() and (high <= 1).all():
+        return points
+    width = (high - low).max()  # one scale for all features: proportions stay
+    return np.clip((points - low) / (width if width > 0 else 1), 0, 1)
+
+
+def reading_order(points: Any, order: str) -> Any:
+    """The indices of the elements `(n, d)` in the order in which the model reads them."""
+    if order == "lexicographic":
+        return np.lexsort(tuple(points.T[::-1]))
+    if order == "given":
+        return np.arange(len(points))
+    width = (points.max(0) - points.min(0)).max()  # hilbert
+    cells = (points - points.min(0)) / (width if width > 0 else 1) * (2**BITS - 1)
+    x, y = cells.astype(np.int64).T
+    index = np.zeros(len(points), np.int64)
+    for bit in reversed(range(BITS)):
+        side = 1 << bit
+        right, upper = (x & side) > 0, (y & side) > 0
+        index = index * 4 + ((3 * right) ^ upper)
+        x, y = x & (side - 1), y & (side - 1)
+        mirrored = right & ~upper
+        x, y = np.where(mirrored, side - 1 - x, x), np.where(mirrored, side - 1 - y, y)
+        x, y = np.where(upper, x, y), np.where(upper, y, x)
+    return np.argsort(index, kind="stable")
+
+
+def allowed(tokens: list[int], num_tokens: int, constraint: dict[str, Any]) -> Any:
+    """Which of the tokens may come next; of a kind that is not known here, any may."""
+    kind, mask = constraint["kind"], np.ones(num_tokens, bool)
+    mask[0] = len(tokens) >= constraint["min_length"]
+    if kind in ("subset", "permutation", "tour", "closed-subset"):
+        mask[tokens] = False
+    if kind in ("permutation", "tour"):
+        mask[0] = not mask[1:].any()
+    if kind == "tour" and not tokens:
+        mask[2:] = False  # the first element comes first
+    if kind == "closed-subset":
+        mask[0] = len(tokens) > 1 and tokens[-1] == tokens[0]
+        mask[tokens[:1]] = True
+        mask[1:] &= not mask[0]
+    return mask
+
+
+def decode(points: Any, folder: Path) -> list[int]:
+    """The tokens of the likeliest-next-token answer to one instance `(n, d)`, END left out."""
+    manifest = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))
+    run = onnxruntime.InferenceSession
+    encoder, step = (run(folder / manifest[graph]["file"]) for graph in ("encoder", "step"))
+    names = [output.name for output in encoder.get_outputs()]
+    inputs = {"inputs": points[None].astype(np.float32), "lengths": np.array([len(points)])}
+    values = dict(zip(names, encoder.run(names, inputs), strict=True))
+    most = manifest["answer"]["max_tokens"]
+    longest = np.ceil(most["per_element"] * len(points)) + most["plus"]
+    longest = int(np.clip(longest, most["least"], most["most"]))
+    tokens: list[int] = []
+    while len(tokens) < longest:
+        values["tokens"] = np.array([tokens[-1:] or [0]])  # what the decoder is fed first is 0
+        fed = {port.name: values[port.name] for port in step.get_inputs()}
+        log_probs, *state = step.run(None, fed)
+        values.update({f"state_{k}": value for k, value in enumerate(state)})
+        mask = allowed(tokens, log_probs.shape[-1], manifest["constraint"])
+        token = int(np.where(mask, log_probs[0, 0], -np.inf).argmax())
+        if token == 0:
+            break
+        tokens.append(token)
+    return tokens
+
+
+def solve(points: Any, folder: Path) -> list[Any]:
+    """The answer to one instance `(n, d)`: 0-based indices, or triples of them."""
+    manifest = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))
+    points = scale(points, manifest["inputs"]["scaling"])
+    order = reading_order(points, manifest["inputs"]["order"])
+    first = len(manifest["tokens"]["specials"])
+    tokens = decode(points[order], folder)
+    indices = [int(order[token - first]) for token in tokens if token >= first]
+    if manifest["answer"]["kind"] == "closed" and len(indices) > 1 and indices[0] == indices[-1]:
+        return indices[:-1]
+    if manifest["answer"]["kind"] == "triangles":
+        return [indices[k : k + 3] for k in range(0, len(indices), 3)]
+    return indices
+
+
+if __name__ == "__main__":
+    print(json.dumps(solve(np.loadtxt(sys.argv[1], delimiter=",", ndmin=2), Path(__file__).parent)))

@@ -1,0 +1,118 @@
+"""The folder that `ptrnet export` writes: all of it, checked, or nothing."""
+
+import json
+import shutil
+from copy import deepcopy
+from importlib.util import find_spec
+from os import PathLike
+from pathlib import Path
+from typing import Any, Literal
+
+from ptrnet.errors import InputError, MissingExtraError, ModelError, unknown
+from ptrnet.export.agreement import TOLERANCE, compare, fresh_instances
+from ptrnet.export.graphs import write_graphs
+from ptrnet.export.manifest import EXAMPLE, MANIFEST, describe, with_files
+from ptrnet.export.onnx_model import OnnxModel
+from ptrnet.export.quantize import cost, quantize_graphs
+from ptrnet.files import atomic_folder, exists
+from ptrnet.solver import Solver
+
+WEIGHTS = ("float32", "int8")
+
+
+def check_extra() -> None:
+    """Raises MissingExtraError where a package of the extra `export` is not installed."""
+    for package in ("onnx", "onnxruntime"):
+        if find_spec(package) is None:
+            raise MissingExtraError("export", "export")
+
+
+def check_folder(folder: Path) -> None:
+    """Refuses what cannot become the folder, before anything is computed.
+
+    Raises:
+        InputError: it is a file or not empty, or the folder above is missing.
+        MissingExtraError: a package of the extra `export` is not installed.
+    """
+    check_extra()
+    if exists(folder):
+        if not folder.is_dir():
+            raise InputError(f"{folder}: is a file, expected a new or an empty folder")
+        try:
+            is_empty = not any(folder.iterdir())
+        except OSError as error:
+            raise InputError(f"{folder}: cannot be read: {error.strerror}") from None
+        if not is_empty:
+            raise InputError(f"{folder}: is not empty, expected a new or an empty folder")
+    if not folder.parent.is_dir():
+        raise InputError(f"{folder}: cannot be written: there is no folder {folder.parent}")
+
+
+def export_onnx(
+    solver: Solver,
+    folder: str | PathLike[str],
+    *,
+    weights: Literal["float32", "int8"] = "float32",
+    instances: int = 100,
+    seed: int = 0,
+) -> dict[str, Any]:
+    """Writes a model as two ONNX graphs, for programs in any language: see `docs/export.md`.
+
+    The folder gets `encoder.onnx` and `step.onnx`, `manifest.json`, which says how they are used,
+    and `example.py`, which uses them. Before it is there, onnxruntime has answered fresh instances
+    with the graphs: as PyTorch, with log-probabilities equal to 1e-4.
+
+    Args:
+        solver: the model and its task, as `ptrnet.load` gives them.
+        folder: a new one, or an empty one.
+        weights: "int8" rounds the weights of matrix products after that check; the manifest then
+            says under `quantization` what this costs.
+        instances: how many are answered to check, and how many to measure what rounding costs.
+        seed: of what is drawn, 0 or more.
+
+    Returns:
+        The manifest, as it stands in the file.
+
+    Raises:
+        InputError: a folder that cannot be written or is not empty; an argument out of range.
+        MissingExtraError: onnx or onnxruntime is not installed.
+        ModelError: the graphs do not compute what the model computes. Nothing is written then.
+    """
+    path = Path(folder).absolute()
+    if weights not in WEIGHTS:
+        raise unknown("weights", weights, WEIGHTS)
+    for name, value, minimum in (("instances", instances, 1), ("seed", seed, 0)):
+        if not isinstance(value, int) or value < minimum:
+            raise InputError(f"{name}: expected a whole number of {minimum} or more, got {value!r}")
+    check_folder(path)
+    model = deepcopy(solver.model).cpu().float()
+    with atomic_folder(path) as temporary:
+        manifest = _write(Solver(model, solver.task, solver.trained), temporary, instances, seed)
+        if weights == "int8":
+            manifest["quantization"] = _quantize(solver, temporary, instances, seed)
+        shutil.copyfile(Path(__file__).with_name(EXAMPLE), temporary / EXAMPLE)
+        manifest = with_files({**manifest, "weights": weights}, temporary)
+        text = json.dumps(manifest, indent=2) + "\n"
+        (temporary / MANIFEST).write_text(text, encoding="utf-8")
+    result: dict[str, Any] = json.loads(text)
+    return result
+
+
+def _write(solver: Solver, folder: Path, instances: int, seed: int) -> dict[str, Any]:
+    """Writes the graphs; returns what the manifest says of them, the check included."""
+    graphs = write_graphs(solver.model, folder)
+    exported = OnnxModel(folder, solver.model)
+    drawn = fresh_instances(solver, instances, seed)
+    agreement = compare(solver.model, exported, solver.task, drawn)
+    error = agreement.error()
+    if error:
+        raise ModelError(f"not exported: in onnxruntime {error}")
+    return {**describe(solver, graphs), "checked": {**agreement._asdict(), "tolerance": TOLERANCE}}
+
+
+def _quantize(solver: Solver, folder: Path, instances: int, seed: int) -> dict[str, Any]:
+    """Rounds the graphs of a folder; returns what that costs."""
+    whole = Solver(OnnxModel(folder, solver.model), solver.task)
+    quantize_graphs(folder)
+    rounded = Solver(OnnxModel(folder, solver.model), solver.task)
+    return cost(solver, whole, rounded, instances, seed)

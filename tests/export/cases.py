@@ -1,0 +1,41 @@
+"""Small models for exports: every registered one, and each setting that changes its graphs."""
+
+import torch
+
+from ptrnet import models, tasks
+from ptrnet.solver import Solver
+from tests.conftest import SIZES
+
+APEXES = {"sequence": "apexes"}
+SETTINGS = [
+    *((name, "hull", {}, {}) for name in models.names()),
+    ("ptr-net", "hull", {"closed": True}, {"cell": "gru"}),
+    ("ptr-net", "delaunay", {"separator": True}, {"bidirectional": True, "layers": 2}),
+    ("memory-ptr-net", "sort", {}, {"score": "general", "layers": 2}),
+    ("hard-ptr-net", "hull", {}, {"cell": "gru", "score": "dot"}),
+    ("seq2seq", "sort", {}, {"cell": "gru", "bidirectional": True}),
+    ("seq2seq-attention", "hull", {}, {"cell": "gru", "score": "dot"}),
+    ("transformer-ptr-net", "hull", {}, {"edge_frames": True, "octaves": 2}),
+    ("transformer-ptr-net", "hull", {"start": "lowest-index"}, {"see_indices": True}),
+    ("transformer-ptr-net", "delaunay", APEXES, {"edge_frames": True, "frame_edge": "open"}),
+    ("remaining-ptr-net", "tsp", {"order": "lexicographic"}, {"nearest": 4, "octaves": 1}),
+    ("remaining-ptr-net", "hull", {"closed": True}, {"repeats": True}),
+]
+
+
+def build(model, task="hull", task_settings=None, settings=None, scale=4.0):
+    """An untrained solver, whose weights are large enough to prefer some tokens to others."""
+    torch.manual_seed(3)
+    kind = tasks.get(task, **(task_settings or {}))
+    sizes = {key: SIZES[key] for key in SIZES if key in models.setting_names(model)}
+    network = models.build(
+        model, kind.num_features, kind.num_specials, **{**sizes, **(settings or {})}
+    )
+    with torch.no_grad():
+        for parameter in network.parameters():
+            parameter.mul_(scale)
+    return Solver(network, kind, {"n": "3-16"})
+
+
+def label(case):
+    return "-".join([case[0], case[1], *case[3]])

@@ -1,0 +1,80 @@
+"""`example.py` of an export: its answers are the solver's, without PyTorch and without ptrnet."""
+
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import ptrnet
+from ptrnet.augmentation import canonicalize_valid
+from ptrnet.export import example
+from tests.export.cases import build
+
+GUIDE = Path(__file__).parents[2] / "docs" / "export.md"
+STANDARD = {"center": (100.0, -5.0), "spread": (3.0, 0.1)}
+CASES = [
+    ("ptr-net", "hull", {}, {}),
+    ("remaining-ptr-net", "hull", {"closed": True}, {"repeats": True}),
+    ("transformer-ptr-net", "hull", {"order": "hilbert"}, {"see_indices": True}),
+    ("memory-ptr-net", "sort", {}, {}),
+    ("soft-ptr-net", "tsp", {"order": "lexicographic"}, {}),
+    ("remaining-ptr-net", "tsp", {}, {}),
+    ("seq2seq", "tsp", {}, {}),
+    *(
+        ("ptr-net", "custom", {**STANDARD, "constraint": kind, "longest_share": 1.5}, {})
+        for kind in ("permutation", "subset", "free")
+    ),
+]
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case[0]}-{case[1]}-{case[2]}")
+def test_answers_are_the_solvers(case, tmp_path):
+    """Of points in the unit square, outside of it, and of one point or two."""
+    solver = build(*case)
+    manifest = ptrnet.export_onnx(solver, tmp_path, instances=5)
+    assert manifest["constraint"]["obeyed_by_example"]
+    rng = np.random.default_rng(5)
+    for n in [6] * 3 if solver.model.n else [1, 2, 3, 12]:
+        unit = rng.random((n, solver.task.num_features))
+        for points in (unit, 7 * unit - [3.0], unit * 2 + np.resize([99.0, -6.0], unit.shape[1])):
+            expected = solver.solve(points, constrained=True)
+            actual = np.array(example.solve(points, tmp_path), np.int64)
+            if solver.task.order != "given":  # where the solver writes a tour from its city 0 on
+                actual = canonicalize_valid(solver.task, points, actual)
+            assert actual.tolist() == expected.tolist()
+
+
+def test_triangles_are_listed(tmp_path):
+    """Freely chosen tokens, three by three, as the manifest says: not what the solver allows."""
+    solver = build("ptr-net", "delaunay")
+    manifest = ptrnet.export_onnx(solver, tmp_path, instances=5)
+    assert not manifest["constraint"]["obeyed_by_example"]
+    triangles = example.solve(np.random.default_rng(0).random((5, 2)), tmp_path)
+    assert triangles and all(1 <= len(triangle) <= 3 for triangle in triangles)
+
+
+def test_the_program_needs_neither_torch_nor_ptrnet(tmp_path, monkeypatch):
+    """The one that the guide's lines write."""
+    monkeypatch.chdir(tmp_path)
+    (block,) = re.findall(r"```python\n(.*?)```", GUIDE.read_text(), re.DOTALL)
+    exec(compile(block, GUIDE.name, "exec"), {"__name__": "__main__"})
+    points = 100 * np.random.default_rng(2).random((12, 2)) - 50
+    np.savetxt(tmp_path / "points.csv", points, delimiter=",", fmt="%.17g")
+    code = (
+        "import runpy, sys; sys.argv = sys.argv[1:]; runpy.run_path(sys.argv[0], None, '__main__');"
+        "sys.exit(bool({'torch', 'ptrnet'} & sys.modules.keys()))"
+    )
+    command = [
+        sys.executable,
+        "-c",
+        code,
+        tmp_path / "hull-onnx" / "example.py",
+        tmp_path / "points.csv",
+    ]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout) == ptrnet.load("hull").solve(points).tolist()

@@ -1,0 +1,174 @@
+"""The folder: whole and checked, or not there; and what its manifest says."""
+
+import hashlib
+import json
+
+import numpy as np
+import pytest
+
+import ptrnet
+from ptrnet import tasks
+from ptrnet.cli import run
+from ptrnet.errors import InputError, MissingExtraError, ModelError
+from ptrnet.export import folder as export_folder
+from ptrnet.export.agreement import FLOAT32_ERRORS, Agreement, fresh_instances
+from ptrnet.export.manifest import CONSTRAINTS, _max_tokens
+from tests.contract.cases import EVERY_SETTING, EVERY_TASK
+from tests.export.cases import build
+
+FILES = {"encoder.onnx", "step.onnx", "manifest.json", "example.py"}
+
+
+def test_the_folder_is_whole(tmp_path):
+    path = tmp_path / "out"
+    manifest = ptrnet.export_onnx(build("ptr-net"), path, instances=20)
+    assert {file.name for file in path.iterdir()} == FILES
+    assert manifest == json.loads((path / "manifest.json").read_text())
+    assert set(manifest["files"]) == FILES - {"manifest.json"}
+    for name, facts in manifest["files"].items():
+        content = (path / name).read_bytes()
+        assert facts == {"bytes": len(content), "sha256": hashlib.sha256(content).hexdigest()}
+    assert manifest["checked"]["same_answers"] == manifest["checked"]["instances"] == 20
+    assert manifest["tokens"] == {**manifest["tokens"], "end": 0, "first_element": 1}
+    assert manifest["constraint"]["kind"] == "subset" and manifest["weights"] == "float32"
+    assert manifest["model"]["name"] == "ptr-net"
+    assert manifest["ptrnet"] == ptrnet.__version__ and manifest["opset"] == 20
+    outputs = {port["name"]: port for port in manifest["encoder"]["outputs"]}
+    for port in manifest["step"]["inputs"]:
+        if port["name"].startswith("encoded"):
+            assert port == outputs[port["name"]]
+    assert manifest["step"]["outputs"][0]["shape"] == ["batch", "prefixes", "tokens"]
+
+
+def test_an_empty_folder_is_filled(tmp_path):
+    ptrnet.export_onnx(build("seq2seq"), tmp_path, instances=3)
+    assert {file.name for file in tmp_path.iterdir()} == FILES
+
+
+@EVERY_TASK
+def test_every_task_is_described(name, settings):
+    """The most tokens for any n; a constraint that the manifest explains."""
+    task = tasks.get(name, **settings)
+    rule = _max_tokens(task)
+    assert type(task.build_constraint()).__name__ in CONSTRAINTS
+    for n in [*range(task.min_elements, 200), 99_999]:
+        longest = np.ceil(rule["per_element"] * n) + rule["plus"]
+        assert np.clip(longest, rule["least"], rule["most"]) == task.max_length(n)
+
+
+def test_free_answers_of_many_sizes_are_described():
+    for longest_answer, share in ((0, 0.0), (5, 0.3), (1, 2.5), (100, 1.0)):
+        task = tasks.get(
+            "custom",
+            center=(0.0,),
+            spread=(1.0,),
+            constraint="free",
+            longest_answer=longest_answer,
+            longest_share=share,
+        )
+        rule = _max_tokens(task)
+        for n in (1, 2, 3, 7, 50, 1001, 99_999):
+            longest = np.clip(np.ceil(rule["per_element"] * n), rule["least"], rule["most"])
+            assert longest == task.max_length(n)
+    assert len(EVERY_SETTING) > 8
+
+
+def test_wrong_graphs_are_not_given_away(tmp_path, monkeypatch):
+    """Those of another model: what is compared is the model that was given."""
+    other, write = build("ptr-net", scale=3.0), export_folder.write_graphs
+    monkeypatch.setattr(export_folder, "write_graphs", lambda model, path: write(other.model, path))
+    with pytest.raises(ModelError, match=r"not exported: in onnxruntime .* PyTorch's"):
+        ptrnet.export_onnx(build("ptr-net"), tmp_path / "out", instances=20)
+    assert not list(tmp_path.iterdir())
+
+
+def test_what_counts_as_agreement():
+    assert Agreement(9, 9, 0, 1e-5, 0.0).error() is None
+    assert Agreement(9, 8, 1, 1e-5, 0.0).error() is None
+    assert "1 of 9 greedy answers differ" in Agreement(9, 8, 0, 1e-5, 0.0).error()
+    assert "differ from PyTorch's by 0.00011" in Agreement(9, 9, 0, 1.1e-4, 0.0).error()
+    assert Agreement(9, 9, 0, 1.1e-4, 1.1e-4 / FLOAT32_ERRORS).error() is None
+    assert "by nan" in Agreement(9, 9, 0, float("nan"), 0.0).error()
+
+
+def test_instances_are_of_the_models_sizes():
+    solver = build("ptr-net")
+    instances = fresh_instances(solver, 200, seed=0)
+    assert {len(instance) for instance in instances} == set(range(3, 17))
+    assert np.array_equal(instances[7], fresh_instances(solver, 200, seed=0)[7])
+    custom = tasks.get("custom", center=(100.0, -5.0), spread=(3.0, 0.1), constraint="subset")
+    solver.task, solver.trained = custom, {}
+    features = np.concatenate(fresh_instances(solver, 300, seed=0))
+    assert np.allclose(features.mean(0), custom.center, rtol=0.01)
+    assert np.allclose(features.std(0), custom.spread, rtol=0.1)
+
+
+def outcome(capsys, *arguments):
+    code = run([str(argument) for argument in arguments])
+    return code, *capsys.readouterr()
+
+
+def test_the_command(tmp_path, capsys):
+    path = tmp_path / "sort"
+    code, out, err = outcome(capsys, "export", "sort", path, "--instances", 20, "--quantize")
+    assert code == 0 and not err, err
+    files, checked, rounded, accuracy = out.splitlines()
+    assert files.startswith(f"{path}: encoder.onnx 0.3") and "step.onnx 0.1" in files
+    assert checked.startswith("checked on 20 instances: the same answers as PyTorch's")
+    assert rounded.startswith("int8 gives the answers of float32 to ")
+    assert accuracy.split()[:3] == ["accuracy", "float32", "1.000"] and ", int8 " in accuracy
+    manifest = json.loads((path / "manifest.json").read_text())
+    metric = manifest["quantization"]["metrics"]["accuracy"]
+    assert manifest["weights"] == "int8" and metric["float32"]["count"] == 20
+    assert 0.5 < metric["int8"]["value"] <= 1
+    count = sum(parameter.numel() for parameter in ptrnet.load("sort").model.parameters())
+    assert sum(facts["bytes"] for facts in manifest["files"].values()) < 2 * count
+
+
+def test_a_users_own_task_is_rounded_without_labels(tmp_path):
+    solver = build(
+        "ptr-net", "custom", {"center": (5.0,), "spread": (2.0,), "constraint": "subset"}
+    )
+    manifest = ptrnet.export_onnx(solver, tmp_path, weights="int8", instances=20)
+    quantization = manifest["quantization"]
+    assert quantization["metrics"] == {} and 0 <= quantization["equal_answers"] <= 1
+    assert manifest["inputs"]["scaling"]["kind"] == "standardize"
+    assert manifest["inputs"]["scaling"]["center"] == [5.0]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("hul", "out"), "unknown model 'hul'; did you mean 'hull'?"),
+        (("hull", "full"), "full: is not empty, expected a new or an empty folder"),
+        (("hull", "full/a"), "full/a: is a file, expected a new or an empty folder"),
+        (("hull", "no/out"), "no/out: cannot be written: there is no folder "),
+    ],
+)
+def test_refused_in_one_line(arguments, message, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "full").mkdir()
+    (tmp_path / "full" / "a").touch()
+    code, out, err = outcome(capsys, "export", *arguments)
+    assert code == 2 and not out and err.count("\n") == 1 and message in err, err
+    assert [path.name for path in tmp_path.iterdir()] == ["full"]
+
+
+def test_a_missing_extra_is_named(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(export_folder, "find_spec", lambda package: None)
+    for command in (("export", "sort", tmp_path / "out"), ("bench", "export")):
+        code, out, err = outcome(capsys, *command)
+        assert (code, out) == (2, "") and err.count("\n") == 1
+        assert 'export needs the extra "export": pip install "ptrnet[export]"' in err
+    with pytest.raises(MissingExtraError):
+        ptrnet.export_onnx(build("ptr-net"), tmp_path / "out")
+
+
+def test_arguments_out_of_range(tmp_path):
+    solver = build("ptr-net")
+    with pytest.raises(InputError, match="unknown weights 'int4'"):
+        ptrnet.export_onnx(solver, tmp_path / "out", weights="int4")
+    with pytest.raises(InputError, match="instances: expected a whole number of 1 or more, got 0"):
+        ptrnet.export_onnx(solver, tmp_path / "out", instances=0)
+    with pytest.raises(InputError, match="seed: expected a whole number of 0 or more, got -1"):
+        ptrnet.export_onnx(solver, tmp_path / "out", seed=-1)
