@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ptrnet.cli.decoding import DecodingOptions
+from ptrnet.cli.groups.decoding import DecodingOptions
 from ptrnet.cli.options import (
     Arguments,
     Json,

@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from ptrnet.cli.bulk import Backend, Jobs
+from ptrnet.cli.groups.bulk import Backend, Jobs
 from ptrnet.cli.options import Labeller, Seed, Strict, TaskName
 
 POINTS = (

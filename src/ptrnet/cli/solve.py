@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ptrnet.cli.bulk import Backend, Jobs
-from ptrnet.cli.decoding import DecodingOptions
-from ptrnet.cli.drawing import PictureOptions
+from ptrnet.cli.groups.bulk import Backend, Jobs
+from ptrnet.cli.groups.decoding import DecodingOptions
+from ptrnet.cli.groups.drawing import PictureOptions
 from ptrnet.cli.options import (
     Arguments,
     Json,
