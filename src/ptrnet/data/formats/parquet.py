@@ -175,5 +175,5 @@ def _values(cell: "pa.Scalar", d: int, source: str) -> ArrayLike:
         if not numbers.null_count and (counts == d).all():
             return np.asarray(numbers, np.float64).reshape(-1, d)
     values: ArrayLike = cell.as_py()
-    nested.check_numbers(values, source)
+    nested.check_numbers(values, f'{source}: "inputs"')
     return values

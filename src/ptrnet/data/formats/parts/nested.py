@@ -39,19 +39,18 @@ def other_keys(example: Example) -> dict[str, Any]:
 def check_numbers(values: Any, source: str) -> None:
     """Refuses text, booleans and null as inputs: NumPy would turn them into numbers."""
     if not isinstance(values, list):
-        raise InputError(f'{source}: "inputs": expected a list of elements')
+        raise InputError(f"{source}: expected a list of elements")
     for k, element in enumerate(values, 1):
         for value in element if isinstance(element, list) else [element]:
             if type(value) not in (int, float):
                 raise InputError(
-                    f'{source}: "inputs": element {k}: expected a number, '
-                    f"got {json.dumps(value)[:40]}"
+                    f"{source}: element {k}: expected a number, got {json.dumps(value)[:40]}"
                 )
 
 
 def num_features(values: Any, source: str) -> int:
     """How many numbers the first element of an instance has."""
-    check_numbers(values, source)
+    check_numbers(values, f'{source}: "inputs"')
     if not values or values[0] == []:
         raise InputError(f'{source}: "inputs": expected elements of one number or more')
     return len(values[0]) if isinstance(values[0], list) else 1

@@ -1,0 +1,31 @@
+"""JSON as ptrnet reads it: one object, all of whose numbers are finite."""
+
+import json
+import math
+from typing import Any
+
+from ptrnet.errors import InputError
+
+
+def parse_object(text: str, source: str) -> dict[str, Any]:
+    """The object on a line. Raises InputError for anything else, `NaN` and what overflows."""
+
+    def refuse(word: str) -> float:
+        raise InputError(f"{source}: expected a finite number, got {word[:40]}")
+
+    def finite(digits: str) -> float:
+        value = float(digits)
+        return value if math.isfinite(value) else refuse(digits)
+
+    try:
+        row = json.loads(text, parse_constant=refuse, parse_float=finite)
+    except json.JSONDecodeError as error:
+        line = f"line {error.lineno}, " if error.lineno > 1 else ""
+        raise InputError(f"{source}: not JSON at {line}column {error.colno}: {error.msg}") from None
+    except (ValueError, RecursionError) as error:
+        if isinstance(error, InputError):  # of `refuse`: it is a ValueError, too
+            raise
+        raise InputError(f"{source}: not JSON: {error}") from None
+    if not isinstance(row, dict):
+        raise InputError(f"{source}: expected a JSON object, got {type(row).__name__}")
+    return row
