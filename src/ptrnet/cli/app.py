@@ -14,6 +14,7 @@ from ptrnet.cli import (
     plot,
     push,
     reproduce,
+    serve,
     solve,
     train,
 )
@@ -45,6 +46,19 @@ def ptrnet(
     """
 
 
-VERBS = (solve, evaluate, train, generate, label, convert, models, push, reproduce, plot, bench)
+VERBS = (
+    solve,
+    evaluate,
+    train,
+    generate,
+    label,
+    convert,
+    models,
+    push,
+    reproduce,
+    plot,
+    serve,
+    bench,
+)
 for verb in VERBS:
     verb.register(app)

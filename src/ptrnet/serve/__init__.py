@@ -1,0 +1,1 @@
+"""The service: trained models behind HTTP, for many users at a time."""

@@ -1,0 +1,66 @@
+"""Who may ask, and what is counted: two layers around the app."""
+
+import hmac
+from http import HTTPStatus
+from time import perf_counter
+
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from ptrnet.serve.metrics import Metrics
+from ptrnet.serve.problems import CLOSE, Problem
+
+OPEN = ("/healthz", "/readyz")  # for whoever watches the process
+
+
+class Token:
+    """Refuses requests without the token.
+
+    Args:
+        app: what is behind.
+        token: what `Authorization: Bearer` has to carry.
+    """
+
+    def __init__(self, app: ASGIApp, token: str) -> None:
+        self._app, self._expected = app, f"Bearer {token}".encode()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answers with 401, or hands the request on."""
+        if scope["type"] == "http" and scope["path"] not in OPEN:
+            header = dict(scope["headers"]).get(b"authorization", b"")
+            if not hmac.compare_digest(header, self._expected):
+                detail = "Authorization: expected Bearer and the token of the service"
+                headers = {"WWW-Authenticate": "Bearer", **CLOSE}
+                problem = Problem(HTTPStatus.UNAUTHORIZED, detail, headers)
+                await problem.response()(scope, receive, send)
+                return
+        await self._app(scope, receive, send)
+
+
+class Counted:
+    """Counts requests with their status and time.
+
+    Args:
+        app: what is behind.
+        metrics: get to know.
+    """
+
+    def __init__(self, app: ASGIApp, metrics: Metrics) -> None:
+        self._app, self._metrics = app, metrics
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Hands the request on."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        start, status = perf_counter(), int(HTTPStatus.INTERNAL_SERVER_ERROR)
+
+        async def note(message: Message) -> None:
+            nonlocal status
+            status = message.get("status", status)
+            await send(message)
+
+        try:
+            await self._app(scope, receive, note)
+        finally:
+            route = getattr(scope.get("route"), "path", "none")  # as it is declared, names left out
+            self._metrics.request(route, status, perf_counter() - start)

@@ -1,0 +1,69 @@
+"""The app: routes, errors, access and limits put together."""
+
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+
+from fastapi import FastAPI
+from starlette.middleware.cors import CORSMiddleware
+
+from ptrnet.serve import problems
+from ptrnet.serve.access import Counted, Token
+from ptrnet.serve.batching import Batcher
+from ptrnet.serve.limits import Limits
+from ptrnet.serve.metrics import Metrics
+from ptrnet.serve.places import Places
+from ptrnet.serve.requests.bodies import Bodies
+from ptrnet.serve.routes import router
+from ptrnet.serve.service import Served, Service
+from ptrnet.version import VERSION
+
+
+def create_app(
+    models: Mapping[str, Served],
+    limits: Limits | None = None,
+    *,
+    token: str | None = None,
+    origins: Sequence[str] = (),
+    threads: int | None = None,
+) -> FastAPI:
+    """The service as an ASGI app.
+
+    Args:
+        models: by the name in their address.
+        limits: those of `Limits()` when None.
+        token: what requests have to carry; None: nothing.
+        origins: of web pages that may ask; none by default.
+        threads: of torch; None: as many as it takes by itself.
+    """
+    limits = limits or Limits()
+    metrics = Metrics()
+
+    @asynccontextmanager
+    async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+        async with Batcher(metrics, threads) as batcher:
+            app.state.service = Service(
+                models, limits, batcher, Places(limits.queue), Bodies(limits), metrics
+            )
+            yield
+
+    app = FastAPI(
+        title="ptrnet",
+        version=VERSION,
+        description="Pointer networks: answers made of positions in their own input.",
+        docs_url=None,  # these pages load scripts from elsewhere
+        redoc_url=None,
+        lifespan=lifespan,
+    )
+    app.include_router(router)
+    problems.handle(app)
+    if token is not None:
+        app.add_middleware(Token, token=token)
+    if origins:
+        app.add_middleware(
+            CORSMiddleware,
+            allow_origins=list(origins),
+            allow_methods=["GET", "POST"],
+            allow_headers=["Authorization", "Content-Type"],
+        )
+    app.add_middleware(Counted, metrics=metrics)
+    return app

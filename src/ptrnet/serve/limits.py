@@ -1,0 +1,26 @@
+"""How much the service takes on: each limit is an option of `ptrnet serve`."""
+
+import math
+from dataclasses import dataclass, fields
+
+from ptrnet.errors import InputError
+
+
+@dataclass(frozen=True)
+class Limits:
+    """Of one process of the service; all above 0."""
+
+    queue: int = 64  # requests that are answered or wait for it
+    max_body: int = 8_388_608  # bytes of a request's body
+    max_n: int = 5_000  # elements of an instance
+    max_elements: int = 100_000  # of a request, over its instances
+    max_prefix_elements: int = 1_000_000  # the same, times prefixes and views
+    body_seconds: float = 10.0  # for a body to arrive
+    answer_seconds: float = 30.0  # from then on, for the answer
+
+    def __post_init__(self) -> None:
+        for field in fields(self):
+            value = getattr(self, field.name)
+            if not 0 < value < math.inf:
+                flag = "--" + field.name.replace("_", "-")
+                raise InputError(f"{flag}: expected a number above 0, got {value}")

@@ -1,0 +1,60 @@
+"""Where the service listens, and whom it has to know there."""
+
+import ipaddress
+import socket
+from pathlib import Path
+
+from ptrnet.errors import InputError
+
+BACKLOG = 1024  # connections that wait to be accepted
+MIN_TOKEN = 16  # characters
+
+
+def read_token(path: str) -> str:
+    """The token in a file.
+
+    Raises:
+        InputError: no such file, or anything but one word of 16 visible ASCII characters or more.
+    """
+    try:
+        token = Path(path).read_text(encoding="utf-8").strip()
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or "not text"
+        raise InputError(f"--token-file: {path}: cannot be read: {reason}") from None
+    is_word = token.isascii() and token.isprintable() and " " not in token
+    if not is_word or len(token) < MIN_TOKEN:
+        raise InputError(
+            f"--token-file: {path}: expected one word of {MIN_TOKEN} ASCII characters or more"
+        )
+    return token
+
+
+def listen(host: str, port: int, has_token: bool) -> socket.socket:
+    """A socket that listens; connections wait in it until they are accepted.
+
+    Raises:
+        InputError: no such address, the port is taken, or others reach it and there is no token.
+    """
+    try:
+        family, _, _, _, address = socket.getaddrinfo(
+            host or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+        )[0]
+    except (OSError, UnicodeError) as error:
+        raise InputError(f"--host: {host}: {error.args[-1]}") from None
+    if not has_token and not ipaddress.ip_address(str(address[0]).partition("%")[0]).is_loopback:
+        raise InputError(
+            f"--host {host}: others reach the service there: expected --token-file, with the "
+            "token that their requests carry"
+        )
+    try:
+        return socket.create_server(address, family=family, backlog=BACKLOG)
+    except OSError as error:
+        raise InputError(
+            f"--port {port}: cannot listen there at {host}: {error.strerror or error}"
+        ) from None
+
+
+def address_of(listener: socket.socket) -> str:
+    """Its address, as a browser takes it."""
+    host, port = listener.getsockname()[:2]
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"

@@ -1,0 +1,116 @@
+"""The process that serves: it closes what is idle, and finishes what it has accepted."""
+
+import asyncio
+import resource
+import signal
+import socket
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from time import monotonic
+from types import FrameType
+
+import torch
+import uvicorn
+
+from ptrnet import weights
+from ptrnet.errors import InputError, OutsideTraining
+from ptrnet.serve.app import create_app
+from ptrnet.serve.limits import Limits
+from ptrnet.serve.process.listening import BACKLOG
+from ptrnet.serve.service import Served
+
+IDLE_SECONDS = 60  # of a connection without a request, or with one whose headers do not come
+LAST_SECONDS = 0.2  # for requests that are on their way when the service ends
+
+
+@dataclass(frozen=True)
+class App:
+    """What each process of a service is made of."""
+
+    models: Sequence[str]  # as `weights.load` takes them
+    limits: Limits
+    token: str | None
+    origins: Sequence[str]
+    workers: int
+
+
+def load_models(names: Sequence[str]) -> dict[str, Served]:
+    """The models by the name in their address: of a folder or a hub id, the last part.
+
+    Raises:
+        InputError: no such model, or two of one name.
+    """
+    models: dict[str, Served] = {}
+    for text in names:
+        name = text if text in weights.names() else Path(text).resolve().name
+        if name in models:
+            raise InputError(f"--model {text}: there is one named {name} already")
+        models[name] = Served(name, weights.load(text), weights.card(text))
+    return models
+
+
+def run(app: App, models: dict[str, Served], listener: socket.socket) -> None:
+    """Serves until SIGTERM; then finishes what was accepted, and exits with 0."""
+    warnings.simplefilter("ignore", OutsideTraining)  # each answer has its own
+    _allow_many_files()
+    # The server puts this handler back when it has finished, and raises the signal once more.
+    signal.signal(signal.SIGTERM, _leave)
+    threads = None if app.workers == 1 else max(1, torch.get_num_threads() // app.workers)
+    built = create_app(models, app.limits, token=app.token, origins=app.origins, threads=threads)
+    config = uvicorn.Config(
+        built,
+        http="h11",
+        ws="none",
+        lifespan="on",
+        log_config=None,  # defects and refused connections go to standard error
+        access_log=False,
+        backlog=BACKLOG,
+        server_header=False,
+    )
+    Server(config).run([listener])
+
+
+class Server(uvicorn.Server):
+    """A server that no idle connection stays with."""
+
+    def __init__(self, config: uvicorn.Config) -> None:
+        super().__init__(config)
+        self._idle: dict[object, tuple[object, float]] = {}  # by connection: last request, since
+
+    async def on_tick(self, counter: int) -> bool:
+        """Called ten times a second."""
+        if counter % 10 == 0:
+            self._close_idle()
+        return await super().on_tick(counter)
+
+    def _close_idle(self) -> None:
+        now = monotonic()
+        idle: dict[object, tuple[object, float]] = {}
+        for connection in list(self.server_state.connections):
+            cycle = getattr(connection, "cycle", None)  # the last request and its response
+            if cycle is not None and not cycle.response_complete:
+                continue
+            last, since = self._idle.get(connection, (cycle, now))
+            idle[connection] = (cycle, since if last is cycle else now)
+            if now - idle[connection][1] > IDLE_SECONDS:
+                connection.transport.close()
+        self._idle = idle
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Takes no more connections, and reads what has been sent on those that there are."""
+        for server in self.servers:
+            server.close()
+        await asyncio.sleep(LAST_SECONDS)
+        await super().shutdown(sockets)
+
+
+def _leave(number: int, frame: FrameType | None) -> None:
+    raise SystemExit(0)
+
+
+def _allow_many_files() -> None:
+    """As many connections as the system lets a process have."""
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))

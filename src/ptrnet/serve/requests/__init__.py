@@ -1,0 +1,1 @@
+"""What stands in requests and responses: read, checked, and made examples."""

@@ -1,0 +1,133 @@
+"""Bodies as checked examples and a method, with the complaints of the command line."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import fields
+from typing import Any, NamedTuple
+
+from ptrnet.data import checks
+from ptrnet.data.examples import instances_of
+from ptrnet.data.formats.parts import nested
+from ptrnet.data.formats.parts.json_object import parse_object
+from ptrnet.errors import InputError, short, unknown
+from ptrnet.serve.limits import Limits
+from ptrnet.serve.problems import too_large
+from ptrnet.serve.requests.npy import parse_npy
+from ptrnet.serve.requests.schemas import EvaluateRequest, Method, MethodOptions, SolveRequest
+from ptrnet.tasks.base import Task
+from ptrnet.types import Example
+
+_INPUTS = ("instances", "instance")
+
+
+class Question(NamedTuple):
+    """What a request wants to know."""
+
+    examples: list[Example]  # with the true answers where they are to be measured
+    method: Method
+
+
+def parse_solve(body: bytes, task: Task, limits: Limits) -> Question:
+    """The instances of a `SolveRequest`. Raises InputError, or Problem 413."""
+    document = _document(body, SolveRequest)
+    instances = _instances(document)
+    method = MethodOptions.from_table(document).method()
+    _check_sizes(map(_length, instances), method, limits)
+    return Question([_example(values, task, k) for k, values in enumerate(instances)], method)
+
+
+def parse_evaluate(body: bytes, task: Task, limits: Limits) -> Question:
+    """The examples of an `EvaluateRequest`. Raises InputError, or Problem 413."""
+    document = _document(body, EvaluateRequest)
+    outputs = document.pop("outputs", None)
+    is_one = "instance" in document
+    instances = _instances(document)
+    method = MethodOptions.from_table(document).method()
+    _check_sizes(map(_length, instances), method, limits)
+    answers = [outputs] if is_one else outputs
+    if not isinstance(answers, list) or len(answers) != len(instances) or not instances:
+        raise InputError(
+            'outputs: expected a list with the answer to each of "instances", one or more, '
+            f"got {len(instances)} instances and {_described(outputs)}"
+        )
+    examples = []
+    for k, (values, answer) in enumerate(zip(instances, answers, strict=True)):
+        example = _example(values, task, k)
+        source = f'{example.source}: "outputs"'
+        indices = nested.flat_indices(answer, task.item_size, source)
+        known = checks.check_answer(indices, len(example.inputs), task, source)
+        examples.append(example._replace(outputs=known))
+    return Question(examples, method)
+
+
+def parse_array(body: bytes, options: Mapping[str, str], task: Task, limits: Limits) -> Question:
+    """The instances of an `.npy` body, with the options of its address.
+
+    Raises:
+        InputError: no array of instances, or a wrong option.
+        Problem: 413 for too many of them.
+    """
+    method = MethodOptions.from_texts(dict(options)).method()
+    array = parse_npy(body)
+    count, n = (1, *array.shape)[-3:-1]
+    _check_sizes([n] * min(count, limits.max_elements + 1), method, limits)
+    examples, _ = instances_of(array, task)
+    return Question(examples, method)
+
+
+def _document(body: bytes, kind: type) -> dict[str, Any]:
+    """The JSON object, whose keys are fields of `kind`."""
+    try:
+        text = body.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise InputError(f"body: not UTF-8 at byte {error.start + 1}") from None
+    document = parse_object(text, "body")
+    known = {field.name for field in fields(kind)}
+    for key in document:
+        if key not in known:
+            raise unknown("field", key, known)
+    return document
+
+
+def _instances(document: dict[str, Any]) -> list[Any]:
+    """Takes the instances out of a document."""
+    names = [name for name in _INPUTS if name in document]
+    if len(names) != 1:
+        both = "both" if names else "neither"
+        raise InputError(f'body: expected "instances" or "instance", got {both}')
+    values = document.pop(names[0])
+    if not isinstance(values, list):
+        raise InputError(f"{names[0]}: expected a list, got {_described(values)}")
+    return [values] if names[0] == "instance" else values
+
+
+def _described(value: Any) -> str:
+    return f"{len(value)} of them" if isinstance(value, list) else short(value)
+
+
+def _length(values: Any) -> int:
+    return len(values) if isinstance(values, list) else 0
+
+
+def _example(values: Any, task: Task, number: int) -> Example:
+    source = f"instance {number}"
+    nested.check_numbers(values, source)
+    return Example(checks.check_instance(values, task, source), source=source)
+
+
+def _check_sizes(lengths: Iterable[int], method: Method, limits: Limits) -> None:
+    """Refuses instances that are too large, alone or together, before they are made arrays."""
+    total = 0
+    for k, n in enumerate(lengths):
+        total += max(n, 1)
+        if n > limits.max_n:
+            raise too_large(f"instance {k}: expected at most {limits.max_n} elements, got {n}")
+    if total > limits.max_elements:
+        raise too_large(
+            f"expected at most {limits.max_elements} elements of all instances, got {total}"
+        )
+    prefixes = method.decoder.size * method.augment
+    if prefixes * total > limits.max_prefix_elements:
+        raise too_large(
+            f"expected at most {limits.max_prefix_elements} elements times prefixes and views, "
+            f"got {total} times {short(prefixes)}"
+        )

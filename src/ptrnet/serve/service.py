@@ -1,0 +1,146 @@
+"""What the service does with a request that has been read: answer it, or measure its answers."""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from functools import partial
+from http import HTTPStatus
+from math import isfinite
+from time import perf_counter
+from typing import Any, NamedTuple, TypeVar
+
+from ptrnet.errors import unknown
+from ptrnet.evaluation import evaluate
+from ptrnet.serve.batching import Batcher
+from ptrnet.serve.limits import Limits
+from ptrnet.serve.metrics import Metrics
+from ptrnet.serve.places import Places
+from ptrnet.serve.problems import Problem, out_of_time
+from ptrnet.serve.requests.bodies import Bodies
+from ptrnet.serve.requests.parsing import Question
+from ptrnet.serve.requests.schemas import Method
+from ptrnet.solver import Solver
+from ptrnet.types import Example
+
+SMALL = 65_536  # bytes of a body that is parsed at once; a larger one, in a thread
+
+Result = TypeVar("Result")
+
+
+class Served(NamedTuple):
+    """A model of the service."""
+
+    name: str
+    solver: Solver
+    card: str  # Markdown
+
+
+@dataclass(frozen=True)
+class Service:
+    """The models, and what requests share."""
+
+    models: Mapping[str, Served]
+    limits: Limits
+    batcher: Batcher
+    places: Places
+    bodies: Bodies
+    metrics: Metrics
+
+    def model(self, name: str) -> Served:
+        """A model by its name. Raises Problem 404, with the nearest name."""
+        if name not in self.models:
+            detail = str(unknown("model", name, self.models))
+            raise Problem(HTTPStatus.NOT_FOUND, detail)
+        return self.models[name]
+
+    @asynccontextmanager
+    async def admitted(self) -> AsyncIterator[None]:
+        """A place in the queue, and a deadline. Raises Problem 429 or 503."""
+        seconds = self.limits.answer_seconds
+        with self.places.take():
+            self.metrics.in_queue.inc()
+            try:
+                async with asyncio.timeout(seconds):
+                    yield
+            except TimeoutError:
+                raise out_of_time(f"no answer after {seconds:g} seconds") from None
+            finally:
+                self.metrics.in_queue.dec()
+
+    async def solve(
+        self, served: Served, body: bytes, parse: Callable[[bytes], Question]
+    ) -> dict[str, Any]:
+        """The `SolveResponse` to a body."""
+        start = perf_counter()
+        async with self.admitted():
+            question = await _aside(len(body), partial(parse, body))
+            solved = await self.batcher.solve(served.solver, question.method, question.examples)
+            answers = await _aside(len(body), partial(_answers, served, question.method, solved))
+        self.metrics.answered(served.name, len(solved))
+        seconds = perf_counter() - start
+        return {**_header(served, question.method), "answers": answers, "seconds": seconds}
+
+    async def evaluate(
+        self, served: Served, body: bytes, parse: Callable[[bytes], Question]
+    ) -> dict[str, Any]:
+        """The `EvaluateResponse` to a body."""
+        start = perf_counter()
+        async with self.admitted():
+            examples, method = await _aside(len(body), partial(parse, body))
+            answered = await self.batcher.solve(served.solver, method, examples)
+            measures = await self.batcher.run(partial(evaluate, served.solver, examples, answered))
+        self.metrics.answered(served.name, len(answered))
+        return {
+            **_header(served, method),
+            "instances": len(examples),
+            "metrics": {name: measure.table() for name, measure in measures.items()},
+            "seconds": perf_counter() - start,
+        }
+
+
+async def _aside(size: int, function: Callable[[], Result]) -> Result:
+    """The result of a function, in a thread where it takes long: others get their turn."""
+    return function() if size <= SMALL else await asyncio.to_thread(function)
+
+
+def _header(served: Served, method: Method) -> dict[str, str]:
+    task, decoder = served.solver.task.name, method.decoder.name
+    return {"task": task, "model": served.name, "decoder": decoder}
+
+
+def _answers(served: Served, method: Method, solved: list[Example]) -> list[dict[str, Any]]:
+    return [_answer(served.solver, method, example) for example in solved]
+
+
+def _answer(solver: Solver, method: Method, solved: Example) -> dict[str, Any]:
+    """The `Answer` to one instance."""
+    assert solved.outputs is not None
+    costs = solver.task.costs(solved, [solved.outputs])
+    messages = list(solver.trained_range.feature_messages(solved))
+    if not method.decoder.needs_decomposable:  # which solves parts, of other sizes
+        messages = [*solver.trained_range.size_messages(solved), *messages]
+    return {
+        "outputs": solved.outputs.tolist(),
+        "log_likelihood": solved.log_prob,
+        "cost": float(costs[0]) if costs is not None and isfinite(costs[0]) else None,
+        "warnings": [message.text for message in messages],
+    }
+
+
+async def while_connected(
+    receive: Callable[[], Awaitable[Mapping[str, Any]]], answer: Awaitable[Result]
+) -> Result | None:
+    """The answer; None, and it is given up, where the client leaves before."""
+
+    async def leave() -> None:
+        while (await receive())["type"] != "http.disconnect":
+            pass
+
+    answering, leaving = asyncio.ensure_future(answer), asyncio.ensure_future(leave())
+    try:
+        await asyncio.wait([answering, leaving], return_when=asyncio.FIRST_COMPLETED)
+        return await answering if answering.done() else None
+    finally:
+        answering.cancel()
+        leaving.cancel()
