@@ -1,14 +1,18 @@
 """`ptrnet serve`: the service."""
 
-import signal
 import sys
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from ptrnet.cli.groups.limits import LimitOptions
-from ptrnet.cli.options import Seed, expand_option_groups
-from ptrnet.errors import InputError, MissingExtraError
+from ptrnet.cli.options import UnusedSeed, expand_option_groups
+from ptrnet.errors import MissingExtraError
+
+if TYPE_CHECKING:
+    from socket import socket
+
+    from ptrnet.serve.limits import Limits
 
 
 def register(app: typer.Typer) -> None:
@@ -45,7 +49,7 @@ def serve(
     ] = None,
     workers: Annotated[int, typer.Option("--workers", min=1, help="Processes.")] = 1,
     limits: LimitOptions,
-    seed: Seed = 0,
+    seed: UnusedSeed = 0,
 ) -> None:
     """Answer requests over HTTP: POST /v1/models/NAME/solve, and what /openapi.json shows.
 
@@ -54,25 +58,37 @@ def serve(
 
     Example: ptrnet serve --model hull --model tsp --port 8000
     """
-    checked = limits.build()
+    from ptrnet.serve.process.listening import check_origin, listen, read_token
+    from ptrnet.serve.process.signals import sigterm_exits
+
+    checked, origins = limits.build(), allow_origin or []
+    for origin in origins:
+        check_origin(origin)
+    token = None if token_file is None else read_token(token_file)
+    with sigterm_exits(), listen(host, port, token is not None) as listener:
+        _serve(model, listener, checked, token, origins, workers)
+
+
+def _serve(
+    names: list[str] | None,
+    listener: "socket",
+    limits: "Limits",
+    token: str | None,
+    origins: list[str],
+    workers: int,
+) -> None:
+    """Loads the models and serves them."""
     try:
-        from ptrnet.serve.process.listening import address_of, listen, read_token
         from ptrnet.serve.process.server import App, load_models, run
         from ptrnet.serve.process.workers import run_workers
     except ModuleNotFoundError as error:
         raise MissingExtraError("serving", "serve") from error
     from ptrnet import weights
+    from ptrnet.serve.process.listening import address_of
 
-    for origin in allow_origin or []:
-        if not origin.startswith(("http://", "https://")) or origin.count("/") != 2:
-            raise InputError(f"--allow-origin: expected https://example.org, got {origin}")
-    token = None if token_file is None else read_token(token_file)
-    app = App(model or weights.names(), checked, token, allow_origin or [], workers)
-    listener = listen(host, port, token is not None)
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
+    app = App(names or weights.names(), limits, token, origins, workers)
     models = load_models(app.models)
-    address = address_of(listener)
-    print(f"ptrnet serves {', '.join(models)} at {address}", file=sys.stderr, flush=True)
+    print(f"ptrnet serves {', '.join(models)} at {address_of(listener)}", file=sys.stderr)
     if workers == 1:
         run(app, models, listener)
     else:

@@ -1,6 +1,7 @@
 """Where the service listens, and whom it has to know there."""
 
 import ipaddress
+import os
 import socket
 from pathlib import Path
 
@@ -29,6 +30,12 @@ def read_token(path: str) -> str:
     return token
 
 
+def check_origin(origin: str) -> None:
+    """Refuses what is no origin of web pages."""
+    if not origin.startswith(("http://", "https://")) or origin.count("/") != 2:
+        raise InputError(f"--allow-origin: expected such as https://example.org, got {origin}")
+
+
 def listen(host: str, port: int, has_token: bool) -> socket.socket:
     """A socket that listens; connections wait in it until they are accepted.
 
@@ -40,7 +47,7 @@ def listen(host: str, port: int, has_token: bool) -> socket.socket:
             host or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
         )[0]
     except (OSError, UnicodeError) as error:
-        raise InputError(f"--host: {host}: {error.args[-1]}") from None
+        raise InputError(f"--host {host}: {error.args[-1]}") from None
     if not has_token and not ipaddress.ip_address(str(address[0]).partition("%")[0]).is_loopback:
         raise InputError(
             f"--host {host}: others reach the service there: expected --token-file, with the "
@@ -50,7 +57,7 @@ def listen(host: str, port: int, has_token: bool) -> socket.socket:
         return socket.create_server(address, family=family, backlog=BACKLOG)
     except OSError as error:
         raise InputError(
-            f"--port {port}: cannot listen there at {host}: {error.strerror or error}"
+            f"--port {port}: cannot listen there at {host}: {os.strerror(error.errno or 0)}"
         ) from None
 
 

@@ -2,14 +2,12 @@
 
 import asyncio
 import resource
-import signal
 import socket
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from time import monotonic
-from types import FrameType
 
 import torch
 import uvicorn
@@ -52,11 +50,9 @@ def load_models(names: Sequence[str]) -> dict[str, Served]:
 
 
 def run(app: App, models: dict[str, Served], listener: socket.socket) -> None:
-    """Serves until SIGTERM; then finishes what was accepted, and exits with 0."""
+    """Serves until SIGTERM; then finishes what was accepted, and raises the signal again."""
     warnings.simplefilter("ignore", OutsideTraining)  # each answer has its own
     _allow_many_files()
-    # The server puts this handler back when it has finished, and raises the signal once more.
-    signal.signal(signal.SIGTERM, _leave)
     threads = None if app.workers == 1 else max(1, torch.get_num_threads() // app.workers)
     built = create_app(models, app.limits, token=app.token, origins=app.origins, threads=threads)
     config = uvicorn.Config(
@@ -104,10 +100,6 @@ class Server(uvicorn.Server):
             server.close()
         await asyncio.sleep(LAST_SECONDS)
         await super().shutdown(sockets)
-
-
-def _leave(number: int, frame: FrameType | None) -> None:
-    raise SystemExit(0)
 
 
 def _allow_many_files() -> None:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from ptrnet import runtime
 from ptrnet.serve.metrics import SHARED
+from ptrnet.serve.process.signals import sigterm_exits
 
 if TYPE_CHECKING:
     from ptrnet.serve.process.server import App
@@ -59,7 +60,8 @@ def _work(app: "App", listener: socket.socket) -> None:
 
     Thread(target=_end_with_parent, daemon=True).start()
     try:
-        run(app, load_models(app.models), listener)
+        with sigterm_exits():
+            run(app, load_models(app.models), listener)
     except KeyboardInterrupt:
         sys.exit(130)
 

@@ -1,0 +1,78 @@
+"""The app in this process, asked by an HTTP client without a network."""
+
+import asyncio
+from contextlib import asynccontextmanager
+from threading import Event
+
+import httpx
+import pytest
+
+from ptrnet.serve.app import create_app
+from ptrnet.serve.service import Served
+from ptrnet.solver import Solver
+
+
+@asynccontextmanager
+async def client_of(models, limits=None, **options):
+    """A client of an app with these solvers; the app is `client.app`."""
+    served = {name: Served(name, solver, f"# {name}") for name, solver in models.items()}
+    app = create_app(served, limits, **options)
+    transport = httpx.ASGITransport(app, raise_app_exceptions=False)
+    async with (
+        app.router.lifespan_context(app),
+        httpx.AsyncClient(transport=transport, base_url="http://service", timeout=20) as client,
+    ):
+        client.app = app
+        yield client
+
+
+@pytest.fixture
+def models(small):
+    """Small untrained models, sure enough of themselves that rounding decides nothing."""
+    return {task: small(task, scale=8.0) for task in ("hull", "tsp", "sort", "delaunay")}
+
+
+@pytest.fixture
+def asked(models):
+    """A function: calls `scenario(client)` with a client of these models; returns its result."""
+
+    def call(scenario, limits=None, **options):
+        async def main():
+            async with client_of(models, limits, **options) as client:
+                return await asyncio.wait_for(scenario(client), 30)
+
+        return asyncio.run(main())
+
+    return call
+
+
+class Held(Solver):
+    """Answers nothing until it is let go."""
+
+    def __init__(self, solver):
+        super().__init__(solver.model, solver.task, solver.trained)
+        self.go, self.batches = Event(), []
+
+    def solve_examples(self, examples, decoder=None, **options):
+        self.batches.append([len(example.inputs) for example in examples])
+        self.go.wait(20)
+        return super().solve_examples(examples, decoder, **options)
+
+
+@pytest.fixture
+def held(models):
+    """The hull's model, which answers nothing until `held.go` is set."""
+    models["hull"] = Held(models["hull"])
+    yield models["hull"]
+    models["hull"].go.set()
+
+
+def problem(response, status):
+    """The detail of a problem document, one line."""
+    assert response.status_code == status, response.text
+    assert response.headers["content-type"] == "application/problem+json"
+    document = response.json()
+    assert set(document) == {"type", "title", "status", "detail"}
+    assert document["status"] == status and document["detail"].count("\n") == 0
+    assert "Traceback" not in response.text
+    return document["detail"]

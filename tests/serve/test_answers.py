@@ -1,0 +1,217 @@
+"""What is answered over HTTP is what `Solver` answers."""
+
+import asyncio
+import io
+import json
+import re
+
+import numpy as np
+import pytest
+from pydantic import TypeAdapter
+
+from ptrnet.decoding import Beam, Greedy, Incremental, Sample
+from ptrnet.serve.requests.schemas import EvaluateResponse, ModelCard, SolveResponse
+from ptrnet.types import Example
+from tests.serve.conftest import problem
+
+RNG = np.random.default_rng(0)
+
+
+def instances_of(solver, sizes):
+    return [RNG.random((n, solver.task.num_features)) for n in sizes]
+
+
+def as_lists(arrays):
+    return [array.tolist() for array in arrays]
+
+
+def npy(array, **options):
+    stream = io.BytesIO()
+    np.save(stream, array, **options)
+    return stream.getvalue()
+
+
+def check_same(answer, solver, instance, decoder, **settings):
+    """The answer is the solver's to this instance alone; or as likely, to rounding."""
+    (expected,) = solver.solve_examples([Example(instance)], decoder, **settings)
+    assert answer["log_likelihood"] == pytest.approx(expected.log_prob, rel=1e-4, abs=1e-5)
+    if answer["outputs"] != expected.outputs.tolist():
+        other = Example(instance, np.array(answer["outputs"]))
+        assert solver.log_likelihoods(other) == pytest.approx(expected.log_prob, rel=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("options", "decoder", "settings"),
+    [
+        ({}, Greedy(), {}),
+        ({"decoder": "beam"}, Beam(8), {}),
+        ({"decoder": "beam", "beam_size": 3, "augment": 2}, Beam(3), {"augment": 2}),
+        (
+            {"decoder": "sample", "samples": 4, "temperature": 2, "seed": 7},
+            Sample(4, 2.0, seed=7),
+            {},
+        ),
+        ({"constrained": False, "beam_size": None}, Greedy(), {"constrained": False}),
+    ],
+)
+@pytest.mark.parametrize("task", ["hull", "tsp", "sort", "delaunay"])
+def test_answers_are_the_solvers(asked, models, task, options, decoder, settings):
+    instances = instances_of(models[task], (5, 9, 6, 3, 17, 5))
+
+    async def scenario(client):
+        body = {"instances": as_lists(instances), **options}
+        return (await client.post(f"/v1/models/{task}/solve", json=body)).text
+
+    text = asked(scenario)
+    TypeAdapter(SolveResponse).validate_json(text, strict=True)
+    document = json.loads(text)
+    assert [document[key] for key in ("task", "model", "decoder")] == [task, task, decoder.name]
+    for answer, instance in zip(document["answers"], instances, strict=True):
+        check_same(answer, models[task], instance, decoder, **settings)
+        outputs = np.array(answer["outputs"])
+        tours = np.linalg.norm(instance[outputs] - instance[np.roll(outputs, -1)], axis=-1)
+        is_tour = task == "tsp" and len(set(outputs.tolist())) == len(instance)
+        assert answer["cost"] == (pytest.approx(tours.sum()) if is_tour else None)
+
+
+def test_one_instance_and_incremental_decoding(asked, models):
+    (points,) = instances_of(models["hull"], (30,))
+
+    async def scenario(client):
+        body = {"instance": points.tolist(), "decoder": "incremental", "window": 7}
+        return (await client.post("/v1/models/hull/solve", json=body)).json()
+
+    (answer,) = asked(scenario)["answers"]
+    assert answer["outputs"] == models["hull"].solve(points, Incremental(7)).tolist()
+    assert answer["warnings"] == []  # parts have sizes of their own
+
+
+def test_arrays_of_numpy(asked, models):
+    many = RNG.random((4, 8, 2))
+
+    async def scenario(client):
+        responses = []
+        for array in (many, many[0], np.asfortranarray(many), many.astype(">f4"), many * 9 // 1):
+            for body in {npy(array), npy(array.astype(array.dtype))}:
+                response = await client.post(
+                    "/v1/models/tsp/solve?decoder=beam&beam_size=2&constrained=true",
+                    content=body,
+                    headers={"Content-Type": "application/x-npy"},
+                )
+                responses.append((array, response.json()))
+        return responses
+
+    for array, document in asked(scenario):
+        batch = array if array.ndim == 3 else array[None]
+        expected = as_lists(models["tsp"].solve(list(batch), Beam(2)))
+        assert [answer["outputs"] for answer in document["answers"]] == expected
+
+
+def test_requests_of_many_users_share_batches_and_change_nothing(asked, models):
+    """60 users at a time; each gets what the model answers alone."""
+    users = [
+        (task, instances_of(models[task], RNG.integers(3, 20, RNG.integers(1, 4))), beam)
+        for task in ("hull", "tsp", "sort")
+        for beam in (1, 2)
+        for _ in range(10)
+    ]
+
+    async def scenario(client):
+        async def ask(task, instances, beam):
+            body = {"instances": as_lists(instances), "decoder": "beam", "beam_size": beam}
+            return (await client.post(f"/v1/models/{task}/solve", json=body)).json()["answers"]
+
+        answers = await asyncio.gather(*(ask(*user) for user in users))
+        return answers, (await client.get("/metrics")).text
+
+    answers, metrics = asked(scenario)
+    for (task, instances, beam), of_user in zip(users, answers, strict=True):
+        for instance, answer in zip(instances, of_user, strict=True):
+            check_same(answer, models[task], instance, Beam(beam))
+    count = sum(len(instances) for _, instances, _ in users)
+    assert f"ptrnet_batch_instances_sum {count:.1f}" in metrics
+    batches = float(re.search(r"ptrnet_batch_instances_count (\S+)", metrics)[1])
+    assert batches <= count / 3
+    assert 'ptrnet_requests_total{route="/v1/models/{name}/solve",status="200"} 60.0' in metrics
+    assert "ptrnet_queue 0.0" in metrics
+
+
+@pytest.mark.parametrize("task", ["hull", "tsp", "sort", "delaunay"])
+def test_evaluate_measures_as_the_solver_does(asked, models, task):
+    solver = models[task]
+    instances = instances_of(solver, (6, 4, 9))
+    outputs = solver.solve(instances, Sample(1, temperature=9.0, seed=1))
+
+    async def scenario(client):
+        body = {"instances": as_lists(instances), "outputs": as_lists(outputs)}
+        one = {"instance": body["instances"][0], "outputs": body["outputs"][0]}
+        path = f"/v1/models/{task}/evaluate"
+        return [
+            (await client.post(path, json=json)).json()
+            for json in (body, one, {**body, "constrained": False})
+        ]
+
+    many, one, free = asked(scenario)
+    for document in (many, one, free):
+        TypeAdapter(EvaluateResponse).validate_json(json.dumps(document), strict=True)
+    pairs = list(zip(instances, outputs, strict=True))
+    for document, metrics in (
+        (many, solver.evaluate(pairs)),
+        (one, solver.evaluate(pairs[:1])),
+        (free, solver.evaluate(pairs, constrained=False)),
+    ):
+        assert json.dumps(document["metrics"]) == json.dumps(metrics)
+    assert many["instances"] == 3 and one["instances"] == 1
+
+
+def test_each_instance_has_its_warnings(asked):
+    async def scenario(client):
+        trained, smaller = [[0, 0], [1, 0], [0, 1], [1, 1], [0.5, 0.2]], [[0, 0], [1, 1]]
+        body = {"instances": [trained, smaller, smaller]}
+        response = await client.post("/v1/models/hull/solve", json=body)
+        return [answer["warnings"] for answer in response.json()["answers"]]
+
+    none, *others = asked(scenario)
+    assert none == [] and others[0] == others[1]
+    assert others[0][0].startswith("the model was trained on instances of 5 elements, this one has")
+
+
+def test_models_and_their_cards(asked, models):
+    async def scenario(client):
+        listed = (await client.get("/v1/models")).json()["models"]
+        card = (await client.get("/v1/models/hull")).json()
+        unknown = [
+            problem(await client.request(method, path), 404)
+            for method, path in (("GET", "/v1/models/hul"), ("POST", "/v1/models/hul/solve"))
+        ]
+        return listed, card, unknown
+
+    listed, card, unknown = asked(scenario)
+    assert [row["name"] for row in listed] == list(models)
+    TypeAdapter(ModelCard).validate_json(json.dumps(card), strict=True)
+    assert card["card"] == "# hull" and card["model"] == "ptr-net" and card["n"] == "5"
+    assert set(unknown) == {
+        "unknown model 'hul'; did you mean 'hull'? (known: delaunay, hull, sort, tsp)"
+    }
+
+
+def test_the_description_names_every_route(asked):
+    async def scenario(client):
+        health = [(await client.get(path)).status_code for path in ("/healthz", "/readyz")]
+        return health, (await client.get("/openapi.json")).json()
+
+    health, document = asked(scenario)
+    assert health == [200, 200]
+    assert set(document["paths"]) == {
+        "/v1/models",
+        "/v1/models/{name}",
+        "/v1/models/{name}/solve",
+        "/v1/models/{name}/evaluate",
+        "/healthz",
+        "/readyz",
+        "/metrics",
+    }
+    body = document["paths"]["/v1/models/{name}/solve"]["post"]["requestBody"]["content"]
+    assert set(body) == {"application/json", "application/x-npy"}
+    properties = body["application/json"]["schema"]["properties"]
+    assert {"instance", "instances", "decoder", "beam_size", "augment"} <= set(properties)

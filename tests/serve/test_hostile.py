@@ -1,0 +1,212 @@
+"""Bodies that are no question: each is refused in one line, and none is believed."""
+
+import io
+import json
+import pickle
+import struct
+from contextlib import suppress
+from functools import partial
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ptrnet import tasks
+from ptrnet.errors import PtrnetError
+from ptrnet.serve.limits import Limits
+from ptrnet.serve.problems import Problem
+from ptrnet.serve.requests.parsing import parse_array, parse_evaluate, parse_solve
+from tests.serve.conftest import problem
+
+TRIANGLE = [[0, 0], [1, 0], [0, 1]]
+SOLVE, EVALUATE = "/v1/models/hull/solve", "/v1/models/hull/evaluate"
+JSON, NPY = {"Content-Type": "application/json"}, {"Content-Type": "application/x-npy"}
+
+
+def question(**fields):
+    return json.dumps({"instance": TRIANGLE, **fields}).encode()
+
+
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        (b"", "body: not JSON at column 1"),
+        (b"{'a': 1}", "body: not JSON at column 2"),
+        (b'{"a":\n1,}', "body: not JSON at line 2, column 3"),
+        (b"\xff\xfe", "body: not UTF-8 at byte 1"),
+        (b"[1, 2]", "body: expected a JSON object, got list"),
+        (b"[" * 200_000, "body: not JSON: maximum recursion depth"),
+        (b'{"instance": ' + b"[" * 500 + b"]" * 500 + b"}", "instance 0: "),
+        (b'{"instance": [[NaN, 1]]}', "expected a finite number, got NaN"),
+        (b'{"instance": [[1e999, 1]]}', "expected a finite number, got 1e999"),
+        (b'{"instance": [[' + b"9" * 400 + b", 1]]}", "instance 0: expected elements of 2"),
+        (b'{"instance": [[' + b"9" * 5000 + b", 1]]}", "body: not JSON: "),
+        (b"{}", 'body: expected "instances" or "instance", got neither'),
+        (b'{"instance": [], "instances": []}', "got both"),
+        (b'{"instances": 3}', "instances: expected a list, got 3"),
+        (b'{"instances": null}', "instances: expected a list, got None"),
+        (b'{"instances": [{"x": 1}]}', "instance 0: expected a list of elements"),
+        (b'{"instances": [[[0, 0]], [["a", "b"]]]}', "instance 1: element 1: expected a number"),
+        (b'{"instance": [[true, 1]]}', "instance 0: element 1: expected a number, got true"),
+        (b'{"instance": [[1, 2], [3]]}', "instance 0: expected elements of 2 numbers each"),
+        (b'{"instance": [[1, 2, 3]]}', "instance 0: expected shape (n, 2) for hull, got (1, 3)"),
+        (b'{"instance": []}', "instance 0: expected at least one element"),
+        (question(decoderr="beam"), "unknown field 'decoderr'; did you mean 'decoder'?"),
+        (question(outputs=[0, 1]), "unknown field 'outputs'"),
+        (question(decoder="bean"), "unknown decoder 'bean'; did you mean 'beam'?"),
+        (question(decoder="reconstruct"), "unknown decoder 'reconstruct' (known: beam, greedy"),
+        (question(decoder=["beam"]), "decoder must be str"),
+        (question(beam_size=4), "beam_size does nothing with greedy decoding"),
+        (question(decoder="beam", beam_size=0), "beam size: expected a whole number"),
+        (question(decoder="beam", beam_size=True), "beam_size must be int, got True"),
+        (question(decoder="beam", beam_size=2.5), "beam_size must be int, got 2.5"),
+        (question(decoder="sample", temperature=0), "temperature: expected a number above 0"),
+        (question(decoder="sample", temperature=10**400), "temperature: expected a finite number"),
+        (question(decoder="sample", seed=-1), "seed: expected a whole number of 0 or more"),
+        (question(augment=0), "augment: expected a whole number of 1 or more"),
+        (question(constrained=1), "constrained must be bool, got 1"),
+    ],
+)
+def test_what_is_no_question_is_refused_in_one_line(asked, body, message):
+    async def scenario(client):
+        return await client.post(SOLVE, content=body, headers=JSON)
+
+    assert message in problem(asked(scenario), 422)
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        ({"instances": [TRIANGLE]}, "outputs: expected a list with the answer to each"),
+        ({"instances": [], "outputs": []}, "one or more"),
+        ({"instances": [TRIANGLE], "outputs": [[0, 1], [2]]}, "got 1 instances and 2 of them"),
+        ({"instances": [TRIANGLE], "outputs": [[0, 1, 3]]}, 'instance 0: "outputs": index 3'),
+        ({"instances": [TRIANGLE], "outputs": [[0, 1, 1]]}, "each index at most once"),
+        ({"instance": TRIANGLE, "outputs": [0.5]}, '"outputs": expected a list of whole numbers'),
+        ({"instance": TRIANGLE, "outputs": [10**400]}, "index 1: expected 0 to 2"),
+    ],
+)
+def test_what_cannot_be_measured_is_refused(asked, fields, message):
+    async def scenario(client):
+        return await client.post(EVALUATE, json=fields)
+
+    assert message in problem(asked(scenario), 422)
+
+
+def saved(array, **options):
+    stream = io.BytesIO()
+    np.save(stream, array, **options)
+    return stream.getvalue()
+
+
+def with_header(text, data=b"", version=b"\x01\x00"):
+    """A `.npy` file with a header of one's own."""
+    header = text.encode() + b"\n"
+    return b"\x93NUMPY" + version + struct.pack("<H", len(header)) + header + data
+
+
+DESCRIPTION = "{'descr': '%s', 'fortran_order': False, 'shape': %s, }"
+
+
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        (b"", "body: not a .npy file"),
+        (b"PK\x03\x04" + b"\0" * 40, "body: not a .npy file"),
+        (pickle.dumps(TRIANGLE), "body: not a .npy file"),
+        (saved(np.array([{}, 1], object), allow_pickle=True), "got type object"),
+        (saved(np.array([["a", "b"]])), "got type <U1"),
+        (saved(np.ones((2, 2), complex)), "got type complex128"),
+        (saved(np.ones(3)), "expected shape (n, d) or (B, n, d), got (3,)"),
+        (saved(np.ones((2, 2, 2, 2))), "expected shape (n, d) or (B, n, d)"),
+        (saved(np.ones((4, 3))), "expected shape (n, 2) for hull, got (4, 3)"),
+        (saved(np.ones((0, 2))), "instance 0: expected 1 to 100000 elements, got 0"),
+        (saved(np.full((3, 2), np.nan)), "expected a finite number, got nan"),
+        (saved(np.ones((3, 2)))[:-1], "its header says 48 bytes of numbers, got 47"),
+        (saved(np.ones((3, 2)))[:40], "body: not a .npy file"),
+        (with_header(DESCRIPTION % ("<f8", (10**15, 2))), "its header says 16000000000000000"),
+        (with_header(DESCRIPTION % ("<f8", (-1, 2))), "expected shape (n, d)"),
+        (with_header(DESCRIPTION % ("<f8", (True, 2)), b"\0" * 16), "expected shape (n, d)"),
+        (with_header(DESCRIPTION % ("|O", (1, 2)), b"\0" * 16), "got type object"),
+        (with_header("__import__('os').abort()"), "body: not a .npy file"),
+        (with_header("(" * 9000), "body: not a .npy file"),
+        (with_header("{}", version=b"\x07\x00"), "body: not a .npy file"),
+    ],
+)
+def test_arrays_are_not_believed(asked, body, message):
+    async def scenario(client):
+        return await client.post(SOLVE, content=body, headers=NPY)
+
+    assert message in problem(asked(scenario), 422)
+
+
+@pytest.mark.parametrize(
+    ("query", "message"),
+    [
+        ("bean_size=4", "unknown option 'bean_size'; did you mean 'beam_size'?"),
+        ("decoder=beam&beam_size=four", "beam_size: expected a number, got 'four'"),
+        ("constrained=1", "constrained: expected true or false, got '1'"),
+        ("decoder=sample&temperature=nan", "temperature: expected a number above 0"),
+    ],
+)
+def test_options_of_the_address_are_checked(asked, query, message):
+    async def scenario(client):
+        return await client.post(f"{SOLVE}?{query}", content=saved(np.ones((3, 2))), headers=NPY)
+
+    assert message in problem(asked(scenario), 422)
+
+
+def test_other_media_are_refused(asked):
+    async def scenario(client):
+        text = await client.post(SOLVE, content=question(), headers={"Content-Type": "text/plain"})
+        packed = await client.post(
+            SOLVE, content=question(), headers={**JSON, "Content-Encoding": "gzip"}
+        )
+        array = await client.post(EVALUATE, content=saved(np.ones((3, 2))), headers=NPY)
+        both = await client.post(f"{SOLVE}?decoder=beam", content=question(), headers=JSON)
+        return text, packed, array, both
+
+    text, packed, array, both = asked(scenario)
+    assert "expected application/json or application/x-npy, got text/plain" in problem(text, 415)
+    assert "Content-Encoding: expected none, got 'gzip'" in problem(packed, 415)
+    assert "expected application/json, got application/x-npy" in problem(array, 415)
+    assert "options of a JSON request stand in its body" in problem(both, 422)
+
+
+def test_other_addresses_are_problems_too(asked):
+    async def scenario(client):
+        return await client.get("/nothing"), await client.get(SOLVE)
+
+    nothing, wrong = asked(scenario)
+    assert "GET /nothing: not found" in problem(nothing, 404)
+    assert "method not allowed" in problem(wrong, 405)
+
+
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=3), inner),
+    max_leaves=12,
+)
+NAMES = ("instances", "instance", "decoder", "beam_size", "samples", "augment", "seed", "outputs")
+NEAR = st.fixed_dictionaries({"instance": st.just(TRIANGLE) | VALUES}) | st.just({})
+BODIES = st.one_of(
+    st.binary(max_size=60),
+    st.binary(max_size=40).map(lambda tail: saved(np.ones((3, 2)))[:100] + tail),
+    st.builds(
+        lambda near, more: json.dumps({**near, **more}).encode(),
+        NEAR,
+        st.dictionaries(st.sampled_from(NAMES), VALUES, max_size=2),
+    ),
+)
+
+
+@settings(max_examples=200, deadline=None)
+@given(body=BODIES)
+def test_no_body_is_a_defect(body):
+    """Whatever comes, it is a question or a complaint."""
+    task, limits = tasks.get("hull"), Limits(max_prefix_elements=1000)
+    for parse in (parse_solve, parse_evaluate, partial(parse_array, options={})):
+        with suppress(PtrnetError, Problem):
+            question = parse(body, task=task, limits=limits)
+            assert all(example.inputs.shape[1] == 2 for example in question.examples)

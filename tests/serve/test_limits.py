@@ -1,0 +1,330 @@
+"""Full queues, slow and large bodies, deadlines, clients that leave, tokens, origins."""
+
+import asyncio
+import json
+import time
+
+import numpy as np
+import pytest
+
+from ptrnet.errors import InputError
+from ptrnet.serve.limits import Limits
+from ptrnet.solver import Solver
+from tests.serve.conftest import client_of, problem
+
+SOLVE = "/v1/models/hull/solve"
+TRIANGLE = [[0, 0], [1, 0], [0, 1]]
+QUESTION = {"instance": TRIANGLE}
+
+
+async def until(condition):
+    while not condition():
+        await asyncio.sleep(0.002)
+
+
+def places(client):
+    return client.app.state.service.places
+
+
+def test_a_full_queue_refuses_at_once_and_is_free_again(asked, held):
+    async def scenario(client):
+        waiting = [asyncio.create_task(client.post(SOLVE, json=QUESTION)) for _ in range(3)]
+        await until(lambda: places(client).taken == 3)
+        refused = await client.post(SOLVE, json=QUESTION)
+        ready = await client.get("/readyz")
+        assert not any(task.done() for task in waiting)
+        held.go.set()
+        answered = [(await task).status_code for task in waiting]
+        return refused, ready, answered, await client.post(SOLVE, json=QUESTION)
+
+    refused, ready, answered, after = asked(scenario, Limits(queue=3))
+    assert "all 3 places of the queue are taken" in problem(refused, 429)
+    assert int(refused.headers["retry-after"]) >= 1
+    assert problem(ready, 503) == "the queue is full"
+    assert answered == [200, 200, 200] and after.status_code == 200
+
+
+def test_what_arrives_meanwhile_shares_a_batch(asked, held):
+    async def scenario(client):
+        first = asyncio.create_task(client.post(SOLVE, json=QUESTION))
+        await until(lambda: held.batches)
+        rest = [asyncio.create_task(client.post(SOLVE, json=QUESTION)) for _ in range(9)]
+        larger = asyncio.create_task(client.post(SOLVE, json={"instance": TRIANGLE * 5}))
+        await until(lambda: places(client).taken == 11)
+        held.go.set()
+        await asyncio.gather(first, *rest, larger)
+
+    asked(scenario)
+    assert held.batches == [[3], [3] * 9, [15]]
+
+
+def test_a_large_request_gives_way_to_others(asked, held, monkeypatch):
+    """It is answered batch by batch, and others get theirs in between."""
+    monkeypatch.setattr("ptrnet.serve.batching.BATCH_ELEMENTS", 40)
+    done = []
+
+    async def scenario(client):
+        async def ask(name, count):
+            response = await client.post(SOLVE, json={"instances": [TRIANGLE] * count})
+            assert len(response.json()["answers"]) == count
+            done.append(name)
+
+        first = asyncio.create_task(ask("first", 1))
+        await until(lambda: held.batches)
+        others = [asyncio.create_task(ask("large", 50))]
+        await until(lambda: places(client).taken == 2)
+        others += [asyncio.create_task(ask("small", 1))]
+        await until(lambda: places(client).taken == 3)
+        held.go.set()
+        await asyncio.gather(first, *others)
+
+    asked(scenario)
+    assert done == ["first", "small", "large"]
+    assert max(map(len, held.batches)) == 10 and sum(map(len, held.batches)) == 52
+
+
+def test_one_request_that_fails_takes_no_other_with_it(asked, models):
+    class Picky(Solver):
+        def solve_examples(self, examples, decoder=None, **options):
+            if any(example.inputs.max() > 5 for example in examples):
+                raise InputError("no more than 5")
+            return super().solve_examples(examples, decoder, **options)
+
+    models["hull"] = Picky(models["hull"].model, models["hull"].task)
+
+    async def scenario(client):
+        bodies = [{"instance": (np.array(TRIANGLE) * k).tolist()} for k in (1, 9, 2, 3)]
+        return await asyncio.gather(*(client.post(SOLVE, json=body) for body in bodies))
+
+    one, bad, *others = asked(scenario)
+    assert "no more than 5" in problem(bad, 422)
+    assert [response.status_code for response in (one, *others)] == [200, 200, 200]
+
+
+def test_a_defect_is_no_traceback(asked, models):
+    class Broken(Solver):
+        def solve_examples(self, *arguments, **options):
+            raise ZeroDivisionError("secret")
+
+    models["hull"] = Broken(models["hull"].model, models["hull"].task)
+
+    async def scenario(client):
+        return await client.post(SOLVE, json=QUESTION)
+
+    detail = problem(asked(scenario), 500)
+    assert "defect" in detail and "secret" not in detail
+
+
+def test_decoding_ends_when_its_time_is_over(asked, models):
+    """The model takes no further step for those who have got their 503."""
+    steps, step = [], models["sort"].model.step
+
+    def slow_step(*arguments):
+        steps.append(1)
+        time.sleep(0.01)
+        return step(*arguments)
+
+    models["sort"].model.step = slow_step
+    body = {"instance": np.random.default_rng(0).random((400, 1)).tolist()}
+
+    async def scenario(client):
+        late = await client.post("/v1/models/sort/solve", json=body)
+        before = len(steps)
+        other = await client.post(SOLVE, json=QUESTION)
+        return late, other, len(steps) - before
+
+    late, other, more = asked(scenario, Limits(answer_seconds=0.3))
+    assert problem(late, 503) == "no answer after 0.3 seconds"
+    assert other.status_code == 200 and more <= 2 and len(steps) < 100
+
+
+async def call(app, messages, headers=()):
+    """Sends the messages of a request as they come from a generator; returns what is sent back."""
+    sent = []
+
+    async def send(message):
+        sent.append(message)
+
+    scope = {
+        "type": "http",
+        "http_version": "1.1",
+        "method": "POST",
+        "path": SOLVE,
+        "raw_path": SOLVE.encode(),
+        "query_string": b"",
+        "headers": [(b"content-type", b"application/json"), *headers],
+    }
+    await app(scope, messages.__anext__, send)
+    return sent
+
+
+BODY = json.dumps(QUESTION).encode()
+
+
+def test_a_client_that_leaves_frees_its_place(asked, held):
+    async def leaving(client):
+        yield {"type": "http.request", "body": BODY, "more_body": False}
+        await until(lambda: places(client).taken == 1)
+        yield {"type": "http.disconnect"}
+
+    async def leaving_early():
+        yield {"type": "http.request", "body": BODY[:5], "more_body": True}
+        yield {"type": "http.disconnect"}
+
+    async def scenario(client):
+        await call(client.app, leaving(client))
+        await until(lambda: places(client).taken == 0)
+        await call(client.app, leaving_early())
+        held.go.set()
+        return (await client.post(SOLVE, json=QUESTION)).status_code
+
+    assert asked(scenario, Limits(queue=1)) == 200
+
+
+async def parts(*bodies, pause=0.0):
+    for body in bodies:
+        yield {"type": "http.request", "body": body, "more_body": True}
+        await asyncio.sleep(pause)
+    yield {"type": "http.request", "body": b"", "more_body": False}
+
+
+def status_and_detail(sent):
+    return sent[0]["status"], json.loads(sent[1]["body"])["detail"], dict(sent[0]["headers"])
+
+
+def test_a_slow_body_takes_no_place_and_is_not_waited_for(asked):
+    async def scenario(client):
+        slow = asyncio.create_task(call(client.app, parts(*[b" "] * 100, pause=0.05)))
+        await asyncio.sleep(0.01)
+        other = await client.post(SOLVE, json=QUESTION)
+        assert not slow.done() and other.status_code == 200
+        return status_and_detail(await slow)
+
+    status, detail, headers = asked(scenario, Limits(queue=1, body_seconds=0.2))
+    assert (status, detail) == (503, "body: not there after 0.2 seconds")
+    assert headers[b"connection"] == b"close"
+
+
+def test_bodies_that_arrive_share_a_budget(asked):
+    """Eight of the largest may arrive at a time; what has come is given back."""
+    rest = b" " * 1000
+
+    async def scenario(client):
+        arriving = [
+            asyncio.create_task(call(client.app, parts(rest, b"", pause=0.1))) for _ in range(8)
+        ]
+        await asyncio.sleep(0.02)
+        refused = status_and_detail(await call(client.app, parts(BODY)))
+        await asyncio.gather(*arriving)
+        return refused, (await client.post(SOLVE, json=QUESTION)).status_code
+
+    (status, detail, _), after = asked(scenario, Limits(max_body=1000))
+    assert status == 429 and "too many bodies" in detail and after == 200
+
+
+@pytest.mark.parametrize(
+    ("limits", "body", "message"),
+    [
+        (Limits(max_body=30), QUESTION, "body: expected at most 30 bytes"),
+        (Limits(max_n=2), QUESTION, "instance 0: expected at most 2 elements, got 3"),
+        (
+            Limits(max_elements=8),
+            {"instances": [TRIANGLE] * 3},
+            "at most 8 elements of all instances, got 9",
+        ),
+        (
+            Limits(max_prefix_elements=20),
+            {"instance": TRIANGLE, "decoder": "beam", "beam_size": 4, "augment": 2},
+            "at most 20 elements times prefixes and views, got 3 times 8",
+        ),
+        (
+            Limits(),
+            {"instance": TRIANGLE, "decoder": "beam", "beam_size": 10**300},
+            "elements times prefixes and views",
+        ),
+    ],
+)
+def test_what_is_too_large_is_413(asked, limits, body, message):
+    async def scenario(client):
+        return await client.post(SOLVE, json=body), places(client).taken
+
+    response, taken = asked(scenario, limits)
+    assert message in problem(response, 413) and taken == 0
+
+
+def test_a_client_that_waits_for_leave_to_send_too_much_gets_none(asked):
+    async def nothing():
+        raise AssertionError("the body was asked for")
+        yield
+
+    headers = [(b"expect", b"100-continue"), (b"content-length", b"99999999999")]
+
+    async def scenario(client):
+        return status_and_detail(await call(client.app, nothing(), headers))
+
+    status, detail, _ = asked(scenario)
+    assert status == 413 and "bytes" in detail
+
+
+def test_limits_are_above_0():
+    for name in vars(Limits()):
+        with pytest.raises(InputError, match="expected a number above 0"):
+            Limits(**{name: 0})
+
+
+def test_a_token_is_asked_for_everywhere_but_by_probes(asked):
+    paths = ("/v1/models", "/metrics", "/openapi.json", "/nothing")
+
+    async def scenario(client):
+        def get(path, *values):
+            return client.get(path, headers=[("Authorization", value) for value in values])
+
+        for path in paths:
+            for values in ((), ("Bearer wrong",), ("Bearer ",), ("letmein-letmein-letmein",)):
+                response = await get(path, *values)
+                assert "expected Bearer and the token" in problem(response, 401)
+                assert response.headers["www-authenticate"] == "Bearer"
+        good = [(await get(path, "Bearer letmein-letmein-letmein")).status_code for path in paths]
+        open_to_all = [(await get(path)).status_code for path in ("/healthz", "/readyz")]
+        refused = await client.post(SOLVE, content=b"x" * 10_000)
+        return good, open_to_all, refused
+
+    good, open_to_all, refused = asked(scenario, token="letmein-letmein-letmein")
+    assert good == [200, 200, 200, 404] and open_to_all == [200, 200]
+    problem(refused, 401)
+
+
+def test_pages_of_other_origins_are_not_answered_unless_they_are_allowed(asked):
+    async def scenario(client):
+        responses = []
+        for origin in ("https://good.org", "https://bad.org"):
+            preflight = {
+                "Origin": origin,
+                "Access-Control-Request-Method": "POST",
+                "Access-Control-Request-Headers": "content-type,authorization",
+            }
+            responses += [
+                await client.options(SOLVE, headers=preflight),
+                await client.get("/v1/models", headers={"Origin": origin}),
+            ]
+        return [r.headers.get("access-control-allow-origin") for r in responses]
+
+    assert asked(scenario) == [None] * 4
+    allowed = ["https://good.org"] * 2 + [None] * 2
+    assert asked(scenario, origins=["https://good.org"], token="t" * 20) == allowed
+
+
+def test_a_large_body_is_parsed_beside_the_loop(models):
+    """Others are answered while it is; and its answers are right."""
+    instances = np.random.default_rng(1).random((800, 3, 2))
+    expected = [answer.tolist() for answer in models["hull"].solve(instances)]
+
+    async def main():
+        async with client_of(models) as client:
+            large = asyncio.create_task(client.post(SOLVE, json={"instances": instances.tolist()}))
+            while not large.done():
+                assert (await client.get("/healthz")).status_code == 200
+                await asyncio.sleep(0.01)
+            return [answer["outputs"] for answer in (await large).json()["answers"]]
+
+    assert asyncio.run(main()) == expected

@@ -1,0 +1,174 @@
+"""The program: where it listens, and how it ends."""
+
+import json
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+import urllib.request
+from multiprocessing import get_context
+
+import numpy as np
+import pytest
+
+from ptrnet.cli import run
+from ptrnet.errors import InputError
+from ptrnet.serve.limits import Limits
+from ptrnet.serve.process import workers
+from ptrnet.serve.process.listening import address_of, listen, read_token
+from ptrnet.serve.process.server import App, load_models
+from ptrnet.serve.process.signals import sigterm_exits
+
+INSTANCES = np.random.default_rng(0).random((300, 20, 2)).tolist()
+
+
+@pytest.fixture
+def model(small, tmp_path):
+    small(scale=8.0).save_pretrained(tmp_path / "mine")
+    return str(tmp_path / "mine")
+
+
+@pytest.fixture
+def served():
+    """A function: starts the program; returns the process and its address."""
+    processes = []
+
+    def start(*arguments):
+        command = [sys.executable, "-m", "ptrnet", "serve", "--port", "0", *arguments]
+        process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+        processes.append(process)
+        line = process.stderr.readline()
+        return process, re.search(r"serves mine at (http://127\.0\.0\.1:\d+)$", line)[1]
+
+    yield start
+    for process in processes:
+        process.kill()
+        process.wait()
+        process.stderr.close()
+
+
+def ask(address, body):
+    request = urllib.request.Request(
+        f"{address}/v1/models/mine/solve",
+        json.dumps(body).encode(),
+        {"Content-Type": "application/json"},
+    )
+    with urllib.request.urlopen(request, timeout=60) as response:
+        return response.status, json.load(response)
+
+
+def test_sigterm_finishes_what_was_accepted(served, model, small):
+    process, address = served("--model", model)
+    answered = []
+
+    def send():
+        answered.append(ask(address, {"instances": INSTANCES, "decoder": "beam"}))
+
+    threads = [threading.Thread(target=send) for _ in range(6)]
+    for thread in threads:
+        thread.start()
+    in_queue = 0
+    while in_queue < 6 and not answered:
+        with urllib.request.urlopen(f"{address}/metrics", timeout=60) as response:
+            text = response.read().decode()
+        in_queue = float(re.search(r"^ptrnet_queue (\S+)", text, re.MULTILINE)[1])
+    process.send_signal(signal.SIGTERM)
+    for thread in threads:
+        thread.join(60)
+    assert process.wait(60) == 0 and process.stderr.read() == ""
+    assert len(answered) == 6
+    for status, document in answered:
+        assert status == 200 and len(document["answers"]) == len(INSTANCES)
+
+
+def test_a_port_in_use_is_one_line(model, capsys):
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        assert run(["serve", "--model", model, "--port", str(port)]) == 2
+    message = f"ptrnet: --port {port}: cannot listen there at 127.0.0.1: Address already in use\n"
+    assert capsys.readouterr() == ("", message)
+
+
+def test_workers_serve_one_address(served, model):
+    process, address = served("--model", model, "--workers", "2")
+    for _ in range(3):
+        assert ask(address, {"instances": INSTANCES[:2]})[0] == 200
+    with urllib.request.urlopen(f"{address}/metrics", timeout=60) as response:
+        assert 'ptrnet_instances_total{model="mine"} 6.0' in response.read().decode()
+    process.send_signal(signal.SIGTERM)
+    assert process.wait(60) == 0 and process.stderr.read() == ""
+
+
+def test_a_worker_that_dies_is_replaced(monkeypatch, capsys):
+    """Here a worker sleeps; the third is the first that replaces one, and then all end."""
+    started = []
+
+    def start(app, listener):
+        target, arguments = (sys.exit, (7,)) if not started else (time.sleep, (60,))
+        process = get_context("spawn").Process(target=target, args=arguments)
+        process.start()
+        started.append(process)
+        if len(started) == 3:
+            os.kill(os.getpid(), signal.SIGTERM)
+        return process
+
+    monkeypatch.setattr(workers, "_start", start)
+    monkeypatch.setattr(workers, "PAUSE", 0.01)
+    app = App([], Limits(), None, [], workers=2)
+    with pytest.raises(SystemExit) as left, sigterm_exits():
+        workers.run_workers(app, socket.create_server(("127.0.0.1", 0)))
+    assert left.value.code == 0 and len(started) == 3
+    assert "a worker ended with 7: another" in capsys.readouterr().err
+    assert not any(process.is_alive() for process in started[:2])
+    started[2].terminate()  # it was not handed over when the signal came
+    started[2].join()
+    assert workers.SHARED not in os.environ
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ("--host 0.0.0.0", "--host 0.0.0.0: others reach the service there: expected --token-file"),
+        ("--host ::", "--host ::: others reach"),
+        ("--host nowhere.invalid", "--host nowhere.invalid: "),
+        ("--token-file none.txt", "--token-file: none.txt: cannot be read: No such file"),
+        ("--queue 0", "--queue: expected a number above 0, got 0"),
+        ("--answer-seconds nan", "--answer-seconds: expected a number above 0, got nan"),
+        ("--allow-origin example.org", "--allow-origin: expected such as https://example.org"),
+        ("--model hulll --port 0", "unknown model 'hulll'; did you mean 'hull'?"),
+        ("--model sort --model sort --port 0", "--model sort: there is one named sort already"),
+        ("--port 70000", "--port"),
+        ("--workers 0", "--workers"),
+    ],
+)
+def test_what_cannot_be_served_is_one_line(arguments, message, capsys):
+    assert run(["serve", *arguments.split()]) == 2
+    printed = capsys.readouterr()
+    assert message in printed.err and printed.err.count("\n") == 1 and printed.out == ""
+
+
+def test_the_token_opens_other_hosts(tmp_path):
+    path = tmp_path / "token"
+    path.write_text("a-token-of-some-length\n")
+    assert read_token(str(path)) == "a-token-of-some-length"
+    for text in ("", "short", "two words of a token", "ä" * 20, "a" * 20 + "\nb" * 20):
+        path.write_text(text)
+        with pytest.raises(InputError, match="expected one word of 16 ASCII"):
+            read_token(str(path))
+    path.write_bytes(b"\xff" * 20)
+    with pytest.raises(InputError, match="not text"):
+        read_token(str(path))
+    with listen("0.0.0.0", 0, has_token=True) as listener:
+        assert address_of(listener).startswith("http://0.0.0.0:")
+    with listen("localhost", 0, has_token=False) as listener:
+        assert listener.getsockname()[1] > 0
+
+
+def test_models_are_named_by_the_last_part_of_their_path(model):
+    models = load_models(["sort", model])
+    assert list(models) == ["sort", "mine"]
+    assert models["sort"].card.startswith("# sort") and models["mine"].card == ""
