@@ -39,7 +39,10 @@ def question(**fields):
         (b"[" * 200_000, "body: not JSON: maximum recursion depth"),
         (b'{"instance": ' + b"[" * 500 + b"]" * 500 + b"}", "instance 0: "),
         (b'{"instance": [[NaN, 1]]}', "expected a finite number, got NaN"),
-        (b'{"instance": [[1e999, 1]]}', "expected a finite number, got 1e999"),
+        (
+            b'{"instance": [[1e999, 1]]}',
+            "instance 0: element 1, number 1: expected a finite number, got inf",
+        ),
         (b'{"instance": [[' + b"9" * 400 + b", 1]]}", "instance 0: expected elements of 2"),
         (b'{"instance": [[' + b"9" * 5000 + b", 1]]}", "body: not JSON: "),
         (b"{}", 'body: expected "instances" or "instance", got neither'),

@@ -316,7 +316,7 @@ def test_pages_of_other_origins_are_not_answered_unless_they_are_allowed(asked):
 
 def test_a_large_body_is_parsed_beside_the_loop(models):
     """Others are answered while it is; and its answers are right."""
-    instances = np.random.default_rng(1).random((800, 3, 2))
+    instances = np.random.default_rng(1).random((400, 3, 2))
     expected = [answer.tolist() for answer in models["hull"].solve(instances)]
 
     async def main():

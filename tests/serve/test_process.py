@@ -151,6 +151,14 @@ def test_what_cannot_be_served_is_one_line(arguments, message, capsys):
     assert message in printed.err and printed.err.count("\n") == 1 and printed.out == ""
 
 
+def test_responses_wait_for_no_acknowledgement():
+    with listen("127.0.0.1", 0, has_token=False) as listener:
+        with socket.create_connection(listener.getsockname()):
+            connection, _ = listener.accept()
+        with connection:
+            assert connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
+
+
 def test_the_token_opens_other_hosts(tmp_path):
     path = tmp_path / "token"
     path.write_text("a-token-of-some-length\n")

@@ -23,7 +23,7 @@ from ptrnet.serve.requests.schemas import Method
 from ptrnet.solver import Solver
 from ptrnet.types import Example
 
-SMALL = 65_536  # bytes of a body that is parsed at once; a larger one, in a thread
+SMALL = 16_384  # bytes of a body that is parsed at once; a larger one, in a thread
 
 Result = TypeVar("Result")
 

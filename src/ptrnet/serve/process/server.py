@@ -12,7 +12,7 @@ from time import monotonic
 import torch
 import uvicorn
 
-from ptrnet import weights
+from ptrnet import runtime, weights
 from ptrnet.errors import InputError, OutsideTraining
 from ptrnet.serve.app import create_app
 from ptrnet.serve.limits import Limits
@@ -21,6 +21,7 @@ from ptrnet.serve.service import Served
 
 IDLE_SECONDS = 60  # of a connection without a request, or with one whose headers do not come
 LAST_SECONDS = 0.2  # for requests that are on their way when the service ends
+LAST = (b"connection", b"close")
 
 
 @dataclass(frozen=True)
@@ -52,6 +53,7 @@ def load_models(names: Sequence[str]) -> dict[str, Served]:
 def run(app: App, models: dict[str, Served], listener: socket.socket) -> None:
     """Serves until SIGTERM; then finishes what was accepted, and raises the signal again."""
     warnings.simplefilter("ignore", OutsideTraining)  # each answer has its own
+    runtime.share_arena()
     _allow_many_files()
     threads = None if app.workers == 1 else max(1, torch.get_num_threads() // app.workers)
     built = create_app(models, app.limits, token=app.token, origins=app.origins, threads=threads)
@@ -95,9 +97,18 @@ class Server(uvicorn.Server):
         self._idle = idle
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        """Takes no more connections, and reads what has been sent on those that there are."""
+        """Takes no more connections, and reads what has been sent on those that there are.
+
+        Responses from now on say that they are the last on their connection.
+        """
         for server in self.servers:
             server.close()
+        state = self.server_state
+        state.default_headers = [*state.default_headers, LAST]
+        for connection in state.connections:
+            cycle = getattr(connection, "cycle", None)
+            if cycle is not None and not cycle.response_started:
+                cycle.default_headers = state.default_headers
         await asyncio.sleep(LAST_SECONDS)
         await super().shutdown(sockets)
 

@@ -80,7 +80,7 @@ def _document(body: bytes, kind: type) -> dict[str, Any]:
         text = body.decode("utf-8")
     except UnicodeDecodeError as error:
         raise InputError(f"body: not UTF-8 at byte {error.start + 1}") from None
-    document = parse_object(text, "body")
+    document = parse_object(text, "body", float)  # `check_instance` sees what is not finite
     known = {field.name for field in fields(kind)}
     for key in document:
         if key not in known:

@@ -40,6 +40,8 @@ def check_numbers(values: Any, source: str) -> None:
     """Refuses text, booleans and null as inputs: NumPy would turn them into numbers."""
     if not isinstance(values, list):
         raise InputError(f"{source}: expected a list of elements")
+    if {type(v) for e in values for v in (e if isinstance(e, list) else (e,))} <= {int, float}:
+        return
     for k, element in enumerate(values, 1):
         for value in element if isinstance(element, list) else [element]:
             if type(value) not in (int, float):
