@@ -10,15 +10,18 @@ import sys
 import threading
 import time
 import urllib.request
+from http.client import HTTPConnection
 from multiprocessing import get_context
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
+import uvicorn
 
 from ptrnet.cli import run
 from ptrnet.errors import InputError
 from ptrnet.serve.limits import Limits
-from ptrnet.serve.process import workers
+from ptrnet.serve.process import server, workers
 from ptrnet.serve.process.listening import address_of, listen, read_token
 from ptrnet.serve.process.server import App, load_models
 from ptrnet.serve.process.signals import sigterm_exits
@@ -52,13 +55,14 @@ def served():
 
 
 def ask(address, body):
-    request = urllib.request.Request(
-        f"{address}/v1/models/mine/solve",
-        json.dumps(body).encode(),
-        {"Content-Type": "application/json"},
-    )
-    with urllib.request.urlopen(request, timeout=60) as response:
-        return response.status, json.load(response)
+    """The status and document of an answer, and what it says of its connection."""
+    connection = HTTPConnection(address.removeprefix("http://"), timeout=60)
+    headers = {"Content-Type": "application/json"}
+    connection.request("POST", "/v1/models/mine/solve", json.dumps(body), headers)
+    response = connection.getresponse()
+    document = json.load(response)
+    connection.close()
+    return response.status, document, response.getheader("Connection")
 
 
 def test_sigterm_finishes_what_was_accepted(served, model, small):
@@ -81,8 +85,36 @@ def test_sigterm_finishes_what_was_accepted(served, model, small):
         thread.join(60)
     assert process.wait(60) == 0 and process.stderr.read() == ""
     assert len(answered) == 6
-    for status, document in answered:
+    for status, document, _ in answered:
         assert status == 200 and len(document["answers"]) == len(INSTANCES)
+    assert "close" in [connection for *_, connection in answered]  # from the signal on
+
+
+def test_idle_connections_are_closed(monkeypatch):
+    """One that never sent a request, and one that rests after its response; not a busy one."""
+    monkeypatch.setattr(server, "IDLE_SECONDS", 5)
+    clock = iter((0, 3, 6, 9, 12, 15))
+    monkeypatch.setattr(server, "monotonic", lambda: next(clock))
+
+    class Connection:
+        pass
+
+    def connection(cycle):
+        closed = []
+        transport = SimpleNamespace(close=lambda: closed.append(True))
+        made = Connection()
+        made.cycle, made.transport, made.closed = cycle, transport, closed
+        return made
+
+    busy, answered, next_one = (SimpleNamespace(response_complete=k > 0) for k in range(3))
+    silent, at_work, resting, active = map(connection, (None, busy, answered, answered))
+    made = server.Server(uvicorn.Config("none"))
+    made.server_state.connections = {silent, at_work, resting, active}
+    for k in range(3):
+        active.cycle = answered if k % 2 else next_one  # another request each time
+        made._close_idle()
+    assert silent.closed and resting.closed
+    assert not at_work.closed and not active.closed
 
 
 def test_a_port_in_use_is_one_line(model, capsys):

@@ -16,8 +16,8 @@ def parse_object(
     Args:
         text: JSON.
         source: of the text.
-        parse_float: makes digits a number. By default they may not overflow; with `float` it takes
-            a quarter of the time, and what overflows is infinite.
+        parse_float: makes digits a number. By default they may not overflow; with `float`, which
+            takes less time, what overflows is infinite.
 
     Raises:
         InputError: anything but an object, `NaN`, and what overflows.
