@@ -1,4 +1,4 @@
-"""Full queues, slow and large bodies, deadlines, clients that leave, tokens, origins."""
+"""Full queues, slow and large bodies, deadlines, clients that leave."""
 
 import asyncio
 import json
@@ -270,48 +270,6 @@ def test_limits_are_above_0():
     for name in vars(Limits()):
         with pytest.raises(InputError, match="expected a number above 0"):
             Limits(**{name: 0})
-
-
-def test_a_token_is_asked_for_everywhere_but_by_probes(asked):
-    paths = ("/v1/models", "/metrics", "/openapi.json", "/nothing")
-
-    async def scenario(client):
-        def get(path, *values):
-            return client.get(path, headers=[("Authorization", value) for value in values])
-
-        for path in paths:
-            for values in ((), ("Bearer wrong",), ("Bearer ",), ("letmein-letmein-letmein",)):
-                response = await get(path, *values)
-                assert "expected Bearer and the token" in problem(response, 401)
-                assert response.headers["www-authenticate"] == "Bearer"
-        good = [(await get(path, "Bearer letmein-letmein-letmein")).status_code for path in paths]
-        open_to_all = [(await get(path)).status_code for path in ("/healthz", "/readyz")]
-        refused = await client.post(SOLVE, content=b"x" * 10_000)
-        return good, open_to_all, refused
-
-    good, open_to_all, refused = asked(scenario, token="letmein-letmein-letmein")
-    assert good == [200, 200, 200, 404] and open_to_all == [200, 200]
-    problem(refused, 401)
-
-
-def test_pages_of_other_origins_are_not_answered_unless_they_are_allowed(asked):
-    async def scenario(client):
-        responses = []
-        for origin in ("https://good.org", "https://bad.org"):
-            preflight = {
-                "Origin": origin,
-                "Access-Control-Request-Method": "POST",
-                "Access-Control-Request-Headers": "content-type,authorization",
-            }
-            responses += [
-                await client.options(SOLVE, headers=preflight),
-                await client.get("/v1/models", headers={"Origin": origin}),
-            ]
-        return [r.headers.get("access-control-allow-origin") for r in responses]
-
-    assert asked(scenario) == [None] * 4
-    allowed = ["https://good.org"] * 2 + [None] * 2
-    assert asked(scenario, origins=["https://good.org"], token="t" * 20) == allowed
 
 
 def test_a_large_body_is_parsed_beside_the_loop(models):
