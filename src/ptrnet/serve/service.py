@@ -21,6 +21,7 @@ from ptrnet.serve.requests.bodies import Bodies
 from ptrnet.serve.requests.parsing import Question
 from ptrnet.serve.requests.schemas import Method
 from ptrnet.solver import Solver
+from ptrnet.solver.answer import cost_of
 from ptrnet.types import Example
 
 SMALL = 16_384  # bytes of a body that is parsed at once; a larger one, in a thread
@@ -116,15 +117,12 @@ def _answers(served: Served, method: Method, solved: list[Example]) -> list[dict
 def _answer(solver: Solver, method: Method, solved: Example) -> dict[str, Any]:
     """The `Answer` to one instance."""
     assert solved.outputs is not None
-    costs = solver.task.costs(solved, [solved.outputs])
-    messages = list(solver.trained_range.feature_messages(solved))
-    if not method.decoder.needs_decomposable:  # which solves parts, of other sizes
-        messages = [*solver.trained_range.size_messages(solved), *messages]
+    cost = cost_of(solver.task, solved)
     return {
         "outputs": solved.outputs.tolist(),
         "log_likelihood": solved.log_prob,
-        "cost": float(costs[0]) if costs is not None and isfinite(costs[0]) else None,
-        "warnings": [message.text for message in messages],
+        "cost": cost if cost is not None and isfinite(cost) else None,
+        "warnings": [text for _, text in solver.messages_of(solved, method.decoder)],
     }
 
 

@@ -124,7 +124,7 @@ class Solver(Pictures, Stored):
             cost=cost_of(self.task, answered),
             decoder=decoder.name,
             seconds=seconds,
-            warnings=tuple(text for _, text in self._messages(answered, decoder)),
+            warnings=tuple(text for _, text in self.messages_of(answered, decoder)),
             task=self.task,
         )
 
@@ -198,8 +198,8 @@ class Solver(Pictures, Stored):
         else:
             bulk.run(work(self, source, target, how), target, source, jobs, backend)
 
-    def _messages(self, example: Example, decoder: Decoder) -> Iterator[Message]:
-        """How an instance is unlike the training."""
+    def messages_of(self, example: Example, decoder: Decoder) -> Iterator[Message]:
+        """How an instance is unlike the training, whatever was said before."""
         if not decoder.needs_decomposable:  # which solves parts, of other sizes
             yield from self.trained_range.size_messages(example)
         yield from self.trained_range.feature_messages(example)
