@@ -35,7 +35,6 @@ class Served(NamedTuple):
 
     name: str
     solver: Solver
-    card: str  # Markdown
 
 
 @dataclass(frozen=True)
