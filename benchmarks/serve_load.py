@@ -105,11 +105,11 @@ def npy_request(count: int) -> bytes:
     return head(len(stream.getvalue()), NPY) + stream.getvalue()
 
 
-async def response(reader: asyncio.StreamReader) -> int:
-    """The status of a response that is read to its end."""
-    text = await reader.readuntil(b"\r\n\r\n")
-    await reader.readexactly(int(re.search(rb"content-length: (\d+)", text, re.I)[1]))  # type: ignore[index]
-    return int(text.split(None, 2)[1])
+async def response(reader: asyncio.StreamReader) -> tuple[int, bool]:
+    """The status of a response that is read to its end, and whether its connection goes on."""
+    text = (await reader.readuntil(b"\r\n\r\n")).lower()
+    await reader.readexactly(int(re.search(rb"content-length: (\d+)", text)[1]))  # type: ignore[index]
+    return int(text.split(None, 2)[1]), b"connection: close" not in text
 
 
 @contextlib.asynccontextmanager
@@ -147,11 +147,12 @@ async def ask(of: Service, request: bytes, until: float, log: Log) -> None:
     while time.perf_counter() < until:
         try:
             async with connected(of) as (reader, writer):
-                while time.perf_counter() < until:
+                goes_on = True
+                while goes_on and time.perf_counter() < until:
                     start = time.perf_counter()
                     writer.write(request)
                     try:
-                        status = await response(reader)
+                        status, goes_on = await response(reader)
                     except (OSError, asyncio.IncompleteReadError):
                         log.lost.append(start)
                         break
@@ -178,7 +179,7 @@ async def drip(of: Service, request: bytes, until: float, log: Log) -> None:
                     if answer.done() or time.perf_counter() >= until:
                         break
                 if answer.done():
-                    log.add(answer.result(), time.perf_counter() - start)
+                    log.add(answer.result()[0], time.perf_counter() - start)
             answer.cancel()
 
 

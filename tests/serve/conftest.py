@@ -15,7 +15,7 @@ from ptrnet.solver import Solver
 @asynccontextmanager
 async def client_of(models, limits=None, **options):
     """A client of an app with these solvers; the app is `client.app`."""
-    served = {name: Served(name, solver, f"# {name}") for name, solver in models.items()}
+    served = {name: Served(name, solver) for name, solver in models.items()}
     app = create_app(served, limits, **options)
     transport = httpx.ASGITransport(app, raise_app_exceptions=False)
     async with (

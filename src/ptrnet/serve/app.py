@@ -1,6 +1,7 @@
 """The app: routes, errors, access and limits put together."""
 
 from collections.abc import AsyncIterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 
 from fastapi import FastAPI
@@ -40,11 +41,13 @@ def create_app(
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
-        async with Batcher(metrics, threads) as batcher:
-            app.state.service = Service(
-                models, limits, batcher, Places(limits.queue), Bodies(limits), metrics
-            )
-            yield
+        with ThreadPoolExecutor(1, "parsing") as parsing:
+            async with Batcher(metrics, threads) as batcher:
+                places, bodies = Places(limits.queue), Bodies(limits)
+                app.state.service = Service(
+                    models, limits, batcher, places, bodies, metrics, parsing
+                )
+                yield
 
     app = FastAPI(
         title="ptrnet",

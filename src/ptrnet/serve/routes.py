@@ -99,7 +99,7 @@ async def models(request: Request) -> dict[str, list[Model]]:
 async def model(name: str, request: Request) -> ModelCard:
     """A model with its card."""
     served = _service(request).model(name)
-    return ModelCard(**_facts(served), card=served.card)
+    return ModelCard(**_facts(served), card=served.solver.card)
 
 
 @router.get("/healthz")

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from concurrent.futures import Executor
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -24,7 +25,7 @@ from ptrnet.solver import Solver
 from ptrnet.solver.answer import cost_of
 from ptrnet.types import Example
 
-SMALL = 16_384  # bytes of a body that is parsed at once; a larger one, in a thread
+SMALL = 16_384  # bytes of a body that is parsed in the loop; a larger one, in a thread
 
 Result = TypeVar("Result")
 
@@ -34,7 +35,6 @@ class Served(NamedTuple):
 
     name: str
     solver: Solver
-    card: str  # Markdown
 
 
 @dataclass(frozen=True)
@@ -47,6 +47,7 @@ class Service:
     places: Places
     bodies: Bodies
     metrics: Metrics
+    parsing: Executor  # one thread: each that runs Python makes the loop wait for its turn longer
 
     def model(self, name: str) -> Served:
         """A model by its name. Raises Problem 404, with the nearest name."""
@@ -75,9 +76,11 @@ class Service:
         """The `SolveResponse` to a body."""
         start = perf_counter()
         async with self.admitted():
-            question = await _aside(len(body), partial(parse, body))
+            question = await self._aside(len(body), partial(parse, body))
             solved = await self.batcher.solve(served.solver, question.method, question.examples)
-            answers = await _aside(len(body), partial(_answers, served, question.method, solved))
+            answers = await self._aside(
+                len(body), partial(_answers, served, question.method, solved)
+            )
         self.metrics.answered(served.name, len(solved))
         seconds = perf_counter() - start
         return {**_header(served, question.method), "answers": answers, "seconds": seconds}
@@ -88,7 +91,7 @@ class Service:
         """The `EvaluateResponse` to a body."""
         start = perf_counter()
         async with self.admitted():
-            examples, method = await _aside(len(body), partial(parse, body))
+            examples, method = await self._aside(len(body), partial(parse, body))
             answered = await self.batcher.solve(served.solver, method, examples)
             measures = await self.batcher.run(partial(evaluate, served.solver, examples, answered))
         self.metrics.answered(served.name, len(answered))
@@ -99,10 +102,11 @@ class Service:
             "seconds": perf_counter() - start,
         }
 
-
-async def _aside(size: int, function: Callable[[], Result]) -> Result:
-    """The result of a function, in a thread where it takes long: others get their turn."""
-    return function() if size <= SMALL else await asyncio.to_thread(function)
+    async def _aside(self, size: int, function: Callable[[], Result]) -> Result:
+        """The result of a function, in the other thread where it takes long: the loop goes on."""
+        if size <= SMALL:
+            return function()
+        return await asyncio.get_running_loop().run_in_executor(self.parsing, function)
 
 
 def _header(served: Served, method: Method) -> dict[str, str]:

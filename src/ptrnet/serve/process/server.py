@@ -46,7 +46,7 @@ def load_models(names: Sequence[str]) -> dict[str, Served]:
         name = text if text in weights.names() else Path(text).resolve().name
         if name in models:
             raise InputError(f"--model {text}: there is one named {name} already")
-        models[name] = Served(name, weights.load(text), weights.card(text))
+        models[name] = Served(name, weights.load(text))
     return models
 
 

@@ -12,6 +12,8 @@ from multiprocessing.context import SpawnProcess
 from threading import Thread
 from typing import TYPE_CHECKING
 
+from prometheus_client.multiprocess import mark_process_dead
+
 from ptrnet import runtime
 from ptrnet.serve.metrics import SHARED
 from ptrnet.serve.process.signals import sigterm_exits
@@ -36,6 +38,7 @@ def run_workers(app: "App", listener: socket.socket) -> None:
                     if not process.is_alive():
                         code = process.exitcode
                         print(f"ptrnet: a worker ended with {code}: another", file=sys.stderr)
+                        mark_process_dead(process.pid)  # type: ignore[no-untyped-call]
                         processes[k] = _start(app, listener)
         finally:
             signal.signal(signal.SIGTERM, signal.SIG_IGN)
