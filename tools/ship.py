@@ -22,8 +22,10 @@ import torch
 from scipy.spatial import ConvexHull, Delaunay
 
 from ptrnet import Beam, Greedy, Solver, tasks
+from ptrnet.decoding import Decoder
 from ptrnet.errors import OutsideTraining
 from ptrnet.evaluation import evaluate
+from ptrnet.files import atomic_path, checksum
 from ptrnet.metrics.interval import Measure
 from ptrnet.pretrained import model_folder
 from ptrnet.training.card import Card, markdown_table, num_weights
@@ -41,8 +43,6 @@ FEWER = {  # where an answer takes longer, or no target stands
     ("hull", 200): 1000,
     ("hull", 500): 1000,
     **{("delaunay", n): 2000 for n in (6, 7, 8, 9, 12, 15)},
-    **{("tsp", n): 1000 for n in (10, 20, 30, 50)},
-    ("tsp", 100): 256,
 }
 # What a card shows of free greedy decoding, and what of the constrained decoders; the first of
 # these is what `ptrnet models` lists.
@@ -58,6 +58,7 @@ CONSTRAINED = {
     "tsp": ("gap", "length"),
     "sort": ("accuracy",),
 }
+FREE_COUNTS = {"tsp": 1000}  # the first of the instances, decoded without constraint; else all
 BEAM_COUNTS = {"tsp": 256}  # beams answer the first of the instances; 1000 of other tasks
 PROVED = 50  # cities; larger tours are compared with those of a local search
 SEED = 20_260_000
@@ -149,27 +150,58 @@ def examples(task: str, n: int, count: int) -> list[Example]:
     return [Example(x, t) for x, t in zip(points, tours, strict=True)]
 
 
+def free_note(task: str) -> str:
+    """How many instances are decoded without constraint, where they are not all."""
+    return f", of the first {FREE_COUNTS[task]:,} instances" if task in FREE_COUNTS else ""
+
+
 def beam_count(task: str) -> int:
     """The instances that beams answer."""
     return BEAM_COUNTS.get(task, 1000)
 
 
-def scores(solver: Solver, beam: int) -> list[dict]:
-    """A row for each size: the metrics of greedy decoding, and those of constrained decoders."""
+def measured(solver: Solver, test: list[Example], decoder: Decoder) -> dict[str, Measure]:
+    """The task's metrics of constrained answers."""
+    answers = [example.outputs for example in solver.solve_examples(test, decoder)]
+    return solver.task.measure(test, answers)
+
+
+def scores(solver: Solver, n: int, beam: int) -> dict:
+    """The metrics of greedy decoding of one size, and those of constrained decoders."""
     main, *others = CONSTRAINED[solver.task.name]
+    test = examples(solver.task.name, n, FEWER.get((solver.task.name, n), COUNT))
+    some = test[: FREE_COUNTS.get(solver.task.name, COUNT)]
+    free = evaluate(solver, some, solver.solve_examples(some, Greedy(), constrained=False))
+    greedy = measured(solver, test, Greedy())
+    few = test[: beam_count(solver.task.name)]
+    beams = measured(solver, few, Beam(beam))
+    row = {"n": n, **{name: m.table() for name, m in free.items()}}
+    for name, measures in (("constrained", greedy), (f"beam_{beam}", beams)):
+        row[name] = measures[main].table()
+        row |= {f"{name}_{other}": measures[other].table() for other in others}
+    return row
+
+
+def kept_scores(solver: Solver, folder: Path, run: Path, beam: int) -> list[dict]:
+    """The scores of every size; those that a former call has kept in the run are not taken again.
+
+    Args:
+        solver: as it is shipped.
+        folder: with the shipped weights, to which the scores belong.
+        run: where they are kept.
+        beam: prefixes of the beam.
+    """
+    weights = checksum(folder / model_folder.TENSORS)[:12]
     rows = []
     for n in SIZES[solver.task.name]:
-        test = examples(solver.task.name, n, FEWER.get((solver.task.name, n), COUNT))
-        free = evaluate(solver, test, solver.solve_examples(test, Greedy(), constrained=False))
-        greedy = evaluate(solver, test, solver.solve_examples(test, Greedy()))
-        few = test[: beam_count(solver.task.name)]
-        beams = evaluate(solver, few, solver.solve_examples(few, Beam(beam)))
-        row = {"n": n, **{name: m.table() for name, m in free.items()}}
-        for name, measures in (("constrained", greedy), (f"beam_{beam}", beams)):
-            row[name] = measures[main].table()
-            row |= {f"{name}_{other}": measures[other].table() for other in others}
-        rows.append(row)
-        print(f"n={n}: {main} {row['constrained']['value']:.4f}", flush=True)
+        count = FEWER.get((solver.task.name, n), COUNT)
+        path = run / f"scores-{weights}-{n}-{count}-{beam}.json"
+        if not path.exists():
+            row = scores(solver, n, beam)
+            with atomic_path(path) as temporary:
+                temporary.write_text(json.dumps(row), encoding="utf-8")
+        rows.append(json.loads(path.read_text(encoding="utf-8")))
+        print(f"n={n}: {rows[-1]['constrained']}", flush=True)
     return rows
 
 
@@ -199,7 +231,7 @@ def card(name: str, saved: model_folder.Saved, rows: list[dict], beam: int, fact
         [
             [
                 str(row["n"]),
-                str(row[FREE[task][0]]["count"]),
+                str(row["constrained"]["count"]),
                 *(cell(metric, row[key]) for key, metric, _ in columns),
             ]
             for row in rows
@@ -224,9 +256,9 @@ def card(name: str, saved: model_folder.Saved, rows: list[dict], beam: int, fact
         scores=(
             "Percent, with 95% intervals, over fresh instances that no training used; "
             f"{LABELS[task]}.\n"
-            "Greedy decoding without constraint unless the column says so; beams on the first\n"
-            f"{beam_count(task):,} instances. Made by `python tools/ship.py`, which holds the "
-            "seeds."
+            "Greedy decoding without constraint unless the column says so"
+            f"{free_note(task)}; beams on the\nfirst {beam_count(task):,} instances. Made by "
+            "`python tools/ship.py`, which holds the seeds."
         ),
         table=table,
         limits=LIMITS[name],
@@ -261,7 +293,7 @@ def main() -> None:
     folder = Path("src/ptrnet/weights") / name
     model_folder.save(folder, saved._replace(trained=trained), torch.float16)
     saved = model_folder.load(folder)  # scored as it is shipped
-    rows = scores(Solver(*saved), options.beam)
+    rows = kept_scores(Solver(*saved), folder, options.run, options.beam)
     key = "constrained" if saved.task.name == "tsp" else "accuracy"
     saved.trained["scores"] = [
         {"n": row["n"], "metric": CONSTRAINED[saved.task.name][0], **row[key]} for row in rows
