@@ -31,15 +31,17 @@ def ptrnet(folder, *words):
 
 
 def test_a_file_from_training_to_answers(tmp_path):
-    plugins = ["--plugins", str(PARETO)]
-    train = ["train", "pareto", *plugins, "--model", "pooled-ptr-net", "--pool", "max", *SMALL]
-    done = ptrnet(tmp_path, *train, "--output", "model")
-    assert (done.returncode, done.stdout) == (0, "model\n"), done.stderr
+    train = ["train", "pareto", "--plugins", str(PARETO), "--model", "pooled-ptr-net"]
+    commands = [
+        [*train, "--pool", "max", *SMALL, "--output", "model"],
+        ["generate", "pareto", "--n", "5", "--count", "20", "--output", "a.pts"],
+        ["solve", "pareto", "a.pts", "--model", "model"],
+    ]
+    code = f"from ptrnet.cli import run\nfor words in {commands}: assert run(words) == 0"
+    done = run(tmp_path, "-c", code)
+    assert done.returncode == 0 and done.stdout.startswith("model\n"), done.stderr
+    assert done.stdout.count(">") == 20
     assert 'pool = "max"' in (tmp_path / "model" / "recipe.toml").read_text()
-    generate = ["generate", "pareto", "--n", "5", "--count", "20", "--output", "a.pts"]
-    assert ptrnet(tmp_path, *plugins, *generate).returncode == 0
-    solved = ptrnet(tmp_path, "solve", "pareto", "a.pts", "--model", "model", *plugins)
-    assert solved.returncode == 0 and solved.stdout.count(">") == 20, solved.stderr
     for line in (tmp_path / "a.pts").read_text().splitlines():
         points, answer = line.split(">")
         x = np.array([[float(v) for v in p.split(",")] for p in points.split(";")])

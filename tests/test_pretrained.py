@@ -193,4 +193,5 @@ def test_a_full_disk_while_saving_keeps_the_old_model(small, folder, monkeypatch
     with pytest.raises(InputError, match="cannot be written: No space left on device"):
         small(seed=2).save_pretrained(folder)
     assert (folder / "model.safetensors").read_bytes() == before
-    assert sorted(p.name for p in folder.iterdir()) == ["config.json", "model.safetensors"]
+    files = ["README.md", "config.json", "model.safetensors"]
+    assert sorted(p.name for p in folder.iterdir()) == files

@@ -8,10 +8,10 @@ import time
 
 import pytest
 
-# The program, in which the batch STALL_AT never comes: the training waits for it until it is
-# stopped. A script, as Lightning starts its further processes by the same command.
+# The program, in which the batch STALL_AT does not come before there is a file GO_ON. A script, as
+# Lightning starts its further processes by the same command.
 STALLING = """
-import os, threading
+import os, time
 from ptrnet import cli, runtime
 runtime.tune()
 from ptrnet.data.streams.example_stream import ExampleStream
@@ -19,8 +19,8 @@ from ptrnet.data.streams.example_stream import ExampleStream
 make_batch = ExampleStream.batch
 
 def batch(stream, k, *args, **kwargs):
-    if k == int(os.environ["STALL_AT"]):
-        threading.Event().wait()
+    while k == int(os.environ["STALL_AT"]) and not os.path.exists(os.environ["GO_ON"]):
+        time.sleep(0.02)
     return make_batch(stream, k, *args, **kwargs)
 
 ExampleStream.batch = batch
@@ -35,11 +35,11 @@ class StalledTraining:
 
     def __init__(self, script, log, folder, options, stall_at):
         script.write_text(STALLING)
-        self.log = log
+        self.log, self._go_on = log, script.with_name("go on")
         with log.open("w") as stderr:
             self.process = subprocess.Popen(
                 [sys.executable, script, "train", *options, "--output", folder],
-                env={**os.environ, "STALL_AT": str(stall_at)},
+                env={**os.environ, "STALL_AT": str(stall_at), "GO_ON": str(self._go_on)},
                 start_new_session=True,
                 stdout=subprocess.PIPE,
                 stderr=stderr,
@@ -55,6 +55,12 @@ class StalledTraining:
             if time.monotonic() > deadline:
                 pytest.fail(f"no {path.name} in {SECONDS} seconds: {self.log.read_text()}")
             time.sleep(0.01)
+
+    def go_on(self):
+        """Lets it come to its end; gives exit code, standard output and standard error."""
+        self._go_on.touch()
+        out, _ = self.process.communicate(timeout=SECONDS)
+        return self.process.returncode, out, self.log.read_text()
 
     def interrupt(self):
         """As Ctrl-C; gives exit code, standard output and standard error."""

@@ -1,6 +1,7 @@
 """One training in two processes: the batches, the gradients and the resume of one."""
 
 import json
+import shutil
 import subprocess
 import sys
 from dataclasses import replace
@@ -52,20 +53,20 @@ def test_processes_share_the_batches_of_one(tmp_path, ranks):
             assert all(len(part.lengths) for part in parts)
 
 
-def test_two_processes_that_were_killed_resume_to_the_same_weights(tmp_path, stalled_training):
+def test_two_processes_that_are_stopped_resume_to_the_same_weights(tmp_path, stalled_training):
+    """What a kill would leave is copied; the run itself goes on to its end."""
     options = ["--steps", "20", "--checkpoint-every", "10", "--devices", "2"]
-    straight = [*COMMAND, "hull", *OPTIONS, *options, "--output", tmp_path / "straight"]
-    done = subprocess.run(straight, capture_output=True, text=True, timeout=240)
-    assert done.returncode == 0, done.stderr
-    assert done.stdout == f"{tmp_path / 'straight'}\n"
-    folder = tmp_path / "killed"
-    stalled_training(folder, "hull", *OPTIONS, *options, stall_at=15).kill()
-    assert not (folder / "config.json").exists()
-    assert torch.load(folder / "checkpoint.ckpt", weights_only=True)["global_step"] == 10
-    resumed = subprocess.run([*COMMAND, "--output", folder, "--resume"], timeout=240)
+    straight, stopped = tmp_path / "straight", tmp_path / "stopped"
+    training = stalled_training(straight, "hull", *OPTIONS, *options, stall_at=15)
+    shutil.copytree(straight, stopped)
+    code, out, errors = training.go_on()
+    assert (code, out) == (0, f"{straight}\n"), errors
+    assert not (stopped / "config.json").exists()
+    assert torch.load(stopped / "checkpoint.ckpt", weights_only=True)["global_step"] == 10
+    resumed = subprocess.run([*COMMAND, "--output", stopped, "--resume"], timeout=240)
     assert resumed.returncode == 0
-    straight, weights = (load(f).model.state_dict() for f in (tmp_path / "straight", folder))
-    assert all(torch.equal(straight[name], weights[name]) for name in straight)
+    first, second = (load(folder).model.state_dict() for folder in (straight, stopped))
+    assert all(torch.equal(first[name], second[name]) for name in first)
 
 
 def test_two_processes_learn_from_a_file_what_one_does_and_speak_once(tmp_path):

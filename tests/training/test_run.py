@@ -2,6 +2,7 @@
 
 import contextlib
 import csv
+import shutil
 import subprocess
 import sys
 
@@ -23,30 +24,36 @@ OPTIONS = ["hull", "--n", "5-9", "--steps", "120", "--hidden-size", "32", "--bat
 OPTIONS += ["--valid-every", "50", "--valid-batches", "2", "--checkpoint-every", "60"]
 
 
-def test_killed_and_resumed_is_bit_exact(tmp_path, stalled_training):
-    folder = tmp_path / "killed"
-    stalled_training(folder, *OPTIONS, stall_at=90).kill()
-    assert not (folder / "config.json").exists()
-    assert torch.load(folder / "checkpoint.ckpt", weights_only=True)["global_step"] == 60
+def test_stopped_and_resumed_is_bit_exact(tmp_path, stalled_training):
+    """What a kill would leave is copied and resumed; the run itself is interrupted."""
+    run, killed = tmp_path / "run", tmp_path / "killed"
+    training = stalled_training(run, *OPTIONS, stall_at=90)
+    shutil.copytree(run, killed)
+    recipe = Recipe.read(run / "recipe.toml")
+    with pytest.raises(InputError, match=r"/run: another training is writing it$"):
+        train(recipe, run, resume=True)
+    code, out, err = training.interrupt()
+    assert code == 130 and out == ""
+    assert err.endswith(f"go on with: ptrnet train --output {run} --resume\n")
 
+    assert not (run / "config.json").exists() and not (killed / "config.json").exists()
+    assert torch.load(killed / "checkpoint.ckpt", weights_only=True)["global_step"] == 60
     resumed = subprocess.run(
-        [sys.executable, "-m", "ptrnet", "train", "--output", folder, "--resume"],
+        [sys.executable, "-m", "ptrnet", "train", "--output", killed, "--resume"],
         capture_output=True,
         text=True,
         timeout=240,
     )
     assert resumed.returncode == 0, resumed.stderr
-    assert resumed.stdout.strip() == str(folder)
-    logs = sorted((folder / "logs" / "csv").glob("*/metrics.csv"))
+    assert resumed.stdout.strip() == str(killed)
+    logs = sorted((killed / "logs" / "csv").glob("*/metrics.csv"))
     assert len(logs) == 2 and "valid_accuracy" in logs[-1].read_text()
-    assert list((folder / "logs" / "tensorboard").rglob("events.*"))
-
-    recipe = Recipe.read(folder / "recipe.toml")
+    assert list((killed / "logs" / "tensorboard").rglob("events.*"))
     straight = train(recipe, tmp_path / "straight").model.state_dict()
-    weights = load(folder).model.state_dict()
+    weights = load(killed).model.state_dict()
     assert all(torch.equal(straight[name], weights[name]) for name in straight)
     with pytest.raises(InputError, match="holds a run already; add --resume"):
-        train(recipe, folder)
+        train(recipe, killed)
 
 
 def test_it_learns(tmp_path):
@@ -183,17 +190,6 @@ def test_a_run_that_was_killed_before_its_first_checkpoint_resumes_from_the_star
     (tmp_path / "killed" / "recipe.toml").write_text(recipe.toml())
     again = train(recipe, tmp_path / "killed", resume=True).model.state_dict()
     assert all(torch.equal(straight[name], again[name]) for name in straight)
-
-
-def test_an_interrupted_run_says_how_to_go_on(tmp_path, stalled_training):
-    training = stalled_training(tmp_path / "run", *OPTIONS, stall_at=90)
-    recipe = Recipe.read(tmp_path / "run" / "recipe.toml")
-    with pytest.raises(InputError, match=r"/run: another training is writing it$"):
-        train(recipe, tmp_path / "run", resume=True)
-    code, out, err = training.interrupt()
-    assert code == 130 and out == ""
-    assert err.endswith(f"go on with: ptrnet train --output {tmp_path / 'run'} --resume\n")
-    assert not (tmp_path / "run" / "config.json").exists()
 
 
 def test_a_run_on_a_file_resumes_to_the_same_bits(tmp_path, monkeypatch):
