@@ -96,6 +96,18 @@ def test_what_fails_is_one_line(tmp_path, text, message):
     assert message.format(path=path) in done.stderr and done.stderr.count("\n") == 1
 
 
+def test_what_fails_is_said_again(tmp_path):
+    (tmp_path / "bad.py").write_text("x = 1 / 0")
+    code = (
+        "from ptrnet import tasks, InputError\n"
+        "for _ in range(2):\n"
+        "    try: tasks.names()\n"
+        "    except InputError as error: print(error)"
+    )
+    done = run(tmp_path, "-c", code, PTRNET_PLUGINS=str(tmp_path / "bad.py"))
+    assert done.stdout.count("ZeroDivisionError") == 2, done.stderr
+
+
 def test_an_option_without_a_file(tmp_path):
     done = ptrnet(tmp_path, "models", "--plugins")
     assert (done.returncode, done.stderr) == (2, "ptrnet: --plugins: expected a Python file\n")

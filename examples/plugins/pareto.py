@@ -18,6 +18,7 @@ from ptrnet import labellers, models, tasks
 from ptrnet.constraints import Subset
 from ptrnet.data import formats
 from ptrnet.data.formats.parts.capabilities import Capabilities
+from ptrnet.errors import InputError
 from ptrnet.masks import length_mask
 from ptrnet.metrics.sequence import measure_subsets
 from ptrnet.models.ptr_net import PtrNet
@@ -108,8 +109,11 @@ class pts:  # noqa: N801
         with open(path, encoding="utf-8") as lines:  # noqa: PTH123
             for number, line in enumerate(lines, 1):
                 points, _, outputs = line.partition(">")
-                inputs = np.array([[float(x) for x in p.split(",")] for p in points.split(";")])
-                known = np.array(outputs.split(), np.int64) if outputs else None
+                try:
+                    inputs = np.array([[float(x) for x in p.split(",")] for p in points.split(";")])
+                    known = np.array(outputs.split(), np.int64) if outputs else None
+                except ValueError:
+                    raise InputError(f"{path}:{number}: expected x,y;x,y;... > i i ...") from None
                 yield Example(inputs, known, source=f"{path}:{number}")
 
     @staticmethod

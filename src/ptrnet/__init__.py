@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from ptrnet.decoding import Beam, Greedy, Incremental, Sample
     from ptrnet.errors import InputError, ModelError, OutsideTraining, PtrnetError
     from ptrnet.export.folder import export_onnx
-    from ptrnet.sklearn import PointerEstimator
+    from ptrnet.sklearn import PointerEstimator as PointerEstimator
     from ptrnet.solver import Answer, Solver
     from ptrnet.training.fit import fit
     from ptrnet.weights import load
@@ -25,7 +25,6 @@ __all__ = [
     "InputError",
     "ModelError",
     "OutsideTraining",
-    "PointerEstimator",
     "PtrnetError",
     "Sample",
     "Solver",
@@ -36,6 +35,7 @@ __all__ = [
     "load",
 ]
 
+# Not in __all__, as `from ptrnet import *` would need its extra: PointerEstimator.
 # Imported when first used: `ptrnet --help` need not wait for torch.
 _HOMES = {
     "Answer": "solver",

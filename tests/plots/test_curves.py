@@ -71,3 +71,12 @@ def test_what_cannot_be_drawn_is_refused(tmp_path, capsys):
     assert ptrnet(["plot", str(tmp_path / "a"), "--output", str(tmp_path / "x.png")]) == 2
     assert "recipe.toml: no such recipe" in capsys.readouterr().err
     assert not (tmp_path / "x.png").exists()
+
+
+@pytest.mark.parametrize("cut", ["0.4,0,200,9.0", "0.4,0,200,9.0,1"])
+def test_a_line_that_was_cut_is_not_read(tmp_path, cut):
+    """Of a run that still writes, or was killed: `1` would be the step of 199."""
+    write_logs(tmp_path / "run", ["0.1,0,200,3.0,49,,", "0.2,0,200,2.0,99,,"])
+    with (tmp_path / "run" / "logs" / "csv" / "version_0" / "metrics.csv").open("a") as stream:
+        stream.write(cut)
+    assert read_curves(tmp_path / "run", 10).steps.tolist() == [50, 100]

@@ -124,7 +124,7 @@ def test_a_budget_and_a_seed_make_other_trainings(tiny, trained, capsys):
 def test_the_list_says_what_is_to_do(tiny, capsys):
     assert ptrnet(["reproduce", "tiny/hulls/first"]) == 0
     capsys.readouterr()
-    assert ptrnet(["reproduce", "--list", "--json"]) == 0
+    assert ptrnet(["reproduce", "--list", "--json", "--line", "ours", "--line", "best"]) == 0
     rows = json.loads(capsys.readouterr().out)["rows"]
     states = {(r["row"], r["line"]): r["done"] for r in rows}
     assert states.pop(("tiny/hulls/first", "ours")) is True and not any(states.values())
@@ -181,3 +181,20 @@ def test_a_test_set_is_labelled_once_and_checked(tiny, capsys):
     assert path.read_bytes() == content
     assert "is not as it was written; drawn anew" in capsys.readouterr().err
     assert all((a.inputs == b.inputs).all() for a, b in zip(mended, again, strict=True))
+
+
+def test_other_shipped_weights_are_tested_anew(tiny, monkeypatch, capsys):
+    assert ptrnet(["reproduce", "tiny/hulls/first", "--line", "best"]) == 0
+    assert ptrnet(["reproduce", "tiny/hulls/first", "--line", "best"]) == 0
+    assert capsys.readouterr().err.count("best done") == 1
+    monkeypatch.setattr("ptrnet.reproduce.run.checksum", lambda path: "another")
+    assert ptrnet(["reproduce", "tiny/hulls/first", "--line", "best"]) == 0
+    assert capsys.readouterr().err.count("best done") == 1
+
+
+def test_damaged_logs_cost_only_the_minutes(tiny):
+    assert ptrnet(["reproduce", "tiny/hulls/first"]) == 0
+    (log,) = Path("runs/reproduce").glob("*/logs/csv/*/metrics.csv")
+    log.write_text("nonsense\n1\n")
+    assert ptrnet(["reproduce", "tiny/hulls/first", "--again"]) == 0
+    assert document()[0]["minutes"] is None and document()[0]["examples"] == 480

@@ -1,5 +1,6 @@
 """Cards: they go where their model goes, and the hub can read them."""
 
+import json
 import re
 
 import pytest
@@ -87,3 +88,33 @@ def test_a_training_on_fresh_examples_leaves_its_scores(tmp_path):
 def test_where_nobody_knows_answers_a_card_says_so(tmp_path):
     train(Recipe("sort", **{**FAST, "valid_batches": 0}), tmp_path / "run")
     assert "Of no examples" in (tmp_path / "run" / "README.md").read_text()
+
+
+def test_a_readme_that_is_no_card_stays(small, tmp_path):
+    (tmp_path / "README.md").write_text("mine")
+    small("sort").save_pretrained(tmp_path)
+    assert (tmp_path / "README.md").read_text() == "mine"
+    small("sort").save_pretrained(tmp_path / "other")
+    card = (tmp_path / "other" / "README.md").read_text()
+    small("hull").save_pretrained(tmp_path / "other")  # the folder of a model: its card is ours
+    assert (tmp_path / "other" / "README.md").read_text() != card
+
+
+@pytest.mark.parametrize("scores", [5, [5], [{"n": 5}], [{"n": 5, "metric": "x", "count": "y"}]])
+def test_scores_that_cannot_be_shown_are_refused(small, tmp_path, scores):
+    small("sort").save_pretrained(tmp_path)
+    config = json.loads((tmp_path / "config.json").read_text())
+    config["trained"]["scores"] = scores
+    (tmp_path / "config.json").write_text(json.dumps(config))
+    with pytest.raises(ptrnet.ModelError, match="expected a list of measures"):
+        ptrnet.load(tmp_path)
+
+
+def test_a_configuration_comes_last(small, tmp_path, monkeypatch):
+    """By it a model is known to be there: a kill between the two files must not leave it alone."""
+    from ptrnet import files
+
+    order, put = [], files._put_in_place
+    monkeypatch.setattr(files, "_put_in_place", lambda t, p: order.append(p.name) or put(t, p))
+    small("sort").save_pretrained(tmp_path)
+    assert order[:2] == ["model.safetensors", "config.json"]

@@ -17,8 +17,6 @@ def register(app: typer.Typer) -> None:
 def list_models(context: typer.Context, seed: UnusedSeed = 0, json: Json = False) -> None:
     """List the shipped models: task, sizes, scores and file; `show NAME` prints a card.
 
-
-
     Example: ptrnet models show hull
     """
     if context.invoked_subcommand:

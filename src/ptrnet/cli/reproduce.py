@@ -50,9 +50,9 @@ def reproduce(
 ) -> None:
     """Train and test what the papers' tables show; print our number beside the paper's.
 
-    Trainings queue. Before the first it is said how long all will take here, measured by a few
-    steps of each. Stopped, the same command goes on; rows that are done are not run again. Rows
-    of one recipe share its training.
+    Trainings queue, those of one recipe once. Before the first it is said how long all will take
+    here, measured by a few steps of each. Stopped, the same command goes on; rows that are done are
+    not run again. --list measures these steps, too: a minute or two for all tables.
 
     Example: ptrnet reproduce --list
 
@@ -71,7 +71,7 @@ def reproduce(
         from ptrnet.reproduce.run import jobs_of
     except ModuleNotFoundError as error:
         raise MissingExtraError("training", "train") from error
-    lines = line or (list(tables.LINES) if list_ else ["ours"])
+    lines = line or ["ours"]
     for name in lines:
         if name not in tables.LINES:
             raise unknown("line", name, tables.LINES)

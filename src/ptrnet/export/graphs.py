@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor, nn
 
+from ptrnet.errors import ModelError
 from ptrnet.export.tensors import tensors_of, with_tensors
 from ptrnet.models.base import PointerModel
 
@@ -148,14 +149,19 @@ def _ports(
     pairs = zip(*(run.sizes for run in runs), strict=True)
     dimensions: dict[tuple[int, ...], str] = dict(zip(pairs, DIMENSIONS, strict=True))
 
-    def name(sizes: tuple[int, int]) -> int | str:
+    def name(key: str, sizes: tuple[int, int]) -> int | str:
+        if sizes[0] != sizes[1] and sizes not in dimensions:
+            raise ModelError(
+                f"export: an axis of {key} had {sizes[0]} and {sizes[1]} entries, which is none of "
+                f"{', '.join(DIMENSIONS)}"
+            )
         return sizes[0] if sizes[0] == sizes[1] else dimensions[sizes]
 
     return [
         Port(
             key,
             str(tensor.dtype).removeprefix("torch."),
-            [name(sizes) for sizes in zip(tensor.shape, large[key].shape, strict=True)],
+            [name(key, sizes) for sizes in zip(tensor.shape, large[key].shape, strict=True)],
         )
         for key, tensor in small.items()
     ]

@@ -4,6 +4,7 @@ import csv
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from io import StringIO
 from pathlib import Path
 from typing import Any, Literal
 
@@ -105,7 +106,9 @@ def _draw(ax: Any, run: Curves, x: Axis, metric: str, color: str, **style: Any) 
 def _read_rows(path: Path) -> dict[int, dict[str, float]]:
     """By the number of the step, from 0 on, what was logged at it."""
     rows: dict[int, dict[str, float]] = {}
-    with path.open(newline="", encoding="utf-8") as stream:
+    text = path.read_text(encoding="utf-8")
+    whole = text[: text.rfind("\n") + 1]  # a run that still writes, or was killed, may cut a line
+    with StringIO(whole, newline="") as stream:
         for number, line in enumerate(csv.DictReader(stream), 2):
             try:
                 values = {k: float(v) for k, v in line.items() if k and v}

@@ -36,6 +36,7 @@ def load() -> None:
             try:
                 entry.load()
             except Exception as error:
+                _loaded.discard(GROUP)  # to be complained of again
                 raise _broken(f"{entry.name} ({entry.value})", error) from error
     for path in _files():
         if path not in _loaded:
@@ -55,6 +56,7 @@ def _import_file(path: Path) -> None:
     try:
         module = importlib.import_module(f"{__name__}.{path.stem}")
     except Exception as error:
+        _loaded.discard(str(path))
         raise _broken(str(path), error) from error
     if Path(str(module.__file__)).resolve() != path.resolve():
         raise InputError(f"{path}: {module.__file__} is a file of plug-ins of the same name")

@@ -23,6 +23,11 @@ def read(folder: Path) -> str:
         return ""
 
 
+def is_there(folder: Path) -> bool:
+    """Whether a folder has a file of a card's name."""
+    return (folder / CARD).exists()
+
+
 def write(folder: Path, text: str) -> None:
     """Writes the card of a model's folder."""
     with atomic_path(folder / CARD) as path:
@@ -84,5 +89,5 @@ def _told(trained: dict[str, Any]) -> list[str]:
 def _scores(trained: dict[str, Any]) -> Iterator[tuple[Any, str, Measure]]:
     """n, metric and measure of each score that a model's files know."""
     for score in trained.get("scores", []):
-        measure = Measure(score["value"], score["low"], score["high"], score["count"])
+        measure = Measure(*(score[key] for key in ("value", "low", "high", "count")))
         yield score["n"], str(score["metric"]), measure

@@ -62,10 +62,16 @@ def save(folder: Path, saved: Saved, dtype: torch.dtype = torch.float32) -> None
         raise InputError(f"{folder}: cannot be made: {error.strerror}") from None
     content = to_bytes(tensors, metadata={"format": "pt"})
     config[_CHECKSUM] = hashlib.sha256(content).hexdigest()
-    # Both are written before either is renamed, as each is of no use without the other.
-    with atomic_path(folder / TENSORS) as path, atomic_path(folder / CONFIG) as config_path:
+    # Both are written before either is renamed, as each is of no use without the other; the
+    # configuration, by which a model is known to be there, is renamed last.
+    with atomic_path(folder / CONFIG) as config_path, atomic_path(folder / TENSORS) as path:
         path.write_bytes(content)
         config_path.write_text(json.dumps(config, indent=2) + "\n", encoding="utf-8")
+
+
+def is_there(folder: Path) -> bool:
+    """Whether a folder has a model's configuration."""
+    return (folder / CONFIG).exists()
 
 
 def load(folder: Path) -> Saved:
@@ -129,7 +135,23 @@ def _read_config(path: Path) -> dict[str, Any]:
             raise ModelError(
                 f"{path}: key {key!r} must be {kind.__name__}, got {short(config[key])}"
             )
+    _check_scores(config["trained"].get("scores", []), path)
     return config
+
+
+def _check_scores(scores: Any, path: Path) -> None:
+    """Refuses scores that cannot be shown."""
+    if not isinstance(scores, list) or not all(map(_is_score, scores)):
+        raise ModelError(f"{path}: scores: expected a list of measures, got {short(scores)}")
+
+
+def _is_score(score: Any) -> bool:
+    if not isinstance(score, dict) or not {"n", "metric", "count"} <= score.keys():
+        return False
+    values = (score.get(key, "") for key in ("value", "low", "high"))
+    return isinstance(score["count"], int) and all(
+        value is None or isinstance(value, int | float) for value in values
+    )
 
 
 def _check_content(path: Path, expected: str | None) -> None:

@@ -28,9 +28,19 @@ def seconds_left(recipes: Iterable[Recipe], runs: Path) -> dict[Path, float]:
     rest = {f: r.steps - steps_done(f) for f, r in by_folder.items() if not is_trained(f)}
     title = "measuring a few steps of each training"
     left = dict.fromkeys(by_folder, 0.0)
+    measured: dict[str, float] = {}
     for folder, steps in track(rest.items(), title, len(rest)):
-        left[folder] = steps * seconds_per_step(by_folder[folder])
+        work = _work_of_a_step(by_folder[folder])
+        if work not in measured:
+            measured[work] = seconds_per_step(by_folder[folder])
+        left[folder] = steps * measured[work]
     return left
+
+
+def _work_of_a_step(recipe: Recipe) -> str:
+    """The same for recipes whose steps are the same work."""
+    same = {"steps", "seed", "learning_rate", "schedule", "warmup", "examples", "start"}
+    return str({key: value for key, value in recipe.table().items() if key not in same})
 
 
 def seconds_per_step(recipe: Recipe) -> float:

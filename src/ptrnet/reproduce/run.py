@@ -4,16 +4,20 @@ import hashlib
 import json
 import subprocess
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 
-from ptrnet import tasks
+from ptrnet import tasks, weights
 from ptrnet.bench.machine import processor
+from ptrnet.errors import InputError
 from ptrnet.evaluation import evaluate
+from ptrnet.files import checksum
 from ptrnet.metrics.interval import Measure
 from ptrnet.plots.curves import read_curves
+from ptrnet.pretrained.model_folder import TENSORS
 from ptrnet.progress import track
 from ptrnet.reproduce import records, report
 from ptrnet.reproduce.budget import Budget
@@ -56,7 +60,8 @@ class Job:
     def digest(self) -> str:
         """Of all that decides the result."""
         test = [self.row.task.name, self.row.n, self.instances, SEED, list(self.row.labellers)]
-        content = [training_of(self), vars(self.line.decoding), test]
+        shipped = checksum(weights.folder(self.line.weights) / TENSORS) if self.line.weights else ""
+        content = [VERSION, training_of(self), shipped, vars(self.line.decoding), test]
         return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:16]
 
     def is_done(self, results: Path) -> bool:
@@ -101,8 +106,9 @@ def _run_job(job: Job, runs: Path) -> Record:
     trained = solver.trained
     minutes, examples = None, None
     if recipe is not None:
-        curves = read_curves(folder_of(recipe, runs), recipe.batch_size)
-        minutes = float(curves.seconds[-1]) / 60
+        with suppress(InputError):  # logs that are damaged: the model is not
+            curves = read_curves(folder_of(recipe, runs), recipe.batch_size)
+            minutes = float(curves.seconds[-1]) / 60
         examples = trained["steps"] * recipe.batch_size
     options = "" if job.budget.name == "full" else f" --budget {job.budget.name}"
     options += "" if job.seed is None else f" --seed {job.seed}"

@@ -41,11 +41,12 @@ def create_app(
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
-        with ThreadPoolExecutor(1, "parsing") as parsing:
+        measuring = ThreadPoolExecutor(1, "measuring")
+        with measuring, ThreadPoolExecutor(1, "parsing") as parsing:
             async with Batcher(metrics, threads) as batcher:
                 places, bodies = Places(limits.queue), Bodies(limits)
                 app.state.service = Service(
-                    models, limits, batcher, places, bodies, metrics, parsing
+                    models, limits, batcher, places, bodies, metrics, measuring, parsing
                 )
                 yield
 

@@ -150,6 +150,9 @@ class Batcher:
         start = perf_counter()
         try:
             answered = await self.run(partial(_solve, key, examples, requests))
+            self._metrics.batch(len(items), perf_counter() - start)
+            for (request, index), example in zip(items, answered, strict=True):
+                request.put(index, example)
         except AbandonedError:
             return
         except Exception as error:  # of a user's input, or a defect: whoever waits gets it
@@ -158,10 +161,6 @@ class Batcher:
                 return
             for alone in requests:
                 await self._decode(key, [item for item in items if item[0] is alone])
-            return
-        self._metrics.batch(len(items), perf_counter() - start)
-        for (request, index), example in zip(items, answered, strict=True):
-            request.put(index, example)
 
 
 def _solve(key: Key, examples: list[Example], requests: list[_Request]) -> list[Example]:

@@ -47,6 +47,7 @@ class Service:
     places: Places
     bodies: Bodies
     metrics: Metrics
+    measuring: Executor  # one thread: what takes long there keeps nobody's answers waiting
     parsing: Executor  # one thread: each that runs Python makes the loop wait for its turn longer
 
     def model(self, name: str) -> Served:
@@ -93,7 +94,9 @@ class Service:
         async with self.admitted():
             examples, method = await self._aside(len(body), partial(parse, body))
             answered = await self.batcher.solve(served.solver, method, examples)
-            measures = await self.batcher.run(partial(evaluate, served.solver, examples, answered))
+            measures = await asyncio.get_running_loop().run_in_executor(
+                self.measuring, partial(evaluate, served.solver, examples, answered)
+            )
         self.metrics.answered(served.name, len(answered))
         return {
             **_header(served, method),

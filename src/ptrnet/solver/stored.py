@@ -24,10 +24,15 @@ class Stored:
         self.card = card
 
     def save_pretrained(self, folder: str | Path) -> None:
-        """Writes `config.json`, `model.safetensors` and the card; makes a missing folder."""
+        """Writes `config.json`, `model.safetensors` and the card; makes a missing folder.
+
+        A README.md in a folder without a model stays as it is.
+        """
         path = Path(folder)
+        is_other_readme = card.is_there(path) and not model_folder.is_there(path)
         model_folder.save(path, self._saved)
-        card.write(path, self.card or card.basic(path.resolve().name, self._saved))
+        if not is_other_readme:  # which is not ours to write over
+            card.write(path, self.card or card.basic(path.resolve().name, self._saved))
 
     @classmethod
     def from_pretrained(cls, name: str | Path) -> Self:

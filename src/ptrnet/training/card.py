@@ -97,9 +97,7 @@ def write_card(
         ],
         scores=scores,
         table=table,
-        usage=(
-            f"ptrnet solve --model {folder.name} FILE\nptrnet evaluate --model {folder.name} FILE"
-        ),
+        usage=(f"ptrnet solve --model {folder} FILE\nptrnet evaluate --model {folder} FILE"),
         limits=LIMITS,
     ).write(folder)
 

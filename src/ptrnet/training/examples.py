@@ -16,7 +16,7 @@ from ptrnet.data.streams.cut_stream import CutStream, cut_batch
 from ptrnet.data.streams.example_stream import VALID, ExampleStream
 from ptrnet.data.streams.file_stream import FileStream
 from ptrnet.data.symmetries import augment, identity
-from ptrnet.errors import InputError
+from ptrnet.progress import track
 from ptrnet.tasks.base import Task
 from ptrnet.tasks.custom import Custom
 from ptrnet.training.recipe import Recipe
@@ -53,19 +53,16 @@ def open_examples(recipe: Recipe, task: Task, first: int) -> TrainingExamples:
 
 
 def fresh_test_examples(recipe: Recipe, task: Task) -> list[Example]:
-    """Examples that neither training nor validation has drawn; none where nobody answers them.
+    """Examples that neither training nor validation has drawn, as many as that has, or MAX_TEST.
 
-    As many as a validation has, at most MAX_TEST.
+    None where the training is on a file or from costs: there nobody need know answers.
     """
     count = min(MAX_TEST, recipe.valid_batches * recipe.batch_size)
-    if recipe.data or not count:
+    if recipe.data or recipe.learning != "answers" or not count:
         return []
     sizes, labeller = parse_sizes(recipe.n), recipe.labeller or None
-    try:
-        task.check_labeller(labeller, sizes[-1])
-    except InputError:  # learned from costs: no algorithm is needed then
-        return []
-    return list(generate_examples(task, sizes, count, recipe.seed, labeller))
+    examples = generate_examples(task, sizes, count, recipe.seed, labeller)
+    return list(track(examples, "labelling for the card", count))
 
 
 def _file_stream(recipe: Recipe, task: Task, first: int) -> FileStream:

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from ptrnet.errors import unknown
-from ptrnet.pretrained import hub, model_folder
+from ptrnet.pretrained import model_folder
 from ptrnet.solver import Solver
 
 _FOLDER = Path(__file__).parent
@@ -56,16 +56,3 @@ def load(name: str | Path) -> Solver:
     if not os.path.exists(text) and Path(text).name == text:  # noqa: PTH110
         raise unknown("model", text, names())
     return Solver.from_pretrained(name)
-
-
-def card(name: str | Path) -> str:
-    """The card of a model that `load` loads, Markdown; empty where its folder has none."""
-    text = str(name)
-    if text in names():
-        path = folder(text)
-    else:
-        path = Path(text) if os.path.exists(text) else hub.fetch(text)  # noqa: PTH110
-    try:
-        return (path / model_folder.CARD).read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError):
-        return ""

@@ -30,7 +30,8 @@ def run_workers(app: "App", listener: socket.socket) -> None:
         os.environ[SHARED] = folder
         processes: list[SpawnProcess] = []
         try:
-            processes += [_start(app, listener) for _ in range(app.workers)]
+            for _ in range(app.workers):
+                processes.append(_start(app, listener))  # one by one: SIGTERM may come between
             while True:
                 wait([process.sentinel for process in processes])
                 time.sleep(PAUSE)
@@ -51,7 +52,7 @@ def run_workers(app: "App", listener: socket.socket) -> None:
 
 
 def _start(app: "App", listener: socket.socket) -> SpawnProcess:
-    process = get_context("spawn").Process(target=_work, args=(app, listener))
+    process = get_context("spawn").Process(target=_work, args=(app, listener), daemon=True)
     process.start()
     return process
 
