@@ -5,6 +5,7 @@ import io
 import json
 import re
 from pathlib import Path
+from threading import Event
 
 import numpy as np
 import pytest
@@ -242,3 +243,22 @@ def test_the_guides_questions_are_answered(asked, models):
     answered = responses[0].json()
     assert documented.keys() == answered.keys()
     assert documented["answers"][0]["outputs"] == answered["answers"][0]["outputs"]
+
+
+def test_metrics_that_take_long_keep_no_answers_waiting(asked, models, monkeypatch):
+    """A hull of many points is measured in seconds; once all answers waited for it."""
+    measured = Event()
+    monkeypatch.setattr("ptrnet.serve.service.evaluate", lambda *_: measured.wait(20) and {})
+    points = [[0.1, 0.2], [0.8, 0.3], [0.4, 0.9]]
+
+    async def scenario(client):
+        body = {"instances": [points], "outputs": [[0, 1, 2]]}
+        measuring = asyncio.create_task(client.post("/v1/models/hull/evaluate", json=body))
+        await asyncio.sleep(0.2)
+        solved = await client.post("/v1/models/hull/solve", json={"instance": points})
+        was_first = not measuring.done()
+        measured.set()
+        return solved.status_code, was_first, (await measuring).status_code
+
+    status, was_first, _ = asked(scenario)
+    assert (status, was_first) == (200, True)
