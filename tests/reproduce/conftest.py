@@ -2,7 +2,7 @@
 
 import pytest
 
-from ptrnet.reproduce import tables, test_sets
+from ptrnet.reproduce import tables, testsets
 
 TABLE = """\
 title = "Tiny"
@@ -65,7 +65,7 @@ def tiny(tmp_path, monkeypatch):
         )
     monkeypatch.setattr(tables, "RECIPES", tmp_path / "recipes")
     monkeypatch.setattr("ptrnet.reproduce.figures.RECIPES", tmp_path / "recipes")
-    monkeypatch.setattr(test_sets, "COUNT", 200)
+    monkeypatch.setattr(testsets, "COUNT", 200)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.chdir(tmp_path)
     return tmp_path

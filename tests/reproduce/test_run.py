@@ -11,7 +11,7 @@ from ptrnet.cli import run as ptrnet
 from ptrnet.data import formats
 from ptrnet.pretrained import model_folder
 from ptrnet.reproduce import records, tables, trainings
-from ptrnet.reproduce.test_sets import open_test_set
+from ptrnet.reproduce.testsets import open_test_set
 from ptrnet.training import run as training
 from ptrnet.training.callbacks.finite import FiniteLoss
 
@@ -52,7 +52,10 @@ def test_a_table_is_run_once(tiny, trained, capsys):
     before = document()
     assert ptrnet(["reproduce", "tiny/hulls", "--line", "ours", "--line", "best", "--json"]) == 0
     out, err = capsys.readouterr()
-    assert json.loads(out)["tables"]["tiny/hulls"] == before and err == ""
+    assert json.loads(out)["tables"]["tiny/hulls"] == before
+    assert (
+        err == "done before: 3 of 3 lines of rows, as results has them; --again tests them anew\n"
+    )
     assert len(trained) == 1 and document() == before
     assert ptrnet(["reproduce", "tiny/hulls/first", "--again"]) == 0
     assert len(trained) == 1  # tested anew, not trained
@@ -144,6 +147,7 @@ def test_figures(tiny, capsys):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
+        (["tiny/answers", "--line", "paper"], "no row has a line paper"),
         (["tiny/hulls", "--line", "our"], "unknown line 'our'; did you mean 'ours'?"),
         (["tiny/hulls", "--budget", "fast"], "unknown budget 'fast'"),
         (["tiny/hulls/second", "--line", "best"], "no row has a line best"),
@@ -198,3 +202,9 @@ def test_damaged_logs_cost_only_the_minutes(tiny):
     log.write_text("nonsense\n1\n")
     assert ptrnet(["reproduce", "tiny/hulls/first", "--again"]) == 0
     assert document()[0]["minutes"] is None and document()[0]["examples"] == 480
+
+
+def test_a_shipped_model_has_no_curves(tiny, capsys):
+    assert ptrnet(["reproduce", "tiny/curves", "--line", "best"]) == 2
+    assert "tiny/curves: curves are of trainings" in capsys.readouterr().err
+    assert not list(Path("results").glob("*.png"))

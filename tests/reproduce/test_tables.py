@@ -11,7 +11,7 @@ from ptrnet.errors import InputError
 from ptrnet.reproduce import figures, tables
 from ptrnet.reproduce.budget import BUDGETS
 from ptrnet.reproduce.run import jobs_of
-from ptrnet.reproduce.test_sets import SEED
+from ptrnet.reproduce.testsets import SEED
 from ptrnet.reproduce.trainings import folder_of
 from ptrnet.training.examples import open_examples
 

@@ -102,6 +102,12 @@ def _run(jobs: "Sequence[Job]", again: bool, runs: Path, results: Path, json: bo
     rest = [job for job in jobs if again or not job.is_done(results)]
     recipes = [job.recipe for job in rest if job.recipe]
     left = seconds_left(recipes, runs)
+    if len(rest) < len(jobs):
+        print(
+            f"done before: {len(jobs) - len(rest)} of {len(jobs)} lines of rows, as {results} has "
+            "them; --again tests them anew",
+            file=sys.stderr,
+        )
     if rest:
         trainings = sum(seconds > 0 for seconds in left.values())
         print(

@@ -7,13 +7,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from ptrnet.errors import InputError
 from ptrnet.plots.answer import draw_answer
 from ptrnet.plots.curves import draw_curves, read_curves
 from ptrnet.plots.figure import figure
 from ptrnet.reproduce import tables
 from ptrnet.reproduce.run import Job
 from ptrnet.reproduce.tables import RECIPES, Row
-from ptrnet.reproduce.test_sets import open_test_set
+from ptrnet.reproduce.testsets import open_test_set
 from ptrnet.reproduce.trainings import folder_of, solver_of
 from ptrnet.tasks.base import Task
 from ptrnet.types import Example, Indices
@@ -54,20 +55,25 @@ def draw(drawn: Figure, jobs: Sequence[Job], runs: Path, results: Path) -> Path:
     """Draws a figure from what its rows' jobs have left, and returns its path.
 
     Raises:
-        InputError: `results` cannot be written.
+        InputError: curves of shipped models, or `results` cannot be written.
         MissingExtraError: matplotlib is not installed.
     """
-    results.mkdir(parents=True, exist_ok=True)
     path = drawn.path(results)
     if drawn.kind == "curves":
         recipes = [(job.row, job.recipe) for job in jobs if job.recipe is not None]
+        if not recipes:
+            raise InputError(
+                f"{drawn.name}: curves are of trainings: expected --line paper or ours"
+            )
         curves = [
             replace(read_curves(folder_of(recipe, runs), recipe.batch_size), name=row.method)
             for row, recipe in recipes
         ]
+        results.mkdir(parents=True, exist_ok=True)
         with figure(path, 8.0, 8.0) as fig:
             draw_curves(fig, curves, "steps")
         return path
+    results.mkdir(parents=True, exist_ok=True)
     lines = math.ceil(len(jobs) / COLUMNS)
     with figure(path, PANEL * COLUMNS, (PANEL + 0.4) * lines) as fig:
         grid = fig.subplots(lines, COLUMNS, squeeze=False).ravel()

@@ -23,7 +23,7 @@ from ptrnet.reproduce import records, report
 from ptrnet.reproduce.budget import Budget
 from ptrnet.reproduce.records import Record
 from ptrnet.reproduce.tables import Line, Row
-from ptrnet.reproduce.test_sets import SEED, count_for, open_test_set
+from ptrnet.reproduce.testsets import SEED, count_for, open_test_set
 from ptrnet.reproduce.trainings import folder_of, solver_of
 from ptrnet.training.recipe import Recipe
 from ptrnet.types import Example

@@ -80,7 +80,7 @@ def as_they_come(
 
     What reading raises is raised behind the answers to what was read before.
     """
-    waiting: Queue[Example | BaseException] = Queue(CHUNK)
+    waiting: Queue[Example | Exception] = Queue(CHUNK)
     Thread(target=_read, args=(examples, waiting), daemon=True).start()
     while True:
         chunk, end = _all_that_wait(waiting)
@@ -91,27 +91,27 @@ def as_they_come(
             raise end
 
 
-_END = EOFError()  # of what is read
+_END = EOFError()  # stands behind the last example
 
 
-def _read(examples: Iterable[Example], waiting: "Queue[Example | BaseException]") -> None:
+def _read(examples: Iterable[Example], waiting: "Queue[Example | Exception]") -> None:
     try:
         for example in examples:
             waiting.put(example)
-    except BaseException as error:
+    except Exception as error:
         waiting.put(error)
     else:
         waiting.put(_END)
 
 
 def _all_that_wait(
-    waiting: "Queue[Example | BaseException]",
-) -> tuple[list[Example], BaseException | None]:
+    waiting: "Queue[Example | Exception]",
+) -> tuple[list[Example], Exception | None]:
     """What has been read, at least one example or the end; and the end, where it was reached."""
     chunk: list[Example] = []
     while not chunk or not waiting.empty():
         item = waiting.get()
-        if isinstance(item, BaseException):
+        if isinstance(item, Exception):
             return chunk, item
         chunk.append(item)
     return chunk, None
