@@ -107,4 +107,8 @@ def solve(points: Any, folder: Path) -> list[Any]:
 
 
 if __name__ == "__main__":
-    print(json.dumps(solve(np.loadtxt(sys.argv[1], delimiter=",", ndmin=2), Path(__file__).parent)))
+    try:
+        instance = np.loadtxt(sys.argv[1], delimiter=",", ndmin=2)
+    except (IndexError, OSError, ValueError) as error:
+        sys.exit(f"expected a file with the numbers of an element in each line: {error}")
+    print(json.dumps(solve(instance, Path(__file__).parent)))
