@@ -1,16 +1,19 @@
 PYTHON ?= python3
 BIN = .venv/bin
+INSTALL = $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile -c constraints.txt
 
 .PHONY: setup demo test clean
 
 setup: .venv/ready
 
-# Made anew when what is to be installed changes; a broken install leaves no stamp. Python compiles
-# modules when they are first imported: doing so for all of them takes as long as installing.
+# Made anew when what is to be installed changes; a broken install leaves no stamp. The pip that comes
+# with Python may take twice as long as the one of the constraints. Python compiles modules when they
+# are first imported: doing so for all of them takes as long as installing.
 .venv/ready: pyproject.toml constraints.txt
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "ptrnet needs Python 3.11 or newer; try: make PYTHON=python3.12 setup")'
 	$(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile -c constraints.txt -e '.[dev]'
+	$(INSTALL) pip
+	$(INSTALL) -e '.[dev]'
 	touch $@
 
 demo: setup

@@ -8,6 +8,8 @@ import sys
 
 import pytest
 
+from ptrnet import jit
+
 MODULE = """
 from ptrnet.jit import jit
 
@@ -68,9 +70,16 @@ def emptied(content):
     return b""
 
 
-@pytest.mark.parametrize(
-    ("extension", "damage"), [("nbi", cut), ("nbi", flip), ("nbi", emptied), ("nbc", flip)]
-)
+@pytest.mark.parametrize("damage", [cut, flip, emptied])
+def test_damage_is_seen(filled, tmp_path, damage, capsys):
+    for path in filled.rglob("*.nb?"):
+        assert jit._is_whole(str(path))
+        damaged = tmp_path / path.name
+        damaged.write_bytes(damage(path.read_bytes()))
+        assert not jit._is_whole(str(damaged))
+
+
+@pytest.mark.parametrize(("extension", "damage"), [("nbi", cut), ("nbc", flip)])
 def test_a_damaged_file_is_compiled_anew(warm, damage, extension):
     (path,) = warm.rglob(f"*.{extension}")
     path.write_bytes(damage(path.read_bytes()))

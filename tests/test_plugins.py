@@ -7,7 +7,6 @@ import textwrap
 from pathlib import Path
 
 import numpy as np
-import pytest
 
 ROOT = Path(__file__).parents[1]
 PARETO = ROOT / "examples" / "plugins" / "pareto.py"
@@ -24,6 +23,21 @@ def run(folder, *words, **environment):
         text=True,
         timeout=240,
     )
+
+
+# The program with each file of plug-ins, from the same imported modules.
+FORKING = """
+import os, sys
+import ptrnet.data.formats, ptrnet.models.ptr_net
+from ptrnet.cli import run
+for path in sys.argv[1:]:
+    child = os.fork()
+    if not child:
+        code = run(["train", "sort", "--plugins", path])
+        sys.stderr.flush()
+        os._exit(code)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 2
+"""
 
 
 def ptrnet(folder, *words):
@@ -69,9 +83,8 @@ def test_an_installed_package_is_found_by_its_entry_point(tmp_path):
     assert "'pareto'" in done.stdout and "'pooled-ptr-net'" in done.stdout, done.stderr
 
 
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
+def test_what_fails_is_one_line(tmp_path):
+    failures = [
         ("x = 1 / 0", "plug-in {path}: ZeroDivisionError: division by zero"),
         ("def f(:", "plug-in {path}: SyntaxError"),
         ("import ptrnet.models as m; m.register('ptr-net', 3)", "derived from PointerModel, got 3"),
@@ -84,16 +97,16 @@ def test_an_installed_package_is_found_by_its_entry_point(tmp_path):
         ("import ptrnet.labellers as x; x.register('a', 1)", "a module with `label`, got 1"),
         ("import ptrnet.data.formats as f; f.register('a', 1)", "1 has no CAPABILITIES"),
         (None, "{path}: expected a Python file of plug-ins"),
-    ],
-)
-def test_what_fails_is_one_line(tmp_path, text, message):
-    path = tmp_path / "bad.py"
-    if text is not None:
-        path.write_text(text)
-    code = "import sys; from ptrnet.cli import run; sys.exit(run(sys.argv[1:]))"
-    done = run(tmp_path, "-c", code, "train", "sort", "--plugins", str(path))
-    assert done.returncode == 2 and done.stdout == ""
-    assert message.format(path=path) in done.stderr and done.stderr.count("\n") == 1
+    ]
+    paths = [tmp_path / f"bad_{k}.py" for k in range(len(failures))]
+    for path, (text, _) in zip(paths, failures, strict=True):
+        if text is not None:
+            path.write_text(text)
+    done = run(tmp_path, "-c", FORKING, *map(str, paths))
+    assert done.returncode == 0 and done.stdout == "", done.stderr
+    lines = done.stderr.splitlines()
+    for line, path, (_, message) in zip(lines, paths, failures, strict=True):
+        assert message.format(path=path) in line
 
 
 def test_what_fails_is_said_again(tmp_path):

@@ -102,3 +102,14 @@ def _say(path: str, event: str, reason: str = "") -> None:
 
 # nogil: training goes on while another thread labels.
 jit = cached(numba.njit(nogil=True))
+
+
+@jit
+def assign(target: Any, source: Any) -> None:
+    """Writes `(n,)` numbers over as many others, in compiled functions.
+
+    `target[:] = source` would do, but with it numba compiles a complaint about shapes, which takes
+    two seconds of every function's first call on a machine.
+    """
+    for k in range(len(source)):
+        target[k] = source[k]

@@ -15,15 +15,17 @@ import os, time
 from ptrnet import cli, runtime
 runtime.tune()
 from ptrnet.data.streams.example_stream import ExampleStream
+from ptrnet.data.streams.file_stream import FileStream
 
-make_batch = ExampleStream.batch
+def stalling(make_batch):
+    def batch(stream, k, *args, **kwargs):
+        while k == int(os.environ["STALL_AT"]) and not os.path.exists(os.environ["GO_ON"]):
+            time.sleep(0.02)
+        return make_batch(stream, k, *args, **kwargs)
+    return batch
 
-def batch(stream, k, *args, **kwargs):
-    while k == int(os.environ["STALL_AT"]) and not os.path.exists(os.environ["GO_ON"]):
-        time.sleep(0.02)
-    return make_batch(stream, k, *args, **kwargs)
-
-ExampleStream.batch = batch
+for stream in (ExampleStream, FileStream):
+    stream.batch = stalling(stream.batch)
 if __name__ == "__main__":
     cli.main()
 """

@@ -21,9 +21,9 @@ from ptrnet.pretrained.model_folder import load
 from ptrnet.training.recipe import Recipe
 from ptrnet.training.run import train
 
-COMMAND = [sys.executable, "-m", "ptrnet", "train"]
-OPTIONS = ["--hidden-size", "16", "--batch-size", "16", "--n", "5-9", "--valid-every", "4"]
-OPTIONS += ["--valid-batches", "1", "--checkpoint-every", "6", "--precision", "float32"]
+OPTIONS = ["--devices", "2", "--steps", "12", "--checkpoint-every", "6", "--hidden-size", "16"]
+OPTIONS += ["--batch-size", "16", "--valid-batches", "0", "--precision", "float32"]
+OPTIONS += ["--optimizer", "sgd", "--learning-rate", "0.5"]
 
 
 @pytest.mark.parametrize("count", [0, 1, 5, 16])
@@ -53,26 +53,13 @@ def test_processes_share_the_batches_of_one(tmp_path, ranks):
             assert all(len(part.lengths) for part in parts)
 
 
-def test_two_processes_that_are_stopped_resume_to_the_same_weights(tmp_path, stalled_training):
-    """What a kill would leave is copied; the run itself goes on to its end."""
-    options = ["--steps", "20", "--checkpoint-every", "10", "--devices", "2"]
-    straight, stopped = tmp_path / "straight", tmp_path / "stopped"
-    training = stalled_training(straight, "hull", *OPTIONS, *options, stall_at=15)
-    shutil.copytree(straight, stopped)
-    code, out, errors = training.go_on()
-    assert (code, out) == (0, f"{straight}\n"), errors
-    assert not (stopped / "config.json").exists()
-    assert torch.load(stopped / "checkpoint.ckpt", weights_only=True)["global_step"] == 10
-    resumed = subprocess.run([*COMMAND, "--output", stopped, "--resume"], timeout=240)
-    assert resumed.returncode == 0
-    first, second = (load(folder).model.state_dict() for folder in (straight, stopped))
-    assert all(torch.equal(first[name], second[name]) for name in first)
-
-
-def test_two_processes_learn_from_a_file_what_one_does_and_speak_once(tmp_path):
+def test_two_processes_learn_from_a_file_what_one_does_and_are_stopped_and_resumed(
+    tmp_path, stalled_training
+):
     """By plain gradient descent, where the weights are as near as the gradients are.
 
-    Sizes and answers are of different lengths: no process has as many tokens as the other.
+    Sizes and answers are of different lengths: no process has as many tokens as the other. What a
+    kill would leave is copied; the run itself goes on to its end.
     """
     path, rng = tmp_path / "mine.jsonl", np.random.default_rng(0)
     rows = [rng.random((n, 2)) for n in rng.integers(2, 9, 60)]
@@ -80,19 +67,25 @@ def test_two_processes_learn_from_a_file_what_one_does_and_speak_once(tmp_path):
         {"inputs": x.tolist(), "outputs": np.flatnonzero(x[:, 0] > 0.5).tolist()} for x in rows
     ]
     path.write_text("".join(json.dumps(line) + "\n" for line in lines))
-    options = ["--data", str(path), "--steps", "12", "--hidden-size", "16", "--batch-size", "16"]
-    options += ["--valid-batches", "0", "--optimizer", "sgd", "--learning-rate", "0.5"]
-    options += ["--precision", "float32", "--devices", "2", "--output", str(tmp_path / "two")]
-    done = subprocess.run([*COMMAND, *options], capture_output=True, text=True, timeout=240)
-    assert done.returncode == 0, done.stderr
-    assert done.stdout == f"{tmp_path / 'two'}\n"
-    assert done.stderr.count("taken as subset (guessed") == 1
-    assert done.stderr.count("step 12/12") == 1
+    straight, stopped = tmp_path / "straight", tmp_path / "stopped"
+    training = stalled_training(straight, "--data", str(path), *OPTIONS, stall_at=10)
+    shutil.copytree(straight, stopped)
+    code, out, errors = training.go_on()
+    assert (code, out) == (0, f"{straight}\n"), errors
+    assert errors.count("taken as subset (guessed") == 1  # the first process alone speaks
+    assert errors.count("step 12/12") == 1
 
-    recipe = replace(Recipe.read(tmp_path / "two" / "recipe.toml"), devices=1)
+    assert not (stopped / "config.json").exists()
+    assert torch.load(stopped / "checkpoint.ckpt", weights_only=True)["global_step"] == 6
+    command = [sys.executable, "-m", "ptrnet", "train", "--output", stopped, "--resume"]
+    resumed = subprocess.run(command, capture_output=True, text=True, timeout=240)
+    assert resumed.returncode == 0, resumed.stderr
+    two, again = (load(folder).model.state_dict() for folder in (straight, stopped))
+    assert all(torch.equal(two[name], again[name]) for name in two)
+
+    recipe = replace(Recipe.read(straight / "recipe.toml"), devices=1)
     one = train(recipe, tmp_path / "one").model.state_dict()
     start = train(replace(recipe, steps=1, learning_rate=1e-9), tmp_path / "start")
-    two = load(tmp_path / "two").model.state_dict()
     one, two, start = (
         torch.cat([w.ravel() for w in weights.values()])
         for weights in (one, two, start.model.state_dict())

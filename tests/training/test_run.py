@@ -3,8 +3,6 @@
 import contextlib
 import csv
 import shutil
-import subprocess
-import sys
 
 import pytest
 import torch
@@ -38,14 +36,7 @@ def test_stopped_and_resumed_is_bit_exact(tmp_path, stalled_training):
 
     assert not (run / "config.json").exists() and not (killed / "config.json").exists()
     assert torch.load(killed / "checkpoint.ckpt", weights_only=True)["global_step"] == 60
-    resumed = subprocess.run(
-        [sys.executable, "-m", "ptrnet", "train", "--output", killed, "--resume"],
-        capture_output=True,
-        text=True,
-        timeout=240,
-    )
-    assert resumed.returncode == 0, resumed.stderr
-    assert resumed.stdout.strip() == str(killed)
+    train(recipe, killed, resume=True)
     logs = sorted((killed / "logs" / "csv").glob("*/metrics.csv"))
     assert len(logs) == 2 and "valid_accuracy" in logs[-1].read_text()
     assert list((killed / "logs" / "tensorboard").rglob("events.*"))

@@ -12,7 +12,7 @@ from itertools import combinations
 import numpy as np
 
 from ptrnet.geometry.distances import EUCLIDEAN
-from ptrnet.jit import jit
+from ptrnet.jit import assign, jit
 from ptrnet.labellers.tour.batches import label_tours
 from ptrnet.labellers.tour.edges import tour_length
 from ptrnet.labellers.tour.two_opt import two_opt
@@ -86,7 +86,8 @@ def _closed_walk(parent: Indices, pairs: Indices) -> Indices:
     edges = np.empty((n - 1 + len(pairs), 2), np.int64)
     for j in range(1, n):
         edges[j - 1, 0], edges[j - 1, 1] = j, parent[j]
-    edges[n - 1 :] = pairs
+    for k in range(len(pairs)):
+        assign(edges[n - 1 + k], pairs[k])
     incident, first = _incident_edges(n, edges)
     following = first[:-1].copy()  # the next of its edges that each city looks at
     used = np.zeros(len(edges), np.bool_)

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ptrnet.geometry.distances import EUCLIDEAN
-from ptrnet.jit import jit
+from ptrnet.jit import assign, jit
 from ptrnet.labellers.tour.batches import matrices
 from ptrnet.labellers.tour.branch_and_bound import prove
 from ptrnet.labellers.tour.dynamic_programming import shortest_tour
@@ -64,7 +64,7 @@ def certified(inputs: Floats, distance: str = EUCLIDEAN) -> tuple[Answers, Float
 @jit
 def _write_shortest(dist: Floats, tours: Indices, bounds: Floats) -> None:
     for b in range(len(dist)):
-        tours[b] = shortest_tour(dist[b])
+        assign(tours[b], shortest_tour(dist[b]))
         bounds[b] = tour_length(dist[b], tours[b])
 
 
@@ -88,7 +88,7 @@ def _write_proved(
     n = dist.shape[1]
     total = 0
     for b in range(first, len(dist)):
-        tours[b] = np.arange(n)
+        assign(tours[b], np.arange(n))
         length = iterate(dist[b], tours[b], 2 * n)
         bounds[b], nodes = prove(dist[b], tours[b], slack_of(length, whole_numbers), work // n**2)
         total += (nodes + 2 * n) * n**2

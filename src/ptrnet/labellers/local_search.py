@@ -8,7 +8,7 @@ same cities get the same tour.
 import numpy as np
 
 from ptrnet.geometry.distances import EUCLIDEAN
-from ptrnet.jit import jit
+from ptrnet.jit import assign, jit
 from ptrnet.labellers.tour.batches import label_tours
 from ptrnet.labellers.tour.dynamic_programming import shortest_tour
 from ptrnet.labellers.tour.kicks import MIN_CITIES, iterate
@@ -33,7 +33,7 @@ def _write_tours(dist: Floats, tours: Indices) -> None:
     n = dist.shape[1]
     for b in range(len(dist)):
         if n < MIN_CITIES:
-            tours[b] = shortest_tour(dist[b])
+            assign(tours[b], shortest_tour(dist[b]))
         else:
-            tours[b] = np.arange(n)
+            assign(tours[b], np.arange(n))
             iterate(dist[b], tours[b], KICKS * n)

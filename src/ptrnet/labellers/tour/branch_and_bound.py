@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ptrnet.jit import jit
+from ptrnet.jit import assign, jit
 from ptrnet.labellers.tour.edges import tour_length
 from ptrnet.labellers.tour.one_tree import (
     DECIDED,
@@ -101,7 +101,7 @@ def go_on(search: Search, tour: Indices, slack: float, max_nodes: int) -> float:
         if possible:
             bound = _ascend(node, shortest - slack, shortest, _ROOT_STEPS if nodes == 1 else _STEPS)
             if bound < shortest and is_tour(node.tree):
-                tour[:] = tour_of(node.tree)
+                assign(tour, tour_of(node.tree))
                 shortest = bound = tour_length(node.dist, tour)
         if bound < shortest - slack:
             num_decided = _exclude_expensive(node, num_decided, shortest - slack - bound)
@@ -202,7 +202,7 @@ def _ascend(node: Node, enough: float, shortest: float, max_steps: int) -> float
         bound = cheapest_one_tree(node.dist, node.cost, trial, tree)
         if bound > best:
             best, waited = bound, 0
-            penalty[:] = trial
+            assign(penalty, trial)
         else:
             waited += 1
         if bound >= enough or is_tour(tree):
@@ -210,14 +210,14 @@ def _ascend(node: Node, enough: float, shortest: float, max_steps: int) -> float
         if waited == _PATIENCE:
             scale, waited = scale / 2, 0
         if step == 0:
-            last_degree[:] = tree.degree
+            assign(last_degree, tree.degree)
         norm = 0
         for i in range(n):
             norm += (tree.degree[i] - 2) ** 2
         length = scale * (shortest - bound) / norm
         for i in range(n):  # cities of many edges become more expensive, those of one cheaper
             trial[i] += length * (0.7 * (tree.degree[i] - 2) + 0.3 * (last_degree[i] - 2))
-        last_degree[:] = tree.degree
+        assign(last_degree, tree.degree)
     return cheapest_one_tree(node.dist, node.cost, penalty, tree)
 
 
@@ -245,7 +245,7 @@ def _branch(node: Node, num_decided: int, branches: Branches, depth: int) -> int
     i, j = _edge_to_branch_at(node)
     branches.edge[depth, 0], branches.edge[depth, 1] = i, j
     branches.num_decided[depth] = num_decided
-    branches.penalty[depth] = node.penalty
+    assign(branches.penalty[depth], node.penalty)
     branches.excluded[depth] = False
     return _decide(node, num_decided, i, j, REQUIRED)
 
@@ -260,7 +260,7 @@ def _try_without(node: Node, num_decided: int, branches: Branches, depth: int) -
         num_decided -= 1
         i, j = node.trail[num_decided]
         node.cost[i, j] = node.cost[j, i] = node.dist[i, j]
-    node.penalty[:] = branches.penalty[depth]
+    assign(node.penalty, branches.penalty[depth])
     branches.excluded[depth] = True
     i, j = branches.edge[depth]
     return _decide(node, num_decided, i, j, EXCLUDED)

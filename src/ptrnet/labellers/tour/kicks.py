@@ -6,7 +6,7 @@ two short neighbouring paths of the tour, which 2-opt and Or-opt seldom undo.
 
 import numpy as np
 
-from ptrnet.jit import jit
+from ptrnet.jit import assign, jit
 from ptrnet.labellers.tour.array_tour import new_array_tour
 from ptrnet.labellers.tour.descent import Queue, descend, new_moves
 from ptrnet.labellers.tour.edges import tour_length
@@ -56,9 +56,11 @@ def iterate(dist: Floats, cities: Indices, kicks: int) -> float:
                     size += 1
         gain += descend(moves, tour, queue, size)
         if gain >= 0:
-            best[:], best_position[:] = cities, position
+            assign(best, cities)
+            assign(best_position, position)
         else:
-            cities[:], position[:] = best, best_position
+            assign(cities, best)
+            assign(position, best_position)
     return tour_length(dist, cities)
 
 
