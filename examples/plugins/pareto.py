@@ -20,7 +20,7 @@ from ptrnet.data import formats
 from ptrnet.data.formats.parts.capabilities import Capabilities
 from ptrnet.errors import InputError
 from ptrnet.masks import length_mask
-from ptrnet.metrics.sequence import measure_subsets
+from ptrnet.metrics.sequence import score_subsets
 from ptrnet.models.ptr_net import PtrNet
 from ptrnet.models.settings import AttentionSettings, setting
 from ptrnet.tasks.base import Drawing, Task, duplicate_error
@@ -64,8 +64,8 @@ class Pareto(Task):
     def answer_error(self, n, outputs, first=0):
         return duplicate_error(outputs, first)
 
-    def measure(self, examples, answers):
-        return measure_subsets(examples, answers)
+    def score(self, examples, answers):
+        return score_subsets(examples, answers)
 
     def draw(self, inputs, outputs):
         return Drawing(inputs, [inputs[outputs]])

@@ -1,14 +1,16 @@
 """The metrics of a model's answers, against known ones."""
 
+from array import array
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Protocol
 
 import numpy as np
 
-from ptrnet.metrics.interval import Measure, mean
+from ptrnet.metrics.interval import Measure, Scores, mean
 from ptrnet.tasks.base import Task
 from ptrnet.types import Example, Floats
 
+LOG_LIKELIHOOD = "log_likelihood"
 MAX_ROWS = 12  # sizes that have a row of their own
 
 
@@ -22,50 +24,104 @@ class Evaluated(Protocol):
         ...
 
 
-def evaluate(
+def score(
     solver: Evaluated, examples: Sequence[Example], answered: Iterable[Example]
-) -> dict[str, Measure]:
-    """The task's metrics of the model's answers, and the true answers' mean log-likelihood.
+) -> dict[str, Scores]:
+    """The task's metrics of each of the model's answers, and the true answers' log-likelihood.
 
     Args:
         solver: the model.
         examples: with the true answers.
         answered: the same examples with the model's answers, from `Solver.solve_examples`.
-    """
-    outputs = [example.outputs for example in answered if example.outputs is not None]
-    measures = solver.task.measure(examples, outputs)
-    return {**measures, "log_likelihood": mean(solver.log_likelihoods(examples))}
-
-
-def evaluate_by_size(
-    solver: Evaluated, examples: Sequence[Example], answered: Iterable[Example]
-) -> dict[str, tuple[int, dict[str, Measure]]]:
-    """The same for all examples (`all`), and where their sizes differ for each n.
-
-    Where there are more than `MAX_ROWS` sizes, ranges of them stand together (`5-8`).
 
     Returns:
-        By `all`, n or range, the number of instances and the measures.
+        By metric `(B,)`; `log_likelihood` is one more.
     """
     outputs = [example.outputs for example in answered if example.outputs is not None]
-    log_likelihoods = solver.log_likelihoods(examples)
-    sizes = np.array([len(example.inputs) for example in examples])
-    distinct = np.unique(sizes)
-    groups = {"all": list(range(len(sizes)))}
-    if len(distinct) > 1:
+    scores = solver.task.score(examples, outputs)
+    return {**scores, LOG_LIKELIHOOD: solver.log_likelihoods(examples)}
+
+
+def evaluate(
+    solver: Evaluated, examples: Sequence[Example], answered: Iterable[Example]
+) -> dict[str, Measure]:
+    """The task's metrics of the model's answers, and the true answers' mean log-likelihood.
+
+    Arguments as of `score`.
+    """
+    return _summarize(solver.task, score(solver, examples, answered))
+
+
+class Evaluation:
+    """The scores of many examples, a number for each example and metric.
+
+    Args:
+        task: of the examples.
+        examples: with their scores as `extra`, as `with_scores` gives them.
+    """
+
+    def __init__(self, task: Task, examples: Iterable[Example]) -> None:
+        self._task, self._sizes = task, array("q")
+        self._is_flag = {name: scores.dtype == bool for name, scores in task.score([], []).items()}
+        self._scores = {name: array("d") for name in (*self._is_flag, LOG_LIKELIHOOD)}
+        for example in examples:
+            self._sizes.append(len(example.inputs))
+            for name, values in self._scores.items():
+                values.append(example.extra.get(name, np.nan))
+
+    def __len__(self) -> int:
+        return len(self._sizes)
+
+    def measures(self) -> dict[str, Measure]:
+        """The metrics over all examples."""
+        return self._measures(np.arange(len(self)))
+
+    def by_size(self) -> dict[str, tuple[int, dict[str, Measure]]]:
+        """The same for each n, where the examples' sizes differ; else nothing.
+
+        Where there are more than `MAX_ROWS` sizes, ranges of them stand together (`5-8`).
+
+        Returns:
+            By n or range, the number of instances and the measures.
+        """
+        sizes = np.array(self._sizes)
+        distinct, rows = np.unique(sizes), {}
+        if len(distinct) < 2:
+            return {}
         for part in np.array_split(distinct, min(len(distinct), MAX_ROWS)):
             name = f"{part[0]}-{part[-1]}" if len(part) > 1 else str(part[0])
-            groups[name] = [i for i, n in enumerate(sizes) if part[0] <= n <= part[-1]]
-    return {
-        name: (
-            len(group),
-            {
-                **solver.task.measure([examples[i] for i in group], [outputs[i] for i in group]),
-                "log_likelihood": mean(log_likelihoods[group]),
-            },
-        )
-        for name, group in groups.items()
-    }
+            which = np.flatnonzero((sizes >= part[0]) & (sizes <= part[-1]))
+            rows[name] = (len(which), self._measures(which))
+        return rows
+
+    def _measures(self, which: Any) -> dict[str, Measure]:
+        scores: dict[str, Scores] = {}
+        for name, values in self._scores.items():
+            taken = np.array(values)[which]
+            scores[name] = taken == 1 if self._is_flag.get(name) else taken
+        return _summarize(self._task, scores)
+
+
+def with_scores(
+    solver: Evaluated, examples: Sequence[Example], answered: Sequence[Example]
+) -> list[Example]:
+    """The examples, with the model's `answer` and each of its scores in their `extra`.
+
+    There is no score where a metric does not speak of an answer. Arguments as of `score`.
+    """
+    columns = score(solver, examples, answered).items()
+    rows = []
+    for k, (example, other) in enumerate(zip(examples, answered, strict=True)):
+        assert other.outputs is not None
+        scores = {name: values[k].item() for name, values in columns if not np.isnan(values[k])}
+        extra = {**example.extra, "answer": other.outputs.tolist(), **scores}
+        rows.append(example._replace(extra=extra))
+    return rows
+
+
+def _summarize(task: Task, scores: Mapping[str, Scores]) -> dict[str, Measure]:
+    metrics = {name: values for name, values in scores.items() if name != LOG_LIKELIHOOD}
+    return {**task.summarize(metrics), LOG_LIKELIHOOD: mean(scores[LOG_LIKELIHOOD])}
 
 
 def describe_training(trained: Mapping[str, Any]) -> Iterator[str]:

@@ -4,7 +4,13 @@ import csv
 import io
 import json
 
+import numpy as np
 import pytest
+
+from ptrnet import load
+from ptrnet.data import formats, resumable
+from ptrnet.data.bulk import CHUNK
+from tests.cli.test_bulk import interrupted
 
 
 def evaluated(ptrnet, *arguments):
@@ -73,7 +79,55 @@ def test_points_are_drawn_as_asked(ptrnet, model):
         (["--random", "5", "--points", "gird"], "unknown --points 'gird'; did you mean 'grid'?"),
         (["--random", "5", "--n", "0"], "n: expected 1 <= A <= B"),
         (["--random", "5", "--csv", "--json"], "--csv and --json"),
+        (["--random", "5", "--jobs", "2"], "--output, --jobs and --backend go with a FILE"),
+        (["a.txt", "--output", "b.txt"], "b.txt: has no room for scores; write to .jsonl or .par"),
     ],
 )
 def test_refused(ptrnet, model, options, message, refused):
     refused(ptrnet("evaluate", "--model", model, *options), message)
+
+
+@pytest.mark.parametrize("extension", ["jsonl", "parquet"])
+def test_scores_are_kept_and_add_up(tmp_path, ptrnet, model, monkeypatch, extension):
+    """A hull model's free answers: some are not simple, and have no area."""
+    path, output = tmp_path / "a.jsonl", tmp_path / f"scores.{extension}"
+    ptrnet("generate", "hull", "--n", "3-6", "--count", 2 * CHUNK + 9, "--output", path)
+    options = ("--model", model, path, "--free")
+    alone = evaluated(ptrnet, *options)
+    assert alone["metrics"]["area"]["fail"]
+    monkeypatch.setattr(resumable.ResumableFile, "finish", interrupted)
+    assert ptrnet("evaluate", *options, "--output", output)[0] == 130
+    monkeypatch.undo()
+    assert evaluated(ptrnet, *options, "--output", output) == alone
+
+    solver = load(model)
+    examples = list(formats.read(str(path), solver.task))
+    answers = list(solver.solve_examples(examples, constrained=False))
+    rows = list(formats.read(str(output), solver.task))
+    assert len(rows) == alone["instances"] == 2 * CHUNK + 9
+    for example, answered, row in zip(examples, answers, rows, strict=True):
+        (is_right,) = solver.task.score([example], [answered.outputs])["accuracy"]
+        assert row.outputs.tolist() == example.outputs.tolist()
+        assert row.extra["answer"] == answered.outputs.tolist()
+        assert row.extra["accuracy"] is bool(is_right)
+        assert ("area" in row.extra) == row.extra["simple"]
+    likelihoods = [row.extra["log_likelihood"] for row in rows]
+    assert alone["metrics"]["log_likelihood"]["value"] == pytest.approx(np.mean(likelihoods))
+    accuracy = np.mean([row.extra["accuracy"] for row in rows])
+    assert alone["metrics"]["accuracy"]["value"] == accuracy
+    by_hand = solver.evaluate(examples, constrained=False)
+    for metric, expected in alone["metrics"].items():
+        value = expected["value"]
+        close = None if value is None else pytest.approx(value, rel=1e-5)
+        assert by_hand[metric]["value"] == close, metric
+
+
+def test_an_example_without_an_answer_is_named(tmp_path, refused, ptrnet, model):
+    path, output = tmp_path / "a.jsonl", tmp_path / "scores.jsonl"
+    path.write_text(
+        '{"inputs": [[0, 0], [1, 0], [0, 1]], "outputs": [0, 1, 2]}\n'
+        '{"inputs": [[0, 0], [1, 0], [0, 1]]}\n'
+    )
+    result = ptrnet("evaluate", "--model", model, path, "--output", output)
+    refused(result, "a.jsonl:2: has no answer to measure against")
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["a.jsonl", "model"]

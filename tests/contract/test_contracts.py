@@ -180,6 +180,9 @@ def test_a_label_scores_perfectly_and_tokens_come_back(name, settings):
     for metric, measure in task.measure(examples, answers).items():
         if metric != "length":
             assert measure.value == (0 if metric == "gap" else 1)
+    of_nothing = task.score([], [])
+    for metric, scores in task.score(examples, answers).items():
+        assert scores.shape == (len(examples),) and scores.dtype == of_nothing[metric].dtype
     for instance, answer in zip(instances, answers, strict=True):
         assert task.answer_error(len(instance), answer) is None
         padded = pad_answers([answer])

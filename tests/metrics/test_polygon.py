@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from ptrnet import tasks
-from ptrnet.metrics.polygon import measure, same, simple
+from ptrnet.metrics import polygon
+from ptrnet.metrics.polygon import same, simple
 from ptrnet.types import Example
 
 POINTS = np.array([[0.0, 0.0], [1, 0], [1, 1], [0, 1], [0.5, 0.5], [0.5, 0.0]])
@@ -15,7 +16,7 @@ TRUTH = np.array([0, 1, 2, 3])
 
 def score(*answers, points=POINTS, truth=TRUTH):
     examples = [Example(points, truth)] * len(answers)
-    return measure(examples, [np.array(a, np.int64) for a in answers])
+    return polygon.summarize(polygon.score(examples, [np.array(a, np.int64) for a in answers]))
 
 
 @pytest.mark.parametrize("answer", [[0, 1, 2, 3], [2, 3, 0, 1], [3, 2, 1, 0], [1, 2, 3, 0, 1]])

@@ -5,8 +5,14 @@ import pytest
 from scipy.spatial import Delaunay
 
 from ptrnet import tasks
-from ptrnet.metrics.triangulation import is_delaunay, measure
+from ptrnet.metrics.interval import summarize
+from ptrnet.metrics.triangulation import is_delaunay, score
 from ptrnet.types import Example
+
+
+def measure(examples, answers):
+    return summarize(score(examples, answers))
+
 
 SQUARE = np.array([[0.0, 0.0], [1, 0], [1, 1], [0, 1]])
 ONE, OTHER = np.array([[0, 1, 2], [0, 2, 3]]), np.array([[0, 1, 3], [1, 2, 3]])

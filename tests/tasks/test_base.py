@@ -70,8 +70,8 @@ class Pairs(Task):
     def answer_error(self, n, outputs, first=0):
         return None
 
-    def measure(self, examples, answers):
-        return sequence.measure_sequences(examples, answers)
+    def score(self, examples, answers):
+        return sequence.score_sequences(examples, answers)
 
     def draw(self, inputs, outputs):
         return Drawing(inputs, [inputs[pair] for pair in outputs])

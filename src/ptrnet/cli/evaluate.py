@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from ptrnet.cli.groups.bulk import Backend, Jobs
 from ptrnet.cli.groups.decoding import DecodingOptions
 from ptrnet.cli.options import (
     Arguments,
@@ -39,6 +40,13 @@ def evaluate(
     arguments: Arguments = None,
     model: Model = None,
     decoding: DecodingOptions,
+    output: Annotated[
+        str | None,
+        typer.Option(
+            "--output",
+            help="Where the examples go with answers and scores, .jsonl or .parquet.",
+        ),
+    ] = None,
     random: Annotated[
         int | None,
         typer.Option("--random", min=1, help="Draw so many instances instead of a file."),
@@ -50,6 +58,8 @@ def evaluate(
     csv: Annotated[
         bool, typer.Option("--csv", help="A row for each n and metric, on standard output.")
     ] = False,
+    jobs: Jobs = 1,
+    backend: Backend = "local",
     seed: Seed = 0,
     json: Json = False,
 ) -> None:
@@ -59,11 +69,17 @@ def evaluate(
     n as well, or for ranges where there are more than 12. TASK may be left out with --model. With
     --random there is no FILE: the instances are fresh, and the task's first labeller answers them.
 
+    Files of any length are read and answered in chunks. With --output each example's scores are
+    kept, and a command that was stopped goes on when it is given again.
+
     Example: ptrnet evaluate hull test.txt --decoder beam --beam-size 4
+
+    Example: ptrnet evaluate hull million.txt --output scores.jsonl --jobs -1
     """
-    from ptrnet.data import formats
-    from ptrnet.evaluation import evaluate_by_size
+    from ptrnet.data.bulk import chunks
+    from ptrnet.evaluation import Evaluation
     from ptrnet.progress import track
+    from ptrnet.solver.bulk import Scoring
 
     if csv and json:
         raise InputError("--csv and --json are two forms of one output: expected one of them")
@@ -74,34 +90,41 @@ def evaluate(
         task, path = task_and_file(arguments, model)
     else:
         task, path = task_alone(arguments, model), ""
+        if output is not None or (jobs, backend) != (1, "local"):
+            raise InputError("--output, --jobs and --backend go with a FILE")
     decoder = decoding.build(seed)
     solver = load_solver(task, model)
-    examples = list(
-        formats.read(path, solver.task)
-        if random is None
-        else _fresh_examples(solver, random, n, points, seed)
-    )
-    for example in examples:
-        if example.outputs is None:
-            raise InputError(f"{example.source}: has no answer to measure against")
-    answers = solver.solve_examples(
-        examples, decoder, constrained=decoding.constrained, augment=decoding.augment
-    )
-    rows = evaluate_by_size(solver, examples, track(answers, "answering", len(examples)))
+    if random is None:
+        evaluation = solver.evaluate_file(
+            path,
+            output,
+            decoder,
+            constrained=decoding.constrained,
+            augment=decoding.augment,
+            jobs=jobs,
+            backend=backend,
+        )
+    else:
+        fresh = _fresh_examples(solver, random, n, points, seed)
+        how = Scoring(decoder, decoding.constrained, decoding.augment)
+        scored = (e for chunk in chunks(fresh) for e in how.examples(solver, chunk))
+        evaluation = Evaluation(solver.task, track(scored, how.command, random))
     header = {
         "task": solver.task.name,
         "model": model or solver.task.name,
         "decoder": decoder.name,
-        "instances": len(examples),
+        "instances": len(evaluation),
     }
+    measures, by_size = evaluation.measures(), evaluation.by_size()
     if csv:
-        say(_csv(rows))
+        say(_csv({"all": (len(evaluation), measures), **by_size}))
     elif json:
-        by_n = [{"n": name, **_document(*rows[name])} for name in list(rows)[1:]]
-        document = {**header, **_document(*rows["all"]), **({"by_n": by_n} if by_n else {})}
-        say(dumps(document))
+        by_n = [{"n": name, **_document(*row)} for name, row in by_size.items()]
+        document = {**header, **_document(len(evaluation), measures)}
+        say(dumps({**document, "by_n": by_n} if by_n else document))
     else:
-        say(_text(rows, f"model {header['model']}, {decoder.name} decoding"))
+        title = f"{len(evaluation)} instances, model {header['model']}, {decoder.name} decoding"
+        say(_text(title, measures, by_size))
 
 
 def _fresh_examples(
@@ -126,18 +149,17 @@ def _document(count: int, measures: "dict[str, Measure]") -> dict[str, Any]:
     return {"instances": count, "metrics": metrics}
 
 
-def _text(rows: "Rows", title: str) -> str:
+def _text(title: str, measures: "dict[str, Measure]", by_size: "Rows") -> str:
     """The measures of all instances one below the other; below, a table by n."""
-    count, measures = rows["all"]
-    lines = [f"{count} instances, {title}"]
+    lines = [title]
     for metric, m in measures.items():
         value, interval = m.value_and_interval(4)
         interval = f"  95%: {interval}" if interval else ""
         lines.append(f"{metric:<18}{value:>10}{interval}  over {m.count}")
-    if len(rows) > 1:
+    if by_size:
         table = [["n", "instances", *measures]]
-        for name, (number, metrics) in list(rows.items())[1:]:
-            table.append([name, str(number), *(m.text(3) for m in metrics.values())])
+        for name, (count, metrics) in by_size.items():
+            table.append([name, str(count), *(m.text(3) for m in metrics.values())])
         widths = [max(map(len, column)) for column in zip(*table, strict=True)]
         lines += ["", *(_joined(cells, widths) for cells in table)]
     return "\n".join(lines)

@@ -1,11 +1,15 @@
 """Measured numbers with their 95% intervals."""
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
+
+# A metric of `(B,)` answers: right or wrong, or a float, NaN where it does not speak of an answer.
+Scores = NDArray[np.bool_] | NDArray[np.float64]
 
 Z = 1.959963984540054  # standard errors on either side in a 95% interval
 
@@ -77,3 +81,11 @@ def mean(values: ArrayLike) -> Measure:
         return Measure(value, None, None, 1)
     half_width = Z * float(array.std(ddof=1)) / math.sqrt(n)
     return Measure(value, value - half_width, value + half_width, n)
+
+
+def summarize(scores: Mapping[str, Scores]) -> dict[str, Measure]:
+    """Of each metric the share that is right, or the mean of the floats that are not NaN."""
+    return {
+        name: share(values) if values.dtype == bool else mean(values[~np.isnan(values)])
+        for name, values in scores.items()
+    }

@@ -1,26 +1,26 @@
 """Convex hulls as polygons: accuracy, simple and area (V 4.2, W)."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 import shapely
 from numpy.typing import NDArray
 
 from ptrnet.geometry.scaling import scale_by_power_of_two
-from ptrnet.metrics.interval import Measure, mean, share
+from ptrnet.metrics.interval import Measure, Scores
+from ptrnet.metrics.interval import summarize as summarize_each
 from ptrnet.types import Example, Floats, Indices
 
 FAILS_ABOVE = 0.01  # V: the area is FAIL where more of the answers are not simple
 
 
-def measure(examples: Sequence[Example], answers: Iterable[Indices]) -> dict[str, Measure]:
-    """`accuracy`, `simple` and `area` of answers, by the hulls of the examples.
+def score(examples: Sequence[Example], answers: Iterable[Indices]) -> dict[str, Scores]:
+    """`accuracy`, `simple` and `area` of `(B,)` answers, by the hulls of the examples.
 
     - accuracy: the same polygon; start, direction and a closing repeat do not matter.
     - simple: at least three vertices, none twice, no edge through another. Where the true hull
       has no area, the right answer counts as simple, and no other.
-    - area: the covered share of the true hull, mean over the simple answers whose hull has an
-      area; FAIL where more than 1% are not simple.
+    - area: the covered share of the true hull, for simple answers whose hull has an area.
     """
     answers = list(answers)
     right = np.array(
@@ -33,11 +33,17 @@ def measure(examples: Sequence[Example], answers: Iterable[Indices]) -> dict[str
     areas = _areas(truths)
     is_simple = np.where(areas == 0, right, simple(rings))
     counted = is_simple & (areas > 0)
-    covered = _areas([rings[k] for k in np.flatnonzero(counted)]) / areas[counted]
-    area = mean(covered)
-    if (~is_simple).sum() > FAILS_ABOVE * len(is_simple):
-        area = Measure(None, None, None, len(covered), fail=True)
-    return {"accuracy": share(right), "simple": share(is_simple), "area": area}
+    covered = np.full(len(rings), np.nan)
+    covered[counted] = _areas([rings[k] for k in np.flatnonzero(counted)]) / areas[counted]
+    return {"accuracy": right, "simple": is_simple, "area": covered}
+
+
+def summarize(scores: Mapping[str, Scores]) -> dict[str, Measure]:
+    """Shares and the mean area; that is FAIL where more than 1% of the answers are not simple."""
+    measures, is_simple = summarize_each(scores), scores["simple"]
+    if (is_simple == 0).sum() > FAILS_ABOVE * len(is_simple):
+        measures["area"] = Measure(None, None, None, measures["area"].count, fail=True)
+    return measures
 
 
 def same(a: Floats, b: Floats) -> bool:

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from ptrnet.metrics.interval import Measure, mean, share
+from ptrnet.metrics.interval import Scores
 from ptrnet.types import Example, Floats, Indices
 
 
@@ -19,15 +19,13 @@ def is_sorted(inputs: Floats, outputs: Indices) -> bool:
     return is_permutation(outputs, n) and bool((np.diff(inputs[outputs, 0]) >= 0).all())
 
 
-def measure_sorted(examples: Sequence[Example], answers: Iterable[Indices]) -> dict[str, Measure]:
+def score_sorted(examples: Sequence[Example], answers: Iterable[Indices]) -> dict[str, Scores]:
     """`accuracy`: the entire order is right; equal numbers may stand either way."""
     right = [is_sorted(e.inputs, answer) for e, answer in zip(examples, answers, strict=True)]
-    return {"accuracy": share(right)}
+    return {"accuracy": np.array(right, bool)}
 
 
-def measure_sequences(
-    examples: Sequence[Example], answers: Iterable[Indices]
-) -> dict[str, Measure]:
+def score_sequences(examples: Sequence[Example], answers: Iterable[Indices]) -> dict[str, Scores]:
     """`accuracy`: the answer is the example's; `in_place`: the share of positions that agree.
 
     Of two lengths the longer one counts; two empty sequences agree.
@@ -35,25 +33,25 @@ def measure_sequences(
     pairs = _pairs(examples, answers)
     return {
         "accuracy": _exact_matches(pairs),
-        "in_place": mean([_agreement(truth, answer) for truth, answer in pairs]),
+        "in_place": np.array([_agreement(truth, answer) for truth, answer in pairs], float),
     }
 
 
-def measure_orders(examples: Sequence[Example], answers: Iterable[Indices]) -> dict[str, Measure]:
-    """As `measure_sequences`, and `kendall_tau`: Kendall's rank correlation (1938), 1 to -1.
+def score_orders(examples: Sequence[Example], answers: Iterable[Indices]) -> dict[str, Scores]:
+    """As `score_sequences`, and `kendall_tau`: Kendall's rank correlation (1938), 1 to -1.
 
     An answer that is no order of all elements counts -1.
     """
     pairs = _pairs(examples, answers)
     return {
         "accuracy": _exact_matches(pairs),
-        "in_place": mean([_agreement(truth, answer) for truth, answer in pairs]),
-        "kendall_tau": mean([_kendall_tau(truth, answer) for truth, answer in pairs]),
+        "in_place": np.array([_agreement(truth, answer) for truth, answer in pairs], float),
+        "kendall_tau": np.array([_kendall_tau(truth, answer) for truth, answer in pairs], float),
     }
 
 
-def measure_subsets(examples: Sequence[Example], answers: Iterable[Indices]) -> dict[str, Measure]:
-    """`accuracy` as in `measure_sequences`; `same_set`, in whatever order; and the mean `f1`.
+def score_subsets(examples: Sequence[Example], answers: Iterable[Indices]) -> dict[str, Scores]:
+    """`accuracy` as in `score_sequences`; `same_set`, in whatever order; and `f1`.
 
     F1 is twice the number of elements in both over the sum of the numbers in each.
     """
@@ -62,7 +60,7 @@ def measure_subsets(examples: Sequence[Example], answers: Iterable[Indices]) -> 
     return {
         "accuracy": _exact_matches(pairs),
         "same_set": _exact_matches(sets),
-        "f1": mean([_f1(truth, answer) for truth, answer in pairs]),
+        "f1": np.array([_f1(truth, answer) for truth, answer in pairs], float),
     }
 
 
@@ -75,8 +73,8 @@ def _pairs(examples: Sequence[Example], answers: Iterable[Indices]) -> Pairs:
     return [(e.outputs, answer) for e, answer in pairs if e.outputs is not None]
 
 
-def _exact_matches(pairs: Pairs) -> Measure:
-    return share([np.array_equal(truth, answer) for truth, answer in pairs])
+def _exact_matches(pairs: Pairs) -> Scores:
+    return np.array([np.array_equal(truth, answer) for truth, answer in pairs], bool)
 
 
 def _agreement(truth: Indices, answer: Indices) -> float:

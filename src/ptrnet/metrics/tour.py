@@ -5,33 +5,32 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from ptrnet.geometry import distances
-from ptrnet.metrics.interval import Measure, mean, share
+from ptrnet.metrics.interval import Scores
 from ptrnet.metrics.sequence import is_permutation
 from ptrnet.types import Example, Floats, Indices
 
 
-def measure(examples: Sequence[Example], answers: Iterable[Indices]) -> dict[str, Measure]:
-    """`length`, `gap` and `valid` of answers, by the tours of the examples.
+def score(examples: Sequence[Example], answers: Iterable[Indices]) -> dict[str, Scores]:
+    """`length`, `gap` and `valid` of `(B,)` answers, by the tours of the examples.
 
-    - length: of the closed tour, in the distance that the instance's file names; mean over the
-      valid tours.
-    - gap: how much longer than the example's tour, as a share of that, instance by instance; mean
-      over the valid tours. Zero where both have no length; where only the example's has none, the
-      instance is left out.
-    - valid: the share of answers that visit every city once.
+    - length: of the closed tour, in the distance that the instance's file names; of valid tours.
+    - gap: how much longer than the example's tour, as a share of that, of valid tours. Zero where
+      both have no length, none where only the example's has none.
+    - valid: whether the answer visits every city once.
     """
-    valid, lengths, gaps = [], [], []
-    for example, answer in zip(examples, answers, strict=True):
+    valid: list[bool] = []
+    lengths, gaps = np.full(len(examples), np.nan), np.full(len(examples), np.nan)
+    for k, (example, answer) in enumerate(zip(examples, answers, strict=True)):
         assert example.outputs is not None
         valid.append(is_permutation(answer, len(example.inputs)))
         if not valid[-1]:
             continue
         answered = length(example.inputs, answer, example.distance)
         known = length(example.inputs, example.outputs, example.distance)
-        lengths.append(answered)
+        lengths[k] = answered
         if known or not answered:
-            gaps.append((answered - known) / known if known else 0.0)
-    return {"length": mean(lengths), "gap": mean(gaps), "valid": share(valid)}
+            gaps[k] = (answered - known) / known if known else 0.0
+    return {"length": lengths, "gap": gaps, "valid": np.array(valid, bool)}
 
 
 def length(points: Floats, tour: Indices, distance: str = distances.EUCLIDEAN) -> float:

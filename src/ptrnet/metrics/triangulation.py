@@ -6,12 +6,12 @@ import numpy as np
 
 from ptrnet.geometry.orders import first_equal
 from ptrnet.geometry.predicates import Predicates
-from ptrnet.metrics.interval import Measure, mean, share
+from ptrnet.metrics.interval import Scores
 from ptrnet.types import Example, Floats, Indices
 
 
-def measure(examples: Sequence[Example], answers: Iterable[Indices]) -> dict[str, Measure]:
-    """`accuracy` and `triangle_coverage` of answers, by the triangles of the examples.
+def score(examples: Sequence[Example], answers: Iterable[Indices]) -> dict[str, Scores]:
+    """`accuracy` and `triangle_coverage` of `(B,)` answers, by the triangles of the examples.
 
     - accuracy: the same set of triangles; or, where points lie on one circle and several answers
       are right, any triangulation whose circumcircles are empty.
@@ -26,7 +26,7 @@ def measure(examples: Sequence[Example], answers: Iterable[Indices]) -> dict[str
         )
         right.append(is_right)
         covered.append(1.0 if is_right else len(truth & predicted) / len(truth))
-    return {"accuracy": share(right), "triangle_coverage": mean(covered)}
+    return {"accuracy": np.array(right, bool), "triangle_coverage": np.array(covered, np.float64)}
 
 
 def triangles(outputs: Indices) -> set[tuple[int, ...]]:

@@ -8,11 +8,13 @@ from itertools import islice
 from pathlib import Path
 from queue import Queue
 from threading import Thread
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
+from ptrnet import evaluation
 from ptrnet.data import formats
 from ptrnet.data.bulk import CHUNK, BulkWork, chunks, content_of, count_instances
 from ptrnet.decoding import Decoder
+from ptrnet.errors import InputError
 from ptrnet.models.base import PointerModel
 from ptrnet.tasks.base import Task
 from ptrnet.types import Example
@@ -36,9 +38,15 @@ class SolvesExamples(Protocol):
         ...
 
 
+class Evaluated(SolvesExamples, evaluation.Evaluated, Protocol):
+    """What is asked of a solver whose answers are measured."""
+
+
 @dataclass(frozen=True)
 class Answering:
     """How each instance is answered: the arguments of `Solver.solve`."""
+
+    command: ClassVar[str] = "solving"
 
     decoder: Decoder
     constrained: bool
@@ -50,6 +58,20 @@ class Answering:
             chunk, self.decoder, constrained=self.constrained, augment=self.augment
         )
         return list(solved)
+
+
+@dataclass(frozen=True)
+class Scoring(Answering):
+    """How each instance is answered, and its answer measured against the known one."""
+
+    command: ClassVar[str] = "evaluating"
+
+    def examples(self, solver: Evaluated, chunk: list[Example]) -> list[Example]:  # type: ignore[override]
+        """The examples with the answers and their scores as `extra`."""
+        for example in chunk:
+            if example.outputs is None:
+                raise InputError(f"{example.source}: has no answer to measure against")
+        return evaluation.with_scores(solver, chunk, super().examples(solver, chunk))
 
 
 def work(
@@ -65,7 +87,7 @@ def work(
     is_file = source != "-" and Path(source).is_file()
     return BulkWork(
         task=solver.task,
-        command="solving",
+        command=how.command,
         compute=partial(how.examples, solver),
         items_after=chunks_after,
         facts=_facts(solver, source, how) if is_file else None,

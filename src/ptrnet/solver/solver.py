@@ -3,8 +3,6 @@
 import warnings
 from collections.abc import Iterable, Iterator
 from itertools import islice
-from os import fspath
-from pathlib import Path
 from time import perf_counter
 from typing import Any
 
@@ -12,17 +10,15 @@ import torch
 
 from ptrnet.attention import attention
 from ptrnet.constraints import Free
-from ptrnet.data import bulk, formats
 from ptrnet.data.examples import examples_of, instances_of, is_example
 from ptrnet.data.trained_range import Message, TrainedRange
 from ptrnet.decoding import Decoder, Greedy
 from ptrnet.errors import InputError, OutsideTraining
 from ptrnet.evaluation import describe_training, evaluate
 from ptrnet.models.base import PointerModel
-from ptrnet.parallel import LOCAL, check_backend, check_jobs
 from ptrnet.solver.answer import Answer, cost_of
 from ptrnet.solver.batches import answer_chunk, log_likelihoods_of
-from ptrnet.solver.bulk import Answering, as_they_come, work
+from ptrnet.solver.files import Files
 from ptrnet.solver.pictures import Pictures
 from ptrnet.solver.stored import Stored
 from ptrnet.tasks.base import Task
@@ -32,7 +28,7 @@ from ptrnet.types import Example
 CHUNK_SIZE = 4096
 
 
-class Solver(Pictures, Stored):
+class Solver(Files, Pictures, Stored):
     """Answers instances of one task with one trained network.
 
     Args:
@@ -154,49 +150,6 @@ class Solver(Pictures, Stored):
             answers = answer_chunk(self.model, self.task, chunk, decoder, constraint, augment)
             for example, answer in zip(chunk, answers, strict=True):
                 yield example._replace(outputs=answer.outputs, log_prob=answer.log_prob)
-
-    def solve_file(
-        self,
-        file: str | Path,
-        output: str | Path,
-        decoder: Decoder | None = None,
-        *,
-        constrained: bool = True,
-        augment: int = 1,
-        jobs: int = 1,
-        backend: str = LOCAL,
-    ) -> None:
-        """Answers every instance of a file, however long, and writes the answers to another.
-
-        The file is read, answered and written in chunks, so that memory does not grow with it.
-        Where a call that writes a file of lines (.txt, .jsonl, .parquet) is stopped, what is done
-        stays beside the file, and the same call goes on.
-
-        Args:
-            file: the instances, in any format; "-" is standard input.
-            output: where the answers go; its extension is the format, "-" is standard output. From
-                standard input to standard output each answer comes as soon as its line has.
-            decoder: this and the next two as of `solve`.
-            jobs: processes, 1 or more; -1 for one a core.
-            backend: where they run: "local", or a cluster of "dask" or "ray".
-
-        Raises:
-            InputError: an instance that cannot be used, by file and line; a file that cannot be
-                written, or the beginning of other work in its place. No file is made then.
-            MissingExtraError: format or backend needs a package that is not installed.
-        """
-        source, target = fspath(file), fspath(output)
-        formats.check_output(target, self.task)
-        check_jobs(jobs)
-        check_backend(backend)
-        if source != "-":
-            formats.check_input(source)
-        how = Answering(decoder or Greedy(), constrained, augment)
-        if source == target == "-":
-            solved = as_they_come(self, formats.read(source, self.task), how)
-            formats.print_as_they_come(solved, self.task)
-        else:
-            bulk.run(work(self, source, target, how), target, source, jobs, backend)
 
     def messages_of(self, example: Example, decoder: Decoder) -> Iterator[Message]:
         """How an instance is unlike the training, whatever was said before."""

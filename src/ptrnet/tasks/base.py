@@ -5,7 +5,7 @@ How answers are computed by an algorithm is in `ptrnet.tasks.labelling`.
 """
 
 from abc import abstractmethod
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
@@ -20,7 +20,7 @@ from ptrnet.types import END, Answers, Example, Floats, Indices
 
 if TYPE_CHECKING:
     from ptrnet.constraints import Constraint
-    from ptrnet.metrics.interval import Measure
+    from ptrnet.metrics.interval import Measure, Scores
 
 
 @dataclass(frozen=True)
@@ -79,10 +79,13 @@ class Task(Labelling):
         """
 
     @abstractmethod
-    def measure(
-        self, examples: Sequence[Example], answers: Iterable[Indices]
-    ) -> dict[str, "Measure"]:
-        """The papers' metrics of `answers`, one for each example, against the examples' outputs."""
+    def score(self, examples: Sequence[Example], answers: Iterable[Indices]) -> dict[str, "Scores"]:
+        """The papers' metrics of each of `answers`, against the examples' outputs.
+
+        Returns:
+            By metric `(B,)`: right or wrong, or a float, NaN where the metric does not speak of an
+            answer. All metrics are there also where B is 0.
+        """
 
     @abstractmethod
     def draw(self, inputs: Floats, outputs: Indices) -> Drawing:
@@ -147,9 +150,21 @@ class Task(Labelling):
         """The answer that one sequence of tokens `(m,)`, END left out, stands for."""
         return tokens[tokens >= self.num_specials] - self.num_specials
 
+    def summarize(self, scores: Mapping[str, "Scores"]) -> dict[str, "Measure"]:
+        """What `score` gave, together: shares that are right, and means, with their intervals."""
+        from ptrnet.metrics.interval import summarize
+
+        return summarize(scores)
+
+    def measure(
+        self, examples: Sequence[Example], answers: Iterable[Indices]
+    ) -> dict[str, "Measure"]:
+        """The metrics of `answers`, one for each example, against the examples' outputs."""
+        return self.summarize(self.score(examples, answers))
+
     def is_correct(self, example: Example, outputs: Indices) -> bool:
         """Whether `outputs` are as good as the example's."""
-        return self.measure([example], [outputs])["accuracy"].value == 1
+        return bool(self.score([example], [outputs])["accuracy"][0])
 
     def costs(self, example: Example, answers: Sequence[Indices]) -> Floats | None:
         """The cost of each answer, less is better; None where only the right answer would tell."""

@@ -16,7 +16,7 @@ from ptrnet.types import Example, Floats, Indices
 
 if TYPE_CHECKING:
     from ptrnet.constraints import Constraint
-    from ptrnet.metrics.interval import Measure
+    from ptrnet.metrics.interval import Scores
 
 Kind = Literal["permutation", "subset", "free"]
 CONSTRAINTS = get_args(Kind)  # from the strictest to the loosest: each allows all before it
@@ -93,17 +93,15 @@ class Custom(Task):
             return f"expected all {n} indices, got {len(outputs)}"
         return None if self.constraint == "free" else duplicate_error(outputs, first)
 
-    def measure(
-        self, examples: Sequence[Example], answers: Iterable[Indices]
-    ) -> dict[str, "Measure"]:
+    def score(self, examples: Sequence[Example], answers: Iterable[Indices]) -> dict[str, "Scores"]:
         from ptrnet.metrics import sequence
 
-        measures = {
-            "permutation": sequence.measure_orders,
-            "subset": sequence.measure_subsets,
-            "free": sequence.measure_sequences,
+        scores = {
+            "permutation": sequence.score_orders,
+            "subset": sequence.score_subsets,
+            "free": sequence.score_sequences,
         }
-        return measures[self.constraint](examples, answers)
+        return scores[self.constraint](examples, answers)
 
     def draw(self, inputs: Floats, outputs: Indices) -> Drawing:
         """The elements, joined in the order of the answer.

@@ -25,7 +25,7 @@ from ptrnet.types import END, NONE, Answers, Example, Floats, Indices
 
 if TYPE_CHECKING:
     from ptrnet.constraints import Constraint
-    from ptrnet.metrics.interval import Measure
+    from ptrnet.metrics.interval import Scores
 
 ENDT = 1  # the special slot after END
 
@@ -148,12 +148,10 @@ class Delaunay(Task):
             return f"expected each triangle once, got {got} twice"
         return None
 
-    def measure(
-        self, examples: Sequence[Example], answers: Iterable[Indices]
-    ) -> dict[str, "Measure"]:
-        from ptrnet.metrics.triangulation import measure
+    def score(self, examples: Sequence[Example], answers: Iterable[Indices]) -> dict[str, "Scores"]:
+        from ptrnet.metrics.triangulation import score
 
-        return measure(examples, answers)
+        return score(examples, answers)
 
     def draw(self, inputs: Floats, outputs: Indices) -> Drawing:
         return Drawing(inputs, [inputs[np.append(t, t[:1])] for t in outputs])

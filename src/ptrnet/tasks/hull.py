@@ -5,7 +5,7 @@ Where the list starts is a setting, because the papers differ: `leftmost` (C: th
 `closed` the model's sequence repeats its first vertex at the end, as V's figure does.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Literal
 
@@ -17,7 +17,7 @@ from ptrnet.types import Answers, Example, Floats, Indices
 
 if TYPE_CHECKING:
     from ptrnet.constraints import Constraint
-    from ptrnet.metrics.interval import Measure
+    from ptrnet.metrics.interval import Measure, Scores
 
 
 @dataclass(frozen=True)
@@ -89,12 +89,15 @@ class Hull(Task):
             return "expected at least one vertex, got none"
         return duplicate_error(outputs, first)
 
-    def measure(
-        self, examples: Sequence[Example], answers: Iterable[Indices]
-    ) -> dict[str, "Measure"]:
-        from ptrnet.metrics.polygon import measure
+    def score(self, examples: Sequence[Example], answers: Iterable[Indices]) -> dict[str, "Scores"]:
+        from ptrnet.metrics.polygon import score
 
-        return measure(examples, answers)
+        return score(examples, answers)
+
+    def summarize(self, scores: Mapping[str, "Scores"]) -> dict[str, "Measure"]:
+        from ptrnet.metrics.polygon import summarize
+
+        return summarize(scores)
 
     def draw(self, inputs: Floats, outputs: Indices) -> Drawing:
         return Drawing(inputs, [inputs[np.append(outputs, outputs[:1])]])

@@ -11,7 +11,7 @@ from ptrnet.types import Example, Floats, Indices
 
 if TYPE_CHECKING:
     from ptrnet.constraints import Constraint
-    from ptrnet.metrics.interval import Measure
+    from ptrnet.metrics.interval import Scores
 
 
 @dataclass(frozen=True)
@@ -38,12 +38,10 @@ class Sort(Task):
             return f"expected all {n} indices, got {len(outputs)}"
         return duplicate_error(outputs, first)
 
-    def measure(
-        self, examples: Sequence[Example], answers: Iterable[Indices]
-    ) -> dict[str, "Measure"]:
-        from ptrnet.metrics.sequence import measure_sorted
+    def score(self, examples: Sequence[Example], answers: Iterable[Indices]) -> dict[str, "Scores"]:
+        from ptrnet.metrics.sequence import score_sorted
 
-        return measure_sorted(examples, answers)
+        return score_sorted(examples, answers)
 
     def draw(self, inputs: Floats, outputs: Indices) -> Drawing:
         """The numbers over their positions, joined in the order of the answer."""

@@ -17,7 +17,7 @@ from ptrnet.types import Answers, Example, Floats, Indices
 
 if TYPE_CHECKING:
     from ptrnet.constraints import Constraint
-    from ptrnet.metrics.interval import Measure
+    from ptrnet.metrics.interval import Scores
 
 
 @dataclass(frozen=True)
@@ -74,16 +74,14 @@ class Tsp(Task):
         missing = np.setdiff1d(np.arange(n), outputs)[0] + first
         return f"expected each of {n} cities once, got no {missing}"
 
-    def measure(
-        self, examples: Sequence[Example], answers: Iterable[Indices]
-    ) -> dict[str, "Measure"]:
-        from ptrnet.metrics.tour import measure
+    def score(self, examples: Sequence[Example], answers: Iterable[Indices]) -> dict[str, "Scores"]:
+        from ptrnet.metrics.tour import score
 
-        return measure(examples, answers)
+        return score(examples, answers)
 
     def is_correct(self, example: Example, outputs: Indices) -> bool:
-        gap = self.measure([example], [outputs])["gap"].value
-        return gap is not None and gap < 1e-9  # rounding: another start sums in another order
+        (gap,) = self.score([example], [outputs])["gap"]
+        return bool(gap < 1e-9)  # rounding: another start sums in another order
 
     def costs(self, example: Example, answers: Sequence[Indices]) -> Floats:
         """The lengths of tours; infinite for what is no tour."""

@@ -31,6 +31,7 @@ from ptrnet.types import Example
 __all__ = [
     "Format",
     "check_input",
+    "check_keeps_extra",
     "check_output",
     "format_of",
     "get",
@@ -130,6 +131,14 @@ def check_input(path: str) -> Format:
     if not os.path.exists(path):  # noqa: PTH110  Path.exists raises for names that are too long
         raise InputError(f"{path}: cannot be read: No such file or directory")
     return source_format
+
+
+def check_keeps_extra(path: str, task: Task) -> None:
+    """As `check_output`, of a file that is to hold more of each example than itself."""
+    if not format_of(path).capabilities.extra:
+        others = " or ".join(f".{name}" for name in names() if get(name).capabilities.extra)
+        raise InputError(f"{path}: has no room for scores; write to {others}")
+    check_output(path, task)
 
 
 def check_output(path: str, task: Task | None = None) -> None:

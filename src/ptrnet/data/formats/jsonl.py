@@ -20,7 +20,7 @@ from ptrnet.geometry.distances import NAMES
 from ptrnet.tasks.base import Task
 from ptrnet.types import Example
 
-CAPABILITIES = Capabilities(distances=NAMES)
+CAPABILITIES = Capabilities(extra=True, distances=NAMES)
 
 
 def read(path: str, task: Task) -> Iterator[Example]:

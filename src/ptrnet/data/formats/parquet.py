@@ -27,7 +27,9 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyarrow import parquet
 
-CAPABILITIES = Capabilities(distances=NAMES, binary=True, stdout_format="jsonl", package="pyarrow")
+CAPABILITIES = Capabilities(
+    extra=True, distances=NAMES, binary=True, stdout_format="jsonl", package="pyarrow"
+)
 
 _ROWS = 64  # decoded together
 _ELEMENTS = 2**20  # in a row group that is written, about: 16 MB of points

@@ -14,6 +14,7 @@ class Capabilities:
 
     multiple: bool = True  # whether a file can hold more than one example
     answers: bool = True  # whether an answer is read again as an answer
+    extra: bool = False  # whether what else is known of an example is read again
     distances: tuple[str, ...] = (EUCLIDEAN,)  # those that an example may have
     task: str | None = None  # the only task that the format serves; None: all tasks
     binary: bool = False  # whether `write` takes a stream of bytes, not of text

@@ -1,0 +1,128 @@
+"""What a solver does with files of any length: it answers them, and measures its answers."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator
+from os import fspath
+from pathlib import Path
+from typing import Any
+
+from ptrnet.data import bulk, formats
+from ptrnet.decoding import Decoder, Greedy
+from ptrnet.evaluation import Evaluation
+from ptrnet.models.base import PointerModel
+from ptrnet.parallel import LOCAL, check_backend, check_jobs
+from ptrnet.progress import track
+from ptrnet.solver.bulk import Answering, Scoring, as_they_come, work
+from ptrnet.tasks.base import Task
+from ptrnet.types import Example
+
+
+class Files(ABC):
+    """Base class of `Solver`: its methods that take a file."""
+
+    model: PointerModel
+    task: Task
+
+    @abstractmethod
+    def solve_examples(
+        self,
+        examples: Iterable[Example],
+        decoder: Decoder | None = None,
+        *,
+        constrained: bool = True,
+        augment: int = 1,
+    ) -> Iterator[Example]:
+        """The examples with the model's answers."""
+
+    @abstractmethod
+    def log_likelihoods(self, examples: Any) -> Any:
+        """`(B,)` log-probabilities of the examples' answers."""
+
+    def solve_file(
+        self,
+        file: str | Path,
+        output: str | Path,
+        decoder: Decoder | None = None,
+        *,
+        constrained: bool = True,
+        augment: int = 1,
+        jobs: int = 1,
+        backend: str = LOCAL,
+    ) -> None:
+        """Answers every instance of a file, however long, and writes the answers to another.
+
+        The file is read, answered and written in chunks, so that memory does not grow with it.
+        Where a call that writes a file of lines (.txt, .jsonl, .parquet) is stopped, what is done
+        stays beside the file, and the same call goes on.
+
+        Args:
+            file: the instances, in any format; "-" is standard input.
+            output: where the answers go; its extension is the format, "-" is standard output. From
+                standard input to standard output each answer comes as soon as its line has.
+            decoder: this and the next two as of `solve`.
+            jobs: processes, 1 or more; -1 for one a core.
+            backend: where they run: "local", or a cluster of "dask" or "ray".
+
+        Raises:
+            InputError: an instance that cannot be used, by file and line; a file that cannot be
+                written, or the beginning of other work in its place. No file is made then.
+            MissingExtraError: format or backend needs a package that is not installed.
+        """
+        source, target = fspath(file), fspath(output)
+        formats.check_output(target, self.task)
+        _check_bulk(source, jobs, backend)
+        how = Answering(decoder or Greedy(), constrained, augment)
+        if source == target == "-":
+            solved = as_they_come(self, formats.read(source, self.task), how)
+            formats.print_as_they_come(solved, self.task)
+        else:
+            bulk.run(work(self, source, target, how), target, source, jobs, backend)
+
+    def evaluate_file(
+        self,
+        file: str | Path,
+        output: str | Path | None = None,
+        decoder: Decoder | None = None,
+        *,
+        constrained: bool = True,
+        augment: int = 1,
+        jobs: int = 1,
+        backend: str = LOCAL,
+    ) -> Evaluation:
+        """Answers every instance of a file, however long, and measures the answers by the file's.
+
+        Args:
+            file: the examples, in any format; "-" is standard input.
+            output: where each example goes with the model's `answer` and its scores, .jsonl or
+                .parquet. Where the call is stopped, what is done stays beside it, and the same call
+                goes on. None: nowhere.
+            decoder: this and the others as of `solve_file`.
+
+        Returns:
+            The measures of all, and by size.
+
+        Raises:
+            InputError: an example that cannot be used or has no answer, by file and line; a file
+                that cannot be written, or the beginning of other work in its place.
+            MissingExtraError: format or backend needs a package that is not installed.
+        """
+        source, target = fspath(file), None if output is None else fspath(output)
+        if target is not None:
+            formats.check_keeps_extra(target, self.task)
+        _check_bulk(source, jobs, backend)
+        scoring = work(
+            self, source, target or "-", Scoring(decoder or Greedy(), constrained, augment)
+        )
+        if target is None:
+            scored = scoring.examples(jobs, backend)
+            return Evaluation(self.task, track(scored, scoring.command, scoring.total))
+        bulk.run(scoring, target, source, jobs, backend)
+        return Evaluation(self.task, formats.read(target, self.task))
+
+
+def _check_bulk(source: str, jobs: int, backend: str) -> None:
+    """Refuses what is wrong of the arguments of bulk work, before any is done."""
+    check_jobs(jobs)
+    check_backend(backend)
+    if source != "-":
+        formats.check_input(source)
