@@ -12,7 +12,7 @@ from ptrnet.attention import attention
 from ptrnet.constraints import Free
 from ptrnet.data.examples import examples_of, instances_of, is_example
 from ptrnet.data.trained_range import Message, TrainedRange
-from ptrnet.decoding import Decoder, Greedy
+from ptrnet.decoding import Decoder, Greedy, Sample
 from ptrnet.errors import InputError, OutsideTraining
 from ptrnet.evaluation import describe_training, evaluate
 from ptrnet.models.base import PointerModel
@@ -20,6 +20,7 @@ from ptrnet.solver.answer import Answer, cost_of
 from ptrnet.solver.batches import answer_chunk, log_likelihoods_of
 from ptrnet.solver.files import Files
 from ptrnet.solver.pictures import Pictures
+from ptrnet.solver.sampling import SampledAnswers, sample_answers
 from ptrnet.solver.stored import Stored
 from ptrnet.tasks.base import Task
 from ptrnet.types import Example
@@ -150,6 +151,44 @@ class Solver(Files, Pictures, Stored):
             answers = answer_chunk(self.model, self.task, chunk, decoder, constraint, augment)
             for example, answer in zip(chunk, answers, strict=True):
                 yield example._replace(outputs=answer.outputs, log_prob=answer.log_prob)
+
+    def sample(
+        self,
+        instances: Any,
+        size: int = 16,
+        *,
+        temperature: float = 1.0,
+        constrained: bool = True,
+        seed: int | None = None,
+    ) -> SampledAnswers:
+        """Draws answers, with log-probabilities to learn from.
+
+        For learning loops of one's own: `log_probs` has gradients by the weights of `model`, where
+        torch records them, and is that of the very policy that drew: renormalised over what is
+        allowed. The gradient of `((cost - baseline) * log_probs).mean()` is REINFORCE's.
+
+        Args:
+            instances: as `solve` takes them; one is a batch of one. They are answered together.
+            size: answers of each instance, K.
+            temperature: above 0; they are drawn from p^(1/temperature).
+            constrained: whether only what the task allows as an answer is drawn.
+            seed: of the random numbers; None: each call draws anew, from torch's generator.
+
+        Returns:
+            Lists of answers, and `(B, K)` log-probabilities.
+
+        Raises:
+            InputError: an instance that cannot be used, a size or a temperature out of range.
+        """
+        examples, _ = instances_of(instances, self.task)
+        constraint = self.task.build_constraint() if constrained else Free(self.task.min_length)
+        return sample_answers(
+            self.model,
+            self.task,
+            [example.inputs for example in examples],
+            Sample(size, temperature, seed),
+            constraint,
+        )
 
     def messages_of(self, example: Example, decoder: Decoder) -> Iterator[Message]:
         """How an instance is unlike the training, whatever was said before."""

@@ -7,10 +7,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from ptrnet.constraints.base import allowed_tokens
 from ptrnet.decoding import Decoder, Greedy, Sample
+from ptrnet.decoding.log_probs import sequence_log_probs
 from ptrnet.errors import InputError
-from ptrnet.masks import length_mask
 from ptrnet.models.base import PointerModel
 from ptrnet.tasks.base import Task
 from ptrnet.types import END, Floats, Indices, InstanceBatch
@@ -55,23 +54,17 @@ class Sampler:
         return self._decode(batch, Greedy()).costs[:, 0]
 
     def log_probs(self, batch: InstanceBatch, samples: Samples) -> Tensor:
-        """`(B, K)`: log p of each sample under the constraint, from which it was drawn.
-
-        At every step what the constraint forbids has probability 0, and what it allows sums to 1.
-        """
-        size = samples.tokens.shape[1]
-        inputs, lengths = (part.repeat_interleave(size, 0) for part in batch[:2])
-        tokens, token_lengths = samples.tokens.flatten(0, 1), samples.lengths.flatten()
-        log_probs = self.model.log_probs(inputs, lengths, tokens, token_lengths)
-        allowed = allowed_tokens(self.constraint, tokens, lengths, *self._sizes(inputs))
-        steps = torch.arange(tokens.shape[1], device=tokens.device)
-        must_end = steps >= self._max_lengths(lengths)[:, None]
-        real = length_mask(token_lengths, tokens.shape[1])
-        only_end = torch.arange(log_probs.shape[-1], device=tokens.device) == END
-        allowed = torch.where((must_end | ~real)[..., None], only_end, allowed)
-        log_probs = log_probs.masked_fill(~allowed, -torch.inf).log_softmax(-1)
-        chosen = log_probs.gather(2, tokens[..., None])[..., 0]
-        return torch.where(real, chosen, 0).sum(1).view(samples.lengths.shape)
+        """`(B, K)`: log p of each sample under the constraint, from which it was drawn."""
+        inputs, lengths = batch[:2]
+        return sequence_log_probs(
+            self.model,
+            inputs,
+            lengths,
+            samples.tokens,
+            samples.lengths,
+            self._max_lengths(lengths),
+            self.constraint,
+        )
 
     def _decode(self, batch: InstanceBatch, decoder: Decoder) -> Samples:
         lengths = batch.lengths
@@ -105,8 +98,3 @@ class Sampler:
         """`(R,)` the most tokens, END left out, that answers to so many elements have."""
         most = [self.task.max_length(n) for n in lengths.tolist()]
         return torch.tensor(most, device=lengths.device)
-
-    def _sizes(self, inputs: Tensor) -> tuple[int, int]:
-        """The special slots S, and all tokens S + N."""
-        num_specials = self.model.num_specials
-        return num_specials, num_specials + inputs.shape[1]
