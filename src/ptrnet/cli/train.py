@@ -21,6 +21,7 @@ def train(
     task_or_recipe: str | None = None,
     output: Path | None = None,
     resume: bool = False,
+    logger: list[str] | None = None,
     **options: Any,
 ) -> None:
     """Train a model of TASK, or as RECIPE.toml says, or on a file of your own; options overrule.
@@ -47,18 +48,20 @@ def train(
         task_or_recipe = str(output / "recipe.toml")
     recipe, summary = _recipe(task_or_recipe, options)
     try:
+        from ptrnet.training.callbacks.hooks import Hooks
         from ptrnet.training.run import train
         from ptrnet.training.run_folder import last_numbered, next_numbered
         from ptrnet.training.trainer import is_main_process
     except ModuleNotFoundError as error:
         raise MissingExtraError("training", "train") from error
+    hooks = Hooks(loggers=tuple(logger or ()))
     if output is None:  # of several processes the first has made the folder
         goes_on = resume or not is_main_process()
         output = (last_numbered if goes_on else next_numbered)(Path("runs"), recipe.task)
     if summary and is_main_process():
         print(f"{recipe.data}: {summary}", file=sys.stderr)
     try:
-        train(recipe, output, resume)
+        train(recipe, output, resume, hooks=hooks)
     except KeyboardInterrupt:
         if is_main_process():
             print(f"go on with: ptrnet train --output {output} --resume", file=sys.stderr)
@@ -106,6 +109,14 @@ def _signature() -> inspect.Signature:
         ),
         _parameter(
             "resume", bool, typer.Option("--resume", help="Go on with a stopped run."), False
+        ),
+        _parameter(
+            "logger",
+            list[str] | None,
+            typer.Option(
+                metavar="NAME",
+                help="wandb or mlflow, beside the run's own logs; may be given twice.",
+            ),
         ),
     ]
     for name, option in recipe_options().items():

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ptrnet import tasks
 from ptrnet.data import formats
@@ -21,6 +21,9 @@ from ptrnet.tasks.custom import Custom
 from ptrnet.training import run_folder
 from ptrnet.training.infer_recipe import infer_recipe
 from ptrnet.types import Example, Floats, Indices
+
+if TYPE_CHECKING:
+    from ptrnet.training.callbacks.hooks import Hooks
 
 EXAMPLES = "examples.jsonl"
 INFERRED = ("center", "spread", "longest_answer", "longest_share")
@@ -34,6 +37,8 @@ def fit(
     cost: Callable[[Floats, Indices], float] | None = None,
     output: str | Path | None = None,
     resume: bool = False,
+    callbacks: Iterable[Any] = (),
+    loggers: Iterable[Any] = (),
     **recipe: Any,
 ) -> Solver:
     """Trains a model on examples of whatever answers with positions in its own input.
@@ -57,6 +62,9 @@ def fit(
         resume: with a `cost`, goes on with the run that was stopped in `output`, to the weights
             that it would have reached: with the same instances, cost and recipe. A run on
             examples goes on with `ptrnet train --output DIR --resume`.
+        callbacks: of the class `lightning.pytorch.Callback`.
+        loggers: of the class `lightning.pytorch.loggers.Logger`, or "wandb" or "mlflow"; beside
+            the files of metrics that every run has.
         recipe: fields of a recipe by their names, as the options of `ptrnet train`: `steps`,
             `hidden_size`, `seed` and so on. A tenth of the examples validates; training ends
             after `patience` validations without a better loss, and the best weights are kept.
@@ -75,6 +83,8 @@ def fit(
     except ModuleNotFoundError as error:
         raise MissingExtraError("training", "train") from error
 
+    from ptrnet.training.callbacks.hooks import Hooks
+
     for key in ("task", "data", *INFERRED):
         if key in recipe:
             raise InputError(f"fit: {key} follows from the examples")
@@ -83,6 +93,7 @@ def fit(
     if isinstance(outputs, str) and constraint is None:
         outputs, constraint = None, outputs
     folder = None if output is None else Path(output)
+    hooks = Hooks(callbacks, loggers)  # type: ignore[arg-type]
     if cost is None:
         if resume:
             raise InputError(
@@ -92,18 +103,22 @@ def fit(
             examples = pairs_of(examples, outputs)
         elif not isinstance(examples, Iterator):  # which is read once, and not held in memory
             examples = split(examples, "examples")
-        return _fit_answers(examples, constraint, folder, recipe)
+        return _fit_answers(examples, constraint, folder, hooks, recipe)
     if outputs is not None:
         raise InputError("fit: expected a cost or outputs, got both")
     from ptrnet.training.costs.fit import fit_costs
 
     if resume and folder is None:
         raise InputError("fit: resume goes with output, the folder of the run")
-    return fit_costs(examples, cost, constraint, folder, resume, recipe)
+    return fit_costs(examples, cost, constraint, folder, resume, hooks, recipe)
 
 
 def _fit_answers(
-    examples: Iterable[Any], constraint: str | None, output: Path | None, recipe: dict[str, Any]
+    examples: Iterable[Any],
+    constraint: str | None,
+    output: Path | None,
+    hooks: "Hooks",
+    recipe: dict[str, Any],
 ) -> Solver:
     """Trains on examples, which are written to a file first."""
     from ptrnet.training.run import train
@@ -122,10 +137,10 @@ def _fit_answers(
         inferred, summary = infer_recipe(str(file), {**recipe, **settings})
         print(summary, file=sys.stderr)
         if output is None:
-            return Solver(*train(inferred, folder))
+            return Solver(*train(inferred, folder, hooks=hooks))
         with _examples_moved(Path(scratch), folder):
             inferred = replace(inferred, data=str(folder.resolve() / EXAMPLES))
-            return Solver(*train(inferred, folder))
+            return Solver(*train(inferred, folder, hooks=hooks))
 
 
 @contextlib.contextmanager

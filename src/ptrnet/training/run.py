@@ -12,6 +12,7 @@ from ptrnet.pretrained import model_folder
 from ptrnet.tasks.base import Task
 from ptrnet.training import checkpoint, run_folder
 from ptrnet.training.callbacks.best import BestWeights
+from ptrnet.training.callbacks.hooks import Hooks
 from ptrnet.training.card import write_card
 from ptrnet.training.costs.module import CostModule
 from ptrnet.training.costs.problem import CostProblem, open_instances, task_costs
@@ -22,7 +23,11 @@ from ptrnet.training.trainer import build_trainer, is_main_process, run_trainer
 
 
 def train(
-    recipe: Recipe, output: Path, resume: bool = False, problem: CostProblem | None = None
+    recipe: Recipe,
+    output: Path,
+    resume: bool = False,
+    problem: CostProblem | None = None,
+    hooks: Hooks | None = None,
 ) -> model_folder.Saved:
     """Trains, and leaves in `output` the model, the recipe, the logs and the last checkpoint.
 
@@ -35,6 +40,7 @@ def train(
         resume: whether to go on with the run in `output`.
         problem: a user's instances and costs, where the recipe learns from costs; the task's own
             where None.
+        hooks: a caller's callbacks and loggers.
 
     Raises:
         InputError: `output` holds another run, none to resume, or one that another process
@@ -44,7 +50,7 @@ def train(
     with contextlib.ExitStack() as locks:  # freed when the training ends, however it does
         if resume and is_main_process():
             locks.enter_context(run_folder.locked(output))
-        return _train(recipe, output, resume, problem, locks)
+        return _train(recipe, output, resume, problem, hooks or Hooks(), locks)
 
 
 def _train(
@@ -52,6 +58,7 @@ def _train(
     output: Path,
     resume: bool,
     problem: CostProblem | None,
+    hooks: Hooks,
     locks: contextlib.ExitStack,
 ) -> model_folder.Saved:
     task = tasks.get(recipe.task, **recipe.settings)
@@ -59,7 +66,7 @@ def _train(
     step = int(begun.content["global_step"]) if begun else 0
     module, examples = _prepare(recipe, task, problem, step)
     best = BestWeights(recipe.patience)
-    trainer = build_trainer(recipe, output, best)
+    trainer = build_trainer(recipe, output, best, hooks)
     if is_main_process():
         if resume:
             run_folder.check_recipe(output, recipe)
@@ -79,7 +86,7 @@ def _train(
     if step < recipe.steps and not best.has_ended:
         run_trainer(trainer, module, examples, output / checkpoint.LAST if begun else None)
 
-    saved = _trained_model(recipe, task, module, best)
+    saved = _trained_model(recipe, task, module, best, max(step, trainer.global_step))
     if is_main_process():
         model_folder.save(output, saved)
         write_card(output, saved, recipe, examples.valid or fresh_test_examples(recipe, task))
@@ -131,10 +138,10 @@ def _load_weights(model: PointerModel, recipe: Recipe) -> None:
 
 
 def _trained_model(
-    recipe: Recipe, task: Task, module: TrainingModule, best: BestWeights
+    recipe: Recipe, task: Task, module: TrainingModule, best: BestWeights, steps: int
 ) -> model_folder.Saved:
     """The model with its best weights; with its last ones where no patience asks for the best."""
-    trained = {key: getattr(recipe, key) for key in ("n", "steps", "batch_size", "seed")}
+    trained = {"n": recipe.n, "steps": steps, "batch_size": recipe.batch_size, "seed": recipe.seed}
     if best.weights:
         module.load_state_dict(best.weights)
         trained["steps"] = best.step

@@ -17,6 +17,7 @@ from ptrnet.training import checkpoint
 from ptrnet.training.callbacks.best import BestWeights
 from ptrnet.training.callbacks.checkpoints import CheckedCheckpointIO, PeriodicCheckpoint
 from ptrnet.training.callbacks.finite import FiniteLoss
+from ptrnet.training.callbacks.hooks import Hooks, LogRecipe
 from ptrnet.training.callbacks.progress import LOG_EVERY, TrainingProgress
 from ptrnet.training.examples import TrainingExamples
 from ptrnet.training.hardware import device_of, matmul_precision, precision_of
@@ -30,8 +31,8 @@ def is_main_process() -> bool:
     return getattr(rank_zero_only, "rank", 0) == 0
 
 
-def build_trainer(recipe: Recipe, output: Path, best: BestWeights) -> pl.Trainer:
-    """A trainer that logs and saves into the folder `output`; nothing is written yet.
+def build_trainer(recipe: Recipe, output: Path, best: BestWeights, hooks: Hooks) -> pl.Trainer:
+    """A trainer that logs and saves into the folder `output`; nothing is written there yet.
 
     Raises:
         InputError: a device or a precision that this machine has not.
@@ -40,7 +41,7 @@ def build_trainer(recipe: Recipe, output: Path, best: BestWeights) -> pl.Trainer
     precision = precision_of(recipe.precision, device)
     for part in ("pytorch", "fabric"):
         logging.getLogger(f"lightning.{part}").setLevel(logging.ERROR)
-    logs = output / "logs"
+    logs, loggers = output / "logs", hooks.loggers_of(output)
     valid_every = min(recipe.valid_every, recipe.steps)  # a short run validates at its end
     return pl.Trainer(
         max_steps=recipe.steps,
@@ -54,11 +55,17 @@ def build_trainer(recipe: Recipe, output: Path, best: BestWeights) -> pl.Trainer
         check_val_every_n_epoch=None,
         num_sanity_val_steps=0,
         log_every_n_steps=LOG_EVERY,
-        logger=[CSVLogger(logs, "csv"), TensorBoardLogger(logs, "tensorboard")],
+        logger=[
+            CSVLogger(logs, "csv"),
+            TensorBoardLogger(logs, "tensorboard"),
+            *loggers,
+        ],
         callbacks=[
             FiniteLoss(output, LOG_EVERY, recipe.checkpoint_every, valid_every),
             TrainingProgress(recipe.batch_size),
             *([best] if recipe.patience else []),
+            LogRecipe(loggers, recipe.table()),
+            *hooks.callbacks,
             PeriodicCheckpoint(output / checkpoint.LAST, recipe.checkpoint_every, valid_every),
         ],
         plugins=[CheckedCheckpointIO()],

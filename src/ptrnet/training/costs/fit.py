@@ -15,6 +15,7 @@ from ptrnet.data.infer_task import feature_scaling, loosest_task
 from ptrnet.errors import InputError, short, unknown
 from ptrnet.solver import Solver
 from ptrnet.tasks.custom import CONSTRAINTS
+from ptrnet.training.callbacks.hooks import Hooks
 from ptrnet.training.costs.problem import CostProblem
 from ptrnet.training.costs.sampler import Costs
 from ptrnet.training.infer_recipe import size_ranges, validation
@@ -31,6 +32,7 @@ def fit_costs(
     constraint: str | None,
     output: Path | None,
     resume: bool,
+    hooks: Hooks,
     recipe: dict[str, Any],
 ) -> Solver:
     """Trains a model on instances whose answers nobody knows; see `ptrnet.fit`.
@@ -47,9 +49,9 @@ def fit_costs(
     problem = CostProblem(checked, _costs_of_each(cost))
     inferred = _infer_recipe(checked, {**recipe, "constraint": constraint})
     if output is not None:
-        return Solver(*train(inferred, output, resume, problem))
+        return Solver(*train(inferred, output, resume, problem, hooks))
     with tempfile.TemporaryDirectory() as scratch:
-        return Solver(*train(inferred, Path(scratch) / "run", problem=problem))
+        return Solver(*train(inferred, Path(scratch) / "run", problem=problem, hooks=hooks))
 
 
 def _checked_instances(instances: Any) -> list[Floats]:

@@ -1,0 +1,101 @@
+"""A caller's callbacks and loggers are used, and do not change what is trained."""
+
+import numpy as np
+import pytest
+import torch
+from lightning.pytorch import Callback
+from lightning.pytorch.callbacks import EarlyStopping
+from lightning.pytorch.loggers import Logger
+
+import ptrnet
+from ptrnet.errors import InputError, MissingExtraError
+from ptrnet.training.callbacks import hooks
+from ptrnet.training.callbacks.hooks import Hooks
+
+OPTIONS = {"hidden_size": 8, "batch_size": 8, "steps": 60, "valid_every": 20, "seed": 5}
+NUMBERS = np.random.default_rng(0).random((60, 4))
+PAIRS = [(x, np.argsort(x)) for x in NUMBERS]
+
+
+class Steps(Callback):
+    def __init__(self):
+        self.steps = 0
+
+    def on_train_batch_end(self, *_):
+        self.steps += 1
+
+
+class Memory(Logger):
+    name, version = "memory", 0
+
+    def __init__(self):
+        super().__init__()
+        self.facts, self.metrics = {}, []
+
+    def log_hyperparams(self, params):
+        self.facts.update(params)
+
+    def log_metrics(self, metrics, step=None):
+        self.metrics.append((step, metrics))
+
+
+def test_they_see_the_training_and_change_nothing():
+    plain = ptrnet.fit(PAIRS, **OPTIONS)
+    steps, memory = Steps(), Memory()
+    seen = ptrnet.fit(PAIRS, **OPTIONS, callbacks=[steps], loggers=[memory])
+    assert steps.steps == 60
+    assert memory.facts["hidden_size"] == 8 and memory.facts["task"] == "custom"
+    logged = {key for _, metrics in memory.metrics for key in metrics}
+    assert {"loss", "accuracy", "valid_loss"} <= logged
+    first, second = (solver.model.state_dict() for solver in (plain, seen))
+    assert all(torch.equal(first[key], second[key]) for key in first)
+
+
+def test_a_callback_may_end_the_training(tmp_path):
+    stop = EarlyStopping("valid_loss", stopping_threshold=1e9, patience=1)
+    solver = ptrnet.fit(PAIRS, **OPTIONS, callbacks=[stop], output=tmp_path / "run")
+    assert solver.trained["steps"] == 20
+    assert (tmp_path / "run" / "config.json").exists()
+
+
+def test_with_costs_too():
+    def first(x, answer):
+        return float(x[answer[0], 0])
+
+    steps = Steps()
+    options = {**OPTIONS, "steps": 2, "samples": 2}
+    ptrnet.fit(
+        list(NUMBERS[:20, :, None]), None, "permutation", cost=first, **options, callbacks=[steps]
+    )
+    assert steps.steps == 2
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"callbacks": [print]}, "callbacks: expected objects of lightning.pytorch.Callback, got "),
+        ({"callbacks": Steps()}, "callbacks: expected a list, got Steps"),
+        ({"loggers": [3]}, "loggers: expected objects of lightning.pytorch.loggers.Logger, got "),
+        ({"loggers": "wandb"}, "loggers: expected a list, got str"),
+        ({"loggers": ["wandv"]}, "unknown logger 'wandv'; did you mean 'wandb'"),
+    ],
+)
+def test_refused(options, message, tmp_path):
+    with pytest.raises(InputError, match=message):
+        ptrnet.fit(PAIRS, **OPTIONS, **options, output=tmp_path / "run")
+    assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize("name", hooks.LOGGERS)
+def test_a_package_that_is_missing_is_named(monkeypatch, name):
+    monkeypatch.setattr(hooks, "find_spec", lambda package: None)
+    with pytest.raises(MissingExtraError, match=rf"ptrnet\[{name}\]"):
+        Hooks(loggers=(name,))
+
+
+def test_the_command_line_takes_names(tmp_path, capsys):
+    from ptrnet.cli import run
+
+    words = ["train", "sort", "--logger", "tensorbord", "--output", str(tmp_path / "run")]
+    assert run(words) == 2 and "unknown logger 'tensorbord'" in capsys.readouterr().err
+    assert not (tmp_path / "run").exists()
