@@ -25,8 +25,8 @@ class Hooks:
     Args:
         callbacks: of the class `lightning.pytorch.Callback`.
         loggers: of the class `lightning.pytorch.loggers.Logger`, or a name of `LOGGERS`: Weights
-            and Biases' logger (extra "wandb") or MLflow's (extra "mlflow"), which writes `mlflow.db`
-            into the run's folder unless the environment says where (`MLFLOW_TRACKING_URI`).
+            and Biases' (extra "wandb") or MLflow's (extra "mlflow"), which writes `mlflow.db` into
+            the run's folder unless the environment says where (`MLFLOW_TRACKING_URI`).
 
     Raises:
         InputError: something else.
@@ -90,8 +90,6 @@ def _named(name: str, output: Path) -> Logger:
 
     if name == "wandb":
         return WandbLogger(name=output.name, save_dir=output / "logs", project="ptrnet")
-    uri = (
-        os.environ.get("MLFLOW_TRACKING_URI")
-        or f"sqlite:///{(output / 'logs').resolve()}/mlflow.db"
-    )
+    logs = (output / "logs").resolve()
+    uri = os.environ.get("MLFLOW_TRACKING_URI") or f"sqlite:///{logs}/mlflow.db"
     return MLFlowLogger("ptrnet", run_name=output.name, tracking_uri=uri)
