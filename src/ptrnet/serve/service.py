@@ -29,7 +29,7 @@ from ptrnet.solver.answer import cost_of
 from ptrnet.types import Example
 
 SMALL = 16_384  # bytes of a body that is parsed in the loop; a larger one, in a thread
-EXACT_SECONDS = 3.0  # that a trace waits for the exact answer, once it has the model's
+EXACT_SECONDS = 1.0  # that a trace waits for the exact answer, once it has the model's
 
 Result = TypeVar("Result")
 
@@ -128,7 +128,8 @@ class Service:
                     solver, method._replace(decoder=traced), [example]
                 )
                 await asyncio.wait([labelling], timeout=EXACT_SECONDS)
-                exact = labelling.result() if labelling.done() else None
+                pending = not labelling.done()
+                exact = None if pending else labelling.result()
             finally:
                 labelling.cancel()
             # Longer than a body, and all of it numbers.
@@ -140,6 +141,7 @@ class Service:
             **steps,
             "answer": _answer(solver, method, solved),
             "exact": exact,
+            "pending": pending,
             **compare(task, solved, exact),
             "seconds": perf_counter() - start,
         }

@@ -167,7 +167,8 @@ class TraceResponse:
     tokens: list[int]  # of the answer
     steps: list[TraceStep]
     answer: Answer
-    exact: ExactAnswer | None  # null where no labeller serves it, or it was not there in time
+    exact: ExactAnswer | None  # null where no labeller serves it, and while it is pending
+    pending: bool  # whether the exact answer was still computed: the same request gets it later
     correct: bool | None  # whether the answer is as good as the exact one
     metrics: dict[str, float | None]
     seconds: float
