@@ -88,13 +88,17 @@ async function answer(signal) {
     say(`Draw ${TASKS[task].least - instance.length} more.`, "open");
     return;
   }
-  const busy = setTimeout(() => document.body.classList.add("busy"), 300);
+  const busy = setTimeout(() => {
+    document.body.classList.add("busy");
+    if (!state.trace) say("One moment …", "open"); // a model is loaded
+  }, 300);
   try {
     setTrace(await source.trace({ model, instance, decoder, beamSize }, signal));
     if (state.trace.pending && retries < OFTEN) setTimeout(askAgain, SOON);
   } catch (error) {
     if (error.name === "AbortError") return;
     setTrace(null);
+    say("No answer.", "open");
     complain(error.message);
     if (error.status === 401) askForToken();
   } finally {
