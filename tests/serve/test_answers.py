@@ -212,6 +212,7 @@ def test_the_description_names_every_route(asked):
         "/v1/models/{name}",
         "/v1/models/{name}/solve",
         "/v1/models/{name}/evaluate",
+        "/v1/models/{name}/trace",
         "/healthz",
         "/readyz",
         "/metrics",
