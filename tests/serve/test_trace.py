@@ -163,9 +163,8 @@ def test_the_page_is_open_and_says_what_a_browser_may_do(asked):
         assert response.headers["content-type"] == f"text/{media_type}; charset=utf-8"
         assert response.headers["x-content-type-options"] == "nosniff"
         assert response.headers["referrer-policy"] == "no-referrer"
-        policy = dict(
-            part.split(maxsplit=1) for part in response.headers["content-security-policy"].split(";")
-        )
+        parts = response.headers["content-security-policy"].split(";")
+        policy = dict(part.split(maxsplit=1) for part in parts)
         assert policy["default-src"] == policy["frame-ancestors"] == "'none'"
         assert policy["script-src"] == policy["connect-src"] == policy["style-src"] == "'self'"
     for response in missing:

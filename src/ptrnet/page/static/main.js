@@ -30,12 +30,8 @@ let [source, controls, frame, willPlay, isStepping, retries] = [null, null, null
 
 const board = new Board(byId("board"));
 const player = new Player(() => {
-  state.other = null;
   isStepping = true;
-  draw();
-  writeStep(state.trace, player.position);
-  writePrefixes(state.trace, player.position, choosePrefix);
-  byId("step-text").setAttribute("aria-live", player.isPlaying ? "off" : "polite");
+  writeAll();
 });
 const latest = new Latest(answer);
 const pen = new Pen(byId("board"), {
@@ -54,6 +50,15 @@ const pen = new Pen(byId("board"), {
   },
   cross: (place) => board.drawCross(place),
 });
+
+/** Draws, and writes what stands beside the board. */
+function writeAll() {
+  state.other = null;
+  draw();
+  writeStep(state.trace, player.position);
+  writePrefixes(state.trace, player.position, choosePrefix);
+  byId("step-text").setAttribute("aria-live", player.isPlaying ? "off" : "polite");
+}
 
 function draw() {
   const { task, instance, selected } = state;
@@ -126,7 +131,7 @@ function setTrace(trace) {
     byId("warning").hidden = !trace.answer.warnings.length;
   }
   if (isSame && !willPlay) {
-    draw();
+    writeAll();
     return;
   }
   player.reset(trace ? trace.tokens.length : 0);

@@ -13,6 +13,7 @@ import {
 
 /** The triangles, counter-clockwise; none where all points are on one line. */
 export function delaunay(points) {
+  if (areOnLine(points)) return [];
   const pairs = toIntegers(points);
   const first = firstEqual(points);
   const order = lexicographicOrder(points).filter((i) => first[i] === i);
@@ -20,6 +21,18 @@ export function delaunay(points) {
   if (!sweep(apexes, pairs, order)) return [];
   flip(apexes, pairs);
   return apexes.triangles();
+}
+
+/** Whether all points are on one line, up to the rounding of their coordinates. */
+export function areOnLine(points) {
+  const pairs = toIntegers(points);
+  const rounded = roundedOf(points);
+  const distance = ([x, y]) => Math.abs(x - points[0][0]) + Math.abs(y - points[0][1]);
+  const farthest = points.reduce((best, p, i) => (distance(p) > distance(points[best]) ? i : best), 0);
+  return points.every((_, i) => {
+    const [triple, slack] = [pairs, rounded].map((all) => [all[0], all[farthest], all[i]]);
+    return turnBeyondRounding(triple, slack) === 0;
+  });
 }
 
 /** Whether triangles are a Delaunay triangulation, up to the rounding of the coordinates. */

@@ -3,10 +3,13 @@
 import { FOOT } from "./board.js";
 
 const REACH = 26; // pixels of the screen between a pointer and the point it means
+const STILL = 3; // pixels that a pointer may tremble
+const TWICE = 350; // ms between two presses that remove a point
 const STEP = 22; // of the cross, by an arrow; of one with Shift five times that
 
 export class Pen {
   #dragged = -1;
+  #pressed = { i: -1, time: 0, x: 0, y: 0 }; // last: the picture is drawn anew meanwhile, so no `dblclick` comes
   #carried = -1; // by the keyboard
   #cross = null;
 
@@ -22,7 +25,6 @@ export class Pen {
     for (const name of ["pointerup", "pointercancel"]) {
       svg.addEventListener(name, () => this.#release());
     }
-    svg.addEventListener("dblclick", (event) => this.#removeAt(event));
     svg.addEventListener("keydown", (event) => this.#key(event));
     svg.addEventListener("blur", () => this.#hideCross());
   }
@@ -36,8 +38,15 @@ export class Pen {
     const place = this.#placeOf(event);
     this.#hideCross();
     let i = this.#nearest(place, REACH * this.#unit());
+    const isTwice = i >= 0 && i === this.#pressed.i && event.timeStamp - this.#pressed.time < TWICE;
+    const { timeStamp: time, clientX: x, clientY: y } = event;
+    this.#pressed = { i: isTwice ? -1 : i, time, x, y };
+    if (isTwice) {
+      this.host.remove(i);
+      return;
+    }
     if (i < 0) {
-      if (place[1] > FOOT || event.detail > 1) return; // the second click of two removes
+      if (place[1] > FOOT) return;
       i = this.host.add(place);
       if (i < 0) return;
     }
@@ -47,7 +56,11 @@ export class Pen {
   }
 
   #drag(event) {
-    if (this.#dragged >= 0 && event.buttons) this.host.move(this.#dragged, this.#placeOf(event));
+    if (this.#dragged < 0 || !event.buttons) return;
+    const { x, y } = this.#pressed;
+    if (Math.hypot(event.clientX - x, event.clientY - y) < STILL) return;
+    this.#pressed = { i: -1, time: 0, x: Infinity, y: Infinity }; // from now on it moves
+    this.host.move(this.#dragged, this.#placeOf(event));
   }
 
   #release() {
@@ -55,11 +68,6 @@ export class Pen {
     const i = this.#dragged;
     this.#dragged = -1;
     this.host.drop(i);
-  }
-
-  #removeAt(event) {
-    const i = this.#nearest(this.#placeOf(event), REACH * this.#unit());
-    if (i >= 0) this.host.remove(i);
   }
 
   #key(event) {
