@@ -88,7 +88,7 @@ def test_models_that_the_page_cannot_draw(tmp_path, small, runtime):
 
 def test_without_npm_the_other_way_is_named(tmp_path, monkeypatch):
     monkeypatch.setattr(web_runtime.shutil, "which", lambda name: None)
-    with pytest.raises(InputError, match="npm is not installed.* or name with --runtime a folder"):
+    with pytest.raises(InputError, match=r"npm is not installed.* or name with --runtime a folder"):
         export_page({"sort": ptrnet.load("sort")}, tmp_path / "site")
 
 

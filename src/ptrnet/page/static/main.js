@@ -127,7 +127,8 @@ function setTrace(trace) {
     const { text, mood } = verdictOf(trace);
     say(text, mood);
     byId("facts").textContent = factsOf(trace);
-    byId("warning").textContent = `Unlike the training: ${trace.answer.warnings.join("; ")}`;
+    const warnings = trace.answer.warnings.map((text) => text.split(";")[0]); // no advice for a shell
+    byId("warning").textContent = `Unlike the training: ${warnings.join("; ")}.`;
     byId("warning").hidden = !trace.answer.warnings.length;
   }
   if (isSame && !willPlay) {
@@ -211,8 +212,8 @@ function removeElement(i) {
 }
 
 function undo() {
-  if (!state.history.length) return;
-  const earlier = state.history;
+  const earlier = state.history.filter((instance) => instance !== state.instance);
+  if (!earlier.length) return;
   change({ instance: earlier.at(-1) });
   state.history = earlier.slice(0, -1);
   controls.write(state);

@@ -54,7 +54,8 @@ export function shapeOf(task, tokens, specials, ended) {
   if (task === "delaunay") {
     const rings = [];
     for (let k = 0; k + 2 < elements.length; k += 3) rings.push(elements.slice(k, k + 3));
-    return { rings, paths: [elements.slice(rings.length * 3)], front: null };
+    const rest = elements.slice(rings.length * 3);
+    return { rings, paths: rest.length ? [rest] : [], front: null };
   }
   const isRing = ended && task !== "sort";
   return { rings: isRing ? [elements] : [], paths: isRing ? [] : [elements], front: null };

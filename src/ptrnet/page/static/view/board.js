@@ -35,7 +35,7 @@ export class Board {
     if (trace) {
       const ended = tokens.at(-1) === 0;
       const shape = this.#shape(scene, tokens.filter(Boolean), ended);
-      this.#drawShape("shape", shape, ended);
+      this.#drawShape(shape);
       this.#drawExact(scene);
       if (!ended || scene.isStepping) this.#drawLooks(scene, tokens);
       if (scene.other) this.#drawOther(scene);
@@ -65,11 +65,10 @@ export class Board {
     }
   }
 
-  #drawShape(layer, { rings, paths }, ended) {
-    const group = this.layers[layer];
+  #drawShape({ rings, paths }) {
+    const group = this.layers.shape;
     for (const ring of rings) {
-      const name = `${ring.length > 2 && !paths.length ? "ring" : "line"}${ended ? " whole" : ""}`;
-      group.append(node("path", { class: name, d: this.#path(ring, true) }));
+      group.append(node("path", { class: "ring", d: this.#path(ring, true) }));
     }
     for (const path of paths) {
       if (path.length > 1) group.append(node("path", { class: "line", d: this.#path(path, false) }));
@@ -138,7 +137,7 @@ export class Board {
       const shape = { x: x - 46, y: y - 22, width: 92, height: 44, rx: 22 };
       this.layers.slots.append(
         node("rect", { ...shape, class: token === last ? "slot chosen" : "slot" }),
-        node("text", { x, y: y + 7 }, name.replace(/[<>]/g, "").toLowerCase()),
+        node("text", { x, y }, name.replace(/[<>]/g, "").toLowerCase()),
       );
     });
   }

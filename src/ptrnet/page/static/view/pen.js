@@ -49,9 +49,10 @@ export class Pen {
       if (place[1] > FOOT) return;
       i = this.host.add(place);
       if (i < 0) return;
+    } else {
+      this.host.select(i);
     }
     this.#dragged = i;
-    this.host.select(i);
     this.svg.setPointerCapture(event.pointerId);
   }
 
