@@ -120,13 +120,11 @@ function askAgain() {
 function setTrace(trace) {
   const isSame = trace && state.trace && String(trace.tokens) === String(state.trace.tokens);
   state.trace = trace;
-  say("", "open");
-  byId("facts").textContent = "";
+  const { text, mood } = trace ? verdictOf(trace) : { text: "", mood: "open" };
+  say(text, mood);
+  byId("facts").textContent = trace ? factsOf(trace) : "";
   byId("warning").hidden = true;
   if (trace) {
-    const { text, mood } = verdictOf(trace);
-    say(text, mood);
-    byId("facts").textContent = factsOf(trace);
     const warnings = trace.answer.warnings.map((text) => text.split(";")[0]); // no advice for a shell
     byId("warning").textContent = `Unlike the training: ${warnings.join("; ")}.`;
     byId("warning").hidden = !trace.answer.warnings.length;

@@ -186,7 +186,8 @@ function outward([x, y], middle) {
   const [dx, dy] = [x - middle[0], y - middle[1]];
   const length = Math.hypot(dx, dy) || 1;
   const [right, down] = length > 1 ? [dx / length, dy / length] : [0, -1];
-  return { x: (right * 30).toFixed(1), y: (down * 28 + 8).toFixed(1) };
+  const reach = matchMedia("(max-width: 52rem)").matches ? 42 : 30; // as large as the letters are
+  return { x: (right * reach).toFixed(1), y: (down * reach + 8).toFixed(1) };
 }
 
 const mean = (values) => values.reduce((sum, value) => sum + value, 0) / (values.length || 1);

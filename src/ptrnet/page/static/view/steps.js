@@ -65,13 +65,17 @@ export function writePrefixes(trace, position, choose) {
   }
   const step = Math.max(0, position - 1);
   const own = pathOf(trace)[step];
-  const rows = prefixesAt(trace, step).map((prefix, k) => {
+  const held = prefixesAt(trace, step);
+  const best = held[0].logLikelihood; // shares: tokens that are forced may be unlikely ones
+  const total = held.reduce((sum, prefix) => sum + Math.exp(prefix.logLikelihood - best), 0);
+  const rows = held.map((prefix, k) => {
     const button = document.createElement("button");
     button.type = "button";
     const specials = trace.specials.length;
     const names = prefix.tokens.map((t) => (t < specials ? trace.specials[t] : t - specials));
     const end = prefix.ended ? " end" : "";
-    button.textContent = `${percent(Math.exp(prefix.logLikelihood))}  ${names.join(" ")}${end}`;
+    const share = percent(Math.exp(prefix.logLikelihood - best) / total);
+    button.textContent = `${share}  ${names.join(" ")}${end}`;
     if (k === own) button.className = "own";
     for (const name of ["focus", "pointerenter"]) {
       button.addEventListener(name, () => choose(k === own ? null : prefix));

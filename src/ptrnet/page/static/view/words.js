@@ -25,14 +25,14 @@ function tourVerdict(answer, exact, correct, { gap }) {
   const length = `length ${answer.cost?.toFixed(3)}`;
   if (correct) return { text: `Right: no tour is shorter, ${length}.`, mood: "right" };
   if (exact.proved) {
-    const text = `${percent(gap)} longer than the shortest tour: ${length}, not ${exact.cost.toFixed(3)}.`;
+    const text = `Not the shortest: ${percent(gap)} longer, ${length} instead of ${exact.cost.toFixed(3)}.`;
     return { text, mood: "wrong" };
   }
   const other = "the shortest is not known";
   if (gap > 1e-9) {
-    return { text: `${length}: a local search has one ${percent(gap / (1 + gap))} shorter; ${other}.`, mood: "open" };
+    return { text: `A tour of ${length}: a local search has one ${percent(gap / (1 + gap))} shorter; ${other}.`, mood: "open" };
   }
-  return { text: `${length}: a local search has none shorter; ${other}.`, mood: "open" };
+  return { text: `A tour of ${length}: a local search has none shorter; ${other}.`, mood: "open" };
 }
 
 function mistake({ task, answer, exact, metrics }) {
