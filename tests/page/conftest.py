@@ -148,6 +148,7 @@ class Page:
 
     def elements(self):
         """The instance, as the link has it."""
+        self.tab.wait_for_timeout(300)  # which the address may be behind
         fields = self.tab.evaluate("location.hash.match(/elements=(.*)/)[1]")
         return [list(map(float, text.split(","))) for text in fields.split(";") if text]
 

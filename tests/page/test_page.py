@@ -91,6 +91,7 @@ def test_the_beams_prefixes_are_seen_on_demand(page):
     page.tab.click("#beam-details summary")
     page.tab.click("#back")
     page.see("#prefixes", r"0 \d")
+    page.elements()
     assert "beam=3" in page.tab.url
     rows = page.tab.locator("#prefixes button")
     assert 1 < rows.count() <= 3 and page.tab.locator(".other path").count() == 0

@@ -8,7 +8,8 @@ const byId = (id) => document.getElementById(id);
 export class Controls {
   /**
    * @param {object[]} models of the source
-   * @param {object} host what is done: `change(fields, {play})`, `undo()`, `remove()`, `task(name)`
+   * @param {object} host what is done: `change(fields, {play})`, `undo()`, `remove()`,
+   *   `task(name)`, and `link()`, the address
    */
   constructor(models, host) {
     this.models = models;
@@ -53,6 +54,7 @@ export class Controls {
     byId("decoder").value = decoder;
     byId("beam-size").value = String(beamSize);
     byId("beam-label").hidden = decoder !== "beam";
+    byId("board").setAttribute("aria-label", `Board of ${instance.length} elements`);
     byId("remove").disabled = selected < 0;
     byId("undo").disabled = !state.history.length;
     byId("clear").disabled = !instance.length;
@@ -107,7 +109,7 @@ export class Controls {
   async #copyLink() {
     const button = byId("copy");
     try {
-      await navigator.clipboard.writeText(location.href);
+      await navigator.clipboard.writeText(this.host.link());
       button.textContent = "Copied";
     } catch {
       button.textContent = "It is in the address";

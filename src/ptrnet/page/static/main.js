@@ -12,6 +12,7 @@ import { writePrefixes, writeStep } from "./view/steps.js";
 import { factsOf, verdictOf } from "./view/words.js";
 
 const UNDONE = 100; // instances that are remembered
+const LINKED = 200; // ms after a change until the address says it: browsers refuse more often
 const [SOON, OFTEN] = [2500, 30]; // ms until an exact answer is asked for again, and how often
 
 const byId = (id) => document.getElementById(id);
@@ -27,6 +28,7 @@ const state = {
   history: [],
 };
 let [source, controls, frame, willPlay, isStepping, retries] = [null, null, null, false, false, 0];
+let linking = 0;
 
 const board = new Board(byId("board"));
 const player = new Player(() => {
@@ -48,7 +50,10 @@ const pen = new Pen(byId("board"), {
     remember();
     refresh();
   },
-  cross: (place) => board.drawCross(place),
+  cross: (place) => {
+    board.drawCross(place);
+    byId("cross").textContent = place ? `Cross at ${frame.element(place).join(", ")}` : "";
+  },
 });
 
 /** Draws, and writes what stands beside the board. */
@@ -78,11 +83,19 @@ function isOfInstance(trace) {
 /** Shows the state, and asks for its answer. */
 function refresh() {
   controls.write(state);
-  history.replaceState(null, "", writeLink(state));
+  clearTimeout(linking);
+  linking = setTimeout(link, LINKED);
   if (!isOfInstance(state.trace)) setTrace(null);
   draw();
   retries = 0;
   latest.ask();
+}
+
+/** The address that says all of the state. */
+function link() {
+  clearTimeout(linking);
+  history.replaceState(null, "", writeLink(state));
+  return location.href;
 }
 
 async function answer(signal) {
@@ -264,7 +277,8 @@ async function start() {
   byId("origin").textContent = source.name;
   const models = (await loadModels()).filter((model) => model.task in TASKS);
   if (!models.length) throw new Error("There is no model of a task that this page draws.");
-  controls = new Controls(models, { change, undo, task: changeTask, remove: () => removeElement(state.selected) });
+  const remove = () => removeElement(state.selected);
+  controls = new Controls(models, { change, undo, link, remove, task: changeTask });
   byId("show-exact").addEventListener("change", draw);
   addEventListener("hashchange", () => begin(readLink(location.hash)));
   begin(readLink(location.hash));
