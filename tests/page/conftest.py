@@ -1,4 +1,8 @@
-"""One browser and one service for all tests of the page, and one static page."""
+"""One browser for the tests of a file, one service for all of them, and one static page.
+
+A browser ends with its file: while it is there, an event loop runs in this thread, and tests of
+other files could run none.
+"""
 
 import functools
 import http.server
@@ -33,7 +37,7 @@ FLAGS = [
 SECONDS = 30_000  # ms that anything may take: the machine may be busy
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def browser():
     """Chromium, headless. Skips where there is none."""
     sync_api = pytest.importorskip("playwright.sync_api")
@@ -158,7 +162,7 @@ class Page:
         assert self.hosts == {self.address.split("/")[2]}
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def shared(browser, service):
     """A tab that tests share: each opens its own link in it."""
     page = Page(browser, service)

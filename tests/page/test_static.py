@@ -77,7 +77,7 @@ def test_traces_are_the_services(traces, page, service):
     page.tab.goto(service)
     served = page.tab.evaluate(SERVED, asked)
     for mine, other in zip(answered, served, strict=True):
-        assert (mine["tokens"], mine["specials"]) == (other["tokens"], other["specials"])
+        assert (mine["tokens"], mine["special_names"]) == (other["tokens"], other["special_names"])
         for step, known in zip(mine["steps"], other["steps"], strict=True):
             for row, expected in zip(step["probabilities"], known["probabilities"], strict=False):
                 assert [p is None for p in row] == [p is None for p in expected]

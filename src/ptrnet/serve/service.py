@@ -137,7 +137,7 @@ class Service:
         self.metrics.answered(served.name, 1)
         return {
             **_header(served, method),
-            "specials": list(task.special_names),
+            "special_names": list(task.special_names),
             **steps,
             "answer": _answer(solver, method, solved),
             "exact": exact,

@@ -77,7 +77,7 @@ function draw() {
 /** Whether a trace can be drawn over the elements that there are now. */
 function isOfInstance(trace) {
   if (!trace || trace.task !== state.task) return false;
-  return trace.steps[0].probabilities[0].length === trace.specials.length + state.instance.length;
+  return trace.steps[0].probabilities[0].length === trace.special_names.length + state.instance.length;
 }
 
 /** Shows the state, and asks for its answer. */

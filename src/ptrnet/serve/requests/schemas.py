@@ -133,7 +133,7 @@ class Prefix:
     """A beginning of an answer: one before the step, and a token more."""
 
     parent: int  # among the prefixes before the step
-    token: int  # 0 is END; `specials` are the first, then the elements
+    token: int  # 0 is END; `special_names` are the first, then the elements
     log_likelihood: float
 
 
@@ -163,7 +163,7 @@ class TraceResponse:
     task: str
     model: str
     decoder: str
-    specials: list[str]  # names of the first tokens
+    special_names: list[str]  # of the first tokens
     tokens: list[int]  # of the answer
     steps: list[TraceStep]
     answer: Answer

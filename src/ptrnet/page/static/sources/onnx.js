@@ -47,7 +47,7 @@ export class Onnx {
       task,
       model,
       decoder,
-      specials: manifest.tokens.specials,
+      special_names: manifest.tokens.specials,
       tokens: [...tokens, 0],
       steps,
       answer: {

@@ -39,7 +39,7 @@ export class Board {
       this.#drawExact(scene);
       if (!ended || scene.isStepping) this.#drawLooks(scene, tokens);
       if (scene.other) this.#drawOther(scene);
-      this.#drawSlots(frame, trace.specials, tokens.at(-1));
+      this.#drawSlots(frame, trace.special_names, tokens.at(-1));
     }
     this.#drawStems(scene);
     this.#drawPoints(scene, tokens);
@@ -53,7 +53,7 @@ export class Board {
   }
 
   #shape({ task, trace }, tokens, ended) {
-    return shapeOf(task, tokens, trace.specials.length, ended);
+    return shapeOf(task, tokens, trace.special_names.length, ended);
   }
 
   #drawGrid() {
@@ -118,7 +118,7 @@ export class Board {
   }
 
   #placeOf(frame, trace, token) {
-    const specials = trace.specials.length;
+    const specials = trace.special_names.length;
     return token < specials ? frame.slot(token) : this.places[token - specials];
   }
 
@@ -150,7 +150,7 @@ export class Board {
   }
 
   #drawPoints({ frame, instance, trace, selected, task }, tokens) {
-    const specials = trace?.specials.length ?? 1;
+    const specials = trace?.special_names.length ?? 1;
     const rank = new Map();
     tokens.filter((token) => token >= specials).forEach((token) => {
       if (!rank.has(token - specials)) rank.set(token - specials, rank.size + 1);

@@ -71,8 +71,8 @@ export function writePrefixes(trace, position, choose) {
   const rows = held.map((prefix, k) => {
     const button = document.createElement("button");
     button.type = "button";
-    const specials = trace.specials.length;
-    const names = prefix.tokens.map((t) => (t < specials ? trace.specials[t] : t - specials));
+    const specials = trace.special_names.length;
+    const names = prefix.tokens.map((t) => (t < specials ? trace.special_names[t] : t - specials));
     const end = prefix.ended ? " end" : "";
     const share = percent(Math.exp(prefix.logLikelihood - best) / total);
     button.textContent = `${share}  ${names.join(" ")}${end}`;

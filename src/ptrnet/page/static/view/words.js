@@ -73,8 +73,8 @@ export function actionOf(trace, token, probability, isForced) {
 
 /** The tokens' names: special slots by name, elements by number. */
 export function nameOf(trace, token) {
-  const specials = trace.specials.length;
-  if (token < specials) return trace.specials[token].toLowerCase();
+  const specials = trace.special_names.length;
+  if (token < specials) return trace.special_names[token].toLowerCase();
   return `${TASKS[trace.task].element} ${token - specials}`;
 }
 
