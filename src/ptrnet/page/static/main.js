@@ -36,25 +36,6 @@ const player = new Player(() => {
   writeAll();
 });
 const latest = new Latest(answer);
-const pen = new Pen(byId("board"), {
-  places: () => state.instance.map((element, i) => frame.place(element, i)),
-  add: addElement,
-  move: moveElement,
-  drop: () => {
-    frame = new Frame(state.task, state.instance);
-    refresh();
-  },
-  remove: removeElement,
-  select: (i) => {
-    state.selected = i;
-    remember();
-    refresh();
-  },
-  cross: (place) => {
-    board.drawCross(place);
-    byId("cross").textContent = place ? `Cross at ${frame.element(place).join(", ")}` : "";
-  },
-});
 
 /** Draws, and writes what stands beside the board. */
 function writeAll() {
@@ -259,13 +240,34 @@ async function loadModels() {
   }
 }
 
+/** What the pen does. */
+const hand = {
+  places: () => state.instance.map((element, i) => frame.place(element, i)),
+  add: addElement,
+  move: moveElement,
+  drop: () => {
+    frame = new Frame(state.task, state.instance);
+    refresh();
+  },
+  remove: removeElement,
+  select: (i) => {
+    state.selected = i;
+    remember();
+    refresh();
+  },
+  cross: (place) => {
+    board.drawCross(place);
+    byId("cross").textContent = place ? `Cross at ${frame.element(place).join(", ")}` : "";
+  },
+};
+
 /** What a link says, where there are such models; else what the page begins with. */
-function begin(link) {
-  const task = controls.tasks.includes(link.task) ? link.task : controls.tasks[0];
+function begin(linked) {
+  const task = controls.tasks.includes(linked.task) ? linked.task : controls.tasks[0];
   const names = controls.modelsOf(task).map((model) => model.name);
-  const model = names.includes(link.model) ? link.model : names[0];
-  const instance = link.instance?.length ? link.instance : randomInstance(task, TASKS[task].count);
-  change({ ...link, task, model, instance }, { play: true });
+  const model = names.includes(linked.model) ? linked.model : names[0];
+  const instance = linked.instance?.length ? linked.instance : randomInstance(task, TASKS[task].count);
+  change({ ...linked, task, model, instance }, { play: true });
   state.history = [];
   controls.write(state);
 }
@@ -282,6 +284,7 @@ async function start() {
   byId("show-exact").addEventListener("change", draw);
   addEventListener("hashchange", () => begin(readLink(location.hash)));
   begin(readLink(location.hash));
+  new Pen(byId("board"), hand); // not before there is something to draw on
 }
 
 start().catch((error) => complain(error.message));

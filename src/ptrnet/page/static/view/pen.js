@@ -29,10 +29,6 @@ export class Pen {
     svg.addEventListener("blur", () => this.#hideCross());
   }
 
-  get isBusy() {
-    return this.#dragged >= 0;
-  }
-
   #press(event) {
     if (event.button !== 0) return;
     const place = this.#placeOf(event);
