@@ -20,11 +20,12 @@ demo: setup
 	$(BIN)/ptrnet solve hull examples/capitals.csv --plot capitals.png
 	@echo "The hull of Europe's capitals, as the shipped model \"hull\" points it out, is drawn in capitals.png"
 
+# Tests of one group (`xdist_group`) run in one process, as those that share a browser.
 # Many tests start processes: without bytecode, where the environment forbids it, each would compile
 # PyTorch's modules anew.
 test: export PYTHONDONTWRITEBYTECODE =
 test: setup
-	$(BIN)/python -m pytest --numprocesses auto
+	$(BIN)/python -m pytest --numprocesses auto --dist loadgroup
 
 clean:
 	rm -rf .venv capitals.png

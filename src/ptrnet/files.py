@@ -149,9 +149,12 @@ def atomic_folder(path: Path) -> Iterator[Path]:
     try:
         yield temporary
         temporary.chmod(0o777 & ~_umask())
-        for file in temporary.iterdir():
-            with file.open("rb") as written:
-                os.fsync(written.fileno())
+        for path_below in temporary.rglob("*"):
+            if path_below.is_dir():
+                _sync_folder(path_below)
+            else:
+                with path_below.open("rb") as written:
+                    os.fsync(written.fileno())
         _sync_folder(temporary)
         try:
             temporary.rename(path)

@@ -212,6 +212,7 @@ def test_the_description_names_every_route(asked):
         "/v1/models/{name}",
         "/v1/models/{name}/solve",
         "/v1/models/{name}/evaluate",
+        "/v1/models/{name}/trace",
         "/healthz",
         "/readyz",
         "/metrics",
@@ -227,7 +228,7 @@ def test_the_guides_questions_are_answered(asked, models):
     text = (Path(__file__).parents[2] / "docs" / "serve.md").read_text()
     pattern = r"curl --json '([^']*)' \\\n\s+http://127\.0\.0\.1:8000(\S+)"
     questions = re.findall(pattern, text)
-    assert len(questions) == text.count("curl --json") == 3
+    assert len(questions) == text.count("curl --json") == 4
     models["hull"] = weights.load("hull")
 
     async def scenario(client):
@@ -238,7 +239,7 @@ def test_the_guides_questions_are_answered(asked, models):
         return responses
 
     responses = asked(scenario)
-    assert [response.status_code for response in responses] == [200, 200, 200]
+    assert [response.status_code for response in responses] == [200] * 4
     documented = json.loads(re.search(r'\{"task": "hull".*?\n.*?\n.*?\}\n', text)[0])
     answered = responses[0].json()
     assert documented.keys() == answered.keys()

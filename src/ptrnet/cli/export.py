@@ -1,4 +1,4 @@
-"""`ptrnet export`: a model as ONNX graphs, for programs in any language."""
+"""`ptrnet export`: a model as ONNX graphs, for programs in any language; or a page of models."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -6,9 +6,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ptrnet.cli.options import Json, Seed, say
+from ptrnet.errors import InputError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+PAGE_MODELS = ("hull", "delaunay", "tsp", "sort")
 
 
 def register(app: typer.Typer) -> None:
@@ -16,10 +19,32 @@ def register(app: typer.Typer) -> None:
 
 
 def export(
-    model: Annotated[
-        str, typer.Argument(metavar="MODEL", help="A shipped model, a model's folder or a hub id.")
-    ],
-    folder: Annotated[Path, typer.Argument(metavar="DIR", help="A new or an empty folder.")],
+    arguments: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="MODEL DIR",
+            help="A shipped model, a model's folder or a hub id, and a new or an empty folder. "
+            "With --page: models.",
+            show_default=False,
+        ),
+    ] = None,
+    page: Annotated[
+        Path | None,
+        typer.Option(
+            "--page",
+            metavar="DIR",
+            help="Write a web page instead, on which the models answer in the browser; by default "
+            "hull, delaunay, tsp and sort.",
+        ),
+    ] = None,
+    runtime: Annotated[
+        Path | None,
+        typer.Option(
+            "--runtime",
+            metavar="DIR",
+            help="With --page: the files of onnxruntime-web.  [fetched by npm]",
+        ),
+    ] = None,
     quantize: Annotated[
         bool,
         typer.Option("--quantize", help="Weights of int8; what that costs in accuracy is said."),
@@ -40,25 +65,62 @@ def export(
     PyTorch does, with log-probabilities equal to 1e-4. Needs the extra: pip install
     "ptrnet[export]".
 
-    Example: ptrnet export hull hull-onnx
+    Example: ptrnet export hull hull-onnx; or ptrnet export --page site hull tsp
     """
     from json import dumps
 
+    words = arguments or []
+    checks: dict[str, Any] = {
+        "weights": "int8" if quantize else "float32",
+        "instances": instances,
+        "seed": seed,
+    }
+    if page is not None:
+        manifests = _export_page(words or list(PAGE_MODELS), page, runtime, checks)
+        say(dumps(manifests) if json else "\n".join(_page_lines(page, manifests)))
+        return
+    if runtime is not None:
+        raise InputError("--runtime does nothing without --page")
+    if len(words) != 2:
+        raise InputError(f"export: expected MODEL and DIR, got {len(words)} arguments")
+    manifest = _export(words[0], Path(words[1]), checks)
+    say(dumps(manifest) if json else "\n".join(_lines(words[1], manifest)))
+
+
+def _export(model: str, folder: Path, checks: dict[str, Any]) -> dict[str, Any]:
     from ptrnet import weights
     from ptrnet.export.folder import check_folder, export_onnx
 
     check_folder(folder.absolute())
-    manifest = export_onnx(
-        weights.load(model),
-        folder,
-        weights="int8" if quantize else "float32",
-        instances=instances,
-        seed=seed,
-    )
-    say(dumps(manifest) if json else "\n".join(_lines(folder, manifest)))
+    return export_onnx(weights.load(model), folder, **checks)
 
 
-def _lines(folder: Path, manifest: dict[str, Any]) -> "Iterator[str]":
+def _export_page(
+    names: list[str], folder: Path, runtime: Path | None, checks: dict[str, Any]
+) -> dict[str, Any]:
+    from ptrnet import weights
+    from ptrnet.export.folder import check_folder
+    from ptrnet.export.page_folder import export_page
+    from ptrnet.export.web_runtime import check_runtime
+
+    check_folder(folder.absolute())
+    check_runtime(runtime)
+    models = {}
+    for text in names:
+        name = Path(text).resolve().name
+        if name in models:
+            raise InputError(f"{text}: there is a model named {name} already")
+        models[name] = weights.load(text)
+    return export_page(models, folder, runtime=runtime, **checks)
+
+
+def _page_lines(folder: Path, manifests: dict[str, Any]) -> "Iterator[str]":
+    for name, manifest in manifests.items():
+        yield from _lines(str(folder / "models" / name), manifest)
+    yield f"look at it: python -m http.server --directory {folder} 8080, then http://127.0.0.1:8080"
+
+
+def _lines(folder: str, manifest: dict[str, Any]) -> "Iterator[str]":
     from ptrnet.metrics.interval import Measure
 
     sizes = (f"{name} {file['bytes'] / 1e6:.2f} MB" for name, file in manifest["files"].items())

@@ -53,6 +53,8 @@ def serve(
 ) -> None:
     """Answer requests over HTTP: POST /v1/models/NAME/solve, and what /openapi.json shows.
 
+    In a browser its address is a page to draw on, which shows how an answer comes about.
+
     Instances of many users share batches. Requests name their own seed. SIGTERM ends the service
     when it has answered what it accepted.
 

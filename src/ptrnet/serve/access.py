@@ -6,10 +6,11 @@ from time import perf_counter
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from ptrnet.page.files import BELOW
 from ptrnet.serve.metrics import Metrics
 from ptrnet.serve.problems import CLOSE, Problem
 
-OPEN = ("/healthz", "/readyz")  # for whoever watches the process
+PROBES = ("/healthz", "/readyz")  # for whoever watches the process
 
 
 class Token:
@@ -25,7 +26,7 @@ class Token:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answers with 401, or hands the request on."""
-        if scope["type"] == "http" and scope["path"] not in OPEN:
+        if scope["type"] == "http" and not _is_open(scope["path"]):
             header = dict(scope["headers"]).get(b"authorization", b"")
             if not hmac.compare_digest(header, self._expected):
                 detail = "Authorization: expected Bearer and the token of the service"
@@ -34,6 +35,11 @@ class Token:
                 await problem.response()(scope, receive, send)
                 return
         await self._app(scope, receive, send)
+
+
+def _is_open(path: str) -> bool:
+    """Probes; and the files of the page, which asks its user for the token."""
+    return path in PROBES or path == "/" or path.startswith(f"/{BELOW}/")
 
 
 class Counted:

@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 from fastapi import FastAPI
 from starlette.middleware.cors import CORSMiddleware
 
-from ptrnet.serve import problems
+from ptrnet.serve import page, problems
 from ptrnet.serve.access import Counted, Token
 from ptrnet.serve.batching import Batcher
 from ptrnet.serve.limits import Limits
@@ -41,12 +41,14 @@ def create_app(
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
-        measuring = ThreadPoolExecutor(1, "measuring")
-        with measuring, ThreadPoolExecutor(1, "parsing") as parsing:
+        measuring, labelling, parsing = (
+            ThreadPoolExecutor(1, name) for name in ("measuring", "labelling", "parsing")
+        )
+        with measuring, labelling, parsing:
             async with Batcher(metrics, threads) as batcher:
                 places, bodies = Places(limits.queue), Bodies(limits)
                 app.state.service = Service(
-                    models, limits, batcher, places, bodies, metrics, measuring, parsing
+                    models, limits, batcher, places, bodies, metrics, measuring, labelling, parsing
                 )
                 yield
 
@@ -59,6 +61,7 @@ def create_app(
         lifespan=lifespan,
     )
     app.include_router(router)
+    app.include_router(page.router)
     problems.handle(app)
     if token is not None:
         app.add_middleware(Token, token=token)

@@ -15,6 +15,7 @@ class Limits:
     max_n: int = 5_000  # elements of an instance
     max_elements: int = 100_000  # of a request, over its instances
     max_prefix_elements: int = 1_000_000  # the same, times prefixes and views
+    max_trace: int = 200_000  # probabilities of a trace: steps times prefixes times tokens
     body_seconds: float = 10.0  # for a body to arrive
     answer_seconds: float = 30.0  # from then on, for the answer
 

@@ -14,7 +14,7 @@ from ptrnet.serve.metrics import MEDIA_TYPE
 from ptrnet.serve.problems import MEDIA_TYPE as PROBLEM
 from ptrnet.serve.problems import Problem
 from ptrnet.serve.requests import npy
-from ptrnet.serve.requests.parsing import parse_array, parse_evaluate, parse_solve
+from ptrnet.serve.requests.parsing import parse_array, parse_evaluate, parse_solve, parse_trace
 from ptrnet.serve.requests.schemas import (
     EvaluateRequest,
     EvaluateResponse,
@@ -22,6 +22,8 @@ from ptrnet.serve.requests.schemas import (
     ModelCard,
     SolveRequest,
     SolveResponse,
+    TraceRequest,
+    TraceResponse,
 )
 from ptrnet.serve.service import Served, Service, while_connected
 
@@ -87,6 +89,23 @@ async def evaluate(name: str, request: Request) -> Response:
     served, _ = service.model(name), _media_type(request, JSON)
     parse = partial(parse_evaluate, task=served.solver.task, limits=service.limits)
     return await _respond(request, service.evaluate, served, parse)
+
+
+@router.post(
+    "/v1/models/{name}/trace",
+    response_model=TraceResponse,
+    responses=_REFUSALS,
+    openapi_extra=_body(TraceRequest),
+)
+async def trace(name: str, request: Request) -> Response:
+    """How the answer to one instance comes about: each step's probabilities, and the beam.
+
+    The exact answer stands beside it, where an algorithm has it within seconds.
+    """
+    service = _service(request)
+    served, _ = service.model(name), _media_type(request, JSON)
+    parse = partial(parse_trace, task=served.solver.task, limits=service.limits)
+    return await _respond(request, service.trace, served, parse)
 
 
 @router.get("/v1/models")

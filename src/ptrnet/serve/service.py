@@ -11,6 +11,8 @@ from math import isfinite
 from time import perf_counter
 from typing import Any, NamedTuple, TypeVar
 
+from ptrnet.decoding.search import Search
+from ptrnet.decoding.trace import Traced
 from ptrnet.errors import unknown
 from ptrnet.evaluation import evaluate
 from ptrnet.serve.batching import Batcher
@@ -21,11 +23,13 @@ from ptrnet.serve.problems import Problem, out_of_time
 from ptrnet.serve.requests.bodies import Bodies
 from ptrnet.serve.requests.parsing import Question
 from ptrnet.serve.requests.schemas import Method
+from ptrnet.serve.tracing import compare, exact_of, steps_of
 from ptrnet.solver import Solver
 from ptrnet.solver.answer import cost_of
 from ptrnet.types import Example
 
 SMALL = 16_384  # bytes of a body that is parsed in the loop; a larger one, in a thread
+EXACT_SECONDS = 1.0  # that a trace waits for the exact answer, once it has the model's
 
 Result = TypeVar("Result")
 
@@ -48,6 +52,7 @@ class Service:
     bodies: Bodies
     metrics: Metrics
     measuring: Executor  # one thread: what takes long there keeps nobody's answers waiting
+    labelling: Executor  # one thread, too: an exact answer may take a minute
     parsing: Executor  # one thread: each that runs Python makes the loop wait for its turn longer
 
     def model(self, name: str) -> Served:
@@ -102,6 +107,42 @@ class Service:
             **_header(served, method),
             "instances": len(examples),
             "metrics": {name: measure.table() for name, measure in measures.items()},
+            "seconds": perf_counter() - start,
+        }
+
+    async def trace(
+        self, served: Served, body: bytes, parse: Callable[[bytes], Question]
+    ) -> dict[str, Any]:
+        """The `TraceResponse` to a body."""
+        start, solver = perf_counter(), served.solver
+        task = solver.task
+        async with self.admitted():
+            (example,), method = await self._aside(len(body), partial(parse, body))
+            assert isinstance(method.decoder, Search)
+            traced = Traced(method.decoder)  # equal to no other: it shares no batch
+            labelling = asyncio.get_running_loop().run_in_executor(
+                self.labelling, partial(exact_of, task, example)
+            )
+            try:
+                (solved,) = await self.batcher.solve(
+                    solver, method._replace(decoder=traced), [example]
+                )
+                await asyncio.wait([labelling], timeout=EXACT_SECONDS)
+                pending = not labelling.done()
+                exact = None if pending else labelling.result()
+            finally:
+                labelling.cancel()
+            # Longer than a body, and all of it numbers.
+            steps = await self._aside(SMALL + 1, partial(steps_of, task, example, traced))
+        self.metrics.answered(served.name, 1)
+        return {
+            **_header(served, method),
+            "special_names": list(task.special_names),
+            **steps,
+            "answer": _answer(solver, method, solved),
+            "exact": exact,
+            "pending": pending,
+            **compare(task, solved, exact),
             "seconds": perf_counter() - start,
         }
 

@@ -28,6 +28,9 @@ class LimitOptions:
             "--max-prefix-elements", help="The same, times beam size or samples, times views."
         ),
     ] = Limits.max_prefix_elements
+    max_trace: Annotated[
+        int, typer.Option("--max-trace", help="Probabilities of a trace: steps, prefixes, tokens.")
+    ] = Limits.max_trace
     body_seconds: Annotated[
         float, typer.Option("--body-seconds", help="For a request to arrive.")
     ] = Limits.body_seconds

@@ -12,11 +12,18 @@ from ptrnet.errors import InputError, short, unknown
 from ptrnet.serve.limits import Limits
 from ptrnet.serve.problems import too_large
 from ptrnet.serve.requests.npy import parse_npy
-from ptrnet.serve.requests.schemas import EvaluateRequest, Method, MethodOptions, SolveRequest
+from ptrnet.serve.requests.schemas import (
+    EvaluateRequest,
+    Method,
+    MethodOptions,
+    SolveRequest,
+    TraceRequest,
+)
 from ptrnet.tasks.base import Task
 from ptrnet.types import Example
 
 _INPUTS = ("instances", "instance")
+_TRACED = ("greedy", "beam")  # whose answer is the first of the prefixes that they hold
 
 
 class Question(NamedTuple):
@@ -57,6 +64,28 @@ def parse_evaluate(body: bytes, task: Task, limits: Limits) -> Question:
         known = checks.check_answer(indices, len(example.inputs), task, source)
         examples.append(example._replace(outputs=known))
     return Question(examples, method)
+
+
+def parse_trace(body: bytes, task: Task, limits: Limits) -> Question:
+    """The instance of a `TraceRequest`. Raises InputError, or Problem 413."""
+    document = _document(body, TraceRequest)
+    if "instance" not in document:
+        raise InputError('body: expected "instance", got none')
+    (values,) = _instances(document)
+    decoder = document.get("decoder")
+    if isinstance(decoder, str) and decoder not in _TRACED:
+        raise unknown("decoder", decoder, _TRACED)
+    method = MethodOptions.from_table(document).method()
+    n = _length(values)
+    _check_sizes([n], method, limits)
+    steps, tokens = task.max_length(max(n, task.min_elements)) + 1, task.num_specials + n
+    count = steps * method.decoder.size * tokens
+    if count > limits.max_trace:
+        raise too_large(
+            f"a trace of {n} elements: expected at most {limits.max_trace} probabilities, "
+            f"got {steps} steps times {method.decoder.size} prefixes times {tokens} tokens"
+        )
+    return Question([_example(values, task, 0)], method)
 
 
 def parse_array(body: bytes, options: Mapping[str, str], task: Task, limits: Limits) -> Question:

@@ -98,6 +98,16 @@ class EvaluateRequest(SolveRequest):
 
 
 @dataclass(frozen=True)
+class TraceRequest:
+    """One instance, and how it is decoded: `greedy`, or `beam` with its size."""
+
+    instance: list[list[float]] | None = None
+    decoder: str = "greedy"
+    beam_size: int | None = None
+    constrained: bool = True
+
+
+@dataclass(frozen=True)
 class Answer:
     """The answer to one instance."""
 
@@ -116,6 +126,52 @@ class SolveResponse:
     decoder: str
     answers: list[Answer]
     seconds: float  # from the end of the request's body on
+
+
+@dataclass(frozen=True)
+class Prefix:
+    """A beginning of an answer: one before the step, and a token more."""
+
+    parent: int  # among the prefixes before the step
+    token: int  # 0 is END; `special_names` are the first, then the elements
+    log_likelihood: float
+
+
+@dataclass(frozen=True)
+class TraceStep:
+    """A step of the search."""
+
+    # By the model, of each prefix before the step and each token; null where it may not come.
+    probabilities: list[list[float | None]]
+    prefixes: list[Prefix]  # after the step, the likeliest first
+
+
+@dataclass(frozen=True)
+class ExactAnswer:
+    """By an algorithm."""
+
+    outputs: list[int] | list[list[int]]
+    cost: float | None
+    labeller: str
+    proved: bool  # else the best that was known when the proof was given up
+
+
+@dataclass(frozen=True)
+class TraceResponse:
+    """An answer, how it came about, and the exact one."""
+
+    task: str
+    model: str
+    decoder: str
+    special_names: list[str]  # of the first tokens
+    tokens: list[int]  # of the answer
+    steps: list[TraceStep]
+    answer: Answer
+    exact: ExactAnswer | None  # null where no labeller serves it, and while it is pending
+    pending: bool  # whether the exact answer was still computed: the same request gets it later
+    correct: bool | None  # whether the answer is as good as the exact one
+    metrics: dict[str, float | None]
+    seconds: float
 
 
 @dataclass(frozen=True)

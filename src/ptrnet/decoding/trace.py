@@ -1,0 +1,49 @@
+"""A search that remembers what it held at each step, for whoever wants to see it at work."""
+
+from typing import NamedTuple
+
+from torch import Tensor
+
+from ptrnet.decoding.search import Hypotheses, Search, Selection, Selector
+
+
+class Step(NamedTuple):
+    """A step of a search."""
+
+    log_probs: Tensor  # (B, K, S + N) of the next tokens of the K prefixes before the step
+    selection: Selection  # the prefixes after it
+
+
+class Traced(Search):
+    """Searches as another search does, and remembers the steps.
+
+    Args:
+        search: that does the work.
+    """
+
+    def __init__(self, search: Search) -> None:
+        self._search, self.name, self.size = search, search.name, search.size
+        self.steps: list[Step] = []  # of the last batch
+
+    def selector(self, inputs: Tensor, lengths: Tensor) -> Selector:
+        self.steps = []
+        return _Recorder(self._search.selector(inputs, lengths), self.steps)
+
+    def is_finished(self, ended: Tensor) -> bool:
+        return self._search.is_finished(ended)
+
+    def finalize(self, hypotheses: Hypotheses) -> Hypotheses:
+        return self._search.finalize(hypotheses)
+
+
+class _Recorder:
+    """A selector that writes down what it is shown and what it selects."""
+
+    def __init__(self, selector: Selector, steps: list[Step]) -> None:
+        self._selector, self._steps = selector, steps
+
+    def select(self, scores: Tensor, log_probs: Tensor) -> Selection:
+        """See `Selector.select`."""
+        selection = self._selector.select(scores, log_probs)
+        self._steps.append(Step(log_probs, selection))
+        return selection

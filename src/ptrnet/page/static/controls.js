@@ -1,0 +1,121 @@
+// The controls beside the board: tasks, model, decoder, the instance as text.
+
+import { MAX_ELEMENTS, TASKS, randomInstance } from "./tasks.js";
+import { parseInstance, writeInstance } from "./instance_text.js";
+
+const byId = (id) => document.getElementById(id);
+
+export class Controls {
+  /**
+   * @param {object[]} models of the source
+   * @param {object} host what is done: `change(fields, {play})`, `undo()`, `remove()`,
+   *   `task(name)`, and `link()`, the address
+   */
+  constructor(models, host) {
+    this.models = models;
+    this.host = host;
+    this.#makeTabs();
+    byId("model").addEventListener("change", (event) => host.change({ model: event.target.value }));
+    byId("decoder").addEventListener("change", (e) => host.change({ decoder: e.target.value }));
+    byId("beam-size").addEventListener("change", () => this.#changeBeam());
+    byId("random").addEventListener("click", () => this.#drawRandom());
+    byId("clear").addEventListener("click", () => host.change({ instance: [] }));
+    byId("undo").addEventListener("click", () => host.undo());
+    byId("remove").addEventListener("click", () => host.remove());
+    byId("copy").addEventListener("click", () => this.#copyLink());
+    byId("text").addEventListener("input", () => this.#readText());
+  }
+
+  /** The task that models serve, by default the first of them. */
+  get tasks() {
+    return Object.keys(TASKS).filter((task) => this.models.some((model) => model.task === task));
+  }
+
+  /** The models of a task; the one that is named as the task is first. */
+  modelsOf(task) {
+    const models = this.models.filter((model) => model.task === task);
+    return models.sort((a, b) => (b.name === task) - (a.name === task));
+  }
+
+  /** Shows the state; the text stays as it is while it is being written. */
+  write(state) {
+    const { task, model, decoder, beamSize, instance, selected } = state;
+    this.task = task;
+    byId(`task-${task}`).checked = true;
+    byId("hint").textContent = TASKS[task].hint;
+    const options = this.modelsOf(task).map(({ name, n }) => {
+      const option = document.createElement("option");
+      option.value = name;
+      option.textContent = n ? `${name} (trained on ${n})` : name;
+      return option;
+    });
+    byId("model").replaceChildren(...options);
+    byId("model").value = model;
+    byId("decoder").value = decoder;
+    byId("beam-size").value = String(beamSize);
+    byId("beam-label").hidden = decoder !== "beam";
+    byId("board").setAttribute("aria-label", `Board of ${instance.length} elements`);
+    byId("remove").disabled = selected < 0;
+    byId("undo").disabled = !state.history.length;
+    byId("clear").disabled = !instance.length;
+    const { features } = TASKS[task];
+    byId("text-label").textContent =
+      features === 1 ? "A number a line; paste yours." : "x and y in each line; paste yours.";
+    if (document.activeElement !== byId("text")) {
+      byId("text").value = writeInstance(instance);
+      this.#complain("");
+    }
+  }
+
+  #makeTabs() {
+    for (const task of this.tasks) {
+      const input = document.createElement("input");
+      Object.assign(input, { type: "radio", name: "task", id: `task-${task}`, value: task });
+      input.addEventListener("change", () => this.host.task(task));
+      const label = document.createElement("label");
+      label.htmlFor = input.id;
+      label.textContent = TASKS[task].title;
+      byId("tasks").append(input, label);
+    }
+  }
+
+  #changeBeam() {
+    const size = Math.round(Number(byId("beam-size").value));
+    this.host.change({ beamSize: Math.min(32, Math.max(1, size || 1)) });
+  }
+
+  #drawRandom() {
+    const count = Math.round(Number(byId("count").value)) || 1;
+    const least = TASKS[this.task].least;
+    const instance = randomInstance(this.task, Math.min(MAX_ELEMENTS, Math.max(least, count)));
+    this.host.change({ instance }, { play: true });
+  }
+
+  #readText() {
+    try {
+      const instance = parseInstance(byId("text").value, this.task);
+      this.#complain("");
+      this.host.change({ instance });
+    } catch (error) {
+      this.#complain(error.message);
+    }
+  }
+
+  #complain(message) {
+    byId("text-error").textContent = message;
+    byId("text").setAttribute("aria-invalid", String(message !== ""));
+  }
+
+  async #copyLink() {
+    const button = byId("copy");
+    try {
+      await navigator.clipboard.writeText(this.host.link());
+      button.textContent = "Copied";
+    } catch {
+      button.textContent = "It is in the address";
+    }
+    setTimeout(() => {
+      button.textContent = "Copy link";
+    }, 1500);
+  }
+}

@@ -1,0 +1,68 @@
+// An instance as text: an element a line, or JSON; and back.
+
+import { MAX_ELEMENTS, TASKS } from "./tasks.js";
+
+/** The elements in a text. Throws an Error of one line where there are none. */
+export function parseInstance(text, task) {
+  const trimmed = text.trim();
+  const rows = trimmed.startsWith("[") ? parseJson(trimmed, task) : parseLines(text, task);
+  if (rows.length > MAX_ELEMENTS) {
+    throw new Error(`expected at most ${MAX_ELEMENTS} elements, got ${rows.length}`);
+  }
+  return rows;
+}
+
+/** An element a line. */
+export function writeInstance(instance) {
+  return instance.map((element) => element.join(", ")).join("\n");
+}
+
+function parseLines(text, task) {
+  const { features } = TASKS[task];
+  const rows = [];
+  text.split(/\r?\n/).forEach((line, k) => {
+    const words = line.trim().split(/[\s,;]+/).filter((word) => word !== "");
+    if (!words.length) return;
+    const numbers = words.map((word) => toNumber(word, `line ${k + 1}`));
+    if (features === 1) {
+      rows.push(...numbers.map((number) => [number])); // numbers may stand in one line
+      return;
+    }
+    check(numbers, features, `line ${k + 1}`);
+    rows.push(numbers);
+  });
+  return rows;
+}
+
+function parseJson(text, task) {
+  const { features } = TASKS[task];
+  let rows;
+  try {
+    rows = JSON.parse(text);
+  } catch {
+    throw new Error("expected a JSON list of elements, such as [[0.1, 0.2], [0.3, 0.4]]");
+  }
+  return rows.map((row, k) => {
+    const numbers = Array.isArray(row) ? row : [row];
+    check(numbers, features, `element ${k + 1}`);
+    if (!numbers.every((number) => Number.isFinite(number))) {
+      throw new Error(`element ${k + 1}: expected finite numbers`);
+    }
+    return numbers;
+  });
+}
+
+function toNumber(word, place) {
+  const number = Number(word);
+  if (!Number.isFinite(number)) {
+    throw new Error(`${place}: expected a number, got "${word.slice(0, 20)}"`);
+  }
+  return number;
+}
+
+function check(numbers, features, place) {
+  if (numbers.length !== features) {
+    const plural = features === 1 ? "number" : "numbers";
+    throw new Error(`${place}: expected ${features} ${plural}, got ${numbers.length}`);
+  }
+}

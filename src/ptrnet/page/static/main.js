@@ -1,0 +1,290 @@
+// The page: an instance, a source of answers, and what is drawn and said of them.
+
+import { Controls } from "./controls.js";
+import { Latest } from "./latest.js";
+import { readLink, writeLink } from "./link.js";
+import { MAX_ELEMENTS, TASKS, randomInstance } from "./tasks.js";
+import { Board } from "./view/board.js";
+import { Frame } from "./view/frame.js";
+import { Pen } from "./view/pen.js";
+import { Player } from "./view/player.js";
+import { writePrefixes, writeStep } from "./view/steps.js";
+import { factsOf, verdictOf } from "./view/words.js";
+
+const UNDONE = 100; // instances that are remembered
+const LINKED = 200; // ms after a change until the address says it: browsers refuse more often
+const [SOON, OFTEN] = [2500, 30]; // ms until an exact answer is asked for again, and how often
+
+const byId = (id) => document.getElementById(id);
+const state = {
+  task: "hull",
+  model: "",
+  decoder: "greedy",
+  beamSize: 4,
+  instance: [],
+  trace: null,
+  selected: -1,
+  other: null, // a prefix of the beam
+  history: [],
+};
+let [source, controls, frame, willPlay, isStepping, retries] = [null, null, null, false, false, 0];
+let linking = 0;
+
+const board = new Board(byId("board"));
+const player = new Player(() => {
+  isStepping = true;
+  writeAll();
+});
+const latest = new Latest(answer);
+
+/** Draws, and writes what stands beside the board. */
+function writeAll() {
+  state.other = null;
+  draw();
+  writeStep(state.trace, player.position);
+  writePrefixes(state.trace, player.position, choosePrefix);
+  byId("step-text").setAttribute("aria-live", player.isPlaying ? "off" : "polite");
+}
+
+function draw() {
+  const { task, instance, selected } = state;
+  const trace = isOfInstance(state.trace) ? state.trace : null;
+  const exact = byId("show-exact").checked;
+  const { position } = player;
+  const other = state.other;
+  board.draw({ frame, task, instance, trace, position, exact, other, selected, isStepping });
+}
+
+/** Whether a trace can be drawn over the elements that there are now. */
+function isOfInstance(trace) {
+  if (!trace || trace.task !== state.task) return false;
+  return trace.steps[0].probabilities[0].length === trace.special_names.length + state.instance.length;
+}
+
+/** Shows the state, and asks for its answer. */
+function refresh() {
+  controls.write(state);
+  clearTimeout(linking);
+  linking = setTimeout(link, LINKED);
+  if (!isOfInstance(state.trace)) setTrace(null);
+  draw();
+  retries = 0;
+  latest.ask();
+}
+
+/** The address that says all of the state. */
+function link() {
+  clearTimeout(linking);
+  history.replaceState(null, "", writeLink(state));
+  return location.href;
+}
+
+async function answer(signal) {
+  const { task, model, decoder, beamSize, instance } = state;
+  complain("");
+  if (instance.length < TASKS[task].least) {
+    setTrace(null);
+    say(`Draw ${TASKS[task].least - instance.length} more.`, "open");
+    return;
+  }
+  const busy = setTimeout(() => {
+    document.body.classList.add("busy");
+    if (!state.trace) say("One moment …", "open"); // a model is loaded
+  }, 300);
+  try {
+    setTrace(await source.trace({ model, instance, decoder, beamSize }, signal));
+    if (state.trace.pending && retries < OFTEN) setTimeout(askAgain, SOON);
+  } catch (error) {
+    if (error.name === "AbortError") return;
+    setTrace(null);
+    say("No answer.", "open");
+    complain(error.message);
+    if (error.status === 401) askForToken();
+  } finally {
+    clearTimeout(busy);
+    document.body.classList.remove("busy");
+  }
+}
+
+function askAgain() {
+  retries += 1;
+  if (state.trace?.pending) latest.ask();
+}
+
+function setTrace(trace) {
+  const isSame = trace && state.trace && String(trace.tokens) === String(state.trace.tokens);
+  state.trace = trace;
+  const { text, mood } = trace ? verdictOf(trace) : { text: "", mood: "open" };
+  say(text, mood);
+  byId("facts").textContent = trace ? factsOf(trace) : "";
+  byId("warning").hidden = true;
+  if (trace) {
+    const warnings = trace.answer.warnings.map((text) => text.split(";")[0]); // no advice for a shell
+    byId("warning").textContent = `Unlike the training: ${warnings.join("; ")}.`;
+    byId("warning").hidden = !trace.answer.warnings.length;
+  }
+  if (isSame && !willPlay) {
+    writeAll();
+    return;
+  }
+  player.reset(trace ? trace.tokens.length : 0);
+  isStepping = false;
+  draw();
+  if (trace && willPlay) {
+    willPlay = false;
+    if (!matchMedia("(prefers-reduced-motion: reduce)").matches) player.play();
+  }
+}
+
+function say(text, mood) {
+  const verdict = byId("verdict");
+  if (verdict.textContent !== text) verdict.textContent = text;
+  verdict.dataset.mood = mood;
+}
+
+function complain(message) {
+  byId("error").textContent = message;
+  byId("error").hidden = message === "";
+}
+
+function choosePrefix(prefix) {
+  state.other = prefix;
+  draw();
+}
+
+function remember() {
+  state.history = [...state.history, state.instance].slice(-UNDONE);
+}
+
+function change(fields, { play = false } = {}) {
+  latest.giveUp();
+  if ("instance" in fields) {
+    remember();
+    state.selected = -1;
+  }
+  Object.assign(state, fields);
+  frame = new Frame(state.task, state.instance);
+  willPlay = play;
+  refresh();
+}
+
+function changeTask(task) {
+  const [model] = controls.modelsOf(task);
+  const isAlike = TASKS[task].features === TASKS[state.task].features;
+  const fits = isAlike && state.instance.length >= TASKS[task].least;
+  const instance = fits ? state.instance : randomInstance(task, TASKS[task].count);
+  state.task = task;
+  change({ model: model.name, instance }, { play: true });
+  state.history = [];
+  controls.write(state);
+}
+
+function addElement(place) {
+  if (state.instance.length >= MAX_ELEMENTS) {
+    complain(`The page takes at most ${MAX_ELEMENTS} elements.`);
+    return -1;
+  }
+  remember();
+  const i = frame.index(place);
+  state.instance = state.instance.toSpliced(i, 0, frame.element(place));
+  state.selected = i;
+  if (!frame.isPlane) frame.count = state.instance.length;
+  refresh();
+  return i;
+}
+
+function moveElement(i, place) {
+  if (i >= state.instance.length) return;
+  state.instance = state.instance.with(i, frame.element(place));
+  refresh();
+}
+
+function removeElement(i) {
+  if (i >= 0) change({ instance: state.instance.toSpliced(i, 1) });
+}
+
+function undo() {
+  const earlier = state.history.filter((instance) => instance !== state.instance);
+  if (!earlier.length) return;
+  change({ instance: earlier.at(-1) });
+  state.history = earlier.slice(0, -1);
+  controls.write(state);
+}
+
+function askForToken() {
+  const form = byId("token-form");
+  form.hidden = false;
+  byId("token").focus();
+  return new Promise((resolve) => {
+    form.onsubmit = (event) => {
+      event.preventDefault();
+      source.useToken(byId("token").value.trim());
+      byId("token").value = "";
+      form.hidden = true;
+      complain("");
+      resolve();
+      if (controls) latest.ask();
+    };
+  });
+}
+
+async function loadModels() {
+  for (;;) {
+    try {
+      return await source.models();
+    } catch (error) {
+      complain(error.message);
+      if (error.status !== 401) throw error;
+      await askForToken();
+    }
+  }
+}
+
+/** What the pen does. */
+const hand = {
+  places: () => state.instance.map((element, i) => frame.place(element, i)),
+  add: addElement,
+  move: moveElement,
+  drop: () => {
+    frame = new Frame(state.task, state.instance);
+    refresh();
+  },
+  remove: removeElement,
+  select: (i) => {
+    state.selected = i;
+    remember();
+    refresh();
+  },
+  cross: (place) => {
+    board.drawCross(place);
+    byId("cross").textContent = place ? `Cross at ${frame.element(place).join(", ")}` : "";
+  },
+};
+
+/** What a link says, where there are such models; else what the page begins with. */
+function begin(linked) {
+  const task = controls.tasks.includes(linked.task) ? linked.task : controls.tasks[0];
+  const names = controls.modelsOf(task).map((model) => model.name);
+  const model = names.includes(linked.model) ? linked.model : names[0];
+  const instance = linked.instance?.length ? linked.instance : randomInstance(task, TASKS[task].count);
+  change({ ...linked, task, model, instance }, { play: true });
+  state.history = [];
+  controls.write(state);
+}
+
+async function start() {
+  const kind = document.querySelector('meta[name="source"]').content;
+  const { Onnx, Service } = await import(`./sources/${kind}.js`);
+  source = new (Service ?? Onnx)();
+  byId("origin").textContent = source.name;
+  const models = (await loadModels()).filter((model) => model.task in TASKS);
+  if (!models.length) throw new Error("There is no model of a task that this page draws.");
+  const remove = () => removeElement(state.selected);
+  controls = new Controls(models, { change, undo, link, remove, task: changeTask });
+  byId("show-exact").addEventListener("change", draw);
+  addEventListener("hashchange", () => begin(readLink(location.hash)));
+  begin(readLink(location.hash));
+  new Pen(byId("board"), hand); // not before there is something to draw on
+}
+
+start().catch((error) => complain(error.message));

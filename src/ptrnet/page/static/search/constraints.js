@@ -1,0 +1,122 @@
+// What an answer may be, token by token. A rule has the state of a prefix: `start()`, `allowed(state)`,
+// one truth value for each token, and `advance(state, token)`, which changes no state in place.
+
+import { NONE, NO_EDGES, append, frontOf } from "./open_edges.js";
+
+/**
+ * The rule that a manifest's `constraint` names.
+ * @param {{kind: string, min_length: number}} constraint of the manifest
+ * @param {number} elements of the instance
+ * @param {number} specials slots in front of the elements
+ */
+export function buildRule(constraint, elements, specials) {
+  const numTokens = specials + elements;
+  switch (constraint.kind) {
+    case "free":
+      return subsetRule(numTokens, constraint.min_length, { repeats: true });
+    case "subset":
+      return subsetRule(numTokens, constraint.min_length, {});
+    case "permutation":
+      return subsetRule(numTokens, 1, { whole: true });
+    case "tour":
+      return subsetRule(numTokens, 1, { whole: true, first: specials });
+    case "closed-subset":
+      return closedSubset(numTokens);
+    case "triangles":
+      return triangles(numTokens, specials);
+    case "apexes":
+      return apexes(numTokens, elements);
+    default:
+      throw new Error(`the page knows no constraint "${constraint.kind}"`);
+  }
+}
+
+/** Each element at most once; with `whole` exactly once, with `first` that token first. */
+function subsetRule(numTokens, minLength, { repeats = false, whole = false, first = 0 }) {
+  return {
+    start: () => ({ used: new Set(), length: 0 }),
+    allowed({ used, length }) {
+      const mask = new Array(numTokens).fill(true);
+      for (const token of used) mask[token] = false;
+      mask[0] = whole ? !mask.slice(1).includes(true) : length >= minLength;
+      return first && !length ? mask.map((_, token) => token === first) : mask;
+    },
+    advance: ({ used, length }, token) => ({
+      used: repeats ? used : new Set(used).add(token),
+      length: length + 1,
+    }),
+  };
+}
+
+/** Each element at most once, then the first one again, and only then END. */
+function closedSubset(numTokens) {
+  return {
+    start: () => ({ used: new Set(), first: 0, closed: false }),
+    allowed({ used, first, closed }) {
+      return Array.from({ length: numTokens }, (_, token) =>
+        token === 0 ? closed : !closed && (!used.has(token) || token === first),
+      );
+    },
+    advance: ({ used, first, closed }, token) => ({
+      used: new Set(used).add(token),
+      first: first || token,
+      closed: closed || token === first || token === 0,
+    }),
+  };
+}
+
+const [FIRST, SECOND, THIRD, COMPLETE] = [0, 1, 2, 3]; // the vertex that must come, or none
+
+/** Triangles of three increasing tokens; with a second special slot, that slot between them. */
+function triangles(numTokens, specials) {
+  const isSeparated = specials === 2;
+  return {
+    start: () => ({ phase: FIRST, previous: 0 }),
+    allowed({ phase, previous }) {
+      const behind = numTokens - [2, 1, 0, 2][phase];
+      const takesVertex = phase !== COMPLETE || !isSeparated;
+      return Array.from({ length: numTokens }, (_, token) => {
+        if (token === 0) return phase === COMPLETE;
+        if (token < specials) return phase === COMPLETE;
+        return takesVertex && token > previous && token < behind;
+      });
+    },
+    advance({ phase }, token) {
+      if (token < specials) return { phase: FIRST, previous: 0 };
+      const next = phase === COMPLETE ? SECOND : phase + 1;
+      return { phase: next, previous: next === COMPLETE ? 0 : token };
+    },
+  };
+}
+
+/** A triangulation, edge by edge: no triangle twice, no edge with two triangles on one side. */
+function apexes(numTokens, elements) {
+  const most = Math.max(1, 2 * elements - 5);
+  return {
+    start: () => NO_EDGES,
+    allowed(queue) {
+      const front = frontOf(queue);
+      const mask = new Array(numTokens).fill(false);
+      mask[0] = front === null;
+      if (!front) return mask;
+      const count = queue.triangles.length;
+      if (count < most) mask.fill(true, NONE + 1);
+      for (const token of withoutTriangle(queue, front)) mask[token] = false;
+      mask[0] = false;
+      mask[NONE] = count > 0;
+      return mask;
+    },
+    advance: append,
+  };
+}
+
+/** The tokens that may be no apex of the front edge: a side would have its triangle already. */
+function withoutTriangle({ edges }, { tail, head }) {
+  const excluded = [tail, head];
+  for (const edge of edges) {
+    if ((edge.tail === head && !edge.open) || edge.tail === tail) excluded.push(edge.head);
+    if ((edge.head === tail && !edge.open) || edge.head === head) excluded.push(edge.tail);
+    if (edge.tail === tail && edge.head === head) excluded.push(edge.apex);
+  }
+  return excluded;
+}

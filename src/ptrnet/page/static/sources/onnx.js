@@ -1,0 +1,93 @@
+// Answers of this browser: exported models in onnxruntime, decoded and checked here.
+
+import { compare, label } from "../exact/label.js";
+import { tourLength } from "../exact/tour.js";
+import { maxTokens, readAnswer, scale, tokensOf } from "../search/answer.js";
+import { search } from "../search/beam.js";
+import { buildRule } from "../search/constraints.js";
+import { Graphs } from "./graphs.js";
+
+const MODELS = new URL("../../models/", import.meta.url);
+
+export class Onnx {
+  #graphs = new Map();
+  #last = Promise.resolve(); // one search at a time: they share the graphs
+
+  name = "Answered in this browser by onnxruntime; nothing is sent anywhere.";
+
+  async models() {
+    const response = await fetch(new URL("models.json", MODELS));
+    if (!response.ok) throw new Error("models/models.json is missing beside this page");
+    return response.json();
+  }
+
+  /** What a service's trace has. */
+  trace(question, signal) {
+    const answer = this.#last.then(() => this.#trace(question, signal));
+    this.#last = answer.catch(() => {});
+    return answer;
+  }
+
+  async #trace({ model, instance, decoder, beamSize }, signal) {
+    signal?.throwIfAborted();
+    const graphs = await this.#load(model);
+    const { manifest } = graphs;
+    const specials = manifest.tokens.specials.length;
+    check(instance, manifest);
+    const state = await graphs.encode(scale(instance));
+    const rule = buildRule(manifest.constraint, instance.length, specials);
+    const longest = maxTokens(manifest.answer.max_tokens, instance.length);
+    const size = decoder === "beam" ? beamSize : 1;
+    const { steps, score } = await search(graphs, state, rule, size, longest, signal);
+    const tokens = tokensOf(steps, steps.length - 1, 0);
+    const outputs = readAnswer(tokens, manifest.answer.kind, specials);
+    const task = manifest.task.name;
+    const exact = label(task, instance);
+    return {
+      task,
+      model,
+      decoder,
+      special_names: manifest.tokens.specials,
+      tokens: [...tokens, 0],
+      steps,
+      answer: {
+        outputs,
+        log_likelihood: score,
+        cost: task === "tsp" ? tourLength(instance, outputs) : null,
+        warnings: warningsOf(manifest, instance.length),
+      },
+      exact,
+      ...compare(task, instance, outputs, exact),
+      pending: false,
+    };
+  }
+
+  #load(name) {
+    if (!this.#graphs.has(name)) {
+      const loading = Graphs.load(new URL(`${encodeURIComponent(name)}/`, MODELS));
+      loading.catch(() => this.#graphs.delete(name)); // tried again next time
+      this.#graphs.set(name, loading);
+    }
+    return this.#graphs.get(name);
+  }
+}
+
+function check(instance, manifest) {
+  const { only, min } = manifest.inputs.elements;
+  if (instance.length < min || (only !== null && instance.length !== only)) {
+    const expected = only === null ? `${min} or more` : `${only}`;
+    throw new Error(`expected ${expected} elements, got ${instance.length}`);
+  }
+  if (manifest.task.name === "delaunay" && !label("delaunay", instance)) {
+    throw new Error("all points lie on one line: they have no triangulation");
+  }
+}
+
+function warningsOf(manifest, elements) {
+  const { trained } = manifest.inputs.elements;
+  const sizes = String(trained ?? "").match(/^(\d+)(?:-(\d+))?$/);
+  if (!sizes) return [];
+  const [low, high] = [Number(sizes[1]), Number(sizes[2] ?? sizes[1])];
+  if (elements >= low && elements <= high) return [];
+  return [`the model was trained on instances of ${trained} elements, this one has ${elements}`];
+}

@@ -1,0 +1,195 @@
+// The picture: elements, the answer as far as it has come, where the model looks, the exact answer.
+
+import { answerShape, distributionAt, shapeOf } from "../walk.js";
+import { SLOTS } from "./frame.js";
+import { node } from "./svg.js";
+
+const LEAST = 0.002; // a probability whose line is seen
+const WIDEST = 16; // of a line, at probability 1
+const NUMBERED = 40; // elements up to which each has its number
+
+export class Board {
+  constructor(svg) {
+    this.layers = Object.fromEntries(
+      ["grid", "stems", "exact", "shape", "looks", "other", "points", "slots", "cross"].map((name) => {
+        const layer = node("g", { class: name });
+        svg.append(layer);
+        return [name, layer];
+      }),
+    );
+    this.#drawGrid();
+  }
+
+  /**
+   * Draws all of it.
+   * @param {object} scene frame, task, instance, trace or null, position, exact (whether it is
+   *   drawn), other (a prefix to draw beside, or null), selected (an index, or -1)
+   */
+  draw(scene) {
+    const { frame, instance, trace } = scene;
+    this.places = instance.map((element, i) => frame.place(element, i));
+    for (const name of ["exact", "shape", "looks", "other", "stems", "slots"]) {
+      this.layers[name].replaceChildren();
+    }
+    const tokens = trace ? trace.tokens.slice(0, scene.position) : [];
+    if (trace) {
+      const ended = tokens.at(-1) === 0;
+      const shape = this.#shape(scene, tokens.filter(Boolean), ended);
+      this.#drawShape(shape);
+      this.#drawExact(scene);
+      if (!ended || scene.isStepping) this.#drawLooks(scene, tokens);
+      if (scene.other) this.#drawOther(scene);
+      this.#drawSlots(frame, trace.special_names, tokens.at(-1));
+    }
+    this.#drawStems(scene);
+    this.#drawPoints(scene, tokens);
+  }
+
+  drawCross(place) {
+    const lines = place
+      ? [`M${place[0] - 22} ${place[1]}h44`, `M${place[0]} ${place[1] - 22}v44`]
+      : [];
+    this.layers.cross.replaceChildren(...lines.map((d) => node("path", { d })));
+  }
+
+  #shape({ task, trace }, tokens, ended) {
+    return shapeOf(task, tokens, trace.special_names.length, ended);
+  }
+
+  #drawGrid() {
+    for (let k = 0; k <= 10; k += 1) {
+      for (let j = 0; j <= 10; j += 1) {
+        const [cx, cy] = [60 + k * 88, 60 + j * 88];
+        this.layers.grid.append(node("circle", { cx, cy, r: 1.6 }));
+      }
+    }
+  }
+
+  #drawShape({ rings, paths }) {
+    const group = this.layers.shape;
+    for (const ring of rings) {
+      group.append(node("path", { class: "ring", d: this.#path(ring, true) }));
+    }
+    for (const path of paths) {
+      if (path.length > 1) group.append(node("path", { class: "line", d: this.#path(path, false) }));
+    }
+  }
+
+  #drawExact({ task, trace, exact }) {
+    if (!exact || !trace.exact || trace.correct) return;
+    const { rings, paths } = answerShape(task, trace.exact.outputs);
+    for (const ring of rings) this.layers.exact.append(node("path", { d: this.#path(ring, true) }));
+    for (const path of paths) this.layers.exact.append(node("path", { d: this.#path(path, false) }));
+  }
+
+  /** Lines from what was pointed at last to each token, as wide as its probability. */
+  #drawLooks(scene, tokens) {
+    const { frame, trace, position } = scene;
+    const asked = Math.max(0, position - 1);
+    if (!trace.steps[asked]) return;
+    const before = trace.tokens.slice(0, asked);
+    const { front } = this.#shape(scene, before.filter(Boolean), false);
+    const origin = this.#origin(scene, before, front);
+    if (front) {
+      const d = this.#path(front, false);
+      this.layers.looks.append(node("path", { class: "front", d }));
+    }
+    const chosen = tokens.at(-1);
+    const distribution = distributionAt(trace, asked).filter(([, value]) => value >= LEAST);
+    distribution.sort((a, b) => a[1] - b[1]);
+    for (const [token, value] of distribution) {
+      const target = this.#placeOf(frame, trace, token);
+      const d = `M${origin.join(" ")}L${target.join(" ")}`;
+      const width = (1 + (WIDEST - 1) * value).toFixed(2);
+      const name = token === chosen && position ? "look chosen" : "look";
+      const line = node("path", { d, class: name, "stroke-width": width, "data-probability": value });
+      this.layers.looks.append(line);
+    }
+    this.layers.looks.append(node("circle", { cx: origin[0], cy: origin[1], r: 6, class: "origin" }));
+  }
+
+  /** Where a look comes from: the middle of the edge that is answered, or the last token. */
+  #origin({ frame, trace }, before, front) {
+    if (front) {
+      const [a, b] = front.map((i) => this.places[i]);
+      return [(a[0] + b[0]) / 2, (a[1] + b[1]) / 2];
+    }
+    return this.#placeOf(frame, trace, before.at(-1) ?? 0);
+  }
+
+  #placeOf(frame, trace, token) {
+    const specials = trace.special_names.length;
+    return token < specials ? frame.slot(token) : this.places[token - specials];
+  }
+
+  #drawOther(scene) {
+    const { tokens, ended } = scene.other;
+    const { rings, paths } = this.#shape(scene, tokens, ended);
+    for (const ring of rings) this.layers.other.append(node("path", { d: this.#path(ring, true) }));
+    for (const path of paths) {
+      if (path.length) this.layers.other.append(node("path", { d: this.#path(path, false) }));
+    }
+  }
+
+  #drawSlots(frame, specials, last) {
+    specials.forEach((name, token) => {
+      const [x, y] = frame.slot(token);
+      const shape = { x: x - 46, y: y - 22, width: 92, height: 44, rx: 22 };
+      this.layers.slots.append(
+        node("rect", { ...shape, class: token === last ? "slot chosen" : "slot" }),
+        node("text", { x, y }, name.replace(/[<>]/g, "").toLowerCase()),
+      );
+    });
+  }
+
+  #drawStems({ frame }) {
+    if (frame.isPlane) return;
+    for (const [x, y] of this.places) {
+      this.layers.stems.append(node("path", { d: `M${x} 960V${y}` }));
+    }
+  }
+
+  #drawPoints({ frame, instance, trace, selected, task }, tokens) {
+    const specials = trace?.special_names.length ?? 1;
+    const rank = new Map();
+    tokens.filter((token) => token >= specials).forEach((token) => {
+      if (!rank.has(token - specials)) rank.set(token - specials, rank.size + 1);
+    });
+    const last = tokens.at(-1) >= specials ? tokens.at(-1) - specials : -1;
+    const radius = instance.length > 60 ? 6 : instance.length > 25 ? 8 : 10;
+    const middle = [0, 1].map((axis) => mean(this.places.map((place) => place[axis])));
+    const points = this.places.map(([x, y], i) => {
+      const names = ["point"];
+      if (rank.has(i)) names.push("answered");
+      if (i === last) names.push("last");
+      if (i === selected) names.push("selected");
+      const point = node("g", { class: names.join(" "), transform: `translate(${x} ${y})` });
+      if (i === selected) point.append(node("circle", { r: radius + 9, class: "halo" }));
+      point.append(node("circle", { r: radius }));
+      if (instance.length <= NUMBERED) {
+        const text = task === "sort" && rank.has(i) ? `${rank.get(i)}.` : `${i}`;
+        point.append(node("text", frame.isPlane ? outward([x, y], middle) : { y: -22 }, text));
+      }
+      return point;
+    });
+    this.layers.points.replaceChildren(...points);
+  }
+
+  #path(indices, isClosed) {
+    const places = indices.map((i) => this.places[i].map((value) => value.toFixed(1)).join(" "));
+    return places.length ? `M${places.join("L")}${isClosed ? "Z" : ""}` : "";
+  }
+}
+
+/** The place of a point's number: at the side that looks away from the others. */
+function outward([x, y], middle) {
+  const [dx, dy] = [x - middle[0], y - middle[1]];
+  const length = Math.hypot(dx, dy) || 1;
+  const [right, down] = length > 1 ? [dx / length, dy / length] : [0, -1];
+  const reach = matchMedia("(max-width: 52rem)").matches ? 42 : 30; // as large as the letters are
+  return { x: (right * reach).toFixed(1), y: (down * reach + 8).toFixed(1) };
+}
+
+const mean = (values) => values.reduce((sum, value) => sum + value, 0) / (values.length || 1);
+
+export const FOOT = SLOTS - 30; // below it there are slots, and nothing is drawn by the pointer

@@ -1,0 +1,53 @@
+// Where elements lie on the board, and what lies at a place of it. The board is 1000 wide.
+
+import { TASKS } from "../tasks.js";
+
+const [LOW, HIGH] = [60, 940]; // of what is drawn
+export const SLOTS = 996; // the height at which the special slots stand
+
+export class Frame {
+  /** The frame that fits an instance; the unit square where all lie in it. */
+  constructor(task, instance) {
+    this.task = task;
+    this.count = instance.length;
+    this.isPlane = TASKS[task].features === 2;
+    const axes = instance.length ? instance[0].map((_, k) => instance.map((e) => e[k])) : [];
+    const low = axes.map((values) => Math.min(...values));
+    const high = axes.map((values) => Math.max(...values));
+    const isInside = low.every((v) => v >= 0) && high.every((v) => v <= 1);
+    this.low = isInside ? [0, 0] : low;
+    const width = Math.max(...high.map((value, k) => value - low[k]));
+    this.width = isInside ? 1 : width > 0 ? width : 1;
+  }
+
+  /** The place of element i. */
+  place(element, i) {
+    const up = (value, axis) => (value - this.low[axis]) / this.width;
+    const span = HIGH - LOW;
+    if (this.isPlane) return [LOW + up(element[0], 0) * span, HIGH - up(element[1], 1) * span];
+    return [LOW + ((i + 0.5) / this.count) * span, HIGH - up(element[0], 0) * span];
+  }
+
+  /** The place of a special slot. */
+  slot(token) {
+    return [LOW + 40 + token * 150, SLOTS];
+  }
+
+  /** The element that lies at a place, its numbers as short as the board is fine. */
+  element([x, y]) {
+    const span = HIGH - LOW;
+    const value = (share, axis) => {
+      const exact = this.low[axis] + Math.min(1, Math.max(0, share)) * this.width;
+      const digits = Math.max(0, 3 - Math.floor(Math.log10(this.width) + 1e-9));
+      return Number(exact.toFixed(Math.min(digits, 15)));
+    };
+    const across = value((x - LOW) / span, 0);
+    return this.isPlane ? [across, value((HIGH - y) / span, 1)] : [value((HIGH - y) / span, 0)];
+  }
+
+  /** Where among the elements one at a place joins: in the plane at the end. */
+  index([x]) {
+    if (this.isPlane) return this.count;
+    return Math.min(this.count, Math.max(0, Math.round(((x - LOW) / (HIGH - LOW)) * this.count)));
+  }
+}

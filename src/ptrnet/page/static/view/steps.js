@@ -1,0 +1,89 @@
+// The step beside the board: what the model pointed at, how sure it was, what else the beam held.
+
+import { distributionAt, pathOf, prefixesAt } from "../walk.js";
+import { actionOf, nameOf, percent } from "./words.js";
+
+const [BARS, LEAST] = [6, 0.0005]; // of a probability that has a bar
+
+const byId = (id) => document.getElementById(id);
+
+/** Writes the step at a position: 0 before the first token. */
+export function writeStep(trace, position) {
+  const slider = byId("position");
+  const total = trace?.tokens.length ?? 0;
+  byId("step-title").textContent = total ? `Step ${position} of ${total}` : "Step";
+  byId("bars").replaceChildren();
+  if (!trace) {
+    byId("step-text").textContent = "";
+    slider.setAttribute("aria-valuetext", "no answer");
+    return;
+  }
+  const asked = Math.max(0, position - 1);
+  const distribution = distributionAt(trace, asked).filter(([, value]) => value !== null);
+  distribution.sort((a, b) => b[1] - a[1]);
+  const chosen = trace.tokens[asked];
+  const probability = distribution.find(([token]) => token === chosen)?.[1] ?? 0;
+  const text = position
+    ? actionOf(trace, chosen, probability, distribution.length === 1)
+    : `It has not pointed yet; ${nameOf(trace, distribution[0][0])} is likeliest.`;
+  byId("step-text").textContent = text;
+  slider.setAttribute("aria-valuetext", `step ${position} of ${total}: ${text}`);
+  byId("bars").replaceChildren(
+    ...distribution
+      .filter(([token, value], k) => k === 0 || token === chosen || value >= LEAST)
+      .slice(0, BARS)
+      .map(([token, value]) => bar(trace, token, value, token === chosen && position > 0)),
+  );
+}
+
+function bar(trace, token, value, isChosen) {
+  const item = document.createElement("li");
+  const name = document.createElement("span");
+  name.textContent = nameOf(trace, token);
+  const meter = document.createElement("span");
+  meter.className = "meter";
+  meter.append(document.createElement("span"));
+  meter.firstChild.style.width = `${100 * value}%`;
+  const share = document.createElement("span");
+  share.textContent = percent(value);
+  item.append(name, meter, share);
+  if (isChosen) item.className = "chosen";
+  return item;
+}
+
+/**
+ * Lists the beam's prefixes after the step at a position.
+ * @param {(prefix: object | null) => void} choose called with a prefix that is to be drawn
+ */
+export function writePrefixes(trace, position, choose) {
+  const details = byId("beam-details");
+  details.hidden = !trace || trace.decoder !== "beam";
+  const items = byId("prefixes");
+  if (details.hidden) {
+    items.replaceChildren();
+    return;
+  }
+  const step = Math.max(0, position - 1);
+  const own = pathOf(trace)[step];
+  const held = prefixesAt(trace, step);
+  const best = held[0].logLikelihood; // shares: tokens that are forced may be unlikely ones
+  const total = held.reduce((sum, prefix) => sum + Math.exp(prefix.logLikelihood - best), 0);
+  const rows = held.map((prefix, k) => {
+    const button = document.createElement("button");
+    button.type = "button";
+    const specials = trace.special_names.length;
+    const names = prefix.tokens.map((t) => (t < specials ? trace.special_names[t] : t - specials));
+    const end = prefix.ended ? " end" : "";
+    const share = percent(Math.exp(prefix.logLikelihood - best) / total);
+    button.textContent = `${share}  ${names.join(" ")}${end}`;
+    if (k === own) button.className = "own";
+    for (const name of ["focus", "pointerenter"]) {
+      button.addEventListener(name, () => choose(k === own ? null : prefix));
+    }
+    for (const name of ["blur", "pointerleave"]) button.addEventListener(name, () => choose(null));
+    const item = document.createElement("li");
+    item.append(button);
+    return item;
+  });
+  items.replaceChildren(...rows);
+}

@@ -1,0 +1,69 @@
+// A trace, walked: what stands after each of its steps.
+
+import { NO_EDGES, append, frontOf } from "./search/open_edges.js";
+import { tokensOf } from "./search/answer.js";
+
+/** At each step of the answer, which of the prefixes after it is the answer's. */
+export function pathOf(trace) {
+  const path = [];
+  let k = 0;
+  for (let step = trace.steps.length - 1; step >= 0; step -= 1) {
+    path[step] = k;
+    k = trace.steps[step].prefixes[k].parent;
+  }
+  return path;
+}
+
+/** The probabilities of the token at a position of the answer, as [token, probability or null]. */
+export function distributionAt(trace, position) {
+  const path = pathOf(trace);
+  const row = position ? path[position - 1] : 0;
+  return trace.steps[position].probabilities[row].map((value, token) => [token, value]);
+}
+
+/** The prefixes that the search holds after a step: their tokens and log-likelihoods. */
+export function prefixesAt(trace, step) {
+  return trace.steps[step].prefixes.map((prefix, k) => ({
+    tokens: tokensOf(trace.steps, step, k),
+    ended: prefix.token === 0,
+    logLikelihood: prefix.log_likelihood,
+  }));
+}
+
+/**
+ * What a beginning of an answer draws.
+ * @param {string} task
+ * @param {number[]} tokens END left out
+ * @param {number} specials
+ * @param {boolean} ended whether it is whole
+ * @returns {{rings: number[][], paths: number[][], front: number[] | null}} of elements: closed
+ *   rings, open paths, and the edge that the next token is for
+ */
+export function shapeOf(task, tokens, specials, ended) {
+  if (specials === 2 && task === "delaunay") {
+    const queue = tokens.reduce(append, NO_EDGES);
+    const front = frontOf(queue);
+    const ends = front ? [front.tail, front.head].filter(Boolean) : [];
+    return {
+      rings: queue.triangles.map((triangle) => triangle.map((token) => token - specials)),
+      paths: queue.triangles.length ? [] : [ends.map((token) => token - specials)],
+      front: ends.length === 2 ? ends.map((token) => token - specials) : null,
+    };
+  }
+  const elements = tokens.filter((token) => token >= specials).map((token) => token - specials);
+  if (task === "delaunay") {
+    const rings = [];
+    for (let k = 0; k + 2 < elements.length; k += 3) rings.push(elements.slice(k, k + 3));
+    const rest = elements.slice(rings.length * 3);
+    return { rings, paths: rest.length ? [rest] : [], front: null };
+  }
+  const isRing = ended && task !== "sort";
+  return { rings: isRing ? [elements] : [], paths: isRing ? [] : [elements], front: null };
+}
+
+/** The shape of a whole answer: indices, or triples of them. */
+export function answerShape(task, outputs) {
+  if (task === "delaunay") return { rings: outputs, paths: [], front: null };
+  if (task === "sort") return { rings: [], paths: [outputs], front: null };
+  return { rings: [outputs], paths: [], front: null };
+}

@@ -1,0 +1,125 @@
+"""`ptrnet export --page`: what is written, and what is refused before anything is."""
+
+import base64
+import hashlib
+import io
+import json
+import tarfile
+
+import pytest
+
+import ptrnet
+from ptrnet.cli import run
+from ptrnet.errors import InputError
+from ptrnet.export import web_runtime
+from ptrnet.export.page_folder import export_page
+from ptrnet.page import files
+
+
+@pytest.fixture
+def runtime(tmp_path):
+    """A folder that looks like onnxruntime's."""
+    folder = tmp_path / "ort" / "dist"
+    folder.mkdir(parents=True)
+    for name in web_runtime.FILES:
+        (folder / name).write_text(f"the content of {name}")
+    return folder.parent
+
+
+def test_the_folder_has_page_models_and_runtime(tmp_path, runtime, capsys):
+    site = tmp_path / "site"
+    code = run(
+        ["export", "--page", str(site), "sort", "--runtime", str(runtime), "--instances", "2"]
+    )
+    out = capsys.readouterr().out
+    assert code == 0 and f"python -m http.server --directory {site}" in out
+    assert {path.name for path in site.iterdir()} == {"index.html", "page", "models", "runtime"}
+    assert {path.name for path in (site / "runtime").iterdir()} >= {
+        *web_runtime.FILES,
+        "LICENSE",
+    }
+    for name, content in files.parts().items():
+        assert (site / "page" / name).read_bytes() == content
+    (listed,) = json.loads((site / "models" / "models.json").read_text())
+    assert (listed["name"], listed["task"], listed["n"]) == ("sort", "sort", "2-20")
+    manifest = json.loads((site / "models" / "sort" / "manifest.json").read_text())
+    for name, facts in manifest["files"].items():
+        content = (site / "models" / "sort" / name).read_bytes()
+        assert hashlib.sha256(content).hexdigest() == facts["sha256"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["export", "hull"], "export: expected MODEL and DIR, got 1 arguments"),
+        (["export", "hull", "out", "--runtime", "ort"], "--runtime does nothing without --page"),
+        (["export", "--page", "site", "hul"], "unknown model 'hul'; did you mean 'hull'?"),
+        (
+            ["export", "--page", "site", "--runtime", "nothing"],
+            "--runtime nothing: expected onnxruntime-web's files, got no ort.wasm.min.mjs",
+        ),
+        (["export", "--page", "site", "hull", "hull"], "there is a model named hull already"),
+        (["export", "--page", "no/site"], "cannot be written: there is no folder "),
+    ],
+)
+def test_refused_in_one_line(arguments, message, tmp_path, monkeypatch, capsys, runtime):
+    monkeypatch.chdir(tmp_path)
+    if "--page" in arguments and "--runtime" not in arguments:
+        arguments = [*arguments, "--runtime", str(runtime)]
+    code, out, err = run(arguments), *capsys.readouterr()
+    assert code == 2 and not out and err.count("\n") == 1 and message in err, err
+    assert [path.name for path in tmp_path.iterdir()] == ["ort"]
+
+
+def test_models_that_the_page_cannot_draw(tmp_path, small, runtime):
+    own = small("custom", center=(0.5,), spread=(0.3,), constraint="subset")
+    for models, message in (
+        ({}, "models: expected one or more, got none"),
+        (
+            {"own": own},
+            "own: the page draws hull, delaunay, tsp, sort; this model is of task custom",
+        ),
+        ({"h": small("hull", order="hilbert")}, "h: the page reads elements in the order given"),
+    ):
+        with pytest.raises(InputError, match=message):
+            export_page(models, tmp_path / "site", runtime=runtime)
+    assert not (tmp_path / "site").exists()
+
+
+def test_without_npm_the_other_way_is_named(tmp_path, monkeypatch):
+    monkeypatch.setattr(web_runtime.shutil, "which", lambda name: None)
+    with pytest.raises(InputError, match=r"npm is not installed.* or name with --runtime a folder"):
+        export_page({"sort": ptrnet.load("sort")}, tmp_path / "site")
+
+
+def package(folder, **contents):
+    """A package as npm packs it."""
+    path = folder / "onnxruntime-web.tgz"
+    with tarfile.open(path, "w:gz") as archive:
+        for name, content in contents.items():
+            member = tarfile.TarInfo(f"package/dist/{name}")
+            member.size = len(content)
+            archive.addfile(member, io.BytesIO(content))
+    return path
+
+
+def test_only_the_pinned_package_is_unpacked(tmp_path, monkeypatch):
+    contents = {name: name.encode() * 3 for name in web_runtime.FILES}
+    path = package(tmp_path, **contents)
+    (tmp_path / "out").mkdir()
+    with pytest.raises(InputError, match="what it fetched has another checksum"):
+        web_runtime._unpack(path, tmp_path / "out")
+    assert not list((tmp_path / "out").iterdir())
+    digest = hashlib.sha512(path.read_bytes()).digest()
+    monkeypatch.setattr(web_runtime, "INTEGRITY", base64.b64encode(digest).decode())
+    web_runtime._unpack(path, tmp_path / "out")
+    assert {p.name: p.read_bytes() for p in (tmp_path / "out").iterdir()} == contents
+
+
+def test_what_npm_complains_of_is_said(tmp_path, monkeypatch):
+    program = tmp_path / "npm"
+    program.write_text("#!/bin/sh\necho one >&2; echo no network >&2; exit 1\n")
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
+    with pytest.raises(InputError, match="was not fetched: no network; or name with --runtime"):
+        web_runtime.copy_runtime(tmp_path, None)

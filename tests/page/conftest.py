@@ -1,0 +1,192 @@
+"""One browser for the tests of a file, one service for all of them, and one static page.
+
+A browser ends with its file: while it is there, an event loop runs in this thread, and tests of
+other files could run none.
+"""
+
+import functools
+import http.server
+import os
+import re
+import shutil
+import threading
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+import torch
+import uvicorn
+
+import ptrnet
+from ptrnet.errors import InputError
+from ptrnet.export import web_runtime
+from ptrnet.export.page_folder import export_page
+from ptrnet.serve.app import create_app
+from ptrnet.serve.service import Served
+
+TASKS = ("hull", "delaunay", "tsp", "sort")
+FLAGS = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
+SECONDS = 30_000  # ms that anything may take: the machine may be busy
+
+
+@pytest.fixture(scope="module")
+def browser():
+    """Chromium, headless. Skips where there is none."""
+    sync_api = pytest.importorskip("playwright.sync_api")
+    path = os.environ.get("PTRNET_CHROMIUM", "/usr/bin/chromium")
+    if not Path(path).is_file():
+        pytest.skip(f"no browser: neither {path} nor what PTRNET_CHROMIUM names")
+    sync_api.expect.set_options(timeout=SECONDS)
+    with sync_api.sync_playwright() as playwright:
+        chromium = playwright.chromium.launch(executable_path=path, args=FLAGS)
+        yield chromium
+        chromium.close()
+
+
+@pytest.fixture(scope="session")
+def models():
+    """The shipped models of the four tasks."""
+    return {name: ptrnet.load(name) for name in TASKS}
+
+
+@contextmanager
+def running(app):
+    """A service in a thread of this process; gives its address."""
+    config = uvicorn.Config(app, port=0, log_config=None, lifespan="on", ws="none")
+    server = uvicorn.Server(config)
+    thread = threading.Thread(target=server.run, daemon=True)
+    thread.start()
+    while not server.started:
+        thread.join(0.02)
+    try:
+        (listener,) = server.servers[0].sockets
+        yield f"http://127.0.0.1:{listener.getsockname()[1]}/"
+    finally:
+        server.should_exit = True
+        thread.join()
+
+
+@pytest.fixture(scope="session")
+def service(models):
+    """The address of a service of the shipped models."""
+    app = create_app({name: Served(name, solver) for name, solver in models.items()}, threads=1)
+    before = torch.get_num_threads()
+    with running(app) as address:
+        yield address
+    torch.set_num_threads(before)
+
+
+class _Quiet(http.server.SimpleHTTPRequestHandler):
+    def log_message(self, *arguments):
+        pass
+
+
+@pytest.fixture(scope="session")
+def static(models, tmp_path_factory):
+    """The address and the folder of the page without a service."""
+    pytest.importorskip("onnxruntime")
+    temporary = tmp_path_factory.mktemp("page")
+    runtime = os.environ.get("PTRNET_RUNTIME")  # a folder with onnxruntime-web
+    if runtime is None:
+        if shutil.which("npm") is None:
+            pytest.skip("no npm, which fetches onnxruntime-web; PTRNET_RUNTIME may name its folder")
+        runtime = temporary / "runtime"
+        runtime.mkdir()
+        try:
+            web_runtime.copy_runtime(runtime, None)
+        except InputError as error:
+            pytest.skip(str(error))
+    folder = temporary / "site"
+    export_page(models, folder, runtime=runtime, instances=2)
+    handler = functools.partial(_Quiet, directory=str(folder))
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    yield f"http://127.0.0.1:{server.server_address[1]}/", folder
+    server.shutdown()
+    server.server_close()
+    thread.join()
+
+
+class Page:
+    """A tab that has looked at the page, and notes all that it should not do."""
+
+    def __init__(self, browser, address, **options):
+        options = {"viewport": {"width": 1200, "height": 900}, **options}
+        self.context = browser.new_context(reduced_motion="reduce", **options)
+        self.context.set_default_timeout(SECONDS)
+        self.tab, self.address = self.context.new_page(), address
+        self.complaints, self.hosts = [], set()
+        self.tab.on("console", lambda message: self._note(message))
+        self.tab.on("pageerror", lambda error: self.complaints.append(str(error)))
+        self.context.on("request", lambda request: self.hosts.add(request.url.split("/")[2]))
+
+    def _note(self, message):
+        if message.type in ("error", "warning"):
+            self.complaints.append(message.text)
+
+    def open(self, fragment=""):
+        """Goes there, and waits for the answer."""
+        self.tab.goto("about:blank")  # a fragment alone would load nothing
+        self.tab.goto(self.address + fragment)
+        self.wait()
+
+    def wait(self):
+        """Until an answer stands beside the exact one."""
+        from playwright.sync_api import expect
+
+        expect(self.tab.locator("#facts")).to_contain_text("beside")
+
+    def see(self, selector, text):
+        from playwright.sync_api import expect
+
+        expect(self.tab.locator(selector)).to_contain_text(re.compile(text))
+
+    def elements(self):
+        """The instance, as the link has it."""
+        self.tab.wait_for_timeout(300)  # which the address may be behind
+        fields = self.tab.evaluate("location.hash.match(/elements=(.*)/)[1]")
+        return [list(map(float, text.split(","))) for text in fields.split(";") if text]
+
+    def check(self):
+        """Nothing was complained of, and no other host was asked."""
+        assert self.complaints == []
+        assert self.hosts == {self.address.split("/")[2]}
+
+
+@pytest.fixture(scope="module")
+def shared(browser, service):
+    """A tab that tests share: each opens its own link in it."""
+    page = Page(browser, service)
+    yield page
+    page.context.close()
+
+
+@pytest.fixture
+def page(shared):
+    """The shared tab; at the end nothing was complained of, and no other host was asked."""
+    shared.complaints, shared.hosts = [], set()
+    yield shared
+    shared.check()
+
+
+@pytest.fixture
+def look(browser):
+    """A function: opens a page in a context of its own."""
+    pages = []
+
+    def open_page(address, **options):
+        pages.append(Page(browser, address, **options))
+        return pages[-1]
+
+    yield open_page
+    for page in pages:
+        page.context.close()

@@ -1,0 +1,281 @@
+"""The page in a browser, answered by a service."""
+
+import re
+
+import numpy as np
+import pytest
+
+import ptrnet
+from ptrnet.page import files
+from ptrnet.serve.app import create_app
+from ptrnet.serve.service import Served
+from tests.page.conftest import TASKS, running
+
+pytestmark = pytest.mark.xdist_group("browser")  # which share one
+POINTS = "0.1,0.2;0.8,0.1;0.9,0.7;0.5,0.9;0.4,0.4;0.2,0.75"
+NUMBERS = "0.5;0.2;0.9;0.3"
+
+
+def fragment(task, **fields):
+    elements = NUMBERS if task == "sort" else POINTS
+    return "#" + "&".join(
+        f"{k}={v}" for k, v in {"task": task, "elements": elements, **fields}.items()
+    )
+
+
+def place(page, x, y):
+    """The pixel of a point of the unit square."""
+    box = page.tab.locator("#board").bounding_box()
+    unit = box["width"] / 1000
+    return box["x"] + (60 + 880 * x) * unit, box["y"] + (940 - 880 * y) * unit
+
+
+@pytest.mark.parametrize("task", TASKS)
+def test_each_task_is_answered_and_stepped_through(page, models, task):
+    page.open(fragment(task))
+    page.see("#verdict", "^Right")
+    answer = models[task].answer(np.array(page.elements()))
+    total = int(page.tab.locator("#position").get_attribute("max"))
+    page.see("#step-title", f"^Step {total} of {total}$")
+    assert page.tab.locator(".point.answered").count() == len(np.unique(answer.outputs))
+    page.tab.click("#first")
+    page.see("#step-title", f"^Step 0 of {total}$")
+    assert page.tab.locator(".point.answered").count() == 0
+    for step in range(1, 4):
+        page.tab.click("#forward")
+        page.see("#step-title", f"^Step {step} of {total}$")
+        looks = page.tab.locator(".looks .look").evaluate_all(
+            "lines => lines.map(line => [line.getAttribute('stroke-width'), "
+            "line.dataset.probability].map(Number))"
+        )
+        assert all(width == pytest.approx(1 + 15 * p, abs=0.01) for width, p in looks)
+        assert looks or "Only" in page.tab.inner_text("#step-text")
+    page.tab.click("#back")
+    page.see("#step-title", f"^Step 2 of {total}$")
+
+
+def test_points_are_drawn_moved_and_removed(page):
+    page.open(fragment("hull"))
+    page.tab.click("#clear")
+    page.see("#verdict", "Draw 1 more")
+    corners = [(0.1, 0.1), (0.9, 0.1), (0.9, 0.9), (0.1, 0.9), (0.6, 0.6)]
+    for corner in corners:
+        page.tab.mouse.click(*place(page, *corner))
+        page.tab.wait_for_timeout(350)  # two clicks at once would be one that removes
+    page.see("#verdict", "Right: the hull has these 4 vertices")
+    page.tab.mouse.click(*place(page, 0.98, 0.5))
+    page.see("#verdict", "these 5 vertices")
+    page.tab.click("#undo")
+    page.see("#verdict", "these 4 vertices")
+    assert np.allclose(page.elements(), corners, atol=2e-3)
+    page.tab.mouse.move(*place(page, 0.6, 0.6))
+    page.tab.mouse.down()
+    page.tab.mouse.move(*place(page, 0.6, 0.98), steps=4)
+    page.see("#verdict", "these 5 vertices")  # while the pointer moves
+    page.tab.mouse.up()
+    assert page.elements()[4] == pytest.approx([0.6, 0.98], abs=2e-3)
+    page.tab.click("#undo")
+    page.see("#verdict", "these 4 vertices")
+    page.tab.mouse.dblclick(*place(page, 0.1, 0.1))
+    page.see("#verdict", "these 3 vertices")
+    assert len(page.elements()) == 4
+
+
+def test_the_beams_prefixes_are_seen_on_demand(page):
+    page.open(fragment("tsp"))
+    assert page.tab.locator("#beam-details").is_hidden()
+    page.tab.select_option("#decoder", "beam")
+    page.see("#facts", "tsp, beam")
+    page.tab.fill("#beam-size", "3")
+    page.tab.press("#beam-size", "Tab")
+    page.tab.click("#beam-details summary")
+    page.tab.click("#back")
+    page.see("#prefixes", r"0 \d")
+    page.elements()
+    assert "beam=3" in page.tab.url
+    rows = page.tab.locator("#prefixes button")
+    assert 1 < rows.count() <= 3 and page.tab.locator(".other path").count() == 0
+    rows.nth(1).focus()
+    page.tab.wait_for_selector(".other path", state="attached")
+
+
+def test_an_instance_is_pasted_and_complained_of(page):
+    page.open(fragment("hull"))
+    page.tab.click("#text-details summary")
+    page.tab.fill("#text", "0.1, 0.2\n0.3 nothing\n")
+    page.see("#text-error", 'line 2: expected a number, got "nothing"')
+    assert page.tab.get_attribute("#text", "aria-invalid") == "true"
+    page.tab.fill("#text", "[[0, 0], [40, 0], [40, 30], [0, 30], [20, 10]]")
+    page.see("#verdict", "these 4 vertices")
+    assert page.tab.inner_text("#text-error") == ""
+    page.tab.click("label[for=task-delaunay]")
+    page.see("#verdict", "these 4 triangles")
+    page.tab.fill("#text", "0 0\n1 1\n2 2")
+    page.see("#error", "all points lie on one line")
+    page.complaints = [c for c in page.complaints if "422" not in c]  # the browser's own line
+
+
+def test_sizes_outside_the_training_are_marked(page):
+    page.open("#task=delaunay&elements=0.1,0.2;0.8,0.1;0.9,0.7")
+    page.see("#warning", "trained on instances of 5-15 elements, this one has 3")
+    page.open(fragment("delaunay"))
+    assert page.tab.locator("#warning").is_hidden()
+
+
+def test_a_link_holds_the_instance(look, service):
+    page = look(service)
+    page.open(fragment("tsp", decoder="beam", beam=5))
+    elements, verdict = page.elements(), page.tab.inner_text("#verdict")
+    link = page.tab.url
+    other = look(service)
+    other.open("#" + link.split("#")[1])
+    assert (other.elements(), other.tab.inner_text("#verdict")) == (elements, verdict)
+    assert other.tab.input_value("#beam-size") == "5"
+    other.open("#task=nothing&elements=what")  # what is wrong of a link is left out
+    other.check()
+
+
+def test_a_service_that_is_gone_is_said_and_comes_back(look, service):
+    page = look(service)
+    page.open(fragment("hull"))
+    page.tab.route("**/v1/**", lambda route: route.abort())
+    page.tab.mouse.click(*place(page, 0.95, 0.95))
+    page.see("#error", "The service does not answer")
+    assert page.tab.locator(".shape path").count() == 0
+    page.tab.unroute("**/v1/**")
+    page.tab.click("#undo")
+    page.see("#verdict", "^Right")
+    assert page.tab.locator("#error").is_hidden()
+
+
+def test_it_works_by_keyboard_alone(page):
+    page.open(fragment("hull"))
+    page.tab.focus("#clear")
+    page.tab.keyboard.press("Enter")
+    page.tab.focus("#board")
+    for key in ("Enter", "Shift+ArrowRight", "Enter", "Shift+ArrowUp", "Enter"):
+        page.tab.keyboard.press(key)
+    page.see("#verdict", "these 3 vertices")
+    for key in ("Enter", "ArrowUp", "ArrowUp", "Enter"):  # picked up, moved, dropped
+        page.tab.keyboard.press(key)
+    assert page.elements()[2] == pytest.approx([0.625, 0.675], abs=2e-3)
+    page.tab.keyboard.press("Delete")
+    page.see("#verdict", "these 2 vertices")
+    page.tab.focus("#position")
+    page.tab.keyboard.press("Home")
+    page.see("#step-title", "^Step 0 of 3$")
+    page.tab.keyboard.press("ArrowRight")
+    page.see("#step-title", "^Step 1 of 3$")
+    assert "step 1 of 3" in page.tab.get_attribute("#position", "aria-valuetext")
+
+
+def test_every_control_has_a_name(page):
+    page.open(fragment("hull", decoder="beam"))
+    nameless = page.tab.locator("button, input, select, textarea, svg[tabindex]").evaluate_all(
+        "all => all.filter(e => !e.getAttribute('aria-label') && !e.textContent.trim())"
+        ".filter(e => !e.labels?.length)"
+        ".map(e => e.outerHTML)"
+    )
+    assert nameless == []
+    assert page.tab.get_attribute("#verdict", "aria-live") == "polite"
+    assert page.tab.get_attribute("html", "lang") == "en"
+
+
+def test_it_fits_a_phone_and_a_finger(look, service):
+    page = look(service, viewport={"width": 360, "height": 740}, has_touch=True, is_mobile=True)
+    page.open(fragment("hull"))
+    width = page.tab.evaluate("document.documentElement.scrollWidth")
+    assert width <= 360
+    assert page.tab.locator("#board").bounding_box()["width"] > 300
+    page.tab.touchscreen.tap(*place(page, 0.97, 0.97))
+    page.see("#verdict", "^Right")
+    assert len(page.elements()) == 7
+    page.check()
+
+
+def test_the_token_is_asked_for_and_kept_in_memory(look, models):
+    app = create_app({"hull": Served("hull", models["hull"])}, token="letmein-letmein-letmein")
+    with running(app) as address:
+        page = look(address)
+        page.tab.goto(address)
+        page.see("#error", "expected Bearer")
+        page.tab.mouse.click(*place(page, 0.5, 0.5))  # nothing to draw on yet
+        page.tab.fill("#token", "letmein-letmein-letmein")
+        page.tab.keyboard.press("Enter")
+        page.wait()
+        assert [c for c in page.complaints if "401" not in c] == []
+        stores = "[{...localStorage}, {...sessionStorage}, document.cookie]"
+        kept = page.tab.evaluate(f"JSON.stringify({stores})")
+        assert kept == '[{},{},""]' and "letmein" not in page.tab.url
+        assert page.tab.locator("#task-tsp").count() == 0  # no model for it
+        page.context.close()
+
+
+def test_it_is_small_and_all_its_own():
+    contents = {**files.parts(), files.INDEX: files.index()}
+    assert sum(map(len, contents.values())) < 200_000
+    for name, content in contents.items():
+        text = content.decode()
+        urls = set(re.findall(r"https?://[^\s\"'<>]+", text)) - {"http://www.w3.org/2000/svg"}
+        assert not urls, name
+        assert not re.search(r"<script(?![^>]*src=)|\sstyle=|\son\w+=\"|<style", text), name
+
+
+def test_numbers_are_those_of_the_labellers(page):
+    """Exact answers in JavaScript, of instances that rounding makes hard, too."""
+    page.open(fragment("hull"))
+    rng = np.random.default_rng(3)
+    grid = np.stack(np.meshgrid(*[np.arange(4) / 10] * 2), -1).reshape(-1, 2)
+    clouds = [rng.random((n, 2)) for n in (1, 2, 3, 5, 9, 30)]
+    clouds += [grid, rng.permutation(grid), rng.integers(0, 5, (20, 2)) / 10.0]
+    clouds += [np.repeat(rng.random((4, 2)), 2, axis=0), np.outer(np.arange(5), [0.1, 0.3]) + 0.1]
+    clouds += [rng.random((8, 2)) * 1e-9 + 0.3, rng.random((9, 2)) * 1e12]
+    module = "await import(new URL('page/exact/label.js', document.baseURI))"
+    labels = page.tab.evaluate(
+        f"async all => {{ const {{ label, compare }} = {module};"
+        "return all.map(([task, instance]) => { const exact = label(task, instance);"
+        "return exact && {...exact, ...compare(task, instance, exact.outputs, exact)}; }) }",
+        [["hull", cloud.tolist()] for cloud in clouds]
+        + [["delaunay", cloud.tolist()] for cloud in clouds]
+        + [["tsp", cloud.tolist()] for cloud in clouds]
+        + [["sort", cloud[:, :1].tolist()] for cloud in clouds],
+    )
+    count = len(clouds)
+    for k, cloud in enumerate(clouds):
+        hull, triangles, tour, order = (labels[k + j * count] for j in range(4))
+        check_hull(cloud, hull)
+        check_triangles(cloud, triangles)
+        check_tour(cloud, tour)
+        assert order["outputs"] == np.argsort(cloud[:, 0], kind="stable").tolist()
+        assert order["correct"]
+
+
+def check_hull(cloud, label):
+    task = ptrnet.load("hull").task
+    (expected,) = task.unpad(task.label(cloud[None]))
+    assert label["outputs"] == expected.tolist() and label["correct"]
+
+
+def check_triangles(cloud, label):
+    task = ptrnet.load("delaunay").task
+    if len(cloud) < 3 or task.instance_error(cloud):
+        assert label is None or len(cloud) < 3
+        return
+    from ptrnet.metrics.triangulation import is_delaunay
+
+    assert label["correct"] and is_delaunay(cloud, np.array(label["outputs"]))
+
+
+def check_tour(cloud, label):
+    from ptrnet.labellers.tour.dynamic_programming import shortest_tour
+
+    tour = label["outputs"]
+    assert sorted(tour) == list(range(len(cloud))) and tour[0] == 0
+    length = np.linalg.norm(cloud[tour] - cloud[np.roll(tour, -1)], axis=1).sum()
+    assert label["cost"] == pytest.approx(length)
+    assert label["proved"] == (len(cloud) <= 12)
+    if 3 <= len(cloud) <= 9:
+        dist = np.linalg.norm(cloud[:, None] - cloud[None], axis=-1)
+        best = shortest_tour(dist)
+        known = dist[best, np.roll(best, -1)].sum()
+        assert label["cost"] == pytest.approx(known, rel=1e-9)

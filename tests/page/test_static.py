@@ -1,0 +1,128 @@
+"""The page without a service: what the browser computes is what the solver does."""
+
+import numpy as np
+import pytest
+
+from ptrnet.decoding import Beam, Greedy
+from ptrnet.types import Example
+from tests.page.conftest import TASKS, Page
+
+pytestmark = pytest.mark.xdist_group("browser")
+SIZES = {
+    "hull": (1, 5, 12, 30),
+    "delaunay": (3, 5, 9, 15),
+    "tsp": (1, 5, 10, 18),
+    "sort": (1, 5, 20),
+}
+ASK = """async questions => {
+  const { Onnx } = await import(new URL('page/sources/onnx.js', document.baseURI));
+  globalThis.onnx ??= new Onnx();
+  const traces = [];
+  for (const question of questions) traces.push(await globalThis.onnx.trace(question));
+  return traces;
+}"""
+SERVED = ASK.replace("onnx.js", "service.js").replace("Onnx", "Service")
+
+
+def questions():
+    rng = np.random.default_rng(11)
+    for task, sizes in SIZES.items():
+        for n in sizes:
+            for decoder in ("greedy", "beam"):
+                scale = 50 if n == 12 else 1  # outside the unit square
+                instance = rng.random((n, 1 if task == "sort" else 2)) * scale
+                yield {
+                    "model": task,
+                    "instance": instance.tolist(),
+                    "decoder": decoder,
+                    "beamSize": 3,
+                }
+
+
+@pytest.fixture(scope="module")
+def static_page(browser, static):
+    """One tab: a browser takes seconds to compile onnxruntime."""
+    page = Page(browser, static[0])
+    page.open("#task=hull&elements=0.1,0.2;0.8,0.1;0.9,0.7;0.5,0.9;0.4,0.4")
+    yield page
+    page.context.close()
+
+
+@pytest.fixture(scope="module")
+def traces(static_page):
+    """The questions, and the answers of the browser."""
+    asked = list(questions())
+    return asked, static_page.tab.evaluate(ASK, asked)
+
+
+def test_answers_are_the_solvers(traces, models):
+    asked, answered = traces
+    for question, trace in zip(asked, answered, strict=True):
+        solver, instance = models[question["model"]], np.array(question["instance"])
+        decoder = Beam(3) if question["decoder"] == "beam" else Greedy()
+        expected = solver.answer(instance, decoder)
+        log_prob = trace["answer"]["log_likelihood"]
+        assert log_prob == pytest.approx(expected.log_prob, rel=1e-4, abs=1e-4)
+        if trace["answer"]["outputs"] != expected.outputs.tolist():  # as likely, to rounding
+            other = Example(instance, np.array(trace["answer"]["outputs"]))
+            assert solver.log_likelihoods(other) == pytest.approx(expected.log_prob, rel=1e-4)
+        if expected.cost is not None:
+            assert trace["answer"]["cost"] == pytest.approx(expected.cost)
+        warned = [text.partition(";")[0] for text in expected.warnings]
+        assert trace["answer"]["warnings"] == warned
+
+
+def test_traces_are_the_services(traces, page, service):
+    asked, answered = traces
+    page.tab.goto(service)
+    served = page.tab.evaluate(SERVED, asked)
+    for mine, other in zip(answered, served, strict=True):
+        assert (mine["tokens"], mine["special_names"]) == (other["tokens"], other["special_names"])
+        for step, known in zip(mine["steps"], other["steps"], strict=True):
+            for row, expected in zip(step["probabilities"], known["probabilities"], strict=False):
+                assert [p is None for p in row] == [p is None for p in expected]
+                numbers = [p for p in row if p is not None]
+                assert numbers == pytest.approx([p for p in expected if p is not None], abs=1e-3)
+        if other["exact"] and mine["exact"]["proved"]:
+            assert mine["correct"] == other["correct"]
+
+
+def go(page, task, elements):
+    """Follows a link within the page."""
+    page.tab.evaluate("hash => { location.hash = hash }", f"task={task}&elements={elements}")
+    page.see("#model", task)
+
+
+def test_a_damaged_model_is_refused(static_page):
+    """The browser compares it with the checksum of its manifest; and it is fetched anew."""
+    path = "**/models/sort/step.onnx"
+    static_page.tab.route(path, lambda route: route.fulfill(status=200, body=b"damaged"))
+    go(static_page, "sort", "0.5;0.2")
+    static_page.see("#verdict", "No answer")
+    static_page.see("#error", ".")
+    static_page.tab.unroute(path)
+    go(static_page, "sort", "0.5;0.2;0.9;0.3")
+    static_page.see("#verdict", "^Right")
+    static_page.complaints = [c for c in static_page.complaints if "integrity" not in c]
+    static_page.check()
+
+
+@pytest.mark.parametrize("task", TASKS)
+def test_the_page_answers_by_itself(static_page, task):
+    points = "0.1,0.2;0.8,0.1;0.9,0.7;0.5,0.9;0.4,0.4;0.3,0.8"
+    go(static_page, task, "0.5;0.2;0.9;0.4" if task == "sort" else points)
+    static_page.see("#facts", f"^{task}, greedy .* beside")
+    static_page.see("#verdict", "^Right")
+    static_page.see("#origin", "in this browser")
+    static_page.tab.click("#back")
+    static_page.see("#step-title", r"^Step \d+ of \d+$")
+    static_page.check()
+
+
+def test_the_folder_is_whole(static_page, static):
+    _, folder = static
+    policy = static_page.tab.get_attribute("meta[http-equiv]", "content")
+    assert "default-src 'none'" in policy and "script-src 'self' 'wasm-unsafe-eval'" in policy
+    assert (folder / "runtime" / "LICENSE").read_text().startswith("MIT License")
+    index = (folder / "index.html").read_text()
+    assert index.count('<meta name="source"') == 1 and 'content="onnx"' in index

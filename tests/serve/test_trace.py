@@ -1,0 +1,172 @@
+"""The trace of a search is what the solver did, and nothing else."""
+
+import json
+import math
+from threading import Event
+
+import numpy as np
+import pytest
+from pydantic import TypeAdapter
+
+from ptrnet.decoding import Beam, Greedy
+from ptrnet.serve import service
+from ptrnet.serve.limits import Limits
+from ptrnet.serve.requests.schemas import TraceResponse
+from ptrnet.types import END, Example
+from tests.serve.conftest import problem
+
+RNG = np.random.default_rng(5)
+DECODERS = [({}, Greedy()), ({"decoder": "beam", "beam_size": 3}, Beam(3))]
+
+
+def trace_of(asked, task, instance, limits=None, **options):
+    async def scenario(client):
+        body = {"instance": instance, **options}
+        return await client.post(f"/v1/models/{task}/trace", json=body)
+
+    return asked(scenario, limits)
+
+
+def tokens_of(steps, step, k):
+    """The tokens of prefix k behind a step."""
+    tokens = []
+    for one in reversed(steps[: step + 1]):
+        prefix = one["prefixes"][k]
+        tokens.insert(0, prefix["token"])
+        k = prefix["parent"]
+    return tokens
+
+
+@pytest.mark.parametrize(("options", "decoder"), DECODERS, ids=("greedy", "beam"))
+@pytest.mark.parametrize("task", ["hull", "tsp", "sort", "delaunay"])
+def test_a_trace_ends_in_the_solvers_answer(asked, models, task, options, decoder):
+    instance = RNG.random((7, models[task].task.num_features))
+    response = trace_of(asked, task, instance.tolist(), **options)
+    TypeAdapter(TraceResponse).validate_json(response.text, strict=True)
+    trace, expected = response.json(), models[task].answer(instance, decoder)
+    assert trace["answer"]["outputs"] == expected.outputs.tolist()
+    assert trace["answer"]["log_likelihood"] == pytest.approx(expected.log_prob, rel=1e-5)
+    last = len(trace["steps"]) - 1
+    assert tokens_of(trace["steps"], last, 0)[: len(trace["tokens"])] == trace["tokens"]
+    assert trace["tokens"].index(END) == len(trace["tokens"]) - 1
+    outputs = models[task].task.from_tokens(np.array(trace["tokens"][:-1]))
+    assert outputs.tolist() == trace["answer"]["outputs"]
+
+
+@pytest.mark.parametrize("settings", [{}, {"order": "lexicographic"}], ids=("given", "sorted"))
+def test_probabilities_are_the_models(asked, models, small, settings):
+    """Greedy: those of `Solver.attention`, which is computed in another way."""
+    models["hull"] = small("hull", scale=8.0, **settings)
+    instance = RNG.random((6, 2))
+    trace = trace_of(asked, "hull", instance.tolist()).json()
+    outputs = np.array(trace["tokens"][:-1]) - 1
+    expected, _ = models["hull"].attention(Example(instance, outputs))
+    steps = [step["probabilities"][0] for step in trace["steps"]]
+    assert len(steps) == len(trace["tokens"])
+    for row, actual in zip(expected, steps, strict=False):
+        allowed = [k for k, value in enumerate(actual) if value is not None]
+        if trace["answer"]["outputs"] == outputs.tolist():  # else attention begins elsewhere
+            assert [actual[k] for k in allowed] == pytest.approx(row[allowed], abs=2e-6)
+    used = set()
+    for token, row in zip(trace["tokens"], steps, strict=True):
+        assert {k for k, value in enumerate(row) if value is None} >= used
+        used |= {token} - {END}
+
+
+def test_each_prefix_extends_one_before_it(asked, models):
+    instance = RNG.random((6, 2)).tolist()
+    steps = trace_of(asked, "tsp", instance, decoder="beam", beam_size=4).json()["steps"]
+    before = [0.0]
+    for step in steps:
+        assert len(step["probabilities"]) == len(before)
+        for prefix in step["prefixes"]:
+            row = step["probabilities"][prefix["parent"]]
+            assert row[prefix["token"]] is not None
+            if row[prefix["token"]] > 1e-3:
+                expected = before[prefix["parent"]] + math.log(row[prefix["token"]])
+                assert prefix["log_likelihood"] == pytest.approx(expected, abs=2e-3)
+        before = [prefix["log_likelihood"] for prefix in step["prefixes"]]
+        assert before == sorted(before, reverse=True) and len(before) <= 4
+
+
+def test_the_exact_answer_stands_beside(asked, models, monkeypatch):
+    monkeypatch.setattr(service, "EXACT_SECONDS", 60)  # the labeller may have to be compiled
+    instance = RNG.random((6, 2))
+    for task in ("hull", "delaunay"):
+        trace = trace_of(asked, task, instance.tolist()).json()
+        (expected,) = models[task].task.unpad(models[task].task.label(instance[None]))
+        exact = trace["exact"]
+        assert exact["outputs"] == expected.tolist() and exact["proved"] and not trace["pending"]
+        measures = models[task].evaluate([(instance, expected)])
+        assert trace["metrics"] == {name: measures[name]["value"] for name in trace["metrics"]}
+        assert trace["correct"] == (measures["accuracy"]["value"] == 1)
+
+
+def test_a_slow_labeller_keeps_no_answer_waiting(asked, models, monkeypatch):
+    released = Event()
+    monkeypatch.setattr(service, "EXACT_SECONDS", 0.05)
+    monkeypatch.setattr(service, "exact_of", lambda *_: released.wait(20) and None)
+    trace = None
+    try:
+
+        async def scenario(client):
+            body = {"instance": RNG.random((6, 2)).tolist()}
+            response = await client.post("/v1/models/hull/trace", json=body)
+            released.set()
+            return response
+
+        trace = asked(scenario).json()
+    finally:
+        released.set()
+    assert trace["exact"] is None and trace["pending"] and trace["correct"] is None
+    assert trace["answer"]["outputs"]
+
+
+def test_a_task_without_labellers_has_no_exact_answer(asked, models, small):
+    models["own"] = small("custom", center=(0.5,), spread=(0.3,), constraint="subset")
+    trace = trace_of(asked, "own", [[0.1], [0.7], [0.4]]).json()
+    assert (trace["exact"], trace["pending"], trace["metrics"]) == (None, False, {})
+
+
+@pytest.mark.parametrize(
+    ("body", "status", "detail"),
+    [
+        ({}, 422, 'body: expected "instance", got none'),
+        ({"instances": [[[0, 0]]]}, 422, "unknown field 'instances'; did you mean 'instance'?"),
+        ({"instance": 3}, 422, "instance: expected a list"),
+        ({"instance": [[0, 0]], "decoder": "sample"}, 422, "unknown decoder 'sample'"),
+        ({"instance": [[0, 0]], "beam_size": 3}, 422, "beam_size does nothing with greedy"),
+        ({"instance": [[0, 0]], "augment": 3}, 422, "unknown field 'augment'"),
+        (
+            {"instance": [[0, 0]] * 40, "decoder": "beam", "beam_size": 5},
+            413,
+            "a trace of 40 elements: expected at most 5000 probabilities, got 41 steps times 5",
+        ),
+        ({"instance": [[0, 0]], "decoder": "beam", "beam_size": 10**9}, 413, "expected at most"),
+    ],
+)
+def test_refusals(asked, models, body, status, detail):
+    async def scenario(client):
+        return await client.post("/v1/models/hull/trace", json=body)
+
+    assert detail in problem(asked(scenario, Limits(max_trace=5000)), status)
+
+
+def test_the_page_is_open_and_says_what_a_browser_may_do(asked):
+    async def scenario(client):
+        paths = ("/", "/page/main.js", "/page/page.css", "/page/../pyproject.toml", "/page/no.js")
+        return [await client.get(path) for path in paths]
+
+    index, script, style, *missing = asked(scenario, token="letmein-letmein-letmein")
+    for response, media_type in ((index, "html"), (script, "javascript"), (style, "css")):
+        assert response.status_code == 200
+        assert response.headers["content-type"] == f"text/{media_type}; charset=utf-8"
+        assert response.headers["x-content-type-options"] == "nosniff"
+        assert response.headers["referrer-policy"] == "no-referrer"
+        parts = response.headers["content-security-policy"].split(";")
+        policy = dict(part.split(maxsplit=1) for part in parts)
+        assert policy["default-src"] == policy["frame-ancestors"] == "'none'"
+        assert policy["script-src"] == policy["connect-src"] == policy["style-src"] == "'self'"
+    for response in missing:
+        assert response.status_code in (401, 404)
+        assert json.loads(response.text)["status"] == response.status_code

@@ -1,0 +1,91 @@
+"""The answers of an exported page beside those of `Solver`, in a browser; prints how many agree.
+
+    ptrnet export --page site
+    python tools/compare_page.py site
+
+PTRNET_CHROMIUM names the browser.
+"""
+
+import argparse
+import functools
+import http.server
+import os
+import threading
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from playwright.sync_api import Page, sync_playwright
+
+import ptrnet
+from ptrnet.decoding import Beam, Greedy
+
+SIZES = {
+    "hull": (3, 5, 10, 20, 50),
+    "delaunay": (3, 5, 8, 10, 15),
+    "tsp": (5, 10, 20, 30),
+    "sort": (2, 5, 10, 20),
+}
+ASK = """async questions => {
+  const { Onnx } = await import(new URL('page/sources/onnx.js', document.baseURI));
+  globalThis.onnx ??= new Onnx();
+  const traces = [];
+  for (const question of questions) traces.push(await globalThis.onnx.trace(question));
+  return traces;
+}"""
+
+
+class Files(http.server.SimpleHTTPRequestHandler):
+    """Serves a folder without a word."""
+
+    def log_message(self, *arguments: Any) -> None:
+        """Says nothing."""
+
+
+def compare(tab: Page, name: str, instances: Sequence[Any], size: int) -> str:
+    """The line of a model and a beam's size."""
+    decoder = "greedy" if size == 1 else "beam"
+    asked = [
+        {"model": name, "instance": x.tolist(), "decoder": decoder, "beamSize": size}
+        for x in instances
+    ]
+    expected = ptrnet.load(name).answer(instances, Greedy() if size == 1 else Beam(size))
+    same, worst = 0, 0.0
+    for trace, answer in zip(tab.evaluate(ASK, asked), expected, strict=True):
+        same += trace["answer"]["outputs"] == answer.outputs.tolist()
+        error = abs(trace["answer"]["log_likelihood"] - answer.log_prob)
+        worst = max(worst, error / max(1, abs(answer.log_prob)))
+    return (
+        f"{name}, {decoder}: {same} of {len(instances)} answers the same, "
+        f"log-probabilities equal to {worst:.1g}"
+    )
+
+
+def main() -> None:
+    """Asks both, model by model."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("folder")
+    parser.add_argument("--instances", type=int, default=25, help="of each size")
+    parser.add_argument("--seed", type=int, default=2026)
+    options = parser.parse_args()
+    rng = np.random.default_rng(options.seed)
+    handler = functools.partial(Files, directory=options.folder)
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    path = os.environ.get("PTRNET_CHROMIUM", "/usr/bin/chromium")
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=path, args=["--no-sandbox"])
+        tab = browser.new_page()
+        tab.set_default_timeout(0)
+        tab.goto(f"http://127.0.0.1:{server.server_address[1]}/")
+        for name, sizes in SIZES.items():
+            d = 1 if name == "sort" else 2
+            for size in (1, 4):
+                instances = [rng.random((n, d)) for n in sizes for _ in range(options.instances)]
+                print(compare(tab, name, instances, size), flush=True)
+        browser.close()
+    server.shutdown()
+
+
+if __name__ == "__main__":
+    main()
