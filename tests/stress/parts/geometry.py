@@ -42,37 +42,34 @@ def _hull(_: None, rng: np.random.Generator, folder: Path) -> str:
         assert ring == exact_answers.hull_of(exact), (ring, exact_answers.hull_of(exact))
         return kind
     truth = exact_answers.hull_of(exact)
-    largest = [max(abs(p[axis]) for p in exact) for axis in (0, 1)]
-    assert all(_is_vertex(p, truth, largest) for p in ring), "a vertex that is none"
-    assert not any(_is_outside(p, ring, largest) for p in exact), "a point outside"
+    # Of the largest coordinates; as often as there are points, as one is left out for another.
+    slack = [4 * len(exact) * ROUNDING * max(abs(p[axis]) for p in exact) for axis in (0, 1)]
+    assert all(_is_vertex(p, truth, slack) for p in ring), "a vertex that is none"
+    assert not any(_is_outside(p, ring, slack) for p in exact), "a point outside"
     corners = zip(ring[-1:] + ring, ring, ring[1:] + ring[:1], strict=False)
     assert len(ring) < 3 or not any(_is_on_edge(*corner) for corner in corners)
     return kind
 
 
-def _is_vertex(p, ring, largest) -> bool:
+def _is_vertex(p, ring, slack) -> bool:
     """Whether a point is a vertex of the exact hull, or as near to its edges as rounding is."""
     edges = zip(ring, ring[1:] + ring[:1], strict=True)
     return p in ring or any(
-        abs(exact_answers.turn(a, b, p)) <= _edge_slack(a, b, ring, largest) for a, b in edges
+        abs(exact_answers.turn(a, b, p)) <= _edge_slack(a, b, slack) for a, b in edges
     )
 
 
-def _is_outside(p, ring, largest) -> bool:
+def _is_outside(p, ring, slack) -> bool:
     """Whether a point lies outside a ring by more than rounding."""
     edges = zip(ring, ring[1:] + ring[:1], strict=True)
     return any(
-        exact_answers.turn(a, b, p) < -_edge_slack(a, b, ring, largest) for a, b in edges
+        exact_answers.turn(a, b, p) < -_edge_slack(a, b, slack) for a, b in edges
     )
 
 
-def _edge_slack(a, b, ring, largest) -> Fraction:
-    """The rounding of the largest coordinates, times the edge's length; once for each vertex.
-
-    As many times, because one may be left out for another.
-    """
-    length = largest[0] * abs(a[1] - b[1]) + largest[1] * abs(a[0] - b[0])
-    return 4 * len(ring) * ROUNDING * length
+def _edge_slack(a, b, slack) -> Fraction:
+    """What coordinates that are off by `slack`, of each axis, change of twice an edge's areas."""
+    return slack[0] * abs(a[1] - b[1]) + slack[1] * abs(a[0] - b[0])
 
 
 def _is_on_edge(a, b, c) -> bool:
