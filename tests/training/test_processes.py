@@ -20,6 +20,7 @@ from ptrnet.errors import InputError
 from ptrnet.pretrained.model_folder import load
 from ptrnet.training.recipe import Recipe
 from ptrnet.training.run import train
+from tests.test_parallel import is_running, wait_until
 
 COMMAND = [sys.executable, "-m", "ptrnet", "train"]
 OPTIONS = ["--hidden-size", "16", "--batch-size", "16", "--n", "5-9", "--valid-every", "4"]
@@ -67,6 +68,21 @@ def test_two_processes_that_are_stopped_resume_to_the_same_weights(tmp_path, sta
     assert resumed.returncode == 0
     first, second = (load(folder).model.state_dict() for folder in (straight, stopped))
     assert all(torch.equal(first[name], second[name]) for name in first)
+
+
+def test_the_second_process_ends_with_the_first(tmp_path, stalled_training):
+    options = ["--steps", "20", "--checkpoint-every", "2", "--devices", "2"]
+    training = stalled_training(tmp_path / "run", "hull", *OPTIONS, *options, stall_at=5)
+    children = children_of(training.process.pid)
+    assert children
+    training.process.kill()
+    training.process.wait(60)
+    wait_until(lambda: not any(map(is_running, children)))
+
+
+def children_of(process):
+    command = ["ps", "-o", "pid=", "--ppid", str(process)]
+    return [int(pid) for pid in subprocess.run(command, capture_output=True).stdout.split()]
 
 
 def test_two_processes_learn_from_a_file_what_one_does_and_speak_once(tmp_path):
