@@ -1,7 +1,7 @@
 PYTHON ?= python3
 BIN = .venv/bin
 
-.PHONY: setup demo test clean
+.PHONY: setup demo test stress clean
 
 setup: .venv/ready
 
@@ -22,6 +22,14 @@ demo: setup
 test: export PYTHONDONTWRITEBYTECODE =
 test: setup
 	$(BIN)/python -m pytest --numprocesses auto
+
+# Half an hour of two cores, and it goes on where it was stopped; in part, as
+# make stress PARTS="damage lines/csv-hull" SHARE=0.05. Its state and findings are in runs/stress/.
+PARTS ?=
+SHARE ?= 1
+stress: export PYTHONDONTWRITEBYTECODE =
+stress: setup
+	$(BIN)/python -m tests.stress --parts $(PARTS) --share $(SHARE)
 
 clean:
 	rm -rf .venv capitals.png

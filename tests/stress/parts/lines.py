@@ -22,7 +22,7 @@ from ptrnet.types import Example
 from tests.stress.mutations import mutated
 from tests.stress.trial import Trial, one_line
 
-LINES = 500  # of one case
+LINES = 100  # of one case
 SECONDS = 1.0  # of the processor, for a line; reading one takes a thousandth of it
 MEGABYTES = 200.0  # by which the process may grow in a trial
 AGAIN_EVERY = 10  # examples: one of them is written and read again
@@ -116,7 +116,7 @@ def _peak() -> float:
 TRIALS = [
     Trial(
         f"lines/{text.extension}-{text.task}",
-        250,
+        1250,
         partial(_prepare, text),
         partial(_case, text),
     )

@@ -4,6 +4,7 @@ import asyncio
 import gc
 import os
 import warnings
+import weakref
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -53,21 +54,27 @@ def _attention(solver: Solver, rng: np.random.Generator) -> None:
 
 
 class Service:
-    """The service in this process, asked without a network."""
+    """The service in this process, asked without a network; it ends with this object."""
 
     def __init__(self, solver: Solver) -> None:
         self._loop = asyncio.new_event_loop()
         app = create_app({"mine": Served("mine", solver)})
-        self._lifespan = app.router.lifespan_context(app)
-        self._loop.run_until_complete(self._lifespan.__aenter__())
-        self._client = httpx.AsyncClient(
-            transport=httpx.ASGITransport(app), base_url="http://service", timeout=60
-        )
+        lifespan = app.router.lifespan_context(app)
+        self._loop.run_until_complete(lifespan.__aenter__())
+        transport = httpx.ASGITransport(app)
+        self._client = httpx.AsyncClient(transport=transport, base_url="http://service", timeout=60)
+        weakref.finalize(self, _end, self._loop, self._client, lifespan)
 
     def __call__(self, rng: np.random.Generator) -> None:
         body = {"instances": [_points(rng).tolist()]}
         asked = self._client.post("/v1/models/mine/solve", json=body)
         assert self._loop.run_until_complete(asked).status_code == 200
+
+
+def _end(loop: asyncio.AbstractEventLoop, client: httpx.AsyncClient, lifespan: Any) -> None:
+    loop.run_until_complete(client.aclose())
+    loop.run_until_complete(lifespan.__aexit__(None, None, None))
+    loop.close()
 
 
 def _prepare(make: Callable[[Solver], Callable[[np.random.Generator], Any]], _: Path) -> Calls:
