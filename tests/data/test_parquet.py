@@ -290,7 +290,10 @@ def test_the_longest_row_is_known_before_it_is_decoded(tmp_path, version, compre
         )
         file = parquet.ParquetFile(path)
         column = file.metadata.row_group(0).column(0)
-        where = column.dictionary_page_offset or column.data_page_offset, column.total_compressed_size
+        where = (
+            column.dictionary_page_offset or column.data_page_offset,
+            column.total_compressed_size,
+        )
         level = file.schema.column(0).max_repetition_level
         with path.open("rb") as stream:
             longest = parquet_pages.longest_row(stream, *where, column.compression, level, 10**9)

@@ -14,7 +14,9 @@ def degenerate_points(rng: np.random.Generator, n: int) -> tuple[str, Floats]:
 
 def _clusters(rng: np.random.Generator, n: int) -> Floats:
     centres = rng.random((3, 2))
-    return centres[rng.integers(3, size=n)] + rng.normal(size=(n, 2)) * 10.0 ** rng.integers(-17, -2)
+    return centres[rng.integers(3, size=n)] + rng.normal(size=(n, 2)) * 10.0 ** rng.integers(
+        -17, -2
+    )
 
 
 def _collinear(rng: np.random.Generator, n: int) -> Floats:

@@ -40,7 +40,7 @@ def failing(folder: Path, rng: np.random.Generator, most: int) -> tuple[str, dic
     A full disk and one that cannot be written stay so; another error comes once.
     """
     name = list(ERRORS)[rng.integers(len(ERRORS))]
-    at = int(rng.integers(1, most + 1))
+    at = 1 + int(most * rng.random() ** 3)  # mostly one of the first, which every command has
     settings = {"FOLDER": folder, "AT": at, "LAST": at if name == "EIO" else 0}
     settings["ERRNO"] = ERRORS[name]
     return name, {f"STRESS_{key}": str(value) for key, value in settings.items()}

@@ -29,7 +29,10 @@ def _run(arguments: Sequence[str], log: str, environment: Mapping[str, str]) -> 
     from ptrnet.cli import run
 
     sys.argv = ["ptrnet", *arguments]
-    sys.exit(run(list(arguments)))
+    code = run(list(arguments))
+    for stream in (sys.stdout, sys.stderr):
+        stream.flush()
+    os._exit(code)  # else multiprocessing waits for workers that wait for work
 
 
 class Program:

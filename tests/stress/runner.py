@@ -57,7 +57,9 @@ def table(state: State) -> Iterator[str]:
     yield f"| {'trial':24} | {'cases':>9} | {'seconds':>8} | {'findings':>8} | outcomes |"
     yield "|---|---|---|---|---|"
     for name, p in state.trials.items():
-        outcomes = ", ".join(f"{count:,} {outcome}" for outcome, count in sorted(p.outcomes.items()))
+        outcomes = ", ".join(
+            f"{count:,} {outcome}" for outcome, count in sorted(p.outcomes.items())
+        )
         yield (
             f"| {name:24} | {p.cases:9,} | {p.seconds:8,.1f} | {len(p.findings):8} | {outcomes} |"
         )

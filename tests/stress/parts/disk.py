@@ -29,12 +29,14 @@ class Command(NamedTuple):
     output: str
 
 
-GENERATE = "generate sort --n 4 --count 600 --output {output}"
+GENERATE = "generate sort --n 4 --count 600 --jobs 1 --output {output}"
 COMMANDS = {
     "generate-txt": Command(GENERATE, "a.txt"),
     "generate-parquet": Command(GENERATE, "a.parquet"),
-    "label": Command("label hull {inputs}/in.jsonl --output {output}", "a.jsonl"),
-    "solve": Command("solve --model {inputs}/model {inputs}/in.jsonl --output {output}", "a.txt"),
+    "label": Command("label hull {inputs}/in.jsonl --jobs 1 --output {output}", "a.jsonl"),
+    "solve": Command(
+        "solve --model {inputs}/model {inputs}/in.jsonl --jobs 1 --output {output}", "a.txt"
+    ),
     "convert": Command("convert {inputs}/in.jsonl {output} --task hull", "a.parquet"),
     "plot": Command(
         "solve --model {inputs}/model {inputs}/in.jsonl --output - --plot {output}", "a.svg"

@@ -19,9 +19,7 @@ def _nothing(folder: Path) -> None:
     """No trial here shares anything."""
 
 
-def _points(
-    rng: np.random.Generator, folder: Path, fewest: int = 3
-) -> tuple[str, Floats]:
+def _points(rng: np.random.Generator, folder: Path, fewest: int = 3) -> tuple[str, Floats]:
     kind, points = degenerate_points(rng, int(rng.integers(fewest, 13)))
     (folder / "points.txt").write_text(repr(points.tolist()))
     return kind, points
@@ -62,9 +60,7 @@ def _is_vertex(p, ring, slack) -> bool:
 def _is_outside(p, ring, slack) -> bool:
     """Whether a point lies outside a ring by more than rounding."""
     edges = zip(ring, ring[1:] + ring[:1], strict=True)
-    return any(
-        exact_answers.turn(a, b, p) < -_edge_slack(a, b, slack) for a, b in edges
-    )
+    return any(exact_answers.turn(a, b, p) < -_edge_slack(a, b, slack) for a, b in edges)
 
 
 def _edge_slack(a, b, slack) -> Fraction:

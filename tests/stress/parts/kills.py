@@ -15,6 +15,7 @@ from tests.stress.serving import SERVING
 from tests.stress.trial import Trial
 
 DEADLY = [signal.SIGKILL] * 3 + [signal.SIGTERM]
+ONE_JOB = ["--jobs", "1"]
 LINES = 1500
 
 TRAIN = ["train", "sort", "--n", "3-4", "--steps", "24", "--hidden-size", "8", "--batch-size", "8"]
@@ -36,12 +37,12 @@ def _train(inputs: Path, output: Path) -> list[object]:
 
 
 def _label(inputs: Path, output: Path) -> list[object]:
-    return ["label", "sort", inputs / "in.txt", "--output", output.with_suffix(".txt")]
+    return ["label", "sort", inputs / "in.txt", "--output", output.with_suffix(".txt"), *ONE_JOB]
 
 
 def _solve(inputs: Path, output: Path) -> list[object]:
     command = ["solve", "--model", inputs / "model", inputs / "in.txt"]
-    return [*command, "--output", output.with_suffix(".jsonl")]
+    return [*command, "--output", output.with_suffix(".jsonl"), *ONE_JOB]
 
 
 WORKS = {
@@ -86,8 +87,10 @@ def _prepare(work: Work, folder: Path) -> Whole:
 def _case(work: Work, whole: Whole, rng: np.random.Generator, folder: Path) -> str:
     output = folder / "files" / "out"
     output.parent.mkdir()
-    jobs = ["--jobs", "2"] if not work.results and rng.random() < 0.1 else []
-    program = Program([*work.begin(whole.inputs, output), *jobs], folder / "killed.log")
+    command = work.begin(whole.inputs, output)
+    if command[-2:] == ONE_JOB and rng.random() < 0.1:
+        command[-1] = "2"
+    program = Program(command, folder / "killed.log")
     time.sleep(rng.uniform(0, 1.1 * whole.seconds))
     deadly = DEADLY[rng.integers(len(DEADLY))]
     is_running = program.process.exitcode is None

@@ -57,9 +57,7 @@ def _prepare(folder: Path) -> Work:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         expected = {
-            (way.__name__, k): way(solver, batch)
-            for way in WAYS
-            for k, batch in enumerate(batches)
+            (way.__name__, k): way(solver, batch) for way in WAYS for k, batch in enumerate(batches)
         }
     return Work(solver, batches, expected)
 

@@ -84,7 +84,11 @@ def _pages(stream: BinaryIO, start: int, size: int, codec: str) -> Iterator[Page
             kind, unpacked, packed = (header[field] for field in (1, 2, 3))
         except (IndexError, KeyError, RecursionError):
             raise UnknownPagesError from None
-        if not isinstance(unpacked, int) or not isinstance(packed, int) or min(unpacked, packed) < 0:
+        if (
+            not isinstance(unpacked, int)
+            or not isinstance(packed, int)
+            or min(unpacked, packed) < 0
+        ):
             raise UnknownPagesError
         if max(unpacked, packed) > _LARGEST_PAGE:
             raise TooLargeError
