@@ -262,7 +262,7 @@ def test_attention_of_many_and_of_pairs(small):
     ],
 )
 def test_whole_numbers_that_float64_would_round_are_refused(values):
-    with pytest.raises(InputError, match="^here: expected whole numbers that float64 holds, got"):
+    with pytest.raises(InputError, match=r"^here: expected whole numbers that float64 holds, got"):
         real_array(values, "here", "numbers")
 
 

@@ -219,7 +219,7 @@ def test_damaged_results_and_test_sets_are_noticed(tmp_path, monkeypatch, capsys
     assert records.read("a/b", tmp_path) == [record]
     path = records.path_of("a/b", tmp_path, ".json")
     path.write_text(path.read_text().replace("0.5", "0.7"))
-    with pytest.raises(InputError, match="damaged: it is not as it was written; move it away$"):
+    with pytest.raises(InputError, match=r"damaged: it is not as it was written; move it away$"):
         records.read("a/b", tmp_path)
 
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))

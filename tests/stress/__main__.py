@@ -1,4 +1,4 @@
-"""`make stress`: looks for what is silently wrong, by many random cases; see docs/reliability.md."""
+"""`make stress`: looks for what is silently wrong by many random cases; docs/reliability.md."""
 
 from ptrnet import runtime
 

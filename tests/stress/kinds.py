@@ -1,6 +1,7 @@
 """The kinds of files that ptrnet writes and reads again, each with what it takes to damage them."""
 
 import contextlib
+import io
 import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -84,7 +85,7 @@ def never_finished() -> Iterator[None]:
 
 @contextlib.contextmanager
 def _silent() -> Iterator[None]:
-    with open(os.devnull, "w") as nowhere, contextlib.redirect_stderr(nowhere):
+    with contextlib.redirect_stderr(io.StringIO()):
         yield
 
 

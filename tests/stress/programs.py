@@ -22,7 +22,7 @@ def _run(arguments: Sequence[str], log: str, environment: Mapping[str, str]) -> 
     """The life of such a process: in a session of its own, with all output in a file."""
     os.setsid()
     os.environ.update(environment)
-    with open(log, "wb") as stream, open(os.devnull, "rb") as nothing:
+    with Path(log).open("wb") as stream, Path(os.devnull).open("rb") as nothing:
         for target, source in ((0, nothing), (1, stream), (2, stream)):
             os.dup2(source.fileno(), target)
     signal.signal(signal.SIGINT, signal.default_int_handler)

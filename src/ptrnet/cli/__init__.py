@@ -9,7 +9,6 @@ from functools import partial
 from io import StringIO, TextIOWrapper
 from typing import Any
 
-
 # What a disk says that is full, broken or not to be written, wherever that comes up.
 _DISK = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EROFS}
 

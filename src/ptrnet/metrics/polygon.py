@@ -12,8 +12,8 @@ from ptrnet.geometry.scaling import scale_axes_by_powers_of_two
 from ptrnet.metrics.interval import Measure, mean, share
 from ptrnet.types import Example, Floats, Indices
 
-# Of a polygon whose coordinates are at most 1. Of slivers, and of points far from the origin, floats
-# lose the area: it is computed in whole numbers.
+# Of a polygon whose coordinates are at most 1. Of slivers, and of points far from the origin,
+# floats lose the area: it is computed in whole numbers.
 _SMALL_AREA = 1e-5
 FAILS_ABOVE = 0.01  # V: the area is FAIL where more of the answers are not simple
 
@@ -63,7 +63,7 @@ def simple(rings: Sequence[Floats]) -> NDArray[np.bool_]:
 def _has_area(rings: Sequence[Floats]) -> NDArray[np.bool_]:
     """`(len(rings),)`: not where all vertices are on one line."""
     has_area = np.array([len(ring) >= 3 for ring in rings], bool)
-    polygons = np.flatnonzero(has_area)
+    polygons = np.flatnonzero(has_area).tolist()
     for k, area in zip(polygons, _areas([rings[k] for k in polygons]), strict=True):
         has_area[k] = area >= _SMALL_AREA or doubled_area(as_integers(rings[k])) != 0
     return has_area
@@ -73,7 +73,7 @@ def _shares(rings: Sequence[Floats], truths: Sequence[Floats]) -> Floats:
     """`(len(rings),)`: the area of each simple ring as a share of its truth's, which has one."""
     wholes = _areas(truths)
     shares = _areas(rings) / np.where(wholes > 0, wholes, 1)
-    for k in np.flatnonzero(wholes < _SMALL_AREA):
+    for k in np.flatnonzero(wholes < _SMALL_AREA).tolist():
         both = as_integers(np.concatenate([rings[k], truths[k]]))
         ring, truth = both[: len(rings[k])], both[len(rings[k]) :]
         shares[k] = Fraction(abs(doubled_area(ring)), abs(doubled_area(truth)))

@@ -1,4 +1,4 @@
-"""Disks that are full, broken or not to be written: one line, the old file intact, no half a new one.
+"""Disks that are full or broken: one line, the old file intact, and no half a new one.
 
 When the disk works again, the same command gives what it would have given.
 """

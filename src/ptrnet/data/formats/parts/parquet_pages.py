@@ -28,7 +28,7 @@ class UnknownPagesError(Exception):
 
 
 class TooLargeError(Exception):
-    """A page larger than any of examples that can be used."""
+    """A page of more bytes or values than writers put into one; it may stand for gigabytes."""
 
 
 class Page(NamedTuple):
@@ -53,7 +53,7 @@ def longest_row(
 
     Raises:
         UnknownPagesError: they cannot be read here.
-        TooLargeError: a page is larger than any whose rows can be used.
+        TooLargeError: a page has more bytes or values than writers put into one.
     """
     longest = current = 0
     for page in _pages(stream, start, size, codec):
@@ -127,8 +127,10 @@ def _second_version(header: object, content: bytes) -> Page:
 
 def _count(header: object) -> int:
     count = header.get(1) if isinstance(header, dict) else None
-    if not isinstance(count, int) or not 0 <= count <= 8 * _LARGEST_PAGE:
+    if not isinstance(count, int) or count < 0:
         raise UnknownPagesError
+    if count > _LARGEST_PAGE:
+        raise TooLargeError
     return count
 
 
@@ -143,8 +145,8 @@ def _decode(content: bytes, bits: int, count: int) -> NDArray[np.uint8]:
         if header & 1:  # groups of eight, packed
             packed = np.frombuffer(stream.read((header >> 1) * bits), np.uint8)
             flags = np.unpackbits(packed, bitorder="little")
-            flags = flags[: len(flags) // bits * bits].reshape(-1, bits)
-            part = flags.astype(np.uint8) @ (1 << np.arange(bits, dtype=np.uint8))
+            digits = flags[: len(flags) // bits * bits].reshape(-1, bits)
+            part = digits @ (1 << np.arange(bits, dtype=np.uint8))
         else:
             part = np.full(min(header >> 1, count - total), (stream.read(1) or b"\0")[0], np.uint8)
         if not len(part):
