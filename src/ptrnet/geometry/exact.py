@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from ptrnet.types import Floats
 
 ROUNDING = 2.0**-52
+LARGEST_WHOLE = 2.0**64  # no type of whole numbers goes further: beyond are floats that were rounded
 
 Pair = Any  # (x, y)
 
@@ -34,12 +35,11 @@ def doubled_area(ring: NDArray[np.object_]) -> Any:
 
 
 def is_rounded(points: Floats) -> NDArray[np.bool_]:
-    """Which coordinates may be off by rounding: all but the whole numbers.
+    """Which coordinates may be off by rounding: all but the whole numbers up to 2^64.
 
     Those that float64 does not hold are refused where they are read (`ptrnet.data.arrays`).
     """
-    rounded: NDArray[np.bool_] = points != np.rint(points)
-    return rounded
+    return (points != np.rint(points)) | (np.abs(points) > LARGEST_WHOLE)
 
 
 def turn(a: Pair, b: Pair, c: Pair) -> Any:

@@ -3,7 +3,7 @@
 What degenerate input gets:
 
 - a point on an edge of the hull, up to the rounding of its float64 coordinates, is no vertex;
-  whole numbers are not rounded (`ptrnet.geometry.exact` has the rule);
+  whole numbers up to 2^64 are not rounded (`ptrnet.geometry.exact` has the rule);
 - of equal points only the first index can be a vertex;
 - points that are all on one line have their two ends as hull, one distinct point has itself.
 
@@ -19,7 +19,7 @@ from ptrnet.geometry.scaling import scale_by_power_of_two
 from ptrnet.jit import jit
 from ptrnet.types import Answers, Floats, Indices
 
-ROUNDING = exact.ROUNDING  # as numba takes it
+ROUNDING, LARGEST_WHOLE = exact.ROUNDING, exact.LARGEST_WHOLE  # as numba takes them
 _SMALL = 2.0**25  # determinants of whole numbers up to here are exact in floats
 _RIGHT, _UNSURE, _LEFT = -1, 0, 1  # turns; a straight one is a right one here
 
@@ -197,7 +197,7 @@ def _close_turn(inputs: Floats, points: Floats, i: int, j: int, k: int) -> int:
         u, v = (uy, vy) if axis == 0 else (ux, vx)
         for point, change in ((i, u - v), (j, v), (k, u)):
             value = inputs[point, axis]
-            if is_between and value != np.rint(value):
+            if is_between and (value != np.rint(value) or abs(value) > LARGEST_WHOLE):
                 slack += ROUNDING * size * abs(change)
             whole_and_small &= value == np.rint(value) and abs(value) <= _SMALL
     if whole_and_small:  # the determinant has no error

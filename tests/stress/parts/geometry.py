@@ -26,7 +26,7 @@ def _points(rng: np.random.Generator, folder: Path, fewest: int = 3) -> tuple[st
 
 
 def _is_whole(points: Floats) -> bool:
-    return bool((points == np.rint(points)).all())
+    return bool(((points == np.rint(points)) & (np.abs(points) <= 2.0**64)).all())
 
 
 def _hull(_: None, rng: np.random.Generator, folder: Path) -> str:
