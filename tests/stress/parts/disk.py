@@ -58,7 +58,7 @@ def _arguments(command: Command, inputs: Path, output: Path) -> list[str]:
 def _prepare(command: Command, folder: Path) -> Whole:
     small_solver(scale=8.0).save_pretrained(folder / "model")
     task = tasks.get("hull")
-    formats.write(str(folder / "in.jsonl"), generate_examples(task, [4], 300, seed=1), task)
+    formats.write(str(folder / "in.jsonl"), generate_examples(task, [5], 300, seed=1), task)
     output = folder / command.output
     run(_arguments(command, folder, output), folder / "log")
     return Whole(folder, output.read_bytes())
