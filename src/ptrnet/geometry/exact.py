@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from ptrnet.types import Floats
 
 ROUNDING = 2.0**-52
-LARGEST_WHOLE = 2.0**64  # no type of whole numbers goes further: beyond are floats that were rounded
+LARGEST_WHOLE = 2.0**64  # no type of whole numbers goes further: floats beyond were rounded
 
 Pair = Any  # (x, y)
 
