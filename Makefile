@@ -1,19 +1,23 @@
 PYTHON ?= python3
 BIN = .venv/bin
-INSTALL = $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile -c constraints.txt
+INSTALL = $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile
 
-.PHONY: setup demo test clean
+.PHONY: setup demo test stress lock sbom clean
 
 setup: .venv/ready
 
 # Made anew when what is to be installed changes; a broken install leaves no stamp. The pip that comes
 # with Python may take twice as long as the one of the constraints. Python compiles modules when they
 # are first imported: doing so for all of them takes as long as installing.
-.venv/ready: pyproject.toml constraints.txt
+# All but torch is checked by its hash: torch has a build for each kind of machine, also from other
+# places than PyPI, and no hash is that of all.
+.venv/ready: pyproject.toml constraints.txt requirements.lock
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "ptrnet needs Python 3.11 or newer; try: make PYTHON=python3.12 setup")'
 	$(PYTHON) -m venv .venv
-	$(INSTALL) pip
-	$(INSTALL) -e '.[dev]'
+	$(INSTALL) -c constraints.txt pip
+	$(INSTALL) --no-deps --require-hashes -r requirements.lock
+	$(INSTALL) -c constraints.txt torch
+	$(INSTALL) --no-deps --no-build-isolation -e .
 	touch $@
 
 demo: setup
@@ -26,6 +30,31 @@ demo: setup
 test: export PYTHONDONTWRITEBYTECODE =
 test: setup
 	$(BIN)/python -m pytest --numprocesses auto --dist loadgroup
+
+# Half an hour of two cores, and it goes on where it was stopped; in part, as
+# make stress PARTS="damage lines/csv-hull" SHARE=0.05. Its state and findings are in runs/stress/.
+PARTS ?=
+SHARE ?= 1
+stress: export PYTHONDONTWRITEBYTECODE =
+stress: setup
+	$(BIN)/python -m tests.stress --parts $(PARTS) --share $(SHARE)
+
+# The tools of the next two; nothing of ptrnet needs them.
+build/tools/ready:
+	$(PYTHON) -m venv build/tools
+	build/tools/bin/python -m pip install --quiet --disable-pip-version-check uv==0.13.9 cyclonedx-bom==7.5.0
+	touch $@
+
+# Renews requirements.lock by pyproject.toml and constraints.txt, for every Python and system.
+lock: build/tools/ready
+	build/tools/bin/uv pip compile pyproject.toml --extra dev -c constraints.txt --universal --python-version 3.11 \
+		--generate-hashes --no-emit-package torch --no-header --upgrade --quiet -o requirements.lock
+
+# What is installed, with versions and licences, as CycloneDX has it.
+sbom: setup build/tools/ready
+	build/tools/bin/cyclonedx-py environment --pyproject pyproject.toml --of JSON --output-reproducible \
+		-o build/ptrnet.cdx.json $(BIN)/python
+	@echo "The bill of materials is build/ptrnet.cdx.json"
 
 clean:
 	rm -rf .venv capitals.png

@@ -3,12 +3,13 @@
 import os
 import resource
 import shutil
+import signal
 import subprocess
 import sys
 
 import pytest
 
-from ptrnet import jit
+from ptrnet.jit import _is_whole, interruptible, jit
 
 MODULE = """
 from ptrnet.jit import jit
@@ -73,10 +74,10 @@ def emptied(content):
 @pytest.mark.parametrize("damage", [cut, flip, emptied])
 def test_damage_is_seen(filled, tmp_path, damage, capsys):
     for path in filled.rglob("*.nb?"):
-        assert jit._is_whole(str(path))
+        assert _is_whole(str(path))
         damaged = tmp_path / path.name
         damaged.write_bytes(damage(path.read_bytes()))
-        assert not jit._is_whole(str(damaged))
+        assert not _is_whole(str(damaged))
 
 
 @pytest.mark.parametrize(("extension", "damage"), [("nbi", cut), ("nbc", flip)])
@@ -114,3 +115,41 @@ def test_no_folder_at_all_is_no_error(filled):
     (filled / "none.py").write_text(code + MODULE)
     done = subprocess.run([sys.executable, filled / "none.py"], capture_output=True, text=True)
     assert (done.stdout, done.stderr) == ("144.0\n", "")
+
+
+def interrupted_in_llvmlite(_):
+    try:
+        signal.raise_signal(signal.SIGINT)
+    except KeyboardInterrupt:
+        raise AttributeError("'ObjectRef' object has no attribute '_ptr'") from None
+
+
+def interrupted_where_python_ignores_it(_):
+    class Freed:
+        def __del__(self):
+            signal.raise_signal(signal.SIGINT)
+
+    Freed()
+
+
+@pytest.mark.parametrize(
+    "compile", [interrupted_in_llvmlite, interrupted_where_python_ignores_it, signal.raise_signal]
+)
+def test_an_interrupt_while_code_is_compiled_is_one(compile, capsys):
+    handler = signal.getsignal(signal.SIGINT)
+    with pytest.raises(KeyboardInterrupt) as interrupt:
+        interruptible(compile)(signal.SIGINT)
+    assert interrupt.value.__suppress_context__ or interrupt.value.__context__ is None
+    assert capsys.readouterr().err == ""
+    assert signal.getsignal(signal.SIGINT) is handler
+
+
+def test_other_errors_of_a_compiler_stay():
+    with pytest.raises(ZeroDivisionError):
+        interruptible(lambda _: 1 / 0)(None)
+    assert interruptible(len)("ab") == 2
+
+
+def test_compiled_functions_are_interruptible():
+    compiled = jit(lambda x: x + 1)
+    assert compiled.compile.__wrapped__ and compiled(1) == 2

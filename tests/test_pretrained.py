@@ -24,15 +24,17 @@ def folder(checked):
     """One without, as former versions wrote it: what the weights are is checked nevertheless."""
     path = checked / "config.json"
     config = json.loads(path.read_text())
-    del config["sha256"]
+    del config["sha256"], config["config_sha256"]
     path.write_text(json.dumps(config))
     return checked
 
 
 def change(folder, **changes):
     path = folder / "config.json"
-    config = json.loads(path.read_text())
-    path.write_text(json.dumps({**config, **changes}))
+    config = {**json.loads(path.read_text()), **changes}
+    if "config_sha256" not in changes:
+        config.pop("config_sha256", None)
+    path.write_text(json.dumps(config))
 
 
 def change_tensors(folder, edit):
@@ -176,7 +178,7 @@ def test_weights_put_in_their_place_are_refused_until_the_key_is_removed(checked
     save_file(other, checked / "model.safetensors")
     refused(checked, 'or another one; to use it nevertheless, remove "sha256" from config.json')
     config = json.loads((checked / "config.json").read_text())
-    assert config.pop("sha256") != ""
+    assert config.pop("sha256") != "" and config.pop("config_sha256") != ""
     (checked / "config.json").write_text(json.dumps(config))
     assert torch.equal(model_folder.load(checked).model.state_dict()["v"], other["v"])
     change(checked, sha256=5)
@@ -195,3 +197,18 @@ def test_a_full_disk_while_saving_keeps_the_old_model(small, folder, monkeypatch
     assert (folder / "model.safetensors").read_bytes() == before
     files = ["README.md", "config.json", "model.safetensors"]
     assert sorted(p.name for p in folder.iterdir()) == files
+
+
+def test_a_configuration_is_as_it_was_written(small, tmp_path):
+    """A setting that has become another one would be answered with."""
+    small("sort", "multi-ptr-net").save_pretrained(tmp_path)
+    path = tmp_path / "config.json"
+    text = path.read_text()
+    path.write_text(json.dumps(json.loads(text)))  # other spaces are no other content
+    model_folder.load(tmp_path)
+    path.write_text(text.replace('"threshold": 0.1', '"threshold": 0.3'))
+    refused(tmp_path, 'damaged, or edited; to use it nevertheless, remove "config_sha256" from it')
+    change(tmp_path)
+    assert model_folder.load(tmp_path).model.settings()["threshold"] == 0.3
+    change(tmp_path, config_sha256=7)
+    refused(tmp_path, "key 'config_sha256' must be str, got 7")

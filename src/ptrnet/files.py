@@ -2,6 +2,7 @@
 
 import contextlib
 import hashlib
+import json
 import os
 import shutil
 import stat
@@ -9,6 +10,7 @@ import sys
 import tempfile
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import Any
 
 from ptrnet.errors import InputError, OutputError
 
@@ -22,6 +24,12 @@ def checksum(path: str | Path) -> str:
     """SHA-256 of a file's content, as hexadecimal digits. Raises OSError."""
     with open(path, "rb") as stream:  # noqa: PTH123  Path takes no empty name
         return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
+def json_checksum(value: Any) -> str:
+    """SHA-256 of a value as JSON, whatever the order of keys or the spaces of a file with it."""
+    text = json.dumps(value, sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def check_writable(path: Path) -> None:

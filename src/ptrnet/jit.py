@@ -7,8 +7,11 @@ damaged is compiled anew, and what cannot be kept is compiled again in the next 
 import contextlib
 import hashlib
 import io
+import signal
 import sys
+import threading
 from collections.abc import Callable, Iterator
+from functools import wraps
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -62,6 +65,46 @@ class _CheckedCache(FunctionCache):
             _say(self._cache_path, "compiled code is not kept: ", error.strerror or str(error))
 
 
+def interruptible(compile: Callable[..., Any]) -> Callable[..., Any]:
+    """The same function, out of which an interrupt always comes as KeyboardInterrupt, and alone.
+
+    One that comes while llvmlite makes or frees an object comes out as an AttributeError of that
+    object; or Python prints it, ignores it, and goes on.
+    """
+
+    @wraps(compile)
+    def compile_interruptible(*args: Any) -> Any:
+        former, former_hook = signal.getsignal(signal.SIGINT), sys.unraisablehook
+        if not callable(former) or threading.current_thread() is not threading.main_thread():
+            return compile(*args)
+        interrupts: list[int] = []
+
+        def note(number: int, frame: Any) -> None:
+            interrupts.append(number)
+            former(number, frame)
+
+        def print_unless_interrupted(unraisable: Any) -> None:
+            if not interrupts:
+                former_hook(unraisable)
+
+        signal.signal(signal.SIGINT, note)
+        sys.unraisablehook = print_unless_interrupted
+        try:
+            result = compile(*args)
+        except Exception:
+            if interrupts:
+                raise KeyboardInterrupt from None
+            raise
+        finally:
+            signal.signal(signal.SIGINT, former)
+            sys.unraisablehook = former_hook
+        if interrupts:
+            raise KeyboardInterrupt
+        return result
+
+    return compile_interruptible
+
+
 def cached(decorator: Callable[..., Any]) -> Callable[..., Any]:
     """A decorator of numba's whose compiled functions are kept on the disk.
 
@@ -73,6 +116,7 @@ def cached(decorator: Callable[..., Any]) -> Callable[..., Any]:
         if hasattr(compiled, "enable_caching"):  # not where NUMBA_DISABLE_JIT leaves functions
             with contextlib.suppress(OSError, RuntimeError):  # no folder for it
                 compiled._cache = _CheckedCache(function)
+            compiled.compile = interruptible(compiled.compile)
         return compiled
 
     return decorate

@@ -130,6 +130,11 @@ def _start_worker(parent: int) -> None:
     """Called in each worker when it starts; `parent` is the number of the process it works for."""
     # One that is interrupted with its parent could die with a lock in its hands.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    end_with(parent)
+
+
+def end_with(parent: int) -> None:
+    """Lets this process end soon after its parent does, by whatever; `parent` is its number."""
     threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
 
 

@@ -186,41 +186,6 @@ def interrupted(file, task):
     raise KeyboardInterrupt
 
 
-def test_a_full_disk_loses_nothing(ptrnet, tmp_path, monkeypatch):
-    output, written = tmp_path / "a.txt", []
-
-    def full(handle):
-        written.append(handle)
-        if len(written) == 6:  # of facts and checksums each with their folder, then of two chunks
-            raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr("ptrnet.data.resumable.os.fsync", full)
-    code, _, errors = ptrnet(*GENERATE, "--count", 1000, "--output", output)
-    assert code == 2 and "No space left" in errors and "kept in" in errors
-    monkeypatch.undo()
-    code, _, errors = ptrnet(*GENERATE, "--count", 1000, "--output", output)
-    assert (
-        code == 0 and "going on behind" in errors and len(output.read_text().splitlines()) == 1000
-    )
-
-
-def test_a_disk_that_is_full_at_the_end_loses_nothing(ptrnet, tmp_path, monkeypatch):
-    parquet = pytest.importorskip("pyarrow.parquet")
-    output = tmp_path / "a.parquet"
-
-    def full(stream, examples, task):
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr("ptrnet.data.formats.parquet.write", full)
-    code, _, errors = ptrnet(*GENERATE, "--count", 600, "--output", output)
-    assert code == 2 and "No space left" in errors and "kept in" in errors
-    assert not output.exists()
-    monkeypatch.undo()
-    code, _, errors = ptrnet(*GENERATE, "--count", 600, "--output", output)
-    assert code == 0 and "going on behind 600 examples" in errors
-    assert parquet.read_metadata(output).num_rows == 600
-
-
 @pytest.mark.parametrize("output", ["-", "a.txt"])
 def test_a_small_count_starts_no_other_process(ptrnet, tmp_path, monkeypatch, output):
     def refuse(*_, **__):

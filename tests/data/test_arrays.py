@@ -249,3 +249,23 @@ def test_attention_of_many_and_of_pairs(small):
     for result in (solver.attention([pair, pair])[1], solver.attention([Example(*pair)])[0]):
         assert np.array_equal(result[0], one[0]) and result[1].tolist() == [1, 2, 3, 0]
     assert len(solver.attention([POINTS, POINTS[:3], POINTS])) == 3
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        np.array([[2**53 + 1], [0]]),
+        np.array([[2**64 - 1], [0]], np.uint64),
+        [[2**53 + 1], [0.5]],
+        [[2**70 + 1], [0]],
+        [[np.int64(2**53 + 1)], [0]],
+    ],
+)
+def test_whole_numbers_that_float64_would_round_are_refused(values):
+    with pytest.raises(InputError, match=r"^here: expected whole numbers that float64 holds, got"):
+        real_array(values, "here", "numbers")
+
+
+@pytest.mark.parametrize("values", [[[2**54], [1e300]], np.array([[2**60], [2**53]])])
+def test_whole_numbers_that_float64_holds_are_taken(values):
+    assert real_array(values, "", "").tolist() == [[float(v) for v in row] for row in values]

@@ -4,7 +4,7 @@ import torch
 
 from ptrnet import models, tasks
 from ptrnet.solver import Solver
-from tests.conftest import SIZES
+from tests.small_models import SIZES
 
 APEXES = {"sequence": "apexes"}
 SETTINGS = [

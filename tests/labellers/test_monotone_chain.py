@@ -144,3 +144,23 @@ def test_a_sliver_runs_counter_clockwise():
     points = np.array([[0, 0], [2**52 + 1, 2**52], [2**52, 2**52 - 1]], float)
     task = tasks.get("hull")
     assert task.label(points[None]).rows()[0].tolist() == [0, 2, 1]
+
+
+def test_the_far_end_of_a_sliver_is_a_vertex():
+    """Three points are on one line up to rounding, and the middle one of them by x is no middle."""
+    points = [[20.999999999999993, 21], [20.999999999999993, 18.000000000000004]]
+    points += [[21, 18.000000000000004], [20, 19], [19, 20]]
+    assert hull(points) == [4, 2, 0]
+
+
+def test_a_column_of_points_that_rounding_moved():
+    """0.1 * 3 and 0.3 are meant to be one x: what is between two corners is no vertex."""
+    x = 0.1 * 3
+    assert x != 0.3
+    points = [[x, 0], [0.3, 0.5], [x, 1], [1, 0], [1, 1], [0.3, 0.25]]
+    assert hull(points) == [0, 3, 4, 2]
+
+
+def test_whole_numbers_beyond_2_to_the_53_lose_no_vertex():
+    points = np.array([[0, 0], [4, -2], [8, 0], [4, 8]]) * 2.0 + 2.0**54
+    assert hull(points) == [0, 1, 2, 3]

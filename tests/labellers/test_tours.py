@@ -298,3 +298,15 @@ def test_an_answer_does_not_depend_on_the_batch():
         if labellers.max_elements(name) >= 30:
             tours = labellers.get(name)(inputs)[0]
             assert (labellers.get(name)(inputs[3:4])[0][0] == tours[3]).all()
+
+
+def test_held_karp_looks_at_the_keyboard_between_large_instances(monkeypatch):
+    """An interrupt waits for the end of a compiled function: of at most one tour of 20 cities."""
+    from ptrnet.labellers import held_karp
+
+    batches = []
+    monkeypatch.setattr(held_karp, "_write_tours", lambda dist, tours: batches.append(len(dist)))
+    for n, sizes in ((20, [1, 1, 1]), (14, [3]), (5, [3])):
+        batches.clear()
+        held_karp.label(np.random.default_rng(0).random((3, n, 2)))
+        assert batches == sizes

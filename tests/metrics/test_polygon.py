@@ -109,3 +109,21 @@ def test_a_sliver_is_the_same_in_either_direction():
     ring = np.array([[0, 0], [2**52 + 1, 2**52], [2**52, 2**52 - 1]], float)
     for k in range(3):
         assert same(ring, np.roll(ring, k, axis=0)) and same(ring, np.roll(ring[::-1], k, axis=0))
+
+
+@pytest.mark.parametrize("scale", [[1e300, 1e-300], [1, 1e-17], [1e-200, 1]])
+def test_slivers_have_their_areas(scale):
+    points = np.array([[0, 0], [1, 0], [1, 1], [0, 1.0]]) * scale
+    example = Example(points, np.arange(4))
+    measured = polygon.summarize(polygon.score([example], [np.array([0, 1, 2])]))
+    assert measured["simple"].value == 1
+    assert measured["area"].value == pytest.approx(0.5)
+
+
+def test_a_sliver_far_from_the_origin_has_its_area():
+    points = np.array([[0, 0], [2, 1], [4, 2], [3, 2]]) * 2.0**10 + 2.0**50
+    points[:, 1] = points[:, 0] + [0, -1, 0, 1]
+    example = Example(points, np.array([0, 1, 2, 3]))
+    assert polygon.summarize(polygon.score([example], [np.array([0, 1, 2])]))[
+        "area"
+    ].value == pytest.approx(0.5)

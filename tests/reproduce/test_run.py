@@ -9,8 +9,9 @@ import pytest
 from ptrnet import tasks
 from ptrnet.cli import run as ptrnet
 from ptrnet.data import formats
+from ptrnet.errors import InputError
 from ptrnet.pretrained import model_folder
-from ptrnet.reproduce import records, tables, trainings
+from ptrnet.reproduce import records, tables, testsets, trainings
 from ptrnet.reproduce.testsets import open_test_set
 from ptrnet.training import run as training
 from ptrnet.training.callbacks.finite import FiniteLoss
@@ -208,3 +209,26 @@ def test_a_shipped_model_has_no_curves(tiny, capsys):
     assert ptrnet(["reproduce", "tiny/curves", "--line", "best"]) == 2
     assert "tiny/curves: curves are of trainings" in capsys.readouterr().err
     assert not list(Path("results").glob("*.png"))
+
+
+def test_damaged_results_and_test_sets_are_noticed(tmp_path, monkeypatch, capsys):
+    """A number that has become another one; a checksum that is no text any more."""
+    row = ["a", "ours", "full", "0", "m", "greedy", 10, {"accuracy": {"value": 0.5}}, {}, {}, {}]
+    record = records.Record(*row, "ptrnet", 1, "c", "machine", 1.5, 20)
+    records.write("a/b", tmp_path, [record])
+    assert records.read("a/b", tmp_path) == [record]
+    path = records.path_of("a/b", tmp_path, ".json")
+    path.write_text(path.read_text().replace("0.5", "0.7"))
+    with pytest.raises(InputError, match=r"damaged: it is not as it was written; move it away$"):
+        records.read("a/b", tmp_path)
+
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.setattr(testsets, "COUNT", 100)
+    task = tasks.get("sort")
+    before = testsets.open_test_set(task, 2, 100)
+    (path,) = tmp_path.rglob("*.sha256")
+    path.write_bytes(b"\xff" + path.read_bytes())
+    capsys.readouterr()
+    again = testsets.open_test_set(task, 2, 100)
+    assert all((a.inputs == b.inputs).all() for a, b in zip(before, again, strict=True))
+    assert capsys.readouterr().err.endswith("is not as it was written; drawn anew\n")

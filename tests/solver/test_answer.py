@@ -66,3 +66,11 @@ def test_an_animation_has_a_frame_for_each_step(small, tmp_path):
         assert gif.n_frames == len(answer) + 2  # the end is a step, and then comes the whole
     with pytest.raises(ptrnet.InputError, match="points of the plane, got 1 features"):
         small("sort").animate([0.1, 0.2])
+
+
+def test_an_answer_leaves_the_filters_of_warnings_alone(small, monkeypatch):
+    """They are of all threads: two that set them aside at once would leave theirs behind."""
+    solver = small()
+    monkeypatch.setattr(warnings, "catch_warnings", None)
+    monkeypatch.setattr(warnings, "simplefilter", None)
+    assert solver.answer(np.random.default_rng(0).random((9, 2))).warnings

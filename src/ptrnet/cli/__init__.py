@@ -1,12 +1,16 @@
 """The command line: one file a verb, each parses, calls and prints."""
 
 import contextlib
+import errno
 import os
 import sys
 import warnings
 from functools import partial
 from io import StringIO, TextIOWrapper
 from typing import Any
+
+# What a disk says that is full, broken or not to be written, wherever that comes up.
+_DISK = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EROFS}
 
 
 def main() -> None:
@@ -61,6 +65,10 @@ def _run(arguments: list[str]) -> int:
         return _print_error(str(error), error.exit_code)
     except usage_error as error:
         return _print_error(error.format_message(), 2)
+    except OSError as error:
+        if error.errno not in _DISK:
+            raise
+        return _print_error(f"{error.filename or 'a file'}: {error.strerror}", 2)
     except (KeyboardInterrupt, typer.Abort):
         return 130
 

@@ -7,7 +7,7 @@ series with `to_numpy` (pandas, polars), or lists of numbers. None of these libr
 import sys
 from collections.abc import Iterable, Mapping
 from decimal import Decimal
-from numbers import Real
+from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from ptrnet.errors import InputError, short
 from ptrnet.types import Floats
 
+LARGEST_WHOLE = 2.0**53 - 1  # up to here a whole number is what no other is rounded to
 _NO_LISTS = (str, bytes, Mapping, np.ma.MaskedArray)
 _PLAIN = {float, int, list, tuple}  # what a list of numbers is made of
 _KINDS = {
@@ -39,11 +40,36 @@ def real_array(values: Any, source: str, expected: str) -> Floats:
 
     Raises:
         InputError: masked arrays, strings, dates, complex numbers, missing values, lists of
-            different lengths, or anything else that is no array of real numbers.
+            different lengths, or anything else that is no array of real numbers; and whole numbers
+            beyond 2^53 that are no float64: another number would be answered.
     """
     array = to_array(values, source, expected)
     with np.errstate(over="ignore"):  # a longdouble beyond float64 is refused as infinite
-        return array.astype(np.float64, copy=False)
+        floats = array.astype(np.float64, copy=False)
+    _check_whole(values, array, floats, source)
+    return floats
+
+
+def _check_whole(values: Any, array: NDArray[Any], floats: Floats, source: str) -> None:
+    """Refuses whole numbers that have become others as float64.
+
+    Args:
+        values: what came; lists may have whole numbers among others.
+        array: the same as an array.
+        floats: the same as float64.
+        source: of the values.
+    """
+    large = np.argwhere(np.abs(floats) > LARGEST_WHOLE)
+    if not len(large):
+        return
+    whole = array if array.dtype.kind in "iu" else np.array(_unwrapped(values), object)
+    for index in map(tuple, large):
+        value, near = whole[index], floats[index]
+        if isinstance(value, Integral) and np.isfinite(near) and int(value) != int(near):
+            raise InputError(
+                f"{source}: expected whole numbers that float64 holds, got {int(value)}, which it "
+                f"rounds to {int(near)}"
+            )
 
 
 def to_array(values: Any, source: str, expected: str) -> NDArray[Any]:

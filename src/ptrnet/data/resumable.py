@@ -81,7 +81,16 @@ class ResumableFile:
 
         Returns:
             How many lines are left.
+
+        Raises:
+            OutputError: the lines cannot be read, or not be cut.
         """
+        try:
+            return self._trim(total)
+        except OSError as error:
+            raise OutputError(f"{self.output}: cannot be written: {error.strerror}") from None
+
+    def _trim(self, total: int | None) -> int:
         written, unchanged = self._check_sums()
         count, size, whole_count, whole_size = 0, 0, 0, 0
         with self.lines_path.open("r+b") as stream:

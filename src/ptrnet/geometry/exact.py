@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from ptrnet.types import Floats
 
 ROUNDING = 2.0**-52
-LARGEST_WHOLE = 2.0**53  # up to here every whole number is a float
+LARGEST_WHOLE = 2.0**64  # no type of whole numbers goes further: floats beyond were rounded
 
 Pair = Any  # (x, y)
 
@@ -28,14 +28,28 @@ def as_integers(points: Floats) -> NDArray[np.object_]:
     return shifted
 
 
+def doubled_area(ring: NDArray[np.object_]) -> Any:
+    """Twice the signed area of a closed path `(m, 2)` of whole numbers."""
+    x, y = ring.T
+    return (x * np.roll(y, -1) - np.roll(x, -1) * y).sum()
+
+
 def is_rounded(points: Floats) -> NDArray[np.bool_]:
-    """Which coordinates may be off by rounding: all but the whole numbers up to 2^53."""
+    """Which coordinates may be off by rounding: all but the whole numbers up to 2^64.
+
+    Those that float64 does not hold are refused where they are read (`ptrnet.data.arrays`).
+    """
     return (points != np.rint(points)) | (np.abs(points) > LARGEST_WHOLE)
 
 
 def turn(a: Pair, b: Pair, c: Pair) -> Any:
     """Twice the area of the triangle: positive where the way from a over b to c turns left."""
     return (b[0] - a[0]) * (c[1] - a[1]) - (b[1] - a[1]) * (c[0] - a[0])
+
+
+def is_between(a: Pair, b: Pair, c: Pair) -> Any:
+    """Whether b, which is on the line of a and c up to rounding, is between them."""
+    return (b[0] - a[0]) * (c[0] - b[0]) + (b[1] - a[1]) * (c[1] - b[1]) > 0
 
 
 def turn_slack(points: tuple[Pair, ...], rounded: tuple[Pair, ...]) -> Any:

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from ptrnet.geometry.exact import as_integers
+from ptrnet.geometry.exact import as_integers, doubled_area
 from ptrnet.geometry.predicates import UNDERFLOW
 from ptrnet.geometry.scaling import scale_by_power_of_two
 from ptrnet.types import Floats, Indices
@@ -38,6 +38,5 @@ def _exact_sign(ring: Floats) -> int:
     """The sign of the area of a ring `(m, 2)`, in whole numbers."""
     if len(ring) < 3:
         return 0
-    x, y = as_integers(ring).T
-    area = (x * np.roll(y, -1) - np.roll(x, -1) * y).sum()
+    area = doubled_area(as_integers(ring))
     return int(area > 0) - int(area < 0)

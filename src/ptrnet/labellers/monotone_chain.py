@@ -3,7 +3,7 @@
 What degenerate input gets:
 
 - a point on an edge of the hull, up to the rounding of its float64 coordinates, is no vertex;
-  whole numbers up to 2^53 are not rounded (`ptrnet.geometry.exact` has the rule);
+  whole numbers up to 2^64 are not rounded (`ptrnet.geometry.exact` has the rule);
 - of equal points only the first index can be a vertex;
 - points that are all on one line have their two ends as hull, one distinct point has itself.
 
@@ -46,8 +46,8 @@ def _exact_hull(points: Floats, order: list[int]) -> list[int]:
     def is_left_turn(i: int, j: int, k: int) -> bool:
         triple = pairs[i], pairs[j], pairs[k]
         turn = exact.turn(*triple) * scale
-        if turn <= 0:
-            return False
+        if turn <= 0 or not exact.is_between(*triple):
+            return bool(turn > 0)
         return bool(turn > exact.turn_slack(triple, (rounded[i], rounded[j], rounded[k])))
 
     path = [j for k, j in enumerate(order) if not k or pairs[j] != pairs[order[k - 1]]]
@@ -61,7 +61,16 @@ def _exact_hull(points: Floats, order: list[int]) -> list[int]:
                 hull.pop()
             hull.append(j)
         hull.pop()  # the other chain begins with it
-    return hull
+    # No chain has looked at its two ends, which may be on an edge up to rounding, too.
+    k, seen = 0, 0
+    while len(hull) >= 3 and seen < len(hull):
+        if is_left_turn(hull[k - 1], hull[k], hull[(k + 1) % len(hull)]):
+            k, seen = (k + 1) % len(hull), seen + 1
+        else:
+            del hull[k]
+            k, seen = (k - 1) % len(hull), 0
+    first = min(range(len(hull)), key=lambda k: pairs[hull[k]])
+    return hull[first:] + hull[:first]
 
 
 @jit
@@ -88,9 +97,15 @@ def _write_hulls(inputs: Floats, points: Floats, order: Indices, hulls: Indices)
             hulls[b, 0] = path[0]
             lengths[b] = 1
             continue
-        size = _extend(inputs[b], points[b], path, stack, 0)
-        if size:
-            size = _extend(inputs[b], points[b], path[::-1], stack, size - 1) - 1
+        right = _extend(inputs[b], points[b], path, stack, 0) - 1
+        size = 0
+        if right > 0:
+            size = _extend(inputs[b], points[b], path[::-1], stack, right) - 1
+        if size >= 3 and not (
+            _is_vertex(inputs[b], points[b], stack[:size], 0)
+            and _is_vertex(inputs[b], points[b], stack[:size], right)
+        ):
+            size = 0
         lengths[b] = max(size, 0)
         hulls[b, : lengths[b]] = stack[: lengths[b]]
     return lengths
@@ -147,6 +162,16 @@ def _extend(inputs: Floats, points: Floats, path: Indices, stack: Indices, base:
 
 
 @jit
+def _is_vertex(inputs: Floats, points: Floats, ring: Indices, k: int) -> bool:
+    """Whether a vertex is surely none that is on an edge up to rounding.
+
+    Of the ends of the chains: no chain has looked at the turn there.
+    """
+    before, after = ring[k - 1], ring[(k + 1) % len(ring)]
+    return _turn(inputs, points, before, ring[k], after) == _LEFT
+
+
+@jit
 def _turn(inputs: Floats, points: Floats, i: int, j: int, k: int) -> int:
     """Whether the way from i over j to k turns left by more than rounding, as floats see it."""
     ux, uy = points[j, 0] - points[i, 0], points[j, 1] - points[i, 1]
@@ -161,17 +186,18 @@ def _turn(inputs: Floats, points: Floats, i: int, j: int, k: int) -> int:
 
 @jit
 def _close_turn(inputs: Floats, points: Floats, i: int, j: int, k: int) -> int:
-    """As `_turn`, with the slack of each coordinate."""
+    """As `_turn`, with the slack of each coordinate; of a j that is beyond i or k, without."""
     ux, uy = points[j, 0] - points[i, 0], points[j, 1] - points[i, 1]
     vx, vy = points[k, 0] - points[i, 0], points[k, 1] - points[i, 1]
     cross, terms = ux * vy - uy * vx, abs(ux * vy) + abs(uy * vx)
+    is_between = ux * (vx - ux) + uy * (vy - uy) > 0  # of a sliver j may be the far end
     slack, whole_and_small = 0.0, True
     for axis in range(2):
         size = abs(points[i, axis]) + abs(points[j, axis]) + abs(points[k, axis])
         u, v = (uy, vy) if axis == 0 else (ux, vx)
         for point, change in ((i, u - v), (j, v), (k, u)):
             value = inputs[point, axis]
-            if value != np.rint(value) or abs(value) > LARGEST_WHOLE:
+            if is_between and (value != np.rint(value) or abs(value) > LARGEST_WHOLE):
                 slack += ROUNDING * size * abs(change)
             whole_and_small &= value == np.rint(value) and abs(value) <= _SMALL
     if whole_and_small:  # the determinant has no error

@@ -1,16 +1,21 @@
 """Convex hulls as polygons: accuracy, simple and area (V 4.2, W)."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from fractions import Fraction
 
 import numpy as np
 import shapely
 from numpy.typing import NDArray
 
-from ptrnet.geometry.scaling import scale_by_power_of_two
+from ptrnet.geometry.exact import as_integers, doubled_area
+from ptrnet.geometry.scaling import scale_axes_by_powers_of_two
 from ptrnet.metrics.interval import Measure, Scores
 from ptrnet.metrics.interval import summarize as summarize_each
 from ptrnet.types import Example, Floats, Indices
 
+# Of a polygon whose coordinates are at most 1. Of slivers, and of points far from the origin,
+# floats lose the area: it is computed in whole numbers.
+_SMALL_AREA = 1e-5
 FAILS_ABOVE = 0.01  # V: the area is FAIL where more of the answers are not simple
 
 
@@ -27,14 +32,14 @@ def score(examples: Sequence[Example], answers: Iterable[Indices]) -> dict[str, 
         [same(e.inputs[a], e.inputs[e.outputs]) for e, a in zip(examples, answers, strict=True)],
         bool,
     )
-    points = [scale_by_power_of_two(e.inputs) for e in examples]
+    points = [scale_axes_by_powers_of_two(e.inputs) for e in examples]
     truths = [p[e.outputs] for p, e in zip(points, examples, strict=True)]
     rings = [p[answer] for p, answer in zip(points, answers, strict=True)]
-    areas = _areas(truths)
-    is_simple = np.where(areas == 0, right, simple(rings))
-    counted = is_simple & (areas > 0)
+    has_area = _has_area(truths)
+    is_simple = np.where(has_area, simple(rings), right)
+    counted = np.flatnonzero(is_simple & has_area)
     covered = np.full(len(rings), np.nan)
-    covered[counted] = _areas([rings[k] for k in np.flatnonzero(counted)]) / areas[counted]
+    covered[counted] = _shares([rings[k] for k in counted], [truths[k] for k in counted])
     return {"accuracy": right, "simple": is_simple, "area": covered}
 
 
@@ -61,12 +66,29 @@ def simple(rings: Sequence[Floats]) -> NDArray[np.bool_]:
     return is_simple
 
 
+def _has_area(rings: Sequence[Floats]) -> NDArray[np.bool_]:
+    """`(len(rings),)`: not where all vertices are on one line."""
+    has_area = np.array([len(ring) >= 3 for ring in rings], bool)
+    polygons = np.flatnonzero(has_area).tolist()
+    for k, area in zip(polygons, _areas([rings[k] for k in polygons]), strict=True):
+        has_area[k] = area >= _SMALL_AREA or doubled_area(as_integers(rings[k])) != 0
+    return has_area
+
+
+def _shares(rings: Sequence[Floats], truths: Sequence[Floats]) -> Floats:
+    """`(len(rings),)`: the area of each simple ring as a share of its truth's, which has one."""
+    wholes = _areas(truths)
+    shares = _areas(rings) / np.where(wholes > 0, wholes, 1)
+    for k in np.flatnonzero(wholes < _SMALL_AREA).tolist():
+        both = as_integers(np.concatenate([rings[k], truths[k]]))
+        ring, truth = both[: len(rings[k])], both[len(rings[k]) :]
+        shares[k] = Fraction(abs(doubled_area(ring)), abs(doubled_area(truth)))
+    return shares
+
+
 def _areas(rings: Sequence[Floats]) -> Floats:
-    """`(len(rings),)`: zero where there are fewer than three vertices."""
-    areas = np.zeros(len(rings))
-    polygons = [k for k, ring in enumerate(rings) if len(ring) >= 3]
-    areas[polygons] = shapely.area(_polygons([rings[k] for k in polygons]))
-    return areas
+    """`(len(rings),)`: of rings of three vertices or more."""
+    return np.asarray(shapely.area(_polygons(rings)), np.float64)
 
 
 def _polygons(rings: Sequence[Floats]) -> NDArray[np.object_]:

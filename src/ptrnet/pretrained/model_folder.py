@@ -17,14 +17,15 @@ from safetensors.torch import save as to_bytes
 
 from ptrnet import models, tasks
 from ptrnet.errors import InputError, ModelError, short
-from ptrnet.files import atomic_path, checksum
+from ptrnet.files import atomic_path, checksum, json_checksum
 from ptrnet.models.base import PointerModel
 from ptrnet.tasks.base import Task
 
 FORMAT = 1
 CONFIG, TENSORS, CARD = "config.json", "model.safetensors", "README.md"
 _KEYS = {"format", "model", "model_settings", "task", "task_settings", "trained"}
-_CHECKSUM = "sha256"  # of TENSORS; configurations of former versions have none
+# Of TENSORS, and of the other keys of CONFIG; configurations of former versions have none.
+_CHECKSUM, _CONFIG_CHECKSUM = "sha256", "config_sha256"
 _MAX_CONFIG_BYTES = 1_000_000
 _DTYPES = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
 
@@ -62,6 +63,7 @@ def save(folder: Path, saved: Saved, dtype: torch.dtype = torch.float32) -> None
         raise InputError(f"{folder}: cannot be made: {error.strerror}") from None
     content = to_bytes(tensors, metadata={"format": "pt"})
     config[_CHECKSUM] = hashlib.sha256(content).hexdigest()
+    config[_CONFIG_CHECKSUM] = json_checksum(config)
     # Both are written before either is renamed, as each is of no use without the other; the
     # configuration, by which a model is known to be there, is renamed last.
     with atomic_path(folder / CONFIG) as config_path, atomic_path(folder / TENSORS) as path:
@@ -120,7 +122,7 @@ def _read_config(path: Path) -> dict[str, Any]:
         raise ModelError(f"{path}: not a model's configuration: {error}") from None
     if not isinstance(config, dict) or config.get("format") != FORMAT:
         raise ModelError(f'{path}: expected an object with "format": {FORMAT}')
-    for key in sorted(_KEYS ^ (set(config) - {_CHECKSUM})):
+    for key in sorted(_KEYS ^ (set(config) - {_CHECKSUM, _CONFIG_CHECKSUM})):
         state = "missing" if key in _KEYS else "unknown"
         raise ModelError(f"{path}: key {short(key)} is {state}")
     for key, kind in (
@@ -130,11 +132,18 @@ def _read_config(path: Path) -> dict[str, Any]:
         ("task_settings", dict),
         ("trained", dict),
         (_CHECKSUM, str),
+        (_CONFIG_CHECKSUM, str),
     ):
         if key in config and not isinstance(config[key], kind):
             raise ModelError(
                 f"{path}: key {key!r} must be {kind.__name__}, got {short(config[key])}"
             )
+    others = {key: config[key] for key in config if key != _CONFIG_CHECKSUM}
+    if config.get(_CONFIG_CHECKSUM, "") not in ("", json_checksum(others)):
+        raise ModelError(
+            f"{path}: not as it was written: damaged, or edited; to use it nevertheless, remove "
+            f'"{_CONFIG_CHECKSUM}" from it'
+        )
     _check_scores(config["trained"].get("scores", []), path)
     return config
 

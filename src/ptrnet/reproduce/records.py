@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from ptrnet.errors import InputError
-from ptrnet.files import atomic_path
+from ptrnet.files import atomic_path, json_checksum
 from ptrnet.metrics.interval import Measure
 
 
@@ -47,22 +47,28 @@ def read(table: str, results: Path) -> list[Record]:
     """The records of a table; none where there is no file.
 
     Raises:
-        InputError: the file is not one of ours.
+        InputError: the file is not one of ours, or not as it was written.
     """
     path = path_of(table, results, ".json")
     if not path.exists():
         return []
     try:
-        return [Record(**record) for record in json.loads(path.read_text("utf-8"))["records"]]
-    except (OSError, ValueError, KeyError, TypeError):
+        document = json.loads(path.read_text("utf-8"))
+        records = [Record(**record) for record in document["records"]]
+        written = document.get("sha256")  # none in files of former versions
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
         raise InputError(
             f"{path}: expected results of ptrnet reproduce; move it away to begin anew"
         ) from None
+    if written is not None and written != json_checksum(document["records"]):
+        raise InputError(f"{path}: damaged: it is not as it was written; move it away")
+    return records
 
 
 def write(table: str, results: Path, records: Iterable[Record]) -> None:
     """Writes a table's records in their order."""
-    document = {"table": table, "records": [asdict(record) for record in records]}
+    rows = [asdict(record) for record in records]
+    document = {"table": table, "records": rows, "sha256": json_checksum(rows)}
     with atomic_path(path_of(table, results, ".json")) as path:
         path.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
 

@@ -49,7 +49,7 @@ def _is_whole(path: Path) -> bool:
     written = path.with_suffix(CHECKSUM)
     if not path.exists() or not written.exists():
         return False
-    if written.read_text(encoding="utf-8").strip() == checksum(path):
+    if written.read_bytes().strip() == checksum(path).encode():
         return True
     print(f"{path}: is not as it was written; drawn anew", file=sys.stderr)
     return False

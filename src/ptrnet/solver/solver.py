@@ -1,7 +1,6 @@
 """`Solver`: the one face of a trained model, in memory and on disk."""
 
-import warnings
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from time import perf_counter
 from typing import Any
@@ -13,7 +12,7 @@ from ptrnet.constraints import Free
 from ptrnet.data.examples import examples_of, instances_of, is_example
 from ptrnet.data.trained_range import Message, TrainedRange
 from ptrnet.decoding import Decoder, Greedy, Sample
-from ptrnet.errors import InputError, OutsideTraining
+from ptrnet.errors import InputError
 from ptrnet.evaluation import describe_training, evaluate
 from ptrnet.models.base import PointerModel
 from ptrnet.solver.answer import Answer, cost_of
@@ -103,11 +102,8 @@ class Solver(Files, Pictures, Stored):
         """
         examples, is_one = instances_of(instances, self.task)
         began = perf_counter()
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", OutsideTraining)
-            solved = list(
-                self.solve_examples(examples, decoder, constrained=constrained, augment=augment)
-            )
+        chunks = _chunks(examples)
+        solved = list(self._solve_chunks(chunks, decoder or Greedy(), constrained, augment))
         seconds = (perf_counter() - began) / max(1, len(solved))
         answers = [self._answer(example, decoder or Greedy(), seconds) for example in solved]
         return answers[0] if is_one else answers
@@ -135,6 +131,27 @@ class Solver(Files, Pictures, Stored):
     ) -> Iterator[Example]:
         """The same examples, in their order, with the model's answers and their log-probability."""
         decoder = decoder or Greedy()
+        chunks = self._warned_of(_chunks(examples), decoder)
+        yield from self._solve_chunks(chunks, decoder, constrained, augment)
+
+    def _warned_of(
+        self, chunks: Iterable[Sequence[Example]], decoder: Decoder
+    ) -> Iterator[Sequence[Example]]:
+        """The same, each after a warning of what is unlike the training."""
+        for chunk in chunks:
+            if not decoder.needs_decomposable:  # which solves parts, of other sizes
+                self.trained_range.check_sizes(chunk)
+            self.trained_range.check_features(chunk)
+            yield chunk
+
+    def _solve_chunks(
+        self,
+        chunks: Iterable[Sequence[Example]],
+        decoder: Decoder,
+        constrained: bool,
+        augment: int,
+    ) -> Iterator[Example]:
+        """As `solve_examples`, but nothing is warned of: filters of warnings are all threads'."""
         needs_more = (decoder.needs_decomposable and not self.task.decomposable) or (
             decoder.needs_circular and not self.task.circular
         )
@@ -143,11 +160,7 @@ class Solver(Files, Pictures, Stored):
         if not isinstance(augment, int) or augment < 1:
             raise InputError(f"augment: expected a whole number of 1 or more, got {augment!r}")
         constraint = self.task.build_constraint() if constrained else Free(self.task.min_length)
-        rest = iter(examples)
-        while chunk := list(islice(rest, CHUNK_SIZE)):
-            if not decoder.needs_decomposable:  # which solves parts, of other sizes
-                self.trained_range.check_sizes(chunk)
-            self.trained_range.check_features(chunk)
+        for chunk in chunks:
             answers = answer_chunk(self.model, self.task, chunk, decoder, constraint, augment)
             for example, answer in zip(chunk, answers, strict=True):
                 yield example._replace(outputs=answer.outputs, log_prob=answer.log_prob)
@@ -278,3 +291,10 @@ class Solver(Files, Pictures, Stored):
     @property
     def _device(self) -> torch.device:
         return next(self.model.parameters()).device
+
+
+def _chunks(examples: Iterable[Example]) -> Iterator[list[Example]]:
+    """The examples in lists of CHUNK_SIZE, the last of fewer."""
+    rest = iter(examples)
+    while chunk := list(islice(rest, CHUNK_SIZE)):
+        yield chunk

@@ -19,7 +19,12 @@ from ptrnet.training.costs.problem import CostProblem, open_instances, task_cost
 from ptrnet.training.examples import TrainingExamples, fresh_test_examples, open_examples
 from ptrnet.training.module import TrainingModule
 from ptrnet.training.recipe import Recipe
-from ptrnet.training.trainer import build_trainer, is_main_process, run_trainer
+from ptrnet.training.trainer import (
+    build_trainer,
+    end_with_launcher,
+    is_main_process,
+    run_trainer,
+)
 
 
 def train(
@@ -47,6 +52,7 @@ def train(
             trains; nothing was written.
         DivergedError: the loss is no finite number; the last good checkpoint stays.
     """
+    end_with_launcher()
     with contextlib.ExitStack() as locks:  # freed when the training ends, however it does
         if resume and is_main_process():
             locks.enter_context(run_folder.locked(output))

@@ -104,7 +104,8 @@ def pin_data(folder: Path, fingerprint: str, path: str) -> None:
     pinned = folder / DATA
     if pinned.exists():
         # Without the task's name in front: the task `custom` had another one.
-        before = pinned.read_text(encoding="utf-8").strip().partition("-")[2]
+        text = pinned.read_text(encoding="utf-8", errors="replace")
+        before = text.strip().partition("-")[2]
         if before not in (fingerprint.partition("-")[2], _former_fingerprint(path)):
             raise InputError(f"{path}: has changed since the run began; begin another")
         return

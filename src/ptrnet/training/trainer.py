@@ -1,6 +1,8 @@
 """Lightning's trainer, set up by a recipe, and its loop over the batches."""
 
+import contextlib
 import logging
+import os
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,6 +15,7 @@ from lightning.pytorch.utilities import rank_zero_only
 from torch.utils.data import DataLoader
 
 from ptrnet.data.streams.batch_stream import BatchStream
+from ptrnet.parallel import end_with
 from ptrnet.training import checkpoint
 from ptrnet.training.callbacks.best import BestWeights
 from ptrnet.training.callbacks.checkpoints import CheckedCheckpointIO, PeriodicCheckpoint
@@ -25,10 +28,35 @@ from ptrnet.training.module import TrainingModule
 from ptrnet.training.recipe import Recipe
 from ptrnet.types import Batch, CutBatch
 
+_LAUNCHER = "_PTRNET_LAUNCHER"  # the variable with the number of the process that launched this one
+
 
 def is_main_process() -> bool:
     """Whether this is the one of a training's processes that writes and prints."""
     return getattr(rank_zero_only, "rank", 0) == 0
+
+
+def end_with_launcher() -> None:
+    """Lets a process that another one has launched to share its training end with that one.
+
+    Killed, that one could not end it; and it would wait for it half an hour.
+    """
+    launcher = os.environ.get(_LAUNCHER, "")
+    if launcher.isdecimal() and not is_main_process():
+        end_with(int(launcher))
+
+
+@contextlib.contextmanager
+def _named_as_launcher() -> Iterator[None]:
+    """The processes that this one starts meanwhile know who started them."""
+    if not is_main_process():
+        yield
+        return
+    os.environ[_LAUNCHER] = str(os.getpid())
+    try:
+        yield
+    finally:
+        del os.environ[_LAUNCHER]
 
 
 def build_trainer(recipe: Recipe, output: Path, best: BestWeights, hooks: Hooks) -> pl.Trainer:
@@ -105,7 +133,7 @@ def run_trainer(
     device = device_of(module.recipe.device)
     precision = precision_of(module.recipe.precision, device)
     try:
-        with warnings.catch_warnings(), matmul_precision(precision, device):
+        with warnings.catch_warnings(), matmul_precision(precision, device), _named_as_launcher():
             # Lightning warns of what is meant here: batches without workers, a run that ends in
             # the midst of an epoch, a checkpoint there.
             warnings.simplefilter("ignore")

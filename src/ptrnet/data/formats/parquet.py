@@ -6,7 +6,7 @@ memory.
 """
 
 from collections.abc import Iterable, Iterator
-from itertools import chain
+from itertools import chain, product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ptrnet.data import checks
-from ptrnet.data.formats.parts import arrow, nested
+from ptrnet.data.formats.parts import arrow, nested, parquet_pages
 from ptrnet.data.formats.parts.capabilities import Capabilities
 from ptrnet.data.formats.parts.lines import LONGEST_LINE
 from ptrnet.data.sizes import LARGEST
@@ -32,6 +32,7 @@ CAPABILITIES = Capabilities(
 )
 
 _ROWS = 64  # decoded together
+_UNCHECKED = 2**25  # numbers of a row group: all of them together take a quarter of a gigabyte
 _ELEMENTS = 2**20  # in a row group that is written, about: 16 MB of points
 
 
@@ -100,6 +101,7 @@ def _batches(path: str, task: Task | None) -> Iterator["pa.RecordBatch"]:
             file = parquet.ParquetFile(stream, page_checksum_verification=True)
             arrow.check_schema(file.schema_arrow, task, path)
             _check_sizes(file.metadata, task, path)
+            _check_rows(file.metadata, stream, task, path)
             texts = [field.name for field in file.schema_arrow if types.is_string(field.type)]
             file = parquet.ParquetFile(
                 stream,
@@ -122,8 +124,7 @@ def _batches(path: str, task: Task | None) -> Iterator["pa.RecordBatch"]:
 def _check_sizes(metadata: "parquet.FileMetaData", task: Task | None, path: str) -> None:
     """Refuses row groups that say of themselves that rows are too large, before any is decoded.
 
-    A few bytes can stand for millions of equal numbers. A row that is as large as all rows of its
-    group may be together passes, and is refused when it has been decoded.
+    A few bytes can stand for millions of equal numbers.
 
     Raises:
         InputError: more numbers, or more bytes of text, than so many rows of text have.
@@ -143,6 +144,40 @@ def _check_sizes(metadata: "parquet.FileMetaData", task: Task | None, path: str)
                     f"{column.total_uncompressed_size} bytes in {group.num_rows} rows are too "
                     f"many; an instance has at most {LARGEST} elements"
                 )
+
+
+def _check_rows(
+    metadata: "parquet.FileMetaData", stream: BinaryIO, task: Task | None, path: str
+) -> None:
+    """Refuses a row that has what all rows of its group may have together, before it is decoded.
+
+    Only large row groups are looked through, which costs half of what decoding does: a row of a
+    smaller one is refused when it has been decoded.
+
+    Raises:
+        InputError: a row of more numbers, or a page of more bytes, than any that can be used.
+    """
+    for g, c in product(range(metadata.num_row_groups), range(metadata.num_columns)):
+        column = metadata.row_group(g).column(c)
+        if max(column.num_values, column.total_uncompressed_size // 8) <= _UNCHECKED:
+            continue
+        is_inputs = task is not None and column.path_in_schema.partition(".")[0] == "inputs"
+        most = LARGEST * task.num_features if task and is_inputs else LONGEST_LINE // 2
+        first = column.dictionary_page_offset or column.data_page_offset
+        level = metadata.schema.column(c).max_repetition_level
+        try:
+            longest = parquet_pages.longest_row(
+                stream, first, column.total_compressed_size, column.compression, level, most
+            )
+        except parquet_pages.UnknownPagesError:
+            continue
+        except parquet_pages.TooLargeError:
+            longest = most + 1
+        if longest > most:
+            raise InputError(
+                f'{path}: column "{column.path_in_schema[:40]}": a row of row group {g + 1} has '
+                f"more than {most} values; an instance has at most {LARGEST} elements"
+            )
 
 
 def _example(cells: dict[str, "pa.Scalar"], task: Task, source: str) -> Example:
@@ -175,7 +210,7 @@ def _values(cell: "pa.Scalar", d: int, source: str) -> ArrayLike:
         counts = compute.list_value_length(cell.values).to_numpy(zero_copy_only=False)
         numbers = cell.values.flatten()
         if not numbers.null_count and (counts == d).all():
-            return np.asarray(numbers, np.float64).reshape(-1, d)
+            return np.asarray(numbers).reshape(-1, d)
     values: ArrayLike = cell.as_py()
     nested.check_numbers(values, f'{source}: "inputs"')
     return values

@@ -1,0 +1,66 @@
+"""Disks that are full, or fail: one line, and what is done is kept."""
+
+import errno
+import os
+
+import pytest
+
+from tests.cli.test_bulk import GENERATE
+
+
+def test_a_full_disk_loses_nothing(ptrnet, tmp_path, monkeypatch):
+    output, written = tmp_path / "a.txt", []
+
+    def full(handle):
+        written.append(handle)
+        if len(written) == 6:  # of facts and checksums each with their folder, then of two chunks
+            raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("ptrnet.data.resumable.os.fsync", full)
+    code, _, errors = ptrnet(*GENERATE, "--count", 1000, "--output", output)
+    assert code == 2 and "No space left" in errors and "kept in" in errors
+    monkeypatch.undo()
+    code, _, errors = ptrnet(*GENERATE, "--count", 1000, "--output", output)
+    assert (
+        code == 0 and "going on behind" in errors and len(output.read_text().splitlines()) == 1000
+    )
+
+
+def test_a_disk_that_fails_where_work_would_go_on_is_one_line(ptrnet, tmp_path, monkeypatch):
+    output = tmp_path / "a.txt"
+
+    def full(file, total):
+        raise OSError(28, "No space left on device", str(file.lines_path))
+
+    monkeypatch.setattr("ptrnet.data.resumable.ResumableFile._trim", full)
+    code, _, errors = ptrnet(*GENERATE, "--count", 1000, "--output", output)
+    assert code == 2 and errors == f"ptrnet: {output}: cannot be written: No space left on device\n"
+
+
+@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EIO, errno.EROFS])
+def test_a_disk_that_fails_anywhere_is_one_line(ptrnet, tmp_path, monkeypatch, number):
+    """As where a training's logs are written, by other packages."""
+
+    def failing(*_, **__):
+        raise OSError(number, os.strerror(number), "a/hparams.yaml")
+
+    monkeypatch.setattr("ptrnet.data.bulk.run", failing)
+    code, _, errors = ptrnet(*GENERATE, "--count", 10, "--output", tmp_path / "a.txt")
+    assert (code, errors) == (2, f"ptrnet: a/hparams.yaml: {os.strerror(number)}\n")
+
+
+def test_a_disk_that_is_full_at_the_end_loses_nothing(ptrnet, tmp_path, monkeypatch):
+    parquet = pytest.importorskip("pyarrow.parquet")
+    output = tmp_path / "a.parquet"
+
+    def full(stream, examples, task):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("ptrnet.data.formats.parquet.write", full)
+    code, _, errors = ptrnet(*GENERATE, "--count", 600, "--output", output)
+    assert code == 2 and "No space left" in errors and "kept in" in errors
+    assert not output.exists()
+    monkeypatch.undo()
+    code, _, errors = ptrnet(*GENERATE, "--count", 600, "--output", output)
+    assert code == 0 and "going on behind 600 examples" in errors
+    assert parquet.read_metadata(output).num_rows == 600

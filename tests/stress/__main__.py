@@ -1,0 +1,59 @@
+"""`make stress`: looks for what is silently wrong by many random cases; docs/reliability.md."""
+
+from ptrnet import runtime
+
+runtime.tune()
+
+import argparse  # noqa: E402
+import importlib  # noqa: E402
+import sys  # noqa: E402
+from pathlib import Path  # noqa: E402
+
+from tests.stress.runner import run_one, run_trials, table  # noqa: E402
+from tests.stress.state import ROOT, State  # noqa: E402
+from tests.stress.trial import Trial  # noqa: E402
+
+PARTS = ("damage", "lines", "geometry", "disk", "kills", "threads", "memory")
+FOLDER = ROOT / "runs" / "stress"
+
+
+def trials_of(part: str) -> list[Trial]:
+    """The trials of a part; of `damage/npy` that trial alone."""
+    name = part.partition("/")[0]
+    if name not in PARTS:
+        sys.exit(f"unknown part {part!r} (known: {', '.join(PARTS)})")
+    trials = importlib.import_module(f"tests.stress.parts.{name}").TRIALS
+    chosen = [trial for trial in trials if part in (name, trial.name)]
+    return chosen or sys.exit(f"unknown trial {part!r} (known: {[t.name for t in trials]})")
+
+
+def main() -> int:
+    """Exit code 0 where nothing was found, 1 where something was, 130 where it was interrupted."""
+    parser = argparse.ArgumentParser(prog="python -m tests.stress", description=__doc__)
+    parser.add_argument("--parts", nargs="*", default=PARTS, metavar="PART", help="or PART/KIND")
+    parser.add_argument("--share", type=float, default=1.0, help="of the cases of a whole run")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--case", metavar="PART/KIND:K", help="runs one case again")
+    parser.add_argument("--folder", type=Path, default=FOLDER, help="of state and findings")
+    options = parser.parse_args()
+    if options.case:
+        name, _, k = options.case.rpartition(":")
+        run_one(trials_of(name)[0], options.seed, int(k), options.folder)
+        return 0
+    state = State(options.folder / "state.json", options.seed)
+    trials = [trial for part in options.parts or PARTS for trial in trials_of(part)]
+    try:
+        run_trials(trials, state, options.share, options.folder)
+    except KeyboardInterrupt:
+        return 130
+    finally:
+        state.save()
+        print(*table(state), sep="\n")
+    found = sum(len(state.of(trial.name).findings) for trial in trials)
+    if found:
+        print(f"{found} findings; see {options.folder / 'findings'}", file=sys.stderr)
+    return int(found > 0)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

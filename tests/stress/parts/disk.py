@@ -1,0 +1,128 @@
+"""Disks that are full or broken: one line, the old file intact, and no half a new one.
+
+When the disk works again, the same command gives what it would have given.
+"""
+
+from functools import partial
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from ptrnet import tasks
+from ptrnet.data import formats
+from ptrnet.data.generate import generate_examples
+from tests.small_models import small_solver
+from tests.stress.failing_disk import failing, library
+from tests.stress.parts.kills import TRAIN
+from tests.stress.programs import Program, run
+from tests.stress.trial import Trial
+
+OLD = b"old\n"
+CALLS = 40  # the first of them is the one that fails, or one behind it
+
+
+class Command(NamedTuple):
+    """A command, with `{inputs}` for a folder of inputs, that writes one file."""
+
+    arguments: str
+    output: str
+
+
+GENERATE = "generate sort --n 4 --count 600 --jobs 1 --output {output}"
+COMMANDS = {
+    "generate-txt": Command(GENERATE, "a.txt"),
+    "generate-parquet": Command(GENERATE, "a.parquet"),
+    "label": Command("label hull {inputs}/in.jsonl --jobs 1 --output {output}", "a.jsonl"),
+    "solve": Command(
+        "solve --model {inputs}/model {inputs}/in.jsonl --jobs 1 --output {output}", "a.txt"
+    ),
+    "convert": Command("convert {inputs}/in.jsonl {output} --task hull", "a.parquet"),
+    "plot": Command(
+        "solve --model {inputs}/model {inputs}/in.jsonl --output - --plot {output}", "a.svg"
+    ),
+}
+
+
+class Whole(NamedTuple):
+    """What a command gives where the disk works."""
+
+    inputs: Path
+    content: bytes
+
+
+def _arguments(command: Command, inputs: Path, output: Path) -> list[str]:
+    return command.arguments.format(inputs=inputs, output=output).split()
+
+
+def _prepare(command: Command, folder: Path) -> Whole:
+    small_solver(scale=8.0).save_pretrained(folder / "model")
+    task = tasks.get("hull")
+    formats.write(str(folder / "in.jsonl"), generate_examples(task, [5], 300, seed=1), task)
+    output = folder / command.output
+    run(_arguments(command, folder, output), folder / "log")
+    return Whole(folder, output.read_bytes())
+
+
+def _case(command: Command, whole: Whole, rng: np.random.Generator, folder: Path) -> str:
+    if library() is None:
+        return "no compiler"
+    (folder / "files").mkdir()
+    output = folder / "files" / command.output
+    old = OLD if rng.random() < 0.5 else None
+    if old is not None:
+        output.write_bytes(old)
+    name, environment = failing(output.parent, rng, CALLS)
+    arguments = _arguments(command, whole.inputs, output)
+    program = Program(arguments, folder / "log", environment)
+    code = program.wait()
+    if code == 0:
+        assert output.read_bytes() == whole.content
+        return "done before it failed"
+    _check_complaint(code, program.text())
+    content = output.read_bytes() if output.exists() else None
+    assert content == old, f"half a file, or no old one: {content!r}"[:300]
+    assert not [p for p in output.parent.iterdir() if p.name.startswith(".")], "temporary files"
+    run(arguments, folder / "log")
+    assert output.read_bytes() == whole.content, "other bytes than on a disk that works"
+    return name
+
+
+def _check_complaint(code: int, text: str) -> None:
+    """Refuses what is no one clear line; beside it may stand where the beginning is kept."""
+    lines = [line for line in text.splitlines() if not line.startswith(("kept in", "going on"))]
+    assert code in (1, 2), (code, text[-2000:])
+    complaints = [line for line in lines if line.startswith("ptrnet: ")]
+    assert len(complaints) == 1 and "Traceback" not in text, text[-3000:]
+
+
+def _prepare_training(folder: Path) -> Whole:
+    run([*TRAIN, "--output", folder / "run"], folder / "log")
+    return Whole(folder, (folder / "run" / "model.safetensors").read_bytes())
+
+
+def _train(whole: Whole, rng: np.random.Generator, folder: Path) -> str:
+    if library() is None:
+        return "no compiler"
+    (folder / "files").mkdir()
+    output = folder / "files" / "run"
+    name, environment = failing(output, rng, 2 * CALLS)
+    program = Program([*TRAIN, "--output", output], folder / "log", environment)
+    code = program.wait()
+    if code:
+        _check_complaint(code, program.text())
+        begun = (output / "recipe.toml").exists()
+        rest = ["train", "--resume"] if begun else TRAIN
+        run([*rest, "--output", output], folder / "log")
+    content = (output / "model.safetensors").read_bytes()
+    assert content == whole.content, "other weights than on a disk that works"
+    return name if code else "done before it failed"
+
+
+TRIALS = [
+    *(
+        Trial(f"disk/{name}", 100, partial(_prepare, command), partial(_case, command))
+        for name, command in COMMANDS.items()
+    ),
+    Trial("disk/train", 100, _prepare_training, _train),
+]

@@ -1,0 +1,115 @@
+"""Work that is killed at any moment, and started again: the bytes of work that was not."""
+
+import signal
+import time
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from tests.small_models import small_solver
+from tests.stress.programs import Program, run
+from tests.stress.serving import SERVING
+from tests.stress.trial import Trial
+
+DEADLY = [signal.SIGKILL] * 3 + [signal.SIGTERM]
+ONE_JOB = ["--jobs", "1"]
+LINES = 1500
+
+TRAIN = ["train", "sort", "--n", "3-4", "--steps", "24", "--hidden-size", "8", "--batch-size", "8"]
+TRAIN += ["--checkpoint-every", "4", "--valid-batches", "0", "--precision", "float32"]
+
+
+class Work(NamedTuple):
+    """Something that takes a while and leaves files."""
+
+    begin: Callable[[Path, Path], list[object]]  # the command, of a folder with inputs, and a path
+    results: tuple[str, ...]  # the files by which it is judged, in the path; the path where empty
+
+
+def _train(inputs: Path, output: Path) -> list[object]:
+    """The command that begins or goes on, by what a killed one has left."""
+    if (output / "recipe.toml").exists():
+        return ["train", "--resume", "--output", output]
+    return [*TRAIN, "--output", output]
+
+
+def _label(inputs: Path, output: Path) -> list[object]:
+    return ["label", "sort", inputs / "in.txt", "--output", output.with_suffix(".txt"), *ONE_JOB]
+
+
+def _solve(inputs: Path, output: Path) -> list[object]:
+    command = ["solve", "--model", inputs / "model", inputs / "in.txt"]
+    return [*command, "--output", output.with_suffix(".jsonl"), *ONE_JOB]
+
+
+WORKS = {
+    "training": Work(_train, ("model.safetensors", "config.json")),
+    "labelling": Work(_label, ()),
+    "solving": Work(_solve, ()),
+}
+
+
+class Whole(NamedTuple):
+    """Work that nothing stopped."""
+
+    inputs: Path
+    seconds: float
+    content: list[bytes]
+
+
+def _content(work: Work, output: Path) -> list[bytes]:
+    if work.results:
+        return [(output / name).read_bytes() for name in work.results]
+    (path,) = [p for p in output.parent.iterdir() if p.suffix in (".txt", ".jsonl")]
+    return [path.read_bytes()]
+
+
+def _prepare(work: Work, folder: Path) -> Whole:
+    inputs, output = folder / "inputs", folder / "whole" / "out"
+    inputs.mkdir()
+    output.parent.mkdir()
+    small_solver("sort", scale=8.0).save_pretrained(inputs / "model")
+    rows = np.random.default_rng(0).random((LINES, 4)).tolist()
+    text = "".join(" ".join(map(repr, row)) + "\n" for row in rows)
+    (inputs / "in.txt").write_text(text, encoding="utf-8")
+    command = work.begin(inputs, output)
+    run(command, folder / "log")  # the first time it may compile
+    for path in output.parent.rglob("*"):
+        if path.is_file():
+            path.unlink()
+    seconds = run(command, folder / "log")
+    return Whole(inputs, seconds, _content(work, output))
+
+
+def _case(work: Work, whole: Whole, rng: np.random.Generator, folder: Path) -> str:
+    output = folder / "files" / "out"
+    output.parent.mkdir()
+    command = work.begin(whole.inputs, output)
+    if command[-2:] == ONE_JOB and rng.random() < 0.1:
+        command[-1] = "2"
+    program = Program(command, folder / "killed.log")
+    time.sleep(rng.uniform(0, 1.1 * whole.seconds))
+    deadly = DEADLY[rng.integers(len(DEADLY))]
+    is_running = program.process.exitcode is None
+    program.stop(deadly)
+    program.check_alone()
+    begun = any(output.parent.iterdir())
+    run(work.begin(whole.inputs, output), folder / "again.log")
+    assert _content(work, output) == whole.content, "other bytes than without a kill"
+    left = [p.name for p in output.parent.iterdir() if ".partial." in p.name and p.name[0] != "."]
+    assert not left, f"left behind: {left}"
+    if not is_running:
+        return "had ended"
+    return f"{deadly.name} {'in the midst' if begun else 'at the start'}"
+
+
+TRIALS = [
+    *(
+        Trial(f"kills/{name}", 100, partial(_prepare, work), partial(_case, work))
+        for name, work in WORKS.items()
+    ),
+    SERVING,
+]

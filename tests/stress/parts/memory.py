@@ -1,0 +1,111 @@
+"""Ten thousand calls: what the process has of memory stays what it was after the first ones."""
+
+import asyncio
+import gc
+import os
+import warnings
+import weakref
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import httpx
+import numpy as np
+
+import ptrnet
+from ptrnet.serve.app import create_app
+from ptrnet.serve.service import Served
+from ptrnet.solver import Solver
+from tests.small_models import small_solver
+from tests.stress.trial import Trial
+
+CALLS = 100  # of one case
+FIRST = 10  # cases in which caches may fill
+MEGABYTES = 8.0  # by which it may grow in the 9,000 calls behind them: less than a kilobyte each
+
+
+class Calls:
+    """A call of the library, and what the process had of memory after each case."""
+
+    def __init__(self, call: Callable[[np.random.Generator], Any]) -> None:
+        self.call = call
+        self.resident: list[float] = []
+
+
+def _points(rng: np.random.Generator) -> np.ndarray:
+    return rng.random((int(rng.integers(3, 20)), 2))
+
+
+def _solve(solver: Solver, rng: np.random.Generator) -> None:
+    solver.solve(_points(rng))
+
+
+def _label(solver: Solver, rng: np.random.Generator) -> None:
+    ptrnet.label(("hull", "delaunay", "tsp")[rng.integers(3)], _points(rng))
+
+
+def _log_likelihoods(solver: Solver, rng: np.random.Generator) -> None:
+    solver.log_likelihoods((_points(rng), [0, 1, 2]))
+
+
+def _attention(solver: Solver, rng: np.random.Generator) -> None:
+    solver.attention(_points(rng))
+
+
+class Service:
+    """The service in this process, asked without a network; it ends with this object."""
+
+    def __init__(self, solver: Solver) -> None:
+        self._loop = asyncio.new_event_loop()
+        app = create_app({"mine": Served("mine", solver)})
+        lifespan = app.router.lifespan_context(app)
+        self._loop.run_until_complete(lifespan.__aenter__())
+        transport = httpx.ASGITransport(app)
+        self._client = httpx.AsyncClient(transport=transport, base_url="http://service", timeout=60)
+        weakref.finalize(self, _end, self._loop, self._client, lifespan)
+
+    def __call__(self, rng: np.random.Generator) -> None:
+        body = {"instances": [_points(rng).tolist()]}
+        asked = self._client.post("/v1/models/mine/solve", json=body)
+        assert self._loop.run_until_complete(asked).status_code == 200
+
+
+def _end(loop: asyncio.AbstractEventLoop, client: httpx.AsyncClient, lifespan: Any) -> None:
+    loop.run_until_complete(client.aclose())
+    loop.run_until_complete(lifespan.__aexit__(None, None, None))
+    loop.close()
+
+
+def _prepare(make: Callable[[Solver], Callable[[np.random.Generator], Any]], _: Path) -> Calls:
+    return Calls(make(small_solver(scale=8.0)))
+
+
+def _case(calls: Calls, rng: np.random.Generator, folder: Path) -> str:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for _ in range(CALLS):
+            calls.call(rng)
+    gc.collect()
+    calls.resident.append(_resident())
+    grown = calls.resident[-1] - min(calls.resident[FIRST:], default=calls.resident[-1])
+    assert grown < MEGABYTES, f"grown by {grown:.1f} MB in {len(calls.resident) * CALLS} calls"
+    return "calls of which none left anything"
+
+
+def _resident() -> float:
+    """Megabytes of memory that the process has."""
+    pages = int(Path("/proc/self/statm").read_text().split()[1])
+    return pages * os.sysconf("SC_PAGE_SIZE") / 2**20
+
+
+MADE = {
+    "solve": lambda solver: partial(_solve, solver),
+    "label": lambda solver: partial(_label, solver),
+    "log_likelihoods": lambda solver: partial(_log_likelihoods, solver),
+    "attention": lambda solver: partial(_attention, solver),
+    "serve": Service,
+}
+TRIALS = [
+    Trial(f"memory/{name}", 100, partial(_prepare, make), _case) for name, make in MADE.items()
+]

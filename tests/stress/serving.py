@@ -1,0 +1,109 @@
+"""The service, killed while it answers: what it had accepted, and what is left."""
+
+import json
+import re
+import signal
+import threading
+import time
+from http.client import HTTPConnection, HTTPException
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from tests.small_models import small_solver
+from tests.stress.programs import SECONDS, Program
+from tests.stress.trial import Trial
+
+CLIENTS = 4
+
+
+class Model(NamedTuple):
+    """A model on the disk, a request, and the answers to it."""
+
+    folder: Path
+    body: str
+    answers: list[list[int]]
+
+
+class Asked(NamedTuple):
+    """A request that was sent."""
+
+    sent: float
+    answers: list[list[int]] | None  # None: none came
+
+
+def _prepare(folder: Path) -> Model:
+    solver = small_solver(scale=8.0)
+    solver.save_pretrained(folder / "mine")
+    points = np.random.default_rng(0).random((20, 8, 2))
+    answers = [answer.tolist() for answer in solver.solve(list(points))]
+    return Model(folder / "mine", json.dumps({"instances": points.tolist()}), answers)
+
+
+def _start(model: Model, log: Path) -> tuple[Program, str]:
+    """The service, and where it listens."""
+    program = Program(["serve", "--model", model.folder, "--port", "0"], log)
+    deadline = time.monotonic() + SECONDS
+    while not (line := re.search(r"serves mine at http://(\S+:\d+)", program.text())):
+        assert time.monotonic() < deadline and program.process.exitcode is None, program.text()
+        time.sleep(0.02)
+    return program, line[1]
+
+
+def _ask(address: str, model: Model) -> Asked:
+    connection = HTTPConnection(address, timeout=SECONDS)
+    sent = float("inf")
+    try:
+        headers = {"Content-Type": "application/json"}
+        connection.request("POST", "/v1/models/mine/solve", model.body, headers)
+        sent = time.monotonic()
+        response = connection.getresponse()
+        document = json.load(response)
+        assert response.status in (200, 429, 503), document
+        if response.status != 200:
+            return Asked(float("inf"), None)
+        return Asked(sent, [answer["outputs"] for answer in document["answers"]])
+    except (OSError, HTTPException, ValueError):
+        return Asked(sent, None)
+    finally:
+        connection.close()
+
+
+def _case(model: Model, rng: np.random.Generator, folder: Path) -> str:
+    deadly = signal.SIGKILL if rng.random() < 0.5 else signal.SIGTERM
+    program, address = _start(model, folder / "killed.log")
+    asked: list[Asked] = []
+    stop = threading.Event()
+
+    def client() -> None:
+        while not stop.is_set():
+            asked.append(_ask(address, model))
+            if asked[-1].answers is None:
+                return
+
+    threads = [threading.Thread(target=client) for _ in range(CLIENTS)]
+    for thread in threads:
+        thread.start()
+    time.sleep(rng.uniform(0, 1))
+    ended = time.monotonic()
+    program.stop(deadly)
+    stop.set()
+    for thread in threads:
+        thread.join(SECONDS)
+    program.check_alone()
+    answered = [one for one in asked if one.answers is not None]
+    assert all(one.answers == model.answers for one in answered), "other answers"
+    if deadly == signal.SIGTERM:
+        lost = [one for one in asked if one.sent < ended - 0.05 and one.answers is None]
+        assert not lost, f"{len(lost)} requests were accepted and not answered"
+        assert program.process.exitcode in (0, -signal.SIGTERM), program.text()
+        assert "Traceback" not in program.text(), program.text()
+    again, address = _start(model, folder / "again.log")
+    assert _ask(address, model).answers == model.answers
+    again.stop(signal.SIGTERM)
+    again.check_alone()
+    return deadly.name
+
+
+SERVING = Trial("kills/serving", 100, _prepare, _case)
