@@ -2,7 +2,7 @@ PYTHON ?= python3
 BIN = .venv/bin
 INSTALL = $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile -c constraints.txt
 
-.PHONY: setup demo test clean
+.PHONY: setup demo test docs clean
 
 setup: .venv/ready
 
@@ -26,5 +26,11 @@ test: export PYTHONDONTWRITEBYTECODE =
 test: setup
 	$(BIN)/python -m pytest --numprocesses auto
 
+# The site of docs/, into site/; `.venv/bin/mkdocs serve` shows it while you write.
+docs: export NO_MKDOCS_2_WARNING = 1
+docs: setup
+	$(BIN)/mkdocs build --quiet --strict
+	@echo "The site is in site/: open site/index.html"
+
 clean:
-	rm -rf .venv capitals.png
+	rm -rf .venv capitals.png site

@@ -1,0 +1,82 @@
+"""Every command and every block of Python in README and docs runs, and prints what stands there."""
+
+import re
+import runpy
+import sys
+
+import pytest
+
+from tests.docs.blocks import COMMENT, ELSEWHERE, PAGES, REASONS, ROOT, blocks_of
+
+RUN = ("sh", "python")
+
+
+def run_command(words, monkeypatch):
+    from ptrnet.cli import run
+
+    if words[0] == "ptrnet":
+        assert run(words[1:]) == 0, words
+    elif words[0] == "python" and words[1] != "-m":
+        monkeypatch.setattr(sys, "argv", words[1:])
+        runpy.run_path(words[1], run_name="__main__")
+    else:
+        raise AssertionError(f"{' '.join(words)}: mark the block `<!-- not run: ... -->`")
+
+
+def matches(printed, shown):
+    """Whether a text is what a page shows, `...` standing for anything."""
+    pattern = ".*".join(re.escape(part) for part in shown.strip().split("..."))
+    return re.fullmatch(pattern, printed.strip(), re.DOTALL)
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if page not in ELSEWHERE])
+def test_the_code_of_a_page_runs(page, tmp_path, monkeypatch, capfd):
+    blocks = [block for block in blocks_of(page) if block.verb or block.language in RUN]
+    if not blocks:
+        pytest.skip("no code")
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "examples").symlink_to(ROOT / "examples")
+    names = {"__name__": "__main__"}
+    printed = ""
+    for block in blocks:
+        if block.verb == "file":
+            (tmp_path / block.words).write_text(block.code)
+        elif block.verb == "output":
+            assert matches(printed, block.code), f"{page} shows\n{block.code}printed\n{printed}"
+        elif block.verb != "not run" and block.language in RUN:
+            capfd.readouterr()
+            if block.language == "sh":
+                for words in block.commands():
+                    run_command(words, monkeypatch)
+            else:
+                exec(compile(block.python(), page, "exec"), names)
+            printed = capfd.readouterr().out
+
+
+def test_what_is_not_run_says_why():
+    """The list of reasons is short, and each is used."""
+    reasons = {
+        block.words for page in PAGES for block in blocks_of(page) if block.verb == "not run"
+    }
+    assert reasons == REASONS
+
+
+def test_every_comment_stands_in_front_of_its_block():
+    """Or it would do nothing."""
+    for page in PAGES:
+        comments = COMMENT.findall((ROOT / page).read_text(encoding="utf-8"))
+        assert len(comments) == sum(bool(block.verb) for block in blocks_of(page)), page
+
+
+def test_no_command_hides_in_an_indented_block():
+    """Which nothing would run."""
+    for page in PAGES:
+        if page not in ELSEWHERE:
+            text = (ROOT / page).read_text(encoding="utf-8")
+            outside = re.sub(r"^```.*?^```$", "", text, flags=re.DOTALL | re.MULTILINE)
+            assert not re.search(r"^    (ptrnet|python|pip|make) ", outside, re.MULTILINE), page
+
+
+def test_what_is_shown_is_compared():
+    assert matches("a 1\nb 2\nc\n", "a 1\n...\n")
+    assert not matches("a 2\nb\n", "a 1\n...\n")
