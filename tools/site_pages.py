@@ -51,6 +51,12 @@ def on_page_markdown(markdown: str, page: Page, config: Any, files: Files) -> st
     return _LINK.sub(replace, markdown).replace("<!-- help -->", "\n".join(help_texts(markdown)))
 
 
+def on_page_content(html: str, page: Page, config: Any, files: Files) -> str:
+    """The measured pages, so marked that their numbers stay on one line (docs/css/site.css)."""
+    measured = page.file.src_uri.startswith(FOLDERS)
+    return f'<div class="measured">{html}</div>' if measured else html
+
+
 def outside_pages() -> list[str]:
     """The pages that are no files of docs/, as paths in the repository; the site's are the same."""
     found = (path for folder in FOLDERS for path in sorted((ROOT / folder).glob("*.md")))
