@@ -11,6 +11,13 @@ from tests.docs.blocks import COMMENT, ELSEWHERE, PAGES, REASONS, ROOT, blocks_o
 RUN = ("sh", "python")
 
 
+def blocks_to_do(page):
+    return [block for block in blocks_of(page) if block.verb or block.language in RUN]
+
+
+WITH_CODE = [page for page in PAGES if page not in ELSEWHERE and blocks_to_do(page)]
+
+
 def run_command(words, monkeypatch):
     from ptrnet.cli import run
 
@@ -29,16 +36,13 @@ def matches(printed, shown):
     return re.fullmatch(pattern, printed.strip(), re.DOTALL)
 
 
-@pytest.mark.parametrize("page", [page for page in PAGES if page not in ELSEWHERE])
+@pytest.mark.parametrize("page", WITH_CODE)
 def test_the_code_of_a_page_runs(page, tmp_path, monkeypatch, capfd):
-    blocks = [block for block in blocks_of(page) if block.verb or block.language in RUN]
-    if not blocks:
-        pytest.skip("no code")
     monkeypatch.chdir(tmp_path)
     (tmp_path / "examples").symlink_to(ROOT / "examples")
     names = {"__name__": "__main__"}
     printed = ""
-    for block in blocks:
+    for block in blocks_to_do(page):
         if block.verb == "file":
             (tmp_path / block.words).write_text(block.code)
         elif block.verb == "output":
