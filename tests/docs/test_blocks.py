@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from tests.docs.blocks import COMMENT, ELSEWHERE, PAGES, REASONS, ROOT, blocks_of
+from tests.docs.blocks import COMMENT, ELSEWHERE, PAGES, REASONS, ROOT, Block, blocks_of
 
 RUN = ("sh", "python")
 
@@ -84,3 +84,18 @@ def test_no_command_hides_in_an_indented_block():
 def test_what_is_shown_is_compared():
     assert matches("a 1\nb 2\nc\n", "a 1\n...\n")
     assert not matches("a 2\nb\n", "a 1\n...\n")
+
+
+def test_words_are_added_to_commands_of_their_verb_alone():
+    code = "ptrnet train hull \\\n    --n 5  # small\nptrnet solve hull a.txt\n"
+    block = Block("sh", code, "run", "train --steps 2; generate --count 9")
+    train, solve = block.commands()
+    assert train == ["ptrnet", "train", "hull", "--n", "5", "--steps", "2"]
+    assert solve == ["ptrnet", "solve", "hull", "a.txt"]
+
+
+def test_values_are_put_in_the_place_of_others_or_refused():
+    code = 'fit(x, steps=200, model="a")\n'
+    assert Block("python", code, "run", "steps=2").python() == 'fit(x, steps=2, model="a")\n'
+    with pytest.raises(AssertionError, match="samples= stands nowhere"):
+        Block("python", code, "run", "samples=2").python()

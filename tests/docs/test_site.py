@@ -8,6 +8,7 @@ import tomllib
 from html import unescape
 from html.parser import HTMLParser
 from pathlib import Path
+from pkgutil import resolve_name
 from urllib.parse import unquote, urlsplit
 
 import pytest
@@ -90,6 +91,17 @@ def test_every_public_name_is_in_the_reference(site, pages):
     anchors = set().union(*(pages[path].anchors for path in (site / "reference").glob("*.html")))
     names = {f"ptrnet.{name}" for name in [*ptrnet.__all__, "PointerEstimator"]}
     assert names <= anchors, names - anchors
+
+
+def test_what_is_in_the_reference_is_described(site, pages):
+    """Every class, function and property by a docstring of its own, not a dataclass's made one."""
+    anchors = set().union(*(pages[path].anchors for path in (site / "reference").glob("*.html")))
+    objects = {name: resolve_name(name) for name in anchors if name.startswith("ptrnet.")}
+    described = {k: v for k, v in objects.items() if callable(v) or isinstance(v, property)}
+    assert len(described) > 80
+    for name, described_object in described.items():
+        text = described_object.__doc__ or ""
+        assert text and not text.startswith(f"{name.rpartition('.')[2]}("), name
 
 
 def test_every_verb_and_every_result_is_there(site, pages):
