@@ -29,7 +29,7 @@ test: setup
 # The site of docs/, into site/; `.venv/bin/mkdocs serve` shows it while you write.
 docs: export NO_MKDOCS_2_WARNING = 1
 docs: setup
-	$(BIN)/mkdocs build --quiet --strict
+	$(BIN)/mkdocs build --strict
 	@echo "The site is in site/: open site/index.html"
 
 clean:

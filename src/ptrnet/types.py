@@ -43,7 +43,7 @@ class Nodes(NamedTuple):
 class Example(NamedTuple):
     """An instance with its answer.
 
-    Args:
+    Attributes:
         inputs: `(n, d)`.
         outputs: `(m,)`, of triangles `(t, 3)`; None where it is not known.
         source: the file and line that it came from, for error messages.

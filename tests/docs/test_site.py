@@ -44,16 +44,16 @@ class Page(HTMLParser):
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory):
-    """The folder of the site, built with warnings as errors."""
+    """The folder of the site, built with warnings as errors (which --quiet would not count)."""
     folder = tmp_path_factory.mktemp("site")
     done = subprocess.run(
-        [sys.executable, "-m", "mkdocs", "build", "--quiet", "--strict", "--site-dir", folder],
+        [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", folder],
         cwd=ROOT,
         env={**os.environ, "NO_MKDOCS_2_WARNING": "1"},
         capture_output=True,
         text=True,
     )
-    assert done.returncode == 0 and not done.stderr.strip(), done.stderr
+    assert done.returncode == 0, done.stderr
     return folder
 
 

@@ -25,7 +25,7 @@ MAX_EXTENSIONS = 2**26  # of one instance at a step: K (S + N)
 class Hypotheses(NamedTuple):
     """The answers of each instance at the end of a search, the likeliest first.
 
-    Args:
+    Attributes:
         tokens: `(B, K, M)`, padded with END.
         lengths: `(B, K)` tokens of each answer, END left out.
         log_probs: `(B, K)` of each answer, END included.
