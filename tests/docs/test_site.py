@@ -14,6 +14,8 @@ from urllib.parse import unquote, urlsplit
 import pytest
 
 import ptrnet
+import ptrnet.models
+import ptrnet.tasks
 
 pytest.importorskip("mkdocs")
 pytest.importorskip("material")
@@ -90,6 +92,11 @@ def test_nothing_is_fetched_from_elsewhere(site, pages):
 def test_every_public_name_is_in_the_reference(site, pages):
     anchors = set().union(*(pages[path].anchors for path in (site / "reference").glob("*.html")))
     names = {f"ptrnet.{name}" for name in [*ptrnet.__all__, "PointerEstimator"]}
+    for registry in (ptrnet.tasks, ptrnet.models):
+        kinds = [registry.kind(name) for name in registry.names()]
+        names |= {
+            f"{k.__module__}.{k.__name__}" for k in kinds if k.__module__.startswith("ptrnet.")
+        }
     assert names <= anchors, names - anchors
 
 
