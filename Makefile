@@ -2,7 +2,7 @@ PYTHON ?= python3
 BIN = .venv/bin
 INSTALL = $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile
 
-.PHONY: setup demo test stress lock sbom clean
+.PHONY: setup demo test docs stress lock sbom clean
 
 setup: .venv/ready
 
@@ -12,7 +12,7 @@ setup: .venv/ready
 # All but torch is checked by its hash: torch has a build for each kind of machine, also from other
 # places than PyPI, and no hash is that of all.
 .venv/ready: pyproject.toml constraints.txt requirements.lock
-	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "ptrnet needs Python 3.11 or newer; try: make PYTHON=python3.12 setup")'
+	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11, 5) and "expected Python 3.11.5 or newer; try: make PYTHON=python3.12 setup")'
 	$(PYTHON) -m venv .venv
 	$(INSTALL) -c constraints.txt pip
 	$(INSTALL) --no-deps --require-hashes -r requirements.lock
@@ -47,7 +47,7 @@ build/tools/ready:
 
 # Renews requirements.lock by pyproject.toml and constraints.txt, for every Python and system.
 lock: build/tools/ready
-	build/tools/bin/uv pip compile pyproject.toml --extra dev -c constraints.txt --universal --python-version 3.11 \
+	build/tools/bin/uv pip compile pyproject.toml --extra dev -c constraints.txt --universal --python-version 3.11.5 \
 		--generate-hashes --no-emit-package torch --no-header --upgrade --quiet -o requirements.lock
 
 # What is installed, with versions and licences, as CycloneDX has it.
@@ -56,5 +56,11 @@ sbom: setup build/tools/ready
 		-o build/ptrnet.cdx.json $(BIN)/python
 	@echo "The bill of materials is build/ptrnet.cdx.json"
 
+# The site of docs/, into site/; `.venv/bin/mkdocs serve` shows it while you write.
+docs: export NO_MKDOCS_2_WARNING = 1
+docs: setup
+	$(BIN)/mkdocs build --strict
+	@echo "The site is in site/: open site/index.html"
+
 clean:
-	rm -rf .venv capitals.png
+	rm -rf .venv capitals.png site

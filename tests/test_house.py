@@ -72,49 +72,11 @@ def test_one_instance_is_answered_without_compiled_code():
     assert subprocess.run([sys.executable, "-c", code]).returncode == 0
 
 
-def test_the_readmes_python_runs(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    text = (ROOT / "README.md").read_text() + (ROOT / "docs" / "own-examples.md").read_text()
-    blocks = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
-    assert blocks
-    for block in blocks:
-        exec(compile(block, "README.md", "exec"), {"__name__": "__main__"})
-
-
-def test_the_readmes_commands_run(tmp_path, monkeypatch, capsys):
-    """All but the trainings, which take minutes; of those the options are checked."""
-    from ptrnet.cli import run
-    from ptrnet.training.recipe_options import option_fields
-
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "examples").symlink_to(ROOT / "examples")
-    text = (ROOT / "README.md").read_text()
-    commands = re.findall(r"^    ptrnet (.*)$", text, re.MULTILINE)
-    assert len(commands) >= 4
-    for command in commands:
-        words = command.split()
-        if words[0] == "train":
-            options = {word[2:].replace("-", "_") for word in words if word.startswith("--")}
-            assert options <= {*option_fields(), "output"}
-            continue
-        if "my-hull" in words:
-            (tmp_path / "my-hull").symlink_to(ROOT / "src" / "ptrnet" / "weights" / "hull")
-        code, printed = run(words), capsys.readouterr()
-        assert code == 0, (command, printed.err)
-        assert printed.out or (tmp_path / words[-1]).exists()
-
-
 def test_the_readmes_scores_are_the_recorded_ones():
     tool = runpy.run_path(str(ROOT / "tools" / "readme_scores.py"))
     _, rest = (ROOT / "README.md").read_text().split(tool["BEGIN"])
     table, _ = rest.split(tool["END"])
     assert table.strip().split("\n") == list(tool["lines"]())
-
-
-def test_linked_files_are_there():
-    for page in ("README.md", "CONTRIBUTING.md", "examples/README.md", "docs/own-examples.md"):
-        for link in re.findall(r"\]\((?!http)([^)#]+)\)", (ROOT / page).read_text()):
-            assert (ROOT / page).parent.joinpath(link).exists(), (page, link)
 
 
 @pytest.mark.parametrize("script", sorted((ROOT / "examples").glob("*.py")), ids=lambda p: p.stem)

@@ -41,16 +41,27 @@ class Nodes(NamedTuple):
 
 
 class Example(NamedTuple):
-    """An instance with its answer."""
+    """An instance with its answer.
 
-    inputs: Floats  # (n, d)
-    outputs: Indices | None = None  # (m,), of triangles (t, 3); None: not known
-    source: str = ""  # the file and line it came from, for error messages
-    extra: Mapping[str, Any] = {}  # other keys of a JSON line, other columns of a row
+    Attributes:
+        inputs: `(n, d)`.
+        outputs: `(m,)`, of triangles `(t, 3)`; None where it is not known.
+        source: the file and line that it came from, for error messages.
+        extra: other keys of a JSON line, other columns of a row.
+        table: the file, where the instance is a table's.
+        nodes: names and ids, where it is TSPLIB's.
+        distance: between elements, a name of `ptrnet.geometry.distances`.
+        log_prob: of the answer, where it is a model's.
+    """
+
+    inputs: Floats
+    outputs: Indices | None = None
+    source: str = ""
+    extra: Mapping[str, Any] = {}
     table: Table | None = None
     nodes: Nodes | None = None
-    distance: str = "euclidean"  # between elements: a name of `ptrnet.geometry.distances`
-    log_prob: float | None = None  # of the answer, where it is a model's
+    distance: str = "euclidean"
+    log_prob: float | None = None
 
 
 class Answers(NamedTuple):

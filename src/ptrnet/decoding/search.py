@@ -23,20 +23,33 @@ MAX_EXTENSIONS = 2**26  # of one instance at a step: K (S + N)
 
 
 class Hypotheses(NamedTuple):
-    """The answers of each instance at the end of a search, the likeliest first."""
+    """The answers of each instance at the end of a search, the likeliest first.
 
-    tokens: Tensor  # (B, K, M), padded with END
-    lengths: Tensor  # (B, K) tokens of each answer, END left out
-    log_probs: Tensor  # (B, K) of each answer, END included
+    Attributes:
+        tokens: `(B, K, M)`, padded with END.
+        lengths: `(B, K)` tokens of each answer, END left out.
+        log_probs: `(B, K)` of each answer, END included.
+    """
+
+    tokens: Tensor
+    lengths: Tensor
+    log_probs: Tensor
 
 
 class Decoder(ABC):
-    """Turns a model's distributions over the next token into answers."""
+    """Turns a model's distributions over the next token into answers.
+
+    Attributes:
+        name: of the decoder.
+        size: the prefixes of an instance that are in memory at a time, K.
+        needs_decomposable: whether it serves only tasks that are `decomposable`.
+        needs_circular: whether it serves only tasks that are `circular`.
+    """
 
     name: str
-    size: int  # the prefixes of an instance that are in memory at a time, K
-    needs_decomposable: bool = False  # whether it serves only tasks that are `decomposable`
-    needs_circular: bool = False  # whether it serves only tasks that are `circular`
+    size: int
+    needs_decomposable: bool = False
+    needs_circular: bool = False
 
     @abstractmethod
     def decode(

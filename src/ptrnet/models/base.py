@@ -15,10 +15,15 @@ from ptrnet.models.settings import ModelSettings
 
 @dataclass(frozen=True)
 class Encoded:
-    """What a decoder needs of a batch of instances. A variant adds fields."""
+    """What a decoder needs of a batch of instances. A variant adds fields.
 
-    num_tokens: int  # the width of a distribution over tokens, S + N
-    state: tuple[Tensor, ...]  # each (B, 1, ...): the decoder's state before the first step
+    Args:
+        num_tokens: the width of a distribution over tokens, S + N.
+        state: the decoder's state before the first step, each tensor `(B, 1, ...)`.
+    """
+
+    num_tokens: int
+    state: tuple[Tensor, ...]
 
 
 class PointerModel(nn.Module, ABC):

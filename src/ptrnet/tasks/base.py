@@ -25,11 +25,17 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Drawing:
-    """What a picture of an answer is made of."""
+    """What a picture of an answer is made of.
 
-    points: Floats  # (n, 2)
-    lines: Sequence[Floats]  # each (k, 2), in the order of the answer
-    equal_axes: bool = True  # whether both axes have one unit
+    Args:
+        points: `(n, 2)`.
+        lines: each `(k, 2)`, in the order of the answer.
+        equal_axes: whether both axes have one unit.
+    """
+
+    points: Floats
+    lines: Sequence[Floats]
+    equal_axes: bool = True
 
 
 def setting(default: Any, help: str) -> Any:

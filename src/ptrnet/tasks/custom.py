@@ -29,7 +29,16 @@ MAX_NORMALIZED = 1000.0  # numbers beyond, after scaling, are clipped to it
 class Custom(Task):
     """The task `custom`: answers are an order, a subset, or a free sequence with repeats.
 
-    Subsets and free sequences may be empty.
+    Subsets and free sequences may be empty. An instance is `(n, d)`, an answer `(m,)`. The metrics
+    stand in `docs/own-examples.md`.
+
+    Args:
+        constraint: what answers are: `permutation`, an order of all elements; `subset`, each at
+            most once; `free`, repeats as well.
+        center: the mean of each feature, d numbers.
+        spread: the standard deviation of each feature, d numbers.
+        longest_answer: the most indices of an answer, whatever the size of its instance.
+        longest_share: the most indices of an answer for each element.
     """
 
     name: ClassVar[str] = "custom"

@@ -32,7 +32,17 @@ ENDT = 1  # the special slot after END
 
 @dataclass(frozen=True)
 class Delaunay(Task):
-    """The task `delaunay`."""
+    """The task `delaunay` (V 4.3): triangles whose circumcircles hold no point.
+
+    An instance is `(n, 2)`, n at least 3, an answer `(t, 3)`: the vertices of each triangle.
+    Metrics: `accuracy`, the share of equal sets of triangles; `triangle_coverage`, the share of
+    the true triangles that are in the answer.
+
+    Args:
+        separator: whether sequences have `<ENDT>` between triangles, as the authors' files.
+        sequence: `triangles`, three increasing indices each, in the order of their incenters; or
+            `apexes`, one token for each open edge.
+    """
 
     name: ClassVar[str] = "delaunay"
     labellers: ClassVar[tuple[str, ...]] = ("qhull",)

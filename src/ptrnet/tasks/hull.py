@@ -22,7 +22,17 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Hull(Task):
-    """The task `hull`."""
+    """The task `hull` (V 4.2): the vertices of the convex hull of points in the plane.
+
+    An instance is `(n, 2)`, an answer `(m,)`, counter-clockwise, without a repeat at the end.
+    Metrics: `accuracy`, the share of equal polygons; `simple`, of simple polygons; `area`, the
+    share of the true hull's area that simple answers cover.
+
+    Args:
+        start: the vertex that sequences start at: of the smallest x (C), of the smallest index
+            (V), or nearest the lower-left corner (W).
+        closed: whether sequences repeat their first vertex at the end, as in V's figure.
+    """
 
     name: ClassVar[str] = "hull"
     labellers: ClassVar[tuple[str, ...]] = ("monotone-chain",)

@@ -16,7 +16,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Sort(Task):
-    """The task `sort`."""
+    """The task `sort` (C 3.1): the indices of numbers in increasing order.
+
+    An instance is `(n, 1)`, an answer `(n,)`; of equal numbers the one of smaller index comes
+    first. Metric: `accuracy`, the share of orders that are right as a whole.
+    """
 
     name: ClassVar[str] = "sort"
     labellers: ClassVar[tuple[str, ...]] = ("argsort",)

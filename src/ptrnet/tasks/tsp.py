@@ -22,7 +22,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Tsp(Task):
-    """The task `tsp`."""
+    """The task `tsp` (V 4.4): a short closed tour of all cities of the plane.
+
+    An instance is `(n, 2)`, an answer `(n,)`: every city once, from the first one on,
+    counter-clockwise. Metrics: `length`, the mean of closed tours; `gap`, to the examples' own
+    tours, paired, as a fraction; `valid`, the share of answers that are tours.
+    """
 
     name: ClassVar[str] = "tsp"
     labellers: ClassVar[tuple[str, ...]] = (

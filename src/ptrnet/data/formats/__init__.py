@@ -1,9 +1,9 @@
 """File formats, by extension: each is a module here, listed nowhere else, with these members:
 
-CAPABILITIES                  what its files can hold
-read(path, task)              the examples of a file, one by one; text formats take `-`, too
-write(stream, examples, task) writes examples to an open stream, of text or of bytes
-num_features(path)            numbers of an element, d; only where files tell it without a task
+- `CAPABILITIES`: what its files can hold
+- `read(path, task)`: the examples of a file, one by one; text formats take `-`, too
+- `write(stream, examples, task)`: writes examples to an open stream, of text or of bytes
+- `num_features(path)`: numbers of an element, d; only where files tell it without a task
 
 What formats share is in `parts/`, and so is the class `Format`: such a module, with its checks.
 """

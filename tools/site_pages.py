@@ -1,0 +1,98 @@
+"""What `make docs` adds to the pages of docs/: a hook of mkdocs, named in mkdocs.yml.
+
+- Pages of the repository that stand outside docs/ come in as they are, nothing is copied by hand.
+- A link of a page is written for the repository, where it has to work too; here it is turned to
+  the place of its target in the site. A file that is no page travels with the site.
+- `<!-- help -->` becomes what `ptrnet VERB --help` prints, for every verb.
+"""
+
+import contextlib
+import io
+import posixpath
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from mkdocs.structure.files import File, Files
+from mkdocs.structure.pages import Page
+
+ROOT = Path(__file__).parents[1]
+PAGES = ("CHANGELOG.md", "CONTRIBUTING.md", "examples/README.md")
+FOLDERS = ("results", "benchmarks/results")
+# A fence, code in a line, or a link, whose target is group 1: links in code are no links.
+_LINK = re.compile(r"^```.*?^```|`[^`\n]+`|\]\(([^)\s]+)\)", re.DOTALL | re.MULTILINE)
+
+
+def on_files(files: Files, config: Any) -> Files:
+    """Adds the pages outside docs/, and the files that any page links to."""
+    for path in outside_pages():
+        files.append(File.generated(config, path, abs_src_path=str(ROOT / path)))
+    for page in list(files.documentation_pages()):
+        for target in linked(ROOT / in_repository(page.src_uri)):
+            if not target.startswith("docs/") and target not in files.src_uris:
+                files.append(File.generated(config, target, abs_src_path=str(ROOT / target)))
+    return files
+
+
+def on_page_markdown(markdown: str, page: Page, config: Any, files: Files) -> str:
+    """The page with its links as the site has them."""
+    source = in_repository(page.file.src_uri)
+    folder = posixpath.dirname(page.file.src_uri)
+
+    def replace(match: re.Match[str]) -> str:
+        if match[1] is None or "://" in match[1] or match[1].startswith("#"):
+            return match[0]
+        path, hash_sign, anchor = match[1].partition("#")
+        target = resolve(source, path).removeprefix("docs/")
+        return f"]({posixpath.relpath(target, folder or '.')}{hash_sign}{anchor})"
+
+    return _LINK.sub(replace, markdown).replace("<!-- help -->", "\n".join(help_texts(markdown)))
+
+
+def on_page_content(html: str, page: Page, config: Any, files: Files) -> str:
+    """The measured pages, so marked that their numbers stay on one line (docs/css/site.css)."""
+    measured = page.file.src_uri.startswith(FOLDERS)
+    return f'<div class="measured">{html}</div>' if measured else html
+
+
+def outside_pages() -> list[str]:
+    """The pages that are no files of docs/, as paths in the repository; the site's are the same."""
+    found = (path for folder in FOLDERS for path in sorted((ROOT / folder).glob("*.md")))
+    return [*PAGES, *(path.relative_to(ROOT).as_posix() for path in found)]
+
+
+def in_repository(page: str) -> str:
+    """The path in the repository of a page of the site."""
+    return f"docs/{page}" if (ROOT / "docs" / page).exists() else page
+
+
+def resolve(source: str, link: str) -> str:
+    """The path in the repository that a link on the page `source` leads to."""
+    return posixpath.normpath(posixpath.join(posixpath.dirname(source), link))
+
+
+def linked(page: Path) -> Iterator[str]:
+    """The files of the repository that a page links to."""
+    source = page.relative_to(ROOT).as_posix()
+    for match in _LINK.finditer(page.read_text(encoding="utf-8")):
+        if match[1] and "://" not in match[1] and not match[1].startswith("#"):
+            target = resolve(source, match[1].partition("#")[0])
+            if (ROOT / target).is_file():
+                yield target
+
+
+def help_texts(markdown: str) -> Iterator[str]:
+    """A section for each verb, where the page asks for them."""
+    if "<!-- help -->" not in markdown:
+        return
+    sys.path.insert(0, str(ROOT / "src"))
+    from ptrnet.cli import run
+    from ptrnet.cli.app import VERBS
+
+    for verb in VERBS:
+        name = verb.__name__.rpartition(".")[2]
+        with contextlib.redirect_stdout(io.StringIO()) as printed:
+            run([name, "--help"])
+        yield f"## ptrnet {name}\n\n```text\n{printed.getvalue().strip()}\n```\n"
