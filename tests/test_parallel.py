@@ -52,6 +52,12 @@ def test_errors_of_the_work_and_of_the_items_arrive(jobs):
         list(ordered_map(math.factorial, items(), jobs))
     with pytest.raises(InputError, match="five"):
         list(ordered_map(stops, range(100), jobs))
+
+
+# The thread of joblib's that hands items out may meet the end of what it hands out, and say so.
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_a_caller_may_leave_early(jobs):
     left_early = ordered_map(math.factorial, range(500), jobs)
     assert next(left_early) == 1
     left_early.close()

@@ -3,7 +3,6 @@
 import io
 import re
 import sys
-import textwrap
 from pathlib import Path
 
 import numpy as np
@@ -199,7 +198,7 @@ def test_names_too_long_for_a_file_are_refused_in_words(tmp_path):
 
 def test_the_examples_of_the_specification_are_read(tmp_path):
     text = (Path(__file__).parents[2] / "docs" / "format.md").read_text(encoding="utf-8")
-    blocks = [textwrap.dedent(block) for block in re.findall(r"(?:^    .*\n)+", text, re.MULTILINE)]
+    blocks = re.findall(r"^```(?:text|json)\n(.*?)^```", text, re.DOTALL | re.MULTILINE)
     _, lines, objects, cities, tour = blocks
     for content, extension in ((lines, "txt"), (objects, "jsonl")):
         rows = zip(content.splitlines(), ("hull", "delaunay", "tsp", "sort"), strict=False)

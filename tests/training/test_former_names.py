@@ -110,7 +110,11 @@ def test_a_models_folder(tmp_path, data):
         tmp_path / "model" / "config.json",
         ('"task": "custom"', '"task": "own"'),
         ('"teacher_forcing": true', '"train_feed": "truth"'),
+        ('"config_sha256"', '"former"'),
     )
+    config = json.loads((tmp_path / "model" / "config.json").read_text())
+    del config["former"]  # a checksum that former versions did not write
+    (tmp_path / "model" / "config.json").write_text(json.dumps(config))
     loaded = load(tmp_path / "model")
     assert loaded.task == saved.task and loaded.trained == saved.trained
     assert loaded.model.settings() == saved.model.settings()
