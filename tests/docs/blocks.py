@@ -32,6 +32,7 @@ REASONS = {
     "installs",
     "needs a GPU",
     "needs a cluster",
+    "needs Docker",
     "takes hours",
     "run by tests/test_plugins.py",
 }

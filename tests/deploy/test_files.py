@@ -1,0 +1,80 @@
+"""What can be checked of the files for containers and clusters without either."""
+
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+
+from ptrnet.cli import run
+from ptrnet.serve.limits import Limits
+from ptrnet.serve.routes import router
+
+yaml = pytest.importorskip("yaml")
+ROOT = Path(__file__).parents[2]
+ROUTES = {route.path for route in router.routes}
+PORT = 8000
+
+
+def instructions():
+    """Each instruction of the Dockerfile, its lines joined."""
+    text = re.sub(r"^\s*#.*\n", "", (ROOT / "Dockerfile").read_text(), flags=re.MULTILINE)
+    return [line.split(None, 1) for line in text.replace("\\\n", " ").splitlines() if line.strip()]
+
+
+def test_the_image_is_built_of_what_it_is_given():
+    allowed = (ROOT / ".dockerignore").read_text().split()
+    stages = [text.split()[-1] for name, text in instructions() if name == "FROM"]
+    for name, text in instructions():
+        if name == "COPY" and not text.startswith("--from="):
+            for source in text.split()[:-1]:
+                assert (ROOT / source).exists() and f"!{source}" in allowed
+        elif name == "COPY":
+            assert text.split()[0].removeprefix("--from=") in stages
+
+
+def test_it_ends_as_a_user_without_rights_that_it_made():
+    found = dict(instructions())
+    assert found["USER"] == "ptrnet" and "useradd" in (ROOT / "Dockerfile").read_text()
+    names = [name for name, _ in instructions()]
+    assert names.index("USER") < names.index("ENTRYPOINT")
+
+
+def test_its_health_is_asked_of_the_service():
+    found = dict(instructions())
+    (route,) = re.findall(rf"http://127\.0\.0\.1:{PORT}(/\w+)", found["HEALTHCHECK"])
+    assert route in ROUTES and found["EXPOSE"] == str(PORT)
+
+
+def test_its_command_is_the_programs(capsys):
+    """Without the token that it names it is refused, and nothing else of it is."""
+    words = shlex.split(dict(instructions())["ENTRYPOINT"].strip("[]").replace(",", " "))
+    assert words[0] == "ptrnet"
+    assert run([*words[1:], "--port", "0"]) == 2
+    assert "/run/secrets/token" in capsys.readouterr().err
+
+
+def test_what_it_compiles_is_python():
+    text = (ROOT / "Dockerfile").read_text()
+    (code,) = re.findall(r'^RUN python -c "(.*?)"$', text, re.DOTALL | re.MULTILINE)
+    compile(code.replace("\\\n", ""), "Dockerfile", "exec")
+
+
+def test_the_cluster_asks_the_services_routes_and_waits_for_its_answers():
+    deployment, service, budget = yaml.safe_load_all((ROOT / "deploy/kubernetes.yaml").read_text())
+    pod = deployment["spec"]["template"]["spec"]
+    (container,) = pod["containers"]
+    for probe in ("readinessProbe", "livenessProbe", "startupProbe"):
+        asked = container[probe]["httpGet"]
+        assert asked["path"] in ROUTES and asked["port"] == PORT
+    labels = deployment["spec"]["template"]["metadata"]["labels"]
+    assert labels == deployment["spec"]["selector"]["matchLabels"]
+    assert labels == service["spec"]["selector"] == budget["spec"]["selector"]["matchLabels"]
+    assert service["spec"]["ports"][0]["targetPort"] == PORT
+    assert pod["terminationGracePeriodSeconds"] > Limits().answer_seconds + 5
+    mounts = {mount["mountPath"] for mount in container["volumeMounts"]}
+    assert "/run/secrets/token" in mounts and pod["securityContext"]["runAsNonRoot"]
+    (user,) = re.findall(r"--uid (\d+)", (ROOT / "Dockerfile").read_text())
+    assert pod["securityContext"]["runAsUser"] == int(user)
+    annotations = deployment["spec"]["template"]["metadata"]["annotations"]
+    assert annotations["prometheus.io/path"] in ROUTES
