@@ -24,12 +24,12 @@ demo: setup
 	$(BIN)/ptrnet solve hull examples/capitals.csv --plot capitals.png
 	@echo "The hull of Europe's capitals, as the shipped model \"hull\" points it out, is drawn in capitals.png"
 
-# Tests of one group (`xdist_group`) run in one process, as those that share a browser.
+# The tests of a file run in one process: they share a browser, an export, what is compiled.
 # Many tests start processes: without bytecode, where the environment forbids it, each would compile
 # PyTorch's modules anew.
 test: export PYTHONDONTWRITEBYTECODE =
 test: setup
-	$(BIN)/python -m pytest --numprocesses auto --dist loadgroup
+	$(BIN)/python -m pytest --numprocesses auto --dist loadfile --no-loadscope-reorder
 
 # Half an hour of two cores, and it goes on where it was stopped; in part, as
 # make stress PARTS="damage lines/csv-hull" SHARE=0.05. Its state and findings are in runs/stress/.

@@ -4,9 +4,25 @@ from ptrnet import runtime
 
 runtime.tune()
 
+from pathlib import Path  # noqa: E402
+
 import pytest  # noqa: E402
 
 from tests.small_models import small_solver  # noqa: E402
+
+ROOT = Path(__file__).parent
+
+
+# What takes longest begins first: no process is left alone with it at the end.
+LONGEST = ("contract", "test_house", "page", "training", "cli", "labellers", "bench", "kernels")
+
+
+def pytest_collection_modifyitems(items):
+    def place(item):
+        part = item.path.relative_to(ROOT).parts[0].removesuffix(".py")
+        return LONGEST.index(part) if part in LONGEST else len(LONGEST)
+
+    items.sort(key=place)
 
 
 @pytest.fixture

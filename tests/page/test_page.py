@@ -11,7 +11,6 @@ from ptrnet.serve.app import create_app
 from ptrnet.serve.service import Served
 from tests.page.conftest import TASKS, running
 
-pytestmark = pytest.mark.xdist_group("browser")  # which share one
 POINTS = "0.1,0.2;0.8,0.1;0.9,0.7;0.5,0.9;0.4,0.4;0.2,0.75"
 NUMBERS = "0.5;0.2;0.9;0.3"
 

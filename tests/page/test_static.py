@@ -7,7 +7,6 @@ from ptrnet.decoding import Beam, Greedy
 from ptrnet.types import Example
 from tests.page.conftest import TASKS, Page
 
-pytestmark = pytest.mark.xdist_group("browser")
 SIZES = {
     "hull": (1, 5, 12, 30),
     "delaunay": (3, 5, 9, 15),
