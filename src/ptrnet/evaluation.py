@@ -107,14 +107,18 @@ def with_scores(
 ) -> list[Example]:
     """The examples, with the model's `answer` and each of its scores in their `extra`.
 
-    There is no score where a metric does not speak of an answer. Arguments as of `score`.
+    There is no score where a metric does not speak of an answer: not a former one either, in a file
+    that was evaluated before. Arguments as of `score`.
     """
-    columns = score(solver, examples, answered).items()
+    columns = score(solver, examples, answered)
     rows = []
     for k, (example, other) in enumerate(zip(examples, answered, strict=True)):
         assert other.outputs is not None
-        scores = {name: values[k].item() for name, values in columns if not np.isnan(values[k])}
-        extra = {**example.extra, "answer": other.outputs.tolist(), **scores}
+        scores = {
+            name: values[k].item() for name, values in columns.items() if not np.isnan(values[k])
+        }
+        kept = {key: value for key, value in example.extra.items() if key not in columns}
+        extra = {**kept, "answer": other.outputs.tolist(), **scores}
         rows.append(example._replace(extra=extra))
     return rows
 

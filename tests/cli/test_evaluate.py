@@ -10,6 +10,8 @@ import pytest
 from ptrnet import load
 from ptrnet.data import formats, resumable
 from ptrnet.data.bulk import CHUNK
+from ptrnet.decoding import Greedy
+from ptrnet.solver import bulk
 from tests.cli.test_bulk import interrupted
 
 
@@ -115,6 +117,12 @@ def test_scores_are_kept_and_add_up(tmp_path, ptrnet, model, monkeypatch, extens
     assert alone["metrics"]["log_likelihood"]["value"] == pytest.approx(np.mean(likelihoods))
     accuracy = np.mean([row.extra["accuracy"] for row in rows])
     assert alone["metrics"]["accuracy"]["value"] == accuracy
+    again = [row._replace(extra={**row.extra, "area": 0.5}) for row in rows]
+    known = bulk.Scoring(Greedy(), constrained=False, augment=1).examples(solver, again)
+    assert [{*row.extra} for row in known] == [
+        {*row.extra} for row in rows
+    ]  # no former score stays
+    assert all(row.extra.get("area") != 0.5 for row in known)
     by_hand = solver.evaluate(examples, constrained=False)
     for metric, expected in alone["metrics"].items():
         value = expected["value"]
