@@ -95,9 +95,9 @@ def _in_box(a: Point, b: Point, p: Point) -> bool:
 def is_delaunay(points: list[Point], triangles: list[tuple[int, int, int]]) -> bool:
     """Whether triangles are a Delaunay triangulation: all circles empty, the hull covered once.
 
-    Triangles that turn left, of which no two are on one side of an edge, and whose areas are
-    together the hull's. Every distinct point has to be a vertex; of a triangulation with empty
-    circles that is so by itself.
+    Triangles that turn left, of which no two are on one side of an edge, whose areas are together
+    the hull's, and whose edges of one side alone are the hull's: areas may agree by chance. Every
+    distinct point has to be a vertex; of a triangulation with empty circles that is so by itself.
     """
     rings = [_left(*(points[i] for i in triangle)) for triangle in triangles]
     if not rings or any(turn(*ring) == 0 for ring in rings):
@@ -106,6 +106,9 @@ def is_delaunay(points: list[Point], triangles: list[tuple[int, int, int]]) -> b
     if max(edges.values()) > 1 or sum(turn(*ring) for ring in rings) != area(hull_of(points)):
         return False
     distinct = set(points)
+    rim = [edge for edge in edges if edge[::-1] not in edges]
+    if any(turn(*edge, p) < 0 for edge in rim for p in distinct):
+        return False
     return not any(in_circle(*ring, p) > 0 for ring in rings for p in distinct)
 
 
