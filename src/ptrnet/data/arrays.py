@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from ptrnet.errors import InputError, short
 from ptrnet.types import Floats
 
-LARGEST_WHOLE = 2.0**53 - 1  # up to here a whole number is what no other is rounded to
+LARGEST_UNROUNDED = 2.0**53 - 1  # up to here a whole number is what no other is rounded to
 _NO_LISTS = (str, bytes, Mapping, np.ma.MaskedArray)
 _PLAIN = {float, int, list, tuple}  # what a list of numbers is made of
 _KINDS = {
@@ -59,7 +59,7 @@ def _check_whole(values: Any, array: NDArray[Any], floats: Floats, source: str) 
         floats: the same as float64.
         source: of the values.
     """
-    large = np.argwhere(np.abs(floats) > LARGEST_WHOLE)
+    large = np.argwhere(np.abs(floats) > LARGEST_UNROUNDED)
     if not len(large):
         return
     whole = array if array.dtype.kind in "iu" else np.array(_unwrapped(values), object)

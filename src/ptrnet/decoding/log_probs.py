@@ -1,5 +1,7 @@
 """The log-probability of known answers as a sampler draws them, with gradients."""
 
+from typing import NamedTuple
+
 import torch
 from torch import Tensor
 
@@ -8,6 +10,13 @@ from ptrnet.constraints.base import allowed_tokens
 from ptrnet.masks import length_mask
 from ptrnet.models.base import PointerModel
 from ptrnet.types import END
+
+
+class SequenceLogProbs(NamedTuple):
+    """Of K sequences for each of B instances."""
+
+    constrained: Tensor  # (B, K) log p as `Sample` draws them
+    unconstrained: Tensor  # (B, K) log p where the model could as well do what is forbidden
 
 
 def sequence_log_probs(
@@ -19,11 +28,11 @@ def sequence_log_probs(
     max_lengths: Tensor,
     constraint: Constraint,
     temperature: float = 1.0,
-) -> Tensor:
-    """`(B, K)`: log p of each sequence under the constraint, as `Sample` draws it.
+) -> SequenceLogProbs:
+    """Log p of each sequence under the constraint, and without it.
 
-    At every step what the constraint forbids has probability 0, and what it allows sums to 1.
-    The gradient is that of the policy from which REINFORCE (Williams 1992) samples.
+    Under the constraint what it forbids has probability 0 at every step, and what it allows sums
+    to 1: that is the policy from which REINFORCE (Williams 1992) samples.
 
     Args:
         model: gives the log-probabilities.
@@ -47,6 +56,13 @@ def sequence_log_probs(
     real = length_mask(flat_lengths, steps)
     only_end = torch.arange(log_probs.shape[-1], device=tokens.device) == END
     allowed = torch.where((must_end | ~real)[..., None], only_end, allowed)
-    log_probs = (log_probs / temperature).masked_fill(~allowed, -torch.inf).log_softmax(-1)
-    chosen = log_probs.gather(2, tokens[..., None])[..., 0]
-    return torch.where(real, chosen, 0).sum(1).view(token_lengths.shape)
+    logits = log_probs / temperature
+
+    def summed(log_probs: Tensor) -> Tensor:
+        chosen = log_probs.gather(2, tokens[..., None])[..., 0]
+        return torch.where(real, chosen, 0).sum(1).view(token_lengths.shape)
+
+    return SequenceLogProbs(
+        summed(logits.masked_fill(~allowed, -torch.inf).log_softmax(-1)),
+        summed(logits.log_softmax(-1)),
+    )

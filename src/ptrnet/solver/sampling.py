@@ -46,4 +46,4 @@ def sample_answers(
     log_probs = sequence_log_probs(
         model, inputs, lengths, closed, sizes + 1, most, constraint, decoder.temperature
     )
-    return SampledAnswers(answers, log_probs)
+    return SampledAnswers(answers, log_probs.constrained)

@@ -8,6 +8,7 @@ import torch
 
 from ptrnet import models, tasks
 from ptrnet.data.streams.instance_stream import instance_batch
+from ptrnet.decoding.log_probs import SequenceLogProbs
 from ptrnet.errors import InputError
 from ptrnet.training.costs.losses import mean_of_others, reinforce_loss, self_labelling_loss
 from ptrnet.training.costs.sampler import Sampler, Samples
@@ -50,6 +51,8 @@ def all_tours(n, count):
 def test_probabilities_of_all_allowed_answers_sum_to_one(model):
     batch, answers = batch_of(), all_tours(4, 3)
     log_probs = sampler(model).log_probs(batch, answers)
+    assert (log_probs.unconstrained <= log_probs.constrained + 1e-6).all()
+    log_probs = log_probs.constrained
     assert log_probs.exp().sum(1).tolist() == pytest.approx([1, 1, 1], abs=1e-5)
 
 
@@ -59,7 +62,7 @@ def test_samples_are_drawn_from_those_probabilities(model):
     drawing = sampler(model)
     drawn = drawing.sample(batch, 4000, seed=3).tokens[0]
     answers = all_tours(3, 1)
-    expected = drawing.log_probs(batch, answers).exp()[0].tolist()
+    expected = drawing.log_probs(batch, answers).constrained.exp()[0].tolist()
     for tour, share in zip(answers.tokens[0], expected, strict=True):
         count = (drawn == tour).all(1).float().mean().item()
         assert abs(count - share) < 4 * (share * (1 - share) / 4000) ** 0.5 + 1e-9
@@ -85,24 +88,45 @@ def test_reinforce_follows_the_gradient_of_the_mean_cost():
     """The mean of its gradients over all answers, each by its probability, is that of the cost."""
     batch, answers, drawing = batch_of(count=1), all_tours(4, 1), sampler()
     costs = torch.from_numpy(total(batch.instances[0], answers.tokens[0, :, :4].numpy() - 1))
-    log_probs = drawing.log_probs(batch, answers)
+    log_probs = drawing.log_probs(batch, answers).constrained
     expected = gradient((log_probs[0].exp() * costs).sum(), drawing.model)
-    weights = drawing.log_probs(batch, answers).detach().exp()[0]
+    weights = drawing.log_probs(batch, answers).constrained.detach().exp()[0]
     mean = torch.zeros_like(expected)
     for k, weight in enumerate(weights):
         one = Samples(
             answers.tokens[:, k : k + 1], answers.lengths[:, k : k + 1], costs[k].view(1, 1)
         )
-        loss = reinforce_loss(drawing.log_probs(batch, one), one, torch.tensor(0.7))
+        policy = drawing.log_probs(batch, one).constrained
+        loss = reinforce_loss(SequenceLogProbs(policy, policy), one, torch.tensor(0.7))
         scale = (costs[k] - 0.7).abs() * one.lengths.sum()  # what the loss divides by
         mean += weight * gradient(loss * scale, drawing.model)
     torch.testing.assert_close(mean, expected, rtol=1e-4, atol=1e-7)
 
 
+@pytest.mark.parametrize("learning", ["self-labelling", "reinforce"])
+def test_what_is_forbidden_becomes_unlikely(learning):
+    """Where no answer is better than another, that alone is learned."""
+    batch, drawing = batch_of(), sampler()
+    optimizer = torch.optim.Adam(drawing.model.parameters(), 0.1)
+    shares = []
+    for seed in range(40):
+        samples = drawing.sample(batch, 4, seed)._replace(costs=torch.ones(3, 4))
+        log_probs = drawing.log_probs(batch, samples)
+        shares.append((log_probs.unconstrained - log_probs.constrained).mean().exp().item())
+        if learning == "reinforce":
+            loss = reinforce_loss(log_probs, samples, mean_of_others(samples.costs))
+        else:
+            loss = self_labelling_loss(log_probs, samples)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+    assert shares[-1] > 20 * shares[0]
+
+
 def test_self_labelling_learns_the_cheapest_sample():
     batch, drawing = batch_of(), sampler()
     samples = drawing.sample(batch, 8, seed=2)
-    log_probs = drawing.log_probs(batch, samples)
+    log_probs = drawing.log_probs(batch, samples).unconstrained
     cheapest = samples.cheapest()
     loss = self_labelling_loss(drawing.log_probs(batch, cheapest), cheapest)
     best = [min(range(8), key=lambda k: samples.costs[b, k]) for b in range(3)]
@@ -114,7 +138,8 @@ def test_equal_costs_teach_nothing():
     costs = torch.full((2, 3), 5.0)
     samples = Samples(torch.zeros(2, 3, 1, dtype=torch.int64), torch.ones(2, 3), costs)
     log_probs = torch.zeros(2, 3, requires_grad=True)
-    reinforce_loss(log_probs, samples, mean_of_others(costs)).backward()
+    policy = SequenceLogProbs(log_probs, log_probs)
+    reinforce_loss(policy, samples, mean_of_others(costs)).backward()
     assert not log_probs.grad.any()
 
 

@@ -11,7 +11,7 @@ from typing import NamedTuple, TextIO
 import numpy as np
 
 from ptrnet.data import checks
-from ptrnet.data.arrays import LARGEST_WHOLE
+from ptrnet.data.arrays import LARGEST_UNROUNDED
 from ptrnet.data.formats.parts.capabilities import Capabilities
 from ptrnet.data.formats.parts.lines import (
     Block,
@@ -102,7 +102,7 @@ def _parse_instance(fields: list[str], task: Task, source: str) -> Floats:
     try:
         values = np.array(fields, np.float64)
         text = "".join(fields)
-        is_small = (np.abs(values) <= LARGEST_WHOLE).all()  # and no nan: each is what it says
+        is_small = (np.abs(values) <= LARGEST_UNROUNDED).all()  # and no nan: each is what it says
         valid = is_small and text.isascii() and "_" not in text
     except ValueError:
         valid = False

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from ptrnet.decoding import Decoder, Greedy, Sample
-from ptrnet.decoding.log_probs import sequence_log_probs
+from ptrnet.decoding.log_probs import SequenceLogProbs, sequence_log_probs
 from ptrnet.errors import InputError
 from ptrnet.models.base import PointerModel
 from ptrnet.tasks.base import Task
@@ -53,8 +53,8 @@ class Sampler:
         """`(B,)` costs of the answers by greedy decoding."""
         return self._decode(batch, Greedy()).costs[:, 0]
 
-    def log_probs(self, batch: InstanceBatch, samples: Samples) -> Tensor:
-        """`(B, K)`: log p of each sample under the constraint, from which it was drawn."""
+    def log_probs(self, batch: InstanceBatch, samples: Samples) -> SequenceLogProbs:
+        """Log p of each sample under the constraint, from which it was drawn, and without it."""
         inputs, lengths = batch[:2]
         return sequence_log_probs(
             self.model,

@@ -2,7 +2,7 @@
 
 import math
 
-from ptrnet.data.arrays import LARGEST_WHOLE
+from ptrnet.data.arrays import LARGEST_UNROUNDED
 from ptrnet.errors import InputError, short
 
 
@@ -20,7 +20,7 @@ def parse_number(text: str, source: str) -> float:
     if not math.isfinite(value) or "_" in text or not text.isascii():
         raise InputError(f"{source}: expected a finite number, got {short(text)}")
     digits = text.strip().lstrip("+-")
-    if abs(value) > LARGEST_WHOLE and digits.isdecimal() and int(digits) != abs(value):
+    if abs(value) > LARGEST_UNROUNDED and digits.isdecimal() and int(digits) != abs(value):
         raise InputError(
             f"{source}: expected a whole number that float64 holds, got {short(text)}, which it "
             f"rounds to {value:.0f}"
