@@ -20,3 +20,10 @@ def needs_instructions():
             pytest.skip(f"this processor has no instructions for {dtype}")
 
     return skip_without
+
+
+@pytest.fixture
+def needs_matrix_tiles():
+    """Skips a test where there are no matrix tiles (AMX)."""
+    if not packed.has_matrix_tiles():
+        pytest.skip("this processor has no matrix tiles, or the system does not lend them")

@@ -7,6 +7,7 @@ import torch
 
 from ptrnet.kernels import packed
 from ptrnet.kernels.lstm import Weights, cell, cpu, lstm, reference
+from ptrnet.kernels.lstm.products import MatrixTileProducts, PackedProducts, TorchProducts
 
 CASES = [(1, 1, 1, 1), (3, 6, 2, 5), (40, 9, 3, 24), (33, 4, 20, 8), (2, 1, 1, 3)]
 
@@ -160,22 +161,24 @@ def test_bfloat16_products_do_not_blur_the_inputs():
     assert not torch.equal(*cells)
 
 
-@pytest.mark.parametrize("features", [3, 24])
-def test_packed_products_are_better_than_rounded_ones(features, monkeypatch, needs_instructions):
+@pytest.mark.parametrize("features", [3, 32])
+@pytest.mark.parametrize("kind", [PackedProducts, MatrixTileProducts])
+def test_packed_products_are_better_than_rounded_ones(kind, features, monkeypatch, request):
     """Their sums stay in float32: of the same states and weights, they are nearer the truth."""
-    needs_instructions(torch.bfloat16)
+    if kind is PackedProducts:
+        request.getfixturevalue("needs_instructions")(torch.bfloat16)
+    else:
+        request.getfixturevalue("needs_matrix_tiles")
     tensors, lengths = draw(40, 9, features, 32)
     exact = outcome(reference.lstm, tensors, lengths, torch.float64)
 
-    def errors():
+    def errors(kind):
+        monkeypatch.setattr(cpu, "products_class", lambda *sizes: kind)
         with torch.autocast("cpu", dtype=torch.bfloat16):
             actual = outcome(cpu.lstm, tensors, lengths, torch.float32)
         return [(a - b).abs().mean() for a, b in zip(actual, exact, strict=True)]
 
-    monkeypatch.setattr(packed, "available", lambda dtype: True)
-    packed_errors = errors()
-    monkeypatch.setattr(packed, "available", lambda dtype: False)
-    rounded_errors = errors()
+    packed_errors, rounded_errors = errors(kind), errors(TorchProducts)
     assert all(a < 1.1 * b for a, b in zip(packed_errors, rounded_errors, strict=True))
     assert sum(packed_errors) < sum(rounded_errors)
 

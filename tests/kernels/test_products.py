@@ -5,16 +5,33 @@ import torch
 
 from ptrnet.kernels import packed
 from ptrnet.kernels.lstm import products
-from ptrnet.kernels.lstm.products import PackedProducts, TorchProducts, can_pack, products_class
+from ptrnet.kernels.lstm.products import (
+    MatrixTileProducts,
+    PackedProducts,
+    TorchProducts,
+    can_pack,
+    can_tile,
+    products_class,
+)
 
 DTYPES = (torch.float32, torch.bfloat16)
 N, BATCH = 3, 9
 FIRST, LAST = 2, 8  # the rows of a slice: 4 and 2 more
 
 
-@pytest.fixture(params=[PackedProducts, TorchProducts])
+@pytest.fixture(params=[PackedProducts, MatrixTileProducts, TorchProducts])
 def kind(request):
     return request.param
+
+
+def skip_unless_served(kind, depths, dtype, needs_instructions):
+    if kind is PackedProducts:
+        needs_instructions(dtype)
+    if kind is MatrixTileProducts:
+        if dtype != torch.bfloat16 or any(depth % 32 for depth in depths):
+            pytest.skip("no whole tiles of bfloat16")
+        if not packed.has_matrix_tiles():
+            pytest.skip("this processor has no matrix tiles")
 
 
 def draw(d_in, d_out, dtype):
@@ -28,10 +45,9 @@ def tolerance(kind, dtype):
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("d_in, d_out", [(16, 64), (34, 128), (64, 16), (2, 3)])
+@pytest.mark.parametrize("d_in, d_out", [(16, 64), (34, 128), (64, 16), (32, 70), (2, 3)])
 def test_products_of_a_slice(kind, dtype, d_in, d_out, needs_instructions):
-    if kind is PackedProducts:
-        needs_instructions(dtype)
+    skip_unless_served(kind, (d_in, 2 * d_in), dtype, needs_instructions)
     sequence, matrix = draw(d_in, d_out, dtype)
     other_sequence, other = draw(2 * d_in, d_out, dtype)
     both = [kind(sequence, matrix), kind(other_sequence, other.t().contiguous().t())]
@@ -51,9 +67,8 @@ def test_products_of_a_slice(kind, dtype, d_in, d_out, needs_instructions):
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_the_sequence_is_read_when_it_is_multiplied(kind, dtype, needs_instructions):
     """As the states are, of which each step writes the next."""
-    if kind is PackedProducts:
-        needs_instructions(dtype)
-    sequence, matrix = draw(16, 64, dtype)
+    skip_unless_served(kind, (32,), dtype, needs_instructions)
+    sequence, matrix = draw(32, 64, dtype)
     one = kind(sequence, matrix)
     before, after = one.buffer(BATCH), one.buffer(BATCH)
     one.multiply(1, 0, BATCH, before)
@@ -63,20 +78,31 @@ def test_the_sequence_is_read_when_it_is_multiplied(kind, dtype, needs_instructi
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
-def test_a_buffer_is_one_memory(kind, dtype):
-    sequence, matrix = draw(16, 64, dtype)
+def test_a_buffer_is_one_memory(kind, dtype, needs_instructions):
+    skip_unless_served(kind, (32,), dtype, needs_instructions)
+    sequence, matrix = draw(32, 64, dtype)
     out = kind(sequence, matrix).buffer(5)
     out.tensor[1, 2] = 1
     assert out.array[1, 2] and out.array.shape == out.tensor.shape
-    assert out.tensor.dtype == (torch.float32 if kind is PackedProducts else dtype)
+    assert out.tensor.dtype == (dtype if kind is TorchProducts else torch.float32)
 
 
 @pytest.mark.parametrize("available", [True, False])
 def test_sizes_type_and_processor_decide(available, monkeypatch):
     monkeypatch.setattr(packed, "available", lambda dtype: available)
+    monkeypatch.setattr(packed, "has_matrix_tiles", lambda: False)
     assert can_pack(16, 0, torch.bfloat16) == available
     assert can_pack(32, 3, torch.float32) == available  # an odd number of features
     assert not can_pack(16, 3, torch.bfloat16)  # no pairs
     assert not can_pack(24, 0, torch.float32)  # 96 columns are no panels of 64
     expected = products.PackedProducts if available else products.TorchProducts
     assert products_class(16, 0, torch.float32) is expected
+
+
+def test_matrix_tiles_decide(monkeypatch):
+    monkeypatch.setattr(packed, "available", lambda dtype: True)
+    monkeypatch.setattr(packed, "has_matrix_tiles", lambda: True)
+    assert products_class(32, 64, torch.bfloat16) is products.MatrixTileProducts
+    assert not can_tile(32, 0, torch.float32)
+    assert not can_tile(16, 0, torch.bfloat16) and not can_tile(32, 8, torch.bfloat16)
+    assert products_class(16, 0, torch.bfloat16) is products.PackedProducts

@@ -8,7 +8,17 @@ any, the result is discarded and the direct loops, which call tanh, compute it.
 
 import numpy as np
 
-from ptrnet.kernels.numerics import exp, load, reassociating_inline, reassociating_jit, store
+from ptrnet.kernels.numerics import (
+    divide,
+    exp,
+    load,
+    reassociating_inline,
+    reassociating_jit,
+    store,
+    widest_vectors,
+)
+
+_LARGEST = 1e38  # of products of exponentials, which may overflow: 1 / (1 + A C) is 0 either way
 
 
 @reassociating_inline
@@ -17,6 +27,7 @@ def _write_exponentials(values, rows, bound, out):
 
     NaN counts as not below.
     """
+    widest_vectors()
     two = out.dtype.type(2)
     large = 0
     for j in range(rows):
@@ -30,8 +41,10 @@ def _write_exponentials(values, rows, bound, out):
 @reassociating_inline
 def _write_scores(a, n, c, m, v, scores):
     """Writes the scores `(M, N)` of the first n keys and m queries of an instance."""
+    widest_vectors()
     units = v.shape[0]
     zero, one, two = v.dtype.type(0), v.dtype.type(1), v.dtype.type(2)
+    largest = v.dtype.type(_LARGEST)
     total = zero
     for h in range(units):
         total += v[h]
@@ -39,13 +52,14 @@ def _write_scores(a, n, c, m, v, scores):
         for j in range(n):
             s = zero
             for h in range(units):
-                s += v[h] / (one + a[j, h] * c[i, h])
+                s += divide(v[h], one + min(a[j, h] * c[i, h], largest))
             scores[i, j] = total - two * s
 
 
 @reassociating_jit
 def prepare_keys(first, last, bound, keys, key_lengths, a):
     """Writes the exponentials `a`; returns how many numbers of keys are too large."""
+    widest_vectors()
     large = 0
     for b in range(first, last):
         large += _write_exponentials(keys[b], key_lengths[b], bound, a[b])
@@ -57,6 +71,7 @@ def prepared_forward(first, last, bound, a, queries, v, key_lengths, scores):
     """Writes the scores of keys whose exponentials are `a`; returns how many numbers of queries are
     too large.
     """
+    widest_vectors()
     c = np.empty(queries.shape[1:], v.dtype)
     large = 0
     for b in range(first, last):
@@ -68,6 +83,7 @@ def prepared_forward(first, last, bound, a, queries, v, key_lengths, scores):
 @reassociating_jit
 def factorised_forward(first, last, bound, keys, queries, v, key_lengths, query_lengths, scores):
     """Writes the scores; returns how many numbers of keys and queries are too large."""
+    widest_vectors()
     a, c = np.empty(keys.shape[1:], v.dtype), np.empty(queries.shape[1:], v.dtype)
     large = 0
     for b in range(first, last):
@@ -82,8 +98,10 @@ def factorised_backward(
     first, last, keys, queries, v, key_lengths, query_lengths, grad, grad_keys, grad_queries, grad_v
 ):
     """Writes the gradients of keys and queries, and adds that of v to `grad_v`."""
+    widest_vectors()
     units = v.shape[0]
     one, two, four = v.dtype.type(1), v.dtype.type(2), v.dtype.type(4)
+    largest = v.dtype.type(_LARGEST)
     a, c = np.empty(keys.shape[1:], v.dtype), np.empty(queries.shape[1:], v.dtype)
     grad_a, grad_c, sums = np.empty_like(a), np.empty_like(c), np.empty_like(v)
     for b in range(first, last):
@@ -98,7 +116,7 @@ def factorised_backward(
                 g = grad[b, i, j]
                 total += g
                 for h in range(units):
-                    r = one / (one + a[j, h] * c[i, h])
+                    r = divide(one, one + min(a[j, h] * c[i, h], largest))
                     t = g * r
                     s = t - t * r
                     sums[h] += t
@@ -113,6 +131,7 @@ def factorised_backward(
 @reassociating_inline
 def _write_scaled(sums, factor, v, out):
     """`out = factor * v * sums`, in the type of `out`."""
+    widest_vectors()
     for j in range(out.shape[0]):
         for h in range(out.shape[1]):
             out[j, h] = store(factor * v[h] * sums[j, h], out[j, h])

@@ -10,7 +10,14 @@ the biases as its last row; d is 0 where the inputs are not fused. `lengths` is 
 
 import numpy as np
 
-from ptrnet.kernels.numerics import exp32, load, reassociating_inline, reassociating_jit, store
+from ptrnet.kernels.numerics import (
+    exp32,
+    load,
+    reassociating_inline,
+    reassociating_jit,
+    store,
+    widest_vectors,
+)
 
 _ONE, _TWO = np.float32(1), np.float32(2)
 
@@ -36,6 +43,7 @@ def forward_step(t, first, last, products, x, w, gates, c, h, lengths):
     `h` and `c` are `(N + 1, B, H)` and `gates` is `(N, B, 4H)`. Where no backward pass needs them,
     `c` is `(2, B, H)` and `gates` `(1, B, 4H)`, and later steps overwrite earlier ones.
     """
+    widest_vectors()
     units, features = c.shape[2], x.shape[2]
     before, after, step = t % len(c), (t + 1) % len(c), t % len(gates)  # indices in c and gates
     sums = np.empty(4 * units, np.float32)
@@ -77,6 +85,7 @@ def backward_step(t, first, dh_next, dh_end, dc, dw, grads, x, gates, c, lengths
     sets to 0. `dc` `(rows, H)` is the gradient of `c[t + 1]` and becomes that of `c[t]`. The
     gradient of `w` is added to `dw` `(d + 1, 4H)`. `c` and `gates` hold all steps.
     """
+    widest_vectors()
     units, features = c.shape[2], x.shape[2]
     for row in range(dh_next.shape[0]):
         b = first + row

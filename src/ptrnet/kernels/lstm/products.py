@@ -1,15 +1,16 @@
 """The products of an LSTM's steps: rows of a sequence, one step after the other, by one matrix.
 
-Two classes do that, with one interface. `PackedProducts` sums in float32 and is faster, but only
-on some processors and for some sizes; `TorchProducts` is PyTorch's product, whose sums are rounded
-to the matrix's type. `products_class` says which to take.
+Three classes do that, with one interface. `PackedProducts` and `MatrixTileProducts` sum in float32
+and are faster, but only on some processors and for some sizes; `TorchProducts` is PyTorch's
+product, whose sums are rounded to the matrix's type. `products_class` says which to take.
 
 The threads that share a batch share one object. Each thread has a buffer of its own for the rows of
 its slice, into which every product is written. Sequences are step first, `(N, B, ...)`.
 """
 
 from abc import ABC, abstractmethod
-from typing import NamedTuple
+from types import ModuleType
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 import torch
@@ -17,6 +18,7 @@ from torch import Tensor
 
 from ptrnet.kernels import packed
 from ptrnet.kernels.numerics import as_array, as_strided_array
+from ptrnet.kernels.packed import amx, tiles
 
 
 class Buffer(NamedTuple):
@@ -52,21 +54,29 @@ class Products(ABC):
 
 
 class PackedProducts(Products):
-    """By the compiled kernel, with the matrix packed once; its buffers are float32."""
+    """By a compiled kernel, with the matrix packed once; its buffers are float32."""
+
+    kernel: ClassVar[ModuleType] = tiles
 
     def __init__(self, sequence: Tensor, matrix: Tensor) -> None:
         self._rows = as_array(sequence)
-        self._panels = packed.pack(as_strided_array(matrix))
+        self._panels = self.kernel.pack(as_strided_array(matrix))
 
     def buffer(self, rows: int) -> Buffer:
-        columns = len(self._panels) * packed.PANEL_COLUMNS
+        columns = len(self._panels) * self.kernel.PANEL_COLUMNS
         return _zeros(rows, columns, torch.float32)
 
     def multiply(self, t: int, first: int, last: int, out: Buffer) -> None:
-        packed.multiply(self._rows[t, first:last], self._panels, out.array)
+        self.kernel.multiply(self._rows[t, first:last], self._panels, out.array)
 
     def multiply_add(self, t: int, first: int, last: int, out: Buffer) -> None:
-        packed.multiply_add(self._rows[t, first:last], self._panels, out.array)
+        self.kernel.multiply_add(self._rows[t, first:last], self._panels, out.array)
+
+
+class MatrixTileProducts(PackedProducts):
+    """By the matrix tiles of Intel's processors, of bfloat16."""
+
+    kernel: ClassVar[ModuleType] = amx
 
 
 class TorchProducts(Products):
@@ -93,14 +103,22 @@ def products_class(units: int, features: int, dtype: torch.dtype) -> type[Produc
         features: of the inputs, d, if they are multiplied by such products too, else 0.
         dtype: of the products.
     """
+    if can_tile(units, features, dtype):
+        return MatrixTileProducts
     return PackedProducts if can_pack(units, features, dtype) else TorchProducts
+
+
+def can_tile(units: int, features: int, dtype: torch.dtype) -> bool:
+    """Whether `MatrixTileProducts` can serve a layer on this processor; see `products_class`."""
+    fills_tiles = units % amx.STEP_DEPTH == 0 and features % amx.STEP_DEPTH == 0
+    return dtype == torch.bfloat16 and fills_tiles and packed.has_matrix_tiles()
 
 
 def can_pack(units: int, features: int, dtype: torch.dtype) -> bool:
     """Whether `PackedProducts` can serve a layer on this processor; see `products_class`."""
     # bfloat16 is multiplied by pairs of rows of the matrix.
     has_pairs = dtype != torch.bfloat16 or features % 2 == 0
-    fills_panels = 4 * units % packed.PANEL_COLUMNS == 0
+    fills_panels = 4 * units % tiles.PANEL_COLUMNS == 0
     return has_pairs and fills_panels and packed.available(dtype)
 
 

@@ -2,7 +2,7 @@
 
 PyTorch's product packs the weights again in every call, rounds bfloat16's sums, and takes float32
 at half speed on processors that are not Intel's. Here they are packed once, and sums are float32.
-`tiles.py` draws how.
+`tiles.py` draws how, and `amx.py` for Intel's matrix tiles.
 """
 
 from functools import cache
@@ -13,10 +13,11 @@ from numba.core.codegen import get_host_cpu_features
 from torch import Tensor
 
 from ptrnet.kernels.numerics import as_array
-from ptrnet.kernels.packed.tiles import PANEL_COLUMNS, multiply, multiply_add, pack
+from ptrnet.kernels.packed import amx
+from ptrnet.kernels.packed.tiles import PANEL_COLUMNS, multiply, pack
 from ptrnet.kernels.threads import even_cuts, run_slices
 
-__all__ = ["PANEL_COLUMNS", "available", "linear", "multiply", "multiply_add", "pack"]
+__all__ = ["available", "has_matrix_tiles", "linear"]
 
 # Multiplications from which a slice is worth a thread: some 70 microseconds.
 MIN_MULTIPLICATIONS = 2**23
@@ -24,18 +25,27 @@ MIN_MULTIPLICATIONS = 2**23
 
 @cache
 def available(dtype: torch.dtype) -> bool:
-    """Whether the processor has the instructions for products of a type, and numba may use them.
+    """Whether products of a type are fastest by the compiled tiles, and numba may compile them.
 
-    No for bfloat16 where there are matrix tiles (AMX): PyTorch takes those, which are faster. No
-    for every type but float32 and bfloat16.
+    No for bfloat16 where there are matrix tiles: those are faster, and where sizes do not fit them
+    PyTorch takes them, too. No for every type but float32 and bfloat16.
     """
     features = get_host_cpu_features().split(",")
     instructions = {
-        torch.bfloat16: "+avx512bf16" in features and "+amx-bf16" not in features,
+        torch.bfloat16: "+avx512bf16" in features and not amx.is_permitted(),
         torch.float32: "+avx512f" in features,
     }
-    restricted = config.CPU_NAME or config.CPU_FEATURES or config.DISABLE_JIT  # type: ignore[attr-defined]
-    return not restricted and instructions.get(dtype, False)
+    return not _is_restricted() and instructions.get(dtype, False)
+
+
+def has_matrix_tiles() -> bool:
+    """Whether products of bfloat16 may be taken by `amx.py`."""
+    return not _is_restricted() and amx.is_permitted()
+
+
+def _is_restricted() -> bool:
+    """Whether numba was told to compile for another processor, or not at all."""
+    return bool(config.CPU_NAME or config.CPU_FEATURES or config.DISABLE_JIT)  # type: ignore[attr-defined]
 
 
 def linear(x: Tensor, weight: Tensor) -> Tensor:
