@@ -4,9 +4,11 @@
 
 PART is one or several of
 
-- `full`: 200 clients on a queue of 32: statuses, times of answers and refusals, memory
+- `full`: 200 clients on a queue of 32: statuses, times of answers and refusals, memory; they come
+  again when Retry-After says, then others after a fifth of a second
 - `slow`: 500 clients that send their bodies byte by byte; times of others with and without them
-- `share`: hulls of 50 points in a second, beside `Solver.solve` in a process alone on the machine
+- `share`: hulls of 50 points in a second, beside `ptrnet solve` alone on the machine (its start is
+  not counted) and `Solver.solve` in a process alone
 - `sigterm`: the service is ended while 100 clients ask; what was sent before is to be answered
 - `restarts`: 20 times: start, one answer, SIGTERM
 
@@ -15,27 +17,34 @@ All of them by default, ten minutes at most.
 
 import argparse
 import asyncio
-import contextlib
-import io
+import gc
 import json
-import re
-import signal
 import subprocess
 import sys
+import tempfile
 import time
 from collections import Counter
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from pathlib import Path
 
 import numpy as np
+from serve_clients import (
+    RNG,
+    SLOW_SECONDS,
+    TOLD,
+    Log,
+    N,
+    Service,
+    ask,
+    crowd,
+    drip,
+    json_request,
+    npy_request,
+    service,
+)
 
 from ptrnet.bench.machine import describe, machine, versions
 
-N = 50
-RNG = np.random.default_rng(0)
-JSON, NPY = "application/json", "application/x-npy"
-SLOW_SECONDS = 5  # until a slow client is refused
-BACK_OFF = 0.2  # seconds after a refusal; Retry-After says 1
+HASTY = 0.2  # seconds until a hasty client comes again
 SOLVE_ALONE = """
 import time
 import numpy as np
@@ -52,149 +61,19 @@ print(count / (time.perf_counter() - start))
 """
 
 
-class Service:
-    """The program, and its address."""
-
-    def __init__(self, *options: str) -> None:
-        command = [sys.executable, "-m", "ptrnet", "serve", "--port", "0", *options]
-        self.process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
-        assert self.process.stderr is not None
-        line = self.process.stderr.readline()
-        match = re.search(r"http://([\d.]+):(\d+)", line)
-        if match is None:
-            raise SystemExit(f"not started: {line}")
-        self.host, self.port = match[1], int(match[2])
-
-    def memory(self) -> float:
-        """MB that the process has in memory."""
-        text = Path(f"/proc/{self.process.pid}/status").read_text()
-        return int(re.search(r"VmRSS:\s+(\d+)", text)[1]) / 1000  # type: ignore[index]
-
-    def end(self) -> int:
-        """Sends SIGTERM; returns the exit code."""
-        self.process.send_signal(signal.SIGTERM)
-        return self.process.wait()
-
-
-@contextlib.contextmanager
-def service(*options: str) -> Iterator[Service]:
-    """A service with the hull's model, ended at the end."""
-    running = Service("--model", "hull", *options)
-    try:
-        yield running
-    finally:
-        if running.process.poll() is None:
-            running.end()
-
-
-def head(length: int, kind: str = JSON) -> bytes:
-    return (
-        f"POST /v1/models/hull/solve HTTP/1.1\r\nHost: service\r\nContent-Type: {kind}\r\n"
-        f"Content-Length: {length}\r\n\r\n"
-    ).encode()
-
-
-def json_request(count: int) -> bytes:
-    body = json.dumps({"instances": RNG.random((count, N, 2)).tolist()}).encode()
-    return head(len(body)) + body
-
-
-def npy_request(count: int) -> bytes:
-    stream = io.BytesIO()
-    np.save(stream, RNG.random((count, N, 2)))
-    return head(len(stream.getvalue()), NPY) + stream.getvalue()
-
-
-async def response(reader: asyncio.StreamReader) -> tuple[int, bool]:
-    """The status of a response that is read to its end, and whether its connection goes on."""
-    text = (await reader.readuntil(b"\r\n\r\n")).lower()
-    await reader.readexactly(int(re.search(rb"content-length: (\d+)", text)[1]))  # type: ignore[index]
-    return int(text.split(None, 2)[1]), b"connection: close" not in text
-
-
-@contextlib.asynccontextmanager
-async def connected(
-    of: Service,
-) -> AsyncIterator[tuple[asyncio.StreamReader, asyncio.StreamWriter]]:
-    reader, writer = await asyncio.open_connection(of.host, of.port, limit=2**24)
-    try:
-        yield reader, writer
-    finally:
-        writer.close()
-
-
-class Log:
-    """What clients have met: statuses with the seconds that each took, and lost connections."""
-
-    def __init__(self) -> None:
-        self.seconds: dict[int, list[float]] = {}
-        self.lost: list[float] = []  # when their requests were sent
-
-    def add(self, status: int, seconds: float) -> None:
-        self.seconds.setdefault(status, []).append(seconds)
-
-    def count(self) -> Counter[int]:
-        return Counter({status: len(seconds) for status, seconds in self.seconds.items()})
-
-    def p(self, percent: float, status: int) -> float:
-        """That percentile in milliseconds; NaN of none."""
-        seconds = self.seconds.get(status, [])
-        return 1000 * float(np.percentile(seconds, percent)) if seconds else float("nan")
-
-
-async def ask(of: Service, request: bytes, until: float, log: Log) -> None:
-    """One client: one request after another, until a time or until the service is gone."""
-    while time.perf_counter() < until:
-        try:
-            async with connected(of) as (reader, writer):
-                goes_on = True
-                while goes_on and time.perf_counter() < until:
-                    start = time.perf_counter()
-                    writer.write(request)
-                    try:
-                        status, goes_on = await response(reader)
-                    except (OSError, asyncio.IncompleteReadError):
-                        log.lost.append(start)
-                        break
-                    log.add(status, time.perf_counter() - start)
-                    if status != 200:
-                        await asyncio.sleep(BACK_OFF)
-        except ConnectionRefusedError:
-            return
-
-
-async def drip(of: Service, request: bytes, until: float, log: Log) -> None:
-    """One slow client: its body comes a byte a second; when it is refused, it comes again."""
-    start_of_body = request.index(b"\r\n\r\n") + 4
-    await asyncio.sleep(RNG.random() * SLOW_SECONDS)  # or all would be refused at one moment
-    while time.perf_counter() < until:
-        start = time.perf_counter()
-        async with connected(of) as (reader, writer):
-            answer = asyncio.ensure_future(response(reader))
-            with contextlib.suppress(OSError, asyncio.IncompleteReadError):
-                writer.write(request[:start_of_body])
-                for byte in request[start_of_body:]:
-                    writer.write(bytes([byte]))
-                    await asyncio.sleep(1)
-                    if answer.done() or time.perf_counter() >= until:
-                        break
-                if answer.done():
-                    log.add(answer.result()[0], time.perf_counter() - start)
-            answer.cancel()
-
-
-async def crowd(count: int, client: Callable[[], Awaitable[None]]) -> None:
-    """So many clients at once."""
-    await asyncio.gather(*(client() for _ in range(count)))
-
-
 def full(options: argparse.Namespace) -> None:
+    print(f"full     {options.clients} clients, a queue of 32, 20 hulls a request")
+    for back_off in (TOLD, HASTY):
+        _full(options, back_off)
+
+
+def _full(options: argparse.Namespace, back_off: float) -> None:
     request, log = json_request(20), Log()
 
     async def load(of: Service) -> list[float]:
         until, memory = time.perf_counter() + options.seconds, []
         clients = asyncio.ensure_future(
-            crowd(options.clients, lambda: ask(of, request, until, log))
+            crowd(options.clients, lambda: ask(of, request, until, log, back_off))
         )
         while not clients.done():
             await asyncio.sleep(options.seconds / 10)
@@ -204,7 +83,7 @@ def full(options: argparse.Namespace) -> None:
 
     with service("--queue", "32") as of:
         memory = asyncio.run(load(of))
-    print(f"full     {options.clients} clients, a queue of 32, 20 hulls a request")
+    print(f"       a refused client comes again after {back_off:g} s")
     print(f"         statuses {dict(log.count())}, lost connections {len(log.lost)}")
     print(f"         p50 and p99 of answers {log.p(50, 200):.0f} and {log.p(99, 200):.0f} ms")
     print(f"         p50 and p99 of refusals {log.p(50, 429):.0f} and {log.p(99, 429):.0f} ms")
@@ -236,6 +115,21 @@ def answers_a_second(of: Service, request: bytes, clients: int, seconds: float) 
     return log.count()[200] / (time.perf_counter() - start)
 
 
+def program_rate(count: int) -> float:
+    """Hulls a second of `ptrnet solve` from file to file."""
+    with tempfile.TemporaryDirectory() as folder:
+        seconds = []
+        for instances in (8, count):
+            file, output = Path(folder) / f"{instances}.jsonl", Path(folder) / f"o{instances}.jsonl"
+            lines = (json.dumps({"inputs": x}) for x in RNG.random((instances, N, 2)).tolist())
+            file.write_text("\n".join(lines) + "\n")
+            command = [sys.executable, "-m", "ptrnet", "solve", "hull", str(file)]
+            start = time.perf_counter()
+            subprocess.run([*command, "--output", str(output)], check=True, capture_output=True)
+            seconds.append(time.perf_counter() - start)
+    return count / (seconds[1] - seconds[0])
+
+
 def share(options: argparse.Namespace) -> None:
     loads = {
         "1 in JSON, 64 clients": (json_request(1), 64, 1),
@@ -244,20 +138,22 @@ def share(options: argparse.Namespace) -> None:
     }
     seconds, rounds = max(2.0, options.seconds / 5), 3
     shares: dict[str, list[float]] = {name: [] for name in loads}
-    rates = []
+    rates, programs = [], []
     for _ in range(rounds):
         code = SOLVE_ALONE.format(n=N, seconds=seconds)
         alone = float(subprocess.run([sys.executable, "-c", code], capture_output=True).stdout)
         rates.append(alone)
+        programs.append(program_rate(int(2000 * seconds)))
         for name, (request, clients, count) in loads.items():
             with service() as of:
                 asyncio.run(ask(of, request, time.perf_counter() + 1, Log()))
                 answers = answers_a_second(of, request, clients, seconds)
-            shares[name].append(answers * count / alone)
-    print(f"share    Solver.solve alone: {np.median(rates):.0f} hulls of {N} points a second")
+            shares[name].append(answers * count / programs[-1])
+    print(f"share    ptrnet solve alone: {np.median(programs):.0f} hulls of {N} points a second;")
+    print(f"         Solver.solve alone: {np.median(rates):.0f}")
     for name, of_name in shares.items():
         spread = f"{min(of_name):.2f} to {max(of_name):.2f}"
-        print(f"         {name}: {np.median(of_name):.2f} of it ({spread})")
+        print(f"         {name}: {np.median(of_name):.2f} of the program's ({spread})")
 
 
 def sigterm(options: argparse.Namespace) -> None:
@@ -283,11 +179,11 @@ def restarts(options: argparse.Namespace) -> None:
     for _ in range(options.restarts):
         start, log = time.perf_counter(), Log()
         with service() as of:
-            asyncio.run(ask(of, request, time.perf_counter() + 0.001, log))
+            asyncio.run(ask(of, request, time.perf_counter() + 1, log))
             seconds.append(time.perf_counter() - start)
-            codes[of.end() if log.count() == {200: 1} else -1] += 1
+            codes[of.end() if set(log.count()) == {200} else -1] += 1
     print(f"restarts {options.restarts}: exit codes {dict(codes)}, ", end="")
-    print(f"to the first answer {np.median(seconds):.1f} s ({max(seconds):.1f} at most)")
+    print(f"a second of answers included {np.median(seconds):.1f} s ({max(seconds):.1f} at most)")
 
 
 PARTS = {part.__name__: part for part in (full, slow, share, sigterm, restarts)}
@@ -305,6 +201,7 @@ def main() -> None:
         if name not in PARTS:
             parser.error(f"unknown part {name}: expected {', '.join(PARTS)}")
     print(describe(machine("cpu"), versions()))
+    gc.disable()  # a collection here would be taken for the service's time
     for name in options.parts or PARTS:
         PARTS[name](options)
 

@@ -5,10 +5,11 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 
 from fastapi import FastAPI
+from fastapi.routing import APIRoute
 from starlette.middleware.cors import CORSMiddleware
 
 from ptrnet.serve import page, problems
-from ptrnet.serve.access import Counted, Token
+from ptrnet.serve.access import Admitted, Counted, Token
 from ptrnet.serve.batching import Batcher
 from ptrnet.serve.limits import Limits
 from ptrnet.serve.metrics import Metrics
@@ -37,7 +38,7 @@ def create_app(
         threads: of torch; None: as many as it takes by itself.
     """
     limits = limits or Limits()
-    metrics = Metrics()
+    metrics, places = Metrics(), Places(limits.queue)
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
@@ -46,9 +47,16 @@ def create_app(
         )
         with measuring, labelling, parsing:
             async with Batcher(metrics, threads) as batcher:
-                places, bodies = Places(limits.queue), Bodies(limits)
                 app.state.service = Service(
-                    models, limits, batcher, places, bodies, metrics, measuring, labelling, parsing
+                    models,
+                    limits,
+                    batcher,
+                    places,
+                    Bodies(limits),
+                    metrics,
+                    measuring,
+                    labelling,
+                    parsing,
                 )
                 yield
 
@@ -63,6 +71,12 @@ def create_app(
     app.include_router(router)
     app.include_router(page.router)
     problems.handle(app)
+    questions = {
+        route.path.rpartition("/")[2]: route
+        for route in router.routes
+        if isinstance(route, APIRoute) and "POST" in (route.methods or ())
+    }
+    app.add_middleware(Admitted, places=places, routes=questions)
     if token is not None:
         app.add_middleware(Token, token=token)
     if origins:

@@ -145,7 +145,6 @@ async def metrics(request: Request) -> Response:
 async def _respond(request: Request, answer: Any, served: Served, parse: Any) -> Response:
     """Reads the body and answers it; gives up when the client leaves."""
     service = _service(request)
-    service.places.check()  # before its body is read, too: a refusal is quick
     try:
         body = await service.bodies.read(request)
     except ClientDisconnect:

@@ -1,8 +1,10 @@
 """The process that serves: it closes what is idle, and finishes what it has accepted."""
 
 import asyncio
+import gc
 import resource
 import socket
+import sys
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -17,10 +19,12 @@ from ptrnet.errors import InputError, OutsideTraining
 from ptrnet.serve.app import create_app
 from ptrnet.serve.limits import Limits
 from ptrnet.serve.process.listening import BACKLOG
+from ptrnet.serve.process.protocol import BoundedProtocol
 from ptrnet.serve.service import Served
 
 IDLE_SECONDS = 60  # of a connection without a request, or with one whose headers do not come
 LAST_SECONDS = 0.2  # for requests that are on their way when the service ends
+SWITCH_SECONDS = 0.001  # after which a thread that decodes lets the one that listens go on
 LAST = (b"connection", b"close")
 
 
@@ -59,7 +63,7 @@ def run(app: App, models: dict[str, Served], listener: socket.socket) -> None:
     built = create_app(models, app.limits, token=app.token, origins=app.origins, threads=threads)
     config = uvicorn.Config(
         built,
-        http="h11",
+        http=BoundedProtocol,
         ws="none",
         lifespan="on",
         log_config=None,  # defects and refused connections go to standard error
@@ -67,6 +71,10 @@ def run(app: App, models: dict[str, Served], listener: socket.socket) -> None:
         backlog=BACKLOG,
         server_header=False,
     )
+    # What is there by now stays: a full collection would walk through it every few seconds, and
+    # keep all requests waiting for more than a tenth of a second.
+    gc.freeze()
+    sys.setswitchinterval(SWITCH_SECONDS)
     Server(config).run([listener])
 
 

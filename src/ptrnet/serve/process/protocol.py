@@ -1,0 +1,37 @@
+"""HTTP as the service reads it: uvicorn's protocol on httptools, with a bound on what it holds."""
+
+from typing import Any
+
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+
+MAX_HEAD = 65_536  # bytes of a request's first line and headers, and of what follows a body
+
+
+class BoundedProtocol(HttpToolsProtocol):
+    """Refuses a request whose headers do not end, which would be held in memory as they come."""
+
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        self._pending = 0  # bytes since the parser has last come to an end of something
+
+    def data_received(self, data: bytes) -> None:
+        """Takes what has arrived."""
+        self._pending += len(data)
+        super().data_received(data)
+        if self._pending > MAX_HEAD and not self.transport.is_closing():
+            self.send_400_response(f"headers: expected at most {MAX_HEAD} bytes")
+
+    def on_headers_complete(self) -> None:
+        """The parser has read all headers."""
+        self._pending = 0
+        super().on_headers_complete()
+
+    def on_body(self, body: bytes) -> None:
+        """The parser has read a part of a body."""
+        self._pending = 0
+        super().on_body(body)
+
+    def on_message_complete(self) -> None:
+        """The parser has read a request."""
+        self._pending = 0
+        super().on_message_complete()
