@@ -5,7 +5,6 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 
 from fastapi import FastAPI
-from fastapi.routing import APIRoute
 from starlette.middleware.cors import CORSMiddleware
 
 from ptrnet.serve import page, problems
@@ -15,7 +14,7 @@ from ptrnet.serve.limits import Limits
 from ptrnet.serve.metrics import Metrics
 from ptrnet.serve.places import Places
 from ptrnet.serve.requests.bodies import Bodies
-from ptrnet.serve.routes import router
+from ptrnet.serve.routes import QUESTIONS, router
 from ptrnet.serve.service import Served, Service
 from ptrnet.version import VERSION
 
@@ -47,16 +46,9 @@ def create_app(
         )
         with measuring, labelling, parsing:
             async with Batcher(metrics, threads) as batcher:
+                bodies = Bodies(limits)
                 app.state.service = Service(
-                    models,
-                    limits,
-                    batcher,
-                    places,
-                    Bodies(limits),
-                    metrics,
-                    measuring,
-                    labelling,
-                    parsing,
+                    models, limits, batcher, places, bodies, metrics, measuring, labelling, parsing
                 )
                 yield
 
@@ -71,12 +63,7 @@ def create_app(
     app.include_router(router)
     app.include_router(page.router)
     problems.handle(app)
-    questions = {
-        route.path.rpartition("/")[2]: route
-        for route in router.routes
-        if isinstance(route, APIRoute) and "POST" in (route.methods or ())
-    }
-    app.add_middleware(Admitted, places=places, routes=questions)
+    app.add_middleware(Admitted, places=places, routes=QUESTIONS)
     if token is not None:
         app.add_middleware(Token, token=token)
     if origins:

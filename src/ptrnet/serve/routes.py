@@ -6,6 +6,7 @@ from typing import Any
 
 from fastapi import APIRouter, Request, Response
 from fastapi.responses import JSONResponse
+from fastapi.routing import APIRoute
 from pydantic import TypeAdapter
 from starlette.requests import ClientDisconnect
 
@@ -140,6 +141,14 @@ async def readyz(request: Request) -> dict[str, str]:
 async def metrics(request: Request) -> Response:
     """The numbers for Prometheus."""
     return Response(_service(request).metrics.text(), media_type=MEDIA_TYPE)
+
+
+# What takes a place in the queue, by the last part of its address.
+QUESTIONS = {
+    route.path.rpartition("/")[2]: route
+    for route in router.routes
+    if isinstance(route, APIRoute) and "POST" in (route.methods or ())
+}
 
 
 async def _respond(request: Request, answer: Any, served: Served, parse: Any) -> Response:

@@ -4,7 +4,6 @@ import asyncio
 import gc
 import resource
 import socket
-import sys
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -24,7 +23,6 @@ from ptrnet.serve.service import Served
 
 IDLE_SECONDS = 60  # of a connection without a request, or with one whose headers do not come
 LAST_SECONDS = 0.2  # for requests that are on their way when the service ends
-SWITCH_SECONDS = 0.001  # after which a thread that decodes lets the one that listens go on
 LAST = (b"connection", b"close")
 
 
@@ -74,7 +72,6 @@ def run(app: App, models: dict[str, Served], listener: socket.socket) -> None:
     # What is there by now stays: a full collection would walk through it every few seconds, and
     # keep all requests waiting for more than a tenth of a second.
     gc.freeze()
-    sys.setswitchinterval(SWITCH_SECONDS)
     Server(config).run([listener])
 
 
