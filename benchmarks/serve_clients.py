@@ -153,11 +153,11 @@ async def drip(of: Service, request: bytes, until: float, log: Log) -> None:
             answer.cancel()
 
 
-async def crowd(count: int, client: Callable[[], Awaitable[None]]) -> None:
-    """So many clients, who come within a second: two hundred at one moment are one program."""
+async def crowd(count: int, client: Callable[[], Awaitable[None]], within: float = 1.0) -> None:
+    """So many clients, who come within so many seconds; 0: in one moment."""
 
     async def come() -> None:
-        await asyncio.sleep(RNG.random())
+        await asyncio.sleep(within * RNG.random())
         await client()
 
     await asyncio.gather(*(come() for _ in range(count)))

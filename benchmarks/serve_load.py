@@ -5,7 +5,7 @@
 PART is one or several of
 
 - `full`: 200 clients on a queue of 32: statuses, times of answers and refusals, memory; they come
-  again when Retry-After says, then others after a fifth of a second
+  within a second, or in one moment, and again when Retry-After says, or after a fifth of a second
 - `slow`: 500 clients that send their bodies byte by byte; times of others with and without them
 - `share`: hulls of 50 points in a second, beside `ptrnet solve` alone on the machine (its start is
   not counted) and `Solver.solve` in a process alone
@@ -63,17 +63,17 @@ print(count / (time.perf_counter() - start))
 
 def full(options: argparse.Namespace) -> None:
     print(f"full     {options.clients} clients, a queue of 32, 20 hulls a request")
-    for back_off in (TOLD, HASTY):
-        _full(options, back_off)
+    for back_off, within in ((TOLD, 1.0), (HASTY, 1.0), (TOLD, 0.0), (HASTY, 0.0)):
+        _full(options, back_off, within)
 
 
-def _full(options: argparse.Namespace, back_off: float) -> None:
+def _full(options: argparse.Namespace, back_off: float, within: float) -> None:
     request, log = json_request(20), Log()
 
     async def load(of: Service) -> list[float]:
         until, memory = time.perf_counter() + options.seconds, []
         clients = asyncio.ensure_future(
-            crowd(options.clients, lambda: ask(of, request, until, log, back_off))
+            crowd(options.clients, lambda: ask(of, request, until, log, back_off), within)
         )
         while not clients.done():
             await asyncio.sleep(options.seconds / 10)
@@ -83,7 +83,7 @@ def _full(options: argparse.Namespace, back_off: float) -> None:
 
     with service("--queue", "32") as of:
         memory = asyncio.run(load(of))
-    print(f"       a refused client comes again after {back_off:g} s")
+    print(f"       come within {within:g} s; who is refused comes again after {back_off:g} s")
     print(f"         statuses {dict(log.count())}, lost connections {len(log.lost)}")
     print(f"         p50 and p99 of answers {log.p(50, 200):.0f} and {log.p(99, 200):.0f} ms")
     print(f"         p50 and p99 of refusals {log.p(50, 429):.0f} and {log.p(99, 429):.0f} ms")
