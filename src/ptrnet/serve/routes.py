@@ -158,7 +158,10 @@ async def _respond(request: Request, answer: Any, served: Served, parse: Any) ->
         body = await service.bodies.read(request)
     except ClientDisconnect:
         return Response(status_code=LEFT)
-    document = await while_connected(request.receive, answer(served, body, parse))
+    # The place is taken before anything waits: of a crowd that comes in one moment, all beyond the
+    # queue are then refused before the first answer takes the processor.
+    async with service.admitted():
+        document = await while_connected(request.receive, answer(served, body, parse))
     return Response(status_code=LEFT) if document is None else JSONResponse(document)
 
 

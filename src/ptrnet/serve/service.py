@@ -29,6 +29,8 @@ from ptrnet.solver.answer import cost_of
 from ptrnet.types import Example
 
 SMALL = 16_384  # bytes of a body that is parsed in the loop; a larger one, in a thread
+TURN = 0.001  # seconds of a turn of the loop in which it had something to do
+TURNS = 8  # that a request leaves to others
 EXACT_SECONDS = 1.0  # that a trace waits for the exact answer, once it has the model's
 
 Result = TypeVar("Result")
@@ -81,12 +83,9 @@ class Service:
     ) -> dict[str, Any]:
         """The `SolveResponse` to a body."""
         start = perf_counter()
-        async with self.admitted():
-            question = await self._aside(len(body), partial(parse, body))
-            solved = await self.batcher.solve(served.solver, question.method, question.examples)
-            answers = await self._aside(
-                len(body), partial(_answers, served, question.method, solved)
-            )
+        question = await self._aside(len(body), partial(parse, body))
+        solved = await self.batcher.solve(served.solver, question.method, question.examples)
+        answers = await self._aside(len(body), partial(_answers, served, question.method, solved))
         self.metrics.answered(served.name, len(solved))
         seconds = perf_counter() - start
         return {**_header(served, question.method), "answers": answers, "seconds": seconds}
@@ -96,12 +95,11 @@ class Service:
     ) -> dict[str, Any]:
         """The `EvaluateResponse` to a body."""
         start = perf_counter()
-        async with self.admitted():
-            examples, method = await self._aside(len(body), partial(parse, body))
-            answered = await self.batcher.solve(served.solver, method, examples)
-            measures = await asyncio.get_running_loop().run_in_executor(
-                self.measuring, partial(evaluate, served.solver, examples, answered)
-            )
+        examples, method = await self._aside(len(body), partial(parse, body))
+        answered = await self.batcher.solve(served.solver, method, examples)
+        measures = await asyncio.get_running_loop().run_in_executor(
+            self.measuring, partial(evaluate, served.solver, examples, answered)
+        )
         self.metrics.answered(served.name, len(answered))
         return {
             **_header(served, method),
@@ -116,24 +114,21 @@ class Service:
         """The `TraceResponse` to a body."""
         start, solver = perf_counter(), served.solver
         task = solver.task
-        async with self.admitted():
-            (example,), method = await self._aside(len(body), partial(parse, body))
-            assert isinstance(method.decoder, Search)
-            traced = Traced(method.decoder)  # equal to no other: it shares no batch
-            labelling = asyncio.get_running_loop().run_in_executor(
-                self.labelling, partial(exact_of, task, example)
-            )
-            try:
-                (solved,) = await self.batcher.solve(
-                    solver, method._replace(decoder=traced), [example]
-                )
-                await asyncio.wait([labelling], timeout=EXACT_SECONDS)
-                pending = not labelling.done()
-                exact = None if pending else labelling.result()
-            finally:
-                labelling.cancel()
-            # Longer than a body, and all of it numbers.
-            steps = await self._aside(SMALL + 1, partial(steps_of, task, example, traced))
+        (example,), method = await self._aside(len(body), partial(parse, body))
+        assert isinstance(method.decoder, Search)
+        traced = Traced(method.decoder)  # equal to no other: it shares no batch
+        labelling = asyncio.get_running_loop().run_in_executor(
+            self.labelling, partial(exact_of, task, example)
+        )
+        try:
+            (solved,) = await self.batcher.solve(solver, method._replace(decoder=traced), [example])
+            await asyncio.wait([labelling], timeout=EXACT_SECONDS)
+            pending = not labelling.done()
+            exact = None if pending else labelling.result()
+        finally:
+            labelling.cancel()
+        # Longer than a body, and all of it numbers.
+        steps = await self._aside(SMALL + 1, partial(steps_of, task, example, traced))
         self.metrics.answered(served.name, 1)
         return {
             **_header(served, method),
@@ -150,7 +145,21 @@ class Service:
         """The result of a function, in the other thread where it takes long: the loop goes on."""
         if size <= SMALL:
             return function()
+        await _let_others_pass()
         return await asyncio.get_running_loop().run_in_executor(self.parsing, function)
+
+
+async def _let_others_pass() -> None:
+    """Waits while the loop has much to do, a few of its turns at most.
+
+    A thread that runs Python takes the interpreter at each of the loop's system calls, and keeps
+    it for milliseconds. Of a crowd that comes in one moment each refusal would wait for that.
+    """
+    for _ in range(TURNS):
+        start = perf_counter()
+        await asyncio.sleep(0)
+        if perf_counter() - start < TURN:
+            return
 
 
 def _header(served: Served, method: Method) -> dict[str, str]:
