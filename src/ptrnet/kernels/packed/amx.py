@@ -182,15 +182,16 @@ def pack(matrix):
     panels = -(-columns // PANEL_COLUMNS)
     packed = np.zeros((panels, depth // STEP_DEPTH, 2, TILE_ROWS, TILE_ROWS), np.uint32)
     for panel in range(panels):
-        for step in range(depth // STEP_DEPTH):
-            for half in range(2):
-                first = (2 * panel + half) * TILE_ROWS
-                tile = packed[panel, step, half]
-                for pair in range(TILE_ROWS):
-                    k = step * STEP_DEPTH + 2 * pair
-                    for column in range(min(TILE_ROWS, columns - first)):
-                        lower, upper = matrix[k, first + column], matrix[k + 1, first + column]
-                        tile[pair, column] = np.uint32(lower) | np.uint32(upper) << 16
+        for half in range(2):
+            first = (2 * panel + half) * TILE_ROWS
+            width = min(TILE_ROWS, columns - first)
+            # One loop over pairs: LLVM unrolls two of known lengths, and compiles for 12 seconds.
+            for pair in range(depth // 2):
+                row = packed[panel, pair // TILE_ROWS, half, pair % TILE_ROWS]
+                for column in range(width):
+                    lower = matrix[2 * pair, first + column]
+                    upper = matrix[2 * pair + 1, first + column]
+                    row[column] = np.uint32(lower) | np.uint32(upper) << 16
     return packed
 
 
