@@ -23,7 +23,7 @@ ANSWERS = {
 }
 LIMITS = """\
 It answers what is like its examples: instances of other sizes, or with features in other ranges,
-are answered worse, and no error says so."""
+are answered worse, which a warning says."""
 
 
 class Card(NamedTuple):
@@ -75,7 +75,7 @@ def write_card(
         recipe: of the training.
         examples: with answers; none where nobody knows any.
     """
-    scores, table = "Of no examples: none were kept to validate on.", ""
+    scores, table = "Of no examples: none with answers were kept to validate on.", ""
     if examples:
         scores = (
             f"Of {len(examples):,} {_source(recipe)}; greedy decoding, with 95% intervals where "
