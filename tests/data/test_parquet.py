@@ -14,7 +14,6 @@ from pyarrow import parquet
 from ptrnet import tasks
 from ptrnet.data import formats
 from ptrnet.data.formats import parquet as parquet_format
-from ptrnet.data.formats.parts import parquet_pages
 from ptrnet.errors import InputError
 from ptrnet.types import Example
 
@@ -267,39 +266,6 @@ def test_a_tour_that_is_not_proved_may_come_after_the_first_row_group(tmp_path, 
     written(path, examples, TSP)
     extras = [example.extra for example in formats.read(str(path), TSP)]
     assert extras == [{}, {"proved": False}, {}]
-
-
-@pytest.mark.parametrize("version", ["1.0", "2.0"])
-@pytest.mark.parametrize("compression", ["none", "snappy", "zstd", "gzip", "lz4"])
-def test_the_longest_row_is_known_before_it_is_decoded(tmp_path, version, compression):
-    """Against the rows themselves, in pages of a few numbers each, and of many."""
-    rng = np.random.default_rng(0)
-    sizes = rng.integers(0, 40, 300).tolist()
-    sizes[200] = 900
-    rows = [rng.integers(0, 3, (n, 2)).astype(float).tolist() for n in sizes]
-    rows[7] = None
-    path = tmp_path / "a.parquet"
-    for page in (64, 2**20):
-        parquet.write_table(
-            pa.table({"inputs": pa.array(rows, LISTS)}),
-            path,
-            compression=compression,
-            data_page_version=version,
-            data_page_size=page,
-            write_batch_size=8,
-        )
-        file = parquet.ParquetFile(path)
-        column = file.metadata.row_group(0).column(0)
-        where = (
-            column.dictionary_page_offset or column.data_page_offset,
-            column.total_compressed_size,
-        )
-        level = file.schema.column(0).max_repetition_level
-        with path.open("rb") as stream:
-            longest = parquet_pages.longest_row(stream, *where, column.compression, level, 10**9)
-            assert longest == 1800
-            stopped = parquet_pages.longest_row(stream, *where, column.compression, level, 100)
-            assert 100 < stopped <= 1800
 
 
 def test_a_huge_row_among_many_is_refused_before_it_is_decoded(tmp_path):

@@ -5,16 +5,16 @@ Reading goes batch by batch and writing row group by row group, so that no file 
 memory.
 """
 
-from collections.abc import Iterable, Iterator
-from itertools import chain, product
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from ptrnet.data import checks
-from ptrnet.data.formats.parts import arrow, nested, parquet_pages
+from ptrnet.data.formats.parts import arrow, nested, parquet_footer, parquet_pages
 from ptrnet.data.formats.parts.capabilities import Capabilities
 from ptrnet.data.formats.parts.lines import LONGEST_LINE
 from ptrnet.data.sizes import LARGEST
@@ -63,6 +63,7 @@ def write(stream: BinaryIO, examples: Iterable[Example], task: Task) -> None:
     if task.may_be_unproved and sum(len(e.inputs) for e in first) >= _ELEMENTS:
         schema = arrow.with_proved(schema)  # which an example of a later row group may say
     try:
+        schema = schema.with_metadata(arrow.WRITTEN_BY_PTRNET)
         with parquet.ParquetWriter(stream, schema, write_page_checksum=True) as writer:
             for group in chain([first], groups):
                 writer.write_table(arrow.table_of(group, schema))
@@ -99,9 +100,11 @@ def _batches(path: str, task: Task | None) -> Iterator["pa.RecordBatch"]:
     try:
         with Path(path).open("rb") as stream:
             file = parquet.ParquetFile(stream, page_checksum_verification=True)
+            arrow.check_twice(file.schema_arrow, file.metadata.metadata or {}, path)
             arrow.check_schema(file.schema_arrow, task, path)
-            _check_sizes(file.metadata, task, path)
-            _check_rows(file.metadata, stream, task, path)
+            columns = _columns(stream, file.schema)
+            _check_sizes(columns, task, path)
+            _check_rows(columns, stream, task, path)
             texts = [field.name for field in file.schema_arrow if types.is_string(field.type)]
             file = parquet.ParquetFile(
                 stream,
@@ -109,11 +112,12 @@ def _batches(path: str, task: Task | None) -> Iterator["pa.RecordBatch"]:
                 read_dictionary=texts,  # a text that stands in every row is in memory but once
             )
             for batch in file.iter_batches(_ROWS):
+                batch.validate(full=True)  # Arrow reads texts that their dictionary does not have
                 yield batch
                 rows += len(batch)
     except InputError:  # a ValueError, too
         raise
-    except (ArrowException, OSError, ValueError) as error:
+    except (ArrowException, OSError, ValueError, parquet_footer.DamagedFooterError) as error:
         if isinstance(error, OSError) and error.errno is not None:
             raise InputError(f"{path}: cannot be read: {error.strerror}") from None
         if rows:
@@ -121,7 +125,30 @@ def _batches(path: str, task: Task | None) -> Iterator["pa.RecordBatch"]:
         raise InputError(f"{path}: not a Parquet file, or a damaged one") from None
 
 
-def _check_sizes(metadata: "parquet.FileMetaData", task: Task | None, path: str) -> None:
+class _Column(NamedTuple):
+    """What a row group has of a column."""
+
+    group: int  # its number, from 1 on
+    num_rows: int
+    key: str  # the outermost name
+    level: int  # the highest repetition level
+    chunk: parquet_footer.Chunk
+
+
+def _columns(stream: BinaryIO, schema: "parquet.ParquetSchema") -> list[_Column]:
+    """All columns of all row groups. Raises DamagedFooterError where the schema has others."""
+    expected = [schema.column(k) for k in range(len(schema))]
+    columns = []
+    for number, group in enumerate(parquet_footer.row_groups(stream), 1):
+        if [chunk.path for chunk in group.chunks] != [column.path for column in expected]:
+            raise parquet_footer.DamagedFooterError
+        for column, chunk in zip(expected, group.chunks, strict=True):
+            key, level = chunk.path.partition(".")[0], column.max_repetition_level
+            columns.append(_Column(number, group.num_rows, key, level, chunk))
+    return columns
+
+
+def _check_sizes(columns: Sequence[_Column], task: Task | None, path: str) -> None:
     """Refuses row groups that say of themselves that rows are too large, before any is decoded.
 
     A few bytes can stand for millions of equal numbers.
@@ -129,26 +156,21 @@ def _check_sizes(metadata: "parquet.FileMetaData", task: Task | None, path: str)
     Raises:
         InputError: more numbers, or more bytes of text, than so many rows of text have.
     """
-    for g in range(metadata.num_row_groups):
-        group = metadata.row_group(g)
-        for column in map(group.column, range(group.num_columns)):
-            key = column.path_in_schema.partition(".")[0]
-            most = LONGEST_LINE // 2
-            if task is not None and key == "inputs":
-                most = LARGEST * task.num_features
-            too_many = column.num_values > most * group.num_rows
-            # A text may stand in a dictionary, and in the statistics as the least and the greatest.
-            if too_many or column.total_uncompressed_size > 4 * LONGEST_LINE * group.num_rows:
-                raise InputError(
-                    f'{path}: column "{key[:40]}": {column.num_values} values of '
-                    f"{column.total_uncompressed_size} bytes in {group.num_rows} rows are too "
-                    f"many; an instance has at most {LARGEST} elements"
-                )
+    for _, num_rows, key, _, chunk in columns:
+        most = LONGEST_LINE // 2
+        if task is not None and key == "inputs":
+            most = LARGEST * task.num_features
+        too_many = chunk.num_values > most * num_rows
+        # A text may stand in a dictionary, and in the statistics as the least and the greatest.
+        if too_many or chunk.unpacked_size > 4 * LONGEST_LINE * num_rows:
+            raise InputError(
+                f'{path}: column "{key[:40]}": {chunk.num_values} values of '
+                f"{chunk.unpacked_size} bytes in {num_rows} rows are too many; an instance has "
+                f"at most {LARGEST} elements"
+            )
 
 
-def _check_rows(
-    metadata: "parquet.FileMetaData", stream: BinaryIO, task: Task | None, path: str
-) -> None:
+def _check_rows(columns: Sequence[_Column], stream: BinaryIO, task: Task | None, path: str) -> None:
     """Refuses a row that has what all rows of its group may have together, before it is decoded.
 
     Only large row groups are looked through, which costs half of what decoding does: a row of a
@@ -157,26 +179,21 @@ def _check_rows(
     Raises:
         InputError: a row of more numbers, or a page of more bytes, than any that can be used.
     """
-    for g, c in product(range(metadata.num_row_groups), range(metadata.num_columns)):
-        column = metadata.row_group(g).column(c)
-        if max(column.num_values, column.total_uncompressed_size // 8) <= _UNCHECKED:
+    for group, _, key, level, chunk in columns:
+        if max(chunk.num_values, chunk.unpacked_size // 8) <= _UNCHECKED:
             continue
-        is_inputs = task is not None and column.path_in_schema.partition(".")[0] == "inputs"
+        is_inputs = task is not None and key == "inputs"
         most = LARGEST * task.num_features if task and is_inputs else LONGEST_LINE // 2
-        first = column.dictionary_page_offset or column.data_page_offset
-        level = metadata.schema.column(c).max_repetition_level
         try:
-            longest = parquet_pages.longest_row(
-                stream, first, column.total_compressed_size, column.compression, level, most
-            )
+            longest = parquet_pages.longest_row(stream, chunk, level, most)
         except parquet_pages.UnknownPagesError:
             continue
         except parquet_pages.TooLargeError:
             longest = most + 1
         if longest > most:
             raise InputError(
-                f'{path}: column "{column.path_in_schema[:40]}": a row of row group {g + 1} has '
-                f"more than {most} values; an instance has at most {LARGEST} elements"
+                f'{path}: column "{chunk.path[:40]}": a row of row group {group} has more than '
+                f"{most} values; an instance has at most {LARGEST} elements"
             )
 
 

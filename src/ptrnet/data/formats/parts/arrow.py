@@ -1,6 +1,7 @@
 """Examples as the columns of an Arrow table, and what types those may have."""
 
-from collections.abc import Sequence
+import base64
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
@@ -12,6 +13,32 @@ from ptrnet.types import Example
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+WRITTEN_BY_PTRNET = {b"writer": b"ptrnet"}  # of a schema's metadata
+
+
+def check_twice(schema: "pa.Schema", metadata: Mapping[bytes, bytes], path: str) -> None:
+    """Refuses a file whose columns are others than Arrow wrote beside them.
+
+    A footer has no checksum, but mostly its schema twice. Types are compared in files of ptrnet:
+    of other writers the two may differ.
+    """
+    import pyarrow as pa
+
+    if b"ARROW:schema" not in metadata:
+        return
+    content = base64.b64decode(metadata[b"ARROW:schema"])
+    written = pa.ipc.read_schema(pa.py_buffer(content))
+    is_ours = WRITTEN_BY_PTRNET.items() <= metadata.items()
+    if written.names != schema.names or (
+        is_ours and [*map(_type_ids, written.types)] != [*map(_type_ids, schema.types)]
+    ):
+        raise InputError(f"{path}: damaged: it says twice what its columns are, and differently")
+
+
+def _type_ids(kind: "pa.DataType") -> list[Any]:
+    """What a type is made of; names of fields left out, which Parquet changes."""
+    return [kind.id, *(_type_ids(kind.field(k).type) for k in range(kind.num_fields))]
 
 
 def check_schema(schema: "pa.Schema", task: Task | None, path: str) -> None:

@@ -6,7 +6,6 @@ of each page, before its numbers (Apache Parquet, "Nested Encoding" and "Data Pa
 is in memory at a time.
 """
 
-import io
 from collections.abc import Iterator
 from typing import BinaryIO, NamedTuple
 
@@ -14,13 +13,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ptrnet.data.formats.parts.lines import LONGEST_LINE
+from ptrnet.data.formats.parts.parquet_footer import Chunk
+from ptrnet.data.formats.parts.thrift import Reader
 
 _LARGEST_PAGE = 4 * LONGEST_LINE  # bytes: writers make pages of one megabyte
 _DATA, _DATA_V2 = 0, 3  # kinds of pages that have levels
 _RUNS = 3  # how levels are encoded, but in files of before 2013
 _HEADER = 2**16  # bytes that a page's header has at most, its statistics included
-
-Struct = dict[int, "int | bytes | Struct | None"]
 
 
 class UnknownPagesError(Exception):
@@ -38,16 +37,12 @@ class Page(NamedTuple):
     levels: bytes  # the repetition levels, encoded
 
 
-def longest_row(
-    stream: BinaryIO, start: int, size: int, codec: str, max_level: int, stop: int
-) -> int:
+def longest_row(stream: BinaryIO, chunk: Chunk, max_level: int, stop: int) -> int:
     """The most values that a row has; no more are counted where one has over `stop`.
 
     Args:
         stream: of the file.
-        start: where the column's pages begin in it.
-        size: bytes of all of them.
-        codec: their compression, as Arrow's metadata name it.
+        chunk: of the column, a row group's.
         max_level: the highest repetition level of the column; 0 where a row has one value.
         stop: values of a row that are too many.
 
@@ -56,7 +51,7 @@ def longest_row(
         TooLargeError: a page has more bytes or values than writers put into one.
     """
     longest = current = 0
-    for page in _pages(stream, start, size, codec):
+    for page in _pages(stream, chunk):
         if max_level == 0:  # a value a row: only the pages' sizes matter
             continue
         levels = _decode(page.levels, max_level.bit_length(), page.num_values)
@@ -73,14 +68,14 @@ def longest_row(
     return longest
 
 
-def _pages(stream: BinaryIO, start: int, size: int, codec: str) -> Iterator[Page]:
+def _pages(stream: BinaryIO, chunk: Chunk) -> Iterator[Page]:
     """The pages of numbers of a column, without the numbers."""
-    position = start
-    while position < start + size:
+    position = chunk.start
+    while position < chunk.start + chunk.packed_size:
         stream.seek(position)
-        head = io.BytesIO(stream.read(_HEADER))
+        reader = Reader(stream.read(_HEADER))
         try:
-            header = _read_struct(head)
+            header = reader.struct()
             kind, unpacked, packed = (header[field] for field in (1, 2, 3))
         except (IndexError, KeyError, RecursionError):
             raise UnknownPagesError from None
@@ -92,10 +87,10 @@ def _pages(stream: BinaryIO, start: int, size: int, codec: str) -> Iterator[Page
             raise UnknownPagesError
         if max(unpacked, packed) > _LARGEST_PAGE:
             raise TooLargeError
-        body = position + head.tell()
+        body = position + reader.position
         stream.seek(body)
         if kind == _DATA:
-            yield _first_version(header.get(5), stream.read(packed), unpacked, codec)
+            yield _first_version(header.get(5), stream.read(packed), unpacked, chunk.codec)
         elif kind == _DATA_V2:
             yield _second_version(header.get(8), stream.read(packed))
         position = body + packed
@@ -136,68 +131,21 @@ def _count(header: object) -> int:
 
 def _decode(content: bytes, bits: int, count: int) -> NDArray[np.uint8]:
     """`(count,)`: levels of a few bits each, from runs of equal and of packed ones."""
-    stream, parts, total = io.BytesIO(content), [], 0
+    reader, parts, total = Reader(content), [], 0
     while total < count:
         try:
-            header = _read_varint(stream)
+            header = reader.varint()
         except IndexError:
             raise UnknownPagesError from None
         if header & 1:  # groups of eight, packed
-            packed = np.frombuffer(stream.read((header >> 1) * bits), np.uint8)
+            packed = np.frombuffer(reader.read((header >> 1) * bits), np.uint8)
             flags = np.unpackbits(packed, bitorder="little")
             digits = flags[: len(flags) // bits * bits].reshape(-1, bits)
             part = digits @ (1 << np.arange(bits, dtype=np.uint8))
         else:
-            part = np.full(min(header >> 1, count - total), (stream.read(1) or b"\0")[0], np.uint8)
+            part = np.full(min(header >> 1, count - total), (reader.read(1) or b"\0")[0], np.uint8)
         if not len(part):
             raise UnknownPagesError
         parts.append(part)
         total += len(part)
     return np.concatenate([np.zeros(0, np.uint8), *parts])[:count]
-
-
-def _read_varint(stream: io.BytesIO) -> int:
-    """A whole number, seven bits a byte. Raises IndexError at the end of the stream."""
-    value = shift = 0
-    while shift < 64:
-        byte = stream.read(1)[0]
-        value |= (byte & 127) << shift
-        if byte < 128:
-            return value
-        shift += 7
-    raise IndexError
-
-
-def _read_struct(stream: io.BytesIO) -> Struct:
-    """The fields of a struct in Thrift's compact protocol, by their numbers.
-
-    Raises:
-        IndexError: the stream ends, or a type has no place in a page's header.
-    """
-    fields: Struct = {}
-    number = 0
-    while (head := stream.read(1)[0]) != 0:
-        delta, kind = head >> 4, head & 15
-        number = number + delta if delta else _signed(_read_varint(stream))
-        fields[number] = _read_value(stream, kind)
-    return fields
-
-
-def _read_value(stream: io.BytesIO, kind: int) -> "int | bytes | Struct | None":
-    """A value of one of Thrift's types."""
-    if kind in (1, 2):  # a boolean, in its type
-        return 2 - kind
-    if kind == 3:
-        return stream.read(1)[0]
-    if kind in (4, 5, 6):
-        return _signed(_read_varint(stream))
-    if kind == 8:
-        return stream.read(_read_varint(stream))
-    if kind == 12:
-        return _read_struct(stream)
-    raise IndexError
-
-
-def _signed(value: int) -> int:
-    """A zigzag number: 0, -1, 1, -2 and so on."""
-    return value >> 1 ^ -(value & 1)

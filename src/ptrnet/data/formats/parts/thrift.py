@@ -1,0 +1,79 @@
+"""Thrift's compact protocol, in which Parquet writes its headers and footers."""
+
+from typing import Any
+
+Struct = dict[int, Any]  # whole numbers, bytes, structs and lists of such
+
+
+class Reader:
+    """Reads one thing after another; `position` is behind what was read.
+
+    Args:
+        content: the bytes.
+        position: of the first.
+    """
+
+    def __init__(self, content: bytes, position: int = 0) -> None:
+        self._content, self.position = content, position
+
+    def struct(self) -> Struct:
+        """The fields of a struct, by their numbers.
+
+        Raises:
+            IndexError: the bytes end, or a type that Parquet does not use.
+            RecursionError: structs in structs without end.
+        """
+        fields: Struct = {}
+        number = 0
+        while head := self._byte():
+            delta, kind = head >> 4, head & 15
+            number = number + delta if delta else _signed(self.varint())
+            fields[number] = 2 - kind if kind in (1, 2) else self._value(kind)  # a flag is its type
+        return fields
+
+    def _value(self, kind: int) -> Any:
+        if kind in (1, 2, 3):  # in a list a flag is a byte
+            return self._byte()
+        if kind in (4, 5, 6):
+            return _signed(self.varint())
+        if kind in (7, 8):
+            return self._whole(8 if kind == 7 else self.varint())
+        if kind == 9:
+            head = self._byte()
+            count = head >> 4 if head >> 4 < 15 else self.varint()
+            return [self._value(head & 15) for _ in range(count)]
+        if kind == 12:
+            return self.struct()
+        raise IndexError(f"type {kind}")
+
+    def _byte(self) -> int:
+        self.position += 1
+        return self._content[self.position - 1]
+
+    def _whole(self, count: int) -> bytes:
+        part = self.read(count)
+        if len(part) < count:
+            raise IndexError("the end")
+        return part
+
+    def read(self, count: int) -> bytes:
+        """So many bytes; fewer where they end before."""
+        part = self._content[self.position : self.position + count]
+        self.position += len(part)
+        return part
+
+    def varint(self) -> int:
+        """A whole number, seven bits a byte. Raises IndexError where the bytes end before it."""
+        value = shift = 0
+        while shift < 64:
+            byte = self._byte()
+            value |= (byte & 127) << shift
+            if byte < 128:
+                return value
+            shift += 7
+        raise IndexError("no number of 64 bits")
+
+
+def _signed(value: int) -> int:
+    """A zigzag number: 0, -1, 1, -2 and so on."""
+    return value >> 1 ^ -(value & 1)
