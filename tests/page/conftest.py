@@ -25,6 +25,8 @@ from ptrnet.serve.app import create_app
 from ptrnet.serve.service import Served
 
 TASKS = ("hull", "delaunay", "tsp", "sort")
+POINTS = "0.1,0.2;0.8,0.1;0.9,0.7;0.5,0.9;0.4,0.4;0.2,0.75"
+NUMBERS = "0.5;0.2;0.9;0.3"
 FLAGS = [
     "--no-sandbox",
     "--disable-gpu",
@@ -121,7 +123,7 @@ class Page:
 
     def __init__(self, browser, address, **options):
         options = {"viewport": {"width": 1200, "height": 900}, **options}
-        self.context = browser.new_context(reduced_motion="reduce", **options)
+        self.context = browser.new_context(**{"reduced_motion": "reduce", **options})
         self.context.set_default_timeout(SECONDS)
         self.tab, self.address = self.context.new_page(), address
         self.complaints, self.hosts = [], set()
@@ -190,3 +192,17 @@ def look(browser):
     yield open_page
     for page in pages:
         page.context.close()
+
+
+def fragment(task, **fields):
+    elements = NUMBERS if task == "sort" else POINTS
+    return "#" + "&".join(
+        f"{k}={v}" for k, v in {"task": task, "elements": elements, **fields}.items()
+    )
+
+
+def place(page, x, y):
+    """The pixel of a point of the unit square."""
+    box = page.tab.locator("#board").bounding_box()
+    unit = box["width"] / 1000
+    return box["x"] + (60 + 880 * x) * unit, box["y"] + (940 - 880 * y) * unit

@@ -7,26 +7,7 @@ import pytest
 
 import ptrnet
 from ptrnet.page import files
-from ptrnet.serve.app import create_app
-from ptrnet.serve.service import Served
-from tests.page.conftest import TASKS, running
-
-POINTS = "0.1,0.2;0.8,0.1;0.9,0.7;0.5,0.9;0.4,0.4;0.2,0.75"
-NUMBERS = "0.5;0.2;0.9;0.3"
-
-
-def fragment(task, **fields):
-    elements = NUMBERS if task == "sort" else POINTS
-    return "#" + "&".join(
-        f"{k}={v}" for k, v in {"task": task, "elements": elements, **fields}.items()
-    )
-
-
-def place(page, x, y):
-    """The pixel of a point of the unit square."""
-    box = page.tab.locator("#board").bounding_box()
-    unit = box["width"] / 1000
-    return box["x"] + (60 + 880 * x) * unit, box["y"] + (940 - 880 * y) * unit
+from tests.page.conftest import TASKS, fragment, place
 
 
 @pytest.mark.parametrize("task", TASKS)
@@ -134,17 +115,13 @@ def test_a_link_holds_the_instance(look, service):
     other.check()
 
 
-def test_a_service_that_is_gone_is_said_and_comes_back(look, service):
-    page = look(service)
+def test_an_answer_appears_point_by_point(look, service):
+    page = look(service, reduced_motion="no-preference")
     page.open(fragment("hull"))
-    page.tab.route("**/v1/**", lambda route: route.abort())
-    page.tab.mouse.click(*place(page, 0.95, 0.95))
-    page.see("#error", "The service does not answer")
-    assert page.tab.locator(".shape path").count() == 0
-    page.tab.unroute("**/v1/**")
-    page.tab.click("#undo")
-    page.see("#verdict", "^Right")
-    assert page.tab.locator("#error").is_hidden()
+    total = int(page.tab.locator("#position").get_attribute("max"))
+    page.see("#step-title", f"^Step [1-{total - 1}] of {total}$")
+    page.see("#step-title", f"^Step {total} of {total}$")
+    page.check()
 
 
 def test_it_works_by_keyboard_alone(page):
@@ -180,34 +157,16 @@ def test_every_control_has_a_name(page):
     assert page.tab.get_attribute("html", "lang") == "en"
 
 
-def test_it_fits_a_phone_and_a_finger(look, service):
-    page = look(service, viewport={"width": 360, "height": 740}, has_touch=True, is_mobile=True)
+@pytest.mark.parametrize("width", [320, 360])
+def test_it_fits_a_phone_and_a_finger(look, service, width):
+    page = look(service, viewport={"width": width, "height": 740}, has_touch=True, is_mobile=True)
     page.open(fragment("hull"))
-    width = page.tab.evaluate("document.documentElement.scrollWidth")
-    assert width <= 360
-    assert page.tab.locator("#board").bounding_box()["width"] > 300
+    assert page.tab.evaluate("document.documentElement.scrollWidth") <= width
+    assert page.tab.locator("#board").bounding_box()["width"] > 0.8 * width
     page.tab.touchscreen.tap(*place(page, 0.97, 0.97))
     page.see("#verdict", "^Right")
     assert len(page.elements()) == 7
     page.check()
-
-
-def test_the_token_is_asked_for_and_kept_in_memory(look, models):
-    app = create_app({"hull": Served("hull", models["hull"])}, token="letmein-letmein-letmein")
-    with running(app) as address:
-        page = look(address)
-        page.tab.goto(address)
-        page.see("#error", "expected Bearer")
-        page.tab.mouse.click(*place(page, 0.5, 0.5))  # nothing to draw on yet
-        page.tab.fill("#token", "letmein-letmein-letmein")
-        page.tab.keyboard.press("Enter")
-        page.wait()
-        assert [c for c in page.complaints if "401" not in c] == []
-        stores = "[{...localStorage}, {...sessionStorage}, document.cookie]"
-        kept = page.tab.evaluate(f"JSON.stringify({stores})")
-        assert kept == '[{},{},""]' and "letmein" not in page.tab.url
-        assert page.tab.locator("#task-tsp").count() == 0  # no model for it
-        page.context.close()
 
 
 def test_it_is_small_and_all_its_own():

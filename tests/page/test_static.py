@@ -118,6 +118,27 @@ def test_the_page_answers_by_itself(static_page, task):
     static_page.check()
 
 
+def test_a_long_search_leaves_the_page_its_turns(static_page):
+    """And ends when something else is asked."""
+    rng = np.random.default_rng(0)
+    points = ";".join(f"{x:.3f},{y:.3f}" for x, y in rng.random((60, 2)))
+    go(static_page, "tsp", "0.1,0.2;0.8,0.1;0.9,0.7")
+    static_page.see("#verdict", "^Right")
+    turns = static_page.tab.evaluate(
+        """async points => {
+          let turns = 0;
+          setInterval(() => { turns += document.body.classList.contains('busy'); }, 5);
+          location.hash = `#task=tsp&elements=${points}`;
+          await new Promise(resolve => setTimeout(resolve, 1500));
+          return turns;
+        }""",
+        points,
+    )
+    assert turns > 5
+    go(static_page, "tsp", "0.1,0.2;0.8,0.1;0.9,0.7")
+    static_page.see("#verdict", "^Right")
+
+
 def test_the_folder_is_whole(static_page, static):
     _, folder = static
     policy = static_page.tab.get_attribute("meta[http-equiv]", "content")

@@ -2,6 +2,8 @@
 
 import { MAX_ELEMENTS, TASKS } from "./tasks.js";
 
+const LARGEST = 1e100; // squares and areas are computed of numbers
+
 /** The elements in a text. Throws an Error of one line where there are none. */
 export function parseInstance(text, task) {
   const trimmed = text.trim();
@@ -45,8 +47,8 @@ function parseJson(text, task) {
   return rows.map((row, k) => {
     const numbers = Array.isArray(row) ? row : [row];
     check(numbers, features, `element ${k + 1}`);
-    if (!numbers.every((number) => Number.isFinite(number))) {
-      throw new Error(`element ${k + 1}: expected finite numbers`);
+    if (!numbers.every((number) => Number.isFinite(number) && Math.abs(number) <= LARGEST)) {
+      throw new Error(`element ${k + 1}: expected numbers from ${-LARGEST} to ${LARGEST}`);
     }
     return numbers;
   });
@@ -54,8 +56,9 @@ function parseJson(text, task) {
 
 function toNumber(word, place) {
   const number = Number(word);
-  if (!Number.isFinite(number)) {
-    throw new Error(`${place}: expected a number, got "${word.slice(0, 20)}"`);
+  if (!Number.isFinite(number) || Math.abs(number) > LARGEST) {
+    const range = Number.isNaN(number) ? "" : ` from ${-LARGEST} to ${LARGEST}`;
+    throw new Error(`${place}: expected a number${range}, got "${word.slice(0, 20)}"`);
   }
   return number;
 }

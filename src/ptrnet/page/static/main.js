@@ -263,13 +263,16 @@ const hand = {
 
 /** What a link says, where there are such models; else what the page begins with. */
 function begin(linked) {
-  const task = controls.tasks.includes(linked.task) ? linked.task : controls.tasks[0];
+  const isThere = controls.tasks.includes(linked.task);
+  const task = isThere ? linked.task : controls.tasks[0];
   const names = controls.modelsOf(task).map((model) => model.name);
   const model = names.includes(linked.model) ? linked.model : names[0];
-  const instance = linked.instance?.length ? linked.instance : randomInstance(task, TASKS[task].count);
+  const isDrawn = isThere && linked.instance?.length;
+  const instance = isDrawn ? linked.instance : randomInstance(task, TASKS[task].count);
   change({ ...linked, task, model, instance }, { play: true });
   state.history = [];
   controls.write(state);
+  if (linked.task && !isThere) complain(`The link is of the task ${linked.task}: no model for it is here.`);
 }
 
 async function start() {

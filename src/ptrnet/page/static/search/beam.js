@@ -1,5 +1,7 @@
 // Beam search; a beam of one is greedy decoding. Numbers are added as float32, as PyTorch does.
 
+const FRAME = 16; // ms after which the page gets a turn: to draw, and to end the search
+
 /**
  * @param {object} model with `step(state, tokens)` and `gather(state, parents)`
  * @param {object} state of the model, encoded
@@ -12,7 +14,12 @@
 export async function search(model, state, rule, size, maxTokens, signal) {
   let prefixes = [{ token: 0, score: 0, ended: false, rule: rule.start() }];
   const steps = [];
+  let resumed = performance.now();
   for (let step = 0; step <= maxTokens; step += 1) {
+    if (performance.now() - resumed > FRAME) {
+      await new Promise((resolve) => setTimeout(resolve));
+      resumed = performance.now();
+    }
     signal?.throwIfAborted();
     const last = prefixes.map((prefix) => prefix.token);
     const { logProbs, state: next } = await model.step(state, last);

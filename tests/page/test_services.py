@@ -1,0 +1,70 @@
+"""The page and the service behind it: gone, slow, with a token, without a model."""
+
+import threading
+
+from ptrnet.serve import exact
+from ptrnet.serve.app import create_app
+from ptrnet.serve.service import Served
+from tests.page.conftest import fragment, place, running
+
+
+def test_a_link_of_a_task_that_is_not_here(look, models):
+    with running(create_app({"hull": Served("hull", models["hull"])})) as address:
+        page = look(address)
+        page.open(fragment("sort"))
+        page.see("#error", "no model for it is here")
+        assert {len(element) for element in page.elements()} == {2}
+        page.check()
+
+
+def test_a_service_that_has_ended_is_said(look, models):
+    with running(create_app({"hull": Served("hull", models["hull"])})) as address:
+        page = look(address)
+        page.open(fragment("hull"))
+    page.tab.mouse.click(*place(page, 0.95, 0.95))
+    page.see("#error", "The service does not answer")
+
+
+def test_an_exact_answer_that_takes_long_comes_later(look, models, monkeypatch):
+    monkeypatch.setattr("ptrnet.serve.service.EXACT_SECONDS", 0.0)
+    released = threading.Event()
+    exact_of = exact.exact_of
+    monkeypatch.setattr(exact, "exact_of", lambda *of: released.wait(60) and exact_of(*of))
+    with running(create_app({"hull": Served("hull", models["hull"])})) as address:
+        page = look(address)
+        page.tab.goto(address + fragment("hull"))
+        page.see("#verdict", "the exact answer is still being computed")
+        released.set()
+        page.see("#verdict", "^Right")
+        page.check()
+
+
+def test_a_service_that_is_gone_is_said_and_comes_back(look, service):
+    page = look(service)
+    page.open(fragment("hull"))
+    page.tab.route("**/v1/**", lambda route: route.abort())
+    page.tab.mouse.click(*place(page, 0.95, 0.95))
+    page.see("#error", "The service does not answer")
+    assert page.tab.locator(".shape path").count() == 0
+    page.tab.unroute("**/v1/**")
+    page.tab.click("#undo")
+    page.see("#verdict", "^Right")
+    assert page.tab.locator("#error").is_hidden()
+
+
+def test_the_token_is_asked_for_and_kept_in_memory(look, models):
+    app = create_app({"hull": Served("hull", models["hull"])}, token="letmein-letmein-letmein")
+    with running(app) as address:
+        page = look(address)
+        page.tab.goto(address)
+        page.see("#error", "expected Bearer")
+        page.tab.mouse.click(*place(page, 0.5, 0.5))  # nothing to draw on yet
+        page.tab.fill("#token", "letmein-letmein-letmein")
+        page.tab.keyboard.press("Enter")
+        page.wait()
+        assert [c for c in page.complaints if "401" not in c] == []
+        stores = "[{...localStorage}, {...sessionStorage}, document.cookie]"
+        kept = page.tab.evaluate(f"JSON.stringify({stores})")
+        assert kept == '[{},{},""]' and "letmein" not in page.tab.url
+        assert page.tab.locator("#task-tsp").count() == 0  # no model for it
+        page.context.close()
