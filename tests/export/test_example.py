@@ -54,6 +54,18 @@ def test_triangles_are_listed(tmp_path):
     assert triangles and all(1 <= len(triangle) <= 3 for triangle in triangles)
 
 
+def test_triangulations_grow_as_the_solvers(tmp_path):
+    solver = ptrnet.load("delaunay")
+    manifest = ptrnet.export_onnx(solver, tmp_path, instances=3)
+    assert manifest["constraint"]["obeyed_by_example"]
+    rng = np.random.default_rng(0)
+    for n in (3, 4, 5, 9, 15):
+        points = 9 * rng.random((n, 2)) - 3
+        triangles = {tuple(sorted(triangle)) for triangle in example.solve(points, tmp_path)}
+        expected = map(sorted, solver.solve(points).tolist())
+        assert triangles == set(map(tuple, expected))
+
+
 def test_the_program_needs_neither_torch_nor_ptrnet(tmp_path):
     ptrnet.export_onnx(ptrnet.load("hull"), tmp_path / "hull-onnx", instances=4)
     points = 100 * np.random.default_rng(2).random((12, 2)) - 50

@@ -32,7 +32,7 @@ def test_the_folder_is_whole(tmp_path):
     assert manifest["tokens"] == {**manifest["tokens"], "end": 0, "first_element": 1}
     assert manifest["constraint"]["kind"] == "subset" and manifest["weights"] == "float32"
     assert manifest["model"]["name"] == "ptr-net"
-    assert manifest["ptrnet"] == ptrnet.__version__ and manifest["opset"] == 20
+    assert manifest["ptrnet"] == ptrnet.__version__ and manifest["opset"] == 23
     outputs = {port["name"]: port for port in manifest["encoder"]["outputs"]}
     for port in manifest["step"]["inputs"]:
         if port["name"].startswith("encoded"):

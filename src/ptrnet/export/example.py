@@ -63,7 +63,27 @@ def allowed(tokens: list[int], num_tokens: int, constraint: dict[str, Any]) -> A
         mask[0] = len(tokens) > 1 and tokens[-1] == tokens[0]
         mask[tokens[:1]] = True
         mask[1:] &= not mask[0]
+    if kind == "apexes":
+        waiting = len(tokens) < 2 or bool(grow(tokens)[1])
+        mask[0], mask[1:] = not waiting, waiting
+        mask[1], mask[tokens[:1]] = mask[1] and len(tokens) > 1, len(tokens) > 1
     return mask
+
+
+def grow(tokens: list[int]) -> tuple[list[list[int]], list[tuple[int, int]]]:
+    """The triangles of a sequence of apexes, and the edges that wait for theirs; in tokens."""
+    edges, triangles = [tuple(tokens[:2])], []
+    for apex in tokens[2:]:
+        tail, head = edges.pop(0)
+        if apex == 1:  # there is none
+            continue
+        triangles.append([tail, head, apex])
+        for side in ((head, apex), (apex, tail)):
+            if side in edges:
+                edges.remove(side)
+            else:
+                edges.append(side[::-1])
+    return triangles, edges  # type: ignore[return-value]
 
 
 def decode(points: Any, folder: Path) -> list[int]:
@@ -94,10 +114,14 @@ def decode(points: Any, folder: Path) -> list[int]:
 def solve(points: Any, folder: Path) -> list[Any]:
     """The answer to one instance `(n, d)`: 0-based indices, or triples of them."""
     manifest = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))
+    if points.shape[1] != manifest["inputs"]["features"]:
+        sys.exit(f"expected {manifest['inputs']['features']} numbers in each line")
     points = scale(points, manifest["inputs"]["scaling"])
     order = reading_order(points, manifest["inputs"]["order"])
     first = len(manifest["tokens"]["specials"])
     tokens = decode(points[order], folder)
+    if manifest["answer"]["kind"] == "apexes":
+        return [[int(order[t - first]) for t in triangle] for triangle in grow(tokens)[0]]
     indices = [int(order[token - first]) for token in tokens if token >= first]
     if manifest["answer"]["kind"] == "closed" and len(indices) > 1 and indices[0] == indices[-1]:
         return indices[:-1]

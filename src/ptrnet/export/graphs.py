@@ -18,7 +18,8 @@ from ptrnet.export.tensors import tensors_of, with_tensors
 from ptrnet.models.base import PointerModel
 
 ENCODER, STEP = "encoder.onnx", "step.onnx"
-OPSET = 20  # the newest that the exporter writes
+RECORDED_OPSET = 20  # the newest that the exporter writes
+OPSET = 23  # the newest that this version of PyTorch knows
 
 DIMENSIONS = {
     "batch": "instances",
@@ -173,9 +174,10 @@ def _write(module: nn.Module, inputs: Mapping[str, Tensor], graph: Graph, path: 
     An input that a model does not use, as free-running ones the tokens, is none of the file's.
     """
     import onnx
+    from onnx import version_converter
 
     ports = [*graph.inputs, *graph.outputs]
-    torch.onnx.register_custom_op_symbolic("aten::copysign", _copysign, OPSET)
+    torch.onnx.register_custom_op_symbolic("aten::copysign", _copysign, RECORDED_OPSET)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of what is constant: the answers are compared afterwards
         torch.onnx.export(
@@ -188,10 +190,13 @@ def _write(module: nn.Module, inputs: Mapping[str, Tensor], graph: Graph, path: 
                 port.name: {k: size for k, size in enumerate(port.shape) if isinstance(size, str)}
                 for port in ports
             },
-            opset_version=OPSET,
+            opset_version=RECORDED_OPSET,
             dynamo=False,  # records every model, in a second; the other exporter only some
         )
-    used = {node.name for node in onnx.load(path, load_external_data=False).graph.input}
+    model = version_converter.convert_version(onnx.load(path), OPSET)
+    del model.graph.value_info[:]  # shapes that the converter has inferred
+    onnx.save(model, path)
+    used = {node.name for node in model.graph.input}
     return Graph([port for port in graph.inputs if port.name in used], graph.outputs)
 
 

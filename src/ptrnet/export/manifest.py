@@ -39,7 +39,7 @@ CONSTRAINTS = {
         "triangle at its left, or slot 1, which says that there is none; END when none waits",
     ),
 }
-OBEYED_BY_EXAMPLE = ("free", "subset", "permutation", "tour", "closed-subset")
+OBEYED_BY_EXAMPLE = ("free", "subset", "permutation", "tour", "closed-subset", "apexes")
 
 ANSWERS = {
     "indices": "the elements of the tokens, in their order",
