@@ -83,6 +83,21 @@ def test_what_arrives_meanwhile_shares_a_batch(asked, held):
     assert held.batches == [[3], [3] * 9, [15]]
 
 
+@pytest.mark.parametrize("slow", [{"instance": TRIANGLE * 200}, {**QUESTION, "augment": 1000}])
+def test_what_takes_long_keeps_nothing_quick_waiting(asked, held, slow):
+    """A large instance, or many views of a small one: no batch of them can be left in the midst."""
+
+    async def scenario(client):
+        waiting = asyncio.create_task(client.post(SOLVE, json=slow))
+        await until(lambda: held.batches)
+        quick = await client.post("/v1/models/tsp/solve", json=QUESTION)
+        assert not waiting.done()
+        held.go.set()
+        return quick, await waiting
+
+    assert [response.status_code for response in asked(scenario)] == [200, 200]
+
+
 def test_a_large_request_gives_way_to_others(asked, held, monkeypatch):
     """It is answered batch by batch, and others get theirs in between."""
     monkeypatch.setattr("ptrnet.serve.batching.BATCH_ELEMENTS", 40)

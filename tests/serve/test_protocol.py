@@ -1,6 +1,7 @@
 """What is read of a request before anybody asks for it stays bounded."""
 
 import asyncio
+import json
 
 import pytest
 import uvicorn
@@ -85,3 +86,12 @@ def test_large_bodies_and_many_requests_pass():
     sizes = [part.split(b"\r\n\r\n")[1] for part in text.split(b"HTTP/1.1 200 OK")[1:]]
     assert len(sizes) == 6
     assert text.count(b"%d" % len(body)) == 2
+
+
+def test_what_is_no_http_is_a_problem_like_others():
+    text, _ = exchange(b"what\r\n\r\n")
+    head, _, body = text.partition(b"\r\n\r\n")
+    assert head.startswith(b"HTTP/1.1 400 Bad Request\r\n")
+    assert b"content-type: application/problem+json" in head.lower()
+    assert b"content-length: %d" % len(body) in head.lower()
+    assert json.loads(body)["status"] == 400

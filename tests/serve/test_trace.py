@@ -2,14 +2,16 @@
 
 import json
 import math
+import time
 from threading import Event
 
 import numpy as np
 import pytest
 from pydantic import TypeAdapter
 
+from ptrnet import tasks
 from ptrnet.decoding import Beam, Greedy
-from ptrnet.serve import service
+from ptrnet.serve import exact, service
 from ptrnet.serve.limits import Limits
 from ptrnet.serve.requests.schemas import TraceResponse
 from ptrnet.types import END, Example
@@ -102,24 +104,77 @@ def test_the_exact_answer_stands_beside(asked, models, monkeypatch):
         assert trace["correct"] == (measures["accuracy"]["value"] == 1)
 
 
-def test_a_slow_labeller_keeps_no_answer_waiting(asked, models, monkeypatch):
+def test_a_slow_labeller_keeps_no_answer_waiting_and_its_own_is_there_later(
+    asked, models, monkeypatch
+):
     released = Event()
     monkeypatch.setattr(service, "EXACT_SECONDS", 0.05)
-    monkeypatch.setattr(service, "exact_of", lambda *_: released.wait(20) and None)
-    trace = None
+    slow, right = RNG.random((2, 6, 2))
+    exact_of, calls = exact.exact_of, []
+
+    def computed(task, example):
+        calls.append(example)
+        if np.array_equal(example.inputs, slow) and task.name == "tsp":
+            released.wait(20)
+        return exact_of(task, example)
+
+    monkeypatch.setattr(exact, "exact_of", computed)
+
+    async def scenario(client):
+        async def ask(task, instance):
+            body = {"instance": instance.tolist()}
+            return (await client.post(f"/v1/models/{task}/trace", json=body)).json()
+
+        first = await ask("tsp", slow)
+        monkeypatch.setattr(service, "EXACT_SECONDS", 60)
+        other = await ask("hull", right)
+        released.set()
+        return first, other, await ask("tsp", slow)
+
     try:
-
-        async def scenario(client):
-            body = {"instance": RNG.random((6, 2)).tolist()}
-            response = await client.post("/v1/models/hull/trace", json=body)
-            released.set()
-            return response
-
-        trace = asked(scenario).json()
+        first, other, again = asked(scenario)
     finally:
         released.set()
-    assert trace["exact"] is None and trace["pending"] and trace["correct"] is None
-    assert trace["answer"]["outputs"]
+    assert first["exact"] is None and first["pending"] and first["correct"] is None
+    assert first["answer"]["outputs"]
+    assert other["exact"] is not None and again["exact"]["proved"] and not again["pending"]
+    assert len(calls) == 2  # asked again, the same computation goes on
+
+
+def test_the_newest_exact_answer_is_computed_first_and_the_oldest_given_up(monkeypatch):
+    monkeypatch.setattr(exact, "MAX_WAITING", 2)
+    released, called = Event(), []
+    monkeypatch.setattr(exact, "exact_of", lambda _, example: called.append(example.source))
+    task, answers = tasks.get("hull"), exact.ExactAnswers()
+    inputs = RNG.random((5, 3, 2))
+
+    def ask(k):
+        return answers.ask(task, Example(inputs[k], source=str(k)))
+
+    with monkeypatch.context() as held:
+        held.setattr(exact, "exact_of", lambda *_: released.wait(20))
+        first = ask(0)
+    while not first.running():
+        time.sleep(0.001)
+    futures = [ask(k) for k in (1, 2, 3)]
+    assert ask(2) is futures[1]
+    released.set()
+    for future in futures[1:]:
+        future.result(20)
+    assert called == ["2", "3"] and not futures[0].done()
+    assert ask(0) is first and ask(1) is not futures[0]
+
+
+def test_numbers_beyond_floats_are_null(asked, models):
+    """Lengths of these tours overflow; JSON has no infinity."""
+    far = [[1e308, 0], [-1e308, 1], [0, 1e308]]
+    assert trace_of(asked, "tsp", far).json()["answer"]["cost"] is None
+
+    async def scenario(client):
+        body = {"instance": far, "outputs": [0, 1, 2]}
+        return await client.post("/v1/models/tsp/evaluate", json=body)
+
+    assert asked(scenario).json()["metrics"]["length"]["value"] is None
 
 
 def test_a_task_without_labellers_has_no_exact_answer(asked, models, small):

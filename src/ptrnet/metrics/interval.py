@@ -29,8 +29,10 @@ class Measure:
     fail: bool = False
 
     def table(self) -> dict[str, Any]:
-        """As the command line's JSON has it."""
-        row = {"value": self.value, "low": self.low, "high": self.high, "count": self.count}
+        """As JSON has it, where a number that is not finite is null."""
+        numbers = {"value": self.value, "low": self.low, "high": self.high}
+        finite = {k: v if v is None or math.isfinite(v) else None for k, v in numbers.items()}
+        row = {**finite, "count": self.count}
         return {**row, "fail": True} if self.fail else row
 
     def value_and_interval(self, digits: int, scale: float = 1) -> tuple[str, str]:

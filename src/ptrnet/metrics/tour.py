@@ -34,8 +34,9 @@ def score(examples: Sequence[Example], answers: Iterable[Indices]) -> dict[str, 
 
 
 def length(points: Floats, tour: Indices, distance: str = distances.EUCLIDEAN) -> float:
-    """The length of the closed tour through `(n, 2)` points."""
+    """The length of the closed tour through `(n, 2)` points; infinite where no float holds it."""
     if len(tour) < 2:
         return 0.0
     path = points[tour]
-    return float(distances.between(path, np.roll(path, -1, 0), distance).sum())
+    with np.errstate(over="ignore"):
+        return float(distances.between(path, np.roll(path, -1, 0), distance).sum())

@@ -10,6 +10,7 @@ from starlette.middleware.cors import CORSMiddleware
 from ptrnet.serve import page, problems
 from ptrnet.serve.access import Admitted, Counted, Token
 from ptrnet.serve.batching import Batcher
+from ptrnet.serve.exact import ExactAnswers
 from ptrnet.serve.limits import Limits
 from ptrnet.serve.metrics import Metrics
 from ptrnet.serve.places import Places
@@ -41,14 +42,12 @@ def create_app(
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
-        measuring, labelling, parsing = (
-            ThreadPoolExecutor(1, name) for name in ("measuring", "labelling", "parsing")
-        )
-        with measuring, labelling, parsing:
+        measuring, parsing = (ThreadPoolExecutor(1, name) for name in ("measuring", "parsing"))
+        with measuring, parsing:
             async with Batcher(metrics, threads) as batcher:
-                bodies = Bodies(limits)
+                bodies, exact = Bodies(limits), ExactAnswers()
                 app.state.service = Service(
-                    models, limits, batcher, places, bodies, metrics, measuring, labelling, parsing
+                    models, limits, batcher, places, bodies, metrics, measuring, exact, parsing
                 )
                 yield
 

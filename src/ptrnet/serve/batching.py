@@ -2,7 +2,7 @@
 
 A batch has instances of one model, one method and about one size (n up to the same power of two).
 Its first instance is that of the request that has waited longest; a request that does not fit goes
-on behind the others.
+on behind the others. Instances that take long have a thread of their own, beside that of others.
 """
 
 import asyncio
@@ -23,6 +23,7 @@ from ptrnet.types import Example
 
 WINDOW = 0.002  # seconds in which others may join the first of an idle service
 BATCH_ELEMENTS = 16_384  # of a batch, padding and prefixes included
+QUICK_ELEMENTS = 512  # of an instance, prefixes and views included, that keeps no other waiting
 
 Result = TypeVar("Result")
 
@@ -33,6 +34,11 @@ class Key(NamedTuple):
     solver: Solver
     method: Method
     size: int  # the least power of two that is n or more
+
+    @property
+    def is_quick(self) -> bool:
+        """Whether an instance takes little time."""
+        return self.size * self.method.decoder.size * self.method.augment <= QUICK_ELEMENTS
 
 
 class _Request:
@@ -66,7 +72,7 @@ Items = list[tuple[_Request, int]]  # of a batch: whose instance, and which
 
 
 class Batcher:
-    """Answers instances in batches, in a thread of its own.
+    """Answers instances in batches, in two threads: one for those that are quick, and one more.
 
     Args:
         metrics: get to know of each batch.
@@ -74,18 +80,16 @@ class Batcher:
     """
 
     def __init__(self, metrics: Metrics, threads: int | None = None) -> None:
-        self._metrics = metrics
-        self._thread = ThreadPoolExecutor(1, "answering", partial(_use_threads, threads))
-        self._waiting: deque[_Part] = deque()
-        self._arrived = asyncio.Event()
+        self._quick, self._slow = _Queue(metrics, threads), _Queue(metrics, threads)
 
     async def __aenter__(self) -> Self:
-        self._task = asyncio.create_task(self._answer())
+        for queue in (self._quick, self._slow):
+            queue.start()
         return self
 
     async def __aexit__(self, *error: object) -> None:
-        self._task.cancel()
-        self._thread.shutdown(cancel_futures=True)
+        for queue in (self._quick, self._slow):
+            queue.stop()
 
     async def solve(
         self, solver: Solver, method: Method, examples: Sequence[Example]
@@ -106,9 +110,31 @@ class Batcher:
             if size not in parts:
                 parts[size] = _Part(Key(solver, method, size), request, deque())
             parts[size].indices.append(index)
-        self._waiting.extend(parts.values())
-        self._arrived.set()
+        for part in parts.values():
+            (self._quick if part.key.is_quick else self._slow).put(part)
         return await request.future
+
+
+class _Queue:
+    """Parts of requests that wait, and the thread that answers them; arguments as of `Batcher`."""
+
+    def __init__(self, metrics: Metrics, threads: int | None) -> None:
+        self._metrics = metrics
+        self._thread = ThreadPoolExecutor(1, "answering", partial(_use_threads, threads))
+        self._waiting: deque[_Part] = deque()
+        self._arrived = asyncio.Event()
+
+    def start(self) -> None:
+        self._task = asyncio.create_task(self._answer())
+
+    def stop(self) -> None:
+        self._task.cancel()
+        self._thread.shutdown(cancel_futures=True)
+
+    def put(self, part: _Part) -> None:
+        """Takes a part; its batch begins when others had the time to join it."""
+        self._waiting.append(part)
+        self._arrived.set()
 
     async def run(self, function: Callable[[], Result]) -> Result:
         """The result of a function that is called between two batches."""

@@ -12,7 +12,7 @@ class Limits:
 
     queue: int = 64  # requests that are answered or wait for it
     max_body: int = 8_388_608  # bytes of a request's body
-    max_n: int = 5_000  # elements of an instance
+    max_n: int = 2_000  # elements of an instance
     max_elements: int = 100_000  # of a request, over its instances
     max_prefix_elements: int = 1_000_000  # the same, times prefixes and views
     max_trace: int = 200_000  # probabilities of a trace: steps times prefixes times tokens

@@ -7,7 +7,6 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
 from http import HTTPStatus
-from math import isfinite
 from time import perf_counter
 from typing import Any, NamedTuple, TypeVar
 
@@ -16,6 +15,7 @@ from ptrnet.decoding.trace import Traced
 from ptrnet.errors import unknown
 from ptrnet.evaluation import evaluate
 from ptrnet.serve.batching import Batcher
+from ptrnet.serve.exact import ExactAnswers
 from ptrnet.serve.limits import Limits
 from ptrnet.serve.metrics import Metrics
 from ptrnet.serve.places import Places
@@ -23,9 +23,9 @@ from ptrnet.serve.problems import Problem, out_of_time
 from ptrnet.serve.requests.bodies import Bodies
 from ptrnet.serve.requests.parsing import Question
 from ptrnet.serve.requests.schemas import Method
-from ptrnet.serve.tracing import compare, exact_of, steps_of
+from ptrnet.serve.tracing import compare, steps_of
 from ptrnet.solver import Solver
-from ptrnet.solver.answer import cost_of
+from ptrnet.solver.answer import finite_cost
 from ptrnet.types import Example
 
 SMALL = 16_384  # bytes of a body that is parsed in the loop; a larger one, in a thread
@@ -54,7 +54,7 @@ class Service:
     bodies: Bodies
     metrics: Metrics
     measuring: Executor  # one thread: what takes long there keeps nobody's answers waiting
-    labelling: Executor  # one thread, too: an exact answer may take a minute
+    exact: ExactAnswers
     parsing: Executor  # one thread: each that runs Python makes the loop wait for its turn longer
 
     def model(self, name: str) -> Served:
@@ -117,16 +117,11 @@ class Service:
         (example,), method = await self._aside(len(body), partial(parse, body))
         assert isinstance(method.decoder, Search)
         traced = Traced(method.decoder)  # equal to no other: it shares no batch
-        labelling = asyncio.get_running_loop().run_in_executor(
-            self.labelling, partial(exact_of, task, example)
-        )
-        try:
-            (solved,) = await self.batcher.solve(solver, method._replace(decoder=traced), [example])
-            await asyncio.wait([labelling], timeout=EXACT_SECONDS)
-            pending = not labelling.done()
-            exact = None if pending else labelling.result()
-        finally:
-            labelling.cancel()
+        labelling = self.exact.ask(task, example)
+        (solved,) = await self.batcher.solve(solver, method._replace(decoder=traced), [example])
+        await asyncio.wait([asyncio.wrap_future(labelling)], timeout=EXACT_SECONDS)
+        pending = not labelling.done()
+        exact = None if pending else labelling.result()
         # Longer than a body, and all of it numbers.
         steps = await self._aside(SMALL + 1, partial(steps_of, task, example, traced))
         self.metrics.answered(served.name, 1)
@@ -174,11 +169,10 @@ def _answers(served: Served, method: Method, solved: list[Example]) -> list[dict
 def _answer(solver: Solver, method: Method, solved: Example) -> dict[str, Any]:
     """The `Answer` to one instance."""
     assert solved.outputs is not None
-    cost = cost_of(solver.task, solved)
     return {
         "outputs": solved.outputs.tolist(),
         "log_likelihood": solved.log_prob,
-        "cost": cost if cost is not None and isfinite(cost) else None,
+        "cost": finite_cost(solver.task, solved),
         "warnings": [text for _, text in solver.messages_of(solved, method.decoder)],
     }
 

@@ -1,4 +1,4 @@
-"""How an answer came about, step by step, and the exact one beside it: the parts of a trace."""
+"""How an answer came about, step by step, beside the exact one: the parts of a trace."""
 
 from math import isfinite
 from typing import Any
@@ -7,8 +7,6 @@ import numpy as np
 
 from ptrnet.data.symmetries import augmented_view
 from ptrnet.decoding.trace import Step, Traced
-from ptrnet.errors import InputError
-from ptrnet.solver.answer import cost_of
 from ptrnet.tasks.base import Task
 from ptrnet.types import END, Example, Indices
 
@@ -58,27 +56,6 @@ def _tokens(steps: list[dict[str, Any]]) -> list[int]:
     return tokens[: tokens.index(END) + 1] if END in tokens else tokens
 
 
-def exact_of(task: Task, example: Example) -> dict[str, Any] | None:
-    """The `ExactAnswer` by the task's first labeller; None where it serves no such instance."""
-    if not task.labellers:
-        return None
-    try:
-        task.check_labeller(None, len(example.inputs))
-    except InputError:
-        return None
-    answers, proved = task.certify(example.inputs[None])
-    (outputs,) = task.unpad(answers)
-    if not len(outputs):
-        return None
-    cost = cost_of(task, example._replace(outputs=outputs))
-    return {
-        "outputs": outputs.tolist(),
-        "cost": cost,
-        "labeller": task.labellers[0],
-        "proved": bool(proved[0]),
-    }
-
-
 def compare(task: Task, solved: Example, exact: dict[str, Any] | None) -> dict[str, Any]:
     """The `correct` and `metrics` of a `TraceResponse`: an answer beside the exact one."""
     if exact is None or solved.outputs is None:
@@ -87,5 +64,5 @@ def compare(task: Task, solved: Example, exact: dict[str, Any] | None) -> dict[s
     measures = task.measure([known], [solved.outputs])
     return {
         "correct": task.is_correct(known, solved.outputs) if exact["proved"] else None,
-        "metrics": {name: measure.value for name, measure in measures.items()},
+        "metrics": {name: measure.table()["value"] for name, measure in measures.items()},
     }

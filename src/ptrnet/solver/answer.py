@@ -1,5 +1,6 @@
 """An answer that knows itself: the indices, with what a model can say of them."""
 
+import math
 from dataclasses import dataclass, field
 from io import BytesIO
 from typing import Any
@@ -83,3 +84,9 @@ def cost_of(task: Task, answered: Example) -> float | None:
     assert answered.outputs is not None
     costs = task.costs(answered, [answered.outputs])
     return None if costs is None else float(np.asarray(costs)[0])
+
+
+def finite_cost(task: Task, answered: Example) -> float | None:
+    """The same for JSON: None, too, where it is not finite, as of an answer that is none."""
+    cost = cost_of(task, answered)
+    return cost if cost is not None and math.isfinite(cost) else None

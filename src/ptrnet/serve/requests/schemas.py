@@ -69,8 +69,9 @@ class MethodOptions:
         Raises:
             InputError: an unknown decoder, or an option that is out of range or does nothing.
         """
-        if self.decoder == _NOT_SERVED:
-            raise unknown("decoder", self.decoder, set(DECODERS) - {_NOT_SERVED})
+        served = set(DECODERS) - {_NOT_SERVED}
+        if self.decoder not in served:
+            raise unknown("decoder", self.decoder, served)
         for name, least in (("seed", 0), ("augment", 1)):
             if getattr(self, name) < least:
                 raise InputError(

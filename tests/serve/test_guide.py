@@ -1,0 +1,76 @@
+"""What stands in `docs/serve.md`: its commands are run, and what it shows is compared."""
+
+import json
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from ptrnet import weights
+from ptrnet.serve.app import create_app
+from ptrnet.serve.process.listening import read_token
+from ptrnet.serve.service import Served
+from tests.page.conftest import running
+
+GUIDE = (Path(__file__).parents[2] / "docs" / "serve.md").read_text()
+pytestmark = pytest.mark.skipif(not shutil.which("curl"), reason="no curl")
+
+
+def commands(start):
+    """The indented commands that begin so, their further lines included."""
+    lines = re.findall(rf"^ {{4,6}}({start}(?:.*\\\n)*.*)$", GUIDE, re.MULTILINE)
+    return [re.sub(r"\\\n\s+", "", line) for line in lines]
+
+
+def shown(start):
+    """The JSON document that begins so."""
+    (text,) = re.findall(rf"^ {{4}}({re.escape(start)}(?:.*\n)+?.*\}})\n\n", GUIDE, re.MULTILINE)
+    return json.loads(text)
+
+
+def run(command, address, folder):
+    command = command.replace("http://127.0.0.1:8000/", address)
+    done = subprocess.run(
+        ["bash", "-c", command], cwd=folder, capture_output=True, text=True, timeout=60
+    )
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout) if "curl" in command else done.stdout
+
+
+@pytest.fixture(scope="module")
+def served():
+    return {name: Served(name, weights.load(name)) for name in ("hull", "tsp", "sort")}
+
+
+def test_questions_are_answered_as_it_says(served, tmp_path):
+    questions, arrays = commands("curl --json"), commands("curl -H 'Content-Type")
+    (saving,) = commands("python -c .import numpy")
+    assert len(questions) == GUIDE.count("curl --json") == 4 and len(arrays) == 1
+    with running(create_app(served)) as address:
+        first, *others = (run(command, address, tmp_path) for command in questions)
+        run(saving, address, tmp_path)
+        many = run(arrays[0], address, tmp_path)
+        refused = run(questions[0].replace("]}'", '], "decoder": "bean"}\''), address, tmp_path)
+    expected = shown('{"task": "hull"')
+    assert first.keys() == expected.keys()
+    (answer,), (expected_answer,) = first["answers"], expected["answers"]
+    likelihood = expected_answer.pop("log_likelihood")
+    assert answer.pop("log_likelihood") == pytest.approx(likelihood, rel=0.02)
+    assert answer == expected_answer
+    assert [set(other) >= {"task", "model"} for other in others] == [True] * 3
+    assert len(many["answers"]) == 500 and many["decoder"] == "beam"
+    assert refused == shown('{"type": "about:blank"')
+
+
+def test_the_token_is_made_and_sent_as_it_says(served, tmp_path):
+    (making,) = commands("python -c .import secrets")
+    (asking,) = commands("curl -H .Authorization")
+    run(making, "", tmp_path)
+    token = read_token(str(tmp_path / "token"))
+    with running(create_app(served, token=token)) as address:
+        asking = asking.replace("http://192.0.2.1:8000/", address)
+        assert [model["name"] for model in run(asking, address, tmp_path)["models"]] == [*served]
+        (without,) = [re.sub(r'-H "[^"]*"', "", asking)]
+        assert run(without, address, tmp_path)["status"] == 401
