@@ -4,13 +4,20 @@ from ptrnet import runtime
 
 runtime.tune()
 
+import os  # noqa: E402
 from pathlib import Path  # noqa: E402
 
 import pytest  # noqa: E402
+import torch  # noqa: E402
 
 from tests.small_models import small_solver  # noqa: E402
 
 ROOT = Path(__file__).parent
+
+NUM_WORKERS = int(
+    os.environ.get("PYTEST_XDIST_WORKER_COUNT", 1)
+)  # of pytest-xdist: they share cores
+torch.set_num_threads(max(1, torch.get_num_threads() // NUM_WORKERS))
 
 
 # What takes longest begins first: no process is left alone with it at the end.

@@ -7,6 +7,7 @@ import sys
 import time
 
 import pytest
+import torch
 
 # The program, in which the batch STALL_AT does not come before there is a file GO_ON. A script, as
 # Lightning starts its further processes by the same command.
@@ -41,7 +42,12 @@ class StalledTraining:
         with log.open("w") as stderr:
             self.process = subprocess.Popen(
                 [sys.executable, script, "train", *options, "--output", folder],
-                env={**os.environ, "STALL_AT": str(stall_at), "GO_ON": str(self._go_on)},
+                env={
+                    **os.environ,
+                    "OMP_NUM_THREADS": str(torch.get_num_threads()),  # by which its bits differ
+                    "STALL_AT": str(stall_at),
+                    "GO_ON": str(self._go_on),
+                },
                 start_new_session=True,
                 stdout=subprocess.PIPE,
                 stderr=stderr,
