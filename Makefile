@@ -1,6 +1,7 @@
 PYTHON ?= python3
 BIN = .venv/bin
 INSTALL = $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile
+HASHED = $(INSTALL) --no-deps --require-hashes -r
 
 .PHONY: setup demo test docs stress lock sbom clean
 
@@ -9,13 +10,15 @@ setup: .venv/ready
 # Made anew when what is to be installed changes; a broken install leaves no stamp. The pip that comes
 # with Python may take twice as long as a newer one. Python compiles modules when they
 # are first imported: doing so for all of them takes as long as installing.
+# The lock is installed in two halves at a time, as unpacking keeps one core busy.
 # All but torch is checked by its hash: torch has a build for each kind of machine, also from other
 # places than PyPI, and no hash is that of all.
 .venv/ready: pyproject.toml constraints.txt requirements.lock
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11, 5) and "expected Python 3.11.5 or newer; try: make PYTHON=python3.12 setup")'
 	$(PYTHON) -m venv .venv
 	$(INSTALL) pip==26.3
-	$(INSTALL) --no-deps --require-hashes -r requirements.lock
+	awk '/^[a-z]/ {k++} {print > (".venv/half" k % 2)}' requirements.lock
+	$(HASHED) .venv/half0 & half=$$!; $(HASHED) .venv/half1 && wait $$half
 	$(INSTALL) -c constraints.txt torch
 	$(INSTALL) --no-deps --no-build-isolation -e .
 	touch $@
