@@ -64,7 +64,7 @@ def test_a_file_of_ones_own_becomes_a_model(tmp_path, mine, monkeypatch, capsys)
 
 def test_it_learns_features_as_they_come():
     model = ptrnet.fit(
-        rows(1500), "permutation", hidden_size=32, steps=600, learning_rate=0.01, valid_every=200
+        rows(1500), "permutation", hidden_size=32, steps=400, learning_rate=0.01, valid_every=200
     )
     assert model.task.constraint == "permutation"
     new = [*rows(300, seed=1)]
