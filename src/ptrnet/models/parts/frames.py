@@ -3,7 +3,6 @@
 All of it is computed from coordinates and stays float32 (or better) under autocast.
 """
 
-from collections.abc import Iterator
 
 import torch
 from torch import Tensor, nn
@@ -175,8 +174,9 @@ class FrameFeatures:
         is_token, has_element = (self.tokens == token).to(x.dtype), self.has_element.to(x.dtype)
         log_ratio = (self.log_dist - log_dist) * has_element
         flags = [*self.is_end, is_token, has_element.expand_as(log_ratio)]
-        logs = [log for value in (parallel, perpendicular, line_dist) for log in signed_logs(value)]
-        return torch.stack([parallel, perpendicular, *logs, log_ratio, *flags])
+        geometry = torch.stack([parallel, perpendicular, line_dist])
+        logs = signed_logs(geometry).flatten(0, 1)
+        return torch.cat([geometry[:2], logs, torch.stack([log_ratio, *flags])])
 
     def _cosine_sine(self, x: Tensor, y: Tensor, length: Tensor) -> tuple[Tensor, Tensor]:
         """Of the angle from a vector to every token; 0 where one of the two has no length."""
@@ -188,7 +188,11 @@ def _vector_length(x: Tensor, y: Tensor) -> Tensor:
     return (x * x + y * y).sqrt().clamp(min=MIN_DIST)
 
 
-def signed_logs(x: Tensor) -> Iterator[Tensor]:
-    """`sign(x) log(1 + |x| / scale)` for each scale."""
+def signed_logs(x: Tensor) -> Tensor:
+    """`(f, 3, ...)` of `(f, ...)`: `sign(x) log(1 + |x| / scale)` for each scale.
+
+    Together, as on few tokens an operation costs no less than on many.
+    """
     size = x.abs()
-    return (torch.copysign((size * (1 / scale)).log1p(), x) for scale in SCALES)
+    scaled = torch.stack([size * (1 / scale) for scale in SCALES], 1)
+    return torch.copysign(scaled.log1p(), x[:, None])

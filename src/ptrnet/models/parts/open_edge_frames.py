@@ -77,7 +77,8 @@ class OpenEdgeFeatures(FrameFeatures):
         """`(11, B, M, S + N)`: those of an edge of the answer, logarithms of the sine, and what is
         known: whether the edge, an end of it, any element."""
         features = super().along_last_edge()
-        return torch.cat([features, torch.stack([*signed_logs(features[1]), *self.known])])
+        logs = signed_logs(features[1:2])[0]
+        return torch.cat([features, logs, torch.stack(self.known)])
 
     def along_edge_to(self, token: Tensor) -> Tensor:
         features = super().along_edge_to(token)
