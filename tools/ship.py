@@ -32,6 +32,7 @@ from ptrnet.training.card import Card, markdown_table, num_weights
 from ptrnet.training.recipe import Recipe
 from ptrnet.types import Example
 
+SPREAD = {"mixed": " of all kinds of `--points`"}  # beside uniform instances
 SIZES = {
     "hull": (5, 10, 50, 100, 200, 500),
     "delaunay": (5, 6, 7, 8, 9, 10, 12, 15),
@@ -244,8 +245,8 @@ def card(name: str, saved: model_folder.Saved, rows: list[dict], beam: int, fact
         facts=[
             f"Network: {num_weights(saved.model):,} weights, encoder and decoder of "
             f"{saved.model.settings()['hidden_size']} units",
-            f"Trained on: fresh instances of {trained['n']} elements, labelled exactly as they "
-            "were drawn",
+            f"Trained on: fresh instances of {trained['n']} elements"
+            f"{SPREAD.get(saved.task.points, '')}, labelled as they were drawn",
             f"Recipe: `ptrnet train src/ptrnet/recipes/{name}.toml --output my-{name}`\n"
             f"  ({trained['steps']:,} steps of {trained['batch_size']} examples, "
             f"seed {trained['seed']}){facts['note']}",

@@ -8,7 +8,7 @@ from ptrnet.version import VERSION
 if TYPE_CHECKING:
     from ptrnet.data.generate import generate
     from ptrnet.data.label import label
-    from ptrnet.decoding import Beam, Greedy, Incremental, Sample
+    from ptrnet.decoding import Beam, Greedy, Incremental, Reconstruct, Sample
     from ptrnet.errors import InputError, ModelError, OutsideTraining, PtrnetError
     from ptrnet.export.folder import export_onnx
     from ptrnet.sklearn import PointerEstimator as PointerEstimator
@@ -26,6 +26,7 @@ __all__ = [
     "ModelError",
     "OutsideTraining",
     "PtrnetError",
+    "Reconstruct",
     "Sample",
     "Solver",
     "export_onnx",
@@ -47,6 +48,7 @@ _HOMES = {
     "OutsideTraining": "errors",
     "PointerEstimator": "sklearn",
     "PtrnetError": "errors",
+    "Reconstruct": "decoding",
     "Sample": "decoding",
     "Solver": "solver",
     "export_onnx": "export.folder",

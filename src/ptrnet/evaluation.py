@@ -15,7 +15,7 @@ MAX_ROWS = 12  # sizes that have a row of their own
 
 
 class Evaluated(Protocol):
-    """What is asked of a solver beside its answers."""
+    """A solver that gives the likelihoods of answers."""
 
     task: Task
 
@@ -117,8 +117,8 @@ def with_scores(
         scores = {
             name: values[k].item() for name, values in columns.items() if not np.isnan(values[k])
         }
-        kept = {key: value for key, value in example.extra.items() if key not in columns}
-        extra = {**kept, "answer": other.outputs.tolist(), **scores}
+        extra = {key: value for key, value in example.extra.items() if key not in columns}
+        extra = {**extra, "answer": other.outputs.tolist(), **scores}
         rows.append(example._replace(extra=extra))
     return rows
 

@@ -16,7 +16,8 @@ from ptrnet.constraints import Free
 from ptrnet.data import formats
 from ptrnet.data.generate import generate_examples
 from ptrnet.data.padding import pad_answers
-from ptrnet.data.streams.example_stream import TRAIN, VALID, ExampleStream
+from ptrnet.data.random_streams import TRAIN, VALID
+from ptrnet.data.streams.example_stream import ExampleStream
 from ptrnet.data.symmetries import augmented_view
 from ptrnet.decoding import Beam, Greedy, Incremental, Sample
 from ptrnet.pretrained.model_folder import load

@@ -178,3 +178,20 @@ def test_answers_of_elements_need_no_indices():
 def test_a_model_of_one_n_takes_it_from_the_recipe():
     recipe = Recipe.from_table({"task": "sort", "model": "seq2seq", "n": "7", "hidden_size": 8})
     assert recipe.network() == {"hidden_size": 8, "n": 7}
+
+
+@pytest.mark.parametrize("name", ["delaunay", "tsp"])
+@pytest.mark.parametrize("model", ["transformer-ptr-net", "remaining-ptr-net"])
+def test_each_way_out_of_answers_that_depend_on_indices_is_one(name, model):
+    with pytest.raises(InputError, match="depend on indices") as refused:
+        Recipe.from_table({"task": name, "model": model})
+    ways = {
+        "see_indices": {"see_indices": True},
+        "order lexicographic": {"order": "lexicographic"},
+        "sequence apexes": {"sequence": "apexes"},
+        "(cuts)": {"cuts": 4},
+    }
+    named = [settings for words, settings in ways.items() if words in str(refused.value)]
+    assert len(named) >= 2
+    for settings in named:
+        Recipe.from_table({"task": name, "model": model, **settings})

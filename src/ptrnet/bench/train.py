@@ -192,8 +192,8 @@ class PtrNetTraining(Training):
 
     def sides(self) -> dict[str, Side]:
         naive = naive_step(self.recipe)
-        beside = Side(lambda: naive(self.step.batch), NAIVE_EVERY, warmups=1)
-        return {**super().sides(), "naive": beside}
+        naive_side = Side(lambda: naive(self.step.batch), NAIVE_EVERY, warmups=1)
+        return {**super().sides(), "naive": naive_side}
 
     def roofline_sides(self) -> dict[str, Side]:
         return {"product": self.large_product()}

@@ -126,11 +126,11 @@ def _lines(folder: str, manifest: dict[str, Any]) -> "Iterator[str]":
     sizes = (f"{name} {file['bytes'] / 1e6:.2f} MB" for name, file in manifest["files"].items())
     yield f"{folder}: {', '.join(sizes)}, manifest.json"
     checked = manifest["checked"]
-    own = f", whose own are exact to {checked['float32_error']:.1g}"
+    of_pytorch = f", whose own are exact to {checked['float32_error']:.1g}"
     yield (
         f"checked on {checked['instances']} instances: the same answers as PyTorch's, "
         f"log-probabilities equal to {checked['log_prob_error']:.1g}"
-        f"{own if checked['float32_error'] else ''}"
+        f"{of_pytorch if checked['float32_error'] else ''}"
     )
     if "quantization" not in manifest:
         return

@@ -121,10 +121,10 @@ def _run(jobs: "Sequence[Job]", again: bool, runs: Path, results: Path, json: bo
     except KeyboardInterrupt:
         print("go on with the same command", file=sys.stderr)
         raise
-    wanted = {(job.row.table, job.row.name, job.name, job.budget.name) for job in jobs}
+    job_keys = {(job.row.table, job.row.name, job.name, job.budget.name) for job in jobs}
     recorded = {
         table: [
-            r for r in records.read(table, results) if (table, r.row, r.line, r.budget) in wanted
+            r for r in records.read(table, results) if (table, r.row, r.line, r.budget) in job_keys
         ]
         for table in dict.fromkeys(job.row.table for job in jobs)
     }

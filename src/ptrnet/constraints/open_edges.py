@@ -26,7 +26,7 @@ class FrontEdge(NamedTuple):
 class OpenEdges(NamedTuple):
     """Every edge that has joined the queue of a prefix, in its order.
 
-    Every token adds two columns; those without an edge are 0, and not open.
+    Every token adds two of the E columns; those without an edge are 0, and not open.
     """
 
     tails: Tensor  # (B, K, E) tokens

@@ -12,13 +12,12 @@ from ptrnet.data import bulk, formats
 from ptrnet.data.bulk import CHUNK, BulkWork
 from ptrnet.data.checks import check_sizes
 from ptrnet.data.label import label_examples
+from ptrnet.data.random_streams import GENERATED
 from ptrnet.data.sizes import parse_sizes
 from ptrnet.errors import InputError, short
 from ptrnet.parallel import LOCAL, check_backend, check_jobs
 from ptrnet.tasks.base import Task
 from ptrnet.types import Example, Floats, Indices
-
-_SPLIT = 2  # the streams of training and validation are 0 and 1: they share no example with this
 
 
 def generate(
@@ -122,7 +121,7 @@ def _generate_chunk(
     k: int,
 ) -> list[Example]:
     """Chunk number k of `count` examples: those from number `k * CHUNK` on."""
-    rng = np.random.default_rng([seed, _SPLIT, k])
+    rng = np.random.default_rng([seed, GENERATED, k])
     drawn_sizes = rng.choice(np.asarray(sizes), CHUNK)[: count - k * CHUNK]
     examples = [
         Example(task.sample(rng, 1, int(n))[0], source=f"instance {number}")

@@ -89,7 +89,7 @@ def _tokens_of_instance(tokens: Tensor, elements: Tensor, num_specials: int) -> 
 
     Args:
         tokens: `(B, M)`, in which elements are numbered within their group.
-        elements: `(B, n)` the positions in the instance of the n elements of each group.
+        elements: `(B, N)` the positions in the instance of the N elements of each group.
         num_specials: special slots S; tokens below it stay as they are.
     """
     positions = elements.gather(1, (tokens - num_specials).clamp(min=0))

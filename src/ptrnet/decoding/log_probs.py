@@ -59,8 +59,8 @@ def sequence_log_probs(
     logits = log_probs / temperature
 
     def summed(log_probs: Tensor) -> Tensor:
-        chosen = log_probs.gather(2, tokens[..., None])[..., 0]
-        return torch.where(real, chosen, 0).sum(1).view(token_lengths.shape)
+        of_tokens = log_probs.gather(2, tokens[..., None])[..., 0]
+        return torch.where(real, of_tokens, 0).sum(1).view(token_lengths.shape)
 
     return SequenceLogProbs(
         summed(logits.masked_fill(~allowed, -torch.inf).log_softmax(-1)),

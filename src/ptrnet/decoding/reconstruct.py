@@ -141,9 +141,9 @@ class Reconstruct(Decoder):
         """Parts of tours of `sizes` `(B,)` cities; those of a tour share only their ends.
 
         Returns:
-            The tours `(P,)` that the parts are of, and positions `(P, W)` in these tours: of the
-            city that a part leads to, then of the one that it begins at and of those after that;
-            -1 behind a part.
+            Of P parts the tours `(P,)` that they are of, and positions `(P, W)` in these tours, W
+            for the longest part: of the city that a part leads to, then of the one that it begins
+            at and of those after that; -1 behind a part.
         """
         rows: list[int] = []
         parts: list[Indices] = []
@@ -167,7 +167,8 @@ class Reconstruct(Decoder):
 def _solve_parts(model: PointerModel, parts: Tensor, counts: Tensor) -> Indices:
     """`(P, W)`: the order of each part's cities in a greedy tour that begins with cities 0 and 1.
 
-    Parts are `(P, W, d)`, of `counts` `(P,)` cities; what stands behind these stays there.
+    The P parts are `(P, W, d)`, of `counts` `(P,)` cities, W at most; what stands behind these
+    stays there.
     """
     batch, width, _ = parts.shape
     counts = counts.to(parts.device)

@@ -18,7 +18,7 @@ class Traced(Search):
     """Searches as another search does, and remembers the steps.
 
     Args:
-        search: that does the work.
+        search: whose steps are remembered.
     """
 
     def __init__(self, search: Search) -> None:

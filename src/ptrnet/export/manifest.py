@@ -147,5 +147,5 @@ def _max_tokens(task: Task) -> dict[str, Any]:
         return {**rule, "most": MAX_LENGTH}
     n = 1000  # large enough for the straight part
     slope = task.max_length(n + 1) - task.max_length(n)
-    plus, least = task.max_length(n) - slope * n, task.max_length(task.min_elements)
-    return {"per_element": slope, "plus": plus, "least": least, "most": task.max_length(LARGEST)}
+    plus, minimum = task.max_length(n) - slope * n, task.max_length(task.min_elements)
+    return {"per_element": slope, "plus": plus, "least": minimum, "most": task.max_length(LARGEST)}

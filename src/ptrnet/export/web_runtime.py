@@ -55,11 +55,11 @@ def check_runtime(source: Path | None) -> None:
         )
 
 
-def _find(source: Path, name: str) -> Path:
-    for path in (source / name, source / "dist" / name):
+def _find(source: Path, file: str) -> Path:
+    for path in (source / file, source / "dist" / file):
         if path.is_file():
             return path
-    raise InputError(f"--runtime {source}: expected {PACKAGE}'s files, got no {name}")
+    raise InputError(f"--runtime {source}: expected {PACKAGE}'s files, got no {file}")
 
 
 def _fetch(folder: Path) -> None:

@@ -68,9 +68,9 @@ def _covers_hull(predicates: Predicates, vertices: Indices, distinct: Indices) -
         distinct: indices of the points, of equal ones the first.
     """
     edges = np.concatenate([vertices[:, [0, 1]], vertices[:, [1, 2]], vertices[:, [2, 0]]])
-    found = set(map(tuple, edges.tolist()))
-    if len(found) < len(edges):  # two triangles on one side of an edge
+    directed = set(map(tuple, edges.tolist()))
+    if len(directed) < len(edges):  # two triangles on one side of an edge
         return False
-    rim = np.array([(i, j) for i, j in found if (j, i) not in found], np.int64)
+    rim = np.array([(i, j) for i, j in directed if (j, i) not in directed], np.int64)
     beyond = predicates.turn_beyond_rounding(rim[:, :1], rim[:, 1:], distinct)
     return not (beyond < 0).any()

@@ -74,9 +74,9 @@ class RemainingPtrNet(PointerModel):
         )
         self.query, self.key = (nn.Linear(units, units, bias=False) for _ in range(2))
         # The last token is a special one, of which END is the start, or else any element.
-        self.last_marks = nn.Parameter(torch.randn(num_specials + 1, units) / 10)
-        self.slot_marks = nn.Parameter(torch.randn(num_specials, units) / 10)
-        self.seen_mark = nn.Parameter(torch.randn(units) / 10) if self.repeats else None
+        self.last_marks = nn.Parameter(_small(num_specials + 1, units))
+        self.slot_marks = nn.Parameter(_small(num_specials, units))
+        self.seen_mark = nn.Parameter(_small(units)) if self.repeats else None
 
     def encode(self, inputs: Tensor, lengths: Tensor | None = None) -> Instances:
         lengths = full_lengths(inputs) if lengths is None else lengths
@@ -187,6 +187,13 @@ class RemainingPtrNet(PointerModel):
         with torch.autocast(keys.device.type, enabled=False):
             keys, queries = keys.to(states.dtype), queries.to(states.dtype)
             return torch.bmm(queries * keys.shape[-1] ** -0.5, keys.transpose(1, 2))
+
+
+def _small(*shape: int) -> Tensor:
+    """Normal numbers of standard deviation 0.1."""
+    drawn = torch.randn(shape)
+    # A quotient without memory would import a compiler, which takes longer than all the rest.
+    return drawn if drawn.is_meta else drawn / 10
 
 
 MODEL = RemainingPtrNet

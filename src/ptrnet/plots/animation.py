@@ -53,14 +53,14 @@ def _draw_step(
     ax: Any, task: Task, inputs: Floats, probabilities: Floats, tokens: Indices, step: int
 ) -> None:
     """The answer before a step, and where the pointer looks at it; behind the last, the answer."""
-    specials = task.num_specials
-    pointed_at = tokens[:step][tokens[:step] >= specials] - specials
+    num_specials = task.num_specials
+    pointed_at = tokens[:step][tokens[:step] >= num_specials] - num_specials
     ax.plot(*inputs.T, "o", color=POINT_COLOR, ms=4, zorder=3)
     if step < len(tokens):
         ax.plot(*inputs[pointed_at].T, "o-", color=ANSWER_COLOR, lw=1.6, ms=6, zorder=4)
         start = inputs[pointed_at[-1]] if len(pointed_at) else inputs.mean(0)
-        for j in np.flatnonzero(probabilities[step, specials:] >= LEAST):
-            p = float(probabilities[step, specials + j])
+        for j in np.flatnonzero(probabilities[step, num_specials:] >= LEAST):
+            p = float(probabilities[step, num_specials + j])
             line = np.stack([start, inputs[j]])
             ax.plot(*line.T, color=QUIET_COLOR, lw=0.5 + 5 * p, alpha=0.25 + 0.6 * p, zorder=2)
         ended = float(probabilities[step, 0])

@@ -102,10 +102,10 @@ def draw_answer(
     if truth is not None:
         _plot_lines(ax, truth, "--", TRUTH_COLOR, "true answer")
     _plot_lines(ax, answer, "-", ANSWER_COLOR, "network's answer")
-    own = [int(i) for i in pointed_at]
-    others = np.delete(answer.points, own, axis=0)
+    answered = [int(i) for i in pointed_at]
+    others = np.delete(answer.points, answered, axis=0)
     ax.plot(*others.T, "o", color=POINT_COLOR, ms=3, zorder=3)
-    ax.plot(*answer.points[own].T, "o", color=ANSWER_COLOR, ms=4.5, zorder=4)
+    ax.plot(*answer.points[answered].T, "o", color=ANSWER_COLOR, ms=4.5, zorder=4)
     ax.set_title(title, fontsize=11, loc="left")
     ax.margins(0.06)
     _quieten(ax)
@@ -124,7 +124,7 @@ def draw_answer(
         printable = ["".join(c for c in name if c.isprintable()) for name in names]
         drawings = [answer] if truth is None else [answer, truth]
         lines = [line for drawing in drawings for line in drawing.lines]
-        draw_labels(ax, printable, answer.points, own, lines)
+        draw_labels(ax, printable, answer.points, answered, lines)
 
 
 def _quieten(ax: Any) -> None:

@@ -57,11 +57,11 @@ def compare(table: Table, recorded: Sequence[Record]) -> Iterator[list[str]]:
         there = [by_place.get((row.name, line)) for line in lines]
         known = [record for record in there if record]
         if known:
-            beside = [_algorithm(row, known[0], name) for name in algorithms]
+            baselines = [_algorithm(row, known[0], name) for name in algorithms]
             published = " / ".join(str(row.published.get(m, "-")) for m in table.metrics)
             ours = [_cell(record, table.metrics) if record else "" for record in there]
             count = f"{known[0].instances:,}"
-            yield [row.method, row.trained_on, str(row.n), count, *beside, published, *ours]
+            yield [row.method, row.trained_on, str(row.n), count, *baselines, published, *ours]
 
 
 def _cell(record: Record, metrics: Sequence[str]) -> str:

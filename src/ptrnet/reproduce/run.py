@@ -66,9 +66,9 @@ class Job:
 
     def is_done(self, results: Path) -> bool:
         """Whether the results hold what this job would give."""
-        wanted = (self.row.name, self.name, self.budget.name, self.digest())
+        identity = (self.row.name, self.name, self.budget.name, self.digest())
         recorded = records.read(self.row.table, results)
-        return any((r.row, r.line, r.budget, r.digest) == wanted for r in recorded)
+        return any((r.row, r.line, r.budget, r.digest) == identity for r in recorded)
 
 
 def jobs_of(

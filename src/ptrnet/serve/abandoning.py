@@ -18,7 +18,7 @@ class Abandonable(Decoder):
     """A decoder that stops between two steps of the model.
 
     Args:
-        decoder: that does the work.
+        decoder: that is abandoned.
         is_abandoned: whether nobody waits any more; asked at every step.
     """
 

@@ -66,7 +66,7 @@ class Admitted:
             route = self._routes.get(scope["path"].rpartition("/")[2])
             try:
                 if route is not None:
-                    self._places.check()
+                    self._places.refuse_if_full()
             except Problem as problem:
                 scope["route"] = route  # which the router would have found
                 await problem.response()(scope, receive, send)

@@ -19,14 +19,14 @@ async def index() -> Response:
     return _response(files.INDEX, _index())
 
 
-@router.get(f"/{files.BELOW}/{{name:path}}")
-async def part(name: str) -> Response:
+@router.get(f"/{files.BELOW}/{{path:path}}")
+async def part(path: str) -> Response:
     """A file that the page is made of."""
-    if name not in _parts():
-        raise Problem(HTTPStatus.NOT_FOUND, f"the page has no file {name[:100]!r}")
-    return _response(name, _parts()[name])
+    if path not in _parts():
+        raise Problem(HTTPStatus.NOT_FOUND, f"the page has no file {path[:100]!r}")
+    return _response(path, _parts()[path])
 
 
-def _response(name: str, content: bytes) -> Response:
-    media_type = files.MEDIA_TYPES[PurePosixPath(name).suffix]
+def _response(path: str, content: bytes) -> Response:
+    media_type = files.MEDIA_TYPES[PurePosixPath(path).suffix]
     return Response(content, headers=files.HEADERS, media_type=media_type)

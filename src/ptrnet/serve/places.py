@@ -19,7 +19,7 @@ class Places:
     def __init__(self, count: int) -> None:
         self.count, self.taken = count, 0
 
-    def check(self) -> None:
+    def refuse_if_full(self) -> None:
         """Raises Problem 429 where no place is left."""
         if self.taken >= self.count:
             raise too_busy(f"all {self.count} places of the queue are taken; try again")
@@ -27,7 +27,7 @@ class Places:
     @contextmanager
     def take(self) -> Iterator[None]:
         """A place, inside. Raises Problem 429 where none is left."""
-        self.check()
+        self.refuse_if_full()
         self.taken += 1
         try:
             yield

@@ -67,8 +67,8 @@ def handle(app: FastAPI) -> None:
     async def of_http(request: Request, error: Exception) -> Response:
         assert isinstance(error, HTTPException)
         status = HTTPStatus(error.status_code)
-        where = f"{request.method} {request.url.path[:200]}"
-        return Problem(status, f"{where}: {status.phrase.lower()}", error.headers).response()
+        address = f"{request.method} {request.url.path[:200]}"
+        return Problem(status, f"{address}: {status.phrase.lower()}", error.headers).response()
 
     async def of_defect(request: Request, error: Exception) -> Response:
         detail = "a defect of ptrnet; the service's log says more"

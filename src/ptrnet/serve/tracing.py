@@ -22,8 +22,10 @@ def steps_of(task: Task, example: Example, traced: Traced) -> dict[str, Any]:
         traced: the search, its answer the first of its prefixes.
     """
     _, order = augmented_view(0, task, task.normalize(example.inputs))
-    specials = np.arange(task.num_specials)
-    from_read, to_read = (np.append(specials, i + len(specials)) for i in (order, order.argsort()))
+    special_tokens = np.arange(task.num_specials)
+    from_read, to_read = (
+        np.append(special_tokens, i + len(special_tokens)) for i in (order, order.argsort())
+    )
     steps: list[dict[str, Any]] = []
     for step in traced.steps:
         count = len(steps[-1]["prefixes"]) if steps else 1

@@ -21,7 +21,7 @@ from ptrnet.types import Example
 
 
 class SolvesExamples(Protocol):
-    """What is asked of a solver here."""
+    """A solver that answers examples."""
 
     model: PointerModel
     task: Task
@@ -39,7 +39,7 @@ class SolvesExamples(Protocol):
 
 
 class Evaluated(SolvesExamples, evaluation.Evaluated, Protocol):
-    """What is asked of a solver whose answers are measured."""
+    """The same, with the likelihoods that an evaluation measures."""
 
 
 @dataclass(frozen=True)

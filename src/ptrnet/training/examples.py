@@ -10,10 +10,11 @@ from ptrnet.data import formats
 from ptrnet.data.batches import batches_of
 from ptrnet.data.generate import generate_examples
 from ptrnet.data.infer_task import check_examples
+from ptrnet.data.random_streams import VALID
 from ptrnet.data.sizes import parse_sizes
 from ptrnet.data.streams.batch_stream import BatchStream
 from ptrnet.data.streams.cut_stream import CutStream, cut_batch
-from ptrnet.data.streams.example_stream import VALID, ExampleStream
+from ptrnet.data.streams.example_stream import ExampleStream
 from ptrnet.data.streams.file_stream import FileStream
 from ptrnet.data.symmetries import augment, identity
 from ptrnet.progress import track

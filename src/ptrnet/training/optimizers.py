@@ -33,8 +33,8 @@ class AdadeltaThenRMSprop(Optimizer):
     def step(self, closure: Callable[[], float] | None = None) -> float | None:  # type: ignore[override]
         is_second = self._taken >= self._switch
         current = self._both[is_second]
-        for group, own in zip(self.param_groups, current.param_groups, strict=True):
-            own["lr"] = group["lr"] * (RMSPROP_RATE if is_second else 1.0)
+        for group, inner in zip(self.param_groups, current.param_groups, strict=True):
+            inner["lr"] = group["lr"] * (RMSPROP_RATE if is_second else 1.0)
         self._taken += 1
         return current.step(closure)
 

@@ -5,7 +5,7 @@ import tomllib
 import typing
 from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import Any, Literal, Self
+from typing import Any, Literal, Self, get_args, get_type_hints
 
 from ptrnet import models, tasks
 from ptrnet.data import checks
@@ -261,10 +261,16 @@ def _check_answers(recipe: Recipe) -> None:
     network = models.settings_of(recipe.model, **recipe.network())
     any_start = task.circular and recipe.cuts > 0  # where a tour starts is not learned then
     if task.depends_on_indices and not (network.sees_order or any_start):
+        ways = ["sort elements (order lexicographic)"]
+        if "see_indices" in models.setting_names(recipe.model):
+            ways.insert(0, "let it see them (see_indices)")
+        if "apexes" in get_args(get_type_hints(type(task)).get("sequence")):
+            ways.append("grow triangulations by apexes (sequence apexes)")
+        if task.circular:
+            ways.append("train on cuts of tours (cuts)")
         raise InputError(
             f"recipe: answers of task {recipe.task} depend on indices, which model {recipe.model} "
-            "does not see: let it see them (see_indices), or sort elements (order lexicographic)"
-            f"{', or train on cuts of tours (cuts)' if task.circular else ''}"
+            f"does not see: {', or '.join(ways)}"
         )
     if recipe.examples and recipe.data:
         raise InputError("recipe: examples counts fresh ones; data has its own")

@@ -4,12 +4,11 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from ptrnet.data.random_streams import CUTS
 from ptrnet.data.streams.batch_stream import BatchStream
 from ptrnet.masks import length_mask
 from ptrnet.tasks.base import Task
 from ptrnet.types import Batch, CutBatch
-
-_CUTS = 6  # random stream of a seed; other modules take 0 to 5
 
 
 class CutStream(BatchStream[CutBatch]):
@@ -31,7 +30,7 @@ class CutStream(BatchStream[CutBatch]):
 
     def batch(self, k: int, rank: int = 0, ranks: int = 1) -> CutBatch:
         """See `BatchStream`; each process draws cuts of its own."""
-        rng = np.random.default_rng([self.seed, _CUTS, k, rank])
+        rng = np.random.default_rng([self.seed, CUTS, k, rank])
         return cut_batch(rng, self.task, self.stream.batch(k, rank, ranks), self.num_cuts)
 
 

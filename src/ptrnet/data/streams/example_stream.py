@@ -5,13 +5,12 @@ from collections.abc import Sequence
 import numpy as np
 import torch
 
+from ptrnet.data.random_streams import TRAIN
 from ptrnet.data.streams.batch_stream import BatchStream
 from ptrnet.data.streams.ranks import rows_of
 from ptrnet.data.symmetries import permute_elements
 from ptrnet.tasks.base import Task
 from ptrnet.types import Batch
-
-TRAIN, VALID = 0, 1  # the two streams of a seed share no example
 
 
 class ExampleStream(BatchStream[Batch]):

@@ -6,6 +6,7 @@ import numpy as np
 import torch
 
 from ptrnet.data.batches import pad_batch
+from ptrnet.data.random_streams import FILE_CHANGES, FILE_ORDER
 from ptrnet.data.streams.batch_stream import BatchStream
 from ptrnet.data.streams.epochs import shuffled_batches
 from ptrnet.data.streams.memmap import open_memmap
@@ -15,8 +16,6 @@ from ptrnet.data.symmetries import Transform, canonicalize, identity
 from ptrnet.errors import InputError
 from ptrnet.tasks.base import Task
 from ptrnet.types import Batch, Floats, Indices
-
-_ORDER, _CHANGES = 3, 4  # random streams of a seed; other modules take 0, 1, 2, 5, 6 and 7
 
 
 class FileStream(BatchStream[Batch]):
@@ -85,7 +84,7 @@ class FileStream(BatchStream[Batch]):
         if self._shuffled[0] != epoch:
             self._shuffled = (epoch, self._shuffle(epoch))
         numbers = self._shuffled[1][position]
-        rng = np.random.default_rng([self.seed, _CHANGES, k])
+        rng = np.random.default_rng([self.seed, FILE_CHANGES, k])
         instances: list[Floats] = []
         answers: list[Indices] = []
         for group in np.split(numbers, np.flatnonzero(np.diff(self._examples.sizes[numbers])) + 1):
@@ -102,5 +101,5 @@ class FileStream(BatchStream[Batch]):
 
     def _shuffle(self, epoch: int) -> list[Indices]:
         """The numbers of the examples in every batch of an epoch."""
-        rng = np.random.default_rng([self.seed, _ORDER, epoch])
+        rng = np.random.default_rng([self.seed, FILE_ORDER, epoch])
         return shuffled_batches(self._drawn, self._examples.sizes, self.batch_size, rng)

@@ -6,16 +6,14 @@ from collections.abc import Sequence
 import numpy as np
 
 from ptrnet.data.padding import pad_instances
+from ptrnet.data.random_streams import INSTANCE_ORDER, TRAIN
 from ptrnet.data.streams.batch_stream import BatchStream
 from ptrnet.data.streams.epochs import shuffled_batches
-from ptrnet.data.streams.example_stream import TRAIN
 from ptrnet.data.streams.ranks import rows_of
 from ptrnet.data.streams.split import draw_held_out
 from ptrnet.errors import InputError
 from ptrnet.tasks.base import Task
 from ptrnet.types import Example, Floats, InstanceBatch
-
-_ORDER = 7  # a random stream of a seed; other modules take 0 to 6
 
 
 def instance_batch(instances: Sequence[Floats], task: Task) -> InstanceBatch:
@@ -119,7 +117,7 @@ class KnownInstances(BatchStream[InstanceBatch]):
         return instance_batch([self.instances[number] for number in rows], self.task)
 
     def _shuffle(self, epoch: int) -> list[np.ndarray]:
-        rng = np.random.default_rng([self.seed, _ORDER, epoch])
+        rng = np.random.default_rng([self.seed, INSTANCE_ORDER, epoch])
         return shuffled_batches(self._drawn, self._sizes, self.batch_size, rng)
 
 

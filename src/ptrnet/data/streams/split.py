@@ -2,9 +2,8 @@
 
 import numpy as np
 
+from ptrnet.data.random_streams import HELD_OUT
 from ptrnet.types import Indices
-
-_SPLIT = 5  # the random stream of a seed that no other draw takes
 
 
 def draw_held_out(candidates: Indices, share: float, max_count: int, seed: int) -> Indices:
@@ -17,5 +16,5 @@ def draw_held_out(candidates: Indices, share: float, max_count: int, seed: int) 
         seed: of the draw.
     """
     count = min(round(share * len(candidates)) or 1, len(candidates), max_count) if share else 0
-    rng = np.random.default_rng([seed, _SPLIT])
+    rng = np.random.default_rng([seed, HELD_OUT])
     return np.sort(rng.choice(candidates, count, replace=False))

@@ -167,9 +167,8 @@ def _or_opt(
                     if gain > min_gain:
                         first, last = (a, tail) if forward else (tail, a)
                         before = c if d_after_c else d
-                        _move_segment(
-                            cities, position, first, last, before, d_after_c == (first == a)
-                        )
+                        keeps_direction = d_after_c == (first == a)  # of a..tail
+                        _move_segment(cities, position, first, last, before, keeps_direction)
                         touched[0], touched[1], touched[2] = a, tail, b
                         touched[3], touched[4], touched[5] = e, c, d
                         return gain, 6

@@ -28,7 +28,7 @@ def prove_hard(dist: Floats, tour: Indices, distance: str, work: int, slice_: in
     Args:
         dist: `(n, n)`, n of `MIN_CITIES` or more.
         tour: `(n,)` a good tour; replaced by a shorter one where there is one.
-        distance: its name.
+        distance: the metric, one of `ptrnet.geometry.distances.NAMES`.
         work: of the search, in nodes times distances.
         slice_: of it, between two looks at the keyboard.
 

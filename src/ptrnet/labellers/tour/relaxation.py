@@ -3,7 +3,7 @@
 Each edge is in the tour by a share of 0 to 1, each city has two edges, and no set of cities has
 more edges inside it than a path through it. Its optimum is the best bound that 1-trees have (Held
 and Karp 1970), and its dual has the penalties that give it: also where many tours are equally
-short, or distances are of different magnitudes, and penalties found step by step come too slowly.
+short, or distances are of different magnitudes, and penalties cuts step by step come too slowly.
 """
 
 import numpy as np
@@ -63,7 +63,7 @@ def _violated_sets(shares: Floats) -> list[Indices]:
     weights = shares.copy()
     members = np.eye(n, dtype=np.int64)  # of the cities that were merged into each
     rest = list(range(n))
-    found = []
+    cuts = []
     while len(rest) > 1:
         attached, outside, last, before = weights[rest[0]].copy(), rest[1:], rest[0], rest[0]
         while outside:
@@ -73,10 +73,10 @@ def _violated_sets(shares: Floats) -> list[Indices]:
             attached += weights[last]
         if cut < 2 - _VIOLATED:
             side = members[last]
-            found.append(1 - side if side[0] else side)
+            cuts.append(1 - side if side[0] else side)
         weights[before] += weights[last]
         weights[:, before] += weights[:, last]
         weights[before, before] = 0
         members[before] += members[last]
         rest.remove(last)
-    return found
+    return cuts

@@ -18,7 +18,7 @@ Start = tuple[int, int, int]  # a side, as `3 t + k`, and its two vertices
 
 
 class Traversal(NamedTuple):
-    """Triangulations `(B, T, 3)` as a queue reaches them, each padded behind."""
+    """Triangulations of up to T triangles as a queue reaches them, each padded behind."""
 
     ordered: Indices  # (B, T, 3): tail, head and apex of each, as they are reached
     counts: Indices  # (B,) triangles that are reached

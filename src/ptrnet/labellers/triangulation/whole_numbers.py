@@ -66,8 +66,8 @@ def flip(points: Floats, triangles: Indices, edges: Indices) -> Indices:
 
 def _triangles(apexes: Apexes) -> Indices:
     """`(t, 3)`: each once, from its smallest index on."""
-    found = [(i, j, k) for (i, j), k in apexes.items() if _GHOST < i < min(j, k)]
-    return np.array([t for t in found if _GHOST not in t], np.int64).reshape(-1, 3)
+    triangles = [(i, j, k) for (i, j), k in apexes.items() if _GHOST < i < min(j, k)]
+    return np.array([t for t in triangles if _GHOST not in t], np.int64).reshape(-1, 3)
 
 
 def _add(apexes: Apexes, i: int, j: int, k: int) -> None:

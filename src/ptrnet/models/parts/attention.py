@@ -32,7 +32,7 @@ def attend(queries: Tensor, keys: Tensor, values: Tensor, bias: Tensor) -> Tenso
 
 
 def split_heads(rows: Tensor, heads: int) -> Tensor:
-    """`(..., T, H)` as `(..., heads, T, D)`."""
+    """`(..., M, H)` as `(..., heads, M, H / heads)`."""
     return rows.view(*rows.shape[:-1], heads, rows.shape[-1] // heads).transpose(-2, -3)
 
 

@@ -3,7 +3,6 @@
 All of it is computed from coordinates and stays float32 (or better) under autocast.
 """
 
-
 import torch
 from torch import Tensor, nn
 

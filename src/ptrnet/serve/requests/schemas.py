@@ -41,12 +41,12 @@ class MethodOptions:
             InputError: a value of another type.
         """
         hints = get_type_hints(MethodOptions)
-        given = {name: value for name, value in table.items() if value is not None}
-        for name, value in given.items():
+        values = {name: value for name, value in table.items() if value is not None}
+        for name, value in values.items():
             check_type(name, value, _plain(hints[name]))
-        if "temperature" in given:
-            given["temperature"] = _float("temperature", given["temperature"])
-        return MethodOptions(**given)
+        if "temperature" in values:
+            values["temperature"] = _float("temperature", values["temperature"])
+        return MethodOptions(**values)
 
     @classmethod
     def from_texts(cls, texts: dict[str, str]) -> "MethodOptions":
@@ -72,10 +72,10 @@ class MethodOptions:
         served = set(DECODERS) - {_NOT_SERVED}
         if self.decoder not in served:
             raise unknown("decoder", self.decoder, served)
-        for name, least in (("seed", 0), ("augment", 1)):
-            if getattr(self, name) < least:
+        for name, minimum in (("seed", 0), ("augment", 1)):
+            if getattr(self, name) < minimum:
                 raise InputError(
-                    f"{name}: expected a whole number of {least} or more, "
+                    f"{name}: expected a whole number of {minimum} or more, "
                     f"got {short(getattr(self, name))}"
                 )
         names = {field.name for field in fields(DecoderOptions)} & vars(self).keys()
@@ -154,7 +154,7 @@ class ExactAnswer:
     outputs: list[int] | list[list[int]]
     cost: float | None
     labeller: str
-    proved: bool  # else the best that was known when the proof was given up
+    proved: bool  # else the best that was known when the proof was values up
 
 
 @dataclass(frozen=True)

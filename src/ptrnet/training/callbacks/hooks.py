@@ -57,7 +57,8 @@ class Hooks:
     def loggers_of(self, output: Path) -> list[Logger]:
         """The loggers, of a run in the folder `output`; nothing is written yet."""
         return [
-            _named(logger, output) if isinstance(logger, str) else logger for logger in self.loggers
+            _build_logger(logger, output) if isinstance(logger, str) else logger
+            for logger in self.loggers
         ]
 
 
@@ -85,7 +86,7 @@ def _check_name(name: str) -> None:
         raise MissingExtraError(f"logger {name}", name)
 
 
-def _named(name: str, output: Path) -> Logger:
+def _build_logger(name: str, output: Path) -> Logger:
     from lightning.pytorch.loggers import MLFlowLogger, WandbLogger
 
     if name == "wandb":

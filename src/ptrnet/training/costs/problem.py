@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from ptrnet.data.random_streams import VALID
 from ptrnet.data.sizes import parse_sizes
-from ptrnet.data.streams.example_stream import VALID
 from ptrnet.data.streams.instance_stream import FreshInstances, KnownInstances, instance_batch
 from ptrnet.errors import InputError
 from ptrnet.tasks.base import Task

@@ -9,6 +9,13 @@ from typing import Any, BinaryIO, NamedTuple
 from ptrnet.data.formats.parts.thrift import Reader, Struct
 
 _TAIL = 8  # bytes behind the footer: its length, and PAR1
+# Fields by their numbers in parquet.thrift: of the footer, of a row group, of a column in it, and
+# of the column's metadata.
+_NUM_ROWS, _ROW_GROUPS = 3, 4
+_COLUMNS, _GROUP_NUM_ROWS = 1, 3
+_METADATA = 3
+_PATH, _CODEC, _NUM_VALUES, _UNPACKED_SIZE, _PACKED_SIZE = 3, 4, 5, 6, 7
+_DATA_OFFSET, _DICTIONARY_OFFSET = 9, 11
 _CODECS = ("UNCOMPRESSED", "SNAPPY", "GZIP", "LZO", "BROTLI", "LZ4", "ZSTD", "LZ4_RAW")
 
 
@@ -46,26 +53,27 @@ def row_groups(stream: BinaryIO) -> list[RowGroup]:
     stream.seek(max(0, size - _TAIL - length))
     try:
         footer = Reader(stream.read(length)).struct()
-        groups = [_row_group(group) for group in footer.get(4, [])]
-        if sum(group.num_rows for group in groups) != footer[3]:
-            raise ValueError(footer[3])
+        groups = [_row_group(group) for group in footer.get(_ROW_GROUPS, [])]
+        if sum(group.num_rows for group in groups) != footer[_NUM_ROWS]:
+            raise ValueError(footer[_NUM_ROWS])
         return groups
     except (IndexError, KeyError, TypeError, AttributeError, ValueError, RecursionError):
         raise DamagedFooterError from None
 
 
 def _row_group(group: Struct) -> RowGroup:
-    return RowGroup(_number(group[3]), [_chunk(chunk[3]) for chunk in group[1]])
+    chunks = [_chunk(column[_METADATA]) for column in group[_COLUMNS]]
+    return RowGroup(_number(group[_GROUP_NUM_ROWS]), chunks)
 
 
-def _chunk(column: Struct) -> Chunk:
-    path, codec = column[3], _number(column[4])
-    unpacked, packed = column[6], column[7]
-    start = column.get(11) or column[9]  # the dictionary stands before the data
+def _chunk(metadata: Struct) -> Chunk:
+    codec = _number(metadata[_CODEC])
+    start = metadata.get(_DICTIONARY_OFFSET) or metadata[_DATA_OFFSET]  # the first of the two
+    sizes = (metadata[field] for field in (_NUM_VALUES, _UNPACKED_SIZE, _PACKED_SIZE))
     return Chunk(
-        ".".join(name.decode() for name in path),
+        ".".join(name.decode() for name in metadata[_PATH]),
         _CODECS[codec] if codec < len(_CODECS) else str(codec),
-        *map(_number, (column[5], unpacked, packed, start)),
+        *map(_number, (*sizes, start)),
     )
 
 

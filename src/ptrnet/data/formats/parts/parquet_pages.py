@@ -18,6 +18,10 @@ from ptrnet.data.formats.parts.thrift import Reader
 
 _LARGEST_PAGE = 4 * LONGEST_LINE  # bytes: writers make pages of one megabyte
 _DATA, _DATA_V2 = 0, 3  # kinds of pages that have levels
+# Fields of a page's header, and of the header of its kind in it, by their numbers in
+# parquet.thrift.
+_KIND, _UNPACKED_SIZE, _PACKED_SIZE, _DATA_HEADER, _DATA_V2_HEADER = 1, 2, 3, 5, 8
+_NUM_VALUES, _LEVEL_ENCODING, _LEVEL_BYTES = 1, 4, 6
 _RUNS = 3  # how levels are encoded, but in files of before 2013
 _HEADER = 2**16  # bytes that a page's header has at most, its statistics included
 
@@ -76,7 +80,8 @@ def _pages(stream: BinaryIO, chunk: Chunk) -> Iterator[Page]:
         reader = Reader(stream.read(_HEADER))
         try:
             header = reader.struct()
-            kind, unpacked, packed = (header[field] for field in (1, 2, 3))
+            fields = (_KIND, _UNPACKED_SIZE, _PACKED_SIZE)
+            kind, unpacked, packed = (header[field] for field in fields)
         except (IndexError, KeyError, RecursionError):
             raise UnknownPagesError from None
         if (
@@ -90,9 +95,11 @@ def _pages(stream: BinaryIO, chunk: Chunk) -> Iterator[Page]:
         body = position + reader.position
         stream.seek(body)
         if kind == _DATA:
-            yield _first_version(header.get(5), stream.read(packed), unpacked, chunk.codec)
+            yield _first_version(
+                header.get(_DATA_HEADER), stream.read(packed), unpacked, chunk.codec
+            )
         elif kind == _DATA_V2:
-            yield _second_version(header.get(8), stream.read(packed))
+            yield _second_version(header.get(_DATA_V2_HEADER), stream.read(packed))
         position = body + packed
 
 
@@ -100,7 +107,7 @@ def _first_version(header: object, content: bytes, unpacked: int, codec: str) ->
     """A page whose levels are compressed with its numbers; their length stands before them."""
     import pyarrow as pa
 
-    if not isinstance(header, dict) or header.get(4) != _RUNS:
+    if not isinstance(header, dict) or header.get(_LEVEL_ENCODING) != _RUNS:
         raise UnknownPagesError
     if codec != "UNCOMPRESSED":
         name = {"LZ4": "lz4_raw"}.get(codec, codec.lower())
@@ -114,14 +121,14 @@ def _first_version(header: object, content: bytes, unpacked: int, codec: str) ->
 
 def _second_version(header: object, content: bytes) -> Page:
     """A page whose levels stand before its compressed numbers; the header has their length."""
-    length = header.get(6) if isinstance(header, dict) else None
+    length = header.get(_LEVEL_BYTES) if isinstance(header, dict) else None
     if not isinstance(length, int) or length < 0:
         raise UnknownPagesError
     return Page(_count(header), content[:length])
 
 
 def _count(header: object) -> int:
-    count = header.get(1) if isinstance(header, dict) else None
+    count = header.get(_NUM_VALUES) if isinstance(header, dict) else None
     if not isinstance(count, int) or count < 0:
         raise UnknownPagesError
     if count > _LARGEST_PAGE:
