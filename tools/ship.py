@@ -84,10 +84,11 @@ NETWORK = {
 EDGE = {"last": "last edge", "open": "edge that is continued"}
 LIMITS = {
     "sort": (
-        "Trained on 2 to 20 numbers uniform in [0, 1], which it also sees as sines and cosines of\n"
-        "ten octaves. Accuracy falls beyond 25 numbers and where neighbours lie closer together\n"
-        "than such numbers do. Under the constraint every answer is a permutation, but it need\n"
-        "not be the right one."
+        "Trained on 2 to 20 numbers of all kinds of `--points`, equal ones among them, which it\n"
+        "also sees as sines and cosines of ten octaves. Accuracy falls beyond 25 numbers, where\n"
+        "neighbours lie closer together than in training, and where each number stands many\n"
+        "times. Under the constraint every answer is a permutation, but it need not be the\n"
+        "right one."
     ),
     "delaunay": (
         "At every step the network is told where each point lies as seen along the edge that is\n"
@@ -117,9 +118,10 @@ LIMITS = {
         "`qhull`. The constraint makes whole, increasing triples; it does not make them Delaunay."
     ),
     "tsp": (
-        "Trained on 5 to 50 cities uniform in the unit square. Every step encodes all cities that\n"
-        "remain, so an answer takes long beyond a few hundred of them. Tours get longer where\n"
-        "cities are spread very differently. Several views (`--augment 8`) or\n"
+        "Trained on 5 to 50 cities uniform in the unit square. Every step encodes the cities that\n"
+        "remain, of more than a hundred those nearest to the last one, so an answer takes long\n"
+        "beyond a few hundred. Tours get longer where cities are spread very differently.\n"
+        "Several views (`--augment 8`) or\n"
         "`--decoder reconstruct` make them shorter; where a tour must be the shortest, use the\n"
         "labeller `exact`."
     ),

@@ -8,9 +8,7 @@ import numpy as np
 import pytest
 
 from ptrnet.errors import InputError
-from ptrnet.serve import routes
 from ptrnet.serve.limits import Limits
-from ptrnet.serve.requests.parsing import parse_solve
 from ptrnet.solver import Solver
 from tests.serve.conftest import client_of, problem
 
@@ -46,29 +44,6 @@ def test_a_full_queue_refuses_at_once_and_is_free_again(asked, held):
     assert answered == [200, 200, 200] and after.status_code == 200
 
 
-@pytest.mark.parametrize("count", [1, 1000])  # parsed in the loop, and in a thread
-def test_a_crowd_of_one_moment_is_refused_before_anything_is_answered(asked, count, monkeypatch):
-    """Parsing and decoding would keep the refusals waiting."""
-    events = []
-
-    def parse(*arguments, **options):
-        events.append("parsed")
-        return parse_solve(*arguments, **options)
-
-    monkeypatch.setattr(routes, "parse_solve", parse)
-
-    async def scenario(client):
-        async def ask():
-            response = await client.post(SOLVE, json={"instances": [TRIANGLE] * count})
-            if response.status_code == 429:
-                events.append("refused")
-
-        await asyncio.gather(*(ask() for _ in range(40)))
-
-    asked(scenario, Limits(queue=4))
-    assert events == ["refused"] * 36 + ["parsed"] * 4
-
-
 def test_what_arrives_meanwhile_shares_a_batch(asked, held):
     async def scenario(client):
         first = asyncio.create_task(client.post(SOLVE, json=QUESTION))
@@ -81,21 +56,6 @@ def test_what_arrives_meanwhile_shares_a_batch(asked, held):
 
     asked(scenario)
     assert held.batches == [[3], [3] * 9, [15]]
-
-
-@pytest.mark.parametrize("slow", [{"instance": TRIANGLE * 200}, {**QUESTION, "augment": 1000}])
-def test_what_takes_long_keeps_nothing_quick_waiting(asked, held, slow):
-    """A large instance, or many views of a small one: no batch of them can be left in the midst."""
-
-    async def scenario(client):
-        waiting = asyncio.create_task(client.post(SOLVE, json=slow))
-        await until(lambda: held.batches)
-        quick = await client.post("/v1/models/tsp/solve", json=QUESTION)
-        assert not waiting.done()
-        held.go.set()
-        return quick, await waiting
-
-    assert [response.status_code for response in asked(scenario)] == [200, 200]
 
 
 def test_a_large_request_gives_way_to_others(asked, held, monkeypatch):
