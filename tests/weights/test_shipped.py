@@ -108,7 +108,7 @@ def test_maps_are_answered_in_their_own_units():
 
 @pytest.mark.parametrize(("values", "n"), [(10, 10), (3, 10), (10, 20)])
 def test_equal_numbers_are_in_order(values, n):
-    """Whole numbers, of which many are equal: 62 and 13% of ten were, as trained on uniform ones."""
+    """Whole numbers, of which many are equal: of a model of uniform ones 62 and 13% were."""
     inputs = np.random.default_rng(6).integers(values, size=(200, n, 1)).astype(float)
     answers = weights.load("sort").solve(list(inputs))
     in_order = [
