@@ -3,6 +3,7 @@
 import contextlib
 import csv
 import shutil
+import threading
 
 import pytest
 import torch
@@ -17,6 +18,7 @@ from ptrnet.training import run_folder
 from ptrnet.training.losses import losses
 from ptrnet.training.recipe import Recipe
 from ptrnet.training.run import train
+from ptrnet.training.trainer import _quiet_log_threads
 
 OPTIONS = ["hull", "--n", "5-9", "--steps", "120", "--hidden-size", "32", "--batch-size", "32"]
 OPTIONS += ["--valid-every", "50", "--valid-batches", "2", "--checkpoint-every", "60"]
@@ -267,3 +269,17 @@ def test_a_model_of_one_n_trains_and_answers(tmp_path, model):
     examples = list(_examples(solver.task))
     answers = [e.outputs for e in solver.solve_examples(examples, constrained=False)]
     assert solver.task.measure(examples, answers)["accuracy"].value > 0.85
+
+
+def test_a_thread_that_cannot_write_prints_no_traceback(capfd):
+    """TensorBoard's, on a full disk; other threads do."""
+
+    def fail(error):
+        raise error
+
+    with pytest.raises(OSError), _quiet_log_threads():
+        thread = threading.Thread(target=fail, args=(OSError(28, "full"),))
+        thread.start()
+        thread.join()
+        raise OSError(28, "full")
+    assert capfd.readouterr().err == ""

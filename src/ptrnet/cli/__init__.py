@@ -68,7 +68,8 @@ def _run(arguments: list[str]) -> int:
     except OSError as error:
         if error.errno not in _DISK:
             raise
-        return _print_error(f"{error.filename or 'a file'}: {error.strerror}", 2)
+        name = os.fsdecode(error.filename) if error.filename else "a file"  # TensorBoard's is bytes
+        return _print_error(f"{name}: {error.strerror}", 2)
     except (KeyboardInterrupt, typer.Abort):
         return 130
 

@@ -3,6 +3,8 @@
 import contextlib
 import logging
 import os
+import threading
+import time
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
@@ -133,7 +135,12 @@ def run_trainer(
     device = device_of(module.recipe.device)
     precision = precision_of(module.recipe.precision, device)
     try:
-        with warnings.catch_warnings(), matmul_precision(precision, device), _named_as_launcher():
+        with (
+            warnings.catch_warnings(),
+            matmul_precision(precision, device),
+            _named_as_launcher(),
+            _quiet_log_threads(),
+        ):
             # Lightning warns of what is meant here: batches without workers, a run that ends in
             # the midst of an epoch, a checkpoint there.
             warnings.simplefilter("ignore")
@@ -144,6 +151,25 @@ def run_trainer(
     finally:
         if torch.distributed.is_initialized():  # its threads would abort the process at its end
             torch.distributed.destroy_process_group()
+
+
+@contextlib.contextmanager
+def _quiet_log_threads() -> Iterator[None]:
+    """No traceback of a thread that cannot write: TensorBoard raises it again in the main one."""
+    hook = threading.excepthook
+
+    def print_others(arguments: threading.ExceptHookArgs) -> None:
+        if not issubclass(arguments.exc_type, OSError):
+            hook(arguments)
+
+    threading.excepthook = print_others
+    try:
+        yield
+    except OSError:
+        time.sleep(0.1)  # the thread, too, has come to its end then
+        raise
+    finally:
+        threading.excepthook = hook
 
 
 def _as_is(batch: Any) -> Any:
