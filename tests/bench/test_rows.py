@@ -2,15 +2,19 @@
 
 import json
 import pickle
+import re
 
 import pytest
+import torch
 
 from ptrnet import bench, models
-from ptrnet.bench import data, harness, label, roofline, train
+from ptrnet.bench import code_paths, data, harness, label, page, roofline, train
 from ptrnet.bench.row import Baseline, Row, format_table
 from ptrnet.bench.timing import Spread
-from ptrnet.errors import InputError, MissingExtraError
+from ptrnet.errors import InputError, MissingExtraError, OutputError
 from ptrnet.export import folder
+from ptrnet.kernels import packed
+from ptrnet.training.recipe import Recipe
 
 SMALL = {
     "score": {"n": 5, "batch_size": 3, "hidden_size": 8},
@@ -145,3 +149,41 @@ def test_a_table_leaves_out_what_no_row_has():
 def test_what_cannot_be_measured_is_refused_before_anything_is(measurement, options, complaint):
     with pytest.raises(InputError, match=complaint):
         bench.plan(measurement, options)
+
+
+def test_a_page_of_the_day_gets_a_section_for_each_run(tmp_path, monkeypatch):
+    rows = [Row("score", "a", Spread(1.0, 1.0, 2.0, 3), 10, "scores", paths={"gates": "compiled"})]
+    for command in ("ptrnet bench score", "ptrnet bench"):
+        saved = page.add_section(tmp_path / "new", command, "a machine", {"score": rows})
+    text = saved.read_text()
+    assert re.fullmatch(r"\d{4}-\d\d-\d\d\.md", saved.name)
+    assert text.count(f"# {saved.stem}, commit ") == 2
+    assert text.index("`ptrnet bench score`") < text.index("`ptrnet bench`")
+    assert text.count("\na machine\n") == text.count("\ngates: compiled\n") == 2
+    saved.unlink()
+    saved.mkdir()
+    with pytest.raises(OutputError, match=f"{saved}: cannot be written"):
+        page.add_section(tmp_path / "new", "ptrnet bench", "a machine", {"score": rows})
+
+
+def test_code_paths_say_what_is_taken_and_why(monkeypatch):
+    def products(dtype, units=256, restricted=False, tiles=False, instruction=""):
+        packed.available.cache_clear()
+        monkeypatch.setattr(packed, "get_host_cpu_features", lambda: instruction)
+        monkeypatch.setattr(code_paths, "get_host_cpu_features", lambda: instruction)
+        monkeypatch.setattr(packed, "_is_restricted", lambda: restricted)
+        monkeypatch.setattr(packed.amx, "is_permitted", lambda: tiles)
+        return code_paths._products(units, 0, dtype)
+
+    half, single = torch.bfloat16, torch.float32
+    assert "AMX tiles" in products(half, tiles=True)
+    assert "as the processor has avx512_bf16" in products(half, instruction="+avx512bf16")
+    assert "as the processor has avx512f" in products(single, instruction="+avx512f")
+    assert "PyTorch's, as the processor has no avx512_bf16" in products(half)
+    assert "do not fill whole panels" in products(single, 6, instruction="+avx512f")
+    packed.available.cache_clear()
+    for model in models.names():
+        sizes = {"n": "6"} if "n" in models.setting_names(model) else {}
+        paths = code_paths.code_paths(Recipe.from_table({"task": "hull", "model": model, **sizes}))
+        assert ("attention" in paths) != ("recurrent products" in paths)
+        assert "large products" in paths

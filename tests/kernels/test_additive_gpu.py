@@ -73,8 +73,8 @@ def test_compiles(kernel, dtype, constants, tmp_path, monkeypatch):
 def test_plain_pytorch_serves_where_triton_is_not(monkeypatch):
     monkeypatch.setattr(additive, "find_spec", lambda name: None)
     additive._triton_runs.cache_clear()
-    assert additive._kernel(torch.device("cuda")).__module__.endswith(".factorised")
-    assert additive._kernel(torch.device("mps")).__module__.endswith(".factorised")
+    assert additive.kernel_on(torch.device("cuda")).__module__.endswith(".factorised")
+    assert additive.kernel_on(torch.device("mps")).__module__.endswith(".factorised")
     additive._triton_runs.cache_clear()
 
 
@@ -94,7 +94,7 @@ def test_plain_pytorch_serves_where_triton_does_not_run(monkeypatch):
 @needs_triton
 def test_the_gpus_kernel_serves_where_triton_runs(monkeypatch):
     monkeypatch.setattr(additive, "_triton_runs", lambda device: True)
-    assert additive._kernel(torch.device("cuda")).__module__.endswith(".gpu")
+    assert additive.kernel_on(torch.device("cuda")).__module__.endswith(".gpu")
 
 
 def test_the_benchmark_says_that_it_needs_a_gpu():

@@ -17,7 +17,7 @@ from ptrnet.bench.timing import Side
 from ptrnet.bench.train import recipe_for
 from ptrnet.bench.training_step import TrainingStep, ptrnet_step
 from ptrnet.data import formats
-from ptrnet.data.generate import generate_examples
+from ptrnet.data.bulk.generate import generate_examples
 from ptrnet.data.streams.file_stream import FileStream
 from ptrnet.data.streams.memmap import open_memmap
 from ptrnet.progress import track

@@ -53,6 +53,16 @@ def processor() -> str:
     return _line("model name") or platform.processor() or platform.machine()
 
 
+def commit() -> str:
+    """The commit of the source; the version where it is no checkout."""
+    command = ["git", "-C", str(Path(__file__).parent), "rev-parse", "--short", "HEAD"]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, check=True)
+    except (OSError, subprocess.CalledProcessError):
+        return f"version {VERSION}"
+    return done.stdout.strip()
+
+
 def _bfloat16() -> str:
     flags = _line("flags").split()
     return next((flag for flag in ("amx_bf16", "avx512_bf16") if flag in flags), "none")

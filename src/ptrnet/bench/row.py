@@ -32,6 +32,7 @@ class Row:
         baseline: the other side of the ratio.
         peak_mb: the peak of memory of a process that does only this.
         note: what else a reader should know.
+        paths: which code parts of it took, and why, by the part.
     """
 
     measurement: str
@@ -44,6 +45,7 @@ class Row:
     baseline: Baseline | None = None
     peak_mb: float | None = None
     note: str = ""
+    paths: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def rate(self) -> float:
@@ -70,6 +72,7 @@ class Row:
             "roofline_ms": self.roofline_ms,
             "roofline_share": self.share,
             "peak_mb": self.peak_mb,
+            "paths": dict(self.paths),
             "other": None if self.baseline is None else vars(self.baseline),
         }
 
@@ -92,7 +95,7 @@ class Row:
 
 
 def format_table(rows: Sequence[Row]) -> str:
-    """What all rows have in common, then a table of those columns in which something stands."""
+    """What all rows have in common, a table of the columns that are not empty, the code paths."""
     common = [
         f"{key.replace('_', ' ')} {value}"
         for key, value in rows[0].facts.items()
@@ -103,7 +106,8 @@ def format_table(rows: Sequence[Row]) -> str:
     columns = [[head, *(row[head] for row in cells)] for head in heads]
     padded = [[cell.ljust(max(map(len, column))) for cell in column] for column in columns]
     lines = ["  ".join(line).rstrip() for line in zip(*padded, strict=True)]
-    return "\n".join([", ".join(common), *lines])
+    paths = {part: path for row in rows for part, path in row.paths.items()}
+    return "\n".join([", ".join(common), *lines, *(f"{k}: {path}" for k, path in paths.items())])
 
 
 def _three_digits(number: float | None) -> str:

@@ -17,6 +17,7 @@ import torch
 
 from ptrnet import models, tasks
 from ptrnet.bench import roofline
+from ptrnet.bench.code_paths import code_paths
 from ptrnet.bench.harness import Case, Result, measure
 from ptrnet.bench.memory import Setup
 from ptrnet.bench.row import Baseline, Row
@@ -180,6 +181,7 @@ class Training(Case):
             baseline=self.baseline(result),
             peak_mb=result.peak_mb["ptrnet"],
             note=f"{trained_on}waits {self.step.waiting_ms:.2f} ms for data",
+            paths=code_paths(recipe),
         )
 
 

@@ -1,5 +1,6 @@
 """`ptrnet bench`: how fast it is on this machine."""
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -64,6 +65,12 @@ def bench(
     repeats: Annotated[
         int | None, typer.Option("--repeats", min=1, help="Runs behind each median.  [5 to 40]")
     ] = None,
+    save: Annotated[
+        Path | None,
+        typer.Option(
+            "--save", help="Folder; what was measured is added to its page of today, DATE.md."
+        ),
+    ] = None,
     seed: Seed = 0,
     json: Json = False,
 ) -> None:
@@ -80,14 +87,19 @@ def bench(
     (train, solve: the products of matrices alone, in train each as large as the model has it, but
     of the Ptr-Net at the rate of a large one; score: the divisions; data: reading the bytes).
     Memory is the peak of a process that does only this, libraries included. With an otherwise
-    idle machine the numbers mean what they say; the load before is printed.
+    idle machine the numbers mean what they say; the load before is printed. Below a table of
+    training stands which code each part took on this machine, and why.
 
     Example: ptrnet bench train --model transformer-ptr-net
+
+    Example: ptrnet bench train --save benchmarks/results
     """
+    import sys
     from json import dumps
 
     from ptrnet import bench
     from ptrnet.bench.machine import describe, machine, versions
+    from ptrnet.bench.page import add_section
     from ptrnet.bench.row import format_table
     from ptrnet.training.hardware import device_of
 
@@ -106,12 +118,15 @@ def bench(
     facts, numbers = machine(device_of(device or "cpu")), versions()
     if not json:
         say(describe(facts, numbers))
-    all_rows: list[Row] = []
+    measured: dict[str, list[Row]] = {}
     for name, rows in planned.items():
-        measured = list(rows)
-        all_rows += measured
+        measured[name] = list(rows)
         if not json:
-            say(f"\n{name}: {format_table(measured)}")
+            say(f"\n{name}: {format_table(measured[name])}")
+    if save is not None:
+        command = " ".join(["ptrnet", *sys.argv[1:]])
+        print(add_section(save, command, describe(facts, numbers), measured), file=sys.stderr)
+    all_rows = [row for rows in measured.values() for row in rows]
     if json:
         document = {"machine": facts, "versions": numbers, "seed": seed, **_step_ms(all_rows)}
         say(dumps({**document, "rows": [row.table() for row in all_rows]}))

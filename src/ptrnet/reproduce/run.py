@@ -2,7 +2,6 @@
 
 import hashlib
 import json
-import subprocess
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -11,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from ptrnet import tasks, weights
-from ptrnet.bench.machine import processor
+from ptrnet.bench.machine import commit, processor
 from ptrnet.errors import InputError
 from ptrnet.evaluation import evaluate
 from ptrnet.files import checksum
@@ -60,7 +59,8 @@ class Job:
     def digest(self) -> str:
         """Of all that decides the result."""
         test = [self.row.task.name, self.row.n, self.instances, SEED, list(self.row.labellers)]
-        shipped = checksum(weights.folder(self.line.weights) / TENSORS) if self.line.weights else ""
+        name = self.line.weights if self.recipe is None else self.recipe.weights
+        shipped = checksum(weights.folder(name) / TENSORS) if name else ""
         content = [VERSION, training_of(self), shipped, vars(self.line.decoding), test]
         return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:16]
 
@@ -126,7 +126,7 @@ def _run_job(job: Job, runs: Path) -> Record:
         algorithms=_mean_costs(job.row, test),
         command=f"ptrnet reproduce {job.row} --line {job.name}{options}",
         seed=trained.get("seed"),
-        commit=_commit(),
+        commit=commit(),
         machine=processor(),
         minutes=minutes,
         examples=examples,
@@ -161,13 +161,3 @@ def training_of(job: Job) -> str:
     """What tells the jobs of one model from others: the shipped one, or the recipe's folder."""
     recipe = job.recipe
     return job.line.weights if recipe is None else folder_of(recipe, Path()).name
-
-
-def _commit() -> str:
-    """The commit of the source; the version where it is no checkout."""
-    command = ["git", "-C", str(Path(__file__).parent), "rev-parse", "--short", "HEAD"]
-    try:
-        done = subprocess.run(command, capture_output=True, text=True, check=True)
-    except (OSError, subprocess.CalledProcessError):
-        return f"version {VERSION}"
-    return done.stdout.strip()

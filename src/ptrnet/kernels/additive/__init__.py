@@ -49,7 +49,7 @@ def additive_scores(
     if not is_eager(keys, queries, v):
         return reference.additive_scores(keys, queries, v, key_lengths, query_lengths)
     arguments = check_arguments(keys, queries, v, key_lengths, query_lengths)
-    return _kernel(keys.device)(*arguments)
+    return kernel_on(keys.device)(*arguments)
 
 
 def prepared_scores(
@@ -89,7 +89,8 @@ def prepared_scores(
     return scores
 
 
-def _kernel(device: torch.device) -> Callable[..., Tensor]:
+def kernel_on(device: torch.device) -> Callable[..., Tensor]:
+    """What computes the scores on a device."""
     if device.type == "cpu":
         from ptrnet.kernels.additive.cpu import additive_scores as kernel
     elif device.type == "cuda" and _triton_runs(device):
