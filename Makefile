@@ -34,8 +34,8 @@ test: export PYTHONDONTWRITEBYTECODE =
 test: setup
 	$(BIN)/python -m pytest --numprocesses auto --dist loadfile --no-loadscope-reorder
 
-# An hour of a core, and it goes on where it was stopped; in part, as
-# make stress PARTS="damage lines/csv-hull" SHARE=0.05. Its state and findings are in runs/stress/.
+# Half an hour of two cores, and it goes on where it was stopped; in part, as
+# make stress PARTS="damage lines/csv-hull" SHARE=0.05. State and findings are in runs/stress/.
 PARTS ?=
 SHARE ?= 1
 stress: export PYTHONDONTWRITEBYTECODE =

@@ -14,8 +14,8 @@ import torch
 import ptrnet
 from ptrnet import tasks
 from ptrnet.data import formats
-from ptrnet.data.generate import generate_examples
-from ptrnet.data.resumable import ResumableFile
+from ptrnet.data.bulk.generate import generate_examples
+from ptrnet.data.bulk.resumable import ResumableFile
 from ptrnet.data.streams.memmap import open_memmap
 from ptrnet.pretrained import model_folder
 from ptrnet.reproduce import records, testsets

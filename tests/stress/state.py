@@ -1,4 +1,4 @@
-"""How far each trial has come: kept on the disk, so that a machine that was stopped goes on."""
+"""How far a trial has come: kept on the disk, so that a machine that was stopped goes on."""
 
 import json
 import subprocess
@@ -15,36 +15,25 @@ ROOT = Path(__file__).parents[2]
 class Progress:
     """What is known of the first `cases` cases of a trial."""
 
+    seed: int
     cases: int = 0
     outcomes: Counter[str] = field(default_factory=Counter)
     findings: list[int] = field(default_factory=list)  # numbers of cases
     seconds: float = 0.0
     commit: str = ""  # of the last case
 
+    @classmethod
+    def read(cls, folder: Path, seed: int) -> "Progress":
+        """What the folder of a trial has; nothing where its cases were of another seed."""
+        path = folder / "state.json"
+        stored = cls(**json.loads(path.read_text(encoding="utf-8"))) if path.exists() else cls(seed)
+        stored.outcomes = Counter(stored.outcomes)
+        return stored if stored.seed == seed else cls(seed)
 
-class State:
-    """The progress of all trials of one seed, in a file."""
-
-    def __init__(self, path: Path, seed: int) -> None:
-        self.path, self.seed = path, seed
-        self.trials: dict[str, Progress] = {}
-        if path.exists():
-            stored = json.loads(path.read_text(encoding="utf-8"))
-            if stored["seed"] == seed:
-                self.trials = {name: Progress(**row) for name, row in stored["trials"].items()}
-                for progress in self.trials.values():
-                    progress.outcomes = Counter(progress.outcomes)
-
-    def of(self, name: str) -> Progress:
-        """The progress of a trial, made where there is none."""
-        return self.trials.setdefault(name, Progress())
-
-    def save(self) -> None:
-        """Writes the file."""
-        self.path.parent.mkdir(parents=True, exist_ok=True)
-        document = {"seed": self.seed, "trials": {n: vars(p) for n, p in self.trials.items()}}
-        with atomic_path(self.path) as temporary:
-            temporary.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
+    def save(self, folder: Path) -> None:
+        """Writes it to the folder of a trial."""
+        with atomic_path(folder / "state.json") as temporary:
+            temporary.write_text(json.dumps(vars(self), indent=1) + "\n", encoding="utf-8")
 
 
 def commit() -> str:

@@ -6,8 +6,9 @@ from pathlib import Path
 import pytest
 
 from tests.stress.__main__ import PARTS, trials_of
-from tests.stress.runner import run_one, run_trials, table
-from tests.stress.state import State
+from tests.stress.lanes import run_lanes
+from tests.stress.runner import run_one, run_trial, table
+from tests.stress.state import Progress
 from tests.stress.trial import Trial
 
 # Those that start processes, or compile, take seconds: a whole run alone has them.
@@ -39,29 +40,41 @@ def made_up(wrong):
     return Trial("a/b", 10, lambda folder: None, case), cases
 
 
-def test_a_machine_that_was_stopped_goes_on(tmp_path, capsys):
-    """Its counts are those of one that was not, and a part that is done is not done again."""
+def test_a_trial_that_was_stopped_goes_on(tmp_path, capsys):
+    """Its counts are those of one that was not, and a trial that is done is not done again."""
     trial, cases = made_up({2, 7})
-    run_trials([trial], State(tmp_path / "state.json", 5), 0.5, tmp_path)
+    run_trial(trial, 5, 0.5, tmp_path)
     assert len(cases) == 5
-    state = State(tmp_path / "state.json", 5)
-    run_trials([trial], state, 1.0, tmp_path)
-    run_trials([trial], state, 1.0, tmp_path)
+    run_trial(trial, 5, 1.0, tmp_path)
+    progress = run_trial(trial, 5, 1.0, tmp_path)
     assert len(cases) == 10 and "10 cases were run before" in capsys.readouterr().err
-    progress = state.of("a/b")
     assert (progress.cases, progress.findings, progress.outcomes) == (10, [2, 7], {"right": 8})
-    assert " ".join(list(table(state))[-1].split()) == "| a/b | 10 | 0.0 | 2 | 8 right |"
+    assert (
+        " ".join(list(table({"a/b": progress}))[-1].split()) == "| a/b | 10 | 0.0 | 2 | 8 right |"
+    )
     assert json.loads((tmp_path / "state.json").read_text())["seed"] == 5
-    assert State(tmp_path / "state.json", 6).trials == {}
+    assert Progress.read(tmp_path, 6).cases == 0
 
 
 def test_a_finding_is_kept_and_can_be_seen_again(tmp_path, capsys):
     trial, cases = made_up({1, 2})
-    run_trials([trial], State(tmp_path / "state.json", 5), 0.2, tmp_path)
-    kept = tmp_path / "findings" / "a-b-1"
+    run_trial(trial, 5, 0.2, tmp_path)
+    kept = tmp_path / "findings" / "1"
     assert "ValueError: wrong" in (kept / "finding.txt").read_text()
     assert "python -m tests.stress --seed 5 --case a/b:1\n" in (kept / "finding.txt").read_text()
     number = (kept / "case" / "number").read_text()
     with pytest.raises(ValueError, match="wrong"):
         run_one(trial, 5, 1, tmp_path)
     assert (cases[-1] / "number").read_text() == number
+
+
+def test_trials_go_side_by_side_in_processes_of_their_own(tmp_path):
+    """Two real ones; a third, which is none, is among those that failed."""
+    trials = trials_of("geometry")[:2]
+    assert run_lanes(trials, 3, 0.002, tmp_path, jobs=2) == []
+    for trial in trials:
+        folder = tmp_path / trial.name.replace("/", "-")
+        assert Progress.read(folder, 3).cases == trial.cases(0.002) == 20
+    unknown = Trial("geometry/none", 1, lambda folder: None, lambda *case: "never")
+    assert run_lanes([unknown], 3, 1.0, tmp_path, jobs=1) == ["geometry/none"]
+    assert "unknown trial 'geometry/none'" in (tmp_path / "geometry-none" / "log").read_text()

@@ -29,6 +29,10 @@ class Trial:
     prepare: Callable[[Path], Any]
     case: Callable[[Any, np.random.Generator, Path], Outcome]
 
+    def cases(self, share: float) -> int:
+        """How many a share of a whole run has."""
+        return max(1, round(self.count * share))
+
     def run(self, shared: Any, seed: int, k: int, folder: Path) -> Counter[str]:
         """Case number k."""
         rng = np.random.default_rng([seed, crc32(self.name.encode()), k])

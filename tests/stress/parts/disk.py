@@ -11,7 +11,7 @@ import numpy as np
 
 from ptrnet import tasks
 from ptrnet.data import formats
-from ptrnet.data.generate import generate_examples
+from ptrnet.data.bulk.generate import generate_examples
 from tests.small_models import small_solver
 from tests.stress.failing_disk import failing, library
 from tests.stress.parts.kills import TRAIN
