@@ -1,6 +1,7 @@
 """The graphs of every model compute what the model computes, for instances of any size."""
 
 import shutil
+from copy import deepcopy
 from pathlib import Path
 from typing import NamedTuple
 
@@ -9,11 +10,12 @@ import pytest
 import torch
 
 from ptrnet import models
-from ptrnet.decoding import Beam
+from ptrnet.decoding import Beam, Greedy
 from ptrnet.export.agreement import compare, fresh_instances
 from ptrnet.export.graphs import DIMENSIONS, ENCODER, STEP, Graph, Port, _write, write_graphs
 from ptrnet.export.onnx_model import OnnxModel, _session
 from ptrnet.export.quantize import quantize_graphs
+from ptrnet.models.base import PointerModel
 from ptrnet.solver import Solver
 from tests.export.cases import SETTINGS, build, label
 
@@ -53,9 +55,39 @@ def test_answers_and_log_probabilities_are_pytorchs(exported):
     instances = instances[:1000]
     agreement = compare(solver.model, model, solver.task, instances)
     assert agreement.same_answers + agreement.ties == agreement.instances == 1000
-    assert agreement.ties <= 5  # tokens that are as likely to within the tolerance
+    assert agreement.ties <= 5  # decided by rounding
     limit = max(1e-4, 4 * agreement.float32_error)  # PyTorch's own error, against float64
-    assert agreement.log_prob_error < limit and agreement.float32_error < 5e-4
+    assert agreement.log_prob_error <= limit and agreement.float32_error < 1e-3
+
+
+def test_a_choice_by_rounding_inside_the_network_is_no_difference():
+    """A network that looks along the edge to its likeliest token jumps where two are as likely."""
+    solver = build(*next(case for case in SETTINGS if "frame_edge" in case[3]))
+    model, task, lengths = solver.model, solver.task, torch.tensor([6])
+    torch.manual_seed(0)
+    before, after = torch.rand(2, 1, 6, 2)
+    for points in (before, after):  # of the unit square whatever is between them
+        points[0, :2] = torch.tensor([[0.0, 0.0], [1.0, 1.0]])
+    max_lengths = torch.tensor([task.max_length(6)])
+    answer = Greedy().decode(model, before, lengths, max_lengths, task.build_constraint())
+
+    @torch.no_grad()
+    def log_probs(points):
+        return PointerModel.log_probs(model, points, lengths, answer.tokens[:, 0])
+
+    def change(one, other):
+        return float((log_probs(one) - log_probs(other)).abs().max())
+
+    while (before - after).abs().max() > 1e-7:  # the half in which there is a jump
+        middle = (before + after) / 2
+        is_first = change(before, middle) > change(middle, after)
+        before, after = (before, middle) if is_first else (middle, after)
+    assert change(before, after) > 1
+
+    rounded = deepcopy(model)
+    rounded.encode = lambda inputs, lengths: model.encode(after, lengths)
+    agreement = compare(model, rounded, task, [before[0].double().numpy()])
+    assert (agreement.same_answers, agreement.ties) == (0, 1) and agreement.error() is None
 
 
 def test_prefixes_of_a_beam_are_served(exported):

@@ -10,3 +10,4 @@ FILE_ORDER, FILE_CHANGES = 3, 4  # of examples of a file
 HELD_OUT = 5  # those of a file that validate
 CUTS = 6  # of answers
 INSTANCE_ORDER = 7  # of instances without answers
+EXPORTED = 8  # instances by which graphs are compared with their model
