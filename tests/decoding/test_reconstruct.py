@@ -41,6 +41,15 @@ def test_a_seed_and_a_number_of_rounds_give_the_same_tours(small, monkeypatch):
     assert Reconstruct().seconds == 1.0 and Reconstruct(rounds=3).seconds is None
 
 
+def test_an_instance_alone_gets_the_tour_that_it_gets_among_others(small):
+    solver, rng = small("tsp", "ptr-net", scale=4.0), np.random.default_rng(4)
+    points = [rng.random((n, 2)) for n in (30, 40, 40, 7, 25)]
+    together = solver.solve(points, Reconstruct(rounds=8, part=12))
+    assert [t.tolist() for t in together] != [t.tolist() for t in solver.solve(points)]
+    for p, tour in zip(points, together, strict=True):
+        assert solver.solve(p, Reconstruct(rounds=8, part=12)).tolist() == tour.tolist()
+
+
 def test_the_likelihoods_are_those_of_the_tours(small):
     model = small("tsp", "remaining-ptr-net", scale=4.0).model
     inputs, lengths = torch.rand(3, 12, 2), torch.tensor([12, 7, 10])

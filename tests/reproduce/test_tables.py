@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from ptrnet import tasks, weights
-from ptrnet.data.generate import generate_examples
+from ptrnet.data.bulk.generate import generate_examples
 from ptrnet.errors import InputError
 from ptrnet.reproduce import figures, tables
 from ptrnet.reproduce.budget import BUDGETS

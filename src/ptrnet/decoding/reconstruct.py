@@ -23,17 +23,15 @@ from ptrnet.models.base import PointerModel, gather_rows
 from ptrnet.types import END, Floats, Indices
 
 MIN_PART = 4  # cities between the ends of a part
-MIN_TOURS = 32  # tours in a round: of fewer instances, several copies of each
 
 
 @dataclass(frozen=True)
 class Reconstruct(Decoder):
     """Improves the tours of a greedy search, in rounds of all instances of a batch at once.
 
-    Of few instances several copies are improved in a round, and the best of each is taken. Of each
-    instance it gives the tour that it ends with and the one that it began with, so that it is never
-    worse. What is drawn in a round follows from the batch, the seed and the round alone: more
-    rounds go on from there, and the same number of them gives the same tours.
+    Of each instance it gives the tour that it ends with and the one that it began with, so that it
+    is never worse. What is drawn in a round follows from the seed and the round alone: more rounds
+    go on from there, and the same number of them gives the same tours, alone and in any batch.
 
     Args:
         seconds: for the instances of a batch, after the greedy search; None: no limit, or 1.0
@@ -92,53 +90,20 @@ class Reconstruct(Decoder):
         if sizes.max() < MIN_PART + 2:
             return tours
         end = math.inf if self.seconds is None else time.monotonic() + self.seconds
-        batch = len(tours)
-        copies = max(1, MIN_TOURS // batch)
-        instances = np.repeat(np.arange(batch), copies)
-        points = inputs.double().cpu().numpy()[instances]
-        inputs, all_sizes = inputs.repeat_interleave(copies, 0), sizes[instances]
-        mask = np.arange(tours.shape[1]) < all_sizes[:, None]
+        points = inputs.double().cpu().numpy()
         for number in count():
             if number == self.rounds or time.monotonic() >= end:
                 break
-            rng = np.random.default_rng([self.seed, number])
-            candidates = self._run_round(rng, model, inputs, points, tours[instances], all_sizes)
-            lengths = _closed_lengths(np.take_along_axis(points, candidates[..., None], 1), mask)
-            best = lengths.reshape(batch, copies).argmin(1)
-            tours = candidates.reshape(batch, copies, -1)[np.arange(batch), best]
+            drawn = np.random.default_rng([self.seed, number]).random(3)
+            tours = _with_parts_solved(model, inputs, points, tours, *self._parts(drawn, sizes))
         return tours
 
-    def _run_round(
-        self,
-        rng: np.random.Generator,
-        model: PointerModel,
-        inputs: Tensor,
-        points: Floats,
-        tours: Indices,
-        sizes: Indices,
-    ) -> Indices:
-        """The tours `(B, N)`, with parts of each solved again; `points` are the float64 inputs."""
-        rows, positions = self._draw_parts(rng, sizes)
-        mask = positions >= 0
-        cities = tours[rows[:, None], positions]
-        cities[~mask] = 0
-        parts = gather_rows(
-            inputs[torch.from_numpy(rows).to(inputs.device)],
-            torch.from_numpy(cities).to(inputs.device),
-        )
-        order = _solve_parts(model, parts, torch.from_numpy(mask.sum(1)))
-        reordered = np.take_along_axis(cities, order, 1)
-        lengths, former = (
-            _closed_lengths(points[rows[:, None], path], mask) for path in (reordered, cities)
-        )
-        replaced = mask & (lengths < former)[:, None]
-        tours = tours.copy()
-        all_rows = np.broadcast_to(rows[:, None], mask.shape)
-        tours[all_rows[replaced], positions[replaced]] = reordered[replaced]
-        return tours
-
-    def _draw_parts(self, rng: np.random.Generator, sizes: Indices) -> tuple[Indices, Indices]:
+    def _parts(self, drawn: Floats, sizes: Indices) -> tuple[Indices, Indices]:
         """Parts of tours of `sizes` `(B,)` cities; those of a tour share only their ends.
+
+        Args:
+            drawn: three numbers from 0 to 1: how long the parts are, where the first one begins,
+                and in which direction they go.
 
         Returns:
             Of P parts the tours `(P,)` that they are of, and positions `(P, W)` in these tours, W
@@ -147,21 +112,53 @@ class Reconstruct(Decoder):
         """
         rows: list[int] = []
         parts: list[Indices] = []
+        share, rotation, direction = drawn.tolist()
         for row, n in enumerate(sizes.tolist()):
-            share, rotation, direction = rng.random(3)
             max_inner = min(self.part, n - 2)
             if max_inner < MIN_PART:
                 continue
             inner = MIN_PART + int(share * (max_inner + 1 - MIN_PART))
             starts = np.arange(n // (inner + 1)) * (inner + 1) + int(rotation * n)
             steps = np.concatenate([[inner + 1], np.arange(inner + 1)])
-            drawn = (starts[:, None] + steps) % n
-            rows += [row] * len(drawn)
-            parts += list(n - 1 - drawn if direction < 0.5 else drawn)
+            part = (starts[:, None] + steps) % n
+            rows += [row] * len(part)
+            parts += list(n - 1 - part if direction < 0.5 else part)
         positions = np.full((len(parts), max(map(len, parts))), -1)
         for padded, part in zip(positions, parts, strict=True):
             padded[: len(part)] = part
         return np.array(rows), positions
+
+
+def _with_parts_solved(
+    model: PointerModel,
+    inputs: Tensor,
+    points: Floats,
+    tours: Indices,
+    rows: Indices,
+    positions: Indices,
+) -> Indices:
+    """The tours `(B, N)`, with their parts in the model's order where that is shorter.
+
+    `inputs` and `points`, the same in float64, are `(B, N, d)`; `rows` `(P,)` and `positions`
+    `(P, W)` are the parts.
+    """
+    mask = positions >= 0
+    cities = tours[rows[:, None], positions]
+    cities[~mask] = 0
+    parts = gather_rows(
+        inputs[torch.from_numpy(rows).to(inputs.device)],
+        torch.from_numpy(cities).to(inputs.device),
+    )
+    order = _solve_parts(model, parts, torch.from_numpy(mask.sum(1)))
+    reordered = np.take_along_axis(cities, order, 1)
+    lengths, former = (
+        _closed_lengths(points[rows[:, None], path], mask) for path in (reordered, cities)
+    )
+    replaced = mask & (lengths < former)[:, None]
+    tours = tours.copy()
+    all_rows = np.broadcast_to(rows[:, None], mask.shape)
+    tours[all_rows[replaced], positions[replaced]] = reordered[replaced]
+    return tours
 
 
 def _solve_parts(model: PointerModel, parts: Tensor, counts: Tensor) -> Indices:

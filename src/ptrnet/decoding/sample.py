@@ -9,6 +9,7 @@ from torch import Tensor
 from ptrnet.decoding.search import Hypotheses, Search, Selection
 from ptrnet.errors import InputError
 from ptrnet.masks import length_mask
+from ptrnet.models.base import gather_rows
 
 # Random numbers are counted. Seed s counts its samples from s * SEED_STRIDE on, so 65,537 samples
 # fit before the next seed's begin; step t counts the tokens from t * STEP_STRIDE on, a million.
@@ -56,8 +57,9 @@ class Sample(Search):
         """All samples, the likeliest first."""
         tokens, lengths, log_probs = hypotheses
         order = log_probs.argsort(dim=1, descending=True, stable=True)
-        tokens = tokens.gather(1, order[..., None].expand_as(tokens))
-        return Hypotheses(tokens, lengths.gather(1, order), log_probs.gather(1, order))
+        return Hypotheses(
+            gather_rows(tokens, order), lengths.gather(1, order), log_probs.gather(1, order)
+        )
 
 
 class GumbelSelector:

@@ -10,7 +10,7 @@ from itertools import islice
 from pathlib import Path
 
 from ptrnet.data import formats
-from ptrnet.data.generate import generate
+from ptrnet.data.bulk.generate import generate
 from ptrnet.errors import OutputError
 from ptrnet.files import atomic_path, checksum
 from ptrnet.runtime import cache_folder

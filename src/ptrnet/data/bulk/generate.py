@@ -8,10 +8,11 @@ from pathlib import Path
 import numpy as np
 
 from ptrnet import tasks
-from ptrnet.data import bulk, formats
-from ptrnet.data.bulk import CHUNK, BulkWork
+from ptrnet.data import formats
+from ptrnet.data.bulk import engine
+from ptrnet.data.bulk.engine import CHUNK, BulkWork
+from ptrnet.data.bulk.label import label_examples
 from ptrnet.data.checks import check_sizes
-from ptrnet.data.label import label_examples
 from ptrnet.data.random_streams import GENERATED
 from ptrnet.data.sizes import parse_sizes
 from ptrnet.errors import InputError, short
@@ -77,7 +78,7 @@ def generate(
         formats.check_output(path, task)
     check_jobs(jobs)
     check_backend(backend)
-    return bulk.run(_work(task, sizes, count, seed, labeller, strict), path, "-", jobs, backend)
+    return engine.run(_work(task, sizes, count, seed, labeller, strict), path, "-", jobs, backend)
 
 
 def generate_examples(

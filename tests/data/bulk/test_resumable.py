@@ -8,7 +8,7 @@ import pytest
 
 from ptrnet import tasks
 from ptrnet.data import formats
-from ptrnet.data.resumable import ResumableFile, can_resume
+from ptrnet.data.bulk.resumable import ResumableFile, can_resume
 from ptrnet.errors import InputError, OutputError
 
 TASK = tasks.get("sort")

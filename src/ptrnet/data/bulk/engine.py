@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 from ptrnet.data import formats
+from ptrnet.data.bulk.resumable import ResumableFile, can_resume
 from ptrnet.data.formats.parts.lines import count_lines
-from ptrnet.data.resumable import ResumableFile, can_resume
 from ptrnet.errors import InputError, OutputError, PtrnetError
 from ptrnet.files import checksum
 from ptrnet.parallel import ordered_map

@@ -8,7 +8,7 @@ import pytest
 import ptrnet
 from ptrnet import tasks
 from ptrnet.data import formats
-from ptrnet.data.bulk import CHUNK
+from ptrnet.data.bulk.engine import CHUNK
 from ptrnet.data.sizes import parse_sizes
 from ptrnet.errors import InputError, MissingExtraError
 

@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 
 from ptrnet import labellers, tasks
-from ptrnet.data import bulk, formats
-from ptrnet.data.bulk import BulkWork, chunks, content_of, count_instances
+from ptrnet.data import formats
+from ptrnet.data.bulk import engine
+from ptrnet.data.bulk.engine import BulkWork, chunks, content_of, count_instances
 from ptrnet.data.examples import instances_of
 from ptrnet.errors import InputError
 from ptrnet.files import checksum
@@ -72,12 +73,12 @@ def label(
     if not isinstance(file, str | PathLike):
         examples, is_one = instances_of(file, task)
         known = _work_in_memory(task, examples, path, labeller, strict)
-        pairs = bulk.run(known, path, "-", jobs, backend)
+        pairs = engine.run(known, path, "-", jobs, backend)
         return pairs[0] if pairs and is_one else pairs
     source = fspath(file)
     if source != "-":
         formats.check_input(source)
-    return bulk.run(_work(task, source, path, labeller, strict), path, source, jobs, backend)
+    return engine.run(_work(task, source, path, labeller, strict), path, source, jobs, backend)
 
 
 def label_examples(
