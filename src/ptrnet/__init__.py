@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Any
 from ptrnet.version import VERSION
 
 if TYPE_CHECKING:
-    from ptrnet.data.generate import generate
-    from ptrnet.data.label import label
+    from ptrnet.data.bulk.generate import generate
+    from ptrnet.data.bulk.label import label
+    from ptrnet.data.tables import read_table
     from ptrnet.decoding import Beam, Greedy, Incremental, Reconstruct, Sample
     from ptrnet.errors import InputError, ModelError, OutsideTraining, PtrnetError
     from ptrnet.export.folder import export_onnx
@@ -34,6 +35,7 @@ __all__ = [
     "generate",
     "label",
     "load",
+    "read_table",
 ]
 
 # Not in __all__, as `from ptrnet import *` would need its extra: PointerEstimator.
@@ -53,9 +55,10 @@ _HOMES = {
     "Solver": "solver",
     "export_onnx": "export.folder",
     "fit": "training.fit",
-    "generate": "data.generate",
-    "label": "data.label",
+    "generate": "data.bulk.generate",
+    "label": "data.bulk.label",
     "load": "weights",
+    "read_table": "data.tables",
 }
 
 

@@ -54,6 +54,7 @@ class Example(NamedTuple):
         nodes: names and ids, where it is TSPLIB's.
         distance: between elements, a name of `ptrnet.geometry.distances`.
         log_prob: of the answer, where it is a model's.
+        elements: as they came, n dictionaries; None where they came as numbers.
     """
 
     inputs: Floats
@@ -64,6 +65,7 @@ class Example(NamedTuple):
     nodes: Nodes | None = None
     distance: str = "euclidean"
     log_prob: float | None = None
+    elements: Sequence[Mapping[str, Any]] | None = None
 
 
 class Answers(NamedTuple):

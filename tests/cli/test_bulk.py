@@ -12,7 +12,7 @@ import pytest
 import ptrnet as library
 from ptrnet import tasks
 from ptrnet.data import formats
-from ptrnet.data.bulk import CHUNK
+from ptrnet.data.bulk.engine import CHUNK
 
 DEADLINE = 120  # seconds for what takes two on a quiet machine
 
@@ -21,7 +21,7 @@ WAITING = """
 import pathlib
 import sys
 import time
-from ptrnet.data.resumable import ResumableFile
+from ptrnet.data.bulk.resumable import ResumableFile
 
 append = ResumableFile.append
 
@@ -108,14 +108,14 @@ def test_stopped_and_started_again_it_continues(
 def test_what_the_program_began_the_library_ends(ptrnet, tmp_path, capsys, monkeypatch):
     whole, output = tmp_path / "whole.txt", tmp_path / "a.txt"
     ptrnet(*SORT, "--output", whole)
-    monkeypatch.setattr("ptrnet.data.resumable.ResumableFile.finish", interrupted)
+    monkeypatch.setattr("ptrnet.data.bulk.resumable.ResumableFile.finish", interrupted)
     assert ptrnet(*GENERATE, "--count", 500, "--output", output)[0] == 130
     monkeypatch.undo()
     library.generate("sort", n="5", count=1000, output=output)
     assert "going on behind 500 examples" in capsys.readouterr().err
     assert output.read_bytes() == whole.read_bytes()
     output.unlink()
-    monkeypatch.setattr("ptrnet.data.resumable.ResumableFile.finish", interrupted)
+    monkeypatch.setattr("ptrnet.data.bulk.resumable.ResumableFile.finish", interrupted)
     assert ptrnet("label", "sort", whole, "--output", output)[0] == 130
     monkeypatch.undo()
     with pytest.raises(library.InputError, match=r"beginning of other work \(command 'labelling'"):
@@ -156,7 +156,7 @@ def test_the_content_of_a_file_decides_whether_its_labelling_goes_on(
 ):
     source, output = tmp_path / "in.txt", tmp_path / "a.txt"
     source.write_text("0.5 0.25\n" * 300)
-    monkeypatch.setattr("ptrnet.data.resumable.ResumableFile.finish", interrupted)
+    monkeypatch.setattr("ptrnet.data.bulk.resumable.ResumableFile.finish", interrupted)
     assert ptrnet("label", "sort", source, "--output", output)[0] == 130
     monkeypatch.undo()
     before = source.stat()
@@ -175,7 +175,7 @@ def test_a_stopped_run_may_be_made_shorter_or_only_lack_its_end(
 ):
     whole, again = tmp_path / "whole.txt", tmp_path / "again.txt"
     ptrnet(*GENERATE, "--count", count, "--output", whole)
-    monkeypatch.setattr("ptrnet.data.resumable.ResumableFile.finish", interrupted)
+    monkeypatch.setattr("ptrnet.data.bulk.resumable.ResumableFile.finish", interrupted)
     assert ptrnet(*GENERATE, "--count", 500, "--output", again)[0] == 130
     monkeypatch.undo()
     assert ptrnet(*GENERATE, "--count", count, "--output", again)[0] == 0

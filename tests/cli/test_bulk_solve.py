@@ -10,7 +10,7 @@ import pytest
 import ptrnet as library
 from ptrnet import tasks
 from ptrnet.data import formats
-from ptrnet.data.bulk import CHUNK
+from ptrnet.data.bulk.engine import CHUNK
 from ptrnet.types import Example
 from tests.cli.test_bulk import PROGRAM, interrupted, stop_after_a_chunk
 
@@ -71,7 +71,7 @@ def test_killed_and_started_again_it_goes_on(ptrnet, folder, tmp_path):
 def test_other_work_is_not_gone_on_with(ptrnet, folder, tmp_path, monkeypatch, other, what):
     solve = ["solve", "--model", folder / "model", folder / "in.jsonl"]
     solve += ["--output", tmp_path / "out.jsonl"]
-    monkeypatch.setattr("ptrnet.data.resumable.ResumableFile.finish", interrupted)
+    monkeypatch.setattr("ptrnet.data.bulk.resumable.ResumableFile.finish", interrupted)
     assert ptrnet(*solve)[0] == 130
     monkeypatch.undo()
     code, _, errors = ptrnet(*solve, *other)
@@ -80,7 +80,7 @@ def test_other_work_is_not_gone_on_with(ptrnet, folder, tmp_path, monkeypatch, o
 
 def test_another_network_is_other_work(folder, tmp_path, monkeypatch):
     solver = library.load(folder / "model")
-    monkeypatch.setattr("ptrnet.data.resumable.ResumableFile.finish", interrupted)
+    monkeypatch.setattr("ptrnet.data.bulk.resumable.ResumableFile.finish", interrupted)
     with pytest.raises(KeyboardInterrupt):
         solver.solve_file(folder / "in.jsonl", tmp_path / "out.jsonl")
     monkeypatch.undo()

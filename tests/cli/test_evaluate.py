@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 from ptrnet import load
-from ptrnet.data import formats, resumable
-from ptrnet.data.bulk import CHUNK
+from ptrnet.data import formats
+from ptrnet.data.bulk import resumable
+from ptrnet.data.bulk.engine import CHUNK
 from ptrnet.decoding import Greedy
 from ptrnet.solver import bulk
 from tests.cli.test_bulk import interrupted

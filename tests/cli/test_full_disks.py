@@ -16,7 +16,7 @@ def test_a_full_disk_loses_nothing(ptrnet, tmp_path, monkeypatch):
         if len(written) == 6:  # of facts and checksums each with their folder, then of two chunks
             raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("ptrnet.data.resumable.os.fsync", full)
+    monkeypatch.setattr("ptrnet.data.bulk.resumable.os.fsync", full)
     code, _, errors = ptrnet(*GENERATE, "--count", 1000, "--output", output)
     assert code == 2 and "No space left" in errors and "kept in" in errors
     monkeypatch.undo()
@@ -32,7 +32,7 @@ def test_a_disk_that_fails_where_work_would_go_on_is_one_line(ptrnet, tmp_path, 
     def full(file, total):
         raise OSError(28, "No space left on device", str(file.lines_path))
 
-    monkeypatch.setattr("ptrnet.data.resumable.ResumableFile._trim", full)
+    monkeypatch.setattr("ptrnet.data.bulk.resumable.ResumableFile._trim", full)
     code, _, errors = ptrnet(*GENERATE, "--count", 1000, "--output", output)
     assert code == 2 and errors == f"ptrnet: {output}: cannot be written: No space left on device\n"
 
@@ -44,7 +44,7 @@ def test_a_disk_that_fails_anywhere_is_one_line(ptrnet, tmp_path, monkeypatch, n
     def failing(*_, **__):
         raise OSError(number, os.strerror(number), "a/hparams.yaml")
 
-    monkeypatch.setattr("ptrnet.data.bulk.run", failing)
+    monkeypatch.setattr("ptrnet.data.bulk.engine.run", failing)
     code, _, errors = ptrnet(*GENERATE, "--count", 10, "--output", tmp_path / "a.txt")
     assert (code, errors) == (2, f"ptrnet: a/hparams.yaml: {os.strerror(number)}\n")
 

@@ -34,7 +34,7 @@ SMALL = {
     "beam": {"size": 3},
     "sample": {"size": 3, "seed": 0},
     "incremental": {"window": 2},
-    "reconstruct": {"rounds": 0},  # in more of them copies are made of few instances
+    "reconstruct": {"rounds": 3},
 }
 DECODERS = [
     cls(**SMALL.get(cls.name, {}))

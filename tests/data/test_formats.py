@@ -10,7 +10,7 @@ import pytest
 
 from ptrnet import tasks
 from ptrnet.data import formats
-from ptrnet.data.label import label_examples
+from ptrnet.data.bulk.label import label_examples
 from ptrnet.errors import InputError, MissingExtraError
 from ptrnet.types import Example
 

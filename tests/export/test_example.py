@@ -84,3 +84,20 @@ def test_the_program_needs_neither_torch_nor_ptrnet(tmp_path):
     done = subprocess.run(command, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout) == ptrnet.load("hull").solve(points).tolist()
+
+
+@pytest.mark.parametrize("unknown", ["refuse", "ignore"])
+def test_fields_are_read_by_their_names(unknown, tmp_path):
+    """Of a table with columns in another order, and one that the model does not read."""
+    schema = {"fields": ("price", "colour"), "categories": ((), ("blue", "red"))}
+    scaling = {"center": (2.0, 0.0, 0.0), "spread": (3.0, 1.0, 1.0)}
+    solver = build("ptr-net", "custom", {**schema, **scaling, "unknown_category": unknown}, {})
+    manifest = ptrnet.export_onnx(solver, tmp_path, instances=3)
+    elements = [{"price": 1.5 * k, "colour": ["red", "blue"][k % 2]} for k in range(7)]
+    if unknown == "ignore":
+        elements[3]["colour"] = "pink"
+    rows = [f"{e['colour']},x{k},{e['price']}\n" for k, e in enumerate(elements)]
+    (tmp_path / "table.csv").write_text("colour,title,price\n" + "".join(rows))
+    points = example.read(str(tmp_path / "table.csv"), manifest["inputs"]["fields"])
+    assert points.tolist() == solver.task.schema.encode(elements, "")
+    assert example.solve(points, tmp_path) == solver.solve(elements).tolist()

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from ptrnet import labellers, tasks
-from ptrnet.data.label import label_examples
+from ptrnet.data.bulk.label import label_examples
 from ptrnet.errors import InputError
 from ptrnet.geometry import distances
 from ptrnet.labellers import exact

@@ -11,6 +11,15 @@ from ptrnet.serve.app import create_app
 from ptrnet.serve.service import Served
 from ptrnet.solver import Solver
 
+SOLVE = "/v1/models/hull/solve"
+TRIANGLE = [[0, 0], [1, 0], [0, 1]]
+QUESTION = {"instance": TRIANGLE}
+
+
+async def until(condition):
+    while not condition():
+        await asyncio.sleep(0.002)
+
 
 @asynccontextmanager
 async def client_of(models, limits=None, **options):

@@ -238,3 +238,22 @@ def test_metrics_that_take_long_keep_no_answers_waiting(asked, models, monkeypat
 
     status, was_first, _ = asked(scenario)
     assert (status, was_first) == (200, True)
+
+
+def test_elements_with_fields(asked, models, small):
+    schema = {"fields": ("price", "colour"), "categories": ((), ("blue", "red"))}
+    solver = small("custom", scale=8.0, **schema, center=(0.0,) * 3, spread=(1.0,) * 3)
+    models["offers"] = solver
+    elements = [{"price": k, "colour": ["red", "blue"][k % 2], "title": "t"} for k in range(6)]
+
+    async def scenario(client):
+        known, unknown = elements, [*elements, {"price": 1, "colour": "pink"}]
+        return [
+            await client.post("/v1/models/offers/solve", json={"instance": instance})
+            for instance in (known, unknown, [[1, 2, 3]])
+        ]
+
+    answered, unknown, numbers = asked(scenario)
+    assert answered.json()["answers"][0]["outputs"] == solver.solve(elements).tolist()
+    assert "got 'pink'" in problem(unknown, 422)
+    assert "expected elements with the fields price, colour" in problem(numbers, 422)

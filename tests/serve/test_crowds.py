@@ -7,7 +7,7 @@ import pytest
 from ptrnet.serve import routes
 from ptrnet.serve.limits import Limits
 from ptrnet.serve.requests.parsing import parse_solve
-from tests.serve.test_limits import QUESTION, SOLVE, TRIANGLE, until
+from tests.serve.conftest import QUESTION, SOLVE, TRIANGLE, until
 
 
 @pytest.mark.parametrize("count", [1, 1000])  # parsed in the loop, and in a thread

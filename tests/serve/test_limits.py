@@ -10,16 +10,7 @@ import pytest
 from ptrnet.errors import InputError
 from ptrnet.serve.limits import Limits
 from ptrnet.solver import Solver
-from tests.serve.conftest import client_of, problem
-
-SOLVE = "/v1/models/hull/solve"
-TRIANGLE = [[0, 0], [1, 0], [0, 1]]
-QUESTION = {"instance": TRIANGLE}
-
-
-async def until(condition):
-    while not condition():
-        await asyncio.sleep(0.002)
+from tests.serve.conftest import QUESTION, SOLVE, TRIANGLE, client_of, problem, until
 
 
 def places(client):

@@ -9,7 +9,7 @@ from huggingface_hub import ModelCard
 import ptrnet
 from ptrnet import tasks, weights
 from ptrnet.cli import run as program
-from ptrnet.data.generate import generate_examples
+from ptrnet.data.bulk.generate import generate_examples
 from ptrnet.training.recipe import Recipe
 from ptrnet.training.run import train
 

@@ -65,7 +65,7 @@ def test_it_learns(tmp_path):
 
 
 def _examples(task):
-    from ptrnet.data.generate import generate_examples
+    from ptrnet.data.bulk.generate import generate_examples
 
     return generate_examples(task, [2], 300, seed=3)
 
@@ -226,7 +226,7 @@ def test_a_run_on_a_file_resumes_to_the_same_bits(tmp_path, monkeypatch):
 
 
 def _of_two_sizes(task):
-    from ptrnet.data.generate import generate_examples
+    from ptrnet.data.bulk.generate import generate_examples
 
     return generate_examples(task, [5, 6], 40, seed=3)
 

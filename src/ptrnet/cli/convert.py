@@ -23,21 +23,41 @@ def convert(
     task: Annotated[
         str | None, typer.Option("--task", help="TASK; .tsp and .tour are of tsp without it.")
     ] = None,
+    set_id: Annotated[
+        str | None,
+        typer.Option("--set-id", help="Of a long .csv the column that tells the instances apart."),
+    ] = None,
+    rank: Annotated[
+        str | None, typer.Option("--rank", help="The column with an element's place in the answer.")
+    ] = None,
+    label: Annotated[
+        str | None, typer.Option("--label", help="Or the one that is 1 where it is in the answer.")
+    ] = None,
     seed: UnusedSeed = 0,
 ) -> None:
     """Write the examples of IN in the format of OUT.
+
+    With --set-id one of them is a long .csv, a row an element: its other columns are the fields of
+    the elements, which become objects in a .jsonl, and columns again.
 
     What OUT could not hold is refused, not dropped: answers in .csv and .tsp, TSPLIB's distances
     in .txt and .csv, plain distances in .tsp. An example of TSPLIB is two files: write NAME.tsp,
     then NAME.tour.
 
     Example: ptrnet convert berlin52.opt.tour berlin52.jsonl
+
+    Example: ptrnet convert offers.csv offers.jsonl --set-id order --rank place
     """
     from ptrnet import tasks
     from ptrnet.data import formats
     from ptrnet.progress import track
 
     source_format, target = formats.format_of(source), formats.format_of(output)
+    if set_id is not None:
+        _convert_table(source, output, set_id, rank, label)
+        return
+    if rank or label:
+        raise InputError("--rank and --label go with --set-id, of a long .csv")
     name = task or source_format.capabilities.task or target.capabilities.task
     if name is None:
         raise InputError(
@@ -50,6 +70,31 @@ def convert(
     if target.extension == "tour":
         examples = _with_city_names(examples, output, kind)
     formats.write(output, track(examples, "converting"), kind)
+
+
+def _convert_table(
+    source: str, output: str, set_id: str, rank: str | None, label: str | None
+) -> None:
+    """Between a long table and .jsonl.
+
+    Raises:
+        InputError: other formats, or a file that cannot be used.
+    """
+    from ptrnet.data import formats
+    from ptrnet.data.infer_task import loosest_task
+    from ptrnet.data.tables import read_lines, read_table, write_table
+
+    extensions = [formats.format_of(path).extension for path in (source, output)]
+    formats.check_output(output)
+    if extensions == ["csv", "jsonl"]:
+        examples = read_table(source, set_id=set_id, rank=rank, label=label)
+        formats.write(output, examples, loosest_task(1))
+    elif extensions == ["jsonl", "csv"] and rank and not label:
+        write_table(output, read_lines(source), set_id=set_id, rank=rank)
+    else:
+        raise InputError(
+            "--set-id: expected a .csv to be written to a .jsonl, or with --rank the other way"
+        )
 
 
 def _with_city_names(

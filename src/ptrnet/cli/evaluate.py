@@ -76,7 +76,7 @@ def evaluate(
 
     Example: ptrnet evaluate hull million.txt --output scores.jsonl --jobs -1
     """
-    from ptrnet.data.bulk import chunks
+    from ptrnet.data.bulk.engine import chunks
     from ptrnet.evaluation import Evaluation
     from ptrnet.progress import track
     from ptrnet.solver.bulk import Scoring
@@ -132,7 +132,7 @@ def _fresh_examples(
 ) -> "Iterator[Example]":
     """Instances of the model's task with labels, drawn as `points` says."""
     from ptrnet.data import checks
-    from ptrnet.data.generate import generate_examples
+    from ptrnet.data.bulk.generate import generate_examples
     from ptrnet.data.sizes import parse_sizes
 
     task = task_with_points(solver.task, points)

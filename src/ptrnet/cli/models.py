@@ -24,6 +24,7 @@ def list_models(context: typer.Context, seed: UnusedSeed = 0, json: Json = False
     from json import dumps
 
     from ptrnet import weights
+    from ptrnet.metrics.interval import Measure
 
     rows = [weights.summary(name) for name in weights.names()]
     if json:
@@ -33,9 +34,8 @@ def list_models(context: typer.Context, seed: UnusedSeed = 0, json: Json = False
     for row in rows:
         lines.append(f"{row['name']}: task {row['task']}, trained on n {row['n']}, {row['file']}")
         for score in row["scores"]:
-            low, high = f"{score['low']:.1%}", f"{score['high']:.1%}"
-            share = f"{score['metric']} {score['value']:.1%}"
-            lines.append(f"  n={score['n']}: {share} ({low} to {high})")
+            measure = Measure(score["value"], score["low"], score["high"], score["count"])
+            lines.append(f"  n={score['n']}: {score['metric']} {measure.text(1, 100)}%")
     say("\n".join(lines))
 
 

@@ -113,14 +113,38 @@ def split_instances(values: Any, num_features: int) -> tuple[list[Any], bool]:
     Raises:
         InputError: neither.
     """
+    if dictionaries_of(values) is not None:
+        return [values], True
     values = _single(values)
     if isinstance(values, np.ndarray) and (values.dtype.kind != "O" or values.ndim != 1):
         return (list(values), False) if values.ndim > 2 else ([values], True)
     if not isinstance(values, list | tuple):
         values = split(values, "instances")
+    if any(dictionaries_of(instance) is not None for instance in values[:1]):
+        return list(values), False
     flat_arrays = num_features == 1 and bool(values) and not isinstance(values[0], list | tuple)
     is_one = bool(values) and depth(values) <= (1 if flat_arrays else 2)
     return ([values], True) if is_one else (list(values), False)
+
+
+def dictionaries_of(values: Any) -> list[Mapping[str, Any]] | None:
+    """The elements of an instance whose features have names: its dictionaries, a frame's rows.
+
+    None where they are numbers: of a frame whose columns are all numbers, too.
+    """
+    if isinstance(values, list | tuple):
+        return list(values) if values and isinstance(values[0], Mapping) else None
+    if not hasattr(values, "columns") or np.asarray(values.to_numpy()).dtype.kind in "biuf":
+        return None
+    return rows_of(values)
+
+
+def rows_of(frame: Any) -> list[Mapping[str, Any]]:
+    """The rows of a frame of pandas or polars, by its columns' names."""
+    rows: list[Mapping[str, Any]] = (
+        frame.to_dicts() if hasattr(frame, "to_dicts") else frame.to_dict("records")
+    )
+    return rows
 
 
 def count_features(values: Any) -> int:
@@ -133,9 +157,14 @@ def count_features(values: Any) -> int:
 
 
 def depth(values: Any) -> int:
-    """How deep the first number of nested lists and arrays stands: 2 in a list of lists."""
+    """How deep the first number of nested lists and arrays stands: 2 in a list of lists.
+
+    In a list of dictionaries, too.
+    """
     if isinstance(values, list | tuple):
         return 1 + (depth(values[0]) if values else 0)
+    if isinstance(values, Mapping):
+        return 1
     array = _single(values)
     return array.ndim if isinstance(array, np.ndarray) else 0
 

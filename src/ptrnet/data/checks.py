@@ -5,11 +5,12 @@ from typing import Any
 
 import numpy as np
 
-from ptrnet.data.arrays import real_array, to_array
+from ptrnet.data.arrays import dictionaries_of, real_array, rows_of, to_array
 from ptrnet.data.sizes import LARGEST
 from ptrnet.errors import InputError, short
 from ptrnet.geometry.distances import EUCLIDEAN
 from ptrnet.tasks.base import Task
+from ptrnet.tasks.schema import Schema
 from ptrnet.types import Answers, Floats, Indices
 
 MAX_COORDINATE = 1e10  # where distances are whole numbers: sums of 100,000 are still exact floats
@@ -20,7 +21,7 @@ def check_instance(values: Any, task: Task, source: str) -> Floats:
 
     Args:
         values: what should be an instance, in any form that `real_array` takes; with d = 1 it
-            may be flat, `(n,)`.
+            may be flat, `(n,)`. Of a task with a schema dictionaries, or a frame.
         task: of the instance.
         source: the file and line, or the argument, that the values came from.
 
@@ -29,6 +30,8 @@ def check_instance(values: Any, task: Task, source: str) -> Floats:
             more than LARGEST.
     """
     d = task.num_features
+    if task.schema is not None:
+        values = _encoded(values, task.schema, source)
     array = real_array(values, source, f"elements of {d} number{'s' * (d > 1)} each")
     if array.ndim == 1 and d == 1:
         array = array[:, None]
@@ -46,6 +49,16 @@ def check_instance(values: Any, task: Task, source: str) -> Floats:
         )
     check_has_answer(array, task, source)
     return array
+
+
+def _encoded(values: Any, schema: Schema, source: str) -> Any:
+    """The features of dictionaries or of a frame's rows; an array has them already."""
+    if isinstance(values, np.ndarray) or (isinstance(values, list | tuple) and not values):
+        return values
+    elements = rows_of(values) if hasattr(values, "columns") else dictionaries_of(values)
+    if elements is None:
+        raise InputError(f"{source}: expected elements with the fields {', '.join(schema.fields)}")
+    return schema.encode(elements, source)
 
 
 def check_size(n: int, task: Task, source: str) -> None:

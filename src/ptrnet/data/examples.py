@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from ptrnet.data import checks
-from ptrnet.data.arrays import depth, split, split_instances
+from ptrnet.data.arrays import depth, dictionaries_of, split, split_instances
 from ptrnet.errors import InputError
 from ptrnet.tasks.base import Task
 from ptrnet.types import Example
@@ -18,12 +18,21 @@ def instances_of(values: Any, task: Task) -> tuple[list[Example], bool]:
     Raises:
         InputError: names the instance by its number, from 0 on.
     """
+    if isinstance(values, Example):
+        return [_instance(values, task, "instance 0")], True
     instances, is_one = split_instances(values, task.num_features)
-    examples = [
-        Example(checks.check_instance(instance, task, f"instance {k}"), source=f"instance {k}")
-        for k, instance in enumerate(instances)
-    ]
-    return examples, is_one
+    return [_instance(values, task, f"instance {k}") for k, values in enumerate(instances)], is_one
+
+
+def _instance(values: Any, task: Task, source: str) -> Example:
+    """One checked instance; of an `Example` with all that it has."""
+    example = values if isinstance(values, Example) else Example(values, source=source)
+    source = example.source or source
+    return example._replace(
+        inputs=checks.check_instance(example.inputs, task, source),
+        source=source,
+        elements=dictionaries_of(example.inputs) or example.elements,
+    )
 
 
 def examples_of(values: Any, task: Task) -> tuple[list[Example], bool]:
@@ -70,9 +79,10 @@ def example_of(pair: Any, task: Task, source: str) -> Example:
     inputs, outputs = inputs_and_outputs(pair, source)
     instance = checks.check_instance(inputs, task, f"{source}: inputs")
     indices = checks.check_outputs(outputs, len(instance), task, f"{source}: outputs")
+    elements = dictionaries_of(inputs)
     if isinstance(pair, Example):
-        return pair._replace(inputs=instance, outputs=indices)
-    return Example(instance, indices, source)
+        return pair._replace(inputs=instance, outputs=indices, elements=elements)
+    return Example(instance, indices, source, elements=elements)
 
 
 def inputs_and_outputs(pair: Any, source: str) -> tuple[Any, Any]:

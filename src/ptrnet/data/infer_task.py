@@ -4,7 +4,7 @@ Both are inferred from the memory-mapped examples. A file is read with the loose
 constraint is not known yet; so whether answers obey one is checked here, and not by the reader.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from itertools import islice
 from typing import NamedTuple, NoReturn, cast
@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 from ptrnet.data import formats
 from ptrnet.data.streams.memmap import MemmapExamples, open_memmap
 from ptrnet.errors import InputError, unknown
-from ptrnet.tasks.custom import CONSTRAINTS, MAX_LENGTH, MIN_SPREAD, Custom, Kind
+from ptrnet.tasks.custom import CONSTRAINTS, MAX_LENGTH, MIN_SPREAD, Custom, Kind, Unknown
+from ptrnet.tasks.schema import Schema, infer_schema
 from ptrnet.types import Floats, Indices
 
 _CHUNK = 2**20  # elements and indices in memory at a time
@@ -29,25 +30,36 @@ class InferredTask(NamedTuple):
     lengths: Indices  # (m,) indices of each answer
 
 
-def infer_task(path: str, constraint: str | None = None) -> InferredTask:
+def infer_task(
+    path: str,
+    constraint: str | None = None,
+    fields: Sequence[str] = (),
+    unknown_category: Unknown = "refuse",
+) -> InferredTask:
     """The task of all examples of a file.
 
     Args:
         path: of the file.
         constraint: of the answers, one of `CONSTRAINTS`; the strictest that they obey when None.
+        fields: of elements that are dictionaries those that are read; all where none is named.
+        unknown_category: whether texts that no example has are refused, or ignored.
 
     Raises:
-        InputError: an unknown constraint, a file that cannot be used, an example without an answer,
-            or the first answer that does not obey the constraint, by its line.
+        InputError: an unknown constraint, fields that elements do not have, a file that cannot be
+            used, an example without an answer, or the first answer that does not obey the
+            constraint, by its line.
     """
     if constraint not in (None, *CONSTRAINTS):
         raise unknown("constraint", str(constraint), CONSTRAINTS)
-    loosest = loosest_task(formats.num_features(path))
+    loosest = _loosest_task_of_file(path, fields, unknown_category)
     examples = open_memmap(path, loosest)
     repeats = _find_repeats(examples)
     center, spread = feature_scaling(
         lambda: (examples.elements(first, stop) for first, stop in _chunks(examples))
     )
+    if loosest.schema is not None:
+        is_category = loosest.schema.is_category
+        center, spread = np.where(is_category, 0, center), np.where(is_category, 1, spread)
     task = replace(
         loosest,
         constraint=cast("Kind", constraint or _strictest(examples, repeats)),
@@ -67,16 +79,37 @@ def check_examples(path: str, task: Custom) -> None:
         InputError: elements with another number of features, or the first answer that is too long
             or does not obey the constraint, by its line.
     """
-    d = formats.num_features(path)
+    d = task.num_features if task.schema else formats.num_features(path)
     if d != task.num_features:
         raise InputError(f"{path}: expected elements of {task.num_features} numbers, got {d}")
-    examples = open_memmap(path, loosest_task(d))
+    examples = open_memmap(path, replace(task, constraint="free"))
     _check_answers(path, task, examples, _find_repeats(examples))
 
 
 def loosest_task(d: int) -> Custom:
     """The task that takes every example whose elements have d features."""
     return Custom(center=(0.0,) * d, spread=(1.0,) * d)
+
+
+def _loosest_task_of_file(path: str, fields: Sequence[str], unknown_category: Unknown) -> Custom:
+    """The task that takes every example of a file, whatever its answer is."""
+    instances = formats.format_of(path).dictionaries(path)
+    if instances is not None:
+        return task_of(infer_schema(instances, fields, unknown_category == "ignore"))
+    d = formats.num_features(path)
+    if fields:
+        raise InputError(f"{path}: fields go with elements that are objects, got rows of numbers")
+    return loosest_task(d)
+
+
+def task_of(schema: Schema) -> Custom:
+    """The task that takes every example whose elements have these fields."""
+    return replace(
+        loosest_task(len(schema.is_category)),
+        fields=schema.fields,
+        categories=schema.categories,
+        unknown_category="ignore" if schema.ignores_unknown else "refuse",
+    )
 
 
 def _find_repeats(examples: MemmapExamples) -> NDArray[np.bool_]:
@@ -116,7 +149,7 @@ def _check_answers(
 
 def _refuse(path: str, task: Custom, number: int) -> NoReturn:
     """Raises what is wrong with the answer of example `number`, counted from 0, by its line."""
-    for example in islice(formats.read(path, loosest_task(task.num_features)), number, None):
+    for example in islice(formats.read(path, replace(task, constraint="free")), number, None):
         n, outputs = len(example.inputs), example.outputs
         if outputs is None:
             break

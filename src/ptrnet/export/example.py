@@ -2,9 +2,12 @@
 
     python example.py points.csv     # an element a row; prints the answer's 0-based indices
 
+Where the manifest names fields, the file has a header with their names.
+
 What is done here, and why, is in manifest.json; docs/export.md of ptrnet tells it in words.
 """
 
+import csv
 import json
 import sys
 from pathlib import Path
@@ -14,6 +17,21 @@ import numpy as np
 import onnxruntime
 
 BITS = 20  # of each coordinate along Hilbert's curve
+
+
+def read(path: str, fields: list[dict[str, Any]]) -> Any:
+    """The elements `(n, d)` of a file; of fields with categories a feature for each of these."""
+    if not fields:
+        return np.loadtxt(path, delimiter=",", ndmin=2)
+    with Path(path).open(newline="", encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    features = []
+    for field in fields:
+        column, texts = [row[field["name"]] for row in rows], field["categories"]
+        if not texts:
+            features.append(np.array(column, float))
+        features += [np.array([cell == text for cell in column], float) for text in texts]
+    return np.column_stack(features)
 
 
 def scale(points: Any, scaling: dict[str, Any]) -> Any:
@@ -131,8 +149,10 @@ def solve(points: Any, folder: Path) -> list[Any]:
 
 
 if __name__ == "__main__":
+    folder = Path(__file__).parent
+    inputs = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))["inputs"]
     try:
-        instance = np.loadtxt(sys.argv[1], delimiter=",", ndmin=2)
-    except (IndexError, OSError, ValueError) as error:
-        sys.exit(f"expected a file with the numbers of an element in each line: {error}")
-    print(json.dumps(solve(instance, Path(__file__).parent)))
+        instance = read(sys.argv[1], inputs.get("fields", []))
+    except (IndexError, KeyError, OSError, ValueError) as error:
+        sys.exit(f"expected a file with an element in each line: {error!r}")
+    print(json.dumps(solve(instance, folder)))

@@ -79,6 +79,7 @@ def describe(solver: Solver, graphs: dict[str, Graph]) -> dict[str, Any]:
         "model": {"name": registered_name(model), "settings": model.settings()},
         "inputs": {
             "features": task.num_features,
+            **_fields(task),
             "elements": {
                 "only": model.n,
                 "min": task.min_elements,
@@ -116,6 +117,19 @@ def with_files(manifest: dict[str, Any], folder: Path) -> dict[str, Any]:
         for path in sorted(folder.iterdir())
     }
     return {**manifest, "files": files}
+
+
+def _fields(task: Task) -> dict[str, Any]:
+    """What the features are, where elements have fields."""
+    if task.schema is None:
+        return {}
+    pairs = zip(task.schema.fields, task.schema.categories, strict=True)
+    unknown = "all 0" if task.schema.ignores_unknown else "refused"
+    return {
+        "fields": [{"name": name, "categories": list(texts)} for name, texts in pairs],
+        "fields_meaning": "a field without categories is a feature; another one is a feature for "
+        f"each category, 1 for the element's own and 0 else; any other text is {unknown}",
+    }
 
 
 def _scaling(task: Task) -> dict[str, Any]:

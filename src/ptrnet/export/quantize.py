@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ptrnet.data.generate import generate_examples
+from ptrnet.data.bulk.generate import generate_examples
 from ptrnet.export.agreement import fresh_instances, sizes_of
 from ptrnet.export.graphs import ENCODER, STEP
 from ptrnet.solver import Solver

@@ -1,6 +1,7 @@
 """An answer that knows itself: the indices, with what a model can say of them."""
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from io import BytesIO
 from typing import Any
@@ -24,6 +25,8 @@ class Answer:
         seconds: that the answer took; its share of the time, where many were answered together.
         warnings: how the instance is unlike all that the model was trained on; none if it is not.
         task: of the model.
+        elements: those of the instance in the order of the answer, as they came: dictionaries with
+            all of their fields, or rows of `inputs`.
     """
 
     inputs: Floats = field(repr=False)
@@ -34,6 +37,7 @@ class Answer:
     seconds: float
     warnings: tuple[str, ...]
     task: Task = field(repr=False)
+    elements: Sequence[Any] = field(repr=False)
 
     @property
     def is_inside_training(self) -> bool:

@@ -12,7 +12,7 @@ from typing import Any, ClassVar, Protocol
 
 from ptrnet import evaluation
 from ptrnet.data import formats
-from ptrnet.data.bulk import CHUNK, BulkWork, chunks, content_of, count_instances
+from ptrnet.data.bulk.engine import CHUNK, BulkWork, chunks, content_of, count_instances
 from ptrnet.decoding import Decoder
 from ptrnet.errors import InputError
 from ptrnet.models.base import PointerModel

@@ -6,7 +6,8 @@ from os import fspath
 from pathlib import Path
 from typing import Any
 
-from ptrnet.data import bulk, formats
+from ptrnet.data import formats
+from ptrnet.data.bulk import engine
 from ptrnet.decoding import Decoder, Greedy
 from ptrnet.evaluation import Evaluation
 from ptrnet.models.base import PointerModel
@@ -76,7 +77,7 @@ class Files(ABC):
             solved = as_they_come(self, formats.read(source, self.task), how)
             formats.print_as_they_come(solved, self.task)
         else:
-            bulk.run(work(self, source, target, how), target, source, jobs, backend)
+            engine.run(work(self, source, target, how), target, source, jobs, backend)
 
     def evaluate_file(
         self,
@@ -116,7 +117,7 @@ class Files(ABC):
         if target is None:
             scored = scoring.examples(jobs, backend)
             return Evaluation(self.task, track(scored, scoring.command, scoring.total))
-        bulk.run(scoring, target, source, jobs, backend)
+        engine.run(scoring, target, source, jobs, backend)
         return Evaluation(self.task, formats.read(target, self.task))
 
 

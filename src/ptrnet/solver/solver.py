@@ -119,6 +119,7 @@ class Solver(Files, Pictures, Stored):
             seconds=seconds,
             warnings=tuple(text for _, text in self.messages_of(answered, decoder)),
             task=self.task,
+            elements=_pointed_at(answered),
         )
 
     def solve_examples(
@@ -291,6 +292,15 @@ class Solver(Files, Pictures, Stored):
     @property
     def _device(self) -> torch.device:
         return next(self.model.parameters()).device
+
+
+def _pointed_at(answered: Example) -> list[Any]:
+    """The elements of an answer, in its order; of triangles lists of three."""
+    assert answered.outputs is not None
+    elements = answered.inputs if answered.elements is None else answered.elements
+    if answered.outputs.ndim == 1:
+        return [elements[k] for k in answered.outputs]
+    return [[elements[k] for k in item] for item in answered.outputs]
 
 
 def _chunks(examples: Iterable[Example]) -> Iterator[list[Example]]:

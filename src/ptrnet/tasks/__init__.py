@@ -9,7 +9,7 @@ from ptrnet.tasks.base import Task
 
 CUSTOM = "custom"  # of a user's own examples: a model may serve it, no verb names it
 _FORMER_NAMES = {"own": CUSTOM}  # that models' folders and recipes may still have
-_registry = Registry("task", __name__, ("base", "labelling", CUSTOM), "TASK")
+_registry = Registry("task", __name__, ("base", "labelling", "schema", CUSTOM), "TASK")
 
 
 def names() -> list[str]:

@@ -16,6 +16,7 @@ from ptrnet.geometry.orders import hilbert_order, lexicographic_order
 from ptrnet.geometry.sampling import sample_points
 from ptrnet.geometry.scaling import fit_unit_cube
 from ptrnet.tasks.labelling import Labelling
+from ptrnet.tasks.schema import Schema
 from ptrnet.types import END, Answers, Example, Floats, Indices
 
 if TYPE_CHECKING:
@@ -126,6 +127,11 @@ class Task(Labelling):
         Not where `order` sorts them: their coordinates then show their indices.
         """
         return False
+
+    @property
+    def schema(self) -> Schema | None:
+        """How elements that are dictionaries become numbers; None where elements are numbers."""
+        return None
 
     @property
     def repeats(self) -> bool:

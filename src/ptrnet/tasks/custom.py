@@ -12,6 +12,7 @@ import numpy as np
 
 from ptrnet.errors import InputError
 from ptrnet.tasks.base import Drawing, Task, duplicate_error, setting
+from ptrnet.tasks.schema import Schema
 from ptrnet.types import Example, Floats, Indices
 
 if TYPE_CHECKING:
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from ptrnet.metrics.interval import Scores
 
 Kind = Literal["permutation", "subset", "free"]
+Unknown = Literal["refuse", "ignore"]
 CONSTRAINTS = get_args(Kind)  # from the strictest to the loosest: each allows all before it
 MAX_LENGTH = 100_000  # indices of an answer
 MIN_SPREAD = 1e-290  # a feature of less is as good as constant
@@ -35,6 +37,9 @@ class Custom(Task):
     Args:
         constraint: what answers are: `permutation`, an order of all elements; `subset`, each at
             most once; `free`, repeats as well.
+        fields: where elements are dictionaries, the fields that are read; see `Schema`.
+        categories: of each field the texts that it may be; none where it is a number.
+        unknown_category: whether any other text is refused, or ignored: none of the categories.
         center: the mean of each feature, d numbers.
         spread: the standard deviation of each feature, d numbers.
         longest_answer: the most indices of an answer, whatever the size of its instance.
@@ -46,6 +51,9 @@ class Custom(Task):
     min_length: ClassVar[int] = 0
 
     constraint: Literal["permutation", "subset", "free"] = setting("free", "what answers are")
+    fields: tuple[str, ...] = setting((), "the fields that are read of elements with names")
+    categories: tuple[tuple[str, ...], ...] = setting((), "of each field its texts")
+    unknown_category: Literal["refuse", "ignore"] = setting("refuse", "what other texts are")
     center: tuple[float, ...] = setting((), "the mean of each feature")
     spread: tuple[float, ...] = setting((), "the standard deviation of each feature")
     longest_answer: int = setting(1, "the most indices of an answer")
@@ -67,7 +75,19 @@ class Custom(Task):
         for name in ("longest_answer", "longest_share"):
             if not 0 <= getattr(self, name) <= MAX_LENGTH:
                 raise InputError(f"{name} of task custom: expected 0 to {MAX_LENGTH}")
+        object.__setattr__(self, "fields", tuple(self.fields))
+        object.__setattr__(self, "categories", tuple(map(tuple, self.categories)))
+        if len(self.fields) != len(self.categories) or (
+            self.schema is not None and len(self.schema.is_category) != len(self.center)
+        ):
+            raise InputError("categories of task custom: expected a list of texts for each field")
         super().__post_init__()
+
+    @property
+    def schema(self) -> Schema | None:
+        if not self.fields:
+            return None
+        return Schema(self.fields, self.categories, self.unknown_category == "ignore")
 
     @property
     def num_features(self) -> int:

@@ -8,7 +8,7 @@ import numpy as np
 from ptrnet import tasks
 from ptrnet.data import formats
 from ptrnet.data.batches import batches_of
-from ptrnet.data.generate import generate_examples
+from ptrnet.data.bulk.generate import generate_examples
 from ptrnet.data.infer_task import check_examples
 from ptrnet.data.random_streams import VALID
 from ptrnet.data.sizes import parse_sizes

@@ -9,24 +9,26 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
-from ptrnet import tasks
 from ptrnet.data import formats
-from ptrnet.data.arrays import count_features, split
+from ptrnet.data.arrays import count_features, dictionaries_of, split
 from ptrnet.data.examples import example_of, inputs_and_outputs, pairs_of
+from ptrnet.data.infer_task import loosest_task, task_of
 from ptrnet.errors import InputError, MissingExtraError
+from ptrnet.settings import check_type
 from ptrnet.solver import Solver
-from ptrnet.tasks.custom import Custom
+from ptrnet.tasks.custom import Custom, Kind
+from ptrnet.tasks.schema import infer_schema
 from ptrnet.training import run_folder
-from ptrnet.training.infer_recipe import infer_recipe
+from ptrnet.training.infer_recipe import field_names, infer_recipe
 from ptrnet.types import Example, Floats, Indices
 
 if TYPE_CHECKING:
     from ptrnet.training.callbacks.hooks import Hooks
 
 EXAMPLES = "examples.jsonl"
-INFERRED = ("center", "spread", "longest_answer", "longest_share")
+INFERRED = ("center", "spread", "longest_answer", "longest_share", "categories")
 
 
 def fit(
@@ -49,7 +51,8 @@ def fit(
     Args:
         examples: pairs of inputs `(n, d)`, any n and one d, and outputs `(m,)`, 0-based indices;
             or the inputs alone, with a `cost` or with `outputs`: a list of instances, or an array
-            `(B, n, d)`. All may be NumPy's, torch's, or lists; instances may be frames.
+            `(B, n, d)`. All may be NumPy's, torch's, or lists; instances may be frames. Elements
+            may be dictionaries, whose texts are categories; `read_table` makes them of a table.
         outputs: the outputs, as many as there are inputs: a list of such, or an array `(B, m)`.
             A string here is the `constraint`.
         constraint: what answers are: "permutation" (an order of all elements), "subset" (each at
@@ -68,6 +71,8 @@ def fit(
         recipe: fields of a recipe by their names, as the options of `ptrnet train`: `steps`,
             `hidden_size`, `seed` and so on. A tenth of the examples validates; training ends
             after `patience` validations without a better loss, and the best weights are kept.
+            Of elements that are dictionaries `fields` are read, all where it is missing; texts
+            that no example has are refused, or with `unknown_category="ignore"` no category.
 
     Returns:
         The trained model, ready to `solve`.
@@ -123,18 +128,22 @@ def _fit_answers(
     """Trains on examples, which are written to a file first."""
     from ptrnet.training.run import train
 
-    settings = {"constraint": constraint} if constraint else {}
-    pairs = enumerate(examples)
-    first = next(pairs, None)
+    items = iter(examples)
+    first = next(items, None)
     if first is None:
         raise InputError("examples: expected at least one, got none")
-    task = _loosest_task(first[1], settings)
+    task, items = _loosest_task(chain([first], items), recipe)
+    if constraint:
+        check_type("constraint of task custom", constraint, Kind)
+        task = replace(task, constraint=cast("Kind", constraint))
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch) / "run" if output is None else output
         run_folder.check_unused(folder, EXAMPLES)
         file = Path(scratch) / EXAMPLES
-        formats.write(str(file), _checked_examples(chain([first], pairs), task), task)
-        inferred, summary = infer_recipe(str(file), {**recipe, **settings})
+        formats.write(str(file), _checked_examples(items, task), task)
+        inferred, summary = infer_recipe(
+            str(file), {**recipe, "constraint": task.constraint} if constraint else recipe
+        )
         print(summary, file=sys.stderr)
         if output is None:
             return Solver(*train(inferred, folder, hooks=hooks))
@@ -169,13 +178,27 @@ def _move(source: Path, target: Path) -> None:
         raise InputError(f"{target}: cannot be written: {error.strerror}") from None
 
 
-def _loosest_task(pair: Any, settings: dict[str, Any]) -> Custom:
-    """The task that examples are checked against, as far as the first one tells."""
-    inputs, _ = inputs_and_outputs(pair, "example 0")
-    d = count_features(inputs)
-    return tasks.get(tasks.CUSTOM, center=(0.0,) * d, spread=(1.0,) * d, **settings)  # type: ignore[return-value]
+def _loosest_task(items: Iterator[Any], recipe: dict[str, Any]) -> tuple[Custom, Iterator[Any]]:
+    """The task that examples are checked against, and the examples again.
+
+    As far as the first one tells; where elements are dictionaries, as all do.
+    """
+    first = next(items)
+    inputs, _ = inputs_and_outputs(first, "example 0")
+    if dictionaries_of(inputs) is None:
+        if recipe.get("fields"):
+            raise InputError("fit: fields go with elements that are dictionaries")
+        return loosest_task(count_features(inputs)), chain([first], items)
+    everything = [first, *items]
+    instances = (
+        (dictionaries_of(inputs_and_outputs(item, f"example {k}")[0]) or [], f"example {k}: inputs")
+        for k, item in enumerate(everything)
+    )
+    fields = field_names(recipe.get("fields", ()))
+    is_ignored = recipe.get("unknown_category") == "ignore"
+    return task_of(infer_schema(instances, fields, is_ignored)), iter(everything)
 
 
-def _checked_examples(pairs: Iterator[tuple[int, Any]], task: Custom) -> Iterator[Example]:
-    for k, pair in pairs:
-        yield example_of(inputs_and_outputs(pair, f"example {k}"), task, f"example {k}")
+def _checked_examples(items: Iterator[Any], task: Custom) -> Iterator[Example]:
+    for k, item in enumerate(items):
+        yield example_of(inputs_and_outputs(item, f"example {k}"), task, f"example {k}")

@@ -1,11 +1,14 @@
 """The recipe of a training on a user's own examples, which follows from them."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from ptrnet import tasks
 from ptrnet.data.infer_task import InferredTask, infer_task
+from ptrnet.settings import check_type
+from ptrnet.tasks.custom import Unknown
 from ptrnet.training.recipe import Recipe
 from ptrnet.types import Indices
 
@@ -19,13 +22,16 @@ def infer_recipe(path: str, overrides: dict[str, Any]) -> tuple[Recipe, str]:
     Args:
         path: of the file; see `ptrnet.data.infer_task`.
         overrides: keys of a recipe, which overrule what follows from the examples; `constraint`
-            is what answers are, the strictest that they obey where it is missing.
+            is what answers are, the strictest that they obey where it is missing; `fields`, a
+            list or a text such as price,colour, is what is read of elements that are objects.
 
     Raises:
         InputError: examples, or keys, that cannot be used.
     """
-    constraint = overrides.get("constraint")
-    inferred = infer_task(path, constraint)
+    constraint, fields = overrides.get("constraint"), field_names(overrides.get("fields", ()))
+    unknown_category = overrides.get("unknown_category", "refuse")
+    check_type("unknown_category", unknown_category, Unknown)
+    inferred = infer_task(path, constraint, fields, unknown_category)
     task = inferred.task
     table = {
         "steps": STEPS,
@@ -34,10 +40,20 @@ def infer_recipe(path: str, overrides: dict[str, Any]) -> tuple[Recipe, str]:
         "n": size_ranges(inferred.sizes),
         **{name: getattr(task, name) for name in task.settings()},
         **overrides,
+        "fields": task.fields,
         "data": path,
         "task": tasks.CUSTOM,
     }
     return Recipe.from_table(table), _summary(inferred, constraint is None)
+
+
+def field_names(fields: str | Sequence[str]) -> tuple[str, ...]:
+    """The names of a list, or of a text such as price,colour."""
+    return (
+        tuple(name.strip() for name in fields.split(","))
+        if isinstance(fields, str)
+        else tuple(fields)
+    )
 
 
 def validation(overrides: dict[str, Any]) -> dict[str, Any]:
@@ -58,9 +74,10 @@ def size_ranges(sizes: Indices) -> str:
 
 def _summary(inferred: InferredTask, guessed: bool) -> str:
     sizes, lengths, d = inferred.sizes, inferred.lengths, inferred.task.num_features
+    fields = f" ({', '.join(inferred.task.fields)})" if inferred.task.fields else ""
     hint = " (guessed; the option constraint says otherwise)" if guessed else ""
     return (
         f"{len(sizes):,} examples of {sizes.min()} to {sizes.max()} elements of {d} "
-        f"feature{'s' * (d > 1)}; answers of {lengths.min()} to {lengths.max()} indices, taken as "
-        f"{inferred.task.constraint}{hint}"
+        f"feature{'s' * (d > 1)}{fields}; answers of {lengths.min()} to {lengths.max()} indices, "
+        f"taken as {inferred.task.constraint}{hint}"
     )

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 from ptrnet import tasks
 from ptrnet.models.settings import ALIASES, every_setting
 from ptrnet.tasks.base import Task
-from ptrnet.tasks.custom import CONSTRAINTS
+from ptrnet.tasks.custom import CONSTRAINTS, Unknown
 from ptrnet.training.recipe import Recipe
 
 
@@ -25,6 +25,12 @@ def recipe_options() -> dict[str, Option]:
     return {
         **option_fields(),
         "constraint": Option(str, "guessed", guessed),
+        "fields": Option(str, "all", "of elements of --data that are objects, as price,colour"),
+        "unknown_category": Option(
+            str,
+            "refuse",
+            f"texts that no example of --data has: {' | '.join(typing.get_args(Unknown))}",
+        ),
         **task_settings(),
         **model_settings(),
         **former_settings(),

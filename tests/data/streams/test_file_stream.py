@@ -7,7 +7,7 @@ from scipy.spatial import ConvexHull
 
 from ptrnet import tasks
 from ptrnet.data import formats
-from ptrnet.data.generate import generate_examples
+from ptrnet.data.bulk.generate import generate_examples
 from ptrnet.data.streams.example_stream import ExampleStream
 from ptrnet.data.streams.file_stream import FileStream
 from ptrnet.data.symmetries import augment

@@ -2,16 +2,18 @@
 
 A header is optional. The numeric columns are the features, in their order; the others are text
 and are written again with their rows. An answer is written as the rows that it points at, in its
-order; for triangles that is three rows each.
+order; for triangles that is three rows each. A model of elements with fields reads these by the
+header's names.
 """
 
 import csv
 from collections.abc import Iterable, Iterator
-from typing import NoReturn, TextIO
+from typing import Any, NoReturn, TextIO
 
 from ptrnet.data import checks
 from ptrnet.data.formats.parts.capabilities import Capabilities
-from ptrnet.data.formats.parts.lines import display_name, numbered_lines
+from ptrnet.data.formats.parts.csv_rows import csv_rows, is_number
+from ptrnet.data.formats.parts.lines import display_name
 from ptrnet.data.formats.parts.parsing import parse_number
 from ptrnet.data.sizes import LARGEST
 from ptrnet.errors import InputError, short
@@ -24,16 +26,25 @@ CAPABILITIES = Capabilities(multiple=False, answers=False)
 def read(path: str, task: Task) -> Iterator[Example]:
     """See `ptrnet.data.formats`."""
     source = display_name(path)
-    rows, lines = _rows(path, source)
+    rows: list[list[str]] = []
+    lines: list[int] = []
+    for row, line in csv_rows(path, source):
+        if len(rows) > LARGEST:
+            raise InputError(f"{source}: expected at most {LARGEST} rows")
+        rows.append(row)
+        lines.append(line)
     if not rows:
+        return
+    if task.schema is not None:
+        yield _with_fields(rows, lines, task, source)
         return
     columns = list(zip(*rows, strict=True))
     bodies = [column[1:] or column for column in columns]  # without the first row: maybe a header
-    numeric = [k for k, body in enumerate(bodies) if all(map(_is_number, body))]
+    numeric = [k for k, body in enumerate(bodies) if all(map(is_number, body))]
     if len(numeric) != task.num_features:
         _refuse_columns(bodies, lines, numeric, task.num_features, source)
     header = None
-    titles = [k for k in numeric if not _is_number(rows[0][k])]
+    titles = [k for k in numeric if not is_number(rows[0][k])]
     if titles and len(titles) < len(numeric):
         raise InputError(
             f"{source}:{lines[0]}: column {titles[0] + 1}: expected a number, or a header with no "
@@ -49,6 +60,21 @@ def read(path: str, task: Task) -> Iterator[Example]:
     yield Example(inputs, None, source, table=Table(header, rows, numeric))
 
 
+def _with_fields(rows: list[list[str]], lines: list[int], task: Task, source: str) -> Example:
+    """The instance of a model that reads fields by their names, which the header has."""
+    schema, header = task.schema, rows[0]
+    assert schema is not None
+    elements = []
+    for row, line in zip(rows[1:], lines[1:], strict=True):
+        element: dict[str, Any] = dict(zip(header, row, strict=True))
+        for field, texts in zip(schema.fields, schema.categories, strict=True):
+            if field in element and not texts:
+                element[field] = parse_number(element[field], f'{source}:{line}: "{field}"')
+        elements.append(element)
+    inputs = checks.check_instance(elements, task, source)
+    return Example(inputs, None, source, table=Table(header, rows[1:], []))
+
+
 def write(stream: TextIO, examples: Iterable[Example], task: Task) -> None:
     """See `ptrnet.data.formats`."""
     writer = csv.writer(stream, lineterminator="\n")
@@ -60,41 +86,6 @@ def write(stream: TextIO, examples: Iterable[Example], task: Task) -> None:
                 writer.writerow(example.table.header)
         order = range(len(rows)) if example.outputs is None else example.outputs.ravel()
         writer.writerows(rows[i] for i in order)
-
-
-def _rows(path: str, source: str) -> tuple[list[list[str]], list[int]]:
-    """The cells of each row, and the numbers of the lines on which the rows end."""
-    line_number = 1
-
-    def lines() -> Iterator[str]:
-        nonlocal line_number
-        for line_number, text in numbered_lines(path):  # noqa: B007  read outside
-            yield text
-
-    rows: list[list[str]] = []
-    ends: list[int] = []
-    try:
-        for row in csv.reader(lines(), strict=True):
-            rows.append([cell.strip() for cell in row])
-            ends.append(line_number)
-            if len(row) != len(rows[0]):
-                raise InputError(
-                    f"{source}:{line_number}: expected {len(rows[0])} columns, got {len(row)}"
-                )
-            if len(rows) > LARGEST + 1:
-                raise InputError(f"{source}: expected at most {LARGEST} rows")
-    except csv.Error as error:
-        raise InputError(f"{source}:{line_number}: not CSV: {error}") from None
-    return rows, ends
-
-
-def _is_number(cell: str) -> bool:
-    """Whether a cell was meant as a number; `nan` and `1e400` were, and are refused later."""
-    try:
-        float(cell)
-    except ValueError:
-        return False
-    return True
 
 
 def _refuse_columns(
@@ -110,7 +101,7 @@ def _refuse_columns(
         source: of the table.
     """
     for k, body in enumerate(bodies):
-        bad = [i for i, cell in enumerate(body) if not _is_number(cell)]
+        bad = [i for i, cell in enumerate(body) if not is_number(cell)]
         if len(numeric) < d and 0 < len(bad) < len(body) / 2:
             line = lines[bad[0] + len(lines) - len(body)]
             raise InputError(

@@ -1,16 +1,18 @@
 """JSON lines: `{"inputs": [[...], ...], "outputs": [...]}`, 0-based.
 
-An answer does not repeat its first index at the end. A distance other than Euclid's is the key
-`distance`; all other keys of a line are its example's `extra`, and are written again.
+Elements may be objects, `{"inputs": [{"price": 3.5, "colour": "red"}, ...]}`. An answer does not
+repeat its first index at the end. A distance other than Euclid's is the key `distance`; all other
+keys of a line are its example's `extra`, and are written again.
 """
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import date, time, timedelta
 from decimal import Decimal
 from typing import Any, TextIO
 
 from ptrnet.data import checks
+from ptrnet.data.arrays import dictionaries_of
 from ptrnet.data.formats.parts import nested
 from ptrnet.data.formats.parts.capabilities import Capabilities
 from ptrnet.data.formats.parts.json_object import parse_object
@@ -20,7 +22,7 @@ from ptrnet.geometry.distances import NAMES
 from ptrnet.tasks.base import Task
 from ptrnet.types import Example
 
-CAPABILITIES = Capabilities(extra=True, distances=NAMES)
+CAPABILITIES = Capabilities(extra=True, distances=NAMES, dictionaries=True)
 
 
 def read(path: str, task: Task) -> Iterator[Example]:
@@ -34,7 +36,18 @@ def read(path: str, task: Task) -> Iterator[Example]:
         values = row.pop("inputs")
         nested.check_numbers(values, f'{source}: "inputs"')
         inputs = checks.check_instance(values, task, f'{source}: "inputs"')
-        yield nested.example_of(inputs, row, task, source)
+        example = nested.example_of(inputs, row, task, source)
+        yield example._replace(elements=dictionaries_of(values))
+
+
+def dictionaries(path: str) -> Iterator[tuple[list[Mapping[str, Any]], str]]:
+    """See `ptrnet.data.formats`."""
+    for line, text in numbered_lines(path):
+        source = f"{path}:{line}"
+        elements = dictionaries_of(parse_object(text, source).get("inputs"))
+        if elements is None:
+            raise InputError(f'{source}: "inputs": expected a list of objects')
+        yield elements, f'{source}: "inputs"'
 
 
 def num_features(path: str) -> int:
@@ -48,7 +61,7 @@ def num_features(path: str) -> int:
 def write(stream: TextIO, examples: Iterable[Example], task: Task) -> None:
     """See `ptrnet.data.formats`."""
     for example in examples:
-        row: dict[str, Any] = {"inputs": example.inputs.tolist()}
+        row: dict[str, Any] = {"inputs": example.elements or example.inputs.tolist()}
         if example.outputs is not None:
             row["outputs"] = example.outputs.tolist()
         row.update(nested.other_keys(example))

@@ -1,9 +1,10 @@
 """The examples of a file as flat arrays in memory maps: written once, opened again by later runs.
 
 They lie beside `FILE` in `FILE.packed/`, or in the user's cache folder if that cannot be made.
-There they have a folder whose name is the file's fingerprint: the task, a version, and the SHA-256
-of the file's content. So they are written anew when that has changed, and no run writes what
-another reads. The arrays have checksums, too: damaged ones are written anew.
+There they have a folder whose name is the file's fingerprint: the task, a version, the SHA-256 of
+the file's content and, where elements have fields, of which are read. So they are written anew when
+that has changed, and no run writes what another reads. The arrays have checksums, too: damaged ones
+are written anew.
 
 Each run reads the file and its arrays once to know that. It costs little beside any training, and
 size and time would say neither that a file was changed nor that it was only copied or touched.
@@ -130,7 +131,8 @@ def _fingerprint(path: str, task: Task) -> str:
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", error)
         raise InputError(f"{path}: cannot be read: {reason}") from None
-    return f"{task.name}-v{VERSION}-{content[:32]}"
+    read = f"-{hashlib.sha256(repr(task.schema).encode()).hexdigest()[:16]}" if task.schema else ""
+    return f"{task.name}-v{VERSION}-{content[:32]}{read}"
 
 
 def _folders(path: Path) -> tuple[Path, Path]:

@@ -8,7 +8,7 @@ from ptrnet.decoding.options import DECODERS, DecoderOptions
 from ptrnet.errors import InputError, short, unknown
 from ptrnet.settings import check_type
 
-_NOT_SERVED = "reconstruct"  # its answers depend on what stands in their batch, and on the clock
+_NOT_SERVED = "reconstruct"  # its answers depend on the clock
 
 
 class Method(NamedTuple):

@@ -10,7 +10,7 @@ from torch import Tensor
 from ptrnet.decoding import Decoder, Greedy, Sample
 from ptrnet.decoding.log_probs import SequenceLogProbs, sequence_log_probs
 from ptrnet.errors import InputError
-from ptrnet.models.base import PointerModel
+from ptrnet.models.base import PointerModel, gather_rows
 from ptrnet.tasks.base import Task
 from ptrnet.types import END, Floats, Indices, InstanceBatch
 
@@ -28,8 +28,9 @@ class Samples(NamedTuple):
     def cheapest(self) -> "Samples":
         """The cheapest answer to each instance alone: K = 1."""
         best = self.costs.argmin(1, keepdim=True)
-        tokens = self.tokens.gather(1, best[..., None].expand(-1, -1, self.tokens.shape[2]))
-        return Samples(tokens, self.lengths.gather(1, best), self.costs.gather(1, best))
+        return Samples(
+            gather_rows(self.tokens, best), self.lengths.gather(1, best), self.costs.gather(1, best)
+        )
 
 
 class Sampler:

@@ -16,6 +16,7 @@ class Capabilities:
         answers: whether an answer is read again as an answer.
         extra: whether what else is known of an example is read again.
         distances: those that an example may have.
+        dictionaries: whether elements may have fields with names.
         task: the only task that the format serves; None for all tasks.
         binary: whether `write` takes a stream of bytes, not of text.
         stdout_format: the format of answers on standard output; empty for the same.
@@ -26,6 +27,7 @@ class Capabilities:
     answers: bool = True
     extra: bool = False
     distances: tuple[str, ...] = (EUCLIDEAN,)
+    dictionaries: bool = False
     task: str | None = None
     binary: bool = False
     stdout_format: str = ""

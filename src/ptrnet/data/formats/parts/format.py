@@ -1,8 +1,9 @@
 """The formats, by extension: the modules of `ptrnet.data.formats`, and those of plug-ins."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from importlib.util import find_spec
+from itertools import chain
 from pathlib import Path
 from types import ModuleType
 from typing import IO, Any
@@ -34,6 +35,17 @@ class Format:
     def tells_num_features(self) -> bool:
         """Whether a file says how many numbers an element has, without its task."""
         return hasattr(self.module, "num_features")
+
+    def dictionaries(self, path: str) -> Iterator[tuple[list[Mapping[str, Any]], str]] | None:
+        """The elements of each instance with its source; None where they have no names."""
+        if not self.capabilities.dictionaries:
+            return None
+        instances: Iterator[tuple[list[Mapping[str, Any]], str]] = self.module.dictionaries(path)
+        try:
+            first = next(instances)
+        except (InputError, StopIteration):  # which reading says better
+            return None
+        return chain([first], instances)
 
     def read(self, path: str, task: Task) -> Iterator[Example]:
         """The examples of a file, one by one."""
@@ -80,6 +92,12 @@ class Format:
                 raise InputError(
                     f"{example.source}: a .{self.extension} file {reason}; "
                     f"write to {alternatives(example, task)}"
+                )
+            if example.elements is not None and not self.capabilities.dictionaries:
+                others = alternatives(example, task, lambda other: other.dictionaries)
+                raise InputError(
+                    f"{example.source}: a .{self.extension} file would lose the names of the "
+                    f"elements' fields; write to {others}"
                 )
             yield example
 

@@ -40,6 +40,8 @@ def check_numbers(values: Any, source: str) -> None:
     """Refuses text, booleans and null as inputs: NumPy would turn them into numbers."""
     if not isinstance(values, list):
         raise InputError(f"{source}: expected a list of elements")
+    if values and isinstance(values[0], dict):
+        return  # the task's schema says what is wrong with their values
     if {type(v) for e in values for v in (e if isinstance(e, list) else (e,))} <= {int, float}:
         return
     for k, element in enumerate(values, 1):
@@ -53,6 +55,8 @@ def check_numbers(values: Any, source: str) -> None:
 def num_features(values: Any, source: str) -> int:
     """How many numbers the first element of an instance has."""
     check_numbers(values, f'{source}: "inputs"')
+    if values and isinstance(values[0], dict):
+        raise InputError(f'{source}: "inputs": expected elements of numbers, got an object')
     if not values or values[0] == []:
         raise InputError(f'{source}: "inputs": expected elements of one number or more')
     return len(values[0]) if isinstance(values[0], list) else 1

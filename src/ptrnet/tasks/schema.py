@@ -1,0 +1,133 @@
+"""Elements that are dictionaries: which of their fields a model reads, and as what numbers."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from numbers import Real
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ptrnet.errors import InputError, short
+
+MAX_CATEGORIES = 1000  # of a field; one of more is likely to be a name
+
+Element = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Schema:
+    """The fields of an element in the order in which a model reads them.
+
+    A number is one feature; a text is one feature for each category, 1 for its own and 0 for the
+    others. Fields that are not named here are not read.
+
+    Args:
+        fields: their names.
+        categories: of each field the texts that it may be; none where it is a number.
+        ignores_unknown: whether any other text is none of the categories, all 0, or refused.
+    """
+
+    fields: tuple[str, ...]
+    categories: tuple[tuple[str, ...], ...]
+    ignores_unknown: bool = False
+
+    @property
+    def is_category(self) -> NDArray[np.bool_]:
+        """`(d,)`: which features tell a category."""
+        parts = [[bool(texts)] * max(1, len(texts)) for texts in self.categories]
+        return np.array([feature for part in parts for feature in part], bool)
+
+    def encode(self, elements: Iterable[Element], source: str) -> list[list[Any]]:
+        """The features of each element, `(n, d)`; numbers as they came.
+
+        Raises:
+            InputError: an element without one of the fields, a text for a number, a number for a
+                text, or an unknown category.
+        """
+        return [
+            [
+                feature
+                for field, texts in zip(self.fields, self.categories, strict=True)
+                for feature in self._features(field, texts, element, f"{source}: element {k}")
+            ]
+            for k, element in enumerate(elements, 1)
+        ]
+
+    def _features(
+        self, field: str, texts: tuple[str, ...], element: Element, source: str
+    ) -> list[Any]:
+        value = value_of(element, field, source)
+        if not texts:
+            if is_text(value):
+                raise InputError(f'{source}: "{field}": expected a number, got {short(value)}')
+            return [value]
+        if not is_text(value):
+            raise InputError(f'{source}: "{field}": expected a text, got {short(value)}')
+        if value not in texts and not self.ignores_unknown:
+            known = f"{', '.join(texts[:10])}{', ...' if len(texts) > 10 else ''}"
+            raise InputError(
+                f'{source}: "{field}": expected one of {known}, got {short(value)}, which no '
+                "training example had"
+            )
+        return [float(value == text) for text in texts]
+
+
+def infer_schema(
+    instances: Iterable[tuple[Sequence[Element], str]],
+    fields: Sequence[str] = (),
+    ignores_unknown: bool = False,
+) -> Schema:
+    """The schema of all elements of instances, each with its source.
+
+    Args:
+        instances: every one that will be learned from.
+        fields: those that are read, in this order; all of the first element where none is named.
+        ignores_unknown: see `Schema`.
+
+    Raises:
+        InputError: an element without one of the fields, a field that is a number here and a text
+            there, or one of too many texts.
+    """
+    chosen = tuple(fields)
+    texts: dict[str, set[str]] = {}
+    for elements, source in instances:
+        for k, element in enumerate(elements, 1):
+            where = f"{source}: element {k}"
+            if not texts:
+                chosen = chosen or tuple(element)
+                texts = {field: set() for field in chosen}
+                are_texts = [f for f in chosen if is_text(value_of(element, f, where))]
+            for field in chosen:
+                value = value_of(element, field, where)
+                if is_text(value) != (field in are_texts):
+                    expected = "a text" if field in are_texts else "a number"
+                    raise InputError(
+                        f'{where}: "{field}": expected {expected} as before, got {short(value)}'
+                    )
+                if is_text(value):
+                    texts[field].add(value)
+                    if len(texts[field]) > MAX_CATEGORIES:
+                        raise InputError(
+                            f'{where}: "{field}": more than {MAX_CATEGORIES} different texts are '
+                            "no categories; name the fields that the model is to read (fields)"
+                        )
+    return Schema(chosen, tuple(tuple(sorted(texts[f])) for f in chosen), ignores_unknown)
+
+
+def value_of(element: Any, field: str, source: str) -> Any:
+    """The value of a field: a number or a text. Raises InputError where there is none."""
+    if not isinstance(element, Mapping):
+        raise InputError(f"{source}: expected a dictionary, got {short(element)}")
+    if field not in element:
+        keys = ", ".join(map(str, element)) or "none"
+        raise InputError(f'{source}: expected the field "{field}", got {short(keys)}')
+    value = element[field]
+    if not is_text(value) and not isinstance(value, Real | np.bool_):
+        raise InputError(f'{source}: "{field}": expected a number or a text, got {short(value)}')
+    return value
+
+
+def is_text(value: Any) -> bool:
+    """Whether a value is a category rather than a number."""
+    return isinstance(value, str)

@@ -1,0 +1,73 @@
+"""Elements with fields: what is read of them, and what is refused."""
+
+from decimal import Decimal
+
+import numpy as np
+import pytest
+
+from ptrnet import InputError
+from ptrnet.tasks.custom import Custom
+from ptrnet.tasks.schema import MAX_CATEGORIES, Schema, infer_schema
+
+OFFERS = [
+    {"price": 3, "colour": "red", "title": "a"},
+    {"price": 1.5, "colour": "blue", "title": "b"},
+    {"price": np.float32(2), "colour": "red", "title": "c"},
+]
+
+
+def test_texts_are_categories_and_numbers_are_features():
+    schema = infer_schema([(OFFERS[:1], "x"), (OFFERS[1:], "y")], ["colour", "price"])
+    assert schema == Schema(("colour", "price"), (("blue", "red"), ()))
+    assert schema.is_category.tolist() == [True, True, False]
+    assert schema.encode(OFFERS, "x") == [[0, 1, 3], [1, 0, 1.5], [0, 1, 2]]
+    assert infer_schema([(OFFERS, "x")]).fields == ("price", "colour", "title")
+
+
+def test_an_unknown_text_is_refused_or_no_category():
+    pink = [{"price": 1, "colour": "pink"}]
+    schema = infer_schema([(OFFERS, "x")], ["price", "colour"])
+    with pytest.raises(InputError, match=r'^new: element 1: "colour": .*blue, red, got \'pink\''):
+        schema.encode(pink, "new")
+    schema = infer_schema([(OFFERS, "x")], ["price", "colour"], ignores_unknown=True)
+    assert schema.encode(pink, "new") == [[1, 0, 0]]
+
+
+@pytest.mark.parametrize(
+    ("element", "complaint"),
+    [
+        ({"price": 1}, "expected the field \"colour\", got 'price'"),
+        ({"price": "1", "colour": "red"}, "\"price\": expected a number, got '1'"),
+        ({"price": 1, "colour": 2}, '"colour": expected a text, got 2'),
+        ({"price": None, "colour": "red"}, '"price": expected a number or a text, got None'),
+        ({"price": [1], "colour": "red"}, '"price": expected a number or a text'),
+        ({"price": 1j, "colour": "red"}, '"price": expected a number or a text'),
+        ({"price": Decimal(1), "colour": "red"}, '"price": expected a number or a text'),
+        ([1, 2], "expected a dictionary, got"),
+    ],
+)
+def test_what_an_element_cannot_be(element, complaint):
+    schema = infer_schema([(OFFERS, "x")], ["price", "colour"])
+    with pytest.raises(InputError) as error:
+        schema.encode([OFFERS[0], element], "x")
+    assert str(error.value).startswith("x: element 2: ") and complaint in str(error.value)
+
+
+def test_a_field_is_of_one_kind_and_no_name():
+    mixed = [({**OFFERS[0], "colour": 7}, 'y: element 1: "colour": expected a text as before')]
+    mixed += [({**OFFERS[0], "price": "7"}, 'y: element 1: "price": expected a number as before')]
+    for element, complaint in mixed:
+        with pytest.raises(InputError, match=complaint):
+            infer_schema([(OFFERS, "x"), ([element], "y")])
+    names = [{"title": str(k)} for k in range(MAX_CATEGORIES + 1)]
+    assert len(infer_schema([(names[:-1], "x")]).categories[0]) == MAX_CATEGORIES
+    with pytest.raises(InputError, match="more than 1000 different texts are no categories"):
+        infer_schema([(names, "x")])
+
+
+def test_a_task_whose_settings_contradict_each_other_is_refused():
+    features = {"center": (0.0, 0.0), "spread": (1.0, 1.0)}
+    assert Custom(fields=("a",), categories=(("x", "y"),), **features).schema is not None
+    for wrong in ({"fields": ("a",)}, {"fields": ("a",), "categories": (("x",),)}):
+        with pytest.raises(InputError, match="categories of task custom"):
+            Custom(**wrong, **features)
