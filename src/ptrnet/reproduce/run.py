@@ -59,8 +59,7 @@ class Job:
     def digest(self) -> str:
         """Of all that decides the result."""
         test = [self.row.task.name, self.row.n, self.instances, SEED, list(self.row.labellers)]
-        name = self.line.weights if self.recipe is None else self.recipe.weights
-        shipped = checksum(weights.folder(name) / TENSORS) if name else ""
+        shipped = checksum(weights.folder(self.line.weights) / TENSORS) if self.line.weights else ""
         content = [VERSION, training_of(self), shipped, vars(self.line.decoding), test]
         return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:16]
 

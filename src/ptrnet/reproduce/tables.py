@@ -135,7 +135,5 @@ def _lines(row: Mapping[str, Any]) -> Iterator[tuple[str, Line]]:
             continue
         line = dict(row[name])
         how = Decoding(**{key: line.pop(key) for key in _DECODING if key in line})
-        if "task" in line:
-            yield name, Line(Recipe.from_table(line), "", how)
-        else:
-            yield name, Line(None, line["weights"], how)
+        weights = line.pop("weights", "")
+        yield name, Line(None if weights else Recipe.from_table(line), weights, how)
