@@ -2,7 +2,12 @@
 
 A part runs from one city to another; the cities between them are what remains of a tour that
 began at the second of these two and has just come to the first (random re-construction, as in
-LEHD, Luo et al. 2023). The new order replaces the former one where it is shorter.
+LEHD, Luo et al. 2023). The new order replaces the former one where it is shorter:
+
+    tour      ... a b c d e z ...
+    part      z a | b c d e       a tour that began at z and has come to a; b to e remain
+    solved    z a | c b e d       by the network; closed, it goes from d back to z
+    new tour  ... a c b e d z ... if the closed part has become shorter
 """
 
 import math
