@@ -5,8 +5,8 @@ from torch import nn
 
 from ptrnet import models, tasks
 from ptrnet.bench import roofline
+from ptrnet.bench.measurements.train import recipe_for
 from ptrnet.bench.products import Operand, Product, ProductsAlone, record_products
-from ptrnet.bench.train import recipe_for
 from ptrnet.bench.training_step import recorder
 from ptrnet.data.streams.example_stream import ExampleStream
 

@@ -8,7 +8,8 @@ import pytest
 import torch
 
 from ptrnet import bench, models
-from ptrnet.bench import code_paths, data, harness, label, page, roofline, train
+from ptrnet.bench import code_paths, harness, page, roofline
+from ptrnet.bench.measurements import data, label, train
 from ptrnet.bench.row import Baseline, Row, format_table
 from ptrnet.bench.timing import Spread
 from ptrnet.errors import InputError, MissingExtraError, OutputError

@@ -1,4 +1,4 @@
-"""Speed, measured here: one file for each measurement, which gives rows.
+"""Speed, measured here: one file of `measurements/` for each kind, which gives rows.
 
 Sides of a ratio run in turn in one process (`timing`), each side's memory is that of a process
 of its own (`memory`), and beside the time stands the least that the machine could take
@@ -35,7 +35,7 @@ def plan(measurement: str | None, options: dict[str, Any]) -> dict[str, "Iterato
     planned: dict[str, Iterator[Row]] = {}
     used: set[str] = set()
     for name in MEASUREMENTS if measurement is None else (measurement,):
-        rows = importlib.import_module(f"{__name__}.{name}").rows
+        rows = importlib.import_module(f"{__name__}.measurements.{name}").rows
         parameters = inspect.signature(rows).parameters
         arguments = {key: options[key] for key in parameters if key in options}
         try:

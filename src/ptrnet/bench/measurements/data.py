@@ -11,10 +11,10 @@ from tempfile import TemporaryDirectory
 
 from ptrnet import tasks
 from ptrnet.bench.harness import Case, Result, measure
+from ptrnet.bench.measurements.train import recipe_for
 from ptrnet.bench.memory import Setup
 from ptrnet.bench.row import Row
 from ptrnet.bench.timing import Side
-from ptrnet.bench.train import recipe_for
 from ptrnet.bench.training_step import TrainingStep, ptrnet_step
 from ptrnet.data import formats
 from ptrnet.data.bulk.generate import generate_examples
