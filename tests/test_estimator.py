@@ -69,3 +69,18 @@ def test_what_cannot_be_used_is_refused_in_words():
         ptrnet.PointerEstimator(hidden_size=0).fit(X, y)
     with pytest.raises(InputError, match="got 19"):
         ptrnet.PointerEstimator(**{**FAST, "steps": 2}).fit(X, y).score(X, y[1:])
+
+
+def test_what_one_instance_is_not_taken_for_many(tmp_path):
+    pandas = pytest.importorskip("pandas")
+    offers = [[{"x": k, "y": -k} for k in range(3)]] * 4
+    estimator = ptrnet.PointerEstimator(hidden_size=8, steps=2, recipe={"valid_batches": 0})
+    estimator.fit(offers, [[0, 1, 2]] * 4)
+    assert len(estimator.predict(offers)) == 4
+    for one in (offers[0], pandas.DataFrame(offers[0])):
+        with pytest.raises(InputError, match="X: expected a list of instances, got one"):
+            estimator.predict(one)
+    for key in ("steps", "hidden_size", "constraint"):
+        twice = ptrnet.PointerEstimator(steps=2, recipe={key: 3})
+        with pytest.raises(InputError, match=f"recipe: {key} is a parameter of its own"):
+            twice.fit(offers, [[0, 1, 2]] * 4)

@@ -166,7 +166,7 @@ def test_numbers_to_sort_are_columns_or_flat(small):
         (np.zeros(3, [("x", float), ("y", float)]), "got records"),
         ([[1.0, 2.0], [3.0]], "got lists of different lengths"),
         ([[10**400, 1]], "got a number too large"),
-        ([{"x": 1.0}], "got dict"),
+        ([{"x": 1.0}], "got 1 fields that are numbers: x"),
         ({"x": [1.0], "y": [2.0]}, "expected a list or an array, got dict"),
         (3.5, "expected a list or an array, got float"),
         (np.zeros((2, 2, 2, 2)), r"expected shape \(n, 2\) for hull, got \(2, 2, 2\)"),
@@ -211,7 +211,7 @@ def test_pandas_own_types(small):
     pandas = pytest.importorskip("pandas")
     odd = [
         (pandas.to_datetime(["2020-01-01", "2021-01-01"]), "got Timestamp"),
-        (pandas.array([1, None], dtype="Int64"), "got <NA>"),
+        (pandas.array([1, None], dtype="Int64"), 'element 2: "x": expected a number or a text'),
         (pandas.Categorical(["a", "b"]), "got strings"),
     ]
     for column, message in odd:

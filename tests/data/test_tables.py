@@ -55,13 +55,25 @@ def test_labels_choose_and_without_a_column_there_is_no_answer(tmp_path):
     [
         (TABLE, {"set_id": "set"}, 't.csv:2: expected the column "set", got'),
         (TABLE, {"set_id": "order", "rank": "r"}, 't.csv:2: expected the column "r", got'),
-        (TABLE, {"set_id": "order", "rank": "title"}, "expected a number or nothing, got 'one"),
-        (TABLE, {"set_id": "order", "label": "place"}, 't.csv:2: "place": expected 1 or 0, got 2'),
-        (TABLE, {"set_id": "order", "rank": "a", "label": "b"}, "rank or label, got both"),
+        (
+            TABLE,
+            {"set_id": "order", "rank": "title"},
+            't.csv:2: "title": expected a number or nothing',
+        ),
+        (TABLE, {"set_id": "order", "label": "place"}, "expected 1 or 0, got '2'"),
+        (TABLE, {"set_id": "order", "rank": "a", "label": "b"}, "rank or a column label, got both"),
         ("s,r\n1,2\n1,2\n", {"set_id": "s", "rank": "r"}, 't.csv:3: "r": 2 stands in'),
-        ("s,x\n1,nan\n", {"set_id": "s"}, 't.csv:2: "x": expected a finite number, got'),
+        ("s,x\n1,nan\n1,2\n", {"set_id": "s"}, 't.csv:2: "x": expected a finite number, got'),
         ("s,x\n1,2,3\n", {"set_id": "s"}, "t.csv:2: expected 2 columns, got 3"),
-        ("s,s\n1,2\n", {"set_id": "s"}, "t.csv:1: expected a name of its own for each column"),
+        (
+            "s,s\n1,2\n",
+            {"set_id": "s"},
+            "t.csv:1: expected a name of its own for each column, got s twice",
+        ),
+        ("s,r\n1,2\n1,x\n", {"set_id": "s", "rank": "r"}, 't.csv:3: "r": expected a number'),
+        ("s,x\n,2\n", {"set_id": "s"}, "t.csv:2: \"s\": expected a name or a number, got ''"),
+        ("s;x\n1;2\n", {"set_id": "s"}, "t.csv:1: columns must be separated by commas"),
+        ("s,x\n", {"set_id": 0}, "set_id: expected the name of a column, got 0"),
         ("s,x\n", {"set_id": "s"}, "t.csv: expected a header and at least one row"),
         ('s,x\n1,"2\n', {"set_id": "s"}, "not CSV"),
     ],
@@ -72,14 +84,94 @@ def test_what_is_no_table_is_refused_by_its_line(tmp_path, text, options, compla
     assert complaint in str(error.value) and "\n" not in str(error.value)
 
 
-@pytest.mark.parametrize("table", [None, 3, {"a": [1]}, [1, 2], []])
+def test_names_that_look_like_numbers_stay_names(tmp_path):
+    """007 and 7 are two instances; a column has numbers where all its cells are written as such."""
+    text = "id,zip,sku,n,x,y\n007,01234,9007199254740993,nan,1,1.50\n7,02222,12,1_1,,-2e1\n"
+    first, second = ptrnet.read_table(written(tmp_path, text), set_id="id")
+    assert (first.extra, second.extra) == ({"id": "007"}, {"id": "7"})
+    assert first.elements == [
+        {"zip": "01234", "sku": 9007199254740993, "n": "nan", "x": 1, "y": 1.5}
+    ]
+    assert second.elements == [{"zip": "02222", "sku": 12, "n": "1_1", "x": None, "y": -20.0}]
+
+
+def test_a_text_in_quotes_keeps_its_blank_lines(tmp_path):
+    path = written(tmp_path, 'id,t\n\n1,"one\n\ntwo"\n \n1,x\n')
+    (example,) = ptrnet.read_table(path, set_id="id")
+    assert [e["t"] for e in example.elements] == ["one\n\ntwo", "x"]
+
+
+@pytest.mark.parametrize("missing", [None, float("nan"), np.float32("nan"), ""])
+def test_missing_cells(missing):
+    """Have no place, are in no subset, and are no instance's id."""
+    rows = [{"id": 1, "rank": rank, "in": "yes"} for rank in (3, missing, 1, missing, 0)]
+    (example,) = ptrnet.read_table(rows, set_id="id", rank="rank")
+    assert example.outputs.tolist() == [4, 2, 0]
+    rows = [{"id": 1, "in": label} for label in (True, missing, 1, 0)]
+    assert ptrnet.read_table(rows, set_id="id", label="in")[0].outputs.tolist() == [0, 2]
+    for key in (missing, True, [1]):
+        with pytest.raises(InputError, match=r'^row 0: "id": expected a name or a number'):
+            ptrnet.read_table([{"id": key}], set_id="id")
+
+
+@pytest.mark.parametrize("key", ["inputs", "outputs"])
+def test_an_id_does_not_take_the_place_of_the_answer(tmp_path, capsys, key):
+    table, lines = written(tmp_path, TABLE.replace("order", key)), tmp_path / "t.jsonl"
+    columns = ["--set-id", key, "--rank", "place"]
+    assert run(["convert", table, str(lines), *columns]) == 2
+    assert f'"{key}" stands for something else' in capsys.readouterr().err and not lines.exists()
+
+
+LINE = {"inputs": [{"x": 1}, {"x": 2}], "outputs": [1, 0], "id": "a"}
+
+
+@pytest.mark.parametrize(
+    ("others", "options", "complaint"),
+    [
+        ({"inputs": [{"x": 1}], "outputs": [0]}, [], 'expected the key "id", which is the id'),
+        ({"inputs": [{"x": 1}], "id": "b"}, [], "has no answer"),
+        ({**LINE, "customer": "c"}, [], "expected elements with the fields x, got"),
+        ({**LINE, "inputs": [{"x": 1}, 3]}, [], "element 2: expected an object, got 3"),
+        ({**LINE, "outputs": [1]}, ["--task", "hull"], "--task does nothing with --set-id"),
+        (LINE, ["--label", "y"], "expected --rank or --label, got both"),
+    ],
+)
+def test_what_no_table_holds_is_refused(tmp_path, capsys, others, options, complaint):
+    lines = written(tmp_path, f"{json.dumps(LINE)}\n{json.dumps(others)}\n", "t.jsonl")
+    out = tmp_path / "t.csv"
+    arguments = ["convert", lines, str(out), "--set-id", "id", "--rank", "place", *options]
+    assert run(arguments) == 2
+    assert complaint in capsys.readouterr().err and not out.exists()
+
+
+def test_what_else_a_line_has_is_a_column(tmp_path, capsys):
+    lines = written(tmp_path, json.dumps({**LINE, "customer": "ACME"}) + "\n", "t.jsonl")
+    out = tmp_path / "t.csv"
+    assert run(["convert", lines, str(out), "--set-id", "id", "--rank", "place"]) == 0
+    assert out.read_text() == "id,place,customer,x\na,2,ACME,1\na,1,ACME,2\n"
+    assert run(["convert", lines, str(out), "--set-id", "ordr", "--rank", "place"]) == 2
+    assert 'expected the key "ordr", which is the id' in capsys.readouterr().err
+    for clash in ("x", "id", "customer"):
+        assert run(["convert", lines, str(out), "--set-id", "id", "--rank", clash]) == 2
+
+
+@pytest.mark.parametrize("table", [None, 3, {"a": [1]}, [1, 2], [], "t.jsonl", "t.parquet"])
 def test_what_is_no_table_at_all(table):
-    with pytest.raises(InputError, match=r"^(table|row 0): expected"):
+    with pytest.raises(InputError, match=r"^(table|row 0|t\.\w+): expected"):
         ptrnet.read_table(table, set_id="a")
 
 
+def test_frames_of_other_kinds():
+    pandas, polars = pytest.importorskip("pandas"), pytest.importorskip("polars")
+    frame = pandas.DataFrame([[1, 2]], columns=["x", "x"])
+    with pytest.raises(InputError, match="a name of its own for each column"):
+        ptrnet.read_table(frame, set_id="x")
+    with pytest.raises(InputError, match="expected a frame of pandas or polars, got LazyFrame"):
+        ptrnet.read_table(polars.DataFrame(ROWS).lazy(), set_id="order")
+
+
 def test_a_table_goes_through_the_program_and_back(tmp_path, capsys):
-    """Every cell comes back, with the places; the titles are carried though no model reads them."""
+    """With the places; the titles are carried though no model reads them."""
     table, lines, again = written(tmp_path, TABLE), tmp_path / "t.jsonl", tmp_path / "again.csv"
     columns = ["--set-id", "order", "--rank", "place"]
     assert run(["convert", table, str(lines), *columns]) == 0
@@ -98,7 +190,7 @@ def test_a_table_goes_through_the_program_and_back(tmp_path, capsys):
         assert run(["convert", *wrong]) == 2
         assert "--set-id: expected a .csv" in capsys.readouterr().err
     assert run(["convert", str(lines), str(again), "--set-id", "order", "--rank", "price"]) == 2
-    assert 'the elements have a field "price"' in capsys.readouterr().err
+    assert "expected elements with the fields" in capsys.readouterr().err
     assert "A,1,0.25" in again.read_text()
 
 
@@ -136,10 +228,13 @@ def test_fields_are_learned_and_stored(tmp_path, capsys):
     for frame in map(type(frames()[0]), [unseen[0][0]]):
         assert again.solve(frame).tolist() == answer.outputs.tolist()
     assert len(again.solve([unseen[0][0], unseen[1][0]])) == 2
-    with pytest.raises(InputError, match='"colour": expected one of blue, red'):
+    with pytest.raises(InputError, match="\"colour\": expected one of 'blue', 'red'"):
         again.solve([{"price": 1, "colour": "green"}])
-    with pytest.raises(InputError, match="expected elements with the fields price, colour"):
-        again.solve([[0.5, 1.0], [0.5, 0.0]])
+    for numbers in ([[0.5, 1.0], [0.5, 0.0]], np.ones((2, 3))):  # of which nobody knows the fields
+        with pytest.raises(InputError, match="expected elements with the fields price, colour"):
+            again.solve(numbers)
+    with pytest.raises(InputError, match="no instances can be drawn of elements with fields"):
+        again.task.sample(rng, 1, 3)
 
     line = {"inputs": unseen[0][0], "outputs": unseen[0][1], "id": 7}
     (tmp_path / "new.jsonl").write_text(json.dumps(line) + "\n")
@@ -185,3 +280,125 @@ def test_a_training_on_a_file_reads_the_fields_that_it_is_told(tmp_path, capsys)
     assert "fields go with elements that are objects" in capsys.readouterr().err
     assert run(["train", "--data", data, "--unknown-category", "keep", *options]) == 2
     assert "unknown_category" in capsys.readouterr().err
+
+
+def by_price(solver_options=None):
+    """A model that orders elements by price; the weight means nothing."""
+    rng = np.random.default_rng(3)
+    offers = [[{"price": p, "weight": w} for p, w in rng.random((4, 2))] for _ in range(300)]
+    places = [sorted(range(4), key=lambda k, o=o: o[k]["price"]) for o in offers]
+    solver = ptrnet.fit(
+        offers, places, model="transformer-ptr-net", encoder_layers=1, decoder_layers=1, steps=250,
+        hidden_size=32, seed=1, learning_rate=3e-3, feed_forward=32,
+    )  # fmt: skip
+    return solver, offers[:20], places[:20]
+
+
+def test_columns_of_numbers_are_found_by_their_names_too():
+    """Frames, one or many, in any order of their columns; others are refused by name."""
+    solver, offers, places = by_price()
+    assert solver.task.fields == ("price", "weight")
+    for library in (pytest.importorskip("pandas"), pytest.importorskip("polars")):
+        frames = [library.DataFrame(offer) for offer in offers]
+        swapped = [frame[["weight", "price"]] for frame in frames]
+        expected = [answer.tolist() for answer in solver.solve(offers)]
+        assert np.mean([a == b for a, b in zip(expected, places, strict=True)]) > 0.8
+        for given in (frames, swapped):
+            assert [answer.tolist() for answer in solver.solve(given)] == expected
+        assert [solver.solve(frame).tolist() for frame in swapped] == expected
+        answer = solver.answer(swapped[0])
+        assert answer.elements == [{**offers[0][k]} for k in expected[0]]
+        (_, one), (_, other) = (solver.attention(given) for given in (offers[0], swapped[0]))
+        assert np.array_equal(one, other)
+        pairs = list(zip(swapped, places, strict=True))
+        assert (
+            solver.evaluate(pairs)["accuracy"]
+            == solver.evaluate(list(zip(offers, places, strict=True)))["accuracy"]
+        )
+        with pytest.raises(InputError, match='expected the field "price"'):
+            solver.solve(library.DataFrame({"a": [1.0, 2.0], "weight": [1.0, 2.0]}))
+    with pytest.raises(InputError, match="expected elements with the fields price, weight"):
+        solver.solve(np.ones((3, 2)))
+
+
+def test_frames_are_learned_by_their_names():
+    pandas = pytest.importorskip("pandas")
+    frames = [pandas.DataFrame({"x": [1.0, 2.0], "y": [k, 3.0]}) for k in range(8)]
+    options = {"steps": 2, "hidden_size": 8, "valid_batches": 0}
+    outputs = [[0, 1]] * 8
+    assert ptrnet.fit(frames, outputs, **options).task.fields == ("x", "y")
+    assert ptrnet.fit(frames, outputs, fields=["y"], **options).task.fields == ("y",)
+    numbered = [frame.set_axis([0, 1], axis=1) for frame in frames]
+    assert ptrnet.fit(numbered, outputs, **options).task.fields == ()
+    with pytest.raises(InputError, match="fields: expected names of fields, got 5"):
+        ptrnet.fit(frames, outputs, fields=5, **options)
+    with pytest.raises(InputError, match="with a cost, elements are numbers"):
+        rows = [frame.to_dict("records") for frame in frames]
+        ptrnet.fit(rows, cost=lambda x, y: 0.0, constraint="permutation", **options)
+
+
+def test_other_libraries_values_are_learned_and_carried():
+    """What is not read may be anything at all."""
+    kinds = [np.int64, np.float32, np.bool_]
+    offers = [
+        [{"x": kind(k % 2), "c": "a", "title": object()} for k in range(3)] for kind in kinds * 3
+    ]
+    options = {"steps": 2, "hidden_size": 8, "valid_batches": 0}
+    solver = ptrnet.fit(offers, [[0, 1, 2]] * 9, fields=["x", "c"], **options)
+    assert solver.answer(offers[0]).elements[0] in offers[0]
+
+
+def test_shipped_models_take_the_numbers_of_named_elements(tmp_path, capsys):
+    """As of a .csv: the columns that are numbers, and texts are carried."""
+    points = np.random.default_rng(5).random((9, 2))
+    rows = [{"id": 1, "name": f"p{k}", "x": x, "y": y} for k, (x, y) in enumerate(points)]
+    (example,) = ptrnet.read_table(rows, set_id="id")
+    solver = ptrnet.load("hull")
+    expected = solver.solve(points).tolist()
+    assert solver.solve(example).tolist() == expected
+    assert solver.solve([example])[0].tolist() == expected
+    assert solver.solve(example.inputs).tolist() == expected
+    assert [e["name"] for e in solver.answer(example).elements] == [f"p{k}" for k in expected]
+    assert len(solver.attention(example)[1]) == len(expected) + 1
+    with pytest.raises(InputError, match="of 2 numbers each, got 1 fields that are numbers: x"):
+        solver.solve([{"x": 1.0, "name": "a"}, {"x": 2.0, "name": "b"}])
+    lines = written(tmp_path, json.dumps({"inputs": example.inputs}) + "\n", "t.jsonl")
+    assert run(["solve", "hull", lines, "--output", str(tmp_path / "o.csv")]) == 0
+    solved = (tmp_path / "o.csv").read_text().splitlines()
+    assert solved[0] == "name,x,y" and [row.split(",")[0][1:] for row in solved[1:]] == [
+        *map(str, expected)
+    ]
+
+
+def test_weights_of_other_categories_are_not_taken(tmp_path):
+    def offers(colours):
+        return [[{"price": k, "colour": c} for k, c in enumerate(colours)]] * 4
+
+    options = {"steps": 2, "hidden_size": 8, "valid_batches": 0}
+    ptrnet.fit(offers("ab"), [[0, 1]] * 4, output=tmp_path / "ab", **options)
+    options["weights"] = str(tmp_path / "ab")
+    ptrnet.fit(offers("ba"), [[0, 1]] * 4, **options)
+    with pytest.raises(InputError, match=r"weights: .* has categories"):
+        ptrnet.fit(offers("ac"), [[0, 1]] * 4, **options)
+    with pytest.raises(InputError, match=r"weights: .* has fields"):
+        ptrnet.fit(offers("ab"), [[0, 1]] * 4, fields=["colour", "price"], **options)
+
+
+def test_a_table_of_one_instance_is_answered_as_any_format(tmp_path, capsys):
+    """Elements keep their names in .jsonl, and a picture has those of rows and axes."""
+    offers = [[{"x": k, "y": -k} for k in range(3)]] * 4
+    solver = ptrnet.fit(offers, [[0, 1, 2]] * 4, steps=2, hidden_size=8, valid_batches=0)
+    solver.save_pretrained(tmp_path / "m")
+    table = written(tmp_path, "title,y,x\na,0,1\nb,2,0\nc,5,5\n", "one.csv")
+    command = ["solve", "--model", str(tmp_path / "m"), table]
+    out, picture = tmp_path / "o.jsonl", tmp_path / "o.svg"
+    assert run([*command, "--output", str(out), "--plot", str(picture)]) == 0
+    assert json.loads(out.read_text())["inputs"][1] == {"title": "b", "y": 2, "x": 0}
+    assert picture.exists()
+    for extension in ("txt", "parquet"):
+        assert run([*command, "--output", str(tmp_path / f"o.{extension}")]) == 2
+        assert "would lose the names" in capsys.readouterr().err
+    assert run([*command[:-1], written(tmp_path, "x,y,x\n1,2,3\n", "two.csv")]) == 2
+    assert "a name of its own for each column, got x twice" in capsys.readouterr().err
+    assert run(["solve", "--model", str(tmp_path / "m"), "--random", "3"]) == 2
+    assert "no instances can be drawn" in capsys.readouterr().err

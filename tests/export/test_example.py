@@ -101,3 +101,34 @@ def test_fields_are_read_by_their_names(unknown, tmp_path):
     points = example.read(str(tmp_path / "table.csv"), manifest["inputs"]["fields"])
     assert points.tolist() == solver.task.schema.encode(elements, "")
     assert example.solve(points, tmp_path) == solver.solve(elements).tolist()
+
+
+FIELDS = [
+    {"name": "price", "categories": [], "unknown_category": "refuse"},
+    {"name": "colour", "categories": ["blue", "red"], "unknown_category": "refuse"},
+]
+
+
+@pytest.mark.parametrize(
+    ("text", "complaint"),
+    [
+        ("price,colour\n1,pink\n", "unknown in colour: pink"),
+        ("price,colour\n1,\n", "unknown in colour: "),
+        ("price,colour\nnan,red\n", "expected finite numbers"),
+        ("price,colour\n1,red,2\n", "expected a header and rows of 2 columns"),
+        ("price,colour\n1,red\n1\n", "expected a header and rows of 2 columns"),
+        ("price,colour\n", "expected a header and rows of 2 columns"),
+        ("price,color\n1,red\n", "expected one column colour, got price, color"),
+        ("price,colour,price\n1,red,2\n", "expected one column price, got"),
+    ],
+)
+def test_tables_that_the_model_refuses(text, complaint, tmp_path):
+    (tmp_path / "t.csv").write_text(text)
+    with pytest.raises(SystemExit, match=complaint):
+        example.read(str(tmp_path / "t.csv"), FIELDS)
+
+
+def test_a_spreadsheet_s_table_is_read(tmp_path):
+    """With its mark of UTF-8, and blanks around cells."""
+    (tmp_path / "t.csv").write_bytes(b"\xef\xbb\xbfprice , colour\r\n 1.5, red\r\n\r\n2,blue \r\n")
+    assert example.read(str(tmp_path / "t.csv"), FIELDS).tolist() == [[1.5, 0, 1], [2, 1, 0]]

@@ -27,7 +27,10 @@ def test_texts_are_categories_and_numbers_are_features():
 def test_an_unknown_text_is_refused_or_no_category():
     pink = [{"price": 1, "colour": "pink"}]
     schema = infer_schema([(OFFERS, "x")], ["price", "colour"])
-    with pytest.raises(InputError, match=r'^new: element 1: "colour": .*blue, red, got \'pink\''):
+    with pytest.raises(
+        InputError,
+        match=r'^new: element 1: "colour": expected one of \'blue\', \'red\', got \'pink\'',
+    ):
         schema.encode(pink, "new")
     schema = infer_schema([(OFFERS, "x")], ["price", "colour"], ignores_unknown=True)
     assert schema.encode(pink, "new") == [[1, 0, 0]]
@@ -38,11 +41,12 @@ def test_an_unknown_text_is_refused_or_no_category():
     [
         ({"price": 1}, "expected the field \"colour\", got 'price'"),
         ({"price": "1", "colour": "red"}, "\"price\": expected a number, got '1'"),
-        ({"price": 1, "colour": 2}, '"colour": expected a text, got 2'),
+        ({"price": 1, "colour": 2.5}, '"colour": expected a text, got 2.5'),
+        ({"price": 1, "colour": True}, '"colour": expected a text, got True'),
+        ({"price": 1, "colour": 2}, "expected one of 'blue', 'red', got '2'"),
         ({"price": None, "colour": "red"}, '"price": expected a number or a text, got None'),
         ({"price": [1], "colour": "red"}, '"price": expected a number or a text'),
         ({"price": 1j, "colour": "red"}, '"price": expected a number or a text'),
-        ({"price": Decimal(1), "colour": "red"}, '"price": expected a number or a text'),
         ([1, 2], "expected a dictionary, got"),
     ],
 )
@@ -51,6 +55,26 @@ def test_what_an_element_cannot_be(element, complaint):
     with pytest.raises(InputError) as error:
         schema.encode([OFFERS[0], element], "x")
     assert str(error.value).startswith("x: element 2: ") and complaint in str(error.value)
+
+
+def test_other_libraries_numbers_are_numbers():
+    schema = infer_schema([(OFFERS, "x")], ["price"])
+    elements = [{"price": x} for x in (Decimal("1.5"), np.int64(2), np.bool_(True), True)]
+    assert np.float64(schema.encode(elements, "x")).ravel().tolist() == [1.5, 2, 1, 1]
+    kinds = [type(e["price"]) for e in schema.read_fields([*elements, OFFERS[2]], "x")]
+    assert kinds == [float, int, bool, bool, float]
+
+
+def test_a_table_without_the_largest_size_has_numbers_for_texts():
+    sizes = [{"size": size} for size in ("10", "12", "XL")]
+    schema = infer_schema([(sizes, "x")])
+    assert schema.encode([{"size": 12}, {"size": np.int64(10)}], "y") == [[0, 1, 0], [1, 0, 0]]
+
+
+@pytest.mark.parametrize("element", [{0: 1.0}, {"": 1}, {"\ud800": 1}, {"a": "\udfff"}])
+def test_names_and_texts_are_ones_that_files_hold(element):
+    with pytest.raises(InputError, match=r"x: element 1.*expected (a text|texts)"):
+        infer_schema([([element], "x")])
 
 
 def test_a_field_is_of_one_kind_and_no_name():

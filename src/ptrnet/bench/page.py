@@ -1,5 +1,6 @@
 """What was measured as a section of a page of its day."""
 
+import os
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
@@ -27,16 +28,31 @@ def add_section(
     Raises:
         OutputError: it cannot be written.
     """
-    page = folder / f"{datetime.now().date().isoformat()}.md"
+    page = page_of(folder)
     tables = "\n\n".join(f"{name}: {format_table(rows)}" for name, rows in measured.items())
     section = (
         f"# {page.stem}, commit {commit()}\n\n`{command}`\n\n```text\n{machine}\n\n{tables}\n```\n"
     )
     try:
-        folder.mkdir(parents=True, exist_ok=True)
-        former = page.read_text(encoding="utf-8").rstrip() + "\n\n" if page.exists() else ""
+        former = page.read_text(encoding="utf-8").rstrip() if page.exists() else ""
     except OSError as error:
         raise OutputError(f"{page}: cannot be written: {error.strerror}") from None
     with atomic_path(page) as temporary:
-        temporary.write_text(former + section, encoding="utf-8")
+        temporary.write_text(f"{former}\n\n{section}" if former else section, encoding="utf-8")
+    return page
+
+
+def page_of(folder: Path) -> Path:
+    """The page of today, in its folder, which is made where it is missing.
+
+    Raises:
+        OutputError: it cannot be written.
+    """
+    page = folder / f"{datetime.now().date().isoformat()}.md"
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise OutputError(f"{page}: cannot be written: {error.strerror}") from None
+    if page.is_dir() or not os.access(folder, os.W_OK):
+        raise OutputError(f"{page}: cannot be written")
     return page

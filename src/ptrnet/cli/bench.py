@@ -99,7 +99,7 @@ def bench(
 
     from ptrnet import bench
     from ptrnet.bench.machine import describe, machine, versions
-    from ptrnet.bench.page import add_section
+    from ptrnet.bench.page import add_section, page_of
     from ptrnet.bench.row import format_table
     from ptrnet.training.hardware import device_of
 
@@ -115,6 +115,8 @@ def bench(
         "seed": seed,
     }
     planned = bench.plan(what, {key: value for key, value in options.items() if value is not None})
+    if save is not None:
+        page_of(save)  # before it takes minutes
     facts, numbers = machine(device_of(device or "cpu")), versions()
     if not json:
         say(describe(facts, numbers))

@@ -54,6 +54,8 @@ def convert(
 
     source_format, target = formats.format_of(source), formats.format_of(output)
     if set_id is not None:
+        if task is not None:
+            raise InputError("--task does nothing with --set-id")
         _convert_table(source, output, set_id, rank, label)
         return
     if rank or label:
@@ -84,6 +86,8 @@ def _convert_table(
     from ptrnet.data.infer_task import loosest_task
     from ptrnet.data.tables import read_lines, read_table, write_table
 
+    if rank and label:
+        raise InputError("expected --rank or --label, got both")
     extensions = [formats.format_of(path).extension for path in (source, output)]
     formats.check_output(output)
     if extensions == ["csv", "jsonl"]:

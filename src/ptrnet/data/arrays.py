@@ -107,13 +107,14 @@ def split(values: Any, source: str) -> list[Any]:
 def split_instances(values: Any, num_features: int) -> tuple[list[Any], bool]:
     """One instance or many, as a list; and whether it was one.
 
-    One is an array, tensor or frame `(n, d)`, or a list of lists of numbers; many are a list of
-    such, or `(B, n, d)`. With d = 1 an array `(n,)` is one, too, and a list of such are many.
+    One is an array, tensor or frame `(n, d)`, or a list of lists of numbers or of dictionaries;
+    many are a list of such, or `(B, n, d)`. With d = 1 an array `(n,)` is one, too, and a list of
+    such are many.
 
     Raises:
         InputError: neither.
     """
-    if dictionaries_of(values) is not None:
+    if dictionaries_of(values) is not None or is_frame(values):
         return [values], True
     values = _single(values)
     if isinstance(values, np.ndarray) and (values.dtype.kind != "O" or values.ndim != 1):
@@ -134,13 +135,35 @@ def dictionaries_of(values: Any) -> list[Mapping[str, Any]] | None:
     """
     if isinstance(values, list | tuple):
         return list(values) if values and isinstance(values[0], Mapping) else None
-    if not hasattr(values, "columns") or np.asarray(values.to_numpy()).dtype.kind in "biuf":
+    if not is_frame(values):
         return None
-    return rows_of(values)
+    is_numeric = np.asarray(values.to_numpy()).dtype.kind in "biuf"
+    return None if is_numeric else rows_of(values)
+
+
+def named_elements(values: Any) -> list[Mapping[str, Any]] | None:
+    """As `dictionaries_of`, with the rows of every frame whose columns' names are texts."""
+    if is_frame(values) and all(isinstance(name, str) for name in values.columns):
+        return rows_of(values)
+    return dictionaries_of(values)
+
+
+def is_frame(values: Any) -> bool:
+    """Whether these are a table with names of columns."""
+    return hasattr(type(values), "columns")  # asking the values costs polars' lazy ones a query
 
 
 def rows_of(frame: Any) -> list[Mapping[str, Any]]:
-    """The rows of a frame of pandas or polars, by its columns' names."""
+    """The rows of a frame of pandas or polars, by its columns' names.
+
+    Raises:
+        InputError: two columns of one name, of which one would be lost; or no such frame.
+    """
+    if not hasattr(frame, "to_dicts") and not hasattr(frame, "to_dict"):
+        raise InputError(f"expected a frame of pandas or polars, got {type(frame).__name__}")
+    names = list(frame.columns)
+    if len({*names}) != len(names):
+        raise InputError(f"frame: expected a name of its own for each column, got {short(names)}")
     rows: list[Mapping[str, Any]] = (
         frame.to_dicts() if hasattr(frame, "to_dicts") else frame.to_dict("records")
     )

@@ -1,16 +1,18 @@
 """Checks of instances and of answers to them. Every complaint begins with their source."""
 
 from collections.abc import Sequence
+from decimal import Decimal
+from numbers import Real
 from typing import Any
 
 import numpy as np
 
-from ptrnet.data.arrays import dictionaries_of, real_array, rows_of, to_array
+from ptrnet.data.arrays import dictionaries_of, is_frame, real_array, rows_of, to_array
 from ptrnet.data.sizes import LARGEST
 from ptrnet.errors import InputError, short
 from ptrnet.geometry.distances import EUCLIDEAN
 from ptrnet.tasks.base import Task
-from ptrnet.tasks.schema import Schema
+from ptrnet.tasks.schema import Element, Schema
 from ptrnet.types import Answers, Floats, Indices
 
 MAX_COORDINATE = 1e10  # where distances are whole numbers: sums of 100,000 are still exact floats
@@ -21,7 +23,8 @@ def check_instance(values: Any, task: Task, source: str) -> Floats:
 
     Args:
         values: what should be an instance, in any form that `real_array` takes; with d = 1 it
-            may be flat, `(n,)`. Of a task with a schema dictionaries, or a frame.
+            may be flat, `(n,)`. Or dictionaries: of a task with a schema it reads their fields,
+            of any other all d that are numbers.
         task: of the instance.
         source: the file and line, or the argument, that the values came from.
 
@@ -30,8 +33,11 @@ def check_instance(values: Any, task: Task, source: str) -> Floats:
             more than LARGEST.
     """
     d = task.num_features
+    elements = dictionaries_of(values)
     if task.schema is not None:
-        values = _encoded(values, task.schema, source)
+        values = _encoded(elements, values, task.schema, source)
+    elif elements is not None:
+        values = _numeric_fields(elements, values, d, source)
     array = real_array(values, source, f"elements of {d} number{'s' * (d > 1)} each")
     if array.ndim == 1 and d == 1:
         array = array[:, None]
@@ -51,13 +57,31 @@ def check_instance(values: Any, task: Task, source: str) -> Floats:
     return array
 
 
-def _encoded(values: Any, schema: Schema, source: str) -> Any:
-    """The features of dictionaries or of a frame's rows; an array has them already."""
-    if isinstance(values, np.ndarray) or (isinstance(values, list | tuple) and not values):
+def named(values: Any, task: Task) -> Any:
+    """A frame as its rows, where the task reads fields by their names; anything else as it is."""
+    return rows_of(values) if task.schema is not None and is_frame(values) else values
+
+
+def _encoded(elements: list[Element] | None, values: Any, schema: Schema, source: str) -> Any:
+    """The features of the elements, None where `values` have no names; or no elements at all."""
+    if elements is not None:
+        return schema.encode(elements, source)
+    if isinstance(values, list | tuple) and not values:
         return values
-    elements = rows_of(values) if hasattr(values, "columns") else dictionaries_of(values)
-    if elements is None:
-        raise InputError(f"{source}: expected elements with the fields {', '.join(schema.fields)}")
+    raise InputError(f"{source}: expected elements with the fields {', '.join(schema.fields)}")
+
+
+def _numeric_fields(elements: list[Element], values: Any, d: int, source: str) -> Any:
+    """The numbers of the elements, in the order of the first one's fields; texts are carried."""
+    fields = [field for field, value in elements[0].items() if isinstance(value, Real | Decimal)]
+    if len(fields) != d and is_frame(values):
+        return values  # of which `real_array` says what is no number
+    if len(fields) != d:
+        raise InputError(
+            f"{source}: expected elements of {d} number{'s' * (d > 1)} each, got {len(fields)} "
+            f"fields that are numbers{': ' * bool(fields)}{', '.join(map(str, fields))}"
+        )
+    schema = Schema(tuple(fields), ((),) * d)
     return schema.encode(elements, source)
 
 

@@ -20,6 +20,7 @@ def instances_of(values: Any, task: Task) -> tuple[list[Example], bool]:
     """
     if isinstance(values, Example):
         return [_instance(values, task, "instance 0")], True
+    values = checks.named(values, task)
     instances, is_one = split_instances(values, task.num_features)
     return [_instance(values, task, f"instance {k}") for k, values in enumerate(instances)], is_one
 
@@ -28,11 +29,19 @@ def _instance(values: Any, task: Task, source: str) -> Example:
     """One checked instance; of an `Example` with all that it has."""
     example = values if isinstance(values, Example) else Example(values, source=source)
     source = example.source or source
+    if is_encoded(example):
+        return example._replace(source=source)
+    inputs = checks.named(example.inputs, task)
     return example._replace(
-        inputs=checks.check_instance(example.inputs, task, source),
+        inputs=checks.check_instance(inputs, task, source),
         source=source,
-        elements=dictionaries_of(example.inputs) or example.elements,
+        elements=dictionaries_of(inputs),
     )
+
+
+def is_encoded(example: Example) -> bool:
+    """Whether the inputs are the features of the elements already, checked as they were made."""
+    return example.elements is not None and isinstance(example.inputs, np.ndarray)
 
 
 def examples_of(values: Any, task: Task) -> tuple[list[Example], bool]:
@@ -53,7 +62,7 @@ def examples_of(values: Any, task: Task) -> tuple[list[Example], bool]:
 
 def one_example(values: Any, task: Task) -> Example:
     """One checked instance, with its answer where it has one. Raises InputError for many."""
-    examples, is_one = (examples_of if is_example(values, task) else instances_of)(values, task)
+    examples, is_one = (examples_of if has_answer(values, task) else instances_of)(values, task)
     if not is_one:
         raise InputError(f"expected one instance, got a list of {len(examples)}")
     return examples[0]
@@ -69,6 +78,11 @@ def is_example(values: Any, task: Task) -> bool:
     return inputs == 2 if task.num_features > 1 else inputs > 0 and outputs == 1
 
 
+def has_answer(values: Any, task: Task) -> bool:
+    """Whether this is one `Example`, or one tuple, with an answer."""
+    return is_example(values, task) and inputs_and_outputs(values, "")[1] is not None
+
+
 def example_of(pair: Any, task: Task, source: str) -> Example:
     """An example with its answer: an `Example`, or a pair of inputs and outputs that is checked."""
     if isinstance(pair, Example):
@@ -77,6 +91,7 @@ def example_of(pair: Any, task: Task, source: str) -> Example:
         if isinstance(pair.inputs, np.ndarray) and isinstance(pair.outputs, np.ndarray):
             return pair
     inputs, outputs = inputs_and_outputs(pair, source)
+    inputs = checks.named(inputs, task)
     instance = checks.check_instance(inputs, task, f"{source}: inputs")
     indices = checks.check_outputs(outputs, len(instance), task, f"{source}: outputs")
     elements = dictionaries_of(inputs)

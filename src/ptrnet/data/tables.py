@@ -2,16 +2,18 @@
 
 import csv
 import math
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import date
 from numbers import Real
 from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
 
-from ptrnet.data.arrays import dictionaries_of, rows_of, split
+from ptrnet.data.arrays import is_frame, rows_of, split
 from ptrnet.data.formats.parts import nested
-from ptrnet.data.formats.parts.csv_rows import csv_rows, is_number
+from ptrnet.data.formats.parts.csv_rows import check_header, csv_rows, is_number
 from ptrnet.data.formats.parts.json_object import parse_object
 from ptrnet.data.formats.parts.lines import numbered_lines
 from ptrnet.data.formats.parts.parsing import parse_number
@@ -22,6 +24,8 @@ from ptrnet.types import Example, Indices
 
 Row = Mapping[str, Any]
 _TRUE, _FALSE = ("1", "1.0", "true", "yes"), ("0", "0.0", "false", "no", "")
+# As numbers are written; 007 is a name, and so is 1_000.
+_NUMBER = re.compile(r"[+-]?(0|[1-9][0-9]*|[0-9]*\.[0-9]+|(0|[1-9][0-9]*)\.)([eE][+-]?[0-9]+)?")
 
 
 def read_table(
@@ -46,22 +50,20 @@ def read_table(
     Raises:
         InputError: no such file or column, a cell that cannot be used, by its line or row.
     """
+    if not isinstance(set_id, str):
+        raise InputError(f"set_id: expected the name of a column, got {short(set_id)}")
     if rank is not None and label is not None:
-        raise InputError("read_table: expected rank or label, got both")
-    if isinstance(table, str | Path):
-        rows: Iterable[tuple[Row, str]] = _csv_rows(str(table))
-    else:
-        frame = rows_of(table) if hasattr(table, "columns") else split(table, "table")
-        rows = ((row, f"row {k}") for k, row in enumerate(frame))
+        raise InputError("expected a column rank or a column label, got both")
+    apart = {name for name in (set_id, rank, label) if name is not None}
     instances: dict[Any, list[tuple[Row, str]]] = {}
-    for row, source in rows:
-        for column in filter(None, (set_id, rank, label)):
+    for row, source in _rows(table, apart):
+        for column in apart:
             if not isinstance(row, Mapping) or column not in row:
                 raise InputError(f'{source}: expected the column "{column}", got {_columns(row)}')
+        _check_id(row[set_id], f'{source}: "{set_id}"')
         instances.setdefault(row[set_id], []).append((row, source))
     if not instances:
         raise InputError("table: expected at least one row, got none")
-    apart = {set_id, rank, label}
     examples = []
     for key, members in instances.items():
         elements = [{name: row[name] for name in row if name not in apart} for row, _ in members]
@@ -75,6 +77,23 @@ def read_table(
     return examples
 
 
+def _rows(table: Any, texts: set[str]) -> Iterator[tuple[Row, str]]:
+    """The rows of a table of any kind, each with where it stands; see `_csv_rows`."""
+    if isinstance(table, str | Path):
+        if Path(table).suffix != ".csv":
+            raise InputError(f"{table}: expected a .csv; of another table its frame")
+        yield from _csv_rows(str(table), texts)
+        return
+    rows = rows_of(table) if is_frame(table) else split(table, "table")
+    yield from ((row, f"row {k}") for k, row in enumerate(rows))
+
+
+def _check_id(value: Any, source: str) -> None:
+    is_id = isinstance(value, str | Real | date) and not isinstance(value, bool | np.bool_)
+    if not is_id or _is_missing(value):
+        raise InputError(f"{source}: expected a name or a number, got {short(value)}")
+
+
 def write_table(path: str, examples: Iterable[Example], *, set_id: str, rank: str) -> None:
     """Writes a CSV file with a row for each element of each instance.
 
@@ -83,13 +102,15 @@ def write_table(path: str, examples: Iterable[Example], *, set_id: str, rank: st
 
     Args:
         path: the file.
-        examples: with `elements`; the id is in `extra` under `set_id`, else it is the number of the
-            instance from 1 on.
+        examples: with `elements`; the id is in `extra` under `set_id`. Where examples have no
+            `extra` at all it is the number of the instance from 1 on. What else is there are
+            columns, too, the same for all elements of an instance.
         set_id: the column of the ids.
         rank: the column of the places.
 
     Raises:
-        InputError: an answer that has an element twice, elements of other fields than the first.
+        InputError: no answer, or one that has an element twice; elements of other fields than the
+            first, or a field of the name of another column.
         OutputError: the file cannot be written.
     """
     columns: list[str] = []
@@ -98,18 +119,31 @@ def write_table(path: str, examples: Iterable[Example], *, set_id: str, rank: st
         temporary.open("w", encoding="utf-8", newline="") as stream,
     ):
         writer = csv.writer(stream, lineterminator="\n")
+        has_ids = False
         for number, example in enumerate(examples, 1):
+            key, other_keys = _id_and_others(example, set_id)
+            if number == 1:
+                has_ids = key is not None
+            if has_ids != (key is not None) or (not has_ids and other_keys):
+                raise InputError(f'{example.source}: expected the key "{set_id}", which is the id')
             for place, element in zip(_places(example), example.elements or [], strict=True):
+                row = {set_id: key if has_ids else number, rank: place, **other_keys, **element}
                 if not columns:
-                    columns = list(element)
-                    _check_apart(columns, (set_id, rank))
-                    writer.writerow([set_id, rank, *columns])
-                if list(element) != columns:
+                    columns = list(row)
+                    writer.writerow(columns)
+                if list(row) != columns or len(row) != 2 + len(other_keys) + len(element):
                     raise InputError(
                         f"{example.source}: expected elements with the fields "
-                        f"{', '.join(columns)}, got {_columns(element)}"
+                        f"{', '.join(columns[2:])}, got {_columns({**other_keys, **element})}"
                     )
-                writer.writerow([example.extra.get(set_id, number), place, *element.values()])
+                writer.writerow(row.values())
+
+
+def _id_and_others(example: Example, set_id: str) -> tuple[Any, dict[str, Any]]:
+    """The id of an example, None where it has none, and what else its line has."""
+    others = dict(example.extra)
+    key = others.pop(set_id, None)
+    return key, others
 
 
 def read_lines(path: str) -> Iterator[Example]:
@@ -121,55 +155,64 @@ def read_lines(path: str) -> Iterator[Example]:
     for line, text in numbered_lines(path):
         source = f"{path}:{line}"
         row = parse_object(text, source)
-        elements = dictionaries_of(row.pop("inputs", None))
-        if elements is None:
-            raise InputError(f'{source}: "inputs": expected a list of objects')
+        elements = nested.objects(row.pop("inputs", None), f'{source}: "inputs"')
         nothing = np.zeros((len(elements), 1))
         example = nested.example_of(nothing, row, loosest_task(1), source)
         yield example._replace(elements=elements)
 
 
-def _check_apart(columns: Sequence[str], names: Sequence[str]) -> None:
-    for name in names:
-        if name in columns:
-            raise InputError(f'the elements have a field "{name}"; name that column otherwise')
-
-
 def _places(example: Example) -> list[Any]:
     """Of each element its place in the answer, from 1 on, or an empty text."""
     places: list[Any] = [""] * len(example.inputs)
-    if example.outputs is not None:
-        if example.outputs.ndim != 1 or len(set(example.outputs.tolist())) != len(example.outputs):
-            raise InputError(f"{example.source}: an element has no place of its own in the answer")
-        for place, index in enumerate(example.outputs, 1):
-            places[index] = place
+    if example.outputs is None:
+        raise InputError(f"{example.source}: has no answer, which tells the elements' places")
+    if example.outputs.ndim != 1 or len(set(example.outputs.tolist())) != len(example.outputs):
+        raise InputError(f"{example.source}: an element has no place of its own in the answer")
+    for place, index in enumerate(example.outputs, 1):
+        places[index] = place
     return places
 
 
-def _csv_rows(path: str) -> Iterator[tuple[Row, str]]:
-    """The rows of a CSV file by its header; numbers in columns of which all cells are such."""
+def _csv_rows(path: str, texts: set[str]) -> Iterator[tuple[Row, str]]:
+    """The rows of a CSV file by its header.
+
+    Columns of which all cells are written as numbers are numbers, and None where a cell is empty;
+    those that are named in `texts` stay as they stand.
+    """
     rows = list(csv_rows(path, path))
     if len(rows) < 2:
         raise InputError(f"{path}: expected a header and at least one row")
-    (header, _), *body = rows
-    if len(set(header)) != len(header):
-        raise InputError(f"{path}:1: expected a name of its own for each column")
-    cells = zip(*(row for row, _ in body), strict=True)
-    numeric = [all(is_number(cell) for cell in column if cell) for column in cells]
+    (header, line), *body = rows
+    check_header(header, f"{path}:{line}")
+    columns = dict(zip(header, zip(*(row for row, _ in body), strict=True), strict=True))
+    numeric = {name for name, cells in columns.items() if name not in texts and _are_numbers(cells)}
     for row, line in body:
         source = f"{path}:{line}"
         yield (
             {
-                name: _number(cell, f'{source}: "{name}"') if is_numeric and cell else cell
-                for name, cell, is_numeric in zip(header, row, numeric, strict=True)
+                name: _number(cell, f'{source}: "{name}"') if name in numeric else cell
+                for name, cell in zip(header, row, strict=True)
             },
             source,
         )
 
 
-def _number(cell: str, source: str) -> float | int:
-    value = parse_number(cell, source)
-    return int(value) if cell.lstrip("+-").isdecimal() else value
+def _are_numbers(cells: Iterable[str]) -> bool:
+    """Whether a column's cells are numbers, or missing; nan and inf are refused later."""
+    filled = [cell for cell in cells if cell]
+    plain = [cell for cell in filled if _NUMBER.fullmatch(cell)]
+    others = (cell for cell in filled if not _NUMBER.fullmatch(cell))
+    return bool(plain) and all(
+        is_number(cell) and not math.isfinite(float(cell)) for cell in others
+    )
+
+
+def _number(cell: str, source: str) -> float | int | None:
+    if not cell:
+        return None
+    if cell.lstrip("+-").isdecimal():
+        return int(cell)  # whatever its size: it may be no feature
+    return parse_number(cell, source)
 
 
 def _ranked(members: Sequence[tuple[Row, str]], rank: str) -> Indices:
@@ -177,15 +220,17 @@ def _ranked(members: Sequence[tuple[Row, str]], rank: str) -> Indices:
     ranks: dict[float, int] = {}
     for index, (row, source) in enumerate(members):
         value = row[rank]
-        if value is None or value == "" or (isinstance(value, float) and math.isnan(value)):
+        if _is_missing(value):
             continue
+        if isinstance(value, str) and _NUMBER.fullmatch(value):
+            value = float(value)
         if not isinstance(value, Real):
             raise InputError(
                 f'{source}: "{rank}": expected a number or nothing, got {short(value)}'
             )
         if float(value) in ranks:
             other = members[ranks[float(value)]][1]
-            raise InputError(f'{source}: "{rank}": {value} stands in {other}, too')
+            raise InputError(f'{source}: "{rank}": {row[rank]} stands in {other}, too')
         ranks[float(value)] = index
     return np.array([ranks[value] for value in sorted(ranks)], np.int64)
 
@@ -194,7 +239,7 @@ def _labelled(members: Sequence[tuple[Row, str]], label: str) -> Indices:
     """The elements that are in the answer, as they stand."""
     chosen = []
     for index, (row, source) in enumerate(members):
-        text = str(row[label]).strip().lower()
+        text = "" if _is_missing(row[label]) else str(row[label]).strip().lower()
         if text not in (*_TRUE, *_FALSE):
             raise InputError(f'{source}: "{label}": expected 1 or 0, got {short(row[label])}')
         if text in _TRUE:
@@ -202,5 +247,10 @@ def _labelled(members: Sequence[tuple[Row, str]], label: str) -> Indices:
     return np.array(chosen, np.int64)
 
 
+def _is_missing(value: Any) -> bool:
+    """Whether a cell is empty: of frames None, NaN, or pandas' own NA."""
+    return value is None or value == "" or type(value).__name__ == "NAType" or bool(value != value)
+
+
 def _columns(row: Any) -> str:
-    return short(", ".join(map(str, row)) if isinstance(row, Mapping) else row)
+    return short(", ".join(map(str, row))) if isinstance(row, Mapping) else type(row).__name__

@@ -23,15 +23,24 @@ def read(path: str, fields: list[dict[str, Any]]) -> Any:
     """The elements `(n, d)` of a file; of fields with categories a feature for each of these."""
     if not fields:
         return np.loadtxt(path, delimiter=",", ndmin=2)
-    with Path(path).open(newline="", encoding="utf-8") as file:
-        rows = list(csv.DictReader(file))
+    with Path(path).open(newline="", encoding="utf-8-sig") as file:
+        header, *rows = [[cell.strip() for cell in row] for row in csv.reader(file) if row]
+    if not rows or {*map(len, rows)} != {len(header)}:
+        sys.exit(f"{path}: expected a header and rows of {len(header)} columns")
     features = []
     for field in fields:
-        column, texts = [row[field["name"]] for row in rows], field["categories"]
+        if header.count(field["name"]) != 1:
+            sys.exit(f"{path}: expected one column {field['name']}, got {', '.join(header)}")
+        column, texts = [row[header.index(field["name"])] for row in rows], field["categories"]
         if not texts:
             features.append(np.array(column, float))
+        elif not set(column) <= set(texts) and field["unknown_category"] == "refuse":
+            sys.exit(f"{path}: unknown in {field['name']}: {', '.join(set(column) - set(texts))}")
         features += [np.array([cell == text for cell in column], float) for text in texts]
-    return np.column_stack(features)
+    elements = np.column_stack(features)
+    if not np.isfinite(elements).all():
+        sys.exit(f"{path}: expected finite numbers")
+    return elements
 
 
 def scale(points: Any, scaling: dict[str, Any]) -> Any:

@@ -124,11 +124,14 @@ def _fields(task: Task) -> dict[str, Any]:
     if task.schema is None:
         return {}
     pairs = zip(task.schema.fields, task.schema.categories, strict=True)
-    unknown = "all 0" if task.schema.ignores_unknown else "refused"
+    unknown = "ignore" if task.schema.ignores_unknown else "refuse"
     return {
-        "fields": [{"name": name, "categories": list(texts)} for name, texts in pairs],
+        "fields": [
+            {"name": name, "categories": list(texts), "unknown_category": unknown}
+            for name, texts in pairs
+        ],
         "fields_meaning": "a field without categories is a feature; another one is a feature for "
-        f"each category, 1 for the element's own and 0 else; any other text is {unknown}",
+        "each category, 1 for the element's own and 0 else; any other text is refused, or all 0",
     }
 
 

@@ -137,9 +137,12 @@ def _quieten(ax: Any) -> None:
 
 def _name_axes(ax: Any, answered: Example) -> None:
     """The axes' names: of the features, where the file has a header."""
-    if answered.table is None or answered.table.header is None or len(answered.table.numeric) > 2:
+    d = answered.inputs.shape[1]
+    if answered.table is None or answered.table.header is None:
         return
     features = [answered.table.header[k] for k in answered.table.numeric]
+    if len(features) != d or d > 2:  # a category is several features
+        return
     for name, axis in zip(["position", *features][-2:], (ax.xaxis, ax.yaxis), strict=True):
         axis.set_label_text(name, parse_math=False, fontsize=9, color=QUIET_COLOR)
 

@@ -38,6 +38,8 @@ def basic(name: str, saved: Saved) -> str:
     """The card of a model of which nobody wrote one: what its files know of it."""
     count = sum(parameter.numel() for parameter in saved.model.parameters())
     facts = [f"Network: `{registered_name(saved.model)}`, {count:,} weights"]
+    if saved.task.schema:
+        facts.append(f"Reads: {saved.task.schema.describe()}")
     facts += [f"Trained with {key} = {saved.trained[key]}" for key in _told(saved.trained)]
     scores = [
         f"- n = {n}: {metric} {measure.text(1, 100)} percent, of {measure.count:,} instances"

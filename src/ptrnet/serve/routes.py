@@ -185,6 +185,7 @@ def _facts(served: Served) -> dict[str, Any]:
         "task": solver.task.name,
         "model": registered_name(solver.model),
         "features": solver.task.num_features,
+        "fields": list(solver.task.schema.fields) if solver.task.schema else [],
         "n": None if n is None else str(n),
         "scores": solver.trained.get("scores", []),
     }

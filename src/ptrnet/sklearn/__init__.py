@@ -4,7 +4,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from ptrnet.data.arrays import split
+from ptrnet.data.arrays import dictionaries_of, is_frame, split
 from ptrnet.decoding import Decoder
 from ptrnet.errors import InputError, MissingExtraError
 from ptrnet.solver import Solver
@@ -84,6 +84,10 @@ class PointerEstimator(BaseEstimator):  # type: ignore[misc]
         }
         if self.random_state is not None:
             options["seed"] = self.random_state
+        own = {"constraint", "model", "hidden_size", "augment", *options}
+        for key in self.recipe or {}:
+            if key in own:
+                raise InputError(f"recipe: {key} is a parameter of its own, or follows from one")
         self.solver_: Solver = fit(
             X,
             y,
@@ -119,4 +123,6 @@ class PointerEstimator(BaseEstimator):  # type: ignore[misc]
 
 def _many(X: Any) -> list[Any]:  # noqa: N803
     """The instances as a list, so that none of them is taken for all of them."""
-    return list(split(X, "X"))
+    if not is_frame(X) and dictionaries_of(X) is None:
+        return split(X, "X")
+    raise InputError("X: expected a list of instances, got one instance")

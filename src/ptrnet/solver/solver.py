@@ -9,7 +9,7 @@ import torch
 
 from ptrnet.attention import attention
 from ptrnet.constraints import Free
-from ptrnet.data.examples import examples_of, instances_of, is_example
+from ptrnet.data.examples import examples_of, has_answer, instances_of
 from ptrnet.data.trained_range import Message, TrainedRange
 from ptrnet.decoding import Decoder, Greedy, Sample
 from ptrnet.errors import InputError
@@ -247,9 +247,9 @@ class Solver(Files, Pictures, Stored):
         return attentions[0] if is_one else attentions
 
     def _with_answers(self, instances: Any) -> tuple[list[Example], bool]:
-        """Examples as they are, and instances with the model's answers; and whether it was one."""
+        """Examples with answers as they are, others with the model's; and whether it was one."""
         first = instances[:1] if isinstance(instances, list) else [instances]
-        if any(is_example(item, self.task) for item in first):
+        if any(has_answer(item, self.task) for item in first):
             return examples_of(instances, self.task)
         examples, is_one = instances_of(instances, self.task)
         return list(self.solve_examples(examples)), is_one

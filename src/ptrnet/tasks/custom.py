@@ -93,6 +93,11 @@ class Custom(Task):
     def num_features(self) -> int:
         return len(self.center)
 
+    def sample(self, rng: np.random.Generator, count: int, n: int) -> Floats:
+        if self.schema is not None:
+            raise InputError("no instances can be drawn of elements with fields: name a FILE")
+        return super().sample(rng, count, n)
+
     @property
     def repeats(self) -> bool:
         return self.constraint == "free"

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from numbers import Real
 from typing import Any
 
@@ -38,6 +39,13 @@ class Schema:
         parts = [[bool(texts)] * max(1, len(texts)) for texts in self.categories]
         return np.array([feature for part in parts for feature in part], bool)
 
+    def describe(self) -> str:
+        """In words what is read: price (a number), colour (blue, red)."""
+        pairs = zip(self.fields, self.categories, strict=True)
+        return ", ".join(
+            f"{field} ({short(', '.join(t)) if t else 'a number'})" for field, t in pairs
+        )
+
     def encode(self, elements: Iterable[Element], source: str) -> list[list[Any]]:
         """The features of each element, `(n, d)`; numbers as they came.
 
@@ -54,6 +62,13 @@ class Schema:
             for k, element in enumerate(elements, 1)
         ]
 
+    def read_fields(self, elements: Iterable[Element], source: str) -> list[Element]:
+        """The elements with the fields alone that are read, their values as JSON has them."""
+        return [
+            {field: value_of(element, field, f"{source}: element {k}") for field in self.fields}
+            for k, element in enumerate(elements, 1)
+        ]
+
     def _features(
         self, field: str, texts: tuple[str, ...], element: Element, source: str
     ) -> list[Any]:
@@ -62,10 +77,12 @@ class Schema:
             if is_text(value):
                 raise InputError(f'{source}: "{field}": expected a number, got {short(value)}')
             return [value]
+        if type(value) is int:
+            value = str(value)  # sizes 10, 12 and XL are texts; in a table of 10 and 12 no more
         if not is_text(value):
             raise InputError(f'{source}: "{field}": expected a text, got {short(value)}')
         if value not in texts and not self.ignores_unknown:
-            known = f"{', '.join(texts[:10])}{', ...' if len(texts) > 10 else ''}"
+            known = f"{', '.join(map(short, texts[:10]))}{', ...' if len(texts) > 10 else ''}"
             raise InputError(
                 f'{source}: "{field}": expected one of {known}, got {short(value)}, which no '
                 "training example had"
@@ -96,6 +113,7 @@ def infer_schema(
             where = f"{source}: element {k}"
             if not texts:
                 chosen = chosen or tuple(element)
+                _check_names(chosen, where)
                 texts = {field: set() for field in chosen}
                 are_texts = [f for f in chosen if is_text(value_of(element, f, where))]
             for field in chosen:
@@ -106,6 +124,7 @@ def infer_schema(
                         f'{where}: "{field}": expected {expected} as before, got {short(value)}'
                     )
                 if is_text(value):
+                    _check_unicode(value, f'{where}: "{field}"')
                     texts[field].add(value)
                     if len(texts[field]) > MAX_CATEGORIES:
                         raise InputError(
@@ -123,9 +142,30 @@ def value_of(element: Any, field: str, source: str) -> Any:
         keys = ", ".join(map(str, element)) or "none"
         raise InputError(f'{source}: expected the field "{field}", got {short(keys)}')
     value = element[field]
-    if not is_text(value) and not isinstance(value, Real | np.bool_):
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, Decimal):
+        value = float(value)
+    if not is_text(value) and not isinstance(value, Real):
         raise InputError(f'{source}: "{field}": expected a number or a text, got {short(value)}')
     return value
+
+
+def _check_names(fields: Sequence[Any], source: str) -> None:
+    for field in fields:
+        if not isinstance(field, str) or not field:
+            raise InputError(f"{source}: expected texts as names of fields, got {short(field)}")
+        _check_unicode(field, source)
+
+
+def _check_unicode(text: str, source: str) -> None:
+    """Refuses half a character: no file holds it."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise InputError(
+            f"{source}: expected a text of whole characters, got {short(text)}"
+        ) from None
 
 
 def is_text(value: Any) -> bool:

@@ -90,6 +90,7 @@ def write_card(
             f"{recipe.hidden_size} units",
             f"Trained on: {recipe.data or 'fresh instances'}, instances of {_sizes(recipe.n)} "
             "elements",
+            *([f"Reads: {saved.task.schema.describe()}"] if saved.task.schema else []),
             f"Training: seed {recipe.seed}, batches of {recipe.batch_size}, weights of step "
             f"{saved.trained['steps']:,} of {recipe.steps:,} at most; the rest is in `recipe.toml`",
             f"With: PyTorch {torch.__version__.partition('+')[0]}, {torch.get_num_threads()} "

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from ptrnet.data import formats
-from ptrnet.data.arrays import count_features, dictionaries_of, split
+from ptrnet.data.arrays import count_features, named_elements, split
 from ptrnet.data.examples import example_of, inputs_and_outputs, pairs_of
 from ptrnet.data.infer_task import loosest_task, task_of
 from ptrnet.errors import InputError, MissingExtraError
@@ -52,7 +52,8 @@ def fit(
         examples: pairs of inputs `(n, d)`, any n and one d, and outputs `(m,)`, 0-based indices;
             or the inputs alone, with a `cost` or with `outputs`: a list of instances, or an array
             `(B, n, d)`. All may be NumPy's, torch's, or lists; instances may be frames. Elements
-            may be dictionaries, whose texts are categories; `read_table` makes them of a table.
+            may be dictionaries, whose texts are categories, unless there is a `cost`; `read_table`
+            makes them of a table. The columns of a frame are fields by their names.
         outputs: the outputs, as many as there are inputs: a list of such, or an array `(B, m)`.
             A string here is the `constraint`.
         constraint: what answers are: "permutation" (an order of all elements), "subset" (each at
@@ -185,13 +186,13 @@ def _loosest_task(items: Iterator[Any], recipe: dict[str, Any]) -> tuple[Custom,
     """
     first = next(items)
     inputs, _ = inputs_and_outputs(first, "example 0")
-    if dictionaries_of(inputs) is None:
+    if named_elements(inputs) is None:
         if recipe.get("fields"):
-            raise InputError("fit: fields go with elements that are dictionaries")
+            raise InputError("fit: fields go with elements that are dictionaries, or frames")
         return loosest_task(count_features(inputs)), chain([first], items)
     everything = [first, *items]
     instances = (
-        (dictionaries_of(inputs_and_outputs(item, f"example {k}")[0]) or [], f"example {k}: inputs")
+        (named_elements(inputs_and_outputs(item, f"example {k}")[0]) or [], f"example {k}: inputs")
         for k, item in enumerate(everything)
     )
     fields = field_names(recipe.get("fields", ()))
@@ -200,5 +201,10 @@ def _loosest_task(items: Iterator[Any], recipe: dict[str, Any]) -> tuple[Custom,
 
 
 def _checked_examples(items: Iterator[Any], task: Custom) -> Iterator[Example]:
+    """The examples, of dictionaries with the fields alone that are read."""
     for k, item in enumerate(items):
-        yield example_of(inputs_and_outputs(item, f"example {k}"), task, f"example {k}")
+        source = f"example {k}"
+        example = example_of(inputs_and_outputs(item, source), task, source)
+        if task.schema and example.elements:
+            example = example._replace(elements=task.schema.read_fields(example.elements, source))
+        yield example

@@ -7,6 +7,7 @@ import numpy as np
 
 from ptrnet import tasks
 from ptrnet.data.infer_task import InferredTask, infer_task
+from ptrnet.errors import InputError, short
 from ptrnet.settings import check_type
 from ptrnet.tasks.custom import Unknown
 from ptrnet.training.recipe import Recipe
@@ -48,12 +49,16 @@ def infer_recipe(path: str, overrides: dict[str, Any]) -> tuple[Recipe, str]:
 
 
 def field_names(fields: str | Sequence[str]) -> tuple[str, ...]:
-    """The names of a list, or of a text such as price,colour."""
-    return (
-        tuple(name.strip() for name in fields.split(","))
-        if isinstance(fields, str)
-        else tuple(fields)
-    )
+    """The names of a list, or of a text such as price,colour.
+
+    Raises:
+        InputError: no such list, or a name that is empty.
+    """
+    if isinstance(fields, str):
+        fields = [name.strip() for name in fields.split(",")]
+    if not isinstance(fields, list | tuple) or not all(isinstance(f, str) and f for f in fields):
+        raise InputError(f"fields: expected names of fields, got {short(fields)}")
+    return tuple(fields)
 
 
 def validation(overrides: dict[str, Any]) -> dict[str, Any]:

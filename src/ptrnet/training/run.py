@@ -111,7 +111,7 @@ def _prepare(
     torch.manual_seed(recipe.seed)
     model = models.build(recipe.model, task.num_features, task.num_specials, **recipe.network())
     if recipe.weights and first == 0:  # a run that goes on has its own
-        _load_weights(model, recipe)
+        _load_weights(model, recipe, task)
     if recipe.learning == "answers":
         module, examples = TrainingModule(model, recipe), open_examples(recipe, task, first)
     else:
@@ -123,7 +123,7 @@ def _prepare(
     return module, examples
 
 
-def _load_weights(model: PointerModel, recipe: Recipe) -> None:
+def _load_weights(model: PointerModel, recipe: Recipe, task: Task) -> None:
     """Puts the weights of the model that the recipe names into a fresh one.
 
     Raises:
@@ -135,6 +135,8 @@ def _load_weights(model: PointerModel, recipe: Recipe) -> None:
     expected["special slots"] = model.num_specials
     actual = {"model": name, "features": solver.model.features, **settings}
     actual["special slots"] = solver.model.num_specials
+    for key in ("fields", "categories"):  # of which every feature has its meaning
+        expected[key], actual[key] = (getattr(t, key, ()) for t in (task, solver.task))
     for key, value in expected.items():
         if actual.get(key) != value:
             raise InputError(

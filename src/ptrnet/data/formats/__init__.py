@@ -4,8 +4,8 @@
 - `read(path, task)`: the examples of a file, one by one; text formats take `-`, too
 - `write(stream, examples, task)`: writes examples to an open stream, of text or of bytes
 - `num_features(path)`: numbers of an element, d; only where files tell it without a task
-- `dictionaries(path)`: the elements of each instance with its source, for errors; only where the
-  capabilities say that elements may be dictionaries
+- `dictionaries(path)`: the elements of each instance with its source, for errors; only where a file
+  has whole examples whose elements may be dictionaries
 
 What formats share is in `parts/`, and so is the class `Format`: such a module, with its checks.
 """

@@ -12,7 +12,7 @@ from typing import Any, NoReturn, TextIO
 
 from ptrnet.data import checks
 from ptrnet.data.formats.parts.capabilities import Capabilities
-from ptrnet.data.formats.parts.csv_rows import csv_rows, is_number
+from ptrnet.data.formats.parts.csv_rows import check_header, csv_rows, is_number
 from ptrnet.data.formats.parts.lines import display_name
 from ptrnet.data.formats.parts.parsing import parse_number
 from ptrnet.data.sizes import LARGEST
@@ -20,7 +20,7 @@ from ptrnet.errors import InputError, short
 from ptrnet.tasks.base import Task
 from ptrnet.types import Example, Table
 
-CAPABILITIES = Capabilities(multiple=False, answers=False)
+CAPABILITIES = Capabilities(multiple=False, answers=False, dictionaries=True)
 
 
 def read(path: str, task: Task) -> Iterator[Example]:
@@ -64,6 +64,7 @@ def _with_fields(rows: list[list[str]], lines: list[int], task: Task, source: st
     """The instance of a model that reads fields by their names, which the header has."""
     schema, header = task.schema, rows[0]
     assert schema is not None
+    check_header(header, f"{source}:{lines[0]}")
     elements = []
     for row, line in zip(rows[1:], lines[1:], strict=True):
         element: dict[str, Any] = dict(zip(header, row, strict=True))
@@ -72,7 +73,8 @@ def _with_fields(rows: list[list[str]], lines: list[int], task: Task, source: st
                 element[field] = parse_number(element[field], f'{source}:{line}: "{field}"')
         elements.append(element)
     inputs = checks.check_instance(elements, task, source)
-    return Example(inputs, None, source, table=Table(header, rows[1:], []))
+    table = Table(header, rows[1:], [header.index(field) for field in schema.fields])
+    return Example(inputs, None, source, table=table, elements=elements)
 
 
 def write(stream: TextIO, examples: Iterable[Example], task: Task) -> None:
@@ -80,6 +82,9 @@ def write(stream: TextIO, examples: Iterable[Example], task: Task) -> None:
     writer = csv.writer(stream, lineterminator="\n")
     for example in examples:
         rows = [[repr(value) for value in element] for element in example.inputs.tolist()]
+        if example.elements and not example.table:
+            writer.writerow(example.elements[0])
+            rows = [[str(value) for value in element.values()] for element in example.elements]
         if example.table:
             rows = example.table.rows
             if example.table.header:

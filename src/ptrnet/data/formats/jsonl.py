@@ -44,10 +44,8 @@ def dictionaries(path: str) -> Iterator[tuple[list[Mapping[str, Any]], str]]:
     """See `ptrnet.data.formats`."""
     for line, text in numbered_lines(path):
         source = f"{path}:{line}"
-        elements = dictionaries_of(parse_object(text, source).get("inputs"))
-        if elements is None:
-            raise InputError(f'{source}: "inputs": expected a list of objects')
-        yield elements, f'{source}: "inputs"'
+        where = f'{source}: "inputs"'
+        yield nested.objects(parse_object(text, source).get("inputs"), where), where
 
 
 def num_features(path: str) -> int:

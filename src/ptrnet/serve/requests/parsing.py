@@ -5,6 +5,7 @@ from dataclasses import fields
 from typing import Any, NamedTuple
 
 from ptrnet.data import checks
+from ptrnet.data.arrays import dictionaries_of
 from ptrnet.data.examples import instances_of
 from ptrnet.data.formats.parts import nested
 from ptrnet.data.formats.parts.json_object import parse_object
@@ -140,7 +141,8 @@ def _length(values: Any) -> int:
 def _example(values: Any, task: Task, number: int) -> Example:
     source = f"instance {number}"
     nested.check_numbers(values, source)
-    return Example(checks.check_instance(values, task, source), source=source)
+    inputs = checks.check_instance(values, task, source)
+    return Example(inputs, source=source, elements=dictionaries_of(values))
 
 
 def _check_sizes(lengths: Iterable[int], method: Method, limits: Limits) -> None:

@@ -195,6 +195,7 @@ class Model:
     task: str
     model: str  # its architecture
     features: int  # numbers of an element
+    fields: list[str]  # of elements that are objects those that are read; none of numbers
     n: str | None  # the sizes it was trained on
     scores: list[dict[str, Any]]
 

@@ -38,7 +38,7 @@ class Format:
 
     def dictionaries(self, path: str) -> Iterator[tuple[list[Mapping[str, Any]], str]] | None:
         """The elements of each instance with its source; None where they have no names."""
-        if not self.capabilities.dictionaries:
+        if not hasattr(self.module, "dictionaries"):
             return None
         instances: Iterator[tuple[list[Mapping[str, Any]], str]] = self.module.dictionaries(path)
         try:

@@ -37,6 +37,11 @@ def numbered_lines(path: str) -> Iterator[tuple[int, str]]:
         InputError: no such file, not UTF-8, lines that end in `\\r` alone, or a line longer than
             LONGEST_LINE bytes.
     """
+    return ((number, text) for number, text in all_lines(path) if text.strip())
+
+
+def all_lines(path: str) -> Iterator[tuple[int, str]]:
+    """The same with the blank ones."""
     if path != "-":
         with _opened(path) as stream:
             yield from _decoded(stream, path)
@@ -78,7 +83,8 @@ def numbered_lines_of(block: Block, path: str) -> Iterator[tuple[int, str]]:
     with _opened(path) as stream:
         stream.seek(block.start)
         content = stream.read(block.end - block.start)
-    yield from _decoded(io.BytesIO(content), path, block.first)
+    lines = _decoded(io.BytesIO(content), path, block.first)
+    yield from ((number, text) for number, text in lines if text.strip())
 
 
 @contextlib.contextmanager
@@ -92,7 +98,7 @@ def _opened(path: str) -> Iterator[BinaryIO]:
 
 
 def _decoded(stream: BinaryIO, source: str, first: int = 1) -> Iterator[tuple[int, str]]:
-    """The lines of a stream as text, from number `first` on; blank ones are left out."""
+    """The lines of a stream as text, from number `first` on."""
     number = first - 1
     while line := stream.readline(LONGEST_LINE + 1):
         number += 1
@@ -111,5 +117,4 @@ def _decoded(stream: BinaryIO, source: str, first: int = 1) -> Iterator[tuple[in
             raise InputError(
                 f"{source}:{number}: lines must end in \\n or \\r\\n, not in \\r alone"
             )
-        if text.strip():
-            yield number, text
+        yield number, text

@@ -1,10 +1,11 @@
 """Rows of keys and values, of JSON or Parquet, in which instances and answers are nested lists."""
 
 import json
+from collections.abc import Mapping
 from typing import Any
 
 from ptrnet.data import checks
-from ptrnet.errors import InputError
+from ptrnet.errors import InputError, short
 from ptrnet.geometry.distances import EUCLIDEAN
 from ptrnet.tasks.base import Task
 from ptrnet.types import Example, Floats
@@ -33,7 +34,22 @@ def example_of(inputs: Floats, row: dict[str, Any], task: Task, source: str) -> 
 def other_keys(example: Example) -> dict[str, Any]:
     """The keys of an example's row other than inputs and outputs, with their values."""
     distance = {} if example.distance == EUCLIDEAN else {"distance": example.distance}
+    for key in ("inputs", "outputs", *distance):
+        if key in example.extra:
+            raise InputError(
+                f'{example.source}: "{key}" stands for something else in a line: rename that key'
+            )
     return {**distance, **example.extra}
+
+
+def objects(values: Any, source: str) -> list[Mapping[str, Any]]:
+    """An instance whose elements are objects. Raises InputError where they are not."""
+    if not isinstance(values, list) or not values:
+        raise InputError(f"{source}: expected a list of objects")
+    for k, element in enumerate(values, 1):
+        if not isinstance(element, Mapping):
+            raise InputError(f"{source}: element {k}: expected an object, got {short(element)}")
+    return values
 
 
 def check_numbers(values: Any, source: str) -> None:
