@@ -1,0 +1,225 @@
+"""Elements with fields: learned, stored and answered by their names, in whatever form they come."""
+
+import json
+
+import numpy as np
+import pytest
+
+import ptrnet
+from ptrnet import InputError
+from ptrnet.cli import run
+
+
+def written(tmp_path, text, name):
+    (tmp_path / name).write_text(text)
+    return str(tmp_path / name)
+
+
+def test_fields_are_learned_and_stored(tmp_path, capsys):
+    """By a model that has to know the colour: red first, then by price; of unseen instances."""
+    rng = np.random.default_rng(0)
+
+    def drawn(count):
+        for _ in range(count):
+            offers = [
+                {
+                    "price": rng.random(),
+                    "colour": ["red", "blue"][k % 2],
+                    "title": str(rng.random()),
+                }
+                for k in rng.permutation(4)
+            ]
+            keys = [(offer["colour"] == "blue", offer["price"]) for offer in offers]
+            yield offers, sorted(range(4), key=keys.__getitem__)
+
+    offers, places = zip(*drawn(400), strict=True)
+    network = {"model": "transformer-ptr-net", "encoder_layers": 1, "decoder_layers": 1}
+    solver = ptrnet.fit(
+        offers, places, fields=["price", "colour"], steps=250, hidden_size=32, seed=1,
+        learning_rate=3e-3, feed_forward=32, **network,
+    )  # fmt: skip
+    unseen = list(drawn(200))
+    assert solver.evaluate(unseen)["accuracy"]["value"] > 0.9
+    solver.save_pretrained(tmp_path / "m")
+    again = ptrnet.load(tmp_path / "m")
+    assert again.task == solver.task and again.task.categories == ((), ("blue", "red"))
+    assert list(again.task.center[1:]) == [0, 0] and list(again.task.spread[1:]) == [1, 1]
+    answer = again.answer(unseen[0][0])
+    assert answer.elements == [unseen[0][0][k] for k in answer.outputs]
+    frame = pytest.importorskip("pandas").DataFrame(unseen[0][0])
+    assert again.solve(frame).tolist() == answer.outputs.tolist()
+    assert len(again.solve([unseen[0][0], unseen[1][0]])) == 2
+    with pytest.raises(InputError, match="\"colour\": expected one of 'blue', 'red'"):
+        again.solve([{"price": 1, "colour": "green"}])
+    for numbers in ([[0.5, 1.0], [0.5, 0.0]], np.ones((2, 3))):  # of which nobody knows the fields
+        with pytest.raises(InputError, match="expected elements with the fields price, colour"):
+            again.solve(numbers)
+    with pytest.raises(InputError, match="no instances can be drawn of elements with fields"):
+        again.task.sample(rng, 1, 3)
+
+    line = {"inputs": unseen[0][0], "outputs": unseen[0][1], "id": 7}
+    (tmp_path / "new.jsonl").write_text(json.dumps(line) + "\n")
+    assert run(["solve", "--model", str(tmp_path / "m"), str(tmp_path / "new.jsonl")]) == 0
+    solved = json.loads(capsys.readouterr().out)
+    assert solved == {**line, "outputs": answer.outputs.tolist()}
+    titles = [offer["title"] for offer in answer.elements]
+    header = "title,colour,price\n"
+    rows = [f"{o['title']},{o['colour']},{o['price']}\n" for o in unseen[0][0]]
+    table = written(tmp_path, header + "".join(rows), "one.csv")
+    assert run(["solve", "--model", str(tmp_path / "m"), table]) == 0
+    printed = capsys.readouterr().out.splitlines()
+    assert printed[0] == header.strip() and [r.split(",")[0] for r in printed[1:]] == titles
+    out = str(tmp_path / "o.parquet")
+    arguments = ["--model", str(tmp_path / "m"), str(tmp_path / "new.jsonl"), "--output", out]
+    assert run(["solve", *arguments]) == 2
+    assert (
+        "would lose the names of the elements' fields; write to .jsonl" in capsys.readouterr().err
+    )
+
+
+def test_a_training_on_a_file_reads_the_fields_that_it_is_told(tmp_path, capsys):
+    """And says which; others are refused by name, and those of another run are not taken."""
+    lines = [
+        {
+            "inputs": [{"x": k, "y": -k, "z": "a"}, {"x": 1 - k, "y": k, "z": "b"}],
+            "outputs": [k % 2],
+        }
+        for k in range(20)
+    ]
+    data = written(tmp_path, "".join(json.dumps(line) + "\n" for line in lines), "d.jsonl")
+    options = ["--steps", "2", "--hidden-size", "8", "--batch-size", "4", "--valid-batches", "0"]
+    for fields, d in (("x,z", 3), ("y,x", 2)):
+        out = str(tmp_path / fields.replace(",", ""))
+        assert run(["train", "--data", data, "--fields", fields, *options, "--output", out]) == 0
+        assert f"{d} features ({fields.replace(',', ', ')})" in capsys.readouterr().err
+        assert ptrnet.load(out).task.fields == tuple(fields.split(","))
+        assert run(["train", "--output", out, "--resume"]) == 0
+    assert run(["train", "--data", data, "--fields", "w", *options]) == 2
+    assert 'd.jsonl:1: "inputs": element 1: expected the field "w"' in capsys.readouterr().err
+    numbers = written(tmp_path, '{"inputs": [[1, 2]], "outputs": [0]}\n', "n.jsonl")
+    assert run(["train", "--data", numbers, "--fields", "x", *options]) == 2
+    assert "fields go with elements that are objects" in capsys.readouterr().err
+    assert run(["train", "--data", data, "--unknown-category", "keep", *options]) == 2
+    assert "unknown_category" in capsys.readouterr().err
+
+
+def by_price():
+    """A model that orders elements by price; the weight means nothing."""
+    rng = np.random.default_rng(3)
+    offers = [[{"price": p, "weight": w} for p, w in rng.random((4, 2))] for _ in range(300)]
+    places = [sorted(range(4), key=lambda k, o=o: o[k]["price"]) for o in offers]
+    solver = ptrnet.fit(
+        offers, places, model="transformer-ptr-net", encoder_layers=1, decoder_layers=1, steps=250,
+        hidden_size=32, seed=1, learning_rate=3e-3, feed_forward=32,
+    )  # fmt: skip
+    return solver, offers[:20], places[:20]
+
+
+def test_columns_of_numbers_are_found_by_their_names_too():
+    """Frames, one or many, in any order of their columns; others are refused by name."""
+    solver, offers, places = by_price()
+    assert solver.task.fields == ("price", "weight")
+    for library in (pytest.importorskip("pandas"), pytest.importorskip("polars")):
+        frames = [library.DataFrame(offer) for offer in offers]
+        swapped = [frame[["weight", "price"]] for frame in frames]
+        expected = [answer.tolist() for answer in solver.solve(offers)]
+        assert np.mean([a == b for a, b in zip(expected, places, strict=True)]) > 0.8
+        for given in (frames, swapped):
+            assert [answer.tolist() for answer in solver.solve(given)] == expected
+        assert [solver.solve(frame).tolist() for frame in swapped] == expected
+        answer = solver.answer(swapped[0])
+        assert answer.elements == [{**offers[0][k]} for k in expected[0]]
+        (_, one), (_, other) = (solver.attention(given) for given in (offers[0], swapped[0]))
+        assert np.array_equal(one, other)
+        pairs = list(zip(swapped, places, strict=True))
+        assert (
+            solver.evaluate(pairs)["accuracy"]
+            == solver.evaluate(list(zip(offers, places, strict=True)))["accuracy"]
+        )
+        with pytest.raises(InputError, match='expected the field "price"'):
+            solver.solve(library.DataFrame({"a": [1.0, 2.0], "weight": [1.0, 2.0]}))
+    with pytest.raises(InputError, match="expected elements with the fields price, weight"):
+        solver.solve(np.ones((3, 2)))
+
+
+def test_frames_are_learned_by_their_names():
+    pandas = pytest.importorskip("pandas")
+    frames = [pandas.DataFrame({"x": [1.0, 2.0], "y": [k, 3.0]}) for k in range(8)]
+    options = {"steps": 2, "hidden_size": 8, "valid_batches": 0}
+    outputs = [[0, 1]] * 8
+    assert ptrnet.fit(frames, outputs, **options).task.fields == ("x", "y")
+    assert ptrnet.fit(frames, outputs, fields=["y"], **options).task.fields == ("y",)
+    numbered = [frame.set_axis([0, 1], axis=1) for frame in frames]
+    assert ptrnet.fit(numbered, outputs, **options).task.fields == ()
+    with pytest.raises(InputError, match="fields: expected names of fields, got 5"):
+        ptrnet.fit(frames, outputs, fields=5, **options)
+    with pytest.raises(InputError, match="with a cost, elements are numbers"):
+        rows = [frame.to_dict("records") for frame in frames]
+        ptrnet.fit(rows, cost=lambda x, y: 0.0, constraint="permutation", **options)
+
+
+def test_other_libraries_values_are_learned_and_carried():
+    """What is not read may be anything at all."""
+    kinds = [np.int64, np.float32, np.bool_]
+    offers = [
+        [{"x": kind(k % 2), "c": "a", "title": object()} for k in range(3)] for kind in kinds * 3
+    ]
+    options = {"steps": 2, "hidden_size": 8, "valid_batches": 0}
+    solver = ptrnet.fit(offers, [[0, 1, 2]] * 9, fields=["x", "c"], **options)
+    assert solver.answer(offers[0]).elements[0] in offers[0]
+
+
+def test_shipped_models_take_the_numbers_of_named_elements(tmp_path, capsys):
+    """As of a .csv: the columns that are numbers, and texts are carried."""
+    points = np.random.default_rng(5).random((9, 2))
+    rows = [{"id": 1, "name": f"p{k}", "x": x, "y": y} for k, (x, y) in enumerate(points)]
+    (example,) = ptrnet.read_table(rows, set_id="id")
+    solver = ptrnet.load("hull")
+    expected = solver.solve(points).tolist()
+    assert solver.solve(example).tolist() == expected
+    assert solver.solve([example])[0].tolist() == expected
+    assert solver.solve(example.inputs).tolist() == expected
+    assert [e["name"] for e in solver.answer(example).elements] == [f"p{k}" for k in expected]
+    assert len(solver.attention(example)[1]) == len(expected) + 1
+    with pytest.raises(InputError, match="of 2 numbers each, got 1 fields that are numbers: x"):
+        solver.solve([{"x": 1.0, "name": "a"}, {"x": 2.0, "name": "b"}])
+    lines = written(tmp_path, json.dumps({"inputs": example.inputs}) + "\n", "t.jsonl")
+    assert run(["solve", "hull", lines, "--output", str(tmp_path / "o.csv")]) == 0
+    solved = (tmp_path / "o.csv").read_text().splitlines()
+    assert solved[0] == "name,x,y" and [row.split(",")[0][1:] for row in solved[1:]] == [
+        *map(str, expected)
+    ]
+
+
+def test_weights_of_other_categories_are_not_taken(tmp_path):
+    def offers(colours):
+        return [[{"price": k, "colour": c} for k, c in enumerate(colours)]] * 4
+
+    options = {"steps": 2, "hidden_size": 8, "valid_batches": 0}
+    ptrnet.fit(offers("ab"), [[0, 1]] * 4, output=tmp_path / "ab", **options)
+    options["weights"] = str(tmp_path / "ab")
+    ptrnet.fit(offers("ba"), [[0, 1]] * 4, **options)
+    with pytest.raises(InputError, match=r"weights: .* has categories"):
+        ptrnet.fit(offers("ac"), [[0, 1]] * 4, **options)
+    with pytest.raises(InputError, match=r"weights: .* has fields"):
+        ptrnet.fit(offers("ab"), [[0, 1]] * 4, fields=["colour", "price"], **options)
+
+
+def test_a_table_of_one_instance_is_answered_as_any_format(tmp_path, capsys):
+    """Elements keep their names in .jsonl, and a picture has those of rows and axes."""
+    offers = [[{"x": k, "y": -k} for k in range(3)]] * 4
+    solver = ptrnet.fit(offers, [[0, 1, 2]] * 4, steps=2, hidden_size=8, valid_batches=0)
+    solver.save_pretrained(tmp_path / "m")
+    table = written(tmp_path, "title,y,x\na,0,1\nb,2,0\nc,5,5\n", "one.csv")
+    command = ["solve", "--model", str(tmp_path / "m"), table]
+    out, picture = tmp_path / "o.jsonl", tmp_path / "o.svg"
+    assert run([*command, "--output", str(out), "--plot", str(picture)]) == 0
+    assert json.loads(out.read_text())["inputs"][1] == {"title": "b", "y": 2, "x": 0}
+    assert picture.exists()
+    for extension in ("txt", "parquet"):
+        assert run([*command, "--output", str(tmp_path / f"o.{extension}")]) == 2
+        assert "would lose the names" in capsys.readouterr().err
+    assert run([*command[:-1], written(tmp_path, "x,y,x\n1,2,3\n", "two.csv")]) == 2
+    assert "a name of its own for each column, got x twice" in capsys.readouterr().err
+    assert run(["solve", "--model", str(tmp_path / "m"), "--random", "3"]) == 2
+    assert "no instances can be drawn" in capsys.readouterr().err
