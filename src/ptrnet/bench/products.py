@@ -99,6 +99,8 @@ class ProductsAlone:
 class _Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
     """Sees every operation below autograd and autocast: in the types that these chose."""
 
+    looks_on = True  # what remains behind a cut is found by values
+
     def __init__(self) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
         self.products: Counter[Product] = Counter()

@@ -25,9 +25,22 @@ def is_eager(*tensors: Tensor) -> bool:
 
 def is_recorded() -> bool:
     """Whether operations are written down, to run later: traced, compiled or exported."""
-    if torch.compiler.is_compiling() or torch.jit.is_tracing() or torch.jit.is_scripting():
-        return True
-    return _python_dispatch._len_torch_dispatch_stack() > 0
+    return _is_captured() or _python_dispatch._len_torch_dispatch_stack() > 0
+
+
+def can_read_values(*tensors: Tensor) -> bool:
+    """Whether shapes may follow from values: where `is_eager`, and where a mode only looks on.
+
+    A mode says so by an attribute `looks_on`: it runs every operation as it comes.
+    """
+    modes = _python_dispatch._get_current_dispatch_mode_stack()
+    looks_on = all(getattr(mode, "looks_on", False) for mode in modes)
+    return looks_on and not _is_captured() and not is_transformed(*tensors)
+
+
+def _is_captured() -> bool:
+    compiling = torch.compiler.is_compiling()
+    return compiling or torch.jit.is_tracing() or torch.jit.is_scripting()
 
 
 def is_transformed(*tensors: Tensor) -> bool:

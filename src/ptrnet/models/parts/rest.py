@@ -5,7 +5,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor, nn
 
-from ptrnet.kernels.eager import is_eager, is_recorded
+from ptrnet.kernels.eager import can_read_values, is_recorded
 from ptrnet.masks import length_mask
 
 MARGIN = 10.0  # by so much is the score of an element too distant to encode below all the others
@@ -28,7 +28,7 @@ class Rest(NamedTuple):
         """
         counts, width = remaining.sum(-1), remaining.shape[1]
         is_captured = remaining.is_cuda and torch.cuda.is_current_stream_capturing()
-        if is_eager(remaining) and not is_captured:
+        if can_read_values(remaining) and not is_captured:
             width = int(counts.max())
         return cls(
             _in_front(remaining)[:, :width], length_mask(counts, width), None, remaining.shape[1]
