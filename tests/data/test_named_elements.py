@@ -8,6 +8,7 @@ import pytest
 import ptrnet
 from ptrnet import InputError
 from ptrnet.cli import run
+from ptrnet.types import Example
 
 
 def written(tmp_path, text, name):
@@ -189,6 +190,20 @@ def test_shipped_models_take_the_numbers_of_named_elements(tmp_path, capsys):
     assert solved[0] == "name,x,y" and [row.split(",")[0][1:] for row in solved[1:]] == [
         *map(str, expected)
     ]
+
+
+def test_what_one_model_has_read_another_reads_anew():
+    """Features of three categories are no coordinates, nor those of a model of other fields."""
+    offers = [[{"x": k, "y": k % 2, "c": "abc"[k]} for k in range(3)]] * 4
+    options = {"steps": 2, "hidden_size": 8, "valid_batches": 0}
+    one = ptrnet.fit(offers, [[0, 1, 2]] * 4, fields=["c"], **options)
+    other = ptrnet.fit(offers, [[0, 1, 2]] * 4, fields=["y", "c", "x"], **options)
+    (answered,) = one.solve_examples(
+        [Example(offers[0], None, "x")._replace(inputs=np.eye(3), elements=offers[0])]
+    )
+    for solver in (other, ptrnet.load("hull")):
+        expected = solver.solve(offers[0])
+        assert np.array_equal(solver.solve(answered), expected)
 
 
 def test_weights_of_other_categories_are_not_taken(tmp_path):

@@ -29,9 +29,7 @@ def _instance(values: Any, task: Task, source: str) -> Example:
     """One checked instance; of an `Example` with all that it has."""
     example = values if isinstance(values, Example) else Example(values, source=source)
     source = example.source or source
-    if is_encoded(example):
-        return example._replace(source=source)
-    inputs = checks.named(example.inputs, task)
+    inputs = checks.named(_as_they_came(example), task)
     return example._replace(
         inputs=checks.check_instance(inputs, task, source),
         source=source,
@@ -39,9 +37,9 @@ def _instance(values: Any, task: Task, source: str) -> Example:
     )
 
 
-def is_encoded(example: Example) -> bool:
-    """Whether the inputs are the features of the elements already, checked as they were made."""
-    return example.elements is not None and isinstance(example.inputs, np.ndarray)
+def _as_they_came(example: Example) -> Any:
+    """The elements: their inputs may be the features that another model reads of them."""
+    return example.inputs if example.elements is None else example.elements
 
 
 def examples_of(values: Any, task: Task) -> tuple[list[Example], bool]:
