@@ -6,11 +6,13 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from ptrnet.errors import InputError
 from ptrnet.metrics.interval import Measure, Scores, mean
 from ptrnet.tasks.base import Task
 from ptrnet.types import Example, Floats
 
 LOG_LIKELIHOOD = "log_likelihood"
+_ANSWER = "answer"  # beside it, of the model's
 MAX_ROWS = 12  # sizes that have a row of their own
 
 
@@ -102,6 +104,18 @@ class Evaluation:
         return _summarize(self._task, scores)
 
 
+def check_room_for_scores(task: Task, examples: Iterable[Example]) -> None:
+    """Refuses examples whose `extra` has a key of a score's name, but from a former evaluation."""
+    for example in examples:
+        if {_ANSWER, LOG_LIKELIHOOD} <= set(example.extra):
+            continue
+        for name in (*task.score([], []), LOG_LIKELIHOOD, _ANSWER):
+            if name in example.extra:
+                raise InputError(
+                    f'{example.source}: "{name}" is what a score is to be called: rename that key'
+                )
+
+
 def with_scores(
     solver: Evaluated, examples: Sequence[Example], answered: Sequence[Example]
 ) -> list[Example]:
@@ -118,7 +132,7 @@ def with_scores(
             name: values[k].item() for name, values in columns.items() if not np.isnan(values[k])
         }
         extra = {key: value for key, value in example.extra.items() if key not in columns}
-        extra = {**extra, "answer": other.outputs.tolist(), **scores}
+        extra = {**extra, _ANSWER: other.outputs.tolist(), **scores}
         rows.append(example._replace(extra=extra))
     return rows
 

@@ -131,6 +131,15 @@ def test_scores_are_kept_and_add_up(tmp_path, ptrnet, model, monkeypatch, extens
         assert by_hand[metric]["value"] == close, metric
 
 
+@pytest.mark.parametrize("key", ["accuracy", "answer", "log_likelihood"])
+def test_no_score_is_written_over_what_a_line_says(tmp_path, ptrnet, model, refused, key):
+    path, output = tmp_path / "a.jsonl", tmp_path / "scores.jsonl"
+    path.write_text(f'{{"inputs": [[0, 0], [1, 0], [0, 1]], "outputs": [0, 1, 2], "{key}": 7}}\n')
+    command = ("evaluate", "--model", model, path)
+    refused(ptrnet(*command, "--output", output), f'a.jsonl:1: "{key}" is what a score is to be')
+    assert not output.exists() and ptrnet(*command)[0] == 0
+
+
 def test_an_example_without_an_answer_is_named(tmp_path, refused, ptrnet, model):
     path, output = tmp_path / "a.jsonl", tmp_path / "scores.jsonl"
     path.write_text(

@@ -30,6 +30,15 @@ def test_standard_streams(streams, model, refused):
     refused(streams("label", "hull", "-", input="0 0 x 1\n"), "standard input:1: field 3")
 
 
+def test_standard_input_that_begins_with_a_brace_is_json(streams, model):
+    """Also behind a byte order mark and blank lines; other keys are kept."""
+    line = '{"inputs": [[0.0, 0.0], [1.0, 0.0], [0.0, 1.0]], "outputs": [0, 1, 2], "id": 7}\n'
+    for command in (("label", "hull", "-"), ("label", "hull", "-", "--output", "-")):
+        assert streams(*command, input=f"\ufeff\n{line}") == (0, line, "")
+    code, out, _ = streams("solve", "-", "--model", model, input=line * 2)
+    assert code == 0 and out.count('"id": 7}\n') == 2
+
+
 def shell(command, **options):
     """The exit code, standard output and standard error of a command of bash."""
     command = command.format(ptrnet=f"{sys.executable} -m ptrnet")

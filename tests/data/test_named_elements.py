@@ -1,6 +1,8 @@
 """Elements with fields: learned, stored and answered by their names, in whatever form they come."""
 
 import json
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -190,6 +192,30 @@ def test_shipped_models_take_the_numbers_of_named_elements(tmp_path, capsys):
     assert solved[0] == "name,x,y" and [row.split(",")[0][1:] for row in solved[1:]] == [
         *map(str, expected)
     ]
+
+
+def test_numbers_that_were_texts_are_these_texts(tmp_path):
+    """Of sizes 10, 12.5 and XL a later table may lack XL, and then its column is of numbers."""
+    offers = [[{"size": size} for size in ("10", "12.5", "XL", "2.0")]] * 4
+    options = {"steps": 2, "hidden_size": 8, "valid_batches": 0}
+    schema = ptrnet.fit(offers, [[0, 1, 2, 3]] * 4, **options).task.schema
+    expected = schema.encode([{"size": size} for size in ("10", "10", "12.5", "2.0")], "")
+    for sizes in ([10, 10.0, 12.5, 2.0], np.array([10, 10, 12.5, 2])):
+        assert schema.encode([{"size": size} for size in sizes], "") == expected
+    for size, name in ((12, "'12'"), (12.25, "12.25"), (float("nan"), "nan"), (True, "True")):
+        with pytest.raises(InputError, match=f"got {name}"):
+            schema.encode([{"size": size}], "")
+
+
+def test_lines_of_named_elements_come_by_standard_input(tmp_path):
+    offers = [[{"x": k, "y": -k} for k in range(3)]] * 4
+    solver = ptrnet.fit(offers, [[0, 1, 2]] * 4, steps=2, hidden_size=8, valid_batches=0)
+    solver.save_pretrained(tmp_path / "m")
+    line = json.dumps({"inputs": offers[0], "id": 7})
+    command = [sys.executable, "-m", "ptrnet", "solve", "--model", str(tmp_path / "m"), "-"]
+    done = subprocess.run(command, input=f"{line}\n{line}\n", capture_output=True, text=True)
+    answer = {"inputs": offers[0], "outputs": solver.solve(offers[0]).tolist(), "id": 7}
+    assert [json.loads(text) for text in done.stdout.splitlines()] == [answer] * 2
 
 
 def test_what_one_model_has_read_another_reads_anew():

@@ -168,6 +168,12 @@ def test_frames_of_other_kinds():
         ptrnet.read_table(frame, set_id="x")
     with pytest.raises(InputError, match="expected a frame of pandas or polars, got LazyFrame"):
         ptrnet.read_table(polars.DataFrame(ROWS).lazy(), set_id="order")
+    lists = polars.DataFrame({"order": [1, 1], "place": [[1, 2], [3, 4]]})
+    for options in ({"set_id": "place"}, {"set_id": "order", "rank": "place"}):
+        with pytest.raises(InputError, match=r'^row 0: "place": expected a n'):
+            ptrnet.read_table(lists, **options)
+    with pytest.raises(InputError, match=r'^row 0: "t": expected a name or a number'):
+        ptrnet.read_table(pandas.DataFrame({"t": [pandas.NaT, pandas.NaT]}), set_id="t")
 
 
 def test_a_table_goes_through_the_program_and_back(tmp_path, capsys):

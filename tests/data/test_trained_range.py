@@ -67,3 +67,7 @@ def test_the_program_says_it_on_standard_error(small, tmp_path, capsys):
         "ptrnet label hull computes answers by an algorithm\n"
     )
     assert "trained" not in printed.out
+    (tmp_path / "long.csv").write_text("x,y\n" + "0,1\n" * 7)
+    assert run(["solve", "--model", str(tmp_path), str(tmp_path / "long.csv")]) == 0
+    expected = "; a .csv is one instance, and ptrnet convert --set-id takes a long one apart\n"
+    assert capsys.readouterr().err.endswith(expected)

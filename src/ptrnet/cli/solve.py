@@ -60,7 +60,7 @@ def solve(
 
     Files of any length are read, answered and written in chunks; where that is stopped, what was
     done is kept beside --output, and the same command goes on. Lines of standard input are answered
-    as they come.
+    as they come; they are .jsonl where they begin with {.
 
     Example: ptrnet solve hull examples/capitals.csv --plot hull.png
 
@@ -74,12 +74,12 @@ def solve(
             raise InputError("--points goes with --random")
         task, path = task_and_file(arguments, model)
     else:
-        task, path = task_alone(arguments, model), "-"
+        task, path = task_alone(arguments, model), None
     formats.check_output(output)
     pictures.check_paths()
     decoder = decoding.build(seed)
     solver = load_solver(task, model)
-    if random is None and not json and not pictures.are_wanted:
+    if path is not None and not json and not pictures.are_wanted:
         solver.solve_file(
             path,
             output,
@@ -94,11 +94,11 @@ def solve(
         raise InputError("--jobs and --backend go with a FILE, and without pictures and --json")
     target = formats.output_format(output, path)
     target.check_task(solver.task, output)
-    instances = (
-        formats.read(path, solver.task)
-        if random is None
-        else _random_instance(task_with_points(solver.task, points), random, seed)
-    )
+    if path is not None:
+        instances: Iterable[Example] = formats.read(path, solver.task)
+    else:
+        assert random is not None
+        instances = _random_instance(task_with_points(solver.task, points), random, seed)
     examples = list(target.checked(instances, solver.task))
     pictures.check_index(len(examples))
     answers = solver.solve_examples(

@@ -249,7 +249,9 @@ def _labelled(members: Sequence[tuple[Row, str]], label: str) -> Indices:
 
 def _is_missing(value: Any) -> bool:
     """Whether a cell is empty: of frames None, NaN, or pandas' own NA."""
-    return value is None or value == "" or type(value).__name__ == "NAType" or bool(value != value)
+    if value is None or type(value).__name__ == "NAType":
+        return True
+    return isinstance(value, str | Real | date) and bool(value == "" or value != value)
 
 
 def _columns(row: Any) -> str:

@@ -61,6 +61,8 @@ class TrainedRange:
             if self._task.labellers
             else ""
         )
+        if example.table and n > max(self._sizes):
+            advice += "; a .csv is one instance, and ptrnet convert --set-id takes a long one apart"
         yield Message(
             (n < min(self._sizes), n > max(self._sizes)),
             f"the model was trained on instances of {self._n} elements, this one has {n}{advice}",

@@ -74,6 +74,16 @@ class Scoring(Answering):
         return evaluation.with_scores(solver, chunk, super().examples(solver, chunk))
 
 
+@dataclass(frozen=True)
+class KeepingScores(Scoring):
+    """The same, for a file that keeps what else the examples say."""
+
+    def examples(self, solver: Evaluated, chunk: list[Example]) -> list[Example]:  # type: ignore[override]
+        """The examples with the answers and their scores as `extra`."""
+        evaluation.check_room_for_scores(solver.task, chunk)
+        return super().examples(solver, chunk)
+
+
 def work(
     solver: SolvesExamples, source: str, output: str, how: Answering
 ) -> BulkWork[list[Example]]:

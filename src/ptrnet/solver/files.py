@@ -13,7 +13,7 @@ from ptrnet.evaluation import Evaluation
 from ptrnet.models.base import PointerModel
 from ptrnet.parallel import LOCAL, check_backend, check_jobs
 from ptrnet.progress import track
-from ptrnet.solver.bulk import Answering, Scoring, as_they_come, work
+from ptrnet.solver.bulk import Answering, KeepingScores, Scoring, as_they_come, work
 from ptrnet.tasks.base import Task
 from ptrnet.types import Example
 
@@ -111,9 +111,8 @@ class Files(ABC):
         if target is not None:
             formats.check_keeps_extra(target, self.task)
         _check_bulk(source, jobs, backend)
-        scoring = work(
-            self, source, target or "-", Scoring(decoder or Greedy(), constrained, augment)
-        )
+        how = Scoring if target is None else KeepingScores
+        scoring = work(self, source, target or "-", how(decoder or Greedy(), constrained, augment))
         if target is None:
             scored = scoring.examples(jobs, backend)
             return Evaluation(self.task, track(scored, scoring.command, scoring.total))

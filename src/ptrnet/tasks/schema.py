@@ -77,8 +77,8 @@ class Schema:
             if is_text(value):
                 raise InputError(f'{source}: "{field}": expected a number, got {short(value)}')
             return [value]
-        if type(value) is int:
-            value = str(value)  # sizes 10, 12 and XL are texts; in a table of 10 and 12 no more
+        if type(value) in (int, float):
+            value = _text_of(value, texts)
         if not is_text(value):
             raise InputError(f'{source}: "{field}": expected a text, got {short(value)}')
         if value not in texts and not self.ignores_unknown:
@@ -149,6 +149,13 @@ def value_of(element: Any, field: str, source: str) -> Any:
     if not is_text(value) and not isinstance(value, Real):
         raise InputError(f'{source}: "{field}": expected a number or a text, got {short(value)}')
     return value
+
+
+def _text_of(value: float, texts: tuple[str, ...]) -> Any:
+    """A number as the category that it was: of sizes 10, 12.5 and XL a table may lack XL."""
+    written = [str(value), str(int(value))] if float(value).is_integer() else [str(value)]
+    known = [text for text in written if text in texts]
+    return known[0] if known else value if isinstance(value, float) else str(value)
 
 
 def _check_names(fields: Sequence[Any], source: str) -> None:

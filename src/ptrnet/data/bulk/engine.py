@@ -62,14 +62,14 @@ class BulkWork(Generic[Item]):
 
 
 def run(
-    work: BulkWork[Any], output: str | None, like: str, jobs: int, backend: str
+    work: BulkWork[Any], output: str | None, like: str | None, jobs: int, backend: str
 ) -> list[tuple[Floats, Indices]] | None:
     """Computes the examples, and writes them.
 
     Args:
         work: what is computed.
         output: the file; `-` is standard output.
-        like: the file that the instances came from; standard output has its format.
+        like: the file that the instances came from, if any; standard output has its format.
         jobs: processes; -1 for one a core. A single chunk is computed in this process.
         backend: where they run; see `ptrnet.parallel.ordered_map`.
 

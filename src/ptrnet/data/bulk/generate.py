@@ -78,7 +78,7 @@ def generate(
         formats.check_output(path, task)
     check_jobs(jobs)
     check_backend(backend)
-    return engine.run(_work(task, sizes, count, seed, labeller, strict), path, "-", jobs, backend)
+    return engine.run(_work(task, sizes, count, seed, labeller, strict), path, None, jobs, backend)
 
 
 def generate_examples(

@@ -73,7 +73,7 @@ def label(
     if not isinstance(file, str | PathLike):
         examples, is_one = instances_of(file, task)
         known = _work_in_memory(task, examples, path, labeller, strict)
-        pairs = engine.run(known, path, "-", jobs, backend)
+        pairs = engine.run(known, path, None, jobs, backend)
         return pairs[0] if pairs and is_one else pairs
     source = fspath(file)
     if source != "-":
@@ -150,7 +150,7 @@ def _work_in_memory(
 
     def chunks_after(done: int) -> Iterator[list[Example]]:
         if output is not None:
-            return chunks(formats.output_format(output, "-").checked(examples[done:], task))
+            return chunks(formats.output_format(output, None).checked(examples[done:], task))
         return chunks(examples[done:])
 
     return BulkWork(

@@ -20,6 +20,7 @@ from ptrnet.data.formats.parts.format import (
     Format,
     format_of,
     get,
+    input_format,
     names,
     output_format,
     register,
@@ -57,7 +58,7 @@ def read(path: str, task: Task) -> Iterator[Example]:
             instance at all.
         MissingExtraError: the format needs a package that is not installed.
     """
-    source_format = format_of(path)
+    source_format = input_format(path)
     source_format.check_task(task, path)
     empty = True
     for example in source_format.read(path, task):
@@ -67,14 +68,14 @@ def read(path: str, task: Task) -> Iterator[Example]:
         raise InputError(f"{display_name(path)}: holds no instance")
 
 
-def write(path: str, examples: Iterable[Example], task: Task, like: str = "-") -> None:
+def write(path: str, examples: Iterable[Example], task: Task, like: str | None = None) -> None:
     """Writes the whole file or nothing.
 
     Args:
         path: the file; `-` is standard output.
         examples: what is written.
         task: of the examples.
-        like: the file that the instances came from; standard output has its format.
+        like: the file that the instances came from, if any; standard output has its format.
 
     Raises:
         InputError: at the first example that the format cannot hold.
@@ -95,12 +96,12 @@ def write(path: str, examples: Iterable[Example], task: Task, like: str = "-") -
 
 
 def print_as_they_come(examples: Iterable[Example], task: Task) -> None:
-    """Prints each example as soon as there is one, a line of .txt.
+    """Prints each example as soon as there is one, in the format of standard input.
 
     Raises:
         InputError: at the first example that the format cannot hold; those before are printed.
     """
-    target = format_of("-")
+    target = output_format("-", "-")
     for example in target.checked(examples, task):
         text = StringIO()
         target.write(text, [example], task)

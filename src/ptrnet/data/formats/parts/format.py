@@ -9,6 +9,7 @@ from types import ModuleType
 from typing import IO, Any
 
 from ptrnet.data.formats.parts.capabilities import Capabilities
+from ptrnet.data.formats.parts.lines import standard_input_is_json
 from ptrnet.errors import InputError, MissingExtraError, unknown
 from ptrnet.geometry.distances import EUCLIDEAN
 from ptrnet.plugins.registry import Registry
@@ -136,7 +137,7 @@ def get(extension: str) -> Format:
 
 
 def format_of(path: str) -> Format:
-    """The format of a file by its extension; that of standard input, `-`, is `txt`.
+    """The format of a file by its extension; that of `-` is `txt`.
 
     Raises:
         InputError: no extension, or an unknown one; the message suggests the nearest.
@@ -150,14 +151,20 @@ def format_of(path: str) -> Format:
     return get(extension)
 
 
-def output_format(path: str, like: str) -> Format:
+def input_format(path: str) -> Format:
+    """The format of what is read: of standard input, `-`, `jsonl` where a `{` comes first."""
+    return get("jsonl") if path == "-" and standard_input_is_json() else format_of(path)
+
+
+def output_format(path: str, like: str | None) -> Format:
     """The format in which answers to the instances of `like` are written to `path`.
 
-    On standard output, `-`, it is the format of `like`, or what that format's `stdout_format` says.
+    On standard output, `-`, it is the format of `like`, or what that format's `stdout_format` says;
+    `txt` where there is nothing alike, None.
     """
-    if path != "-":
+    if path != "-" or like is None:
         return format_of(path)
-    source = format_of(like)
+    source = input_format(like)
     return get(source.capabilities.stdout_format or source.extension)
 
 

@@ -1,11 +1,13 @@
 """Lines of text with their numbers, however large or broken the file."""
 
+import codecs
 import contextlib
 import io
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import BinaryIO, NamedTuple
+from typing import BinaryIO, NamedTuple, TextIO
+from weakref import WeakKeyDictionary
 
 from ptrnet.data.sizes import LARGEST
 from ptrnet.errors import InputError
@@ -46,9 +48,31 @@ def all_lines(path: str) -> Iterator[tuple[int, str]]:
         with _opened(path) as stream:
             yield from _decoded(stream, path)
         return
+    yield from _decoded(_standard_input().buffer, display_name(path))
+
+
+def standard_input_is_json() -> bool:
+    """Whether standard input begins with `{`; waits for its first bytes, and takes none."""
+    stream = _standard_input()
+    if stream not in _first_bytes:
+        if isinstance(stream.buffer, io.BufferedReader):
+            beginning = stream.buffer.peek()
+        else:  # in memory
+            place = stream.buffer.tell()
+            beginning = stream.buffer.read(8)
+            stream.buffer.seek(place)
+        _first_bytes[stream] = beginning.removeprefix(codecs.BOM_UTF8).lstrip()[:1]
+    return _first_bytes[stream] == b"{"
+
+
+# Of each standard input that was asked for them: they may be read since.
+_first_bytes: "WeakKeyDictionary[TextIO, bytes]" = WeakKeyDictionary()
+
+
+def _standard_input() -> TextIO:
     if sys.stdin is None:  # closed by whoever started us
         raise InputError("standard input: cannot be read: it is closed")
-    yield from _decoded(sys.stdin.buffer, display_name(path))
+    return sys.stdin
 
 
 def blocks(path: str) -> Iterator[Block]:
