@@ -31,7 +31,7 @@ FLOAT32_ERRORS = 4  # PyTorch's own error against float64, so many times, is no 
 JUMP = 0.01
 NUDGE, NUDGES = 2.0**-20, 16  # ... where coordinates change by so much of themselves, so many times
 LARGEST = 60  # elements of an instance that is compared, unless the model takes larger ones only
-BATCH = 32
+BATCH = 128
 
 
 class Agreement(NamedTuple):
