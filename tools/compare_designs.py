@@ -58,13 +58,16 @@ DESIGNS = [
     Design("delaunay", "what remains, apexes", f"{REMAINING} --sequence apexes"),
     *(
         Design(task, name, options)
-        for task in ("hull", "sort", "tsp")
+        for task in ("hull", "sort")
         for name, options in (
             ("LSTM", LSTM),
             ("transformer", TRANSFORMER),
             ("what remains", REMAINING),
         )
     ),
+    Design("tsp", "LSTM", LSTM),
+    Design("tsp", "transformer, sorted", f"{TRANSFORMER} --order lexicographic"),
+    Design("tsp", "what remains", REMAINING),
     Design("hull", "transformer, edge frames", f"{TRANSFORMER} --edge-frames"),
 ]
 SIZES = {"delaunay": ("5-10", 10), "hull": ("5-20", 20), "sort": ("5-20", 20), "tsp": ("5-20", 20)}
