@@ -30,14 +30,19 @@ CASES = [
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case[0]}-{case[1]}-{case[2]}")
 def test_answers_are_the_solvers(case, tmp_path):
-    """Of points in the unit square, outside of it, and of one point or two."""
+    """Of points in the unit square, outside of it, lost in it, and of one point or two."""
     solver = build(*case)
     manifest = ptrnet.export_onnx(solver, tmp_path, instances=5)
     assert manifest["constraint"]["obeyed_by_example"]
     rng = np.random.default_rng(5)
     for n in [6] * 3 if solver.model.n else [1, 2, 3, 12]:
         unit = rng.random((n, solver.task.num_features))
-        for points in (unit, 7 * unit - [3.0], unit * 2 + np.resize([99.0, -6.0], unit.shape[1])):
+        for points in (
+            unit,
+            unit / 900,
+            7 * unit - [3.0],
+            unit * 2 + np.resize([99.0, -6.0], unit.shape[1]),
+        ):
             expected = solver.solve(points, constrained=True)
             actual = np.array(example.solve(points, tmp_path), np.int64)
             if solver.task.order != "given":  # where the solver writes a tour from its city 0 on

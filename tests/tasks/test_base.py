@@ -23,7 +23,7 @@ from ptrnet.types import Example
 def test_normalized_points_are_inside_the_unit_square(points):
     normalized = tasks.get("hull").normalize(points)
     assert normalized.min() >= 0 and normalized.max() <= 1
-    if points.min() >= 0 and points.max() <= 1:
+    if points.min() >= 0 and points.max() <= 1 and np.ptp(points, axis=0).max() >= 1 / 64:
         assert normalized is points
 
 
@@ -31,6 +31,21 @@ def test_one_shift_and_one_scale():
     points = np.array([[-10.0, 5.0], [30.0, 25.0], [10.0, 5.0]])
     expected = [[0.0, 0.0], [1.0, 0.5], [0.5, 0.0]]
     np.testing.assert_allclose(tasks.get("hull").normalize(points), expected)
+
+
+def test_what_would_be_lost_in_the_unit_square_fills_it():
+    """Points 1e-5 apart are one to a network: sort gave them in any order. Down to no float."""
+    points = np.random.default_rng(0).random((9, 2))
+    filled = tasks.get("hull").normalize(points * 2 - 1)
+    for exponent in (-7, -20, -40):
+        tiny = np.ldexp(points, exponent)
+        np.testing.assert_allclose(tasks.get("hull").normalize(tiny), filled, atol=1e-12)
+        atol = 2.0 ** (-50 - exponent)  # what the shift has rounded
+        np.testing.assert_allclose(tasks.get("hull").normalize(0.5 + tiny), filled, atol=atol)
+    numbers = np.array([[3.0], [1], [2]]) * 5e-324
+    assert tasks.get("sort").normalize(numbers).tolist() == [[1], [0], [0.5]]
+    assert (tasks.get("hull").normalize(points / 50) == points / 50).all()
+    assert (tasks.get("hull").normalize(points[:1]) == points[:1]).all()
 
 
 def test_unknown_task_and_labeller():
@@ -47,10 +62,12 @@ def test_a_batch_is_normalized_as_its_members():
     batch[1] = batch[1] * 40 - 7
     batch[2] = 3
     batch[3] = (batch[3] - 0.5) * 1.7e308 * 2
+    batch[4] *= 1e-9
     together = tasks.get("tsp").normalize(batch)
     for instance, normalized in zip(batch, together, strict=True):
         assert tasks.get("tsp").normalize(instance).tolist() == normalized.tolist()
     assert (together[0] == batch[0]).all() and (together[2] == 0).all()
+    assert together[4].min() == 0 and together[4].max() == 1
     low = batch[1].min(0)
     np.testing.assert_allclose(together[1], (batch[1] - low) / np.ptp(batch[1], axis=0).max())
     assert together[3].min() == 0 and together[3].max() == 1

@@ -115,3 +115,15 @@ def test_equal_numbers_are_in_order(values, n):
         (np.diff(x[answer, 0]) >= 0).all() for x, answer in zip(inputs, answers, strict=True)
     ]
     assert np.mean(in_order) > 0.95
+
+
+@pytest.mark.parametrize("task", ["hull", "delaunay", "tsp", "sort"])
+def test_units_of_length_do_not_matter(task):
+    """Points of the square, and the same ones in a corner of it, a thousandth or less as large."""
+    solver = ptrnet.load(task)
+    points = np.random.default_rng(6).random((10, solver.task.num_features))
+    points -= points.min(0)
+    points /= points.max()
+    expected = solver.solve(points)
+    for unit in (2.0**-10, 2.0**-30, 2.0**-1000, 2.0**-30 + 2.0**-31):
+        assert np.array_equal(solver.solve(points * unit), expected)

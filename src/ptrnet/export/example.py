@@ -49,9 +49,10 @@ def scale(points: Any, scaling: dict[str, Any]) -> Any:
         center, spread = np.array(scaling["center"]), np.array(scaling["spread"])
         return np.clip((points - center) / spread, -scaling["clip"], scaling["clip"])
     low, high = points.min(0), points.max(0)
-    if (low >= 0).all() and (high <= 1).all():
-        return points
     width = (high - low).max()  # one scale for all features: proportions stay
+    is_inside = (low >= 0).all() and (high <= 1).all()
+    if is_inside and (width == 0 or width >= scaling["smallest_range"]):
+        return points
     return np.clip((points - low) / (width if width > 0 else 1), 0, 1)
 
 

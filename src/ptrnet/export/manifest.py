@@ -7,6 +7,7 @@ from typing import Any
 from ptrnet.data.sizes import LARGEST
 from ptrnet.export.graphs import DIMENSIONS, ENCODER, OPSET, STEP, Graph
 from ptrnet.files import checksum
+from ptrnet.geometry.scaling import SMALLEST_RANGE
 from ptrnet.pretrained.model_folder import registered_name
 from ptrnet.solver import Solver
 from ptrnet.tasks.base import Task
@@ -146,8 +147,10 @@ def _scaling(task: Task) -> dict[str, Any]:
         }
     return {
         "kind": "unit-cube",
-        "meaning": "an instance with a number outside of 0 to 1: from each feature its least value "
-        "is taken, then all are divided by the largest range of a feature; others stay as they are",
+        "smallest_range": SMALLEST_RANGE,
+        "meaning": "an instance with a number outside of 0 to 1, or whose largest range of a "
+        "feature is below smallest_range and not 0: from each feature its least value is taken, "
+        "then all are divided by that largest range; others stay as they are",
     }
 
 

@@ -4,6 +4,8 @@ import numpy as np
 
 from ptrnet.types import Floats
 
+SMALLEST_RANGE = 2.0**-6  # of an instance in the unit cube that stays as it is
+
 
 def scale_by_power_of_two(points: Floats) -> Floats:
     """Multiplies each instance of `(..., n, d)` by a power of two of its own.
@@ -29,15 +31,18 @@ def scale_axes_by_powers_of_two(points: Floats) -> Floats:
 
 
 def fit_unit_cube(inputs: Floats) -> Floats:
-    """Instances `(..., n, d)`; each that is outside is moved into the unit cube.
+    """Instances `(..., n, d)`; each that leaves the unit cube, or is lost in it, comes to fill it.
 
-    By one shift and one scale for all its coordinates, so that proportions stay.
+    By one shift and one scale for all its coordinates, so that proportions stay. Lost is what has
+    no range of SMALLEST_RANGE: models tell points 1e-5 apart no better than float32 does.
     """
     low, high = inputs.min(-2, keepdims=True), inputs.max(-2, keepdims=True)
     inside = (low >= 0).all(-1, keepdims=True) & (high <= 1).all(-1, keepdims=True)
-    if inside.all():
+    # Outside halved before it is subtracted: the range of 1e308 and -1e308 is no float.
+    part = np.where(inside, 1.0, 0.5)
+    width = (high * part - low * part).max(-1, keepdims=True)
+    fits = inside & ((width >= SMALLEST_RANGE) | (width == 0))
+    if fits.all():
         return inputs
-    # Halved before it is subtracted: the range of 1e308 and -1e308 is no float.
-    half_range = (high / 2 - low / 2).max(-1, keepdims=True)
-    moved = (inputs / 2 - low / 2) / np.where(half_range > 0, half_range, 1)
-    return np.where(inside, inputs, np.clip(moved, 0, 1))
+    moved = (inputs * part - low * part) / np.where(width > 0, width, 1)
+    return np.where(fits, inputs, np.clip(moved, 0, 1))

@@ -2,16 +2,18 @@
 
 import { NO_EDGES, append } from "./open_edges.js";
 
-/** The elements as the model reads them: those outside the unit cube are moved into it. */
-export function scale(instance) {
+/** The elements as the model reads them: where they leave the unit cube, or are lost in it, made to fill it. */
+export function scale(instance, { smallest_range: smallest }) {
   const columns = instance[0].map((_, axis) => instance.map((element) => element[axis]));
   const low = columns.map((column) => Math.min(...column));
   const high = columns.map((column) => Math.max(...column));
-  if (low.every((value) => value >= 0) && high.every((value) => value <= 1)) return instance;
-  const half = Math.max(...low.map((value, axis) => high[axis] / 2 - value / 2));
+  const isInside = low.every((value) => value >= 0) && high.every((value) => value <= 1);
+  const part = isInside ? 1 : 0.5; // the range of 1e308 and -1e308 is no number
+  const width = Math.max(...low.map((value, axis) => high[axis] * part - value * part));
+  if (isInside && (width >= smallest || width === 0)) return instance;
   const clip = (value) => Math.min(1, Math.max(0, value));
   return instance.map((element) =>
-    element.map((value, axis) => clip((value / 2 - low[axis] / 2) / (half > 0 ? half : 1))),
+    element.map((value, axis) => clip((value * part - low[axis] * part) / (width > 0 ? width : 1))),
   );
 }
 

@@ -34,7 +34,7 @@ export class Onnx {
     const { manifest } = graphs;
     const specials = manifest.tokens.specials.length;
     check(instance, manifest);
-    const state = await graphs.encode(scale(instance));
+    const state = await graphs.encode(scale(instance, manifest.inputs.scaling));
     const rule = buildRule(manifest.constraint, instance.length, specials);
     const longest = maxTokens(manifest.answer.max_tokens, instance.length);
     const size = decoder === "beam" ? beamSize : 1;

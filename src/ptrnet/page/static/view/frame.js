@@ -3,10 +3,11 @@
 import { TASKS } from "../tasks.js";
 
 const [LOW, HIGH] = [60, 940]; // of what is drawn
+const SMALLEST = 2 ** -6; // width of points that are drawn in the unit square
 export const SLOTS = 996; // the height at which the special slots stand
 
 export class Frame {
-  /** The frame that fits an instance; the unit square where all lie in it. */
+  /** The frame that fits an instance; the unit square where all lie in it, and not all in a spot. */
   constructor(task, instance) {
     this.task = task;
     this.count = instance.length;
@@ -14,9 +15,10 @@ export class Frame {
     const axes = instance.length ? instance[0].map((_, k) => instance.map((e) => e[k])) : [];
     const low = axes.map((values) => Math.min(...values));
     const high = axes.map((values) => Math.max(...values));
-    const isInside = low.every((v) => v >= 0) && high.every((v) => v <= 1);
-    this.low = isInside ? [0, 0] : low;
     const width = Math.max(...high.map((value, k) => value - low[k]));
+    const isLost = width > 0 && width < SMALLEST;
+    const isInside = !isLost && low.every((v) => v >= 0) && high.every((v) => v <= 1);
+    this.low = isInside ? [0, 0] : low;
     this.width = isInside ? 1 : width > 0 ? width : 1;
   }
 
