@@ -84,3 +84,32 @@ def test_what_one_instance_is_not_taken_for_many(tmp_path):
         twice = ptrnet.PointerEstimator(steps=2, recipe={key: 3})
         with pytest.raises(InputError, match=f"recipe: {key} is a parameter of its own"):
             twice.fit(offers, [[0, 1, 2]] * 4)
+
+
+def test_answers_come_in_any_form_and_are_checked():
+    """A frame's columns were taken for answers, and an instance for many."""
+    frame = pytest.importorskip("pandas").DataFrame
+    X = np.random.default_rng(0).random((32, 3, 1))
+    y = np.argsort(X[:, :, 0], 1)
+    options = {
+        **FAST,
+        "hidden_size": np.int64(8),
+        "steps": np.int64(3),
+        "random_state": np.int64(1),
+    }
+    estimator = ptrnet.PointerEstimator("permutation", **options).fit(X, y)
+    answers = np.array(estimator.predict(X))
+    assert estimator.score(X, answers) == estimator.score(X, frame(answers)) == 1
+    assert cross_val_score(estimator, X, frame(y), cv=2).shape == (2,)
+    for wrong in (answers + 1, answers.astype(str), answers[..., None], answers[:, :2]):
+        with pytest.raises(InputError, match="y: answer 0: "):
+            estimator.score(X, wrong)
+    with pytest.raises(InputError, match="as many outputs as inputs"):
+        estimator.score(X, y[:-1])
+    with pytest.raises(InputError, match="expected at least one instance"):
+        estimator.score([], [])
+    assert [a.tolist() for a in estimator.predict([[3], [1]])] == [[0], [0]]
+    rows = [[3.0, 1, 2], [5, 4, 6]]
+    assert len(estimator.predict(rows)) == len(estimator.solver_.solve(rows)) == 2
+    with pytest.raises(InputError, match="decoder: expected one such as"):
+        estimator.set_params(decoder="beam").predict(X)

@@ -109,6 +109,117 @@ def test_what_fails_is_one_line(tmp_path):
         assert message.format(path=path) in line
 
 
+TOP = """
+import numpy as np
+from ptrnet import labellers, tasks
+from ptrnet.tasks.base import Task
+from ptrnet.types import Answers
+
+class lab:
+    @staticmethod
+    def label(inputs):
+        return Answers({indices}, np.full(len(inputs), {length}))
+
+@tasks.register
+class Top(Task):
+    name, labellers, num_features = "top", ("toplab",), 1
+    def max_length(self, n): return n
+    def build_constraint(self): ...
+    def answer_error(self, n, outputs, first=0):
+        return "each once" if len(set(outputs.tolist())) < len(outputs) else None
+    def score(self, examples, answers): ...
+    def draw(self, inputs, outputs): ...
+
+labellers.register("toplab", lab)
+"""
+
+
+def test_labels_of_a_plug_in_are_checked(tmp_path):
+    """What is no answer was learned from, and written; -1 became the end of the answer."""
+    cases = [
+        ("np.full((len(inputs), 3), 1)", 1, None),
+        ("np.full((len(inputs), 3), -1)", 2, "expected 0 to 3, got -1"),
+        ("np.full((len(inputs), 3), 4)", 2, "expected 0 to 3, got 4"),
+        ("np.full((len(inputs), 3), 1)", 2, "each once"),
+        ("np.full((len(inputs), 3), 1.0)", 1, "expected whole numbers (2, M)"),
+        ("np.full((len(inputs), 3), 1)", 7, "expected at most 3 indices, got 7"),
+        ("np.full((len(inputs), 9), 1)", 9, "expected at most 4 indices, got 9"),
+        ("np.full((1, 3), 1)", 1, "expected whole numbers (2, M)"),
+    ]
+    for k, (indices, length, _) in enumerate(cases):
+        (tmp_path / f"top_{k}.py").write_text(TOP.format(indices=indices, length=length))
+    code = """
+import os, sys
+import ptrnet.data.bulk.generate
+from ptrnet.cli import run
+for path in sys.argv[1:]:
+    child = os.fork()
+    if not child:
+        words = "--n 4 --count 2 --jobs 1 --output".split()
+        code = run(["generate", "top", "--plugins", path, *words, path + ".jsonl"])
+        print(code, flush=True)
+        sys.stderr.flush()
+        os._exit(0)
+    os.waitpid(child, 0)
+"""
+    done = run(tmp_path, "-c", code, *(f"top_{k}.py" for k in range(len(cases))))
+    codes, lines = done.stdout.split(), [e for e in done.stderr.splitlines() if "ptrnet:" in e]
+    assert codes == ["0", *["2"] * 7], done.stderr
+    for line, (_, _, complaint) in zip(lines, cases[1:], strict=True):
+        assert "labeller toplab" in line and complaint in line, line
+    assert not (tmp_path / "top_1.py.jsonl").exists()
+
+
+REGISTERING = """
+import dataclasses
+from ptrnet import InputError, models, tasks
+from ptrnet.models.ptr_net import PtrNet
+from ptrnet.tasks.hull import Hull
+
+def define():
+    @tasks.register
+    class Mine(Hull):
+        name = "mine"
+    models.register("my-net", type("MyNet", (PtrNet,), {}))
+
+define(); define()  # as a notebook's cell that is run twice
+assert "mine" in tasks.names()
+
+@dataclasses.dataclass(frozen=True)
+class Plain(Hull):
+    name = "plain"
+    depth: int = 3
+class Unready(tasks.Task):
+    name = "unready"
+class Other(Hull):
+    name = "mine"
+for cls in (Plain, Unready, Other):
+    try:
+        tasks.register(cls)
+    except InputError as error:
+        print(error)
+"""
+
+
+def test_registering_again_and_wrongly(tmp_path):
+    done = run(tmp_path, "-c", REGISTERING)
+    plain, unready, other = done.stdout.splitlines() or [done.stderr] * 3
+    assert "field depth: expected one that ptrnet.tasks.base.setting" in plain
+    assert "Unready: expected it to have labellers, answer_error, build_constraint" in unready
+    assert "'mine' is there already" in other
+
+
+def test_a_setting_of_a_recipes_name_is_refused(tmp_path):
+    (tmp_path / "seeds.py").write_text(
+        "from ptrnet import tasks\nfrom ptrnet.tasks.hull import Hull\n"
+        "from ptrnet.tasks.base import setting\nfrom dataclasses import dataclass\n"
+        "@tasks.register\n@dataclass(frozen=True)\nclass Seeds(Hull):\n"
+        "    name = 'seeds'\n    seed: int = setting(3, 'of mine')\n"
+    )
+    done = ptrnet(tmp_path, "train", "seeds", "--plugins", "seeds.py", "--output", "m")
+    assert done.returncode == 2 and "setting seed: a recipe has a field of that name" in done.stderr
+
+
 def test_what_fails_is_said_again(tmp_path):
     (tmp_path / "bad.py").write_text("x = 1 / 0")
     code = (

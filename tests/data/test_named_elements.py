@@ -207,6 +207,21 @@ def test_numbers_that_were_texts_are_these_texts(tmp_path):
             schema.encode([{"size": size}], "")
 
 
+def test_a_hole_makes_no_numbers_categories():
+    offers = [[{"price": text} for text in ("7.1", "3", hole)] for hole in ("2", "N/A")]
+    with pytest.raises(InputError, match=r"expected numbers alone, or texts.*'N/A'"):
+        ptrnet.fit(offers, [[0, 1, 2]] * 2, steps=1, hidden_size=8)
+
+
+def test_complaints_name_fields(recwarn):
+    offers = [[{"c": "ab"[k % 2], "p": k} for k in range(3)]] * 4
+    solver = ptrnet.fit(offers, [[0, 1, 2]] * 4, steps=2, hidden_size=8, valid_batches=0)
+    with pytest.raises(InputError, match='element 2, "p": expected a finite number'):
+        solver.solve([{"c": "a", "p": 1}, {"c": "a", "p": float("nan")}])
+    solver.solve([{"c": "a", "p": 1e6}])
+    assert any(str(w.message).startswith('"p" is ') for w in recwarn)
+
+
 def test_lines_of_named_elements_come_by_standard_input(tmp_path):
     offers = [[{"x": k, "y": -k} for k in range(3)]] * 4
     solver = ptrnet.fit(offers, [[0, 1, 2]] * 4, steps=2, hidden_size=8, valid_batches=0)

@@ -137,3 +137,20 @@ def test_a_spreadsheet_s_table_is_read(tmp_path):
     """With its mark of UTF-8, and blanks around cells."""
     (tmp_path / "t.csv").write_bytes(b"\xef\xbb\xbfprice , colour\r\n 1.5, red\r\n\r\n2,blue \r\n")
     assert example.read(str(tmp_path / "t.csv"), FIELDS).tolist() == [[1.5, 0, 1], [2, 1, 0]]
+
+
+@pytest.mark.parametrize("text", ["0,0\n1,0\nnan,1\n", "0,0\ninf,1\n", "0,0\n#2,0.5\n1,1\n"])
+def test_rows_that_are_no_points_are_refused(text, tmp_path):
+    """A row that was skipped as a comment moved the indices of those below."""
+    (tmp_path / "t.csv").write_text(text)
+    with pytest.raises((SystemExit, ValueError), match=r"finite numbers|#2"):
+        example.read(str(tmp_path / "t.csv"), [])
+
+
+def test_a_mark_of_byte_order_and_too_few_points(tmp_path):
+    (tmp_path / "t.csv").write_text("\ufeff0,0\n1,0\n", encoding="utf-8")
+    points = example.read(str(tmp_path / "t.csv"), [])
+    assert points.tolist() == [[0, 0], [1, 0]]
+    ptrnet.export_onnx(build("ptr-net", "delaunay"), tmp_path / "d", instances=2)
+    with pytest.raises(SystemExit, match="expected 3 elements or more"):
+        example.solve(points, tmp_path / "d")

@@ -12,7 +12,7 @@ from ptrnet.data.sizes import LARGEST
 from ptrnet.errors import InputError, short
 from ptrnet.geometry.distances import EUCLIDEAN
 from ptrnet.tasks.base import Task
-from ptrnet.tasks.schema import Element, Schema
+from ptrnet.tasks.schema import Element, Schema, is_written_number
 from ptrnet.types import Answers, Floats, Indices
 
 MAX_COORDINATE = 1e10  # where distances are whole numbers: sums of 100,000 are still exact floats
@@ -50,11 +50,16 @@ def check_instance(values: Any, task: Task, source: str) -> Floats:
     if len(bad):
         row, column = bad[0]
         raise InputError(
-            f"{source}: element {row + 1}, number {column + 1}: expected a finite number, "
+            f"{source}: element {row + 1}, {_feature(column, task)}: expected a finite number, "
             f"got {array[row, column]}"
         )
     check_has_answer(array, task, source)
     return array
+
+
+def _feature(column: int, task: Task) -> str:
+    schema = task.schema
+    return f"number {column + 1}" if schema is None else f'"{schema.feature_names[column]}"'
 
 
 def named(values: Any, task: Task) -> Any:
@@ -73,7 +78,7 @@ def _encoded(elements: list[Element] | None, values: Any, schema: Schema, source
 
 def _numeric_fields(elements: list[Element], values: Any, d: int, source: str) -> Any:
     """The numbers of the elements, in the order of the first one's fields; texts are carried."""
-    fields = [field for field, value in elements[0].items() if isinstance(value, Real | Decimal)]
+    fields = [field for field, value in elements[0].items() if _is_number(value)]
     if len(fields) != d and is_frame(values):
         return values  # of which `real_array` says what is no number
     if len(fields) != d:
@@ -81,8 +86,27 @@ def _numeric_fields(elements: list[Element], values: Any, d: int, source: str) -
             f"{source}: expected elements of {d} number{'s' * (d > 1)} each, got {len(fields)} "
             f"fields that are numbers{': ' * bool(fields)}{', '.join(map(str, fields))}"
         )
+    for field in set(elements[0]) - set(fields):
+        _check_left_over(field, elements, source)
     schema = Schema(tuple(fields), ((),) * d)
     return schema.encode(elements, source)
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, Real | Decimal) and not isinstance(value, bool | np.bool_)
+
+
+def _check_left_over(field: Any, elements: list[Element], source: str) -> None:
+    """Refuses a field that most elements have as a number: where a coordinate is missing, an id
+    would stand in its place.
+    """
+    values = [element.get(field) for element in elements]
+    meant = [_is_number(v) or (isinstance(v, str) and is_written_number(v)) for v in values]
+    if sum(meant) > len(values) / 2:
+        k = next(k for k, value in enumerate(values) if not _is_number(value))
+        raise InputError(
+            f'{source}: element {k + 1}: "{field}": expected a number, got {short(values[k])}'
+        )
 
 
 def check_size(n: int, task: Task, source: str) -> None:

@@ -67,6 +67,8 @@ def read_table(
     examples = []
     for key, members in instances.items():
         elements = [{name: row[name] for name in row if name not in apart} for row, _ in members]
+        if not elements[0]:
+            raise InputError(f"table: expected a column beside {', '.join(sorted(apart))}")
         outputs = _ranked(members, rank) if rank else None
         if label:
             outputs = _labelled(members, label)
@@ -80,7 +82,7 @@ def read_table(
 def _rows(table: Any, texts: set[str]) -> Iterator[tuple[Row, str]]:
     """The rows of a table of any kind, each with where it stands; see `_csv_rows`."""
     if isinstance(table, str | Path):
-        if Path(table).suffix != ".csv":
+        if Path(table).suffix.lower() != ".csv":
             raise InputError(f"{table}: expected a .csv; of another table its frame")
         yield from _csv_rows(str(table), texts)
         return

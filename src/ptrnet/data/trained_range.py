@@ -74,11 +74,16 @@ class TrainedRange:
             return
         largest = np.abs(self._task.normalize(example.inputs)).max(0, initial=0)
         for k in np.flatnonzero(largest > MAX_DEVIATIONS):
+            name = self._feature_name(int(k))
             yield Message(
                 int(k),
-                f"feature {k + 1} is {largest[k]:.0f} or more standard deviations from the "
+                f"{name} is {largest[k]:.0f} or more standard deviations from the "
                 f"trained examples' mean, {self._task.center[k]:.4g}",
             )
+
+    def _feature_name(self, k: int) -> str:
+        schema = self._task.schema
+        return f"feature {k + 1}" if schema is None else f'"{schema.feature_names[k]}"'
 
     def _say(self, messages: Iterable[Message]) -> None:
         for subject, text in messages:

@@ -22,7 +22,8 @@ BITS = 20  # of each coordinate along Hilbert's curve
 def read(path: str, fields: list[dict[str, Any]]) -> Any:
     """The elements `(n, d)` of a file; of fields with categories a feature for each of these."""
     if not fields:
-        return np.loadtxt(path, delimiter=",", ndmin=2)
+        table = np.loadtxt(path, delimiter=",", ndmin=2, comments=None, encoding="utf-8-sig")
+        return finite(table, path)
     with Path(path).open(newline="", encoding="utf-8-sig") as file:
         header, *rows = [[cell.strip() for cell in row] for row in csv.reader(file) if row]
     if not rows or {*map(len, rows)} != {len(header)}:
@@ -37,7 +38,11 @@ def read(path: str, fields: list[dict[str, Any]]) -> Any:
         elif not set(column) <= set(texts) and field["unknown_category"] == "refuse":
             sys.exit(f"{path}: unknown in {field['name']}: {', '.join(set(column) - set(texts))}")
         features += [np.array([cell == text for cell in column], float) for text in texts]
-    elements = np.column_stack(features)
+    return finite(np.column_stack(features), path)
+
+
+def finite(elements: Any, path: str) -> Any:
+    """The elements; ends the program where there is a number that is none."""
     if not np.isfinite(elements).all():
         sys.exit(f"{path}: expected finite numbers")
     return elements
@@ -144,6 +149,8 @@ def solve(points: Any, folder: Path) -> list[Any]:
     manifest = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))
     if points.shape[1] != manifest["inputs"]["features"]:
         sys.exit(f"expected {manifest['inputs']['features']} numbers in each line")
+    if len(points) < manifest["inputs"]["elements"]["min"]:
+        sys.exit(f"expected {manifest['inputs']['elements']['min']} elements or more")
     points = scale(points, manifest["inputs"]["scaling"])
     order = reading_order(points, manifest["inputs"]["order"])
     first = len(manifest["tokens"]["specials"])

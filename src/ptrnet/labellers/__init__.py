@@ -48,6 +48,11 @@ def get(name: str) -> Labeller:
     return label
 
 
+def is_guest(name: str) -> bool:
+    """Whether a plug-in brought the labeller: then nobody has tested what it answers."""
+    return _registry.is_guest(name)
+
+
 def max_elements(name: str) -> float:
     """The most elements that a labeller takes; infinite where it takes any number."""
     return float(getattr(_module(name), "MAX_ELEMENTS", math.inf))

@@ -32,6 +32,12 @@ def register(name: str, cls: "type[PointerModel]") -> None:
         raise InputError(
             f"register a model: expected a class derived from PointerModel, got {cls!r}"
         )
+    for f in fields(cls.Settings):
+        if "help" not in f.metadata:
+            raise InputError(
+                f"register model {name}: setting {f.name}: expected one that "
+                "ptrnet.models.settings.setting(help, default, bounds) makes"
+            )
     _registry.register(name, cls)
 
 

@@ -43,13 +43,27 @@ class Registry:
         return getattr(module, self._member) if self._member else module
 
     def register(self, name: str, value: Any) -> None:
-        """Adds a name. Raises InputError where it is taken by something else."""
-        if name in self._builtin_names() or self._guests.get(name, value) is not value:
+        """Adds a name. Raises InputError where it is taken by something else.
+
+        A class that is defined again, as by a notebook's cell, takes the place of the former one.
+        """
+        former = self._guests.get(name, value)
+        is_same = former is value or (isinstance(value, type) and _place(former) == _place(value))
+        if name in self._builtin_names() or not is_same:
             raise InputError(f"{self._kind} {name!r} is there already; choose another name")
         self._guests[name] = value
+
+    def is_guest(self, name: str) -> bool:
+        """Whether a plug-in brought it."""
+        return name in self._guests
 
     @cache  # noqa: B019  a registry lives as long as its process
     def _builtin_names(self) -> list[str]:
         path = importlib.import_module(self._package).__path__
         modules = (m.name for m in pkgutil.iter_modules(path) if not m.ispkg)
         return [name.replace("_", "-") for name in modules if name not in self._unlisted]
+
+
+def _place(value: Any) -> tuple[Any, Any]:
+    """Where a class is defined."""
+    return getattr(value, "__module__", None), getattr(value, "__qualname__", None)

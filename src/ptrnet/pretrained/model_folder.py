@@ -85,6 +85,13 @@ def load(folder: Path) -> Saved:
             misshapen or not finite.
     """
     config = _read_config(folder / CONFIG)
+    for kind, known in (("task", [*tasks.names(), tasks.CUSTOM]), ("model", models.names())):
+        if config[kind] not in known and tasks.current_name(config[kind]) not in known:
+            raise ModelError(
+                f"{folder / CONFIG}: unknown {kind} {short(config[kind])} (known: "
+                f"{', '.join(known)}); that of a plug-in is known by --plugins FILE or "
+                "PTRNET_PLUGINS"
+            )
     try:
         task = tasks.get(config["task"], **config["task_settings"])
         with torch.device("meta"):  # shapes alone: memory is taken when the file has proved them
@@ -195,5 +202,13 @@ def _check_tensors(path: Path, tensors: dict[str, torch.Tensor], model: PointerM
 
 
 def registered_name(model: PointerModel) -> str:
-    """The name of a model's architecture, as `ptrnet train --model` takes it."""
-    return next(name for name in models.names() if models.kind(name) is type(model))
+    """The name of a model's architecture, as `ptrnet train --model` takes it.
+
+    Raises:
+        ModelError: it has none, so that nobody who reads the files could build it.
+    """
+    for name in models.names():
+        if models.kind(name) is type(model):
+            return name
+    kind = type(model).__name__
+    raise ModelError(f"{kind} has no name: ptrnet.models.register('my-net', {kind}) gives it one")

@@ -5,11 +5,14 @@ from typing import Any, Self
 import numpy as np
 
 from ptrnet.data.arrays import dictionaries_of, is_frame, split
+from ptrnet.data.checks import check_instance, check_outputs, named
+from ptrnet.data.examples import pairs_of
 from ptrnet.decoding import Decoder
 from ptrnet.errors import InputError, MissingExtraError
 from ptrnet.solver import Solver
+from ptrnet.tasks.base import Task
 from ptrnet.training.fit import fit
-from ptrnet.types import Indices
+from ptrnet.types import Example, Indices
 
 try:
     from sklearn.base import BaseEstimator
@@ -109,16 +112,39 @@ class PointerEstimator(BaseEstimator):  # type: ignore[misc]
             InputError: an instance that cannot be used.
         """
         check_is_fitted(self)
-        answers: list[Indices] = self.solver_.solve(_many(X), self.decoder)
-        return answers
+        task = self.solver_.task
+        examples = [_instance(x, task, f"X: instance {k}") for k, x in enumerate(_many(X))]
+        solved = self.solver_.solve_examples(examples, self.decoder)
+        return [example.outputs for example in solved if example.outputs is not None]
 
     def score(self, X: Any, y: Any) -> float:  # noqa: N803
-        """The share of instances whose whole answer is the given one. Raises as `predict`."""
-        instances, outputs = _many(X), list(y)
-        if len(instances) != len(outputs):
-            raise InputError(f"expected as many answers as instances, got {len(outputs)}")
-        pairs = zip(self.predict(instances), outputs, strict=True)
-        return float(np.mean([np.array_equal(answer, np.asarray(o)) for answer, o in pairs]))
+        """The share of instances whose whole answer is the given one.
+
+        Raises as `predict`; InputError for what is no answer, or no answer for each instance.
+        """
+        check_is_fitted(self)
+        task = self.solver_.task
+        pairs = [
+            (_instance(x, task, f"X: instance {k}"), outputs)
+            for k, (x, outputs) in enumerate(pairs_of(_many(X), y))
+        ]
+        if not pairs:
+            raise InputError("X: expected at least one instance, got none")
+        known = [
+            check_outputs(outputs, len(example.inputs), task, f"y: answer {k}")
+            for k, (example, outputs) in enumerate(pairs)
+        ]
+        answers = self.predict([example for example, _ in pairs])
+        return float(np.mean([np.array_equal(a, b) for a, b in zip(answers, known, strict=True)]))
+
+
+def _instance(values: Any, task: Task, source: str) -> Example:
+    """One checked instance; what is none is not taken for many."""
+    if isinstance(values, Example):
+        return values
+    values = named(values, task)
+    inputs = check_instance(values, task, source)
+    return Example(inputs, source=source, elements=dictionaries_of(values))
 
 
 def _many(X: Any) -> list[Any]:  # noqa: N803

@@ -12,7 +12,7 @@ from ptrnet.constraints import Free
 from ptrnet.data.examples import examples_of, has_answer, instances_of
 from ptrnet.data.trained_range import Message, TrainedRange
 from ptrnet.decoding import Decoder, Greedy, Sample
-from ptrnet.errors import InputError
+from ptrnet.errors import InputError, short
 from ptrnet.evaluation import describe_training, evaluate
 from ptrnet.models.base import PointerModel
 from ptrnet.solver.answer import Answer, cost_of
@@ -154,6 +154,8 @@ class Solver(Files, Pictures, Stored):
         augment: int,
     ) -> Iterator[Example]:
         """As `solve_examples`, but nothing is warned of: filters of warnings are all threads'."""
+        if not isinstance(decoder, Decoder):
+            raise InputError(f"decoder: expected one such as ptrnet.Beam(8), got {short(decoder)}")
         needs_more = (decoder.needs_decomposable and not self.task.decomposable) or (
             decoder.needs_circular and not self.task.circular
         )

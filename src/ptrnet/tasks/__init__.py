@@ -1,5 +1,6 @@
 """The tasks. One file a task, found by its name; plug-ins register others."""
 
+from dataclasses import fields
 from typing import Any, get_type_hints
 
 from ptrnet.errors import InputError, unknown
@@ -21,10 +22,21 @@ def register(cls: type[Task]) -> type[Task]:
     """Adds a task, by its `name`; also as a decorator. It is then as any other, with its settings.
 
     Raises:
-        InputError: no class derived from `Task`, or one whose name is taken.
+        InputError: no class derived from `Task`, one that lacks what a task must define, or one
+            whose name is taken.
     """
     if not (isinstance(cls, type) and issubclass(cls, Task)):
         raise InputError(f"register a task: expected a class derived from Task, got {cls!r}")
+    missing = [name for name in ("name", "labellers") if not hasattr(cls, name)]
+    missing += sorted(getattr(cls, "__abstractmethods__", ()))
+    if missing:
+        raise InputError(f"register task {cls.__name__}: expected it to have {', '.join(missing)}")
+    for f in fields(cls):
+        if "help" not in f.metadata:
+            raise InputError(
+                f"register task {cls.name}: field {f.name}: expected one that "
+                "ptrnet.tasks.base.setting(default, help) makes"
+            )
     _registry.register(cls.name, cls)
     return cls
 

@@ -213,6 +213,32 @@ class Task(Labelling):
             return hilbert_order(inputs)
         return np.tile(np.arange(inputs.shape[1]), (len(inputs), 1))
 
+    def check_answers(self, answers: Answers, inputs: Floats, source: str) -> None:
+        """Refuses what is no answer; see `Labelling`. An empty one is refused where it is used."""
+        count, n = inputs.shape[:2]
+        indices, lengths = (np.asarray(part) for part in answers)
+        are_whole = indices.dtype.kind in "iu" and lengths.dtype.kind in "iu"
+        if not are_whole or indices.shape[:1] != (count,) or lengths.shape != (count,):
+            raise InputError(
+                f"{source}: expected whole numbers ({count}, M) and their lengths ({count},), got "
+                f"{indices.dtype} {indices.shape} and {lengths.dtype} {lengths.shape}"
+            )
+        longest = min(indices.shape[1], self.max_length(n))
+        for k, (row, length) in enumerate(zip(indices, lengths.tolist(), strict=True)):
+            where = f"{source}: instance {k} of {n} elements: "
+            if not 0 <= length <= longest:
+                raise InputError(f"{where}expected at most {longest} indices, got {length}")
+            outputs = row[:length]
+            outside = outputs[(outputs < 0) | (outputs >= n)]
+            if outside.size:
+                raise InputError(f"{where}expected 0 to {n - 1}, got {outside[0]}")
+            if length % self.item_size:
+                raise InputError(f"{where}expected {self.item_size} indices an item, got {length}")
+            items = outputs if self.item_size == 1 else outputs.reshape(-1, self.item_size)
+            complaint = self.answer_error(n, items) if length else None
+            if complaint:
+                raise InputError(f"{where}{complaint}")
+
     def unpad(self, answers: Answers) -> list[Indices]:
         """Flat, padded answers one by one, in the shape that examples have."""
         if self.item_size == 1:

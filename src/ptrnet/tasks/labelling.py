@@ -1,6 +1,6 @@
 """The part of a task that computes answers by an algorithm of `ptrnet.labellers`."""
 
-from abc import ABC
+from abc import ABC, abstractmethod
 from typing import ClassVar
 
 import numpy as np
@@ -55,8 +55,19 @@ class Labelling(ABC):
 
         self.check_labeller(labeller, inputs.shape[1])
         options = {} if distance == EUCLIDEAN else {"distance": distance}
-        answers, proved = labellers.certify(labeller or self.labellers[0], inputs, **options)
+        name = labeller or self.labellers[0]
+        answers, proved = labellers.certify(name, inputs, **options)
+        if labellers.is_guest(name):
+            self.check_answers(answers, inputs, f"labeller {name}")
         return self.canonicalize(inputs, answers), proved
+
+    @abstractmethod
+    def check_answers(self, answers: Answers, inputs: Floats, source: str) -> None:
+        """Refuses what is no answer to `(B, n, d)` instances, and so would be learned from.
+
+        Raises:
+            InputError: `source`, the instance, what was expected, and what came.
+        """
 
     def check_labeller(self, labeller: str | None, n: int) -> None:
         """Refuses an algorithm that does not serve this task, or not n elements.

@@ -1,5 +1,6 @@
 """Elements that are dictionaries: which of their fields a model reads, and as what numbers."""
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
@@ -39,12 +40,19 @@ class Schema:
         parts = [[bool(texts)] * max(1, len(texts)) for texts in self.categories]
         return np.array([feature for part in parts for feature in part], bool)
 
+    @property
+    def feature_names(self) -> list[str]:
+        """`d` names: of a number its field, of a category the field and its text."""
+        return [
+            name
+            for field, texts in zip(self.fields, self.categories, strict=True)
+            for name in ([f"{field} = {text}" for text in texts] or [field])
+        ]
+
     def describe(self) -> str:
         """In words what is read: price (a number), colour (blue, red)."""
         pairs = zip(self.fields, self.categories, strict=True)
-        return ", ".join(
-            f"{field} ({short(', '.join(t)) if t else 'a number'})" for field, t in pairs
-        )
+        return ", ".join(f"{field} ({_listed(t) if t else 'a number'})" for field, t in pairs)
 
     def encode(self, elements: Iterable[Element], source: str) -> list[list[Any]]:
         """The features of each element, `(n, d)`; numbers as they came.
@@ -82,9 +90,8 @@ class Schema:
         if not is_text(value):
             raise InputError(f'{source}: "{field}": expected a text, got {short(value)}')
         if value not in texts and not self.ignores_unknown:
-            known = f"{', '.join(map(short, texts[:10]))}{', ...' if len(texts) > 10 else ''}"
             raise InputError(
-                f'{source}: "{field}": expected one of {known}, got {short(value)}, which no '
+                f'{source}: "{field}": expected one of {_listed(map(short, texts))}, got {short(value)}, which no '
                 "training example had"
             )
         return [float(value == text) for text in texts]
@@ -131,7 +138,31 @@ def infer_schema(
                             f'{where}: "{field}": more than {MAX_CATEGORIES} different texts are '
                             "no categories; name the fields that the model is to read (fields)"
                         )
+    for field in chosen:
+        _check_no_hole(field, texts[field])
     return Schema(chosen, tuple(tuple(sorted(texts[f])) for f in chosen), ignores_unknown)
+
+
+# How tables write that a number is missing.
+_HOLES = {"", "-", "--", ".", "?", "#n/a", "n/a", "na", "nan", "nil", "none", "null", "missing"}
+
+
+def _check_no_hole(field: str, texts: set[str]) -> None:
+    """Refuses numbers that one hole among them has made categories."""
+    others = {text for text in texts if not is_written_number(text)}
+    if len(others) < len(texts) and others and {text.lower() for text in others} <= _HOLES:
+        raise InputError(
+            f'"{field}": expected numbers alone, or texts, got numbers and {short(min(others))}: '
+            "leave elements without a number out, or give them one"
+        )
+
+
+def is_written_number(text: str) -> bool:
+    """Whether a text is a finite number."""
+    try:
+        return math.isfinite(float(text))
+    except ValueError:
+        return False
 
 
 def value_of(element: Any, field: str, source: str) -> Any:
@@ -149,6 +180,12 @@ def value_of(element: Any, field: str, source: str) -> Any:
     if not is_text(value) and not isinstance(value, Real):
         raise InputError(f'{source}: "{field}": expected a number or a text, got {short(value)}')
     return value
+
+
+def _listed(texts: Iterable[str]) -> str:
+    """The first ten, and that there are more."""
+    names = list(texts)
+    return ", ".join([*names[:10], *["..."] * (len(names) > 10)])
 
 
 def _text_of(value: float, texts: tuple[str, ...]) -> Any:

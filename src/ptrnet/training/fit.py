@@ -11,8 +11,10 @@ from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
+import numpy as np
+
 from ptrnet.data import formats
-from ptrnet.data.arrays import count_features, named_elements, split
+from ptrnet.data.arrays import count_features, is_frame, named_elements, split
 from ptrnet.data.examples import example_of, inputs_and_outputs, pairs_of
 from ptrnet.data.infer_task import loosest_task, task_of
 from ptrnet.errors import InputError, MissingExtraError
@@ -91,6 +93,7 @@ def fit(
 
     from ptrnet.training.callbacks.hooks import Hooks
 
+    recipe = {key: _plain(key, value) for key, value in recipe.items()}
     for key in ("task", "data", *INFERRED):
         if key in recipe:
             raise InputError(f"fit: {key} follows from the examples")
@@ -105,6 +108,8 @@ def fit(
             raise InputError(
                 "fit: resume goes with cost; a run on examples goes on with ptrnet train --resume"
             )
+        if outputs is None and is_frame(examples):
+            raise InputError("fit: ptrnet.read_table makes examples of a long table such as this")
         if outputs is not None:
             examples = pairs_of(examples, outputs)
         elif not isinstance(examples, Iterator):  # which is read once, and not held in memory
@@ -117,6 +122,12 @@ def fit(
     if resume and folder is None:
         raise InputError("fit: resume goes with output, the folder of the run")
     return fit_costs(examples, cost, constraint, folder, resume, hooks, recipe)
+
+
+def _plain(key: str, value: Any) -> Any:
+    """NumPy's numbers, as a search over parameters gives them, as Python's; one n as a text."""
+    value = value.item() if isinstance(value, np.generic) else value
+    return str(value) if key == "n" and type(value) is int else value
 
 
 def _fit_answers(

@@ -79,7 +79,8 @@ def size_ranges(sizes: Indices) -> str:
 
 def _summary(inferred: InferredTask, guessed: bool) -> str:
     sizes, lengths, d = inferred.sizes, inferred.lengths, inferred.task.num_features
-    fields = f" ({', '.join(inferred.task.fields)})" if inferred.task.fields else ""
+    schema = inferred.task.schema
+    fields = f": {schema.describe()}" if schema else ""
     hint = " (guessed; the option constraint says otherwise)" if guessed else ""
     return (
         f"{len(sizes):,} examples of {sizes.min()} to {sizes.max()} elements of {d} "

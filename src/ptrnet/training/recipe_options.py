@@ -5,6 +5,7 @@ from dataclasses import MISSING, fields
 from typing import Any, NamedTuple
 
 from ptrnet import tasks
+from ptrnet.errors import InputError
 from ptrnet.models.settings import ALIASES, every_setting
 from ptrnet.tasks.base import Task
 from ptrnet.tasks.custom import CONSTRAINTS, Unknown
@@ -57,8 +58,14 @@ def task_settings() -> dict[str, Option]:
     """Every setting that some task has."""
     options = {}
     shared = Task.settings()
+    recipe_fields = option_fields()
     for task in tasks.names():
         kind = tasks.kind(task)
+        for f in fields(kind):
+            if f.name in recipe_fields:
+                raise InputError(
+                    f"task {task}: setting {f.name}: a recipe has a field of that name; rename it"
+                )
         hints = typing.get_type_hints(kind)
         for f in fields(kind):
             prefix = "" if f.name in shared else f"task {task}: "
@@ -70,6 +77,9 @@ def task_settings() -> dict[str, Option]:
 def model_settings() -> dict[str, Option]:
     """Every setting that some model has and that is no field of the recipe."""
     recipe_fields = option_fields()
+    for name in every_setting():
+        if name in recipe_fields and name not in ("hidden_size", "n"):  # which the recipe passes on
+            raise InputError(f"model setting {name}: a recipe has a field of that name; rename it")
     return {
         name: Option(
             setting.type, setting.default, setting.metadata["help"] + _choices(setting.type)

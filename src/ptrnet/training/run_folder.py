@@ -6,6 +6,7 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
+from ptrnet import weights
 from ptrnet.errors import InputError, short
 from ptrnet.files import atomic_path, exists
 from ptrnet.pretrained import model_folder
@@ -19,8 +20,14 @@ _OUTPUTS = (checkpoint.LAST, checkpoint.PREVIOUS, DATA, model_folder.TENSORS, mo
 
 def check_unused(folder: Path, *others: str) -> None:
     """Refuses a folder where a run would write over a file: one of its own, or of `others`."""
+    if str(folder) in weights.names():
+        raise InputError(
+            f"{folder}: a shipped model has that name and would be found instead; choose another"
+        )
     if exists(folder / RECIPE):
-        raise InputError(f"{folder}: holds a run already; add --resume to go on with it")
+        raise InputError(
+            f"{folder}: holds a run already; go on with it by --resume, or name another folder"
+        )
     if exists(folder / model_folder.CONFIG):
         raise InputError(f"{folder}: holds a model already; name another folder")
     for file in (*_OUTPUTS, *others):

@@ -123,6 +123,8 @@ def num_features(path: str) -> int:
         raise InputError(
             f"{path}: a .{source_format.extension} file does not say how many numbers an element "
             f"has; name the task, or write the examples to {' or '.join(telling)}"
+            + ", a long table by ptrnet convert --set-id"
+            * (source_format.extension == "csv")
         )
     d: int = source_format.module.num_features(path)
     return d

@@ -43,6 +43,7 @@ def read(path: str, task: Task) -> Iterator[Example]:
     numeric = [k for k, body in enumerate(bodies) if all(map(is_number, body))]
     if len(numeric) != task.num_features:
         _refuse_columns(bodies, lines, numeric, task.num_features, source)
+    _check_left_over(bodies, lines, numeric, source)
     header = None
     titles = [k for k in numeric if not is_number(rows[0][k])]
     if titles and len(titles) < len(numeric):
@@ -52,6 +53,8 @@ def read(path: str, task: Task) -> Iterator[Example]:
         )
     if titles:
         header, rows, lines = rows[0], rows[1:], lines[1:]
+    else:
+        _check_first_row([[row[k] for k in numeric] for row in rows], f"{source}:{lines[0]}")
     values = [
         [parse_number(row[k], f"{source}:{line}: column {k + 1}") for k in numeric]
         for row, line in zip(rows, lines, strict=True)
@@ -93,6 +96,37 @@ def write(stream: TextIO, examples: Iterable[Example], task: Task) -> None:
         writer.writerows(rows[i] for i in order)
 
 
+def _check_left_over(
+    bodies: list[tuple[str, ...]], lines: list[int], numeric: list[int], source: str
+) -> None:
+    """Refuses columns beside the numeric ones that were meant as numbers, too.
+
+    Arguments as of `_refuse_columns`. Where a coordinate has a hole, an id stood in its place.
+    """
+    for k in sorted({*range(len(bodies))} - {*numeric}):
+        bad = [i for i, cell in enumerate(bodies[k]) if not is_number(cell)]
+        line = lines[bad[0] + len(lines) - len(bodies[k])]
+        cell = bodies[k][bad[0]]
+        if len(bad) < len(bodies[k]) / 2:
+            raise InputError(
+                f"{source}:{line}: column {k + 1}: expected a number, got {short(cell)}"
+            )
+        if ";" in cell and all(map(is_number, cell.split(";"))):
+            raise InputError(
+                f"{source}:{line}: columns must be separated by commas, got {short(cell)}"
+            )
+
+
+def _check_first_row(rows: list[list[str]], source: str) -> None:
+    """Refuses a first row of 0, 1, ... above fractions: the header of a frame without names."""
+    is_count = rows[0] == [str(k) for k in range(len(rows[0]))]
+    if is_count and len(rows) > 1 and all("." in cell for row in rows[1:] for cell in row):
+        raise InputError(
+            f"{source}: {','.join(rows[0])} looks like the header of a table without names: name "
+            "the columns, or write it with points if it is a row"
+        )
+
+
 def _refuse_columns(
     bodies: list[tuple[str, ...]], lines: list[int], numeric: list[int], d: int, source: str
 ) -> NoReturn:
@@ -105,17 +139,12 @@ def _refuse_columns(
         d: how many such columns were expected.
         source: of the table.
     """
-    for k, body in enumerate(bodies):
-        bad = [i for i, cell in enumerate(body) if not is_number(cell)]
-        if len(numeric) < d and 0 < len(bad) < len(body) / 2:
-            line = lines[bad[0] + len(lines) - len(body)]
-            raise InputError(
-                f"{source}:{line}: column {k + 1}: expected a number, got {short(body[bad[0]])}"
-            )
-    if len(bodies) == 1 and any(mark in bodies[0][0] for mark in ";\t"):
+    if len(bodies) == 1 and any(mark in bodies[0][0] for mark in "; \t"):
         raise InputError(
             f"{source}:{lines[0]}: columns must be separated by commas, got one column"
         )
+    if len(numeric) < d:
+        _check_left_over(bodies, lines, numeric, source)
     raise InputError(
         f"{source}: expected {d} numeric column{'s' * (d > 1)} and any number of others, "
         f"got {len(numeric)} numeric"

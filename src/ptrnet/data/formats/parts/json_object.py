@@ -20,7 +20,7 @@ def parse_object(
             takes less time, what overflows is infinite.
 
     Raises:
-        InputError: anything but an object, `NaN`, and what overflows.
+        InputError: anything but an object, a key that stands twice, `NaN`, and what overflows.
     """
 
     def refuse(word: str) -> float:
@@ -30,8 +30,21 @@ def parse_object(
         value = float(digits)
         return value if math.isfinite(value) else refuse(digits)
 
+    def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        keys = dict(pairs)
+        if len(keys) < len(pairs):
+            names = [key for key, _ in pairs]
+            twice = next(key for key in names if names.count(key) > 1)
+            raise InputError(f'{source}: the key "{twice[:40]}" stands twice')
+        return keys
+
     try:
-        row = json.loads(text, parse_constant=refuse, parse_float=parse_float or finite)
+        row = json.loads(
+            text,
+            parse_constant=refuse,
+            parse_float=parse_float or finite,
+            object_pairs_hook=unique,
+        )
     except json.JSONDecodeError as error:
         line = f"line {error.lineno}, " if error.lineno > 1 else ""
         raise InputError(f"{source}: not JSON at {line}column {error.colno}: {error.msg}") from None
