@@ -91,10 +91,10 @@ def test_a_training_on_a_file_reads_the_fields_that_it_is_told(tmp_path, capsys)
     ]
     data = written(tmp_path, "".join(json.dumps(line) + "\n" for line in lines), "d.jsonl")
     options = ["--steps", "2", "--hidden-size", "8", "--batch-size", "4", "--valid-batches", "0"]
-    for fields, d in (("x,z", 3), ("y,x", 2)):
+    for fields, read in (("x,z", "3 features: x (a number), z (a, b)"), ("y,x", "2 features: y")):
         out = str(tmp_path / fields.replace(",", ""))
         assert run(["train", "--data", data, "--fields", fields, *options, "--output", out]) == 0
-        assert f"{d} features ({fields.replace(',', ', ')})" in capsys.readouterr().err
+        assert read in capsys.readouterr().err
         assert ptrnet.load(out).task.fields == tuple(fields.split(","))
         assert run(["train", "--output", out, "--resume"]) == 0
     assert run(["train", "--data", data, "--fields", "w", *options]) == 2

@@ -90,8 +90,9 @@ class Schema:
         if not is_text(value):
             raise InputError(f'{source}: "{field}": expected a text, got {short(value)}')
         if value not in texts and not self.ignores_unknown:
+            known = _listed(map(short, texts))
             raise InputError(
-                f'{source}: "{field}": expected one of {_listed(map(short, texts))}, got {short(value)}, which no '
+                f'{source}: "{field}": expected one of {known}, got {short(value)}, which no '
                 "training example had"
             )
         return [float(value == text) for text in texts]
