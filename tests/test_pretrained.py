@@ -9,7 +9,7 @@ import torch
 from safetensors.torch import load_file, save_file
 
 from ptrnet.errors import InputError, ModelError
-from ptrnet.pretrained import model_folder
+from ptrnet.pretrained import hub, model_folder
 
 
 @pytest.fixture
@@ -212,3 +212,27 @@ def test_a_configuration_is_as_it_was_written(small, tmp_path):
     assert model_folder.load(tmp_path).model.settings()["threshold"] == 0.3
     change(tmp_path, config_sha256=7)
     refused(tmp_path, "key 'config_sha256' must be str, got 7")
+
+
+def test_a_network_without_a_name_is_not_saved(small, tmp_path):
+    """Nobody who reads the files could build it."""
+    solver = small()
+    solver.model.__class__ = type("MyNet", (type(solver.model),), {})
+    with pytest.raises(ModelError, match=r"MyNet has no name: ptrnet.models.register\("):
+        solver.save_pretrained(tmp_path / "m")
+    assert not (tmp_path / "m").exists()
+
+
+def test_the_run_of_a_training_keeps_its_own_model(small, tmp_path):
+    (tmp_path / "recipe.toml").write_text("")
+    with pytest.raises(InputError, match="holds the run of a training; name another folder"):
+        small().save_pretrained(tmp_path)
+
+
+def test_what_a_plug_in_has_brought_is_said(folder):
+    change(folder, task="top")
+    refused(folder, "; that of a plug-in is known by --plugins FILE or PTRNET_PLUGINS")
+
+
+def test_revisions_may_have_slashes():
+    assert hub.is_id("owner/name@refs/pr/1") and not hub.is_id("owner/name/more")

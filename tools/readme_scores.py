@@ -51,14 +51,14 @@ def rows_of(model: str) -> dict[int, Measure]:
 
 def lines() -> Iterator[str]:
     """The table."""
-    yield "| task, in percent | n | instances | shipped model | Ptr-Net of this package | papers |"
+    yield "| task, in percent | n | shipped model | its instances | our Ptr-Net | papers |"
     yield "|---|---|---|---|---|---|"
     for task, sizes in SIZES.items():
         best, ptr_net = rows_of(task), rows_of(f"{task}-ptr-net")
         for n in sizes:
             former = ptr_net[n].value_and_interval(1, 100)[0] if n in ptr_net else ""
             digits = 2 if task == "tsp" else 1
-            cells = [WHAT[task], str(n), f"{best[n].count:,}", best[n].text(digits, 100)]
+            cells = [WHAT[task], str(n), best[n].text(digits, 100), f"{best[n].count:,}"]
             yield f"| {' | '.join([*cells, former, PAPERS.get((task, n), '')])} |"
 
 

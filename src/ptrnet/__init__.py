@@ -69,4 +69,5 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    modules = (name for name in globals() if name.startswith("__"))
+    return sorted({*modules, *_HOMES})

@@ -5,7 +5,9 @@ from collections.abc import Iterable
 
 
 class PtrnetError(Exception):
-    """Every error that ptrnet raises on purpose. The command line prints it and exits with 2."""
+    """Every error that ptrnet raises on purpose. The command line prints it and exits with 2, or
+    with 1 where a training has diverged.
+    """
 
     exit_code = 2
 

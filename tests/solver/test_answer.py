@@ -74,3 +74,21 @@ def test_an_answer_leaves_the_filters_of_warnings_alone(small, monkeypatch):
     monkeypatch.setattr(warnings, "catch_warnings", None)
     monkeypatch.setattr(warnings, "simplefilter", None)
     assert solver.answer(np.random.default_rng(0).random((9, 2))).warnings
+
+
+def test_it_is_a_sequence_of_indices(small):
+    answer = small("hull", scale=8.0).answer(POINTS)
+    assert list(answer) == answer.outputs.tolist() == [answer[k] for k in range(len(answer))]
+
+
+def test_what_is_no_answer_model_or_decoder_is_refused(small):
+    hull, sort = small("hull"), small("sort")
+    with pytest.raises(ptrnet.InputError, match="an answer of task sort, got one of hull"):
+        sort.plot(hull.answer(POINTS))
+    for decoder in ("beam", ptrnet.Beam, 3):
+        with pytest.raises(ptrnet.InputError, match="decoder: expected one such as"):
+            hull.solve(POINTS, decoder)
+    with pytest.raises(ptrnet.InputError, match="instances: expected at least one"):
+        hull.sample([])
+    with pytest.raises(ptrnet.InputError, match=r"expected a model as ptrnet\.load"):
+        ptrnet.export_onnx("sort", "folder")

@@ -94,3 +94,12 @@ def test_names_of_other_libraries_lead_to_fields():
     known = {f.name for f in fields(Recipe)}
     assert not known & set(ELSEWHERE)
     assert {hint.split("'")[1] for hint in ELSEWHERE.values()} <= known
+
+
+def test_what_validates_nothing_is_said():
+    examples = [(np.random.default_rng(k).random((3, 2)), [0, 1]) for k in range(4)]
+    with pytest.raises(InputError, match="valid_batches: expected 0, or a file to validate on"):
+        ptrnet.fit(examples, steps=1, hidden_size=8, valid_share=0, valid_batches=1)
+    frame = pytest.importorskip("pandas").DataFrame({"order": [1, 1], "x": [2, 3]})
+    with pytest.raises(InputError, match=r"ptrnet\.read_table makes examples of a long table"):
+        ptrnet.fit(frame)

@@ -4,6 +4,7 @@ import contextlib
 import csv
 import shutil
 import threading
+from pathlib import Path
 
 import pytest
 import torch
@@ -45,8 +46,16 @@ def test_stopped_and_resumed_is_bit_exact(tmp_path, stalled_training):
     straight = train(recipe, tmp_path / "straight").model.state_dict()
     weights = load(killed).model.state_dict()
     assert all(torch.equal(straight[name], weights[name]) for name in straight)
-    with pytest.raises(InputError, match="holds a run already; add --resume"):
+    with pytest.raises(InputError, match="holds a run already; go on with it by --resume, or name"):
         train(recipe, killed)
+
+
+def test_no_run_hides_behind_a_shipped_model(tmp_path, monkeypatch):
+    """`--model hull` would answer by the shipped one."""
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(InputError, match="hull: a shipped model has that name"):
+        train(Recipe(task="hull", steps=1), Path("hull"))
+    assert not list(tmp_path.iterdir())
 
 
 def test_it_learns(tmp_path):

@@ -17,6 +17,9 @@ def register(app: typer.Typer) -> None:
 def list_models(context: typer.Context, seed: UnusedSeed = 0, json: Json = False) -> None:
     """List the shipped models: task, sizes, scores and file; `show NAME` prints a card.
 
+    Scores are those of free greedy decoding; under the task's constraint, as solve and evaluate
+    answer by default, they are a little higher.
+
     Example: ptrnet models show hull
     """
     if context.invoked_subcommand:

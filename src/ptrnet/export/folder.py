@@ -8,7 +8,7 @@ from os import PathLike
 from pathlib import Path
 from typing import Any, Literal
 
-from ptrnet.errors import InputError, MissingExtraError, ModelError, unknown
+from ptrnet.errors import InputError, MissingExtraError, ModelError, short, unknown
 from ptrnet.export.agreement import TOLERANCE, compare, fresh_instances
 from ptrnet.export.graphs import write_graphs
 from ptrnet.export.manifest import EXAMPLE, MANIFEST, describe, with_files
@@ -79,6 +79,8 @@ def export_onnx(
         ModelError: the graphs do not compute what the model computes. Nothing is written then.
     """
     path = Path(folder).absolute()
+    if not isinstance(solver, Solver):
+        raise InputError(f"expected a model as ptrnet.load gives it, got {short(solver)}")
     if weights not in WEIGHTS:
         raise unknown("weights", weights, WEIGHTS)
     for name, value, minimum in (("instances", instances, 1), ("seed", seed, 0)):

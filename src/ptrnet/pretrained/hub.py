@@ -6,7 +6,7 @@ from pathlib import Path
 from ptrnet.errors import ModelError, short
 from ptrnet.pretrained.model_folder import CARD, CONFIG, TENSORS
 
-_ID = re.compile(r"([\w-][\w.-]*/[\w-][\w.-]*)(?:@([\w.-]+))?")
+_ID = re.compile(r"([\w-][\w.-]*/[\w-][\w.-]*)(?:@([\w./-]+))?")
 
 
 def is_id(text: str) -> bool:

@@ -16,7 +16,7 @@ from safetensors.torch import load_file
 from safetensors.torch import save as to_bytes
 
 from ptrnet import models, tasks
-from ptrnet.errors import InputError, ModelError, short
+from ptrnet.errors import InputError, ModelError, short, unknown
 from ptrnet.files import atomic_path, checksum, json_checksum
 from ptrnet.models.base import PointerModel
 from ptrnet.tasks.base import Task
@@ -88,9 +88,8 @@ def load(folder: Path) -> Saved:
     for kind, known in (("task", [*tasks.names(), tasks.CUSTOM]), ("model", models.names())):
         if config[kind] not in known and tasks.current_name(config[kind]) not in known:
             raise ModelError(
-                f"{folder / CONFIG}: unknown {kind} {short(config[kind])} (known: "
-                f"{', '.join(known)}); that of a plug-in is known by --plugins FILE or "
-                "PTRNET_PLUGINS"
+                f"{folder / CONFIG}: {unknown(kind, config[kind], known)}; that of a plug-in is "
+                "known by --plugins FILE or PTRNET_PLUGINS"
             )
     try:
         task = tasks.get(config["task"], **config["task_settings"])

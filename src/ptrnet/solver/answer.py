@@ -1,7 +1,7 @@
 """An answer that knows itself: the indices, with what a model can say of them."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from io import BytesIO
 from typing import Any
@@ -50,6 +50,12 @@ class Answer:
 
     def __len__(self) -> int:
         return len(self.outputs)
+
+    def __getitem__(self, index: Any) -> Any:
+        return self.outputs[index]
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self.outputs)
 
     def plot(self, ax: Any = None) -> Any:
         """Draws the answer, and the true one, dashed, where it is better.

@@ -6,6 +6,7 @@ from typing import Any
 
 from ptrnet.attention import attention
 from ptrnet.data.examples import one_example
+from ptrnet.errors import InputError
 from ptrnet.models.base import PointerModel
 from ptrnet.solver.answer import Answer
 from ptrnet.tasks.base import Task
@@ -41,6 +42,10 @@ class Pictures(ABC):
         from ptrnet.plots.figure import new_axes
 
         if isinstance(points, Answer):
+            if points.task.name != self.task.name:
+                raise InputError(
+                    f"expected an answer of task {self.task.name}, got one of {points.task.name}"
+                )
             return points.plot(ax)
         example = one_example(points, self.task)
         (answered,) = self.solve_examples([example])

@@ -198,6 +198,8 @@ class Solver(Files, Pictures, Stored):
             InputError: an instance that cannot be used, a size or a temperature out of range.
         """
         examples, _ = instances_of(instances, self.task)
+        if not examples:
+            raise InputError("instances: expected at least one, got none")
         constraint = self.task.build_constraint() if constrained else Free(self.task.min_length)
         return sample_answers(
             self.model,

@@ -5,6 +5,7 @@ import tempfile
 from pathlib import Path
 from typing import Any, Self
 
+from ptrnet.errors import InputError
 from ptrnet.models.base import PointerModel
 from ptrnet.pretrained import card, hub, model_folder
 from ptrnet.tasks.base import Task
@@ -27,8 +28,14 @@ class Stored:
         """Writes `config.json`, `model.safetensors` and the card; makes a missing folder.
 
         A README.md in a folder without a model stays as it is.
+
+        Raises:
+            InputError: a folder that cannot be written, or that holds the run of a training, whose
+                checkpoints would be another model's.
         """
         path = Path(folder)
+        if (path / "recipe.toml").exists():
+            raise InputError(f"{path}: holds the run of a training; name another folder")
         is_other_readme = card.is_there(path) and not model_folder.is_there(path)
         model_folder.save(path, self._saved)
         if not is_other_readme:  # which is not ours to write over

@@ -65,6 +65,10 @@ def validation(overrides: dict[str, Any]) -> dict[str, Any]:
     """How the training validates: on a file, not at all where a 0 says so, else on a share."""
     if overrides.get("valid"):
         return {"patience": PATIENCE}
+    if overrides.get("valid_share") == 0 and overrides.get("valid_batches"):
+        raise InputError(
+            "valid_batches: expected 0, or a file to validate on (valid): valid_share is 0"
+        )
     if 0 in (overrides.get("valid_share"), overrides.get("valid_batches")):
         return {"valid_share": 0.0, "valid_batches": 0}
     return {"valid_share": VALID_SHARE, "patience": PATIENCE}

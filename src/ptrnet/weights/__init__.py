@@ -43,7 +43,8 @@ def load(name: str | Path) -> Solver:
 
     Args:
         name: a shipped model ("hull"), a folder that `save_pretrained` or a training wrote, or
-            the id of a repository on the Hugging Face hub ("owner/name").
+            the id of a repository on the Hugging Face hub, "owner/name", or
+            "owner/name@revision" of a branch, a tag or a commit.
 
     Raises:
         ModelError: the files are broken, or the hub has none.
