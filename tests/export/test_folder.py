@@ -5,6 +5,7 @@ import json
 
 import numpy as np
 import pytest
+import torch
 
 import ptrnet
 from ptrnet import tasks
@@ -172,3 +173,18 @@ def test_arguments_out_of_range(tmp_path):
         ptrnet.export_onnx(solver, tmp_path / "out", instances=0)
     with pytest.raises(InputError, match="seed: expected a whole number of 0 or more, got -1"):
         ptrnet.export_onnx(solver, tmp_path / "out", seed=-1)
+
+
+def test_a_network_that_bakes_in_the_size_of_a_batch_is_not_exported(tmp_path):
+    """As one that takes it by `len(x)`; it was a traceback of onnxruntime."""
+    solver = build("ptr-net")
+    kind = type(solver.model)
+
+    class Baked(kind):
+        def encode(self, inputs, lengths=None):
+            return kind.encode(self, inputs + torch.zeros(len(inputs), 1, 2), lengths)
+
+    solver.model.__class__ = Baked
+    with pytest.raises(ModelError, match="not exported: the graphs take no other sizes"):
+        ptrnet.export_onnx(solver, tmp_path / "out", instances=4)
+    assert not (tmp_path / "out").exists()
