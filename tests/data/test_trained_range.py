@@ -44,6 +44,15 @@ def test_nothing_is_said_where_the_sizes_are_not_known(small, trained):
     assert said(lambda: type(solver)(solver.model, solver.task, trained).solve(of_sizes(7))) == []
 
 
+def test_points_of_one_instance_read_as_instances(small):
+    """What `numpy.savetxt` writes of points is no .txt of ours."""
+    solver = small()
+    solver = type(solver)(solver.model, solver.task, {"n": "1-9"})
+    (message,) = said(lambda: solver.solve(of_sizes(1, 1, 1)))
+    assert message.startswith("each of 3 instances has one element: a line of .txt is a whole")
+    assert said(lambda: [solver.solve(of_sizes(*s)) for s in ((1, 2), (1,), (1, 1))]) == []
+
+
 def test_decoding_part_by_part_has_no_size(small):
     assert said(lambda: small().solve(of_sizes(9), Incremental(window=2))) == []
 
