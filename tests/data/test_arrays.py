@@ -137,8 +137,10 @@ def test_numbers_to_sort_are_columns_or_flat(small):
         assert solver.solve(one).tolist() == expected
     for two in ([flat, flat], [column, column], [torch.tensor(flat)] * 2, np.array([column] * 2)):
         assert [a.tolist() for a in solver.solve(two)] == [expected] * 2
+    for many in ([[0.3, 0.1, 0.2]], [[0.3, 0.1, 0.2], [0.1]]):  # rows of numbers are no columns
+        assert [a.tolist() for a in solver.solve(many)] == [expected, [0]][: len(many)]
     with pytest.raises(InputError, match=r"expected shape \(n, 1\) for sort, got \(1, 3\)"):
-        solver.solve([[0.3, 0.1, 0.2]])  # one instance: lists of lists of numbers are
+        solver.solve(np.array([[0.3, 0.1, 0.2]]))
     assert solver.log_likelihoods((flat, [1, 2, 0])) == solver.log_likelihoods(
         [(column, [1, 2, 0])]
     )

@@ -213,6 +213,12 @@ def test_a_hole_makes_no_numbers_categories():
         ptrnet.fit(offers, [[0, 1, 2]] * 2, steps=1, hidden_size=8)
 
 
+def test_elements_need_a_field():
+    examples = ptrnet.read_table([{"a": 1, "r": k} for k in (2, 1)], set_id="a", rank="r")
+    with pytest.raises(InputError, match="element 1: expected a field to learn from"):
+        ptrnet.fit(examples, steps=1, hidden_size=8)
+
+
 def test_complaints_name_fields(recwarn):
     offers = [[{"c": "ab"[k % 2], "p": k} for k in range(3)]] * 4
     solver = ptrnet.fit(offers, [[0, 1, 2]] * 4, steps=2, hidden_size=8, valid_batches=0)

@@ -109,7 +109,7 @@ def split_instances(values: Any, num_features: int) -> tuple[list[Any], bool]:
 
     One is an array, tensor or frame `(n, d)`, or a list of lists of numbers or of dictionaries;
     many are a list of such, or `(B, n, d)`. With d = 1 an array `(n,)` is one, too, and a list of
-    such are many.
+    such are many; so are lists of rows of other lengths than 1.
 
     Raises:
         InputError: neither.

@@ -67,8 +67,6 @@ def read_table(
     examples = []
     for key, members in instances.items():
         elements = [{name: row[name] for name in row if name not in apart} for row, _ in members]
-        if not elements[0]:
-            raise InputError(f"table: expected a column beside {', '.join(sorted(apart))}")
         outputs = _ranked(members, rank) if rank else None
         if label:
             outputs = _labelled(members, label)

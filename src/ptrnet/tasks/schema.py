@@ -121,6 +121,8 @@ def infer_schema(
             where = f"{source}: element {k}"
             if not texts:
                 chosen = chosen or tuple(element)
+                if not chosen:
+                    raise InputError(f"{where}: expected a field to learn from, got none")
                 _check_names(chosen, where)
                 texts = {field: set() for field in chosen}
                 are_texts = [f for f in chosen if is_text(value_of(element, f, where))]
