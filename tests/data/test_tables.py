@@ -1,6 +1,7 @@
 """Long tables become instances of elements with fields, and become tables again."""
 
 import json
+from decimal import Decimal
 
 import numpy as np
 import pytest
@@ -101,6 +102,11 @@ def test_a_text_in_quotes_keeps_its_blank_lines(tmp_path):
     assert [e["t"] for e in example.elements] == ["one\n\ntwo", "x"]
 
 
+def test_places_of_other_types():
+    rows = [{"id": 1, "rank": Decimal(rank)} for rank in ("3", "NaN", "1.5")]
+    assert ptrnet.read_table(rows, set_id="id", rank="rank")[0].outputs.tolist() == [2, 0]
+
+
 @pytest.mark.parametrize("missing", [None, float("nan"), np.float32("nan"), ""])
 def test_missing_cells(missing):
     """Have no place, are in no subset, and are no instance's id."""
@@ -168,6 +174,8 @@ def test_frames_of_other_kinds():
         ptrnet.read_table(frame, set_id="x")
     with pytest.raises(InputError, match="expected a frame of pandas or polars, got LazyFrame"):
         ptrnet.read_table(polars.DataFrame(ROWS).lazy(), set_id="order")
+    with pytest.raises(InputError, match="expected a frame of pandas or polars, got LazyFrame"):
+        ptrnet.load("hull").solve(polars.DataFrame({"x": [1.0], "y": [2.0]}).lazy())
     lists = polars.DataFrame({"order": [1, 1], "place": [[1, 2], [3, 4]]})
     for options in ({"set_id": "place"}, {"set_id": "order", "rank": "place"}):
         with pytest.raises(InputError, match=r'^row 0: "place": expected a n'):

@@ -6,7 +6,7 @@ import torch
 
 import ptrnet
 from ptrnet.cli import run
-from ptrnet.errors import DivergedError
+from ptrnet.errors import DivergedError, ModelError
 from ptrnet.pretrained import model_folder
 from ptrnet.training.module import TrainingModule
 from ptrnet.training.recipe import Recipe
@@ -89,3 +89,16 @@ def test_a_run_shorter_than_its_validations_validates_at_its_end(tmp_path):
     column = header.split(",").index("valid_loss")
     assert any(row.split(",")[column] for row in rows)
     assert torch.load(tmp_path / "run" / "checkpoint.ckpt", weights_only=True)["global_step"] == 4
+
+
+def test_what_is_no_probability_is_refused(tmp_path, monkeypatch):
+    """Of a network that gives scores; its losses below 0 were taken for good ones."""
+    step = TrainingModule.training_step
+
+    def scores(self, batch, index):
+        outputs = step(self, batch, index)
+        return {**outputs, "loss": outputs["loss"] - 50}
+
+    monkeypatch.setattr(TrainingModule, "training_step", scores)
+    with pytest.raises(ModelError, match=r"below 0: the model's log_probs are no log-prob"):
+        train(Recipe(task="sort", n="3", steps=2, **SMALL), tmp_path / "run")

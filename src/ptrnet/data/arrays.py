@@ -139,6 +139,8 @@ def dictionaries_of(values: Any) -> list[Mapping[str, Any]] | None:
         return list(values) if values and isinstance(values[0], Mapping) else None
     if not is_frame(values):
         return None
+    if not hasattr(values, "to_numpy"):
+        raise InputError(f"expected a frame of pandas or polars, got {type(values).__name__}")
     is_numeric = np.asarray(values.to_numpy()).dtype.kind in "biuf"
     return None if is_numeric else rows_of(values)
 

@@ -5,6 +5,7 @@ import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import date
+from decimal import Decimal
 from numbers import Real
 from pathlib import Path
 from typing import Any, cast
@@ -224,7 +225,7 @@ def _ranked(members: Sequence[tuple[Row, str]], rank: str) -> Indices:
             continue
         if isinstance(value, str) and _NUMBER.fullmatch(value):
             value = float(value)
-        if not isinstance(value, Real):
+        if not isinstance(value, Real | Decimal):
             raise InputError(
                 f'{source}: "{rank}": expected a number or nothing, got {short(value)}'
             )
@@ -251,7 +252,7 @@ def _is_missing(value: Any) -> bool:
     """Whether a cell is empty: of frames None, NaN, or pandas' own NA."""
     if value is None or type(value).__name__ == "NAType":
         return True
-    return isinstance(value, str | Real | date) and bool(value == "" or value != value)
+    return isinstance(value, str | Real | Decimal | date) and bool(value == "" or value != value)
 
 
 def _columns(row: Any) -> str:

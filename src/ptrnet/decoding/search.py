@@ -47,7 +47,7 @@ class Decoder(ABC):
     """
 
     name: str
-    size: int
+    size: int = 1
     needs_decomposable: bool = False
     needs_circular: bool = False
 

@@ -125,8 +125,9 @@ def fit(
 
 
 def _plain(key: str, value: Any) -> Any:
-    """NumPy's numbers, as a search over parameters gives them, as Python's; one n as a text."""
-    value = value.item() if isinstance(value, np.generic) else value
+    """NumPy's numbers and columns' names as Python's; one n as a text."""
+    if isinstance(value, np.generic) or (key == "fields" and hasattr(value, "tolist")):
+        value = value.tolist()
     return str(value) if key == "n" and type(value) is int else value
 
 

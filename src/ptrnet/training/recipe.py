@@ -57,7 +57,7 @@ class Recipe:
     )
     augment: bool = _field(False, "with data: elements shuffled, the square turned or mirrored")
     n: str = _field("5-50", "sizes of the instances: 50, 5-50 or 5,10,20-30")
-    steps: int = _field(60_000, "updates of the weights")
+    steps: int = _field(60_000, "updates of the weights; by default 20,000 on own examples")
     batch_size: int = _field(128, "examples in an update")
     cuts: int = _field(
         0, "random cuts of each answer, behind which the next token is learned; 0: whole answers"
@@ -96,12 +96,16 @@ class Recipe:
     devices: int = _field(1, "processes of a machine that share each batch, a GPU each with cuda")
     nodes: int = _field(1, "machines that share each batch")
     seed: int = _field(1, "of the weights and of the examples")
-    valid_every: int = _field(2000, "steps between validations")
+    valid_every: int = _field(2000, "steps between validations; by default 500 on own examples")
     valid: str = _field("", "file of examples to validate on; fresh ones if none is given")
-    valid_share: float = _field(0.0, "with data: share of its examples kept to validate on")
+    valid_share: float = _field(
+        0.0, "with data: share of its examples kept to validate on; 0.1 on own ones"
+    )
     valid_batches: int = _field(16, "batches of a validation, of fresh or kept examples")
     patience: int = _field(
-        0, "validations without a better loss after which training ends, the best kept; 0: none"
+        0,
+        "validations without a better loss after which training ends, the best kept; 0: none; "
+        "by default 10 on own examples",
     )
     checkpoint_every: int = _field(1000, "steps between checkpoints")
     settings: dict[str, Any] = field(default_factory=dict)  # of the task, by its own names

@@ -91,7 +91,13 @@ def build_trainer(recipe: Recipe, output: Path, best: BestWeights, hooks: Hooks)
             *loggers,
         ],
         callbacks=[
-            FiniteLoss(output, LOG_EVERY, recipe.checkpoint_every, valid_every),
+            FiniteLoss(
+                output,
+                LOG_EVERY,
+                recipe.checkpoint_every,
+                valid_every,
+                is_likelihood=recipe.learning == "answers",
+            ),
             TrainingProgress(recipe.batch_size),
             *([best] if recipe.patience else []),
             LogRecipe(loggers, recipe.table()),

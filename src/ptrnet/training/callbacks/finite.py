@@ -7,8 +7,10 @@ import lightning.pytorch as pl
 import torch
 from torch import Tensor
 
-from ptrnet.errors import DivergedError
+from ptrnet.errors import DivergedError, ModelError
 from ptrnet.training import checkpoint
+
+ROUNDING = 1e-2  # of a mean loss in bfloat16
 
 
 class FiniteLoss(pl.Callback):
@@ -21,10 +23,11 @@ class FiniteLoss(pl.Callback):
     Args:
         folder: of the run, whose checkpoint the error names.
         intervals: in steps.
+        is_likelihood: whether a loss below 0 is refused, too: no probability is above 1.
     """
 
-    def __init__(self, folder: Path, *intervals: int) -> None:
-        self.folder, self.intervals = folder, intervals
+    def __init__(self, folder: Path, *intervals: int, is_likelihood: bool = False) -> None:
+        self.folder, self.intervals, self.is_likelihood = folder, intervals, is_likelihood
         self.recent: list[Tensor] = []
 
     def on_train_batch_end(
@@ -36,7 +39,13 @@ class FiniteLoss(pl.Callback):
         is_cheap = pl_module.device.type == "cpu" and trainer.world_size == 1
         if not is_due and not is_cheap:
             return
-        finite = torch.stack(self.recent).isfinite()
+        losses = torch.stack(self.recent)
+        if self.is_likelihood and (losses < -ROUNDING).any():
+            raise ModelError(
+                f"the loss is {losses.min():.3g}, below 0: the model's log_probs are no "
+                "log-probabilities, as log_softmax gives them"
+            )
+        finite = losses.isfinite()
         has_diverged = not finite.all()
         if is_due and not has_diverged:
             has_diverged = not all(p.isfinite().all() for p in pl_module.parameters())
