@@ -73,6 +73,7 @@ def test_labels_choose_and_without_a_column_there_is_no_answer(tmp_path):
         ),
         ("s,r\n1,2\n1,x\n", {"set_id": "s", "rank": "r"}, 't.csv:3: "r": expected a number'),
         ("s,x\n,2\n", {"set_id": "s"}, "t.csv:2: \"s\": expected a name or a number, got ''"),
+        (",s\n0,1\n", {"set_id": "s"}, "t.csv:1: column 1: expected a name, got none"),
         ("s;x\n1;2\n", {"set_id": "s"}, "t.csv:1: columns must be separated by commas"),
         ("s,x\n", {"set_id": 0}, "set_id: expected the name of a column, got 0"),
         ("s,x\n", {"set_id": "s"}, "t.csv: expected a header and at least one row"),

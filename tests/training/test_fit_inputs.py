@@ -96,6 +96,11 @@ def test_names_of_other_libraries_lead_to_fields():
     assert {hint.split("'")[1] for hint in ELSEWHERE.values()} <= known
 
 
+def test_complaints_name_no_file_that_nobody_made():
+    with pytest.raises(InputError, match=r"^examples: 1 example, all kept to validate on"):
+        ptrnet.fit([([[1.0], [0.0]], [1, 0])], steps=1, hidden_size=8)
+
+
 def test_what_validates_nothing_is_said():
     examples = [(np.random.default_rng(k).random((3, 2)), [0, 1]) for k in range(4)]
     with pytest.raises(InputError, match="valid_batches: expected 0, or a file to validate on"):

@@ -149,7 +149,7 @@ def _fit_answers(
     if constraint:
         check_type("constraint of task custom", constraint, Kind)
         task = replace(task, constraint=cast("Kind", constraint))
-    with tempfile.TemporaryDirectory() as scratch:
+    with tempfile.TemporaryDirectory() as scratch, _named_examples(scratch):
         folder = Path(scratch) / "run" if output is None else output
         run_folder.check_unused(folder, EXAMPLES)
         file = Path(scratch) / EXAMPLES
@@ -163,6 +163,18 @@ def _fit_answers(
         with _examples_moved(Path(scratch), folder):
             inferred = replace(inferred, data=str(folder.resolve() / EXAMPLES))
             return Solver(*train(inferred, folder, hooks=hooks))
+
+
+@contextlib.contextmanager
+def _named_examples(scratch: str) -> Iterator[None]:
+    """Complaints of a file that the user has not made speak of the examples."""
+    file = str(Path(scratch) / EXAMPLES)
+    try:
+        yield
+    except InputError as error:
+        if file not in str(error):
+            raise
+        raise InputError(str(error).replace(file, "examples")) from None
 
 
 @contextlib.contextmanager

@@ -67,9 +67,7 @@ class FileStream(BatchStream[Batch]):
         self._drawn = np.setdiff1d(candidates, valid)  # the numbers of the examples to train on
         if not len(self._drawn):
             count = f"{len(valid)} example{'s' * (len(valid) != 1)}"
-            raise InputError(
-                f"{path}: {count}, all kept to validate on; --valid-share 0 keeps none"
-            )
+            raise InputError(f"{path}: {count}, all kept to validate on; valid_share 0 keeps none")
         self.held_out = [self._examples.example(number, task) for number in valid]
         self._shuffled = (0, self._shuffle(0))  # an epoch and its batches
 
