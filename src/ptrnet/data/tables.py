@@ -187,8 +187,8 @@ def _csv_rows(path: str, texts: set[str]) -> Iterator[tuple[Row, str]]:
     check_header(header, f"{path}:{line}")
     if "" in header:
         raise InputError(
-            f"{path}:{line}: column {header.index('') + 1}: expected a name, got none; an index that "
-            "pandas wrote is left out by to_csv(index=False)"
+            f"{path}:{line}: column {header.index('') + 1}: expected a name, got none; an index "
+            "that pandas wrote is left out by to_csv(index=False)"
         )
     columns = dict(zip(header, zip(*(row for row, _ in body), strict=True), strict=True))
     numeric = {name for name, cells in columns.items() if name not in texts and _are_numbers(cells)}
