@@ -69,5 +69,6 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    modules = (name for name in globals() if name.startswith("__"))
-    return sorted({*modules, *_HOMES})
+    prefix = f"{__name__}."
+    modules = [k for k, v in globals().items() if getattr(v, "__name__", "").startswith(prefix)]
+    return sorted({*modules, *(name for name in globals() if name.startswith("__")), *_HOMES})

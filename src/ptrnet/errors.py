@@ -50,6 +50,10 @@ class OutsideTraining(UserWarning):
     """An instance unlike all that the model was trained on: in its size, or in its features."""
 
 
+class DoubtfulInput(UserWarning):
+    """Input that can be read, and was perhaps meant otherwise."""
+
+
 def unknown(kind: str, name: str, known: Iterable[str]) -> InputError:
     """The error for a name that is not among the known: it suggests the nearest, and lists all."""
     known = sorted(known)

@@ -106,10 +106,11 @@ class Evaluation:
 
 def check_room_for_scores(task: Task, examples: Iterable[Example]) -> None:
     """Refuses examples whose `extra` has a key of a score's name, but from a former evaluation."""
+    names = (*task.score([], []), LOG_LIKELIHOOD, _ANSWER)
     for example in examples:
         if {_ANSWER, LOG_LIKELIHOOD} <= set(example.extra):
             continue
-        for name in (*task.score([], []), LOG_LIKELIHOOD, _ANSWER):
+        for name in names:
             if name in example.extra:
                 raise InputError(
                     f'{example.source}: "{name}" is what a score is to be called: rename that key'

@@ -139,6 +139,8 @@ def test_numbers_to_sort_are_columns_or_flat(small):
         assert [a.tolist() for a in solver.solve(two)] == [expected] * 2
     for many in ([[0.3, 0.1, 0.2]], [[0.3, 0.1, 0.2], [0.1]]):  # rows of numbers are no columns
         assert [a.tolist() for a in solver.solve(many)] == [expected, [0]][: len(many)]
+    with pytest.raises(InputError, match="lists of different lengths"):
+        solver.solve([[0.1], 0.2, 0.3])
     with pytest.raises(InputError, match=r"expected shape \(n, 1\) for sort, got \(1, 3\)"):
         solver.solve(np.array([[0.3, 0.1, 0.2]]))
     assert solver.log_likelihoods((flat, [1, 2, 0])) == solver.log_likelihoods(

@@ -7,7 +7,7 @@ import pytest
 from ptrnet import tasks
 from ptrnet.data import formats
 from ptrnet.data.sizes import LARGEST
-from ptrnet.errors import InputError
+from ptrnet.errors import DoubtfulInput, InputError
 
 FOLDER = Path(__file__).parent / "malformed"
 COMPLAINTS = [
@@ -29,6 +29,30 @@ def test_a_malformed_file(monkeypatch, task, complaint):
     if name == "bad-cities.tsp":
         name = "bad-cities.tour"
     assert refused(name, task) == complaint
+
+
+def test_names_beside_numbers_and_a_first_row_that_may_be_a_header(tmp_path):
+    """House numbers are names, even where most are whole; so are tags. A header is asked about."""
+    path, hull = tmp_path / "a.csv", tasks.get("hull")
+    for text in ("0.5,0.1,12\n0.2,0.3,14\n0.7,0.3,14a\n", "0.5,0.1,1;2\n0.2,0.3,a;b\n"):
+        path.write_text(text)
+        (example,) = formats.read(str(path), hull)
+        assert example.inputs.tolist()[0] == [0.5, 0.1]
+    path.write_text("0,1\n0.5,0.25\n0.75,0.1\n")
+    with pytest.warns(DoubtfulInput, match="0,1 is read as a row"):
+        (example,) = formats.read(str(path), hull)
+    assert len(example.inputs) == 3
+    path.write_text("0\n0.5\n0.25\n")  # a series that begins at 0
+    (example,) = formats.read(str(path), tasks.get("sort"))
+    assert len(example.inputs) == 3
+
+
+def test_a_key_that_stands_twice_among_many_takes_no_time(tmp_path):
+    """Squared, it kept a service's only parser busy for hours."""
+    keys = "".join(f'"k{k}": 1, ' for k in range(100_000))
+    (tmp_path / "a.jsonl").write_text(f'{{{keys}"k99999": 2}}\n')
+    with pytest.raises(InputError, match='the key "k99999" stands twice'):
+        list(formats.read(str(tmp_path / "a.jsonl"), tasks.get("hull")))
 
 
 def test_every_file_has_its_complaint():

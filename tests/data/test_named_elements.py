@@ -202,7 +202,13 @@ def test_numbers_that_were_texts_are_these_texts(tmp_path):
     expected = schema.encode([{"size": size} for size in ("10", "10", "12.5", "2.0")], "")
     for sizes in ([10, 10.0, 12.5, 2.0], np.array([10, 10, 12.5, 2])):
         assert schema.encode([{"size": size} for size in sizes], "") == expected
-    for size, name in ((12, "'12'"), (12.25, "12.25"), (float("nan"), "nan"), (True, "True")):
+    for size, name in (
+        (12, "'12'"),
+        (12.25, "'12.25'"),
+        (10**400, "'1000"),
+        (float("nan"), "nan"),
+        (True, "True"),
+    ):
         with pytest.raises(InputError, match=f"got {name}"):
             schema.encode([{"size": size}], "")
 
@@ -211,6 +217,24 @@ def test_a_hole_makes_no_numbers_categories():
     offers = [[{"price": text} for text in ("7.1", "3", hole)] for hole in ("2", "N/A")]
     with pytest.raises(InputError, match=r"expected numbers alone, or texts.*'N/A'"):
         ptrnet.fit(offers, [[0, 1, 2]] * 2, steps=1, hidden_size=8)
+
+
+def test_texts_and_numbers_beside_the_two_that_are_read(tmp_path):
+    """Ids as texts, and what only some elements have as a text, are carried; holes are not."""
+    solver = ptrnet.load("hull")
+    points = [
+        {"id": str(k), "x": k % 3 / 2, "y": k / 5, "note": ["a", "7"][k % 2]} for k in range(5)
+    ]
+    expected = solver.solve(np.array([[e["x"], e["y"]] for e in points])).tolist()
+    assert solver.solve(points).tolist() == expected
+    for field, value in (("pop", None), ("y", "0.1"), ("y", "NA")):
+        holed = [{"n": 1, **e} for e in points]
+        holed = [{**e, field: value} if k == 1 else {**e, field: k} for k, e in enumerate(holed)]
+        with pytest.raises(InputError, match=r"expected (a number|elements of 2 numbers)"):
+            solver.solve(holed)
+    missing = [{"id": 1, "x": 0.1}, {"id": 2, "x": 0.5, "y": 0.9}, {"id": 3, "x": 0.7, "y": 0.1}]
+    with pytest.raises(InputError, match='element 1: "y": expected a number, got None'):
+        solver.solve(missing)
 
 
 def test_elements_need_a_field():

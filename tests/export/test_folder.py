@@ -185,6 +185,6 @@ def test_a_network_that_bakes_in_the_size_of_a_batch_is_not_exported(tmp_path):
             return kind.encode(self, inputs + torch.zeros(len(inputs), 1, 2), lengths)
 
     solver.model.__class__ = Baked
-    with pytest.raises(ModelError, match="not exported: the graphs take no other sizes"):
+    with pytest.raises(ModelError, match=r"not exported: onnxruntime fails: .*take no other sizes"):
         ptrnet.export_onnx(solver, tmp_path / "out", instances=4)
     assert not (tmp_path / "out").exists()

@@ -46,7 +46,7 @@ def run(arguments: list[str]) -> int:
 def _run(arguments: list[str]) -> int:
     import typer
 
-    from ptrnet.errors import OutsideTraining, PtrnetError
+    from ptrnet.errors import DoubtfulInput, OutsideTraining, PtrnetError
 
     # The base class of typer's errors: click's or, by version, typer's copy of it.
     usage_error: Any = next(c for c in typer.BadParameter.__mro__ if c.__name__ == "ClickException")
@@ -59,6 +59,7 @@ def _run(arguments: list[str]) -> int:
         command = typer.main.get_command(app)
         with warnings.catch_warnings():
             warnings.simplefilter("always", OutsideTraining)
+            warnings.simplefilter("always", DoubtfulInput)
             warnings.showwarning = partial(_print_warning, warnings.showwarning)
             return command.main(arguments, prog_name="ptrnet", standalone_mode=False) or 0
     except PtrnetError as error:
@@ -98,9 +99,9 @@ def _with_plugins(arguments: list[str]) -> list[str]:
 
 def _print_warning(otherwise: Any, message: Any, category: type, *place: Any) -> None:
     """Prints what a user should know as one line; leaves all other warnings to `otherwise`."""
-    from ptrnet.errors import OutsideTraining
+    from ptrnet.errors import DoubtfulInput, OutsideTraining
 
-    if issubclass(category, OutsideTraining):
+    if issubclass(category, OutsideTraining | DoubtfulInput):
         print(f"ptrnet: {message}", file=sys.stderr)
     else:
         otherwise(message, category, *place)

@@ -123,11 +123,16 @@ def split_instances(values: Any, num_features: int) -> tuple[list[Any], bool]:
         values = split(values, "instances")
     if any(dictionaries_of(instance) is not None for instance in values[:1]):
         return list(values), False
-    if num_features == 1 and depth(values) == 2 and any(len(row) != 1 for row in values):
+    if num_features == 1 and depth(values) == 2 and any(map(_is_row, values)):
         return list(values), False  # rows of numbers, not numbers in rows of one
     flat_arrays = num_features == 1 and bool(values) and not isinstance(values[0], list | tuple)
     is_one = bool(values) and depth(values) <= (1 if flat_arrays else 2)
     return ([values], True) if is_one else (list(values), False)
+
+
+def _is_row(values: Any) -> bool:
+    """Whether these are numbers of which each is an element, and no element of one."""
+    return isinstance(values, list | tuple) and len(values) != 1
 
 
 def dictionaries_of(values: Any) -> list[Mapping[str, Any]] | None:

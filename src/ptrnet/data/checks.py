@@ -12,7 +12,7 @@ from ptrnet.data.sizes import LARGEST
 from ptrnet.errors import InputError, short
 from ptrnet.geometry.distances import EUCLIDEAN
 from ptrnet.tasks.base import Task
-from ptrnet.tasks.schema import Element, Schema, is_written_number
+from ptrnet.tasks.schema import Element, Schema, is_hole, is_written_number
 from ptrnet.types import Answers, Floats, Indices
 
 MAX_COORDINATE = 1e10  # where distances are whole numbers: sums of 100,000 are still exact floats
@@ -86,8 +86,9 @@ def _numeric_fields(elements: list[Element], values: Any, d: int, source: str) -
             f"{source}: expected elements of {d} number{'s' * (d > 1)} each, got {len(fields)} "
             f"fields that are numbers{': ' * bool(fields)}{', '.join(map(str, fields))}"
         )
-    for field in set(elements[0]) - set(fields):
-        _check_left_over(field, elements, source)
+    for field in dict.fromkeys(field for element in elements for field in element):
+        if field not in fields:
+            _check_left_over(field, elements, source)
     schema = Schema(tuple(fields), ((),) * d)
     return schema.encode(elements, source)
 
@@ -97,16 +98,21 @@ def _is_number(value: Any) -> bool:
 
 
 def _check_left_over(field: Any, elements: list[Element], source: str) -> None:
-    """Refuses a field that most elements have as a number: where a coordinate is missing, an id
-    would stand in its place.
-    """
+    """Refuses a field of numbers with holes: an id would be read in its place."""
     values = [element.get(field) for element in elements]
-    meant = [_is_number(v) or (isinstance(v, str) and is_written_number(v)) for v in values]
-    if sum(meant) > len(values) / 2:
-        k = next(k for k, value in enumerate(values) if not _is_number(value))
-        raise InputError(
-            f'{source}: element {k + 1}: "{field}": expected a number, got {short(values[k])}'
-        )
+    holes = [k for k, value in enumerate(values) if not _is_number(value)]
+    if len(holes) == len(values) or not all(_may_be_hole(values[k]) for k in holes):
+        return  # texts, which are carried
+    raise InputError(
+        f'{source}: element {holes[0] + 1}: "{field}": expected a number, '
+        f"got {short(values[holes[0]])}, where other elements have one; fill or remove the field"
+    )
+
+
+def _may_be_hole(value: Any) -> bool:
+    return value is None or (
+        isinstance(value, str) and (is_hole(value) or is_written_number(value))
+    )
 
 
 def check_size(n: int, task: Task, source: str) -> None:

@@ -97,7 +97,7 @@ class TrainedRange:
 
 def _single_messages(examples: list[Example]) -> Iterator[Message]:
     """At most one: where a file that is meant as one instance has been read as one a line."""
-    if all(len(example.inputs) == 1 for example in examples):
+    if all(len(e.inputs) == 1 and not e.source.startswith("instance ") for e in examples):
         yield Message(
             "single",
             f"each of {len(examples)} instances has one element: a line of .txt is a whole "

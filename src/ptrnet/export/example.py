@@ -54,11 +54,12 @@ def scale(points: Any, scaling: dict[str, Any]) -> Any:
         center, spread = np.array(scaling["center"]), np.array(scaling["spread"])
         return np.clip((points - center) / spread, -scaling["clip"], scaling["clip"])
     low, high = points.min(0), points.max(0)
-    width = (high - low).max()  # one scale for all features: proportions stay
     is_inside = (low >= 0).all() and (high <= 1).all()
+    part = 1 if is_inside else 0.5  # the range of 1e308 and -1e308 is no float
+    width = (high * part - low * part).max()  # one scale for all features: proportions stay
     if is_inside and (width == 0 or width >= scaling["smallest_range"]):
         return points
-    return np.clip((points - low) / (width if width > 0 else 1), 0, 1)
+    return np.clip((points * part - low * part) / (width if width > 0 else 1), 0, 1)
 
 
 def reading_order(points: Any, order: str) -> Any:

@@ -111,9 +111,9 @@ def _write(solver: Solver, folder: Path, instances: int, seed: int) -> dict[str,
         if not type(failure).__module__.startswith("onnxruntime"):
             raise
         raise ModelError(
-            "not exported: the graphs take no other sizes than those that they were recorded with; "
-            "a network has to read sizes from shapes (x.shape[0], not len(x)): "
-            f"{str(failure).splitlines()[0][:200]}"
+            f"not exported: onnxruntime fails: {str(failure).splitlines()[0][:200]}; perhaps the "
+            "graphs take no other sizes than those that they were recorded with: a network has to "
+            "read sizes from shapes (x.shape[0], not len(x))"
         ) from None
     error = agreement.error()
     if error:

@@ -206,8 +206,11 @@ def registered_name(model: PointerModel) -> str:
     Raises:
         ModelError: it has none, so that nobody who reads the files could build it.
     """
+    kind = type(model)
     for name in models.names():
-        if models.kind(name) is type(model):
+        known = models.kind(name)
+        # A notebook's cell may have defined the class anew since.
+        if (known.__module__, known.__qualname__) == (kind.__module__, kind.__qualname__):
             return name
-    kind = type(model).__name__
-    raise ModelError(f"{kind} has no name: ptrnet.models.register('my-net', {kind}) gives it one")
+    cls = kind.__name__
+    raise ModelError(f"{cls} has no name: ptrnet.models.register('my-net', {cls}) gives it one")

@@ -141,7 +141,7 @@ class PointerEstimator(BaseEstimator):  # type: ignore[misc]
 def _instance(values: Any, task: Task, source: str) -> Example:
     """One checked instance; what is none is not taken for many."""
     if isinstance(values, Example):
-        return values
+        values = values.inputs if values.elements is None else values.elements
     values = named(values, task)
     inputs = check_instance(values, task, source)
     return Example(inputs, source=source, elements=dictionaries_of(values))

@@ -195,7 +195,7 @@ class Solver(Files, Pictures, Stored):
             Lists of answers, and `(B, K)` log-probabilities.
 
         Raises:
-            InputError: an instance that cannot be used, a size or a temperature out of range.
+            InputError: no instance, one that cannot be used, a size or a temperature out of range.
         """
         examples, _ = instances_of(instances, self.task)
         if not examples:

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from ptrnet.errors import InputError
+from ptrnet.files import exists
 from ptrnet.models.base import PointerModel
 from ptrnet.pretrained import card, hub, model_folder
 from ptrnet.tasks.base import Task
@@ -34,7 +35,7 @@ class Stored:
                 checkpoints would be another model's.
         """
         path = Path(folder)
-        if (path / "recipe.toml").exists():
+        if exists(path / "recipe.toml"):
             raise InputError(f"{path}: holds the run of a training; name another folder")
         is_other_readme = card.is_there(path) and not model_folder.is_there(path)
         model_folder.save(path, self._saved)

@@ -218,7 +218,7 @@ class Task(Labelling):
         count, n = inputs.shape[:2]
         indices, lengths = (np.asarray(part) for part in answers)
         are_whole = indices.dtype.kind in "iu" and lengths.dtype.kind in "iu"
-        if not are_whole or indices.shape[:1] != (count,) or lengths.shape != (count,):
+        if not are_whole or indices.ndim != 2 or len(indices) != count or lengths.shape != (count,):
             raise InputError(
                 f"{source}: expected whole numbers ({count}, M) and their lengths ({count},), got "
                 f"{indices.dtype} {indices.shape} and {lengths.dtype} {lengths.shape}"

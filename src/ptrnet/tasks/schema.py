@@ -147,16 +147,21 @@ def infer_schema(
 
 
 # How tables write that a number is missing.
-_HOLES = {"", "-", "--", ".", "?", "#n/a", "n/a", "na", "nan", "nil", "none", "null", "missing"}
+_HOLES = {"", "--", ".", "?", "#n/a", "n/a", "na", "nan", "nil", "null", "missing"}
+
+
+def is_hole(text: str) -> bool:
+    """Whether a text says that a number is missing."""
+    return text.strip().lower() in _HOLES
 
 
 def _check_no_hole(field: str, texts: set[str]) -> None:
     """Refuses numbers that one hole among them has made categories."""
     others = {text for text in texts if not is_written_number(text)}
-    if len(others) < len(texts) and others and {text.lower() for text in others} <= _HOLES:
+    if len(others) < len(texts) and others and all(map(is_hole, others)):
         raise InputError(
             f'"{field}": expected numbers alone, or texts, got numbers and {short(min(others))}: '
-            "leave elements without a number out, or give them one"
+            "give these elements a number, or leave them out; a category is called otherwise"
         )
 
 
@@ -193,9 +198,12 @@ def _listed(texts: Iterable[str]) -> str:
 
 def _text_of(value: float, texts: tuple[str, ...]) -> Any:
     """A number as the category that it was: of sizes 10, 12.5 and XL a table may lack XL."""
-    written = [str(value), str(int(value))] if float(value).is_integer() else [str(value)]
-    known = [text for text in written if text in texts]
-    return known[0] if known else value if isinstance(value, float) else str(value)
+    if value != value:
+        return value
+    written = [str(value)]
+    if isinstance(value, float) and value.is_integer():
+        written.append(str(int(value)))
+    return next((text for text in written if text in texts), written[0])
 
 
 def _check_names(fields: Sequence[Any], source: str) -> None:

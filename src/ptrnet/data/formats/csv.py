@@ -7,6 +7,7 @@ header's names.
 """
 
 import csv
+import warnings
 from collections.abc import Iterable, Iterator
 from typing import Any, NoReturn, TextIO
 
@@ -16,8 +17,9 @@ from ptrnet.data.formats.parts.csv_rows import check_header, csv_rows, is_number
 from ptrnet.data.formats.parts.lines import display_name
 from ptrnet.data.formats.parts.parsing import parse_number
 from ptrnet.data.sizes import LARGEST
-from ptrnet.errors import InputError, short
+from ptrnet.errors import DoubtfulInput, InputError, short
 from ptrnet.tasks.base import Task
+from ptrnet.tasks.schema import is_hole
 from ptrnet.types import Example, Table
 
 CAPABILITIES = Capabilities(multiple=False, answers=False, dictionaries=True)
@@ -105,25 +107,26 @@ def _check_left_over(
     """
     for k in sorted({*range(len(bodies))} - {*numeric}):
         bad = [i for i, cell in enumerate(bodies[k]) if not is_number(cell)]
-        line = lines[bad[0] + len(lines) - len(bodies[k])]
-        cell = bodies[k][bad[0]]
-        if len(bad) < len(bodies[k]) / 2:
+        line, cell = lines[bad[0] + len(lines) - len(bodies[k])], bodies[k][bad[0]]
+        if len(bad) < len(bodies[k]) / 2 and all(is_hole(bodies[k][i]) for i in bad):
             raise InputError(
                 f"{source}:{line}: column {k + 1}: expected a number, got {short(cell)}"
             )
-        if ";" in cell and all(map(is_number, cell.split(";"))):
+        if all(";" in bodies[k][i] and all(map(is_number, bodies[k][i].split(";"))) for i in bad):
             raise InputError(
                 f"{source}:{line}: columns must be separated by commas, got {short(cell)}"
             )
 
 
 def _check_first_row(rows: list[list[str]], source: str) -> None:
-    """Refuses a first row of 0, 1, ... above fractions: the header of a frame without names."""
-    is_count = rows[0] == [str(k) for k in range(len(rows[0]))]
+    """Warns of a first row of 0, 1, ... above fractions: the header of a frame without names."""
+    is_count = len(rows[0]) > 1 and rows[0] == [str(k) for k in range(len(rows[0]))]
     if is_count and len(rows) > 1 and all("." in cell for row in rows[1:] for cell in row):
-        raise InputError(
-            f"{source}: {','.join(rows[0])} looks like the header of a table without names: name "
-            "the columns, or write it with points if it is a row"
+        warnings.warn(
+            f"{source}: {','.join(rows[0])} is read as a row; if a frame without names wrote it, "
+            "remove it or name the columns",
+            DoubtfulInput,
+            stacklevel=2,
         )
 
 
@@ -143,8 +146,13 @@ def _refuse_columns(
         raise InputError(
             f"{source}:{lines[0]}: columns must be separated by commas, got one column"
         )
-    if len(numeric) < d:
-        _check_left_over(bodies, lines, numeric, source)
+    for k, body in enumerate(bodies):
+        bad = [i for i, cell in enumerate(body) if not is_number(cell)]
+        if len(numeric) < d and 0 < len(bad) < len(body) / 2:
+            line = lines[bad[0] + len(lines) - len(body)]
+            raise InputError(
+                f"{source}:{line}: column {k + 1}: expected a number, got {short(body[bad[0]])}"
+            )
     raise InputError(
         f"{source}: expected {d} numeric column{'s' * (d > 1)} and any number of others, "
         f"got {len(numeric)} numeric"

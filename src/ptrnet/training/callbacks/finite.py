@@ -40,9 +40,10 @@ class FiniteLoss(pl.Callback):
         if not is_due and not is_cheap:
             return
         losses = torch.stack(self.recent)
-        if self.is_likelihood and (losses < -ROUNDING).any():
+        is_negative = self.is_likelihood and bool((losses < -ROUNDING).any())
+        if trainer.strategy.reduce_boolean_decision(is_negative, all=False):
             raise ModelError(
-                f"the loss is {losses.min():.3g}, below 0: the model's log_probs are no "
+                "the loss is below 0: the model's log_probs are no "
                 "log-probabilities, as log_softmax gives them"
             )
         finite = losses.isfinite()

@@ -31,12 +31,14 @@ def parse_object(
         return value if math.isfinite(value) else refuse(digits)
 
     def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        keys = dict(pairs)
-        if len(keys) < len(pairs):
-            names = [key for key, _ in pairs]
-            twice = next(key for key in names if names.count(key) > 1)
-            raise InputError(f'{source}: the key "{twice[:40]}" stands twice')
-        return keys
+        row = dict(pairs)
+        if len(row) < len(pairs):
+            seen: set[str] = set()
+            for key, _ in pairs:
+                if key in seen:
+                    raise InputError(f'{source}: the key "{key[:40]}" stands twice')
+                seen.add(key)
+        return row
 
     try:
         row = json.loads(

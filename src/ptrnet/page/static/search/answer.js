@@ -3,7 +3,7 @@
 import { NO_EDGES, append } from "./open_edges.js";
 
 /** The elements as the model reads them: where they leave the unit cube, or are lost in it, made to fill it. */
-export function scale(instance, { smallest_range: smallest }) {
+export function scale(instance, { smallest_range: smallest = 0 }) {
   const columns = instance[0].map((_, axis) => instance.map((element) => element[axis]));
   const low = columns.map((column) => Math.min(...column));
   const high = columns.map((column) => Math.max(...column));
