@@ -47,6 +47,18 @@ def test_names_beside_numbers_and_a_first_row_that_may_be_a_header(tmp_path):
     assert len(example.inputs) == 3
 
 
+def test_points_of_one_instance_read_as_instances(tmp_path, recwarn):
+    """What `numpy.savetxt` writes of points is no .txt of ours."""
+    path, hull = tmp_path / "points.txt", tasks.get("hull")
+    for lines in ("0 1\n0 1 1 1\n", "0 1\n"):
+        path.write_text(lines)
+        assert list(formats.read(str(path), hull))
+    assert not recwarn
+    path.write_text("0 1\n1 1\n1 0\n")
+    with pytest.warns(DoubtfulInput, match="each of its 3 lines was read as an"):
+        assert len(list(formats.read(str(path), hull))) == 3
+
+
 def test_a_key_that_stands_twice_among_many_takes_no_time(tmp_path):
     """Squared, it kept a service's only parser busy for hours."""
     keys = "".join(f'"k{k}": 1, ' for k in range(100_000))

@@ -7,7 +7,6 @@ import pytest
 
 import ptrnet
 from ptrnet.cli import run
-from ptrnet.data import formats
 from ptrnet.data.trained_range import TrainedRange
 from ptrnet.decoding import Incremental
 from ptrnet.types import Example
@@ -43,22 +42,6 @@ def test_each_class_of_sizes_is_named_once(small):
 def test_nothing_is_said_where_the_sizes_are_not_known(small, trained):
     solver = small()
     assert said(lambda: type(solver)(solver.model, solver.task, trained).solve(of_sizes(7))) == []
-
-
-def test_points_of_one_instance_read_as_instances(small, tmp_path):
-    """What `numpy.savetxt` writes of points is no .txt of ours."""
-    solver = small()
-    solver = type(solver)(solver.model, solver.task, {"n": "1-9"})
-
-    def read(lines):
-        (tmp_path / "points.txt").write_text(lines)
-        return formats.read(str(tmp_path / "points.txt"), solver.task)
-
-    assert said(lambda: solver.solve(of_sizes(1, 1, 1))) == []  # of which nobody read a line
-    for lines in ("0 1\n0 1 1 1\n", "0 1\n"):
-        assert said(lambda lines=lines: list(solver.solve_examples(read(lines)))) == []
-    (message,) = said(lambda: list(solver.solve_examples(read("0 1\n1 1\n1 0\n"))))
-    assert message.startswith("each of 3 instances has one element: a line of .txt is a whole")
 
 
 def test_decoding_part_by_part_has_no_size(small):

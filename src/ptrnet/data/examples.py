@@ -19,14 +19,15 @@ def instances_of(values: Any, task: Task) -> tuple[list[Example], bool]:
         InputError: names the instance by its number, from 0 on.
     """
     if isinstance(values, Example):
-        return [_instance(values, task, "instance 0")], True
+        return [checked_instance(values, task, "instance 0")], True
     values = checks.named(values, task)
     instances, is_one = split_instances(values, task.num_features)
-    return [_instance(values, task, f"instance {k}") for k, values in enumerate(instances)], is_one
+    checked = [checked_instance(item, task, f"instance {k}") for k, item in enumerate(instances)]
+    return checked, is_one
 
 
-def _instance(values: Any, task: Task, source: str) -> Example:
-    """One checked instance; of an `Example` with all that it has."""
+def checked_instance(values: Any, task: Task, source: str) -> Example:
+    """One instance, which is never taken for many; of an `Example` with all that it has."""
     example = values if isinstance(values, Example) else Example(values, source=source)
     source = example.source or source
     inputs = checks.named(_as_they_came(example), task)

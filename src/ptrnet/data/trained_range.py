@@ -42,10 +42,7 @@ class TrainedRange:
         self._said: set[object] = set()
 
     def check_sizes(self, examples: Iterable[Example]) -> None:
-        """Warns of numbers of elements that are none of the trained ones, and of points alone."""
-        examples = list(examples)
-        if len(examples) > 1 and self._task.num_features > 1:
-            self._say(_single_messages(examples))
+        """Warns of numbers of elements that are none of the trained ones."""
         for example in examples:
             self._say(self.size_messages(example))
 
@@ -93,13 +90,3 @@ class TrainedRange:
             if subject not in self._said:
                 self._said.add(subject)
                 warnings.warn(text, OutsideTraining, stacklevel=2)
-
-
-def _single_messages(examples: list[Example]) -> Iterator[Message]:
-    """At most one: where a file that is meant as one instance has been read as one a line."""
-    if all(len(e.inputs) == 1 and not e.source.startswith("instance ") for e in examples):
-        yield Message(
-            "single",
-            f"each of {len(examples)} instances has one element: a line of .txt is a whole "
-            "instance; a .csv is one, with an element in each row",
-        )

@@ -85,11 +85,14 @@ def load(folder: Path) -> Saved:
             misshapen or not finite.
     """
     config = _read_config(folder / CONFIG)
-    for kind, known in (("task", [*tasks.names(), tasks.CUSTOM]), ("model", models.names())):
-        if config[kind] not in known and tasks.current_name(config[kind]) not in known:
+    for kind, name, known in (
+        ("task", tasks.current_name(config["task"]), [*tasks.names(), tasks.CUSTOM]),
+        ("model", config["model"], models.names()),
+    ):
+        if name not in known:
             raise ModelError(
-                f"{folder / CONFIG}: {unknown(kind, config[kind], known)}; that of a plug-in is "
-                "known by --plugins FILE or PTRNET_PLUGINS"
+                f"{folder / CONFIG}: {unknown(kind, name, known)}; that of a plug-in is known by "
+                "--plugins FILE or PTRNET_PLUGINS"
             )
     try:
         task = tasks.get(config["task"], **config["task_settings"])

@@ -5,14 +5,13 @@ from typing import Any, Self
 import numpy as np
 
 from ptrnet.data.arrays import dictionaries_of, is_frame, split
-from ptrnet.data.checks import check_instance, check_outputs, named
-from ptrnet.data.examples import pairs_of
+from ptrnet.data.checks import check_outputs
+from ptrnet.data.examples import checked_instance, pairs_of
 from ptrnet.decoding import Decoder
 from ptrnet.errors import InputError, MissingExtraError
 from ptrnet.solver import Solver
-from ptrnet.tasks.base import Task
 from ptrnet.training.fit import fit
-from ptrnet.types import Example, Indices
+from ptrnet.types import Indices
 
 try:
     from sklearn.base import BaseEstimator
@@ -113,7 +112,7 @@ class PointerEstimator(BaseEstimator):  # type: ignore[misc]
         """
         check_is_fitted(self)
         task = self.solver_.task
-        examples = [_instance(x, task, f"X: instance {k}") for k, x in enumerate(_many(X))]
+        examples = [checked_instance(x, task, f"X: instance {k}") for k, x in enumerate(_many(X))]
         solved = self.solver_.solve_examples(examples, self.decoder)
         return [example.outputs for example in solved if example.outputs is not None]
 
@@ -125,7 +124,7 @@ class PointerEstimator(BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self)
         task = self.solver_.task
         pairs = [
-            (_instance(x, task, f"X: instance {k}"), outputs)
+            (checked_instance(x, task, f"X: instance {k}"), outputs)
             for k, (x, outputs) in enumerate(pairs_of(_many(X), y))
         ]
         if not pairs:
@@ -136,15 +135,6 @@ class PointerEstimator(BaseEstimator):  # type: ignore[misc]
         ]
         answers = self.predict([example for example, _ in pairs])
         return float(np.mean([np.array_equal(a, b) for a, b in zip(answers, known, strict=True)]))
-
-
-def _instance(values: Any, task: Task, source: str) -> Example:
-    """One checked instance; what is none is not taken for many."""
-    if isinstance(values, Example):
-        values = values.inputs if values.elements is None else values.elements
-    values = named(values, task)
-    inputs = check_instance(values, task, source)
-    return Example(inputs, source=source, elements=dictionaries_of(values))
 
 
 def _many(X: Any) -> list[Any]:  # noqa: N803

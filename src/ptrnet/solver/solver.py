@@ -62,9 +62,8 @@ class Solver(Files, Pictures, Stored):
             instances: one is an array, a torch tensor or a frame `(n, d)`, or a list of lists of
                 numbers; many are a list of such, or an array or tensor `(B, n, d)`. With d = 1
                 an array `(n,)` is one as well. Numbers are real, of any type. Points outside the
-                unit square, or within a 64th of it, are made to fill it by one shift and one
-                scale; for the task `custom`
-                each feature is standardized as in training.
+                unit square, or within a 64th of its side, are made to fill it by one shift and
+                one scale; for the task `custom` each feature is standardized as in training.
             decoder: `ptrnet.Greedy()` when None; `ptrnet.Beam(8)` searches wider.
             constrained: whether only what the task allows as an answer is considered.
             augment: the number of views of each instance that are answered: turned, mirrored,

@@ -5,6 +5,7 @@ written with their first index repeated at the end, and are read with or without
 written with `<ENDT>` between them, and are read without it, too, or with one more at the end.
 """
 
+import warnings
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple, TextIO
 
@@ -20,7 +21,7 @@ from ptrnet.data.formats.parts.lines import (
     numbered_lines_of,
 )
 from ptrnet.data.formats.parts.parsing import parse_index, parse_number
-from ptrnet.errors import InputError
+from ptrnet.errors import DoubtfulInput, InputError
 from ptrnet.tasks.base import Task
 from ptrnet.types import Example, Floats, Indices
 
@@ -42,8 +43,24 @@ _SYNTAX = {
 
 
 def read(path: str, task: Task) -> Iterator[Example]:
-    """See `ptrnet.data.formats`."""
-    return _parse(numbered_lines(path), display_name(path), task)
+    """See `ptrnet.data.formats`.
+
+    Warns:
+        DoubtfulInput: several lines, each of one point without an answer: so other programs write
+            the points of one instance.
+    """
+    name, count, are_points = display_name(path), 0, task.num_features > 1
+    for example in _parse(numbered_lines(path), name, task):
+        count += 1
+        are_points = are_points and len(example.inputs) == 1 and example.outputs is None
+        yield example
+    if are_points and count > 1:
+        warnings.warn(
+            f"{name}: each of its {count} lines was read as an instance of one point; points of "
+            "one instance stand in one line, or are the rows of a .csv",
+            DoubtfulInput,
+            stacklevel=2,
+        )
 
 
 def read_block(block: Block, path: str, task: Task) -> Iterator[Example]:
