@@ -1,6 +1,7 @@
 """What is built to be installed: all that the package needs, and nothing of the checkout."""
 
 import os
+import re
 import subprocess
 import sys
 import tarfile
@@ -67,4 +68,13 @@ def test_the_metadata_is_whole(built):
     for line in ("Name: ptrnet", "License-Expression: MIT", "Requires-Python: >=3.11"):
         assert f"\n{line}\n" in text
     assert "Classifier: Typing :: Typed" in text and "Provides-Extra: sklearn" in text
-    assert "# ptrnet" in text  # the page that an index shows
+    assert "Project-URL: Paper, https://" in text
+
+
+def test_the_page_that_an_index_shows_has_no_link_into_the_checkout(built):
+    with zipfile.ZipFile(built[0]) as archive:
+        (name,) = (n for n in archive.namelist() if n.endswith(".dist-info/METADATA"))
+        _, page = archive.read(name).decode().split("\n\n", 1)
+    assert page.startswith("# ptrnet") and "Tutorial: five minutes" in page
+    assert not re.search(r"\]\((?!https?://)", page)
+    assert not re.search(r'(?:src|href)="(?!https?://)', page)
