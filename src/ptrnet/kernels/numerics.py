@@ -32,6 +32,10 @@ reassociating_jit = cached(numba.njit(nogil=True, error_model="numpy", fastmath=
 _inlined = partial(numba.njit, nogil=True, error_model="numpy", forceinline=True)
 reassociating_inline = _inlined(fastmath=_REASSOCIATING)
 
+# Every operation is rounded as it is written; but zero has no sign. Without any flag numba would
+# give them those of the kernel.
+exact_inline = _inlined(fastmath={"nsz"})
+
 # Operations stay in the order in which they are written; a product and a sum may become one FMA.
 in_order_inline = _inlined(fastmath={"contract"})
 
@@ -82,6 +86,40 @@ def exp32(x):
     p = _P0 + r * p
     p = _ONE + r * (_ONE + r * p)
     return p * np.int32((np.int32(k) + 127) << 23).view(np.float32)
+
+
+# log(x) = k ln(2) + log(1 + r), 1 + r in sqrt(1/2)..sqrt(2); log(1 + r) = r - r^2 / 2 + r^3 q(r)
+# with the q of degree 6 whose largest relative error is least (solved as a linear program).
+_Q = (
+    0.3333429258127292,
+    -0.2500269767693408,
+    0.19949996080121538,
+    -0.1652614524463366,
+    0.14986094754172397,
+    -0.14694162495040458,
+    0.09067854393381725,
+)
+_Q0, _Q1, _Q2, _Q3, _Q4, _Q5, _Q6 = (np.float32(q) for q in _Q)
+_SQRT2, _LN2 = np.float32(math.sqrt(2)), np.float32(math.log(2))
+
+
+@in_order_inline
+def log32(x):
+    """log of a normal float32 above 0, in operations that vectorise."""
+    bits = np.float32(x).view(np.int32)
+    k = np.float32((bits >> 23) - 127)
+    m = np.int32((bits & 0x7FFFFF) | 0x3F800000).view(np.float32)
+    is_upper = m > _SQRT2
+    m = m * _HALF if is_upper else m
+    k = k + _ONE if is_upper else k
+    r = m - _ONE
+    q = _Q5 + r * _Q6
+    q = _Q4 + r * q
+    q = _Q3 + r * q
+    q = _Q2 + r * q
+    q = _Q1 + r * q
+    q = _Q0 + r * q
+    return k * _LN2 + (r + r * r * (r * q - _HALF))
 
 
 def exp(x):

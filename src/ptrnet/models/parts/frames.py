@@ -6,6 +6,7 @@ All of it is computed from coordinates and stays float32 (or better) under autoc
 import torch
 from torch import Tensor, nn
 
+from ptrnet.kernels.frames import Round, frame_scores, is_compiled
 from ptrnet.models.base import gather_rows
 from ptrnet.models.parts.prefixes import PrefixEnds
 
@@ -30,6 +31,7 @@ class EdgeFrames(nn.Module):
         units: size of queries and keys, H.
     """
 
+    is_open = False  # whether the edges are those of a triangulation that is continued
     first_features, further_features = 5, 7 + 3 * len(SCALES)
 
     def __init__(self, units: int) -> None:
@@ -94,6 +96,10 @@ class EdgeFrames(nn.Module):
         """
         num_specials = scores.shape[2] - points.shape[1]
         with torch.autocast(scores.device.type, enabled=False):
+            if is_compiled(scores, points, queries):
+                rounds = [score.weights() for score in self.looks]  # type: ignore[operator]
+                queries = self.query(queries)
+                return frame_scores(scores, points, ends, queries, keys, rounds, self.is_open)
             views = self.view(points, num_specials, ends)
             states = self.query(queries).permute(2, 0, 1).contiguous()[..., None] + keys
             first, *further = self.looks
@@ -110,6 +116,10 @@ class FrameScore(nn.Module):
     def __init__(self, features: int) -> None:
         super().__init__()
         self.features, self.score = nn.Linear(features, UNITS), nn.Linear(UNITS, 1, bias=False)
+
+    def weights(self) -> Round:
+        """As the compiled kernel takes them."""
+        return Round(self.features.weight, self.features.bias, self.score.weight)
 
     def forward(self, features: Tensor, x: Tensor | None = None) -> Tensor:
         """`(B, M, S + N)` of `(f, B, M, S + N)` features and x `(UNITS, B, M, S + N)`, None: 0.

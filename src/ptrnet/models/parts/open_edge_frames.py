@@ -26,6 +26,7 @@ class OpenEdgeFrames(EdgeFrames):
     `EdgeFrames`.
     """
 
+    is_open = True
     first_features = EdgeFrames.first_features + 6
     further_features = EdgeFrames.further_features + 2
 

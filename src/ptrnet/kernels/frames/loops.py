@@ -1,0 +1,263 @@
+"""The compiled kernel: all rounds of a prefix at once, in the processor's first cache.
+
+Loops over tokens are short ones of few arrays each, which is what LLVM makes vectors of; and the
+rows that they run along are as long as whole vectors, so that nothing is left over.
+"""
+
+import numpy as np
+
+from ptrnet.kernels.numerics import exact_inline, log32, reassociating_inline, reassociating_jit
+
+LANES = 32  # four vectors of 256 bits: what LLVM computes together
+TOGETHER = 4  # features that are weighed in one pass
+
+_ZERO, _HALF, _ONE = np.float32(0), np.float32(0.5), np.float32(1)
+_MIN_DIST, _TINY = np.float32(1e-6), np.float32(1e-30)
+
+# The features of every token, a row each. A row of logarithms is followed by two of other scales.
+_COSINE, _SINE, _COSINE_LOGS, _SINE_LOGS, _LINE_LOGS, _LOG_DIST = 0, 1, 2, 5, 8, 11
+_IS_FIRST, _IS_LAST, _IS_TOKEN, _IS_SPECIAL, _ROWS = 12, 13, 14, 15, 16
+# Those that all tokens of a prefix share: numbers, 0 or 1.
+_HAS_ELEMENT, _HAS_EDGE, _HAS_TAIL, _HAS_FIRST, _FEATURES = 16, 17, 18, 19, 20
+_BIAS, _SCORE, _COLUMNS = 20, 21, 22
+
+# The features that the columns of weights are for, in the first round and in the others.
+FIRST = np.array([_COSINE, _SINE, _LOG_DIST, _IS_FIRST, _IS_LAST])
+FIRST_OPEN = np.array([*FIRST, 5, 6, 7, _HAS_EDGE, _HAS_TAIL, _HAS_FIRST])
+FURTHER = np.array([*range(15), _HAS_ELEMENT])
+FURTHER_OPEN = np.array([*FURTHER, _HAS_EDGE, _IS_SPECIAL])
+
+# What the features are made of: where every token is seen. The last two rows are for a moment.
+_X, _Y, _DIST, _LOG, _SCALE, _LINE_DIST, _SEEN = range(7)
+
+
+@reassociating_jit
+def order_features(weights, biases, score_weights, first, further):
+    """`(rounds, U, 22)`: weights of all features, 0 of those that a round has not; then the rest.
+
+    Args:
+        weights: of each round `(U, f)`.
+        biases: of each round `(U,)`.
+        score_weights: of each round `(1, U)`.
+        first: the features of the first round, of those arrays above.
+        further: those of the others.
+    """
+    ordered = np.zeros((len(weights), len(weights[0]), _COLUMNS), np.float32)
+    for k in range(len(weights)):
+        for u in range(weights[k].shape[0]):
+            for f in range(weights[k].shape[1]):
+                ordered[k, u, first[f] if k == 0 else further[f]] = weights[k][u, f]
+            ordered[k, u, _BIAS] = biases[k][u]
+            ordered[k, u, _SCORE] = score_weights[k][0, u]
+    return ordered
+
+
+@reassociating_jit
+def score_prefixes(begin, end, is_open, scores, points, ends, queries, keys, weights):
+    """Adds to the scores of instances `begin` to `end`, in place.
+
+    Args:
+        begin: the first instance.
+        end: the one behind the last.
+        is_open: whether `ends` are those of open edges.
+        scores: `(B, M, S + N)`, -inf on padding.
+        points: `(B, N, 2)`.
+        ends: three `(B, M)` of tokens.
+        queries: `(B, M, U)`.
+        keys: `(U, B, 1, S + N)`.
+        weights: of `order_features`.
+    """
+    steps, num_tokens = scores.shape[1:]
+    num_specials = num_tokens - points.shape[1]
+    width = (num_tokens + LANES - 1) // LANES * LANES
+    seen = np.zeros((_SEEN, width), np.float32)
+    features = np.zeros((_ROWS, width), np.float32)
+    flags = np.zeros(_FEATURES, np.float32)
+    hidden = np.zeros(width, np.float32)
+    sums = np.zeros(width, np.float32)
+    for b in range(begin, end):
+        for i in range(steps):
+            for t in range(num_tokens):
+                sums[t] = scores[b, i, t]
+            first, second, third = ends[0][b, i], ends[1][b, i], ends[2][b, i]
+            if is_open:
+                last = third if third > 0 else second
+                x, y = _see(points, b, num_specials, second, 0, last, seen, features, flags)
+                if third > 0:
+                    x, y = _ONE, _ZERO
+                    _open(points, b, num_specials, second, third, seen)
+                flags[_HAS_EDGE] = _ONE if third > 0 else _ZERO
+                flags[_HAS_TAIL] = _ONE if second > 0 else _ZERO
+                flags[_HAS_FIRST] = _ONE if first > 0 else _ZERO
+            else:
+                x, y = _see(points, b, num_specials, first, second, third, seen, features, flags)
+            _measure(seen)
+            for k in range(len(weights)):
+                log_dist = _ZERO
+                if k > 0:
+                    token = _argmax(sums, num_tokens)
+                    x, y, log_dist = seen[_X, token], seen[_Y, token], seen[_LOG, token]
+                    for t in range(width):
+                        features[_IS_TOKEN, t] = _ZERO
+                    features[_IS_TOKEN, token] = _ONE
+                _frame(x, y, log_dist, k == 0, flags[_HAS_ELEMENT], seen, features)
+                for u in range(weights.shape[1]):
+                    bias = weights[k, u, _BIAS]
+                    for f in range(_ROWS, _FEATURES):
+                        bias += weights[k, u, f] * flags[f]
+                    if k == 0:
+                        bias += queries[b, i, u]
+                        for t in range(num_tokens):
+                            hidden[t] = keys[u, b, 0, t] + bias
+                    else:
+                        for t in range(width):
+                            hidden[t] = bias
+                    for f in range(0, _ROWS, TOGETHER):
+                        w0, w1 = weights[k, u, f], weights[k, u, f + 1]
+                        w2, w3 = weights[k, u, f + 2], weights[k, u, f + 3]
+                        for t in range(width):
+                            hidden[t] += (
+                                w0 * features[f, t]
+                                + w1 * features[f + 1, t]
+                                + w2 * features[f + 2, t]
+                                + w3 * features[f + 3, t]
+                            )
+                    weight = weights[k, u, _SCORE]
+                    for t in range(width):
+                        sums[t] += weight * max(hidden[t], _ZERO)
+            for t in range(num_tokens):
+                scores[b, i, t] = sums[t]
+
+
+@reassociating_inline
+def _argmax(sums, num_tokens):
+    likeliest = 0
+    for t in range(num_tokens):
+        if sums[t] > sums[likeliest]:
+            likeliest = t
+    return likeliest
+
+
+@reassociating_inline
+def _coordinates(points, b, num_specials, token):
+    """Of a token of instance b; 0 of a special slot."""
+    if token < num_specials:
+        return _ZERO, _ZERO
+    return points[b, token - num_specials, 0], points[b, token - num_specials, 1]
+
+
+@exact_inline
+def _dot(ux, uy, vx, vy):
+    return ux * vx + uy * vy
+
+
+@exact_inline  # an FMA would see a vector beside itself, and logarithms make much of so little
+def _cross(ux, uy, vx, vy):
+    return ux * vy - uy * vx
+
+
+@reassociating_inline
+def _length(x, y):
+    return max(np.sqrt(x * x + y * y), _MIN_DIST)
+
+
+@reassociating_inline
+def _see(points, b, num_specials, first, previous, last, seen, features, flags):
+    """Writes vectors from the last element to every token, and which are a prefix's ends.
+
+    Returns:
+        The last edge, from the last element but one to the last.
+    """
+    first_x, first_y = _coordinates(points, b, num_specials, first)
+    last_x, last_y = _coordinates(points, b, num_specials, last)
+    previous_x, previous_y = _coordinates(points, b, num_specials, previous)
+    flags[_HAS_ELEMENT] = _ONE if last > 0 else _ZERO
+    for t in range(num_specials):
+        seen[_X, t], seen[_Y, t] = first_x - last_x, first_y - last_y
+        features[_IS_FIRST, t] = features[_IS_LAST, t] = _ZERO
+        features[_IS_SPECIAL, t] = _ONE
+    for k in range(points.shape[1]):
+        t, x, y = k + num_specials, points[b, k, 0], points[b, k, 1]
+        seen[_X, t], seen[_Y, t] = x - last_x, y - last_y
+        features[_IS_FIRST, t] = flags[_HAS_ELEMENT] if x == first_x and y == first_y else _ZERO
+        features[_IS_LAST, t] = flags[_HAS_ELEMENT] if x == last_x and y == last_y else _ZERO
+        features[_IS_SPECIAL, t] = _ZERO
+    if previous == 0:
+        return _ZERO, -_ONE
+    return last_x - previous_x, last_y - previous_y
+
+
+@reassociating_inline
+def _open(points, b, num_specials, tail, head, seen):
+    """Puts elements at half the angle that an open edge spans from there."""
+    tail_x, tail_y = _coordinates(points, b, num_specials, tail)
+    head_x, head_y = _coordinates(points, b, num_specials, head)
+    length = _length(head_x - tail_x, head_y - tail_y)
+    for t in range(num_specials):
+        seen[_X, t], seen[_Y, t] = _ONE, _ZERO
+    for k in range(points.shape[1]):
+        ux, uy = tail_x - points[b, k, 0], tail_y - points[b, k, 1]
+        vx, vy = head_x - points[b, k, 0], head_y - points[b, k, 1]
+        x, y = _half_angle(ux, uy, vx, vy)
+        seen[_X, k + num_specials], seen[_Y, k + num_specials] = x / length, y / length
+
+
+@reassociating_inline
+def _half_angle(ux, uy, vx, vy):
+    """The root of `conj(v) u`, with a real part of 0 or more."""
+    dot, cross = _dot(ux, uy, vx, vy), _cross(vx, vy, ux, uy)
+    size = np.sqrt((ux * ux + uy * uy) * (vx * vx + vy * vy))
+    larger = np.sqrt((size + abs(dot)) * _HALF)
+    smaller = cross / max(larger + larger, _TINY)
+    if dot >= _ZERO:
+        return larger, smaller
+    return abs(smaller), np.copysign(larger, cross)
+
+
+@reassociating_inline
+def _measure(seen):
+    """Distances of the vectors, and their logarithms."""
+    for t in range(seen.shape[1]):
+        seen[_DIST, t] = _length(seen[_X, t], seen[_Y, t])
+    for t in range(seen.shape[1]):
+        seen[_LOG, t] = log32(seen[_DIST, t])
+
+
+@reassociating_inline
+def _frame(x, y, log_dist, is_last_edge, has_element, seen, features):
+    """Writes the features along the edge (x, y).
+
+    Without an element there is no edge: no angles, or differences of coordinates in their place.
+    """
+    width, dist = seen.shape[1], _length(x, y)
+    if has_element > _ZERO:
+        for t in range(width):
+            seen[_SCALE, t] = _ONE / (dist * seen[_DIST, t])
+        for t in range(width):
+            features[_COSINE, t] = _dot(x, y, seen[_X, t], seen[_Y, t]) * seen[_SCALE, t]
+        for t in range(width):
+            features[_SINE, t] = _cross(x, y, seen[_X, t], seen[_Y, t]) * seen[_SCALE, t]
+    else:
+        share = _ZERO if is_last_edge else _ONE
+        for t in range(width):
+            features[_COSINE, t] = (seen[_Y, t] - y) * share
+        for t in range(width):
+            features[_SINE, t] = (seen[_X, t] - x) * share
+    for t in range(width):
+        seen[_LINE_DIST, t] = features[_SINE, t] * seen[_DIST, t] * has_element
+    for t in range(width):
+        features[_LOG_DIST, t] = (seen[_LOG, t] - log_dist) * has_element
+    _write_logs(features, _COSINE, features, _COSINE_LOGS)
+    _write_logs(features, _SINE, features, _SINE_LOGS)
+    _write_logs(seen, _LINE_DIST, features, _LINE_LOGS)
+
+
+@reassociating_inline
+def _write_logs(source, row, features, first):
+    """`sign(x) log(1 + |x| / scale)` of a row, in three rows of features from `first` on."""
+    scale = np.float32(1e3)
+    for f in range(first, first + 3):
+        for t in range(source.shape[1]):
+            x = source[row, t]
+            features[f, t] = np.copysign(log32(_ONE + abs(x) * scale), x)
+        scale *= np.float32(1e2)
