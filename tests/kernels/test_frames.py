@@ -5,7 +5,6 @@ import copy
 import pytest
 import torch
 
-from ptrnet.kernels import frames as kernel
 from ptrnet.models.parts.frames import EdgeFrames
 from ptrnet.models.parts.open_edge_frames import OpenEdgeFrames
 
@@ -30,19 +29,16 @@ def arguments(frames, batch=3, prefixes=2, n=20, specials=2, seed=0, grid=None):
     ends = [torch.where(tokens < n // 3, 0, tokens + specials - 1) for tokens in ends]
     queries = torch.randn(batch, prefixes, UNITS, generator=generator)
     keys = frames.project_keys(torch.randn(batch, specials + n, UNITS, generator=generator))
-    return scores, points, tuple(ends), queries, keys.detach()
+    return scores, tuple(ends), queries, points, keys.detach()
 
 
-def compiled(frames, scores, points, ends, queries, keys):
-    rounds = [score.weights() for score in frames.looks]
-    return kernel.frame_scores(
-        scores, points, ends, frames.query(queries), keys, rounds, frames.is_open
-    )
+def compiled(frames, scores, ends, queries, points, keys):
+    return frames.compiled(points, keys)(scores, ends, frames.query(queries))
 
 
-def in_float64(frames, scores, points, ends, queries, keys):
+def in_float64(frames, scores, ends, queries, points, keys):
     exact = copy.deepcopy(frames).double()
-    return exact(scores.double(), points.double(), ends, queries.double(), keys.double())
+    return exact(scores.double(), ends, queries.double(), points.double(), keys.double())
 
 
 @pytest.mark.parametrize("n", [1, 3, 14, 30, 31, 70])
@@ -63,17 +59,11 @@ def test_slices_are_computed_alike(frames):
     given = arguments(frames, batch=40, prefixes=3)
     with torch.no_grad():
         together = compiled(frames, *given)
-        scores, points, ends, queries, keys = given
+        scores, ends, queries, points, keys = given
         for b in range(40):
             one = slice(b, b + 1)
-            alone = compiled(
-                frames,
-                scores[one],
-                points[one],
-                tuple(tokens[one] for tokens in ends),
-                queries[one],
-                keys[:, one],
-            )
+            edges = tuple(tokens[one] for tokens in ends)
+            alone = compiled(frames, scores[one], edges, queries[one], points[one], keys[:, one])
             torch.testing.assert_close(alone, together[one])
 
 
@@ -83,39 +73,3 @@ def test_the_scores_before_stay(frames):
     with torch.no_grad():
         compiled(frames, *given)
     assert torch.equal(given[0], before)
-
-
-@pytest.fixture
-def calls(monkeypatch):
-    """How often the kernel was called; nothing has been computed in this process."""
-    numbers = []
-    monkeypatch.setattr(kernel, "_seen", 0)
-    monkeypatch.setattr(
-        "ptrnet.models.parts.frames.frame_scores",
-        lambda *arguments: numbers.append(1) or kernel.frame_scores(*arguments),
-    )
-    return numbers
-
-
-def test_few_prefixes_do_not_load_it(frames, calls, monkeypatch):
-    monkeypatch.setattr(kernel, "PREFIXES_BEFORE_LOADING", 10)
-    few = arguments(frames, batch=1, prefixes=4)
-    with torch.no_grad():
-        for expected in (0, 0, 0, 1, 2):
-            frames(*few)
-            assert len(calls) == expected
-
-
-def test_many_prefixes_load_it_at_once(frames, calls):
-    with torch.no_grad():
-        frames(*arguments(frames, batch=kernel.MIN_ROWS, prefixes=1))
-    assert len(calls) == 1
-
-
-def test_what_pytorch_follows_is_the_formulas(frames, calls):
-    many = arguments(frames, batch=kernel.MIN_ROWS)
-    frames(*many)
-    with torch.no_grad():
-        in_float64(frames, *many)
-        torch.jit.trace(frames, many, check_trace=False)
-    assert not calls

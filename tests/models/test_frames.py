@@ -45,7 +45,8 @@ def test_coordinates_stay_exact_under_autocast(kind):
     torch.manual_seed(5)
     points, tokens = torch.rand(3, 6, 2), torch.randint(0, 8, (3, 4))
     elements, frames = Elements(2, 16, 4, True), kind(16)
-    arguments = torch.randn(3, 4, 8), points, frames.all_ends(tokens, 2), torch.randn(3, 4, 16)
+    ends = frames.all_ends(tokens, 2)
+    arguments = torch.randn(3, 4, 8), ends, torch.randn(3, 4, 16), points
     keys = torch.randn(3, 8, 16)
     exact = elements(points), frames(*arguments, frames.project_keys(keys))
     with torch.autocast("cpu", torch.bfloat16):

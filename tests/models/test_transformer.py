@@ -10,6 +10,7 @@ import torch
 
 from ptrnet import models
 from ptrnet.errors import InputError
+from ptrnet.kernels import loading
 from tests.models.gradients import check_gradients
 from tests.models.plain_frames import (
     NUM_SPECIALS,
@@ -215,6 +216,38 @@ def test_padding_and_steps_change_nothing(options):
         real = together[b, : ends[b], : n + 2]
         torch.testing.assert_close(real, alone[: ends[b]], rtol=1e-10, atol=1e-10)
         assert (together[b, :, n + 2 :] == -torch.inf).all()
+
+
+@CASES
+def test_steps_of_compiled_code_are_those_of_pytorch(options, monkeypatch):
+    monkeypatch.setattr(loading, "PREFIXES_BEFORE", 0)
+    model, lengths = build(options), torch.tensor([N, 2 * N])
+    points = torch.rand(2, 2 * N, 2, generator=torch.Generator().manual_seed(2))
+    targets = torch.tensor([[2, 4, 3, 1, 5, 0], [8, 2, 1, 6, 3, 0]])
+    expected = model.log_probs(points.double(), lengths, targets)
+    with torch.no_grad():
+        encoded = model.float().encode(points, lengths)
+        state, last = encoded.state, torch.zeros(2, 1, dtype=torch.int64)
+        for i in range(targets.shape[1]):
+            row, state = model.step(encoded, state, last)
+            torch.testing.assert_close(row[:, 0].double(), expected[:, i], atol=1e-4, rtol=1e-5)
+            last = targets[:, i : i + 1]
+    assert len(encoded.compiled_steps) == len(model.decoder)
+    assert len(encoded.compiled_frames) == ("edge_frames" in options)
+
+
+@CASES
+def test_with_gradients_and_in_float64_it_is_pytorch(options, monkeypatch):
+    monkeypatch.setattr(loading, "PREFIXES_BEFORE", 0)
+    model, points = build(options), torch.tensor([POINTS] * 20)
+    start = torch.zeros(20, 1, dtype=torch.int64)
+    with torch.no_grad():
+        encoded = model.encode(points.double())
+        model.step(encoded, encoded.state, start)
+    assert not encoded.compiled_steps and not encoded.compiled_frames
+    encoded = model.float().encode(points)
+    model.step(encoded, encoded.state, start)
+    assert not encoded.compiled_steps and not encoded.compiled_frames
 
 
 @CASES

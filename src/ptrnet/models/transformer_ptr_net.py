@@ -1,12 +1,15 @@
 """A transformer over the set (Vaswani et al. 2017, norms first) with a pointer."""
 
 import math
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import partial
 
 import torch
 from torch import Tensor, nn
 
 from ptrnet.errors import InputError
+from ptrnet.kernels import decoder_layer, frames
 from ptrnet.masks import length_mask
 from ptrnet.models.base import Encoded, PointerModel, full_lengths, gather_rows, shift_right
 from ptrnet.models.parts.attention import (
@@ -33,6 +36,9 @@ class EncodedSet(Encoded):
     bias: Tensor  # (B, S + N): 0, and -inf on padding
     keys_values: list[KeysValues]  # of the states, for each layer's cross-attention
     frame_keys: Tensor | None  # of the states, for the edge frames
+    # What compiled code takes of all this, from the first step on that it computes.
+    compiled_steps: list[decoder_layer.Step] = field(init=False, default_factory=list)
+    compiled_frames: list[frames.FrameScores] = field(init=False, default_factory=list)
 
 
 class TransformerPtrNet(PointerModel):
@@ -94,8 +100,15 @@ class TransformerPtrNet(PointerModel):
         queries = layer_norm(rows)
         with torch.autocast(queries.device.type, enabled=False):
             scores = queries @ encoded.keys.transpose(1, 2) + encoded.bias[:, None]
-            if self.frames is not None:
-                scores = self.frames(scores, encoded.inputs, ends, queries, encoded.frame_keys)
+            if self.frames is not None and ends is not None and encoded.frame_keys is not None:
+                edges = (encoded.inputs, encoded.frame_keys)
+                if frames.is_compiled(scores, encoded.inputs, queries):
+                    if not encoded.compiled_frames:
+                        encoded.compiled_frames.append(self.frames.compiled(*edges))
+                    frame_scores = encoded.compiled_frames[0]
+                    scores = frame_scores(scores, ends, self.frames.query(queries))
+                else:
+                    scores = self.frames(scores, ends, queries, *edges)
         return scores.log_softmax(-1)
 
     def step(
@@ -103,10 +116,8 @@ class TransformerPtrNet(PointerModel):
     ) -> tuple[Tensor, tuple[Tensor, ...]]:
         rows, bias = gather_rows(encoded.states, tokens), encoded.bias[:, None, None]
         after: list[Tensor] = []
-        layers = zip(self._decoder_layers(), encoded.keys_values, strict=True)
-        for k, (layer, keys_values) in enumerate(layers):
-            earlier = state[2 * k], state[2 * k + 1]
-            rows, extended = layer.step(rows, earlier, keys_values, bias)
+        for k, layer_step in enumerate(self._layer_steps(encoded, rows, bias)):
+            rows, extended = layer_step(rows, (state[2 * k], state[2 * k + 1]))
             after += extended
         ends = None
         if self.frames is not None:
@@ -130,6 +141,17 @@ class TransformerPtrNet(PointerModel):
         if self.frames is None:
             return self.point(encoded, rows, None)
         return self.point(encoded, rows, self.frames.all_ends(last_tokens, self.num_specials))
+
+    def _layer_steps(
+        self, encoded: EncodedSet, rows: Tensor, bias: Tensor
+    ) -> Sequence[Callable[[Tensor, KeysValues], tuple[Tensor, KeysValues]]]:
+        """The decoder's layers for the newest rows: `DecoderLayer.step` of rows and `earlier`."""
+        layers = zip(self._decoder_layers(), encoded.keys_values, strict=True)
+        if not decoder_layer.is_compiled(rows):
+            return [partial(layer.step, others=others, bias=bias) for layer, others in layers]
+        if not encoded.compiled_steps:
+            encoded.compiled_steps.extend(layer.compiled_step(kv, bias) for layer, kv in layers)
+        return encoded.compiled_steps
 
     def _decoder_layers(self) -> list[DecoderLayer]:
         return list(self.decoder)  # type: ignore[arg-type]

@@ -15,6 +15,7 @@ from ptrnet.data import formats
 from ptrnet.data.bulk.engine import CHUNK, BulkWork, chunks, content_of, count_instances
 from ptrnet.decoding import Decoder
 from ptrnet.errors import InputError
+from ptrnet.kernels import loading
 from ptrnet.models.base import PointerModel
 from ptrnet.tasks.base import Task
 from ptrnet.types import Example
@@ -95,14 +96,24 @@ def work(
         return chunks(islice(checked, done, None))
 
     is_file = source != "-" and Path(source).is_file()
+    total = count_instances(source) if is_file else None
     return BulkWork(
         task=solver.task,
         command=how.command,
-        compute=partial(how.examples, solver),
+        compute=partial(_compute, solver, how, total is None or total > CHUNK),
         items_after=chunks_after,
         facts=_facts(solver, source, how) if is_file else None,
-        total=count_instances(source) if is_file else None,
+        total=total,
     )
+
+
+def _compute(
+    solver: SolvesExamples, how: Answering, has_chunks: bool, chunk: list[Example]
+) -> list[Example]:
+    """A chunk's answers, by the same code whichever chunks this process has answered before."""
+    if has_chunks:
+        loading.at_once()
+    return how.examples(solver, chunk)
 
 
 def as_they_come(

@@ -7,6 +7,7 @@ import torch
 
 from ptrnet import models, tasks, weights
 from ptrnet.errors import InputError
+from ptrnet.kernels import loading
 from ptrnet.models.base import PointerModel
 from ptrnet.pretrained import model_folder
 from ptrnet.tasks.base import Task
@@ -53,6 +54,7 @@ def train(
         DivergedError: the loss is no finite number; the last good checkpoint stays.
     """
     end_with_launcher()
+    loading.at_once()
     with contextlib.ExitStack() as locks:  # freed when the training ends, however it does
         if resume and is_main_process():
             locks.enter_context(run_folder.locked(output))

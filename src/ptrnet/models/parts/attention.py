@@ -11,6 +11,8 @@ import math
 import torch
 from torch import Tensor, nn
 
+from ptrnet.kernels import decoder_layer
+
 KeysValues = tuple[Tensor, Tensor]
 
 
@@ -145,6 +147,12 @@ class DecoderLayer(nn.Module):
         """The newest rows `(B, K, H)`; `earlier` is of those before, each `(B, K, t, H)`."""
         attended, extended = self.attention.step(layer_norm(rows), earlier)
         return self._after_self_attention(rows + attended, others, bias), extended
+
+    def compiled_step(self, others: KeysValues, bias: Tensor) -> decoder_layer.Step:
+        """`step` with these `others` and `bias`, as a compiled kernel."""
+        (first, _, second), attention, cross = self.feed_forward, self.attention, self.cross
+        maps = (attention.inward, attention.outward, cross.query, cross.outward, first, second)
+        return decoder_layer.Step(attention.heads, others, bias, maps)  # type: ignore[arg-type]
 
     def _after_self_attention(self, rows: Tensor, others: KeysValues, bias: Tensor) -> Tensor:
         rows = rows + self.cross(layer_norm(rows), others, bias)

@@ -6,7 +6,7 @@ All of it is computed from coordinates and stays float32 (or better) under autoc
 import torch
 from torch import Tensor, nn
 
-from ptrnet.kernels.frames import Round, frame_scores, is_compiled
+from ptrnet.kernels.frames import FrameScores, Round
 from ptrnet.models.base import gather_rows
 from ptrnet.models.parts.prefixes import PrefixEnds
 
@@ -77,29 +77,30 @@ class EdgeFrames(nn.Module):
         with torch.autocast(keys.device.type, enabled=False):
             return self.key(keys).permute(2, 0, 1).contiguous()[:, :, None]
 
+    def compiled(self, points: Tensor, keys: Tensor) -> FrameScores:
+        """`forward` for points `(B, N, 2)` and keys of `project_keys`, as a compiled kernel."""
+        rounds = [score.weights() for score in self.looks]  # type: ignore[operator]
+        return FrameScores(points, keys, rounds, self.is_open)
+
     def forward(
         self,
         scores: Tensor,
-        points: Tensor,
         ends: tuple[Tensor, ...],
         queries: Tensor,
+        points: Tensor,
         keys: Tensor,
     ) -> Tensor:
         """The scores `(B, M, S + N)` after all rounds.
 
         Args:
             scores: `(B, M, S + N)` before them, -inf on padding.
-            points: `(B, N, 2)` the elements' coordinates.
             ends: each `(B, M)`, of the prefixes' edges.
             queries: `(B, M, H)` of the prefixes.
+            points: `(B, N, 2)` the elements' coordinates.
             keys: of the tokens, from `project_keys`.
         """
         num_specials = scores.shape[2] - points.shape[1]
         with torch.autocast(scores.device.type, enabled=False):
-            if is_compiled(scores, points, queries):
-                rounds = [score.weights() for score in self.looks]  # type: ignore[operator]
-                queries = self.query(queries)
-                return frame_scores(scores, points, ends, queries, keys, rounds, self.is_open)
             views = self.view(points, num_specials, ends)
             states = self.query(queries).permute(2, 0, 1).contiguous()[..., None] + keys
             first, *further = self.looks
