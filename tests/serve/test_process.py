@@ -16,8 +16,10 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+import torch
 import uvicorn
 
+from ptrnet import models
 from ptrnet.cli import run
 from ptrnet.errors import InputError
 from ptrnet.serve.limits import Limits
@@ -209,6 +211,15 @@ def test_the_token_opens_other_hosts(tmp_path):
 
 
 def test_models_are_named_by_the_last_part_of_their_path(model):
-    models = load_models(["sort", model])
-    assert list(models) == ["sort", "mine"]
-    assert models["sort"].solver.card.startswith("# sort")
+    loaded = load_models(["sort", model])
+    assert list(loaded) == ["sort", "mine"]
+    assert loaded["sort"].solver.card.startswith("# sort")
+
+
+@pytest.mark.parametrize("name", models.names())
+def test_every_model_is_warmed_up(small, name):
+    network = small(model=name).model
+    before = [parameter.clone() for parameter in network.parameters()]
+    server._warm_up(network)
+    assert all(map(torch.equal, before, network.parameters()))
+    assert all(parameter.grad is None for parameter in network.parameters())

@@ -4,7 +4,7 @@ A process that gives one answer and ends would wait for it longer than PyTorch t
 """
 
 # Prefixes that are computed one by one in the time of loading; so many at a time need not wait.
-PREFIXES_BEFORE, MIN_ROWS = 256, 16
+PREFIXES_BEFORE, MIN_ROWS = 128, 16
 
 _prefixes = 0  # that PyTorch has computed in this process
 

@@ -15,6 +15,8 @@ import uvicorn
 
 from ptrnet import runtime, weights
 from ptrnet.errors import InputError, OutsideTraining
+from ptrnet.kernels import loading
+from ptrnet.models.base import PointerModel
 from ptrnet.serve.app import create_app
 from ptrnet.serve.limits import Limits
 from ptrnet.serve.process.listening import BACKLOG
@@ -55,6 +57,9 @@ def load_models(names: Sequence[str]) -> dict[str, Served]:
 def run(app: App, models: dict[str, Served], listener: socket.socket) -> None:
     """Serves until SIGTERM; then finishes what was accepted, and raises the signal again."""
     warnings.simplefilter("ignore", OutsideTraining)  # each answer has its own
+    loading.at_once()
+    for model in models.values():
+        _warm_up(model.solver.model)
     runtime.share_arena()
     _allow_many_files()
     threads = None if app.workers == 1 else max(1, torch.get_num_threads() // app.workers)
@@ -73,6 +78,15 @@ def run(app: App, models: dict[str, Served], listener: socket.socket) -> None:
     # keep all requests waiting for more than a tenth of a second.
     gc.freeze()
     Server(config).run([listener])
+
+
+@torch.no_grad()
+def _warm_up(model: PointerModel) -> None:
+    """Loads compiled code: no request waits for it, nor for a compiler on a new machine."""
+    device = next(model.parameters()).device
+    inputs = torch.rand(loading.MIN_ROWS, model.n or 4, model.features, device=device)
+    encoded = model.encode(inputs)
+    model.step(encoded, encoded.state, inputs.new_zeros(len(inputs), 1, dtype=torch.int64))
 
 
 class Server(uvicorn.Server):
