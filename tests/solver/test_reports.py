@@ -48,6 +48,13 @@ def test_plots_are_of_the_models_answer(small):
         solver.plot([points, points])
 
 
+def test_what_are_no_axes_is_refused(small):
+    solver, points = small(), np.random.default_rng(0).random((6, 2))
+    for draw in (solver.plot, solver.plot_attention, lambda x, ax: solver.answer(x).plot(ax)):
+        with pytest.raises(InputError, match="ax: expected axes of matplotlib, got int"):
+            draw(points, ax=3)
+
+
 def test_attention_is_drawn_step_by_step(small):
     solver = small(scale=8.0)
     points = np.random.default_rng(0).random((6, 2))

@@ -23,13 +23,23 @@ def check_picture(path: Path) -> None:
         raise MissingExtraError("drawing", "plot") from None
 
 
-def new_axes(width: float = 6.0, height: float = 6.0) -> Any:
-    """The axes of a new figure of pyplot, which a notebook shows. Raises MissingExtraError."""
+def axes_or_new(ax: Any, width: float = 6.0, height: float = 6.0) -> Any:
+    """A caller's axes; where None, those of a new figure of pyplot, which a notebook shows.
+
+    Raises:
+        InputError: these are no axes.
+        MissingExtraError: matplotlib is not installed.
+    """
     try:
         from matplotlib import pyplot
+        from matplotlib.axes import Axes
     except ImportError:
         raise MissingExtraError("drawing", "plot") from None
-    return pyplot.figure(figsize=(width, height), layout="constrained").add_subplot()
+    if ax is None:
+        return pyplot.figure(figsize=(width, height), layout="constrained").add_subplot()
+    if not isinstance(ax, Axes):
+        raise InputError(f"ax: expected axes of matplotlib, got {type(ax).__name__}")
+    return ax
 
 
 @contextlib.contextmanager

@@ -71,9 +71,9 @@ class Answer:
             MissingExtraError: matplotlib is not installed.
         """
         from ptrnet.plots.answer import draw_answered
-        from ptrnet.plots.figure import new_axes
+        from ptrnet.plots.figure import axes_or_new
 
-        ax = new_axes() if ax is None else ax
+        ax = axes_or_new(ax)
         draw_answered(ax, self.task, Example(self.inputs, self.outputs), None)
         return ax
 

@@ -39,7 +39,7 @@ class Pictures(ABC):
             MissingExtraError: matplotlib is not installed.
         """
         from ptrnet.plots.answer import draw_answered
-        from ptrnet.plots.figure import new_axes
+        from ptrnet.plots.figure import axes_or_new
 
         if isinstance(points, Answer):
             if points.task.name != self.task.name:
@@ -49,7 +49,7 @@ class Pictures(ABC):
             return points.plot(ax)
         example = one_example(points, self.task)
         (answered,) = self.solve_examples([example])
-        ax = new_axes() if ax is None else ax
+        ax = axes_or_new(ax)
         draw_answered(ax, self.task, answered, example.outputs)
         return ax
 
@@ -65,10 +65,10 @@ class Pictures(ABC):
             InputError: as of `plot`, or more than 200 steps or tokens.
         """
         from ptrnet.plots.attention import draw_matrix
-        from ptrnet.plots.figure import new_axes
+        from ptrnet.plots.figure import axes_or_new
 
         _, probabilities, tokens = self._attended(points)
-        ax = new_axes() if ax is None else ax
+        ax = axes_or_new(ax)
         draw_matrix(ax, probabilities, tokens, self.task.special_names)
         return ax
 
