@@ -5,6 +5,7 @@ import copy
 import pytest
 import torch
 
+from ptrnet.errors import ShapeError
 from ptrnet.models.parts.frames import EdgeFrames
 from ptrnet.models.parts.open_edge_frames import OpenEdgeFrames
 
@@ -64,7 +65,7 @@ def test_slices_are_computed_alike(frames):
             one = slice(b, b + 1)
             edges = tuple(tokens[one] for tokens in ends)
             alone = compiled(frames, scores[one], edges, queries[one], points[one], keys[:, one])
-            torch.testing.assert_close(alone, together[one])
+            assert torch.equal(alone, together[one])
 
 
 def test_the_scores_before_stay(frames):
@@ -73,3 +74,11 @@ def test_the_scores_before_stay(frames):
     with torch.no_grad():
         compiled(frames, *given)
     assert torch.equal(given[0], before)
+
+
+def test_what_are_no_tokens_is_refused(frames):
+    scores, ends, queries, points, keys = arguments(frames)
+    with torch.no_grad(), pytest.raises(IndexError, match=r"expected ends of edges in 0\.\.21"):
+        compiled(frames, scores, (*ends[:2], torch.full_like(ends[2], 22)), queries, points, keys)
+    with torch.no_grad(), pytest.raises(ShapeError, match="expected scores"):
+        compiled(frames, scores[:, :1], ends, queries, points, keys)

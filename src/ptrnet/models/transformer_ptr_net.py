@@ -1,15 +1,15 @@
 """A transformer over the set (Vaswani et al. 2017, norms first) with a pointer."""
 
 import math
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from functools import partial
+from itertools import chain
+from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
 
 from ptrnet.errors import InputError
-from ptrnet.kernels import decoder_layer, frames
+from ptrnet.kernels import decoder_layer, frames, loading
 from ptrnet.masks import length_mask
 from ptrnet.models.base import Encoded, PointerModel, full_lengths, gather_rows, shift_right
 from ptrnet.models.parts.attention import (
@@ -20,6 +20,7 @@ from ptrnet.models.parts.attention import (
     causal_mask,
     layer_norm,
 )
+from ptrnet.models.parts.compiled import can_read
 from ptrnet.models.parts.elements import Elements
 from ptrnet.models.parts.frames import EdgeFrames
 from ptrnet.models.parts.open_edge_frames import OpenEdgeFrames
@@ -36,9 +37,15 @@ class EncodedSet(Encoded):
     bias: Tensor  # (B, S + N): 0, and -inf on padding
     keys_values: list[KeysValues]  # of the states, for each layer's cross-attention
     frame_keys: Tensor | None  # of the states, for the edge frames
-    # What compiled code takes of all this, from the first step on that it computes.
-    compiled_steps: list[decoder_layer.Step] = field(init=False, default_factory=list)
-    compiled_frames: list[frames.FrameScores] = field(init=False, default_factory=list)
+    # Made by the first step that compiled code takes, of these tensors and the weights of then.
+    compiled: list["Compiled"] = field(init=False, default_factory=list)
+
+
+class Compiled(NamedTuple):
+    """The steps of the decoder's layers, and the edge frames; None for what PyTorch computes."""
+
+    layers: tuple[decoder_layer.Step | None, ...]
+    frames: frames.FrameScores | None
 
 
 class TransformerPtrNet(PointerModel):
@@ -92,7 +99,13 @@ class TransformerPtrNet(PointerModel):
             frame_keys=None if self.frames is None else self.frames.project_keys(states),
         )
 
-    def point(self, encoded: EncodedSet, rows: Tensor, ends: tuple[Tensor, ...] | None) -> Tensor:
+    def point(
+        self,
+        encoded: EncodedSet,
+        rows: Tensor,
+        ends: tuple[Tensor, ...] | None,
+        compiled: Compiled | None = None,
+    ) -> Tensor:
         """Log-probabilities `(B, M, S + N)` of the next tokens, of decoder states `(B, M, H)`.
 
         `ends` are those of the frames' edges, each `(B, M)`; None without edge frames.
@@ -100,14 +113,12 @@ class TransformerPtrNet(PointerModel):
         queries = layer_norm(rows)
         with torch.autocast(queries.device.type, enabled=False):
             scores = queries @ encoded.keys.transpose(1, 2) + encoded.bias[:, None]
-            if self.frames is not None and ends is not None and encoded.frame_keys is not None:
-                edges = (encoded.inputs, encoded.frame_keys)
-                if frames.is_compiled(scores, encoded.inputs, queries):
-                    if not encoded.compiled_frames:
-                        encoded.compiled_frames.append(self.frames.compiled(*edges))
-                    frame_scores = encoded.compiled_frames[0]
-                    scores = frame_scores(scores, ends, self.frames.query(queries))
+            if self.frames is not None:
+                assert ends is not None and encoded.frame_keys is not None
+                if compiled is not None and compiled.frames is not None:
+                    scores = compiled.frames(scores, ends, self.frames.query(queries))
                 else:
+                    edges = (encoded.inputs, encoded.frame_keys)
                     scores = self.frames(scores, ends, queries, *edges)
         return scores.log_softmax(-1)
 
@@ -115,16 +126,43 @@ class TransformerPtrNet(PointerModel):
         self, encoded: EncodedSet, state: tuple[Tensor, ...], tokens: Tensor
     ) -> tuple[Tensor, tuple[Tensor, ...]]:
         rows, bias = gather_rows(encoded.states, tokens), encoded.bias[:, None, None]
+        compiled = self._compiled(encoded, rows, state)
         after: list[Tensor] = []
-        for k, layer_step in enumerate(self._layer_steps(encoded, rows, bias)):
-            rows, extended = layer_step(rows, (state[2 * k], state[2 * k + 1]))
+        for k, layer in enumerate(self._decoder_layers()):
+            earlier = state[2 * k], state[2 * k + 1]
+            layer_step = None if compiled is None else compiled.layers[k]
+            if layer_step is not None and layer_step.is_fast(rows):
+                rows, extended = layer_step(rows, earlier)
+            else:
+                rows, extended = layer.step(rows, earlier, encoded.keys_values[k], bias)
             after += extended
         ends = None
         if self.frames is not None:
             prefixes = self.frames.append(state[2 * len(self.decoder) :], tokens, self.num_specials)
             ends = self.frames.ends(prefixes)
             after += prefixes
-        return self.point(encoded, rows, ends), tuple(after)
+        return self.point(encoded, rows, ends, compiled), tuple(after)
+
+    def _compiled(
+        self, encoded: EncodedSet, rows: Tensor, state: tuple[Tensor, ...]
+    ) -> Compiled | None:
+        """What computes a step of `(B, K, H)` rows; None: PyTorch does, all of it."""
+        past = state[: 2 * len(self.decoder)]
+        tensors = (rows, encoded.inputs, encoded.keys, *past, *chain(*encoded.keys_values))
+        if not can_read(*tensors) or not loading.is_loaded_for(rows.shape[0] * rows.shape[1]):
+            return None
+        if not encoded.compiled:
+            bias = encoded.bias[:, None, None]
+            layers = [
+                layer.compiled_step(others, bias)
+                for layer, others in zip(self._decoder_layers(), encoded.keys_values, strict=True)
+            ]
+            edges = None
+            if self.frames is not None and encoded.frame_keys is not None:
+                edges = self.frames.compiled(encoded.inputs, encoded.frame_keys)
+            # In one piece: another thread may decode with the same encoded set.
+            encoded.compiled.append(Compiled(tuple(layers), edges))
+        return encoded.compiled[0]
 
     def log_probs(
         self,
@@ -141,17 +179,6 @@ class TransformerPtrNet(PointerModel):
         if self.frames is None:
             return self.point(encoded, rows, None)
         return self.point(encoded, rows, self.frames.all_ends(last_tokens, self.num_specials))
-
-    def _layer_steps(
-        self, encoded: EncodedSet, rows: Tensor, bias: Tensor
-    ) -> Sequence[Callable[[Tensor, KeysValues], tuple[Tensor, KeysValues]]]:
-        """The decoder's layers for the newest rows: `DecoderLayer.step` of rows and `earlier`."""
-        layers = zip(self._decoder_layers(), encoded.keys_values, strict=True)
-        if not decoder_layer.is_compiled(rows):
-            return [partial(layer.step, others=others, bias=bias) for layer, others in layers]
-        if not encoded.compiled_steps:
-            encoded.compiled_steps.extend(layer.compiled_step(kv, bias) for layer, kv in layers)
-        return encoded.compiled_steps
 
     def _decoder_layers(self) -> list[DecoderLayer]:
         return list(self.decoder)  # type: ignore[arg-type]

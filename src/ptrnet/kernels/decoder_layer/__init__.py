@@ -10,28 +10,17 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from ptrnet.kernels import loading
-from ptrnet.kernels.eager import is_eager
+from ptrnet.errors import ShapeError
 
-# PyTorch is faster for more: its products take many rows at a time.
-MAX_ROWS = 32
-
-
-def is_compiled(rows: Tensor) -> bool:
-    """Whether a `Step` computes `(B, K, H)` rows: it can, and to load it is worth while."""
-    return (
-        rows.device.type == "cpu"
-        and rows.dtype == torch.float32
-        and rows.shape[0] * rows.shape[1] <= MAX_ROWS
-        and not torch.is_grad_enabled()
-        and not torch.is_autocast_enabled("cpu")
-        and is_eager(rows)
-        and loading.is_worthwhile(rows.shape[0] * rows.shape[1])
-    )
+# Multiplications by weights, of all prefixes, beyond which PyTorch is faster: its products read the
+# weights once for many rows.
+MAX_PRODUCTS = 1_500_000
 
 
 class Step:
     """The steps of a layer whose rows attend to the same others, as in decoding.
+
+    All tensors are float32 on a CPU. Weights and others are those of its making.
 
     Args:
         heads: of both attentions.
@@ -55,13 +44,31 @@ class Step:
         self._others = [as_array(tensor) for tensor in (*others, bias[:, 0, 0])]
         self._weights = tuple(as_array(part.weight) for part in maps)
         self._biases = tuple(as_array(part.bias) for part in maps)
+        self._max_rows = MAX_PRODUCTS // sum(weight.size for weight in self._weights)
+
+    def is_fast(self, rows: Tensor) -> bool:
+        """Whether PyTorch would take longer for `(B, K, H)` rows."""
+        return rows.shape[0] * rows.shape[1] <= self._max_rows
 
     def __call__(
         self, rows: Tensor, earlier: tuple[Tensor, Tensor]
     ) -> tuple[Tensor, tuple[Tensor, Tensor]]:
-        """As `DecoderLayer.step`: of `(B, K, H)` rows, and of `(B, K, t, H)` keys and values."""
+        """As `DecoderLayer.step`: of `(B, K, H)` rows, and of `(B, K, t, H)` keys and values.
+
+        Raises:
+            ShapeError: shapes that do not fit each other.
+        """
+        batch, prefixes, units = rows.shape
+        steps = earlier[0].shape[2]
+        for past in earlier:
+            if past.shape != (batch, prefixes, steps, units) or batch != len(self._others[0]):
+                raise ShapeError(
+                    f"expected keys and values of {len(self._others[0])} x {prefixes} prefixes of "
+                    f"{units} units, got {tuple(past.shape)} for rows {tuple(rows.shape)}"
+                )
         rows = rows.clone(memory_format=torch.contiguous_format)
-        keys, values = (torch.nn.functional.pad(past, (0, 0, 0, 1)) for past in earlier)
+        keys, values = rows.new_empty(2, batch, prefixes, steps + 1, units)
+        keys[:, :, :steps], values[:, :, :steps] = earlier
         arrays = map(self._as_array, (rows, keys, values))
         self._step(self._heads, *arrays, *self._others, self._weights, self._biases)
         return rows, (keys, values)

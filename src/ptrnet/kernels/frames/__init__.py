@@ -11,8 +11,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from ptrnet.kernels import loading
-from ptrnet.kernels.eager import is_eager
+from ptrnet.errors import ShapeError
 from ptrnet.kernels.threads import even_cuts, run_slices
 
 MIN_ROWS_OF_A_THREAD = 16
@@ -26,19 +25,10 @@ class Round(NamedTuple):
     score: Tensor  # (1, U)
 
 
-def is_compiled(scores: Tensor, points: Tensor, queries: Tensor) -> bool:
-    """Whether `FrameScores` computes these: it can, and to load it is worth while."""
-    tensors = (scores, points, queries)
-    return (
-        all(tensor.dtype == torch.float32 and tensor.device.type == "cpu" for tensor in tensors)
-        and not torch.is_grad_enabled()
-        and is_eager(*tensors)
-        and loading.is_worthwhile(scores.shape[0] * scores.shape[1])
-    )
-
-
 class FrameScores:
     """The scores of the same points for prefixes that come one after the other, as in decoding.
+
+    All tensors are float32 on a CPU. Weights, points and keys are those of its making.
 
     Args:
         points: `(B, N, 2)` the elements' coordinates.
@@ -68,16 +58,27 @@ class FrameScores:
             scores: `(B, M, S + N)` before them, -inf on padding.
             ends: three `(B, M)`, the tokens between which the prefixes' edges run.
             queries: `(B, M, U)`, projected.
+
+        Raises:
+            ShapeError: shapes that do not fit each other.
+            IndexError: tokens that are none.
         """
+        expected = (len(self._points), scores.shape[1], self._keys.shape[-1])
+        if scores.shape != expected or any(
+            t.shape != expected[:2] for t in (*ends, queries[..., 0])
+        ):
+            raise ShapeError(f"expected scores {expected}, ends and queries of as many prefixes")
         scores = scores.clone(memory_format=torch.contiguous_format)
         array, queries_array = self._as_array(scores), self._as_array(queries)
         tokens = tuple(map(self._as_array, ends))
 
         def run(k: int, begin: int, end: int) -> None:
-            self._score(
+            are_tokens = self._score(
                 *(begin, end, self._is_open, array, self._points),
                 *(tokens, queries_array, self._keys, self._weights),
             )
+            if not are_tokens:
+                raise IndexError(f"expected ends of edges in 0..{expected[2] - 1}")
 
         rows = scores.shape[0] * scores.shape[1]
         run_slices(run, even_cuts(len(scores), min(len(scores), rows // MIN_ROWS_OF_A_THREAD)))

@@ -1,5 +1,7 @@
 """The compiled kernel: all rounds of a prefix at once, in the processor's first cache.
 
+The formulas, and their constants, are those of `ptrnet.models.parts.frames` and `open_edge_frames`.
+
 Loops over tokens are short ones of few arrays each, which is what LLVM makes vectors of; and the
 rows that they run along are as long as whole vectors, so that nothing is left over.
 """
@@ -56,6 +58,9 @@ def order_features(weights, biases, score_weights, first, further):
 def score_prefixes(begin, end, is_open, scores, points, ends, queries, keys, weights):
     """Adds to the scores of instances `begin` to `end`, in place.
 
+    Returns:
+        Whether all ends are tokens; where one is not, it stops.
+
     Args:
         begin: the first instance.
         end: the one behind the last.
@@ -80,6 +85,8 @@ def score_prefixes(begin, end, is_open, scores, points, ends, queries, keys, wei
             for t in range(num_tokens):
                 sums[t] = scores[b, i, t]
             first, second, third = ends[0][b, i], ends[1][b, i], ends[2][b, i]
+            if min(first, second, third) < 0 or max(first, second, third) >= num_tokens:
+                return False
             if is_open:
                 last = third if third > 0 else second
                 x, y = _see(points, b, num_specials, second, 0, last, seen, features, flags)
@@ -127,6 +134,7 @@ def score_prefixes(begin, end, is_open, scores, points, ends, queries, keys, wei
                         sums[t] += weight * max(hidden[t], _ZERO)
             for t in range(num_tokens):
                 scores[b, i, t] = sums[t]
+    return True
 
 
 @reassociating_inline

@@ -12,6 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from ptrnet.kernels import decoder_layer
+from ptrnet.models.parts.compiled import is_unchanged
 
 KeysValues = tuple[Tensor, Tensor]
 
@@ -148,8 +149,11 @@ class DecoderLayer(nn.Module):
         attended, extended = self.attention.step(layer_norm(rows), earlier)
         return self._after_self_attention(rows + attended, others, bias), extended
 
-    def compiled_step(self, others: KeysValues, bias: Tensor) -> decoder_layer.Step:
-        """`step` with these `others` and `bias`, as a compiled kernel."""
+    def compiled_step(self, others: KeysValues, bias: Tensor) -> decoder_layer.Step | None:
+        """`step` with these `others` and `bias`, as a compiled kernel; None of a changed layer."""
+        kinds = (DecoderLayer, SelfAttention, CrossAttention, FeedForward, nn.Linear, nn.ReLU)
+        if not is_unchanged(self, kinds) or len(self.feed_forward) != 3:
+            return None
         (first, _, second), attention, cross = self.feed_forward, self.attention, self.cross
         maps = (attention.inward, attention.outward, cross.query, cross.outward, first, second)
         return decoder_layer.Step(attention.heads, others, bias, maps)  # type: ignore[arg-type]

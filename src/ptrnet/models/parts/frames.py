@@ -8,6 +8,7 @@ from torch import Tensor, nn
 
 from ptrnet.kernels.frames import FrameScores, Round
 from ptrnet.models.base import gather_rows
+from ptrnet.models.parts.compiled import is_unchanged
 from ptrnet.models.parts.prefixes import PrefixEnds
 
 UNITS = 32  # hidden units of a `FrameScore`
@@ -77,8 +78,13 @@ class EdgeFrames(nn.Module):
         with torch.autocast(keys.device.type, enabled=False):
             return self.key(keys).permute(2, 0, 1).contiguous()[:, :, None]
 
-    def compiled(self, points: Tensor, keys: Tensor) -> FrameScores:
-        """`forward` for points `(B, N, 2)` and keys of `project_keys`, as a compiled kernel."""
+    def compiled(self, points: Tensor, keys: Tensor) -> FrameScores | None:
+        """`forward` for points `(B, N, 2)` and keys of `project_keys`, as a compiled kernel.
+
+        None of changed frames.
+        """
+        if not is_unchanged(self, (type(self), nn.ModuleList, FrameScore, nn.Linear)):
+            return None
         rounds = [score.weights() for score in self.looks]  # type: ignore[operator]
         return FrameScores(points, keys, rounds, self.is_open)
 

@@ -84,7 +84,7 @@ def run(app: App, models: dict[str, Served], listener: socket.socket) -> None:
 def _warm_up(model: PointerModel) -> None:
     """Loads compiled code: no request waits for it, nor for a compiler on a new machine."""
     device = next(model.parameters()).device
-    inputs = torch.rand(loading.MIN_ROWS, model.n or 4, model.features, device=device)
+    inputs = torch.rand(2, model.n or 4, model.features, device=device)
     encoded = model.encode(inputs)
     model.step(encoded, encoded.state, inputs.new_zeros(len(inputs), 1, dtype=torch.int64))
 
