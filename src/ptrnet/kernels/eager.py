@@ -6,7 +6,7 @@ memory is not what it stands for. Then the plain formulas are taken, which PyTor
 """
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from torch._C import _functorch
 from torch.autograd import forward_ad
 from torch.nn import Parameter
@@ -21,6 +21,29 @@ def is_eager(*tensors: Tensor) -> bool:
     of `tensors` is of a subclass, or a batch of tensors as `is_grads_batched` makes it.
     """
     return not is_recorded() and not is_transformed(*tensors)
+
+
+def is_plain_float32(*tensors: Tensor) -> bool:
+    """Whether all are float32 on a CPU, without gradients, and nothing records or rounds."""
+    return (
+        not torch.is_grad_enabled()
+        and not torch.is_autocast_enabled("cpu")
+        and all(t.dtype == torch.float32 and t.device.type == "cpu" for t in tensors)
+        and is_eager(*tensors)
+    )
+
+
+def is_unchanged(module: nn.Module, kinds: tuple[type[nn.Module], ...]) -> bool:
+    """Whether all parts of a module are of just these kinds, without hooks, and in float32.
+
+    Of an adapter, or a part that somebody put in another's place, compiled code would not know.
+    """
+    has_hooks = any(part._forward_hooks or part._forward_pre_hooks for part in module.modules())
+    return (
+        not has_hooks
+        and all(type(part) in kinds for part in module.modules())
+        and all(weight.dtype == torch.float32 for weight in module.parameters())
+    )
 
 
 def is_recorded() -> bool:

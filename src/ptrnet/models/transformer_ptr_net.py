@@ -10,6 +10,7 @@ from torch import Tensor, nn
 
 from ptrnet.errors import InputError
 from ptrnet.kernels import decoder_layer, frames, loading
+from ptrnet.kernels.eager import is_plain_float32
 from ptrnet.masks import length_mask
 from ptrnet.models.base import Encoded, PointerModel, full_lengths, gather_rows, shift_right
 from ptrnet.models.parts.attention import (
@@ -20,7 +21,6 @@ from ptrnet.models.parts.attention import (
     causal_mask,
     layer_norm,
 )
-from ptrnet.models.parts.compiled import can_read
 from ptrnet.models.parts.elements import Elements
 from ptrnet.models.parts.frames import EdgeFrames
 from ptrnet.models.parts.open_edge_frames import OpenEdgeFrames
@@ -149,7 +149,9 @@ class TransformerPtrNet(PointerModel):
         """What computes a step of `(B, K, H)` rows; None: PyTorch does, all of it."""
         past = state[: 2 * len(self.decoder)]
         tensors = (rows, encoded.inputs, encoded.keys, *past, *chain(*encoded.keys_values))
-        if not can_read(*tensors) or not loading.is_loaded_for(rows.shape[0] * rows.shape[1]):
+        if not is_plain_float32(*tensors) or not loading.is_loaded_for(
+            rows.shape[0] * rows.shape[1]
+        ):
             return None
         if not encoded.compiled:
             bias = encoded.bias[:, None, None]

@@ -108,33 +108,39 @@ def score_prefixes(begin, end, is_open, scores, points, ends, queries, keys, wei
                         features[_IS_TOKEN, t] = _ZERO
                     features[_IS_TOKEN, token] = _ONE
                 _frame(x, y, log_dist, k == 0, flags[_HAS_ELEMENT], seen, features)
-                for u in range(weights.shape[1]):
-                    bias = weights[k, u, _BIAS]
-                    for f in range(_ROWS, _FEATURES):
-                        bias += weights[k, u, f] * flags[f]
-                    if k == 0:
-                        bias += queries[b, i, u]
-                        for t in range(num_tokens):
-                            hidden[t] = keys[u, b, 0, t] + bias
-                    else:
-                        for t in range(width):
-                            hidden[t] = bias
-                    for f in range(0, _ROWS, TOGETHER):
-                        w0, w1 = weights[k, u, f], weights[k, u, f + 1]
-                        w2, w3 = weights[k, u, f + 2], weights[k, u, f + 3]
-                        for t in range(width):
-                            hidden[t] += (
-                                w0 * features[f, t]
-                                + w1 * features[f + 1, t]
-                                + w2 * features[f + 2, t]
-                                + w3 * features[f + 3, t]
-                            )
-                    weight = weights[k, u, _SCORE]
-                    for t in range(width):
-                        sums[t] += weight * max(hidden[t], _ZERO)
+                _weigh(k, b, i, num_tokens, queries, keys, weights, features, flags, hidden, sums)
             for t in range(num_tokens):
                 scores[b, i, t] = sums[t]
     return True
+
+
+@reassociating_inline
+def _weigh(k, b, i, num_tokens, queries, keys, weights, features, flags, hidden, sums):
+    """Adds the scores of round k."""
+    for u in range(weights.shape[1]):
+        bias = weights[k, u, _BIAS]
+        for f in range(_ROWS, _FEATURES):
+            bias += weights[k, u, f] * flags[f]
+        if k == 0:
+            bias += queries[b, i, u]
+            for t in range(num_tokens):
+                hidden[t] = keys[u, b, 0, t] + bias
+        else:
+            for t in range(len(sums)):
+                hidden[t] = bias
+        for f in range(0, _ROWS, TOGETHER):
+            w0, w1 = weights[k, u, f], weights[k, u, f + 1]
+            w2, w3 = weights[k, u, f + 2], weights[k, u, f + 3]
+            for t in range(len(sums)):
+                hidden[t] += (
+                    w0 * features[f, t]
+                    + w1 * features[f + 1, t]
+                    + w2 * features[f + 2, t]
+                    + w3 * features[f + 3, t]
+                )
+        weight = weights[k, u, _SCORE]
+        for t in range(len(sums)):
+            sums[t] += weight * max(hidden[t], _ZERO)
 
 
 @reassociating_inline

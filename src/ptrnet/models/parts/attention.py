@@ -12,7 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from ptrnet.kernels import decoder_layer
-from ptrnet.models.parts.compiled import is_unchanged
+from ptrnet.kernels.eager import is_unchanged
 
 KeysValues = tuple[Tensor, Tensor]
 
