@@ -115,6 +115,27 @@ def test_a_link_holds_the_instance(look, service):
     other.check()
 
 
+def test_a_link_that_is_followed_is_not_overwritten(look, service):
+    """A change before it is still to be written to the address; the event of the link is late."""
+    page = look(service)
+    hold = "addEventListener('hashchange', event => held && event.stopImmediatePropagation())"
+    page.tab.add_init_script(f"window.held = false; {hold}")
+    page.open(fragment("hull"))
+    page.tab.evaluate(
+        """hash => {
+            window.held = true;
+            document.getElementById("clear").click();
+            location.hash = hash;
+        }""",
+        fragment("tsp"),
+    )
+    page.tab.wait_for_timeout(1000)
+    assert "task=tsp" in page.tab.evaluate("location.hash")
+    page.tab.evaluate("held = false; dispatchEvent(new HashChangeEvent('hashchange'))")
+    page.see("#model", "tsp")
+    page.check()
+
+
 def test_an_answer_appears_point_by_point(look, service):
     page = look(service, reduced_motion="no-preference")
     page.open(fragment("hull"))

@@ -29,6 +29,7 @@ const state = {
 };
 let [source, controls, frame, willPlay, isStepping, retries] = [null, null, null, false, false, 0];
 let linking = 0;
+let followed = ""; // the address's fragment, as it was last read or written
 
 const board = new Board(byId("board"));
 const player = new Player(() => {
@@ -72,10 +73,13 @@ function refresh() {
   latest.ask();
 }
 
-/** The address that says all of the state. */
+/** The address that says all of the state; but one that was just set, and is read next, stays. */
 function link() {
   clearTimeout(linking);
-  history.replaceState(null, "", writeLink(state));
+  if (location.hash === followed) {
+    history.replaceState(null, "", writeLink(state));
+    followed = location.hash;
+  }
   return location.href;
 }
 
@@ -285,8 +289,9 @@ async function start() {
   const remove = () => removeElement(state.selected);
   controls = new Controls(models, { change, undo, link, remove, task: changeTask });
   byId("show-exact").addEventListener("change", draw);
-  addEventListener("hashchange", () => begin(readLink(location.hash)));
-  begin(readLink(location.hash));
+  const follow = () => begin(readLink((followed = location.hash)));
+  addEventListener("hashchange", follow);
+  follow();
   new Pen(byId("board"), hand); // not before there is something to draw on
 }
 
