@@ -22,7 +22,7 @@ ENV PATH=/opt/ptrnet/bin:$PATH PYTHONUNBUFFERED=1
 USER ptrnet
 # Compiled once, while the image is built: the first answer need not wait.
 RUN python -c "from ptrnet import runtime; runtime.tune(); import ptrnet; \
-ptrnet.kernels.loading.at_once(); \
+from ptrnet.kernels import loading; loading.at_once(); \
 [ptrnet.load(name).solve([ptrnet.generate(name, n=8, count=1)[0][0]] * 20) for name in ('hull', 'delaunay', 'tsp', 'sort')]"
 EXPOSE 8000
 # SIGTERM lets the service answer what it has accepted.
