@@ -34,7 +34,6 @@ def step(heads, rows, keys, values, other_keys, other_values, bias, weights, bia
     outward = np.empty(units, np.float32)
     scores = np.empty(max(last + 1, bias.shape[1]), np.float32)
     head_units = units // heads
-    scale = np.float32(1 / math.sqrt(head_units))
     for b in range(batch):
         others = bias.shape[1]
         while others > 0 and bias[b, others - 1] == -np.inf:
@@ -48,17 +47,8 @@ def step(heads, rows, keys, values, other_keys, other_values, bias, weights, bia
                 values[b, i, last, u] = inward[2 * units + u]
             for head in range(heads):
                 first = head * head_units
-                for j in range(last + 1):
-                    score = _ZERO
-                    for d in range(head_units):
-                        score += inward[first + d] * keys[b, i, j, first + d]
-                    scores[j] = score * scale
-                _softmax(scores, last + 1)
-                for d in range(head_units):
-                    attended[first + d] = _ZERO
-                for j in range(last + 1):
-                    for d in range(head_units):
-                        attended[first + d] += scores[j] * values[b, i, j, first + d]
+                past = keys[b, i], values[b, i]
+                _attend(inward, *past, last + 1, first, first, head_units, scores, attended)
             _map(weights[1], biases[1], attended, outward)
             _add(outward, x)
 
@@ -66,17 +56,8 @@ def step(heads, rows, keys, values, other_keys, other_values, bias, weights, bia
             _map(weights[2], biases[2], normed, inward)
             for head in range(heads):
                 first = head * head_units
-                for j in range(others):
-                    score = _ZERO
-                    for d in range(head_units):
-                        score += inward[first + d] * other_keys[b, head, j, d]
-                    scores[j] = score * scale
-                _softmax(scores, others)
-                for d in range(head_units):
-                    attended[first + d] = _ZERO
-                for j in range(others):
-                    for d in range(head_units):
-                        attended[first + d] += scores[j] * other_values[b, head, j, d]
+                rest = other_keys[b, head], other_values[b, head]
+                _attend(inward, *rest, others, first, 0, head_units, scores, attended)
             _map(weights[3], biases[3], attended, outward)
             _add(outward, x)
 
@@ -86,6 +67,23 @@ def step(heads, rows, keys, values, other_keys, other_values, bias, weights, bia
                 inner[u] = max(inner[u], _ZERO)
             _map(weights[5], biases[5], inner, outward)
             _add(outward, x)
+
+
+@reassociating_inline
+def _attend(queries, keys, values, count, first, column, units, scores, attended):
+    """One head: `units` entries from `first` on, of keys and values from their `column` on."""
+    scale = np.float32(1 / math.sqrt(units))
+    for j in range(count):
+        score = _ZERO
+        for d in range(units):
+            score += queries[first + d] * keys[j, column + d]
+        scores[j] = score * scale
+    _softmax(scores, count)
+    for d in range(units):
+        attended[first + d] = _ZERO
+    for j in range(count):
+        for d in range(units):
+            attended[first + d] += scores[j] * values[j, column + d]
 
 
 @reassociating_inline
