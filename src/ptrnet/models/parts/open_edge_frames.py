@@ -12,11 +12,9 @@ import torch
 from torch import Tensor
 
 from ptrnet.constraints.open_edges import FrontEdge, OpenEdges
-from ptrnet.models.base import gather_rows
-from ptrnet.models.parts.frames import MIN_DIST, EdgeFrames, FrameFeatures, signed_logs
+from ptrnet.models.base import gather_rows, safe_sqrt
+from ptrnet.models.parts.frames import EdgeFrames, FrameFeatures, signed_logs, vector_length
 from ptrnet.models.parts.prefixes import PrefixEnds
-
-TINY = 1e-30  # keeps a quotient of zeros at zero
 
 
 class OpenEdgeFrames(EdgeFrames):
@@ -63,7 +61,7 @@ class OpenEdgeFeatures(FrameFeatures):
         )
         xs, ys = self.padded[:, None].unbind(-1)
         x, y = _half_angle(ux - xs, uy - ys, vx - xs, vy - ys)
-        length = ((vx - ux).square() + (vy - uy).square()).sqrt().clamp(min=MIN_DIST)
+        length = vector_length(vx - ux, vy - uy)
         is_special = (self.tokens < num_specials).to(x.dtype)
         x = torch.where(is_special > 0, 1, x / length)
         y = torch.where(is_special > 0, 0, y / length)
@@ -89,9 +87,9 @@ class OpenEdgeFeatures(FrameFeatures):
 def _half_angle(ux: Tensor, uy: Tensor, vx: Tensor, vy: Tensor) -> tuple[Tensor, Tensor]:
     """The root of `conj(v) u`: at half the angle from v to u, in (-90, 90] degrees."""
     dot, cross = ux * vx + uy * vy, uy * vx - ux * vy
-    size = ((ux.square() + uy.square()) * (vx.square() + vy.square())).sqrt()
-    larger = ((size + dot.abs()) / 2).sqrt()
-    smaller = cross / (2 * larger).clamp(min=TINY)
+    size = safe_sqrt((ux.square() + uy.square()) * (vx.square() + vy.square()))
+    larger = safe_sqrt((size + dot.abs()) / 2)
+    smaller = cross / torch.where(larger > 0, 2 * larger, 1)  # the cross product, too, is 0 there
     acute = dot >= 0
     return (
         torch.where(acute, larger, smaller.abs()),

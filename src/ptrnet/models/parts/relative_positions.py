@@ -5,6 +5,8 @@ import math
 import torch
 from torch import Tensor, nn
 
+from ptrnet.models.base import safe_sqrt
+
 
 class RelativePositions(nn.Module):
     """`W [x; r; |r|; g; |g|; log s; sin(pi r); cos(pi r); sin(2 pi r); ...] + b`.
@@ -39,7 +41,5 @@ class RelativePositions(nn.Module):
 
 
 def _vector_length(x: Tensor) -> Tensor:
-    """`(R, T, 1)` of vectors `(R, T, d)`; its derivatives are 0 where it is 0, and not NaN."""
-    square = x.square().sum(-1, keepdim=True)
-    is_zero = square == 0
-    return torch.where(is_zero, 0, torch.where(is_zero, 1, square).sqrt())
+    """`(R, T, 1)` of vectors `(R, T, d)`."""
+    return safe_sqrt(x.square().sum(-1, keepdim=True))
