@@ -24,6 +24,10 @@ class ModelError(InputError):
     """A model that does not exist, or whose files are broken."""
 
 
+class NotFiniteError(ModelError):
+    """A model whose log-probabilities are no finite numbers, so that they say nothing."""
+
+
 class OutputError(InputError):
     """A file that could not be written completely, as on a full disk."""
 

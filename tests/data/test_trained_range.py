@@ -52,8 +52,9 @@ def test_features_far_from_the_trained_ones(small):
     task = {"center": (10.0, 0.0), "spread": (1.0, 5.0), "constraint": "free"}
     trained = TrainedRange(small("custom", **task).task, {})
     near, far = np.array([[19.0, 49.0]]), np.array([[10.0, 51.0], [-3.0, 0.0]])
-    assert said(lambda: trained.check_features([Example(near)])) == []
-    messages = said(lambda: [trained.check_features([Example(far)]) for _ in range(2)])
+    assert said(lambda: trained.warn(trained.feature_messages(Example(near)))) == []
+    twice = [*trained.feature_messages(Example(far))] * 2
+    messages = said(lambda: trained.warn(twice))
     assert [message[:18] for message in messages] == ["feature 1 is 13 or", "feature 2 is 10 or"]
     assert messages[0].endswith("mean, 10")
 
@@ -71,3 +72,11 @@ def test_the_program_says_it_on_standard_error(small, tmp_path, capsys):
     assert run(["solve", "--model", str(tmp_path), str(tmp_path / "long.csv")]) == 0
     expected = "; a .csv is one instance, and ptrnet convert --set-id takes a long one apart\n"
     assert capsys.readouterr().err.endswith(expected)
+
+
+def test_it_is_said_once_however_many_processes_answer(small, tmp_path, capfd):
+    small().save_pretrained(tmp_path)
+    line = '{"inputs": [[0, 1], [0.5, 0.2], [0.7, 0.7]]}\n'
+    (tmp_path / "long.jsonl").write_text(line * 600)
+    code = run(["solve", "--model", f"{tmp_path}", f"{tmp_path}/long.jsonl", "--jobs", "2"])
+    assert (code, capfd.readouterr().err.count("ptrnet: the model was trained on")) == (0, 1)

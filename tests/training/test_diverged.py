@@ -1,5 +1,7 @@
 """A training whose numbers are no longer finite: it stops, says so, and leaves nothing broken."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -8,6 +10,7 @@ import ptrnet
 from ptrnet.cli import run
 from ptrnet.errors import DivergedError, ModelError
 from ptrnet.pretrained import model_folder
+from ptrnet.training.costs.module import CostModule
 from ptrnet.training.module import TrainingModule
 from ptrnet.training.recipe import Recipe
 from ptrnet.training.run import train
@@ -102,3 +105,38 @@ def test_what_is_no_probability_is_refused(tmp_path, monkeypatch):
     monkeypatch.setattr(TrainingModule, "training_step", scores)
     with pytest.raises(ModelError, match=r"below 0: the model's log_probs are no log-prob"):
         train(Recipe(task="sort", n="3", steps=2, **SMALL), tmp_path / "run")
+
+
+@pytest.mark.parametrize("learning", ["self-labelling", "reinforce"])
+def test_learning_from_costs_stops_alike(tmp_path, monkeypatch, learning):
+    """Its answers are searched for with the broken weights before there is any loss."""
+    step = CostModule.training_step
+
+    def broken(self, batch, index):
+        if index == 7:
+            with torch.no_grad():
+                next(self.model.parameters()).fill_(torch.nan)
+        return step(self, batch, index)
+
+    monkeypatch.setattr(CostModule, "training_step", broken)
+    recipe = Recipe("tsp", n="5", steps=20, checkpoint_every=6, learning=learning, **SMALL)
+    with pytest.raises(DivergedError, match=r"diverged at step 7: .* of step 6, is "):
+        train(recipe, tmp_path / "run")
+    assert not (tmp_path / "run" / "model.safetensors").exists()
+
+
+def test_another_run_begins_where_one_diverged(tmp_path, break_weights, monkeypatch):
+    """As the message says; with nothing to learn, to the very weights of the checkpoint."""
+    with monkeypatch.context():
+        break_weights(8)
+        with pytest.raises(DivergedError, match=r"--weights \S+run with a smaller"):
+            train(Recipe("sort", n="3", steps=20, checkpoint_every=6, **SMALL), tmp_path / "run")
+        monkeypatch.undo()
+    recipe = Recipe(
+        "sort", n="3", steps=1, learning_rate=1e-30, weights=str(tmp_path / "run"), **SMALL
+    )
+    begun = train(recipe, tmp_path / "other").model.state_dict()
+    last = torch.load(tmp_path / "run" / "checkpoint.ckpt", weights_only=True)["state_dict"]
+    assert all(torch.equal(begun[name], last[f"model.{name}"]) for name in begun)
+    with pytest.raises(ptrnet.InputError, match="has hidden_size 8, the recipe has 16"):
+        train(replace(recipe, hidden_size=16), tmp_path / "third")

@@ -41,16 +41,6 @@ class TrainedRange:
             self._sizes = frozenset()
         self._said: set[object] = set()
 
-    def check_sizes(self, examples: Iterable[Example]) -> None:
-        """Warns of numbers of elements that are none of the trained ones."""
-        for example in examples:
-            self._say(self.size_messages(example))
-
-    def check_features(self, examples: Iterable[Example]) -> None:
-        """Warns of features that are far from those of the examples that a user trained on."""
-        for example in examples:
-            self._say(self.feature_messages(example))
-
     def size_messages(self, example: Example) -> Iterator[Message]:
         """At most one, whatever was said before: of a number of elements that is no trained one."""
         n = len(example.inputs)
@@ -85,7 +75,8 @@ class TrainedRange:
         schema = self._task.schema
         return f"feature {k + 1}" if schema is None else f'"{schema.feature_names[k]}"'
 
-    def _say(self, messages: Iterable[Message]) -> None:
+    def warn(self, messages: Iterable[Message]) -> None:
+        """Warns of each subject the first time that it comes."""
         for subject, text in messages:
             if subject not in self._said:
                 self._said.add(subject)

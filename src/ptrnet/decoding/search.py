@@ -14,7 +14,7 @@ from torch import Tensor
 
 from ptrnet.constraints import Constraint, Free
 from ptrnet.constraints.base import gather_prefixes
-from ptrnet.errors import InputError, ModelError
+from ptrnet.errors import InputError, NotFiniteError
 from ptrnet.kernels.threads import use_one_thread_in_fork
 from ptrnet.models.base import PointerModel
 from ptrnet.types import END
@@ -73,7 +73,7 @@ class Decoder(ABC):
 
         Raises:
             InputError: K prefixes of so many tokens would take too much memory.
-            ModelError: the log-probability of an answer is not finite.
+            NotFiniteError: the log-probability of an answer is not finite.
         """
 
 
@@ -155,7 +155,7 @@ class Search(Decoder):
         # NaN counts as the largest number, and stays in a sum: a prefix that has it comes first.
         # One of -inf has taken a token that was not allowed, where none had a probability.
         if not hypotheses.log_probs.isfinite().all():
-            raise ModelError(
+            raise NotFiniteError(
                 f"{self.name}: the model's log-probabilities are not finite, so they say nothing "
                 "of an answer: its weights are too large"
             )

@@ -1,7 +1,7 @@
 """Files of any length, answered chunk by chunk: by many processes, and killed they go on."""
 
 import hashlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import islice
@@ -27,14 +27,13 @@ class SolvesExamples(Protocol):
     model: PointerModel
     task: Task
 
-    def solve_examples(
-        self,
-        examples: Iterable[Example],
-        decoder: Decoder | None = None,
-        *,
-        constrained: bool = True,
-        augment: int = 1,
-    ) -> Iterator[Example]:
+    def warn_of(self, examples: Iterable[Example], decoder: Decoder) -> None:
+        """Warns of what is unlike the training."""
+        ...
+
+    def solve_chunk(
+        self, chunk: Sequence[Example], decoder: Decoder, constrained: bool, augment: int
+    ) -> list[Example]:
         """The examples with the model's answers."""
         ...
 
@@ -53,12 +52,12 @@ class Answering:
     constrained: bool
     augment: int
 
+    def check(self, task: Task, chunk: list[Example]) -> None:
+        """Refuses examples that cannot be worked on, before any is."""
+
     def examples(self, solver: SolvesExamples, chunk: list[Example]) -> list[Example]:
         """The examples with the solver's answers."""
-        solved = solver.solve_examples(
-            chunk, self.decoder, constrained=self.constrained, augment=self.augment
-        )
-        return list(solved)
+        return solver.solve_chunk(chunk, self.decoder, self.constrained, self.augment)
 
 
 @dataclass(frozen=True)
@@ -67,11 +66,13 @@ class Scoring(Answering):
 
     command: ClassVar[str] = "evaluating"
 
-    def examples(self, solver: Evaluated, chunk: list[Example]) -> list[Example]:  # type: ignore[override]
-        """The examples with the answers and their scores as `extra`."""
+    def check(self, task: Task, chunk: list[Example]) -> None:
         for example in chunk:
             if example.outputs is None:
                 raise InputError(f"{example.source}: has no answer to measure against")
+
+    def examples(self, solver: Evaluated, chunk: list[Example]) -> list[Example]:  # type: ignore[override]
+        """The examples with the answers and their scores as `extra`."""
         return evaluation.with_scores(solver, chunk, super().examples(solver, chunk))
 
 
@@ -79,10 +80,9 @@ class Scoring(Answering):
 class KeepingScores(Scoring):
     """The same, for a file that keeps what else the examples say."""
 
-    def examples(self, solver: Evaluated, chunk: list[Example]) -> list[Example]:  # type: ignore[override]
-        """The examples with the answers and their scores as `extra`."""
-        evaluation.check_room_for_scores(solver.task, chunk)
-        return super().examples(solver, chunk)
+    def check(self, task: Task, chunk: list[Example]) -> None:
+        super().check(task, chunk)
+        evaluation.check_room_for_scores(task, chunk)
 
 
 def work(
@@ -93,7 +93,10 @@ def work(
     def chunks_after(done: int) -> Iterator[list[Example]]:
         examples = formats.read(source, solver.task)
         checked = formats.output_format(output, source).checked(examples, solver.task)
-        return chunks(islice(checked, done, None))
+        for chunk in chunks(islice(checked, done, None)):
+            how.check(solver.task, chunk)
+            solver.warn_of(chunk, how.decoder)  # here: other processes would say it again
+            yield chunk
 
     is_file = source != "-" and Path(source).is_file()
     total = count_instances(source) if is_file else None
@@ -127,6 +130,7 @@ def as_they_come(
     Thread(target=_read, args=(examples, waiting), daemon=True).start()
     while True:
         chunk, end = _all_that_wait(waiting)
+        solver.warn_of(chunk, how.decoder)
         yield from how.examples(solver, chunk)
         if end is _END:
             return

@@ -1,7 +1,7 @@
 """What a solver does with files of any length: it answers them, and measures its answers."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Sequence
 from os import fspath
 from pathlib import Path
 from typing import Any
@@ -25,14 +25,17 @@ class Files(ABC):
     task: Task
 
     @abstractmethod
-    def solve_examples(
-        self,
-        examples: Iterable[Example],
-        decoder: Decoder | None = None,
-        *,
-        constrained: bool = True,
-        augment: int = 1,
-    ) -> Iterator[Example]:
+    def check_options(self, decoder: Decoder, augment: int) -> None:
+        """Refuses a decoder that does not serve the task, and a number of views that is none."""
+
+    @abstractmethod
+    def warn_of(self, examples: Iterable[Example], decoder: Decoder) -> None:
+        """Warns of what is unlike the training."""
+
+    @abstractmethod
+    def solve_chunk(
+        self, chunk: Sequence[Example], decoder: Decoder, constrained: bool, augment: int
+    ) -> list[Example]:
         """The examples with the model's answers."""
 
     @abstractmethod
@@ -73,6 +76,7 @@ class Files(ABC):
         formats.check_output(target, self.task)
         _check_bulk(source, jobs, backend)
         how = Answering(decoder or Greedy(), constrained, augment)
+        self.check_options(how.decoder, augment)
         if source == target == "-":
             solved = as_they_come(self, formats.read(source, self.task), how)
             formats.print_as_they_come(solved, self.task)
@@ -111,8 +115,10 @@ class Files(ABC):
         if target is not None:
             formats.check_keeps_extra(target, self.task)
         _check_bulk(source, jobs, backend)
-        how = Scoring if target is None else KeepingScores
-        scoring = work(self, source, target or "-", how(decoder or Greedy(), constrained, augment))
+        scored_by = Scoring if target is None else KeepingScores
+        how = scored_by(decoder or Greedy(), constrained, augment)
+        self.check_options(how.decoder, augment)
+        scoring = work(self, source, target or "-", how)
         if target is None:
             scored = scoring.examples(jobs, backend)
             return Evaluation(self.task, track(scored, scoring.command, scoring.total))

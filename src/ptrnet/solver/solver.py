@@ -102,10 +102,15 @@ class Solver(Files, Pictures, Stored):
         """
         examples, is_one = instances_of(instances, self.task)
         began = perf_counter()
-        chunks = _chunks(examples)
-        solved = list(self._solve_chunks(chunks, decoder or Greedy(), constrained, augment))
+        decoder = decoder or Greedy()
+        self.check_options(decoder, augment)
+        solved = [
+            answered
+            for chunk in _chunks(examples)
+            for answered in self.solve_chunk(chunk, decoder, constrained, augment)
+        ]
         seconds = (perf_counter() - began) / max(1, len(solved))
-        answers = [self._answer(example, decoder or Greedy(), seconds) for example in solved]
+        answers = [self._answer(example, decoder, seconds) for example in solved]
         return answers[0] if is_one else answers
 
     def _answer(self, answered: Example, decoder: Decoder, seconds: float) -> Answer:
@@ -132,27 +137,30 @@ class Solver(Files, Pictures, Stored):
     ) -> Iterator[Example]:
         """The same examples, in their order, with the model's answers and their log-probability."""
         decoder = decoder or Greedy()
-        chunks = self._warned_of(_chunks(examples), decoder)
-        yield from self._solve_chunks(chunks, decoder, constrained, augment)
+        self.check_options(decoder, augment)
+        for chunk in _chunks(examples):
+            self.warn_of(chunk, decoder)
+            yield from self.solve_chunk(chunk, decoder, constrained, augment)
 
-    def _warned_of(
-        self, chunks: Iterable[Sequence[Example]], decoder: Decoder
-    ) -> Iterator[Sequence[Example]]:
-        """The same, each after a warning of what is unlike the training."""
-        for chunk in chunks:
-            if not decoder.needs_decomposable:  # which solves parts, of other sizes
-                self.trained_range.check_sizes(chunk)
-            self.trained_range.check_features(chunk)
-            yield chunk
+    def warn_of(self, examples: Iterable[Example], decoder: Decoder) -> None:
+        """Warns of what is unlike the training, the first time that it comes."""
+        for example in examples:
+            self.trained_range.warn(self.messages_of(example, decoder))
 
-    def _solve_chunks(
-        self,
-        chunks: Iterable[Sequence[Example]],
-        decoder: Decoder,
-        constrained: bool,
-        augment: int,
-    ) -> Iterator[Example]:
-        """As `solve_examples`, but nothing is warned of: filters of warnings are all threads'."""
+    def solve_chunk(
+        self, chunk: Sequence[Example], decoder: Decoder, constrained: bool, augment: int
+    ) -> list[Example]:
+        """As `solve_examples`, but nothing is warned of: filters of warnings are all threads', and
+        other processes have none."""
+        constraint = self.task.build_constraint() if constrained else Free(self.task.min_length)
+        answers = answer_chunk(self.model, self.task, chunk, decoder, constraint, augment)
+        return [
+            example._replace(outputs=answer.outputs, log_prob=answer.log_prob)
+            for example, answer in zip(chunk, answers, strict=True)
+        ]
+
+    def check_options(self, decoder: Decoder, augment: int) -> None:
+        """Refuses a decoder that does not serve the task, and a number of views that is none."""
         if not isinstance(decoder, Decoder):
             raise InputError(f"decoder: expected one such as ptrnet.Beam(8), got {short(decoder)}")
         needs_more = (decoder.needs_decomposable and not self.task.decomposable) or (
@@ -162,11 +170,6 @@ class Solver(Files, Pictures, Stored):
             raise InputError(f"{decoder.name} decoding does not serve {self.task.name}")
         if not isinstance(augment, int) or augment < 1:
             raise InputError(f"augment: expected a whole number of 1 or more, got {augment!r}")
-        constraint = self.task.build_constraint() if constrained else Free(self.task.min_length)
-        for chunk in chunks:
-            answers = answer_chunk(self.model, self.task, chunk, decoder, constraint, augment)
-            for example, answer in zip(chunk, answers, strict=True):
-                yield example._replace(outputs=answer.outputs, log_prob=answer.log_prob)
 
     def sample(
         self,

@@ -70,7 +70,9 @@ class Recipe:
         "mean", "reinforce: a sample's cost is compared with the other samples', or with greedy's"
     )
     weights: str = _field(
-        "", "model whose weights the training begins with: a shipped one, a folder or a hub id"
+        "",
+        "model whose weights the training begins with: a shipped one, a hub id, or a folder of a "
+        "model or of a run that was stopped",
     )
     hidden_size: int = _field(256, "units of encoder and decoder")
     optimizer: Literal["adamw", "sgd", "adadelta-rmsprop"] = _field(

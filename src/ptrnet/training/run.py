@@ -6,13 +6,15 @@ from pathlib import Path
 import torch
 
 from ptrnet import models, tasks, weights
-from ptrnet.errors import InputError
+from ptrnet.errors import InputError, NotFiniteError
 from ptrnet.kernels import loading
 from ptrnet.models.base import PointerModel
 from ptrnet.pretrained import model_folder
+from ptrnet.solver import Solver
 from ptrnet.tasks.base import Task
 from ptrnet.training import checkpoint, run_folder
 from ptrnet.training.callbacks.best import BestWeights
+from ptrnet.training.callbacks.finite import diverged_error
 from ptrnet.training.callbacks.hooks import Hooks
 from ptrnet.training.card import write_card
 from ptrnet.training.costs.module import CostModule
@@ -92,7 +94,10 @@ def _train(
         module.load_state_dict(begun.content["state_dict"])
         best.load_state_dict(begun.content["callbacks"].get(best.state_key, {}))
     if step < recipe.steps and not best.has_ended:
-        run_trainer(trainer, module, examples, output / checkpoint.LAST if begun else None)
+        try:
+            run_trainer(trainer, module, examples, output / checkpoint.LAST if begun else None)
+        except NotFiniteError as error:  # where answers are searched for, before there is a loss
+            raise diverged_error(output, trainer.global_step) from error
 
     saved = _trained_model(recipe, task, module, best, max(step, trainer.global_step))
     if is_main_process():
@@ -131,7 +136,7 @@ def _load_weights(model: PointerModel, recipe: Recipe, task: Task) -> None:
     Raises:
         InputError: no such model, or one of another network.
     """
-    solver = weights.load(recipe.weights)
+    solver = _model_of(recipe.weights)
     name, settings = model_folder.registered_name(solver.model), solver.model.settings()
     expected = {"model": recipe.model, "features": model.features, **model.settings()}
     expected["special slots"] = model.num_specials
@@ -145,6 +150,22 @@ def _load_weights(model: PointerModel, recipe: Recipe, task: Task) -> None:
                 f"weights: {recipe.weights} has {key} {actual.get(key)}, the recipe has {value}"
             )
     model.load_state_dict(solver.model.state_dict())
+
+
+def _model_of(name: str) -> Solver:
+    """A model by its name; of a run that did not come to its end, as its last checkpoint has it."""
+    folder = Path(name)
+    has_run, has_model = (
+        (folder / file).is_file() for file in (run_folder.RECIPE, model_folder.CONFIG)
+    )
+    begun = checkpoint.read_last(folder) if has_run and not has_model else None
+    if begun is None:
+        return weights.load(name)
+    recipe = Recipe.read(folder / run_folder.RECIPE)
+    task = tasks.get(recipe.task, **recipe.settings)
+    model = models.build(recipe.model, task.num_features, task.num_specials, **recipe.network())
+    TrainingModule(model, recipe).load_state_dict(begun.content["state_dict"])
+    return Solver(model.eval(), task)
 
 
 def _trained_model(

@@ -52,17 +52,20 @@ class FiniteLoss(pl.Callback):
             has_diverged = not all(p.isfinite().all() for p in pl_module.parameters())
         if trainer.strategy.reduce_boolean_decision(has_diverged, all=False):
             first = step - len(self.recent) + 1
-            raise self._error(first + int(finite.long().argmin()) if not finite.all() else step)
+            at = first + int(finite.long().argmin()) if not finite.all() else step
+            raise diverged_error(self.folder, at)
         self.recent = []
 
-    def _error(self, step: int) -> DivergedError:
-        good = checkpoint.read_last(self.folder)
-        last = "no checkpoint had been written"
-        if good:
-            last = (
-                f"the last good checkpoint, of step {good.content['global_step']}, is {good.path}"
-            )
-        return DivergedError(
-            f"training diverged at step {step}: its loss or its weights are no finite numbers; "
-            f"{last}; a smaller --learning-rate may help"
+
+def diverged_error(folder: Path, step: int) -> DivergedError:
+    """Of the run in a folder: it says where the run may be gone on from."""
+    good = checkpoint.read_last(folder)
+    advice = "no checkpoint had been written; begin again with a smaller --learning-rate"
+    if good:
+        advice = (
+            f"the last good checkpoint, of step {good.content['global_step']}, is {good.path}; "
+            f"--weights {folder} with a smaller --learning-rate and another --output begins there"
         )
+    return DivergedError(
+        f"training diverged at step {step}: its loss or its weights are no finite numbers; {advice}"
+    )
