@@ -80,3 +80,27 @@ def test_it_is_said_once_however_many_processes_answer(small, tmp_path, capfd):
     (tmp_path / "long.jsonl").write_text(line * 600)
     code = run(["solve", "--model", f"{tmp_path}", f"{tmp_path}/long.jsonl", "--jobs", "2"])
     assert (code, capfd.readouterr().err.count("ptrnet: the model was trained on")) == (0, 1)
+
+
+@pytest.mark.parametrize("name", ["sort", "hull", "delaunay", "tsp"])
+def test_elements_nearly_one_beside_one_far_away(name):
+    """Such instances were answered wrongly without a word."""
+    solver = ptrnet.load(name)
+    instance = np.random.default_rng(0).random((10, solver.task.num_features))
+    assert said(lambda: solver.solve(instance)) == []
+    instance[3] = 1000  # of which nearly all are answered right
+    assert said(lambda: solver.solve(instance)) == []
+    instance[3] = 1e6
+    (message,) = said(lambda: solver.solve(instance))
+    assert message.startswith("half of the elements lie within 1/")
+    assert message.endswith(f"; ptrnet label {name} computes answers by an algorithm")
+    (warning,) = solver.answer(instance).warnings
+    assert warning == message
+
+
+@pytest.mark.parametrize("kind", ["uniform", "mixed"])
+@pytest.mark.parametrize("name", ["hull", "delaunay", "tsp"])
+def test_nothing_is_said_of_what_models_are_trained_on(small, name, kind):
+    trained = TrainedRange(small(name, points=kind).task, {})
+    instances = small(name, points=kind).task.sample(np.random.default_rng(0), 2000, 20)
+    assert sum(len([*trained.feature_messages(Example(x))]) for x in instances) <= 4

@@ -53,7 +53,7 @@ class Answering:
     augment: int
 
     def check(self, task: Task, chunk: list[Example]) -> None:
-        """Refuses examples that cannot be worked on, before any is."""
+        """Refuses examples that cannot be worked on, before any is. Every one can be answered."""
 
     def examples(self, solver: SolvesExamples, chunk: list[Example]) -> list[Example]:
         """The examples with the solver's answers."""
@@ -67,6 +67,7 @@ class Scoring(Answering):
     command: ClassVar[str] = "evaluating"
 
     def check(self, task: Task, chunk: list[Example]) -> None:
+        """Refuses examples without answers."""
         for example in chunk:
             if example.outputs is None:
                 raise InputError(f"{example.source}: has no answer to measure against")
@@ -81,6 +82,7 @@ class KeepingScores(Scoring):
     """The same, for a file that keeps what else the examples say."""
 
     def check(self, task: Task, chunk: list[Example]) -> None:
+        """Refuses examples without answers, or without room for scores."""
         super().check(task, chunk)
         evaluation.check_room_for_scores(task, chunk)
 
