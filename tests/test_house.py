@@ -48,6 +48,12 @@ def test_importing_ptrnet_does_not_import_torch():
     assert subprocess.run([sys.executable, "-c", code]).returncode == 0
 
 
+def test_packages_are_there_without_being_imported():
+    """As docs/extending.md writes their names."""
+    code = "import ptrnet; assert 'tasks' in dir(ptrnet) and 'hull' in ptrnet.tasks.names()"
+    assert subprocess.run([sys.executable, "-c", code]).returncode == 0
+
+
 def test_help_does_not_import_torch():
     code = (
         "import sys; from ptrnet.cli import run; run(['--help']); run(['solve', '--help']);"

@@ -6,12 +6,19 @@ from typing import TYPE_CHECKING, Any
 from ptrnet.version import VERSION
 
 if TYPE_CHECKING:
+    from ptrnet import constraints as constraints
+    from ptrnet import decoding as decoding
+    from ptrnet import labellers as labellers
+    from ptrnet import models as models
+    from ptrnet import plugins as plugins
+    from ptrnet import tasks as tasks
     from ptrnet.data.bulk.generate import generate
     from ptrnet.data.bulk.label import label
     from ptrnet.data.tables import read_table
     from ptrnet.decoding import Beam, Greedy, Incremental, Reconstruct, Sample
     from ptrnet.errors import InputError, ModelError, OutsideTraining, PtrnetError
     from ptrnet.export.folder import export_onnx
+    from ptrnet.kernels.additive import additive_scores
     from ptrnet.sklearn import PointerEstimator as PointerEstimator
     from ptrnet.solver import Answer, Solver
     from ptrnet.training.fit import fit
@@ -30,6 +37,7 @@ __all__ = [
     "Reconstruct",
     "Sample",
     "Solver",
+    "additive_scores",
     "export_onnx",
     "fit",
     "generate",
@@ -53,6 +61,7 @@ _HOMES = {
     "Reconstruct": "decoding",
     "Sample": "decoding",
     "Solver": "solver",
+    "additive_scores": "kernels.additive",
     "export_onnx": "export.folder",
     "fit": "training.fit",
     "generate": "data.bulk.generate",
@@ -62,13 +71,24 @@ _HOMES = {
 }
 
 
-def __getattr__(name: str) -> Any:
+# What is extended, and where its names are found; not in __all__ either.
+_PACKAGES = ("constraints", "decoding", "labellers", "models", "plugins", "tasks")
+
+
+def _imported(name: str) -> Any:
+    if name in _PACKAGES:
+        return importlib.import_module(f"ptrnet.{name}")
     if name not in _HOMES:
         raise AttributeError(f"module 'ptrnet' has no attribute {name!r}")
     return getattr(importlib.import_module(f"ptrnet.{_HOMES[name]}"), name)
 
 
+if not TYPE_CHECKING:  # which would take every name for one of ours
+    __getattr__ = _imported
+
+
 def __dir__() -> list[str]:
     prefix = f"{__name__}."
     modules = [k for k, v in globals().items() if getattr(v, "__name__", "").startswith(prefix)]
-    return sorted({*modules, *(name for name in globals() if name.startswith("__")), *_HOMES})
+    special = (name for name in globals() if name.startswith("__"))
+    return sorted({*modules, *special, *_HOMES, *_PACKAGES})

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 from os import fspath
 from pathlib import Path
+from typing import overload
 
 import numpy as np
 
@@ -19,6 +20,36 @@ from ptrnet.errors import InputError, short
 from ptrnet.parallel import LOCAL, check_backend, check_jobs
 from ptrnet.tasks.base import Task
 from ptrnet.types import Example, Floats, Indices
+
+
+@overload
+def generate(
+    task: str | Task,
+    n: str | int,
+    count: int,
+    *,
+    output: None = None,
+    labeller: str | None = None,
+    strict: bool = False,
+    seed: int = 0,
+    jobs: int = 1,
+    backend: str = LOCAL,
+) -> list[tuple[Floats, Indices]]: ...
+
+
+@overload
+def generate(
+    task: str | Task,
+    n: str | int,
+    count: int,
+    *,
+    output: str | Path,
+    labeller: str | None = None,
+    strict: bool = False,
+    seed: int = 0,
+    jobs: int = 1,
+    backend: str = LOCAL,
+) -> None: ...
 
 
 def generate(

@@ -1,0 +1,22 @@
+"""What a type checker knows in a user's program. Read by mypy, with the sources, and never run.
+
+Where a name is taken for anything, its `type: ignore` is not needed, and mypy says so.
+"""
+
+from typing import assert_type
+
+import ptrnet
+from ptrnet.solver import Solver
+from ptrnet.types import Floats, Indices
+
+solver = ptrnet.load("hull")
+assert_type(solver, Solver)
+assert_type(ptrnet.generate("hull", 5, 10), list[tuple[Floats, Indices]])
+assert_type(ptrnet.generate("hull", 5, 10, output="hulls.txt"), None)
+assert_type(ptrnet.tasks.names(), list[str])
+assert_type(ptrnet.fit([([[0.5], [0.25]], [1, 0])]), Solver)
+ptrnet.laod("hull")  # type: ignore[attr-defined]
+solver.sovle([[0.0, 1.0]])  # type: ignore[attr-defined]
+solver.solve([[0.0, 1.0]], constrained="yes")  # type: ignore[arg-type]
+ptrnet.Beam("8")  # type: ignore[arg-type]
+ptrnet.additive_scores([1.0], [1.0], [1.0])  # type: ignore[arg-type]
