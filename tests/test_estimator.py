@@ -9,7 +9,7 @@ pytest.importorskip("sklearn")
 
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
-from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.model_selection import GridSearchCV, cross_val_predict, cross_val_score
 
 import ptrnet
 from ptrnet.errors import InputError
@@ -56,6 +56,13 @@ def test_cross_validation_and_search():
     assert search.fit(X, y).best_params_["hidden_size"] in (8, 24)
 
 
+def test_predictions_of_mixed_sizes_are_laid_beside_each_other():
+    X, y = largest_first(60)
+    estimator = ptrnet.PointerEstimator("permutation", **{**FAST, "steps": 5})
+    answers = cross_val_predict(estimator, X, y, cv=2)
+    assert [len(answer) for answer in answers] == [len(x) for x in X]
+
+
 def test_arrays_of_one_size():
     X = np.random.default_rng(0).random((64, 3, 2))
     y = np.argsort(X[..., 0], 1)
@@ -98,7 +105,7 @@ def test_answers_come_in_any_form_and_are_checked():
         "random_state": np.int64(1),
     }
     estimator = ptrnet.PointerEstimator("permutation", **options).fit(X, y)
-    answers = np.array(estimator.predict(X))
+    answers = np.stack(estimator.predict(X))
     assert estimator.score(X, answers) == estimator.score(X, frame(answers)) == 1
     assert cross_val_score(estimator, X, frame(y), cv=2).shape == (2,)
     for wrong in (answers + 1, answers.astype(str), answers[..., None], answers[:, :2]):

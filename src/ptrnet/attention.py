@@ -6,7 +6,7 @@ import torch
 from ptrnet.augmentation import canonicalize_valid
 from ptrnet.data.padding import pad_answers, pad_instances
 from ptrnet.data.symmetries import augmented_view
-from ptrnet.models.base import PointerModel
+from ptrnet.models.base import PointerModel, as_parameters
 from ptrnet.tasks.base import Task
 from ptrnet.types import Example, Floats, Indices
 
@@ -28,8 +28,7 @@ def attention(model: PointerModel, task: Task, answered: Example) -> tuple[Float
         outputs = canonicalize_valid(task, inputs, outputs)
     tokens = task.to_tokens(pad_answers([outputs])).indices[0]
     batch = (*pad_instances([inputs]), torch.from_numpy(tokens[None]))
-    device = next(model.parameters()).device
-    log_probs = model.log_probs(*(tensor.to(device) for tensor in batch))
+    log_probs = model.log_probs(*as_parameters(model, *batch))
     probabilities = log_probs[0].double().exp().cpu().numpy()
     specials = np.arange(task.num_specials)
     from_read, to_read = (np.append(specials, i + len(specials)) for i in (order, position))

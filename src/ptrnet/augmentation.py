@@ -15,7 +15,7 @@ from ptrnet.constraints import Constraint
 from ptrnet.data.padding import pad_answers, pad_instances
 from ptrnet.data.symmetries import augmented_view
 from ptrnet.decoding import Decoder
-from ptrnet.models.base import PointerModel
+from ptrnet.models.base import PointerModel, as_parameters
 from ptrnet.tasks.base import Task
 from ptrnet.types import Example, Floats, Indices
 
@@ -50,11 +50,8 @@ def decode_view(
         *(augmented_view(number, task, instance) for instance in instances), strict=True
     )
     max_lengths = torch.tensor([task.max_length(len(instance)) for instance in instances])
-    device = next(model.parameters()).device
-    inputs, lengths = pad_instances(views)
-    hypotheses = decoder.decode(
-        model, inputs.to(device), lengths.to(device), max_lengths.to(device), constraint
-    )
+    inputs, lengths, most = as_parameters(model, *pad_instances(views), max_lengths)
+    hypotheses = decoder.decode(model, inputs, lengths, most, constraint)
     rows = zip(
         orders,
         hypotheses.tokens.cpu().numpy(),

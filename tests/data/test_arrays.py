@@ -168,6 +168,7 @@ def test_numbers_to_sort_are_columns_or_flat(small):
         (np.array([[1j, Decimal(1)]], object), "got complex numbers"),
         ([[None, 1.0]], "got None among the numbers"),
         (np.zeros(3, [("x", float), ("y", float)]), "got records"),
+        (np.rec.array([(1.0, 2.0)], dtype=[("x", float), ("y", float)]), "got records"),
         ([[1.0, 2.0], [3.0]], "got lists of different lengths"),
         ([[10**400, 1]], "got a number too large"),
         ([{"x": 1.0}], "got 1 fields that are numbers: x"),

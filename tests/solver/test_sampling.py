@@ -8,6 +8,7 @@ import torch
 
 from ptrnet.augmentation import canonicalize_valid
 from ptrnet.decoding.log_probs import sequence_log_probs
+from ptrnet.errors import InputError
 
 
 def test_every_tour_once_sums_to_one_at_any_temperature(small):
@@ -79,3 +80,9 @@ def test_a_loop_of_ones_own_learns(small):
         optimizer.step()
         means.append(costs.mean().item())
     assert np.mean(means[-3:]) < np.mean(means[:3]) - 0.1
+
+
+@pytest.mark.parametrize("seed", ["a", -1, 0.5])
+def test_a_seed_that_is_none_is_refused(small, seed):
+    with pytest.raises(InputError, match="seed: expected a whole number of 0 or more"):
+        small().sample(np.random.default_rng(0).random((4, 2)), seed=seed)

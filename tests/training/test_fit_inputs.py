@@ -108,3 +108,9 @@ def test_what_validates_nothing_is_said():
     frame = pytest.importorskip("pandas").DataFrame({"order": [1, 1], "x": [2, 3]})
     with pytest.raises(InputError, match=r"ptrnet\.read_table makes examples of a long table"):
         ptrnet.fit(frame)
+
+
+def test_texts_are_no_numbers_however_many_features():
+    pairs = [([["a", "b"], ["c", "d"]], [0, 1])]
+    with pytest.raises(InputError, match="expected elements of 2 numbers each, got strings"):
+        ptrnet.fit(pairs, steps=1)

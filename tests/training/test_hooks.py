@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 from lightning.pytorch import Callback
-from lightning.pytorch.callbacks import EarlyStopping
+from lightning.pytorch.callbacks import EarlyStopping, ModelCheckpoint
 from lightning.pytorch.loggers import Logger
 
 import ptrnet
@@ -56,6 +56,20 @@ def test_a_callback_may_end_the_training(tmp_path):
     solver = ptrnet.fit(PAIRS, **OPTIONS, callbacks=[stop], output=tmp_path / "run")
     assert solver.trained["steps"] == 20
     assert (tmp_path / "run" / "config.json").exists()
+
+
+def test_a_callback_may_keep_checkpoints_of_its_own(tmp_path):
+    """Lightning refuses one in a trainer without checkpointing."""
+    mine = ModelCheckpoint(tmp_path / "mine" / "deep", monitor="valid_loss", save_top_k=2)
+    solver = ptrnet.fit(PAIRS, **OPTIONS, callbacks=[mine], output=tmp_path / "run")
+    assert sorted(p.name for p in (tmp_path / "mine" / "deep").iterdir()) == [
+        "epoch=0-step=40.ckpt",
+        "epoch=0-step=60.ckpt",
+    ]
+    content = torch.load(mine.best_model_path, weights_only=True)["state_dict"]
+    best = solver.model.state_dict()
+    assert all(torch.equal(content[f"model.{name}"], best[name]) for name in best)
+    assert not (tmp_path / "mine" / "deep" / "previous.ckpt").exists()
 
 
 def test_with_costs_too():

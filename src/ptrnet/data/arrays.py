@@ -78,7 +78,7 @@ def to_array(values: Any, source: str, expected: str) -> NDArray[Any]:
         array = np.asarray(_unwrapped(values))
         if array.dtype.kind == "O":
             return _objects_to_floats(array)
-        if array.dtype.kind == "V" and array.dtype.type is not np.void:
+        if array.dtype.kind == "V" and not array.dtype.names and array.dtype.type is not np.void:
             return array.astype(np.float64)  # a type of another package, such as bfloat16
         if array.dtype.kind in _KINDS:
             raise TypeError(_KINDS[array.dtype.kind])
@@ -182,8 +182,8 @@ def rows_of(frame: Any) -> list[Mapping[str, Any]]:
 def count_features(values: Any) -> int:
     """d of an instance `(n, d)`; 1 of what is flat, or none: `real_array` says what is wrong."""
     try:
-        shape = real_array(values, "", "").shape
-    except InputError:
+        shape = np.shape(_unwrapped(values))
+    except (TypeError, ValueError):
         return 1
     return shape[1] if len(shape) == 2 and shape[1] else 1
 

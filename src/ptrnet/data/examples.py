@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from ptrnet.data import checks
-from ptrnet.data.arrays import depth, dictionaries_of, split, split_instances
+from ptrnet.data.arrays import depth, dictionaries_of, is_frame, split, split_instances, to_array
 from ptrnet.errors import InputError
 from ptrnet.tasks.base import Task
 from ptrnet.types import Example
@@ -15,15 +15,40 @@ from ptrnet.types import Example
 def instances_of(values: Any, task: Task) -> tuple[list[Example], bool]:
     """One instance or many, as checked examples without answers; and whether it was one.
 
+    Of a pair of inputs and outputs, or a list of such, the inputs.
+
     Raises:
         InputError: names the instance by its number, from 0 on.
     """
     if isinstance(values, Example):
         return [checked_instance(values, task, "instance 0")], True
+    values = _without_answers(values, task)
     values = checks.named(values, task)
     instances, is_one = split_instances(values, task.num_features)
     checked = [checked_instance(item, task, f"instance {k}") for k, item in enumerate(instances)]
     return checked, is_one
+
+
+def _without_answers(values: Any, task: Task) -> Any:
+    """The inputs of one pair of inputs and outputs, or of each of a list; other values as are."""
+    if _is_pair(values, task):
+        return values[0]
+    if isinstance(values, list) and values and all(_is_pair(item, task) for item in values):
+        return [inputs for inputs, _ in values]
+    return values
+
+
+def _is_pair(values: Any, task: Task) -> bool:
+    """Whether this is a tuple of inputs and outputs: not two instances, nor two elements of one."""
+    if isinstance(values, Example) or not is_example(values, task):
+        return False
+    inputs, outputs = values
+    try:
+        indices = np.asarray(to_array(outputs, "", ""))
+    except InputError:
+        return False
+    is_index = indices.dtype.kind in "iu" and indices.ndim == (1 if task.item_size == 1 else 2)
+    return is_index and bool(indices.size) and int(indices.max()) < len(inputs)
 
 
 def checked_instance(values: Any, task: Task, source: str) -> Example:
@@ -55,6 +80,11 @@ def examples_of(values: Any, task: Task) -> tuple[list[Example], bool]:
         InputError: names the example by its number, from 0 on.
     """
     is_one = is_example(values, task)
+    if is_frame(values) or (not is_one and depth(values) == min(2, task.num_features)):
+        raise InputError(
+            "examples: expected pairs of inputs (n, d) and outputs (m,), got an instance without "
+            "an answer"
+        )
     items = [values] if is_one else split(values, "examples")
     return [example_of(item, task, f"example {k}") for k, item in enumerate(items)], is_one
 

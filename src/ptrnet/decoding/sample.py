@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from ptrnet.decoding.search import Hypotheses, Search, Selection
-from ptrnet.errors import InputError
+from ptrnet.errors import InputError, short
 from ptrnet.masks import length_mask
 from ptrnet.models.base import gather_rows
 
@@ -41,6 +41,9 @@ class Sample(Search):
             raise InputError(f"samples: expected a whole number of 1 or more, got {self.size!r}")
         if not 0 < self.temperature < math.inf:
             raise InputError(f"temperature: expected a number above 0, got {self.temperature!r}")
+
+        if self.seed is not None and (not isinstance(self.seed, int) or self.seed < 0):
+            raise InputError(f"seed: expected a whole number of 0 or more, got {short(self.seed)}")
 
     def selector(self, inputs: Tensor, lengths: Tensor) -> "GumbelSelector":
         samples = torch.arange(self.size, device=inputs.device)

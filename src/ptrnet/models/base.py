@@ -128,6 +128,15 @@ class PointerModel(nn.Module, ABC):
         return self.log_probs(inputs, lengths, targets, target_lengths)[:, num_known:]
 
 
+def as_parameters(model: nn.Module, *tensors: Tensor) -> tuple[Tensor, ...]:
+    """The tensors on the model's device, floating-point ones in its parameters' type."""
+    parameter = next(model.parameters())
+    return tuple(
+        tensor.to(parameter if tensor.is_floating_point() else parameter.device)
+        for tensor in tensors
+    )
+
+
 def full_lengths(batch: Tensor) -> Tensor:
     """The lengths `(B,)` of a batch `(B, N, ...)` without padding."""
     return torch.full((batch.shape[0],), batch.shape[1], device=batch.device)

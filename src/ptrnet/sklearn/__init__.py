@@ -3,6 +3,7 @@
 from typing import Any, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ptrnet.data.arrays import dictionaries_of, is_frame, split
 from ptrnet.data.checks import check_outputs
@@ -11,7 +12,6 @@ from ptrnet.decoding import Decoder
 from ptrnet.errors import InputError, MissingExtraError
 from ptrnet.solver import Solver
 from ptrnet.training.fit import fit
-from ptrnet.types import Indices
 
 try:
     from sklearn.base import BaseEstimator
@@ -103,8 +103,11 @@ class PointerEstimator(BaseEstimator):  # type: ignore[misc]
         self.n_features_in_ = self.solver_.task.num_features
         return self
 
-    def predict(self, X: Any) -> list[Indices]:  # noqa: N803
-        """The model's answers, 0-based indices `(m,)` each.
+    def predict(self, X: Any) -> NDArray[np.object_]:  # noqa: N803
+        """The model's answers: `(B,)`, an array of arrays of 0-based indices `(m,)`.
+
+        So answers of any lengths stand beside each other, as `cross_val_predict` lays them; of
+        equal lengths `np.stack` makes `(B, m)`.
 
         Raises:
             NotFittedError: `fit` has not been called.
@@ -114,7 +117,10 @@ class PointerEstimator(BaseEstimator):  # type: ignore[misc]
         task = self.solver_.task
         examples = [checked_instance(x, task, f"X: instance {k}") for k, x in enumerate(_many(X))]
         solved = self.solver_.solve_examples(examples, self.decoder)
-        return [example.outputs for example in solved if example.outputs is not None]
+        answers = np.empty(len(examples), object)
+        for k, example in enumerate(solved):
+            answers[k] = example.outputs
+        return answers
 
     def score(self, X: Any, y: Any) -> float:  # noqa: N803
         """The share of instances whose whole answer is the given one.

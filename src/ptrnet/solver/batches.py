@@ -13,7 +13,7 @@ from ptrnet.data.batches import batch_of, bucket_by_size
 from ptrnet.decoding import Decoder
 from ptrnet.kernels.threads import one_thread
 from ptrnet.masks import length_mask
-from ptrnet.models.base import PointerModel
+from ptrnet.models.base import PointerModel, as_parameters
 from ptrnet.tasks.base import Task
 from ptrnet.types import Batch, Example, Floats
 
@@ -65,10 +65,9 @@ def log_likelihoods_of(model: PointerModel, task: Task, examples: Sequence[Examp
     log_likelihoods = np.empty(len(examples))
     counts = [len(example.inputs) for example in examples]
     sizes = [max(n, n * task.max_length(n) // SCORES_PER_ELEMENT) for n in counts]
-    device = next(model.parameters()).device
     for indices in bucket_by_size(sizes, MAX_BATCH_ELEMENTS):
         batch = batch_of([examples[i] for i in indices], task)
-        batch = Batch(*(tensor.to(device) for tensor in batch))
+        batch = Batch(*as_parameters(model, *batch))
         log_probs = _target_log_probs(model, batch)
         mask = length_mask(batch.target_lengths, batch.targets.shape[1])
         sums = torch.where(mask, log_probs, 0).double().sum(1)

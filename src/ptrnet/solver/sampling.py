@@ -11,7 +11,7 @@ from ptrnet.data.padding import pad_instances
 from ptrnet.data.symmetries import augmented_view
 from ptrnet.decoding import Sample
 from ptrnet.decoding.log_probs import sequence_log_probs
-from ptrnet.models.base import PointerModel
+from ptrnet.models.base import PointerModel, as_parameters
 from ptrnet.tasks.base import Task
 from ptrnet.types import END, Floats, Indices
 
@@ -34,9 +34,8 @@ def sample_answers(
     views, orders = zip(
         *(augmented_view(0, task, task.normalize(instance)) for instance in instances), strict=True
     )
-    device = next(model.parameters()).device
-    most = torch.tensor([task.max_length(len(instance)) for instance in instances], device=device)
-    inputs, lengths = (part.to(device) for part in pad_instances(views))
+    max_lengths = torch.tensor([task.max_length(len(instance)) for instance in instances])
+    inputs, lengths, most = as_parameters(model, *pad_instances(views), max_lengths)
     tokens, sizes, _ = decoder.decode(model, inputs, lengths, most, constraint)
     answers = [
         [order[task.from_tokens(t[:size])] for t, size in zip(rows, row_sizes, strict=True)]

@@ -34,7 +34,7 @@ class Checkpoint(NamedTuple):
 
 
 def write(path: Path, checkpoint: Any) -> None:
-    """Writes the last checkpoint; the one that was the last becomes the one before.
+    """Writes a checkpoint; what was the run's last becomes the one before.
 
     Raises:
         OutputError: the folder is not writable, or the disk is full; what was the last is kept.
@@ -44,7 +44,7 @@ def write(path: Path, checkpoint: Any) -> None:
     stream.write(_MARK + hashlib.sha256(stream.getbuffer()).digest())
     with atomic_path(path) as temporary:
         temporary.write_bytes(stream.getbuffer())
-        if path.exists():
+        if path.name == LAST and path.exists():
             path.replace(path.with_name(PREVIOUS))
 
 

@@ -12,6 +12,7 @@ from typing import Any
 
 import lightning.pytorch as pl
 import torch
+from lightning.pytorch.callbacks import Checkpoint
 from lightning.pytorch.loggers import CSVLogger, TensorBoardLogger
 from lightning.pytorch.utilities import rank_zero_only
 from torch.utils.data import DataLoader
@@ -105,7 +106,7 @@ def build_trainer(recipe: Recipe, output: Path, best: BestWeights, hooks: Hooks)
             PeriodicCheckpoint(output / checkpoint.LAST, recipe.checkpoint_every, valid_every),
         ],
         plugins=[CheckedCheckpointIO()],
-        enable_checkpointing=False,
+        enable_checkpointing=any(isinstance(c, Checkpoint) for c in hooks.callbacks),
         enable_progress_bar=False,
         enable_model_summary=False,
     )

@@ -13,6 +13,7 @@ class CheckedCheckpointIO(TorchCheckpointIO):
     """Checkpoints that survive a kill at any moment, are checked when read, and load no code."""
 
     def save_checkpoint(self, checkpoint: Any, path: Any, storage_options: Any = None) -> None:
+        Path(path).parent.mkdir(parents=True, exist_ok=True)  # of a caller's own callback
         write(Path(path), checkpoint)
 
     def load_checkpoint(
