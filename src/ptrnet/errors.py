@@ -58,10 +58,14 @@ class DoubtfulInput(UserWarning):
     """Input that can be read, and was perhaps meant otherwise."""
 
 
+_SYNONYMS = {"gpu": "cuda"}  # of which another name would be the nearest, "cpu"
+
+
 def unknown(kind: str, name: str, known: Iterable[str]) -> InputError:
     """The error for a name that is not among the known: it suggests the nearest, and lists all."""
     known = sorted(known)
-    nearest = difflib.get_close_matches(name, known, n=1)
+    nearest = [_SYNONYMS[name]] if _SYNONYMS.get(name) in known else []
+    nearest = nearest or difflib.get_close_matches(name, known, n=1)
     hint = f"; did you mean {nearest[0]!r}?" if nearest else ""
     return InputError(f"unknown {kind} {short(name)}{hint} (known: {', '.join(known)})")
 

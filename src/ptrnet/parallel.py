@@ -3,6 +3,7 @@
 import logging
 import os
 import signal
+import sys
 import threading
 import time
 import warnings
@@ -13,6 +14,7 @@ from itertools import chain, islice
 from typing import Any, TypeVar
 
 from joblib import Parallel, delayed, parallel_config
+from joblib.externals.loky import process_executor
 
 from ptrnet.errors import InputError, MissingExtraError, PtrnetError, short, unknown
 
@@ -130,6 +132,9 @@ def _start_worker(parent: int) -> None:
     """Called in each worker when it starts; `parent` is the number of the process it works for."""
     # One that is interrupted with its parent could die with a lock in its hands.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    # It takes 300 MB that come after the first item for a leak, as PyTorch and compiled code may,
+    # and ends. The warning of that, where warnings are errors, ends the thread that waits for it.
+    process_executor._MAX_MEMORY_LEAK_SIZE = sys.maxsize
     end_with(parent)
 
 

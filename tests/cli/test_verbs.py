@@ -144,13 +144,19 @@ def test_the_values_of_a_choice_are_listed(ptrnet):
         assert text.count(values) == 1
 
 
-def test_runs_without_a_folder_are_numbered(ptrnet, tmp_path, monkeypatch):
+def test_runs_without_a_folder_are_numbered(ptrnet, tmp_path, monkeypatch, refused):
     monkeypatch.chdir(tmp_path)
     options = ["--n", "3", "--steps", "2", "--hidden-size", "4", "--batch-size", "4"]
     options += ["--valid-batches", "0"]
     assert ptrnet("train", "sort", *options)[:2] == (0, "runs/sort-1\n")
     assert ptrnet("train", "sort", *options)[:2] == (0, "runs/sort-2\n")
     assert ptrnet("train", "sort", *options, "--resume")[:2] == (0, "runs/sort-2\n")
+    assert ptrnet("train", "sort", "--resume")[:2] == (0, "runs/sort-2\n")
+    again = ("--output", "runs/sort-1", "--resume")
+    assert ptrnet("train", "sort", *again)[:2] == (0, "runs/sort-1\n")
+    refused(ptrnet("train", "hull", *again), "the run is of task sort, asked to resume hull")
+    refused(ptrnet("train", "sort", *again, "--seed", "9"), "the run has seed = 1, asked to resume")
+    refused(ptrnet("train", "hull", "--resume"), "runs/hull: there is no run to resume")
     Path("runs/sort-2").rename("runs/sort-10")
     Path("runs/sort-mine").mkdir()
     assert ptrnet("train", "sort", *options)[:2] == (0, "runs/sort-11\n")
@@ -184,6 +190,9 @@ def test_runs_without_a_folder_are_numbered(ptrnet, tmp_path, monkeypatch):
         ("generate hull --n 5 --count 2 --labeller held --output a.txt", "unknown labeller"),
         ("label hull none.txt --output a.txt", "none.txt: cannot be read"),
         ("train hull --step 5", "--steps"),
+        ("train hull --lr 1", "no such option: --lr; did you mean --learning-rate?"),
+        ("train hull --epochs 1", "did you mean --steps, the updates of the weights"),
+        ("train hull --device gpu", "unknown device 'gpu'; did you mean 'cuda'?"),
         ("train hull --steps x", "--steps"),
         ("train hull --optimizer adam", "unknown optimizer 'adam'; did you mean 'adamw'"),
         ("train none.toml", "none.toml: no such recipe"),

@@ -65,7 +65,7 @@ def _run(arguments: list[str]) -> int:
     except PtrnetError as error:
         return _print_error(str(error), error.exit_code)
     except usage_error as error:
-        return _print_error(error.format_message(), 2)
+        return _print_error(_usage_message(error), 2)
     except OSError as error:
         if error.errno not in _DISK:
             raise
@@ -73,6 +73,19 @@ def _run(arguments: list[str]) -> int:
         return _print_error(f"{name}: {error.strerror}", 2)
     except (KeyboardInterrupt, typer.Abort):
         return 130
+
+
+def _usage_message(error: Any) -> str:
+    """What typer says; of an option that other libraries have, what it is called here."""
+    option = getattr(error, "option_name", "").lstrip("-").replace("-", "_")
+    if option:
+        from ptrnet.training.recipe import ELSEWHERE
+
+        meant = ELSEWHERE.get(option)
+        if meant and getattr(error.ctx, "info_name", "") == "train":
+            name, _, rest = meant[1:].partition("'")
+            return f"no such option: --{option}; did you mean --{name.replace('_', '-')}{rest}?"
+    return str(error.format_message())
 
 
 def _with_plugins(arguments: list[str]) -> list[str]:

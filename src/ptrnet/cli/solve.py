@@ -92,6 +92,9 @@ def solve(
         return
     if (jobs, backend) != (1, "local"):
         raise InputError("--jobs and --backend go with a FILE, and without pictures and --json")
+    if path is not None:
+        formats.check_input(path)
+        formats.check_input_stays(path, output)
     target = formats.output_format(output, path)
     target.check_task(solver.task, output)
     if path is not None:

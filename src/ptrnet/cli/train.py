@@ -44,8 +44,8 @@ def train(
     options = {key: value for key, value in options.items() if value is not None}
     if task_or_recipe is not None:
         _check_options(task_or_recipe, options)
-    if task_or_recipe is None and resume and output is not None:
-        task_or_recipe = str(output / "recipe.toml")
+    if resume:
+        output, task_or_recipe = _resumed(task_or_recipe, output, options)
     recipe, summary = _recipe(task_or_recipe, options)
     try:
         from ptrnet.training.callbacks.hooks import Hooks
@@ -68,6 +68,30 @@ def train(
         raise
     if is_main_process():
         say(str(output))
+
+
+def _resumed(
+    task_or_recipe: str | None, output: Path | None, options: dict[str, Any]
+) -> tuple[Path | None, str | None]:
+    """The folder of a stopped run, and its recipe in the place of TASK: options need no repeating.
+
+    Raises:
+        InputError: the run is of another task.
+    """
+    from ptrnet import tasks
+    from ptrnet.training.run_folder import RECIPE, last_numbered
+
+    is_task = task_or_recipe in tasks.names()
+    if output is None and is_task:
+        output = last_numbered(Path("runs"), str(task_or_recipe))
+    if output is None or not (is_task or (task_or_recipe is None and "data" not in options)):
+        return output, task_or_recipe
+    if not (output / RECIPE).is_file():
+        raise InputError(f"{output}: there is no run to resume")
+    task = Recipe.read(output / RECIPE).task
+    if is_task and task != task_or_recipe:
+        raise InputError(f"{output}: the run is of task {task}, asked to resume {task_or_recipe}")
+    return output, str(output / RECIPE)
 
 
 def _check_options(task_or_recipe: str, options: dict[str, Any]) -> None:

@@ -34,6 +34,7 @@ from ptrnet.types import Example
 __all__ = [
     "Format",
     "check_input",
+    "check_input_stays",
     "check_keeps_extra",
     "check_output",
     "format_of",
@@ -144,6 +145,22 @@ def check_keeps_extra(path: str, task: Task) -> None:
         others = " or ".join(f".{name}" for name in names() if get(name).capabilities.extra)
         raise InputError(f"{path}: has no room for scores; write to {others}")
     check_output(path, task)
+
+
+def check_input_stays(path: str, output: str) -> None:
+    """Refuses to write answers over the file of their instances, where no instance would be left.
+
+    Args:
+        path: the file of the instances; `-` is standard input.
+        output: the file of the answers; `-` is standard output.
+    """
+    if "-" in (path, output) or format_of(output).capabilities.answers:
+        return
+    if os.path.exists(output) and Path(path).samefile(output):  # noqa: PTH110
+        raise InputError(
+            f"{output}: holds the instance, of which its answer alone would be left; name another "
+            "file for the answer"
+        )
 
 
 def check_output(path: str, task: Task | None = None) -> None:

@@ -114,7 +114,10 @@ def _parse_instance(fields: list[str], task: Task, source: str) -> Floats:
     n, rest = divmod(len(fields), d)
     if rest or not n:
         got = f"{len(fields)} number{'s' * (len(fields) != 1)}"
-        raise InputError(f"{source}: expected {d} numbers for each element, got {got}; a cut line?")
+        doubt = "a cut line?"
+        if any("," in field for field in fields):
+            doubt = "are they a .csv's? Its format is told by a file's name"
+        raise InputError(f"{source}: expected {d} numbers for each element, got {got}; {doubt}")
     checks.check_size(n, task, source)
     try:
         values = np.array(fields, np.float64)

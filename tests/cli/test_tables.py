@@ -1,0 +1,40 @@
+"""Tables at the command line: which columns are read, and that none is lost."""
+
+import pytest
+
+TABLE = "id,x,y\n7,0,0\n8,1,0\n9,0,1\n10,0.2,0.2\n"
+
+
+@pytest.fixture
+def table(tmp_path):
+    path = tmp_path / "points.csv"
+    path.write_text(TABLE)
+    return path
+
+
+@pytest.mark.parametrize("header", ["id,x,y", "id,X,Y", "n,y,x"])
+def test_beside_other_numbers_x_and_y_are_read(ptrnet, table, header):
+    table.write_text(TABLE.replace("id,x,y", header))
+    code, out, _ = ptrnet("solve", "hull", table)
+    expected = {"7,0,0", "8,1,0", "9,0,1"}
+    assert code == 0 and out.splitlines()[0] == header and {*out.splitlines()[1:]} == expected
+
+
+@pytest.mark.parametrize("header", ["id,lon,lat", "x,x,y", "7,0,0"])
+def test_without_such_names_it_is_said_how(ptrnet, table, header, refused):
+    table.write_text(TABLE.replace("id,x,y", header))
+    refused(ptrnet("solve", "hull", table), "got 3 numeric; name two of them x and y")
+
+
+@pytest.mark.parametrize("verb", [("solve",), ("solve", "--json"), ("label",)])
+def test_the_answer_does_not_take_the_place_of_its_instance(ptrnet, table, verb, refused):
+    name, *options = verb
+    answered = ptrnet(name, "hull", table, "--output", table.parent / "." / table.name, *options)
+    refused(answered, "holds the instance, of which its answer alone would be left")
+    assert table.read_text() == TABLE
+
+
+def test_on_standard_input_it_is_said_that_a_table_is_a_file(ptrnet, table, refused, monkeypatch):
+    with table.open() as stream:
+        monkeypatch.setattr("sys.stdin", stream)
+        refused(ptrnet("solve", "hull", "-"), "are they a .csv's? Its format is told by a file's")
