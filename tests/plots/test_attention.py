@@ -21,7 +21,7 @@ def test_it_multiplies_to_the_probability_of_the_answer(small, task):
 
 def picture(path, solver, points):
     answered = next(solver.solve_examples([Example(points)]))
-    draw_attention(path, solver.task, points, *solver.attention(answered))
+    draw_attention(path, solver.task, answered, *solver.attention(answered))
     return matplotlib.image.imread(path)
 
 
@@ -37,7 +37,7 @@ def test_a_matrix_too_large_to_read_is_refused(tmp_path):
         draw_attention(
             tmp_path / "a.png",
             ptrnet.load("sort").task,
-            np.zeros((200, 1)),
+            Example(np.zeros((200, 1))),
             np.zeros((3, 201)),
             np.zeros(3, int),
         )

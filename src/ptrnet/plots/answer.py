@@ -7,11 +7,12 @@ import numpy as np
 
 from ptrnet.errors import InputError
 from ptrnet.plots.labels import draw_labels
+from ptrnet.plots.names import element_names, feature_names
 from ptrnet.tasks.base import Drawing, Task
-from ptrnet.types import Example, Indices
+from ptrnet.types import Example, Floats, Indices
 
 ANSWER_COLOR, TRUTH_COLOR, POINT_COLOR = "#1f5fbf", "#d1495b", "#333333"
-QUIET_COLOR, GRID_COLOR = "#8a8f98", "#e8eaed"
+QUIET_COLOR, GRID_COLOR, MISSING_COLOR = "#8a8f98", "#e8eaed", "#e0aab0"
 MAX_NAMES = 60  # more would hide the points
 MAX_COORDINATE = 1e300  # the margins of axes must be finite too
 
@@ -19,10 +20,13 @@ MAX_COORDINATE = 1e300  # the margins of axes must be finite too
 def draw_answered(ax: Any, task: Task, answered: Example, known: Indices | None) -> None:
     """Draws the network's answer to an example, and the true one, dashed, where it is better.
 
+    Of triangles the wrong ones are shaded, and the missing ones hatched.
+
     Args:
         ax: the axes to draw on.
         task: of the example.
-        answered: with the network's answer; names of the elements are those of its table.
+        answered: with the network's answer; names of the elements are those of its table, or of
+            its elements' fields.
         known: the true answer, where a file had one; for tasks with labellers it is computed.
 
     Raises:
@@ -30,18 +34,50 @@ def draw_answered(ax: Any, task: Task, answered: Example, known: Indices | None)
     """
     inputs, outputs = answered.inputs, answered.outputs
     assert outputs is not None
-    true_outputs = _true_outputs(task, answered) if task.labellers else known
-    if true_outputs is None or task.is_correct(answered._replace(outputs=true_outputs), outputs):
-        truth = None
-    else:
-        truth = task.draw(inputs, true_outputs)
+    truth, is_proved = _truth(task, answered) if task.labellers else (known, True)
+    is_correct = truth is not None and task.is_correct(answered._replace(outputs=truth), outputs)
+    title = _title(task, answered, truth, is_proved)
+    true_drawing = None if truth is None or is_correct else task.draw(inputs, truth)
+    _name_axes(ax, answered)  # before names of elements find their places
+    answer = task.draw(inputs, outputs)
+    if true_drawing is not None and task.item_size > 1 and task.num_features == 2:
+        assert truth is not None
+        _mark_items(ax, inputs, outputs, truth)
+    draw_answer(
+        ax, answer, true_drawing, element_names(answered), title, dict.fromkeys(outputs.ravel())
+    )
+
+
+def _title(task: Task, answered: Example, truth: Indices | None, is_proved: bool) -> str:
+    """What was answered, and how good that is where the task has costs."""
     kind = f"{task.name} of " if task.labellers else ""
-    title = f"{kind}{len(inputs)} elements, answered by a pointer network"
+    title = f"{kind}{len(answered.inputs)} elements, answered by a pointer network"
     for name, value in task.answer_stats(answered).items():
         title += f", {name} {value:,.6g}"
-    drawing = task.draw(inputs, outputs)
-    _name_axes(ax, answered)  # before names of elements find their places
-    draw_answer(ax, drawing, truth, _names(answered), title, dict.fromkeys(outputs.ravel()))
+    if truth is None or not task.has_costs:
+        return title
+    costs = task.costs(answered, [np.asarray(answered.outputs), truth])
+    assert costs is not None
+    cost, least = costs
+    if not np.isfinite(cost) or least <= 0:
+        return title
+    best = "optimum" if is_proved else "best known"
+    gap = 100 * (cost / least - 1)
+    return f"{title}\n{best} {least:,.6g}, gap {gap:.2f}%"
+
+
+def _mark_items(ax: Any, points: Floats, outputs: Indices, truth: Indices) -> None:
+    """Shades the items of an answer that are none of the truth, and hatches those that it lacks."""
+    known, answered = (
+        {tuple(sorted(item)) for item in items.tolist()} for items in (truth, outputs)
+    )
+    for items, others, label, style in (
+        (outputs, known, "wrong", {"facecolor": TRUTH_COLOR, "alpha": 0.25}),
+        (truth, answered, "missing", {"fill": False, "hatch": "///", "edgecolor": MISSING_COLOR}),
+    ):
+        different = [item for item in items if tuple(sorted(item.tolist())) not in others]
+        for k, item in enumerate(different):
+            ax.fill(*points[item].T, label=None if k else label, zorder=1, lw=0, **style)
 
 
 def picture_size(task: Task, answered: Example) -> tuple[float, float]:
@@ -54,25 +90,16 @@ def picture_size(task: Task, answered: Example) -> tuple[float, float]:
     return 8.0, 8.0 * float(np.clip(np.nan_to_num(ratio), 0.5, 1.0)) + 0.6
 
 
-def _true_outputs(task: Task, example: Example) -> Indices | None:
-    """The answer of the task's first labeller, where it serves so many elements and has one."""
+def _truth(task: Task, example: Example) -> tuple[Indices | None, bool]:
+    """The answer of the task's first labeller, where it serves so many elements and has one; and
+    whether it is proved."""
     try:
         task.check_labeller(None, len(example.inputs))
     except InputError:
-        return None
-    (outputs,) = task.unpad(task.label(example.inputs[None], None, example.distance))
-    return outputs if len(outputs) else None
-
-
-def _names(example: Example) -> list[str]:
-    """The elements' names: the first cell of each row that is no feature."""
-    if example.table is None:
-        return []
-    numeric = example.table.numeric
-    return [
-        next((cell for k, cell in enumerate(row) if k not in numeric), "")
-        for row in example.table.rows
-    ]
+        return None, False
+    answers, proved = task.certify(example.inputs[None], None, example.distance)
+    (outputs,) = task.unpad(answers)
+    return (outputs if len(outputs) else None), bool(proved[0])
 
 
 def draw_answer(
@@ -116,7 +143,7 @@ def draw_answer(
         bbox_to_anchor=(1, 0),  # below the frame, beside the axis' name
         borderaxespad=1.9,
         borderpad=0,
-        ncols=2,
+        ncols=4,
         frameon=False,
         fontsize=9,
     )
@@ -136,12 +163,9 @@ def _quieten(ax: Any) -> None:
 
 
 def _name_axes(ax: Any, answered: Example) -> None:
-    """The axes' names: of the features, where the file has a header."""
-    d = answered.inputs.shape[1]
-    if answered.table is None or answered.table.header is None:
-        return
-    features = [answered.table.header[k] for k in answered.table.numeric]
-    if len(features) != d or d > 2:  # a category is several features
+    """The axes' names: of the features, where they have names."""
+    features = feature_names(answered)
+    if not 0 < len(features) <= 2:
         return
     for name, axis in zip(["position", *features][-2:], (ax.xaxis, ax.yaxis), strict=True):
         axis.set_label_text(name, parse_math=False, fontsize=9, color=QUIET_COLOR)

@@ -10,23 +10,27 @@ from typing import Any
 from ptrnet.errors import InputError
 from ptrnet.plots.answer import ANSWER_COLOR, POINT_COLOR
 from ptrnet.plots.figure import figure
+from ptrnet.plots.names import element_names
 from ptrnet.tasks.base import Task
-from ptrnet.types import Floats, Indices
+from ptrnet.types import Example, Floats, Indices
 
 MAX_SIDE = 200  # rows or columns of a matrix that can still be told apart
 MAX_PICTURES = 24  # of the first steps
+MAX_NUMBERS, MAX_NAMES = 20, 40  # below a matrix; names stand upright
+MAX_LETTERS = 16  # of a name there
 _COLUMNS = 6  # of these pictures
 
 
 def draw_attention(
-    path: Path, task: Task, inputs: Floats, probabilities: Floats, tokens: Indices
+    path: Path, task: Task, example: Example, probabilities: Floats, tokens: Indices
 ) -> None:
     """Writes the picture of one answer.
 
     Args:
         path: ending in .png or .svg.
         task: of the instance.
-        inputs: `(n, d)`, the instance in its own units.
+        example: the instance in its own units; names of the elements are those of its table, or of
+            its elements' fields.
         probabilities: `(m, S + n)` of the tokens at each step, special slots first.
         tokens: `(m,)`, the answer's.
 
@@ -34,22 +38,26 @@ def draw_attention(
         InputError: more than `MAX_SIDE` steps or tokens.
     """
     num_pictures = min(len(tokens), MAX_PICTURES) if task.num_features == 2 else 0
-    rows = -(-num_pictures // _COLUMNS)
+    rows, names = -(-num_pictures // _COLUMNS), element_names(example)
     with figure(path, 9.0, 4.5 + 1.6 * rows) as fig:
         if not num_pictures:
-            draw_matrix(fig.add_subplot(), probabilities, tokens, task.special_names)
+            draw_matrix(fig.add_subplot(), probabilities, tokens, task.special_names, names)
             return
         upper, lower = fig.subfigures(2, 1, height_ratios=[4.5, 1.6 * rows])
-        draw_matrix(upper.add_subplot(), probabilities, tokens, task.special_names)
+        draw_matrix(upper.add_subplot(), probabilities, tokens, task.special_names, names)
         for step, ax in enumerate(lower.subplots(rows, _COLUMNS, squeeze=False).flat):
             if step < num_pictures:
-                _draw_step(ax, inputs, probabilities, tokens, step, task.special_names)
+                _draw_step(ax, example.inputs, probabilities, tokens, step, task.special_names)
             else:
                 ax.set_axis_off()
 
 
 def draw_matrix(
-    ax: Any, probabilities: Floats, tokens: Indices, special_names: Sequence[str]
+    ax: Any,
+    probabilities: Floats,
+    tokens: Indices,
+    special_names: Sequence[str],
+    names: Sequence[str] = (),
 ) -> None:
     """Probabilities as shades of blue, a square around each of the answer's tokens.
 
@@ -58,6 +66,7 @@ def draw_matrix(
         probabilities: `(m, S + n)` of the tokens at each step, special slots first.
         tokens: `(m,)`, the answer's.
         special_names: S names of the special slots.
+        names: of the elements, in the place of their numbers.
 
     Raises:
         InputError: more than `MAX_SIDE` steps or tokens.
@@ -72,12 +81,23 @@ def draw_matrix(
     ax.set_ylabel("step")
     ax.set_xlabel("token")
     num_tokens, num_specials = probabilities.shape[1], len(special_names)
-    stride = max(1, (num_tokens - num_specials) // 20)
+    stride = max(1, -(-(num_tokens - num_specials) // (MAX_NAMES if any(names) else MAX_NUMBERS)))
     elements = range(num_specials, num_tokens, stride)
-    labels = [*special_names, *(str(t - num_specials) for t in elements)]
-    ax.set_xticks([*range(num_specials), *elements], labels)
+    labels = [*special_names, *(_tick(t - num_specials, names) for t in elements)]
+    ticks = ax.set_xticks([*range(num_specials), *elements], labels, parse_math=False)
+    if any(names):
+        for tick in ticks:
+            tick.label1.set(rotation=90, fontsize=8)
     ax.legend(loc="upper left", bbox_to_anchor=(0, 1.12), frameon=False)
     ax.figure.colorbar(image, ax=ax, label="probability")
+
+
+def _tick(element: int, names: Sequence[str]) -> str:
+    """What stands below the column of an element."""
+    name = "".join(c for c in names[element] if c.isprintable()) if any(names) else ""
+    if len(name) > MAX_LETTERS:
+        name = name[: MAX_LETTERS - 1] + "\u2026"
+    return name or str(element)
 
 
 def _draw_step(

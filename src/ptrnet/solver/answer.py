@@ -27,6 +27,7 @@ class Answer:
         task: of the model.
         elements: those of the instance in the order of the answer, as they came: dictionaries with
             all of their fields, or rows of `inputs`.
+        example: the instance with its answer, and what else is known of it: names, distance.
     """
 
     inputs: Floats = field(repr=False)
@@ -38,6 +39,7 @@ class Answer:
     warnings: tuple[str, ...]
     task: Task = field(repr=False)
     elements: Sequence[Any] = field(repr=False)
+    example: Example = field(repr=False)
 
     @property
     def is_inside_training(self) -> bool:
@@ -74,7 +76,7 @@ class Answer:
         from ptrnet.plots.figure import axes_or_new
 
         ax = axes_or_new(ax)
-        draw_answered(ax, self.task, Example(self.inputs, self.outputs), None)
+        draw_answered(ax, self.task, self.example, None)
         return ax
 
     def _repr_png_(self) -> bytes | None:

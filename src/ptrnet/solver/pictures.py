@@ -10,7 +10,7 @@ from ptrnet.errors import InputError
 from ptrnet.models.base import PointerModel
 from ptrnet.solver.answer import Answer
 from ptrnet.tasks.base import Task
-from ptrnet.types import Example, Floats, Indices
+from ptrnet.types import Example
 
 
 class Pictures(ABC):
@@ -66,10 +66,12 @@ class Pictures(ABC):
         """
         from ptrnet.plots.attention import draw_matrix
         from ptrnet.plots.figure import axes_or_new
+        from ptrnet.plots.names import element_names
 
-        _, probabilities, tokens = self._attended(points)
+        known = self._answered(points)
+        probabilities, tokens = attention(self.model, self.task, known)
         ax = axes_or_new(ax)
-        draw_matrix(ax, probabilities, tokens, self.task.special_names)
+        draw_matrix(ax, probabilities, tokens, self.task.special_names, element_names(known))
         return ax
 
     def animate(self, points: Any) -> Any:
@@ -87,12 +89,10 @@ class Pictures(ABC):
         """
         from ptrnet.plots.animation import animate
 
-        return animate(self.task, *self._attended(points))
+        known = self._answered(points)
+        return animate(self.task, known.inputs, *attention(self.model, self.task, known))
 
-    def _attended(self, points: Any) -> tuple[Floats, Floats, Indices]:
-        """An instance, the pointer's distributions over its answer, and the answer's tokens."""
-        if isinstance(points, Answer):
-            points = (points.inputs, points.outputs)
-        example = one_example(points, self.task)
-        known = example if example.outputs is not None else next(self.solve_examples([example]))
-        return known.inputs, *attention(self.model, self.task, known)
+    def _answered(self, points: Any) -> Example:
+        """An instance with the answer that is to be followed: its own, or else the model's."""
+        example = points.example if isinstance(points, Answer) else one_example(points, self.task)
+        return example if example.outputs is not None else next(self.solve_examples([example]))

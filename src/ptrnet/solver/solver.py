@@ -125,6 +125,7 @@ class Solver(Files, Pictures, Stored):
             warnings=tuple(text for _, text in self.messages_of(answered, decoder)),
             task=self.task,
             elements=_pointed_at(answered),
+            example=answered,
         )
 
     def solve_examples(

@@ -56,7 +56,7 @@ class PictureOptions:
 
         example = answered[self.index]
         probabilities, tokens = solver.attention(example)
-        draw_attention(self.attention, solver.task, example.inputs, probabilities, tokens)
+        draw_attention(self.attention, solver.task, example, probabilities, tokens)
 
     @contextmanager
     def plotting(
