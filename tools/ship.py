@@ -27,6 +27,7 @@ from ptrnet.errors import OutsideTraining
 from ptrnet.evaluation import evaluate
 from ptrnet.files import atomic_path, checksum
 from ptrnet.metrics.interval import Measure
+from ptrnet.pretrained import card as pretrained_card
 from ptrnet.pretrained import model_folder
 from ptrnet.training.card import Card, markdown_table, num_weights
 from ptrnet.training.recipe import Recipe
@@ -302,7 +303,7 @@ def main() -> None:
         {"n": row["n"], "metric": CONSTRAINED[saved.task.name][0], **row[key]} for row in rows
     ]
     model_folder.save(folder, saved, torch.float16)
-    card(name, saved, rows, options.beam, vars(options)).write(folder)
+    pretrained_card.write(folder, card(name, saved, rows, options.beam, vars(options)).text())
     document = {
         "model": name,
         "seed": SEED,

@@ -4,6 +4,7 @@ import json
 import re
 
 import pytest
+import torch
 from huggingface_hub import ModelCard
 
 import ptrnet
@@ -36,14 +37,18 @@ def test_a_card_goes_with_its_model(tmp_path):
     shipped = ptrnet.load("sort")
     assert shipped.card == (weights.folder("sort") / "README.md").read_text()
     shipped.save_pretrained(tmp_path / "copy")
-    assert ptrnet.load(tmp_path / "copy").card == shipped.card
+    copy = ptrnet.load(tmp_path / "copy")
+    assert copy.card.startswith("---\n") and copy.card.endswith(f"---\n\n{shipped.card}")
+    copy.save_pretrained(tmp_path / "third")
+    assert ptrnet.load(tmp_path / "third").card == copy.card
 
 
 def test_a_model_without_a_card_gets_one(small, tmp_path):
     solver = small("sort")
     solver.save_pretrained(tmp_path / "mine")
     card = (tmp_path / "mine" / "README.md").read_text()
-    assert card.startswith("# mine\n") and "task `sort`" in card and "`ptr-net`" in card
+    assert "\n---\n\n# mine\n" in card and "task `sort`" in card and "`ptr-net`" in card
+    assert ModelCard(card, ignore_metadata_errors=False).data.library_name == "ptrnet"
     (tmp_path / "mine" / "README.md").unlink()
     assert ptrnet.load(tmp_path / "mine").card == ""
     (tmp_path / "mine" / "README.md").mkdir()
@@ -83,6 +88,41 @@ def test_a_training_on_fresh_examples_leaves_its_scores(tmp_path):
     for shown, constrained in zip(row.groups(), (False, True), strict=True):
         measured = solver.evaluate(test, constrained=constrained)["accuracy"]["value"]
         assert float(shown) == pytest.approx(measured, abs=5e-5)
+
+
+def test_the_card_of_a_training_is_fit_for_the_hub(tmp_path, pushed):
+    """It named folders of the machine, and its scores stood in no facts."""
+    (tmp_path / "data.txt").write_text("0.5 0.25 output 2 1\n" * 30)
+    recipe = Recipe(
+        "sort", **{**FAST, "n": "2", "data": str(tmp_path / "data.txt"), "valid_share": 0.2}
+    )
+    train(recipe, tmp_path / "run")
+    solver = ptrnet.load(tmp_path / "run")
+    solver.push_to_hub("me/mine", license="mit")
+    text = pushed["me/mine"]
+    assert str(tmp_path) not in text and "Trained on: data.txt" in text
+    card = ModelCard(text, ignore_metadata_errors=False)
+    (result,) = card.data.eval_results
+    (score,) = solver.trained["scores"]
+    assert card.data.license == "mit" and result.metric_type == "accuracy" == score["metric"]
+    assert result.metric_value == pytest.approx(score["value"], abs=1e-6)
+    assert "accuracy" in repr(solver)
+
+
+def test_scores_of_other_weights_are_left_out(tmp_path, pushed):
+    """A card went on praising weights that had been changed."""
+    solver = ptrnet.load("sort")
+    with torch.no_grad():
+        next(solver.model.parameters()).mul_(0.5)
+    solver.save_pretrained(tmp_path)
+    changed = ptrnet.load(tmp_path)
+    assert "scores" not in changed.trained and "accuracy" not in changed.card
+    assert "weights were changed after this training" in changed.card
+    solver.push_to_hub("me/sort")
+    assert ModelCard(pushed["me/sort"]).data.eval_results is None
+    solver.card = "# Mine\n"
+    solver.save_pretrained(tmp_path)
+    assert ptrnet.load(tmp_path).card.endswith("# Mine\n")
 
 
 def test_where_nobody_knows_answers_a_card_says_so(tmp_path):

@@ -19,6 +19,10 @@ def push(
     private: Annotated[
         bool, typer.Option("--private", help="A new repository is seen by its owner alone.")
     ] = False,
+    license: Annotated[
+        str | None,
+        typer.Option("--license", metavar="ID", help="Of the model, as the hub calls it: mit."),
+    ] = None,
     seed: UnusedSeed = 0,
 ) -> None:
     """Upload a model to the Hugging Face hub: its weights, its configuration and its card.
@@ -26,8 +30,8 @@ def push(
     Log in first: hf auth login. Others then use it by its name, ptrnet solve --model OWNER/NAME,
     or in one state of it, OWNER/NAME@REVISION.
 
-    Example: ptrnet push my-hull me/hull
+    Example: ptrnet push my-hull me/hull --license mit
     """
     from ptrnet import weights
 
-    say(weights.load(model).push_to_hub(repository, private=private))
+    say(weights.load(model).push_to_hub(repository, private, license))

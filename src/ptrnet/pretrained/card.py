@@ -56,10 +56,10 @@ def basic(name: str, saved: Saved) -> str:
     return "\n\n".join(sections) + "\n"
 
 
-def with_front_matter(card: str, name: str, saved: Saved) -> str:
-    """The card with the facts that the hub reads in front of it; as it is where it has some."""
+def with_front_matter(card: str, name: str, saved: Saved, license: str | None = None) -> str:
+    """The card with the facts that the hub reads in front of it; where it has some, with those."""
     if card.startswith(_FENCE):
-        return card
+        return card if license is None else _with_license(card, license)
     from huggingface_hub import EvalResult, ModelCardData
 
     results = [
@@ -76,6 +76,7 @@ def with_front_matter(card: str, name: str, saved: Saved) -> str:
         if measure.value is not None
     ]
     data = ModelCardData(
+        license=license,
         library_name="ptrnet",
         tags=["pointer-network", saved.task.name, registered_name(saved.model)],
         model_name=name if results else None,
@@ -84,8 +85,17 @@ def with_front_matter(card: str, name: str, saved: Saved) -> str:
     return f"{_FENCE}{data.to_yaml()}\n{_FENCE}\n{card}"
 
 
+def _with_license(card: str, license: str) -> str:
+    """A card that has facts in front, with this licence among them."""
+    from huggingface_hub import ModelCard
+
+    known = ModelCard(card, ignore_metadata_errors=True)
+    known.data["license"] = license
+    return str(known)
+
+
 def _told(trained: dict[str, Any]) -> list[str]:
-    return [key for key in ("n", "steps", "batch_size", "seed") if key in trained]
+    return [key for key in ("n", "steps", "batch_size", "seed", "changed") if key in trained]
 
 
 def _scores(trained: dict[str, Any]) -> Iterator[tuple[Any, str, Measure]]:

@@ -4,12 +4,15 @@ import os
 import tempfile
 from pathlib import Path
 from typing import Any, Self
+from zlib import crc32
 
 from ptrnet.errors import InputError
 from ptrnet.files import exists
 from ptrnet.models.base import PointerModel
 from ptrnet.pretrained import card, hub, model_folder
 from ptrnet.tasks.base import Task
+
+RECIPE = "recipe.toml"  # in the folder of a training's run
 
 
 class Stored:
@@ -24,6 +27,7 @@ class Stored:
     ) -> None:
         self.model, self.task, self.trained = model.eval(), task, trained or {}
         self.card = card
+        self._described = (card, self._weights_crc()) if card or "scores" in self.trained else None
 
     def save_pretrained(self, folder: str | Path) -> None:
         """Writes `config.json`, `model.safetensors` and the card; makes a missing folder.
@@ -35,12 +39,15 @@ class Stored:
                 checkpoints would be another model's.
         """
         path = Path(folder)
-        if exists(path / "recipe.toml"):
+        if exists(path / RECIPE):
             raise InputError(f"{path}: holds the run of a training; name another folder")
         is_other_readme = card.is_there(path) and not model_folder.is_there(path)
-        model_folder.save(path, self._saved)
+        saved, text = self._saved()
+        model_folder.save(path, saved)
         if not is_other_readme:  # which is not ours to write over
-            card.write(path, self.card or card.basic(path.resolve().name, self._saved))
+            name = path.resolve().name
+            text = text or card.basic(name, saved)
+            card.write(path, card.with_front_matter(text, name, saved))
 
     @classmethod
     def from_pretrained(cls, name: str | Path) -> Self:
@@ -56,21 +63,46 @@ class Stored:
         folder = Path(name) if is_path else hub.fetch(str(name))
         return cls(*model_folder.load(folder), card=card.read(folder))
 
-    def push_to_hub(self, repository: str, private: bool = False) -> str:
+    def push_to_hub(
+        self, repository: str, private: bool = False, license: str | None = None
+    ) -> str:
         """Uploads the files to "owner/name" on the Hugging Face hub; returns the address.
 
         The card gets the facts in front that the hub reads: task, network, scores.
 
+        Args:
+            repository: "owner/name".
+            private: whether a new repository is seen by its owner alone.
+            license: under which others may use the model, as the hub calls it, such as "mit".
+
         Raises:
             ModelError: the hub refuses, or is not reached.
         """
-        text = self.card or card.basic(repository, self._saved)
+        saved, text = self._saved()
+        text = text or card.basic(repository, saved)
         with tempfile.TemporaryDirectory() as folder:
-            model_folder.save(Path(folder), self._saved)
+            model_folder.save(Path(folder), saved)
             name = repository.rpartition("/")[2]
-            card.write(Path(folder), card.with_front_matter(text, name, self._saved))
+            card.write(Path(folder), card.with_front_matter(text, name, saved, license))
             return hub.push(Path(folder), repository, private=private)
 
-    @property
-    def _saved(self) -> model_folder.Saved:
-        return model_folder.Saved(self.model, self.task, self.trained)
+    def _saved(self) -> tuple[model_folder.Saved, str]:
+        """What is written, and its card; without card and scores where these are of other weights.
+
+        A card that was put in the place of the first one stays.
+        """
+        trained, text = self.trained, self.card
+        if self._described is not None:
+            first_card, crc = self._described
+            if crc != self._weights_crc():
+                trained = {key: value for key, value in trained.items() if key != "scores"}
+                trained["changed"] = "weights were changed after this training"
+                text = "" if text == first_card else text
+        return model_folder.Saved(self.model, self.task, trained), text
+
+    def _weights_crc(self) -> int:
+        """By which changed weights are told from those that card and scores are of."""
+        crc = 0
+        for tensor in self.model.state_dict().values():
+            crc = crc32(tensor.detach().float().cpu().contiguous().numpy(), crc)
+        return crc

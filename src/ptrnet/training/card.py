@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from textwrap import indent
 from typing import NamedTuple
 
 import torch
@@ -10,6 +9,7 @@ from torch import nn
 
 from ptrnet.decoding import Greedy
 from ptrnet.evaluation import evaluate
+from ptrnet.metrics.interval import Measure
 from ptrnet.pretrained import card, model_folder
 from ptrnet.progress import track
 from ptrnet.solver import Solver
@@ -26,6 +26,14 @@ It answers what is like its examples: instances of other sizes, or with features
 are answered worse, which a warning says."""
 
 
+USAGE = """\
+    ptrnet solve --model MODEL FILE
+    ptrnet evaluate --model MODEL FILE
+
+MODEL is the folder of this file, or its id on the hub."""
+TOLD = ("accuracy", "gap")  # the metrics of lists of models, as shares
+
+
 class Card(NamedTuple):
     """A model's `README.md`, part by part."""
 
@@ -35,22 +43,22 @@ class Card(NamedTuple):
     scores: str  # what the scores are of
     table: str
     limits: str
-    usage: str = ""  # commands
+    usage: str = ""  # Markdown
 
     def text(self) -> str:
         """The card as Markdown."""
         sections = {
             "Scores": f"{self.scores}\n\n{self.table}",
-            "Use": indent(self.usage, "    "),
+            "Use": self.usage,
             "Limits": self.limits,
         }
         facts = "\n".join(f"- {fact}" for fact in self.facts)
         written = [f"## {name}\n\n{text}" for name, text in sections.items() if text]
         return "\n\n".join([f"# {self.title}", self.summary, facts, *written]) + "\n"
 
-    def write(self, folder: Path) -> None:
-        """Writes the card into a model's folder."""
-        card.write(folder, self.text())
+    def write(self, folder: Path, saved: model_folder.Saved) -> None:
+        """Writes the card into a model's folder, with what the hub reads in front."""
+        card.write(folder, card.with_front_matter(self.text(), self.title, saved))
 
 
 def markdown_table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
@@ -69,6 +77,8 @@ def write_card(
 ) -> None:
     """Writes the card of a run's model, with its scores on examples that it was not trained on.
 
+    What of them has a place in a list of models stands in the model's configuration, too.
+
     Args:
         folder: of the run.
         saved: the model.
@@ -81,15 +91,23 @@ def write_card(
             f"Of {len(examples):,} {_source(recipe)}; greedy decoding, with 95% intervals where "
             "there are any."
         )
-        table = _score_table(Solver(*saved), examples)
+        free, constrained = _measures(Solver(*saved), examples)
+        rows = [[metric, free[metric].text(4), constrained[metric].text(4)] for metric in free]
+        table = markdown_table(["metric", "free", "under the constraint"], rows)
+        saved.trained["scores"] = [
+            {"n": recipe.n, "metric": metric, **constrained[metric].table()}
+            for metric in TOLD
+            if metric in constrained
+        ]
+        model_folder.save(folder, saved)
     Card(
         title=folder.resolve().name,
         summary=f"A {recipe.model} for {_subject(saved)}.",
         facts=[
             f"Network: {num_weights(saved.model):,} weights, encoder and decoder of "
             f"{recipe.hidden_size} units",
-            f"Trained on: {recipe.data or 'fresh instances'}, instances of {_sizes(recipe.n)} "
-            "elements",
+            f"Trained on: {Path(recipe.data).name or 'fresh instances'}, instances of "
+            f"{_sizes(recipe.n)} elements",
             *([f"Reads: {saved.task.schema.describe()}"] if saved.task.schema else []),
             f"Training: seed {recipe.seed}, batches of {recipe.batch_size}, weights of step "
             f"{saved.trained['steps']:,} of {recipe.steps:,} at most; the rest is in `recipe.toml`",
@@ -98,9 +116,9 @@ def write_card(
         ],
         scores=scores,
         table=table,
-        usage=(f"ptrnet solve --model {folder} FILE\nptrnet evaluate --model {folder} FILE"),
+        usage=USAGE,
         limits=LIMITS,
-    ).write(folder)
+    ).write(folder, saved)
 
 
 def _source(recipe: Recipe) -> str:
@@ -112,15 +130,14 @@ def _source(recipe: Recipe) -> str:
     return "fresh examples, of which the training drew none"
 
 
-def _score_table(solver: Solver, examples: list[Example]) -> str:
+def _measures(solver: Solver, examples: list[Example]) -> list[dict[str, Measure]]:
     """Every metric of greedy decoding, without and with the task's constraint."""
-    scores = []
+    measures = []
     for name, constrained in (("free", False), ("constrained", True)):
         answers = solver.solve_examples(examples, Greedy(), constrained=constrained)
         answers = track(answers, f"measuring, {name}", len(examples))
-        scores.append(evaluate(solver, examples, answers))
-    rows = [[metric, *(measures[metric].text(4) for measures in scores)] for metric in scores[0]]
-    return markdown_table(["metric", "free", "under the constraint"], rows)
+        measures.append(evaluate(solver, examples, answers))
+    return measures
 
 
 def _subject(saved: model_folder.Saved) -> str:

@@ -10,10 +10,11 @@ from ptrnet import weights
 from ptrnet.errors import InputError, short
 from ptrnet.files import atomic_path, exists
 from ptrnet.pretrained import model_folder
+from ptrnet.solver.stored import RECIPE
 from ptrnet.training import checkpoint
 from ptrnet.training.recipe import Recipe
 
-RECIPE, DATA = "recipe.toml", "data.txt"
+DATA = "data.txt"
 _LONGEST = 200  # characters of a value that is quoted: room for the paths of most files
 _OUTPUTS = (checkpoint.LAST, checkpoint.PREVIOUS, DATA, model_folder.TENSORS, model_folder.CARD)
 
