@@ -6,9 +6,12 @@ import subprocess
 import sys
 import tarfile
 import zipfile
+from importlib.metadata import distribution
 from pathlib import Path
+from venv import EnvBuilder
 
 import pytest
+from packaging.requirements import Requirement
 
 ROOT = Path(__file__).parents[1]
 pytest.importorskip("hatchling")
@@ -43,22 +46,82 @@ def test_all_of_the_package_is_in_both(built):
     } <= source
 
 
-def test_the_wheel_works_by_itself(built, tmp_path):
-    zipfile.ZipFile(built[0]).extractall(tmp_path / "site")
+def requirements(name, known):
+    """The distributions that one needs without extras, and those that they need."""
+    if name in known:
+        return
+    known[name] = distribution(name)
+    for text in known[name].requires or ():
+        requirement = Requirement(text)
+        if requirement.marker is None or requirement.marker.evaluate({"extra": ""}):
+            requirements(requirement.name, known)
+
+
+@pytest.fixture(scope="module")
+def clean(built, tmp_path_factory):
+    """A fresh environment with the wheel, and what it needs: no extra, no tool of the tests."""
+    folder = tmp_path_factory.mktemp("clean")
+    EnvBuilder(with_pip=False).create(folder)
+    (site,) = folder.glob("lib/python3*/site-packages")
+    needed = {}
+    requirements("ptrnet", needed)
+    for dist in (d for name, d in needed.items() if name != "ptrnet"):
+        for top in {file.parts[0] for file in dist.files or ()} - {"..", "__pycache__"}:
+            if not (site / top).exists():
+                (site / top).symlink_to(dist.locate_file(top))
+    pip = [sys.executable, "-m", "pip", "--python", folder / "bin" / "python", "install"]
+    subprocess.run([*pip, "--quiet", "--no-deps", "--no-index", built[0]], check=True)
+    return folder / "bin"
+
+
+def run(program, *arguments):
+    environment = {k: v for k, v in os.environ.items() if k != "PYTHONPATH"}
+    command = [program, *arguments]
+    return subprocess.run(
+        command, cwd=program.parent, env=environment, capture_output=True, text=True
+    )
+
+
+def test_the_program_is_installed(clean):
+    done = run(clean / "ptrnet", "solve", "hull", ROOT / "examples" / "capitals.csv")
+    assert done.returncode == 0 and done.stdout.startswith("city,longitude"), done.stderr
+
+
+def test_the_package_works_by_itself(clean):
     code = (
-        "import ptrnet, sys; assert 'site' in ptrnet.__file__;"
+        "import ptrnet; assert 'site-packages' in ptrnet.__file__;"
         "print(sorted(map(int, ptrnet.load('hull').solve([[0, 0], [1, 0], [.4, .3], [0, 1]]))));"
         "from ptrnet.reproduce import tables; assert len(tables.names()) == 6"
     )
-    path = {"PYTHONPATH": str(tmp_path / "site")}
-    done = subprocess.run(
-        [sys.executable, "-c", code],
-        cwd=tmp_path,
-        env={**os.environ, **path},
-        capture_output=True,
-        text=True,
-    )
+    done = run(clean / "python", "-c", code)
     assert done.stdout == "[0, 1, 3]\n", done.stderr
+
+
+@pytest.mark.parametrize(
+    ("line", "extra"),
+    [
+        ("train sort --steps 1", "train"),
+        ("solve hull --random 5 --plot a.png", "plot"),
+        ("export hull graphs", "export"),
+        ("serve", "serve"),
+        ("generate hull --n 5 --count 2 --output a.parquet", "parquet"),
+    ],
+)
+def test_what_needs_an_extra_names_it(clean, line, extra):
+    done = run(clean / "ptrnet", *line.split())
+    assert done.returncode == 2 and len(done.stderr.splitlines()) == 1, done.stderr
+    assert f'needs the extra "{extra}": pip install "ptrnet[{extra}]"' in done.stderr
+
+
+def test_the_source_makes_the_same_wheel(built, tmp_path):
+    build = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation"]
+    subprocess.run([*build, "--no-index", "-w", tmp_path, built[1]], check=True)
+    (again,) = tmp_path.glob("*.whl")
+    first, second = (
+        {entry.filename: entry.CRC for entry in zipfile.ZipFile(wheel).infolist()}
+        for wheel in (built[0], again)
+    )
+    assert first == second
 
 
 def test_the_metadata_is_whole(built):
