@@ -1,14 +1,9 @@
 """Each verb does what its help says."""
 
 import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
-
-from ptrnet.cli import app
 
 
 def test_generate_is_deterministic_by_seed(tmp_path, ptrnet, points):
@@ -112,36 +107,6 @@ def test_models_lists_and_shows(ptrnet):
     assert all(row["scores"] and Path(row["file"]).exists() for row in listed)
     code, out, _ = ptrnet("models", "show", "hull")
     assert code == 0 and out.startswith("# hull")
-
-
-@pytest.mark.parametrize(
-    "verb", ["", *(verb.__name__.rpartition(".")[2] for verb in app.VERBS), "models show"]
-)
-def test_help_has_an_example(ptrnet, verb):
-    code, out, _ = ptrnet(*verb.split(), "--help")
-    assert code == 0 and (not verb or "Example: ptrnet " in out)
-    assert ptrnet(*verb.split(), "-h")[:2] == (0, out)
-
-
-@pytest.mark.parametrize("verb", ["models", "models show hull", "convert", "label", "plot"])
-def test_a_seed_is_taken_and_not_offered_where_nothing_is_drawn(ptrnet, verb):
-    assert "--seed" not in ptrnet(*verb.split(), "--help")[1]
-    assert "No such option" not in ptrnet(*verb.split(), "--seed", "1")[2]
-
-
-def test_a_shell_completes_verbs_and_options():
-    for words, expected in (("ptrnet rep", "reproduce"), ("ptrnet solve --beam", "--beam-size")):
-        place = str(len(words.split()) - 1)
-        shell = {"_PTRNET_COMPLETE": "complete_bash", "COMP_WORDS": words, "COMP_CWORD": place}
-        command = [sys.executable, "-m", "ptrnet"]
-        done = subprocess.run(command, env={**os.environ, **shell}, capture_output=True, text=True)
-        assert (done.stdout.split(), done.stderr) == ([expected], "")
-
-
-def test_the_values_of_a_choice_are_listed(ptrnet):
-    text = " ".join(ptrnet("train", "--help")[1].split())
-    for values in ("one-cycle | constant", "lstm | gru", "given | lexicographic | hilbert"):
-        assert text.count(values) == 1
 
 
 def test_runs_without_a_folder_are_numbered(ptrnet, tmp_path, monkeypatch, refused):

@@ -14,8 +14,51 @@ if TYPE_CHECKING:
     from ptrnet.solver import Solver
     from ptrnet.tasks.base import Task
 
-Arguments = Annotated[list[str] | None, typer.Argument(metavar="[TASK] FILE", show_default=False)]
-TaskName = Annotated[str, typer.Argument(metavar="TASK", help="hull, delaunay, tsp or sort.")]
+TASKS = "hull, delaunay, tsp or sort"
+
+
+# What a shell completes; where nothing fits, that is files. Names of plug-ins are among them.
+def complete_tasks(incomplete: str) -> list[str]:
+    """Tasks that begin so."""
+    from ptrnet import tasks
+
+    return [name for name in tasks.names() if name.startswith(incomplete)]
+
+
+def complete_labellers(incomplete: str) -> list[str]:
+    """Algorithms, of any task, that begin so."""
+    from ptrnet import tasks
+
+    names = {name for task in tasks.names() for name in tasks.kind(task).labellers}
+    return sorted(name for name in names if name.startswith(incomplete))
+
+
+def complete_models(incomplete: str) -> list[str]:
+    """Shipped models that begin so."""
+    from ptrnet import weights
+
+    return [name for name in weights.names() if name.startswith(incomplete)]
+
+
+def complete_architectures(incomplete: str) -> list[str]:
+    """Networks to train that begin so."""
+    from ptrnet import models
+
+    return [name for name in models.names() if name.startswith(incomplete)]
+
+
+Arguments = Annotated[
+    list[str] | None,
+    typer.Argument(
+        metavar="[TASK] FILE",
+        show_default=False,
+        help=f"TASK is {TASKS}.",
+        autocompletion=complete_tasks,
+    ),
+]
+TaskName = Annotated[
+    str, typer.Argument(metavar="TASK", help=f"{TASKS}.", autocompletion=complete_tasks)
+]
 Strict = Annotated[
     bool,
     typer.Option(
@@ -28,6 +71,7 @@ Labeller = Annotated[
     str | None,
     typer.Option(
         "--labeller",
+        autocompletion=complete_labellers,
         help="The algorithm, by default the task's first. hull: monotone-chain; delaunay: qhull; "
         "tsp: exact, held-karp, a1, a2, a3, local-search; sort: argsort.",
     ),
@@ -35,7 +79,9 @@ Labeller = Annotated[
 Model = Annotated[
     str | None,
     typer.Option(
-        "--model", help="A shipped model, a model's folder or a hub id; by default the task's."
+        "--model",
+        autocompletion=complete_models,
+        help="A shipped model, a model's folder or a hub id; by default the task's.",
     ),
 ]
 Points = Annotated[

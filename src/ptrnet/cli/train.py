@@ -7,7 +7,13 @@ from typing import Annotated, Any
 
 import typer
 
-from ptrnet.cli.options import say
+from ptrnet.cli.options import (
+    TASKS,
+    complete_architectures,
+    complete_labellers,
+    complete_tasks,
+    say,
+)
 from ptrnet.errors import InputError, MissingExtraError
 from ptrnet.training.recipe import Recipe
 from ptrnet.training.recipe_options import recipe_options
@@ -125,7 +131,13 @@ def _recipe(task_or_recipe: str | None, options: dict[str, Any]) -> tuple[Recipe
 
 def _signature() -> inspect.Signature:
     """The signature that the options are read from: every key of a recipe, by its name."""
-    argument = typer.Argument(metavar="TASK|RECIPE.toml")
+    argument = typer.Argument(
+        metavar="TASK|RECIPE.toml",
+        help=f"TASK is {TASKS}.",
+        show_default=False,
+        autocompletion=complete_tasks,
+    )
+    completions = {"model": complete_architectures, "labeller": complete_labellers}
     parameters = [
         _parameter("task_or_recipe", str | None, argument),
         _parameter(
@@ -146,7 +158,8 @@ def _signature() -> inspect.Signature:
     for name, option in recipe_options().items():
         kind = option.type if option.type in (int, float, bool) else str
         text = f"{option.help} [{option.default}]" if option.default != "" else option.help
-        parameters.append(_parameter(name, kind | None, typer.Option(help=text)))
+        description = typer.Option(help=text, autocompletion=completions.get(name))
+        parameters.append(_parameter(name, kind | None, description))
     return inspect.Signature(parameters)
 
 

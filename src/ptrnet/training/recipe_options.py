@@ -4,7 +4,7 @@ import typing
 from dataclasses import MISSING, fields
 from typing import Any, NamedTuple
 
-from ptrnet import tasks
+from ptrnet import models, tasks
 from ptrnet.errors import InputError
 from ptrnet.models.settings import ALIASES, every_setting
 from ptrnet.tasks.base import Task
@@ -41,11 +41,22 @@ def recipe_options() -> dict[str, Option]:
 def option_fields() -> dict[str, Option]:
     """The fields of a recipe, but for the task, which is an argument."""
     hints = typing.get_type_hints(Recipe)
+    known = {"model": f": {' | '.join(models.names())}", "labeller": f": {_labellers()}"}
     return {
-        f.name: Option(hints[f.name], f.default, f.metadata["help"] + _choices(hints[f.name]))
+        f.name: Option(
+            hints[f.name],
+            f.default,
+            f.metadata["help"] + known.get(f.name, _choices(hints[f.name])),
+        )
         for f in fields(Recipe)
         if f.default is not MISSING
     }
+
+
+def _labellers() -> str:
+    """The algorithms of each task that has a choice."""
+    choices = ((name, tasks.kind(name).labellers) for name in tasks.names())
+    return "; ".join(f"{name} {' | '.join(names)}" for name, names in choices if len(names) > 1)
 
 
 def _choices(hint: Any) -> str:

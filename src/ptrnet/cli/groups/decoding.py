@@ -9,13 +9,20 @@ if TYPE_CHECKING:
     from ptrnet.decoding import Decoder
 
 
+DECODERS = ("greedy", "beam", "sample", "incremental", "reconstruct")
+
+
 @dataclass(frozen=True)
 class DecodingOptions:
     """A decoder's name and options; None stands for an option that was left out."""
 
     decoder: Annotated[
         str,
-        typer.Option("--decoder", help="greedy, beam, sample, incremental or reconstruct."),
+        typer.Option(
+            "--decoder",
+            help="greedy, beam, sample, incremental or reconstruct.",
+            autocompletion=lambda incomplete: [d for d in DECODERS if d.startswith(incomplete)],
+        ),
     ] = "greedy"
     beam_size: Annotated[
         int | None, typer.Option("--beam-size", help="Prefixes that a beam keeps.  [8]")

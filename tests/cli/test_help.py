@@ -1,0 +1,51 @@
+"""What `--help` says, and what a shell completes."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+from ptrnet import models
+from ptrnet.cli import app
+
+
+@pytest.mark.parametrize(
+    "verb", ["", *(verb.__name__.rpartition(".")[2] for verb in app.VERBS), "models show"]
+)
+def test_help_has_an_example(ptrnet, verb):
+    code, out, _ = ptrnet(*verb.split(), "--help")
+    assert code == 0 and (not verb or "Example: ptrnet " in out)
+    assert ptrnet(*verb.split(), "-h")[:2] == (0, out)
+
+
+@pytest.mark.parametrize("verb", ["models", "models show hull", "convert", "label", "plot"])
+def test_a_seed_is_taken_and_not_offered_where_nothing_is_drawn(ptrnet, verb):
+    assert "--seed" not in ptrnet(*verb.split(), "--help")[1]
+    assert "No such option" not in ptrnet(*verb.split(), "--seed", "1")[2]
+
+
+def test_a_shell_completes_verbs_and_options():
+    for words, expected in (
+        ("ptrnet rep", "reproduce"),
+        ("ptrnet solve --beam", "--beam-size"),
+        ("ptrnet train del", "delaunay"),
+        ("ptrnet train hull --model rem", "remaining-ptr-net"),
+        ("ptrnet generate tsp --labeller held", "held-karp"),
+        ("ptrnet solve hull --decoder inc", "incremental"),
+        ("ptrnet evaluate --model sort-", "sort-ptr-net"),
+    ):
+        place = str(len(words.split()) - 1)
+        shell = {"_PTRNET_COMPLETE": "complete_bash", "COMP_WORDS": words, "COMP_CWORD": place}
+        command = [sys.executable, "-m", "ptrnet"]
+        done = subprocess.run(command, env={**os.environ, **shell}, capture_output=True, text=True)
+        assert (done.stdout.split(), done.stderr) == ([expected], "")
+
+
+def test_the_values_of_a_choice_are_listed(ptrnet):
+    text = "".join(ptrnet("train", "--help")[1].split())  # lines break within names
+    for values in (
+        *("one-cycle | constant", "lstm | gru", "given | lexicographic | hilbert"),
+        *(" | ".join(models.names()), "tsp exact | held-karp", "hull, delaunay, tsp or sort"),
+    ):
+        assert text.count(values.replace(" ", "")) == 1
