@@ -2,7 +2,8 @@
 
     python tools/draw_docs.py [NAME ...]
 
-writes docs/pictures/NAME.svg, all of them by default; the same bytes each time on one machine.
+writes docs/pictures/NAME.svg; by default all of them, and README's picture. On one machine they
+have the same bytes each time.
 """
 
 import re
@@ -25,6 +26,7 @@ matplotlib.use("Agg")
 from matplotlib import pyplot
 
 PICTURES = Path(__file__).parents[1] / "docs" / "pictures"
+DARK = "#0d1117"  # as pages are in the dark
 BLUE, RED, INK, QUIET, LIGHT = "#1f5fbf", "#d1495b", "#333333", "#8a8f98", "#d9dce1"
 STYLE = {
     "svg.hashsalt": "ptrnet",
@@ -238,7 +240,19 @@ def fence() -> None:
         file = Path(folder) / "trees.csv"
         file.write_text(trees)
         picture = str(PICTURES / "fence.svg")
-        run(["solve", "hull", str(file), "--plot", picture, "--output", str(file)])
+        run(["solve", "hull", str(file), "--plot", picture, "--output", f"{folder}/fence.csv"])
+
+
+def capitals() -> None:
+    """README's picture, on light and on dark."""
+    docs = PICTURES.parent
+    table = docs.parent / "examples" / "capitals.csv"
+    dark = {"figure.facecolor": DARK, "axes.facecolor": DARK, "text.color": "#e6e8eb"}
+    for name, style in (("capitals", {}), ("capitals-dark", dark)):
+        with tempfile.TemporaryDirectory() as folder, matplotlib.rc_context(style):
+            output = str(Path(folder) / "hull.csv")
+            picture = str(docs / f"{name}.png")
+            run(["solve", "hull", str(table), "--plot", picture, "--output", output])
 
 
 DRAWINGS = {
@@ -258,6 +272,8 @@ def main(names: list[str]) -> None:
     PICTURES.mkdir(exist_ok=True)
     for name in names or DRAWINGS:
         DRAWINGS[name]()
+    if not names:
+        capitals()
 
 
 if __name__ == "__main__":

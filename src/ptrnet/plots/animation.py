@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from ptrnet.errors import InputError, MissingExtraError
-from ptrnet.plots.answer import ANSWER_COLOR, POINT_COLOR, QUIET_COLOR
+from ptrnet.plots.answer import ANSWER_COLOR, QUIET_COLOR, text_color
 from ptrnet.tasks.base import Task
 from ptrnet.types import Floats, Indices
 
@@ -55,7 +55,7 @@ def _draw_step(
     """The answer before a step, and where the pointer looks at it; behind the last, the answer."""
     num_specials = task.num_specials
     pointed_at = tokens[:step][tokens[:step] >= num_specials] - num_specials
-    ax.plot(*inputs.T, "o", color=POINT_COLOR, ms=4, zorder=3)
+    ax.plot(*inputs.T, "o", color=text_color(), ms=4, zorder=3)
     if step < len(tokens):
         ax.plot(*inputs[pointed_at].T, "o-", color=ANSWER_COLOR, lw=1.6, ms=6, zorder=4)
         start = inputs[pointed_at[-1]] if len(pointed_at) else inputs.mean(0)

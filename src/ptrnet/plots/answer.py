@@ -11,8 +11,9 @@ from ptrnet.plots.names import element_names, feature_names
 from ptrnet.tasks.base import Drawing, Task
 from ptrnet.types import Example, Floats, Indices
 
-ANSWER_COLOR, TRUTH_COLOR, POINT_COLOR = "#1f5fbf", "#d1495b", "#333333"
-QUIET_COLOR, GRID_COLOR, MISSING_COLOR = "#8a8f98", "#e8eaed", "#e0aab0"
+# On light and on dark; points and names have the colour of text, by matplotlib's style.
+ANSWER_COLOR, TRUTH_COLOR, MISSING_COLOR = "#2f72d6", "#d1495b", "#e0aab0"
+QUIET_COLOR, GRID_ALPHA = "#8a8f98", 0.2
 MAX_NAMES = 60  # more would hide the points
 MAX_COORDINATE = 1e300  # the margins of axes must be finite too
 
@@ -131,7 +132,7 @@ def draw_answer(
     _plot_lines(ax, answer, "-", ANSWER_COLOR, "network's answer")
     answered = [int(i) for i in pointed_at]
     others = np.delete(answer.points, answered, axis=0)
-    ax.plot(*others.T, "o", color=POINT_COLOR, ms=3, zorder=3)
+    ax.plot(*others.T, "o", color=text_color(), ms=3, zorder=3)
     ax.plot(*answer.points[answered].T, "o", color=ANSWER_COLOR, ms=4.5, zorder=4)
     ax.set_title(title, fontsize=11, loc="left")
     ax.margins(0.06)
@@ -154,10 +155,17 @@ def draw_answer(
         draw_labels(ax, printable, answer.points, answered, lines)
 
 
+def text_color() -> str:
+    """That of matplotlib's style: light on dark ones."""
+    import matplotlib
+
+    return str(matplotlib.rcParams["text.color"])
+
+
 def _quieten(ax: Any) -> None:
     """Only what is drawn stands out: a light grid, and no box around it."""
     ax.spines[:].set_visible(False)
-    ax.grid(color=GRID_COLOR, lw=0.8)
+    ax.grid(color=QUIET_COLOR, alpha=GRID_ALPHA, lw=0.8)
     ax.set_axisbelow(True)
     ax.tick_params(length=0, labelsize=8, labelcolor=QUIET_COLOR)
 

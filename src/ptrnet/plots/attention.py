@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from ptrnet.errors import InputError
-from ptrnet.plots.answer import ANSWER_COLOR, POINT_COLOR
+from ptrnet.plots.answer import ANSWER_COLOR, QUIET_COLOR
 from ptrnet.plots.figure import figure
 from ptrnet.plots.names import element_names
 from ptrnet.tasks.base import Task
@@ -77,7 +77,7 @@ def draw_matrix(
             f"{probabilities.shape[0]} over {probabilities.shape[1]}"
         )
     image = ax.imshow(probabilities, cmap="Blues", vmin=0, vmax=1, aspect="auto")
-    ax.plot(tokens, range(len(tokens)), "s", mfc="none", mec=POINT_COLOR, ms=5, label="chosen")
+    ax.plot(tokens, range(len(tokens)), "s", mfc="none", mec=QUIET_COLOR, ms=5, label="chosen")
     ax.set_ylabel("step")
     ax.set_xlabel("token")
     num_tokens, num_specials = probabilities.shape[1], len(special_names)
