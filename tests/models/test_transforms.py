@@ -5,7 +5,10 @@ import torch
 
 from ptrnet import models
 
-MODELS = pytest.mark.parametrize("name", models.names())
+FRAMES = {
+    f"{edge}-edge-frames": {"edge_frames": True, "frame_edge": edge} for edge in ("last", "open")
+}
+MODELS = pytest.mark.parametrize("name", [*models.names(), *FRAMES])
 pytestmark = pytest.mark.filterwarnings("ignore::torch.jit.TracerWarning")
 B, N, M = 3, 6, 4
 
@@ -22,7 +25,13 @@ class LogProbs(torch.nn.Module):
 
 
 def build(small, name, dtype=torch.float64):
-    return LogProbs(small(model=name).model).to(dtype)
+    if name not in FRAMES:
+        return LogProbs(small(model=name).model).to(dtype)
+    torch.manual_seed(0)
+    sizes = {"hidden_size": 16, "encoder_layers": 1, "decoder_layers": 1, "feed_forward": 8}
+    num_specials = 2 if name.startswith("open") else 1
+    model = models.build("transformer-ptr-net", 2, num_specials, **sizes, **FRAMES[name])
+    return LogProbs(model).to(dtype)
 
 
 def draw(seed, batch=B, n=N, steps=M, dtype=torch.float64):
