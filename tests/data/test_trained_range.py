@@ -96,6 +96,8 @@ def test_elements_nearly_one_beside_one_far_away(name):
     assert message.endswith(f"; ptrnet label {name} computes answers by an algorithm")
     (warning,) = solver.answer(instance).warnings
     assert warning == message
+    instance[:8] = instance[0]
+    assert said(lambda: solver.answer(instance)) == [] == [*solver.answer(instance).warnings]
 
 
 @pytest.mark.parametrize("kind", ["uniform", "mixed"])

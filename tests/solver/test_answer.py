@@ -83,8 +83,9 @@ def test_it_is_a_sequence_of_indices(small):
 
 def test_what_is_no_answer_model_or_decoder_is_refused(small):
     hull, sort = small("hull"), small("sort")
-    with pytest.raises(ptrnet.InputError, match="an answer of task sort, got one of hull"):
-        sort.plot(hull.answer(POINTS))
+    for draw in (sort.plot, sort.plot_attention, sort.animate):
+        with pytest.raises(ptrnet.InputError, match="an answer of task sort, got one of hull"):
+            draw(hull.answer(POINTS))
     for decoder in ("beam", ptrnet.Beam, 3):
         with pytest.raises(ptrnet.InputError, match="decoder: expected one such as"):
             hull.solve(POINTS, decoder)

@@ -79,12 +79,12 @@ class TrainedRange:
         n = len(values)
         extent = (values[-1] - values[0]).max()
         spread = (values[3 * n // 4] - values[n // 4]).max() if n > MIN_QUARTERED else extent
-        if spread < MIN_SPREAD * extent:
-            size = f"1/{extent / spread:,.0f}" if spread > 0 else "nothing"
+        if 0 < spread < MIN_SPREAD * extent:  # 0: they are one
             yield Message(
                 "spread",
-                f"half of the elements lie within {size} of the instance's extent: the model sees "
-                f"them as nearly one, beside those far away{self._labeller_advice()}",
+                f"half of the elements lie within 1/{extent / spread:,.0f} of the instance's "
+                "extent: the model sees them as nearly one, beside those far away"
+                f"{self._labeller_advice()}",
             )
 
     def _labeller_advice(self) -> str:

@@ -42,10 +42,7 @@ class Pictures(ABC):
         from ptrnet.plots.figure import axes_or_new
 
         if isinstance(points, Answer):
-            if points.task.name != self.task.name:
-                raise InputError(
-                    f"expected an answer of task {self.task.name}, got one of {points.task.name}"
-                )
+            self._check_task(points)
             return points.plot(ax)
         example = one_example(points, self.task)
         (answered,) = self.solve_examples([example])
@@ -94,5 +91,14 @@ class Pictures(ABC):
 
     def _answered(self, points: Any) -> Example:
         """An instance with the answer that is to be followed: its own, or else the model's."""
-        example = points.example if isinstance(points, Answer) else one_example(points, self.task)
+        if isinstance(points, Answer):
+            self._check_task(points)
+            return points.example
+        example = one_example(points, self.task)
         return example if example.outputs is not None else next(self.solve_examples([example]))
+
+    def _check_task(self, answer: Answer) -> None:
+        if answer.task.name != self.task.name:
+            raise InputError(
+                f"expected an answer of task {self.task.name}, got one of {answer.task.name}"
+            )
