@@ -12,18 +12,19 @@ def table(tmp_path):
     return path
 
 
-@pytest.mark.parametrize("header", ["id,x,y", "id,X,Y", "n,y,x"])
-def test_beside_other_numbers_x_and_y_are_read(ptrnet, table, header):
+@pytest.mark.parametrize("header", ["id,x,y", "Index,lon,lat", ",x,y", "#,y,x"])
+def test_numbers_that_are_ids_are_no_coordinates(ptrnet, table, header):
     table.write_text(TABLE.replace("id,x,y", header))
     code, out, _ = ptrnet("solve", "hull", table)
     expected = {"7,0,0", "8,1,0", "9,0,1"}
     assert code == 0 and out.splitlines()[0] == header and {*out.splitlines()[1:]} == expected
 
 
-@pytest.mark.parametrize("header", ["id,lon,lat", "x,x,y", "7,0,0"])
-def test_without_such_names_it_is_said_how(ptrnet, table, header, refused):
+@pytest.mark.parametrize("header", ["x,y,z", "height,x,y", "7,0,0"])
+def test_other_numbers_are_not_left_out(ptrnet, table, header, refused):
+    """Of points in space two coordinates would be answered."""
     table.write_text(TABLE.replace("id,x,y", header))
-    refused(ptrnet("solve", "hull", table), "got 3 numeric; name two of them x and y")
+    refused(ptrnet("solve", "hull", table), "expected 2 numeric columns and any number of others")
 
 
 @pytest.mark.parametrize("verb", [("solve",), ("solve", "--json"), ("label",)])

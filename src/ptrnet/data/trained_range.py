@@ -75,7 +75,7 @@ class TrainedRange:
 
     def _spread_messages(self, example: Example) -> Iterator[Message]:
         """At most one: of elements most of which are nearly one, beside others far away."""
-        values = np.sort(example.inputs, axis=0)
+        values = np.sort(example.inputs / 2, axis=0)  # halves, whose differences are finite
         n = len(values)
         extent = (values[-1] - values[0]).max()
         spread = (values[3 * n // 4] - values[n // 4]).max() if n > MIN_QUARTERED else extent

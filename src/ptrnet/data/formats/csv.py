@@ -1,9 +1,9 @@
 """A table: the whole file is one instance, a row an element.
 
-A header is optional. The numeric columns are the features, in their order; of more than two, those
-named x and y are a plane's coordinates. The other columns are written again with their rows. An
-answer is written as the rows that it points at, in its order; for triangles that is three rows
-each. A model of elements with fields reads these by the header's names.
+A header is optional. The numeric columns are the features, in their order; where they are too
+many, those are left out that are named as ids are. The other columns are written again with their
+rows. An answer is written as the rows that it points at, in its order; for triangles that is three
+rows each. A model of elements with fields reads these by the header's names.
 """
 
 import csv
@@ -22,7 +22,7 @@ from ptrnet.tasks.base import Task
 from ptrnet.tasks.schema import is_hole
 from ptrnet.types import Example, Table
 
-COORDINATES = ("x", "y")  # of a plane's points, where more columns than these have numbers
+IDS = {"", "#", "id", "index", "no", "nr", "number", "node", "unnamed: 0"}  # names of their columns
 
 CAPABILITIES = Capabilities(multiple=False, answers=False, dictionaries=True)
 
@@ -45,8 +45,8 @@ def read(path: str, task: Task) -> Iterator[Example]:
     columns = list(zip(*rows, strict=True))
     bodies = [column[1:] or column for column in columns]  # without the first row: maybe a header
     numeric = [k for k, body in enumerate(bodies) if all(map(is_number, body))]
-    if len(numeric) > task.num_features == len(COORDINATES):
-        numeric = _coordinates(rows[0], numeric)
+    if len(numeric) > task.num_features:
+        numeric = [k for k in numeric if rows[0][k].strip().lower() not in IDS]
     if len(numeric) != task.num_features:
         _refuse_columns(bodies, lines, numeric, task.num_features, source)
     _check_left_over(bodies, lines, numeric, source)
@@ -67,13 +67,6 @@ def read(path: str, task: Task) -> Iterator[Example]:
     ]
     inputs = checks.check_instance(values, task, source)
     yield Example(inputs, None, source, table=Table(header, rows, numeric))
-
-
-def _coordinates(header: list[str], numeric: list[int]) -> list[int]:
-    """The numeric columns named x and y, where both are there, beside ids and other numbers."""
-    names = [name.strip().lower() for name in header]
-    columns = [k for k in numeric if names[k] in COORDINATES]
-    return columns if sorted(names[k] for k in columns) == [*COORDINATES] else numeric
 
 
 def _with_fields(rows: list[list[str]], lines: list[int], task: Task, source: str) -> Example:
@@ -118,7 +111,7 @@ def _check_left_over(
     """
     for k in sorted({*range(len(bodies))} - {*numeric}):
         bad = [i for i, cell in enumerate(bodies[k]) if not is_number(cell)]
-        if not bad:  # of numbers beside x and y
+        if not bad:  # of ids
             continue
         line, cell = lines[bad[0] + len(lines) - len(bodies[k])], bodies[k][bad[0]]
         if len(bad) < len(bodies[k]) / 2 and all(is_hole(bodies[k][i]) for i in bad):
@@ -168,5 +161,5 @@ def _refuse_columns(
             )
     raise InputError(
         f"{source}: expected {d} numeric column{'s' * (d > 1)} and any number of others, "
-        f"got {len(numeric)} numeric" + "; name two of them x and y" * (len(numeric) > d == 2)
+        f"got {len(numeric)} numeric"
     )
