@@ -172,6 +172,8 @@ def test_numbers_to_sort_are_columns_or_flat(small):
         ([[1.0, 2.0], [3.0]], "got lists of different lengths"),
         ([[10**400, 1]], "got a number too large"),
         ([{"x": 1.0}], "got 1 fields that are numbers: x"),
+        ([{"x": 1.0, "y": 2.0}, None], "element 2: expected a dictionary, got None"),
+        ([{"x": 1.0, "y": 2.0}, [3.0, 4.0]], r"element 2: expected a dictionary, got \[3.0, 4.0\]"),
         ({"x": [1.0], "y": [2.0]}, "expected a list or an array, got dict"),
         (3.5, "expected a list or an array, got float"),
         (np.zeros((2, 2, 2, 2)), r"expected shape \(n, 2\) for hull, got \(2, 2, 2\)"),

@@ -9,7 +9,7 @@ from functools import partial
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from ptrnet import tasks
@@ -206,6 +206,7 @@ BODIES = st.one_of(
 
 @settings(max_examples=200, deadline=None)
 @given(body=BODIES)
+@example(body=b'{"instance":[{"x":0,"y":0},null]}')
 def test_no_body_is_a_defect(body):
     """Whatever comes, it is a question or a complaint."""
     task, limits = tasks.get("hull"), Limits(max_prefix_elements=1000)

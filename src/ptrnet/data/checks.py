@@ -1,6 +1,6 @@
 """Checks of instances and of answers to them. Every complaint begins with their source."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from numbers import Real
 from typing import Any
@@ -78,6 +78,11 @@ def _encoded(elements: list[Element] | None, values: Any, schema: Schema, source
 
 def _numeric_fields(elements: list[Element], values: Any, d: int, source: str) -> Any:
     """The numbers of the elements, in the order of the first one's fields; texts are carried."""
+    for k, element in enumerate(elements):
+        if not isinstance(element, Mapping):
+            raise InputError(
+                f"{source}: element {k + 1}: expected a dictionary, got {short(element)}"
+            )
     fields = [field for field, value in elements[0].items() if _is_number(value)]
     if len(fields) != d and is_frame(values):
         return values  # of which `real_array` says what is no number
