@@ -77,12 +77,11 @@ def _run(arguments: list[str]) -> int:
 
 def _usage_message(error: Any) -> str:
     """What typer says; of an option that other libraries have, what it is called here."""
-    option = getattr(error, "option_name", "").lstrip("-").replace("-", "_")
-    if option:
+    option = getattr(error, "option_name", "").lstrip("-")
+    if option and getattr(error.ctx, "info_name", "") == "train":
         from ptrnet.training.recipe import ELSEWHERE
 
-        meant = ELSEWHERE.get(option)
-        if meant and getattr(error.ctx, "info_name", "") == "train":
+        if meant := ELSEWHERE.get(option.replace("-", "_")):
             name, _, rest = meant[1:].partition("'")
             return f"no such option: --{option}; did you mean --{name.replace('_', '-')}{rest}?"
     return str(error.format_message())

@@ -14,8 +14,8 @@ from ptrnet.types import Example
 
 MAX_DEVIATIONS = 10.0  # standard deviations of a feature, beyond which it is said
 # Of the extent of an instance; where half of it lies within less, networks tell elements apart too
-# badly. Of lists of ten numbers, one of which is 1,000 times as large, 95% are sorted, of hulls of
-# twenty such points 99% right; one 10,000 times as large leaves 10% and 86%.
+# badly. Where one of ten numbers is 1,000 times as large as the others, 95 lists of 100 are sorted,
+# and 99 hulls of 100 of twenty such points right; 10,000 times as large, 10 and 86.
 MIN_SPREAD = 3e-4
 MIN_QUARTERED = 4  # elements; of fewer no half is known
 

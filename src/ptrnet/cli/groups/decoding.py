@@ -9,7 +9,11 @@ if TYPE_CHECKING:
     from ptrnet.decoding import Decoder
 
 
-DECODERS = ("greedy", "beam", "sample", "incremental", "reconstruct")
+def complete_decoders(incomplete: str) -> list[str]:
+    """Decoders that begin so."""
+    from ptrnet.decoding.options import DECODERS
+
+    return [name for name in DECODERS if name.startswith(incomplete)]
 
 
 @dataclass(frozen=True)
@@ -21,7 +25,7 @@ class DecodingOptions:
         typer.Option(
             "--decoder",
             help="greedy, beam, sample, incremental or reconstruct.",
-            autocompletion=lambda incomplete: [d for d in DECODERS if d.startswith(incomplete)],
+            autocompletion=complete_decoders,
         ),
     ] = "greedy"
     beam_size: Annotated[
