@@ -132,7 +132,8 @@ def test_evaluate_measures_in_the_files_units(square, ptrnet, small):
     assert metrics["gap"]["value"] == pytest.approx(metrics["length"]["value"] / 140 - 1)
     refused(
         ptrnet("evaluate", "square.tsp", "--model", "model"),
-        "square.tsp: has no answer to measure against",
+        "square.tsp: has no answer to measure against; "
+        "ptrnet label tsp computes answers by an algorithm",
     )
 
 

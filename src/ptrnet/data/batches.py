@@ -4,9 +4,9 @@ from collections.abc import Iterator, Sequence
 
 import torch
 
+from ptrnet.data.checks import required_answer
 from ptrnet.data.padding import pad_answers, pad_instances
 from ptrnet.data.symmetries import canonicalize
-from ptrnet.errors import InputError
 from ptrnet.tasks.base import Task
 from ptrnet.types import Batch, Example, Floats, Indices
 
@@ -20,10 +20,9 @@ def batch_of(examples: Sequence[Example], task: Task) -> Batch:
     instances: list[Floats] = []
     answers: list[Indices] = []
     for example in examples:
-        if example.outputs is None:
-            raise InputError(f"{example.source}: has no answer to measure against")
+        answer = required_answer(example, task)
         scaled = task.normalize(example.inputs)[None]
-        inputs, canonical = canonicalize(task, scaled, pad_answers([example.outputs]))
+        inputs, canonical = canonicalize(task, scaled, pad_answers([answer]))
         instances += list(inputs)
         answers += canonical.rows()
     return pad_batch(instances, answers, task)

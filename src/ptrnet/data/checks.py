@@ -13,7 +13,7 @@ from ptrnet.errors import InputError, short
 from ptrnet.geometry.distances import EUCLIDEAN
 from ptrnet.tasks.base import Task
 from ptrnet.tasks.schema import Element, Schema, is_hole, is_written_number
-from ptrnet.types import Answers, Floats, Indices
+from ptrnet.types import Answers, Example, Floats, Indices
 
 MAX_COORDINATE = 1e10  # where distances are whole numbers: sums of 100,000 are still exact floats
 
@@ -124,6 +124,22 @@ def check_size(n: int, task: Task, source: str) -> None:
     """Refuses an instance of too few elements for the task, or of too many for any."""
     if not task.min_elements <= n <= LARGEST:
         raise InputError(f"{source}: expected {task.min_elements} to {LARGEST} elements, got {n}")
+
+
+def required_answer(example: Example, task: Task, source: str = "") -> Indices:
+    """The example's answer, or a complaint of `source` where the example knows of no other."""
+    if example.outputs is None:
+        raise InputError(
+            f"{example.source or source}: has no answer to measure against{labeller_advice(task)}"
+        )
+    return example.outputs
+
+
+def labeller_advice(task: Task) -> str:
+    """Behind a complaint, how to have answers that need no network; nothing where there is none."""
+    if not task.labellers:
+        return ""
+    return f"; ptrnet label {task.name} computes answers by an algorithm"
 
 
 def check_has_answer(inputs: Floats, task: Task, source: str) -> None:

@@ -115,8 +115,7 @@ def has_answer(values: Any, task: Task) -> bool:
 def example_of(pair: Any, task: Task, source: str) -> Example:
     """An example with its answer: an `Example`, or a pair of inputs and outputs that is checked."""
     if isinstance(pair, Example):
-        if pair.outputs is None:
-            raise InputError(f"{pair.source or source}: has no answer to measure against")
+        checks.required_answer(pair, task, source)
         if isinstance(pair.inputs, np.ndarray) and isinstance(pair.outputs, np.ndarray):
             return pair
     inputs, outputs = inputs_and_outputs(pair, source)

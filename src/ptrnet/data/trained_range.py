@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ptrnet.data.checks import labeller_advice
 from ptrnet.data.sizes import parse_sizes
 from ptrnet.errors import InputError, OutsideTraining
 from ptrnet.tasks.base import Task
@@ -51,7 +52,7 @@ class TrainedRange:
         n = len(example.inputs)
         if not self._sizes or n in self._sizes:
             return
-        advice = self._labeller_advice()
+        advice = labeller_advice(self._task)
         if example.table and n > max(self._sizes):
             advice += "; a .csv is one instance, and ptrnet convert --set-id takes a long one apart"
         yield Message(
@@ -84,14 +85,8 @@ class TrainedRange:
                 "spread",
                 f"half of the elements lie within 1/{extent / spread:,.0f} of the instance's "
                 "extent: the model sees them as nearly one, beside those far away"
-                f"{self._labeller_advice()}",
+                f"{labeller_advice(self._task)}",
             )
-
-    def _labeller_advice(self) -> str:
-        name = self._task.name
-        if not self._task.labellers:
-            return ""
-        return f"; ptrnet label {name} computes answers by an algorithm"
 
     def _feature_name(self, k: int) -> str:
         schema = self._task.schema

@@ -11,10 +11,9 @@ from threading import Thread
 from typing import Any, ClassVar, Protocol
 
 from ptrnet import evaluation
-from ptrnet.data import formats
+from ptrnet.data import checks, formats
 from ptrnet.data.bulk.engine import CHUNK, BulkWork, chunks, content_of, count_instances
 from ptrnet.decoding import Decoder
-from ptrnet.errors import InputError
 from ptrnet.kernels import loading
 from ptrnet.models.base import PointerModel
 from ptrnet.tasks.base import Task
@@ -69,8 +68,7 @@ class Scoring(Answering):
     def check(self, task: Task, chunk: list[Example]) -> None:
         """Refuses examples without answers."""
         for example in chunk:
-            if example.outputs is None:
-                raise InputError(f"{example.source}: has no answer to measure against")
+            checks.required_answer(example, task)
 
     def examples(self, solver: Evaluated, chunk: list[Example]) -> list[Example]:  # type: ignore[override]
         """The examples with the answers and their scores as `extra`."""
