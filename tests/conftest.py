@@ -9,6 +9,7 @@ from pathlib import Path  # noqa: E402
 
 import pytest  # noqa: E402
 import torch  # noqa: E402
+from joblib import cpu_count  # noqa: E402
 
 from tests.small_models import small_solver  # noqa: E402
 
@@ -18,6 +19,11 @@ NUM_WORKERS = int(
     os.environ.get("PYTEST_XDIST_WORKER_COUNT", 1)
 )  # of pytest-xdist: they share cores
 torch.set_num_threads(max(1, torch.get_num_threads() // NUM_WORKERS))
+
+
+def pytest_xdist_auto_num_workers(config):
+    """Half as many again as cores: a quarter of the time tests wait for processes and browsers."""
+    return 3 * cpu_count() // 2
 
 
 # What takes longest begins first: no process is left alone with it at the end.
