@@ -1,9 +1,10 @@
 """The types that all of ptrnet shares. Indices are 0-based.
 
 Shapes are batch-first, in one alphabet: B batch, N elements (n of one instance), M steps or tokens
-of an answer, H hidden units, K prefixes or hypotheses, d features, S special slots. Where a part
-of them is meant: R rows (a row for each prefix of each instance), P parts of instances, W elements
-of a part or of what remains, E edges, T triangles.
+of an answer (m indices of one), H hidden units, K prefixes or hypotheses, d features, S special
+slots. Where a part of them is meant: R rows (a row for each prefix of each instance), P parts of
+instances, W elements of a part or of what remains, E edges, T triangles (t in one answer, or other
+items of several indices).
 """
 
 from __future__ import annotations

@@ -23,11 +23,11 @@ _CHUNK = 2**20  # elements and indices in memory at a time
 
 
 class InferredTask(NamedTuple):
-    """The task of a file's m examples, and their sizes."""
+    """The task of a file's examples, and their sizes."""
 
     task: Custom
-    sizes: Indices  # (m,) elements of each instance
-    lengths: Indices  # (m,) indices of each answer
+    sizes: Indices  # (num_examples,) elements of each instance
+    lengths: Indices  # (num_examples,) indices of each answer
 
 
 def infer_task(
@@ -113,7 +113,7 @@ def task_of(schema: Schema) -> Custom:
 
 
 def _find_repeats(examples: MemmapExamples) -> NDArray[np.bool_]:
-    """`(m,)`: whether an index stands twice in the answer, of m examples."""
+    """`(num_examples,)`: whether an index stands twice in the answer."""
     num_indices = int(examples.sizes.max())
     repeats = []
     for first, stop in _chunks(examples):
@@ -169,7 +169,7 @@ def feature_scaling(parts: Callable[[], Iterator[Floats]]) -> tuple[Floats, Floa
     about 0, for which one pass would do, lose the spread of values that are far from 0.
 
     Args:
-        parts: gives all elements, in arrays `(m, d)`; called once for each pass.
+        parts: gives all elements, in arrays `(num_elements, d)`; called once for each pass.
     """
     ranges = [(part.min(0), part.max(0), len(part)) for part in parts()]
     lows, highs, counts = zip(*ranges, strict=True)

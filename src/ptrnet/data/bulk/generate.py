@@ -86,7 +86,7 @@ def generate(
         backend: where they run: "local", or a cluster of "dask" or "ray".
 
     Returns:
-        Pairs of inputs `(n, d)` and outputs, 0-based indices `(m,)` or triangles `(m, 3)`, where
+        Pairs of inputs `(n, d)` and outputs, 0-based indices `(m,)` or triangles `(t, 3)`, where
         `output` is None; `ptrnet.fit` takes pairs of indices. None where a file is written.
 
     Raises:

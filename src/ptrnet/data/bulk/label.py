@@ -52,7 +52,7 @@ def label(
         backend: where they run: "local", or a cluster of "dask" or "ray".
 
     Returns:
-        Pairs of inputs `(n, d)` and outputs, 0-based indices `(m,)` or triangles `(m, 3)`, where
+        Pairs of inputs `(n, d)` and outputs, 0-based indices `(m,)` or triangles `(t, 3)`, where
         `output` is None; `ptrnet.fit` takes pairs of indices. What else a file says of an
         instance, as its distance in TSPLIB, is not in the pair. For one instance, that is given
         itself, the pair alone. None where a file is written.

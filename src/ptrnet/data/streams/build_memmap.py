@@ -1,11 +1,12 @@
 """The examples of a file, written as a few flat arrays.
 
-There are m examples; together their instances have t elements, and their answers a indices.
+num_examples counts the examples, num_elements the elements of all their instances, num_indices the
+indices of all their answers.
 
-inputs.npy         (t, d) float64, the elements of all instances one after another
-starts.npy         (m + 1,) int64, where each instance begins in them, and the end
-answers.npy        (a,) int32, the answers flat, 0-based, in the order of the file
-answer_starts.npy  (m + 1,) int64, where each answer begins in them, and the end
+inputs.npy         (num_elements, d) float64, the elements of all instances one after another
+starts.npy         (num_examples + 1,) int64, where each instance begins in them, and the end
+answers.npy        (num_indices,) int32, the answers flat, 0-based, in the order of the file
+answer_starts.npy  (num_examples + 1,) int64, where each answer begins in them, and the end
 checksums.json     the SHA-256 of each of these files
 """
 
@@ -41,12 +42,12 @@ _BLOCKS_PER_PROCESS = 8  # that are read before the arrays grow
 
 
 class FlatExamples(NamedTuple):
-    """m examples as flat arrays."""
+    """Examples as flat arrays."""
 
-    inputs: Floats  # (t, d)
-    sizes: Indices  # (m,) elements of each instance, t in all
-    answers: Indices  # (a,)
-    lengths: Indices  # (m,) indices of each answer, a in all
+    inputs: Floats  # (num_elements, d), of all instances
+    sizes: Indices  # (num_examples,) elements of each instance
+    answers: Indices  # (num_indices,), of all answers
+    lengths: Indices  # (num_examples,) indices of each answer
 
 
 def build_memmap(path: str, task: Task, folder: Path) -> None:

@@ -14,7 +14,7 @@ def shuffled_batches(
     nearly all batches the instances have one size; one batch may have fewer examples.
 
     Args:
-        numbers: `(m,)` of the examples to draw.
+        numbers: `(num_examples,)` of the examples to draw.
         sizes: the elements of every example, by its number.
         batch_size: examples in a batch, B.
         rng: draws both orders.

@@ -33,7 +33,7 @@ _DAY = 86_400  # seconds
 
 
 class MemmapExamples:
-    """The m examples in a folder that `build_memmap` wrote.
+    """The examples in a folder that `build_memmap` wrote.
 
     Raises:
         InputError: an array is missing or damaged.
@@ -49,15 +49,15 @@ class MemmapExamples:
             )
         except (OSError, ValueError) as error:
             raise InputError(f"{folder}: damaged: {error}") from None
-        self.sizes: Indices = np.diff(self._starts)  # (m,) elements of each instance
-        self.lengths: Indices = np.diff(self._answer_starts)  # (m,) indices of each answer
+        self.sizes: Indices = np.diff(self._starts)  # (num_examples,) elements of each
+        self.lengths: Indices = np.diff(self._answer_starts)  # (num_examples,) indices of each
 
     def elements(self, first: int, stop: int) -> Floats:
-        """`(t, d)`: the elements of the examples `first` to `stop - 1`, one after another."""
+        """`(num_elements, d)`: those of the examples `first` to `stop - 1`, one after another."""
         return self._inputs[self._starts[first] : self._starts[stop]]
 
     def indices(self, first: int, stop: int) -> Indices:
-        """`(a,)`: the answers of the examples `first` to `stop - 1`, flat, one after another."""
+        """`(num_indices,)`: answers of the examples `first` to `stop - 1`, one after another."""
         flat = self._answers[self._answer_starts[first] : self._answer_starts[stop]]
         return flat.astype(np.int64)
 
