@@ -72,8 +72,8 @@ class Reading(Case):
     def setups(self) -> dict[str, Setup]:
         return {
             "text, line by line": partial(read_lines, self.path, self.recipe.task),
-            "text, packed for training": partial(build_memmap, self.path, self.recipe.task),
-            "packed, in batches": partial(read_batches, self.path, self.recipe),
+            "text, to a memory map": partial(build_memmap, self.path, self.recipe.task),
+            "memory map, in batches": partial(read_batches, self.path, self.recipe),
         }
 
     def sides(self) -> dict[str, Side]:

@@ -162,10 +162,10 @@ def _check_sizes(columns: Sequence[_Column], task: Task | None, path: str) -> No
             most = LARGEST * task.num_features
         too_many = chunk.num_values > most * num_rows
         # A text may stand in a dictionary, and in the statistics as the least and the greatest.
-        if too_many or chunk.unpacked_size > 4 * LONGEST_LINE * num_rows:
+        if too_many or chunk.uncompressed_size > 4 * LONGEST_LINE * num_rows:
             raise InputError(
                 f'{path}: column "{key[:40]}": {chunk.num_values} values of '
-                f"{chunk.unpacked_size} bytes in {num_rows} rows are too many; an instance has "
+                f"{chunk.uncompressed_size} bytes in {num_rows} rows are too many; an instance has "
                 f"at most {LARGEST} elements"
             )
 
@@ -180,7 +180,7 @@ def _check_rows(columns: Sequence[_Column], stream: BinaryIO, task: Task | None,
         InputError: a row of more numbers, or a page of more bytes, than any that can be used.
     """
     for group, _, key, level, chunk in columns:
-        if max(chunk.num_values, chunk.unpacked_size // 8) <= _UNCHECKED:
+        if max(chunk.num_values, chunk.uncompressed_size // 8) <= _UNCHECKED:
             continue
         is_inputs = task is not None and key == "inputs"
         most = LARGEST * task.num_features if task and is_inputs else LONGEST_LINE // 2

@@ -14,7 +14,7 @@ _TAIL = 8  # bytes behind the footer: its length, and PAR1
 _NUM_ROWS, _ROW_GROUPS = 3, 4
 _COLUMNS, _GROUP_NUM_ROWS = 1, 3
 _METADATA = 3
-_PATH, _CODEC, _NUM_VALUES, _UNPACKED_SIZE, _PACKED_SIZE = 3, 4, 5, 6, 7
+_PATH, _CODEC, _NUM_VALUES, _UNCOMPRESSED_SIZE, _COMPRESSED_SIZE = 3, 4, 5, 6, 7
 _DATA_OFFSET, _DICTIONARY_OFFSET = 9, 11
 _CODECS = ("UNCOMPRESSED", "SNAPPY", "GZIP", "LZO", "BROTLI", "LZ4", "ZSTD", "LZ4_RAW")
 
@@ -29,8 +29,8 @@ class Chunk(NamedTuple):
     path: str  # in the schema, such as inputs.list.element
     codec: str  # the compression, as Arrow names it
     num_values: int
-    unpacked_size: int  # bytes, as is the next
-    packed_size: int
+    uncompressed_size: int  # bytes, as is the next
+    compressed_size: int
     start: int  # where its first page stands in the file
 
 
@@ -69,7 +69,7 @@ def _row_group(group: Struct) -> RowGroup:
 def _chunk(metadata: Struct) -> Chunk:
     codec = _number(metadata[_CODEC])
     start = metadata.get(_DICTIONARY_OFFSET) or metadata[_DATA_OFFSET]  # the first of the two
-    sizes = (metadata[field] for field in (_NUM_VALUES, _UNPACKED_SIZE, _PACKED_SIZE))
+    sizes = (metadata[field] for field in (_NUM_VALUES, _UNCOMPRESSED_SIZE, _COMPRESSED_SIZE))
     return Chunk(
         ".".join(name.decode() for name in metadata[_PATH]),
         _CODECS[codec] if codec < len(_CODECS) else str(codec),

@@ -20,9 +20,9 @@ _LARGEST_PAGE = 4 * LONGEST_LINE  # bytes: writers make pages of one megabyte
 _DATA, _DATA_V2 = 0, 3  # kinds of pages that have levels
 # Fields of a page's header, and of the header of its kind in it, by their numbers in
 # parquet.thrift.
-_KIND, _UNPACKED_SIZE, _PACKED_SIZE, _DATA_HEADER, _DATA_V2_HEADER = 1, 2, 3, 5, 8
+_KIND, _UNCOMPRESSED_SIZE, _COMPRESSED_SIZE, _DATA_HEADER, _DATA_V2_HEADER = 1, 2, 3, 5, 8
 _NUM_VALUES, _LEVEL_ENCODING, _LEVEL_BYTES = 1, 4, 6
-_RUNS = 3  # how levels are encoded, but in files of before 2013
+_RLE_HYBRID = 3  # how levels are encoded, but in files of before 2013: see `_decode`
 _HEADER = 2**16  # bytes that a page's header has at most, its statistics included
 
 
@@ -75,44 +75,41 @@ def longest_row(stream: BinaryIO, chunk: Chunk, max_level: int, stop: int) -> in
 def _pages(stream: BinaryIO, chunk: Chunk) -> Iterator[Page]:
     """The pages of numbers of a column, without the numbers."""
     position = chunk.start
-    while position < chunk.start + chunk.packed_size:
+    while position < chunk.start + chunk.compressed_size:
         stream.seek(position)
         reader = Reader(stream.read(_HEADER))
         try:
             header = reader.struct()
-            fields = (_KIND, _UNPACKED_SIZE, _PACKED_SIZE)
-            kind, unpacked, packed = (header[field] for field in fields)
+            fields = (_KIND, _UNCOMPRESSED_SIZE, _COMPRESSED_SIZE)
+            kind, uncompressed, compressed = (header[field] for field in fields)
         except (IndexError, KeyError, RecursionError):
             raise UnknownPagesError from None
-        if (
-            not isinstance(unpacked, int)
-            or not isinstance(packed, int)
-            or min(unpacked, packed) < 0
-        ):
+        if not isinstance(uncompressed, int) or not isinstance(compressed, int):
             raise UnknownPagesError
-        if max(unpacked, packed) > _LARGEST_PAGE:
+        if min(uncompressed, compressed) < 0:
+            raise UnknownPagesError
+        if max(uncompressed, compressed) > _LARGEST_PAGE:
             raise TooLargeError
         body = position + reader.position
         stream.seek(body)
         if kind == _DATA:
-            yield _first_version(
-                header.get(_DATA_HEADER), stream.read(packed), unpacked, chunk.codec
-            )
+            content = stream.read(compressed)
+            yield _first_version(header.get(_DATA_HEADER), content, uncompressed, chunk.codec)
         elif kind == _DATA_V2:
-            yield _second_version(header.get(_DATA_V2_HEADER), stream.read(packed))
-        position = body + packed
+            yield _second_version(header.get(_DATA_V2_HEADER), stream.read(compressed))
+        position = body + compressed
 
 
-def _first_version(header: object, content: bytes, unpacked: int, codec: str) -> Page:
+def _first_version(header: object, content: bytes, uncompressed: int, codec: str) -> Page:
     """A page whose levels are compressed with its numbers; their length stands before them."""
     import pyarrow as pa
 
-    if not isinstance(header, dict) or header.get(_LEVEL_ENCODING) != _RUNS:
+    if not isinstance(header, dict) or header.get(_LEVEL_ENCODING) != _RLE_HYBRID:
         raise UnknownPagesError
     if codec != "UNCOMPRESSED":
         name = {"LZ4": "lz4_raw"}.get(codec, codec.lower())
         try:
-            content = pa.decompress(content, unpacked, name, asbytes=True)
+            content = pa.decompress(content, uncompressed, name, asbytes=True)
         except (pa.ArrowException, OSError, ValueError):
             raise UnknownPagesError from None
     length = int.from_bytes(content[:4], "little")
@@ -137,16 +134,20 @@ def _count(header: object) -> int:
 
 
 def _decode(content: bytes, bits: int, count: int) -> NDArray[np.uint8]:
-    """`(count,)`: levels of a few bits each, from runs of equal and of packed ones."""
+    """`(count,)` levels of a few bits each, from the hybrid of run-length encoding and bit-packing.
+
+    A header's last bit says which comes: a level and how often it stands (RLE), or groups of eight
+    levels, each in `bits` bits.
+    """
     reader, parts, total = Reader(content), [], 0
     while total < count:
         try:
             header = reader.varint()
         except IndexError:
             raise UnknownPagesError from None
-        if header & 1:  # groups of eight, packed
-            packed = np.frombuffer(reader.read((header >> 1) * bits), np.uint8)
-            flags = np.unpackbits(packed, bitorder="little")
+        if header & 1:
+            bit_packed = np.frombuffer(reader.read((header >> 1) * bits), np.uint8)
+            flags = np.unpackbits(bit_packed, bitorder="little")
             digits = flags[: len(flags) // bits * bits].reshape(-1, bits)
             part = digits @ (1 << np.arange(bits, dtype=np.uint8))
         else:

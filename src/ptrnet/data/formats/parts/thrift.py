@@ -4,6 +4,13 @@ from typing import Any
 
 Struct = dict[int, Any]  # whole numbers, bytes, structs and lists of such
 
+# The types of values, by the numbers that the protocol has for them; maps and sets, which Parquet
+# does not use, are left out.
+_STOP = 0  # behind the last field of a struct
+_TRUE, _FALSE = 1, 2  # of a field: its type is its value
+_BYTE, _INT16, _INT32, _INT64, _DOUBLE, _BINARY, _LIST, _STRUCT = 3, 4, 5, 6, 7, 8, 9, 12
+_LONG_LIST = 15  # in place of a list's length: the length comes behind, as a varint
+
 
 class Reader:
     """Reads one thing after another; `position` is behind what was read.
@@ -25,24 +32,26 @@ class Reader:
         """
         fields: Struct = {}
         number = 0
-        while head := self._byte():
+        while (head := self._byte()) != _STOP:
             delta, kind = head >> 4, head & 15
             number = number + delta if delta else _signed(self.varint())
-            fields[number] = 2 - kind if kind in (1, 2) else self._value(kind)  # a flag is its type
+            fields[number] = int(kind == _TRUE) if kind in (_TRUE, _FALSE) else self._value(kind)
         return fields
 
     def _value(self, kind: int) -> Any:
-        if kind in (1, 2, 3):  # in a list a flag is a byte
+        if kind in (_TRUE, _FALSE, _BYTE):  # in a list a boolean is a byte
             return self._byte()
-        if kind in (4, 5, 6):
+        if kind in (_INT16, _INT32, _INT64):
             return _signed(self.varint())
-        if kind in (7, 8):
-            return self._whole(8 if kind == 7 else self.varint())
-        if kind == 9:
+        if kind == _DOUBLE:
+            return self._whole(8)
+        if kind == _BINARY:
+            return self._whole(self.varint())
+        if kind == _LIST:
             head = self._byte()
-            count = head >> 4 if head >> 4 < 15 else self.varint()
+            count = head >> 4 if head >> 4 < _LONG_LIST else self.varint()
             return [self._value(head & 15) for _ in range(count)]
-        if kind == 12:
+        if kind == _STRUCT:
             return self.struct()
         raise IndexError(f"type {kind}")
 
