@@ -94,7 +94,7 @@ def solve(
         raise InputError("--jobs and --backend go with a FILE, and without pictures and --json")
     if path is not None:
         formats.check_input(path)
-        formats.check_input_stays(path, output)
+        formats.check_not_overwritten(path, output)
     target = formats.output_format(output, path)
     target.check_task(solver.task, output)
     if path is not None:

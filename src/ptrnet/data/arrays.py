@@ -1,4 +1,4 @@
-"""What other libraries call an array, as NumPy's: the one place that knows of them.
+"""Arrays, tensors and frames of other libraries as NumPy arrays: only this module knows of them.
 
 An array is what NumPy takes for one, a torch tensor (with a gradient, on any device), a frame or a
 series with `to_numpy` (pandas, polars), or lists of numbers. None of these libraries is imported.
@@ -73,7 +73,7 @@ def _check_whole(values: Any, array: NDArray[Any], floats: Floats, source: str) 
 
 
 def to_array(values: Any, source: str, expected: str) -> NDArray[Any]:
-    """The same in their own type; see `real_array`."""
+    """The values as a NumPy array of their own type; all else is as of `real_array`."""
     try:
         array = np.asarray(_unwrapped(values))
         if array.dtype.kind == "O":
@@ -114,14 +114,14 @@ def split_instances(values: Any, num_features: int) -> tuple[list[Any], bool]:
     Raises:
         InputError: neither.
     """
-    if dictionaries_of(values) is not None or is_frame(values):
+    if records_of(values) is not None or is_frame(values):
         return [values], True
     values = _single(values)
     if isinstance(values, np.ndarray) and (values.dtype.kind != "O" or values.ndim != 1):
         return (list(values), False) if values.ndim > 2 else ([values], True)
     if not isinstance(values, list | tuple):
         values = split(values, "instances")
-    if any(dictionaries_of(instance) is not None for instance in values[:1]):
+    if any(records_of(instance) is not None for instance in values[:1]):
         return list(values), False
     if num_features == 1 and depth(values) == 2 and any(map(_is_row, values)):
         return list(values), False  # rows of numbers, not numbers in rows of one
@@ -135,11 +135,19 @@ def _is_row(values: Any) -> bool:
     return isinstance(values, list | tuple) and len(values) != 1
 
 
-def dictionaries_of(values: Any) -> list[Mapping[str, Any]] | None:
+def records_of(values: Any, numeric_frames: bool = False) -> list[Mapping[str, Any]] | None:
     """The elements of an instance whose features have names: its dictionaries, a frame's rows.
 
-    None where they are numbers: of a frame whose columns are all numbers, too.
+    Args:
+        values: an instance.
+        numeric_frames: whether a frame whose columns are all numbers, with texts as their names,
+            has such elements, too.
+
+    Returns:
+        The elements; None where they are numbers.
     """
+    if numeric_frames and is_frame(values) and all(isinstance(k, str) for k in values.columns):
+        return rows_of(values)
     if isinstance(values, list | tuple):
         return list(values) if values and isinstance(values[0], Mapping) else None
     if not is_frame(values):
@@ -148,13 +156,6 @@ def dictionaries_of(values: Any) -> list[Mapping[str, Any]] | None:
         raise InputError(f"expected a frame of pandas or polars, got {type(values).__name__}")
     is_numeric = np.asarray(values.to_numpy()).dtype.kind in "biuf"
     return None if is_numeric else rows_of(values)
-
-
-def named_elements(values: Any) -> list[Mapping[str, Any]] | None:
-    """As `dictionaries_of`, with the rows of every frame whose columns' names are texts."""
-    if is_frame(values) and all(isinstance(name, str) for name in values.columns):
-        return rows_of(values)
-    return dictionaries_of(values)
 
 
 def is_frame(values: Any) -> bool:

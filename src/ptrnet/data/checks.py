@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from ptrnet.data.arrays import dictionaries_of, is_frame, real_array, rows_of, to_array
+from ptrnet.data.arrays import is_frame, real_array, records_of, rows_of, to_array
 from ptrnet.data.sizes import LARGEST
 from ptrnet.errors import InputError, short
 from ptrnet.geometry.distances import EUCLIDEAN
 from ptrnet.tasks.base import Task
-from ptrnet.tasks.schema import Element, Schema, is_hole, is_written_number
+from ptrnet.tasks.schema import Element, Schema, is_missing, is_written_number
 from ptrnet.types import Answers, Example, Floats, Indices
 
 MAX_COORDINATE = 1e10  # where distances are whole numbers: sums of 100,000 are still exact floats
@@ -33,7 +33,7 @@ def check_instance(values: Any, task: Task, source: str) -> Floats:
             more than LARGEST.
     """
     d = task.num_features
-    elements = dictionaries_of(values)
+    elements = records_of(values)
     if task.schema is not None:
         values = _encoded(elements, values, task.schema, source)
     elif elements is not None:
@@ -53,7 +53,7 @@ def check_instance(values: Any, task: Task, source: str) -> Floats:
             f"{source}: element {row + 1}, {_feature(column, task)}: expected a finite number, "
             f"got {array[row, column]}"
         )
-    check_has_answer(array, task, source)
+    check_solvable(array, task, source)
     return array
 
 
@@ -62,13 +62,17 @@ def _feature(column: int, task: Task) -> str:
     return f"number {column + 1}" if schema is None else f'"{schema.feature_names[column]}"'
 
 
-def named(values: Any, task: Task) -> Any:
+def frame_as_rows(values: Any, task: Task) -> Any:
     """A frame as its rows, where the task reads fields by their names; anything else as it is."""
     return rows_of(values) if task.schema is not None and is_frame(values) else values
 
 
 def _encoded(elements: list[Element] | None, values: Any, schema: Schema, source: str) -> Any:
-    """The features of the elements, None where `values` have no names; or no elements at all."""
+    """The features of the elements by their fields; an empty list as it is.
+
+    Raises:
+        InputError: elements that have no fields, or not those of the schema.
+    """
     if elements is not None:
         return schema.encode(elements, source)
     if isinstance(values, list | tuple) and not values:
@@ -93,7 +97,7 @@ def _numeric_fields(elements: list[Element], values: Any, d: int, source: str) -
         )
     for field in dict.fromkeys(field for element in elements for field in element):
         if field not in fields:
-            _check_left_over(field, elements, source)
+            _check_ignored_field(field, elements, source)
     schema = Schema(tuple(fields), ((),) * d)
     return schema.encode(elements, source)
 
@@ -102,21 +106,21 @@ def _is_number(value: Any) -> bool:
     return isinstance(value, Real | Decimal) and not isinstance(value, bool | np.bool_)
 
 
-def _check_left_over(field: Any, elements: list[Element], source: str) -> None:
-    """Refuses a field of numbers with holes: an id would be read in its place."""
+def _check_ignored_field(field: Any, elements: list[Element], source: str) -> None:
+    """Refuses a field of numbers with missing values: an id would be read in its place."""
     values = [element.get(field) for element in elements]
-    holes = [k for k, value in enumerate(values) if not _is_number(value)]
-    if len(holes) == len(values) or not all(_may_be_hole(values[k]) for k in holes):
+    missing = [k for k, value in enumerate(values) if not _is_number(value)]
+    if len(missing) == len(values) or not all(_may_be_missing(values[k]) for k in missing):
         return  # texts, which are carried
     raise InputError(
-        f'{source}: element {holes[0] + 1}: "{field}": expected a number, '
-        f"got {short(values[holes[0]])}, where other elements have one; fill or remove the field"
+        f'{source}: element {missing[0] + 1}: "{field}": expected a number, '
+        f"got {short(values[missing[0]])}, where other elements have one; fill or remove the field"
     )
 
 
-def _may_be_hole(value: Any) -> bool:
+def _may_be_missing(value: Any) -> bool:
     return value is None or (
-        isinstance(value, str) and (is_hole(value) or is_written_number(value))
+        isinstance(value, str) and (is_missing(value) or is_written_number(value))
     )
 
 
@@ -142,8 +146,8 @@ def labeller_advice(task: Task) -> str:
     return f"; ptrnet label {task.name} computes answers by an algorithm"
 
 
-def check_has_answer(inputs: Floats, task: Task, source: str) -> None:
-    """Refuses an instance that has no answer."""
+def check_solvable(inputs: Floats, task: Task, source: str) -> None:
+    """Refuses an instance that has no solution, such as points on one line to be triangulated."""
     reason = task.instance_error(inputs)
     if reason:
         raise InputError(f"{source}: {reason}")

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from ptrnet.data import checks
-from ptrnet.data.arrays import depth, dictionaries_of, is_frame, split, split_instances, to_array
+from ptrnet.data.arrays import depth, is_frame, records_of, split, split_instances, to_array
 from ptrnet.errors import InputError
 from ptrnet.tasks.base import Task
 from ptrnet.types import Example
@@ -23,7 +23,7 @@ def instances_of(values: Any, task: Task) -> tuple[list[Example], bool]:
     if isinstance(values, Example):
         return [checked_instance(values, task, "instance 0")], True
     values = _without_answers(values, task)
-    values = checks.named(values, task)
+    values = checks.frame_as_rows(values, task)
     instances, is_one = split_instances(values, task.num_features)
     checked = [checked_instance(item, task, f"instance {k}") for k, item in enumerate(instances)]
     return checked, is_one
@@ -55,11 +55,11 @@ def checked_instance(values: Any, task: Task, source: str) -> Example:
     """One instance, which is never taken for many; of an `Example` with all that it has."""
     example = values if isinstance(values, Example) else Example(values, source=source)
     source = example.source or source
-    inputs = checks.named(_as_they_came(example), task)
+    inputs = checks.frame_as_rows(_as_they_came(example), task)
     return example._replace(
         inputs=checks.check_instance(inputs, task, source),
         source=source,
-        elements=dictionaries_of(inputs),
+        elements=records_of(inputs),
     )
 
 
@@ -86,7 +86,7 @@ def examples_of(values: Any, task: Task) -> tuple[list[Example], bool]:
             "an answer"
         )
     items = [values] if is_one else split(values, "examples")
-    return [example_of(item, task, f"example {k}") for k, item in enumerate(items)], is_one
+    return [checked_example(item, task, f"example {k}") for k, item in enumerate(items)], is_one
 
 
 def one_example(values: Any, task: Task) -> Example:
@@ -112,17 +112,17 @@ def has_answer(values: Any, task: Task) -> bool:
     return is_example(values, task) and inputs_and_outputs(values, "")[1] is not None
 
 
-def example_of(pair: Any, task: Task, source: str) -> Example:
+def checked_example(pair: Any, task: Task, source: str) -> Example:
     """An example with its answer: an `Example`, or a pair of inputs and outputs that is checked."""
     if isinstance(pair, Example):
         checks.required_answer(pair, task, source)
         if isinstance(pair.inputs, np.ndarray) and isinstance(pair.outputs, np.ndarray):
             return pair
     inputs, outputs = inputs_and_outputs(pair, source)
-    inputs = checks.named(inputs, task)
+    inputs = checks.frame_as_rows(inputs, task)
     instance = checks.check_instance(inputs, task, f"{source}: inputs")
     indices = checks.check_outputs(outputs, len(instance), task, f"{source}: outputs")
-    elements = dictionaries_of(inputs)
+    elements = records_of(inputs)
     if isinstance(pair, Example):
         return pair._replace(inputs=instance, outputs=indices, elements=elements)
     return Example(instance, indices, source, elements=elements)

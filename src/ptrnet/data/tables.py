@@ -156,9 +156,9 @@ def read_lines(path: str) -> Iterator[Example]:
     for line, text in numbered_lines(path):
         source = f"{path}:{line}"
         row = parse_object(text, source)
-        elements = nested.objects(row.pop("inputs", None), f'{source}: "inputs"')
+        elements = nested.records(row.pop("inputs", None), f'{source}: "inputs"')
         nothing = np.zeros((len(elements), 1))
-        example = nested.example_of(nothing, row, loosest_task(1), source)
+        example = nested.example_from_row(nothing, row, loosest_task(1), source)
         yield example._replace(elements=elements)
 
 

@@ -5,7 +5,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from ptrnet.data.arrays import dictionaries_of, is_frame, split
+from ptrnet.data.arrays import is_frame, records_of, split
 from ptrnet.data.checks import check_outputs
 from ptrnet.data.examples import checked_instance, pairs_of
 from ptrnet.decoding import Decoder
@@ -145,6 +145,6 @@ class PointerEstimator(BaseEstimator):  # type: ignore[misc]
 
 def _many(X: Any) -> list[Any]:  # noqa: N803
     """The instances as a list, so that none of them is taken for all of them."""
-    if not is_frame(X) and dictionaries_of(X) is None:
+    if not is_frame(X) and records_of(X) is None:
         return split(X, "X")
     raise InputError("X: expected a list of instances, got one instance")

@@ -75,7 +75,7 @@ class Files(ABC):
         source, target = fspath(file), fspath(output)
         formats.check_output(target, self.task)
         _check_bulk(source, jobs, backend)
-        formats.check_input_stays(source, target)
+        formats.check_not_overwritten(source, target)
         how = Answering(decoder or Greedy(), constrained, augment)
         self.check_options(how.decoder, augment)
         if source == target == "-":

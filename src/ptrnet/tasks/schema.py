@@ -142,23 +142,23 @@ def infer_schema(
                             "no categories; name the fields that the model is to read (fields)"
                         )
     for field in chosen:
-        _check_no_hole(field, texts[field])
+        _check_none_missing(field, texts[field])
     return Schema(chosen, tuple(tuple(sorted(texts[f])) for f in chosen), ignores_unknown)
 
 
 # How tables write that a number is missing.
-_HOLES = {"", "--", ".", "?", "#n/a", "n/a", "na", "nan", "nil", "null", "missing"}
+_MISSING = {"", "--", ".", "?", "#n/a", "n/a", "na", "nan", "nil", "null", "missing"}
 
 
-def is_hole(text: str) -> bool:
+def is_missing(text: str) -> bool:
     """Whether a text says that a number is missing."""
-    return text.strip().lower() in _HOLES
+    return text.strip().lower() in _MISSING
 
 
-def _check_no_hole(field: str, texts: set[str]) -> None:
-    """Refuses numbers that one hole among them has made categories."""
+def _check_none_missing(field: str, texts: set[str]) -> None:
+    """Refuses numbers that one missing value among them has made categories."""
     others = {text for text in texts if not is_written_number(text)}
-    if len(others) < len(texts) and others and all(map(is_hole, others)):
+    if len(others) < len(texts) and others and all(map(is_missing, others)):
         raise InputError(
             f'"{field}": expected numbers alone, or texts, got numbers and {short(min(others))}: '
             "give these elements a number, or leave them out; a category is called otherwise"

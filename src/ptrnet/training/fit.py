@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from ptrnet.data import formats
-from ptrnet.data.arrays import count_features, is_frame, named_elements, split
-from ptrnet.data.examples import example_of, inputs_and_outputs, pairs_of
+from ptrnet.data.arrays import count_features, is_frame, records_of, split
+from ptrnet.data.examples import checked_example, inputs_and_outputs, pairs_of
 from ptrnet.data.infer_task import loosest_task, task_of
 from ptrnet.errors import InputError, MissingExtraError
 from ptrnet.settings import check_type
@@ -210,14 +210,16 @@ def _loosest_task(items: Iterator[Any], recipe: dict[str, Any]) -> tuple[Custom,
     """
     first = next(items)
     inputs, _ = inputs_and_outputs(first, "example 0")
-    if named_elements(inputs) is None:
+    if records_of(inputs, numeric_frames=True) is None:
         if recipe.get("fields"):
             raise InputError("fit: fields go with elements that are dictionaries, or frames")
         return loosest_task(count_features(inputs)), chain([first], items)
     everything = [first, *items]
+    sources = [f"example {k}" for k in range(len(everything))]
+    pairs = map(inputs_and_outputs, everything, sources)
     instances = (
-        (named_elements(inputs_and_outputs(item, f"example {k}")[0]) or [], f"example {k}: inputs")
-        for k, item in enumerate(everything)
+        (records_of(inputs, numeric_frames=True) or [], f"{source}: inputs")
+        for (inputs, _), source in zip(pairs, sources, strict=True)
     )
     fields = field_names(recipe.get("fields", ()))
     is_ignored = recipe.get("unknown_category") == "ignore"
@@ -228,7 +230,7 @@ def _checked_examples(items: Iterator[Any], task: Custom) -> Iterator[Example]:
     """The examples, of dictionaries with the fields alone that are read."""
     for k, item in enumerate(items):
         source = f"example {k}"
-        example = example_of(inputs_and_outputs(item, source), task, source)
+        example = checked_example(inputs_and_outputs(item, source), task, source)
         if task.schema and example.elements:
             example = example._replace(elements=task.schema.read_fields(example.elements, source))
         yield example

@@ -78,7 +78,7 @@ def label(
     source = fspath(file)
     if source != "-":
         formats.check_input(source)
-        formats.check_input_stays(source, path or "-")
+        formats.check_not_overwritten(source, path or "-")
     return engine.run(_work(task, source, path, labeller, strict), path, source, jobs, backend)
 
 

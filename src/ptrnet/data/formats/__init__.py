@@ -4,8 +4,8 @@
 - `read(path, task)`: the examples of a file, one by one; text formats take `-`, too
 - `write(stream, examples, task)`: writes examples to an open stream, of text or of bytes
 - `num_features(path)`: numbers of an element, d; only where files tell it without a task
-- `dictionaries(path)`: the elements of each instance with its source, for errors; only where a file
-  has whole examples whose elements may be dictionaries
+- `dictionaries(path)`: the elements of each instance with its source, for errors, and InputError at
+  the first whose elements are no dictionaries; only where a file has whole examples with such
 
 What formats share is in `parts/`, and so is the class `Format`: such a module, with its checks.
 """
@@ -34,8 +34,8 @@ from ptrnet.types import Example
 __all__ = [
     "Format",
     "check_input",
-    "check_input_stays",
     "check_keeps_extra",
+    "check_not_overwritten",
     "check_output",
     "format_of",
     "get",
@@ -147,7 +147,7 @@ def check_keeps_extra(path: str, task: Task) -> None:
     check_output(path, task)
 
 
-def check_input_stays(path: str, output: str) -> None:
+def check_not_overwritten(path: str, output: str) -> None:
     """Refuses to write answers over the file of their instances, where no instance would be left.
 
     Args:

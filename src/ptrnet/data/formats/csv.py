@@ -19,7 +19,7 @@ from ptrnet.data.formats.parts.parsing import parse_number
 from ptrnet.data.sizes import LARGEST
 from ptrnet.errors import DoubtfulInput, InputError, short
 from ptrnet.tasks.base import Task
-from ptrnet.tasks.schema import is_hole
+from ptrnet.tasks.schema import is_missing
 from ptrnet.types import Example, Table
 
 IDS = {"", "#", "id", "index", "no", "nr", "number", "node", "unnamed: 0"}  # names of their columns
@@ -49,7 +49,7 @@ def read(path: str, task: Task) -> Iterator[Example]:
         numeric = [k for k in numeric if rows[0][k].strip().lower() not in IDS]
     if len(numeric) != task.num_features:
         _refuse_columns(bodies, lines, numeric, task.num_features, source)
-    _check_left_over(bodies, lines, numeric, source)
+    _check_ignored_columns(bodies, lines, numeric, source)
     header = None
     titles = [k for k in numeric if not is_number(rows[0][k])]
     if titles and len(titles) < len(numeric):
@@ -102,19 +102,20 @@ def write(stream: TextIO, examples: Iterable[Example], task: Task) -> None:
         writer.writerows(rows[i] for i in order)
 
 
-def _check_left_over(
+def _check_ignored_columns(
     bodies: list[tuple[str, ...]], lines: list[int], numeric: list[int], source: str
 ) -> None:
     """Refuses columns beside the numeric ones that were meant as numbers, too.
 
-    Arguments as of `_refuse_columns`. Where a coordinate has a hole, an id stood in its place.
+    Arguments as of `_refuse_columns`. Where a coordinate has a missing value, an id would be read
+    in its place.
     """
     for k in sorted({*range(len(bodies))} - {*numeric}):
         bad = [i for i, cell in enumerate(bodies[k]) if not is_number(cell)]
         if not bad:  # of ids
             continue
-        line, cell = lines[bad[0] + len(lines) - len(bodies[k])], bodies[k][bad[0]]
-        if len(bad) < len(bodies[k]) / 2 and all(is_hole(bodies[k][i]) for i in bad):
+        line, cell = _line_of(bad[0], bodies[k], lines), bodies[k][bad[0]]
+        if len(bad) < len(bodies[k]) / 2 and all(is_missing(bodies[k][i]) for i in bad):
             raise InputError(
                 f"{source}:{line}: column {k + 1}: expected a number, got {short(cell)}"
             )
@@ -122,6 +123,11 @@ def _check_left_over(
             raise InputError(
                 f"{source}:{line}: columns must be separated by commas, got {short(cell)}"
             )
+
+
+def _line_of(index: int, body: tuple[str, ...], lines: list[int]) -> int:
+    """The line of cell `index` of a column's body, which lacks the first row if there are more."""
+    return lines[index + len(lines) - len(body)]
 
 
 def _check_first_row(rows: list[list[str]], source: str) -> None:
@@ -155,7 +161,7 @@ def _refuse_columns(
     for k, body in enumerate(bodies):
         bad = [i for i, cell in enumerate(body) if not is_number(cell)]
         if len(numeric) < d and 0 < len(bad) < len(body) / 2:
-            line = lines[bad[0] + len(lines) - len(body)]
+            line = _line_of(bad[0], body, lines)
             raise InputError(
                 f"{source}:{line}: column {k + 1}: expected a number, got {short(body[bad[0]])}"
             )

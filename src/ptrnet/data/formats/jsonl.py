@@ -12,7 +12,7 @@ from decimal import Decimal
 from typing import Any, TextIO
 
 from ptrnet.data import checks
-from ptrnet.data.arrays import dictionaries_of
+from ptrnet.data.arrays import records_of
 from ptrnet.data.formats.parts import nested
 from ptrnet.data.formats.parts.capabilities import Capabilities
 from ptrnet.data.formats.parts.json_object import parse_object
@@ -27,17 +27,17 @@ CAPABILITIES = Capabilities(extra=True, distances=NAMES, dictionaries=True)
 
 def read(path: str, task: Task) -> Iterator[Example]:
     """See `ptrnet.data.formats`."""
-    name = display_name(path)
+    file = display_name(path)
     for line, text in numbered_lines(path):
-        source = f"{name}:{line}"
+        source = f"{file}:{line}"
         row = parse_object(text, source)
         if "inputs" not in row:
             raise InputError(f'{source}: expected the key "inputs"')
         values = row.pop("inputs")
         nested.check_numbers(values, f'{source}: "inputs"')
         inputs = checks.check_instance(values, task, f'{source}: "inputs"')
-        example = nested.example_of(inputs, row, task, source)
-        yield example._replace(elements=dictionaries_of(values))
+        example = nested.example_from_row(inputs, row, task, source)
+        yield example._replace(elements=records_of(values))
 
 
 def dictionaries(path: str) -> Iterator[tuple[list[Mapping[str, Any]], str]]:
@@ -45,7 +45,7 @@ def dictionaries(path: str) -> Iterator[tuple[list[Mapping[str, Any]], str]]:
     for line, text in numbered_lines(path):
         source = f"{path}:{line}"
         where = f'{source}: "inputs"'
-        yield nested.objects(parse_object(text, source).get("inputs"), where), where
+        yield nested.records(parse_object(text, source).get("inputs"), where), where
 
 
 def num_features(path: str) -> int:

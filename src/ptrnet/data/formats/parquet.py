@@ -100,7 +100,7 @@ def _batches(path: str, task: Task | None) -> Iterator["pa.RecordBatch"]:
     try:
         with Path(path).open("rb") as stream:
             file = parquet.ParquetFile(stream, page_checksum_verification=True)
-            arrow.check_twice(file.schema_arrow, file.metadata.metadata or {}, path)
+            arrow.check_schema_copy(file.schema_arrow, file.metadata.metadata or {}, path)
             arrow.check_schema(file.schema_arrow, task, path)
             columns = _columns(stream, file.schema)
             _check_sizes(columns, task, path)
@@ -203,7 +203,7 @@ def _example(cells: dict[str, "pa.Scalar"], task: Task, source: str) -> Example:
     inputs = checks.check_instance(values, task, f'{source}: "inputs"')
     row = {key: _to_python(cell, f'{source}: "{key}"') for key, cell in cells.items()}
     row = {key: value for key, value in row.items() if value is not None}
-    return nested.example_of(inputs, row, task, source)
+    return nested.example_from_row(inputs, row, task, source)
 
 
 def _to_python(cell: "pa.Scalar", source: str) -> Any:

@@ -49,14 +49,14 @@ def read(path: str, task: Task) -> Iterator[Example]:
         DoubtfulInput: several lines, each of one point without an answer: so other programs write
             the points of one instance.
     """
-    name, count, are_points = display_name(path), 0, task.num_features > 1
-    for example in _parse(numbered_lines(path), name, task):
+    source, count, are_points = display_name(path), 0, task.num_features > 1
+    for example in _parse(numbered_lines(path), source, task):
         count += 1
         are_points = are_points and len(example.inputs) == 1 and example.outputs is None
         yield example
     if are_points and count > 1:
         warnings.warn(
-            f"{name}: each of its {count} lines was read as an instance of one point; points of "
+            f"{source}: each of its {count} lines was read as an instance of one point; points of "
             "one instance stand in one line, or are the rows of a .csv",
             DoubtfulInput,
             stacklevel=2,
@@ -68,10 +68,10 @@ def read_block(block: Block, path: str, task: Task) -> Iterator[Example]:
     return _parse(numbered_lines_of(block, path), path, task)
 
 
-def _parse(lines: Iterable[tuple[int, str]], path: str, task: Task) -> Iterator[Example]:
-    """The examples of numbered lines."""
+def _parse(lines: Iterable[tuple[int, str]], file: str, task: Task) -> Iterator[Example]:
+    """The examples of numbered lines of a file, which complaints call `file`."""
     for line, text in lines:
-        source = f"{path}:{line}"
+        source = f"{file}:{line}"
         numbers, answer = _split(text)
         inputs = _parse_instance(numbers, task, source)
         outputs = None
@@ -131,7 +131,7 @@ def _parse_instance(fields: list[str], task: Task, source: str) -> Floats:
             [parse_number(f, f"{source}: field {k}") for k, f in enumerate(fields, 1)]
         )
     inputs = values.reshape(n, d)
-    checks.check_has_answer(inputs, task, source)
+    checks.check_solvable(inputs, task, source)
     return inputs
 
 

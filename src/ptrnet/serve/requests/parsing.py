@@ -5,7 +5,7 @@ from dataclasses import fields
 from typing import Any, NamedTuple
 
 from ptrnet.data import checks
-from ptrnet.data.arrays import dictionaries_of
+from ptrnet.data.arrays import records_of
 from ptrnet.data.examples import instances_of
 from ptrnet.data.formats.parts import nested
 from ptrnet.data.formats.parts.json_object import parse_object
@@ -142,7 +142,7 @@ def _example(values: Any, task: Task, number: int) -> Example:
     source = f"instance {number}"
     nested.check_numbers(values, source)
     inputs = checks.check_instance(values, task, source)
-    return Example(inputs, source=source, elements=dictionaries_of(values))
+    return Example(inputs, source=source, elements=records_of(values))
 
 
 def _check_sizes(lengths: Iterable[int], method: Method, limits: Limits) -> None:

@@ -10,7 +10,7 @@ import numpy as np
 
 from ptrnet import tasks
 from ptrnet.data import checks
-from ptrnet.data.arrays import count_features, dictionaries_of, split
+from ptrnet.data.arrays import count_features, records_of, split
 from ptrnet.data.infer_task import feature_scaling, loosest_task
 from ptrnet.errors import InputError, short, unknown
 from ptrnet.solver import Solver
@@ -59,7 +59,7 @@ def _checked_instances(instances: Any) -> list[Floats]:
     checked: list[Floats] = []
     task = loosest_task(1)
     for k, values in enumerate(split(instances, "instances")):
-        if dictionaries_of(values) is not None:
+        if records_of(values) is not None:
             raise InputError(f"instance {k}: with a cost, elements are numbers, no dictionaries")
         if not k:
             task = loosest_task(count_features(values))

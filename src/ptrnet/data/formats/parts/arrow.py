@@ -17,11 +17,11 @@ if TYPE_CHECKING:
 WRITTEN_BY_PTRNET = {b"writer": b"ptrnet"}  # of a schema's metadata
 
 
-def check_twice(schema: "pa.Schema", metadata: Mapping[bytes, bytes], path: str) -> None:
-    """Refuses a file whose columns are others than Arrow wrote beside them.
+def check_schema_copy(schema: "pa.Schema", metadata: Mapping[bytes, bytes], path: str) -> None:
+    """Refuses a file whose schema differs from the copy of it that Arrow keeps in the metadata.
 
-    A footer has no checksum, but mostly its schema twice. Types are compared in files of ptrnet:
-    of other writers the two may differ.
+    A footer has no checksum, so a damaged one is known by that. Names are compared always, types
+    in files of ptrnet alone: other writers' copies may have other types.
     """
     import pyarrow as pa
 

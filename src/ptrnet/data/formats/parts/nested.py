@@ -11,7 +11,7 @@ from ptrnet.tasks.base import Task
 from ptrnet.types import Example, Floats
 
 
-def example_of(inputs: Floats, row: dict[str, Any], task: Task, source: str) -> Example:
+def example_from_row(inputs: Floats, row: dict[str, Any], task: Task, source: str) -> Example:
     """The example of a row.
 
     Args:
@@ -42,8 +42,8 @@ def other_keys(example: Example) -> dict[str, Any]:
     return {**distance, **example.extra}
 
 
-def objects(values: Any, source: str) -> list[Mapping[str, Any]]:
-    """An instance whose elements are objects. Raises InputError where they are not."""
+def records(values: Any, source: str) -> list[Mapping[str, Any]]:
+    """The elements of an instance that are JSON objects. Raises InputError where they are not."""
     if not isinstance(values, list) or not values:
         raise InputError(f"{source}: expected a list of objects")
     for k, element in enumerate(values, 1):
