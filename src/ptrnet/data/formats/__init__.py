@@ -127,8 +127,7 @@ def num_features(path: str) -> int:
             + ", a long table by ptrnet convert --set-id"
             * (source_format.extension == "csv")
         )
-    d: int = source_format.module.num_features(path)
-    return d
+    return source_format.num_features(path)
 
 
 def check_input(path: str) -> Format:

@@ -10,7 +10,7 @@ from typing import IO, Any
 
 from ptrnet.data.formats.parts.capabilities import Capabilities
 from ptrnet.data.formats.parts.lines import standard_input_is_json
-from ptrnet.errors import InputError, MissingExtraError, unknown
+from ptrnet.errors import InputError, MissingExtraError, short, unknown
 from ptrnet.geometry.distances import EUCLIDEAN
 from ptrnet.plugins.registry import Registry
 from ptrnet.tasks.base import Task
@@ -43,10 +43,15 @@ class Format:
             return None
         instances: Iterator[tuple[list[Mapping[str, Any]], str]] = self.module.dictionaries(path)
         try:
-            first = next(instances)
-        except (InputError, StopIteration):  # which reading says better
+            first = next(instances, None)
+        except InputError:  # numbers; of a line that cannot be read at all `read` says why
             return None
-        return chain([first], instances)
+        return None if first is None else chain([first], instances)
+
+    def num_features(self, path: str) -> int:
+        """How many numbers an element of a file has; only where `tells_num_features`."""
+        count: int = self.module.num_features(path)
+        return count
 
     def read(self, path: str, task: Task) -> Iterator[Example]:
         """The examples of a file, one by one."""
@@ -123,17 +128,36 @@ def register(extension: str, module: ModuleType) -> None:
     """Adds a format: a module with `CAPABILITIES`, `read` and `write`, as of `ptrnet.data.formats`.
 
     Raises:
-        InputError: one of these is missing, or the extension is taken.
+        InputError: one of these is missing, CAPABILITIES is no `Capabilities`, or the extension is
+            taken.
     """
-    for member in ("CAPABILITIES", "read", "write"):
-        if not hasattr(module, member):
-            raise InputError(f"register a file format: {module!r} has no {member}")
+    _check_module(module)
     _registry.register(extension, module)
 
 
 def get(extension: str) -> Format:
     """The format of a known extension."""
-    return Format(extension, _registry.get(extension))
+    module = _registry.get(extension)
+    known = _formats.get(extension)
+    if known is None or known.module is not module:
+        _check_module(module)
+        known = _formats[extension] = Format(extension, module)
+    return known
+
+
+_formats: dict[str, Format] = {}  # by extension; of each the module has been checked
+
+
+def _check_module(module: ModuleType) -> None:
+    """Refuses a module that lacks what every format has."""
+    for member in ("CAPABILITIES", "read", "write"):
+        if not hasattr(module, member):
+            raise InputError(f"register a file format: {module!r} has no {member}")
+    if not isinstance(module.CAPABILITIES, Capabilities):
+        raise InputError(
+            f"register a file format: {module!r}: CAPABILITIES: expected Capabilities, "
+            f"got {short(module.CAPABILITIES)}"
+        )
 
 
 def format_of(path: str) -> Format:
