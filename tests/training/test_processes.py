@@ -14,7 +14,7 @@ from ptrnet.data import formats
 from ptrnet.data.bulk.generate import generate_examples
 from ptrnet.data.streams.example_stream import ExampleStream
 from ptrnet.data.streams.file_stream import FileStream
-from ptrnet.data.streams.ranks import rows_of
+from ptrnet.data.streams.ranks import rows_of_rank
 from ptrnet.errors import InputError
 from ptrnet.pretrained.model_folder import load
 from ptrnet.training.recipe import Recipe
@@ -27,9 +27,9 @@ OPTIONS += ["--optimizer", "sgd", "--learning-rate", "0.5"]
 
 
 @pytest.mark.parametrize("count", [0, 1, 5, 16])
-@pytest.mark.parametrize("ranks", [1, 2, 3, 7])
-def test_parts_are_the_whole(count, ranks):
-    rows = [list(range(count))[rows_of(count, rank, ranks)] for rank in range(ranks)]
+@pytest.mark.parametrize("world_size", [1, 2, 3, 7])
+def test_parts_are_the_whole(count, world_size):
+    rows = [list(range(count))[rows_of_rank(count, rank, world_size)] for rank in range(world_size)]
     assert [i for part in rows for i in part] == list(range(count))
     assert max(map(len, rows)) - min(map(len, rows)) <= 1
 
@@ -40,15 +40,15 @@ def elements_and_tokens(batch):
             yield inputs[:n].tolist(), targets[:m].tolist()
 
 
-@pytest.mark.parametrize("ranks", [2, 3])
-def test_processes_share_the_batches_of_one(tmp_path, ranks):
+@pytest.mark.parametrize("world_size", [2, 3])
+def test_processes_share_the_batches_of_one(tmp_path, world_size):
     task = tasks.get("hull")
     path = str(tmp_path / "hull.txt")
     formats.write(path, generate_examples(task, [3, 5, 8], 19, seed=1), task)
     for stream in (ExampleStream(task, [4, 7], 9, seed=2), FileStream(path, task, [3, 5, 8], 6, 2)):
         for k in range(8):
             whole = list(elements_and_tokens(stream.batch(k)))
-            parts = [stream.batch(k, rank, ranks) for rank in range(ranks)]
+            parts = [stream.batch(k, rank, world_size) for rank in range(world_size)]
             assert [row for part in parts for row in elements_and_tokens(part)] == whole
             assert all(len(part.lengths) for part in parts)
 

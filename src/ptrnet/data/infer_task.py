@@ -147,9 +147,9 @@ def _check_answers(
         _refuse(path, task, int(np.argmax(refused)))
 
 
-def _refuse(path: str, task: Custom, number: int) -> NoReturn:
-    """Raises what is wrong with the answer of example `number`, counted from 0, by its line."""
-    for example in islice(formats.read(path, replace(task, constraint="free")), number, None):
+def _refuse(path: str, task: Custom, index: int) -> NoReturn:
+    """Raises what is wrong with the answer of example `index`, counted from 0, by its line."""
+    for example in islice(formats.read(path, replace(task, constraint="free")), index, None):
         n, outputs = len(example.inputs), example.outputs
         if outputs is None:
             break

@@ -76,7 +76,7 @@ def _file_stream(recipe: Recipe, task: Task, first: int) -> FileStream:
         recipe.batch_size,
         recipe.seed,
         first,
-        change=augment if recipe.augment else identity,
+        transform=augment if recipe.augment else identity,
         valid_share=recipe.valid_share,
         max_valid=recipe.valid_batches * recipe.batch_size,
     )

@@ -62,8 +62,8 @@ def test_every_example_once_in_every_epoch(written, name):
 
 def test_batches_are_counted(written):
     task, path, _ = written("hull")
-    stream = FileStream(path, task, SIZES, 7, seed=3, change=augment)
-    later = FileStream(path, task, SIZES, 7, seed=3, first=9, num_prefetch=1, change=augment)
+    stream = FileStream(path, task, SIZES, 7, seed=3, transform=augment)
+    later = FileStream(path, task, SIZES, 7, seed=3, first=9, num_prefetch=1, transform=augment)
     for k, batch in zip(range(9, 20), later, strict=False):
         assert all(torch.equal(a, b) for a, b in zip(batch, stream.batch(k), strict=True))
     other = FileStream(path, task, SIZES, 7, seed=4)
@@ -72,7 +72,7 @@ def test_batches_are_counted(written):
 
 def test_an_example_is_changed_anew_each_time(written):
     task, path, examples = written("hull")
-    stream = FileStream(path, task, [9], 100, seed=3, change=augment)
+    stream = FileStream(path, task, [9], 100, seed=3, transform=augment)
     first, second = set(each(stream.batch(0))), set(each(stream.batch(1)))
     assert len(first) == sum(len(e.inputs) == 9 for e in examples) and not first & second
 
@@ -104,7 +104,7 @@ def test_other_sizes_are_left_out(written):
 
 def test_elements_come_in_the_order_that_the_model_reads(written):
     task, path, _ = written("hull", order="lexicographic")
-    stream = FileStream(path, task, SIZES, 50, seed=3, change=augment)
+    stream = FileStream(path, task, SIZES, 50, seed=3, transform=augment)
     batch = stream.batch(0)
     fresh = ExampleStream(task, [9], 50, seed=3).batch(0)
     for inputs, lengths, *_ in (batch, fresh):

@@ -28,12 +28,13 @@ class BatchStream(ABC, Generic[AnyBatch]):
         self.first, self.num_prefetch = first, num_prefetch
 
     @abstractmethod
-    def batch(self, k: int, rank: int = 0, ranks: int = 1) -> AnyBatch:
-        """Batch number k, or the part of it that process `rank` of `ranks` trains on."""
+    def batch(self, k: int, rank: int = 0, world_size: int = 1) -> AnyBatch:
+        """Batch number k, or the part of it that process `rank` of `world_size` trains on."""
 
-    def batches(self, rank: int = 0, ranks: int = 1) -> Iterator[AnyBatch]:
+    def batches(self, rank: int = 0, world_size: int = 1) -> Iterator[AnyBatch]:
         """Batches from `first` on, without end; of each batch the part of one process."""
-        return prefetch(partial(self.batch, rank=rank, ranks=ranks), self.first, self.num_prefetch)
+        batch = partial(self.batch, rank=rank, world_size=world_size)
+        return prefetch(batch, self.first, self.num_prefetch)
 
     def __iter__(self) -> Iterator[AnyBatch]:
         return self.batches()

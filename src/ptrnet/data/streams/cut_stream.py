@@ -28,10 +28,10 @@ class CutStream(BatchStream[CutBatch]):
         self.stream, self.task, self.num_cuts, self.seed = stream, task, num_cuts, seed
         self.held_out, self.fingerprint = stream.held_out, stream.fingerprint
 
-    def batch(self, k: int, rank: int = 0, ranks: int = 1) -> CutBatch:
+    def batch(self, k: int, rank: int = 0, world_size: int = 1) -> CutBatch:
         """See `BatchStream`; each process draws cuts of its own."""
         rng = np.random.default_rng([self.seed, CUTS, k, rank])
-        return cut_batch(rng, self.task, self.stream.batch(k, rank, ranks), self.num_cuts)
+        return cut_batch(rng, self.task, self.stream.batch(k, rank, world_size), self.num_cuts)
 
 
 def cut_batch(rng: np.random.Generator, task: Task, batch: Batch, num_cuts: int) -> CutBatch:

@@ -6,20 +6,20 @@ from ptrnet.types import Indices
 
 
 def shuffled_batches(
-    numbers: Indices, sizes: Indices, batch_size: int, rng: np.random.Generator
+    indices: Indices, sizes: Indices, batch_size: int, rng: np.random.Generator
 ) -> list[Indices]:
-    """The numbers of the examples in every batch of one epoch, each number once.
+    """The indices of the examples in every batch of one epoch, each index once.
 
     They are shuffled, sorted by size, and cut into batches, whose order is shuffled, too. So in
     nearly all batches the instances have one size; one batch may have fewer examples.
 
     Args:
-        numbers: `(num_examples,)` of the examples to draw.
-        sizes: the elements of every example, by its number.
+        indices: `(num_examples,)` of the examples to draw.
+        sizes: the elements of every example, by its index.
         batch_size: examples in a batch, B.
         rng: draws both orders.
     """
-    order = rng.permutation(numbers)
+    order = rng.permutation(indices)
     order = order[np.argsort(sizes[order], kind="stable")]
-    cuts = rng.permutation(-(-len(numbers) // batch_size)) * batch_size
+    cuts = rng.permutation(-(-len(indices) // batch_size)) * batch_size
     return [order[cut : cut + batch_size] for cut in cuts]

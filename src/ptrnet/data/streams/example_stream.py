@@ -7,7 +7,7 @@ import torch
 
 from ptrnet.data.random_streams import TRAIN
 from ptrnet.data.streams.batch_stream import BatchStream
-from ptrnet.data.streams.ranks import rows_of
+from ptrnet.data.streams.ranks import rows_of_rank
 from ptrnet.data.symmetries import permute_elements
 from ptrnet.tasks.base import Task
 from ptrnet.types import Batch
@@ -49,12 +49,12 @@ class ExampleStream(BatchStream[Batch]):
         self.seed, self.split, self.labeller = seed, split, labeller
         self.num_batches = num_batches
 
-    def batch(self, k: int, rank: int = 0, ranks: int = 1) -> Batch:
+    def batch(self, k: int, rank: int = 0, world_size: int = 1) -> Batch:
         """See `BatchStream`; the other processes' rows are drawn, but not labelled."""
         rng = np.random.default_rng([self.seed, self.split, self._number(k)])
         n = int(rng.choice(self.sizes))
         inputs = self.task.sample(rng, self.batch_size, n)
-        inputs = inputs[rows_of(self.batch_size, rank, ranks)]
+        inputs = inputs[rows_of_rank(self.batch_size, rank, world_size)]
         if self.task.order != "given":
             inputs = permute_elements(inputs, self.task.element_order(inputs))
         targets = self.task.to_tokens(self.task.label(inputs, self.labeller))

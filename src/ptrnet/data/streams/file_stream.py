@@ -10,7 +10,7 @@ from ptrnet.data.random_streams import FILE_CHANGES, FILE_ORDER
 from ptrnet.data.streams.batch_stream import BatchStream
 from ptrnet.data.streams.epochs import shuffled_batches
 from ptrnet.data.streams.memmap import open_memmap
-from ptrnet.data.streams.ranks import rows_of
+from ptrnet.data.streams.ranks import rows_of_rank
 from ptrnet.data.streams.split import draw_held_out
 from ptrnet.data.symmetries import Transform, canonicalize, identity
 from ptrnet.errors import InputError
@@ -28,10 +28,10 @@ class FileStream(BatchStream[Batch]):
         task: of its examples.
         sizes: the numbers of elements to train on; examples of other sizes are left out.
         batch_size: examples in a batch, B.
-        seed: of the orders, of the held-out examples and of `change`.
+        seed: of the orders, of the held-out examples and of `transform`.
         first: the number of the first batch that iteration gives.
         num_prefetch: how many batches a thread makes ahead.
-        change: applied to examples each time that they are drawn.
+        transform: applied to examples each time that they are drawn.
         valid_share: the share of the examples that is never drawn, but stands in `held_out`.
         max_valid: the most examples that stand there.
 
@@ -49,12 +49,12 @@ class FileStream(BatchStream[Batch]):
         seed: int,
         first: int = 0,
         num_prefetch: int = 4,
-        change: Transform = identity,
+        transform: Transform = identity,
         valid_share: float = 0.0,
         max_valid: int = 0,
     ) -> None:
         super().__init__(first, num_prefetch)
-        self.task, self.batch_size, self.seed, self.change = task, batch_size, seed, change
+        self.task, self.batch_size, self.seed, self.transform = task, batch_size, seed, transform
         self._examples = open_memmap(path, task)
         self.fingerprint = self._examples.fingerprint
         candidates = np.flatnonzero(np.isin(self._examples.sizes, sizes))
@@ -64,11 +64,11 @@ class FileStream(BatchStream[Batch]):
                 f"{self._examples.sizes.min()} to {self._examples.sizes.max()} elements"
             )
         valid = draw_held_out(candidates, valid_share, max_valid, seed)
-        self._drawn = np.setdiff1d(candidates, valid)  # the numbers of the examples to train on
+        self._drawn = np.setdiff1d(candidates, valid)  # the indices of the examples to train on
         if not len(self._drawn):
             count = f"{len(valid)} example{'s' * (len(valid) != 1)}"
             raise InputError(f"{path}: {count}, all kept to validate on; valid_share 0 keeps none")
-        self.held_out = [self._examples.example(number, task) for number in valid]
+        self.held_out = [self._examples.example(index, task) for index in valid]
         self._shuffled = (0, self._shuffle(0))  # an epoch and its batches
 
     @property
@@ -76,28 +76,29 @@ class FileStream(BatchStream[Batch]):
         """The number of batches in which each example comes once."""
         return -(-len(self._drawn) // self.batch_size)
 
-    def batch(self, k: int, rank: int = 0, ranks: int = 1) -> Batch:
+    def batch(self, k: int, rank: int = 0, world_size: int = 1) -> Batch:
         """See `BatchStream`. A part without rows becomes one example with no token to learn."""
         epoch, position = divmod(k, self.batches_per_epoch)
         if self._shuffled[0] != epoch:
             self._shuffled = (epoch, self._shuffle(epoch))
-        numbers = self._shuffled[1][position]
+        indices = self._shuffled[1][position]
         rng = np.random.default_rng([self.seed, FILE_CHANGES, k])
         instances: list[Floats] = []
         answers: list[Indices] = []
-        for group in np.split(numbers, np.flatnonzero(np.diff(self._examples.sizes[numbers])) + 1):
+        for group in np.split(indices, np.flatnonzero(np.diff(self._examples.sizes[indices])) + 1):
             inputs, outputs = self._examples.of_one_size(group)
             scaled = self.task.normalize(inputs)
-            inputs, outputs = canonicalize(self.task, *self.change(rng, self.task, scaled, outputs))
+            transformed = self.transform(rng, self.task, scaled, outputs)
+            inputs, outputs = canonicalize(self.task, *transformed)
             instances += list(inputs)
             answers += outputs.rows()
-        rows = rows_of(len(numbers), rank, ranks)
+        rows = rows_of_rank(len(indices), rank, world_size)
         if rows.start < rows.stop:
             return pad_batch(instances[rows], answers[rows], self.task)
         nothing = pad_batch(instances[:1], answers[:1], self.task)
         return nothing._replace(target_lengths=torch.zeros(1, dtype=torch.int64))
 
     def _shuffle(self, epoch: int) -> list[Indices]:
-        """The numbers of the examples in every batch of an epoch."""
+        """The indices of the examples in every batch of an epoch."""
         rng = np.random.default_rng([self.seed, FILE_ORDER, epoch])
         return shuffled_batches(self._drawn, self._examples.sizes, self.batch_size, rng)

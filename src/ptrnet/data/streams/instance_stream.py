@@ -9,7 +9,7 @@ from ptrnet.data.padding import pad_instances
 from ptrnet.data.random_streams import INSTANCE_ORDER, TRAIN
 from ptrnet.data.streams.batch_stream import BatchStream
 from ptrnet.data.streams.epochs import shuffled_batches
-from ptrnet.data.streams.ranks import rows_of
+from ptrnet.data.streams.ranks import rows_of_rank
 from ptrnet.data.streams.split import draw_held_out
 from ptrnet.errors import InputError
 from ptrnet.tasks.base import Task
@@ -54,12 +54,13 @@ class FreshInstances(BatchStream[InstanceBatch]):
         self.task, self.sizes, self.batch_size = task, np.asarray(sizes), batch_size
         self.seed, self.split = seed, split
 
-    def batch(self, k: int, rank: int = 0, ranks: int = 1) -> InstanceBatch:
+    def batch(self, k: int, rank: int = 0, world_size: int = 1) -> InstanceBatch:
         """See `BatchStream`."""
         rng = np.random.default_rng([self.seed, self.split, k])
         n = int(rng.choice(self.sizes))
         inputs = self.task.sample(rng, self.batch_size, n)
-        return instance_batch(list(inputs[rows_of(self.batch_size, rank, ranks)]), self.task)
+        rows = rows_of_rank(self.batch_size, rank, world_size)
+        return instance_batch(list(inputs[rows]), self.task)
 
 
 class KnownInstances(BatchStream[InstanceBatch]):
@@ -102,19 +103,19 @@ class KnownInstances(BatchStream[InstanceBatch]):
         self._drawn = np.setdiff1d(candidates, valid)
         if not len(self._drawn):
             raise InputError("instances: all are kept to validate on; valid_share=0 keeps none")
-        self.held_out = [Example(instances[number]) for number in valid]
+        self.held_out = [Example(instances[index]) for index in valid]
         self.fingerprint = f"{task.name}-{_fingerprint(instances)}"
         self._shuffled = (0, self._shuffle(0))  # an epoch and its batches
 
-    def batch(self, k: int, rank: int = 0, ranks: int = 1) -> InstanceBatch:
+    def batch(self, k: int, rank: int = 0, world_size: int = 1) -> InstanceBatch:
         """See `BatchStream`. A part without rows becomes one instance."""
         epoch, position = divmod(k, -(-len(self._drawn) // self.batch_size))
         if self._shuffled[0] != epoch:
             self._shuffled = (epoch, self._shuffle(epoch))
-        numbers = self._shuffled[1][position]
-        rows = numbers[rows_of(len(numbers), rank, ranks)]
-        rows = rows if len(rows) else numbers[:1]
-        return instance_batch([self.instances[number] for number in rows], self.task)
+        indices = self._shuffled[1][position]
+        rows = indices[rows_of_rank(len(indices), rank, world_size)]
+        rows = rows if len(rows) else indices[:1]
+        return instance_batch([self.instances[index] for index in rows], self.task)
 
     def _shuffle(self, epoch: int) -> list[np.ndarray]:
         rng = np.random.default_rng([self.seed, INSTANCE_ORDER, epoch])

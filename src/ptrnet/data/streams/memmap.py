@@ -61,25 +61,25 @@ class MemmapExamples:
         flat = self._answers[self._answer_starts[first] : self._answer_starts[stop]]
         return flat.astype(np.int64)
 
-    def example(self, number: int, task: Task) -> Example:
-        """Example `number`, counted from 0, as the file has it."""
-        flat = self.indices(number, number + 1)
+    def example(self, index: int, task: Task) -> Example:
+        """Example `index`, counted from 0, as the file has it."""
+        flat = self.indices(index, index + 1)
         (outputs,) = task.unpad(Answers(flat[None], np.array([len(flat)])))
-        return Example(np.array(self.elements(number, number + 1)), outputs)
+        return Example(np.array(self.elements(index, index + 1)), outputs)
 
-    def of_one_size(self, numbers: Indices) -> tuple[Floats, Answers]:
+    def of_one_size(self, indices: Indices) -> tuple[Floats, Answers]:
         """Inputs `(B, n, d)` and padded answers `(B, M)` of examples, as the file has them.
 
         Args:
-            numbers: `(B,)` of examples whose instances have one size n.
+            indices: `(B,)` of examples whose instances have one size n.
         """
-        elements = np.arange(self.sizes[numbers[0]])
-        inputs = self._inputs[self._starts[numbers][:, None] + elements]
-        starts, lengths = self._answer_starts[numbers], self.lengths[numbers]
+        elements = np.arange(self.sizes[indices[0]])
+        inputs = self._inputs[self._starts[indices][:, None] + elements]
+        starts, lengths = self._answer_starts[indices], self.lengths[indices]
         positions = np.arange(lengths.max())
         inside = positions < lengths[:, None]
-        indices = self._answers[np.where(inside, starts[:, None] + positions, 0)]
-        return inputs, Answers(np.where(inside, indices, 0).astype(np.int64), lengths)
+        flat = self._answers[np.where(inside, starts[:, None] + positions, 0)]
+        return inputs, Answers(np.where(inside, flat, 0).astype(np.int64), lengths)
 
 
 def open_memmap(path: str, task: Task) -> MemmapExamples:

@@ -9,19 +9,19 @@ from typing import TypeVar
 Item = TypeVar("Item")
 
 
-def prefetch(make: Callable[[int], Item], first: int, num_ready: int) -> Iterator[Item]:
+def prefetch(make: Callable[[int], Item], first: int, num_prefetch: int) -> Iterator[Item]:
     """`make(first)`, `make(first + 1)`, ... without end. What `make` raises is raised here.
 
     Args:
         make: makes the item of a number; called in a thread of its own.
         first: the number of the first item.
-        num_ready: how many items are made ahead.
+        num_prefetch: how many items are made ahead.
     """
     # Not a daemon thread: one that is inside torch when the interpreter ends aborts the process.
     thread = ThreadPoolExecutor(1, "examples")
     try:
-        ready = deque(thread.submit(make, first + k) for k in range(num_ready))
-        for k in count(first + num_ready):
+        ready = deque(thread.submit(make, first + k) for k in range(num_prefetch))
+        for k in count(first + num_prefetch):
             item = ready.popleft().result()
             ready.append(thread.submit(make, k))
             yield item

@@ -7,10 +7,10 @@ from ptrnet.types import Indices
 
 
 def draw_held_out(candidates: Indices, share: float, max_count: int, seed: int) -> Indices:
-    """The numbers of the examples to validate on, in increasing order.
+    """The indices of the examples to validate on, in increasing order.
 
     Args:
-        candidates: `(num_examples,)` numbers of examples that could be trained on.
+        candidates: `(num_examples,)` indices of the examples that could be trained on.
         share: the share of them that is held out; at least one is, unless the share is 0.
         max_count: the most that are held out.
         seed: of the draw.
