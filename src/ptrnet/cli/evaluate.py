@@ -108,7 +108,7 @@ def evaluate(
         fresh = _fresh_examples(solver, random, n, points, seed)
         how = Scoring(decoder, decoding.constrained, decoding.augment)
         scored = (e for chunk in chunks(fresh) for e in how.examples(solver, chunk))
-        evaluation = Evaluation(solver.task, track(scored, how.command, random))
+        evaluation = Evaluation(solver.task, track(scored, how.activity, random))
     header = {
         "task": solver.task.name,
         "model": model or solver.task.name,

@@ -45,7 +45,7 @@ class Evaluated(SolvesExamples, evaluation.Evaluated, Protocol):
 class Answering:
     """How each instance is answered: the arguments of `Solver.solve`."""
 
-    command: ClassVar[str] = "solving"
+    activity: ClassVar[str] = "solving"
 
     decoder: Decoder
     constrained: bool
@@ -63,7 +63,7 @@ class Answering:
 class Scoring(Answering):
     """How each instance is answered, and its answer measured against the known one."""
 
-    command: ClassVar[str] = "evaluating"
+    activity: ClassVar[str] = "evaluating"
 
     def check(self, task: Task, chunk: list[Example]) -> None:
         """Refuses examples without answers."""
@@ -102,10 +102,10 @@ def work(
     total = count_instances(source) if is_file else None
     return BulkWork(
         task=solver.task,
-        command=how.command,
+        activity=how.activity,
         compute=partial(_compute, solver, how, total is None or total > CHUNK),
         items_after=chunks_after,
-        facts=_facts(solver, source, how) if is_file else None,
+        resume_key=_resume_key(solver, source, how) if is_file else None,
         total=total,
     )
 
@@ -164,7 +164,7 @@ def _all_that_wait(
     return chunk, None
 
 
-def _facts(solver: SolvesExamples, source: str, how: Answering) -> dict[str, Any]:
+def _resume_key(solver: SolvesExamples, source: str, how: Answering) -> dict[str, Any]:
     """What decides the answers: the file's content, the network's numbers, and the decoder."""
     weights = hashlib.sha256(repr(sorted(solver.model.settings().items())).encode())
     for name, tensor in sorted(solver.model.state_dict().items()):

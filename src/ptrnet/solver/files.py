@@ -122,7 +122,7 @@ class Files(ABC):
         scoring = work(self, source, target or "-", how)
         if target is None:
             scored = scoring.examples(jobs, backend)
-            return Evaluation(self.task, track(scored, scoring.command, scoring.total))
+            return Evaluation(self.task, track(scored, scoring.activity, scoring.total))
         engine.run(scoring, target, source, jobs, backend)
         return Evaluation(self.task, formats.read(target, self.task))
 

@@ -12,19 +12,19 @@ from ptrnet.data.bulk.resumable import ResumableFile, can_resume
 from ptrnet.errors import InputError, OutputError
 
 TASK = tasks.get("sort")
-FACTS = {"seed": 1}
+KEY = {"seed": 1}
 LINES = [f"0.{k} 0.5 output 1 2\n".encode() for k in range(1, 5)]
 
 
-def begun(path, *chunks, facts=FACTS):
+def begun(path, *chunks, resume_key=KEY):
     """What a killed run leaves: its lock is gone with it."""
-    with ResumableFile(path, facts, 2) as file:
+    with ResumableFile(path, resume_key, 2) as file:
         list(file.append(chunks))
     return file
 
 
 def trimmed(path, total=None):
-    with ResumableFile(path, FACTS, 2) as file:
+    with ResumableFile(path, KEY, 2) as file:
         return file.trim(total)
 
 
@@ -53,7 +53,7 @@ def test_finished_it_is_the_file_and_nothing_else_is_left(tmp_path):
 
 
 def test_a_chunk_counts_when_it_is_written(tmp_path):
-    with ResumableFile(tmp_path / "a.txt", FACTS, 2) as file:
+    with ResumableFile(tmp_path / "a.txt", KEY, 2) as file:
         for count in file.append([LINES[0] + LINES[1]]):
             assert count == 2 and file.lines_path.read_bytes() == LINES[0] + LINES[1]
 
@@ -62,39 +62,39 @@ def test_other_work_is_refused_and_left_alone(tmp_path):
     file = begun(tmp_path / "a.txt", LINES[0] + LINES[1])
     with pytest.raises(InputError, match=r"beginning of other work \(seed 1, asked 2\)"):
         ResumableFile(tmp_path / "a.txt", {"seed": 2}, 2)
-    file.facts_path.write_text("{")
+    file.key_path.write_text("{")
     with pytest.raises(InputError, match="not readable"):
-        ResumableFile(tmp_path / "a.txt", FACTS, 2)
+        ResumableFile(tmp_path / "a.txt", KEY, 2)
     assert file.lines_path.read_bytes() == LINES[0] + LINES[1]
 
 
 def test_two_runs_at_once_are_refused(tmp_path):
-    with ResumableFile(tmp_path / "a.txt", FACTS, 2) as first:
+    with ResumableFile(tmp_path / "a.txt", KEY, 2) as first:
         with pytest.raises(InputError, match="another run is writing it"):
-            ResumableFile(tmp_path / "a.txt", FACTS, 2)
+            ResumableFile(tmp_path / "a.txt", KEY, 2)
         first.discard()
     assert not list(tmp_path.iterdir())
 
 
-def test_lines_without_facts_are_refused(tmp_path):
+def test_lines_without_a_key_are_refused(tmp_path):
     file = begun(tmp_path / "a.txt", LINES[0] + LINES[1])
-    file.facts_path.unlink()
+    file.key_path.unlink()
     with pytest.raises(InputError, match="not readable"):
-        ResumableFile(tmp_path / "a.txt", FACTS, 2)
+        ResumableFile(tmp_path / "a.txt", KEY, 2)
     assert file.lines_path.read_bytes() == LINES[0] + LINES[1]
 
 
 def test_a_name_that_leaves_no_room_is_one_line(tmp_path):
     with pytest.raises(InputError, match="cannot be written"):
-        ResumableFile(tmp_path / ("a" * 245 + ".txt"), FACTS, 2)
+        ResumableFile(tmp_path / ("a" * 245 + ".txt"), KEY, 2)
 
 
-def test_facts_without_lines_begin_anew(tmp_path):
+def test_a_key_without_lines_begin_anew(tmp_path):
     file = begun(tmp_path / "a.txt", LINES[0])
     file.lines_path.unlink()
     with ResumableFile(tmp_path / "a.txt", {"seed": 2}, 2) as anew:
         assert anew.trim() == 0
-    assert json.loads(file.facts_path.read_text()) == {"seed": 2}
+    assert json.loads(file.key_path.read_text()) == {"seed": 2}
 
 
 MANY = [f"0.{k} 0.5 output 1 2\n".encode() for k in range(100, 112)]
@@ -167,12 +167,12 @@ def test_an_end_that_cannot_be_written_is_one_line_and_keeps_the_lines(tmp_path,
     monkeypatch.setattr("pathlib.Path.replace", refused)
     with pytest.raises(OutputError, match=r"a\.txt: cannot be written: Permission denied"):
         file.finish(TASK)
-    assert file.lines_path.read_bytes() == b"".join(MANY) and file.facts_path.exists()
+    assert file.lines_path.read_bytes() == b"".join(MANY) and file.key_path.exists()
 
 
 def test_a_run_that_ends_while_another_opens_its_lines(tmp_path, monkeypatch):
     """The other one has opened a file that is no longer there, and must not go on with it."""
-    first = ResumableFile(tmp_path / "a.txt", FACTS, 2)
+    first = ResumableFile(tmp_path / "a.txt", KEY, 2)
     list(first.append(CHUNKS))
     flock = fcntl.flock
 

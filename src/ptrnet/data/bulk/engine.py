@@ -36,22 +36,23 @@ class BulkWork(Generic[Item]):
 
     Args:
         task: of the examples.
-        command: what is done, as the progress bar says it.
+        activity: what is done, as the progress bar says it, such as "labelling".
         compute: makes the examples of an item, CHUNK of them or, of the last item, fewer; a
             function that other processes can import, or a partial of one.
         items_after: gives the items of all chunks behind the first k examples, k a multiple of
             CHUNK or the number of all.
-        facts: all that decides the examples beside task and command, as JSON would give it back;
-            None where they cannot be computed a second time.
+        resume_key: all that decides the examples beside task and activity, as JSON would give it
+            back: work that was stopped goes on where it is the same. None where the examples cannot
+            be computed a second time.
         total: how many examples there are; None where that is not known.
-        upgrade: turns facts that a former version wrote into those that this one would write.
+        upgrade: turns a key that a former version wrote into the one that this one would write.
     """
 
     task: Task
-    command: str
+    activity: str
     compute: Callable[[Item], list[Example]]
     items_after: Callable[[int], Iterable[Item]]
-    facts: Mapping[str, Any] | None
+    resume_key: Mapping[str, Any] | None
     total: int | None
     upgrade: Callable[[dict[str, Any]], dict[str, Any]] = dict
 
@@ -79,11 +80,11 @@ def run(
     Raises:
         InputError: at the first example that cannot be read, computed or written.
     """
-    if output is not None and work.facts is not None and can_resume(output):
-        _write_resumable(work, work.facts, output, jobs, backend)
+    if output is not None and work.resume_key is not None and can_resume(output):
+        _write_resumable(work, work.resume_key, output, jobs, backend)
         return None
     tally = Tally()
-    examples = track(tally.of_examples(work.examples(jobs, backend)), work.command, work.total)
+    examples = track(tally.of_examples(work.examples(jobs, backend)), work.activity, work.total)
     if output is None:
         pairs = [(e.inputs, e.outputs) for e in examples if e.outputs is not None]
         tally.report()
@@ -94,12 +95,18 @@ def run(
 
 
 def _write_resumable(
-    work: BulkWork[Any], facts: Mapping[str, Any], output: str, jobs: int, backend: str
+    work: BulkWork[Any], resume_key: Mapping[str, Any], output: str, jobs: int, backend: str
 ) -> None:
     """Writes the examples to a file of lines, or goes on where that was stopped."""
     task = work.task
     settings = json.loads(json.dumps(asdict(task)))  # as they will be read again
-    decided_by = {"ptrnet": VERSION, "task": task.name, **settings, "command": work.command}
+    resume_key = {
+        "ptrnet": VERSION,
+        "task": task.name,
+        **settings,
+        "command": work.activity,
+        **resume_key,
+    }
     # Of settings, and of options, that it did not have.
     defaults = {"strict": False, **{f.name: f.default for f in fields(task)}}
 
@@ -107,7 +114,7 @@ def _write_resumable(
         return work.upgrade({**defaults, **former})
 
     tally = Tally()
-    with ResumableFile(Path(output), {**decided_by, **facts}, CHUNK, upgrade) as file:
+    with ResumableFile(Path(output), resume_key, CHUNK, upgrade) as file:
         done = file.trim(work.total)
         if done:
             print(f"going on behind {done:,} examples in {file.lines_path}", file=sys.stderr)
@@ -117,7 +124,7 @@ def _write_resumable(
         lines = (None for count in file.append(chunks) for _ in range(count))
         written = 0
         try:
-            for _ in track(lines, work.command, work.total, done):
+            for _ in track(lines, work.activity, work.total, done):
                 written += 1
             file.finish(task)
         except (PtrnetError, KeyboardInterrupt) as error:
@@ -180,7 +187,7 @@ def _encoded_lines(
 
 
 def content_of(path: Path) -> dict[str, Any]:
-    """The facts of a file that is worked on: where it is, and its content as it is now.
+    """What a resume key says of a file that is worked on: where it is, and its content now.
 
     Raises:
         InputError: it cannot be read.

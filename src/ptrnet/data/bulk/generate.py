@@ -130,10 +130,10 @@ def _work(
 ) -> BulkWork[int]:
     return BulkWork(
         task=task,
-        command="generating",
+        activity="generating",
         compute=partial(_generate_chunk, task, sizes, seed, count, labeller, strict),
         items_after=lambda done: range(-(-done // CHUNK), -(-count // CHUNK)),
-        facts={
+        resume_key={
             "sizes": sizes,
             "seed": seed,
             "labeller": labeller or task.labellers[0],

@@ -132,14 +132,15 @@ def _work(
             examples = formats.output_format(output, source).checked(examples, task)
         return chunks(islice(examples, done, None))
 
-    twice = source != "-" and Path(source).is_file()  # a pipe is read but once
+    name = labeller or task.labellers[0]
+    can_be_reread = source != "-" and Path(source).is_file()  # a pipe is read but once
     return BulkWork(
         task=task,
-        command="labelling",
+        activity="labelling",
         compute=partial(label_examples, task, labeller, strict=strict),
         items_after=chunks_after,
-        facts=_facts(Path(source), labeller or task.labellers[0], strict) if twice else None,
-        total=count_instances(source) if twice else None,
+        resume_key=_resume_key(Path(source), name, strict) if can_be_reread else None,
+        total=count_instances(source) if can_be_reread else None,
         upgrade=partial(_upgrade, Path(source)),
     )
 
@@ -156,22 +157,22 @@ def _work_in_memory(
 
     return BulkWork(
         task=task,
-        command="labelling",
+        activity="labelling",
         compute=partial(label_examples, task, labeller, strict=strict),
         items_after=chunks_after,
-        facts=None,
+        resume_key=None,
         total=len(examples),
     )
 
 
-def _facts(path: Path, labeller: str, strict: bool) -> dict[str, Any]:
+def _resume_key(path: Path, labeller: str, strict: bool) -> dict[str, Any]:
     """What decides the answers: the file's content as it is now, and the labeller."""
     return {**content_of(path), "labeller": labeller, "strict": strict}
 
 
-def _upgrade(path: Path, facts: dict[str, Any]) -> dict[str, Any]:
-    """Facts in which a file was known by its size and time, as they would be by its content."""
+def _upgrade(path: Path, resume_key: dict[str, Any]) -> dict[str, Any]:
+    """A key that has a file by its size and time, as it would be with the file's content."""
     stat = path.stat()
-    if (facts.get("bytes"), facts.get("changed")) == (stat.st_size, stat.st_mtime_ns):
-        return {"sha256": checksum(path), **facts}
-    return facts
+    if (resume_key.get("bytes"), resume_key.get("changed")) == (stat.st_size, stat.st_mtime_ns):
+        return {"sha256": checksum(path), **resume_key}
+    return resume_key

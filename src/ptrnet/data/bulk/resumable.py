@@ -1,9 +1,9 @@
 """A file of lines that takes hours to compute: a killed run loses no whole chunk of them.
 
 While FILE is computed, three files stand beside it: `FILE.partial.EXT`, which grows by an example a
-line, `FILE.partial.json`, the facts that decide the examples, and `FILE.partial.sums`, a checksum
-of the lines up to each chunk's end. The same work started again goes on behind the last whole
-chunk that is as it was written; at the end the lines become FILE.
+line, `FILE.partial.json`, the resume key: all that decides the examples, and `FILE.partial.sums`, a
+checksum of the lines up to each chunk's end. The same work started again goes on behind the last
+whole chunk that is as it was written; at the end the lines become FILE.
 """
 
 import contextlib
@@ -31,19 +31,19 @@ class ResumableFile:
 
     Args:
         output: the file that the lines become.
-        facts: everything that decides the lines, except how many there are.
+        resume_key: everything that decides the lines, except how many there are.
         chunk: how many lines are written together.
-        upgrade: turns facts that a former version wrote into those that this one would write.
+        upgrade: turns a key that a former version wrote into the one that this one would write.
 
     Raises:
-        InputError: there are lines of other facts, another run writes them, or the folder cannot
+        InputError: there are lines of another key, another run writes them, or the folder cannot
             be written.
     """
 
     def __init__(
         self,
         output: Path,
-        facts: Mapping[str, Any],
+        resume_key: Mapping[str, Any],
         chunk: int,
         upgrade: Callable[[dict[str, Any]], dict[str, Any]] = dict,
     ) -> None:
@@ -53,7 +53,7 @@ class ResumableFile:
         binary = self._target.capabilities.binary
         self.format = formats.get("jsonl") if binary else self._target  # of the lines
         self.lines_path = output.with_name(f"{output.name}.partial.{self.format.extension}")
-        self.facts_path = output.with_name(f"{output.name}.partial.json")
+        self.key_path = output.with_name(f"{output.name}.partial.json")
         self.sums_path = output.with_name(f"{output.name}.partial.sums")
         try:
             self._lock = _open_locked(self.lines_path)
@@ -61,7 +61,7 @@ class ResumableFile:
             raise InputError(f"{self.lines_path}: cannot be written: {error.strerror}") from None
         begun = os.fstat(self._lock.fileno()).st_size > 0
         try:
-            self._claim(facts, begun)
+            self._claim(resume_key, begun)
         except BaseException:
             if not begun:
                 self.lines_path.unlink()
@@ -162,10 +162,10 @@ class ResumableFile:
             return None
 
     def finish(self, task: Task) -> None:
-        """Makes `output` of the lines, and removes lines and facts.
+        """Makes `output` of the lines, and removes lines and key.
 
         Raises:
-            OutputError: `output` cannot be written; lines and facts are still there.
+            OutputError: `output` cannot be written; lines and key are still there.
         """
         if self.format == self._target:
             move(self.lines_path, self.output)
@@ -174,36 +174,34 @@ class ResumableFile:
         self.discard()
 
     def discard(self) -> None:
-        """Removes the lines, the facts and the checksums."""
-        self.facts_path.unlink(missing_ok=True)
+        """Removes the lines, the key and the checksums."""
+        self.key_path.unlink(missing_ok=True)
         self.sums_path.unlink(missing_ok=True)
         self.lines_path.unlink(missing_ok=True)
 
-    def _claim(self, facts: Mapping[str, Any], begun: bool) -> None:
-        """Compares the facts with those of a former run, or writes them."""
+    def _claim(self, resume_key: Mapping[str, Any], begun: bool) -> None:
+        """Compares the key with that of a former run, or writes it."""
         if begun:
-            self._check_facts(facts)
+            self._check_key(resume_key)
             return
-        with atomic_path(self.facts_path) as temporary:
-            temporary.write_text(json.dumps(facts, indent=1) + "\n", encoding="utf-8")
+        with atomic_path(self.key_path) as temporary:
+            temporary.write_text(json.dumps(resume_key, indent=1) + "\n", encoding="utf-8")
         self.sums_path.unlink(missing_ok=True)
 
-    def _check_facts(self, facts: Mapping[str, Any]) -> None:
+    def _check_key(self, resume_key: Mapping[str, Any]) -> None:
         try:
-            former = json.loads(self.facts_path.read_text(encoding="utf-8"))
+            former = json.loads(self.key_path.read_text(encoding="utf-8"))
         except (OSError, ValueError):
             former = None
         if not isinstance(former, dict):
-            raise InputError(
-                f"{self.facts_path}: not readable; delete it and {self.lines_path.name}"
-            )
+            raise InputError(f"{self.key_path}: not readable; delete it and {self.lines_path.name}")
         former = self._upgrade(former)
-        for key in facts:
-            if former.get(key) != facts[key]:
+        for name, value in resume_key.items():
+            if former.get(name) != value:
                 raise InputError(
-                    f"{self.lines_path}: holds the beginning of other work ({key} "
-                    f"{short(former.get(key), 100)}, asked {short(facts[key], 100)}); finish "
-                    f"that, or delete it and {self.facts_path.name}"
+                    f"{self.lines_path}: holds the beginning of other work ({name} "
+                    f"{short(former.get(name), 100)}, asked {short(value, 100)}); finish "
+                    f"that, or delete it and {self.key_path.name}"
                 )
 
 
@@ -236,7 +234,7 @@ def _read_into(digest: Any, stream: BinaryIO, size: int) -> None:
 
 
 def _size_of(record: tuple[bytes, bytes]) -> int:
-    """Of how many bytes a line of the checksums is."""
+    """How many bytes of the lines a checksum covers."""
     return int(record[0])
 
 
