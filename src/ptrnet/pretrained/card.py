@@ -1,6 +1,6 @@
 """What a model's folder says of it to people, and to the hub: a card in Markdown."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -45,15 +45,26 @@ def basic(name: str, saved: Saved) -> str:
         f"- n = {n}: {metric} {measure.text(1, 100)} percent, of {measure.count:,} instances"
         for n, metric, measure in _scores(saved.trained)
     ]
-    sections = [
-        f"# {name}",
-        f"A pointer network for the task `{saved.task.name}`, by ptrnet.",
-        "\n".join(f"- {fact}" for fact in facts),
-        *(["## Scores", "\n".join(scores)] if scores else []),
-        "## Use",
-        f'    import ptrnet\n    answers = ptrnet.load("{name}").solve(instances)',
-    ]
-    return "\n\n".join(sections) + "\n"
+    sections = {
+        "Scores": "\n".join(scores),
+        "Use": f'    import ptrnet\n    answers = ptrnet.load("{name}").solve(instances)',
+    }
+    summary = f"A pointer network for the task `{saved.task.name}`, by ptrnet."
+    return compose(name, summary, facts, sections)
+
+
+def compose(title: str, summary: str, facts: Iterable[str], sections: Mapping[str, str]) -> str:
+    """A card as Markdown.
+
+    Args:
+        title: of the card.
+        summary: one paragraph.
+        facts: of the network and its training, an item of a list each.
+        sections: what stands under each heading, in their order; empty ones are left out.
+    """
+    listed = "\n".join(f"- {fact}" for fact in facts)
+    written = [f"## {heading}\n\n{text}" for heading, text in sections.items() if text]
+    return "\n\n".join([f"# {title}", summary, listed, *written]) + "\n"
 
 
 def with_front_matter(card: str, name: str, saved: Saved, license: str | None = None) -> str:

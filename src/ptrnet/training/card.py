@@ -52,9 +52,7 @@ class Card(NamedTuple):
             "Use": self.usage,
             "Limits": self.limits,
         }
-        facts = "\n".join(f"- {fact}" for fact in self.facts)
-        written = [f"## {name}\n\n{text}" for name, text in sections.items() if text]
-        return "\n\n".join([f"# {self.title}", self.summary, facts, *written]) + "\n"
+        return card.compose(self.title, self.summary, self.facts, sections)
 
     def write(self, folder: Path, saved: model_folder.Saved) -> None:
         """Writes the card into a model's folder, with what the hub reads in front."""
