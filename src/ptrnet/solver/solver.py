@@ -10,7 +10,6 @@ import torch
 from ptrnet.attention import attention
 from ptrnet.constraints import Free
 from ptrnet.data.examples import examples_of, has_answer, instances_of
-from ptrnet.data.trained_range import Message, TrainedRange
 from ptrnet.decoding import Decoder, Greedy, Sample
 from ptrnet.errors import InputError, short
 from ptrnet.evaluation import describe_training, evaluate
@@ -21,6 +20,7 @@ from ptrnet.solver.files import Files
 from ptrnet.solver.pictures import Pictures
 from ptrnet.solver.sampling import SampledAnswers, sample_answers
 from ptrnet.solver.stored import Stored
+from ptrnet.solver.trained_range import Message, TrainedRange
 from ptrnet.tasks.base import Task
 from ptrnet.types import Example
 

@@ -7,8 +7,8 @@ import pytest
 
 import ptrnet
 from ptrnet.cli import run
-from ptrnet.data.trained_range import TrainedRange
 from ptrnet.decoding import Incremental
+from ptrnet.solver.trained_range import TrainedRange
 from ptrnet.types import Example
 
 
