@@ -25,6 +25,7 @@ from ptrnet.training.recipe import Recipe
 
 COUNT = 10_000  # examples in the file
 STEPS = 10  # for each of the repeats: a step of a small network is short
+STEP, BYTES = "step", "bytes"  # sides
 
 Run = Callable[[], object]
 
@@ -78,7 +79,7 @@ class Reading(Case):
 
     def sides(self) -> dict[str, Side]:
         sides = {name: Side(setup()) for name, setup in self.setups().items()}
-        return {**sides, "bytes": Side(Path(self.path).read_bytes)}
+        return {**sides, BYTES: Side(Path(self.path).read_bytes)}
 
     def rows(self, result: Result) -> Iterator[Row]:
         for name in self.setups():
@@ -94,7 +95,7 @@ class Reading(Case):
                     "examples": COUNT,
                     "bytes": Path(self.path).stat().st_size,
                 },
-                roofline_ms=result.median("bytes"),
+                roofline_ms=result.median(BYTES),
                 peak_mb=result.peak_mb[name],
             )
 
@@ -110,20 +111,20 @@ class Waiting(Case):
         self.title = f"steps on {examples} examples"
 
     def setups(self) -> dict[str, Setup]:
-        return {"step": self.make_step}
+        return {STEP: self.make_step}
 
     def sides(self) -> dict[str, Side]:
         self.step = self.make_step()
-        return {"step": Side(self.step)}
+        return {STEP: Side(self.step)}
 
     def rows(self, result: Result) -> Iterator[Row]:
         recipe, waiting_ms = self.recipe, self.step.waiting_ms
-        times = result.times["step"].values()
+        times = result.times[STEP].values()
         share = waiting_ms * len(times) / sum(times)
         yield Row(
             measurement="data",
             name=f"step, {recipe.hidden_size} units, examples {self.examples}",
-            time=result.spread("step"),
+            time=result.spread(STEP),
             count=recipe.batch_size,
             unit="examples",
             facts={
@@ -134,7 +135,7 @@ class Waiting(Case):
                 "waiting_ms": waiting_ms,
                 "waiting_share": share,
             },
-            peak_mb=result.peak_mb["step"],
+            peak_mb=result.peak_mb[STEP],
             note=f"waits {waiting_ms:.2f} ms for data, {share:.1%}",
         )
 

@@ -30,6 +30,8 @@ from ptrnet.export.onnx_model import OnnxModel
 from ptrnet.models.base import PointerModel
 from ptrnet.training.recipe import LARGEST_BATCH
 
+ONNXRUNTIME, PYTORCH = "onnxruntime", "PyTorch"  # sides
+
 
 def rows(
     task: str | None = None,
@@ -93,11 +95,11 @@ class Answering(Case):
         return {name: Side(run, warmups=1) for name, run in self.runs.items()}
 
     def rows(self, result: Result) -> Iterator[Row]:
-        questions, steps = self.questions, self.runs["PyTorch"]().shape[2]
+        questions, steps = self.questions, self.runs[PYTORCH]().shape[2]
         yield Row(
             measurement="export",
             name=questions.model,
-            time=result.spread("onnxruntime"),
+            time=result.spread(ONNXRUNTIME),
             count=questions.batch_size,
             unit="instances",
             facts={
@@ -107,12 +109,12 @@ class Answering(Case):
                 "decoder_steps": steps,
             },
             baseline=Baseline(
-                "PyTorch",
-                result.median("PyTorch"),
-                result.ratio("PyTorch", "onnxruntime"),
-                result.peak_mb["PyTorch"],
+                PYTORCH,
+                result.median(PYTORCH),
+                result.ratio(PYTORCH, ONNXRUNTIME),
+                result.peak_mb[PYTORCH],
             ),
-            peak_mb=result.peak_mb["onnxruntime"],
+            peak_mb=result.peak_mb[ONNXRUNTIME],
             note=f"{steps} steps",
         )
 
@@ -130,4 +132,4 @@ def onnxruntime(questions: Questions) -> Callable[[], Tensor]:
         return questions.greedy(OnnxModel(Path(folder), model))
 
 
-RUNTIMES = {"onnxruntime": onnxruntime, "PyTorch": pytorch}
+RUNTIMES = {ONNXRUNTIME: onnxruntime, PYTORCH: pytorch}

@@ -23,6 +23,7 @@ N = 50  # elements by default; fewer for an algorithm that takes no more
 MIN_SECONDS = 0.2  # of a run, so that handing out the work does not count
 MEMORY_COUNT = 4  # instances that the memory is measured with
 CHUNKS = 4  # of a run for each process, where there are so many instances
+ONE_PROCESS, ALL_CORES = "one process", "all cores"  # a setup, and a side
 
 
 def rows(
@@ -78,7 +79,7 @@ class Labelling(Case):
         self.processes = cpu_count() or 1
 
     def setups(self) -> dict[str, Setup]:
-        return {"one process": partial(one_process, self.instances)}
+        return {ONE_PROCESS: partial(one_process, self.instances)}
 
     def sides(self) -> dict[str, Side]:
         """A run of so many instances that it takes MIN_SECONDS."""
@@ -87,13 +88,13 @@ class Labelling(Case):
         while seconds < MIN_SECONDS:
             self.count *= 2
             seconds = min(self._seconds() for _ in range(2))  # a process may start late
-        return {"all cores": Side(self._run)}
+        return {ALL_CORES: Side(self._run)}
 
     def rows(self, result: Result) -> Iterator[Row]:
         yield Row(
             measurement="label",
             name=f"{self.title}, n={self.instances.n}",
-            time=result.spread("all cores"),
+            time=result.spread(ALL_CORES),
             count=self.count,
             unit="labels",
             facts={
@@ -103,7 +104,7 @@ class Labelling(Case):
                 "instances": self.count,
                 "processes": self.processes,
             },
-            peak_mb=result.peak_mb["one process"],
+            peak_mb=result.peak_mb[ONE_PROCESS],
             note=f"{self.count:,} instances",
         )
 

@@ -22,6 +22,7 @@ from ptrnet.training.recipe import Recipe
 HIDDEN_SIZES = (256, 512)  # by default
 STEPS = 13  # of the decoder, M
 REFERENCE_EVERY = 4  # rounds: the reference is many times as slow
+KERNEL, REFERENCE, DIVISIONS = "kernel", "reference", "divisions"  # sides
 
 Run = Callable[[], object]
 
@@ -50,18 +51,18 @@ class Scores(Case):
 
     def setups(self) -> dict[str, Setup]:
         return {
-            "kernel": partial(kernel, self.recipe),
-            "reference": partial(reference, self.recipe),
+            KERNEL: partial(kernel, self.recipe),
+            REFERENCE: partial(reference, self.recipe),
         }
 
     def sides(self) -> dict[str, Side]:
         sides = {
-            "kernel": Side(kernel(self.recipe)),
-            "reference": Side(reference(self.recipe), REFERENCE_EVERY),
+            KERNEL: Side(kernel(self.recipe)),
+            REFERENCE: Side(reference(self.recipe), REFERENCE_EVERY),
         }
         divide, self.divisions = roofline.divisions()
         if self.device == "cpu":
-            sides["divisions"] = Side(divide)
+            sides[DIVISIONS] = Side(divide)
         return sides
 
     def rows(self, result: Result) -> Iterator[Row]:
@@ -70,11 +71,11 @@ class Scores(Case):
         roofline_ms = None
         if self.device == "cpu":
             divisions = 2 * scores * recipe.hidden_size
-            roofline_ms = divisions / self.divisions * result.median("divisions")
+            roofline_ms = divisions / self.divisions * result.median(DIVISIONS)
         yield Row(
             measurement="score",
             name=self.title,
-            time=result.spread("kernel"),
+            time=result.spread(KERNEL),
             count=scores,
             unit="scores",
             facts={
@@ -85,12 +86,12 @@ class Scores(Case):
             },
             roofline_ms=roofline_ms,
             baseline=Baseline(
-                "reference",
-                result.median("reference"),
-                result.ratio("reference", "kernel"),
-                result.peak_mb["reference"],
+                REFERENCE,
+                result.median(REFERENCE),
+                result.ratio(REFERENCE, KERNEL),
+                result.peak_mb[REFERENCE],
             ),
-            peak_mb=result.peak_mb["kernel"],
+            peak_mb=result.peak_mb[KERNEL],
         )
 
 

@@ -31,6 +31,7 @@ from ptrnet.training.recipe import LARGEST_BATCH
 TIMES_TRAINED = 10  # the second size: so many times the largest of the model's training
 BEAM_SIZE = 8
 SLOW_EVERY = 4  # rounds, of beam search and the naive side
+GREEDY, BEAM, NAIVE, ENCODER, PRODUCT = "greedy", "beam", "naive", "encoder", "product"  # sides
 
 Run = Callable[[], Tensor]  # to the tokens (B, K, M)
 
@@ -51,8 +52,8 @@ def rows(
     if batch_size * sizes[-1] > LARGEST_BATCH:
         raise InputError(f"batch size: {batch_size} instances of {sizes[-1]} are too many elements")
     questions = [Questions(task, size, batch_size, device, seed) for size in sizes]
-    cases = [Decoding(questions[0], repeats, {"greedy": greedy, "beam": beam, "naive": naive})]
-    cases += [Decoding(larger, repeats, {"greedy": greedy}) for larger in questions[1:]]
+    cases = [Decoding(questions[0], repeats, {GREEDY: greedy, BEAM: beam, NAIVE: naive})]
+    cases += [Decoding(larger, repeats, {GREEDY: greedy}) for larger in questions[1:]]
     return measure("solve", cases)
 
 
@@ -105,23 +106,23 @@ class Decoding(Case):
     def sides(self) -> dict[str, Side]:
         product, self.product_operations = roofline.product(torch.float32, self.device)
         self.runs = {name: decode(self.questions) for name, decode in self.decoders.items()}
-        sides = {"encoder": Side(encoder(self.questions)), "product": Side(product)}
+        sides = {ENCODER: Side(encoder(self.questions)), PRODUCT: Side(product)}
         for name, run in self.runs.items():
-            sides[name] = Side(run, 1 if name == "greedy" else SLOW_EVERY, warmups=1)
+            sides[name] = Side(run, 1 if name == GREEDY else SLOW_EVERY, warmups=1)
         return sides
 
     def rows(self, result: Result) -> Iterator[Row]:
         baseline = None
-        if "naive" in self.runs:
+        if NAIVE in self.runs:
             baseline = Baseline(
-                "naive",
-                result.median("naive"),
-                result.ratio("naive", "greedy"),
-                result.peak_mb["naive"],
+                NAIVE,
+                result.median(NAIVE),
+                result.ratio(NAIVE, GREEDY),
+                result.peak_mb[NAIVE],
             )
-        yield self._row(result, "greedy", 1, f"greedy, {self.title}", baseline)
-        if "beam" in self.runs:
-            yield self._row(result, "beam", BEAM_SIZE, f"beam of {BEAM_SIZE}, {self.title}", None)
+        yield self._row(result, GREEDY, 1, f"greedy, {self.title}", baseline)
+        if BEAM in self.runs:
+            yield self._row(result, BEAM, BEAM_SIZE, f"beam of {BEAM_SIZE}, {self.title}", None)
 
     def _row(
         self, result: Result, side: str, beam_size: int, name: str, baseline: Baseline | None
@@ -129,12 +130,12 @@ class Decoding(Case):
         questions, solver = self.questions, self.questions.solver()
         units = solver.model.settings()["hidden_size"]
         steps = self.runs[side]().shape[2]
-        step_ms = (result.median(side) - result.median("encoder")) / steps
-        times_greedy = result.ratio(side, "greedy")
+        step_ms = (result.median(side) - result.median(ENCODER)) / steps
+        times_greedy = result.ratio(side, GREEDY)
         prefixes = 1 + (steps - 1) * beam_size  # of an instance, over all steps
         slots = questions.n + solver.task.num_specials
         operations = roofline.operations(questions.batch_size, units, questions.n, slots, prefixes)
-        rate = self.product_operations / result.median("product")
+        rate = self.product_operations / result.median(PRODUCT)
         note = f"{steps} steps of {step_ms:.3g} ms"
         return Row(
             measurement="solve",
@@ -155,7 +156,7 @@ class Decoding(Case):
             roofline_ms=operations / rate,
             baseline=baseline,
             peak_mb=result.peak_mb[side],
-            note=note if side == "greedy" else f"{note}; {times_greedy:.1f} times greedy",
+            note=note if side == GREEDY else f"{note}; {times_greedy:.1f} times greedy",
         )
 
 

@@ -36,6 +36,7 @@ from ptrnet.training.recipe import Recipe
 SHIPPED = ("ptr-net", "transformer-ptr-net", "remaining-ptr-net")  # architectures, by default
 SIZES: dict[str, tuple[int, ...]] = {"ptr-net": (256, 512)}  # units; of others their default
 NAIVE_EVERY = 4  # rounds: the naive step is about ten times as slow
+PTRNET, NAIVE, PRODUCT, PRODUCTS = "ptrnet", "naive", "product", "products"  # sides
 
 
 def rows(
@@ -118,25 +119,25 @@ class Training(Case):
         self.title = f"{recipe.model}, {recipe.hidden_size} units"
 
     def setups(self) -> dict[str, Setup]:
-        return {"ptrnet": partial(TrainingStep.on_fresh_examples, ptrnet_step, self.recipe)}
+        return {PTRNET: partial(TrainingStep.on_fresh_examples, ptrnet_step, self.recipe)}
 
     def sides(self) -> dict[str, Side]:
         self.step = TrainingStep.on_fresh_examples(ptrnet_step, self.recipe)
-        return {"ptrnet": Side(self.step, warmups=2), **self.roofline_sides()}
+        return {PTRNET: Side(self.step, warmups=2), **self.roofline_sides()}
 
     def roofline_sides(self) -> dict[str, Side]:
         """What is timed for the roofline."""
         if self.device == "cuda":
-            return {"product": self.large_product()}
-        return {"products": Side(StepProducts(self.recipe, self.step), warmups=1)}
+            return {PRODUCT: self.large_product()}
+        return {PRODUCTS: Side(StepProducts(self.recipe, self.step), warmups=1)}
 
     def roofline_ms(self, result: Result) -> float:
         """The time of the step's products alone."""
         if self.device == "cpu":
-            return result.median("products")
+            return result.median(PRODUCTS)
         products = recorder(self.recipe)(self.step.batch)
         operations = sum(product.operations * count for product, count in products.items())
-        return operations / self.product_operations * result.median("product")
+        return operations / self.product_operations * result.median(PRODUCT)
 
     def large_product(self) -> Side:
         """One product, of `product_operations`, in the precision of the step."""
@@ -154,7 +155,7 @@ class Training(Case):
         return None
 
     def rows(self, result: Result) -> Iterator[Row]:
-        recipe, time = self.recipe, result.spread("ptrnet")
+        recipe, time = self.recipe, result.spread(PTRNET)
         cuts = {"cuts": recipe.cuts} if recipe.cuts else {}
         settings = vars(models.settings_of(recipe.model, **recipe.network()))
         layers = {name: value for name, value in settings.items() if name.endswith("layers")}
@@ -179,7 +180,7 @@ class Training(Case):
             },
             roofline_ms=self.roofline_ms(result),
             baseline=self.baseline(result),
-            peak_mb=result.peak_mb["ptrnet"],
+            peak_mb=result.peak_mb[PTRNET],
             note=f"{trained_on}waits {self.step.waiting_ms:.2f} ms for data",
             paths=code_paths(recipe),
         )
@@ -190,27 +191,27 @@ class PtrNetTraining(Training):
 
     def setups(self) -> dict[str, Setup]:
         naive = partial(TrainingStep.on_fresh_examples, naive_step, self.recipe)
-        return {**super().setups(), "naive": naive}
+        return {**super().setups(), NAIVE: naive}
 
     def sides(self) -> dict[str, Side]:
         naive = naive_step(self.recipe)
         naive_side = Side(lambda: naive(self.step.batch), NAIVE_EVERY, warmups=1)
-        return {**super().sides(), "naive": naive_side}
+        return {**super().sides(), NAIVE: naive_side}
 
     def roofline_sides(self) -> dict[str, Side]:
-        return {"product": self.large_product()}
+        return {PRODUCT: self.large_product()}
 
     def roofline_ms(self, result: Result) -> float:
         recipe, n = self.recipe, int(self.recipe.n)
         slots = n + tasks.get(recipe.task).num_specials
         steps = mean(self.step.answer_widths)
         forward = roofline.operations(recipe.batch_size, recipe.hidden_size, n, slots, steps)
-        return 3 * forward / self.product_operations * result.median("product")
+        return 3 * forward / self.product_operations * result.median(PRODUCT)
 
     def baseline(self, result: Result) -> Baseline:
         return Baseline(
             "naive float32",
-            result.median("naive"),
-            result.ratio("naive", "ptrnet"),
-            result.peak_mb["naive"],
+            result.median(NAIVE),
+            result.ratio(NAIVE, PTRNET),
+            result.peak_mb[NAIVE],
         )
