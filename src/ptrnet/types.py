@@ -37,7 +37,7 @@ class Table(NamedTuple):
 
 
 class Nodes(NamedTuple):
-    """What a TSPLIB file calls an instance and its elements."""
+    """The name of an instance in a TSPLIB file, and the ids of its elements."""
 
     name: str
     ids: list[int]  # n, in the order of the elements
@@ -86,7 +86,7 @@ class Answers(NamedTuple):
 
 
 class Batch(NamedTuple):
-    """What a model is trained on. The lengths say what is padding, never a value does."""
+    """A batch of examples to train a model on. Lengths say what is padding, never a value does."""
 
     inputs: Tensor  # (B, N, d) float32
     lengths: Tensor  # (B,) int64, 1..N

@@ -14,7 +14,7 @@ from ptrnet.training.recipe import Recipe
 
 
 def code_paths(recipe: Recipe) -> dict[str, str]:
-    """By part of the recipe's step: the code, and why it is that.
+    """The code that each part of the recipe's training step takes, and why it is that.
 
     Of a model that is not ptrnet's own nothing is known but the large products.
     """

@@ -11,7 +11,7 @@ from ptrnet.bench.timing import Side, Spread, Times, interleaved, ratio, spread
 
 @dataclass(frozen=True)
 class Result:
-    """What was measured of a case: by the names of its sides, and of its setups."""
+    """The measured times of a case, by side, and its measured peaks of memory, by setup."""
 
     times: Mapping[str, Times]
     peak_mb: Mapping[str, float]
@@ -42,11 +42,11 @@ class Case(ABC):
 
     @abstractmethod
     def sides(self) -> dict[str, Side]:
-        """What is timed in turn; made when the case is measured."""
+        """The work that is timed, side after side in each round; made when the case is measured."""
 
     @abstractmethod
     def rows(self, result: Result) -> Iterator[Row]:
-        """What is reported."""
+        """The rows that are reported."""
 
 
 def measure(measurement: str, cases: Sequence[Case]) -> Iterator[Row]:

@@ -1,4 +1,4 @@
-"""What the times were measured on."""
+"""The machine and the versions that times were measured on."""
 
 import os
 import platform
@@ -27,7 +27,7 @@ def machine(device: str) -> dict[str, Any]:
 
 
 def versions() -> dict[str, str]:
-    """Of what does the work."""
+    """The versions of ptrnet, Python and the packages that do the work."""
     return {
         "ptrnet": VERSION,
         "python": platform.python_version(),
@@ -69,7 +69,7 @@ def _bfloat16() -> str:
 
 
 def _line(key: str) -> str:
-    """What the system says of its first core."""
+    """The value of a key in /proc/cpuinfo, of the first core; empty where there is none."""
     info = Path("/proc/cpuinfo")
     lines = info.read_text().splitlines() if info.exists() else []
     return next((line.split(":", 1)[1].strip() for line in lines if line.startswith(key)), "")

@@ -71,7 +71,7 @@ class NaivePtrNet(nn.Module):
         return torch.stack(steps, 1)
 
     def _read(self, inputs: Tensor) -> tuple[Tensor, Tensor, tuple[Tensor, Tensor]]:
-        """What is pointed at, what follows each token as input, and the decoder's first state."""
+        """The slots' states, the decoder's input behind each token, and its first state."""
         batch = len(inputs)
         states, (h, c) = self.encoder(inputs)
         slots = torch.cat([self.special_states.expand(batch, -1, -1), states], 1)

@@ -1,4 +1,4 @@
-"""What was measured as a section of a page of its day."""
+"""A page of results for each day, to which every measurement adds a section."""
 
 import os
 from collections.abc import Mapping, Sequence

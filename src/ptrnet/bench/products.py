@@ -43,7 +43,7 @@ class Operand(NamedTuple):
 
 
 class Product(NamedTuple):
-    """Of two matrices `(m, k)` and `(k, n)`, or of two batches of them."""
+    """A product of two matrices `(m, k)` and `(k, n)`, or of two batches of matrices."""
 
     left: Operand
     right: Operand

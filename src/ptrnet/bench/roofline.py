@@ -24,7 +24,7 @@ def product(dtype: torch.dtype, device: str) -> tuple[Callable[[], object], floa
 
 
 def operations(batch: int, units: int, elements: int, slots: int, steps: float) -> float:
-    """Of the products of a Ptr-Net's forward pass; a backward pass has twice as many.
+    """Floating-point operations of a Ptr-Net's forward pass; a backward pass has twice as many.
 
     A step of an LSTM is an `H x 4H` product, a projection to a key or a query `H x H`. What the
     coordinates are multiplied with is left out: they are few.

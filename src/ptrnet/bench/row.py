@@ -58,7 +58,7 @@ class Row:
         return None if self.roofline_ms is None else self.roofline_ms / self.time.median
 
     def table(self) -> dict[str, Any]:
-        """Flat but for the baseline; None where a measurement has no such thing."""
+        """The row as a dictionary, flat but for the baseline; None where nothing was measured."""
         return {
             "what": self.measurement,
             "name": self.name,
@@ -77,7 +77,7 @@ class Row:
         }
 
     def cells(self) -> dict[str, str]:
-        """What is printed, by the head of the column; empty where there is nothing."""
+        """The printed cells of the row by the heads of their columns; empty ones included."""
         baseline, share = self.baseline, self.share
         return {
             "": self.name,
@@ -95,7 +95,7 @@ class Row:
 
 
 def format_table(rows: Sequence[Row]) -> str:
-    """What all rows have in common, a table of the columns that are not empty, the code paths."""
+    """The rows as text: common facts, a table of the columns that are not empty, code paths."""
     common = [
         f"{key.replace('_', ' ')} {value}"
         for key, value in rows[0].facts.items()

@@ -61,7 +61,7 @@ def interleaved(
 
 
 def spread(times: Iterable[float]) -> Spread:
-    """Of at least one time."""
+    """The median and the quartiles of one time or more."""
     values = list(times)
     if len(values) == 1:
         return Spread(values[0], values[0], values[0], 1)
@@ -76,7 +76,7 @@ def ratio(numerator: Times, denominator: Times) -> float:
 
 
 def _synchronize(device: str) -> Callable[[], object]:
-    """What waits until the device has done all that was launched."""
+    """A function that waits until the device has done all that was launched."""
     if device == "cpu":
         return lambda: None
     import torch

@@ -92,7 +92,7 @@ def to_array(values: Any, source: str, expected: str) -> NDArray[Any]:
 
 
 def split(values: Any, source: str) -> list[Any]:
-    """What stands along the first axis of an array, list, series or iterator, each by itself.
+    """The items along the first axis of an array, list, series or iterator.
 
     Raises:
         InputError: no such thing: a number, a text, a table of names to values.
@@ -216,7 +216,7 @@ def _unwrapped(values: Any) -> Any:
 
 
 def _type_name(values: Any) -> str:
-    """What a complaint calls values that are no array."""
+    """The name of the type of values that are no array, for a complaint."""
     is_masked = isinstance(values, np.ma.MaskedArray)
     return "a masked array" if is_masked else type(values).__name__
 

@@ -163,7 +163,7 @@ def read_lines(path: str) -> Iterator[Example]:
 
 
 def _places(example: Example) -> list[Any]:
-    """Of each element its place in the answer, from 1 on, or an empty text."""
+    """The place of each element in the answer, from 1 on; an empty text where it is not in it."""
     places: list[Any] = [""] * len(example.inputs)
     if example.outputs is None:
         raise InputError(f"{example.source}: has no answer, which tells the elements' places")

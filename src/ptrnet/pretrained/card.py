@@ -1,4 +1,4 @@
-"""What a model's folder says of it to people, and to the hub: a card in Markdown."""
+"""The card in a model's folder: Markdown that describes the model to people, and to the hub."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path

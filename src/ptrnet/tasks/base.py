@@ -163,7 +163,7 @@ class Task(Labelling):
         return tokens[tokens >= self.num_specials] - self.num_specials
 
     def summarize(self, scores: Mapping[str, "Scores"]) -> dict[str, "Measure"]:
-        """What `score` gave, together: shares that are right, and means, with their intervals."""
+        """All scores together: shares that are right, and means, with their intervals."""
         from ptrnet.metrics.interval import summarize
 
         return summarize(scores)

@@ -87,7 +87,7 @@ class Delaunay(Task):
         return "all points lie on one line: they have no triangulation"
 
     def canonicalize(self, inputs: Floats, answers: Answers) -> Answers:
-        """Increasing triples, in the order of their incenters; or as `traverse` reaches them."""
+        """Triangles as increasing triples by their incenters, or in the order of `traverse`."""
         if self.sequence == "apexes":
             return _in_order_of_edges(scale_by_power_of_two(inputs), answers)
         batch = len(answers.indices)
@@ -100,7 +100,7 @@ class Delaunay(Task):
         return Answers(ordered.reshape(batch, -1), answers.lengths)
 
     def to_tokens(self, answers: Answers) -> Answers:
-        """The sequences, END included. Apexes: of what hangs together with the first triangle."""
+        """The tokens, END included; apexes are those of all triangles connected to the first."""
         if self.sequence == "apexes":
             return _apex_tokens(answers)
         if not self.separator:
@@ -184,7 +184,7 @@ def _in_order_of_edges(points: Floats, answers: Answers) -> Answers:
 
 
 def _apex_tokens(answers: Answers) -> Answers:
-    """The sequences of apexes, NONE and END included."""
+    """The apexes of each answer as tokens, NONE and END included."""
     from ptrnet.labellers.triangulation.edge_queue import NO_APEX, traverse
 
     triangles = answers.indices.reshape(len(answers.indices), -1, 3)

@@ -46,7 +46,7 @@ class Labelling(ABC):
     def certify(
         self, inputs: Floats, labeller: str | None = None, distance: str = EUCLIDEAN
     ) -> tuple[Answers, NDArray[np.bool_]]:
-        """What `label` gives, and of each answer `(B,)` whether it is what the labeller promises.
+        """The answers of `label`, and `(B,)` whether each of them is what the labeller promises.
 
         It is not where the labeller promises a proof and has found none: `exact` may need too
         long, and gives its best tour then.

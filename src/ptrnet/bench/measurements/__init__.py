@@ -1,1 +1,1 @@
-"""What can be measured: one file each, whose `rows` measures as they are taken."""
+"""The measurements: one file each, whose function `rows` measures each row as it is taken."""

@@ -141,12 +141,12 @@ class Waiting(Case):
 
 
 def read_lines(path: str, task: str) -> Run:
-    """As `solve` and `evaluate` read."""
+    """A run that reads all lines, as `solve` and `evaluate` do."""
     return lambda: sum(1 for _ in formats.read(path, tasks.get(task)))
 
 
 def build_memmap(path: str, task: str) -> Run:
-    """As the first training on a file reads it; each time a file that was not read before."""
+    """A run that reads a file into a memory map, as the first training on it does."""
     copy = path.replace(".txt", "-anew.txt")
     shutil.copyfile(path, copy)
 
@@ -158,7 +158,7 @@ def build_memmap(path: str, task: str) -> Run:
 
 
 def read_batches(path: str, recipe: Recipe) -> Run:
-    """As a training reads what is memory-mapped: all examples once, in this thread."""
+    """A run that takes one epoch from the memory map, as a training does, but in this thread."""
     stream = _stream(path, recipe)
     return lambda: [stream.batch(k) for k in range(stream.batches_per_epoch)]
 

@@ -70,7 +70,7 @@ class Questions:
     seed: int
 
     def greedy(self, model: PointerModel) -> Callable[[], Tensor]:
-        """What answers them by a model: to the tokens `(B, 1, M)`."""
+        """A run that answers the batch by a model, and gives the tokens `(B, 1, M)`."""
         task = weights.load(self.model).task
         drawn = task.sample(np.random.default_rng(self.seed), self.batch_size, self.n)
         read = permute_elements(drawn, task.element_order(drawn)).astype(np.float32)
@@ -120,12 +120,12 @@ class Answering(Case):
 
 
 def pytorch(questions: Questions) -> Callable[[], Tensor]:
-    """The shipped model itself."""
+    """A run of the shipped model itself."""
     return questions.greedy(weights.load(questions.model).model)
 
 
 def onnxruntime(questions: Questions) -> Callable[[], Tensor]:
-    """Its graphs."""
+    """A run of the model's exported graphs."""
     model = weights.load(questions.model).model
     with tempfile.TemporaryDirectory() as folder:
         write_graphs(model, Path(folder))

@@ -118,5 +118,5 @@ class Labelling(Case):
 
 
 def one_process(instances: Instances) -> partial[None]:
-    """What one process does at a time."""
+    """A run that labels MEMORY_COUNT instances in one process."""
     return partial(instances.label, (0, MEMORY_COUNT))

@@ -96,17 +96,17 @@ class Scores(Case):
 
 
 def kernel(recipe: Recipe) -> Run:
-    """What models use."""
+    """The kernel that models use, forward and backward."""
     return _forward_and_backward(additive_scores, recipe)
 
 
 def reference(recipe: Recipe) -> Run:
-    """The formula in plain PyTorch."""
+    """The formula in plain PyTorch, forward and backward."""
     return _forward_and_backward(additive_scores_reference, recipe)
 
 
 def _forward_and_backward(scores: Callable[..., torch.Tensor], recipe: Recipe) -> Run:
-    """Of random keys and queries."""
+    """A run that computes the scores of random keys and queries, and their gradients."""
     torch.manual_seed(recipe.seed)
     batch, n, units = recipe.batch_size, int(recipe.n), recipe.hidden_size
     inputs = [

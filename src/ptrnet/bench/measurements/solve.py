@@ -178,7 +178,7 @@ def naive(questions: Questions) -> Run:
 
 
 def encoder(questions: Questions) -> Callable[[], object]:
-    """What comes before the first step."""
+    """A run of the encoder alone, which comes before the decoder's first step."""
     solver, (inputs, lengths, _) = questions.solver(), questions.tensors()
 
     def run() -> object:

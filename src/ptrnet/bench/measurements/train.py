@@ -75,7 +75,11 @@ def rows(
 
 
 def is_trained_on_cuts(model: str) -> bool:
-    """Whether a model is made for it: it encodes what remains. Raises InputError if unknown."""
+    """Whether a model is trained on cut answers: one that encodes what remains of an instance is.
+
+    Raises:
+        InputError: there is no such model.
+    """
     return issubclass(models.kind(model).Settings, RemainingSettings)
 
 
@@ -89,7 +93,7 @@ def recipe_for(
     seed: int,
     model: str = "ptr-net",
 ) -> Recipe:
-    """What is trained. Raises InputError for what cannot be.
+    """The recipe of the measured training. Raises InputError for what cannot be trained.
 
     Elements are sorted where answers depend on indices that the model does not see.
     """
@@ -126,7 +130,7 @@ class Training(Case):
         return {PTRNET: Side(self.step, warmups=2), **self.roofline_sides()}
 
     def roofline_sides(self) -> dict[str, Side]:
-        """What is timed for the roofline."""
+        """The sides that are timed for the roofline."""
         if self.device == "cuda":
             return {PRODUCT: self.large_product()}
         return {PRODUCTS: Side(StepProducts(self.recipe, self.step), warmups=1)}
@@ -187,7 +191,7 @@ class Training(Case):
 
 
 class PtrNetTraining(Training):
-    """That of the Ptr-Net, beside the naive one."""
+    """The step of a Ptr-Net, beside that of the naive one."""
 
     def setups(self) -> dict[str, Setup]:
         naive = partial(TrainingStep.on_fresh_examples, naive_step, self.recipe)

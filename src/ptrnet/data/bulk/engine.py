@@ -141,19 +141,19 @@ def _write_resumable(
 
 
 class Tally:
-    """Counts the answers that are not proved, where their labeller promises a proof."""
+    """The number of answers that are not proved, where their labeller promises a proof."""
 
     def __init__(self) -> None:
         self.unproved = 0
 
     def of_examples(self, examples: Iterable[Example]) -> Iterator[Example]:
-        """The same examples, counted."""
+        """Gives the examples on, and counts those whose answers are not proved."""
         for example in examples:
             self.unproved += _is_unproved(example)
             yield example
 
     def of_chunks(self, chunks: Iterable[tuple[bytes, int]]) -> Iterator[bytes]:
-        """Chunks of lines, each with how many of its answers are not proved."""
+        """Gives the lines of each chunk on, and adds up how many answers are not proved."""
         for lines, unproved in chunks:
             self.unproved += unproved
             yield lines

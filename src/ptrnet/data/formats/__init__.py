@@ -139,7 +139,7 @@ def check_input(path: str) -> Format:
 
 
 def check_keeps_extra(path: str, task: Task) -> None:
-    """As `check_output`, of a file that is to hold more of each example than itself."""
+    """Refuses a file that has no room for scores of its examples, or that could not be written."""
     if not format_of(path).capabilities.extra:
         others = " or ".join(f".{name}" for name in names() if get(name).capabilities.extra)
         raise InputError(f"{path}: has no room for scores; write to {others}")

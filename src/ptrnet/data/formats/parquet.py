@@ -126,7 +126,7 @@ def _batches(path: str, task: Task | None) -> Iterator["pa.RecordBatch"]:
 
 
 class _Column(NamedTuple):
-    """What a row group has of a column."""
+    """The part of a column that a row group has, and what is known of it before it is decoded."""
 
     group: int  # its number, from 1 on
     num_rows: int

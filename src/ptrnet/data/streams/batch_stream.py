@@ -1,4 +1,4 @@
-"""What a training draws its batches from."""
+"""The base class of the streams that a training draws its batches from."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence

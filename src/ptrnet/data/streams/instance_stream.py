@@ -123,7 +123,7 @@ class KnownInstances(BatchStream[InstanceBatch]):
 
 
 def _fingerprint(instances: Sequence[Floats]) -> str:
-    """Of the instances' content."""
+    """A hash of the shapes and numbers of all instances."""
     content = hashlib.blake2b(digest_size=16)
     for instance in instances:
         content.update(

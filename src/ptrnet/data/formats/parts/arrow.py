@@ -37,7 +37,7 @@ def check_schema_copy(schema: "pa.Schema", metadata: Mapping[bytes, bytes], path
 
 
 def _type_ids(kind: "pa.DataType") -> list[Any]:
-    """What a type is made of; names of fields left out, which Parquet changes."""
+    """The ids of a type and of the types in it; without names of fields, which Parquet changes."""
     return [kind.id, *(_type_ids(kind.field(k).type) for k in range(kind.num_fields))]
 
 

@@ -108,7 +108,7 @@ class Format:
             yield example
 
     def checked_with_answers(self, examples: Iterable[Example], task: Task) -> Iterator[Example]:
-        """As `checked`; an answer that could not be read again as one is refused, too."""
+        """As `checked` gives them; an answer that could not be read again is refused, too."""
         for example in self.checked(examples, task):
             if example.outputs is not None and not self.capabilities.answers:
                 others = alternatives(example, task, lambda other: other.answers)

@@ -43,7 +43,7 @@ def numbered_lines(path: str) -> Iterator[tuple[int, str]]:
 
 
 def all_lines(path: str) -> Iterator[tuple[int, str]]:
-    """The same with the blank ones."""
+    """The lines of a file as `numbered_lines` gives them, blank ones included."""
     if path != "-":
         with _opened(path) as stream:
             yield from _decoded(stream, path)

@@ -1,4 +1,4 @@
-"""What a Parquet file's footer says of its columns, read without Arrow.
+"""The row groups and columns that a Parquet file's footer lists, read without Arrow.
 
 Arrow ends the process where it is asked for a column's metadata and they contradict the schema, as
 in a damaged file (seen with 25.0: "Definition level histogram size mismatch").

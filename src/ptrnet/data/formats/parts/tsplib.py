@@ -12,7 +12,7 @@ from ptrnet.errors import InputError, short
 
 
 class Entry(NamedTuple):
-    """What stands behind a keyword."""
+    """The value of a keyword, and the line that it stands on."""
 
     value: str
     line: int  # its number in the file
