@@ -96,6 +96,11 @@ def test_what_fails_is_one_line(tmp_path):
         ("import ptrnet.tasks as t; t.register(int)", "derived from Task, got <class 'int'>"),
         ("import ptrnet.labellers as x; x.register('a', 1)", "a module with `label`, got 1"),
         ("import ptrnet.data.formats as f; f.register('a', 1)", "1 has no CAPABILITIES"),
+        (
+            "import types, ptrnet.data.formats as f; "
+            "f.register('a', types.SimpleNamespace(CAPABILITIES=1, read=1, write=1))",
+            "CAPABILITIES: expected Capabilities, got 1",
+        ),
         (None, "{path}: expected a Python file of plug-ins"),
     ]
     paths = [tmp_path / f"bad_{k}.py" for k in range(len(failures))]

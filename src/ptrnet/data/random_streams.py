@@ -6,7 +6,7 @@ training that was stopped draws what it would have drawn.
 
 TRAIN, VALID = 0, 1  # fresh examples
 GENERATED = 2  # those of `ptrnet generate`
-FILE_ORDER, FILE_CHANGES = 3, 4  # of examples of a file
+FILE_ORDER, FILE_TRANSFORMS = 3, 4  # of examples of a file
 HELD_OUT = 5  # those of a file that validate
 CUTS = 6  # of answers
 INSTANCE_ORDER = 7  # of instances without answers

@@ -57,7 +57,7 @@ class Hull(Task):
         return self.closed
 
     def canonicalize(self, inputs: Floats, answers: Answers) -> Answers:
-        """Counter-clockwise, from the vertex that `start` names."""
+        """Each hull counter-clockwise, from the vertex that `start` names."""
         indices, lengths = _counter_clockwise(inputs, answers)
         width, mask = indices.shape[1], answers.mask
         vertices = np.take_along_axis(inputs, indices[..., None], axis=1)

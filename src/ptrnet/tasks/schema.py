@@ -191,7 +191,7 @@ def value_of(element: Any, field: str, source: str) -> Any:
 
 
 def _listed(texts: Iterable[str]) -> str:
-    """The first ten, and that there are more."""
+    """The first ten texts, separated by commas; "..." stands for more."""
     names = list(texts)
     return ", ".join([*names[:10], *["..."] * (len(names) > 10)])
 
@@ -214,7 +214,7 @@ def _check_names(fields: Sequence[Any], source: str) -> None:
 
 
 def _check_unicode(text: str, source: str) -> None:
-    """Refuses half a character: no file holds it."""
+    """Refuses a lone surrogate, half a character: no file can hold it."""
     try:
         text.encode()
     except UnicodeEncodeError:

@@ -6,7 +6,7 @@ import numpy as np
 import torch
 
 from ptrnet.data.batches import pad_batch
-from ptrnet.data.random_streams import FILE_CHANGES, FILE_ORDER
+from ptrnet.data.random_streams import FILE_ORDER, FILE_TRANSFORMS
 from ptrnet.data.streams.batch_stream import BatchStream
 from ptrnet.data.streams.epochs import shuffled_batches
 from ptrnet.data.streams.memmap import open_memmap
@@ -82,7 +82,7 @@ class FileStream(BatchStream[Batch]):
         if self._shuffled[0] != epoch:
             self._shuffled = (epoch, self._shuffle(epoch))
         indices = self._shuffled[1][position]
-        rng = np.random.default_rng([self.seed, FILE_CHANGES, k])
+        rng = np.random.default_rng([self.seed, FILE_TRANSFORMS, k])
         instances: list[Floats] = []
         answers: list[Indices] = []
         for group in np.split(indices, np.flatnonzero(np.diff(self._examples.sizes[indices])) + 1):

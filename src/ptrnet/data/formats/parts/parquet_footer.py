@@ -20,7 +20,7 @@ _CODECS = ("UNCOMPRESSED", "SNAPPY", "GZIP", "LZO", "BROTLI", "LZ4", "ZSTD", "LZ
 
 
 class DamagedFooterError(Exception):
-    """A footer that is none."""
+    """A footer that cannot be read, or that contradicts itself."""
 
 
 class Chunk(NamedTuple):

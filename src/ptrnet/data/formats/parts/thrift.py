@@ -66,7 +66,7 @@ class Reader:
         return part
 
     def read(self, count: int) -> bytes:
-        """So many bytes; fewer where they end before."""
+        """The next `count` bytes; fewer where the content ends before."""
         part = self._content[self.position : self.position + count]
         self.position += len(part)
         return part
