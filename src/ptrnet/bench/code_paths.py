@@ -69,7 +69,7 @@ def _products(units: int, features: int, dtype: torch.dtype) -> str:
 
 
 def _compiled() -> str:
-    """How compiled code looks: by what numba compiles for."""
+    """A description of the code that numba compiles on this machine."""
     if config.DISABLE_JIT:  # type: ignore[attr-defined]
         return "interpreted, as numba was told not to compile"
     features = (config.CPU_FEATURES or get_host_cpu_features()).split(",")  # type: ignore[attr-defined]

@@ -24,7 +24,7 @@ _LEFT = {
 
 
 class Operand(NamedTuple):
-    """A tensor as it lies in memory."""
+    """The layout and the type of a tensor."""
 
     shape: tuple[int, ...]
     strides: tuple[int, ...]
@@ -35,7 +35,7 @@ class Operand(NamedTuple):
         return cls(tuple(tensor.shape), tensor.stride(), tensor.dtype)
 
     def fill(self, device: str) -> Tensor:
-        """Random numbers that lie so."""
+        """A random tensor of this layout and type."""
         steps = zip(self.shape, self.strides, strict=True)
         size = 1 + sum((length - 1) * stride for length, stride in steps)
         numbers = torch.rand(size, device=device).to(self.dtype)
@@ -70,7 +70,10 @@ def record_products(work: Callable[[], object]) -> Counter[Product]:
 
 @contextmanager
 def _onednn(enabled: bool) -> Iterator[None]:
-    """Inside, PyTorch takes oneDNN's operations, or its own; its `flags` would set TF32, too."""
+    """A context in which PyTorch takes oneDNN's operations, or not.
+
+    `torch.backends.mkldnn.flags` would set TF32, too.
+    """
     before = torch.backends.mkldnn.enabled
     torch.backends.mkldnn.set_flags(enabled)  # type: ignore[no-untyped-call]
     try:
@@ -97,7 +100,7 @@ class ProductsAlone:
 
 
 class _Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
-    """Sees every operation below autograd and autocast: in the types that these chose."""
+    """Records products below autograd and autocast, in the types that these have chosen."""
 
     looks_on = True  # what remains behind a cut is found by values
 

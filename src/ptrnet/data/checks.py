@@ -131,7 +131,7 @@ def check_size(n: int, task: Task, source: str) -> None:
 
 
 def required_answer(example: Example, task: Task, source: str = "") -> Indices:
-    """The example's answer, or a complaint of `source` where the example knows of no other."""
+    """The example's answer. Raises InputError, with the example's source or `source`, for none."""
     if example.outputs is None:
         raise InputError(
             f"{example.source or source}: has no answer to measure against{labeller_advice(task)}"
@@ -140,7 +140,7 @@ def required_answer(example: Example, task: Task, source: str = "") -> Indices:
 
 
 def labeller_advice(task: Task) -> str:
-    """Behind a complaint, how to have answers that need no network; nothing where there is none."""
+    """The end of a complaint: how to have answers without a network; empty where nothing has."""
     if not task.labellers:
         return ""
     return f"; ptrnet label {task.name} computes answers by an algorithm"

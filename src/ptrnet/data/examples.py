@@ -52,7 +52,7 @@ def _is_pair(values: Any, task: Task) -> bool:
 
 
 def checked_instance(values: Any, task: Task, source: str) -> Example:
-    """One instance, which is never taken for many; of an `Example` with all that it has."""
+    """One instance, never taken for many, as a checked `Example` that keeps all it has."""
     example = values if isinstance(values, Example) else Example(values, source=source)
     source = example.source or source
     inputs = checks.frame_as_rows(_as_they_came(example), task)
@@ -64,7 +64,7 @@ def checked_instance(values: Any, task: Task, source: str) -> Example:
 
 
 def _as_they_came(example: Example) -> Any:
-    """The elements: their inputs may be the features that another model reads of them."""
+    """The elements as they came: `inputs` may be features of them that another model reads."""
     return example.inputs if example.elements is None else example.elements
 
 
@@ -129,7 +129,7 @@ def checked_example(pair: Any, task: Task, source: str) -> Example:
 
 
 def inputs_and_outputs(pair: Any, source: str) -> tuple[Any, Any]:
-    """An example as two things. Raises InputError where it is no pair."""
+    """The inputs and the outputs of an example. Raises InputError where it is no pair."""
     if isinstance(pair, Example):
         return pair.inputs, pair.outputs
     try:

@@ -161,17 +161,17 @@ class Decoding(Case):
 
 
 def greedy(questions: Questions) -> Run:
-    """The library's search, a beam of one."""
+    """A run of the library's greedy decoding."""
     return _search(questions, Greedy())
 
 
 def beam(questions: Questions) -> Run:
-    """The library's search, wider."""
+    """A run of the library's beam search."""
     return _search(questions, Beam(BEAM_SIZE))
 
 
 def naive(questions: Questions) -> Run:
-    """The usual way's greedy decoding."""
+    """A run of greedy decoding by the naive Ptr-Net."""
     solver, (inputs, _, max_tokens) = questions.solver(), questions.tensors()
     model = NaivePtrNet.from_ptr_net(solver.model)
     return lambda: model.greedy(inputs, int(max_tokens[0]))[:, None]
