@@ -226,7 +226,13 @@ def test_bodies_that_arrive_share_a_budget(asked):
         (
             Limits(max_prefix_elements=20),
             {"instance": TRIANGLE, "decoder": "beam", "beam_size": 4, "augment": 2},
-            "at most 20 elements times prefixes and views, got 3 times 8",
+            "at most 20 elements times prefixes and views, each instance as of 8 or more, "
+            "got 8 times 8",
+        ),
+        (
+            Limits(),  # 70 bytes that took 2 GB
+            {"instance": TRIANGLE, "decoder": "sample", "samples": 300_000},
+            "got 8 times 300000",
         ),
         (
             Limits(),

@@ -14,7 +14,8 @@ class Limits:
     max_body: int = 8_388_608  # bytes of a request's body
     max_n: int = 2_000  # elements of an instance
     max_elements: int = 100_000  # of a request, over its instances
-    max_prefix_elements: int = 1_000_000  # the same, times prefixes and views
+    # The same, an instance as of 8 or more, times prefixes and views: some 2 GB for a million.
+    max_prefix_elements: int = 250_000
     max_trace: int = 200_000  # probabilities of a trace: steps times prefixes times tokens
     body_seconds: float = 10.0  # for a body to arrive
     answer_seconds: float = 30.0  # from then on, for the answer

@@ -25,7 +25,8 @@ class LimitOptions:
     max_prefix_elements: Annotated[
         int,
         typer.Option(
-            "--max-prefix-elements", help="The same, times beam size or samples, times views."
+            "--max-prefix-elements",
+            help="The same, of an instance at least 8, times beam size or samples, times views.",
         ),
     ] = Limits.max_prefix_elements
     max_trace: Annotated[

@@ -24,6 +24,7 @@ from ptrnet.tasks.base import Task
 from ptrnet.types import Example
 
 _INPUTS = ("instances", "instance")
+_SMALLEST = 8  # elements that a prefix of the smallest instance takes memory for
 _TRACED = ("greedy", "beam")  # whose answer is the first of the prefixes that they hold
 
 
@@ -147,9 +148,10 @@ def _example(values: Any, task: Task, number: int) -> Example:
 
 def _check_sizes(lengths: Iterable[int], method: Method, limits: Limits) -> None:
     """Refuses instances that are too large, alone or together, before they are made arrays."""
-    total = 0
+    total = per_prefix = 0
     for k, n in enumerate(lengths):
         total += max(n, 1)
+        per_prefix += max(n, _SMALLEST)
         if n > limits.max_n:
             raise too_large(f"instance {k}: expected at most {limits.max_n} elements, got {n}")
     if total > limits.max_elements:
@@ -157,8 +159,8 @@ def _check_sizes(lengths: Iterable[int], method: Method, limits: Limits) -> None
             f"expected at most {limits.max_elements} elements of all instances, got {total}"
         )
     prefixes = method.decoder.size * method.augment
-    if prefixes * total > limits.max_prefix_elements:
+    if prefixes * per_prefix > limits.max_prefix_elements and prefixes > 1:
         raise too_large(
             f"expected at most {limits.max_prefix_elements} elements times prefixes and views, "
-            f"got {total} times {short(prefixes)}"
+            f"each instance as of {_SMALLEST} or more, got {per_prefix} times {short(prefixes)}"
         )

@@ -154,7 +154,7 @@ class ExactAnswer:
     outputs: list[int] | list[list[int]]
     cost: float | None
     labeller: str
-    proved: bool  # else the best that was known when the proof was values up
+    proved: bool  # else the best that was known when the proof was given up
 
 
 @dataclass(frozen=True)

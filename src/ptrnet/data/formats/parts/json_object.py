@@ -2,6 +2,7 @@
 
 import json
 import math
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -50,10 +51,14 @@ def parse_object(
     except json.JSONDecodeError as error:
         line = f"line {error.lineno}, " if error.lineno > 1 else ""
         raise InputError(f"{source}: not JSON at {line}column {error.colno}: {error.msg}") from None
-    except (ValueError, RecursionError) as error:
+    except RecursionError:
+        raise InputError(f"{source}: lists or objects too deep in one another") from None
+    except ValueError as error:
         if isinstance(error, InputError):  # of `refuse`: it is a ValueError, too
             raise
-        raise InputError(f"{source}: not JSON: {error}") from None
+        # The one that is left: Python reads whole numbers of so many digits and no more.
+        digits = sys.get_int_max_str_digits()
+        raise InputError(f"{source}: a whole number of more than {digits} digits") from None
     if not isinstance(row, dict):
         raise InputError(f"{source}: expected a JSON object, got {type(row).__name__}")
     return row

@@ -11,9 +11,10 @@ export function verdictOf(trace) {
   }
   if (task === "tsp") return tourVerdict(answer, exact, correct, metrics);
   if (correct) {
+    const isOne = exact.outputs.length === 1;
     const what = {
-      hull: `Right: the hull has these ${count(exact.outputs.length, "vertex", "vertices")}.`,
-      delaunay: `Right: these ${count(exact.outputs.length, "triangle")} are a Delaunay triangulation.`,
+      hull: `Right: the hull has ${isOne ? "this" : "these"} ${count(exact.outputs.length, "vertex", "vertices")}.`,
+      delaunay: `Right: ${isOne ? "this" : "these"} ${count(exact.outputs.length, "triangle")} ${isOne ? "is" : "are"} a Delaunay triangulation.`,
       sort: "Right: the numbers are in order.",
     };
     return { text: what[task] ?? "Right.", mood: "right" };
