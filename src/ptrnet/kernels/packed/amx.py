@@ -69,14 +69,16 @@ def _call(builder, name, *arguments):
     builder.call(function, arguments)
 
 
-def _multiply_panel(tile_rows: int):
-    """Sums of one panel of columns and of 16 or 32 rows, as an intrinsic for compiled functions.
+def _multiply_tiles(row_tiles: int):
+    """The product of 1 or 2 tiles of rows, 16 or 32 of them, and one panel of 32 columns.
+
+    It is an intrinsic for compiled functions.
 
     Its arguments: the address of a's first row and the bytes from row to row; the address of a
     panel and the number of its steps, at least 1; the address of the sums in `out` and the bytes
     from row to row; whether to add to what is in `out` instead of replacing it.
     """
-    tile_sums = [(r, c) for r in range(tile_rows) for c in range(2)]
+    tile_sums = [(r, c) for r in range(row_tiles) for c in range(2)]
 
     def generate(context, builder, signature, arguments):
         a, a_stride, panel, steps, out, out_stride, adds = arguments
@@ -106,7 +108,7 @@ def _multiply_panel(tile_rows: int):
         step = builder.phi(_I64)
         step_of_a = builder.add(a, builder.mul(step, _I64(_ROW_BYTES)))
         step_of_b = builder.add(panel, builder.mul(step, _I64(2 * _TILE_BYTES)))
-        for r in range(tile_rows):
+        for r in range(row_tiles):
             row = at(step_of_a, down(a_stride, r))
             _call(builder, "llvm.x86.tileloadd64", _I8(_A + r), row, a_stride)
         for c in range(2):
@@ -125,18 +127,18 @@ def _multiply_panel(tile_rows: int):
         return context.get_dummy_value()
 
     @intrinsic
-    def multiply_panel(typing, a, a_stride, panel, steps, out, out_stride, adds):
+    def product(typing, a, a_stride, panel, steps, out, out_stride, adds):
         return types.void(*[types.intp] * 6, types.boolean), generate
 
-    return multiply_panel
+    return product
 
 
-_multiply_32_rows, _multiply_16_rows = _multiply_panel(2), _multiply_panel(1)
+_multiply_32x32, _multiply_16x32 = _multiply_tiles(2), _multiply_tiles(1)
 
 
 @intrinsic
-def _configure(typing, address):
-    """Takes a thread's tiles as the 64 bytes at an address say, which Intel's manual describes."""
+def _ldtilecfg(typing, address):
+    """Loads a thread's tile configuration (LDTILECFG) from the 64 bytes at an address."""
 
     def generate(context, builder, signature, arguments):
         _call(builder, "llvm.x86.ldtilecfg", builder.inttoptr(arguments[0], _POINTER))
@@ -146,8 +148,8 @@ def _configure(typing, address):
 
 
 @intrinsic
-def _release(typing):
-    """Gives a thread's tiles back."""
+def _tilerelease(typing):
+    """Ends a thread's use of its tiles (TILERELEASE): none is configured then."""
 
     def generate(context, builder, signature, arguments):
         _call(builder, "llvm.x86.tilerelease")
@@ -157,14 +159,17 @@ def _release(typing):
 
 
 @reassociating_inline
-def _take_tiles(configuration, rows):
-    """Configures the tiles: sums and those of `a` have so many rows, those of `b` all."""
+def _configure_tiles(configuration, rows):
+    """Loads a configuration: tiles of sums and of `a` have so many rows, those of `b` all 16.
+
+    `configuration` is room for its 64 bytes, whose layout Intel's manual describes.
+    """
     configuration[:] = 0
     configuration[0] = 1  # the palette: eight tiles of at most 16 rows of 64 bytes
     for tile in range(8):
         configuration[16 + 2 * tile] = _ROW_BYTES
         configuration[48 + tile] = TILE_ROWS if tile >= _B else rows
-    _configure(configuration.ctypes.data)
+    _ldtilecfg(configuration.ctypes.data)
 
 
 @reassociating_jit
@@ -218,20 +223,20 @@ def _multiply(a, panels, out, adds):
     steps, whole = panels.shape[1], a.shape[0] // TILE_ROWS * TILE_ROWS
     configuration = np.empty(64, np.uint8)
     if whole:
-        _take_tiles(configuration, TILE_ROWS)
+        _configure_tiles(configuration, TILE_ROWS)
         for s in range(panels.shape[0]):
             panel, sums = panels[s].ctypes.data, out.ctypes.data + s * 2 * _ROW_BYTES
             for r in range(0, whole, 2 * TILE_ROWS):
                 row, out_row = a.ctypes.data + r * a_stride, sums + r * out_stride
                 if r + TILE_ROWS < whole:
-                    _multiply_32_rows(row, a_stride, panel, steps, out_row, out_stride, adds)
+                    _multiply_32x32(row, a_stride, panel, steps, out_row, out_stride, adds)
                 else:
-                    _multiply_16_rows(row, a_stride, panel, steps, out_row, out_stride, adds)
+                    _multiply_16x32(row, a_stride, panel, steps, out_row, out_stride, adds)
     if rows > whole:
-        _take_tiles(configuration, rows - whole)
+        _configure_tiles(configuration, rows - whole)
         row, out_row = a.ctypes.data + whole * a_stride, out.ctypes.data + whole * out_stride
         for s in range(panels.shape[0]):
             sums = out_row + s * 2 * _ROW_BYTES
             panel = panels[s].ctypes.data
-            _multiply_16_rows(row, a_stride, panel, steps, sums, out_stride, adds)
-    _release()
+            _multiply_16x32(row, a_stride, panel, steps, sums, out_stride, adds)
+    _tilerelease()

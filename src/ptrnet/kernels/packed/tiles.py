@@ -69,8 +69,8 @@ _FLOATS = ir.VectorType(ir.FloatType(), LANES)
 _PAIRS = ir.VectorType(_BFloat(), 2 * LANES)
 
 
-def _multiply_rows(rows: int):
-    """The tile of so many rows, as an intrinsic for compiled functions.
+def _multiply_tile(rows: int):
+    """The product of so many rows and one panel of 64 columns, as an intrinsic.
 
     Its arguments: an array of a's type; the address of a's first row and the bytes from row to
     row; the address of a panel and the number of its lines, at least 1; the address of the sums in
@@ -162,7 +162,7 @@ def _broadcast_word(builder, row, k):
     return builder.shuffle_vector(first_lane, undefined, ir.Constant(_WORDS, None))
 
 
-multiply_4_rows, multiply_1_row = _multiply_rows(TILE_ROWS), _multiply_rows(1)
+_multiply_4x64, _multiply_1x64 = _multiply_tile(TILE_ROWS), _multiply_tile(1)
 
 
 @reassociating_jit
@@ -233,7 +233,7 @@ def _multiply_tiles(a, panels, out, adds):
         panel, sums = panels[p].ctypes.data, out.ctypes.data + p * _LINE_BYTES
         for r in range(0, rows_in_fours, TILE_ROWS):
             row, out_row = a.ctypes.data + r * a_stride, sums + r * out_stride
-            multiply_4_rows(a, row, a_stride, panel, lines, out_row, out_stride, adds)
+            _multiply_4x64(a, row, a_stride, panel, lines, out_row, out_stride, adds)
         for r in range(rows_in_fours, a.shape[0]):
             row, out_row = a.ctypes.data + r * a_stride, sums + r * out_stride
-            multiply_1_row(a, row, a_stride, panel, lines, out_row, out_stride, adds)
+            _multiply_1x64(a, row, a_stride, panel, lines, out_row, out_stride, adds)
