@@ -11,7 +11,7 @@ from ptrnet.errors import InputError
 from ptrnet.geometry import distances
 from ptrnet.labellers import exact
 from ptrnet.labellers.tour.batches import matrices
-from ptrnet.labellers.tour.branch_and_bound import go_on, new_search, prove
+from ptrnet.labellers.tour.branch_and_bound import new_search, prove, resume
 from ptrnet.labellers.tour.one_tree import EXCLUDED, cheapest_one_tree, new_one_tree
 from ptrnet.labellers.tour.pieces import PIECE, tour_by_pieces
 from ptrnet.labellers.tour.relaxation import best_penalties
@@ -134,7 +134,7 @@ def test_every_tour_of_50_has_its_certificate():
     assert (bounds >= sums * (1 - 1e-9)).all() and (bounds <= sums * (1 + 1e-12)).all()
 
 
-def test_a_search_that_needs_more_nodes_than_it_may_gives_up_and_can_go_on():
+def test_a_search_that_needs_more_nodes_than_it_may_gives_up_and_can_be_resumed():
     n = 30
     inputs = np.random.default_rng(6).random((20, n, 2))
     (tours, _), bounds = exact.certified(inputs)
@@ -146,8 +146,8 @@ def test_a_search_that_needs_more_nodes_than_it_may_gives_up_and_can_go_on():
         assert prove(dist[k], tours[k], 1e-9, nodes[k] - 1) == (-np.inf, nodes[k] - 1)
         search, tour = new_search(dist[k]), tours[k].copy()
         for limit in range(1, nodes[k]):  # one node at a time
-            assert go_on(search, tour, 1e-9, limit) == -np.inf
-        assert go_on(search, tour, 1e-9, nodes[k]) == pytest.approx(bounds[k])
+            assert resume(search, tour, 1e-9, limit) == -np.inf
+        assert resume(search, tour, 1e-9, nodes[k]) == pytest.approx(bounds[k])
 
 
 def grid(columns, rows):

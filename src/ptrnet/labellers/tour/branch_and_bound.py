@@ -50,17 +50,25 @@ class Branches(NamedTuple):
 
 
 class Search(NamedTuple):
-    """A search that can be gone on with."""
+    """A search that can be resumed. Arrays of one number are what compiled code can write to."""
 
     node: Node
     branches: Branches
-    progress: Indices  # (3,): nodes searched, edges decided, depth
+    num_nodes: Indices  # (1,) how many were searched
+    num_decided: Indices  # (1,) how many edges are decided: the used rows of the trail
+    depth: Indices  # (1,) of the node: the used rows of the branches
 
 
 @jit
 def new_search(dist: Floats) -> Search:
     """The search of `(n, n)` distances, n of 5 or more, at its root."""
-    return Search(_root(dist), _no_branches(len(dist)), np.zeros(3, np.int64))
+    return Search(
+        node=_root(dist),
+        branches=_no_branches(len(dist)),
+        num_nodes=np.zeros(1, np.int64),
+        num_decided=np.zeros(1, np.int64),
+        depth=np.zeros(1, np.int64),
+    )
 
 
 @jit
@@ -78,24 +86,24 @@ def prove(dist: Floats, tour: Indices, slack: float, max_nodes: int) -> tuple[fl
         gave up. And the number of nodes that were searched.
     """
     search = new_search(dist)
-    return go_on(search, tour, slack, max_nodes), search.progress[0]
+    return resume(search, tour, slack, max_nodes), search.num_nodes[0]
 
 
 @jit
-def go_on(search: Search, tour: Indices, slack: float, max_nodes: int) -> float:
+def resume(search: Search, tour: Indices, slack: float, max_nodes: int) -> float:
     """Searches until the tour is proved, or `max_nodes` nodes in all; the bound as in `prove`.
 
     Args:
-        search: a new one, or one that stopped at its nodes.
+        search: a new one, or one that stopped at its `max_nodes`.
         tour: as in `prove`; of a search that stopped, the one that it left.
         slack: as in `prove`, the same in every call.
         max_nodes: as in `prove`, those of former calls included.
     """
-    node, branches, progress = search
+    node, branches = search.node, search.branches
     shortest = tour_length(node.dist, tour)
-    first, num_decided, depth = progress
-    for nodes in range(first + 1, max_nodes + 1):
-        progress[0] = nodes
+    num_decided, depth = search.num_decided[0], search.depth[0]
+    for nodes in range(search.num_nodes[0] + 1, max_nodes + 1):
+        search.num_nodes[0] = nodes
         num_decided, possible = _propagate(node, num_decided)
         bound = np.inf
         if possible:
@@ -113,7 +121,7 @@ def go_on(search: Search, tour: Indices, slack: float, max_nodes: int) -> float:
             if not depth:
                 return shortest - slack
             num_decided = _try_without(node, num_decided, branches, depth - 1)
-        progress[1], progress[2] = num_decided, depth
+        search.num_decided[0], search.depth[0] = num_decided, depth
     return -np.inf
 
 
@@ -188,7 +196,7 @@ def _ascend(node: Node, enough: float, shortest: float, max_steps: int) -> float
     Args:
         node: the steps begin at its penalties; afterwards it has those of the best bound, and the
             1-tree of the bound that is returned.
-        enough: a bound of this or more ends the steps: there is nothing to find below the node.
+        enough: a bound of this or more ends the steps: the node can be pruned.
         shortest: the length of the best tour so far.
         max_steps: how many are tried.
 

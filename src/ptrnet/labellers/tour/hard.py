@@ -4,7 +4,7 @@ import numpy as np
 
 from ptrnet.geometry.distances import ATT, CEIL_2D, EUC_2D, EUCLIDEAN
 from ptrnet.jit import jit
-from ptrnet.labellers.tour.branch_and_bound import go_on, new_search
+from ptrnet.labellers.tour.branch_and_bound import new_search, resume
 from ptrnet.labellers.tour.dynamic_programming import shortest_tour
 from ptrnet.labellers.tour.edges import tour_length
 from ptrnet.labellers.tour.kicks import MIN_CITIES, iterate
@@ -50,7 +50,7 @@ def prove_hard(dist: Floats, tour: Indices, distance: str, work: int, slice_: in
     max_nodes, step = work // len(dist) ** 2, max(1, slice_ // len(dist) ** 2)
     bound = -np.inf
     for nodes in range(step, max_nodes + step, step):
-        bound = go_on(search, tour, slack, min(nodes, max_nodes))
+        bound = resume(search, tour, slack, min(nodes, max_nodes))
         if bound > -np.inf:
             break
     return bound
