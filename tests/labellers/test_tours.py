@@ -10,7 +10,7 @@ from ptrnet.data.bulk.label import label_examples
 from ptrnet.errors import InputError
 from ptrnet.geometry import distances
 from ptrnet.labellers import exact
-from ptrnet.labellers.tour.batches import matrices
+from ptrnet.labellers.tour.batches import distance_matrices
 from ptrnet.labellers.tour.branch_and_bound import new_search, prove, resume
 from ptrnet.labellers.tour.one_tree import EXCLUDED, cheapest_one_tree, new_one_tree
 from ptrnet.labellers.tour.pieces import PIECE, tour_by_pieces
@@ -128,7 +128,7 @@ def test_the_search_corrects_a_tour_that_is_not_the_shortest():
 def test_every_tour_of_50_has_its_certificate():
     inputs = np.random.default_rng(6).random((30, 50, 2))
     (tours, _), bounds = exact.certified(inputs)
-    scaled = next(dist for _, dist in matrices(inputs, distances.EUCLIDEAN))
+    scaled = next(dist for _, dist in distance_matrices(inputs, distances.EUCLIDEAN))
     rows = np.take_along_axis(scaled, tours[..., None], 1)
     sums = np.take_along_axis(rows, np.roll(tours, -1, 1)[..., None], 2)[..., 0].sum(1)
     assert (bounds >= sums * (1 - 1e-9)).all() and (bounds <= sums * (1 + 1e-12)).all()
@@ -138,7 +138,7 @@ def test_a_search_that_needs_more_nodes_than_it_may_gives_up_and_can_be_resumed(
     n = 30
     inputs = np.random.default_rng(6).random((20, n, 2))
     (tours, _), bounds = exact.certified(inputs)
-    (_, dist), *_ = matrices(inputs, distances.EUCLIDEAN)
+    (_, dist), *_ = distance_matrices(inputs, distances.EUCLIDEAN)
     nodes = np.array([prove(*pair, 1e-9, 10**6)[1] for pair in zip(dist, tours, strict=True)])
     assert nodes.min() == 1 < nodes.max()
     for k in np.flatnonzero(nodes > 1):

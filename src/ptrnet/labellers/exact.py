@@ -2,7 +2,7 @@
 
 A tour of iterated local search is where it starts; it is nearly always the shortest, and the
 search proves it. On cities drawn uniformly 20 take a quarter of a millisecond, 50 about
-ten. What the search cannot prove at once is tried in other ways (`ptrnet.labellers.tour.hard`).
+ten. What the search cannot prove soon is tried in other ways (`ptrnet.labellers.tour.proof`).
 """
 
 import numpy as np
@@ -10,17 +10,17 @@ from numpy.typing import NDArray
 
 from ptrnet.geometry.distances import EUCLIDEAN
 from ptrnet.jit import assign, jit
-from ptrnet.labellers.tour.batches import matrices
+from ptrnet.labellers.tour.batches import distance_matrices
 from ptrnet.labellers.tour.branch_and_bound import prove
 from ptrnet.labellers.tour.dynamic_programming import shortest_tour
 from ptrnet.labellers.tour.edges import tour_length
-from ptrnet.labellers.tour.hard import prove_hard, slack_of
-from ptrnet.labellers.tour.kicks import MIN_CITIES, iterate
+from ptrnet.labellers.tour.kicks import MIN_CITIES, iterated_local_search
+from ptrnet.labellers.tour.proof import prove_with_relaxation, slack_of
 from ptrnet.types import Answers, Floats, Indices
 
 MAX_ELEMENTS = 80
-WORK = 10**9  # of one search, in nodes times distances: about a minute
-EASY = 2 * 10**7  # of the first search, and between two looks at the keyboard
+WORK = 10**9  # of one search, in nodes times its n^2 distances: about a minute
+EASY = 2 * 10**7  # of the first search, and of any call of compiled code: then Ctrl-C is seen
 UNPROVED = (
     "no tour was proved to be the shortest in about a minute; labeller local-search would serve"
 )
@@ -41,13 +41,13 @@ def certify(inputs: Floats, distance: str = EUCLIDEAN) -> tuple[Answers, NDArray
 
 
 def certified(inputs: Floats, distance: str = EUCLIDEAN) -> tuple[Answers, Floats]:
-    """Tours, and for each `(B,)` a length that no tour is below; -inf where it is not proved.
+    """Tours, and a lower bound `(B,)` of the tours of each; -inf where the tour is not proved.
 
     Lengths are in the units of `ptrnet.labellers.tour.batches`.
     """
     batch, n, _ = inputs.shape
     tours, bounds = np.empty((batch, n), np.int64), np.empty(batch)
-    for rows, dist in matrices(inputs, distance):
+    for rows, dist in distance_matrices(inputs, distance):
         if n < MIN_CITIES:
             _write_shortest(dist, tours[rows], bounds[rows])
             continue
@@ -57,7 +57,7 @@ def certified(inputs: Floats, distance: str = EUCLIDEAN) -> tuple[Answers, Float
                 dist, tours[rows], bounds[rows], whole_numbers, done, min(EASY, WORK)
             )
         for b in np.flatnonzero(np.isneginf(bounds[rows])):
-            bounds[rows][b] = prove_hard(dist[b], tours[rows][b], distance, WORK, EASY)
+            bounds[rows][b] = prove_with_relaxation(dist[b], tours[rows][b], distance, WORK, EASY)
     return Answers(tours, np.full(batch, n, np.int64)), bounds
 
 
@@ -79,17 +79,17 @@ def _write_proved(
         tours: `(b, n)` written from `first` on.
         bounds: `(b,)` written from `first` on.
         whole_numbers: all distances are; so a shorter tour is shorter by 1.
-        first: the first that is searched.
-        work: of a search, and of all together: what is behind that is left.
+        first: the first instance that is searched.
+        work: the most of a search; and once all together have taken as much, the rest is left.
 
     Returns:
-        The first that is left.
+        The first instance that is left.
     """
     n = dist.shape[1]
     total = 0
     for b in range(first, len(dist)):
         assign(tours[b], np.arange(n))
-        length = iterate(dist[b], tours[b], 2 * n)
+        length = iterated_local_search(dist[b], tours[b], 2 * n)
         bounds[b], nodes = prove(dist[b], tours[b], slack_of(length, whole_numbers), work // n**2)
         total += (nodes + 2 * n) * n**2
         if total >= work:

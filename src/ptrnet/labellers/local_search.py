@@ -11,7 +11,7 @@ from ptrnet.geometry.distances import EUCLIDEAN
 from ptrnet.jit import assign, jit
 from ptrnet.labellers.tour.batches import label_tours
 from ptrnet.labellers.tour.dynamic_programming import shortest_tour
-from ptrnet.labellers.tour.kicks import MIN_CITIES, iterate
+from ptrnet.labellers.tour.kicks import MIN_CITIES, iterated_local_search
 from ptrnet.labellers.tour.pieces import tour_by_pieces
 from ptrnet.types import Answers, Floats, Indices
 
@@ -36,4 +36,4 @@ def _write_tours(dist: Floats, tours: Indices) -> None:
             assign(tours[b], shortest_tour(dist[b]))
         else:
             assign(tours[b], np.arange(n))
-            iterate(dist[b], tours[b], KICKS * n)
+            iterated_local_search(dist[b], tours[b], KICKS * n)

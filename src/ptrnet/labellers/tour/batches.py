@@ -11,7 +11,7 @@ from ptrnet.types import Answers, Floats, Indices
 _MAX_DISTANCES = 2**22  # that are in memory at a time
 
 
-def matrices(inputs: Floats, distance: str) -> Iterator[tuple[slice, Floats]]:
+def distance_matrices(inputs: Floats, distance: str) -> Iterator[tuple[slice, Floats]]:
     """Slices of a batch of `(B, n, 2)` cities, each with the distances of its b instances.
 
     The distances are `(b, n, n)`. Euclidean ones are those of the instance scaled by a power of
@@ -38,6 +38,6 @@ def label_tours(
     """
     batch, n, _ = inputs.shape
     tours = np.empty((batch, n), np.int64)
-    for rows, dist in matrices(inputs, distance):
+    for rows, dist in distance_matrices(inputs, distance):
         write_tours(dist, tours[rows])
     return Answers(tours, np.full(batch, n, np.int64))

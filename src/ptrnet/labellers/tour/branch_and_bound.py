@@ -234,7 +234,7 @@ def _exclude_expensive(node: Node, num_decided: int, gap: float) -> int:
     """Excludes every edge that would raise the bound by `gap` or more if it had to be in."""
     cost, penalty, tree = node.cost, node.penalty, node.tree
     max_path_edge = max_path_edges(cost, penalty, tree)
-    first, second = tree.first_edges
+    first, second = tree.neighbours_of_0
     max_first_edge = max(cost[0, first] + penalty[first], cost[0, second] + penalty[second])
     for j in range(1, len(cost)):
         raised = cost[0, j] + penalty[j] - max_first_edge

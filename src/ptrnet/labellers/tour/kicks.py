@@ -19,7 +19,7 @@ _SEED = 0x9E3779B97F4A7C15
 
 
 @jit
-def iterate(dist: Floats, cities: Indices, kicks: int) -> float:
+def iterated_local_search(dist: Floats, cities: Indices, kicks: int) -> float:
     """Improves a tour in place; its kicks are the same in every call.
 
     Args:

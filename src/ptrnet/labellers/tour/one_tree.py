@@ -23,7 +23,7 @@ class OneTree(NamedTuple):
     """A spanning tree of the cities but 0, rooted at city 1, and two edges of city 0."""
 
     tree_parent: Indices  # (n,) of each city in the spanning tree; -1 for cities 0 and 1: none
-    first_edges: Indices  # (2,) the cities at the other ends of city 0's edges
+    neighbours_of_0: Indices  # (2,) the cities at the other ends of its edges
     degree: Indices  # (n,) how many edges of the 1-tree each city has
     cheapest: Floats  # (n,) scratch of `_span`: the cost of an edge from each city to the tree
     outside: Indices  # (n,) scratch of `_span`: the cities that are not yet in the tree
@@ -34,7 +34,7 @@ def new_one_tree(n: int) -> OneTree:
     """Room for the 1-tree of n cities."""
     return OneTree(
         tree_parent=np.full(n, -1, np.int64),
-        first_edges=np.empty(2, np.int64),
+        neighbours_of_0=np.empty(2, np.int64),
         degree=np.empty(n, np.int64),
         cheapest=np.empty(n),
         outside=np.empty(n, np.int64),
@@ -46,7 +46,7 @@ def is_tree_edge(tree: OneTree, i: int, j: int) -> bool:
     """Whether the edge between two different cities is in the 1-tree."""
     if i == 0 or j == 0:
         other = max(i, j)
-        return tree.first_edges[0] == other or tree.first_edges[1] == other
+        return tree.neighbours_of_0[0] == other or tree.neighbours_of_0[1] == other
     return tree.tree_parent[i] == j or tree.tree_parent[j] == i
 
 
@@ -64,7 +64,7 @@ def tour_of(tree: OneTree) -> Indices:
     """`(n,)`: the cities in the order of a 1-tree that is a tour."""
     n = len(tree.degree)
     neighbours = np.full((n, 2), -1, np.int64)
-    for j in tree.first_edges:
+    for j in tree.neighbours_of_0:
         add_edge(neighbours, 0, j)
     for j in range(2, n):
         add_edge(neighbours, j, tree.tree_parent[j])
@@ -88,9 +88,9 @@ def cheapest_one_tree(dist: Floats, cost: Floats, penalty: Floats, tree: OneTree
     """
     tree.degree[:] = 0
     total = _span(dist, cost, penalty, tree)
-    if total == np.inf or not _choose_first_edges(cost, penalty, tree):
+    if total == np.inf or not _choose_neighbours_of_0(cost, penalty, tree):
         return np.inf
-    for j in tree.first_edges:
+    for j in tree.neighbours_of_0:
         total += dist[0, j] + penalty[0] + penalty[j]
         tree.degree[j] += 1
         tree.degree[0] += 1
@@ -131,17 +131,17 @@ def _span(dist: Floats, cost: Floats, penalty: Floats, tree: OneTree) -> float:
 
 
 @jit
-def _choose_first_edges(cost: Floats, penalty: Floats, tree: OneTree) -> bool:
+def _choose_neighbours_of_0(cost: Floats, penalty: Floats, tree: OneTree) -> bool:
     """Writes the two cheapest edges of city 0, the cheaper first; False where there are no two."""
-    first_edges = tree.first_edges
+    neighbours_of_0 = tree.neighbours_of_0
     first, second = np.inf, np.inf
     for j in range(1, len(cost)):
         edge = cost[0, j] + penalty[j]
         if edge < first:
-            second, first_edges[1] = first, first_edges[0]
-            first, first_edges[0] = edge, j
+            second, neighbours_of_0[1] = first, neighbours_of_0[0]
+            first, neighbours_of_0[0] = edge, j
         elif edge < second:
-            second, first_edges[1] = edge, j
+            second, neighbours_of_0[1] = edge, j
     return second <= DECIDED
 
 

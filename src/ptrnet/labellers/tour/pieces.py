@@ -10,7 +10,7 @@ import numpy as np
 from ptrnet.geometry import distances
 from ptrnet.geometry.orders import hilbert_order
 from ptrnet.geometry.scaling import scale_by_power_of_two
-from ptrnet.labellers.tour.kicks import MIN_CITIES, iterate
+from ptrnet.labellers.tour.kicks import MIN_CITIES, iterated_local_search
 from ptrnet.types import Floats, Indices
 
 PIECE = 2000  # cities: 32 MB of distances
@@ -46,6 +46,6 @@ def _improve(points: Floats, distance: str, path: Indices, kicks: int) -> Indice
     dist[0, -1] = dist[-1, 0] = -n * (dist.max() or 1.0)
     order = np.arange(n)
     if n >= MIN_CITIES:
-        iterate(dist, order, kicks * n)
+        iterated_local_search(dist, order, kicks * n)
     order = np.roll(order, -int(np.argmin(order)))  # from the first city on, in either direction
     return path[order if order[-1] == n - 1 else np.roll(order[::-1], 1)]

@@ -1,9 +1,10 @@
 """The linear relaxation of the shortest tour (Dantzig, Fulkerson, Johnson 1954).
 
-Each edge is in the tour by a share of 0 to 1, each city has two edges, and no set of cities has
-more edges inside it than a path through it. Its optimum is the best bound that 1-trees have (Held
-and Karp 1970), and its dual has the penalties that give it: also where many tours are equally
-short, or distances are of different magnitudes, and penalties cuts step by step come too slowly.
+Each edge has a value from 0 to 1, those at a city add up to 2, and those inside a set of cities to
+one less than it has cities at most (subtour elimination). Constraints of sets are added while
+some are violated. The optimum is the best 1-tree bound, and the dual variables of the cities are
+the penalties that give it (Held and Karp 1970). Subgradient steps converge to these too slowly
+where many tours are equally short, or distances are of different magnitudes.
 """
 
 import numpy as np
@@ -12,29 +13,30 @@ from scipy.sparse import csr_array
 
 from ptrnet.types import Floats, Indices
 
-_ROUNDS = 60  # of sets that are looked for
-_VIOLATED = 1e-6  # a set's edges to the others, of 2: by how much less there have to be
-# Distances are scaled to at most _SIZE: the solver's tolerances are absolute.
-_SIZE, _OPTIONS = 1e3, {"dual_feasibility_tolerance": 1e-10, "primal_feasibility_tolerance": 1e-9}
+_MAX_ROUNDS = 60  # linear programs, each with the sets that the solution before violates
+_TOLERANCE = 1e-6  # of a set's constraint: less is not a violation
+# The solver's tolerances are absolute: the longest distance is scaled to _MAX_DIST.
+_MAX_DIST = 1e3
+_OPTIONS = {"dual_feasibility_tolerance": 1e-10, "primal_feasibility_tolerance": 1e-9}
 
 
 def best_penalties(dist: Floats) -> Floats:
     """`(n,)` penalties of cities for the 1-tree bound of `(n, n)` distances; n of 5 or more."""
     n = len(dist)
     i, j = np.triu_indices(n, 1)
-    edges, scale = np.arange(len(i)), _SIZE / (dist.max() or 1.0)
+    edges, scale = np.arange(len(i)), _MAX_DIST / (dist.max() or 1.0)
     degree = csr_array(
         (np.ones(2 * len(i)), (np.concatenate([i, j]), np.concatenate([edges, edges])))
     )
     sets: dict[bytes, Indices] = {}  # of cities, as rows of zeros and ones
     penalties = np.zeros(n)
-    for _ in range(_ROUNDS):
+    for _ in range(_MAX_ROUNDS):
         inside = np.array([s[i] & s[j] for s in sets.values()]).reshape(-1, len(i))
-        sizes = np.array([s.sum() - 1.0 for s in sets.values()])
+        most = np.array([s.sum() - 1.0 for s in sets.values()])
         solution = linprog(
             dist[i, j] * scale,
-            A_ub=csr_array(inside.astype(float)) if len(sizes) else None,
-            b_ub=sizes if len(sizes) else None,
+            A_ub=csr_array(inside.astype(float)) if len(most) else None,
+            b_ub=most if len(most) else None,
             A_eq=degree,
             b_eq=np.full(n, 2.0),
             bounds=(0, 1),
@@ -44,24 +46,25 @@ def best_penalties(dist: Floats) -> Floats:
         if solution.x is None:
             break
         penalties = -np.asarray(solution.eqlin.marginals) / scale
-        shares = np.zeros((n, n))
-        shares[i, j] = shares[j, i] = solution.x
+        values = np.zeros((n, n))
+        values[i, j] = values[j, i] = solution.x
         before = len(sets)
-        for members in _violated_sets(shares):
+        for members in _violated_sets(values):
             sets[members.tobytes()] = members
         if len(sets) == before:
             break
     return penalties
 
 
-def _violated_sets(shares: Floats) -> list[Indices]:
-    """Sets without city 0, rows of zeros and ones, that have fewer than two edges to the others.
+def _violated_sets(values: Floats) -> list[Indices]:
+    """Sets without city 0, rows of zeros and ones, whose edges to the others add up to less than 2.
 
-    The cuts of the algorithm of Stoer and Wagner (1997), the smallest of all among them.
+    They are the cuts of the phases of Stoer and Wagner's algorithm (1997), which finds a minimum
+    cut: where none of them is violated no set is.
     """
-    n = len(shares)
-    weights = shares.copy()
-    members = np.eye(n, dtype=np.int64)  # of the cities that were merged into each
+    n = len(values)
+    weights = values.copy()
+    members = np.eye(n, dtype=np.int64)  # the cities that were merged into each, zeros and ones
     rest = list(range(n))
     cuts = []
     while len(rest) > 1:
@@ -71,7 +74,7 @@ def _violated_sets(shares: Floats) -> list[Indices]:
             cut = attached[last]
             outside.remove(last)
             attached += weights[last]
-        if cut < 2 - _VIOLATED:
+        if cut < 2 - _TOLERANCE:
             side = members[last]
             cuts.append(1 - side if side[0] else side)
         weights[before] += weights[last]
