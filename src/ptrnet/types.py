@@ -4,7 +4,8 @@ Shapes are batch-first, in one alphabet: B batch, N elements (n of one instance)
 of an answer (m indices of one), H hidden units, K prefixes or hypotheses, d features, S special
 slots. Where a part of them is meant: R rows (a row for each prefix of each instance), P parts of
 instances, W elements of a part or of what remains, E edges, T triangles (t in one answer, or other
-items of several indices).
+items of several indices). Of attention: Q queries, L rows that are attended to, D units of a head.
+Of an edge frame: F features, U hidden units.
 """
 
 from __future__ import annotations

@@ -113,11 +113,11 @@ class RemainingPtrNet(PointerModel):
             prefixes = prefixes.append(last_tokens[:, i : i + 1], self.num_specials)
         last = last_tokens[:, num_known : num_known + 1]
         rest, states = self._encode_rest(encoded, prefixes, last, nearest=0)
-        asking = states[:, :1]
+        query_states = states[:, :1]
         if not self.repeats:
             positions = 1 + rest.positions(targets[:, num_known:-1], self.num_specials)
-            asking = torch.cat([asking, gather_rows(states, positions)], 1)
-        return rest.log_probs(self._scores(asking, states))
+            query_states = torch.cat([query_states, gather_rows(states, positions)], 1)
+        return rest.log_probs(self._scores(query_states, states))
 
     def _encode_rest(
         self, encoded: Instances, prefixes: PrefixState, last_tokens: Tensor, nearest: int
@@ -181,9 +181,9 @@ class RemainingPtrNet(PointerModel):
         is_seen = nn.functional.pad(seen.gather(1, rest.elements), (1 + self.num_specials, 0))
         return marks + is_seen[..., None] * self.seen_mark
 
-    def _scores(self, asking: Tensor, states: Tensor) -> Tensor:
-        """`(R, Q, S + W)`, by which the states `(R, Q, H)` point at all others but the first."""
-        keys, queries = self.key(states[:, 1:]), self.query(asking)
+    def _scores(self, query_states: Tensor, states: Tensor) -> Tensor:
+        """`(R, Q, S + W)`: how Q queries of states `(R, Q, H)` score all states but the first."""
+        keys, queries = self.key(states[:, 1:]), self.query(query_states)
         with torch.autocast(keys.device.type, enabled=False):
             keys, queries = keys.to(states.dtype), queries.to(states.dtype)
             return torch.bmm(queries * keys.shape[-1] ** -0.5, keys.transpose(1, 2))

@@ -24,8 +24,8 @@ class Step:
 
     Args:
         heads: of both attentions.
-        others: keys and values `(B, heads, T, D)` of the rows that cross-attention attends to.
-        bias: `(B, 1, 1, T)`, -inf on padding, which comes last.
+        others: keys and values `(B, heads, L, D)` of the rows that cross-attention attends to.
+        bias: `(B, 1, 1, L)`, -inf on padding, which comes last.
         maps: of self-attention inward and outward, of cross-attention's queries and outward, of the
             feed-forward's two.
     """

@@ -19,9 +19,9 @@ def step(heads, rows, keys, values, other_keys, other_values, bias, weights, bia
         rows: `(B, K, H)`.
         keys: `(B, K, t + 1, H)` of the prefixes' tokens; the last is written.
         values: likewise.
-        other_keys: `(B, heads, T, D)` of the rows that cross-attention attends to.
+        other_keys: `(B, heads, L, D)` of the rows that cross-attention attends to.
         other_values: likewise.
-        bias: `(B, T)`, -inf on padding, which comes last.
+        bias: `(B, L)`, -inf on padding, which comes last.
         weights: six `(outputs, inputs)`: of self-attention inward and outward, of cross-attention's
             queries and outward, of the feed-forward's two maps.
         biases: theirs.

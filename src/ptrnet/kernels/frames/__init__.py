@@ -18,9 +18,9 @@ MIN_ROWS_OF_A_THREAD = 16
 
 
 class Round(NamedTuple):
-    """The weights of a round: `w' max(0, W f + b)`."""
+    """The weights of a round, `w' max(0, W f + b)` of F features f, with U hidden units."""
 
-    weight: Tensor  # (U, f)
+    weight: Tensor  # (U, F)
     bias: Tensor  # (U,)
     score: Tensor  # (1, U)
 
@@ -32,7 +32,7 @@ class FrameScores:
 
     Args:
         points: `(B, N, 2)` the elements' coordinates.
-        keys: `(U, B, 1, S + N)`, projected.
+        keys: `(U, B, 1, S + N)`, projected to the U hidden units of a round.
         rounds: the weights, first that of the last edge.
         is_open: whether the edges are open ones of a triangulation.
     """

@@ -38,7 +38,7 @@ def order_features(weights, biases, score_weights, first, further):
     """`(rounds, U, 22)`: weights of all features, 0 of those that a round has not; then the rest.
 
     Args:
-        weights: of each round `(U, f)`.
+        weights: of each round `(U, F)`.
         biases: of each round `(U,)`.
         score_weights: of each round `(1, U)`.
         first: the features of the first round, of those arrays above.

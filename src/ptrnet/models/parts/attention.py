@@ -3,7 +3,7 @@
 The residual stream keeps the type of its input; what autocast rounds are the layers' products.
 Norms have no weights: a linear map follows each, which would absorb them.
 
-In shapes, D is the units of a head, H / heads; T the rows that are attended to.
+In shapes, D is the units of a head, H / heads; M the rows that attend, L those attended to.
 """
 
 import math
@@ -25,9 +25,9 @@ def attend(queries: Tensor, keys: Tensor, values: Tensor, bias: Tensor) -> Tenso
 
     Args:
         queries: `(..., heads, M, D)`.
-        keys: `(..., heads, T, D)`.
-        values: `(..., heads, T, D)`.
-        bias: 0 or -inf, of a shape that broadcasts to `(..., heads, M, T)`; see `attention_bias`.
+        keys: `(..., heads, L, D)`.
+        values: `(..., heads, L, D)`.
+        bias: 0 or -inf, of a shape that broadcasts to `(..., heads, M, L)`; see `attention_bias`.
     """
     scores = (queries * (1 / math.sqrt(queries.shape[-1]))) @ keys.transpose(-1, -2)
     attended = (scores + bias).softmax(-1).to(values.dtype) @ values
@@ -64,7 +64,7 @@ class SelfAttention(nn.Module):
         self.inward, self.outward = nn.Linear(units, 3 * units), nn.Linear(units, units)
 
     def forward(self, rows: Tensor, bias: Tensor) -> Tensor:
-        """`(B, T, H)` of `(B, T, H)` rows; the bias broadcasts to `(B, heads, T, T)`."""
+        """`(B, L, H)` of `(B, L, H)` rows; the bias broadcasts to `(B, heads, L, L)`."""
         queries, keys, values = (split_heads(x, self.heads) for x in self.inward(rows).chunk(3, -1))
         return self.outward(attend(queries, keys, values, bias))
 
@@ -94,7 +94,7 @@ class CrossAttention(nn.Module):
         self.outward = nn.Linear(units, units)
 
     def keys_values(self, others: Tensor) -> KeysValues:
-        """Of the rows `(B, T, H)` that are attended to, `(B, heads, T, D)`; computed only once."""
+        """Of the rows `(B, L, H)` that are attended to, `(B, heads, L, D)`; computed only once."""
         keys, values = self.others(others).chunk(2, -1)
         return (
             split_heads(keys, self.heads).contiguous(),
@@ -102,7 +102,7 @@ class CrossAttention(nn.Module):
         )
 
     def forward(self, rows: Tensor, others: KeysValues, bias: Tensor) -> Tensor:
-        """`(B, M, H)` of `(B, M, H)` rows; the bias broadcasts to `(B, heads, M, T)`."""
+        """`(B, M, H)` of `(B, M, H)` rows; the bias broadcasts to `(B, heads, M, L)`."""
         return self.outward(attend(split_heads(self.query(rows), self.heads), *others, bias))
 
 

@@ -11,7 +11,7 @@ from ptrnet.kernels.frames import FrameScores, Round
 from ptrnet.models.base import gather_rows, safe_sqrt
 from ptrnet.models.parts.prefixes import PrefixEnds
 
-UNITS = 32  # hidden units of a `FrameScore`
+UNITS = 32  # hidden units of a `FrameScore`, U
 ROUNDS = 3  # along the edge to the likeliest token, after the one along the last edge
 # A difference below such a scale is seen by its size, above it by its logarithm.
 SCALES = (1e-3, 1e-5, 1e-7)
@@ -74,7 +74,7 @@ class EdgeFrames(nn.Module):
         return tuple(torch.cat(columns, 1) for columns in zip(*steps, strict=True))
 
     def project_keys(self, keys: Tensor) -> Tensor:
-        """Of keys `(B, S + N, H)`, as `forward` takes them: `(UNITS, B, 1, S + N)`."""
+        """Of keys `(B, S + N, H)`, as `forward` takes them: `(U, B, 1, S + N)`."""
         with torch.autocast(keys.device.type, enabled=False):
             return self.key(keys).permute(2, 0, 1).contiguous()[:, :, None]
 
@@ -118,7 +118,7 @@ class EdgeFrames(nn.Module):
 
 
 class FrameScore(nn.Module):
-    """`w' max(0, W f + b + x)` of the features f of each step and token."""
+    """`w' max(0, W f + b + x)` of the F features f of each step and token."""
 
     def __init__(self, features: int) -> None:
         super().__init__()
@@ -129,7 +129,7 @@ class FrameScore(nn.Module):
         return Round(self.features.weight, self.features.bias, self.score.weight)
 
     def forward(self, features: Tensor, x: Tensor | None = None) -> Tensor:
-        """`(B, M, S + N)` of `(f, B, M, S + N)` features and x `(UNITS, B, M, S + N)`, None: 0.
+        """`(B, M, S + N)` of `(F, B, M, S + N)` features and x `(U, B, M, S + N)`, None: 0.
 
         The axis of features comes first: the last one would be too short for fast rows.
         """
@@ -178,7 +178,7 @@ class FrameFeatures:
         return torch.stack([*(torch.where(self.has_element, f, 0) for f in framed), *self.is_end])
 
     def along_edge_to(self, token: Tensor) -> Tensor:
-        """`(f, B, M, S + N)`: the same of the edge to the tokens `(B, M, 1)`, the distance from its
+        """`(F, B, M, S + N)`: the same of the edge to the tokens `(B, M, 1)`, the distance from its
         line, and logarithms of these, by which tokens that are near each other differ."""
         x, y, dist, log_dist = (
             values.gather(2, token) for values in (self.x, self.y, self.dist, self.log_dist)
@@ -206,7 +206,7 @@ def vector_length(x: Tensor, y: Tensor) -> Tensor:
 
 
 def signed_logs(x: Tensor) -> Tensor:
-    """`(f, 3, ...)` of `(f, ...)`: `sign(x) log(1 + |x| / scale)` for each scale.
+    """`(F, 3, ...)` of `(F, ...)`: `sign(x) log(1 + |x| / scale)` for each scale.
 
     Together, as on few tokens an operation costs no less than on many.
     """

@@ -26,7 +26,7 @@ class RelativePositions(nn.Module):
         self.map = nn.Linear(features * (3 + 2 * octaves) + 3, units)
 
     def forward(self, points: Tensor, current: Tensor, goal: Tensor) -> Tensor:
-        """`(R, T, H)` of points `(R, T, d)`; the current point and the goal are `(R, 1, d)`."""
+        """`(R, L, H)` of points `(R, L, d)`; the current point and the goal are `(R, 1, d)`."""
         with torch.autocast(points.device.type, enabled=False):
             differences = points - current
             size = differences.abs().amax((1, 2), keepdim=True)
@@ -41,5 +41,5 @@ class RelativePositions(nn.Module):
 
 
 def _vector_length(x: Tensor) -> Tensor:
-    """`(R, T, 1)` of vectors `(R, T, d)`."""
+    """`(R, L, 1)` of vectors `(R, L, d)`."""
     return safe_sqrt(x.square().sum(-1, keepdim=True))

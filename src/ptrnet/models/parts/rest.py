@@ -48,7 +48,7 @@ class Rest(NamedTuple):
         return cls(elements, mask, remaining & ~near, rest.size)
 
     def log_probs(self, scores: Tensor) -> Tensor:
-        """`(R, Q, S + N)` log-probabilities of all tokens, of the scores `(R, Q, S + W)`."""
+        """`(R, Q, S + N)` log-probabilities of all tokens, by the scores `(R, Q, S + W)`."""
         num_specials = scores.shape[-1] - self.elements.shape[1]
         is_padding = nn.functional.pad(~self.mask, (num_specials, 0))[:, None]
         distant_score = scores.detach().amin(-1, keepdim=True) - MARGIN
