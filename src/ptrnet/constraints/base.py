@@ -10,6 +10,7 @@ from typing import Any, Protocol
 import torch
 from torch import Tensor
 
+from ptrnet.indexing import gather_rows
 from ptrnet.types import END
 
 
@@ -58,11 +59,8 @@ def allowed_tokens(
 
 
 def gather_prefixes(rows: Tensor, parents: Tensor) -> Tensor:
-    """`rows[b, parents[b, k]]` of rows `(B, K, ...)`, for `(B, K)` parents."""
-    if rows.shape[1] == parents.shape[1] == 1:
-        return rows
-    index = parents.view(*parents.shape, *(1,) * (rows.ndim - 2))
-    return rows.gather(1, index.expand(*parents.shape, *rows.shape[2:]))
+    """`gather_rows` of rows `(B, K, ...)` by `(B, K)` parents; of one prefix without a copy."""
+    return rows if rows.shape[1] == parents.shape[1] == 1 else gather_rows(rows, parents)
 
 
 def one_hot_mask(tokens: Tensor, num_tokens: int) -> Tensor:

@@ -16,8 +16,9 @@ from ptrnet.constraints import Constraint
 from ptrnet.decoding.beam import Greedy
 from ptrnet.decoding.search import Decoder, Hypotheses
 from ptrnet.errors import InputError
+from ptrnet.indexing import gather_rows
 from ptrnet.masks import length_mask
-from ptrnet.models.base import PointerModel, gather_rows
+from ptrnet.models.base import PointerModel
 from ptrnet.types import END
 
 

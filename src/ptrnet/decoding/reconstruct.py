@@ -23,9 +23,10 @@ from ptrnet.constraints import Constraint, Tour
 from ptrnet.decoding.beam import Greedy
 from ptrnet.decoding.search import Decoder, Hypotheses
 from ptrnet.errors import InputError
+from ptrnet.indexing import gather_rows
 from ptrnet.masks import length_mask
-from ptrnet.models.base import PointerModel, gather_rows
-from ptrnet.types import END, Floats, Indices
+from ptrnet.models.base import PointerModel
+from ptrnet.types import END, Answers, Floats, Indices
 
 MIN_PART = 4  # cities between the ends of a part
 
@@ -204,8 +205,7 @@ def _closed_lengths(path: Floats, mask: np.ndarray) -> Floats:
 
 def _from_city_0(tours: Indices, sizes: Indices) -> Indices:
     """The tours `(B, N)` of `sizes` `(B,)` cities, each from city 0 on."""
-    steps = np.arange(tours.shape[1])
-    mask = steps < sizes[:, None]
+    steps, mask = np.arange(tours.shape[1]), Answers(tours, sizes).mask
     start = np.argmin(np.where(mask, tours, tours.shape[1]), 1)[:, None]
     rotation = np.where(mask, (steps + start) % sizes[:, None], steps)
     return np.take_along_axis(tours, rotation, 1)

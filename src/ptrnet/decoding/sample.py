@@ -8,8 +8,8 @@ from torch import Tensor
 
 from ptrnet.decoding.search import Hypotheses, Search, Selection
 from ptrnet.errors import InputError, short
+from ptrnet.indexing import gather_rows
 from ptrnet.masks import length_mask
-from ptrnet.models.base import gather_rows
 
 # Random numbers are counted. Seed s counts its samples from s * SEED_STRIDE on, so 65,537 samples
 # fit before the next seed's begin; step t counts the tokens from t * STEP_STRIDE on, a million.

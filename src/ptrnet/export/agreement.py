@@ -15,6 +15,7 @@ from ptrnet.data.sizes import parse_sizes
 from ptrnet.data.symmetries import augmented_view
 from ptrnet.decoding import Greedy
 from ptrnet.errors import InputError
+from ptrnet.indexing import gather_rows
 from ptrnet.masks import length_mask
 from ptrnet.models.base import PointerModel
 from ptrnet.progress import track
@@ -147,7 +148,7 @@ def _first_difference(log_probs: Tensor, expected: Tensor, actual: Tensor) -> tu
     steps = min(expected.shape[1], actual.shape[1])  # the shorter answer has END before it
     differs = expected[:, :steps] != actual[:, :steps]
     first = differs.to(torch.uint8).argmax(1, keepdim=True)
-    row = log_probs.gather(1, first[..., None].expand(-1, -1, log_probs.shape[2]))[:, 0]
+    row = gather_rows(log_probs, first)[:, 0]
     likelier, other = (
         row.gather(1, tokens.gather(1, first))[:, 0] for tokens in (expected, actual)
     )

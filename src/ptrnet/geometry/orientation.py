@@ -5,7 +5,7 @@ import numpy as np
 from ptrnet.geometry.exact import as_integers, doubled_area
 from ptrnet.geometry.predicates import UNDERFLOW
 from ptrnet.geometry.scaling import scale_by_power_of_two
-from ptrnet.types import Floats, Indices
+from ptrnet.types import Answers, Floats, Indices
 
 
 def area_signs(inputs: Floats, rings: Indices, lengths: Indices) -> Indices:
@@ -17,7 +17,7 @@ def area_signs(inputs: Floats, rings: Indices, lengths: Indices) -> Indices:
         lengths: `(B,)` of the paths; what stands behind them is padding.
     """
     steps = np.arange(rings.shape[1])
-    mask = steps < lengths[:, None]
+    mask = Answers(rings, lengths).mask
     next_step = np.where(steps + 1 < lengths[:, None], steps + 1, 0)
     points = np.take_along_axis(scale_by_power_of_two(inputs), rings[..., None], axis=1)
     x, y = np.moveaxis(points, -1, 0)

@@ -157,11 +157,6 @@ def decoder_inputs(inputs: Tensor, special_inputs: Tensor) -> Tensor:
     return torch.cat([special_inputs.expand(inputs.shape[0], -1, -1), inputs], 1)
 
 
-def gather_rows(rows: Tensor, indices: Tensor) -> Tensor:
-    """`rows[b, indices[b, k]]` of `(B, N, d)` rows, for `(B, K)` indices."""
-    return rows.gather(1, indices[..., None].expand(-1, -1, rows.shape[-1]))
-
-
 def safe_sqrt(x: Tensor) -> Tensor:
     """The root of what is 0 or more; its derivative at 0 is 0, and not infinite."""
     is_zero = x == 0

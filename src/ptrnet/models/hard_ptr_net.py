@@ -2,7 +2,7 @@
 
 from torch import Tensor
 
-from ptrnet.models.base import gather_rows
+from ptrnet.indexing import gather_rows
 from ptrnet.models.parts.free_running import FreeRunningPtrNet
 
 

@@ -5,12 +5,12 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
+from ptrnet.indexing import gather_rows
 from ptrnet.models.base import (
     Encoded,
     PointerModel,
     decoder_inputs,
     full_lengths,
-    gather_rows,
     init_uniform,
     masked_log_softmax,
     shift_right,

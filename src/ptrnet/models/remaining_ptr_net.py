@@ -12,9 +12,10 @@ import torch
 from torch import Tensor, nn
 
 from ptrnet.errors import InputError
+from ptrnet.indexing import gather_rows
 from ptrnet.kernels.eager import is_recorded
 from ptrnet.masks import length_mask
-from ptrnet.models.base import Encoded, PointerModel, full_lengths, gather_rows, shift_right
+from ptrnet.models.base import Encoded, PointerModel, full_lengths, shift_right
 from ptrnet.models.parts.attention import EncoderLayer, attention_bias, layer_norm
 from ptrnet.models.parts.prefixes import PrefixEnds
 from ptrnet.models.parts.relative_positions import RelativePositions

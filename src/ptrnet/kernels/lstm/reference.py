@@ -10,6 +10,7 @@ forward and backward.
 import torch
 from torch import Tensor
 
+from ptrnet.indexing import gather_rows
 from ptrnet.kernels.cudnn import flatten_weights, without_autocast
 from ptrnet.kernels.eager import is_recorded
 from ptrnet.kernels.lstm.weights import Weights
@@ -48,6 +49,6 @@ def lstm(
             False,
             True,
         )
-    last = (lengths - 1).clamp(min=0)[:, None, None].expand(-1, 1, units)
-    h = torch.where((lengths > 0)[:, None], outputs.gather(1, last)[:, 0], h0)
+    last = (lengths - 1).clamp(min=0)[:, None]
+    h = torch.where((lengths > 0)[:, None], gather_rows(outputs, last)[:, 0], h0)
     return outputs, (h, c[0])

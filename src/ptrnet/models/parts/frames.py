@@ -6,9 +6,10 @@ All of it is computed from coordinates and stays float32 (or better) under autoc
 import torch
 from torch import Tensor, nn
 
+from ptrnet.indexing import gather_rows
 from ptrnet.kernels.eager import is_unchanged
 from ptrnet.kernels.frames import FrameScores, Round
-from ptrnet.models.base import gather_rows, safe_sqrt
+from ptrnet.models.base import safe_sqrt
 from ptrnet.models.parts.prefixes import PrefixEnds
 
 UNITS = 32  # hidden units of a `FrameScore`, U

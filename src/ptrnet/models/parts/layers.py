@@ -4,6 +4,7 @@ import torch
 from torch import Tensor
 
 from ptrnet.errors import InputError
+from ptrnet.indexing import gather_rows
 from ptrnet.models.parts.gru import GRU
 from ptrnet.models.parts.lstm import LSTM
 from ptrnet.models.parts.recurrent import Recurrent, Stack, State
@@ -42,7 +43,7 @@ def reverse_sequences(rows: Tensor, lengths: Tensor) -> Tensor:
     positions = torch.arange(rows.shape[1], device=rows.device)
     reverse = lengths[:, None] - 1 - positions
     positions = torch.where(reverse >= 0, reverse, positions)
-    return rows.gather(1, positions[..., None].expand_as(rows))
+    return gather_rows(rows, positions)
 
 
 def encoder(features: int, settings: RecurrentSettings) -> Recurrent:

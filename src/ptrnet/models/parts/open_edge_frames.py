@@ -12,7 +12,8 @@ import torch
 from torch import Tensor
 
 from ptrnet.constraints.open_edges import FrontEdge, OpenEdges
-from ptrnet.models.base import gather_rows, safe_sqrt
+from ptrnet.indexing import gather_rows
+from ptrnet.models.base import safe_sqrt
 from ptrnet.models.parts.frames import EdgeFrames, FrameFeatures, signed_logs, vector_length
 from ptrnet.models.parts.prefixes import PrefixEnds
 
