@@ -1,4 +1,4 @@
-"""What an answer may be, token by token: one rule for each kind of answer."""
+"""What an answer may be, token by token: one constraint for each kind of answer."""
 
 from ptrnet.constraints.apexes import Apexes
 from ptrnet.constraints.base import Constraint

@@ -1,4 +1,4 @@
-"""The rule of triangulations that are continued edge by edge (`open_edges.py`)."""
+"""The constraint of triangulations that are continued edge by edge (`open_edges.py`)."""
 
 from typing import NamedTuple
 
@@ -11,7 +11,7 @@ from ptrnet.types import NONE
 
 
 class Triangulation(NamedTuple):
-    """The state of the rule."""
+    """The state of the constraint."""
 
     edges: OpenEdges
     num_triangles: Tensor  # (B, K)

@@ -1,8 +1,9 @@
-"""What every rule offers to a search, and the tensor operations that the rules share.
+"""The interface of a constraint, and the tensor operations that constraints share.
 
-A rule is an automaton that runs beside the search: for each of K prefixes of each of B instances
-it has a state, says which tokens may come next, and moves on when the search has extended its
-prefixes. Tokens are numbered as the model's: the S special slots, END first, then the N elements.
+A constraint is an automaton that runs beside the search: for each of K prefixes of each of B
+instances it has a state, says which tokens may come next, and moves on when the search has extended
+its prefixes. Tokens are numbered as the model's: the S special slots, END first, then the N
+elements.
 """
 
 from typing import Any, Protocol
@@ -15,7 +16,7 @@ from ptrnet.types import END
 
 
 class Constraint(Protocol):
-    """A rule. What its state is made of is its own affair; a state is never written in place."""
+    """A constraint. A state is of any type of its own, and never written in place."""
 
     def initial_state(self, lengths: Tensor, num_specials: int, num_tokens: int) -> Any:
         """The state of the empty prefixes, one for each instance (K = 1).
@@ -40,10 +41,10 @@ class Constraint(Protocol):
 def allowed_tokens(
     constraint: Constraint, tokens: Tensor, lengths: Tensor, num_specials: int, num_tokens: int
 ) -> Tensor:
-    """`(B, M, S + N)` boolean: what the rule allows at each step of known sequences.
+    """`(B, M, S + N)` boolean: what the constraint allows at each step of known sequences.
 
     Args:
-        constraint: the rule.
+        constraint: which tokens may come next.
         tokens: `(B, M)` the sequences.
         lengths: `(B,)` elements of each instance.
         num_specials: special slots S.

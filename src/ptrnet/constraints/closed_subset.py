@@ -1,4 +1,4 @@
-"""The rule of closed polygons: a subset whose first element is repeated at the end."""
+"""The constraint of closed polygons: a subset whose first element is repeated at the end."""
 
 from typing import NamedTuple
 
@@ -11,7 +11,7 @@ from ptrnet.types import END
 
 
 class Polygon(NamedTuple):
-    """The state of the rule."""
+    """The state of the constraint."""
 
     tokens: Tensor  # (B, K, S + N) boolean: what is not used yet; END's entry is not used
     first: Tensor  # (B, K) the first token of the prefix; END as long as there is none

@@ -1,4 +1,4 @@
-"""The rules whose state is the set of tokens that are left: free, subset, permutation and tour."""
+"""Constraints whose state is the set of tokens that are left: free, subset, permutation, tour."""
 
 from typing import NamedTuple
 
@@ -11,7 +11,7 @@ from ptrnet.types import END
 
 
 class Remaining(NamedTuple):
-    """The state of these rules."""
+    """The state of these constraints."""
 
     tokens: Tensor  # (B, K, S + N) boolean: what may still come; END's entry is not used
     started: Tensor  # (B, K) boolean: whether the prefix has a token

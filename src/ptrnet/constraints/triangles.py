@@ -1,4 +1,4 @@
-"""The rule of triangulations: triangles of increasing indices, perhaps with a separator between.
+"""The constraint of triangulations: triangles of increasing indices, with or without separators.
 
 A small automaton reads such a sequence. Its table says for each state, and for each kind of token
 that may come then, which state follows. Beside the table, a vertex is larger than the one before
@@ -62,7 +62,7 @@ def _tables(num_specials: int, device: torch.device) -> tuple[Tensor, Tensor]:
 
 
 class OpenTriangle(NamedTuple):
-    """The state of the rule."""
+    """The state of the constraint."""
 
     phase: Tensor  # (B, K) a `Phase`
     previous: Tensor  # (B, K) the last vertex of a triangle that is not complete; 0 without one

@@ -1,4 +1,4 @@
-"""The log-probability of known answers as a sampler draws them, with gradients."""
+"""The log-probabilities of known answers, as `Sample` draws them, with gradients."""
 
 from typing import NamedTuple
 
@@ -13,10 +13,10 @@ from ptrnet.types import END
 
 
 class SequenceLogProbs(NamedTuple):
-    """Of K sequences for each of B instances."""
+    """Log-probabilities of K sequences for each of B instances."""
 
-    constrained: Tensor  # (B, K) log p as `Sample` draws them
-    unconstrained: Tensor  # (B, K) log p where the model could as well do what is forbidden
+    constrained: Tensor  # (B, K) under the constraint, as `Sample` draws them
+    unconstrained: Tensor  # (B, K) by the model alone, forbidden tokens included
 
 
 def sequence_log_probs(
@@ -24,7 +24,7 @@ def sequence_log_probs(
     inputs: Tensor,
     lengths: Tensor,
     tokens: Tensor,
-    token_lengths: Tensor,
+    lengths_with_end: Tensor,
     max_lengths: Tensor,
     constraint: Constraint,
     temperature: float = 1.0,
@@ -39,16 +39,16 @@ def sequence_log_probs(
         inputs: `(B, N, d)` instances.
         lengths: `(B,)` elements of each instance.
         tokens: `(B, K, M)`, closed by END and padded with it.
-        token_lengths: `(B, K)` tokens, END included.
+        lengths_with_end: `(B, K)` tokens of each, END included.
         max_lengths: `(B,)` the most tokens of an answer, END left out.
         constraint: which tokens may come next.
-        temperature: above 0; p^(1/temperature) is drawn from.
+        temperature: above 0; what is drawn from is `p^(1/temperature)`.
     """
     size, steps = tokens.shape[1:]
     inputs, lengths, max_lengths = (
         part.repeat_interleave(size, 0) for part in (inputs, lengths, max_lengths)
     )
-    tokens, flat_lengths = tokens.flatten(0, 1), token_lengths.flatten()
+    tokens, flat_lengths = tokens.flatten(0, 1), lengths_with_end.flatten()
     log_probs = model.log_probs(inputs, lengths, tokens, flat_lengths)
     num_tokens = model.num_specials + inputs.shape[1]
     allowed = allowed_tokens(constraint, tokens, lengths, model.num_specials, num_tokens)
@@ -58,11 +58,11 @@ def sequence_log_probs(
     allowed = torch.where((must_end | ~real)[..., None], only_end, allowed)
     logits = log_probs / temperature
 
-    def summed(log_probs: Tensor) -> Tensor:
-        of_tokens = log_probs.gather(2, tokens[..., None])[..., 0]
-        return torch.where(real, of_tokens, 0).sum(1).view(token_lengths.shape)
+    def of_sequences(token_log_probs: Tensor) -> Tensor:
+        of_tokens = token_log_probs.gather(2, tokens[..., None])[..., 0]
+        return torch.where(real, of_tokens, 0).sum(1).view(lengths_with_end.shape)
 
     return SequenceLogProbs(
-        summed(logits.masked_fill(~allowed, -torch.inf).log_softmax(-1)),
-        summed(logits.log_softmax(-1)),
+        of_sequences(logits.masked_fill(~allowed, -torch.inf).log_softmax(-1)),
+        of_sequences(logits.log_softmax(-1)),
     )

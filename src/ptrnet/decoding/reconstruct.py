@@ -43,7 +43,8 @@ class Reconstruct(Decoder):
         seconds: for the instances of a batch, after the greedy search; None: no limit, or 1.0
             where `rounds` is None, too.
         rounds: the most of them; None: no limit.
-        part: the most cities that are solved again at once; best about those of the training.
+        part: the most cities that are solved again at once; best about as many as the instances had
+            on which the model was trained.
         seed: of the parts.
     """
 
@@ -77,6 +78,7 @@ class Reconstruct(Decoder):
         max_lengths: Tensor,
         constraint: Constraint | None = None,
     ) -> Hypotheses:
+        """See `Decoder`; `constraint` is not read, as all answers are tours under `Tour`."""
         greedy = Greedy().decode(model, inputs, lengths, max_lengths, Tour())
         tours = (greedy.tokens[:, 0] - model.num_specials).clamp(min=0).cpu().numpy()
         tours = self._improve(model, inputs, tours, lengths.cpu().numpy())
@@ -175,9 +177,9 @@ def _solve_parts(model: PointerModel, parts: Tensor, counts: Tensor) -> Indices:
     """
     batch, width, _ = parts.shape
     counts = counts.to(parts.device)
-    encoded, rule = model.encode(parts, counts), Tour()
+    encoded, constraint = model.encode(parts, counts), Tour()
     model_state = encoded.state
-    rule_state = rule.initial_state(counts, model.num_specials, encoded.num_tokens)
+    constraint_state = constraint.initial_state(counts, model.num_specials, encoded.num_tokens)
     tokens = torch.full((batch, 1), END, device=parts.device)
     parents, columns = torch.zeros_like(tokens), []
     for step in range(width):
@@ -185,9 +187,9 @@ def _solve_parts(model: PointerModel, parts: Tensor, counts: Tensor) -> Indices:
         if step < 2:
             tokens = torch.full_like(tokens, model.num_specials + step)
         else:
-            allowed = rule.allowed(rule_state)
+            allowed = constraint.allowed(constraint_state)
             tokens = log_probs.masked_fill(~allowed, -torch.inf).argmax(-1)
-        rule_state = rule.advance(rule_state, parents, tokens)
+        constraint_state = constraint.advance(constraint_state, parents, tokens)
         columns.append(tokens)
     solved = torch.cat(columns, 1) - model.num_specials
     unchanged = torch.arange(width, device=parts.device)

@@ -11,8 +11,10 @@ from ptrnet.errors import InputError, short
 from ptrnet.indexing import gather_rows
 from ptrnet.masks import length_mask
 
-# Random numbers are counted. Seed s counts its samples from s * SEED_STRIDE on, so 65,537 samples
-# fit before the next seed's begin; step t counts the tokens from t * STEP_STRIDE on, a million.
+# Random numbers are counter-based, as Philox's: each is a hash of the seed, the instance, the
+# sample, the step and the token, and no state advances. Sample k of seed s has the counter
+# s * SEED_STRIDE + k: a seed has 65,537 of its own. Token j of step t has t * STEP_STRIDE + j: a
+# step has a million.
 SEED_STRIDE, STEP_STRIDE = 0x10001, 0x100003
 
 
@@ -116,7 +118,7 @@ def splitmix64(x: Tensor) -> Tensor:
 
 
 def gumbel_noise(bits: Tensor) -> Tensor:
-    """Draws from the standard Gumbel distribution, float64, one of the bits of each int64."""
+    """Draws from the standard Gumbel distribution, float64: one from the bits of each int64."""
     uniform = (_unsigned_shift(bits, 11).double() + 0.5) * 2.0**-53
     return -torch.log(-torch.log(uniform))
 

@@ -125,8 +125,8 @@ class Search(Decoder):
         use_one_thread_in_fork()
         encoded = model.encode(inputs, lengths)
         model_state = encoded.state
-        rule = constraint or Free()
-        rule_state = rule.initial_state(lengths, model.num_specials, encoded.num_tokens)
+        constraint = constraint or Free()
+        constraint_state = constraint.initial_state(lengths, model.num_specials, encoded.num_tokens)
         selector = self.selector(inputs, lengths)
         only_end = torch.arange(encoded.num_tokens, device=inputs.device) == END
 
@@ -138,7 +138,8 @@ class Search(Decoder):
         for step in range(int(max_lengths.max()) + 1):
             log_probs, model_state = model.step(encoded, model_state, tokens)
             must_end = ended | (step >= max_lengths)[:, None]
-            allowed = torch.where(must_end[..., None], only_end, rule.allowed(rule_state))
+            allowed = constraint.allowed(constraint_state)
+            allowed = torch.where(must_end[..., None], only_end, allowed)
             # END after END costs nothing: prefixes that have ended stay as they are.
             log_probs = log_probs.masked_fill(ended[..., None], 0.0)
             log_probs = log_probs.masked_fill(~allowed, -torch.inf)
@@ -146,7 +147,7 @@ class Search(Decoder):
             scores, parents, tokens = selector.select(scores, log_probs)
             prefixes = torch.cat([gather_prefixes(prefixes, parents), tokens[..., None]], 2)
             model_state = tuple(gather_prefixes(part, parents) for part in model_state)
-            rule_state = rule.advance(rule_state, parents, tokens)
+            constraint_state = constraint.advance(constraint_state, parents, tokens)
             ended = gather_prefixes(ended, parents) | (tokens == END)
             if self.is_finished(ended):
                 break
