@@ -11,19 +11,19 @@ from ptrnet.kernels import packed
 def needs_instructions():
     """A function that skips a test unless packed products of a type can be computed here.
 
-    Also where they are not used, since a processor with matrix tiles is faster without them.
+    Also where they are not used, since a processor with AMX is faster without them.
     """
 
     def skip_without(dtype):
         has_pairs = "+avx512bf16" in get_host_cpu_features().split(",")
-        if not packed.available(torch.float32) or (dtype == torch.bfloat16 and not has_pairs):
+        if not packed.prefers_avx512(torch.float32) or (dtype == torch.bfloat16 and not has_pairs):
             pytest.skip(f"this processor has no instructions for {dtype}")
 
     return skip_without
 
 
 @pytest.fixture
-def needs_matrix_tiles():
-    """Skips a test where there are no matrix tiles (AMX)."""
-    if not packed.has_matrix_tiles():
-        pytest.skip("this processor has no matrix tiles, or the system does not lend them")
+def needs_amx():
+    """Skips a test where there is no AMX."""
+    if not packed.has_amx():
+        pytest.skip("this processor has no AMX, or the system does not permit it")

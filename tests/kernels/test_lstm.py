@@ -6,8 +6,8 @@ import pytest
 import torch
 
 from ptrnet.kernels import packed
-from ptrnet.kernels.lstm import Weights, cell, cpu, lstm, reference
-from ptrnet.kernels.lstm.products import MatrixTileProducts, PackedProducts, TorchProducts
+from ptrnet.kernels.lstm import Weights, cell, cpu, lstm, torch_layer
+from ptrnet.kernels.lstm.products import AmxProducts, Avx512Products, TorchProducts
 
 CASES = [(1, 1, 1, 1), (3, 6, 2, 5), (40, 9, 3, 24), (33, 4, 20, 8), (2, 1, 1, 3)]
 
@@ -62,7 +62,7 @@ def one_by_one(x, lengths, state, weights):
 def test_reference_stops_each_sequence_at_its_length(case):
     tensors, lengths = draw(*case)
     expected = outcome(one_by_one, tensors, lengths, torch.float64)
-    actual = outcome(reference.lstm, tensors, lengths, torch.float64)
+    actual = outcome(torch_layer.lstm, tensors, lengths, torch.float64)
     for a, b in zip(actual, expected, strict=True):
         torch.testing.assert_close(a, b, rtol=1e-10, atol=1e-11)
 
@@ -70,8 +70,8 @@ def test_reference_stops_each_sequence_at_its_length(case):
 @pytest.mark.parametrize("case", CASES)
 def test_compiled_is_as_good_as_pytorch_in_float32(case):
     tensors, lengths = draw(*case)
-    exact = outcome(reference.lstm, tensors, lengths, torch.float64)
-    plain = outcome(reference.lstm, tensors, lengths, torch.float32)
+    exact = outcome(torch_layer.lstm, tensors, lengths, torch.float64)
+    plain = outcome(torch_layer.lstm, tensors, lengths, torch.float32)
     actual = outcome(cpu.lstm, tensors, lengths, torch.float32)
     for truth, a, b in zip(exact, actual, plain, strict=True):
         tolerated = 4 * (b - truth).abs().max() + 2e-6 * truth.abs().max()
@@ -82,9 +82,9 @@ def test_compiled_is_as_good_as_pytorch_in_float32(case):
 @pytest.mark.parametrize("features", [3, 17, 24])
 def test_compiled_is_as_good_as_pytorch_under_autocast(features, units):
     tensors, lengths = draw(40, 9, features, units)
-    exact = outcome(reference.lstm, tensors, lengths, torch.float64)
+    exact = outcome(torch_layer.lstm, tensors, lengths, torch.float64)
     with torch.autocast("cpu", dtype=torch.bfloat16):
-        plain = outcome(reference.lstm, tensors, lengths, torch.float32)
+        plain = outcome(torch_layer.lstm, tensors, lengths, torch.float32)
         actual = outcome(cpu.lstm, tensors, lengths, torch.float32)
     for truth, a, b in zip(exact, actual, plain, strict=True):
         assert (a - truth).abs().max() <= 3 * (b - truth).abs().max() + 1e-3
@@ -109,18 +109,18 @@ def test_float32_without_gradients_is_packed_where_it_fits(units, monkeypatch):
     monkeypatch.setattr(import_module("ptrnet.kernels.lstm"), "_onednn", lambda: True)
     (x, h0, c0, *weights), lengths = draw(40, 9, 2, units, torch.float32)
     arguments = x, lengths, (h0, c0), Weights(*weights)
-    can_pack = units == 16 and packed.available(torch.float32)
+    can_use_avx512 = units == 16 and packed.prefers_avx512(torch.float32)
     with torch.no_grad():
         assert torch.equal(
-            lstm(*arguments)[1][0], (cpu if can_pack else reference).lstm(*arguments)[1][0]
+            lstm(*arguments)[1][0], (cpu if can_use_avx512 else torch_layer).lstm(*arguments)[1][0]
         )
-    assert torch.equal(lstm(*arguments)[1][0], reference.lstm(*arguments)[1][0])
+    assert torch.equal(lstm(*arguments)[1][0], torch_layer.lstm(*arguments)[1][0])
 
 
 def test_last_state_is_no_view_and_the_default_type_no_matter():
     (x, h0, c0, *weights), lengths = draw(40, 9, 2, 16, torch.float32)
     arguments = x, lengths, (h0, c0), Weights(*weights)
-    expected = reference.lstm(*arguments)
+    expected = torch_layer.lstm(*arguments)
     torch.set_default_dtype(torch.float64)
     try:
         with torch.no_grad():
@@ -162,15 +162,15 @@ def test_bfloat16_products_do_not_blur_the_inputs():
 
 
 @pytest.mark.parametrize("features", [3, 32])
-@pytest.mark.parametrize("kind", [PackedProducts, MatrixTileProducts])
+@pytest.mark.parametrize("kind", [Avx512Products, AmxProducts])
 def test_packed_products_are_better_than_rounded_ones(kind, features, monkeypatch, request):
     """Their sums stay in float32: of the same states and weights, they are nearer the truth."""
-    if kind is PackedProducts:
+    if kind is Avx512Products:
         request.getfixturevalue("needs_instructions")(torch.bfloat16)
     else:
-        request.getfixturevalue("needs_matrix_tiles")
+        request.getfixturevalue("needs_amx")
     tensors, lengths = draw(40, 9, features, 32)
-    exact = outcome(reference.lstm, tensors, lengths, torch.float64)
+    exact = outcome(torch_layer.lstm, tensors, lengths, torch.float64)
 
     def errors(kind):
         monkeypatch.setattr(cpu, "products_class", lambda *sizes: kind)
@@ -190,7 +190,7 @@ def test_large_sums_saturate_without_nan():
         assert part.isfinite().all()
 
 
-@pytest.mark.parametrize("layer", [lstm, cpu.lstm, reference.lstm])
+@pytest.mark.parametrize("layer", [lstm, cpu.lstm, torch_layer.lstm])
 @pytest.mark.parametrize("shape", [(0, 4, 2), (3, 0, 2)])
 def test_nothing_to_read_leaves_the_state_and_no_gradient(layer, shape):
     x = torch.randn(shape, requires_grad=True)
@@ -205,7 +205,7 @@ def test_nothing_to_read_leaves_the_state_and_no_gradient(layer, shape):
     assert not any(w.grad is not None and w.grad.any() for w in weights)
 
 
-@pytest.mark.parametrize("layer", [lstm, cpu.lstm, reference.lstm])
+@pytest.mark.parametrize("layer", [lstm, cpu.lstm, torch_layer.lstm])
 @pytest.mark.parametrize("bad", [1e5, torch.nan, torch.inf])
 def test_padding_may_hold_anything(layer, bad):
     """Outputs, states and every gradient but that of the padding itself."""

@@ -9,8 +9,8 @@ from numba.core import config
 
 from ptrnet.kernels import packed
 from ptrnet.kernels.numerics import as_array
-from ptrnet.kernels.packed import amx, available
-from ptrnet.kernels.packed.tiles import multiply, multiply_add, pack
+from ptrnet.kernels.packed import amx, prefers_avx512
+from ptrnet.kernels.packed.avx512 import multiply, multiply_add, pack
 
 DTYPES = (torch.float32, torch.bfloat16)
 
@@ -67,7 +67,7 @@ def test_products_are_those_of_float64(dtype, rows, depth, columns, needs_instru
 )
 def test_numbas_own_settings_are_respected(monkeypatch, name, value):
     monkeypatch.setattr(config, name, value)
-    assert not any(available.__wrapped__(dtype) for dtype in DTYPES)
+    assert not any(prefers_avx512.__wrapped__(dtype) for dtype in DTYPES)
 
 
 @pytest.mark.parametrize(
@@ -83,22 +83,23 @@ def test_the_processors_instructions_decide(monkeypatch, features, expected):
     for name in ("CPU_NAME", "CPU_FEATURES", "DISABLE_JIT"):
         monkeypatch.setattr(config, name, None)
     monkeypatch.setattr(packed, "get_host_cpu_features", lambda: features)
-    assert tuple(available.__wrapped__(dtype) for dtype in DTYPES) == expected
-    assert not available.__wrapped__(torch.float64)
+    assert tuple(prefers_avx512.__wrapped__(dtype) for dtype in DTYPES) == expected
+    assert not prefers_avx512.__wrapped__(torch.float64)
 
 
-def test_matrix_tiles_go_first(monkeypatch):
+def test_amx_goes_first(monkeypatch):
     for name in ("CPU_NAME", "CPU_FEATURES", "DISABLE_JIT"):
         monkeypatch.setattr(config, name, None)
     monkeypatch.setattr(amx, "is_permitted", lambda: True)
     monkeypatch.setattr(packed, "get_host_cpu_features", lambda: "+avx512f,+avx512bf16")
-    assert packed.has_matrix_tiles()
-    assert not available.__wrapped__(torch.bfloat16) and available.__wrapped__(torch.float32)
+    assert packed.has_amx()
+    assert not prefers_avx512.__wrapped__(torch.bfloat16)
+    assert prefers_avx512.__wrapped__(torch.float32)
     monkeypatch.setattr(config, "CPU_NAME", "generic")
-    assert not packed.has_matrix_tiles()
+    assert not packed.has_amx()
 
 
-def test_matrix_tiles_need_the_processor_and_the_system(monkeypatch):
+def test_amx_needs_the_processor_and_the_system(monkeypatch):
     monkeypatch.setattr(amx, "get_host_cpu_features", lambda: "+avx512f,-amx-bf16")
     assert not amx.is_permitted.__wrapped__()
     monkeypatch.setattr(amx, "get_host_cpu_features", lambda: "+amx-bf16")
@@ -123,7 +124,7 @@ def test_a_row_of_a_matrix_tile_has_a_pair_of_each_column(columns, transposed):
 
 @pytest.mark.parametrize("rows", [0, 1, 15, 16, 31, 32, 33, 64, 75])
 @pytest.mark.parametrize("depth, columns", [(32, 1), (256, 64), (96, 200)])
-def test_products_by_matrix_tiles_are_those_of_float64(rows, depth, columns, needs_matrix_tiles):
+def test_products_by_amx_are_those_of_float64(rows, depth, columns, needs_amx):
     a, b = (
         draw(*shape, dtype=torch.bfloat16) for shape in [(rows + 2, depth + 6), (depth, columns)]
     )
@@ -143,7 +144,7 @@ def test_products_by_matrix_tiles_are_those_of_float64(rows, depth, columns, nee
     assert np.isnan(room).all()  # nothing around it was written
 
 
-def test_threads_have_tiles_of_their_own(needs_matrix_tiles):
+def test_threads_have_tiles_of_their_own(needs_amx):
     """Each configures its tiles anew, whatever another has done in between."""
     torch.manual_seed(1)
     shapes = [(rows, depth) for rows in (3, 16, 40) for depth in (32, 128)]

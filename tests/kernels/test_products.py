@@ -1,4 +1,4 @@
-"""The two classes of an LSTM's products against float64, through their one interface."""
+"""The three classes of an LSTM's products against float64, through their one interface."""
 
 import pytest
 import torch
@@ -6,11 +6,11 @@ import torch
 from ptrnet.kernels import packed
 from ptrnet.kernels.lstm import products
 from ptrnet.kernels.lstm.products import (
-    MatrixTileProducts,
-    PackedProducts,
+    AmxProducts,
+    Avx512Products,
     TorchProducts,
-    can_pack,
-    can_tile,
+    can_use_amx,
+    can_use_avx512,
     products_class,
 )
 
@@ -19,19 +19,19 @@ N, BATCH = 3, 9
 FIRST, LAST = 2, 8  # the rows of a slice: 4 and 2 more
 
 
-@pytest.fixture(params=[PackedProducts, MatrixTileProducts, TorchProducts])
+@pytest.fixture(params=[Avx512Products, AmxProducts, TorchProducts])
 def kind(request):
     return request.param
 
 
 def skip_unless_served(kind, depths, dtype, needs_instructions):
-    if kind is PackedProducts:
+    if kind is Avx512Products:
         needs_instructions(dtype)
-    if kind is MatrixTileProducts:
+    if kind is AmxProducts:
         if dtype != torch.bfloat16 or any(depth % 32 for depth in depths):
             pytest.skip("no whole tiles of bfloat16")
-        if not packed.has_matrix_tiles():
-            pytest.skip("this processor has no matrix tiles")
+        if not packed.has_amx():
+            pytest.skip("this processor has no AMX")
 
 
 def draw(d_in, d_out, dtype):
@@ -89,20 +89,20 @@ def test_a_buffer_is_one_memory(kind, dtype, needs_instructions):
 
 @pytest.mark.parametrize("available", [True, False])
 def test_sizes_type_and_processor_decide(available, monkeypatch):
-    monkeypatch.setattr(packed, "available", lambda dtype: available)
-    monkeypatch.setattr(packed, "has_matrix_tiles", lambda: False)
-    assert can_pack(16, 0, torch.bfloat16) == available
-    assert can_pack(32, 3, torch.float32) == available  # an odd number of features
-    assert not can_pack(16, 3, torch.bfloat16)  # no pairs
-    assert not can_pack(24, 0, torch.float32)  # 96 columns are no panels of 64
-    expected = products.PackedProducts if available else products.TorchProducts
+    monkeypatch.setattr(packed, "prefers_avx512", lambda dtype: available)
+    monkeypatch.setattr(packed, "has_amx", lambda: False)
+    assert can_use_avx512(16, 0, torch.bfloat16) == available
+    assert can_use_avx512(32, 3, torch.float32) == available  # an odd number of features
+    assert not can_use_avx512(16, 3, torch.bfloat16)  # no pairs
+    assert not can_use_avx512(24, 0, torch.float32)  # 96 columns are no panels of 64
+    expected = products.Avx512Products if available else products.TorchProducts
     assert products_class(16, 0, torch.float32) is expected
 
 
-def test_matrix_tiles_decide(monkeypatch):
-    monkeypatch.setattr(packed, "available", lambda dtype: True)
-    monkeypatch.setattr(packed, "has_matrix_tiles", lambda: True)
-    assert products_class(32, 64, torch.bfloat16) is products.MatrixTileProducts
-    assert not can_tile(32, 0, torch.float32)
-    assert not can_tile(16, 0, torch.bfloat16) and not can_tile(32, 8, torch.bfloat16)
-    assert products_class(16, 0, torch.bfloat16) is products.PackedProducts
+def test_amx_decides(monkeypatch):
+    monkeypatch.setattr(packed, "prefers_avx512", lambda dtype: True)
+    monkeypatch.setattr(packed, "has_amx", lambda: True)
+    assert products_class(32, 64, torch.bfloat16) is products.AmxProducts
+    assert not can_use_amx(32, 0, torch.float32)
+    assert not can_use_amx(16, 0, torch.bfloat16) and not can_use_amx(32, 8, torch.bfloat16)
+    assert products_class(16, 0, torch.bfloat16) is products.Avx512Products

@@ -6,7 +6,7 @@ from numba.core.codegen import get_host_cpu_features
 
 from ptrnet import models
 from ptrnet.kernels.lstm.cpu import MAX_FUSED
-from ptrnet.kernels.lstm.products import MatrixTileProducts, PackedProducts, products_class
+from ptrnet.kernels.lstm.products import AmxProducts, Avx512Products, products_class
 from ptrnet.models.settings import EncoderSettings, RecurrentSettings
 from ptrnet.tasks import get
 from ptrnet.training.hardware import precision_of
@@ -58,10 +58,10 @@ def _on_cpu(recipe: Recipe, precision: str, score: str, cell: str) -> dict[str, 
 
 def _products(units: int, features: int, dtype: torch.dtype) -> str:
     chosen = products_class(units, features, dtype)
-    if chosen is MatrixTileProducts:
+    if chosen is AmxProducts:
         return "by AMX tiles, which the processor has and the units fill"
     instruction = "avx512_bf16" if dtype == torch.bfloat16 else "avx512f"
-    if chosen is PackedProducts:
+    if chosen is Avx512Products:
         return f"compiled, weights packed once a step, as the processor has {instruction}"
     has = f"+{instruction.replace('_', '')}" in get_host_cpu_features().split(",")
     why = "the units do not fill whole panels" if has else f"the processor has no {instruction}"

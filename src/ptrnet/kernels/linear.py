@@ -37,6 +37,6 @@ def _is_packing_faster(x: Tensor, weight: Tensor) -> bool:
     multiplications = x.numel() * len(weight)
     if multiplications < MIN_MULTIPLICATIONS or multiplications < MIN_ROWS * weight.numel():
         return False
-    from ptrnet.kernels.packed import available
+    from ptrnet.kernels.packed import prefers_avx512
 
-    return available(torch.float32)
+    return prefers_avx512(torch.float32)

@@ -1,7 +1,7 @@
 """One LSTM layer over padded sequences, and one step of it.
 
 `lstm` has three implementations: the compiled kernel (`cpu.py`), PyTorch's own layer
-(`reference.py`) and the formula (`plain.py`). The kernel takes float32 inputs on a CPU under
+(`torch_layer.py`) and the formula (`reference.py`). The kernel takes float32 inputs on a CPU under
 autocast, in large batches without gradients, and where PyTorch has no oneDNN; the formula is taken
 where PyTorch's layer cannot follow, as under `vmap`; PyTorch takes all else. `cell` is PyTorch's.
 
@@ -16,13 +16,13 @@ from torch import Tensor
 
 from ptrnet.kernels.cudnn import without_autocast
 from ptrnet.kernels.eager import is_recorded, is_transformed
-from ptrnet.kernels.lstm import plain
+from ptrnet.kernels.lstm import reference
 from ptrnet.kernels.lstm.weights import Weights
 
 __all__ = ["Weights", "cell", "lstm"]
 
-# Two implementations pack the weights in every call: oneDNN's layer, for one step, and the compiled
-# kernel. This is the smallest batch for which that pays; for the kernel, without gradients.
+# Below this batch size packing the weights does not pay: oneDNN's layer, which `cell` uses for one
+# step, packs them in every call, and so does the compiled kernel, here one without gradients.
 MIN_ROWS = 32
 
 
@@ -48,7 +48,7 @@ def lstm(
         RuntimeError: the same in PyTorch.
     """
     if is_transformed(inputs, *state, *weights):
-        return plain.lstm(inputs, lengths, state, weights)
+        return reference.lstm(inputs, lengths, state, weights)
     if (
         inputs.device.type == "cpu"
         and inputs.dtype == torch.float32
@@ -57,7 +57,7 @@ def lstm(
     ):
         from ptrnet.kernels.lstm.cpu import lstm as kernel
     else:
-        from ptrnet.kernels.lstm.reference import lstm as kernel
+        from ptrnet.kernels.lstm.torch_layer import lstm as kernel
     return kernel(inputs, lengths, state, weights)
 
 
@@ -68,7 +68,7 @@ def cell(inputs: Tensor, state: tuple[Tensor, Tensor], weights: Weights) -> tupl
     oneDNN's layer would round those too, and is not used under autocast.
     """
     if is_transformed(inputs, *state, *weights):
-        return plain.cell(inputs, state, weights)
+        return reference.cell(inputs, state, weights)
     autocast = torch.is_autocast_enabled("cpu")
     context, (inputs, h, c) = without_autocast(inputs, *state)
     with context:
@@ -92,9 +92,9 @@ def _is_compiled_faster(rows: int, weights: Weights) -> bool:
     # and PyTorch has computed a small batch before compiled code would even be loaded.
     if torch.is_grad_enabled() or rows < MIN_ROWS:
         return False
-    from ptrnet.kernels.lstm.products import can_pack
+    from ptrnet.kernels.lstm.products import can_use_avx512
 
-    return can_pack(weights.hidden.shape[1], weights.input.shape[1], torch.float32)
+    return can_use_avx512(weights.hidden.shape[1], weights.input.shape[1], torch.float32)
 
 
 @cache

@@ -22,7 +22,7 @@ from torch import Tensor
 from torch.autograd.function import FunctionCtx
 
 from ptrnet.kernels.gradients import needs_plain, plain_gradients
-from ptrnet.kernels.lstm import plain
+from ptrnet.kernels.lstm import reference
 from ptrnet.kernels.lstm.gates import backward_step, forward_step
 from ptrnet.kernels.lstm.products import products_class
 from ptrnet.kernels.lstm.weights import Weights
@@ -52,8 +52,8 @@ def lstm(
     if torch.is_grad_enabled():
         outputs, h, c = _Layer.apply(inputs, lengths, h0, c0, *weights, dtype)
     else:
-        trace = _forward(inputs, lengths, h0, c0, weights, dtype, stored_steps=1)
-        outputs, h, c = trace.outputs()
+        saved = _forward(inputs, lengths, h0, c0, weights, dtype, stored_steps=1)
+        outputs, h, c = saved.outputs()
     return outputs.transpose(0, 1), (h, c)
 
 
@@ -73,8 +73,8 @@ def _check_shapes(
         raise ValueError(f"lstm: expected lengths of {(batch,)}, got {tuple(lengths.shape)}")
 
 
-class _Trace(NamedTuple):
-    """What a forward pass has read and computed."""
+class _Saved(NamedTuple):
+    """What a forward pass computes, and saves for the backward pass."""
 
     x: Tensor  # (N, B, d) inputs, zero on padding
     w_hidden: Tensor  # (4H, H) recurrent weights in the type of the products
@@ -97,7 +97,7 @@ def _forward(
     weights: Weights,
     dtype: torch.dtype,
     stored_steps: int,
-) -> _Trace:
+) -> _Saved:
     """Reads a batch.
 
     Args:
@@ -141,7 +141,7 @@ def _forward(
 
     with torch.autocast("cpu", enabled=False):
         run_slices(run, even_cuts(batch, batch // MIN_SLICE_ROWS))
-    return _Trace(x, w_hidden, gates, c, h)
+    return _Saved(x, w_hidden, gates, c, h)
 
 
 class _Layer(torch.autograd.Function):
@@ -159,24 +159,23 @@ class _Layer(torch.autograd.Function):
         dtype: torch.dtype,
     ) -> tuple[Tensor, Tensor, Tensor]:
         weights = Weights(w_input, w_hidden, b_input, b_hidden)
-        trace = _forward(inputs, lengths, h0, c0, weights, dtype, stored_steps=inputs.shape[1])
-        floats = (inputs, h0, c0, *weights)
-        traced = (trace.x, trace.w_hidden, trace.c, trace.h)
-        ctx.save_for_backward(*floats, lengths, *traced)
-        ctx.gates = trace.gates  # type: ignore[attr-defined]
-        return trace.outputs()
+        saved = _forward(inputs, lengths, h0, c0, weights, dtype, stored_steps=inputs.shape[1])
+        arguments = (inputs, h0, c0, *weights)
+        ctx.save_for_backward(*arguments, lengths, saved.x, saved.w_hidden, saved.c, saved.h)
+        ctx.gates = saved.gates  # type: ignore[attr-defined]
+        return saved.outputs()
 
     @staticmethod
     def backward(ctx: FunctionCtx, *grads: Tensor) -> tuple[Tensor | None, ...]:
-        *floats, lengths, x, w_hidden, c, h = ctx.saved_tensors  # type: ignore[attr-defined]
+        *arguments, lengths, x, w_hidden, c, h = ctx.saved_tensors  # type: ignore[attr-defined]
         # `gates`, the largest tensor, is overwritten by its own gradient: a second backward pass
         # takes the formula.
         if needs_plain(*grads) or ctx.gates is None:  # type: ignore[attr-defined]
-            return _plain_gradients(floats, lengths, h.dtype, grads)
+            return _plain_gradients(arguments, lengths, h.dtype, grads)
         gates, ctx.gates = ctx.gates, None  # type: ignore[attr-defined]
-        trace, w_input = _Trace(x, w_hidden, gates, c, h), floats[3]
+        saved, w_input = _Saved(x, w_hidden, gates, c, h), Weights(*arguments[3:]).input
         with torch.autocast("cpu", enabled=False):
-            dh, dc, d_fused = _backward_steps(trace, lengths, *grads)
+            dh, dc, d_fused = _backward_steps(saved, lengths, *grads)
             d_gates = gates.flatten(0, 1)
             d_hidden = (d_gates.t() @ h[:-1].flatten(0, 1)).float()
             d_input, d_bias = d_fused[:, :-1], d_fused[:, -1]
@@ -189,51 +188,51 @@ class _Layer(torch.autograd.Function):
 
 
 def _plain_gradients(
-    floats: list[Tensor], lengths: Tensor, dtype: torch.dtype, grads: tuple[Tensor, ...]
+    arguments: list[Tensor], lengths: Tensor, dtype: torch.dtype, grads: tuple[Tensor, ...]
 ) -> tuple[Tensor | None, ...]:
     """What `_Layer.backward` returns, by the formula in float32, with gradients of its own.
 
     Args:
-        floats: inputs, h0, c0 and the weights.
+        arguments: inputs, h0, c0 and the four weights.
         lengths: `(B,)`.
         dtype: of the outputs.
         grads: of the outputs `(N, B, H)` and of the last states.
     """
 
     def formula(x: Tensor, h0: Tensor, c0: Tensor, *weights: Tensor) -> tuple[Tensor, ...]:
-        outputs, (h, c) = plain.lstm(x, lengths, (h0, c0), Weights(*weights))
+        outputs, (h, c) = reference.lstm(x, lengths, (h0, c0), Weights(*weights))
         return outputs.transpose(0, 1).to(dtype), h, c
 
     with torch.autocast("cpu", enabled=False):
-        dx, *others = plain_gradients(formula, floats, grads)
+        dx, *others = plain_gradients(formula, arguments, grads)
     return dx, None, *others, None
 
 
 def _backward_steps(
-    trace: _Trace, lengths: Tensor, grad_outputs: Tensor, grad_h: Tensor, grad_c: Tensor
+    saved: _Saved, lengths: Tensor, grad_outputs: Tensor, grad_h: Tensor, grad_c: Tensor
 ) -> tuple[Tensor, Tensor, Tensor]:
     """The gradients of `h0`, of `c0`, and of the fused weights with the bias `(4H, d + 1)`.
 
-    `trace.gates` is overwritten by the gradient of the gates' sums, before sigmoid and tanh.
+    `saved.gates` is overwritten by the gradient of the gates' sums, before sigmoid and tanh.
 
     Args:
-        trace: of the forward pass, with all steps stored.
+        saved: by the forward pass, with all steps stored.
         lengths: `(B,)`.
         grad_outputs: `(N, B, H)`.
         grad_h: `(B, H)` of the last hidden state.
         grad_c: `(B, H)` of the last cell state.
     """
     n, batch, units = grad_outputs.shape
-    gates = trace.gates
+    gates = saved.gates
     dh = grad_h.clone(memory_format=torch.contiguous_format)
     dc = grad_c.clone(memory_format=torch.contiguous_format)
-    fused_x = _fused(trace.x)
-    tensors = (grad_outputs.to(gates.dtype), fused_x, gates, trace.c)
+    fused_x = _fused(saved.x)
+    tensors = (grad_outputs.to(gates.dtype), fused_x, gates, saved.c)
     arrays = (*(as_array(tensor) for tensor in tensors), lengths.numpy())
     cuts = even_cuts(batch, batch // MIN_SLICE_ROWS)
     # One gradient for each slice, so that no two threads add to the same number.
     d_fused = torch.zeros(len(cuts) - 1, fused_x.shape[2] + 1, 4 * units, dtype=torch.float32)
-    products = products_class(units, 0, gates.dtype)(gates, trace.w_hidden)
+    products = products_class(units, 0, gates.dtype)(gates, saved.w_hidden)
 
     def run(k: int, first: int, last: int) -> None:
         dh_next = products.buffer(last - first)

@@ -1,7 +1,9 @@
 """The arithmetic of one LSTM step, compiled: all gates of a slice of the batch in one pass.
 
 Arrays are step first, `(N, B, ...)`; `t` is the step, and the slice is the rows `first` to
-`last - 1` of the batch. bfloat16 arrays are uint16 (`numerics.py`).
+`last - 1` of the batch. bfloat16 arrays are uint16: of `numerics.py`, `load` makes a number of such
+an array a float32, `store` rounds a float32 to the array's type, and both leave float32 as it is;
+`widest_vectors` lets a kernel's loops take vectors of 512 bits.
 
 Inputs of few features are fused: they are multiplied here, and not beforehand in `products.py`.
 Their arrays are `x` `(N, B, d)` and `w` `(d + 1, 4H)`, which is `W_ih` transposed with the sum of
@@ -34,18 +36,18 @@ def _tanh(x):
 
 @reassociating_jit
 def forward_step(t, first, last, products, x, w, gates, c, h, lengths):
-    """`i, f, o = sigmoid, g = tanh` of `W x + b + U h`; `c' = f c + i g`, `h' = o tanh(c')`.
+    """`i, f, o = sigmoid, g = tanh` of `W_ih x + b + W_hh h`; `c' = f c + i g`, `h' = o tanh(c')`.
 
-    `products` `(rows, 4H or more)` is the part of the sum that is not fused: `U h`, or `U h + W x`,
-    for each row of the slice. Writes the activations of the gates to `gates[t]` and the states to
-    `c[t + 1]` and `h[t + 1]`. A sequence that has ended keeps its state.
+    `products` `(rows, 4H or more)` is the part of the sum that is not fused, for each row of the
+    slice: `W_hh h`, or `W_hh h + W_ih x`. Writes the activations of the gates to `gates[t]` and the
+    states to `c[t + 1]` and `h[t + 1]`. A sequence that has ended keeps its state.
 
     `h` and `c` are `(N + 1, B, H)` and `gates` is `(N, B, 4H)`. Where no backward pass needs them,
     `c` is `(2, B, H)` and `gates` `(1, B, 4H)`, and later steps overwrite earlier ones.
     """
     widest_vectors()
     units, features = c.shape[2], x.shape[2]
-    before, after, step = t % len(c), (t + 1) % len(c), t % len(gates)  # indices in c and gates
+    before, after = t % len(c), (t + 1) % len(c)  # where `c` holds these states
     sums = np.empty(4 * units, np.float32)
     for b in range(first, last):
         if t >= lengths[b]:
@@ -53,7 +55,7 @@ def forward_step(t, first, last, products, x, w, gates, c, h, lengths):
                 c[after, b, k] = c[before, b, k]
                 h[t + 1, b, k] = h[t, b, k]
             continue
-        out = gates[step, b]
+        out = gates[t % len(gates), b]
         for k in range(4 * units):
             sums[k] = w[features, k] + load(products[b - first, k])
         for j in range(features):

@@ -1,8 +1,8 @@
 """The products of an LSTM's steps: rows of a sequence, one step after the other, by one matrix.
 
-Three classes do that, with one interface. `PackedProducts` and `MatrixTileProducts` sum in float32
-and are faster, but only on some processors and for some sizes; `TorchProducts` is PyTorch's
-product, whose sums are rounded to the matrix's type. `products_class` says which to take.
+Three classes do that, with one interface. `Avx512Products` and `AmxProducts` pack the matrix once,
+sum in float32 and are faster, but only on some processors and for some sizes; `TorchProducts` is
+PyTorch's product, whose sums are rounded to the matrix's type. `products_class` says which to take.
 
 The threads that share a batch share one object. Each thread has a buffer of its own for the rows of
 its slice, into which every product is written. Sequences are step first, `(N, B, ...)`.
@@ -18,7 +18,7 @@ from torch import Tensor
 
 from ptrnet.kernels import packed
 from ptrnet.kernels.numerics import as_array, as_strided_array
-from ptrnet.kernels.packed import amx, tiles
+from ptrnet.kernels.packed import amx, avx512
 
 
 class Buffer(NamedTuple):
@@ -53,10 +53,10 @@ class Products(ABC):
         """Adds `sequence[t, first:last] @ matrix` to `out`."""
 
 
-class PackedProducts(Products):
+class _PackedProducts(Products):
     """By a compiled kernel, with the matrix packed once; its buffers are float32."""
 
-    kernel: ClassVar[ModuleType] = tiles
+    kernel: ClassVar[ModuleType]
 
     def __init__(self, sequence: Tensor, matrix: Tensor) -> None:
         self._rows = as_array(sequence)
@@ -73,7 +73,13 @@ class PackedProducts(Products):
         self.kernel.multiply_add(self._rows[t, first:last], self._panels, out.array)
 
 
-class MatrixTileProducts(PackedProducts):
+class Avx512Products(_PackedProducts):
+    """By vectors of 512 bits, of float32 or bfloat16."""
+
+    kernel: ClassVar[ModuleType] = avx512
+
+
+class AmxProducts(_PackedProducts):
     """By the matrix tiles of Intel's processors, of bfloat16."""
 
     kernel: ClassVar[ModuleType] = amx
@@ -103,23 +109,23 @@ def products_class(units: int, features: int, dtype: torch.dtype) -> type[Produc
         features: of the inputs, d, if they are multiplied by such products too, else 0.
         dtype: of the products.
     """
-    if can_tile(units, features, dtype):
-        return MatrixTileProducts
-    return PackedProducts if can_pack(units, features, dtype) else TorchProducts
+    if can_use_amx(units, features, dtype):
+        return AmxProducts
+    return Avx512Products if can_use_avx512(units, features, dtype) else TorchProducts
 
 
-def can_tile(units: int, features: int, dtype: torch.dtype) -> bool:
-    """Whether `MatrixTileProducts` can serve a layer on this processor; see `products_class`."""
+def can_use_amx(units: int, features: int, dtype: torch.dtype) -> bool:
+    """Whether `AmxProducts` can serve a layer on this processor; see `products_class`."""
     fills_tiles = units % amx.STEP_DEPTH == 0 and features % amx.STEP_DEPTH == 0
-    return dtype == torch.bfloat16 and fills_tiles and packed.has_matrix_tiles()
+    return dtype == torch.bfloat16 and fills_tiles and packed.has_amx()
 
 
-def can_pack(units: int, features: int, dtype: torch.dtype) -> bool:
-    """Whether `PackedProducts` can serve a layer on this processor; see `products_class`."""
+def can_use_avx512(units: int, features: int, dtype: torch.dtype) -> bool:
+    """Whether `Avx512Products` can serve a layer on this processor; see `products_class`."""
     # bfloat16 is multiplied by pairs of rows of the matrix.
     has_pairs = dtype != torch.bfloat16 or features % 2 == 0
-    fills_panels = 4 * units % tiles.PANEL_COLUMNS == 0
-    return has_pairs and fills_panels and packed.available(dtype)
+    fills_panels = 4 * units % avx512.PANEL_COLUMNS == 0
+    return has_pairs and fills_panels and packed.prefers_avx512(dtype)
 
 
 def _zeros(rows: int, columns: int, dtype: torch.dtype) -> Buffer:

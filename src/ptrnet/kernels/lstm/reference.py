@@ -1,54 +1,35 @@
-"""PyTorch's own layer (oneDNN, cuDNN), made to stop at each sequence's length.
+"""The layer and the cell by their formulas, in operations that every transform of PyTorch knows.
 
-It takes padded tensors at full speed (a `PackedSequence` is many times slower on the CPU) but
-returns the last cell state at the end of the padding. So padding is made to hold the state: one
-more input feature, 1 on padding, adds 1000 to the forget gate and takes 1000 from the input
-gate. sigmoid(1000) is 1 and sigmoid(-1000) is 0 in every float type: the cell is copied exactly,
-forward and backward.
+`torch.lstm` has no rule for `vmap`, and oneDNN's has none for forward-mode differentiation.
 """
 
 import torch
 from torch import Tensor
 
-from ptrnet.indexing import gather_rows
-from ptrnet.kernels.cudnn import flatten_weights, without_autocast
-from ptrnet.kernels.eager import is_recorded
 from ptrnet.kernels.lstm.weights import Weights
 from ptrnet.masks import length_mask
-
-SATURATED = 1000.0
 
 
 def lstm(
     inputs: Tensor, lengths: Tensor, state: tuple[Tensor, Tensor], weights: Weights
 ) -> tuple[Tensor, tuple[Tensor, Tensor]]:
-    """As `ptrnet.kernels.lstm`, on any device."""
-    n, units = inputs.shape[1], weights.hidden.shape[1]
-    if not n:
-        return inputs.new_zeros(inputs.shape[0], 0, units), state
-    padding = ~length_mask(lengths, n)
-    inputs = inputs.masked_fill(padding[..., None], 0)  # padding may hold anything, NaN too
-    hold = inputs.new_zeros(4, units)
-    hold[0], hold[1] = -SATURATED, SATURATED
-    w_input = torch.cat([weights.input, hold.view(-1, 1)], 1)
-    marked = torch.cat([inputs, padding[..., None].to(inputs.dtype)], -1)
-    # cuDNN stores what a backward pass needs only if told so; what is recorded may get one.
-    training = torch.is_grad_enabled() or is_recorded()
-    parameters = [w_input, *weights[1:]]
-    context, (marked, h0, c0) = without_autocast(marked, *state)
-    with context:
-        # Biases, one layer, no dropout, whether to train, one direction, batch first.
-        outputs, _, c = torch.lstm(
-            marked,
-            (h0[None], c0[None]),
-            flatten_weights(parameters) if inputs.is_cuda else parameters,
-            True,
-            1,
-            0.0,
-            training,
-            False,
-            True,
-        )
-    last = (lengths - 1).clamp(min=0)[:, None]
-    h = torch.where((lengths > 0)[:, None], gather_rows(outputs, last)[:, 0], h0)
-    return outputs, (h, c[0])
+    """As `ptrnet.kernels.lstm`, on any device, one step after the other."""
+    mask = length_mask(lengths, inputs.shape[1])[..., None]
+    inputs = inputs.masked_fill(~mask, 0)  # padding may hold anything, NaN too
+    outputs = [inputs.new_zeros(inputs.shape[0], 0, weights.hidden.shape[1])]
+    for t in range(inputs.shape[1]):
+        after = cell(inputs[:, t], state, weights)
+        h, c = (torch.where(mask[:, t], *pair) for pair in zip(after, state, strict=True))
+        outputs.append(h[:, None])
+        state = h, c
+    return torch.cat(outputs, 1), state
+
+
+def cell(inputs: Tensor, state: tuple[Tensor, Tensor], weights: Weights) -> tuple[Tensor, Tensor]:
+    """As `ptrnet.kernels.lstm.cell`."""
+    h, c = state
+    by_input = torch.nn.functional.linear(inputs, weights.input, weights.input_bias)
+    by_hidden = torch.nn.functional.linear(h, weights.hidden, weights.hidden_bias)
+    i, f, g, o = (by_input + by_hidden).chunk(4, -1)
+    c = f.sigmoid() * c + i.sigmoid() * g.tanh()
+    return o.sigmoid() * c.tanh(), c

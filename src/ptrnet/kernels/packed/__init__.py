@@ -2,7 +2,7 @@
 
 PyTorch's product packs the weights again in every call, rounds bfloat16's sums, and takes float32
 at half speed on processors that are not Intel's. Here they are packed once, and sums are float32.
-`tiles.py` draws how, and `amx.py` for Intel's matrix tiles.
+`avx512.py` does so by vectors of 512 bits, `amx.py` by Intel's matrix tiles; each draws how.
 """
 
 from functools import cache
@@ -14,21 +14,21 @@ from torch import Tensor
 
 from ptrnet.kernels.numerics import as_array
 from ptrnet.kernels.packed import amx
-from ptrnet.kernels.packed.tiles import PANEL_COLUMNS, multiply, pack
+from ptrnet.kernels.packed.avx512 import PANEL_COLUMNS, multiply, pack
 from ptrnet.kernels.threads import even_cuts, run_slices
 
-__all__ = ["available", "has_matrix_tiles", "linear"]
+__all__ = ["has_amx", "linear", "prefers_avx512"]
 
 # Multiplications from which a slice is worth a thread: some 70 microseconds.
 MIN_MULTIPLICATIONS = 2**23
 
 
 @cache
-def available(dtype: torch.dtype) -> bool:
-    """Whether products of a type are fastest by the compiled tiles, and numba may compile them.
+def prefers_avx512(dtype: torch.dtype) -> bool:
+    """Whether products of a type are fastest by `avx512.py`, and numba may compile them.
 
-    No for bfloat16 where there are matrix tiles: those are faster, and where sizes do not fit them
-    PyTorch takes them, too. No for every type but float32 and bfloat16.
+    No for bfloat16 where there is AMX: it is faster, and PyTorch uses it for the sizes that
+    `amx.py` does not serve. No for every type but float32 and bfloat16.
     """
     features = get_host_cpu_features().split(",")
     instructions = {
@@ -38,7 +38,7 @@ def available(dtype: torch.dtype) -> bool:
     return not _is_restricted() and instructions.get(dtype, False)
 
 
-def has_matrix_tiles() -> bool:
+def has_amx() -> bool:
     """Whether products of bfloat16 may be taken by `amx.py`."""
     return not _is_restricted() and amx.is_permitted()
 
@@ -51,8 +51,8 @@ def _is_restricted() -> bool:
 def linear(x: Tensor, weight: Tensor) -> Tensor:
     """`x W'`, `(..., d_out)` of float32 x `(..., d_in)` and W `(d_out, d_in)` on the CPU.
 
-    No gradients; a slice of the rows on each thread. Only where `available(torch.float32)`. Nothing
-    is checked.
+    No gradients; a slice of the rows on each thread. Only where `prefers_avx512(torch.float32)`.
+    Nothing is checked.
     """
     rows, columns = x.numel() // x.shape[-1], len(weight)
     panels = pack(as_array(weight).T)

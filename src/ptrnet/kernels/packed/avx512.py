@@ -1,4 +1,4 @@
-"""Packing, and products tile by tile, compiled.
+"""Products of float32 and bfloat16 by vectors of 512 bits (AVX-512), compiled.
 
 A product `a b` of a `(rows, depth)` and b `(depth, columns)` is computed in tiles: 4 rows of `a` by
 64 columns of `b`. The 64 columns are a panel, which packing has laid out line by line, in the order
