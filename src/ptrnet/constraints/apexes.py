@@ -64,7 +64,7 @@ def _without_triangle(state: Triangulation) -> Tensor:
     tails, heads, apexes, is_open = state.edges
     _, tail, head = (ends[..., None] for ends in state.edges.front())
     is_front = (tails == tail) & (heads == head)
-    # Of each edge that is known its two ends, where they are the other end of such a side.
+    # Known edges that make such a side: their other end is excluded.
     beyond_heads = ((tails == head) & ~is_open) | (tails == tail)
     beyond_tails = ((heads == tail) & ~is_open) | (heads == head)
     excluded = torch.cat([heads * beyond_heads, tails * beyond_tails, apexes * is_front], -1)

@@ -16,7 +16,7 @@ from ptrnet.types import NONE
 
 
 class FrontEdge(NamedTuple):
-    """The edges that prefixes must answer for next, as tokens `(B, K)`; 0 where none is."""
+    """The edges whose triangle the next token decides, as tokens `(B, K)`; 0 where none is."""
 
     first: Tensor  # the first element of the prefix
     tail: Tensor
@@ -36,7 +36,7 @@ class OpenEdges(NamedTuple):
 
     @classmethod
     def empty(cls, tokens: Tensor) -> "OpenEdges":
-        """Of as many prefixes without tokens as there are `(B, K)` tokens."""
+        """The queues of empty prefixes, of as many as there are `(B, K)` tokens."""
         nothing = torch.zeros_like(tokens)[..., None]
         return cls(nothing, nothing, nothing, torch.ones_like(nothing, dtype=torch.bool))
 
@@ -47,7 +47,7 @@ class OpenEdges(NamedTuple):
         return FrontEdge(self.tails[..., 0], tail, head)
 
     def append(self, tokens: Tensor) -> "OpenEdges":
-        """Of the prefixes with one more token `(B, K)` each; END changes nothing."""
+        """The queues after one more token `(B, K)` of each prefix; END changes nothing."""
         index, waits = self._front()
         tokens, tail, head = tokens[..., None], *(x.gather(-1, index) for x in self[:2])
         is_element = (tokens > NONE) & waits

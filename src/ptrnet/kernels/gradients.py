@@ -21,7 +21,7 @@ def plain_gradients(
     tensors: Sequence[Tensor],
     grads: Sequence[Tensor],
 ) -> tuple[Tensor, ...]:
-    """What `backward` of an autograd function returns for its float inputs.
+    """The gradients of a formula: for the `backward` of an autograd function, by its float inputs.
 
     Args:
         formula: of `tensors`, in operations that PyTorch differentiates as often as wanted.

@@ -66,7 +66,7 @@ def check_package(name: str) -> None:
 
 
 def failure(name: str) -> str:
-    """What it means when the answer of a labeller is empty."""
+    """The error message for an instance to which a labeller gave an empty answer."""
     return str(getattr(_module(name), "FAILURE", "no answer was found"))
 
 
@@ -76,7 +76,7 @@ def certify(name: str, inputs: Floats, **options: str) -> tuple[Answers, NDArray
     Args:
         name: of the labeller.
         inputs: `(B, n, d)` instances.
-        options: what else the labeller takes.
+        options: the labeller's other arguments.
     """
     module = _module(name)
     if hasattr(module, "certify"):
@@ -86,7 +86,7 @@ def certify(name: str, inputs: Floats, **options: str) -> tuple[Answers, NDArray
 
 
 def unproved(name: str) -> str:
-    """What it means that an answer of a labeller is not proved."""
+    """The message about an answer that a labeller could not prove."""
     return str(getattr(_module(name), "UNPROVED", "the answer is not proved"))
 
 

@@ -29,7 +29,7 @@ from ptrnet.models.settings import AttentionSettings
 
 @dataclass(frozen=True)
 class EncodedSlots(Encoded):
-    """What the pointer of a Ptr-Net can point at: special slots, then elements."""
+    """The tokens that a Ptr-Net can point at: special slots, then elements."""
 
     inputs: Tensor  # (B, S + N, d): what the decoder is fed after each token
     lengths: Tensor  # (B,) the tokens that are not padding: S + n
@@ -60,7 +60,7 @@ class PtrNet(PointerModel):
         return self.encoder(inputs, lengths)  # type: ignore[no-any-return]
 
     def encode_slots(self, inputs: Tensor, lengths: Tensor | None) -> EncodedSlots:
-        """What can be pointed at, and the decoder's first state."""
+        """The tokens that can be pointed at, and the decoder's first state."""
         lengths = full_lengths(inputs) if lengths is None else lengths
         states, state = self.run_encoder(inputs, lengths)
         special = self.special_states.to(states.dtype).expand(inputs.shape[0], -1, -1)

@@ -32,7 +32,7 @@ class Instances(Encoded):
 
 
 class PrefixState(NamedTuple):
-    """What a step has to know of K prefixes of each instance; tokens as in `PrefixEnds`."""
+    """The state of K prefixes of each instance; tokens as in `PrefixEnds`."""
 
     seen: Tensor  # (B, K, N) boolean: the elements that were pointed at
     first: Tensor  # (B, K)
@@ -40,7 +40,7 @@ class PrefixState(NamedTuple):
     last: Tensor  # (B, K)
 
     def append(self, tokens: Tensor, num_specials: int) -> "PrefixState":
-        """Of the prefixes with one more token `(B, K)` each."""
+        """The state after one more token `(B, K)` of each prefix."""
         seen, *ends = self
         element_tokens = torch.arange(seen.shape[-1], device=seen.device) + num_specials
         seen = seen | (element_tokens == tokens[..., None])
@@ -123,7 +123,7 @@ class RemainingPtrNet(PointerModel):
     def _encode_rest(
         self, encoded: Instances, prefixes: PrefixState, last_tokens: Tensor, nearest: int
     ) -> tuple[Rest, Tensor]:
-        """What remains behind the prefixes, whose last tokens are `(B, K)`, and states of it.
+        """What remains behind prefixes, whose last tokens are `(B, K)`, and the states of all rows.
 
         Of `nearest` elements only, or of all where it is 0. States are `(R, 1 + S + W, H)`: of the
         last token, the special slots, the elements.

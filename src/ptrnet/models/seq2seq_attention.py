@@ -20,7 +20,7 @@ from ptrnet.models.settings import DictionaryAttentionSettings
 
 @dataclass(frozen=True)
 class EncodedStates(Encoded):
-    """What the decoder attends to."""
+    """The encoder's states, which the decoder attends to."""
 
     states: Tensor  # (B, N, H): e
     scorer: Scorer  # of these states, for the queries of one step after the other

@@ -30,7 +30,7 @@ from ptrnet.models.settings import TransformerSettings
 
 @dataclass(frozen=True)
 class EncodedSet(Encoded):
-    """What the decoder attends to and points at: special slots, then elements."""
+    """The tokens that the decoder attends to and points at: special slots, then elements."""
 
     inputs: Tensor  # (B, N, d)
     states: Tensor  # (B, S + N, H): what the decoder is fed after each token
@@ -147,7 +147,7 @@ class TransformerPtrNet(PointerModel):
     def _compiled(
         self, encoded: EncodedSet, rows: Tensor, state: tuple[Tensor, ...]
     ) -> Compiled | None:
-        """What computes a step of `(B, K, H)` rows; None: PyTorch does, all of it."""
+        """The compiled kernels for a step of `(B, K, H)` rows; None: PyTorch computes all of it."""
         past = state[: 2 * len(self.decoder)]
         tensors = (rows, encoded.inputs, encoded.keys, *past, *chain(*encoded.keys_values))
         if not is_plain_float32(*tensors) or not loading.is_loaded_for(
@@ -190,7 +190,7 @@ class TransformerPtrNet(PointerModel):
 def _build_frames(
     features: int, num_specials: int, settings: TransformerSettings
 ) -> EdgeFrames | None:
-    """What the settings ask for; refuses elements and sequences without such edges."""
+    """The edge frames of the settings; refuses elements and sequences that have no such edges."""
     is_open = settings.frame_edge == "open"
     if not settings.edge_frames:
         if is_open:

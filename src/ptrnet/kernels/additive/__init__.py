@@ -90,7 +90,7 @@ def prepared_scores(
 
 
 def kernel_on(device: torch.device) -> Callable[..., Tensor]:
-    """What computes the scores on a device."""
+    """The implementation of `additive_scores` for a device."""
     if device.type == "cpu":
         from ptrnet.kernels.additive.cpu import additive_scores as kernel
     elif device.type == "cuda" and _triton_runs(device):

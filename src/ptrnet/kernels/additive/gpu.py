@@ -125,7 +125,7 @@ def _is_small(rows, count, units, first, last, block_rows: tl.constexpr, block_u
 
 @triton.jit
 def _term(x, small):
-    """Of a key or a query: a factor of `exp(2 (key + query))` if small, else a part of its log."""
+    """A key's or a query's part of `exp(2 (key + query))`: a factor if small, else a log term."""
     return tl.exp(2 * x) if small else 2 * x
 
 

@@ -31,9 +31,9 @@ def additive_scores(
 
 
 def gradients(arguments: Arguments, grad: Tensor) -> tuple[Tensor | None, ...]:
-    """Of keys, queries, `v` and the two lengths, as an autograd function's `backward` returns them.
+    """The gradients of keys, queries and `v`, then None for the two lengths, as of a `backward`.
 
-    For scores of these `arguments` whose gradient is `grad` `(B, M, N)`; it has a gradient itself.
+    `grad` `(B, M, N)` is that of the scores of `arguments`. They can be differentiated again.
     """
     keys, queries, v, *lengths = arguments
 

@@ -154,7 +154,7 @@ def _argmax(sums, num_tokens):
 
 @reassociating_inline
 def _coordinates(points, b, num_specials, token):
-    """Of a token of instance b; 0 of a special slot."""
+    """The coordinates of a token of instance b; 0 for a special slot."""
     if token < num_specials:
         return _ZERO, _ZERO
     return points[b, token - num_specials, 0], points[b, token - num_specials, 1]

@@ -1,1 +1,1 @@
-"""What the labellers of tours share. A tour is an order of all cities; its end joins its start."""
+"""Shared by the labellers of tours. A tour is an order of all cities; its end joins its start."""

@@ -19,7 +19,7 @@ ROUNDING = 1e-12
 
 
 class Moves(NamedTuple):
-    """What decides which moves are tried and taken; n cities."""
+    """The moves that are tried, and when one is taken; n cities."""
 
     dist: Floats  # (n, n)
     nearest: Indices  # (n, k) the nearest cities of each: only edges to these are put in

@@ -162,7 +162,7 @@ def _traverse(
 
 
 def traverse(triangles: Indices, counts: Indices, points: Floats | None = None) -> Traversal:
-    """What the queue reaches, from the hull's edge at the lexicographically least vertex.
+    """Traverses triangulations by the queue, from the hull's edge at the least vertex, x before y.
 
     Args:
         triangles: `(B, T, 3)` indices of vertices; no triangle stands twice.

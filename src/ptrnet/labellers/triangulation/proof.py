@@ -1,4 +1,4 @@
-"""What a proof that triangles are a Delaunay triangulation rests on, compiled.
+"""The conditions under which triangles are a Delaunay triangulation, compiled.
 
 Triangles that turn left, glued edge to edge, whose other edges are one closed convex path, cover
 the hull once; they are Delaunay if no edge has the apex of one of its triangles inside the circle
@@ -15,11 +15,11 @@ from ptrnet.types import Floats, Indices
 
 
 class Doubts(NamedTuple):
-    """What floats could not decide, as indices of points; all three together are the proof."""
+    """Conditions that floats could not decide, as indices of points; if all hold, it is proved."""
 
-    triangles: Indices  # (a, 3) have to turn left
-    turns: Indices  # (b, 3) along the hull; have not to turn right
-    edges: Indices  # (c, 4) two triangles i, j, k and j, i, p: p has not to be inside the circle
+    triangles: Indices  # (a, 3) that have to turn left
+    turns: Indices  # (b, 3) along the hull, that must not turn right
+    edges: Indices  # (c, 4) triangles i, j, k and j, i, p: p must not be inside the circle
 
 
 @jit

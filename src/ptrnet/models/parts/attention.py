@@ -45,7 +45,7 @@ def layer_norm(rows: Tensor) -> Tensor:
 
 
 def attention_bias(mask: Tensor, dtype: torch.dtype) -> Tensor:
-    """What a mask adds to scores: 0 where it is True, -inf elsewhere."""
+    """A mask as a term of scores: 0 where it is True, -inf elsewhere."""
     return torch.zeros(mask.shape, dtype=dtype, device=mask.device).masked_fill(~mask, -torch.inf)
 
 
@@ -94,7 +94,7 @@ class CrossAttention(nn.Module):
         self.outward = nn.Linear(units, units)
 
     def keys_values(self, others: Tensor) -> KeysValues:
-        """Of the rows `(B, L, H)` that are attended to, `(B, heads, L, D)`; computed only once."""
+        """Keys and values `(B, heads, L, D)` of the rows `(B, L, H)`, to be computed only once."""
         keys, values = self.others(others).chunk(2, -1)
         return (
             split_heads(keys, self.heads).contiguous(),

@@ -1,4 +1,4 @@
-"""What a network reads of an element: its features, at several scales, and its index."""
+"""The input encoding of elements: their features, at several scales, and their index."""
 
 import math
 

@@ -47,13 +47,13 @@ class EdgeFrames(nn.Module):
     # ---- Which edge it is, and what is seen along it: other frames define these anew.
 
     def empty(self, tokens: Tensor) -> tuple[Tensor, ...]:
-        """What tells the edges of prefixes, of those without tokens: as many as `(B, K)` tokens."""
+        """The state of empty prefixes, of as many as there are `(B, K)` tokens; see `ends`."""
         return PrefixEnds.empty(tokens)
 
     def append(
         self, prefixes: tuple[Tensor, ...], tokens: Tensor, num_specials: int
     ) -> tuple[Tensor, ...]:
-        """The same of the prefixes with one more token `(B, K)` each."""
+        """The state after one more token `(B, K)` of each prefix."""
         return PrefixEnds(*prefixes).append(tokens, num_specials)
 
     def ends(self, prefixes: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
@@ -75,7 +75,7 @@ class EdgeFrames(nn.Module):
         return tuple(torch.cat(columns, 1) for columns in zip(*steps, strict=True))
 
     def project_keys(self, keys: Tensor) -> Tensor:
-        """Of keys `(B, S + N, H)`, as `forward` takes them: `(U, B, 1, S + N)`."""
+        """Keys `(B, S + N, H)` projected to `(U, B, 1, S + N)`, as `forward` takes them."""
         with torch.autocast(keys.device.type, enabled=False):
             return self.key(keys).permute(2, 0, 1).contiguous()[:, :, None]
 
@@ -166,7 +166,7 @@ class FrameFeatures:
         self.is_end = [((xs == x) & (ys == y) & real).to(points.dtype) for x, y in (first, last)]
 
     def set_vectors(self, x: Tensor, y: Tensor) -> None:
-        """What is seen are the tokens at vectors of these coordinates."""
+        """Sets the vectors to all tokens, by their coordinates."""
         self.x, self.y = x, y
         self.dist = vector_length(x, y)
         self.log_dist = self.dist.log()
@@ -196,13 +196,13 @@ class FrameFeatures:
         return torch.cat([geometry[:2], logs, torch.stack([log_ratio, *flags])])
 
     def _cosine_sine(self, x: Tensor, y: Tensor, length: Tensor) -> tuple[Tensor, Tensor]:
-        """Of the angle from a vector to every token; 0 where one of the two has no length."""
+        """Cosine and sine of the angle from a vector to every token; 0 where one has no length."""
         product = length * self.dist
         return (x * self.x + y * self.y) / product, (x * self.y - y * self.x) / product
 
 
 def vector_length(x: Tensor, y: Tensor) -> Tensor:
-    """Of the vectors (x, y), at least MIN_DIST."""
+    """The length of vectors (x, y), at least MIN_DIST."""
     return safe_sqrt(x * x + y * y).clamp(min=MIN_DIST)
 
 

@@ -47,7 +47,7 @@ def reverse_sequences(rows: Tensor, lengths: Tensor) -> Tensor:
 
 
 def encoder(features: int, settings: RecurrentSettings) -> Recurrent:
-    """What reads instances.
+    """The layers of an encoder, which reads instances.
 
     Raises:
         InputError: both directions, of an odd number of units.
@@ -65,7 +65,7 @@ def encoder(features: int, settings: RecurrentSettings) -> Recurrent:
 
 
 def decoder(features: int, settings: RecurrentSettings) -> Recurrent:
-    """What is fed one token at a time; it starts from the encoder's last state."""
+    """The layers of a decoder, which reads one token at a time from the encoder's last state on."""
     cell = CELLS[settings.cell]
     return _stack([cell(size, settings.hidden_size) for size in _input_sizes(features, settings)])
 

@@ -1,4 +1,4 @@
-"""What a network remembers of prefixes: the elements that they begin and end with."""
+"""The state of prefixes for networks: the elements that they begin and end with."""
 
 from typing import NamedTuple
 
@@ -15,11 +15,11 @@ class PrefixEnds(NamedTuple):
 
     @classmethod
     def empty(cls, tokens: Tensor) -> "PrefixEnds":
-        """Of as many prefixes without elements as there are `(B, K)` tokens."""
+        """The ends of empty prefixes, of as many as there are `(B, K)` tokens."""
         return cls(*[torch.zeros_like(tokens)] * 3)
 
     def append(self, tokens: Tensor, num_specials: int) -> "PrefixEnds":
-        """Of the prefixes with one more token `(B, K)` each; special slots are no elements."""
+        """The ends after one more token `(B, K)` of each prefix; special slots are no elements."""
         is_element = tokens >= num_specials
         return PrefixEnds(
             torch.where(is_element & (self.first == 0), tokens, self.first),

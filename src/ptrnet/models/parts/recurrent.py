@@ -1,4 +1,4 @@
-"""What every recurrent layer offers, and layers on top of each other."""
+"""The interface of a recurrent layer, and a stack of layers."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""What a network reads of points: where they are, seen from the current one and from the goal."""
+"""The input encoding of points: where they are, seen from the current one and from the goal."""
 
 import math
 

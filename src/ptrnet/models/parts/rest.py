@@ -12,7 +12,7 @@ MARGIN = 10.0  # by so much is the score of an element too distant to encode bel
 
 
 class Rest(NamedTuple):
-    """What is encoded behind each of R prefixes of instances of N elements: W of these at most."""
+    """The elements that are encoded behind each of R prefixes of N elements: W of these at most."""
 
     elements: Tensor  # (R, W) their indices, in the order of the instance; padding behind
     mask: Tensor  # (R, W) boolean, False on padding
