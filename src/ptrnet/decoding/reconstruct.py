@@ -1,4 +1,4 @@
-"""Tours that get better the longer one waits: random parts are solved again by the network.
+"""Tours improved for as long as one waits: random parts are solved again by the network.
 
 A part runs from one city to another; the cities between them are what remains of a tour that
 began at the second of these two and has just come to the first (random re-construction, as in
@@ -37,7 +37,7 @@ class Reconstruct(Decoder):
 
     Of each instance it gives the tour that it ends with and the one that it began with, so that it
     is never worse. What is drawn in a round follows from the seed and the round alone: more rounds
-    go on from there, and the same number of them gives the same tours, alone and in any batch.
+    continue from there, and as many rounds give the same tours, alone and in any batch.
 
     Args:
         seconds: for the instances of a batch, after the greedy search; None: no limit, or 1.0

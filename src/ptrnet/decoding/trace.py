@@ -1,4 +1,4 @@
-"""A search that remembers what it held at each step, for whoever wants to see it at work."""
+"""A search that records its steps, so that they can be inspected and drawn."""
 
 from typing import NamedTuple
 
@@ -15,10 +15,10 @@ class Step(NamedTuple):
 
 
 class Traced(Search):
-    """Searches as another search does, and remembers the steps.
+    """Searches as another search does, and records the steps.
 
     Args:
-        search: whose steps are remembered.
+        search: whose steps are recorded.
     """
 
     def __init__(self, search: Search) -> None:
@@ -37,7 +37,7 @@ class Traced(Search):
 
 
 class _Recorder:
-    """A selector that writes down what it is shown and what it selects."""
+    """A selector that records the log-probabilities that it is given and what it selects."""
 
     def __init__(self, selector: Selector, steps: list[Step]) -> None:
         self._selector, self._steps = selector, steps

@@ -10,8 +10,8 @@ from torch.nn import functional
 
 from ptrnet.kernels.eager import is_eager
 
-# From so many rows and so many multiplications packing pays. Smaller products are computed before
-# compiled code would even be loaded.
+# Below these packing does not pay: smaller products are computed before compiled code would even be
+# loaded.
 MIN_ROWS, MIN_MULTIPLICATIONS = 128, 2**24
 
 

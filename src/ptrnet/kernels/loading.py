@@ -1,18 +1,18 @@
-"""When compiled code is worth loading, for what PyTorch computes as well.
+"""When compiled code is loaded for decoding steps that PyTorch can compute, too.
 
-A process that gives a few answers and ends would wait for it longer than PyTorch takes. Where no
-earlier process has left it in the cache, it is compiled, which takes ten seconds.
+Loading takes longer than PyTorch takes for a few answers; where the code is not in the cache, it is
+compiled, which takes ten seconds. So the first steps of a process are PyTorch's.
 """
 
-# Steps after which PyTorch has taken a third of the time of loading; one of so many more prefixes
-# takes twice as long.
+# After so many steps PyTorch has taken a third of the time that loading takes, and compiled code is
+# loaded. A step counts once more for every so many prefixes.
 STEPS_BEFORE, ROWS_OF_A_STEP = 100, 32
 
 _steps = 0  # that PyTorch has computed in this process
 
 
 def at_once() -> None:
-    """Loads it for the next step: for work that goes on after a stop, to the same bits."""
+    """Loads compiled code at the next step, so that resumed work computes the same bits."""
     global _steps
     _steps = STEPS_BEFORE
 

@@ -32,7 +32,7 @@ def names() -> list[str]:
 
 
 def register(name: str, module: ModuleType) -> None:
-    """Adds a labeller under a name: what has `label`, and the other members of such a file.
+    """Adds a labeller under a name: a module with `label`, and with other members as above.
 
     Raises:
         InputError: it has no `label`, or the name is taken.

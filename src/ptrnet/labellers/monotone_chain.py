@@ -61,7 +61,7 @@ def _exact_hull(points: Floats, order: list[int]) -> list[int]:
                 hull.pop()
             hull.append(j)
         hull.pop()  # the other chain begins with it
-    # No chain has looked at its two ends, which may be on an edge up to rounding, too.
+    # The turns at the ends of the chains belong to no chain, and may be straight up to rounding.
     k, seen = 0, 0
     while len(hull) >= 3 and seen < len(hull):
         if is_left_turn(hull[k - 1], hull[k], hull[(k + 1) % len(hull)]):
@@ -163,9 +163,9 @@ def _extend(inputs: Floats, points: Floats, path: Indices, stack: Indices, base:
 
 @jit
 def _is_vertex(inputs: Floats, points: Floats, ring: Indices, k: int) -> bool:
-    """Whether a vertex is surely none that is on an edge up to rounding.
+    """Whether a vertex surely turns left by more than rounding, so that it is on no edge.
 
-    Of the ends of the chains: no chain has looked at the turn there.
+    It is asked at the ends of the chains, whose turns belong to no chain.
     """
     before, after = ring[k - 1], ring[(k + 1) % len(ring)]
     return _turn(inputs, points, before, ring[k], after) == _LEFT
@@ -190,7 +190,7 @@ def _close_turn(inputs: Floats, points: Floats, i: int, j: int, k: int) -> int:
     ux, uy = points[j, 0] - points[i, 0], points[j, 1] - points[i, 1]
     vx, vy = points[k, 0] - points[i, 0], points[k, 1] - points[i, 1]
     cross, terms = ux * vy - uy * vx, abs(ux * vy) + abs(uy * vx)
-    is_between = ux * (vx - ux) + uy * (vy - uy) > 0  # of a sliver j may be the far end
+    is_between = ux * (vx - ux) + uy * (vy - uy) > 0  # else j is the far end of a sliver
     slack, whole_and_small = 0.0, True
     for axis in range(2):
         size = abs(points[i, axis]) + abs(points[j, axis]) + abs(points[k, axis])

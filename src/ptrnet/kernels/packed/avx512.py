@@ -31,7 +31,7 @@ So float32 takes as many steps as the depth, bfloat16 half as many.
 No loop of Python's is compiled to this, nor to the instruction for bfloat16 (VDPBF16PS), which
 adds the products of two pairs to each of 16 float32: so a tile is written in LLVM's own terms.
 All of it is one file because numba caches by the text of a function's own file: in another file,
-callers of a changed tile would go on with the tile of before.
+callers of a changed tile would keep the old one.
 """
 
 import numba

@@ -1,6 +1,6 @@
 """Iterated local search (Martin et al. 1991): descend, kick, descend again.
 
-What comes of a kick is kept unless it made the tour longer. A kick is a double bridge: it exchanges
+The result of a kick is kept unless it made the tour longer. A kick is a double bridge: it exchanges
 two short neighbouring paths of the tour, which 2-opt and Or-opt seldom undo.
 """
 

@@ -1,4 +1,4 @@
-"""What sequence-to-sequence models share (V 2.1, 2.2): a fixed dictionary, and so one n."""
+"""The base of sequence-to-sequence models (V 2.1, 2.2): a fixed dictionary, and so one n."""
 
 import torch
 from torch import Tensor, nn
@@ -37,5 +37,5 @@ class DictionaryModel(PointerModel):
 
 
 def log_softmax(scores: Tensor) -> Tensor:
-    """Over all symbols of the dictionary, in float32 or better."""
+    """Log-softmax over all symbols of the dictionary, in float32 or better."""
     return scores.log_softmax(-1, dtype=torch.promote_types(scores.dtype, torch.float32))

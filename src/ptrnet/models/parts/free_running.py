@@ -1,4 +1,4 @@
-"""What the Soft, Hard and Multi Ptr-Net share (C 2.3-2.5): they run on their own distribution."""
+"""The base of the Soft, Hard and Multi Ptr-Net (C 2.3-2.5), fed their own distribution."""
 
 from abc import abstractmethod
 from dataclasses import replace

@@ -19,7 +19,7 @@ from ptrnet.models.parts.prefixes import PrefixEnds
 
 
 class OpenEdgeFrames(EdgeFrames):
-    """`EdgeFrames` of the edge that is answered for next, in sequences of apexes.
+    """`EdgeFrames` of the edge whose triangle the next token decides, in sequences of apexes.
 
     Until that edge is known frames are those of the first element, as after one element in
     `EdgeFrames`.

@@ -1,4 +1,4 @@
-"""How well a query fits a key: B's additive score, and the two that are products.
+"""Attention scores of queries and keys: B's additive score, and the two that are products.
 
 Each is a projection of the encoder's states to keys, one of the decoder's states to queries, and
 the vector `v` where there is one:
