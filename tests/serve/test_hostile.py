@@ -44,7 +44,10 @@ def question(**fields):
             "instance 0: element 1, number 1: expected a finite number, got inf",
         ),
         (b'{"instance": [[' + b"9" * 400 + b", 1]]}", "instance 0: expected elements of 2"),
-        (b'{"instance": [[' + b"9" * 5000 + b", 1]]}", "body: a whole number of more than 4300 digits"),
+        (
+            b'{"instance": [[' + b"9" * 5000 + b", 1]]}",
+            "body: a whole number of more than 4300 digits",
+        ),
         (b"{}", 'body: expected "instances" or "instance", got neither'),
         (b'{"instance": [], "instances": []}', "got both"),
         (b'{"instances": 3}', "instances: expected a list, got 3"),
