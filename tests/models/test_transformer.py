@@ -219,8 +219,9 @@ def test_padding_and_steps_change_nothing(options):
 
 @CASES
 def test_gradients_are_those_of_small_differences(options):
+    """Of points apart: of two in one place rounding says which edge is looked along."""
     model = build(options)
-    points = torch.tensor([POINTS] * 2, dtype=torch.float64)
+    points = torch.tensor([[*POINTS[:2], (0.7, 0.9), *POINTS[3:]]] * 2, dtype=torch.float64)
     targets = torch.tensor([TARGETS] * 2)
 
     check_gradients(model, points, targets, 1e-5)
