@@ -28,11 +28,15 @@ def build() -> FastAPI:
     return create_app(load_models(names), token=read_token(file) if file else None, threads=1)
 
 
+# Replicas on a cluster that runs already have its environment, not that of `serve run`.
+CHOSEN = {k: v for k, v in os.environ.items() if k in ("PTRNET_MODELS", "PTRNET_TOKEN_FILE")}
+
+
 @serve.deployment(
     num_replicas=int(os.environ.get("PTRNET_REPLICAS", "2")),
     # More than a batch of the largest size: the replica's own queue says 429, not Ray's.
     max_ongoing_requests=256,
-    ray_actor_options={"num_cpus": 1},
+    ray_actor_options={"num_cpus": 1, "runtime_env": {"env_vars": CHOSEN}},
 )
 @serve.ingress(build)
 class PtrNet:

@@ -51,6 +51,13 @@ def test_equals_a_plain_loop_over_groups(small, inner, closed):
     assert same(answer.tolist()) == same(expected.tolist())
 
 
+@pytest.mark.parametrize("window", [2**63, 10**40])
+def test_a_window_beyond_any_instance_is_one_over_all(small, window):
+    """Such a window was no number of torch's, and a traceback."""
+    points = np.random.default_rng(0).random((9, 2))
+    assert (small().solve(points, Incremental(window)) == small().solve(points)).all()
+
+
 def test_a_window_over_all_is_plain_decoding(small):
     solver = small(scale=8.0)
     instances = list(np.random.default_rng(2).random((5, 9, 2)))

@@ -62,8 +62,8 @@ def export(
 
     manifest.json says all that a program in another language needs, and example.py decodes with
     onnxruntime and NumPy alone. Before DIR is there, onnxruntime has answered fresh instances as
-    PyTorch does, with log-probabilities equal to 1e-4. Needs the extra: pip install
-    "ptrnet[export]".
+    PyTorch does, with log-probabilities equal to 1e-4, or to 4 times the error of PyTorch's own
+    float32. Needs the extra: pip install "ptrnet[export]".
 
     Example: ptrnet export hull hull-onnx; or ptrnet export --page site hull tsp
     """

@@ -62,9 +62,10 @@ class Incremental(Decoder):
         in_answer = torch.zeros(batch, n, dtype=torch.bool, device=inputs.device)
         tokens = torch.full((batch, int(max_lengths.max()) + 1), END, device=inputs.device)
         log_probs = inputs.new_zeros(batch)
-        for start in range(0, int(lengths.max()), self.window):
+        window = min(self.window, n)  # a larger one is the same, and may be no number of torch's
+        for start in range(0, int(lengths.max()), window):
             rows = torch.nonzero(lengths > start)[:, 0]  # instances with elements left
-            group = (positions >= start) & (positions < start + self.window)
+            group = (positions >= start) & (positions < start + window)
             members = (in_answer[rows] | group) & real[rows]
             counts = members.sum(1)
             # The positions of the members come first, in their order; the rest is padding.
