@@ -11,7 +11,7 @@ import pytest  # noqa: E402
 import torch  # noqa: E402
 from joblib import cpu_count  # noqa: E402
 
-from tests.small_models import small_solver  # noqa: E402
+from tests.support.small_models import small_solver  # noqa: E402
 
 ROOT = Path(__file__).parent
 

@@ -4,7 +4,7 @@ import torch
 
 from ptrnet import models, tasks
 from ptrnet.solver import Solver
-from tests.small_models import SIZES
+from tests.support.small_models import SIZES
 
 APEXES = {"sequence": "apexes"}
 SETTINGS = [

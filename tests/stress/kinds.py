@@ -22,8 +22,8 @@ from ptrnet.reproduce import records, testsets
 from ptrnet.serve.requests.npy import parse_npy
 from ptrnet.training import checkpoint
 from ptrnet.types import Example
-from tests.small_models import small_solver
 from tests.stress import rereading
+from tests.support.small_models import small_solver
 
 COUNT = 600  # examples of bulk work: two whole chunks, and a part of one
 

@@ -11,9 +11,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tests.small_models import small_solver
 from tests.stress.programs import SECONDS, Program
 from tests.stress.trial import Trial
+from tests.support.small_models import small_solver
 
 CLIENTS = 4
 
@@ -26,7 +26,7 @@ class Model(NamedTuple):
     answers: list[list[int]]
 
 
-class Asked(NamedTuple):
+class Request(NamedTuple):
     """A request that was sent."""
 
     sent: float
@@ -51,7 +51,7 @@ def _start(model: Model, log: Path) -> tuple[Program, str]:
     return program, line[1]
 
 
-def _ask(address: str, model: Model) -> Asked:
+def _ask(address: str, model: Model) -> Request:
     connection = HTTPConnection(address, timeout=SECONDS)
     sent = float("inf")
     try:
@@ -62,10 +62,10 @@ def _ask(address: str, model: Model) -> Asked:
         document = json.load(response)
         assert response.status in (200, 429, 503), document
         if response.status != 200:
-            return Asked(float("inf"), None)
-        return Asked(sent, [answer["outputs"] for answer in document["answers"]])
+            return Request(float("inf"), None)
+        return Request(sent, [answer["outputs"] for answer in document["answers"]])
     except (OSError, HTTPException, ValueError):
-        return Asked(sent, None)
+        return Request(sent, None)
     finally:
         connection.close()
 
@@ -73,29 +73,29 @@ def _ask(address: str, model: Model) -> Asked:
 def _case(model: Model, rng: np.random.Generator, folder: Path) -> str:
     deadly = signal.SIGKILL if rng.random() < 0.5 else signal.SIGTERM
     program, address = _start(model, folder / "killed.log")
-    asked: list[Asked] = []
+    requests: list[Request] = []
     stop = threading.Event()
 
     def client() -> None:
         while not stop.is_set():
-            asked.append(_ask(address, model))
-            if asked[-1].answers is None:
+            requests.append(_ask(address, model))
+            if requests[-1].answers is None:
                 return
 
     threads = [threading.Thread(target=client) for _ in range(CLIENTS)]
     for thread in threads:
         thread.start()
-    time.sleep(rng.uniform(0, 1))
+    time.sleep(rng.uniform(0, 1))  # at random on purpose: the end may come at any moment
     ended = time.monotonic()
     program.stop(deadly)
     stop.set()
     for thread in threads:
         thread.join(SECONDS)
     program.check_alone()
-    answered = [one for one in asked if one.answers is not None]
-    assert all(one.answers == model.answers for one in answered), "other answers"
+    answered = [request for request in requests if request.answers is not None]
+    assert all(request.answers == model.answers for request in answered), "other answers"
     if deadly == signal.SIGTERM:
-        lost = [one for one in asked if one.sent < ended - 0.05 and one.answers is None]
+        lost = [sent for sent, answers in requests if sent < ended - 0.05 and answers is None]
         assert not lost, f"{len(lost)} requests were accepted and not answered"
         assert program.process.exitcode in (0, -signal.SIGTERM), program.text()
         assert "Traceback" not in program.text(), program.text()

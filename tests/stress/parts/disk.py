@@ -12,11 +12,11 @@ import numpy as np
 from ptrnet import tasks
 from ptrnet.data import formats
 from ptrnet.data.bulk.generate import generate_examples
-from tests.small_models import small_solver
 from tests.stress.failing_disk import failing, library
 from tests.stress.parts.kills import TRAIN
 from tests.stress.programs import Program, run
 from tests.stress.trial import Trial
+from tests.support.small_models import small_solver
 
 OLD = b"old\n"
 CALLS = 40  # the first of them is the one that fails, or one behind it

@@ -9,10 +9,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tests.small_models import small_solver
 from tests.stress.programs import Program, run
 from tests.stress.serving import SERVING
 from tests.stress.trial import Trial
+from tests.support.small_models import small_solver
 
 DEADLY = [signal.SIGKILL] * 3 + [signal.SIGTERM]
 ONE_JOB = ["--jobs", "1"]
@@ -91,6 +91,7 @@ def _case(work: Work, whole: Whole, rng: np.random.Generator, folder: Path) -> s
     if command[-2:] == ONE_JOB and rng.random() < 0.1:
         command[-1] = "2"
     program = Program(command, folder / "killed.log")
+    # At random on purpose: the end may come at any moment, or find nothing left to do.
     time.sleep(rng.uniform(0, 1.1 * whole.seconds))
     deadly = DEADLY[rng.integers(len(DEADLY))]
     is_running = program.process.exitcode is None

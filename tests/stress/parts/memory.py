@@ -17,8 +17,8 @@ import ptrnet
 from ptrnet.serve.app import create_app
 from ptrnet.serve.service import Served
 from ptrnet.solver import Solver
-from tests.small_models import small_solver
 from tests.stress.trial import Trial
+from tests.support.small_models import small_solver
 
 CALLS = 100  # of one case
 FIRST = 10  # cases in which caches may fill
@@ -54,7 +54,7 @@ def _attention(solver: Solver, rng: np.random.Generator) -> None:
 
 
 class Service:
-    """The service in this process, asked without a network; it ends with this object."""
+    """The service in this process, called without a network; it ends with this object."""
 
     def __init__(self, solver: Solver) -> None:
         self._loop = asyncio.new_event_loop()
@@ -67,8 +67,8 @@ class Service:
 
     def __call__(self, rng: np.random.Generator) -> None:
         body = {"instances": [_points(rng).tolist()]}
-        asked = self._client.post("/v1/models/mine/solve", json=body)
-        assert self._loop.run_until_complete(asked).status_code == 200
+        response = self._client.post("/v1/models/mine/solve", json=body)
+        assert self._loop.run_until_complete(response).status_code == 200
 
 
 def _end(loop: asyncio.AbstractEventLoop, client: httpx.AsyncClient, lifespan: Any) -> None:

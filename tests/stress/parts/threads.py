@@ -13,8 +13,8 @@ import numpy as np
 import ptrnet
 from ptrnet.parallel import ordered_map
 from ptrnet.solver import Solver
-from tests.small_models import small_solver
 from tests.stress.trial import Trial
+from tests.support.small_models import small_solver
 
 THREADS, JOBS = 64, 2
 SIZES = (5, 8, 13)
