@@ -24,13 +24,13 @@ LARGEST = 6_000_000
     ids=lambda c: " ".join(c[:2]),
 )
 def test_checks(command):
-    found = subprocess.run([BIN / command[0], *command[1:]], cwd=ROOT, capture_output=True)
-    assert found.returncode == 0, (found.stdout + found.stderr).decode()[-3000:]
+    result = subprocess.run([BIN / command[0], *command[1:]], cwd=ROOT, capture_output=True)
+    assert result.returncode == 0, (result.stdout + result.stderr).decode()[-3000:]
 
 
 def tracked():
-    found = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, check=True)
-    return [ROOT / name for name in found.stdout.decode().split("\0") if name]
+    result = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, check=True)
+    return [ROOT / name for name in result.stdout.decode().split("\0") if name]
 
 
 def test_files_are_small_and_finished():

@@ -69,8 +69,8 @@ def test_the_cluster_asks_the_services_routes_and_waits_for_its_answers():
     pod = deployment["spec"]["template"]["spec"]
     (container,) = pod["containers"]
     for probe in ("readinessProbe", "livenessProbe", "startupProbe"):
-        asked = container[probe]["httpGet"]
-        assert asked["path"] in ROUTES and asked["port"] == PORT
+        probed = container[probe]["httpGet"]
+        assert probed["path"] in ROUTES and probed["port"] == PORT
     labels = deployment["spec"]["template"]["metadata"]["labels"]
     assert labels == deployment["spec"]["selector"]["matchLabels"]
     assert labels == service["spec"]["selector"] == budget["spec"]["selector"]["matchLabels"]

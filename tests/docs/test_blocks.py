@@ -30,9 +30,9 @@ def run_command(words, monkeypatch):
         raise AssertionError(f"{' '.join(words)}: mark the block `<!-- not run: ... -->`")
 
 
-def matches(printed, shown):
+def matches(printed, expected):
     """Whether a text is what a page shows, `...` standing for anything."""
-    pattern = ".*".join(re.escape(part) for part in shown.strip().split("..."))
+    pattern = ".*".join(re.escape(part) for part in expected.strip().split("..."))
     return re.fullmatch(pattern, printed.strip(), re.DOTALL)
 
 

@@ -18,18 +18,18 @@ def frames(request):
     return request.param(UNITS)
 
 
-def arguments(frames, batch=3, prefixes=2, n=20, specials=2, seed=0, grid=None):
+def arguments(frames, batch=3, prefixes=2, n=20, num_specials=2, seed=0, grid=None):
     """What `frames` is called with: random prefixes, also without elements; some padding."""
     generator = torch.Generator().manual_seed(seed)
-    scores = torch.randn(batch, prefixes, specials + n, generator=generator)
-    scores[0, :, specials + n - n // 3 :] = -torch.inf
+    scores = torch.randn(batch, prefixes, num_specials + n, generator=generator)
+    scores[0, :, num_specials + n - n // 3 :] = -torch.inf
     points = torch.rand(batch, n, 2, generator=generator)
     if grid:
         points = (points * grid).round() / grid  # with duplicates, ties and collinear points
     ends = [torch.randint(0, n, (batch, prefixes), generator=generator) for _ in range(3)]
-    ends = [torch.where(tokens < n // 3, 0, tokens + specials - 1) for tokens in ends]
+    ends = [torch.where(tokens < n // 3, 0, tokens + num_specials - 1) for tokens in ends]
     queries = torch.randn(batch, prefixes, UNITS, generator=generator)
-    keys = frames.project_keys(torch.randn(batch, specials + n, UNITS, generator=generator))
+    keys = frames.project_keys(torch.randn(batch, num_specials + n, UNITS, generator=generator))
     return scores, tuple(ends), queries, points, keys.detach()
 
 
@@ -52,10 +52,10 @@ def test_scores_are_those_of_the_formulas(frames, n, grid):
     """
     errors = []
     for seed in range(8):
-        given = arguments(frames, n=n, grid=grid, seed=seed)
+        args = arguments(frames, n=n, grid=grid, seed=seed)
         with torch.no_grad():
-            expected, plain = in_float64(frames, *given), frames(*given)
-            scores = compiled(frames, *given)
+            expected, plain = in_float64(frames, *args), frames(*args)
+            scores = compiled(frames, *args)
         assert torch.equal(scores.isinf(), expected.isinf())
         real = expected.isfinite()
         errors.append([(s.double() - expected)[real].abs().max() for s in (scores, plain)])
@@ -64,25 +64,25 @@ def test_scores_are_those_of_the_formulas(frames, n, grid):
 
 
 def test_slices_are_computed_alike(frames):
-    given = arguments(frames, batch=40, prefixes=3)
+    args = arguments(frames, batch=40, prefixes=3)
     with torch.no_grad():
-        together = compiled(frames, *given)
-        scores, ends, queries, points, keys = given
+        batched = compiled(frames, *args)
+        scores, ends, queries, points, keys = args
         queries = frames.query(queries)  # once: PyTorch rounds it by the size of the batch
         for b in range(40):
             one = slice(b, b + 1)
             edges = tuple(tokens[one] for tokens in ends)
             kernel = frames.compiled(points[one], keys[:, one])
             alone = kernel(scores[one], edges, queries[one])
-            assert torch.equal(alone, together[one])
+            assert torch.equal(alone, batched[one])
 
 
 def test_the_scores_before_stay(frames):
-    given = arguments(frames)
-    before = given[0].clone()
+    args = arguments(frames)
+    before = args[0].clone()
     with torch.no_grad():
-        compiled(frames, *given)
-    assert torch.equal(given[0], before)
+        compiled(frames, *args)
+    assert torch.equal(args[0], before)
 
 
 def test_what_are_no_tokens_is_refused(frames):

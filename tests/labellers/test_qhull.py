@@ -76,7 +76,7 @@ def test_points_on_one_line_have_no_triangle(points):
     assert label(np.array([points], float)).lengths.tolist() == [0]
 
 
-def corners(rng, n):
+def clusters(rng, n):
     corner = rng.integers(0, 2, (n, 2))
     return corner + (1 - 2 * corner) * rng.random((n, 2)) * 10.0 ** -rng.integers(6, 17)
 
@@ -92,7 +92,7 @@ def on_a_circle(rng, n):
 
 
 HOSTILE = {
-    "clusters at corners": corners,
+    "clusters at corners": clusters,
     "denormal": lambda rng, n: rng.integers(0, 50, (n, 2)) * 5e-324,
     "near a line": near_a_line,
     "grid": lambda rng, n: rng.integers(0, 4, (n, 2)).astype(float),

@@ -181,15 +181,15 @@ def page(shared):
 
 
 @pytest.fixture
-def look(browser):
+def open_page(browser):
     """A function: opens a page in a context of its own."""
     pages = []
 
-    def open_page(address, **options):
+    def open_one(address, **options):
         pages.append(Page(browser, address, **options))
         return pages[-1]
 
-    yield open_page
+    yield open_one
     for page in pages:
         page.context.close()
 

@@ -102,12 +102,12 @@ def test_sizes_outside_the_training_are_marked(page):
     assert page.tab.locator("#warning").is_hidden()
 
 
-def test_a_link_holds_the_instance(look, service):
-    page = look(service)
+def test_a_link_holds_the_instance(open_page, service):
+    page = open_page(service)
     page.open(fragment("tsp", decoder="beam", beam=5))
     elements, verdict = page.elements(), page.tab.inner_text("#verdict")
     link = page.tab.url
-    other = look(service)
+    other = open_page(service)
     other.open("#" + link.split("#")[1])
     assert (other.elements(), other.tab.inner_text("#verdict")) == (elements, verdict)
     assert other.tab.input_value("#beam-size") == "5"
@@ -115,9 +115,9 @@ def test_a_link_holds_the_instance(look, service):
     other.check()
 
 
-def test_a_link_that_is_followed_is_not_overwritten(look, service):
+def test_a_link_that_is_followed_is_not_overwritten(open_page, service):
     """A change before it is still to be written to the address; the event of the link is late."""
-    page = look(service)
+    page = open_page(service)
     hold = "addEventListener('hashchange', event => held && event.stopImmediatePropagation())"
     page.tab.add_init_script(f"window.held = false; {hold}")
     page.open(fragment("hull"))
@@ -136,8 +136,8 @@ def test_a_link_that_is_followed_is_not_overwritten(look, service):
     page.check()
 
 
-def test_an_answer_appears_point_by_point(look, service):
-    page = look(service, reduced_motion="no-preference")
+def test_an_answer_appears_point_by_point(open_page, service):
+    page = open_page(service, reduced_motion="no-preference")
     page.open(fragment("hull"))
     total = int(page.tab.locator("#position").get_attribute("max"))
     page.see("#step-title", f"^Step [1-{total - 1}] of {total}$")
@@ -179,8 +179,10 @@ def test_every_control_has_a_name(page):
 
 
 @pytest.mark.parametrize("width", [320, 360])
-def test_it_fits_a_phone_and_a_finger(look, service, width):
-    page = look(service, viewport={"width": width, "height": 740}, has_touch=True, is_mobile=True)
+def test_it_fits_a_phone_and_a_finger(open_page, service, width):
+    page = open_page(
+        service, viewport={"width": width, "height": 740}, has_touch=True, is_mobile=True
+    )
     page.open(fragment("hull"))
     assert page.tab.evaluate("document.documentElement.scrollWidth") <= width
     assert page.tab.locator("#board").bounding_box()["width"] > 0.8 * width

@@ -8,30 +8,30 @@ from ptrnet.serve.service import Served
 from tests.page.conftest import fragment, place, running
 
 
-def test_a_link_of_a_task_that_is_not_here(look, models):
+def test_a_link_of_a_task_that_is_not_here(open_page, models):
     with running(create_app({"hull": Served("hull", models["hull"])})) as address:
-        page = look(address)
+        page = open_page(address)
         page.open(fragment("sort"))
         page.see("#error", "no model for it is here")
         assert {len(element) for element in page.elements()} == {2}
         page.check()
 
 
-def test_a_service_that_has_ended_is_said(look, models):
+def test_a_service_that_has_ended_is_said(open_page, models):
     with running(create_app({"hull": Served("hull", models["hull"])})) as address:
-        page = look(address)
+        page = open_page(address)
         page.open(fragment("hull"))
     page.tab.mouse.click(*place(page, 0.95, 0.95))
     page.see("#error", "The service does not answer")
 
 
-def test_an_exact_answer_that_takes_long_comes_later(look, models, monkeypatch):
+def test_an_exact_answer_that_takes_long_comes_later(open_page, models, monkeypatch):
     monkeypatch.setattr("ptrnet.serve.service.EXACT_SECONDS", 0.0)
     released = threading.Event()
     exact_of = exact.exact_of
     monkeypatch.setattr(exact, "exact_of", lambda *of: released.wait(60) and exact_of(*of))
     with running(create_app({"hull": Served("hull", models["hull"])})) as address:
-        page = look(address)
+        page = open_page(address)
         page.tab.goto(address + fragment("hull"))
         page.see("#verdict", "the exact answer is still being computed")
         released.set()
@@ -39,8 +39,8 @@ def test_an_exact_answer_that_takes_long_comes_later(look, models, monkeypatch):
         page.check()
 
 
-def test_a_service_that_is_gone_is_said_and_comes_back(look, service):
-    page = look(service)
+def test_a_service_that_is_gone_is_said_and_comes_back(open_page, service):
+    page = open_page(service)
     page.open(fragment("hull"))
     page.tab.route("**/v1/**", lambda route: route.abort())
     page.tab.mouse.click(*place(page, 0.95, 0.95))
@@ -52,10 +52,10 @@ def test_a_service_that_is_gone_is_said_and_comes_back(look, service):
     assert page.tab.locator("#error").is_hidden()
 
 
-def test_the_token_is_asked_for_and_kept_in_memory(look, models):
+def test_the_token_is_asked_for_and_kept_in_memory(open_page, models):
     app = create_app({"hull": Served("hull", models["hull"])}, token="letmein-letmein-letmein")
     with running(app) as address:
-        page = look(address)
+        page = open_page(address)
         page.tab.goto(address)
         page.see("#error", "expected Bearer")
         page.tab.mouse.click(*place(page, 0.5, 0.5))  # nothing to draw on yet

@@ -50,13 +50,13 @@ def static_page(browser, static):
 @pytest.fixture(scope="module")
 def traces(static_page):
     """The questions, and the answers of the browser."""
-    asked = list(questions())
-    return asked, static_page.tab.evaluate(ASK, asked)
+    sent = list(questions())
+    return sent, static_page.tab.evaluate(ASK, sent)
 
 
 def test_answers_are_the_solvers(traces, models):
-    asked, answered = traces
-    for question, trace in zip(asked, answered, strict=True):
+    sent, answered = traces
+    for question, trace in zip(sent, answered, strict=True):
         solver, instance = models[question["model"]], np.array(question["instance"])
         decoder = Beam(3) if question["decoder"] == "beam" else Greedy()
         expected = solver.answer(instance, decoder)
@@ -72,9 +72,9 @@ def test_answers_are_the_solvers(traces, models):
 
 
 def test_traces_are_the_services(traces, page, service):
-    asked, answered = traces
+    sent, answered = traces
     page.tab.goto(service)
-    served = page.tab.evaluate(SERVED, asked)
+    served = page.tab.evaluate(SERVED, sent)
     for mine, other in zip(answered, served, strict=True):
         assert (mine["tokens"], mine["special_names"]) == (other["tokens"], other["special_names"])
         for step, known in zip(mine["steps"], other["steps"], strict=True):

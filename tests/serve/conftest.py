@@ -1,4 +1,4 @@
-"""The app in this process, asked by an HTTP client without a network."""
+"""The app in this process, called by an HTTP client without a network."""
 
 import asyncio
 from contextlib import asynccontextmanager
@@ -42,7 +42,7 @@ def models(small):
 
 
 @pytest.fixture
-def asked(models):
+def with_client(models):
     """A function: calls `scenario(client)` with a client of these models; returns its result."""
 
     def call(scenario, limits=None, **options):
@@ -55,7 +55,7 @@ def asked(models):
     return call
 
 
-class Held(Solver):
+class BlockingSolver(Solver):
     """Answers nothing until it is let go."""
 
     def __init__(self, solver):
@@ -69,9 +69,9 @@ class Held(Solver):
 
 
 @pytest.fixture
-def held(models):
-    """The hull's model, which answers nothing until `held.go` is set."""
-    models["hull"] = Held(models["hull"])
+def blocking(models):
+    """The hull's model, which answers nothing until `blocking.go` is set."""
+    models["hull"] = BlockingSolver(models["hull"])
     yield models["hull"]
     models["hull"].go.set()
 

@@ -5,7 +5,7 @@ from tests.serve.conftest import problem
 SOLVE = "/v1/models/hull/solve"
 
 
-def test_a_token_is_asked_for_everywhere_but_by_probes(asked):
+def test_a_token_is_asked_for_everywhere_but_by_probes(with_client):
     paths = ("/v1/models", "/metrics", "/openapi.json", "/nothing")
 
     async def scenario(client):
@@ -22,12 +22,12 @@ def test_a_token_is_asked_for_everywhere_but_by_probes(asked):
         refused = await client.post(SOLVE, content=b"x" * 10_000)
         return good, open_to_all, refused
 
-    good, open_to_all, refused = asked(scenario, token="letmein-letmein-letmein")
+    good, open_to_all, refused = with_client(scenario, token="letmein-letmein-letmein")
     assert good == [200, 200, 200, 404] and open_to_all == [200, 200]
     problem(refused, 401)
 
 
-def test_pages_of_other_origins_are_not_answered_unless_they_are_allowed(asked):
+def test_pages_of_other_origins_are_not_answered_unless_they_are_allowed(with_client):
     async def scenario(client):
         responses = []
         for origin in ("https://good.org", "https://bad.org"):
@@ -42,6 +42,6 @@ def test_pages_of_other_origins_are_not_answered_unless_they_are_allowed(asked):
             ]
         return [r.headers.get("access-control-allow-origin") for r in responses]
 
-    assert asked(scenario) == [None] * 4
+    assert with_client(scenario) == [None] * 4
     allowed = ["https://good.org"] * 2 + [None] * 2
-    assert asked(scenario, origins=["https://good.org"], token="t" * 20) == allowed
+    assert with_client(scenario, origins=["https://good.org"], token="t" * 20) == allowed

@@ -56,14 +56,14 @@ def check_same(answer, solver, instance, decoder, **settings):
     ],
 )
 @pytest.mark.parametrize("task", ["hull", "tsp", "sort", "delaunay"])
-def test_answers_are_the_solvers(asked, models, task, options, decoder, settings):
+def test_answers_are_the_solvers(with_client, models, task, options, decoder, settings):
     instances = instances_of(models[task], (5, 9, 6, 3, 17, 5))
 
     async def scenario(client):
         body = {"instances": as_lists(instances), **options}
         return (await client.post(f"/v1/models/{task}/solve", json=body)).text
 
-    text = asked(scenario)
+    text = with_client(scenario)
     TypeAdapter(SolveResponse).validate_json(text, strict=True)
     document = json.loads(text)
     assert [document[key] for key in ("task", "model", "decoder")] == [task, task, decoder.name]
@@ -75,19 +75,19 @@ def test_answers_are_the_solvers(asked, models, task, options, decoder, settings
         assert answer["cost"] == (pytest.approx(tours.sum()) if is_tour else None)
 
 
-def test_one_instance_and_incremental_decoding(asked, models):
+def test_one_instance_and_incremental_decoding(with_client, models):
     (points,) = instances_of(models["hull"], (30,))
 
     async def scenario(client):
         body = {"instance": points.tolist(), "decoder": "incremental", "window": 7}
         return (await client.post("/v1/models/hull/solve", json=body)).json()
 
-    (answer,) = asked(scenario)["answers"]
+    (answer,) = with_client(scenario)["answers"]
     assert answer["outputs"] == models["hull"].solve(points, Incremental(7)).tolist()
     assert answer["warnings"] == []  # parts have sizes of their own
 
 
-def test_arrays_of_numpy(asked, models):
+def test_arrays_of_numpy(with_client, models):
     many = RNG.random((4, 8, 2))
 
     async def scenario(client):
@@ -102,13 +102,13 @@ def test_arrays_of_numpy(asked, models):
                 responses.append((array, response.json()))
         return responses
 
-    for array, document in asked(scenario):
+    for array, document in with_client(scenario):
         batch = array if array.ndim == 3 else array[None]
         expected = as_lists(models["tsp"].solve(list(batch), Beam(2)))
         assert [answer["outputs"] for answer in document["answers"]] == expected
 
 
-def test_requests_of_many_users_share_batches_and_change_nothing(asked, models):
+def test_requests_of_many_users_share_batches_and_change_nothing(with_client, models):
     """60 users at a time; each gets what the model answers alone."""
     users = [
         (task, instances_of(models[task], RNG.integers(3, 20, RNG.integers(1, 4))), beam)
@@ -125,7 +125,7 @@ def test_requests_of_many_users_share_batches_and_change_nothing(asked, models):
         answers = await asyncio.gather(*(ask(*user) for user in users))
         return answers, (await client.get("/metrics")).text
 
-    answers, metrics = asked(scenario)
+    answers, metrics = with_client(scenario)
     for (task, instances, beam), of_user in zip(users, answers, strict=True):
         for instance, answer in zip(instances, of_user, strict=True):
             check_same(answer, models[task], instance, Beam(beam))
@@ -138,7 +138,7 @@ def test_requests_of_many_users_share_batches_and_change_nothing(asked, models):
 
 
 @pytest.mark.parametrize("task", ["hull", "tsp", "sort", "delaunay"])
-def test_evaluate_measures_as_the_solver_does(asked, models, task):
+def test_evaluate_measures_as_the_solver_does(with_client, models, task):
     solver = models[task]
     instances = instances_of(solver, (6, 4, 9))
     outputs = solver.solve(instances, Sample(1, temperature=9.0, seed=1))
@@ -152,7 +152,7 @@ def test_evaluate_measures_as_the_solver_does(asked, models, task):
             for json in (body, one, {**body, "constrained": False})
         ]
 
-    many, one, free = asked(scenario)
+    many, one, free = with_client(scenario)
     for document in (many, one, free):
         TypeAdapter(EvaluateResponse).validate_json(json.dumps(document), strict=True)
     pairs = list(zip(instances, outputs, strict=True))
@@ -165,19 +165,19 @@ def test_evaluate_measures_as_the_solver_does(asked, models, task):
     assert many["instances"] == 3 and one["instances"] == 1
 
 
-def test_each_instance_has_its_warnings(asked):
+def test_each_instance_has_its_warnings(with_client):
     async def scenario(client):
         trained, smaller = [[0, 0], [1, 0], [0, 1], [1, 1], [0.5, 0.2]], [[0, 0], [1, 1]]
         body = {"instances": [trained, smaller, smaller]}
         response = await client.post("/v1/models/hull/solve", json=body)
         return [answer["warnings"] for answer in response.json()["answers"]]
 
-    none, *others = asked(scenario)
+    none, *others = with_client(scenario)
     assert none == [] and others[0] == others[1]
     assert others[0][0].startswith("the model was trained on instances of 5 elements, this one has")
 
 
-def test_models_and_their_cards(asked, models):
+def test_models_and_their_cards(with_client, models):
     models["hull"].card = "# hull"
 
     async def scenario(client):
@@ -189,7 +189,7 @@ def test_models_and_their_cards(asked, models):
         ]
         return listed, card, unknown
 
-    listed, card, unknown = asked(scenario)
+    listed, card, unknown = with_client(scenario)
     assert [row["name"] for row in listed] == list(models)
     TypeAdapter(ModelCard).validate_json(json.dumps(card), strict=True)
     assert card["card"] == "# hull" and card["model"] == "ptr-net" and card["n"] == "5"
@@ -198,12 +198,12 @@ def test_models_and_their_cards(asked, models):
     }
 
 
-def test_the_description_names_every_route(asked):
+def test_the_description_names_every_route(with_client):
     async def scenario(client):
         health = [(await client.get(path)).status_code for path in ("/healthz", "/readyz")]
         return health, (await client.get("/openapi.json")).json()
 
-    health, document = asked(scenario)
+    health, document = with_client(scenario)
     assert health == [200, 200]
     assert set(document["paths"]) == {
         "/v1/models",
@@ -221,7 +221,7 @@ def test_the_description_names_every_route(asked):
     assert {"instance", "instances", "decoder", "beam_size", "augment"} <= set(properties)
 
 
-def test_metrics_that_take_long_keep_no_answers_waiting(asked, models, monkeypatch):
+def test_metrics_that_take_long_keep_no_answers_waiting(with_client, models, monkeypatch):
     """A hull of many points is measured in seconds; once all answers waited for it."""
     measured = Event()
     monkeypatch.setattr("ptrnet.serve.service.evaluate", lambda *_: measured.wait(20) and {})
@@ -236,11 +236,11 @@ def test_metrics_that_take_long_keep_no_answers_waiting(asked, models, monkeypat
         measured.set()
         return solved.status_code, was_first, (await measuring).status_code
 
-    status, was_first, _ = asked(scenario)
+    status, was_first, _ = with_client(scenario)
     assert (status, was_first) == (200, True)
 
 
-def test_elements_with_fields(asked, models, small):
+def test_elements_with_fields(with_client, models, small):
     schema = {"fields": ("price", "colour"), "categories": ((), ("blue", "red"))}
     solver = small("custom", scale=8.0, **schema, center=(0.0,) * 3, spread=(1.0,) * 3)
     models["offers"] = solver
@@ -253,7 +253,7 @@ def test_elements_with_fields(asked, models, small):
             for instance in (known, unknown, [[1, 2, 3]])
         ]
 
-    answered, unknown, numbers = asked(scenario)
+    answered, unknown, numbers = with_client(scenario)
     assert answered.json()["answers"][0]["outputs"] == solver.solve(elements).tolist()
     assert "got 'pink'" in problem(unknown, 422)
     assert "expected elements with the fields price, colour" in problem(numbers, 422)

@@ -11,7 +11,9 @@ from tests.serve.conftest import QUESTION, SOLVE, TRIANGLE, until
 
 
 @pytest.mark.parametrize("count", [1, 1000])  # parsed in the loop, and in a thread
-def test_a_crowd_of_one_moment_is_refused_before_anything_is_answered(asked, count, monkeypatch):
+def test_a_crowd_of_one_moment_is_refused_before_anything_is_answered(
+    with_client, count, monkeypatch
+):
     """Parsing and decoding would keep the refusals waiting."""
     events = []
 
@@ -29,20 +31,20 @@ def test_a_crowd_of_one_moment_is_refused_before_anything_is_answered(asked, cou
 
         await asyncio.gather(*(ask() for _ in range(40)))
 
-    asked(scenario, Limits(queue=4))
+    with_client(scenario, Limits(queue=4))
     assert events == ["refused"] * 36 + ["parsed"] * 4
 
 
 @pytest.mark.parametrize("slow", [{"instance": TRIANGLE * 200}, {**QUESTION, "augment": 1000}])
-def test_what_takes_long_keeps_nothing_quick_waiting(asked, held, slow):
+def test_what_takes_long_keeps_nothing_quick_waiting(with_client, blocking, slow):
     """A large instance, or many views of a small one: no batch of them can be left in the midst."""
 
     async def scenario(client):
         waiting = asyncio.create_task(client.post(SOLVE, json=slow))
-        await until(lambda: held.batches)
+        await until(lambda: blocking.batches)
         quick = await client.post("/v1/models/tsp/solve", json=QUESTION)
         assert not waiting.done()
-        held.go.set()
+        blocking.go.set()
         return quick, await waiting
 
-    assert [response.status_code for response in asked(scenario)] == [200, 200]
+    assert [response.status_code for response in with_client(scenario)] == [200, 200]

@@ -24,7 +24,7 @@ def commands(start):
     return [re.sub(r"\\\n\s+", "", line) for line in lines]
 
 
-def shown(start):
+def documented(start):
     """The JSON document that begins so."""
     (text,) = re.findall(rf"^ {{4}}({re.escape(start)}(?:.*\n)+?.*\}})\n\n", GUIDE, re.MULTILINE)
     return json.loads(text)
@@ -53,7 +53,7 @@ def test_questions_are_answered_as_it_says(served, tmp_path):
         run(saving, address, tmp_path)
         many = run(arrays[0], address, tmp_path)
         refused = run(questions[0].replace("]}'", '], "decoder": "bean"}\''), address, tmp_path)
-    expected = shown('{"task": "hull"')
+    expected = documented('{"task": "hull"')
     assert first.keys() == expected.keys()
     (answer,), (expected_answer,) = first["answers"], expected["answers"]
     likelihood = expected_answer.pop("log_likelihood")
@@ -61,7 +61,7 @@ def test_questions_are_answered_as_it_says(served, tmp_path):
     assert answer == expected_answer
     assert [set(other) >= {"task", "model"} for other in others] == [True] * 3
     assert len(many["answers"]) == 500 and many["decoder"] == "beam"
-    assert refused == shown('{"type": "about:blank"')
+    assert refused == documented('{"type": "about:blank"')
 
 
 def test_the_token_is_made_and_sent_as_it_says(served, tmp_path):

@@ -74,11 +74,11 @@ def question(**fields):
         (question(constrained=1), "constrained must be bool, got 1"),
     ],
 )
-def test_what_is_no_question_is_refused_in_one_line(asked, body, message):
+def test_what_is_no_question_is_refused_in_one_line(with_client, body, message):
     async def scenario(client):
         return await client.post(SOLVE, content=body, headers=JSON)
 
-    assert message in problem(asked(scenario), 422)
+    assert message in problem(with_client(scenario), 422)
 
 
 @pytest.mark.parametrize(
@@ -93,11 +93,11 @@ def test_what_is_no_question_is_refused_in_one_line(asked, body, message):
         ({"instance": TRIANGLE, "outputs": [10**400]}, "index 1: expected 0 to 2"),
     ],
 )
-def test_what_cannot_be_measured_is_refused(asked, fields, message):
+def test_what_cannot_be_measured_is_refused(with_client, fields, message):
     async def scenario(client):
         return await client.post(EVALUATE, json=fields)
 
-    assert message in problem(asked(scenario), 422)
+    assert message in problem(with_client(scenario), 422)
 
 
 def saved(array, **options):
@@ -140,11 +140,11 @@ DESCRIPTION = "{'descr': '%s', 'fortran_order': False, 'shape': %s, }"
         (with_header("{}", version=b"\x07\x00"), "body: not a .npy file"),
     ],
 )
-def test_arrays_are_not_believed(asked, body, message):
+def test_arrays_are_not_believed(with_client, body, message):
     async def scenario(client):
         return await client.post(SOLVE, content=body, headers=NPY)
 
-    assert message in problem(asked(scenario), 422)
+    assert message in problem(with_client(scenario), 422)
 
 
 @pytest.mark.parametrize(
@@ -156,14 +156,14 @@ def test_arrays_are_not_believed(asked, body, message):
         ("decoder=sample&temperature=nan", "temperature: expected a number above 0"),
     ],
 )
-def test_options_of_the_address_are_checked(asked, query, message):
+def test_options_of_the_address_are_checked(with_client, query, message):
     async def scenario(client):
         return await client.post(f"{SOLVE}?{query}", content=saved(np.ones((3, 2))), headers=NPY)
 
-    assert message in problem(asked(scenario), 422)
+    assert message in problem(with_client(scenario), 422)
 
 
-def test_other_media_are_refused(asked):
+def test_other_media_are_refused(with_client):
     async def scenario(client):
         text = await client.post(SOLVE, content=question(), headers={"Content-Type": "text/plain"})
         packed = await client.post(
@@ -173,18 +173,18 @@ def test_other_media_are_refused(asked):
         both = await client.post(f"{SOLVE}?decoder=beam", content=question(), headers=JSON)
         return text, packed, array, both
 
-    text, packed, array, both = asked(scenario)
+    text, packed, array, both = with_client(scenario)
     assert "expected application/json or application/x-npy, got text/plain" in problem(text, 415)
     assert "Content-Encoding: expected none, got 'gzip'" in problem(packed, 415)
     assert "expected application/json, got application/x-npy" in problem(array, 415)
     assert "options of a JSON request stand in its body" in problem(both, 422)
 
 
-def test_other_addresses_are_problems_too(asked):
+def test_other_addresses_are_problems_too(with_client):
     async def scenario(client):
         return await client.get("/nothing"), await client.get(SOLVE)
 
-    nothing, wrong = asked(scenario)
+    nothing, wrong = with_client(scenario)
     assert "GET /nothing: not found" in problem(nothing, 404)
     assert "method not allowed" in problem(wrong, 405)
 

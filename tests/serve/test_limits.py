@@ -17,39 +17,39 @@ def places(client):
     return client.app.state.service.places
 
 
-def test_a_full_queue_refuses_at_once_and_is_free_again(asked, held):
+def test_a_full_queue_refuses_at_once_and_is_free_again(with_client, blocking):
     async def scenario(client):
         waiting = [asyncio.create_task(client.post(SOLVE, json=QUESTION)) for _ in range(3)]
         await until(lambda: places(client).taken == 3)
         refused = await client.post(SOLVE, json=QUESTION)
         ready = await client.get("/readyz")
         assert not any(task.done() for task in waiting)
-        held.go.set()
+        blocking.go.set()
         answered = [(await task).status_code for task in waiting]
         return refused, ready, answered, await client.post(SOLVE, json=QUESTION)
 
-    refused, ready, answered, after = asked(scenario, Limits(queue=3))
+    refused, ready, answered, after = with_client(scenario, Limits(queue=3))
     assert "all 3 places of the queue are taken" in problem(refused, 429)
     assert int(refused.headers["retry-after"]) >= 1
     assert problem(ready, 503) == "the queue is full"
     assert answered == [200, 200, 200] and after.status_code == 200
 
 
-def test_what_arrives_meanwhile_shares_a_batch(asked, held):
+def test_what_arrives_meanwhile_shares_a_batch(with_client, blocking):
     async def scenario(client):
         first = asyncio.create_task(client.post(SOLVE, json=QUESTION))
-        await until(lambda: held.batches)
+        await until(lambda: blocking.batches)
         rest = [asyncio.create_task(client.post(SOLVE, json=QUESTION)) for _ in range(9)]
         larger = asyncio.create_task(client.post(SOLVE, json={"instance": TRIANGLE * 5}))
         await until(lambda: places(client).taken == 11)
-        held.go.set()
+        blocking.go.set()
         await asyncio.gather(first, *rest, larger)
 
-    asked(scenario)
-    assert held.batches == [[3], [3] * 9, [15]]
+    with_client(scenario)
+    assert blocking.batches == [[3], [3] * 9, [15]]
 
 
-def test_a_large_request_gives_way_to_others(asked, held, monkeypatch):
+def test_a_large_request_gives_way_to_others(with_client, blocking, monkeypatch):
     """It is answered batch by batch, and others get theirs in between."""
     monkeypatch.setattr("ptrnet.serve.batching.BATCH_ELEMENTS", 40)
     done = []
@@ -61,20 +61,20 @@ def test_a_large_request_gives_way_to_others(asked, held, monkeypatch):
             done.append(name)
 
         first = asyncio.create_task(ask("first", 1))
-        await until(lambda: held.batches)
+        await until(lambda: blocking.batches)
         others = [asyncio.create_task(ask("large", 50))]
         await until(lambda: places(client).taken == 2)
         others += [asyncio.create_task(ask("small", 1))]
         await until(lambda: places(client).taken == 3)
-        held.go.set()
+        blocking.go.set()
         await asyncio.gather(first, *others)
 
-    asked(scenario)
+    with_client(scenario)
     assert done == ["first", "small", "large"]
-    assert max(map(len, held.batches)) == 10 and sum(map(len, held.batches)) == 52
+    assert max(map(len, blocking.batches)) == 10 and sum(map(len, blocking.batches)) == 52
 
 
-def test_one_request_that_fails_takes_no_other_with_it(asked, models):
+def test_one_request_that_fails_takes_no_other_with_it(with_client, models):
     class Picky(Solver):
         def solve_examples(self, examples, decoder=None, **options):
             if any(example.inputs.max() > 5 for example in examples):
@@ -87,12 +87,12 @@ def test_one_request_that_fails_takes_no_other_with_it(asked, models):
         bodies = [{"instance": (np.array(TRIANGLE) * k).tolist()} for k in (1, 9, 2, 3)]
         return await asyncio.gather(*(client.post(SOLVE, json=body) for body in bodies))
 
-    one, bad, *others = asked(scenario)
+    one, bad, *others = with_client(scenario)
     assert "no more than 5" in problem(bad, 422)
     assert [response.status_code for response in (one, *others)] == [200, 200, 200]
 
 
-def test_a_defect_is_no_traceback(asked, models):
+def test_a_defect_is_no_traceback(with_client, models):
     class Broken(Solver):
         def solve_examples(self, *arguments, **options):
             raise ZeroDivisionError("secret")
@@ -102,11 +102,11 @@ def test_a_defect_is_no_traceback(asked, models):
     async def scenario(client):
         return await client.post(SOLVE, json=QUESTION)
 
-    detail = problem(asked(scenario), 500)
+    detail = problem(with_client(scenario), 500)
     assert "defect" in detail and "secret" not in detail
 
 
-def test_decoding_ends_when_its_time_is_over(asked, models):
+def test_decoding_ends_when_its_time_is_over(with_client, models):
     """The model takes no further step for those who have got their 503."""
     steps, step = [], models["sort"].model.step
 
@@ -124,7 +124,7 @@ def test_decoding_ends_when_its_time_is_over(asked, models):
         other = await client.post(SOLVE, json=QUESTION)
         return late, other, len(steps) - before
 
-    late, other, more = asked(scenario, Limits(answer_seconds=0.3))
+    late, other, more = with_client(scenario, Limits(answer_seconds=0.3))
     assert problem(late, 503) == "no answer after 0.3 seconds"
     assert other.status_code == 200 and more <= 2 and len(steps) < 100
 
@@ -152,7 +152,7 @@ async def call(app, messages, headers=()):
 BODY = json.dumps(QUESTION).encode()
 
 
-def test_a_client_that_leaves_frees_its_place(asked, held):
+def test_a_client_that_leaves_frees_its_place(with_client, blocking):
     async def leaving(client):
         yield {"type": "http.request", "body": BODY, "more_body": False}
         await until(lambda: places(client).taken == 1)
@@ -166,10 +166,10 @@ def test_a_client_that_leaves_frees_its_place(asked, held):
         await call(client.app, leaving(client))
         await until(lambda: places(client).taken == 0)
         await call(client.app, leaving_early())
-        held.go.set()
+        blocking.go.set()
         return (await client.post(SOLVE, json=QUESTION)).status_code
 
-    assert asked(scenario, Limits(queue=1)) == 200
+    assert with_client(scenario, Limits(queue=1)) == 200
 
 
 async def parts(*bodies, pause=0.0):
@@ -183,7 +183,7 @@ def status_and_detail(sent):
     return sent[0]["status"], json.loads(sent[1]["body"])["detail"], dict(sent[0]["headers"])
 
 
-def test_a_slow_body_takes_no_place_and_is_not_waited_for(asked):
+def test_a_slow_body_takes_no_place_and_is_not_waited_for(with_client):
     async def scenario(client):
         slow = asyncio.create_task(call(client.app, parts(*[b" "] * 100, pause=0.05)))
         await asyncio.sleep(0.01)
@@ -191,12 +191,12 @@ def test_a_slow_body_takes_no_place_and_is_not_waited_for(asked):
         assert not slow.done() and other.status_code == 200
         return status_and_detail(await slow)
 
-    status, detail, headers = asked(scenario, Limits(queue=1, body_seconds=0.2))
+    status, detail, headers = with_client(scenario, Limits(queue=1, body_seconds=0.2))
     assert (status, detail) == (503, "body: not there after 0.2 seconds")
     assert headers[b"connection"] == b"close"
 
 
-def test_bodies_that_arrive_share_a_budget(asked):
+def test_bodies_that_arrive_share_a_budget(with_client):
     """Eight of the largest may arrive at a time; what has come is given back."""
     rest = b" " * 1000
 
@@ -209,7 +209,7 @@ def test_bodies_that_arrive_share_a_budget(asked):
         await asyncio.gather(*arriving)
         return refused, (await client.post(SOLVE, json=QUESTION)).status_code
 
-    (status, detail, _), after = asked(scenario, Limits(max_body=1000))
+    (status, detail, _), after = with_client(scenario, Limits(max_body=1000))
     assert status == 429 and "too many bodies" in detail and after == 200
 
 
@@ -241,15 +241,15 @@ def test_bodies_that_arrive_share_a_budget(asked):
         ),
     ],
 )
-def test_what_is_too_large_is_413(asked, limits, body, message):
+def test_what_is_too_large_is_413(with_client, limits, body, message):
     async def scenario(client):
         return await client.post(SOLVE, json=body), places(client).taken
 
-    response, taken = asked(scenario, limits)
+    response, taken = with_client(scenario, limits)
     assert message in problem(response, 413) and taken == 0
 
 
-def test_a_client_that_waits_for_leave_to_send_too_much_gets_none(asked):
+def test_a_client_that_waits_for_leave_to_send_too_much_gets_none(with_client):
     async def nothing():
         raise AssertionError("the body was asked for")
         yield
@@ -259,7 +259,7 @@ def test_a_client_that_waits_for_leave_to_send_too_much_gets_none(asked):
     async def scenario(client):
         return status_and_detail(await call(client.app, nothing(), headers))
 
-    status, detail, _ = asked(scenario)
+    status, detail, _ = with_client(scenario)
     assert status == 413 and "bytes" in detail
 
 

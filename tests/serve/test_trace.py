@@ -21,12 +21,12 @@ RNG = np.random.default_rng(5)
 DECODERS = [({}, Greedy()), ({"decoder": "beam", "beam_size": 3}, Beam(3))]
 
 
-def trace_of(asked, task, instance, limits=None, **options):
+def trace_of(with_client, task, instance, limits=None, **options):
     async def scenario(client):
         body = {"instance": instance, **options}
         return await client.post(f"/v1/models/{task}/trace", json=body)
 
-    return asked(scenario, limits)
+    return with_client(scenario, limits)
 
 
 def tokens_of(steps, step, k):
@@ -41,9 +41,9 @@ def tokens_of(steps, step, k):
 
 @pytest.mark.parametrize(("options", "decoder"), DECODERS, ids=("greedy", "beam"))
 @pytest.mark.parametrize("task", ["hull", "tsp", "sort", "delaunay"])
-def test_a_trace_ends_in_the_solvers_answer(asked, models, task, options, decoder):
+def test_a_trace_ends_in_the_solvers_answer(with_client, models, task, options, decoder):
     instance = RNG.random((7, models[task].task.num_features))
-    response = trace_of(asked, task, instance.tolist(), **options)
+    response = trace_of(with_client, task, instance.tolist(), **options)
     TypeAdapter(TraceResponse).validate_json(response.text, strict=True)
     trace, expected = response.json(), models[task].answer(instance, decoder)
     assert trace["answer"]["outputs"] == expected.outputs.tolist()
@@ -56,11 +56,11 @@ def test_a_trace_ends_in_the_solvers_answer(asked, models, task, options, decode
 
 
 @pytest.mark.parametrize("settings", [{}, {"order": "lexicographic"}], ids=("given", "sorted"))
-def test_probabilities_are_the_models(asked, models, small, settings):
+def test_probabilities_are_the_models(with_client, models, small, settings):
     """Greedy: those of `Solver.attention`, which is computed in another way."""
     models["hull"] = small("hull", scale=8.0, **settings)
     instance = RNG.random((6, 2))
-    trace = trace_of(asked, "hull", instance.tolist()).json()
+    trace = trace_of(with_client, "hull", instance.tolist()).json()
     outputs = np.array(trace["tokens"][:-1]) - 1
     expected, _ = models["hull"].attention(Example(instance, outputs))
     steps = [step["probabilities"][0] for step in trace["steps"]]
@@ -75,9 +75,9 @@ def test_probabilities_are_the_models(asked, models, small, settings):
         used |= {token} - {END}
 
 
-def test_each_prefix_extends_one_before_it(asked, models):
+def test_each_prefix_extends_one_before_it(with_client, models):
     instance = RNG.random((6, 2)).tolist()
-    steps = trace_of(asked, "tsp", instance, decoder="beam", beam_size=4).json()["steps"]
+    steps = trace_of(with_client, "tsp", instance, decoder="beam", beam_size=4).json()["steps"]
     before = [0.0]
     for step in steps:
         assert len(step["probabilities"]) == len(before)
@@ -91,11 +91,11 @@ def test_each_prefix_extends_one_before_it(asked, models):
         assert before == sorted(before, reverse=True) and len(before) <= 4
 
 
-def test_the_exact_answer_stands_beside(asked, models, monkeypatch):
+def test_the_exact_answer_stands_beside(with_client, models, monkeypatch):
     monkeypatch.setattr(service, "EXACT_SECONDS", 60)  # the labeller may have to be compiled
     instance = RNG.random((6, 2))
     for task in ("hull", "delaunay"):
-        trace = trace_of(asked, task, instance.tolist()).json()
+        trace = trace_of(with_client, task, instance.tolist()).json()
         (expected,) = models[task].task.unpad(models[task].task.label(instance[None]))
         exact = trace["exact"]
         assert exact["outputs"] == expected.tolist() and exact["proved"] and not trace["pending"]
@@ -105,7 +105,7 @@ def test_the_exact_answer_stands_beside(asked, models, monkeypatch):
 
 
 def test_a_slow_labeller_keeps_no_answer_waiting_and_its_own_is_there_later(
-    asked, models, monkeypatch
+    with_client, models, monkeypatch
 ):
     released = Event()
     monkeypatch.setattr(service, "EXACT_SECONDS", 0.05)
@@ -132,7 +132,7 @@ def test_a_slow_labeller_keeps_no_answer_waiting_and_its_own_is_there_later(
         return first, other, await ask("tsp", slow)
 
     try:
-        first, other, again = asked(scenario)
+        first, other, again = with_client(scenario)
     finally:
         released.set()
     assert first["exact"] is None and first["pending"] and first["correct"] is None
@@ -151,8 +151,8 @@ def test_the_newest_exact_answer_is_computed_first_and_the_oldest_given_up(monke
     def ask(k):
         return answers.ask(task, Example(inputs[k], source=str(k)))
 
-    with monkeypatch.context() as held:
-        held.setattr(exact, "exact_of", lambda *_: released.wait(20))
+    with monkeypatch.context() as patch:
+        patch.setattr(exact, "exact_of", lambda *_: released.wait(20))
         first = ask(0)
     while not first.running():
         time.sleep(0.001)
@@ -165,21 +165,21 @@ def test_the_newest_exact_answer_is_computed_first_and_the_oldest_given_up(monke
     assert ask(0) is first and ask(1) is not futures[0]
 
 
-def test_numbers_beyond_floats_are_null(asked, models):
+def test_numbers_beyond_floats_are_null(with_client, models):
     """Lengths of these tours overflow; JSON has no infinity."""
     far = [[1e308, 0], [-1e308, 1], [0, 1e308]]
-    assert trace_of(asked, "tsp", far).json()["answer"]["cost"] is None
+    assert trace_of(with_client, "tsp", far).json()["answer"]["cost"] is None
 
     async def scenario(client):
         body = {"instance": far, "outputs": [0, 1, 2]}
         return await client.post("/v1/models/tsp/evaluate", json=body)
 
-    assert asked(scenario).json()["metrics"]["length"]["value"] is None
+    assert with_client(scenario).json()["metrics"]["length"]["value"] is None
 
 
-def test_a_task_without_labellers_has_no_exact_answer(asked, models, small):
+def test_a_task_without_labellers_has_no_exact_answer(with_client, models, small):
     models["own"] = small("custom", center=(0.5,), spread=(0.3,), constraint="subset")
-    trace = trace_of(asked, "own", [[0.1], [0.7], [0.4]]).json()
+    trace = trace_of(with_client, "own", [[0.1], [0.7], [0.4]]).json()
     assert (trace["exact"], trace["pending"], trace["metrics"]) == (None, False, {})
 
 
@@ -200,19 +200,19 @@ def test_a_task_without_labellers_has_no_exact_answer(asked, models, small):
         ({"instance": [[0, 0]], "decoder": "beam", "beam_size": 10**9}, 413, "expected at most"),
     ],
 )
-def test_refusals(asked, models, body, status, detail):
+def test_refusals(with_client, models, body, status, detail):
     async def scenario(client):
         return await client.post("/v1/models/hull/trace", json=body)
 
-    assert detail in problem(asked(scenario, Limits(max_trace=5000)), status)
+    assert detail in problem(with_client(scenario, Limits(max_trace=5000)), status)
 
 
-def test_the_page_is_open_and_says_what_a_browser_may_do(asked):
+def test_the_page_is_open_and_says_what_a_browser_may_do(with_client):
     async def scenario(client):
         paths = ("/", "/page/main.js", "/page/page.css", "/page/../pyproject.toml", "/page/no.js")
         return [await client.get(path) for path in paths]
 
-    index, script, style, *missing = asked(scenario, token="letmein-letmein-letmein")
+    index, script, style, *missing = with_client(scenario, token="letmein-letmein-letmein")
     for response, media_type in ((index, "html"), (script, "javascript"), (style, "css")):
         assert response.status_code == 200
         assert response.headers["content-type"] == f"text/{media_type}; charset=utf-8"

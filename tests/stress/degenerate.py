@@ -68,7 +68,7 @@ def _sliver(rng: np.random.Generator, n: int) -> Floats:
     return rng.random((n, 2)) * [10.0 ** rng.integers(0, 300), 10.0 ** rng.integers(-300, 0)]
 
 
-def _far(rng: np.random.Generator, n: int) -> Floats:
+def _far_from_origin(rng: np.random.Generator, n: int) -> Floats:
     return rng.random((n, 2)) + 10.0 ** rng.integers(5, 16)
 
 
@@ -82,5 +82,5 @@ KINDS = {
     "grid": _grid,
     "near grid": _near_grid,
     "sliver": _sliver,
-    "far": _far,
+    "far": _far_from_origin,
 }

@@ -85,23 +85,23 @@ export class Board {
   /** Lines from what was pointed at last to each token, as wide as its probability. */
   #drawLooks(scene, tokens) {
     const { frame, trace, position } = scene;
-    const asked = Math.max(0, position - 1);
-    if (!trace.steps[asked]) return;
-    const before = trace.tokens.slice(0, asked);
+    const step = Math.max(0, position - 1);
+    if (!trace.steps[step]) return;
+    const before = trace.tokens.slice(0, step);
     const { front } = this.#shape(scene, before.filter(Boolean), false);
     const origin = this.#origin(scene, before, front);
     if (front) {
       const d = this.#path(front, false);
       this.layers.looks.append(node("path", { class: "front", d }));
     }
-    const chosen = tokens.at(-1);
-    const distribution = distributionAt(trace, asked).filter(([, value]) => value >= LEAST);
+    const currentToken = tokens.at(-1);
+    const distribution = distributionAt(trace, step).filter(([, value]) => value >= LEAST);
     distribution.sort((a, b) => a[1] - b[1]);
     for (const [token, value] of distribution) {
       const target = this.#placeOf(frame, trace, token);
       const d = `M${origin.join(" ")}L${target.join(" ")}`;
       const width = (1 + (WIDEST - 1) * value).toFixed(2);
-      const name = token === chosen && position ? "look chosen" : "look";
+      const name = token === currentToken && position ? "look chosen" : "look";
       const line = node("path", { d, class: name, "stroke-width": width, "data-probability": value });
       this.layers.looks.append(line);
     }

@@ -18,21 +18,21 @@ export function writeStep(trace, position) {
     slider.setAttribute("aria-valuetext", "no answer");
     return;
   }
-  const asked = Math.max(0, position - 1);
-  const distribution = distributionAt(trace, asked).filter(([, value]) => value !== null);
+  const step = Math.max(0, position - 1);
+  const distribution = distributionAt(trace, step).filter(([, value]) => value !== null);
   distribution.sort((a, b) => b[1] - a[1]);
-  const chosen = trace.tokens[asked];
-  const probability = distribution.find(([token]) => token === chosen)?.[1] ?? 0;
+  const currentToken = trace.tokens[step];
+  const probability = distribution.find(([token]) => token === currentToken)?.[1] ?? 0;
   const text = position
-    ? actionOf(trace, chosen, probability, distribution.length === 1)
+    ? actionOf(trace, currentToken, probability, distribution.length === 1)
     : `It has not pointed yet; ${nameOf(trace, distribution[0][0])} is likeliest.`;
   byId("step-text").textContent = text;
   slider.setAttribute("aria-valuetext", `step ${position} of ${total}: ${text}`);
   byId("bars").replaceChildren(
     ...distribution
-      .filter(([token, value], k) => k === 0 || token === chosen || value >= LEAST)
+      .filter(([token, value], k) => k === 0 || token === currentToken || value >= LEAST)
       .slice(0, BARS)
-      .map(([token, value]) => bar(trace, token, value, token === chosen && position > 0)),
+      .map(([token, value]) => bar(trace, token, value, token === currentToken && position > 0)),
   );
 }
 
@@ -64,11 +64,11 @@ export function writePrefixes(trace, position, choose) {
     return;
   }
   const step = Math.max(0, position - 1);
-  const own = pathOf(trace)[step];
-  const held = prefixesAt(trace, step);
-  const best = held[0].logLikelihood; // shares: tokens that are forced may be unlikely ones
-  const total = held.reduce((sum, prefix) => sum + Math.exp(prefix.logLikelihood - best), 0);
-  const rows = held.map((prefix, k) => {
+  const answered = pathOf(trace)[step];
+  const prefixes = prefixesAt(trace, step);
+  const best = prefixes[0].logLikelihood; // shares: tokens that are forced may be unlikely ones
+  const total = prefixes.reduce((sum, prefix) => sum + Math.exp(prefix.logLikelihood - best), 0);
+  const rows = prefixes.map((prefix, k) => {
     const button = document.createElement("button");
     button.type = "button";
     const specials = trace.special_names.length;
@@ -76,9 +76,9 @@ export function writePrefixes(trace, position, choose) {
     const end = prefix.ended ? " end" : "";
     const share = percent(Math.exp(prefix.logLikelihood - best) / total);
     button.textContent = `${share}  ${names.join(" ")}${end}`;
-    if (k === own) button.className = "own";
+    if (k === answered) button.className = "own";
     for (const name of ["focus", "pointerenter"]) {
-      button.addEventListener(name, () => choose(k === own ? null : prefix));
+      button.addEventListener(name, () => choose(k === answered ? null : prefix));
     }
     for (const name of ["blur", "pointerleave"]) button.addEventListener(name, () => choose(null));
     const item = document.createElement("li");
