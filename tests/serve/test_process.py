@@ -1,5 +1,6 @@
 """The program: where it listens, and how it ends."""
 
+import contextlib
 import json
 import os
 import re
@@ -10,7 +11,7 @@ import sys
 import threading
 import time
 import urllib.request
-from http.client import HTTPConnection
+from http.client import HTTPConnection, HTTPResponse
 from multiprocessing import get_context
 from types import SimpleNamespace
 
@@ -28,6 +29,7 @@ from ptrnet.serve.process.listening import address_of, listen, read_token
 from ptrnet.serve.process.server import App, load_models
 from ptrnet.serve.process.signals import sigterm_exits
 
+SECONDS = 60  # the deadline of whatever is waited for
 INSTANCES = np.random.default_rng(0).random((300, 20, 2)).tolist()
 
 
@@ -46,8 +48,13 @@ def served():
         command = [sys.executable, "-m", "ptrnet", "serve", "--port", "0", *arguments]
         process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
         processes.append(process)
+        deadline = threading.Timer(SECONDS, process.kill)  # which ends the line, too
+        deadline.start()
         line = process.stderr.readline()
-        return process, re.search(r"serves mine at (http://127\.0\.0\.1:\d+)$", line)[1]
+        deadline.cancel()
+        match = re.search(r"serves mine at (http://127\.0\.0\.1:\d+)$", line)
+        assert match, f"no address within {SECONDS} seconds: {line}"
+        return process, match[1]
 
     yield start
     for process in processes:
@@ -58,13 +65,29 @@ def served():
 
 def ask(address, body):
     """The status and document of an answer, and what it says of its connection."""
-    connection = HTTPConnection(address.removeprefix("http://"), timeout=60)
+    connection = HTTPConnection(address.removeprefix("http://"), timeout=SECONDS)
     headers = {"Content-Type": "application/json"}
     connection.request("POST", "/v1/models/mine/solve", json.dumps(body), headers)
     response = connection.getresponse()
     document = json.load(response)
     connection.close()
     return response.status, document, response.getheader("Connection")
+
+
+def begin(connection, body):
+    """Sends the head of a request; its body is accepted from then on, and still to come."""
+    connection.sendall(
+        b"POST /v1/models/mine/solve HTTP/1.1\r\nHost: mine\r\nExpect: 100-continue\r\n"
+        b"Content-Type: application/json\r\nContent-Length: %d\r\n\r\n" % len(body)
+    )
+    interim = b"HTTP/1.1 100 Continue\r\n\r\n"
+    assert connection.recv(len(interim), socket.MSG_WAITALL) == interim
+
+
+def is_listening(host, port):
+    with contextlib.suppress(OSError), socket.create_connection((host, port), timeout=SECONDS):
+        return True
+    return False
 
 
 def test_sigterm_finishes_what_was_accepted(served, model, small):
@@ -77,19 +100,39 @@ def test_sigterm_finishes_what_was_accepted(served, model, small):
     threads = [threading.Thread(target=send) for _ in range(6)]
     for thread in threads:
         thread.start()
-    in_queue = 0
+    deadline, in_queue = time.monotonic() + SECONDS, 0
     while in_queue < 6 and not answered:
-        with urllib.request.urlopen(f"{address}/metrics", timeout=60) as response:
+        assert time.monotonic() < deadline, f"{in_queue} requests in the queue"
+        with urllib.request.urlopen(f"{address}/metrics", timeout=SECONDS) as response:
             text = response.read().decode()
         in_queue = float(re.search(r"^ptrnet_queue (\S+)", text, re.MULTILINE)[1])
     process.send_signal(signal.SIGTERM)
     for thread in threads:
-        thread.join(60)
-    assert process.wait(60) == 0 and process.stderr.read() == ""
+        thread.join(SECONDS)
+    assert process.wait(SECONDS) == 0 and process.stderr.read() == ""
     assert len(answered) == 6
     for status, document, _ in answered:
         assert status == 200 and len(document["answers"]) == len(INSTANCES)
-    assert "close" in [connection for *_, connection in answered]  # from the signal on
+
+
+def test_connections_are_closed_from_sigterm_on(served, model):
+    """The body of a request comes when the service listens no more."""
+    process, address = served("--model", model)
+    host, port = address.removeprefix("http://").split(":")
+    body = json.dumps({"instances": INSTANCES}).encode()
+    with socket.create_connection((host, port), timeout=SECONDS) as connection:
+        begin(connection, body)
+        process.send_signal(signal.SIGTERM)
+        deadline = time.monotonic() + SECONDS
+        while is_listening(host, port):
+            assert time.monotonic() < deadline, "it still listens"
+            time.sleep(0.01)
+        connection.sendall(body)
+        with HTTPResponse(connection) as response:
+            response.begin()
+            assert len(json.load(response)["answers"]) == len(INSTANCES)
+            assert response.status == 200 and response.getheader("Connection") == "close"
+    assert process.wait(SECONDS) == 0 and process.stderr.read() == ""
 
 
 def test_idle_connections_are_closed(monkeypatch):
@@ -131,10 +174,10 @@ def test_workers_serve_one_address(served, model):
     process, address = served("--model", model, "--workers", "2")
     for _ in range(3):
         assert ask(address, {"instances": INSTANCES[:2]})[0] == 200
-    with urllib.request.urlopen(f"{address}/metrics", timeout=60) as response:
+    with urllib.request.urlopen(f"{address}/metrics", timeout=SECONDS) as response:
         assert 'ptrnet_instances_total{model="mine"} 6.0' in response.read().decode()
     process.send_signal(signal.SIGTERM)
-    assert process.wait(60) == 0 and process.stderr.read() == ""
+    assert process.wait(SECONDS) == 0 and process.stderr.read() == ""
 
 
 def test_a_worker_that_dies_is_replaced(monkeypatch, capsys):
