@@ -73,10 +73,10 @@ def test_scores_are_differentiated_twice(kernel):
     lengths = KEY_LENGTHS, QUERY_LENGTHS
     tensors = draw()
 
-    def mixed(keys, queries, v):
+    def product(keys, queries, v):
         return kernel.additive_scores(keys, queries + keys[:, :2].tanh() * v, v, *lengths)
 
-    assert torch.autograd.gradgradcheck(mixed, tensors)
+    assert torch.autograd.gradgradcheck(product, tensors)
 
 
 @kernels(cpu, factorised)
