@@ -36,7 +36,7 @@ BATCH = 128
 
 
 class Agreement(NamedTuple):
-    """Of PyTorch's answers and onnxruntime's, by greedy decoding under the task's constraint."""
+    """How far PyTorch and onnxruntime agree, by greedy decoding under the task's constraint."""
 
     instances: int
     same_answers: int
@@ -134,7 +134,7 @@ def _limit(float32_error: float) -> float:
 
 
 def _largest_errors(log_probs: Tensor, expected: Tensor, is_step: Tensor) -> Tensor:
-    """Of each instance `(B,)`, absolute, and relative where the expected one is below -1."""
+    """The largest errors `(B,)`: absolute, and relative where the expected value is below -1."""
     errors = (log_probs - expected).abs() / expected.abs().clamp(min=1)
     is_same = (log_probs == expected) | ~is_step[..., None]  # -inf on padding
     return torch.where(is_same, 0, errors).flatten(1).amax(1)

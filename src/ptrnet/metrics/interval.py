@@ -86,7 +86,7 @@ def mean(values: ArrayLike) -> Measure:
 
 
 def summarize(scores: Mapping[str, Scores]) -> dict[str, Measure]:
-    """Of each metric the share that is right, or the mean of the floats that are not NaN."""
+    """For each metric the share that is right, or the mean of the floats that are not NaN."""
     return {
         name: share(values) if values.dtype == bool else mean(values[~np.isnan(values)])
         for name, values in scores.items()

@@ -57,7 +57,7 @@ class Job:
         return count_for(self.row.n, self.budget.share)
 
     def digest(self) -> str:
-        """Of all that decides the result."""
+        """A checksum of all that decides the result."""
         test = [self.row.task.name, self.row.n, self.instances, SEED, list(self.row.labellers)]
         shipped = checksum(weights.folder(self.line.weights) / TENSORS) if self.line.weights else ""
         content = [VERSION, training_of(self), shipped, vars(self.line.decoding), test]

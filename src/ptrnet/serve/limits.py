@@ -8,7 +8,7 @@ from ptrnet.errors import InputError
 
 @dataclass(frozen=True)
 class Limits:
-    """Of one process of the service; all above 0."""
+    """The limits of one process of the service; all above 0."""
 
     queue: int = 64  # requests that are answered or wait for it
     max_body: int = 8_388_608  # bytes of a request's body

@@ -58,7 +58,7 @@ class FiniteLoss(pl.Callback):
 
 
 def diverged_error(folder: Path, step: int) -> DivergedError:
-    """Of the run in a folder: it says where the run may be gone on from."""
+    """The error of a diverged run: it names the checkpoint to begin again from."""
     good = checkpoint.read_last(folder)
     advice = "no checkpoint had been written; begin again with a smaller --learning-rate"
     if good:
