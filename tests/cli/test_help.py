@@ -1,13 +1,18 @@
 """What `--help` says, and what a shell completes."""
 
 import os
+import re
 import subprocess
 import sys
+from typing import get_type_hints
 
 import pytest
 
 from ptrnet import models
 from ptrnet.cli import app
+from ptrnet.cli.groups.decoding import DecodingOptions
+from ptrnet.decoding import Beam, Incremental, Reconstruct, Sample
+from ptrnet.decoding.options import DecoderOptions
 
 
 @pytest.mark.parametrize(
@@ -49,3 +54,37 @@ def test_the_values_of_a_choice_are_listed(ptrnet):
         *(" | ".join(models.names()), "tsp exact | held-karp", "hull, delaunay, tsp or sort"),
     ):
         assert text.count(values.replace(" ", "")) == 1
+
+
+def test_the_defaults_in_the_help_are_the_decoders():
+    """Which stand in brackets, for an option that is left out has none."""
+    hints = get_type_hints(DecodingOptions, include_extras=True)
+    written = {}
+    for name, hint in hints.items():
+        text = hint.__metadata__[0].help
+        if match := re.search(r"\[(\w+)\]$", text):
+            written[name] = match[1]
+    drawn = Sample()
+    assert written == {
+        "beam_size": str(Beam().size),
+        "samples": str(drawn.size),
+        "temperature": f"{drawn.temperature:g}",
+        "window": str(Incremental().window),
+        "inner": Incremental().inner.name,
+        "seconds": f"{Reconstruct().seconds:g}",
+    }
+
+
+@pytest.mark.parametrize(
+    ("options", "decoder"),
+    [
+        ({"decoder": "beam"}, Beam()),
+        ({"decoder": "beam", "beam_size": 3}, Beam(3)),
+        ({"decoder": "sample"}, Sample(seed=7)),
+        ({"decoder": "sample", "temperature": 0.5}, Sample(temperature=0.5, seed=7)),
+        ({"decoder": "incremental"}, Incremental()),
+        ({"decoder": "incremental", "inner": "beam", "window": 2}, Incremental(2, Beam())),
+    ],
+)
+def test_options_that_are_left_out_are_the_decoders(options, decoder):
+    assert DecoderOptions(**options).build(7) == decoder

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 from ptrnet.decoding.beam import Beam, Greedy
 from ptrnet.decoding.incremental import Incremental
@@ -54,9 +55,8 @@ class DecoderOptions:
         if inner not in SEARCHES:
             raise unknown("inner decoder", inner, SEARCHES)
         self._check_unused(inner, spell)
-        return Incremental(
-            25 if self.window is None else self.window, self._build_search(inner, seed)
-        )
+        search = self._build_search(inner, seed)
+        return Incremental(inner=search, **_without_none(window=self.window))
 
     def _check_unused(self, search: str, spell: Callable[[str], str]) -> None:
         """Refuses options that neither the decoder nor its search has."""
@@ -67,8 +67,13 @@ class DecoderOptions:
 
     def _build_search(self, name: str, seed: int) -> Decoder:
         if name == "beam":
-            return Beam(8 if self.beam_size is None else self.beam_size)
+            return Beam(**_without_none(size=self.beam_size))
         if name == "sample":
-            samples = 16 if self.samples is None else self.samples
-            return Sample(samples, 1.0 if self.temperature is None else self.temperature, seed)
+            options = _without_none(size=self.samples, temperature=self.temperature)
+            return Sample(seed=seed, **options)
         return Greedy()
+
+
+def _without_none(**options: Any) -> dict[str, Any]:
+    """The options that were not left out; for the others a decoder has its own defaults."""
+    return {name: value for name, value in options.items() if value is not None}

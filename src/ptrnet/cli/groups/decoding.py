@@ -18,7 +18,10 @@ def complete_decoders(incomplete: str) -> list[str]:
 
 @dataclass(frozen=True)
 class DecodingOptions:
-    """A decoder's name and options; None stands for an option that was left out."""
+    """`DecoderOptions` on the command line, and what goes with every decoder.
+
+    The defaults in brackets are the decoders' own: help is printed without importing them.
+    """
 
     decoder: Annotated[
         str,
