@@ -78,21 +78,13 @@ def _train(
     best = BestWeights(recipe.patience)
     trainer = build_trainer(recipe, output, best, hooks)
     if is_main_process():
-        if resume:
-            run_folder.check_recipe(output, recipe)
-        else:
-            run_folder.create(output)
-            locks.enter_context(run_folder.locked(output))
-            run_folder.write_recipe(output, recipe)
-        if examples.stream.fingerprint:
-            source = recipe.data or "instances"
-            run_folder.pin_data(output, examples.stream.fingerprint, source)
+        _claim(output, recipe, resume, locks)
+        _pin_data(output, recipe, examples)
         if begun:
             begun.make_last()
 
     if begun:
-        module.load_state_dict(begun.content["state_dict"])
-        best.load_state_dict(begun.content["callbacks"].get(best.state_key, {}))
+        _restore(begun, module, best)
     if step < recipe.steps and not best.has_ended:
         try:
             run_trainer(trainer, module, examples, output / checkpoint.LAST if begun else None)
@@ -104,6 +96,33 @@ def _train(
         model_folder.save(output, saved)
         write_card(output, saved, recipe, examples.valid or fresh_test_examples(recipe, task))
     return saved
+
+
+def _claim(output: Path, recipe: Recipe, resume: bool, locks: contextlib.ExitStack) -> None:
+    """Makes the run's folder and locks it, with its recipe; or sees that it holds this recipe.
+
+    Raises:
+        InputError: `output` holds another run.
+    """
+    if resume:  # `train` has locked it
+        run_folder.check_recipe(output, recipe)
+        return
+    run_folder.create(output)
+    locks.enter_context(run_folder.locked(output))
+    run_folder.write_recipe(output, recipe)
+
+
+def _pin_data(output: Path, recipe: Recipe, examples: TrainingExamples) -> None:
+    """Notes which data the run is trained on; with those of another start it is refused."""
+    if examples.stream.fingerprint:
+        source = recipe.data or "instances"
+        run_folder.pin_data(output, examples.stream.fingerprint, source)
+
+
+def _restore(begun: checkpoint.Checkpoint, module: TrainingModule, best: BestWeights) -> None:
+    """Puts the weights of a checkpoint into the model, and the best ones into their callback."""
+    module.load_state_dict(begun.content["state_dict"])
+    best.load_state_dict(begun.content["callbacks"].get(best.state_key, {}))
 
 
 def _prepare(
@@ -152,15 +171,15 @@ def _load_weights(model: PointerModel, recipe: Recipe, task: Task) -> None:
     model.load_state_dict(solver.model.state_dict())
 
 
-def _model_of(name: str) -> Solver:
-    """A model by its name; of a run that did not come to its end, as its last checkpoint has it."""
-    folder = Path(name)
+def _model_of(name_or_path: str) -> Solver:
+    """A model by its name or folder; of an unfinished run, as its last checkpoint has it."""
+    folder = Path(name_or_path)
     has_run, has_model = (
         (folder / file).is_file() for file in (run_folder.RECIPE, model_folder.CONFIG)
     )
     begun = checkpoint.read_last(folder) if has_run and not has_model else None
     if begun is None:
-        return weights.load(name)
+        return weights.load(name_or_path)
     recipe = Recipe.read(folder / run_folder.RECIPE)
     task = tasks.get(recipe.task, **recipe.settings)
     model = models.build(recipe.model, task.num_features, task.num_specials, **recipe.network())
