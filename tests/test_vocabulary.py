@@ -16,7 +16,7 @@ INTERVALS = ("src/ptrnet/bench", "src/ptrnet/metrics")  # `low` and `high` are a
 ORIENTATION = ("src/ptrnet/geometry", "src/ptrnet/labellers", "tests/labellers", "tests/stress")
 FORMER = {
     **dict.fromkeys(("closing_repeat", "comparable", "fed", "few", "mark", "mixed"), ()),
-    **dict.fromkeys(("train_feed", "wide"), ()),
+    **dict.fromkeys(("named", "train_feed", "wide"), ()),
     "low": INTERVALS,
     "turn": ORIENTATION,
 }
@@ -96,6 +96,16 @@ def test_former_names_of_files_do_not_come_back():
         parts = path.relative_to(ROOT / "src" / "ptrnet").with_suffix("").parts
         if parts[0] == "data":
             assert not FORMER_FILES & {plain(part) for part in parts}, path
+
+
+def test_docstrings_begin_with_what_a_thing_is():
+    """Not with what it is of: a reader meets them alone, in an editor or in the reference."""
+    documented = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
+    for path in SOURCES:
+        for node in ast.walk(ast.parse(path.read_text())):
+            text = ast.get_docstring(node) if isinstance(node, documented) else None
+            where = f"{path.relative_to(ROOT)}:{getattr(node, 'lineno', 1)}"
+            assert not (text or "").startswith("Of "), where
 
 
 def code_lines(function):
