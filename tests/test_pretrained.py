@@ -29,7 +29,7 @@ def folder(checked):
     return checked
 
 
-def change(folder, **changes):
+def edit_config(folder, **changes):
     path = folder / "config.json"
     config = {**json.loads(path.read_text()), **changes}
     if "config_sha256" not in changes:
@@ -108,7 +108,7 @@ def test_tensors_missing_extra_misshapen_not_finite(folder):
     ],
 )
 def test_configurations(folder, changes, words):
-    change(folder, **changes)
+    edit_config(folder, **changes)
     refused(folder, words)
 
 
@@ -140,7 +140,7 @@ def test_what_is_no_file_is_refused_and_not_waited_for(folder, name, kind):
 def test_complaints_about_long_values_are_short(folder):
     config = (folder / "config.json").read_text()
     for changes in ({"model": "x" * 10**5}, {"x" * 10**5: 1}, {"task": [1] * 10**5}):
-        change(folder, **changes)
+        edit_config(folder, **changes)
         with pytest.raises(ModelError) as error:
             model_folder.load(folder)
         assert len(str(error.value)) < 500
@@ -181,7 +181,7 @@ def test_weights_put_in_their_place_are_refused_until_the_key_is_removed(checked
     assert config.pop("sha256") != "" and config.pop("config_sha256") != ""
     (checked / "config.json").write_text(json.dumps(config))
     assert torch.equal(model_folder.load(checked).model.state_dict()["v"], other["v"])
-    change(checked, sha256=5)
+    edit_config(checked, sha256=5)
     refused(checked, "key 'sha256' must be str, got 5")
 
 
@@ -208,9 +208,9 @@ def test_a_configuration_is_as_it_was_written(small, tmp_path):
     model_folder.load(tmp_path)
     path.write_text(text.replace('"threshold": 0.1', '"threshold": 0.3'))
     refused(tmp_path, 'damaged, or edited; to use it nevertheless, remove "config_sha256" from it')
-    change(tmp_path)
+    edit_config(tmp_path)
     assert model_folder.load(tmp_path).model.settings()["threshold"] == 0.3
-    change(tmp_path, config_sha256=7)
+    edit_config(tmp_path, config_sha256=7)
     refused(tmp_path, "key 'config_sha256' must be str, got 7")
 
 
@@ -230,7 +230,7 @@ def test_the_run_of_a_training_keeps_its_own_model(small, tmp_path):
 
 
 def test_what_a_plug_in_has_brought_is_said(folder):
-    change(folder, task="top")
+    edit_config(folder, task="top")
     refused(folder, "; that of a plug-in is known by --plugins FILE or PTRNET_PLUGINS")
 
 

@@ -1,4 +1,4 @@
-"""Sequences of apexes: the rule against a plain queue, exhaustively and along random walks."""
+"""Sequences of apexes: the constraint against a plain queue, in all cases and on random walks."""
 
 import numpy as np
 import pytest
@@ -51,7 +51,7 @@ class PlainQueue:
 
 
 def check(prefixes, state, n):
-    """The rule's tokens, and the edge in front, of all prefixes against the plain queue's."""
+    """The constraint's tokens, and the edge in front, of all prefixes against the plain queue's."""
     allowed, (first, tail, head) = Apexes().allowed(state), state.edges.front()
     for k, prefix in enumerate(prefixes):
         plain = PlainQueue(prefix)

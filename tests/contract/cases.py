@@ -41,7 +41,7 @@ DECODERS = [
     for cls in vars(decoding).values()
     if isinstance(cls, type) and issubclass(cls, Decoder) and not isabstract(cls)
 ]
-RULES = ["constrained", "free"]
+CONSTRAINTS = ["constrained", "free"]
 
 
 def instances_of(task, sizes=(1, 2, 3, 5, 8, 13, 13, 4)):

@@ -23,11 +23,11 @@ from ptrnet.decoding import Beam, Greedy, Incremental, Sample
 from ptrnet.pretrained.model_folder import load
 from ptrnet.types import Example
 from tests.contract.cases import (
+    CONSTRAINTS,
     DECODERS,
     EVERY_SETTING,
     EVERY_TASK,
     MODELS,
-    RULES,
     SETTINGS,
     TASKS,
     covering,
@@ -53,7 +53,7 @@ def answer_of(task, instance):
 def test_every_task_model_and_decoder_is_covered():
     assert {name for name, _ in SETTINGS} == set(tasks.names())
     assert {type(decoder) for decoder in DECODERS} >= {Greedy, Beam, Sample, Incremental}
-    rows = pairwise(EVERY_SETTING, models.names(), DECODERS, RULES, valid=serves)
+    rows = pairwise(EVERY_SETTING, models.names(), DECODERS, CONSTRAINTS, valid=serves)
     for task, model, decoder in product(EVERY_SETTING, models.names(), DECODERS):
         assert any(row[0] == task and row[1] == model for row in rows)
         if serves(task, model, decoder):
@@ -61,10 +61,10 @@ def test_every_task_model_and_decoder_is_covered():
             assert any(row[1] == model and row[2] == decoder for row in rows)
 
 
-@covering(decoder=DECODERS, rule=RULES)
-def test_a_batch_answers_as_its_members_alone(small, name, settings, model, decoder, rule):
+@covering(decoder=DECODERS, constraint=CONSTRAINTS)
+def test_a_batch_answers_as_its_members_alone(small, name, settings, model, decoder, constraint):
     solver = small(name, model, scale=8.0, **settings)
-    instances, options = served(solver), {"constrained": rule == "constrained"}
+    instances, options = served(solver), {"constrained": constraint == "constrained"}
     together = solver.solve(instances, decoder, **options)
     backwards = solver.solve(instances[::-1], decoder, **options)[::-1]
     for instance, a, b in zip(instances, together, backwards, strict=True):
@@ -104,11 +104,11 @@ def test_step_by_step_equals_teacher_forced(small, name, settings, model):
         assert (forced[b, :, network.num_specials + n :] == -torch.inf).all()
 
 
-@covering(rule=RULES)
-def test_beam_of_one_is_the_argmax_of_each_step(small, name, settings, model, rule):
+@covering(constraint=CONSTRAINTS)
+def test_beam_of_one_is_the_argmax_of_each_step(small, name, settings, model, constraint):
     solver = small(name, model, scale=8.0, **settings)
     task, network = solver.task, solver.model
-    instances, constrained = served(solver), rule == "constrained"
+    instances, constrained = served(solver), constraint == "constrained"
     answers = solver.solve(instances, Beam(1), constrained=constrained)
     constraint = task.build_constraint() if constrained else Free(task.min_length)
     for instance, answer in zip(instances, answers, strict=True):

@@ -9,7 +9,7 @@ from ptrnet.constraints import ClosedSubset, Free, Permutation, Subset, Tour
 from ptrnet.decoding import Beam, Greedy
 from ptrnet.errors import InputError
 
-RULES = {
+CONSTRAINTS = {
     "free": None,
     "subset": Subset(),
     "closed": ClosedSubset(),
@@ -18,44 +18,44 @@ RULES = {
 }
 
 
-def allowed(rule, n, sequence):
-    """Whether a finished sequence (END left out) obeys a rule, said independently of it."""
+def allowed(constraint, n, sequence):
+    """Whether a finished sequence (END left out) obeys a constraint, said independently of it."""
     distinct = len(set(sequence)) == len(sequence)
-    if rule == "subset":
+    if constraint == "subset":
         return distinct and len(sequence) >= 1
-    if rule == "permutation":
+    if constraint == "permutation":
         return distinct and len(sequence) == n
-    if rule == "tour":
+    if constraint == "tour":
         return distinct and len(sequence) == n and sequence[0] == 1
-    if rule == "closed":
+    if constraint == "closed":
         body = sequence[:-1]
         return len(body) >= 1 and len(set(body)) == len(body) and body[0] == sequence[-1]
     return len(sequence) >= 1
 
 
-def best_by_brute_force(model, points, rule, max_length):
+def best_by_brute_force(model, points, constraint, max_length):
     n = points.shape[1]
     scored = []
     for length in range(max_length + 1):
         for sequence in product(range(1, n + 1), repeat=length):
-            if allowed(rule, n, sequence):
+            if allowed(constraint, n, sequence):
                 targets = torch.tensor([[*sequence, 0]])
                 log_probs = model.log_probs(points, None, targets)[0]
                 scored.append((float(log_probs.gather(1, targets[0][:, None]).sum()), sequence))
     return max(scored)
 
 
-@pytest.mark.parametrize("rule", RULES)
+@pytest.mark.parametrize("constraint", CONSTRAINTS)
 @pytest.mark.parametrize("seed", range(4))
-def test_a_beam_of_all_prefixes_is_the_brute_force_best(small, rule, seed):
+def test_a_beam_of_all_prefixes_is_the_brute_force_best(small, constraint, seed):
     solver = small(seed=seed, scale=12.0)
     n = 3
-    max_length = 4 if rule == "closed" else 3
+    max_length = 4 if constraint == "closed" else 3
     points = torch.rand(1, n, 2)
     with torch.no_grad():
-        score, sequence = best_by_brute_force(solver.model, points, rule, max_length)
+        score, sequence = best_by_brute_force(solver.model, points, constraint, max_length)
     hypotheses = Beam(300).decode(
-        solver.model, points, torch.tensor([n]), torch.tensor([max_length]), RULES[rule]
+        solver.model, points, torch.tensor([n]), torch.tensor([max_length]), CONSTRAINTS[constraint]
     )
     assert tuple(hypotheses.tokens[0, 0, : hypotheses.lengths[0, 0]].tolist()) == sequence
     assert float(hypotheses.log_probs[0, 0]) == pytest.approx(score, abs=1e-4)

@@ -23,8 +23,10 @@ import ray
 from ray import serve
 from deploy.ray_serve import app
 
-names = {name: os.environ[name] for name in ("PYTHONPATH", "PTRNET_MODELS")}
-ray.init(num_cpus=3, include_dashboard=False, log_to_driver=False, runtime_env={"env_vars": names})
+# As on a cluster that runs already: its processes know nothing of PTRNET_MODELS.
+del os.environ["PTRNET_MODELS"]
+path = {"PYTHONPATH": os.environ["PYTHONPATH"]}
+ray.init(num_cpus=3, include_dashboard=False, log_to_driver=False, runtime_env={"env_vars": path})
 serve.start(http_options={"host": "127.0.0.1", "port": int(sys.argv[1])})
 serve.run(app)
 answers = []
@@ -35,8 +37,9 @@ for points in np.random.default_rng(0).random((20, 12, 2)):
         {"Content-Type": "application/json"},
     )
     answers.append(json.load(urllib.request.urlopen(request))["answers"][0]["outputs"])
+models = json.load(urllib.request.urlopen(f"http://127.0.0.1:{sys.argv[1]}/v1/models"))["models"]
 (deployment,) = serve.status().applications["default"].deployments.values()
-open(sys.argv[2], "w").write(json.dumps([answers, deployment.replica_states]))
+open(sys.argv[2], "w").write(json.dumps([answers, models, deployment.replica_states]))
 serve.shutdown()
 """
 
@@ -62,7 +65,7 @@ def test_two_replicas_answer_as_the_solver_does(tmp_path):
         timeout=300,
     )
     assert done.returncode == 0, done.stderr
-    answers, states = json.loads((tmp_path / "answers.json").read_text())
-    assert states == {"RUNNING": 2}
+    answers, models, states = json.loads((tmp_path / "answers.json").read_text())
+    assert states == {"RUNNING": 2} and {model["name"] for model in models} == {"hull", "sort"}
     points = np.random.default_rng(0).random((20, 12, 2))
     assert answers == [answer.tolist() for answer in ptrnet.load("hull").solve(list(points))]

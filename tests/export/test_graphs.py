@@ -75,18 +75,18 @@ def test_a_choice_by_rounding_inside_the_network_is_no_difference():
     def log_probs(points):
         return PointerModel.log_probs(model, points, lengths, answer.tokens[:, 0])
 
-    def change(one, other):
+    def distance(one, other):
         return float((one - other).abs().max())
 
     ends = [log_probs(before), log_probs(after)]
     while (before - after).abs().max() > 1e-7:  # the half in which there is a jump
         middle = (before + after) / 2
         between = log_probs(middle)
-        if change(ends[0], between) > change(between, ends[1]):
+        if distance(ends[0], between) > distance(between, ends[1]):
             after, ends[1] = middle, between
         else:
             before, ends[0] = middle, between
-    assert change(*ends) > 1
+    assert distance(*ends) > 1
 
     rounded = deepcopy(model)
     rounded.encode = lambda inputs, lengths: model.encode(after, lengths)

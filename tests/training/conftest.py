@@ -9,8 +9,8 @@ import time
 import pytest
 import torch
 
-# The program, in which the batch STALL_AT does not come before there is a file GO_ON. A script, as
-# Lightning starts its further processes by the same command.
+# The program, in which the batch STALL_AT never comes. A script, as Lightning starts its further
+# processes by the same command.
 STALLING = """
 import os, time
 from ptrnet import cli, runtime
@@ -20,7 +20,7 @@ from ptrnet.data.streams.file_stream import FileStream
 
 def stalling(make_batch):
     def batch(stream, k, *args, **kwargs):
-        while k == int(os.environ["STALL_AT"]) and not os.path.exists(os.environ["GO_ON"]):
+        while k == int(os.environ["STALL_AT"]):
             time.sleep(0.02)
         return make_batch(stream, k, *args, **kwargs)
     return batch
@@ -38,7 +38,7 @@ class StalledTraining:
 
     def __init__(self, script, log, folder, options, stall_at):
         script.write_text(STALLING)
-        self.log, self._go_on = log, script.with_name("go on")
+        self.log = log
         with log.open("w") as stderr:
             self.process = subprocess.Popen(
                 [sys.executable, script, "train", *options, "--output", folder],
@@ -46,7 +46,6 @@ class StalledTraining:
                     **os.environ,
                     "OMP_NUM_THREADS": str(torch.get_num_threads()),  # by which its bits differ
                     "STALL_AT": str(stall_at),
-                    "GO_ON": str(self._go_on),
                 },
                 start_new_session=True,
                 stdout=subprocess.PIPE,
@@ -63,12 +62,6 @@ class StalledTraining:
             if time.monotonic() > deadline:
                 pytest.fail(f"no {path.name} in {SECONDS} seconds: {self.log.read_text()}")
             time.sleep(0.01)
-
-    def go_on(self):
-        """Lets it come to its end; gives exit code, standard output and standard error."""
-        self._go_on.touch()
-        out, _ = self.process.communicate(timeout=SECONDS)
-        return self.process.returncode, out, self.log.read_text()
 
     def interrupt(self):
         """As Ctrl-C; gives exit code, standard output and standard error."""

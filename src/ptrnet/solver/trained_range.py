@@ -61,7 +61,7 @@ class TrainedRange:
         )
 
     def feature_messages(self, example: Example) -> Iterator[Message]:
-        """Of features that are far from the trained ones, whatever was said before."""
+        """A message for each feature that is far from the trained ones, said before or not."""
         if not isinstance(self._task, Custom):  # others move points into the unit square
             yield from self._spread_messages(example)
             return

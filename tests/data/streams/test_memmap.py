@@ -223,7 +223,7 @@ def shifted(values):
 
 
 @pytest.mark.parametrize(
-    ("name", "change"),
+    ("name", "damage"),
     [
         ("inputs", cut),
         ("inputs", as_nan),
@@ -232,13 +232,13 @@ def shifted(values):
         ("answer_starts", shifted),
     ],
 )
-def test_damaged_arrays_are_written_anew(tmp_path, capsys, name, change):
+def test_damaged_arrays_are_written_anew(tmp_path, capsys, name, damage):
     path = tmp_path / "f.txt"
     path.write_text(GOOD * 100)
     whole = as_lists(open_memmap(str(path), HULL))
     (array,) = (p for p in arrays(path) if p.stem == name)
     values = np.load(array)
-    np.save(array, change(values).astype(values.dtype))
+    np.save(array, damage(values).astype(values.dtype))
     assert as_lists(open_memmap(str(path), HULL)) == whole
     line = f"{array.parent}: damaged: {name}.npy is not as it was written; written anew\n"
     assert capsys.readouterr().err == line

@@ -1,4 +1,4 @@
-"""Every rule against enumeration: which sequences it lets through, said independently of it."""
+"""Every constraint against enumeration: the sequences that it lets through, said independently."""
 
 from itertools import product
 
@@ -19,7 +19,7 @@ def is_triangles(sequence):
     return bool(triples) and all(len(t) == 3 and sorted(set(t)) == [*t] for t in triples)
 
 
-RULES = {
+CONSTRAINTS = {
     "free": (Free(), lambda s: len(s) >= 1),
     "free, may be empty": (Free(0), lambda s: True),
     "subset": (Subset(), lambda s: len(s) >= 1 and distinct(s)),
@@ -31,20 +31,20 @@ RULES = {
 }
 
 
-@pytest.mark.parametrize("name", RULES)
+@pytest.mark.parametrize("name", CONSTRAINTS)
 def test_the_answers_are_those_that_obey(name):
     """All prefixes of a length at once, as those of one instance; half of them in another order."""
-    rule, obeys = RULES[name]
+    constraint, obeys = CONSTRAINTS[name]
     prefixes, answers = [()], set()
-    state = rule.initial_state(torch.tensor([N]), 1, 1 + N + PADDING)
+    state = constraint.initial_state(torch.tensor([N]), 1, 1 + N + PADDING)
     for _ in range(STEPS + 1):
-        allowed = rule.allowed(state)[0]
+        allowed = constraint.allowed(state)[0]
         assert allowed.shape == (len(prefixes), 1 + N + PADDING) and not allowed[:, 1 + N :].any()
         answers |= {prefixes[k] for k in torch.nonzero(allowed[:, 0])[:, 0].tolist()}
         extensions = torch.nonzero(allowed[:, 1:])
         extensions = torch.cat([extensions[1::2], extensions[::2]])
         parents, tokens = extensions[:, 0][None], extensions[:, 1][None] + 1
-        state = rule.advance(state, parents, tokens)
+        state = constraint.advance(state, parents, tokens)
         prefixes = [
             (*prefixes[k], token)
             for k, token in zip(parents[0].tolist(), tokens[0].tolist(), strict=True)
