@@ -3,6 +3,7 @@
 import json
 import pickle
 import re
+from importlib import import_module
 
 import pytest
 import torch
@@ -172,7 +173,7 @@ def test_code_paths_say_what_is_taken_and_why(monkeypatch):
         packed.prefers_avx512.cache_clear()
         monkeypatch.setattr(packed, "get_host_cpu_features", lambda: instruction)
         monkeypatch.setattr(code_paths, "get_host_cpu_features", lambda: instruction)
-        monkeypatch.setattr(packed, "_is_restricted", lambda: restricted)
+        monkeypatch.setattr(packed, "is_restricted", lambda: restricted)
         monkeypatch.setattr(packed.amx, "is_permitted", lambda: tiles)
         return code_paths._products(units, 0, dtype)
 
@@ -182,9 +183,31 @@ def test_code_paths_say_what_is_taken_and_why(monkeypatch):
     assert "as the processor has avx512f" in products(single, instruction="+avx512f")
     assert "PyTorch's, as the processor has no avx512_bf16" in products(half)
     assert "do not fill whole panels" in products(single, 6, instruction="+avx512f")
+    assert "another processor" in products(single, restricted=True, instruction="+avx512f")
     packed.prefers_avx512.cache_clear()
     for model in models.names():
         sizes = {"n": "6"} if "n" in models.setting_names(model) else {}
         paths = code_paths.code_paths(Recipe.from_table({"task": "hull", "model": model, **sizes}))
-        assert ("attention" in paths) != ("recurrent products" in paths)
+        assert ("attention" in paths) != bool({"layers", "recurrent products"} & paths.keys())
         assert "large products" in paths
+
+
+@pytest.mark.parametrize("precision", ["float32", "bfloat16"])
+def test_code_paths_are_those_that_a_step_takes(precision, monkeypatch):
+    """In float32 the bench once named the compiled layers, which serve there without gradients."""
+    taken = []
+    for path in ("cpu", "torch_layer"):
+        module = import_module(f"ptrnet.kernels.lstm.{path}")
+        layer = module.lstm
+
+        def counted(*args, path=path, layer=layer):
+            taken.append(path)
+            return layer(*args)
+
+        monkeypatch.setattr(module, "lstm", counted)
+    model = models.build("ptr-net", 2, 1, hidden_size=8)
+    with torch.autocast("cpu", torch.bfloat16, enabled=precision == "bfloat16"):
+        model.log_probs(torch.rand(64, 5, 2), None, torch.zeros(64, 3, dtype=torch.int64))
+    recipe = Recipe("hull", precision=precision, hidden_size=8)
+    said = "torch_layer" if "layers" in code_paths.code_paths(recipe) else "cpu"
+    assert set(taken) == {said}

@@ -106,7 +106,7 @@ def test_without_gradients_it_reads_the_same(case, autocast):
 
 @pytest.mark.parametrize("units", [16, 24])
 def test_float32_without_gradients_is_packed_where_it_fits(units, monkeypatch):
-    monkeypatch.setattr(import_module("ptrnet.kernels.lstm"), "_onednn", lambda: True)
+    monkeypatch.setattr(import_module("ptrnet.kernels.lstm"), "has_onednn", lambda: True)
     (x, h0, c0, *weights), lengths = draw(40, 9, 2, units, torch.float32)
     arguments = x, lengths, (h0, c0), Weights(*weights)
     can_use_avx512 = units == 16 and packed.prefers_avx512(torch.float32)

@@ -5,6 +5,8 @@ from numba.core import config
 from numba.core.codegen import get_host_cpu_features
 
 from ptrnet import models
+from ptrnet.kernels import packed
+from ptrnet.kernels.lstm import has_onednn
 from ptrnet.kernels.lstm.cpu import MAX_FUSED
 from ptrnet.kernels.lstm.products import AmxProducts, Avx512Products, products_class
 from ptrnet.models.settings import EncoderSettings, RecurrentSettings
@@ -46,11 +48,14 @@ def _on_gpu(recipe: Recipe, precision: str, score: str, cell: str) -> dict[str, 
 def _on_cpu(recipe: Recipe, precision: str, score: str, cell: str) -> dict[str, str]:
     paths = {}
     if cell == "lstm":
-        dtype = torch.bfloat16 if precision == "bfloat16" else torch.float32
-        features = get(recipe.task, **recipe.settings).num_features
-        unfused = 0 if features <= MAX_FUSED else features
-        paths["recurrent products"] = _products(recipe.hidden_size, unfused, dtype)
-        paths["gates"] = _compiled()
+        if precision == "float32" and has_onednn():
+            paths["layers"] = "PyTorch's nn.LSTM on oneDNN, the faster in float32 with gradients"
+        else:
+            dtype = torch.bfloat16 if precision == "bfloat16" else torch.float32
+            features = get(recipe.task, **recipe.settings).num_features
+            unfused = 0 if features <= MAX_FUSED else features
+            paths["recurrent products"] = _products(recipe.hidden_size, unfused, dtype)
+            paths["gates"] = _compiled()
     if score == "additive":
         paths["scores"] = _compiled()
     return paths
@@ -63,6 +68,8 @@ def _products(units: int, features: int, dtype: torch.dtype) -> str:
     instruction = "avx512_bf16" if dtype == torch.bfloat16 else "avx512f"
     if chosen is Avx512Products:
         return f"compiled, weights packed once a step, as the processor has {instruction}"
+    if packed.is_restricted():
+        return "PyTorch's, as numba was told to compile for another processor, or not at all"
     has = f"+{instruction.replace('_', '')}" in get_host_cpu_features().split(",")
     why = "the units do not fill whole panels" if has else f"the processor has no {instruction}"
     return f"PyTorch's, as {why}"

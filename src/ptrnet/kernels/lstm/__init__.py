@@ -19,7 +19,7 @@ from ptrnet.kernels.eager import is_recorded, is_transformed
 from ptrnet.kernels.lstm import reference
 from ptrnet.kernels.lstm.weights import Weights
 
-__all__ = ["Weights", "cell", "lstm"]
+__all__ = ["Weights", "cell", "has_onednn", "lstm"]
 
 # Below this batch size packing the weights does not pay: oneDNN's layer, which `cell` uses for one
 # step, packs them in every call, and so does the compiled kernel, here one without gradients.
@@ -73,7 +73,7 @@ def cell(inputs: Tensor, state: tuple[Tensor, Tensor], weights: Weights) -> tupl
     context, (inputs, h, c) = without_autocast(inputs, *state)
     with context:
         on_cpu = inputs.device.type == "cpu" and not autocast and not is_recorded()
-        if on_cpu and len(inputs) >= MIN_ROWS and _onednn():
+        if on_cpu and len(inputs) >= MIN_ROWS and has_onednn():
             states, training = (h[None], c[None]), torch.is_grad_enabled()
             # Biases, one layer, no dropout, whether to train, one direction, batch first.
             _, h, c = torch.lstm(
@@ -86,7 +86,7 @@ def cell(inputs: Tensor, state: tuple[Tensor, Tensor], weights: Weights) -> tupl
 
 def _is_compiled_faster(rows: int, weights: Weights) -> bool:
     """Whether the compiled kernel is the faster one for so many float32 rows on this CPU."""
-    if torch.is_autocast_enabled("cpu") or not _onednn():
+    if torch.is_autocast_enabled("cpu") or not has_onednn():
         return True
     # oneDNN is faster in float32 at the products of the backward pass, for the weights' gradients;
     # and PyTorch has computed a small batch before compiled code would even be loaded.
@@ -98,7 +98,7 @@ def _is_compiled_faster(rows: int, weights: Weights) -> bool:
 
 
 @cache
-def _onednn() -> bool:
+def has_onednn() -> bool:
     """Whether PyTorch's LSTM on the CPU is oneDNN's, and oneDNN has fast code for the processor.
 
     oneDNN computes float32 products at twice the rate of `torch.mm` on processors that are not

@@ -35,15 +35,15 @@ def prefers_avx512(dtype: torch.dtype) -> bool:
         torch.bfloat16: "+avx512bf16" in features and not amx.is_permitted(),
         torch.float32: "+avx512f" in features,
     }
-    return not _is_restricted() and instructions.get(dtype, False)
+    return not is_restricted() and instructions.get(dtype, False)
 
 
 def has_amx() -> bool:
     """Whether products of bfloat16 may be taken by `amx.py`."""
-    return not _is_restricted() and amx.is_permitted()
+    return not is_restricted() and amx.is_permitted()
 
 
-def _is_restricted() -> bool:
+def is_restricted() -> bool:
     """Whether numba was told to compile for another processor, or not at all."""
     return bool(config.CPU_NAME or config.CPU_FEATURES or config.DISABLE_JIT)  # type: ignore[attr-defined]
 
