@@ -126,11 +126,19 @@ def test_a_long_search_leaves_the_page_its_turns(static_page):
     static_page.see("#verdict", "^Right")
     turns = static_page.tab.evaluate(
         """async points => {
-          let turns = 0;
-          setInterval(() => { turns += document.body.classList.contains('busy'); }, 5);
           location.hash = `#task=tsp&elements=${points}`;
-          await new Promise(resolve => setTimeout(resolve, 1500));
-          return turns;
+          let turns = 0;
+          const end = Date.now() + 60000;
+          return new Promise(resolve => {
+            const timer = setInterval(() => {
+              const busy = document.body.classList.contains('busy');
+              turns += busy;
+              if (turns > 5 || (turns && !busy) || Date.now() > end) {
+                clearInterval(timer);
+                resolve(turns);
+              }
+            }, 5);
+          });
         }""",
         points,
     )
