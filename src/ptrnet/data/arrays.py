@@ -135,19 +135,11 @@ def _is_row(values: Any) -> bool:
     return isinstance(values, list | tuple) and len(values) != 1
 
 
-def records_of(values: Any, numeric_frames: bool = False) -> list[Mapping[str, Any]] | None:
+def records_of(values: Any) -> list[Mapping[str, Any]] | None:
     """The elements of an instance whose features have names: its dictionaries, a frame's rows.
 
-    Args:
-        values: an instance.
-        numeric_frames: whether a frame whose columns are all numbers, with texts as their names,
-            has such elements, too.
-
-    Returns:
-        The elements; None where they are numbers.
+    None where they are numbers: of a frame whose columns are all numbers, too.
     """
-    if numeric_frames and is_frame(values) and all(isinstance(k, str) for k in values.columns):
-        return rows_of(values)
     if isinstance(values, list | tuple):
         return list(values) if values and isinstance(values[0], Mapping) else None
     if not is_frame(values):
@@ -156,6 +148,13 @@ def records_of(values: Any, numeric_frames: bool = False) -> list[Mapping[str, A
         raise InputError(f"expected a frame of pandas or polars, got {type(values).__name__}")
     is_numeric = np.asarray(values.to_numpy()).dtype.kind in "biuf"
     return None if is_numeric else rows_of(values)
+
+
+def named_records_of(values: Any) -> list[Mapping[str, Any]] | None:
+    """As `records_of`, with the rows of every frame whose columns' names are texts."""
+    if is_frame(values) and all(isinstance(name, str) for name in values.columns):
+        return rows_of(values)
+    return records_of(values)
 
 
 def is_frame(values: Any) -> bool:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from ptrnet.data import formats
-from ptrnet.data.arrays import count_features, is_frame, records_of, split
+from ptrnet.data.arrays import count_features, is_frame, named_records_of, split
 from ptrnet.data.examples import checked_example, inputs_and_outputs, pairs_of
 from ptrnet.data.infer_task import loosest_task, task_of
 from ptrnet.errors import InputError, MissingExtraError
@@ -210,7 +210,7 @@ def _loosest_task(items: Iterator[Any], recipe: dict[str, Any]) -> tuple[Custom,
     """
     first = next(items)
     inputs, _ = inputs_and_outputs(first, "example 0")
-    if records_of(inputs, numeric_frames=True) is None:
+    if named_records_of(inputs) is None:
         if recipe.get("fields"):
             raise InputError("fit: fields go with elements that are dictionaries, or frames")
         return loosest_task(count_features(inputs)), chain([first], items)
@@ -218,7 +218,7 @@ def _loosest_task(items: Iterator[Any], recipe: dict[str, Any]) -> tuple[Custom,
     sources = [f"example {k}" for k in range(len(everything))]
     pairs = map(inputs_and_outputs, everything, sources)
     instances = (
-        (records_of(inputs, numeric_frames=True) or [], f"{source}: inputs")
+        (named_records_of(inputs) or [], f"{source}: inputs")
         for (inputs, _), source in zip(pairs, sources, strict=True)
     )
     fields = field_names(recipe.get("fields", ()))
