@@ -7,6 +7,7 @@ runtime.tune()
 import os  # noqa: E402
 from pathlib import Path  # noqa: E402
 
+import hypothesis  # noqa: E402
 import pytest  # noqa: E402
 import torch  # noqa: E402
 from joblib import cpu_count  # noqa: E402
@@ -19,6 +20,12 @@ NUM_WORKERS = int(
     os.environ.get("PYTEST_XDIST_WORKER_COUNT", 1)
 )  # of pytest-xdist: they share cores
 torch.set_num_threads(max(1, torch.get_num_threads() // NUM_WORKERS))
+
+# A machine that is busy with something else is no defect of what is tested.
+hypothesis.settings.register_profile(
+    "busy", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow]
+)
+hypothesis.settings.load_profile("busy")
 
 
 def pytest_xdist_auto_num_workers(config):

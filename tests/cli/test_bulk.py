@@ -202,22 +202,21 @@ def test_a_small_count_starts_no_other_process(ptrnet, tmp_path, monkeypatch, ou
     assert code == 0 and text == "0.5 0.25 output 2 1\n" * CHUNK
 
 
-def test_the_labeller_is_checked_once_before_and_once_for_each_size(ptrnet, monkeypatch, tmp_path):
+def test_the_labeller_is_checked_once(ptrnet, monkeypatch, tmp_path):
     from ptrnet.tasks.base import Task
 
-    sizes, check = [], Task.check_labeller
+    checked, check = [], Task.check_labeller
 
-    def counting(task, labeller, n):
-        sizes.append(n)
-        check(task, labeller, n)
+    def counting(task, labeller):
+        checked.append(labeller)
+        check(task, labeller)
 
     monkeypatch.setattr(Task, "check_labeller", counting)
     assert ptrnet(*GENERATE[:3], "5,7", "--count", 9, "--jobs", 1, "--output", "-")[0] == 0
-    assert sizes[0] == 7 and sorted(sizes[1:]) == [5, 7]
-    sizes.clear()
     (tmp_path / "in.txt").write_text("0.5 0.25\n0.5\n0.3 0.2\n")
-    assert ptrnet("label", "sort", tmp_path / "in.txt")[0] == 0
-    assert sizes == [1, 2, 1]
+    assert ptrnet("label", "sort", tmp_path / "in.txt", "--labeller", "argsort")[0] == 0
+    assert ptrnet("evaluate", "sort", "--random", 9, "--n", "5,7")[0] == 0
+    assert checked == [None, "argsort", None]
 
 
 def test_labels_do_not_depend_on_jobs_and_keep_what_else_a_line_has(ptrnet, tmp_path):

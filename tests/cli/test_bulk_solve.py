@@ -1,5 +1,6 @@
 """Files that are answered in chunks: killed, resumed, by several processes; lines as they come."""
 
+import json
 import signal
 import subprocess
 import sys
@@ -101,11 +102,11 @@ def test_a_line_that_cannot_be_used_leaves_nothing(ptrnet, folder, tmp_path):
     assert (code, out) == (2, "") and f"bad.jsonl:{CHUNK + 4}: " in errors
 
 
-def test_jobs_that_would_do_nothing_are_refused(ptrnet, folder):
-    code, _, errors = ptrnet(
-        "solve", "--model", folder / "model", folder / "in.jsonl", "--json", "--jobs", "2"
-    )
-    assert code == 2 and "--jobs and --backend go with a FILE" in errors
+def test_one_document_is_the_same_by_many_processes(ptrnet, folder):
+    command = ["solve", "--model", folder / "model", folder / "in.jsonl", "--json"]
+    code, document, _ = ptrnet(*command)
+    assert code == 0 and len(json.loads(document)["answers"]) > CHUNK
+    assert ptrnet(*command, "--jobs", "2")[:2] == (0, document)
 
 
 def test_lines_are_answered_as_they_come():

@@ -7,12 +7,13 @@ import json
 import numpy as np
 import pytest
 
-from ptrnet import load
+from ptrnet import load, tasks
 from ptrnet.data import formats
 from ptrnet.data.bulk import resumable
 from ptrnet.data.bulk.engine import CHUNK
+from ptrnet.data.bulk.generate import generate_examples
 from ptrnet.decoding import Greedy
-from ptrnet.solver import bulk
+from ptrnet.solver.work import Scoring
 from tests.cli.test_bulk import interrupted
 
 
@@ -31,6 +32,35 @@ def test_fresh_instances_are_those_of_generate(tmp_path, ptrnet, model):
     assert fresh == expected
     other = evaluated(ptrnet, "hull", "--model", model, "--random", "40", "--n", "3-9")
     assert other != expected
+
+
+def test_fresh_instances_are_kept_with_their_scores(tmp_path, ptrnet, model, monkeypatch):
+    """Stopped it goes on, and two processes answer as one does."""
+    output = tmp_path / "scores.jsonl"
+    options = ("--model", model, "--random", 2 * CHUNK + 9, "--n", "3-6")
+    alone = evaluated(ptrnet, *options)
+    assert evaluated(ptrnet, *options, "--jobs", 2) == alone
+    monkeypatch.setattr(resumable.ResumableFile, "finish", interrupted)
+    assert ptrnet("evaluate", *options, "--output", output)[0] == 130
+    monkeypatch.undo()
+    code, out, err = ptrnet("evaluate", *options, "--output", output, "--json")
+    assert code == 0 and "going on behind 509 examples" in err
+    assert json.loads(out) == alone
+    drawn = generate_examples(tasks.get("hull"), range(3, 7), 2 * CHUNK + 9, seed=0)
+    kept = formats.read(str(output), tasks.get("hull"))
+    for example, row in zip(drawn, kept, strict=True):
+        assert np.array_equal(example.inputs, row.inputs) and "answer" in row.extra
+
+
+def test_fresh_instances_of_other_sizes_are_said(tmp_path, ptrnet, small):
+    solver = small(seed=1)
+    solver.trained["n"] = "3-6"
+    solver.save_pretrained(tmp_path / "m")
+    options = ("evaluate", "--model", tmp_path / "m", "--random", 5)
+    assert ptrnet(*options)[2] == ""
+    for n in ("3-9", "9"):
+        text = "trained on instances of 3-6 elements, this one has 9"
+        assert text in ptrnet(*options, "--n", n)[2]
 
 
 def test_rows_by_n_are_those_of_files_of_one_n(tmp_path, ptrnet, model):
@@ -79,10 +109,10 @@ def test_points_are_drawn_as_asked(ptrnet, model):
     [
         (["a.txt", "--n", "5"], "--n goes with --random"),
         (["a.txt", "--points", "grid"], "--points goes with --random"),
-        (["--random", "5", "--points", "gird"], "unknown --points 'gird'; did you mean 'grid'?"),
+        (["--random", "5", "--points", "gird"], "unknown points 'gird'; did you mean 'grid'?"),
         (["--random", "5", "--n", "0"], "n: expected 1 <= A <= B"),
         (["--random", "5", "--csv", "--json"], "--csv and --json"),
-        (["--random", "5", "--jobs", "2"], "--output, --jobs and --backend go with a FILE"),
+        (["--random", "5", "--output", "b.txt"], "b.txt: has no room for scores"),
         (["a.txt", "--output", "b.txt"], "b.txt: has no room for scores; write to .jsonl or .par"),
     ],
 )
@@ -119,7 +149,7 @@ def test_scores_are_kept_and_add_up(tmp_path, ptrnet, model, monkeypatch, extens
     accuracy = np.mean([row.extra["accuracy"] for row in rows])
     assert alone["metrics"]["accuracy"]["value"] == accuracy
     again = [row._replace(extra={**row.extra, "area": 0.5}) for row in rows]
-    known = bulk.Scoring(Greedy(), constrained=False, augment=1).examples(solver, again)
+    known = Scoring(Greedy(), constrained=False, augment=1).examples(solver, again)
     assert [{*row.extra} for row in known] == [
         {*row.extra} for row in rows
     ]  # no former score stays

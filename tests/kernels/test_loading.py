@@ -3,8 +3,9 @@
 import pytest
 
 import ptrnet
+from ptrnet.data.bulk.engine import CHUNK
 from ptrnet.kernels import loading
-from ptrnet.solver import bulk
+from ptrnet.solver.work import Answering, work_on_file
 
 
 @pytest.fixture(autouse=True)
@@ -32,11 +33,11 @@ def test_a_training_and_a_long_file_are_such_work(tmp_path):
     task = ptrnet.tasks.get("hull")
     model = ptrnet.models.build("transformer-ptr-net", 2, 1, hidden_size=8, edge_frames=True)
     solver = ptrnet.Solver(model.eval(), task)
-    for count, expected in ((bulk.CHUNK, 0), (bulk.CHUNK + 1, loading.STEPS_BEFORE)):
+    for count, expected in ((CHUNK, 0), (CHUNK + 1, loading.STEPS_BEFORE)):
         path = tmp_path / f"{count}.txt"
         path.write_text("0.1 0.2 0.5 0.1 0.3 0.9\n" * count)
-        how = bulk.Answering(ptrnet.Greedy(), True, 1)
-        work = bulk.work(solver, str(path), str(tmp_path / "out.txt"), how)
+        how = Answering(ptrnet.Greedy(), True, 1)
+        work = work_on_file(solver, str(path), str(tmp_path / "out.txt"), how)
         next(iter(work.items_after(0)))
         work.compute([])
         assert loading._steps == expected

@@ -53,7 +53,7 @@ def exact_vertices(points):
     return vertices
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(st.lists(st.tuples(st.integers(0, 4), st.integers(0, 4)), min_size=1, max_size=8))
 def test_degenerate_sets_against_exact_arithmetic(points):
     answer = hull(points)

@@ -207,7 +207,7 @@ BODIES = st.one_of(
 )
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(body=BODIES)
 @example(body=b'{"instance":[{"x":0,"y":0},null]}')
 def test_no_body_is_a_defect(body):

@@ -47,6 +47,6 @@ def test_any_start_and_direction_of_a_shortest_tour_is_correct():
 
 def test_a_labeller_that_cannot_names_those_that_can():
     with pytest.raises(ValueError, match=r"held-karp: expected at most 20 .* got 21; exact, a1"):
-        TASK.check_labeller("held-karp", 21)
+        TASK.check_max_elements("held-karp", 21)
     with pytest.raises(ValueError, match=r"got 100; a1, a2, a3, local-search would serve"):
-        TASK.check_labeller(None, 100)
+        TASK.check_max_elements(None, 100)

@@ -1,6 +1,5 @@
 """`ptrnet evaluate`: a model's answers against a file's own."""
 
-from collections.abc import Iterator
 from json import dumps
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -19,14 +18,11 @@ from ptrnet.cli.options import (
     say,
     task_alone,
     task_and_file,
-    task_with_points,
 )
 from ptrnet.errors import InputError
 
 if TYPE_CHECKING:
     from ptrnet.metrics.interval import Measure
-    from ptrnet.solver import Solver
-    from ptrnet.types import Example
 
     Rows = dict[str, tuple[int, dict[str, Measure]]]
 
@@ -76,11 +72,6 @@ def evaluate(
 
     Example: ptrnet evaluate hull million.txt --output scores.jsonl --jobs -1
     """
-    from ptrnet.data.bulk.engine import chunks
-    from ptrnet.evaluation import Evaluation
-    from ptrnet.progress import track
-    from ptrnet.solver.bulk import Scoring
-
     if csv and json:
         raise InputError("--csv and --json are two forms of one output: expected one of them")
     if random is None:
@@ -90,8 +81,6 @@ def evaluate(
         task, path = task_and_file(arguments, model)
     else:
         task, path = task_alone(arguments, model), ""
-        if output is not None or (jobs, backend) != (1, "local"):
-            raise InputError("--output, --jobs and --backend go with a FILE")
     decoder = decoding.build(seed)
     solver = load_solver(task, model)
     if random is None:
@@ -105,10 +94,18 @@ def evaluate(
             backend=backend,
         )
     else:
-        fresh = _fresh_examples(solver, random, n, points, seed)
-        how = Scoring(decoder, decoding.constrained, decoding.augment)
-        scored = (e for chunk in chunks(fresh) for e in how.examples(solver, chunk))
-        evaluation = Evaluation(solver.task, track(scored, how.activity, random))
+        evaluation = solver.evaluate_random(
+            random,
+            n,
+            output,
+            decoder,
+            points=points,
+            seed=seed,
+            constrained=decoding.constrained,
+            augment=decoding.augment,
+            jobs=jobs,
+            backend=backend,
+        )
     header = {
         "task": solver.task.name,
         "model": model or solver.task.name,
@@ -125,23 +122,6 @@ def evaluate(
     else:
         title = f"{len(evaluation)} instances, model {header['model']}, {decoder.name} decoding"
         say(_text(title, measures, by_size))
-
-
-def _fresh_examples(
-    solver: "Solver", count: int, n: str | None, points: str | None, seed: int
-) -> "Iterator[Example]":
-    """Instances of the model's task with labels, drawn as `points` says."""
-    from ptrnet.data import checks
-    from ptrnet.data.bulk.generate import generate_examples
-    from ptrnet.data.sizes import parse_sizes
-
-    task = task_with_points(solver.task, points)
-    if n is None and "n" not in solver.trained:
-        raise InputError("expected --n: the model does not say on what sizes it was trained")
-    sizes = parse_sizes(n or str(solver.trained["n"]))
-    checks.check_sizes(sizes, task)
-    task.check_labeller(None, sizes[-1])
-    return generate_examples(task, sizes, count, seed)
 
 
 def _document(count: int, measures: "dict[str, Measure]") -> dict[str, Any]:

@@ -12,7 +12,6 @@ from ptrnet.errors import InputError
 
 if TYPE_CHECKING:
     from ptrnet.solver import Solver
-    from ptrnet.tasks.base import Task
 
 TASKS = "hull, delaunay, tsp or sort"
 
@@ -189,22 +188,6 @@ def load_solver(task: str | None, model: str | None) -> "Solver":
     if task not in (None, solver.task.name):
         raise InputError(f"model {model} serves task {solver.task.name}, asked for {task}")
     return solver
-
-
-def task_with_points(task: "Task", points: str | None) -> "Task":
-    """The task, with the option `--points` where it was given. Raises InputError if unknown."""
-    from dataclasses import replace
-    from typing import get_args, get_type_hints
-
-    from ptrnet.errors import unknown
-
-    if points is None:
-        return task
-    kinds = get_args(get_type_hints(type(task))["points"])
-    if points not in kinds:
-        raise unknown("--points", points, kinds)
-    changes: dict[str, Any] = {"points": points}
-    return replace(task, **changes)
 
 
 def say(text: str) -> None:

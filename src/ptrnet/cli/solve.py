@@ -1,6 +1,5 @@
 """`ptrnet solve`: a file of instances in, their answers out."""
 
-from collections.abc import Iterable
 from json import dumps
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -20,11 +19,12 @@ from ptrnet.cli.options import (
     say,
     task_alone,
     task_and_file,
-    task_with_points,
 )
 from ptrnet.errors import InputError
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from ptrnet.solver import Solver
     from ptrnet.tasks.base import Task
     from ptrnet.types import Example
@@ -67,7 +67,6 @@ def solve(
     Example: ptrnet solve hull million.txt --output answered.txt --jobs -1
     """
     from ptrnet.data import formats
-    from ptrnet.progress import track
 
     if random is None:
         if points is not None:
@@ -75,7 +74,6 @@ def solve(
         task, path = task_and_file(arguments, model)
     else:
         task, path = task_alone(arguments, model), None
-    formats.check_output(output)
     pictures.check_paths()
     decoder = decoding.build(seed)
     solver = load_solver(task, model)
@@ -90,24 +88,25 @@ def solve(
             backend=backend,
         )
         return
-    if (jobs, backend) != (1, "local"):
-        raise InputError("--jobs and --backend go with a FILE, and without pictures and --json")
-    if path is not None:
+    formats.check_output(output, solver.task)
+    target = formats.output_format(output, path)
+    if path is None:
+        assert random is not None
+        instances = _random_instance(solver.task, points, random, seed)
+    else:
         formats.check_input(path)
         formats.check_not_overwritten(path, output)
-    target = formats.output_format(output, path)
-    target.check_task(solver.task, output)
-    if path is not None:
-        instances: Iterable[Example] = formats.read(path, solver.task)
-    else:
-        assert random is not None
-        instances = _random_instance(task_with_points(solver.task, points), random, seed)
+        instances = formats.read(path, solver.task)
     examples = list(target.checked(instances, solver.task))
     pictures.check_index(len(examples))
-    answers = solver.solve_examples(
-        examples, decoder, constrained=decoding.constrained, augment=decoding.augment
+    answered = solver.solve_all(
+        examples,
+        decoder,
+        constrained=decoding.constrained,
+        augment=decoding.augment,
+        jobs=jobs,
+        backend=backend,
     )
-    answered = list(track(answers, "solving", len(examples)))
     pictures.draw_attention(solver, answered)
     with pictures.plotting(solver, answered, examples):
         if output != "-":
@@ -118,13 +117,15 @@ def solve(
         formats.write(output, answered, solver.task, like=path)
 
 
-def _random_instance(task: "Task", n: int, seed: int) -> Iterable["Example"]:
+def _random_instance(task: "Task", points: str | None, n: int, seed: int) -> "Iterable[Example]":
     import numpy as np
 
+    from ptrnet import tasks
     from ptrnet.data import checks
     from ptrnet.data.sizes import parse_sizes
     from ptrnet.types import Example
 
+    task = task if points is None else tasks.with_points(task, points)
     checks.check_sizes(parse_sizes(str(n)), task)
     (inputs,) = task.sample(np.random.default_rng(seed), 1, n)
     return [Example(inputs, source="the random instance")]

@@ -95,7 +95,8 @@ def _truth(task: Task, example: Example) -> tuple[Indices | None, bool]:
     """The answer of the task's first labeller, where it serves so many elements and has one; and
     whether it is proved."""
     try:
-        task.check_labeller(None, len(example.inputs))
+        task.check_labeller(None)
+        task.check_max_elements(None, len(example.inputs))
     except InputError:
         return None, False
     answers, proved = task.certify(example.inputs[None], None, example.distance)

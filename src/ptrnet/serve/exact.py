@@ -40,7 +40,8 @@ def exact_of(task: Task, example: Example) -> dict[str, Any] | None:
     if not task.labellers:
         return None
     try:
-        task.check_labeller(None, len(example.inputs))
+        task.check_labeller(None)
+        task.check_max_elements(None, len(example.inputs))
     except InputError:
         return None
     answers, proved = task.certify(example.inputs[None])

@@ -16,7 +16,7 @@ from ptrnet.evaluation import describe_training, evaluate
 from ptrnet.models.base import PointerModel
 from ptrnet.solver.answer import Answer, cost_of
 from ptrnet.solver.batches import answer_chunk, log_likelihoods_of
-from ptrnet.solver.files import Files
+from ptrnet.solver.bulk import Bulk
 from ptrnet.solver.pictures import Pictures
 from ptrnet.solver.sampling import SampledAnswers, sample_answers
 from ptrnet.solver.stored import Stored
@@ -28,7 +28,7 @@ from ptrnet.types import Example
 CHUNK_SIZE = 4096
 
 
-class Solver(Files, Pictures, Stored):
+class Solver(Bulk, Pictures, Stored):
     """Answers instances of one task with one trained network.
 
     Args:

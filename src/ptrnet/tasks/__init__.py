@@ -1,7 +1,7 @@
 """The tasks. One file a task, found by its name; plug-ins register others."""
 
-from dataclasses import fields
-from typing import Any, get_type_hints
+from dataclasses import fields, replace
+from typing import Any, get_args, get_type_hints
 
 from ptrnet.errors import InputError, unknown
 from ptrnet.plugins.registry import Registry
@@ -65,3 +65,12 @@ def get(name: str, /, **settings: Any) -> Task:
             raise unknown(f"setting of task {name}", key, cls.settings())
         check_type(f"{key} of task {name}", value, hints[key])
     return cls(**settings)
+
+
+def with_points(task: Task, points: str) -> Task:
+    """The task with another setting `points`. Raises InputError, with the nearest, if unknown."""
+    kinds = get_args(get_type_hints(type(task))["points"])
+    if points not in kinds:
+        raise unknown("points", points, kinds)
+    changes: dict[str, Any] = {"points": points}
+    return replace(task, **changes)

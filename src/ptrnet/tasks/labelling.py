@@ -41,6 +41,7 @@ class Labelling(ABC):
         Raises:
             InputError: the labeller does not serve this task, or so many elements.
         """
+        self.check_labeller(labeller)
         return self.certify(inputs, labeller, distance)[0]
 
     def certify(
@@ -49,11 +50,15 @@ class Labelling(ABC):
         """The answers of `label`, and `(B,)` whether each of them is what the labeller promises.
 
         It is not where the labeller promises a proof and has found none: `exact` may need too
-        long, and gives its best tour then.
+        long, and gives its best tour then. The labeller is one that `check_labeller` has taken:
+        what is called for every batch does not look for its package again.
+
+        Raises:
+            InputError: the labeller does not take so many elements.
         """
         from ptrnet import labellers  # compiles kernels: only where labels are computed
 
-        self.check_labeller(labeller, inputs.shape[1])
+        self.check_max_elements(labeller, inputs.shape[1])
         options = {} if distance == EUCLIDEAN else {"distance": distance}
         name = labeller or self.labellers[0]
         answers, proved = labellers.certify(name, inputs, **options)
@@ -69,11 +74,11 @@ class Labelling(ABC):
             InputError: `source`, the instance, what was expected, and what came.
         """
 
-    def check_labeller(self, labeller: str | None, n: int) -> None:
-        """Refuses an algorithm that does not serve this task, or not n elements.
+    def check_labeller(self, labeller: str | None) -> None:
+        """Refuses an algorithm that does not serve this task.
 
         Raises:
-            InputError: with the nearest name, or with those that would serve.
+            InputError: with the nearest name.
             MissingExtraError: the algorithm needs a package that is not installed.
         """
         from ptrnet import labellers
@@ -84,6 +89,16 @@ class Labelling(ABC):
         if name not in self.labellers:
             raise unknown(f"labeller of task {self.name}", name, self.labellers)
         labellers.check_package(name)
+
+    def check_max_elements(self, labeller: str | None, n: int) -> None:
+        """Refuses an algorithm of this task that does not take n elements.
+
+        Raises:
+            InputError: with those that would serve.
+        """
+        from ptrnet import labellers
+
+        name = labeller or self.labellers[0]
         max_elements = labellers.max_elements(name)
         if n > max_elements:
             others = [other for other in self.labellers if labellers.max_elements(other) >= n]

@@ -38,7 +38,7 @@ def rows(
         for labeller in kind.labellers:
             size = int(min(sizes[0], labellers.max_elements(labeller)))
             try:
-                kind.check_labeller(labeller, size)
+                kind.check_labeller(labeller)
             except MissingExtraError as error:
                 print(f"left out: {error}", file=stderr)
             else:

@@ -96,20 +96,13 @@ def generate(
         MissingExtraError: format, labeller or backend needs a package that is not installed.
     """
     task = tasks.get(task) if isinstance(task, str) else task
-    sizes = parse_sizes(str(n))
-    check_sizes(sizes, task)
-    for name, value, minimum in (("count", count, 1), ("seed", seed, 0)):
-        if not isinstance(value, int) or value < minimum:
-            raise InputError(
-                f"{name}: expected a whole number of {minimum} or more, got {short(value)}"
-            )
-    task.check_labeller(labeller, sizes[-1])
+    work = generating(task, parse_sizes(str(n)), count, seed, labeller, strict)
     path = None if output is None else fspath(output)
     if path is not None:
         formats.check_output(path, task)
     check_jobs(jobs)
     check_backend(backend)
-    return engine.run(_work(task, sizes, count, seed, labeller, strict), path, None, jobs, backend)
+    return engine.run(work, path, None, jobs, backend)
 
 
 def generate_examples(
@@ -122,12 +115,31 @@ def generate_examples(
     backend: str = LOCAL,
 ) -> Iterator[Example]:
     """The examples of `generate`, of sizes drawn from `sizes`, computed as they are taken."""
-    return _work(task, sizes, count, seed, labeller, False).examples(jobs, backend)
+    return generating(task, sizes, count, seed, labeller).examples(jobs, backend)
 
 
-def _work(
-    task: Task, sizes: Sequence[int], count: int, seed: int, labeller: str | None, strict: bool
+def generating(
+    task: Task,
+    sizes: Sequence[int],
+    count: int,
+    seed: int,
+    labeller: str | None = None,
+    strict: bool = False,
 ) -> BulkWork[int]:
+    """The work of `generate`; an item is the number of a chunk.
+
+    Raises:
+        InputError: an argument out of its range or unknown, sizes too large for the labeller.
+        MissingExtraError: the labeller needs a package that is not installed.
+    """
+    check_sizes(sizes, task)
+    for name, value, minimum in (("count", count, 1), ("seed", seed, 0)):
+        if not isinstance(value, int) or value < minimum:
+            raise InputError(
+                f"{name}: expected a whole number of {minimum} or more, got {short(value)}"
+            )
+    task.check_labeller(labeller)
+    task.check_max_elements(labeller, max(sizes))
     return BulkWork(
         task=task,
         activity="generating",

@@ -64,7 +64,7 @@ def label(
         MissingExtraError: format, labeller or backend needs a package that is not installed.
     """
     task = tasks.get(task) if isinstance(task, str) else task
-    task.check_labeller(labeller, task.min_elements)
+    task.check_labeller(labeller)
     path = None if output is None else fspath(output)
     if path is not None:
         formats.check_output(path, task)
