@@ -21,9 +21,10 @@ COPY --from=build /opt/ptrnet /opt/ptrnet
 ENV PATH=/opt/ptrnet/bin:$PATH PYTHONUNBUFFERED=1
 USER ptrnet
 # Compiled once, while the image is built: the first answer need not wait.
-RUN python -c "from ptrnet import runtime; runtime.tune(); import ptrnet; \
+RUN python -c "from ptrnet import runtime; runtime.tune(); \
 from ptrnet.kernels import loading; loading.at_once(); \
-[ptrnet.load(name).solve([ptrnet.generate(name, n=8, count=1)[0][0]] * 20) for name in ('hull', 'delaunay', 'tsp', 'sort')]"
+from ptrnet.serve.process.server import load_models, warm_up; from ptrnet import weights; \
+[warm_up(model.solver) for model in load_models(weights.names()).values()]"
 EXPOSE 8000
 # SIGTERM lets the service answer what it has accepted.
 STOPSIGNAL SIGTERM

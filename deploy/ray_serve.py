@@ -21,11 +21,14 @@ def build() -> FastAPI:
     from ptrnet import weights
     from ptrnet.serve.app import create_app
     from ptrnet.serve.process.listening import read_token
-    from ptrnet.serve.process.server import load_models
+    from ptrnet.serve.process.server import load_models, warm_up
 
     file = os.environ.get("PTRNET_TOKEN_FILE")
     names = os.environ.get("PTRNET_MODELS", "").split() or weights.names()
-    return create_app(load_models(names), token=read_token(file) if file else None, threads=1)
+    models = load_models(names)
+    for model in models.values():
+        warm_up(model.solver)
+    return create_app(models, token=read_token(file) if file else None, threads=1)
 
 
 # Replicas on a cluster that runs already have its environment, not that of `serve run`.

@@ -93,7 +93,7 @@ def test_tensors_missing_extra_misshapen_not_finite(folder):
         ({"model_settings": {"hidden_size": -5}}, "hidden_size of model ptr-net: expected 1 to"),
         (
             {"model_settings": {"hidden_size": "big"}},
-            "hidden_size of model ptr-net must be int, got 'big'",
+            "hidden_size of model ptr-net must be a whole number, got 'big'",
         ),
         ({"model_settings": {"hidden_size": 10**9}}, "expected 1 to 65536, got 1000000000"),
         ({"model_settings": {"hidden_size": 65536}}, r"tensor .* must be \(262144,\)"),
@@ -102,7 +102,10 @@ def test_tensors_missing_extra_misshapen_not_finite(folder):
         ({"model_settings": {"name": "x"}}, "unknown setting"),
         ({"task_settings": {"name": "x"}}, "unknown setting"),
         ({"task_settings": {"start": 5}}, "unknown start of task hull '5'"),
-        ({"task_settings": {"closed": "no"}}, "closed of task hull must be bool, got 'no'"),
+        (
+            {"task_settings": {"closed": "no"}},
+            "closed of task hull must be true or false",
+        ),
         ({"model_settings": []}, "must be dict"),
         ({"model": 3}, "must be str"),
     ],

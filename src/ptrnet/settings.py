@@ -5,6 +5,8 @@ from typing import Any
 
 from ptrnet.errors import InputError, short, unknown
 
+_NAMES = {int: "a whole number", float: "a number", bool: "true or false", str: "a text"}
+
 
 def check_type(name: str, value: Any, hint: Any) -> None:
     """Refuses a value that is not of the type `hint`.
@@ -24,7 +26,7 @@ def check_type(name: str, value: Any, hint: Any) -> None:
             raise InputError(f"{name} must be a {_described(hint)}, got {short(value)}")
         return
     if type(value) is not hint and not (type(value) is int and hint is float):
-        raise InputError(f"{name} must be {hint.__name__}, got {short(value)}")
+        raise InputError(f"{name} must be {_NAMES[hint]}, got {short(value)}")
 
 
 def _is_list(values: Any, of: Any) -> bool:

@@ -4,7 +4,12 @@ import base64
 import hashlib
 import io
 import json
+import re
+import subprocess
+import sys
 import tarfile
+import urllib.request
+from pathlib import Path
 
 import pytest
 
@@ -123,3 +128,20 @@ def test_what_npm_complains_of_is_said(tmp_path, monkeypatch):
     monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
     with pytest.raises(InputError, match="was not fetched: no network; or name with --runtime"):
         web_runtime.copy_runtime(tmp_path, None)
+
+
+def test_the_commands_of_its_page_run(tmp_path, runtime, monkeypatch, capsys):
+    """All shipped models, and a web server beside them."""
+    text = (Path(__file__).parents[2] / "docs" / "page.md").read_text()
+    exporting, serving = re.findall(r"^ {4}((?:ptrnet export|python -m) .*)$", text, re.MULTILINE)
+    monkeypatch.chdir(tmp_path)
+    words = [*exporting.split()[1:], "--runtime", str(runtime), "--instances", "2"]
+    assert run(words) == 0 and serving in capsys.readouterr().out
+    command = [sys.executable, "-u", *serving.split()[1:-1], "0", "--bind", "127.0.0.1"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:
+        try:
+            address = re.search(r"http://[\d.:]+/", server.stdout.readline())[0]
+            with urllib.request.urlopen(address, timeout=60) as response:
+                assert response.read() == (tmp_path / "site" / "index.html").read_bytes()
+        finally:
+            server.kill()

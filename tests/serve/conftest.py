@@ -7,6 +7,7 @@ from threading import Event
 import httpx
 import pytest
 
+from ptrnet.serve import pace
 from ptrnet.serve.app import create_app
 from ptrnet.serve.service import Served
 from ptrnet.solver import Solver
@@ -69,8 +70,9 @@ class BlockingSolver(Solver):
 
 
 @pytest.fixture
-def blocking(models):
+def blocking(models, monkeypatch):
     """The hull's model, which answers nothing until `blocking.go` is set."""
+    monkeypatch.setattr(pace, "SECONDS", 60)  # waiting for that is no slow decoding
     models["hull"] = BlockingSolver(models["hull"])
     yield models["hull"]
     models["hull"].go.set()

@@ -11,6 +11,7 @@ import pytest
 from pydantic import TypeAdapter
 
 from ptrnet.decoding import Beam, Greedy, Incremental, Sample
+from ptrnet.serve import pace
 from ptrnet.serve.requests.schemas import EvaluateResponse, ModelCard, SolveResponse
 from ptrnet.types import Example
 from tests.serve.conftest import problem
@@ -108,8 +109,9 @@ def test_arrays_of_numpy(with_client, models):
         assert [answer["outputs"] for answer in document["answers"]] == expected
 
 
-def test_requests_of_many_users_share_batches_and_change_nothing(with_client, models):
+def test_requests_of_many_users_share_batches_and_change_nothing(with_client, models, monkeypatch):
     """60 users at a time; each gets what the model answers alone."""
+    monkeypatch.setattr(pace, "SECONDS", 60)  # a busy machine's batches would be smaller
     users = [
         (task, instances_of(models[task], RNG.integers(3, 20, RNG.integers(1, 4))), beam)
         for task in ("hull", "tsp", "sort")
@@ -219,6 +221,46 @@ def test_the_description_names_every_route(with_client):
     assert set(body) == {"application/json", "application/x-npy"}
     properties = body["application/json"]["schema"]["properties"]
     assert {"instance", "instances", "decoder", "beam_size", "augment"} <= set(properties)
+    options = document["paths"]["/v1/models/{name}/solve"]["post"]["parameters"]
+    in_address = {option["name"] for option in options if option["in"] == "query"}
+    assert in_address == set(properties) - {"instance", "instances"}
+    assert "securitySchemes" not in document.get("components", {})
+
+
+def test_the_description_says_where_a_token_is_wanted(with_client):
+    token = "letmein-letmein-letmein"
+
+    async def scenario(client):
+        headers = {"Authorization": f"Bearer {token}"}
+        return (await client.get("/openapi.json", headers=headers)).json()
+
+    document = with_client(scenario, token=token)
+    assert document["components"]["securitySchemes"] == {
+        "token": {"type": "http", "scheme": "bearer"}
+    }
+    for path, operations in document["paths"].items():
+        for operation in operations.values():
+            wanted = path not in ("/healthz", "/readyz")
+            assert ("401" in operation["responses"]) == ("security" in operation) == wanted, path
+
+
+def test_head_is_get_without_a_body(with_client):
+    async def scenario(client):
+        paths = ("/", "/healthz", "/v1/models", "/v1/models/hul", "/nothing")
+        return [(await client.get(path), await client.head(path)) for path in paths]
+
+    for get, head in with_client(scenario):
+        assert (head.status_code, head.content) == (get.status_code, b"")
+        assert head.headers["content-length"] == str(len(get.content))
+
+
+def test_another_address_is_not_sent_elsewhere(with_client):
+    """`/v1/models/` was answered with a redirect, which is no problem document."""
+
+    async def scenario(client):
+        return await client.get("/v1/models/")
+
+    assert "GET /v1/models/: not found" in problem(with_client(scenario), 404)
 
 
 def test_metrics_that_take_long_keep_no_answers_waiting(with_client, models, monkeypatch):

@@ -1,12 +1,14 @@
 """Many at one moment, and what takes long beside what is quick."""
 
 import asyncio
+import time
 
 import pytest
 
-from ptrnet.serve import routes
+from ptrnet.serve import pace, routes
 from ptrnet.serve.limits import Limits
 from ptrnet.serve.requests.parsing import parse_solve
+from ptrnet.solver import Solver
 from tests.serve.conftest import QUESTION, SOLVE, TRIANGLE, until
 
 
@@ -48,3 +50,44 @@ def test_what_takes_long_keeps_nothing_quick_waiting(with_client, blocking, slow
         return quick, await waiting
 
     assert [response.status_code for response in with_client(scenario)] == [200, 200]
+
+
+class SlowSolver(Solver):
+    """Takes so many seconds for each instance."""
+
+    def __init__(self, solver, seconds):
+        super().__init__(solver.model, solver.task, solver.trained)
+        self.seconds, self.batches = seconds, []
+
+    def solve_examples(self, examples, decoder=None, **options):
+        self.batches.append(len(examples))
+        time.sleep(self.seconds * len(examples))
+        return super().solve_examples(examples, decoder, **options)
+
+
+def test_what_takes_long_is_answered_one_by_one(with_client, models, monkeypatch):
+    """Batches by memory alone answered none of these requests within the deadline."""
+    monkeypatch.setattr("ptrnet.serve.batching.QUICK_ELEMENTS", 0)
+    models["tsp"] = SlowSolver(models["tsp"], pace.SECONDS)
+
+    async def scenario(client):
+        address = "/v1/models/tsp/solve"
+        asked = [client.post(address, json=QUESTION) for _ in range(12)]
+        return [response.status_code for response in await asyncio.gather(*asked)]
+
+    statuses = with_client(scenario, Limits(answer_seconds=6 * pace.SECONDS))
+    assert set(statuses) == {200, 503} and statuses.count(200) >= 2
+    assert {*models["tsp"].batches} == {1}
+
+
+def test_batches_grow_while_they_are_in_time():
+    paced = pace.Pace(first=1)
+    rooms = []
+    for _ in range(8):
+        rooms.append(paced.room("tours"))
+        paced.note("tours", rooms[-1], 0.05 * rooms[-1])
+    assert rooms == [1, 2, 4, 8, 16, 10, 20, 10]
+    paced.note("tours", 3, 0.15)  # one that was not full tells nothing of a full one
+    assert paced.room("tours") == 20
+    paced.note("tours", 1, 40.0)
+    assert paced.room("tours") == 1 and paced.room("hulls") == 1

@@ -2,8 +2,12 @@
 
 import json
 import re
+import shlex
 import shutil
+import signal
 import subprocess
+import sys
+import urllib.request
 from pathlib import Path
 
 import pytest
@@ -14,7 +18,8 @@ from ptrnet.serve.process.listening import read_token
 from ptrnet.serve.service import Served
 from tests.page.conftest import running
 
-GUIDE = (Path(__file__).parents[2] / "docs" / "serve.md").read_text()
+DOCS = Path(__file__).parents[2] / "docs"
+GUIDE = (DOCS / "serve.md").read_text()
 pytestmark = pytest.mark.skipif(not shutil.which("curl"), reason="no curl")
 
 
@@ -74,3 +79,26 @@ def test_the_token_is_made_and_sent_as_it_says(served, tmp_path):
         assert [model["name"] for model in run(asking, address, tmp_path)["models"]] == [*served]
         (without,) = [re.sub(r'-H "[^"]*"', "", asking)]
         assert run(without, address, tmp_path)["status"] == 401
+
+
+def test_the_service_starts_as_it_says(tmp_path, small):
+    """Each command of this page and of the page's, on a port that is free."""
+    small(scale=8.0).save_pretrained(tmp_path / "runs" / "my-model")
+    (tmp_path / "token").write_text("0123456789abcdef")
+    text = GUIDE + (DOCS / "page.md").read_text()
+    lines = re.findall(r"^ {4}ptrnet (serve.*)$", text, re.MULTILINE)
+    assert len(lines) == 4 and len({*lines}) == 3
+    for line in {*lines}:
+        words = shlex.split(re.sub(r" --port \d+", "", line))
+        command = [sys.executable, "-m", "ptrnet", *words, "--port", "0"]
+        with subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE, text=True) as process:
+            try:
+                said = process.stderr.readline()
+                assert ("my-model" in said) == ("my-model" in line) and " at http://" in said
+                address = said.split()[-1].replace("0.0.0.0", "127.0.0.1")
+                with urllib.request.urlopen(f"{address}/healthz", timeout=60) as response:
+                    assert response.status == 200
+                process.send_signal(signal.SIGTERM)
+                assert process.wait(60) == 0
+            finally:
+                process.kill()

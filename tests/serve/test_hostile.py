@@ -35,7 +35,7 @@ def question(**fields):
         (b"{'a': 1}", "body: not JSON at column 2"),
         (b'{"a":\n1,}', "body: not JSON at line 2, column 3"),
         (b"\xff\xfe", "body: not UTF-8 at byte 1"),
-        (b"[1, 2]", "body: expected a JSON object, got list"),
+        (b"[1, 2]", "body: expected a JSON object, got a list"),
         (b"[" * 200_000, "body: lists or objects too deep in one another"),
         (b'{"instance": ' + b"[" * 500 + b"]" * 500 + b"}", "instance 0: "),
         (b'{"instance": [[NaN, 1]]}', "expected a finite number, got NaN"),
@@ -51,7 +51,7 @@ def question(**fields):
         (b"{}", 'body: expected "instances" or "instance", got neither'),
         (b'{"instance": [], "instances": []}', "got both"),
         (b'{"instances": 3}', "instances: expected a list, got 3"),
-        (b'{"instances": null}', "instances: expected a list, got None"),
+        (b'{"instances": null}', "instances: expected a list, got nothing"),
         (b'{"instances": [{"x": 1}]}', "instance 0: expected a list of elements"),
         (b'{"instances": [[[0, 0]], [["a", "b"]]]}', "instance 1: element 1: expected a number"),
         (b'{"instance": [[true, 1]]}', "instance 0: element 1: expected a number, got true"),
@@ -62,16 +62,16 @@ def question(**fields):
         (question(outputs=[0, 1]), "unknown field 'outputs'"),
         (question(decoder="bean"), "unknown decoder 'bean'; did you mean 'beam'?"),
         (question(decoder="reconstruct"), "unknown decoder 'reconstruct' (known: beam, greedy"),
-        (question(decoder=["beam"]), "decoder must be str"),
+        (question(decoder=["beam"]), "decoder must be a text"),
         (question(beam_size=4), "beam_size does nothing with greedy decoding"),
         (question(decoder="beam", beam_size=0), "beam size: expected a whole number"),
-        (question(decoder="beam", beam_size=True), "beam_size must be int, got True"),
-        (question(decoder="beam", beam_size=2.5), "beam_size must be int, got 2.5"),
+        (question(decoder="beam", beam_size=True), "beam_size must be a whole number, got True"),
+        (question(decoder="beam", beam_size=2.5), "beam_size must be a whole number, got 2.5"),
         (question(decoder="sample", temperature=0), "temperature: expected a number above 0"),
         (question(decoder="sample", temperature=10**400), "temperature: expected a finite number"),
         (question(decoder="sample", seed=-1), "seed: expected a whole number of 0 or more"),
         (question(augment=0), "augment: expected a whole number of 1 or more"),
-        (question(constrained=1), "constrained must be bool, got 1"),
+        (question(constrained=1), "constrained must be true or false, got 1"),
     ],
 )
 def test_what_is_no_question_is_refused_in_one_line(with_client, body, message):
@@ -84,9 +84,12 @@ def test_what_is_no_question_is_refused_in_one_line(with_client, body, message):
 @pytest.mark.parametrize(
     ("fields", "message"),
     [
-        ({"instances": [TRIANGLE]}, "outputs: expected a list with the answer to each"),
+        ({"instances": [TRIANGLE]}, "to all instances, here 1, got nothing"),
         ({"instances": [], "outputs": []}, "one or more"),
-        ({"instances": [TRIANGLE], "outputs": [[0, 1], [2]]}, "got 1 instances and 2 of them"),
+        (
+            {"instances": [TRIANGLE], "outputs": [[0, 1], [2]]},
+            "to all instances, here 1, got 2 of them",
+        ),
         ({"instances": [TRIANGLE], "outputs": [[0, 1, 3]]}, 'instance 0: "outputs": index 3'),
         ({"instances": [TRIANGLE], "outputs": [[0, 1, 1]]}, "each index at most once"),
         ({"instance": TRIANGLE, "outputs": [0.5]}, '"outputs": expected a list of whole numbers'),
@@ -151,9 +154,13 @@ def test_arrays_are_not_believed(with_client, body, message):
     ("query", "message"),
     [
         ("bean_size=4", "unknown option 'bean_size'; did you mean 'beam_size'?"),
-        ("decoder=beam&beam_size=four", "beam_size: expected a number, got 'four'"),
+        ("decoder=beam&beam_size=four", "beam_size: expected a whole number, got 'four'"),
+        ("decoder=beam&beam_size=1_0", "beam_size: expected a whole number, got '1_0'"),
+        ("decoder=beam&beam_size=%202", "beam_size: expected a whole number, got ' 2'"),
+        ("decoder=beam&beam_size=2&beam_size=9", "beam_size: expected once, got it twice"),
         ("constrained=1", "constrained: expected true or false, got '1'"),
-        ("decoder=sample&temperature=nan", "temperature: expected a number above 0"),
+        ("decoder=sample&temperature=nan", "temperature: expected a number, got 'nan'"),
+        ("decoder=sample&temperature=-1.5e0", "temperature: expected a number above 0"),
     ],
 )
 def test_options_of_the_address_are_checked(with_client, query, message):
@@ -213,7 +220,7 @@ BODIES = st.one_of(
 def test_no_body_is_a_defect(body):
     """Whatever comes, it is a question or a complaint."""
     task, limits = tasks.get("hull"), Limits(max_prefix_elements=1000)
-    for parse in (parse_solve, parse_evaluate, partial(parse_array, options={})):
+    for parse in (parse_solve, parse_evaluate, partial(parse_array, options=())):
         with suppress(PtrnetError, Problem):
             question = parse(body, task=task, limits=limits)
             assert all(example.inputs.shape[1] == 2 for example in question.examples)

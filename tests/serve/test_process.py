@@ -261,8 +261,9 @@ def test_models_are_named_by_the_last_part_of_their_path(model):
 
 @pytest.mark.parametrize("name", models.names())
 def test_every_model_is_warmed_up(small, name):
-    network = small(model=name).model
+    solver = small(model=name)
+    network = solver.model
     before = [parameter.clone() for parameter in network.parameters()]
-    server._warm_up(network)
+    server.warm_up(solver)
     assert all(map(torch.equal, before, network.parameters()))
     assert all(parameter.grad is None for parameter in network.parameters())

@@ -197,7 +197,7 @@ def test_examples_that_cannot_be_used(tmp_path, examples, constraint, complaint)
     ("fields", "complaint"),
     [
         ({"stepz": 3}, "unknown recipe key 'stepz'; did you mean 'steps'"),
-        ({"steps": "x"}, "steps must be int, got 'x'"),
+        ({"steps": "x"}, "steps must be a whole number, got 'x'"),
         ({"steps": 0}, "steps must be 1 or more, got 0"),
         ({"task": "hull"}, "fit: task follows from the examples"),
         ({"data": "x.jsonl"}, "fit: data follows from the examples"),

@@ -8,13 +8,15 @@ from fastapi import FastAPI
 from starlette.middleware.cors import CORSMiddleware
 
 from ptrnet.serve import page, problems
-from ptrnet.serve.access import Admitted, Counted, Token
+from ptrnet.serve.access import PROBES, Admitted, Counted, Token
 from ptrnet.serve.batching import Batcher
 from ptrnet.serve.exact import ExactAnswers
+from ptrnet.serve.head import Head
 from ptrnet.serve.limits import Limits
 from ptrnet.serve.metrics import Metrics
 from ptrnet.serve.places import Places
 from ptrnet.serve.requests.bodies import Bodies
+from ptrnet.serve.requests.openapi import demand_token
 from ptrnet.serve.routes import QUESTIONS, router
 from ptrnet.serve.service import Served, Service
 from ptrnet.version import VERSION
@@ -57,14 +59,17 @@ def create_app(
         description="Pointer networks: answers made of positions in their own input.",
         docs_url=None,  # these pages load scripts from elsewhere
         redoc_url=None,
+        redirect_slashes=False,
         lifespan=lifespan,
     )
     app.include_router(router)
     app.include_router(page.router)
     problems.handle(app)
+    app.add_middleware(Head)
     app.add_middleware(Admitted, places=places, routes=QUESTIONS)
     if token is not None:
         app.add_middleware(Token, token=token)
+        demand_token(app, PROBES)
     if origins:
         app.add_middleware(
             CORSMiddleware,

@@ -1,8 +1,9 @@
 """Requests that share batches: instances of many users go through a model together.
 
-A batch has instances of one model, one method and about one size (n up to the same power of two).
-Its first instance is that of the request that has waited longest; a request that does not fit goes
-on behind the others. Instances that take long have a thread of their own, beside that of others.
+A batch has instances of one model, one method and about one size (n up to the same power of two),
+as many as memory allows and as are likely to be answered in half a second. Its first instance is
+that of the request that has waited longest; a request that does not fit goes on behind the others.
+Instances that take long have a thread of their own, beside that of others.
 """
 
 import asyncio
@@ -17,6 +18,7 @@ import torch
 
 from ptrnet.serve.abandoning import Abandonable, AbandonedError
 from ptrnet.serve.metrics import Metrics
+from ptrnet.serve.pace import Pace
 from ptrnet.serve.requests.schemas import Method
 from ptrnet.solver import Solver
 from ptrnet.types import Example
@@ -36,9 +38,19 @@ class Key(NamedTuple):
     size: int  # the least power of two that is n or more
 
     @property
+    def elements(self) -> int:
+        """How many an instance has, padding, prefixes and views included."""
+        return self.size * self.method.decoder.size * self.method.augment
+
+    @property
     def is_quick(self) -> bool:
         """Whether an instance takes little time."""
-        return self.size * self.method.decoder.size * self.method.augment <= QUICK_ELEMENTS
+        return self.elements <= QUICK_ELEMENTS
+
+    @property
+    def kind(self) -> tuple[Solver, str, int]:
+        """The same for batches whose instances take about the same time."""
+        return self.solver, self.method.decoder.name, self.elements.bit_length()
 
 
 class _Request:
@@ -80,7 +92,8 @@ class Batcher:
     """
 
     def __init__(self, metrics: Metrics, threads: int | None = None) -> None:
-        self._quick, self._slow = _Queue(metrics, threads), _Queue(metrics, threads)
+        self._quick = _Queue(metrics, threads, Pace(BATCH_ELEMENTS))
+        self._slow = _Queue(metrics, threads, Pace(1))  # of which one alone may take seconds
 
     async def __aenter__(self) -> Self:
         for queue in (self._quick, self._slow):
@@ -118,8 +131,8 @@ class Batcher:
 class _Queue:
     """Parts of requests that wait, and the thread that answers them; arguments as of `Batcher`."""
 
-    def __init__(self, metrics: Metrics, threads: int | None) -> None:
-        self._metrics = metrics
+    def __init__(self, metrics: Metrics, threads: int | None, pace: Pace) -> None:
+        self._metrics, self._pace = metrics, pace
         self._thread = ThreadPoolExecutor(1, "answering", partial(_use_threads, threads))
         self._waiting: deque[_Part] = deque()
         self._arrived = asyncio.Event()
@@ -155,7 +168,7 @@ class _Queue:
         if not waiting:
             return None
         key = waiting[0].key
-        room = max(1, BATCH_ELEMENTS // (key.size * key.method.decoder.size))
+        room = min(max(1, BATCH_ELEMENTS // key.elements), self._pace.room(key.kind))
         items: Items = []
         later = []  # behind those that have got nothing
         for part in waiting:
@@ -176,11 +189,12 @@ class _Queue:
         start = perf_counter()
         try:
             answered = await self.run(partial(_solve, key, examples, requests))
+            self._pace.note(key.kind, len(items), perf_counter() - start)
             self._metrics.batch(len(items), perf_counter() - start)
             for (request, index), example in zip(items, answered, strict=True):
                 request.put(index, example)
         except AbandonedError:
-            return
+            self._pace.note(key.kind, len(items), perf_counter() - start)
         except Exception as error:  # of a user's input, or a defect: whoever waits gets it
             if len(requests) == 1:
                 requests[0].fail(error)

@@ -8,8 +8,8 @@ from fastapi import FastAPI, Request, Response
 from starlette.exceptions import HTTPException
 
 from ptrnet.errors import PtrnetError
+from ptrnet.serve.requests.openapi import PROBLEM
 
-MEDIA_TYPE = "application/problem+json"
 CLOSE = {"Connection": "close"}  # where the rest of a body is not waited for
 
 
@@ -36,7 +36,7 @@ class Problem(Exception):
             "status": int(self.status),
             "detail": " ".join(self.detail.split()),
         }
-        return Response(json.dumps(document), self.status, self.headers, MEDIA_TYPE)
+        return Response(json.dumps(document), self.status, self.headers, PROBLEM)
 
 
 def too_large(detail: str) -> Problem:

@@ -7,14 +7,13 @@ from typing import Any
 from fastapi import APIRouter, Request, Response
 from fastapi.responses import JSONResponse
 from fastapi.routing import APIRoute
-from pydantic import TypeAdapter
 from starlette.requests import ClientDisconnect
 
 from ptrnet.pretrained.model_folder import registered_name
 from ptrnet.serve.metrics import MEDIA_TYPE
-from ptrnet.serve.problems import MEDIA_TYPE as PROBLEM
 from ptrnet.serve.problems import Problem
 from ptrnet.serve.requests import npy
+from ptrnet.serve.requests.openapi import JSON, PROBLEM, json_body, json_or_npy_body
 from ptrnet.serve.requests.parsing import parse_array, parse_evaluate, parse_solve, parse_trace
 from ptrnet.serve.requests.schemas import (
     EvaluateRequest,
@@ -29,13 +28,11 @@ from ptrnet.serve.requests.schemas import (
 from ptrnet.serve.service import Served, Service, while_connected
 
 router = APIRouter()
-JSON = "application/json"
 LEFT = 499  # for the log alone: nobody is there to read it
 
 _REFUSALS: dict[int | str, dict[str, Any]] = {
     status: {"description": description, "content": {PROBLEM: {}}}
     for status, description in (
-        (401, "No token, or another one."),
         (404, "No such model."),
         (413, "Larger than the service allows."),
         (415, "Neither JSON nor .npy, or compressed."),
@@ -44,13 +41,6 @@ _REFUSALS: dict[int | str, dict[str, Any]] = {
         (503, "Out of time."),
     )
 }
-
-
-def _body(kind: type, *media_types: str) -> dict[str, Any]:
-    """How `/openapi.json` shows a body of JSON, and of other media types."""
-    content: dict[str, Any] = {JSON: {"schema": TypeAdapter(kind).json_schema()}}
-    content.update({name: {"schema": {"format": "binary"}} for name in media_types})
-    return {"requestBody": {"required": True, "content": content}}
 
 
 def _service(request: Request) -> Service:
@@ -62,7 +52,7 @@ def _service(request: Request) -> Service:
     "/v1/models/{name}/solve",
     response_model=SolveResponse,
     responses=_REFUSALS,
-    openapi_extra=_body(SolveRequest, npy.MEDIA_TYPE),
+    openapi_extra=json_or_npy_body(SolveRequest),
 )
 async def solve(name: str, request: Request) -> Response:
     """Answers every instance: of JSON, or of an array (n, d) or (B, n, d) as NumPy saves it.
@@ -73,7 +63,7 @@ async def solve(name: str, request: Request) -> Response:
     served, kind = service.model(name), _media_type(request, JSON, npy.MEDIA_TYPE)
     parse: Any = parse_solve
     if kind == npy.MEDIA_TYPE:
-        parse = partial(parse_array, options=request.query_params)
+        parse = partial(parse_array, options=request.query_params.multi_items())
     parse = partial(parse, task=served.solver.task, limits=service.limits)
     return await _respond(request, service.solve, served, parse)
 
@@ -82,7 +72,7 @@ async def solve(name: str, request: Request) -> Response:
     "/v1/models/{name}/evaluate",
     response_model=EvaluateResponse,
     responses=_REFUSALS,
-    openapi_extra=_body(EvaluateRequest),
+    openapi_extra=json_body(EvaluateRequest),
 )
 async def evaluate(name: str, request: Request) -> Response:
     """Measures the model's answers against the true ones, `outputs`."""
@@ -96,7 +86,7 @@ async def evaluate(name: str, request: Request) -> Response:
     "/v1/models/{name}/trace",
     response_model=TraceResponse,
     responses=_REFUSALS,
-    openapi_extra=_body(TraceRequest),
+    openapi_extra=json_body(TraceRequest),
 )
 async def trace(name: str, request: Request) -> Response:
     """How the answer to one instance comes about: each step's probabilities, and the beam.

@@ -10,18 +10,21 @@ from dataclasses import dataclass
 from pathlib import Path
 from time import monotonic
 
+import numpy as np
 import torch
 import uvicorn
 
 from ptrnet import runtime, weights
 from ptrnet.errors import InputError, OutsideTraining
 from ptrnet.kernels import loading
-from ptrnet.models.base import PointerModel
 from ptrnet.serve.app import create_app
+from ptrnet.serve.exact import exact_of
 from ptrnet.serve.limits import Limits
 from ptrnet.serve.process.listening import BACKLOG
 from ptrnet.serve.process.protocol import BoundedProtocol
 from ptrnet.serve.service import Served
+from ptrnet.solver import Solver
+from ptrnet.types import Example
 
 IDLE_SECONDS = 60  # of a connection without a request, or with one whose headers do not come
 LAST_SECONDS = 0.2  # for requests that are on their way when the service ends
@@ -59,7 +62,7 @@ def run(app: App, models: dict[str, Served], listener: socket.socket) -> None:
     warnings.simplefilter("ignore", OutsideTraining)  # each answer has its own
     loading.at_once()
     for model in models.values():
-        _warm_up(model.solver.model)
+        warm_up(model.solver)
     runtime.share_arena()
     _allow_many_files()
     threads = None if app.workers == 1 else max(1, torch.get_num_threads() // app.workers)
@@ -80,13 +83,23 @@ def run(app: App, models: dict[str, Served], listener: socket.socket) -> None:
     Server(config).run([listener])
 
 
-@torch.no_grad()
-def _warm_up(model: PointerModel) -> None:
-    """Loads compiled code: no request waits for it, nor for a compiler on a new machine."""
-    device = next(model.parameters()).device
-    inputs = torch.rand(2, model.n or 4, model.features, device=device)
-    encoded = model.encode(inputs)
-    model.step(encoded, encoded.state, inputs.new_zeros(len(inputs), 1, dtype=torch.int64))
+def warm_up(solver: Solver) -> None:
+    """Loads compiled code: no request waits for it, nor for a compiler on a new machine.
+
+    That is of the network, of the exact answers that traces have, and of the metrics.
+    """
+    model, task = solver.model, solver.task
+    with torch.no_grad():
+        device = next(model.parameters()).device
+        inputs = torch.rand(2, model.n or 4, model.features, device=device)
+        encoded = model.encode(inputs)
+        model.step(encoded, encoded.state, inputs.new_zeros(len(inputs), 1, dtype=torch.int64))
+    if task.labellers:
+        n = model.n or max(task.min_elements, 4)
+        example = Example(task.sample(np.random.default_rng(0), 1, n)[0])
+        exact = exact_of(task, example)
+        if exact is not None:
+            solver.evaluate([example._replace(outputs=np.array(exact["outputs"]))])
 
 
 class Server(uvicorn.Server):

@@ -1,6 +1,6 @@
 """Bodies as checked examples and a method, with the complaints of the command line."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Sequence
 from dataclasses import fields
 from typing import Any, NamedTuple
 
@@ -53,10 +53,12 @@ def parse_evaluate(body: bytes, task: Task, limits: Limits) -> Question:
     method = MethodOptions.from_table(document).method()
     _check_sizes(map(_length, instances), method, limits)
     answers = [outputs] if is_one else outputs
-    if not isinstance(answers, list) or len(answers) != len(instances) or not instances:
+    if not instances:
+        raise InputError("instances: expected one or more, got none")
+    if not isinstance(answers, list) or len(answers) != len(instances):
         raise InputError(
-            'outputs: expected a list with the answer to each of "instances", one or more, '
-            f"got {len(instances)} instances and {_described(outputs)}"
+            f"outputs: expected a list with the answers to all instances, here {len(instances)}, "
+            f"got {_described(outputs)}"
         )
     examples = []
     for k, (values, answer) in enumerate(zip(instances, answers, strict=True)):
@@ -90,14 +92,16 @@ def parse_trace(body: bytes, task: Task, limits: Limits) -> Question:
     return Question([_example(values, task, 0)], method)
 
 
-def parse_array(body: bytes, options: Mapping[str, str], task: Task, limits: Limits) -> Question:
+def parse_array(
+    body: bytes, options: Sequence[tuple[str, str]], task: Task, limits: Limits
+) -> Question:
     """The instances of an `.npy` body, with the options of its address.
 
     Raises:
         InputError: no array of instances, or a wrong option.
         Problem: 413 for too many of them.
     """
-    method = MethodOptions.from_texts(dict(options)).method()
+    method = MethodOptions.from_texts(options).method()
     array = parse_npy(body)
     count, n = (1, *array.shape)[-3:-1]
     _check_sizes([n] * min(count, limits.max_elements + 1), method, limits)
@@ -132,6 +136,8 @@ def _instances(document: dict[str, Any]) -> list[Any]:
 
 
 def _described(value: Any) -> str:
+    if value is None:
+        return "nothing"
     return f"{len(value)} of them" if isinstance(value, list) else short(value)
 
 

@@ -1,5 +1,7 @@
 """What requests and responses are made of; `/openapi.json` shows these classes."""
 
+import re
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from typing import Any, NamedTuple, get_args, get_type_hints
 
@@ -8,6 +10,11 @@ from ptrnet.decoding.options import DECODERS, DecoderOptions
 from ptrnet.errors import InputError, short, unknown
 from ptrnet.settings import check_type
 
+# As JSON writes them; Python would take more.
+_NUMBERS = {
+    int: re.compile(r"-?[0-9]{1,18}"),
+    float: re.compile(r"-?[0-9]{1,18}(\.[0-9]{1,18})?([eE][+-]?[0-9]{1,3})?"),
+}
 _NOT_SERVED = "reconstruct"  # its answers depend on the clock
 
 
@@ -49,17 +56,20 @@ class MethodOptions:
         return MethodOptions(**values)
 
     @classmethod
-    def from_texts(cls, texts: dict[str, str]) -> "MethodOptions":
+    def from_texts(cls, texts: Sequence[tuple[str, str]]) -> "MethodOptions":
         """From names and values as an address has them: `?decoder=beam&beam_size=4`.
 
         Raises:
-            InputError: an unknown name, with the nearest, or a text that stands for no value.
+            InputError: an unknown name, with the nearest, one that stands twice, or a text that
+                stands for no value.
         """
         hints = get_type_hints(MethodOptions)
         table: dict[str, Any] = {}
-        for name, text in texts.items():
+        for name, text in texts:
             if name not in hints:
                 raise unknown("option", name, hints)
+            if name in table:
+                raise InputError(f"{name}: expected once, got it twice")
             table[name] = _value(name, text, _plain(hints[name]))
         return cls.from_table(table)
 
@@ -225,7 +235,7 @@ def _value(name: str, text: str, kind: Any) -> Any:
         if text not in ("true", "false"):
             raise InputError(f"{name}: expected true or false, got {short(text)}")
         return text == "true"
-    try:
-        return kind(text)
-    except ValueError:
-        raise InputError(f"{name}: expected a number, got {short(text)}") from None
+    if kind is not str and not _NUMBERS[kind].fullmatch(text):
+        expected = "a whole number" if kind is int else "a number"
+        raise InputError(f"{name}: expected {expected}, got {short(text)}")
+    return kind(text)

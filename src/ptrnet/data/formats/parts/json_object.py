@@ -60,5 +60,6 @@ def parse_object(
         digits = sys.get_int_max_str_digits()
         raise InputError(f"{source}: a whole number of more than {digits} digits") from None
     if not isinstance(row, dict):
-        raise InputError(f"{source}: expected a JSON object, got {type(row).__name__}")
+        got = "a list" if isinstance(row, list) else json.dumps(row)[:40]
+        raise InputError(f"{source}: expected a JSON object, got {got}")
     return row
