@@ -133,6 +133,14 @@ def test_tables_that_the_model_refuses(text, complaint, tmp_path):
         example.read(str(tmp_path / "t.csv"), FIELDS)
 
 
+@pytest.mark.parametrize("fields", [[], FIELDS])
+def test_an_empty_file_is_refused(fields, tmp_path):
+    """It was a warning of NumPy's, and a complaint about numbers."""
+    (tmp_path / "t.csv").write_text("\n")
+    with pytest.raises(SystemExit, match=r"t\.csv: expected an element in each line, got none"):
+        example.read(str(tmp_path / "t.csv"), fields)
+
+
 def test_a_spreadsheet_s_table_is_read(tmp_path):
     """With its mark of UTF-8, and blanks around cells."""
     (tmp_path / "t.csv").write_bytes(b"\xef\xbb\xbfprice , colour\r\n 1.5, red\r\n\r\n2,blue \r\n")

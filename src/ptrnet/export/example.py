@@ -21,6 +21,8 @@ BITS = 20  # of each coordinate along Hilbert's curve
 
 def read(path: str, fields: list[dict[str, Any]]) -> Any:
     """The elements `(n, d)` of a file; of fields with categories a feature for each of these."""
+    if not Path(path).read_text(encoding="utf-8-sig").strip():
+        sys.exit(f"{path}: expected an element in each line, got none")
     if not fields:
         table = np.loadtxt(path, delimiter=",", ndmin=2, comments=None, encoding="utf-8-sig")
         return finite(table, path)
