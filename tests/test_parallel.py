@@ -54,6 +54,36 @@ def test_errors_of_the_work_and_of_the_items_arrive(jobs):
         list(ordered_map(stops, range(100), jobs))
 
 
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_what_was_drawn_before_an_error_is_computed(jobs):
+    def items():
+        yield from range(100)
+        raise InputError("no more")
+
+    results = ordered_map(math.factorial, items(), jobs)
+    assert [next(results) for _ in range(100)] == [math.factorial(k) for k in range(100)]
+    with pytest.raises(InputError, match="no more"):
+        next(results)
+
+
+def test_items_are_drawn_while_others_are_computed():
+    """Not all of a round at its beginning, where the processes would wait for them."""
+    drawn = []
+
+    def items():
+        for k in range(200):
+            drawn.append(k)
+            yield k
+
+    results = ordered_map(math.factorial, items(), 2)
+    counts = []
+    for _ in range(64):
+        next(results)
+        counts.append(len(drawn))
+    assert counts[0] == 64 and counts[-1] == 64 + 63
+    results.close()
+
+
 # The thread of joblib's that hands items out may meet the end of what it hands out, and say so.
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
 @pytest.mark.parametrize("jobs", [1, 2])

@@ -11,7 +11,7 @@ from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from functools import cache, partial
 from itertools import chain, islice
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from joblib import Parallel, delayed, parallel_config
 from joblib.externals.loky import process_executor
@@ -56,14 +56,20 @@ def ordered_map(
     # Round by round, so that items are drawn in this thread: joblib would draw them in one of
     # its own, where an error of theirs is lost. Ray's backend gives results only all at once.
     return_as = "list" if backend == "ray" else "generator"
+    drawn = _with_error_last(rest)
     with _backend(backend, jobs), Parallel(n_jobs=jobs, return_as=return_as) as parallel:
-        while batch := list(islice(rest, _ROUND * parallel._effective_n_jobs())):
+        size = _ROUND * parallel._effective_n_jobs()
+        batch = list(islice(drawn, size))
+        while batch:
+            error = batch.pop() if isinstance(batch[-1], _ItemError) else None
             results = iter(parallel(delayed(_call)(function, item) for item in batch))
+            batch = []
             try:
                 for result in results:
                     if isinstance(result, PtrnetError):
                         raise result
                     yield result
+                    batch += islice(drawn, 1)  # of the next round: others compute meanwhile
             except PtrnetError:
                 for _ in results:  # what is under way ends by itself
                     pass
@@ -72,6 +78,23 @@ def ordered_map(
                 if return_as == "generator":
                     _abort(results)
                 raise
+            if isinstance(error, _ItemError):
+                raise error.error
+            batch += islice(drawn, size - len(batch))
+
+
+class _ItemError(NamedTuple):
+    """What was raised where an item should have come."""
+
+    error: Exception
+
+
+def _with_error_last(items: Iterator[Item]) -> Iterator[Item | _ItemError]:
+    """The items; instead of raising an error, it as the last: it is due when those are done."""
+    try:
+        yield from items
+    except Exception as error:
+        yield _ItemError(error)
 
 
 def _abort(results: Generator[Any, None, None]) -> None:
