@@ -1,0 +1,61 @@
+"""Reading, computing and writing at the same time, in three threads of one process."""
+
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from queue import Full, Queue
+from typing import Any, TypeVar, cast
+
+Item = TypeVar("Item")
+
+_AHEAD = 2  # items that wait to be taken
+_LOOK = 0.1  # seconds between two looks at a thread that takes nothing
+_END = object()
+
+
+def read_ahead(items: Iterable[Item]) -> Iterator[Item]:
+    """The items; a thread draws the next ones while whoever asked works on one.
+
+    What drawing raises is raised here, after the items before it.
+    """
+    rest = iter(items)
+    thread = ThreadPoolExecutor(1, "reading")
+    try:
+        ready: deque[Future[Any]] = deque(thread.submit(next, rest, _END) for _ in range(_AHEAD))
+        while (item := ready.popleft().result()) is not _END:
+            ready.append(thread.submit(next, rest, _END))
+            yield cast(Item, item)
+    finally:
+        thread.shutdown(cancel_futures=True)
+
+
+def consumed_aside(
+    items: Iterable[Item], consume: Callable[[Iterator[Item]], None]
+) -> Iterator[Item]:
+    """The items; `consume`, in a thread, takes them too, a few behind the caller at most.
+
+    It has taken all that came when this ends, also where drawing an item raises or the caller is
+    interrupted. What it raises is raised here, at an item soon after or at the end.
+    """
+    waiting: Queue[Any] = Queue(_AHEAD)
+    with ThreadPoolExecutor(1, "writing") as thread:
+        consuming = thread.submit(consume, iter(waiting.get, _END))
+        try:
+            for item in items:
+                _put(waiting, item, consuming)
+                yield item
+        finally:
+            _put(waiting, _END, consuming)
+        consuming.result()
+
+
+def _put(waiting: "Queue[Any]", item: object, consuming: "Future[None]") -> None:
+    """Hands an item on as soon as there is room, unless nobody takes it any more."""
+    while not consuming.done():
+        try:
+            waiting.put(item, timeout=_LOOK)
+        except Full:
+            continue
+        return
+    if item is not _END:
+        consuming.result()
