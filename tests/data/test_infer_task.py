@@ -141,6 +141,10 @@ def test_features_are_measured(tmp_path, chunks):
             r"mine.jsonl:2: .*expected shape \(n, 2\) for custom, got \(1, 3\)",
         ),
         ("[1]", "expected a JSON object"),
+        (
+            '{"inputs": [{"x": 1}, 3]}',
+            'mine.jsonl:1: "inputs": element 2: expected an object, got 3',
+        ),
     ],
 )
 def test_files_that_cannot_be_learned_from(tmp_path, text, complaint):

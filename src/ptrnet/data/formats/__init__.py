@@ -5,7 +5,8 @@
 - `write(stream, examples, task)`: writes examples to an open stream, of text or of bytes
 - `num_features(path)`: numbers of an element, d; only where files tell it without a task
 - `dictionaries(path)`: the elements of each instance with its source, for errors, and InputError at
-  the first whose elements are no dictionaries; only where a file has whole examples with such
+  the first whose elements are no dictionaries; None where already those of the first instance are
+  none; only where files can hold whole examples with such
 
 What formats share is in `parts/`, and so is the class `Format`: such a module, with its checks.
 """

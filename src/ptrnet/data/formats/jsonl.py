@@ -40,20 +40,26 @@ def read(path: str, task: Task) -> Iterator[Example]:
         yield example._replace(elements=records_of(values))
 
 
-def dictionaries(path: str) -> Iterator[tuple[list[Mapping[str, Any]], str]]:
+def dictionaries(path: str) -> Iterator[tuple[list[Mapping[str, Any]], str]] | None:
     """See `ptrnet.data.formats`."""
-    for line, text in numbered_lines(path):
-        source = f"{path}:{line}"
-        where = f'{source}: "inputs"'
-        yield nested.records(parse_object(text, source).get("inputs"), where), where
+    first, _ = next(_inputs(path), (None, ""))
+    if records_of(first) is None:
+        return None
+    return ((nested.records(values, source), source) for values, source in _inputs(path))
 
 
 def num_features(path: str) -> int:
     """See `ptrnet.data.formats`."""
-    for line, text in numbered_lines(path):
-        row = parse_object(text, f"{path}:{line}")
-        return nested.num_features(row.get("inputs"), f"{path}:{line}")
+    for values, source in _inputs(path):
+        return nested.num_features(values, source)
     raise InputError(f"{path}: holds no instance")
+
+
+def _inputs(path: str) -> Iterator[tuple[Any, str]]:
+    """What each line has as `inputs`, unchecked, None for nothing; and its source."""
+    for line, text in numbered_lines(path):
+        source = f"{path}:{line}"
+        yield parse_object(text, source).get("inputs"), f'{source}: "inputs"'
 
 
 def write(stream: TextIO, examples: Iterable[Example], task: Task) -> None:

@@ -49,7 +49,7 @@ def read(path: str, task: Task) -> Iterator[Example]:
 def num_features(path: str) -> int:
     """See `ptrnet.data.formats`."""
     for batch in _batches(path, None):
-        return nested.num_features(_to_python(batch["inputs"][0], path), f"{path}: row 1")
+        return nested.num_features(_to_python(batch["inputs"][0], path), f'{path}: row 1: "inputs"')
     raise InputError(f"{path}: holds no instance")
 
 

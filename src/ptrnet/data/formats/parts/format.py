@@ -3,7 +3,6 @@
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from importlib.util import find_spec
-from itertools import chain
 from pathlib import Path
 from types import ModuleType
 from typing import IO, Any
@@ -38,15 +37,16 @@ class Format:
         return hasattr(self.module, "num_features")
 
     def dictionaries(self, path: str) -> Iterator[tuple[list[Mapping[str, Any]], str]] | None:
-        """The elements of each instance with its source; None where they have no names."""
+        """The elements of each instance with its source; None where those of the first are numbers.
+
+        Raises:
+            InputError: a line that cannot be read; an instance after the first with other elements.
+        """
         if not hasattr(self.module, "dictionaries"):
             return None
-        instances: Iterator[tuple[list[Mapping[str, Any]], str]] = self.module.dictionaries(path)
-        try:
-            first = next(instances, None)
-        except InputError:  # numbers; of a line that cannot be read at all `read` says why
-            return None
-        return None if first is None else chain([first], instances)
+        instances: Iterator[tuple[list[Mapping[str, Any]], str]] | None
+        instances = self.module.dictionaries(path)
+        return instances
 
     def num_features(self, path: str) -> int:
         """How many numbers an element of a file has; only where `tells_num_features`."""

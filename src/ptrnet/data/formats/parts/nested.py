@@ -70,11 +70,11 @@ def check_numbers(values: Any, source: str) -> None:
 
 def num_features(values: Any, source: str) -> int:
     """How many numbers the first element of an instance has."""
-    check_numbers(values, f'{source}: "inputs"')
+    check_numbers(values, source)
     if values and isinstance(values[0], dict):
-        raise InputError(f'{source}: "inputs": expected elements of numbers, got an object')
+        raise InputError(f"{source}: expected elements of numbers, got an object")
     if not values or values[0] == []:
-        raise InputError(f'{source}: "inputs": expected elements of one number or more')
+        raise InputError(f"{source}: expected elements of one number or more")
     return len(values[0]) if isinstance(values[0], list) else 1
 
 
