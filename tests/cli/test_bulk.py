@@ -272,7 +272,7 @@ def test_a_labeller_that_cannot_serve_is_refused_with_the_line(ptrnet, tmp_path)
 @pytest.mark.parametrize(
     ("arguments", "complaint"),
     [
-        (["--jobs", "0"], "--jobs: expected 1 or more"),
+        (["--jobs", "0"], "jobs: expected 1 or more"),
         (["--backend", "spark"], "unknown backend 'spark'"),
         (["--n", "2"], "n: expected 3 or more for delaunay, got 2"),
     ],

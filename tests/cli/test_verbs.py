@@ -151,7 +151,7 @@ def test_runs_without_a_folder_are_numbered(ptrnet, tmp_path, monkeypatch, refus
         ("generate hull --n 5 --count 2 --output no/a.txt", "no/a.txt: cannot be written"),
         ("generate hull --n x --count 2 --output a.txt", "n: expected"),
         ("generate hull --n 5 --count 0 --output a.txt", "--count"),
-        ("generate hull --n 5 --count 2 --jobs 0 --output a.txt", "--jobs: expected 1 or more"),
+        ("generate hull --n 5 --count 2 --jobs 0 --output a.txt", "jobs: expected 1 or more"),
         ("generate hull --n 5 --count 2 --labeller held --output a.txt", "unknown labeller"),
         ("label hull none.txt --output a.txt", "none.txt: cannot be read"),
         ("train hull --step 5", "--steps"),

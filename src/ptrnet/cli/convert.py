@@ -71,7 +71,7 @@ def convert(
     examples = target.checked_with_answers(formats.read(source, kind), kind)
     if target.extension == "tour":
         examples = _with_city_names(examples, output, kind)
-    formats.write(output, track(examples, "converting"), kind)
+    formats.write_checked(output, track(examples, "converting"), kind)
 
 
 def _convert_table(

@@ -110,11 +110,11 @@ def solve(
     pictures.draw_attention(solver, answered)
     with pictures.plotting(solver, answered, examples):
         if output != "-":
-            formats.write(output, answered, solver.task)
+            formats.write_checked(output, answered, solver.task)
     if json:
         say(dumps(_document(solver, model, decoder.name, answered)))
     elif output == "-":
-        formats.write(output, answered, solver.task, like=path)
+        formats.write_checked(output, answered, solver.task, like=path)
 
 
 def _random_instance(task: "Task", points: str | None, n: int, seed: int) -> "Iterable[Example]":

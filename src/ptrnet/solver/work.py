@@ -106,6 +106,7 @@ def work_on_file(
         items_after=chunks_after,
         resume_key={**content_of(Path(source)), **_resume_key(solver, how)} if is_file else None,
         total=total,
+        is_checked=True,
     )
 
 

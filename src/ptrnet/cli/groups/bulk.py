@@ -4,21 +4,8 @@ from typing import Annotated
 
 import typer
 
-
-def _check_jobs(jobs: int) -> int:
-    from ptrnet.parallel import check_jobs
-
-    check_jobs(jobs, "--jobs")
-    return jobs
-
-
 Jobs = Annotated[
-    int,
-    typer.Option(
-        "--jobs",
-        callback=_check_jobs,
-        help="Processes; -1 for one a core. The file is the same.",
-    ),
+    int, typer.Option("--jobs", help="Processes; -1 for one a core. The file is the same.")
 ]
 Backend = Annotated[
     str,

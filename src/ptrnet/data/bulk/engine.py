@@ -45,7 +45,10 @@ class BulkWork(Generic[Item]):
             back: work that was stopped goes on where it is the same. None where the examples cannot
             be computed a second time.
         total: how many examples there are; None where that is not known.
-        upgrade: turns a key that a former version wrote into the one that this one would write.
+        is_checked: whether `items_after` refuses what the file of the answers could not hold, so
+            that nothing is computed for it.
+        upgrade: turns a key that a former version wrote into the one that this one would write;
+            unchanged by default.
     """
 
     task: Task
@@ -54,6 +57,7 @@ class BulkWork(Generic[Item]):
     items_after: Callable[[int], Iterable[Item]]
     resume_key: Mapping[str, Any] | None
     total: int | None
+    is_checked: bool = False
     upgrade: Callable[[dict[str, Any]], dict[str, Any]] = dict
 
     def examples(self, jobs: int, backend: str) -> Iterator[Example]:
@@ -89,7 +93,9 @@ def run(
         pairs = [(e.inputs, e.outputs) for e in examples if e.outputs is not None]
         tally.report()
         return pairs
-    formats.write(output, examples, work.task, like)
+    if not work.is_checked:
+        examples = formats.output_format(output, like).checked(examples, work.task)
+    formats.write_checked(output, examples, work.task, like)
     tally.report()
     return None
 

@@ -141,6 +141,7 @@ def _work(
         items_after=chunks_after,
         resume_key=_resume_key(Path(source), name, strict) if can_be_reread else None,
         total=count_instances(source) if can_be_reread else None,
+        is_checked=True,
         upgrade=partial(_upgrade, Path(source)),
     )
 
@@ -162,6 +163,7 @@ def _work_in_memory(
         items_after=chunks_after,
         resume_key=None,
         total=len(examples),
+        is_checked=True,
     )
 
 

@@ -170,7 +170,8 @@ class ResumableFile:
         if self.format == self._target:
             move(self.lines_path, self.output)
         else:
-            formats.write(str(self.output), formats.read(str(self.lines_path), task), task)
+            lines = formats.read(str(self.lines_path), task)
+            formats.write_checked(str(self.output), lines, task)
         self.discard()
 
     def discard(self) -> None:

@@ -47,6 +47,7 @@ __all__ = [
     "read",
     "register",
     "write",
+    "write_checked",
 ]
 
 _IN_MEMORY = 2**26  # bytes of output that wait in memory before a temporary file is used
@@ -86,7 +87,20 @@ def write(path: str, examples: Iterable[Example], task: Task, like: str | None =
     """
     target = output_format(path, like)
     target.check_task(task, path)
-    examples = target.checked(examples, task)
+    write_checked(path, target.checked(examples, task), task, like)
+
+
+def write_checked(
+    path: str, examples: Iterable[Example], task: Task, like: str | None = None
+) -> None:
+    """As `write`, for who has asked `check_output` about the file and `checked` about each example.
+
+    Args: as in `write`.
+
+    Raises:
+        OutputError: the file cannot be written completely.
+    """
+    target = output_format(path, like)
     if path == "-":
         with SpooledTemporaryFile(_IN_MEMORY, "w+", encoding="utf-8", newline="\n") as stream:
             target.write(stream, examples, task)
@@ -171,8 +185,9 @@ def check_output(path: str, task: Task | None = None) -> None:
         task: of the examples; None where it is not known yet.
     """
     target = format_of(path)
-    target.check_package()
-    if task is not None:
+    if task is None:
+        target.check_package()
+    else:
         target.check_task(task, path)
     if path != "-":
         check_writable(Path(path))
