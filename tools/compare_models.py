@@ -26,6 +26,7 @@ from scipy.spatial import ConvexHull
 import ptrnet
 from ptrnet import models
 from ptrnet.metrics.interval import Measure, Z
+from ptrnet.models.base import num_weights
 from ptrnet.types import Example
 
 N, UNITS, COUNT, SEED = 10, 256, 10_000, 20_260_300
@@ -122,7 +123,7 @@ def measured(runs: Path) -> dict[tuple[str, str], Row]:
                 )["accuracy"]
                 for is_constrained in (False, True)
             )
-            weights = sum(p.numel() for p in solver.model.parameters())
+            weights = num_weights(solver.model)
             rows[task, name] = Row(weights, free, constrained)
             print(task, name, free.text(1, 100), flush=True)
     return rows

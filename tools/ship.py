@@ -27,10 +27,11 @@ from ptrnet.errors import OutsideTraining
 from ptrnet.evaluation import evaluate
 from ptrnet.files import atomic_path, checksum
 from ptrnet.metrics.interval import Measure
+from ptrnet.models.base import num_weights
 from ptrnet.pretrained import card as pretrained_card
 from ptrnet.pretrained import model_folder
-from ptrnet.training.card import Card, markdown_table, num_weights
 from ptrnet.training.recipe import Recipe
+from ptrnet.training.run_card import Card, markdown_table
 from ptrnet.types import Example
 
 SPREAD = {"mixed": " of all kinds of `--points`"}  # beside uniform instances

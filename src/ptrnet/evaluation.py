@@ -147,6 +147,11 @@ def describe_training(trained: Mapping[str, Any]) -> Iterator[str]:
     """Lines on the sizes that a model was trained on, and on its scores by size."""
     if "n" in trained:
         yield f"  trained on n {trained['n']}"
-    for score in trained.get("scores", []):
-        measure = Measure(score["value"], score["low"], score["high"], score["count"])
-        yield f"  n={score['n']}: {score['metric']} {measure.text(1, 100)}%"
+    yield from describe_scores(trained.get("scores", []))
+
+
+def describe_scores(scores: Iterable[Mapping[str, Any]]) -> Iterator[str]:
+    """A line for each score that a model's files know."""
+    for score in scores:
+        percent = Measure.from_table(score).text(1, 100)
+        yield f"  n={score['n']}: {score['metric']} {percent}%"

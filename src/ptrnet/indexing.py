@@ -1,4 +1,4 @@
-"""Rows of a batch by their indices."""
+"""Entries of a batch by their indices."""
 
 from torch import Tensor
 
@@ -8,3 +8,8 @@ def gather_rows(rows: Tensor, indices: Tensor) -> Tensor:
     for _ in rows.shape[2:]:
         indices = indices[..., None]
     return rows.gather(1, indices.expand(-1, -1, *rows.shape[2:]))
+
+
+def gather_tokens(log_probs: Tensor, tokens: Tensor) -> Tensor:
+    """`log_probs[b, m, tokens[b, m]]` of `(B, M, S + N)`, for `(B, M)` tokens: `(B, M)`."""
+    return log_probs.gather(2, tokens[..., None])[..., 0]

@@ -9,6 +9,7 @@ from typing import Self
 import torch
 from torch import Tensor, nn
 
+from ptrnet.indexing import gather_tokens
 from ptrnet.masks import length_mask
 from ptrnet.models.base import PointerModel
 from ptrnet.types import END, Batch
@@ -50,7 +51,7 @@ class NaivePtrNet(nn.Module):
     def loss(self, batch: Batch) -> Tensor:
         """The mean negative log-likelihood of a token."""
         log_probs = self.log_probs(batch.inputs, batch.targets)
-        likelihood = log_probs.gather(2, batch.targets[..., None])[..., 0]
+        likelihood = gather_tokens(log_probs, batch.targets)
         return -likelihood[length_mask(batch.target_lengths, batch.targets.shape[1])].mean()
 
     @torch.no_grad()

@@ -27,7 +27,7 @@ def list_models(context: typer.Context, seed: UnusedSeed = 0, json: Json = False
     from json import dumps
 
     from ptrnet import weights
-    from ptrnet.metrics.interval import Measure
+    from ptrnet.evaluation import describe_scores
 
     rows = [weights.summary(name) for name in weights.names()]
     if json:
@@ -36,9 +36,7 @@ def list_models(context: typer.Context, seed: UnusedSeed = 0, json: Json = False
     lines = []
     for row in rows:
         lines.append(f"{row['name']}: task {row['task']}, trained on n {row['n']}, {row['file']}")
-        for score in row["scores"]:
-            measure = Measure(score["value"], score["low"], score["high"], score["count"])
-            lines.append(f"  n={score['n']}: {score['metric']} {measure.text(1, 100)}%")
+        lines += describe_scores(row["scores"])
     say("\n".join(lines))
 
 

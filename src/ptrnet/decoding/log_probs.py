@@ -7,6 +7,7 @@ from torch import Tensor
 
 from ptrnet.constraints import Constraint
 from ptrnet.constraints.base import allowed_tokens
+from ptrnet.indexing import gather_tokens
 from ptrnet.masks import length_mask
 from ptrnet.models.base import PointerModel
 from ptrnet.types import END
@@ -59,7 +60,7 @@ def sequence_log_probs(
     logits = log_probs / temperature
 
     def of_sequences(token_log_probs: Tensor) -> Tensor:
-        of_tokens = token_log_probs.gather(2, tokens[..., None])[..., 0]
+        of_tokens = gather_tokens(token_log_probs, tokens)
         return torch.where(real, of_tokens, 0).sum(1).view(lengths_with_end.shape)
 
     return SequenceLogProbs(

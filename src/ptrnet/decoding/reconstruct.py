@@ -23,7 +23,7 @@ from ptrnet.constraints import Constraint, Tour
 from ptrnet.decoding.beam import Greedy
 from ptrnet.decoding.search import Decoder, Hypotheses
 from ptrnet.errors import InputError
-from ptrnet.indexing import gather_rows
+from ptrnet.indexing import gather_rows, gather_tokens
 from ptrnet.masks import length_mask
 from ptrnet.models.base import PointerModel
 from ptrnet.types import END, Answers, Floats, Indices
@@ -221,6 +221,6 @@ def _log_probs(model: PointerModel, inputs: Tensor, lengths: Tensor, tokens: Ten
     for step in range(tokens.shape[1]):
         log_probs, state = model.step(encoded, state, last)
         last = tokens[:, step : step + 1]
-        gained = log_probs.gather(2, last[..., None])[..., 0]
+        gained = gather_tokens(log_probs, last)
         total = total + torch.where(step <= lengths[:, None], gained, 0)
     return total

@@ -8,7 +8,7 @@ from torch import Tensor
 
 from ptrnet.decoding.search import Hypotheses, Search, Selection
 from ptrnet.errors import InputError, short
-from ptrnet.indexing import gather_rows
+from ptrnet.indexing import gather_rows, gather_tokens
 from ptrnet.masks import length_mask
 
 # Random numbers are counter-based, as Philox's: each is a hash of the seed, the instance, the
@@ -98,7 +98,7 @@ class GumbelSelector:
         # 0 for the likeliest token, so that one is finite at the lowest temperature too.
         relative = log_probs.double() - log_probs.amax(-1, keepdim=True)
         tokens = (relative / self._temperature + noise).argmax(-1)
-        token_log_probs = log_probs.gather(2, tokens[..., None])[..., 0]
+        token_log_probs = gather_tokens(log_probs, tokens)
         return Selection(scores.gather(1, parents) + token_log_probs, parents, tokens)
 
 

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -34,6 +34,11 @@ class Measure:
         finite = {k: v if v is None or math.isfinite(v) else None for k, v in numbers.items()}
         row = {**finite, "count": self.count}
         return {**row, "fail": True} if self.fail else row
+
+    @classmethod
+    def from_table(cls, row: Mapping[str, Any]) -> Self:
+        """The measure of which `table` made the row; other keys may stand beside its own."""
+        return cls(row["value"], row["low"], row["high"], row["count"], row.get("fail", False))
 
     def value_and_interval(self, digits: int, scale: float = 1) -> tuple[str, str]:
         """The value and its interval as texts, `0.90` and `0.88 to 0.92`.

@@ -172,3 +172,8 @@ def init_uniform(module: nn.Module) -> None:
     """Draws every parameter uniformly from [-0.08, 0.08] (V 3)."""
     for parameter in module.parameters():
         nn.init.uniform_(parameter, -0.08, 0.08)
+
+
+def num_weights(model: nn.Module) -> int:
+    """How many numbers a model has learned."""
+    return sum(parameter.numel() for parameter in model.parameters())

@@ -6,6 +6,7 @@ from typing import Any
 
 from ptrnet.files import atomic_path
 from ptrnet.metrics.interval import Measure
+from ptrnet.models.base import num_weights
 from ptrnet.pretrained.model_folder import CARD, Saved, registered_name
 
 _MAX_BYTES = 1_000_000
@@ -36,7 +37,7 @@ def write(folder: Path, text: str) -> None:
 
 def basic(name: str, saved: Saved) -> str:
     """The card of a model of which nobody wrote one: what its files know of it."""
-    count = sum(parameter.numel() for parameter in saved.model.parameters())
+    count = num_weights(saved.model)
     facts = [f"Network: `{registered_name(saved.model)}`, {count:,} weights"]
     if saved.task.schema:
         facts.append(f"Reads: {saved.task.schema.describe()}")
@@ -112,5 +113,4 @@ def _told(trained: dict[str, Any]) -> list[str]:
 def _scores(trained: dict[str, Any]) -> Iterator[tuple[Any, str, Measure]]:
     """n, metric and measure of each score that a model's files know."""
     for score in trained.get("scores", []):
-        measure = Measure(*(score[key] for key in ("value", "low", "high", "count")))
-        yield score["n"], str(score["metric"]), measure
+        yield score["n"], str(score["metric"]), Measure.from_table(score)

@@ -7,7 +7,7 @@ from ptrnet.files import atomic_path
 from ptrnet.reproduce import records, tables
 from ptrnet.reproduce.records import Record
 from ptrnet.reproduce.tables import LINES, Row, Table
-from ptrnet.training.card import markdown_table
+from ptrnet.training.run_card import markdown_table
 
 TITLES = {"paper": "the paper's regime", "ours": "ours", "best": "best"}
 _DIGITS = {"length": 3}  # of metrics that are no shares

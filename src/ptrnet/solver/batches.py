@@ -11,6 +11,7 @@ from ptrnet.augmentation import Candidate, best_candidate, decode_view
 from ptrnet.constraints import Constraint
 from ptrnet.data.batches import batch_of, bucket_by_size
 from ptrnet.decoding import Decoder
+from ptrnet.indexing import gather_tokens
 from ptrnet.kernels.threads import one_thread
 from ptrnet.masks import length_mask
 from ptrnet.models.base import PointerModel, as_parameters
@@ -79,7 +80,7 @@ def _target_log_probs(model: PointerModel, batch: Batch) -> torch.Tensor:
     """`(B, M)` log-probabilities of the targets; for large answers without `(B, M, S + N)`."""
     rows, steps = batch.targets.shape
     if rows * steps * batch.inputs.shape[1] <= 2 * MAX_BATCH_ELEMENTS * SCORES_PER_ELEMENT:
-        return model.log_probs(*batch).gather(2, batch.targets[..., None])[..., 0]
+        return gather_tokens(model.log_probs(*batch), batch.targets)
     encoded = model.encode(batch.inputs, batch.lengths)
     state, last = encoded.state, torch.zeros_like(batch.targets[:, :1])
     columns = []

@@ -13,7 +13,7 @@ from ptrnet.data.examples import examples_of, has_answer, instances_of
 from ptrnet.decoding import Decoder, Greedy, Sample
 from ptrnet.errors import InputError, short
 from ptrnet.evaluation import describe_training, evaluate
-from ptrnet.models.base import PointerModel
+from ptrnet.models.base import PointerModel, num_weights
 from ptrnet.solver.answer import Answer, cost_of
 from ptrnet.solver.batches import answer_chunk, log_likelihoods_of
 from ptrnet.solver.bulk import Bulk
@@ -292,9 +292,8 @@ class Solver(Bulk, Pictures, Stored):
 
     def __repr__(self) -> str:
         """The task, the network, and what it was trained on and scores."""
-        count = sum(parameter.numel() for parameter in self.model.parameters())
-        network = type(self.model).__name__
-        lines = [f"Solver of task {self.task.name}: {network}, {count:,} weights"]
+        network = f"{type(self.model).__name__}, {num_weights(self.model):,} weights"
+        lines = [f"Solver of task {self.task.name}: {network}"]
         return "\n".join([*lines, *describe_training(self.trained)])
 
     @property

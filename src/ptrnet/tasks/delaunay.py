@@ -110,7 +110,7 @@ class Delaunay(Task):
         separated = np.pad(triangles, ((0, 0), (0, 0), (0, 1)), constant_values=ENDT)
         tokens = separated.reshape(batch, -1)
         end = answers.lengths // 3 * 4 - 1  # the position of END, instead of the last ENDT
-        tokens[np.arange(tokens.shape[1]) >= end[:, None]] = END
+        tokens[~Answers(tokens, end).mask] = END
         return Answers(tokens, end + 1)
 
     def from_tokens(self, tokens: Indices) -> Indices:
@@ -191,7 +191,7 @@ def _apex_tokens(answers: Answers) -> Answers:
     _, _, apexes, lengths = traverse(triangles, answers.lengths // 3)
     tokens = np.where(apexes == NO_APEX, NONE, apexes + NONE + 1)
     width = lengths.max(initial=0) + 1
-    tokens[np.arange(tokens.shape[1]) >= lengths[:, None]] = END
+    tokens[~Answers(tokens, lengths).mask] = END
     return Answers(np.pad(tokens, ((0, 0), (0, 1)))[:, :width], lengths + 1)
 
 

@@ -3,6 +3,7 @@
 import torch
 from torch import Tensor
 
+from ptrnet.indexing import gather_tokens
 from ptrnet.masks import length_mask
 from ptrnet.models.base import PointerModel
 from ptrnet.types import Batch, CutBatch
@@ -16,7 +17,7 @@ def losses(model: PointerModel, batch: Batch) -> tuple[Tensor, Tensor]:
     """
     log_probs = model.log_probs(*batch)
     real = length_mask(batch.target_lengths, batch.targets.shape[1])
-    likelihood = log_probs.gather(2, batch.targets[..., None])[..., 0]
+    likelihood = gather_tokens(log_probs, batch.targets)
     right = (log_probs.argmax(-1) == batch.targets) | ~real
     # `where`, not a product: a target behind the END may point at padding, whose log p is -inf.
     return -torch.where(real, likelihood, 0).sum() / real.sum().clamp(min=1), right.all(1)
@@ -32,7 +33,7 @@ def cut_losses(model: PointerModel, batch: CutBatch) -> tuple[Tensor, Tensor]:
     num_known, steps = batch.num_known, log_probs.shape[1]
     rest = batch.targets[:, num_known : num_known + steps]
     real = length_mask(batch.target_lengths - num_known, steps)
-    likelihood = log_probs.gather(2, rest[..., None])[..., 0]
+    likelihood = gather_tokens(log_probs, rest)
     sums, counts = torch.where(real, likelihood, 0).sum(0), real.sum(0)
     next_token = sums[0] / counts[0].clamp(min=1)
     later_tokens = sums[1:].sum() / counts[1:].sum().clamp(min=1)

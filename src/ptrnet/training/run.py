@@ -16,12 +16,12 @@ from ptrnet.training import checkpoint, run_folder
 from ptrnet.training.callbacks.best import BestWeights
 from ptrnet.training.callbacks.finite import diverged_error
 from ptrnet.training.callbacks.hooks import Hooks
-from ptrnet.training.card import write_card
 from ptrnet.training.costs.module import CostModule
 from ptrnet.training.costs.problem import CostProblem, open_instances, task_costs
 from ptrnet.training.examples import TrainingExamples, fresh_test_examples, open_examples
 from ptrnet.training.module import TrainingModule
 from ptrnet.training.recipe import Recipe
+from ptrnet.training.run_card import write_card
 from ptrnet.training.trainer import (
     build_trainer,
     end_with_launcher,

@@ -76,10 +76,10 @@ class MemmapExamples:
         elements = np.arange(self.sizes[indices[0]])
         inputs = self._inputs[self._starts[indices][:, None] + elements]
         starts, lengths = self._answer_starts[indices], self.lengths[indices]
-        positions = np.arange(lengths.max())
-        inside = positions < lengths[:, None]
-        flat = self._answers[np.where(inside, starts[:, None] + positions, 0)]
-        return inputs, Answers(np.where(inside, flat, 0).astype(np.int64), lengths)
+        places = starts[:, None] + np.arange(lengths.max())
+        mask = Answers(places, lengths).mask
+        flat = self._answers[np.where(mask, places, 0)]
+        return inputs, Answers(np.where(mask, flat, 0).astype(np.int64), lengths)
 
 
 def open_memmap(path: str, task: Task) -> MemmapExamples:

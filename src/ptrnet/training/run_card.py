@@ -5,11 +5,11 @@ from pathlib import Path
 from typing import NamedTuple
 
 import torch
-from torch import nn
 
 from ptrnet.decoding import Greedy
 from ptrnet.evaluation import evaluate
 from ptrnet.metrics.interval import Measure
+from ptrnet.models.base import num_weights
 from ptrnet.pretrained import card, model_folder
 from ptrnet.progress import track
 from ptrnet.solver import Solver
@@ -63,11 +63,6 @@ def markdown_table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     """A table of cells; the head's are its first row."""
     lines = [f"| {' | '.join(cells)} |" for cells in (head, *rows)]
     return "\n".join([lines[0], "|---" * len(head) + "|", *lines[1:]])
-
-
-def num_weights(model: nn.Module) -> int:
-    """How many numbers a model has learned."""
-    return sum(p.numel() for p in model.parameters())
 
 
 def write_card(
