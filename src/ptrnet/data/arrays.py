@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from ptrnet.errors import InputError, short
 from ptrnet.types import Floats
 
-LARGEST_UNROUNDED = 2.0**53 - 1  # up to here a whole number is what no other is rounded to
+LARGEST_UNROUNDED = 2.0**53 - 1  # a larger float64 may be another whole number, rounded
 _NO_LISTS = (str, bytes, Mapping, np.ma.MaskedArray)
 _PLAIN = {float, int, list, tuple}  # what a list of numbers is made of
 _KINDS = {
@@ -123,15 +123,18 @@ def split_instances(values: Any, num_features: int) -> tuple[list[Any], bool]:
         values = split(values, "instances")
     if any(records_of(instance) is not None for instance in values[:1]):
         return list(values), False
-    if num_features == 1 and depth(values) == 2 and any(map(_is_row, values)):
-        return list(values), False  # rows of numbers, not numbers in rows of one
-    flat_arrays = num_features == 1 and bool(values) and not isinstance(values[0], list | tuple)
-    is_one = bool(values) and depth(values) <= (1 if flat_arrays else 2)
+    # With d = 1 [[3], [5]] is one instance of two elements, but [[3, 4], [5]] are two, both flat.
+    if num_features == 1 and depth(values) == 2 and any(map(_is_flat_instance, values)):
+        return list(values), False
+    # With d = 1 a list of numbers is one instance, and a list of arrays `(n,)` are many; else a
+    # list of lists, or of arrays `(d,)`, is one, and what is deeper are many.
+    may_be_flat = num_features == 1 and bool(values) and not isinstance(values[0], list | tuple)
+    is_one = bool(values) and depth(values) <= (1 if may_be_flat else 2)
     return ([values], True) if is_one else (list(values), False)
 
 
-def _is_row(values: Any) -> bool:
-    """Whether these are numbers of which each is an element, and no element of one."""
+def _is_flat_instance(values: Any) -> bool:
+    """Whether this is a whole instance of single numbers, not one element written as `[x]`."""
     return isinstance(values, list | tuple) and len(values) != 1
 
 

@@ -107,11 +107,14 @@ def _is_number(value: Any) -> bool:
 
 
 def _check_ignored_field(field: Any, elements: list[Element], source: str) -> None:
-    """Refuses a field of numbers with missing values: an id would be read in its place."""
+    """Refuses a field that is not read only because some of its numbers are missing.
+
+    Else another field of numbers, such as ids, would be read in its place.
+    """
     values = [element.get(field) for element in elements]
     missing = [k for k, value in enumerate(values) if not _is_number(value)]
     if len(missing) == len(values) or not all(_may_be_missing(values[k]) for k in missing):
-        return  # texts, which are carried
+        return  # texts, which stay with their elements and are not read
     raise InputError(
         f'{source}: element {missing[0] + 1}: "{field}": expected a number, '
         f"got {short(values[missing[0]])}, where other elements have one; fill or remove the field"

@@ -80,6 +80,7 @@ def examples_of(values: Any, task: Task) -> tuple[list[Example], bool]:
         InputError: names the example by its number, from 0 on.
     """
     is_one = is_example(values, task)
+    # An instance is 2 deep, `(n, d)`, and with d = 1 it may be flat, `(n,)`; pairs are deeper.
     if is_frame(values) or (not is_one and depth(values) == min(2, task.num_features)):
         raise InputError(
             "examples: expected pairs of inputs (n, d) and outputs (m,), got an instance without "

@@ -16,8 +16,8 @@ def parse_sizes(text: str) -> list[int]:
     sizes: set[int] = set()
     for part in text.split(","):
         first, dash, last = part.strip().partition("-")
-        digits = first.isdecimal() and (not dash or last.isdecimal()) and part.isascii()
-        if not digits or len(part) > 20:
+        is_valid = first.isdecimal() and (not dash or last.isdecimal()) and part.isascii()
+        if not is_valid or len(part) > 20:
             raise InputError(f"n: expected 50, 5-50 or 5,10,20-30, got {short(text)}")
         start, end = int(first), int(last or first)
         if not 1 <= start <= end <= LARGEST:

@@ -55,19 +55,23 @@ def read_table(
         raise InputError(f"set_id: expected the name of a column, got {short(set_id)}")
     if rank is not None and label is not None:
         raise InputError("expected a column rank or a column label, got both")
-    apart = {name for name in (set_id, rank, label) if name is not None}
+    key_columns = {name for name in (set_id, rank, label) if name is not None}
     instances: dict[Any, list[tuple[Row, str]]] = {}
-    for row, source in _rows(table, apart):
-        for column in apart:
+    for row, source in _rows(table, key_columns):
+        for column in key_columns:
             if not isinstance(row, Mapping) or column not in row:
-                raise InputError(f'{source}: expected the column "{column}", got {_columns(row)}')
+                raise InputError(
+                    f'{source}: expected the column "{column}", got {_describe_columns(row)}'
+                )
         _check_id(row[set_id], f'{source}: "{set_id}"')
         instances.setdefault(row[set_id], []).append((row, source))
     if not instances:
         raise InputError("table: expected at least one row, got none")
     examples = []
     for key, members in instances.items():
-        elements = [{name: row[name] for name in row if name not in apart} for row, _ in members]
+        elements = [
+            {name: row[name] for name in row if name not in key_columns} for row, _ in members
+        ]
         outputs = _ranked(members, rank) if rank else None
         if label:
             outputs = _labelled(members, label)
@@ -78,12 +82,12 @@ def read_table(
     return examples
 
 
-def _rows(table: Any, texts: set[str]) -> Iterator[tuple[Row, str]]:
+def _rows(table: Any, text_columns: set[str]) -> Iterator[tuple[Row, str]]:
     """The rows of a table of any kind, each with where it stands; see `_csv_rows`."""
     if isinstance(table, str | Path):
         if Path(table).suffix.lower() != ".csv":
-            raise InputError(f"{table}: expected a .csv; of another table its frame")
-        yield from _csv_rows(str(table), texts)
+            raise InputError(f"{table}: expected a .csv, or the rows of another table as a frame")
+        yield from _csv_rows(str(table), text_columns)
         return
     rows = rows_of(table) if is_frame(table) else split(table, "table")
     yield from ((row, f"row {k}") for k, row in enumerate(rows))
@@ -133,9 +137,10 @@ def write_table(path: str, examples: Iterable[Example], *, set_id: str, rank: st
                     columns = list(row)
                     writer.writerow(columns)
                 if list(row) != columns or len(row) != 2 + len(other_keys) + len(element):
+                    got = _describe_columns({**other_keys, **element})
                     raise InputError(
                         f"{example.source}: expected elements with the fields "
-                        f"{', '.join(columns[2:])}, got {_columns({**other_keys, **element})}"
+                        f"{', '.join(columns[2:])}, got {got}"
                     )
                 writer.writerow(row.values())
 
@@ -174,11 +179,11 @@ def _places(example: Example) -> list[Any]:
     return places
 
 
-def _csv_rows(path: str, texts: set[str]) -> Iterator[tuple[Row, str]]:
+def _csv_rows(path: str, text_columns: set[str]) -> Iterator[tuple[Row, str]]:
     """The rows of a CSV file by its header.
 
     Columns of which all cells are written as numbers are numbers, and None where a cell is empty;
-    those that are named in `texts` stay as they stand.
+    those that are named in `text_columns` stay as they stand.
     """
     rows = list(csv_rows(path, path))
     if len(rows) < 2:
@@ -191,7 +196,9 @@ def _csv_rows(path: str, texts: set[str]) -> Iterator[tuple[Row, str]]:
             "that pandas wrote is left out by to_csv(index=False)"
         )
     columns = dict(zip(header, zip(*(row for row, _ in body), strict=True), strict=True))
-    numeric = {name for name, cells in columns.items() if name not in texts and _are_numbers(cells)}
+    numeric = {
+        name for name, cells in columns.items() if name not in text_columns and _are_numbers(cells)
+    }
     for row, line in body:
         source = f"{path}:{line}"
         yield (
@@ -260,5 +267,5 @@ def _is_missing(value: Any) -> bool:
     return isinstance(value, str | Real | Decimal | date) and bool(value == "" or value != value)
 
 
-def _columns(row: Any) -> str:
+def _describe_columns(row: Any) -> str:
     return short(", ".join(map(str, row))) if isinstance(row, Mapping) else type(row).__name__

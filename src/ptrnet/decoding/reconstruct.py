@@ -94,15 +94,23 @@ class Reconstruct(Decoder):
     def _improve(
         self, model: PointerModel, inputs: Tensor, tours: Indices, sizes: Indices
     ) -> Indices:
-        """The tours `(B, N)` of `sizes` `(B,)` cities, after all rounds that there is time for."""
+        """The tours after all rounds that there is time for.
+
+        Args:
+            model: solves the parts.
+            inputs: `(B, N, d)`.
+            tours: `(B, N + 1)`, each of as many cities as `sizes` says; what stands after them, and
+                always in the last column, where END was, is 0.
+            sizes: `(B,)`.
+        """
         if sizes.max() < MIN_PART + 2:
             return tours
-        end = math.inf if self.seconds is None else time.monotonic() + self.seconds
+        deadline = math.inf if self.seconds is None else time.monotonic() + self.seconds
         points = inputs.double().cpu().numpy()
-        for number in count():
-            if number == self.rounds or time.monotonic() >= end:
+        for round_number in count():
+            if round_number == self.rounds or time.monotonic() >= deadline:
                 break
-            drawn = np.random.default_rng([self.seed, number]).random(3)
+            drawn = np.random.default_rng([self.seed, round_number]).random(3)
             tours = _with_parts_solved(model, inputs, points, tours, *self._parts(drawn, sizes))
         return tours
 
@@ -119,7 +127,7 @@ class Reconstruct(Decoder):
             at and of those after that; -1 behind a part.
         """
         rows: list[int] = []
-        parts: list[Indices] = []
+        parts: list[Indices] = []  # (W,) positions each
         share, rotation, direction = drawn.tolist()
         for row, n in enumerate(sizes.tolist()):
             max_inner = min(self.part, n - 2)
@@ -128,13 +136,13 @@ class Reconstruct(Decoder):
             inner = MIN_PART + int(share * (max_inner + 1 - MIN_PART))
             starts = np.arange(n // (inner + 1)) * (inner + 1) + int(rotation * n)
             steps = np.concatenate([[inner + 1], np.arange(inner + 1)])
-            part = (starts[:, None] + steps) % n
-            rows += [row] * len(part)
-            parts += list(n - 1 - part if direction < 0.5 else part)
-        positions = np.full((len(parts), max(map(len, parts))), -1)
-        for padded, part in zip(positions, parts, strict=True):
-            padded[: len(part)] = part
-        return np.array(rows), positions
+            along = (starts[:, None] + steps) % n
+            rows += [row] * len(starts)
+            parts += list(n - 1 - along if direction < 0.5 else along)
+        padded = np.full((len(parts), max(map(len, parts))), -1)
+        for padded_row, positions in zip(padded, parts, strict=True):
+            padded_row[: len(positions)] = positions
+        return np.array(rows), padded
 
 
 def _with_parts_solved(
@@ -145,7 +153,7 @@ def _with_parts_solved(
     rows: Indices,
     positions: Indices,
 ) -> Indices:
-    """The tours `(B, N)`, with their parts in the model's order where that is shorter.
+    """The tours `(B, N + 1)`, with their parts in the model's order where that is shorter.
 
     `inputs` and `points`, the same in float64, are `(B, N, d)`; `rows` `(P,)` and `positions`
     `(P, W)` are the parts.
@@ -153,11 +161,11 @@ def _with_parts_solved(
     mask = positions >= 0
     cities = tours[rows[:, None], positions]
     cities[~mask] = 0
-    parts = gather_rows(
+    instances = gather_rows(
         inputs[torch.from_numpy(rows).to(inputs.device)],
         torch.from_numpy(cities).to(inputs.device),
     )
-    order = _solve_parts(model, parts, torch.from_numpy(mask.sum(1)))
+    order = _solve_parts(model, instances, torch.from_numpy(mask.sum(1)))
     reordered = np.take_along_axis(cities, order, 1)
     lengths, former = (
         _closed_lengths(points[rows[:, None], path], mask) for path in (reordered, cities)
@@ -169,18 +177,18 @@ def _with_parts_solved(
     return tours
 
 
-def _solve_parts(model: PointerModel, parts: Tensor, counts: Tensor) -> Indices:
+def _solve_parts(model: PointerModel, inputs: Tensor, counts: Tensor) -> Indices:
     """`(P, W)`: the order of each part's cities in a greedy tour that begins with cities 0 and 1.
 
-    The P parts are `(P, W, d)`, of `counts` `(P,)` cities, W at most; what stands behind these
-    stays there.
+    The inputs are the cities of the P parts, `(P, W, d)`, as many of each as `counts` `(P,)` says;
+    what stands after these stays there.
     """
-    batch, width, _ = parts.shape
-    counts = counts.to(parts.device)
-    encoded, constraint = model.encode(parts, counts), Tour()
+    batch, width, _ = inputs.shape
+    counts = counts.to(inputs.device)
+    encoded, constraint = model.encode(inputs, counts), Tour()
     model_state = encoded.state
     constraint_state = constraint.initial_state(counts, model.num_specials, encoded.num_tokens)
-    tokens = torch.full((batch, 1), END, device=parts.device)
+    tokens = torch.full((batch, 1), END, device=inputs.device)
     parents, columns = torch.zeros_like(tokens), []
     for step in range(width):
         log_probs, model_state = model.step(encoded, model_state, tokens)
@@ -192,7 +200,7 @@ def _solve_parts(model: PointerModel, parts: Tensor, counts: Tensor) -> Indices:
         constraint_state = constraint.advance(constraint_state, parents, tokens)
         columns.append(tokens)
     solved = torch.cat(columns, 1) - model.num_specials
-    unchanged = torch.arange(width, device=parts.device)
+    unchanged = torch.arange(width, device=inputs.device)
     order: Indices = torch.where(length_mask(counts, width), solved, unchanged).cpu().numpy()
     return order
 
@@ -206,7 +214,7 @@ def _closed_lengths(path: Floats, mask: np.ndarray) -> Floats:
 
 
 def _from_city_0(tours: Indices, sizes: Indices) -> Indices:
-    """The tours `(B, N)` of `sizes` `(B,)` cities, each from city 0 on."""
+    """The tours `(B, N + 1)` of `sizes` `(B,)` cities, each from city 0 on."""
     steps, mask = np.arange(tours.shape[1]), Answers(tours, sizes).mask
     start = np.argmin(np.where(mask, tours, tours.shape[1]), 1)[:, None]
     rotation = np.where(mask, (steps + start) % sizes[:, None], steps)

@@ -112,8 +112,8 @@ def hash_instance(inputs: Tensor, lengths: Tensor) -> Tensor:
 
 def splitmix64(x: Tensor) -> Tensor:
     """SplitMix64's hash of each int64 (Steele, Lea, Flood 2014): every bit depends on every bit."""
-    x = (x ^ _unsigned_shift(x, 30)) * -4658895280553007687
-    x = (x ^ _unsigned_shift(x, 27)) * -7723592293110705685
+    x = (x ^ _unsigned_shift(x, 30)) * -4658895280553007687  # 0xBF58476D1CE4E5B9, signed
+    x = (x ^ _unsigned_shift(x, 27)) * -7723592293110705685  # 0x94D049BB133111EB, signed
     return x ^ _unsigned_shift(x, 31)
 
 

@@ -153,8 +153,8 @@ class Search(Decoder):
                 break
 
         hypotheses = self.finalize(Hypotheses(prefixes, (prefixes != END).sum(2), scores))
-        # NaN counts as the largest number, and stays in a sum: a prefix that has it comes first.
-        # One of -inf has taken a token that was not allowed, where none had a probability.
+        # A NaN stays in a prefix's score, and counts as the largest: that prefix is among those
+        # that are given. A score of -inf: no allowed token had a probability above 0.
         if not hypotheses.log_probs.isfinite().all():
             raise NotFiniteError(
                 f"{self.name}: the model's log-probabilities are not finite, so they say nothing "

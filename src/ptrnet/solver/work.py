@@ -125,15 +125,15 @@ def work_in_memory(
 
 
 def work_on_fresh(
-    solver: SolvesExamples, generating: BulkWork[Item], how: Answering
+    solver: SolvesExamples, generation: BulkWork[Item], how: Answering
 ) -> BulkWork[Item]:
     """The work of answering examples in the process that generates them."""
-    assert generating.resume_key is not None
+    assert generation.resume_key is not None
     return replace(
-        generating,
+        generation,
         activity=how.activity,
-        compute=partial(_compute_fresh, solver, how, generating.compute),
-        resume_key={**generating.resume_key, **_resume_key(solver, how)},
+        compute=partial(_compute_fresh, solver, how, generation.compute),
+        resume_key={**generation.resume_key, **_resume_key(solver, how)},
     )
 
 

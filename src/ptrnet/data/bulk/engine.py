@@ -113,7 +113,7 @@ def _write_resumable(
         "command": work.activity,
         **resume_key,
     }
-    # Of settings, and of options, that it did not have.
+    # A former version had none of the settings and options that were added since.
     defaults = {"strict": False, **{f.name: f.default for f in fields(task)}}
 
     def upgrade(former: dict[str, Any]) -> dict[str, Any]:
@@ -134,7 +134,8 @@ def _write_resumable(
                 written += 1
             file.finish(task)
         except (PtrnetError, KeyboardInterrupt) as error:
-            # Other errors come back in every run, until a changed input makes it other work.
+            # New lines are kept where the same work can go on: after an interrupt or a full disk.
+            # Any other error comes again until the input is mended, which makes it other work.
             if done or (written and isinstance(error, OutputError | KeyboardInterrupt)):
                 print(
                     f"kept in {file.lines_path}: the same command goes on from there",

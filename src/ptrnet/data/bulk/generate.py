@@ -96,7 +96,7 @@ def generate(
         MissingExtraError: format, labeller or backend needs a package that is not installed.
     """
     task = tasks.get(task) if isinstance(task, str) else task
-    work = generating(task, parse_sizes(str(n)), count, seed, labeller, strict)
+    work = generation_work(task, parse_sizes(str(n)), count, seed, labeller, strict)
     path = None if output is None else fspath(output)
     if path is not None:
         formats.check_output(path, task)
@@ -115,10 +115,10 @@ def generate_examples(
     backend: str = LOCAL,
 ) -> Iterator[Example]:
     """The examples of `generate`, of sizes drawn from `sizes`, computed as they are taken."""
-    return generating(task, sizes, count, seed, labeller).examples(jobs, backend)
+    return generation_work(task, sizes, count, seed, labeller).examples(jobs, backend)
 
 
-def generating(
+def generation_work(
     task: Task,
     sizes: Sequence[int],
     count: int,

@@ -72,8 +72,8 @@ def label(
     check_backend(backend)
     if not isinstance(file, str | PathLike):
         examples, is_one = instances_of(file, task)
-        known = _work_in_memory(task, examples, path, labeller, strict)
-        pairs = engine.run(known, path, None, jobs, backend)
+        work = _work_in_memory(task, examples, path, labeller, strict)
+        pairs = engine.run(work, path, None, jobs, backend)
         return pairs[0] if pairs and is_one else pairs
     source = fspath(file)
     if source != "-":

@@ -152,6 +152,7 @@ class ResumableFile:
                 _read_into(digest, stream, _size_of(record) - stream.tell())
                 if (stream.tell(), digest.hexdigest().encode()) == (_size_of(record), record[1]):
                     unchanged = stream.tell()
+        # A file of checksums that has none is damaged itself: any size above 0 says so.
         return max(map(_size_of, records), default=1), unchanged
 
     def _sums(self) -> list[tuple[bytes, bytes]] | None:

@@ -105,14 +105,14 @@ def write(stream: TextIO, examples: Iterable[Example], task: Task) -> None:
 def _check_ignored_columns(
     bodies: list[tuple[str, ...]], lines: list[int], numeric: list[int], source: str
 ) -> None:
-    """Refuses columns beside the numeric ones that were meant as numbers, too.
+    """Refuses a column that is not read only because some of its numbers are missing.
 
-    Arguments as of `_refuse_columns`. Where a coordinate has a missing value, an id would be read
-    in its place.
+    Else another column of numbers, such as ids, would be read in its place. Arguments as in
+    `_refuse_columns`.
     """
     for k in sorted({*range(len(bodies))} - {*numeric}):
         bad = [i for i, cell in enumerate(bodies[k]) if not is_number(cell)]
-        if not bad:  # of ids
+        if not bad:  # all are numbers: ids, which were left out by their name
             continue
         line, cell = _line_of(bad[0], bodies[k], lines), bodies[k][bad[0]]
         if len(bad) < len(bodies[k]) / 2 and all(is_missing(bodies[k][i]) for i in bad):

@@ -32,7 +32,7 @@ CAPABILITIES = Capabilities(
 )
 
 _ROWS = 64  # decoded together
-_UNCHECKED = 2**25  # numbers of a row group: all of them together take a quarter of a gigabyte
+_MAX_UNCHECKED_VALUES = 2**25  # of a row group: together they take a quarter of a gigabyte
 _ELEMENTS = 2**20  # in a row group that is written, about: 16 MB of points
 
 
@@ -180,7 +180,7 @@ def _check_rows(columns: Sequence[_Column], stream: BinaryIO, task: Task | None,
         InputError: a row of more numbers, or a page of more bytes, than any that can be used.
     """
     for group, _, key, level, chunk in columns:
-        if max(chunk.num_values, chunk.uncompressed_size // 8) <= _UNCHECKED:
+        if max(chunk.num_values, chunk.uncompressed_size // 8) <= _MAX_UNCHECKED_VALUES:
             continue
         is_inputs = task is not None and key == "inputs"
         most = LARGEST * task.num_features if task and is_inputs else LONGEST_LINE // 2

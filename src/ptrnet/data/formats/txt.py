@@ -122,7 +122,7 @@ def _parse_instance(fields: list[str], task: Task, source: str) -> Floats:
     try:
         values = np.array(fields, np.float64)
         text = "".join(fields)
-        is_small = (np.abs(values) <= LARGEST_UNROUNDED).all()  # and no nan: each is what it says
+        is_small = (np.abs(values) <= LARGEST_UNROUNDED).all()  # False for NaN, too
         valid = is_small and text.isascii() and "_" not in text
     except ValueError:
         valid = False

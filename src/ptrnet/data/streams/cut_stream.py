@@ -46,8 +46,8 @@ def cut_batch(rng: np.random.Generator, task: Task, batch: Batch, num_cuts: int)
     if task.circular:
         targets = _random_rotations(rng, targets, target_lengths - 1)
     longest = int(target_lengths.max())
-    low = int(task.circular and longest > 1)
-    num_known = int(rng.integers(low, max(longest, 1)))
+    min_known = int(task.circular and longest > 1)
+    num_known = int(rng.integers(min_known, max(longest, 1)))
     return CutBatch(inputs, lengths, targets, target_lengths, num_known)
 
 

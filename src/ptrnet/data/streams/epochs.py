@@ -21,5 +21,5 @@ def shuffled_batches(
     """
     order = rng.permutation(indices)
     order = order[np.argsort(sizes[order], kind="stable")]
-    cuts = rng.permutation(-(-len(indices) // batch_size)) * batch_size
-    return [order[cut : cut + batch_size] for cut in cuts]
+    starts = rng.permutation(-(-len(indices) // batch_size)) * batch_size
+    return [order[start : start + batch_size] for start in starts]

@@ -70,5 +70,6 @@ class ExampleStream(BatchStream[Batch]):
         if self.num_batches is None:
             return k
         epoch, place = divmod(k, self.num_batches)
+        # Four numbers: a batch's generator has three, and shares no random number with this one.
         order = np.random.default_rng([self.seed, self.split, epoch, 1])
         return int(order.permutation(self.num_batches)[place])

@@ -21,8 +21,8 @@ from ptrnet.kernels.lstm.weights import Weights
 
 __all__ = ["Weights", "cell", "has_onednn", "lstm"]
 
-# Below this batch size packing the weights does not pay: oneDNN's layer, which `cell` uses for one
-# step, packs them in every call, and so does the compiled kernel, here one without gradients.
+# oneDNN's layer and the compiled kernel pack the weights in every call: without gradients that does
+# not pay below this batch size.
 MIN_ROWS = 32
 
 

@@ -79,7 +79,7 @@ class _Saved(NamedTuple):
     x: Tensor  # (N, B, d) inputs, zero on padding
     w_hidden: Tensor  # (4H, H) recurrent weights in the type of the products
     gates: Tensor  # (N, B, 4H) activations; (1, B, 4H) where only the last step's are stored
-    c: Tensor  # (N + 1, B, H) cell states; then (2, B, H), by step % 2
+    c: Tensor  # (N + 1, B, H) cell states; (2, B, H) where only the last is needed, by step % 2
     h: Tensor  # (N + 1, B, H) hidden states, the initial one first
 
     def outputs(self) -> tuple[Tensor, Tensor, Tensor]:
@@ -175,10 +175,10 @@ class _Layer(torch.autograd.Function):
         gates, ctx.gates = ctx.gates, None  # type: ignore[attr-defined]
         saved, w_input = _Saved(x, w_hidden, gates, c, h), Weights(*arguments[3:]).input
         with torch.autocast("cpu", enabled=False):
-            dh, dc, d_fused = _backward_steps(saved, lengths, *grads)
+            dh, dc, dw = _backward_steps(saved, lengths, *grads)
             d_gates = gates.flatten(0, 1)
             d_hidden = (d_gates.t() @ h[:-1].flatten(0, 1)).float()
-            d_input, d_bias = d_fused[:, :-1], d_fused[:, -1]
+            d_input, d_bias = dw[:, :-1], dw[:, -1]
             if not d_input.shape[1]:  # the inputs were not fused
                 d_input = (d_gates.t() @ x.flatten(0, 1).to(gates.dtype)).float()
             dx = None
@@ -224,26 +224,27 @@ def _backward_steps(
     """
     n, batch, units = grad_outputs.shape
     gates = saved.gates
-    dh = grad_h.clone(memory_format=torch.contiguous_format)
+    dh_end = grad_h.clone(memory_format=torch.contiguous_format)
     dc = grad_c.clone(memory_format=torch.contiguous_format)
     fused_x = _fused(saved.x)
     tensors = (grad_outputs.to(gates.dtype), fused_x, gates, saved.c)
     arrays = (*(as_array(tensor) for tensor in tensors), lengths.numpy())
     cuts = even_cuts(batch, batch // MIN_SLICE_ROWS)
     # One gradient for each slice, so that no two threads add to the same number.
-    d_fused = torch.zeros(len(cuts) - 1, fused_x.shape[2] + 1, 4 * units, dtype=torch.float32)
+    dw = torch.zeros(len(cuts) - 1, fused_x.shape[2] + 1, 4 * units, dtype=torch.float32)
     products = products_class(units, 0, gates.dtype)(gates, saved.w_hidden)
 
     def run(k: int, first: int, last: int) -> None:
         dh_next = products.buffer(last - first)
-        gradients = dh[first:last].numpy(), dc[first:last].numpy(), as_array(d_fused[k])
+        gradients = dh_end[first:last].numpy(), dc[first:last].numpy(), as_array(dw[k])
         for t in reversed(range(n)):
             backward_step(t, first, dh_next.array, *gradients, *arrays)
             products.multiply(t, first, last, dh_next)
-        dh[first:last] += dh_next.tensor[:, :units]
+        # Now the gradient of `h0`: by step 0, or of the last state where a sequence is empty.
+        dh_end[first:last] += dh_next.tensor[:, :units]
 
     run_slices(run, cuts)
-    return dh, dc, d_fused.sum(0).t()
+    return dh_end, dc, dw.sum(0).t()
 
 
 def _fused(inputs: Tensor) -> Tensor:

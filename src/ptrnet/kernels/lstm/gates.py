@@ -2,8 +2,8 @@
 
 Arrays are step first, `(N, B, ...)`; `t` is the step, and the slice is the rows `first` to
 `last - 1` of the batch. bfloat16 arrays are uint16: of `numerics.py`, `load` makes a number of such
-an array a float32, `store` rounds a float32 to the array's type, and both leave float32 as it is;
-`widest_vectors` lets a kernel's loops take vectors of 512 bits.
+an array a float32, and `store(x, element)` rounds x to the type of `element`, whose value is not
+read; both leave float32 as it is. `widest_vectors` lets a kernel's loops take vectors of 512 bits.
 
 Inputs of few features are fused: they are multiplied here, and not beforehand in `products.py`.
 Their arrays are `x` `(N, B, d)` and `w` `(d + 1, 4H)`, which is `W_ih` transposed with the sum of

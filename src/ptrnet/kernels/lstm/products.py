@@ -116,6 +116,7 @@ def products_class(units: int, features: int, dtype: torch.dtype) -> type[Produc
 
 def can_use_amx(units: int, features: int, dtype: torch.dtype) -> bool:
     """Whether `AmxProducts` can serve a layer on this processor; see `products_class`."""
+    # The tiles take whole steps: of a depth in between the last would read beyond the row.
     fills_tiles = units % amx.STEP_DEPTH == 0 and features % amx.STEP_DEPTH == 0
     return dtype == torch.bfloat16 and fills_tiles and packed.has_amx()
 
@@ -124,6 +125,7 @@ def can_use_avx512(units: int, features: int, dtype: torch.dtype) -> bool:
     """Whether `Avx512Products` can serve a layer on this processor; see `products_class`."""
     # bfloat16 is multiplied by pairs of rows of the matrix.
     has_pairs = dtype != torch.bfloat16 or features % 2 == 0
+    # Else the zeros that fill up the last panel are multiplied, too.
     fills_panels = 4 * units % avx512.PANEL_COLUMNS == 0
     return has_pairs and fills_panels and packed.prefers_avx512(dtype)
 

@@ -28,7 +28,7 @@ def lstm(
         return inputs.new_zeros(inputs.shape[0], 0, units), state
     padding = ~length_mask(lengths, n)
     inputs = inputs.masked_fill(padding[..., None], 0)  # padding may hold anything, NaN too
-    hold = inputs.new_zeros(4, units)
+    hold = inputs.new_zeros(4, units)  # of the input gate, forget gate, cell and output gate
     hold[0], hold[1] = -SATURATED, SATURATED
     w_input = torch.cat([weights.input, hold.view(-1, 1)], 1)
     marked = torch.cat([inputs, padding[..., None].to(inputs.dtype)], -1)

@@ -223,7 +223,9 @@ def _ascend(node: Node, enough: float, shortest: float, max_steps: int) -> float
         for i in range(n):
             norm += (tree.degree[i] - 2) ** 2
         length = scale * (shortest - bound) / norm
-        for i in range(n):  # cities of many edges become more expensive, those of one cheaper
+        # Cities of many edges become more expensive, those of one cheaper. The mean with the step
+        # before (Volgenant and Jonker 1982) keeps the penalties from going back and forth.
+        for i in range(n):
             trial[i] += length * (0.7 * (tree.degree[i] - 2) + 0.3 * (last_degree[i] - 2))
         assign(last_degree, tree.degree)
     return cheapest_one_tree(node.dist, node.cost, penalty, tree)
@@ -235,9 +237,9 @@ def _exclude_expensive(node: Node, num_decided: int, gap: float) -> int:
     cost, penalty, tree = node.cost, node.penalty, node.tree
     max_path_edge = max_path_edges(cost, penalty, tree)
     first, second = tree.neighbours_of_0
-    max_first_edge = max(cost[0, first] + penalty[first], cost[0, second] + penalty[second])
+    longer_edge_of_0 = max(cost[0, first] + penalty[first], cost[0, second] + penalty[second])
     for j in range(1, len(cost)):
-        raised = cost[0, j] + penalty[j] - max_first_edge
+        raised = cost[0, j] + penalty[j] - longer_edge_of_0
         if cost[0, j] < DECIDED and raised >= gap and not is_tree_edge(tree, 0, j):
             num_decided = _decide(node, num_decided, 0, j, EXCLUDED)
         for i in range(1, j):

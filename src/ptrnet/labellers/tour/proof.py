@@ -16,7 +16,8 @@ from ptrnet.labellers.tour.relaxation import best_penalties
 from ptrnet.types import Floats, Indices
 
 ROUNDING = 1e-10  # relative to a tour's length: what is shorter by less counts as equally short
-# Metrics with the triangle inequality, under which cities at distance 0 can be merged into one.
+# Cities at distance 0 are equally far from any other, by the triangle inequality. EUC_2D, which is
+# rounded to the nearest, does not obey it; in GEO two cities are at least 1 apart.
 _MERGEABLE = (EUCLIDEAN, CEIL_2D, ATT)
 
 
@@ -45,13 +46,13 @@ def prove_with_relaxation(
         A lower bound of all tours; -inf where none was proved.
     """
     if distance in _MERGEABLE:
-        first = np.argmax(dist == 0, axis=1)  # the first city that is equal to each
+        first = np.argmax(dist == 0, axis=1)  # of each city the first at distance 0, maybe itself
         if (first != np.arange(len(dist))).any():
             return _prove_merged(dist, tour, first, distance, max_work, work_per_call)
     slack = slack_of(tour_length(dist, tour), distance != EUCLIDEAN)
-    if distance != EUC_2D:
-        # By the triangle inequality no tour is shorter than to the farthest city and back, which is
-        # the length of a tour of cities on a line.
+    if distance != EUC_2D:  # the one without the triangle inequality
+        # By it no tour is shorter than to the farthest city and back, which is the length of a tour
+        # of cities on a line.
         line = np.argsort(dist[np.argmax(dist[0])], kind="stable")
         if tour_length(dist, line) - slack <= 2 * dist.max():
             tour[:] = line

@@ -25,19 +25,20 @@ def best_penalties(dist: Floats) -> Floats:
     n = len(dist)
     i, j = np.triu_indices(n, 1)
     edges, scale = np.arange(len(i)), _MAX_DIST / (dist.max() or 1.0)
-    degree = csr_array(
+    incidence = csr_array(  # (n, num_edges): 1 for the two cities of an edge
         (np.ones(2 * len(i)), (np.concatenate([i, j]), np.concatenate([edges, edges])))
     )
     sets: dict[bytes, Indices] = {}  # of cities, as rows of zeros and ones
     penalties = np.zeros(n)
     for _ in range(_MAX_ROUNDS):
+        # (num_sets, num_edges): 1 for the edges inside a set; and how many of them a tour can have.
         inside = np.array([s[i] & s[j] for s in sets.values()]).reshape(-1, len(i))
-        most = np.array([s.sum() - 1.0 for s in sets.values()])
+        max_inside = np.array([s.sum() - 1.0 for s in sets.values()])
         solution = linprog(
             dist[i, j] * scale,
-            A_ub=csr_array(inside.astype(float)) if len(most) else None,
-            b_ub=most if len(most) else None,
-            A_eq=degree,
+            A_ub=csr_array(inside.astype(float)) if sets else None,
+            b_ub=max_inside if sets else None,
+            A_eq=incidence,
             b_eq=np.full(n, 2.0),
             bounds=(0, 1),
             method="highs",
@@ -48,10 +49,10 @@ def best_penalties(dist: Floats) -> Floats:
         penalties = -np.asarray(solution.eqlin.marginals) / scale
         values = np.zeros((n, n))
         values[i, j] = values[j, i] = solution.x
-        before = len(sets)
+        num_sets = len(sets)
         for members in _violated_sets(values):
             sets[members.tobytes()] = members
-        if len(sets) == before:
+        if len(sets) == num_sets:
             break
     return penalties
 

@@ -24,7 +24,7 @@ def closed_pass(dist: Floats, tour: Indices) -> bool:
     n = len(tour)
     improved = False
     for i in range(n - 2):
-        for j in range(i + 2, n - (i == 0)):
+        for j in range(i + 2, n - (i == 0)):  # the first edge and the last share a city
             improved |= exchange(dist, tour, i, j)
     return improved
 

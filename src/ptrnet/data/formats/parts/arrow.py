@@ -112,7 +112,7 @@ def _check_name(key: str, rows: Sequence[dict[str, Any]], examples: Sequence[Exa
 
 
 def with_proved(schema: "pa.Schema") -> "pa.Schema":
-    """The schema with a column `proved`, for answers of which a labeller says that they are not."""
+    """The schema with a column `proved`: false where a labeller has not proved its answer."""
     import pyarrow as pa
 
     return schema if "proved" in schema.names else schema.append(pa.field("proved", pa.bool_()))

@@ -65,7 +65,7 @@ def standard_input_is_json() -> bool:
     return _first_bytes[stream] == b"{"
 
 
-# Of each standard input that was asked for them: they may be read since.
+# Remembered for each standard input, as they can be looked at only before they are read.
 _first_bytes: "WeakKeyDictionary[TextIO, bytes]" = WeakKeyDictionary()
 
 

@@ -44,9 +44,9 @@ class Reader:
         if kind in (_INT16, _INT32, _INT64):
             return _signed(self.varint())
         if kind == _DOUBLE:
-            return self._whole(8)
+            return self._read_exactly(8)
         if kind == _BINARY:
-            return self._whole(self.varint())
+            return self._read_exactly(self.varint())
         if kind == _LIST:
             head = self._byte()
             count = head >> 4 if head >> 4 < _LONG_LIST else self.varint()
@@ -59,7 +59,7 @@ class Reader:
         self.position += 1
         return self._content[self.position - 1]
 
-    def _whole(self, count: int) -> bytes:
+    def _read_exactly(self, count: int) -> bytes:
         part = self.read(count)
         if len(part) < count:
             raise IndexError("the end")
