@@ -30,6 +30,6 @@ def attention(model: PointerModel, task: Task, answered: Example) -> tuple[Float
     batch = (*pad_instances([inputs]), torch.from_numpy(tokens[None]))
     log_probs = model.log_probs(*as_parameters(model, *batch))
     probabilities = log_probs[0].double().exp().cpu().numpy()
-    specials = np.arange(task.num_specials)
-    from_read, to_read = (np.append(specials, i + len(specials)) for i in (order, position))
+    special = np.arange(task.num_specials)  # tokens, the same in both orders
+    from_read, to_read = (np.append(special, i + len(special)) for i in (order, position))
     return probabilities[:, to_read], from_read[tokens]

@@ -10,7 +10,7 @@ import pytest
 
 from ptrnet import models
 from ptrnet.cli import app
-from ptrnet.cli.groups.decoding import DecodingOptions
+from ptrnet.cli.groups.decoding import DecoderFlags
 from ptrnet.decoding import Beam, Incremental, Reconstruct, Sample
 from ptrnet.decoding.options import DecoderOptions
 
@@ -58,7 +58,7 @@ def test_the_values_of_a_choice_are_listed(ptrnet):
 
 def test_the_defaults_in_the_help_are_the_decoders():
     """Which stand in brackets, for an option that is left out has none."""
-    hints = get_type_hints(DecodingOptions, include_extras=True)
+    hints = get_type_hints(DecoderFlags, include_extras=True)
     written = {}
     for name, hint in hints.items():
         text = hint.__metadata__[0].help

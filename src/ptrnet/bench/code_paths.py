@@ -62,11 +62,11 @@ def _on_cpu(recipe: Recipe, precision: str, score: str, cell: str) -> dict[str, 
 
 
 def _products(units: int, features: int, dtype: torch.dtype) -> str:
-    chosen = products_class(units, features, dtype)
-    if chosen is AmxProducts:
+    products = products_class(units, features, dtype)
+    if products is AmxProducts:
         return "by AMX tiles, which the processor has and the units fill"
     instruction = "avx512_bf16" if dtype == torch.bfloat16 else "avx512f"
-    if chosen is Avx512Products:
+    if products is Avx512Products:
         return f"compiled, weights packed once a step, as the processor has {instruction}"
     if packed.is_restricted():
         return "PyTorch's, as numba was told to compile for another processor, or not at all"

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ptrnet.cli.groups.bulk import Backend, Jobs
-from ptrnet.cli.groups.decoding import DecodingOptions
+from ptrnet.cli.groups.decoding import DecoderFlags
 from ptrnet.cli.options import (
     Arguments,
     Json,
@@ -35,7 +35,7 @@ def evaluate(
     *,
     arguments: Arguments = None,
     model: Model = None,
-    decoding: DecodingOptions,
+    decoding: DecoderFlags,
     output: Annotated[
         str | None,
         typer.Option(

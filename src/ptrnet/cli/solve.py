@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ptrnet.cli.groups.bulk import Backend, Jobs
-from ptrnet.cli.groups.decoding import DecodingOptions
+from ptrnet.cli.groups.decoding import DecoderFlags
 from ptrnet.cli.groups.drawing import PictureOptions
 from ptrnet.cli.options import (
     Arguments,
@@ -38,7 +38,7 @@ def solve(
     *,
     arguments: Arguments = None,
     model: Model = None,
-    decoding: DecodingOptions,
+    decoding: DecoderFlags,
     output: Annotated[
         str, typer.Option("--output", help="Where the answers go; its extension is the format.")
     ] = "-",

@@ -250,14 +250,14 @@ def _ranked(members: Sequence[tuple[Row, str]], rank: str) -> Indices:
 
 def _labelled(members: Sequence[tuple[Row, str]], label: str) -> Indices:
     """The elements that are in the answer, as they stand."""
-    chosen = []
+    in_answer = []
     for index, (row, source) in enumerate(members):
         text = "" if _is_missing(row[label]) else str(row[label]).strip().lower()
         if text not in (*_TRUE, *_FALSE):
             raise InputError(f'{source}: "{label}": expected 1 or 0, got {short(row[label])}')
         if text in _TRUE:
-            chosen.append(index)
-    return np.array(chosen, np.int64)
+            in_answer.append(index)
+    return np.array(in_answer, np.int64)
 
 
 def _is_missing(value: Any) -> bool:

@@ -135,9 +135,9 @@ def decode(points: Any, folder: Path) -> list[int]:
     longest = int(np.clip(longest, most["least"], most["most"]))
     tokens: list[int] = []
     while len(tokens) < longest:
-        values["tokens"] = np.array([tokens[-1:] or [0]])  # what the decoder is fed first is 0
-        fed = {port.name: values[port.name] for port in step.get_inputs()}
-        log_probs, *state = step.run(None, fed)
+        values["tokens"] = np.array([tokens[-1:] or [0]])  # what the decoder is feeds first is 0
+        feeds = {port.name: values[port.name] for port in step.get_inputs()}
+        log_probs, *state = step.run(None, feeds)
         values.update({f"state_{k}": value for k, value in enumerate(state)})
         mask = allowed(tokens, log_probs.shape[-1], manifest["constraint"])
         token = int(np.where(mask, log_probs[0, 0], -np.inf).argmax())

@@ -127,14 +127,14 @@ def _record(model: PointerModel, batch: int, n: int, prefixes: int, steps: int) 
         _, state = model.step(encoded, state, tokens)
         tokens = torch.randint(first, last + 1, tokens.shape, generator=random)
     log_probs, next_state = model.step(encoded, state, tokens)
-    named = tensors_of(encoded)
+    tensors = tensors_of(encoded)
     return _Recording(
         (batch, n, first + n, prefixes, steps, steps + 1, 1 + 2 * steps, 3 + 2 * steps),
         EncoderGraph(model).eval(),  # the exporter gives a module, and so the model, its mode back
         StepGraph(model, encoded).eval(),
         {"inputs": inputs, "lengths": lengths},
-        {**named, **_numbered("state", encoded.state)},
-        {**named, **_numbered("state", state), "tokens": tokens},
+        {**tensors, **_numbered("state", encoded.state)},
+        {**tensors, **_numbered("state", state), "tokens": tokens},
         {"log_probs": log_probs, **_numbered("next_state", next_state)},
     )
 

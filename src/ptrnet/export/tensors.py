@@ -15,11 +15,11 @@ def tensors_of(encoded: Encoded) -> dict[str, Tensor]:
     Weights are left out: they are the graph's own; and the number of tokens, which the recording
     of a graph makes a tensor.
     """
-    named: dict[str, Tensor] = {}
+    tensors: dict[str, Tensor] = {}
     for name, tensor in _walk(replace(encoded, num_tokens=0, state=()), "encoded"):
-        if not any(tensor is other for other in named.values()):
-            named[name] = tensor
-    return named
+        if not any(tensor is other for other in tensors.values()):
+            tensors[name] = tensor
+    return tensors
 
 
 def with_tensors(encoded: Encoded, tensors: Mapping[str, Tensor]) -> Encoded:

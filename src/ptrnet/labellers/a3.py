@@ -39,7 +39,7 @@ def _write_tours(dist: Floats, tours: Indices) -> None:
 
 
 def _matching(dist: Floats, odd: Indices) -> Indices:
-    """`(k, 2)` pairs of the `odd` cities, each in one, of the smallest total length."""
+    """`(E, 2)` pairs of the `odd` cities, each in one, of the smallest total length."""
     import rustworkx
 
     edges = list(combinations(range(len(odd)), 2))
@@ -80,7 +80,7 @@ def _closed_walk(parent: Indices, pairs: Indices) -> Indices:
 
     Args:
         parent: `(n,)` of each city but 0 in the spanning tree.
-        pairs: `(k, 2)` the edges of the matching.
+        pairs: `(E, 2)` the edges of the matching.
     """
     n = len(parent)
     edges = np.empty((n - 1 + len(pairs), 2), np.int64)

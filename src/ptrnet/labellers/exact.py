@@ -75,9 +75,9 @@ def _write_proved(
     """Tours of local search, proved or replaced by a shorter one.
 
     Args:
-        dist: `(b, n, n)`.
-        tours: `(b, n)` written from `first` on.
-        bounds: `(b,)` written from `first` on.
+        dist: `(B, n, n)`.
+        tours: `(B, n)` written from `first` on.
+        bounds: `(B,)` written from `first` on.
         whole_numbers: all distances are; so a shorter tour is shorter by 1.
         first: the first instance that is searched.
         work: the most of a search; and once all together have taken as much, the rest is left.

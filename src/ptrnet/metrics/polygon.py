@@ -52,13 +52,13 @@ def summarize(scores: Mapping[str, Scores]) -> dict[str, Measure]:
 
 
 def same(a: Floats, b: Floats) -> bool:
-    """Whether two `(k, 2)` rings of vertices are one polygon."""
+    """Whether two `(num_vertices, 2)` rings of vertices are one polygon."""
     first, second = _canonical(a), _canonical(b)
     return first.shape == second.shape and bool((first == second).all())
 
 
 def simple(rings: Sequence[Floats]) -> NDArray[np.bool_]:
-    """`(len(rings),)`: whether each `(k, 2)` ring of vertices is a simple polygon."""
+    """`(len(rings),)`: whether each `(num_vertices, 2)` ring of vertices is a simple polygon."""
     rings = [_without_closing_repeat(ring) for ring in rings]
     is_simple = np.array([len(r) >= 3 and len(np.unique(r, axis=0)) == len(r) for r in rings], bool)
     polygons = _polygons([rings[k] for k in np.flatnonzero(is_simple)])

@@ -59,12 +59,12 @@ def _title(task: Task, answered: Example, truth: Indices | None, is_proved: bool
         return title
     costs = task.costs(answered, [np.asarray(answered.outputs), truth])
     assert costs is not None
-    cost, least = costs
-    if not np.isfinite(cost) or least <= 0:
+    cost, best_cost = costs
+    if not np.isfinite(cost) or best_cost <= 0:
         return title
     best = "optimum" if is_proved else "best known"
-    gap = 100 * (cost / least - 1)
-    return f"{title}\n{best} {least:,.6g}, gap {gap:.2f}%"
+    gap = 100 * (cost / best_cost - 1)
+    return f"{title}\n{best} {best_cost:,.6g}, gap {gap:.2f}%"
 
 
 def _mark_items(ax: Any, points: Floats, outputs: Indices, truth: Indices) -> None:

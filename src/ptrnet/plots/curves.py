@@ -25,10 +25,10 @@ class Curves:
 
     Args:
         name: of the run.
-        steps: `(T,)` updates of the weights so far, increasing.
-        examples: `(T,)` seen so far.
-        seconds: `(T,)` of training so far, over all parts of a run that was resumed.
-        values: by metric `(T,)`; NaN where a step has no value of it.
+        steps: `(num_steps,)` updates of the weights so far, increasing.
+        examples: `(num_steps,)` seen so far.
+        seconds: `(num_steps,)` of training so far, over all parts of a run that was resumed.
+        values: by metric `(num_steps,)`; NaN where a step has no value of it.
     """
 
     name: str

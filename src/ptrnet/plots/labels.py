@@ -40,11 +40,11 @@ def draw_labels(
         names: of the points; empty where one has none.
         points: `(n, 2)`.
         first: the points that are labelled before the others, away from the middle.
-        lines: each `(k, 2)`; a name stands across one only where no other place is free.
+        lines: each `(num_points, 2)`; a name stands across one only where no other place is free.
     """
     pointed_at = {i for i in first if i < len(names)}
-    named = [i for i, name in enumerate(names) if name.strip()]
-    elements = sorted(named, key=lambda i: i not in pointed_at)
+    candidates = [i for i, name in enumerate(names) if name.strip()]
+    elements = sorted(candidates, key=lambda i: i not in pointed_at)
     if not elements:
         return
     with warnings.catch_warnings():
@@ -138,12 +138,12 @@ def _boxes(centre: Floats, size: Floats, unit: float) -> list[Box]:
 
 
 def _overlaps(box: Box, others: Floats) -> NDArray[np.bool_]:
-    """`(m,)`: whether each of `(m, 4)` boxes has a pixel in common with the box."""
+    """`(num_boxes,)`: whether each of `(num_boxes, 4)` boxes has a pixel in common with the box."""
     return np.all((others[:, :2] < box[2:]) & (others[:, 2:] > box[:2]), axis=1)
 
 
 def _points_along(ax: Any, lines: Sequence[Floats]) -> Floats:
-    """`(k, 2)` pixels along the lines, near enough to each other that no name fits between."""
+    """`(num_pixels, 2)`: pixels along the lines, near enough to each other that no name fits between."""
     dots = [np.zeros((0, 2))]
     for line in lines:
         corners = ax.transData.transform(line) if len(line) else np.zeros((0, 2))

@@ -86,9 +86,9 @@ class PointerEstimator(BaseEstimator):  # type: ignore[misc]
         }
         if self.random_state is not None:
             options["seed"] = self.random_state
-        own = {"constraint", "model", "hidden_size", "augment", *options}
+        parameters = {"constraint", "model", "hidden_size", "augment", *options}
         for key in self.recipe or {}:
-            if key in own:
+            if key in parameters:
                 raise InputError(f"recipe: {key} is a parameter of its own, or follows from one")
         self.solver_: Solver = fit(
             X,

@@ -53,7 +53,7 @@ class Answering:
     constrained: bool
     augment: int
 
-    def check(self, task: Task, chunk: list[Example]) -> None:
+    def check_usable(self, task: Task, chunk: list[Example]) -> None:
         """Refuses examples that cannot be worked on, before any is. Every one can be answered."""
 
     def examples(self, solver: SolvesExamples, chunk: list[Example]) -> list[Example]:
@@ -67,7 +67,7 @@ class Scoring(Answering):
 
     activity: ClassVar[str] = "evaluating"
 
-    def check(self, task: Task, chunk: list[Example]) -> None:
+    def check_usable(self, task: Task, chunk: list[Example]) -> None:
         """Refuses examples without answers."""
         for example in chunk:
             checks.required_answer(example, task)
@@ -81,9 +81,9 @@ class Scoring(Answering):
 class KeepingScores(Scoring):
     """The same, for a file that keeps what else the examples say."""
 
-    def check(self, task: Task, chunk: list[Example]) -> None:
+    def check_usable(self, task: Task, chunk: list[Example]) -> None:
         """Refuses examples without answers, or without room for scores."""
-        super().check(task, chunk)
+        super().check_usable(task, chunk)
         evaluation.check_room_for_scores(task, chunk)
 
 
@@ -141,7 +141,7 @@ def _usable_chunks(
     solver: SolvesExamples, how: Answering, examples: Iterable[Example]
 ) -> Iterator[list[Example]]:
     for chunk in chunks(examples):
-        how.check(solver.task, chunk)
+        how.check_usable(solver.task, chunk)
         solver.warn_of(chunk, how.decoder)  # here: other processes would say it again
         yield chunk
 

@@ -30,7 +30,7 @@ class Drawing:
 
     Args:
         points: `(n, 2)`.
-        lines: each `(k, 2)`, in the order of the answer.
+        lines: each `(num_points, 2)`, in the order of the answer.
         equal_axes: whether both axes have one unit.
     """
 
@@ -225,19 +225,21 @@ class Task(Labelling):
             )
         longest = min(indices.shape[1], self.max_length(n))
         for k, (row, length) in enumerate(zip(indices, lengths.tolist(), strict=True)):
-            where = f"{source}: instance {k} of {n} elements: "
+            instance = f"{source}: instance {k} of {n} elements: "
             if not 0 <= length <= longest:
-                raise InputError(f"{where}expected at most {longest} indices, got {length}")
+                raise InputError(f"{instance}expected at most {longest} indices, got {length}")
             outputs = row[:length]
             outside = outputs[(outputs < 0) | (outputs >= n)]
             if outside.size:
-                raise InputError(f"{where}expected 0 to {n - 1}, got {outside[0]}")
+                raise InputError(f"{instance}expected 0 to {n - 1}, got {outside[0]}")
             if length % self.item_size:
-                raise InputError(f"{where}expected {self.item_size} indices an item, got {length}")
+                raise InputError(
+                    f"{instance}expected {self.item_size} indices an item, got {length}"
+                )
             items = outputs if self.item_size == 1 else outputs.reshape(-1, self.item_size)
             complaint = self.answer_error(n, items) if length else None
             if complaint:
-                raise InputError(f"{where}{complaint}")
+                raise InputError(f"{instance}{complaint}")
 
     def unpad(self, answers: Answers) -> list[Indices]:
         """Flat, padded answers one by one, in the shape that examples have."""

@@ -114,19 +114,19 @@ def infer_schema(
         InputError: an element without one of the fields, a field that is a number here and a text
             there, or one of too many texts.
     """
-    chosen = tuple(fields)
+    read = tuple(fields)
     texts: dict[str, set[str]] = {}
     for elements, source in instances:
         for k, element in enumerate(elements, 1):
             where = f"{source}: element {k}"
             if not texts:
-                chosen = chosen or tuple(element)
-                if not chosen:
+                read = read or tuple(element)
+                if not read:
                     raise InputError(f"{where}: expected a field to learn from, got none")
-                _check_names(chosen, where)
-                texts = {field: set() for field in chosen}
-                are_texts = [f for f in chosen if is_text(value_of(element, f, where))]
-            for field in chosen:
+                _check_names(read, where)
+                texts = {field: set() for field in read}
+                are_texts = [f for f in read if is_text(value_of(element, f, where))]
+            for field in read:
                 value = value_of(element, field, where)
                 if is_text(value) != (field in are_texts):
                     expected = "a text" if field in are_texts else "a number"
@@ -141,9 +141,9 @@ def infer_schema(
                             f'{where}: "{field}": more than {MAX_CATEGORIES} different texts are '
                             "no categories; name the fields that the model is to read (fields)"
                         )
-    for field in chosen:
+    for field in read:
         _check_none_missing(field, texts[field])
-    return Schema(chosen, tuple(tuple(sorted(texts[f])) for f in chosen), ignores_unknown)
+    return Schema(read, tuple(tuple(sorted(texts[f])) for f in read), ignores_unknown)
 
 
 # How tables write that a number is missing.

@@ -17,8 +17,8 @@ def complete_decoders(incomplete: str) -> list[str]:
 
 
 @dataclass(frozen=True)
-class DecodingOptions:
-    """`DecoderOptions` on the command line, and what goes with every decoder.
+class DecoderFlags:
+    """The flags that set `DecoderOptions`, and those that go with every decoder.
 
     The defaults in brackets are the decoders' own: help is printed without importing them.
     """

@@ -24,7 +24,7 @@ class NpyWriter:
         self._write_header()
 
     def append(self, rows: NDArray[Any]) -> None:
-        """Adds k rows `(k, *row)`, cast to the file's dtype."""
+        """Adds rows, `(num_rows, *row)`, cast to the file's dtype."""
         self._stream.write(np.ascontiguousarray(rows, self.dtype).tobytes())
         self.count += len(rows)
 

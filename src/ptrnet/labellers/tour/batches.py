@@ -12,10 +12,10 @@ _MAX_DISTANCES = 2**22  # that are in memory at a time
 
 
 def distance_matrices(inputs: Floats, distance: str) -> Iterator[tuple[slice, Floats]]:
-    """Slices of a batch of `(B, n, 2)` cities, each with the distances of its b instances.
+    """Slices of a batch of `(B, n, 2)` cities, each with the distances of its instances.
 
-    The distances are `(b, n, n)`. Euclidean ones are those of the instance scaled by a power of
-    two, so that none overflows; the shortest tour stays the same.
+    The distances are `(B, n, n)`, with B of the slice. Euclidean ones are those of the instance
+    scaled by a power of two, so that none overflows; the shortest tour stays the same.
     """
     batch, n, _ = inputs.shape
     points = scale_by_power_of_two(inputs) if distance == distances.EUCLIDEAN else inputs
@@ -33,8 +33,8 @@ def label_tours(
     Args:
         inputs: `(B, n, 2)` cities.
         distance: a name of `ptrnet.geometry.distances`.
-        write_tours: computes the tours of b instances by their distances `(b, n, n)`, and writes
-            them into an array `(b, n)`.
+        write_tours: computes the tours of instances by their distances `(B, n, n)`, and writes
+            them into an array `(B, n)`.
     """
     batch, n, _ = inputs.shape
     tours = np.empty((batch, n), np.int64)

@@ -44,7 +44,7 @@ def flip(points: Floats, triangles: Indices, edges: Indices) -> Indices:
     Args:
         points: `(n, 2)`.
         triangles: `(t, 3)` a triangulation of the points.
-        edges: `(k, 2)` all those that may not be Delaunay.
+        edges: `(E, 2)` all those that may not be Delaunay.
     """
     pairs: list[Pair] = [tuple(p) for p in as_integers(points).tolist()]
     apexes: Apexes = {}
