@@ -123,7 +123,7 @@ def test_a_full_device_is_one_line(tmp_path):
 
 
 def test_names_are_on_the_disk_before_the_work_is_called_done(tmp_path, monkeypatch):
-    """The folder is synced behind the rename, else a loss of power may undo that."""
+    """The folder is synced after the rename, else a loss of power may undo that."""
     events, fsync = [], os.fsync
 
     def synced(handle):

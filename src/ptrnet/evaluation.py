@@ -49,7 +49,7 @@ def evaluate(
 ) -> dict[str, Measure]:
     """The task's metrics of the model's answers, and the true answers' mean log-likelihood.
 
-    Arguments as of `score`.
+    Arguments as in `score`.
     """
     return _summarize(solver.task, score(solver, examples, answered))
 
@@ -123,7 +123,7 @@ def with_scores(
     """The examples, with the model's `answer` and each of its scores in their `extra`.
 
     There is no score where a metric does not speak of an answer: not a former one either, in a file
-    that was evaluated before. Arguments as of `score`.
+    that was evaluated before. Arguments as in `score`.
     """
     columns = score(solver, examples, answered)
     rows = []

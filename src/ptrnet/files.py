@@ -108,7 +108,7 @@ def move(source: Path, path: Path) -> None:
 
 
 def _is_stream(path: Path) -> bool:
-    """Whether it is a FIFO or a device. Raises OSError, as of a link that leads to itself."""
+    """Whether it is a FIFO or a device. Raises OSError, as for a link that leads to itself."""
     try:
         return not stat.S_ISREG(path.stat().st_mode)
     except FileNotFoundError:

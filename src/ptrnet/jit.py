@@ -1,7 +1,7 @@
 """The decorators of compiled functions, and the cache of what they compiled.
 
-The cache is numba's, with a checksum behind each of its files, and no work fails for it: what is
-damaged is compiled anew, and what cannot be kept is compiled again in the next process.
+The cache is numba's, with a checksum at the end of each of its files, and no work fails for it: what
+is damaged is compiled anew, and what cannot be kept is compiled again in the next process.
 """
 
 import contextlib
@@ -25,7 +25,7 @@ _said: set[str] = set()
 class _CheckedFiles(IndexDataCacheFile):
     """The files of one function: an index, and machine code for each of its signatures.
 
-    numba reads no further than what it wrote, so that a checksum can stand behind it.
+    numba reads no further than what it wrote, so that a checksum can follow it.
     """
 
     @contextlib.contextmanager

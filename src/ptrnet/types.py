@@ -78,7 +78,7 @@ class Answers(NamedTuple):
 
     @property
     def mask(self) -> NDArray[np.bool_]:
-        """`(B, M)`: True at the indices, False at the padding behind them."""
+        """`(B, M)`: True at the indices, False at the padding after them."""
         return np.arange(self.indices.shape[1]) < self.lengths[:, None]
 
     def rows(self) -> list[Indices]:

@@ -35,5 +35,5 @@ def test_it_decodes_to_the_same_answers(small):
     expected = Greedy().decode(solver.model, inputs, lengths, longest).tokens[:, 0]
     tokens = NaivePtrNet.from_ptr_net(solver.model).greedy(inputs, 7)
     assert tokens.shape[1] <= 8 and len(expected.unique()) > 3
-    width = min(tokens.shape[1], 7)  # behind the longest the library's search can only end
+    width = min(tokens.shape[1], 7)  # after the longest the library's search can only end
     assert torch.equal(tokens[:, :width], expected[:, :width])

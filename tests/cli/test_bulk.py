@@ -99,7 +99,7 @@ def test_stopped_and_started_again_it_continues(
     else:
         capsys.readouterr()
         library.generate("sort", "5", 1000, output=resumed, jobs=3 - jobs)
-        assert f"going on behind {CHUNK} examples" in capsys.readouterr().err
+        assert f"going on after {CHUNK} examples" in capsys.readouterr().err
     assert resumed.read_bytes() == whole.read_bytes()
     assert resumed.read_bytes().startswith(done)
     assert sorted(p.name for p in tmp_path.iterdir()) == ["resumed.txt", "whole.txt"]
@@ -112,7 +112,7 @@ def test_what_the_program_began_the_library_ends(ptrnet, tmp_path, capsys, monke
     assert ptrnet(*GENERATE, "--count", 500, "--output", output)[0] == 130
     monkeypatch.undo()
     library.generate("sort", n="5", count=1000, output=output)
-    assert "going on behind 500 examples" in capsys.readouterr().err
+    assert "going on after 500 examples" in capsys.readouterr().err
     assert output.read_bytes() == whole.read_bytes()
     output.unlink()
     monkeypatch.setattr("ptrnet.data.bulk.resumable.ResumableFile.finish", interrupted)
@@ -121,7 +121,7 @@ def test_what_the_program_began_the_library_ends(ptrnet, tmp_path, capsys, monke
     with pytest.raises(library.InputError, match=r"beginning of other work \(command 'labelling'"):
         library.generate("sort", 5, 3, output=output)
     library.label("sort", whole, output=output, jobs=2)
-    assert "going on behind 1,000 examples" in capsys.readouterr().err
+    assert "going on after 1,000 examples" in capsys.readouterr().err
     assert output.read_bytes() == whole.read_bytes()
 
 
@@ -146,7 +146,7 @@ def test_facts_of_the_former_version_are_accepted(ptrnet, tmp_path, capsys):
         ["label", "sort", tmp_path / "in.jsonl", "--output", tmp_path / "b.txt"],
     ):
         code, _, errors = ptrnet(*arguments)
-        assert code == 0 and f"going on behind {CHUNK} examples" in errors
+        assert code == 0 and f"going on after {CHUNK} examples" in errors
     assert (tmp_path / "a.txt").read_bytes() == b"".join(lines)
     assert (tmp_path / "b.txt").read_bytes() == b"0.5 0.25 output 2 1\n" * 300
 
@@ -166,7 +166,7 @@ def test_the_content_of_a_file_decides_whether_its_labelling_goes_on(
     assert code == 2 and "beginning of other work (sha256 " in errors
     source.write_text("0.5 0.25\n" * 300)
     code, _, errors = ptrnet("label", "sort", source, "--output", output)
-    assert code == 0 and "going on behind 300 examples" in errors
+    assert code == 0 and "going on after 300 examples" in errors
 
 
 @pytest.mark.parametrize("count", [100, 300, 500])

@@ -55,7 +55,7 @@ def test_killed_and_started_again_it_goes_on(ptrnet, folder, tmp_path):
     done = partial.read_bytes()
     assert done.count(b"\n") == CHUNK and not output.exists()
     code, _, errors = ptrnet(*solve, "--output", output, "--jobs", 1)
-    assert code == 0 and f"going on behind {CHUNK} examples" in errors
+    assert code == 0 and f"going on after {CHUNK} examples" in errors
     assert output.read_bytes() == (folder / "out.jsonl").read_bytes()
     assert output.read_bytes().startswith(done)
     assert sorted(p.name for p in tmp_path.iterdir()) == ["out.jsonl"]
@@ -110,7 +110,7 @@ def test_one_document_is_the_same_by_many_processes(ptrnet, folder):
 
 
 def test_lines_are_answered_as_they_come():
-    """Each before the next is written; what cannot be used ends it, behind the answers before."""
+    """Each before the next is written; what cannot be used ends it, after the answers before."""
     command = [sys.executable, "-m", "ptrnet", "solve", "sort", "-"]
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
     with subprocess.Popen(command, text=True, **pipes) as process:

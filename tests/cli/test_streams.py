@@ -31,7 +31,7 @@ def test_standard_streams(streams, model, refused):
 
 
 def test_standard_input_that_begins_with_a_brace_is_json(streams, model):
-    """Also behind a byte order mark and blank lines; other keys are kept."""
+    """Also after a byte order mark and blank lines; other keys are kept."""
     line = '{"inputs": [[0.0, 0.0], [1.0, 0.0], [0.0, 1.0]], "outputs": [0, 1, 2], "id": 7}\n'
     for command in (("label", "hull", "-"), ("label", "hull", "-", "--output", "-")):
         assert streams(*command, input=f"\ufeff\n{line}") == (0, line, "")

@@ -195,7 +195,7 @@ def test_damage_behind_the_first_rows_is_placed(tmp_path, monkeypatch):
     start = column.dictionary_page_offset or column.data_page_offset
     broken[start + column.total_compressed_size - 1] ^= 255
     path.write_bytes(broken)
-    with pytest.raises(InputError, match=r"a.parquet: damaged at row 65 or behind it$"):
+    with pytest.raises(InputError, match=r"a.parquet: damaged at row 65 or after it$"):
         read(path)
 
 

@@ -127,7 +127,7 @@ def test_it_ends_when_nothing_gets_better_and_keeps_the_best(tmp_path):
 def test_a_run_that_was_killed_keeps_the_best_weights(
     tmp_path, mine, monkeypatch, checkpoint_every
 ):
-    """Killed just behind each checkpoint; validations fall on the checkpoints' steps or not."""
+    """Killed just after each checkpoint; validations fall on the checkpoints' steps or not."""
     from ptrnet.training.callbacks import checkpoints
 
     options = {**TINY, "steps": 60, "patience": 4, "checkpoint_every": checkpoint_every}

@@ -72,7 +72,7 @@ class NaivePtrNet(nn.Module):
         return torch.stack(steps, 1)
 
     def _read(self, inputs: Tensor) -> tuple[Tensor, Tensor, tuple[Tensor, Tensor]]:
-        """The slots' states, the decoder's input behind each token, and its first state."""
+        """The slots' states, the decoder's input after each token, and its first state."""
         batch = len(inputs)
         states, (h, c) = self.encoder(inputs)
         slots = torch.cat([self.special_states.expand(batch, -1, -1), states], 1)
@@ -82,7 +82,7 @@ class NaivePtrNet(nn.Module):
     def _step(
         self, slots: Tensor, decoder_inputs: Tensor, state: tuple[Tensor, Tensor], last: Tensor
     ) -> tuple[Tensor, tuple[Tensor, Tensor]]:
-        """Scores `(B, S + N)` of what may come behind the tokens `last` `(B,)`."""
+        """Scores `(B, S + N)` of what may come after the tokens `last` `(B,)`."""
         rows = torch.arange(len(last), device=last.device)
         h, c = self.decoder(decoder_inputs[rows, last], state)
         return self.v(torch.tanh(self.w1(slots) + self.w2(h)[:, None]))[..., 0], (h, c)

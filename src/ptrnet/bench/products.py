@@ -102,7 +102,7 @@ class ProductsAlone:
 class _Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
     """Records products below autograd and autocast, in the types that these have chosen."""
 
-    looks_on = True  # what remains behind a cut is found by values
+    looks_on = True  # what remains after a cut is found by values
 
     def __init__(self) -> None:
         super().__init__()  # type: ignore[no-untyped-call]

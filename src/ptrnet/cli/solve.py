@@ -54,7 +54,7 @@ def solve(
 ) -> None:
     """Answer every instance of FILE with a trained model.
 
-    The answers are written in the file's own format: 1-based behind `output` in .txt, 0-based in
+    The answers are written in the file's own format: 1-based after `output` in .txt, 0-based in
     .jsonl, the rows in the answer's order in .csv. Those to a .tsp file are a .tour, those to
     .parquet are printed as .jsonl. TASK may be left out with --model.
 

@@ -89,8 +89,8 @@ class Triangles:
     def allowed(self, state: OpenTriangle) -> Tensor:
         transitions, to_follow = _tables(self.num_specials, state.phase.device)
         by_kind = transitions[state.phase] != Phase.FORBIDDEN  # (B, K, S + 1)
-        behind = (state.padding - to_follow[state.phase])[..., None]
-        vertices = (state.tokens > state.previous[..., None]) & (state.tokens < behind)
+        end = (state.padding - to_follow[state.phase])[..., None]
+        vertices = (state.tokens > state.previous[..., None]) & (state.tokens < end)
         vertices = vertices & by_kind[..., -1:]
         return torch.cat([by_kind[..., :-1], vertices[..., self.num_specials :]], -1)
 

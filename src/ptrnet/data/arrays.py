@@ -73,7 +73,7 @@ def _check_whole(values: Any, array: NDArray[Any], floats: Floats, source: str) 
 
 
 def to_array(values: Any, source: str, expected: str) -> NDArray[Any]:
-    """The values as a NumPy array of their own type; all else is as of `real_array`."""
+    """The values as a NumPy array of their own type; all else is as in `real_array`."""
     try:
         array = np.asarray(_unwrapped(values))
         if array.dtype.kind == "O":

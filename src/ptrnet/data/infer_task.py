@@ -113,7 +113,7 @@ def task_of(schema: Schema) -> Custom:
 
 
 def _find_repeats(examples: MemmapExamples) -> NDArray[np.bool_]:
-    """`(num_examples,)`: whether an index stands twice in the answer."""
+    """`(num_examples,)`: whether an index occurs twice in the answer."""
     num_indices = int(examples.sizes.max())
     repeats = []
     for first, stop in _chunks(examples):

@@ -124,7 +124,7 @@ class Reconstruct(Decoder):
         Returns:
             Of P parts the tours `(P,)` that they are of, and positions `(P, W)` in these tours, W
             for the longest part: of the city that a part leads to, then of the one that it begins
-            at and of those after that; -1 behind a part.
+            at and of those after that; -1 after a part.
         """
         rows: list[int] = []
         parts: list[Indices] = []  # (W,) positions each
@@ -222,7 +222,7 @@ def _from_city_0(tours: Indices, sizes: Indices) -> Indices:
 
 
 def _log_probs(model: PointerModel, inputs: Tensor, lengths: Tensor, tokens: Tensor) -> Tensor:
-    """`(B, 1)` of the sequences `(B, M)`, each with one END behind its tokens."""
+    """`(B, 1)` of the sequences `(B, M)`, each with one END after its tokens."""
     encoded = model.encode(inputs, lengths)
     state, last = encoded.state, torch.full_like(tokens[:, :1], END)
     total = inputs.new_zeros(len(inputs), 1)

@@ -23,7 +23,7 @@ class Sample(Search):
     """Draws `size` answers of each instance, token by token, from `p^(1/temperature)`.
 
     With a seed, what is drawn depends on it and on the instance alone: not on its batch, its
-    padding or the device. An instance that stands twice gets the same answers twice.
+    padding or the device. An instance that occurs twice gets the same answers twice.
 
     Args:
         size: answers of an instance, K.

@@ -75,7 +75,7 @@ def compare(
         len(instances),
         sum(batch.same_answers for batch in batches),
         sum(batch.ties for batch in batches),
-        # Not `max`, which loses a number that is none behind another.
+        # Not `max`, which loses a NaN that comes after another number.
         float(np.max([batch.log_prob_error for batch in batches])),
         float(np.max([batch.float32_error for batch in batches])),
     )

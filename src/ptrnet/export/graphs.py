@@ -23,7 +23,7 @@ OPSET = 23  # the newest that this version of PyTorch knows
 
 DIMENSIONS = {
     "batch": "instances",
-    "elements": "of the longest instance; of the others padding, any finite numbers, stands behind",
+    "elements": "of the longest instance; of the others padding, any finite numbers, follows",
     "tokens": "special slots, then elements",
     "prefixes": "beginnings of an answer, of each instance: 1 for greedy decoding",
     "steps": "tokens that the decoder has been fed before; 0 at first",
@@ -112,7 +112,7 @@ def write_graphs(model: PointerModel, folder: Path) -> dict[str, Graph]:
 
 
 def _record(model: PointerModel, batch: int, n: int, prefixes: int, steps: int) -> _Recording:
-    """Runs a model on `batch` random instances, and a step behind `steps` tokens of prefixes."""
+    """Runs a model on `batch` random instances, and a step after `steps` tokens of prefixes."""
     random = torch.Generator().manual_seed(0)
     n = model.n or n
     inputs = torch.rand(batch, n, model.features, generator=random)

@@ -32,7 +32,7 @@ CONSTRAINTS = {
     "Triangles": (
         "triangles",
         "one triangle or more, each three increasing tokens; with a special slot 1, that slot "
-        "between two triangles; END behind a whole triangle only",
+        "between two triangles; END after a whole triangle only",
     ),
     "Apexes": (
         "apexes",

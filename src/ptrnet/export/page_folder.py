@@ -33,7 +33,7 @@ def export_page(
         models: by the names that the page shows.
         folder: a new one, or an empty one.
         runtime: a folder with onnxruntime's files for browsers; None: npm fetches them.
-        weights: this and the next two as of `export_onnx`, for each model.
+        weights: this and the next two as in `export_onnx`, for each model.
         instances: answered to check each model.
         seed: of what is drawn.
 
@@ -43,7 +43,7 @@ def export_page(
     Raises:
         InputError: no model, one that the page cannot draw, a folder that cannot be written, or no
             runtime. Nothing is written then.
-        MissingExtraError, ModelError: as of `export_onnx`.
+        MissingExtraError, ModelError: as in `export_onnx`.
     """
     path, source = Path(folder).absolute(), None if runtime is None else Path(runtime)
     if not models:

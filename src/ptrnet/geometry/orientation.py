@@ -14,7 +14,7 @@ def area_signs(inputs: Floats, rings: Indices, lengths: Indices) -> Indices:
     Args:
         inputs: `(B, n, 2)` points.
         rings: `(B, M)` indices, closed paths through some of them.
-        lengths: `(B,)` of the paths; what stands behind them is padding.
+        lengths: `(B,)` of the paths; what follows is padding.
     """
     steps = np.arange(rings.shape[1])
     mask = Answers(rings, lengths).mask

@@ -24,7 +24,7 @@ FAILURE = "all points lie on one line: they have no triangulation"
 
 
 def label(inputs: Floats) -> Answers:
-    """Triangles of `(B, n, 2)` points: three indices each, one behind another, in no order."""
+    """Triangles of `(B, n, 2)` points: three indices each, one after another, in no order."""
     corner = inputs.min(axis=1, keepdims=True)
     # Far from the origin Qhull's paraboloid would lose the digits that differ.
     shifted = scale_by_power_of_two(inputs / 2 - corner / 2)  # halves: it cannot overflow

@@ -101,7 +101,7 @@ class PointerModel(nn.Module, ABC):
             lengths: `(B,)` elements of each; None: without padding.
             targets: `(B, M)` the true tokens.
             target_lengths: `(B,)` tokens of each target, END included; None: without padding.
-                The log-probabilities behind are arbitrary.
+                The log-probabilities of what follows END are arbitrary.
         """
         encoded = self.encode(inputs, lengths)
         state, last_tokens, rows = encoded.state, shift_right(targets), []
@@ -118,10 +118,10 @@ class PointerModel(nn.Module, ABC):
         target_lengths: Tensor | None,
         num_known: int,
     ) -> Tensor:
-        """Log-probabilities `(B, R, S + N)` of the rest of each target, behind its first tokens.
+        """Log-probabilities `(B, R, S + N)` of the rest of each target, after its first tokens.
 
         Row 0 is of the next token, as `log_probs` has it. A model may give it alone (R = 1), or
-        rows for the tokens behind it as well, where it learns from these too.
+        rows for the tokens after it as well, where it learns from these too.
 
         The arguments are those of `log_probs`, and of every target `num_known` tokens are known.
         """
@@ -143,7 +143,7 @@ def full_lengths(batch: Tensor) -> Tensor:
 
 
 def masked_log_softmax(scores: Tensor, lengths: Tensor) -> Tensor:
-    """Over the first `lengths` `(B,)` entries of each row of `(B, K, S + N)`; -inf behind."""
+    """Over the first `lengths` `(B,)` entries of each row of `(B, K, S + N)`; -inf after them."""
     padding = ~length_mask(lengths, scores.shape[-1])
     return scores.masked_fill(padding[:, None], -torch.inf).log_softmax(-1)
 

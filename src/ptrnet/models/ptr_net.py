@@ -81,7 +81,7 @@ class PtrNet(PointerModel):
     def decode_step(
         self, encoded: EncodedSlots, inputs: Tensor, state: State
     ) -> tuple[Tensor, State]:
-        """One step whose decoder inputs are `(B, K, d)`; what it returns is as of `step`."""
+        """One step whose decoder inputs are `(B, K, d)`; what it returns is as in `step`."""
         state = self.decoder.step(inputs, state)
         return masked_log_softmax(encoded.scorer(self.query(state[0])), encoded.lengths), state
 

@@ -57,7 +57,7 @@ class RemainingPtrNet(PointerModel):
     remains. With `nearest`, only that many elements near the last one are encoded. Coordinates, and
     scores, are computed in float32 under autocast, too.
 
-    In shapes, R is B K prefixes, and W the most elements that are encoded behind one.
+    In shapes, R is B K prefixes, and W the most elements that are encoded after one.
     """
 
     Settings = RemainingSettings
@@ -102,10 +102,10 @@ class RemainingPtrNet(PointerModel):
         target_lengths: Tensor | None,
         num_known: int,
     ) -> Tensor:
-        """See `PointerModel`; what remains is encoded once, all of it, behind the known tokens.
+        """See `PointerModel`; what remains is encoded once, all of it, after the known tokens.
 
-        Row r > 0 is of the token behind token r of the rest. Its query is the state of token r
-        instead of that of the last known token: the same question, behind tokens that are not
+        Row r > 0 is of the token after token r of the rest. Its query is the state of token r
+        instead of that of the last known token: the same question, after tokens that are not
         known. Where elements repeat it has no one answer, and row 0 stands alone.
         """
         encoded = self.encode(inputs, lengths)
@@ -123,7 +123,7 @@ class RemainingPtrNet(PointerModel):
     def _encode_rest(
         self, encoded: Instances, prefixes: PrefixState, last_tokens: Tensor, nearest: int
     ) -> tuple[Rest, Tensor]:
-        """What remains behind prefixes, whose last tokens are `(B, K)`, and the states of all rows.
+        """What remains after prefixes, whose last tokens are `(B, K)`, and the states of all rows.
 
         Of `nearest` elements only, or of all where it is 0. States are `(R, 1 + S + W, H)`: of the
         last token, the special slots, the elements.

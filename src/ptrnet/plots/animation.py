@@ -52,7 +52,7 @@ def animate(task: Task, inputs: Floats, probabilities: Floats, tokens: Indices) 
 def _draw_step(
     ax: Any, task: Task, inputs: Floats, probabilities: Floats, tokens: Indices, step: int
 ) -> None:
-    """The answer before a step, and where the pointer looks at it; behind the last, the answer."""
+    """The answer before a step, and where the pointer looks at it; after the last, the answer."""
     num_specials = task.num_specials
     pointed_at = tokens[:step][tokens[:step] >= num_specials] - num_specials
     ax.plot(*inputs.T, "o", color=text_color(), ms=4, zorder=3)

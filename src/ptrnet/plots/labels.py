@@ -143,7 +143,7 @@ def _overlaps(box: Box, others: Floats) -> NDArray[np.bool_]:
 
 
 def _points_along(ax: Any, lines: Sequence[Floats]) -> Floats:
-    """`(num_pixels, 2)`: pixels along the lines, near enough to each other that no name fits between."""
+    """`(num_pixels, 2)` along the lines, near enough to each other that no name fits between."""
     dots = [np.zeros((0, 2))]
     for line in lines:
         corners = ax.transData.transform(line) if len(line) else np.zeros((0, 2))

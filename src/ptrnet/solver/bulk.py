@@ -79,7 +79,7 @@ class Bulk(ABC):
             file: the instances, in any format; "-" is standard input.
             output: where the answers go; its extension is the format, "-" is standard output. From
                 standard input to standard output each answer comes as soon as its line has.
-            decoder: this and the next two as of `solve`.
+            decoder: this and the next two as in `solve`.
             jobs: processes, 1 or more; -1 for one a core.
             backend: where they run: "local", or a cluster of "dask" or "ray".
 
@@ -113,7 +113,7 @@ class Bulk(ABC):
     ) -> list[Example]:
         """As `solve_examples`, by many processes and with a progress bar.
 
-        Args, errors: as of `solve_file`.
+        Args, errors: as in `solve_file`.
         """
         check_jobs(jobs)
         check_backend(backend)
@@ -140,7 +140,7 @@ class Bulk(ABC):
             output: where each example goes with the model's `answer` and its scores, .jsonl or
                 .parquet. Where the call is stopped, what is done stays beside it, and the same call
                 goes on. None: nowhere.
-            decoder: this and the others as of `solve_file`.
+            decoder: this and the others as in `solve_file`.
 
         Returns:
             The measures of all, and by size.
@@ -179,7 +179,7 @@ class Bulk(ABC):
             n: the numbers of elements: 50, "5-50" or "5,10,20-30"; None: those of the training.
             output: where each example goes with the model's `answer` and its scores, as of
                 `evaluate_file`.
-            decoder: this, and what is not named here, as of `solve_file`.
+            decoder: this, and what is not named here, as in `solve_file`.
             points: how they are distributed, for tasks that have the setting `points`; None: as
                 in the training.
             seed: of what is drawn, 0 or more.

@@ -56,10 +56,10 @@ class Pictures(ABC):
         Args:
             points: one instance, as `solve` takes it; or an example or an `Answer`, which is
                 followed.
-            ax: as of `plot`.
+            ax: as in `plot`.
 
         Raises:
-            InputError: as of `plot`, or more than 200 steps or tokens.
+            InputError: as in `plot`, or more than 200 steps or tokens.
         """
         from ptrnet.plots.attention import draw_matrix
         from ptrnet.plots.figure import axes_or_new
@@ -75,13 +75,13 @@ class Pictures(ABC):
         """How an answer comes about, step by step.
 
         Args:
-            points: as of `plot_attention`, in the plane.
+            points: as in `plot_attention`, in the plane.
 
         Returns:
             matplotlib's animation: `save("answer.gif")` writes it, a notebook shows `to_jshtml()`.
 
         Raises:
-            InputError: as of `plot`, or elements that are no points of the plane.
+            InputError: as in `plot`, or elements that are no points of the plane.
             MissingExtraError: matplotlib is not installed.
         """
         from ptrnet.plots.animation import animate

@@ -95,7 +95,7 @@ class Solver(Bulk, Pictures, Stored):
     ) -> Any:
         """As `solve`, with what is known of each answer: its likelihood, cost, time, warnings.
 
-        Args, errors: as of `solve`. Nothing is warned of: each answer has its warnings.
+        Args, errors: as in `solve`. Nothing is warned of: each answer has its warnings.
 
         Returns:
             An `Answer`, or a list of them, whose `outputs` are what `solve` gives.
@@ -274,7 +274,7 @@ class Solver(Bulk, Pictures, Stored):
 
         Args:
             examples: with the true answers, in any form that `log_likelihoods` takes.
-            decoder: this and the others as of `solve`.
+            decoder: this and the others as in `solve`.
 
         Returns:
             For each metric its `value` with the 95% interval `low` to `high`, over `count`

@@ -166,7 +166,7 @@ def as_they_come(
 ) -> Iterator[Example]:
     """The examples with answers, each as soon as it has been read; many at once where many wait.
 
-    What reading raises is raised behind the answers to what was read before.
+    What reading raises is raised after the answers to what was read before.
     """
     waiting: Queue[Example | Exception] = Queue(CHUNK)
     Thread(target=_read, args=(examples, waiting), daemon=True).start()
@@ -180,7 +180,7 @@ def as_they_come(
             raise end
 
 
-_END = EOFError()  # stands behind the last example
+_END = EOFError()  # follows the last example
 
 
 def _read(examples: Iterable[Example], waiting: "Queue[Example | Exception]") -> None:

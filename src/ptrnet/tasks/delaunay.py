@@ -168,7 +168,7 @@ class Delaunay(Task):
 
 
 def _in_order_of_edges(points: Floats, answers: Answers) -> Answers:
-    """The triangles as `traverse` reaches them; behind them those that it does not reach."""
+    """The triangles as `traverse` reaches them; after them those that it does not reach."""
     from ptrnet.labellers.triangulation.edge_queue import traverse  # compiles kernels
 
     batch = len(answers.indices)

@@ -1,4 +1,4 @@
-"""A run's checkpoints on disk: the last two, each with a checksum behind its content.
+"""A run's checkpoints on disk: the last two, each with a checksum after its content.
 
 PyTorch checks no checksum of its format. Ours is a trailer, which PyTorch does not mind: the file
 is still one that `torch.load(path, weights_only=True)` reads.

@@ -49,7 +49,7 @@ class GraphLosses:
 
 
 def _pad_targets(batch: Batch) -> Batch:
-    """The batch with M the next multiple of TOKENS; the tokens behind an END are arbitrary."""
+    """The batch with M the next multiple of TOKENS; the tokens after an END are arbitrary."""
     targets = batch.targets
     return batch._replace(targets=nn.functional.pad(targets, (0, -targets.shape[1] % TOKENS)))
 

@@ -19,14 +19,14 @@ def losses(model: PointerModel, batch: Batch) -> tuple[Tensor, Tensor]:
     real = length_mask(batch.target_lengths, batch.targets.shape[1])
     likelihood = gather_tokens(log_probs, batch.targets)
     right = (log_probs.argmax(-1) == batch.targets) | ~real
-    # `where`, not a product: a target behind the END may point at padding, whose log p is -inf.
+    # `where`, not a product: a target after the END may point at padding, whose log p is -inf.
     return -torch.where(real, likelihood, 0).sum() / real.sum().clamp(min=1), right.all(1)
 
 
 def cut_losses(model: PointerModel, batch: CutBatch) -> tuple[Tensor, Tensor]:
-    """The loss of answers that are cut, and `(B,)` whether the token behind the cut was likeliest.
+    """The loss of answers that are cut, and `(B,)` whether the token after the cut was likeliest.
 
-    The loss is the mean negative log-likelihood of the token behind the cut, plus the mean one of
+    The loss is the mean negative log-likelihood of the token after the cut, plus the mean one of
     the tokens after it: that one token counts as much as all the others.
     """
     log_probs = model.rest_log_probs(*batch)

@@ -60,7 +60,7 @@ class Recipe:
     steps: int = _field(60_000, "updates of the weights; by default 20,000 on own examples")
     batch_size: int = _field(128, "examples in an update")
     cuts: int = _field(
-        0, "random cuts of each answer, behind which the next token is learned; 0: whole answers"
+        0, "random cuts of each answer, after which the next token is learned; 0: whole answers"
     )
     learning: Literal["answers", "self-labelling", "reinforce"] = _field(
         "answers", "from known answers; or from costs: the cheapest of the model's samples, or all"

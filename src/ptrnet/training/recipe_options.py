@@ -60,7 +60,7 @@ def _labellers() -> str:
 
 
 def _choices(hint: Any) -> str:
-    """The values of a setting that has a few: behind its help."""
+    """The values of a setting that has a few: after its help."""
     values = typing.get_args(hint) if typing.get_origin(hint) is typing.Literal else ()
     return f": {' | '.join(values)}" if values else ""
 

@@ -37,7 +37,7 @@ def check_unused(folder: Path, *others: str) -> None:
 
 
 def next_numbered(root: Path, name: str) -> Path:
-    """A folder for a run that was given none: `root/NAME-1`, or the number behind the last."""
+    """A folder for a run that was given none: `root/NAME-1`, or the number after the last."""
     return root / f"{name}-{max(_numbers(root, name), default=0) + 1}"
 
 

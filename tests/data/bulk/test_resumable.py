@@ -115,7 +115,7 @@ def test_a_damaged_line_is_computed_again(tmp_path, capsys, line):
     kept = line // 2 * 2
     assert trimmed(tmp_path / "a.txt") == kept
     assert file.lines_path.read_bytes() == b"".join(MANY[:kept])
-    said = f"{file.lines_path}: damaged behind line {kept}; what follows is computed again\n"
+    said = f"{file.lines_path}: damaged after line {kept}; what follows is computed again\n"
     assert capsys.readouterr().err == said
     begun(tmp_path / "a.txt", *CHUNKS[kept // 2 :])
     assert trimmed(tmp_path / "a.txt") == 12 and capsys.readouterr().err == ""
@@ -126,7 +126,7 @@ def test_lost_lines_are_computed_again(tmp_path, capsys):
     with file.lines_path.open("r+b") as stream:
         stream.truncate(5 * len(MANY[0]))
     assert trimmed(tmp_path / "a.txt") == 4
-    assert "damaged behind line 4" in capsys.readouterr().err
+    assert "damaged after line 4" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("position", [0, 1, 5, 100, 200, -80])
@@ -139,7 +139,7 @@ def test_a_damaged_checksum_costs_no_lines(tmp_path, capsys, position):
 def test_checksums_that_hold_nothing_prove_nothing(tmp_path, capsys):
     file = begun(tmp_path / "a.txt", *CHUNKS)
     file.sums_path.write_bytes(b"\0" * 50)
-    assert trimmed(tmp_path / "a.txt") == 0 and "damaged behind line 0" in capsys.readouterr().err
+    assert trimmed(tmp_path / "a.txt") == 0 and "damaged after line 0" in capsys.readouterr().err
 
 
 def test_a_chunk_whose_checksum_was_not_written_yet_is_no_damage(tmp_path, capsys):

@@ -19,7 +19,7 @@ from tests.stress.trial import Trial
 from tests.support.small_models import small_solver
 
 OLD = b"old\n"
-CALLS = 40  # the first of them is the one that fails, or one behind it
+CALLS = 40  # the first of them is the one that fails, or one after it
 
 
 class Command(NamedTuple):

@@ -22,7 +22,7 @@ from tests.support.small_models import small_solver
 
 CALLS = 100  # of one case
 FIRST = 10  # cases in which caches may fill
-MEGABYTES = 8.0  # by which it may grow in the 9,000 calls behind them: less than a kilobyte each
+MEGABYTES = 8.0  # by which it may grow in the 9,000 calls after them: less than a kilobyte each
 
 
 class Calls:

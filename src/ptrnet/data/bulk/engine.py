@@ -1,7 +1,7 @@
 """Examples by the million: computed chunk by chunk in many processes, in memory or to a file.
 
 A file of lines grows with the work. If the work is stopped, the same work started again goes on
-behind the last whole chunk.
+after the last whole chunk.
 """
 
 import json
@@ -39,7 +39,7 @@ class BulkWork(Generic[Item]):
         activity: what is done, as the progress bar says it, such as "labelling".
         compute: makes the examples of an item, CHUNK of them or, of the last item, fewer; a
             function that other processes can import, or a partial of one.
-        items_after: gives the items of all chunks behind the first k examples, k a multiple of
+        items_after: gives the items of all chunks after the first k examples, k a multiple of
             CHUNK or the number of all.
         resume_key: all that decides the examples beside task and activity, as JSON would give it
             back: work that was stopped goes on where it is the same. None where the examples cannot
@@ -123,7 +123,7 @@ def _write_resumable(
     with ResumableFile(Path(output), resume_key, CHUNK, upgrade) as file:
         done = file.trim(work.total)
         if done:
-            print(f"going on behind {done:,} examples in {file.lines_path}", file=sys.stderr)
+            print(f"going on after {done:,} examples in {file.lines_path}", file=sys.stderr)
         encode = partial(_encoded_lines, work.compute, task, file.format.extension)
         chunks = tally.of_chunks(ordered_map(encode, work.items_after(done), jobs, backend))
         # One item for each line that is written, for the progress bar to count.

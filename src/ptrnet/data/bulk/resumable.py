@@ -2,7 +2,7 @@
 
 While FILE is computed, three files stand beside it: `FILE.partial.EXT`, which grows by an example a
 line, `FILE.partial.json`, the resume key: all that decides the examples, and `FILE.partial.sums`, a
-checksum of the lines up to each chunk's end. The same work started again goes on behind the last
+checksum of the lines up to each chunk's end. The same work started again goes on after the last
 whole chunk that is as it was written; at the end the lines become FILE.
 """
 
@@ -75,7 +75,7 @@ class ResumableFile:
         self._lock.close()
 
     def trim(self, total: int | None = None) -> int:
-        """Cuts off what is damaged or behind the last whole chunk, and what is behind line `total`.
+        """Cuts off what is damaged or after the last whole chunk, and what is after line `total`.
 
         A last chunk of fewer lines stays only if it ends at line `total`.
 
@@ -103,7 +103,7 @@ class ResumableFile:
                     whole_count, whole_size = count, size
             stream.truncate(whole_size)
         if unchanged < written:
-            lines = f"{self.lines_path}: damaged behind line {whole_count}"
+            lines = f"{self.lines_path}: damaged after line {whole_count}"
             print(f"{lines}; what follows is computed again", file=sys.stderr)
         return whole_count
 

@@ -121,7 +121,7 @@ def _batches(path: str, task: Task | None) -> Iterator["pa.RecordBatch"]:
         if isinstance(error, OSError) and error.errno is not None:
             raise InputError(f"{path}: cannot be read: {error.strerror}") from None
         if rows:
-            raise InputError(f"{path}: damaged at row {rows + 1} or behind it") from None
+            raise InputError(f"{path}: damaged at row {rows + 1} or after it") from None
         raise InputError(f"{path}: not a Parquet file, or a damaged one") from None
 
 
@@ -207,7 +207,7 @@ def _example(cells: dict[str, "pa.Scalar"], task: Task, source: str) -> Example:
 
 
 def _to_python(cell: "pa.Scalar", source: str) -> Any:
-    """The value of a cell; as text where Python has no such value, as of times in nanoseconds."""
+    """The value of a cell; as text where Python has no such value, as for times in nanoseconds."""
     from pyarrow import ArrowException
 
     try:

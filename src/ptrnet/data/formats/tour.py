@@ -101,7 +101,7 @@ def _tour(rows: list[tuple[int, list[str]]], ids: list[int], path: str) -> Indic
         elif city not in positions:
             raise InputError(f"{source}: expected a city of the .tsp file, got {short(field)}")
         elif city in lines:
-            raise InputError(f"{source}: city {city} stands twice, first on line {lines[city]}")
+            raise InputError(f"{source}: city {city} occurs twice, first on line {lines[city]}")
         else:
             lines[city] = line
     missing = [city for city in ids if city not in lines]

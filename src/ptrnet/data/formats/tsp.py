@@ -42,7 +42,7 @@ def read(path: str, task: Task) -> Iterator[Example]:
         if node < 0:  # -1 is the end of a tour in .tour files
             raise InputError(f"{source}: field 1: expected an id of 0 or more, got {node}")
         if node in lines:
-            raise InputError(f"{source}: node {node} stands twice, first on line {lines[node]}")
+            raise InputError(f"{source}: node {node} occurs twice, first on line {lines[node]}")
         lines[node] = line
         points.append([parse_number(fields[k], f"{source}: field {k + 1}") for k in (1, 2)])
     tsplib.check_dimension(keywords, len(points), path)

@@ -100,7 +100,7 @@ def _answer_fields(indices: Indices, task: Task) -> list[str]:
 
 
 def _split(text: str) -> tuple[list[str], list[str] | None]:
-    """The fields before the word `output`, and those behind it; None without that word."""
+    """The fields before the word `output`, and those after it; None without that word."""
     fields = text.split()
     if "output" not in fields:
         return fields, None
@@ -141,7 +141,7 @@ def _parse_answer(fields: list[str], offset: int, n: int, task: Task, source: st
         raise InputError(f"{source}: expected indices after 'output', got none; a cut line?")
     closed, separator = _SYNTAX.get(task.name, Syntax())
     marks = [k for k, field in enumerate(fields) if separator and field == separator]
-    # The items lie between one separator and the next; behind the last there may be nothing.
+    # The items lie between one separator and the next; after the last there may be nothing.
     for before, after in zip([-1, *marks], [*marks, len(fields)] if marks else [], strict=False):
         if after - before - 1 != task.item_size and before + 1 < len(fields):
             raise InputError(

@@ -1,4 +1,4 @@
-"""Answers cut at random positions: what comes before is known, what comes behind is learned."""
+"""Answers cut at random positions: what comes before is known, what comes after is learned."""
 
 import numpy as np
 import torch
@@ -19,7 +19,7 @@ class CutStream(BatchStream[CutBatch]):
     Args:
         stream: of examples.
         task: what its examples are of.
-        num_cuts: of each answer. All answers of a batch are cut behind the same number of tokens.
+        num_cuts: of each answer. All answers of a batch are cut after the same number of tokens.
         seed: of the cuts.
     """
 
@@ -35,7 +35,7 @@ class CutStream(BatchStream[CutBatch]):
 
 
 def cut_batch(rng: np.random.Generator, task: Task, batch: Batch, num_cuts: int) -> CutBatch:
-    """Every example `num_cuts` times, cut behind a number of tokens that is drawn uniformly.
+    """Every example `num_cuts` times, cut after a number of tokens that is drawn uniformly.
 
     Where any first element and either direction of an answer is right (`Task.circular`), these
     are drawn too, and the first token is always known.

@@ -31,7 +31,7 @@ def additive_scores(
 
 
 def gradients(arguments: Arguments, grad: Tensor) -> tuple[Tensor | None, ...]:
-    """The gradients of keys, queries and `v`, then None for the two lengths, as of a `backward`.
+    """The gradients of keys, queries and `v`, then None for the two lengths, as for a `backward`.
 
     `grad` `(B, M, N)` is that of the scores of `arguments`. They can be differentiated again.
     """

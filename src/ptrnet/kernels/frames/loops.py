@@ -63,7 +63,7 @@ def score_prefixes(begin, end, is_open, scores, points, ends, queries, keys, wei
 
     Args:
         begin: the first instance.
-        end: the one behind the last.
+        end: the one after the last.
         is_open: whether `ends` are those of open edges.
         scores: `(B, M, S + N)`, -inf on padding.
         points: `(B, N, 2)`.

@@ -39,7 +39,7 @@ def lstm(
 
     Returns:
         Outputs `(B, N, H)` and the state `(B, H)` twice after each sequence's last element.
-        Outputs behind a sequence's end are arbitrary. Under bfloat16 autocast on a CPU the outputs
+        Outputs after a sequence's end are arbitrary. Under bfloat16 autocast on a CPU the outputs
         and the recurrent products are bfloat16; inputs of few features and cells stay float32. On a
         GPU autocast is switched off, as it would round the states at every step.
 

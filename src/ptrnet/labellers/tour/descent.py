@@ -193,7 +193,7 @@ def _move_segment(
     before: int,
     keeps_direction: bool,
 ) -> None:
-    """Moves the segment first..last to behind the city `before`; all in the order of `cities`.
+    """Moves the segment first..last to after the city `before`; all in the order of `cities`.
 
     Three reversals at most. The whole path first..last next..before becomes before..next
     last..first; its first part is reversed again, which gives next..before last..first; and so is

@@ -74,7 +74,7 @@ def _double_bridge(
     size_2: int,
     scratch: Indices,
 ) -> float:
-    """Exchanges the `size_1` cities behind position `start` with the `size_2` behind those.
+    """Exchanges the `size_1` cities after position `start` with the `size_2` after those.
 
     The order a b..c d..e f becomes a d..e b..c f. `scratch` has room for the cities that move.
     Returns the gain, negative where the tour has become longer.

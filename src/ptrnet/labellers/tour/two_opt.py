@@ -44,7 +44,7 @@ def open_pass(dist: Floats, path: Indices) -> bool:
 def exchange(dist: Floats, tour: Indices, i: int, j: int) -> bool:
     """Reverses positions i + 1 to j if that replaces two edges by shorter ones; whether it did.
 
-    The edges are those behind the positions i and j; the one behind the last leads to the first.
+    The edges are those after the positions i and j; the one after the last leads to the first.
     """
     a, b, c, d = tour[i], tour[i + 1], tour[j], tour[(j + 1) % len(tour)]
     before, after = dist[a, b] + dist[c, d], dist[a, c] + dist[b, d]

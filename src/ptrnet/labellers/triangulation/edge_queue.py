@@ -18,7 +18,7 @@ Start = tuple[int, int, int]  # a side, as `3 t + k`, and its two vertices
 
 
 class Traversal(NamedTuple):
-    """Triangulations of up to T triangles as a queue reaches them, each padded behind."""
+    """Triangulations of up to T triangles as a queue reaches them, each padded at its end."""
 
     ordered: Indices  # (B, T, 3): tail, head and apex of each, as they are reached
     counts: Indices  # (B,) triangles that are reached
@@ -165,7 +165,7 @@ def traverse(triangles: Indices, counts: Indices, points: Floats | None = None) 
     """Traverses triangulations by the queue, from the hull's edge at the least vertex, x before y.
 
     Args:
-        triangles: `(B, T, 3)` indices of vertices; no triangle stands twice.
+        triangles: `(B, T, 3)` indices of vertices; no triangle occurs twice.
         counts: `(B,)` how many are real.
         points: `(B, n, 2)`; None: the first edge is that of the first two vertices of all.
     """

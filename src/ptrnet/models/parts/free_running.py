@@ -38,7 +38,7 @@ class FreeRunningPtrNet(PtrNet):
         """
 
     def encode(self, inputs: Tensor, lengths: Tensor | None = None) -> EncodedSlots:
-        """The state has the next input, at first `=>`, behind the decoder's state."""
+        """The state has the next input, at first `=>`, after the decoder's state."""
         encoded = self.encode_slots(inputs, lengths)
         start_symbol = encoded.inputs[:, :1]
         return replace(encoded, state=(*encoded.state, start_symbol))

@@ -18,7 +18,7 @@ class Recurrent(nn.Module, ABC):
     ) -> tuple[Tensor, State]:
         """Reads each `(B, N, d)` sequence up to its length `(B,)`.
 
-        Returns outputs `(B, N, H)`, arbitrary behind a sequence's end, and the state, each tensor
+        Returns outputs `(B, N, H)`, arbitrary after a sequence's end, and the state, each tensor
         `(B, H)`, after its last element. A state of None is zero.
         """
 

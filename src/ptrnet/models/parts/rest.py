@@ -1,4 +1,4 @@
-"""The elements that remain behind a prefix, put together to be encoded, and tokens of them."""
+"""The elements that remain after a prefix, put together to be encoded, and tokens of them."""
 
 from typing import NamedTuple
 
@@ -12,9 +12,9 @@ MARGIN = 10.0  # by so much is the score of an element too distant to encode bel
 
 
 class Rest(NamedTuple):
-    """The elements that are encoded behind each of R prefixes of N elements: W of these at most."""
+    """The elements that are encoded after each of R prefixes of N elements: W of these at most."""
 
-    elements: Tensor  # (R, W) their indices, in the order of the instance; padding behind
+    elements: Tensor  # (R, W) their indices, in the order of the instance; then padding
     mask: Tensor  # (R, W) boolean, False on padding
     distant: Tensor | None  # (R, N) boolean: what remains too, but is not encoded; None: nothing
     size: int  # N

@@ -37,7 +37,7 @@ export const TASKS = {
   },
 };
 
-/** Elements drawn at random, as numbers of three digits behind the point. */
+/** Elements drawn at random, as numbers of three digits after the point. */
 export function randomInstance(task, count) {
   const { features } = TASKS[task];
   const number = () => Math.round(Math.random() * 1000) / 1000;

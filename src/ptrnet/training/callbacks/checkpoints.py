@@ -25,7 +25,7 @@ class CheckedCheckpointIO(TorchCheckpointIO):
 class PeriodicCheckpoint(pl.Callback):
     """Saves the state of the run every so many steps, and at the end.
 
-    Where a validation falls on the same step it comes first: a resumed run begins behind it.
+    Where a validation falls on the same step it comes first: a resumed run begins after it.
     """
 
     def __init__(self, path: Path, every: int, valid_every: int) -> None:

@@ -52,7 +52,7 @@ def check_schema(schema: "pa.Schema", task: Task | None, path: str) -> None:
     names = schema.names
     twice = [key for key in names if names.count(key) > 1]
     if twice:
-        raise InputError(f'{path}: column "{twice[0]}": stands twice')
+        raise InputError(f'{path}: column "{twice[0]}": occurs twice')
     if "inputs" not in names:
         raise InputError(
             f'{path}: expected a column "inputs", got {", ".join(names)[:80] or "none"}'

@@ -125,7 +125,7 @@ def names() -> list[str]:
 
 
 def register(extension: str, module: ModuleType) -> None:
-    """Adds a format: a module with `CAPABILITIES`, `read` and `write`, as of `ptrnet.data.formats`.
+    """Adds a format: a module with `CAPABILITIES`, `read` and `write`, as in `ptrnet.data.formats`.
 
     Raises:
         InputError: one of these is missing, CAPABILITIES is no `Capabilities`, or the extension is

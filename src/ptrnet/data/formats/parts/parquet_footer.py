@@ -8,7 +8,7 @@ from typing import Any, BinaryIO, NamedTuple
 
 from ptrnet.data.formats.parts.thrift import Reader, Struct
 
-_TAIL = 8  # bytes behind the footer: its length, and PAR1
+_TAIL = 8  # bytes after the footer: its length, and PAR1
 # Fields by their numbers in parquet.thrift: of the footer, of a row group, of a column in it, and
 # of the column's metadata.
 _NUM_ROWS, _ROW_GROUPS = 3, 4

@@ -6,14 +6,14 @@ Struct = dict[int, Any]  # whole numbers, bytes, structs and lists of such
 
 # The types of values, by the numbers that the protocol has for them; maps and sets, which Parquet
 # does not use, are left out.
-_STOP = 0  # behind the last field of a struct
+_STOP = 0  # after the last field of a struct
 _TRUE, _FALSE = 1, 2  # of a field: its type is its value
 _BYTE, _INT16, _INT32, _INT64, _DOUBLE, _BINARY, _LIST, _STRUCT = 3, 4, 5, 6, 7, 8, 9, 12
-_LONG_LIST = 15  # in place of a list's length: the length comes behind, as a varint
+_LONG_LIST = 15  # in place of a list's length: the length follows, as a varint
 
 
 class Reader:
-    """Reads one thing after another; `position` is behind what was read.
+    """Reads one thing after another; `position` is after what was read.
 
     Args:
         content: the bytes.

@@ -47,7 +47,7 @@ def parse(path: str, section: str, allowed: Mapping[str, Sequence[str]]) -> Tspl
             break
         if keyword == section and not value:
             if opened:
-                raise InputError(f"{source}: {section} stands twice")
+                raise InputError(f"{source}: {section} occurs twice")
             opened = inside = True
         elif inside and not keyword[:1].isalpha():
             rows.append((line, text.split()))
@@ -79,10 +79,10 @@ def _add_entry(
         return
     if keyword in keywords:
         raise InputError(
-            f"{source}: {keyword} stands twice, first on line {keywords[keyword].line}"
+            f"{source}: {keyword} occurs twice, first on line {keywords[keyword].line}"
         )
     values = allowed.get(keyword)
-    # A remark may stand behind the value, as in TYPE : TSP (its author).
+    # A remark may follow the value, as in TYPE : TSP (its author).
     if values is not None and (entry.value.split() or [""])[0] not in values:
         raise InputError(
             f"{source}: {keyword}: expected {' or '.join(values)}, got {short(entry.value)}"
@@ -98,7 +98,7 @@ def check_dimension(keywords: Mapping[str, Entry], n: int, path: str) -> None:
 
 
 def required_value(keywords: Mapping[str, Entry], keyword: str, path: str) -> str:
-    """The value of a keyword that has to be there, without a remark behind it."""
+    """The value of a keyword that has to be there, without a remark after it."""
     if keyword not in keywords:
         raise InputError(f"{path}: expected the keyword {keyword}, got none")
     return (keywords[keyword].value.split() or [""])[0]

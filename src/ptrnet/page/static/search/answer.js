@@ -22,7 +22,7 @@ export function maxTokens({ per_element: slope, plus, least, most }, elements) {
   return Math.min(most, Math.max(least, Math.ceil(slope * elements) + plus));
 }
 
-/** The tokens of prefix k behind step `step`, END left out. */
+/** The tokens of prefix k after step `step`, END left out. */
 export function tokensOf(steps, step, k) {
   const tokens = [];
   for (let i = step; i >= 0; i -= 1) {

@@ -73,12 +73,12 @@ function triangles(numTokens, specials) {
   return {
     start: () => ({ phase: FIRST, previous: 0 }),
     allowed({ phase, previous }) {
-      const behind = numTokens - [2, 1, 0, 2][phase];
+      const end = numTokens - [2, 1, 0, 2][phase];
       const takesVertex = phase !== COMPLETE || !isSeparated;
       return Array.from({ length: numTokens }, (_, token) => {
         if (token === 0) return phase === COMPLETE;
         if (token < specials) return phase === COMPLETE;
-        return takesVertex && token > previous && token < behind;
+        return takesVertex && token > previous && token < end;
       });
     },
     advance({ phase }, token) {

@@ -16,7 +16,7 @@ export function frontOf(queue) {
   return queue.edges.find((edge) => edge.open) ?? null;
 }
 
-/** The queue behind one more token. */
+/** The queue after one more token. */
 export function append(queue, token) {
   const front = frontOf(queue);
   if (!front || token === 0) return queue;

@@ -39,7 +39,7 @@ export class Graphs {
     return stateOf(values, "state_");
   }
 
-  /** The log-probabilities of each prefix's next token, and the state behind this step. */
+  /** The log-probabilities of each prefix's next token, and the state after this step. */
   async step(state, tokens) {
     const feeds = { ...this.#fixed };
     state.forEach((tensor, k) => {
