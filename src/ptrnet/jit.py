@@ -1,7 +1,7 @@
 """The decorators of compiled functions, and the cache of what they compiled.
 
-The cache is numba's, with a checksum at the end of each of its files, and no work fails for it: what
-is damaged is compiled anew, and what cannot be kept is compiled again in the next process.
+The cache is numba's, with a checksum at the end of each of its files, and no work fails for it:
+what is damaged is compiled anew, and what cannot be kept is compiled again in the next process.
 """
 
 import contextlib
