@@ -8,18 +8,18 @@ const byId = (id) => document.getElementById(id);
 export class Controls {
   /**
    * @param {object[]} models of the source
-   * @param {object} host what is done: `change(fields, {play})`, `undo()`, `remove()`,
+   * @param {object} host what is done: `update(fields, {play})`, `undo()`, `remove()`,
    *   `task(name)`, and `link()`, the address
    */
   constructor(models, host) {
     this.models = models;
     this.host = host;
     this.#makeTabs();
-    byId("model").addEventListener("change", (event) => host.change({ model: event.target.value }));
-    byId("decoder").addEventListener("change", (e) => host.change({ decoder: e.target.value }));
+    byId("model").addEventListener("change", (event) => host.update({ model: event.target.value }));
+    byId("decoder").addEventListener("change", (e) => host.update({ decoder: e.target.value }));
     byId("beam-size").addEventListener("change", () => this.#changeBeam());
     byId("random").addEventListener("click", () => this.#drawRandom());
-    byId("clear").addEventListener("click", () => host.change({ instance: [] }));
+    byId("clear").addEventListener("click", () => host.update({ instance: [] }));
     byId("undo").addEventListener("click", () => host.undo());
     byId("remove").addEventListener("click", () => host.remove());
     byId("copy").addEventListener("click", () => this.#copyLink());
@@ -81,21 +81,21 @@ export class Controls {
 
   #changeBeam() {
     const size = Math.round(Number(byId("beam-size").value));
-    this.host.change({ beamSize: Math.min(32, Math.max(1, size || 1)) });
+    this.host.update({ beamSize: Math.min(32, Math.max(1, size || 1)) });
   }
 
   #drawRandom() {
     const count = Math.round(Number(byId("count").value)) || 1;
-    const least = TASKS[this.task].least;
-    const instance = randomInstance(this.task, Math.min(MAX_ELEMENTS, Math.max(least, count)));
-    this.host.change({ instance }, { play: true });
+    const { minElements } = TASKS[this.task];
+    const instance = randomInstance(this.task, Math.min(MAX_ELEMENTS, Math.max(minElements, count)));
+    this.host.update({ instance }, { play: true });
   }
 
   #readText() {
     try {
       const instance = parseInstance(byId("text").value, this.task);
       this.#complain("");
-      this.host.change({ instance });
+      this.host.update({ instance });
     } catch (error) {
       this.#complain(error.message);
     }

@@ -9,7 +9,7 @@ import { Frame } from "./view/frame.js";
 import { Pen } from "./view/pen.js";
 import { Player } from "./view/player.js";
 import { writePrefixes, writeStep } from "./view/steps.js";
-import { factsOf, verdictOf } from "./view/words.js";
+import { factsOf, verdictOf } from "./view/messages.js";
 
 const UNDONE = 100; // instances that are remembered
 const LINKED = 200; // ms after a change until the address says it: browsers refuse more often
@@ -86,9 +86,9 @@ function link() {
 async function answer(signal) {
   const { task, model, decoder, beamSize, instance } = state;
   complain("");
-  if (instance.length < TASKS[task].least) {
+  if (instance.length < TASKS[task].minElements) {
     setTrace(null);
-    say(`Draw ${TASKS[task].least - instance.length} more.`, "open");
+    say(`Draw ${TASKS[task].minElements - instance.length} more.`, "open");
     return;
   }
   const busy = setTimeout(() => {
@@ -160,7 +160,7 @@ function remember() {
   state.history = [...state.history, state.instance].slice(-UNDONE);
 }
 
-function change(fields, { play = false } = {}) {
+function update(fields, { play = false } = {}) {
   latest.giveUp();
   if ("instance" in fields) {
     remember();
@@ -175,10 +175,10 @@ function change(fields, { play = false } = {}) {
 function changeTask(task) {
   const [model] = controls.modelsOf(task);
   const isAlike = TASKS[task].features === TASKS[state.task].features;
-  const fits = isAlike && state.instance.length >= TASKS[task].least;
+  const fits = isAlike && state.instance.length >= TASKS[task].minElements;
   const instance = fits ? state.instance : randomInstance(task, TASKS[task].count);
   state.task = task;
-  change({ model: model.name, instance }, { play: true });
+  update({ model: model.name, instance }, { play: true });
   state.history = [];
   controls.write(state);
 }
@@ -204,13 +204,13 @@ function moveElement(i, place) {
 }
 
 function removeElement(i) {
-  if (i >= 0) change({ instance: state.instance.toSpliced(i, 1) });
+  if (i >= 0) update({ instance: state.instance.toSpliced(i, 1) });
 }
 
 function undo() {
   const earlier = state.history.filter((instance) => instance !== state.instance);
   if (!earlier.length) return;
-  change({ instance: earlier.at(-1) });
+  update({ instance: earlier.at(-1) });
   state.history = earlier.slice(0, -1);
   controls.write(state);
 }
@@ -273,7 +273,7 @@ function begin(linked) {
   const model = names.includes(linked.model) ? linked.model : names[0];
   const isDrawn = isThere && linked.instance?.length;
   const instance = isDrawn ? linked.instance : randomInstance(task, TASKS[task].count);
-  change({ ...linked, task, model, instance }, { play: true });
+  update({ ...linked, task, model, instance }, { play: true });
   state.history = [];
   controls.write(state);
   if (linked.task && !isThere) complain(`The link is of the task ${linked.task}: no model for it is here.`);
@@ -287,7 +287,7 @@ async function start() {
   const models = (await loadModels()).filter((model) => model.task in TASKS);
   if (!models.length) throw new Error("There is no model of a task that this page draws.");
   const remove = () => removeElement(state.selected);
-  controls = new Controls(models, { change, undo, link, remove, task: changeTask });
+  controls = new Controls(models, { update, undo, link, remove, task: changeTask });
   byId("show-exact").addEventListener("change", draw);
   const follow = () => begin(readLink((followed = location.hash)));
   addEventListener("hashchange", follow);

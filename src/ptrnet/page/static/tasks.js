@@ -6,7 +6,7 @@ export const TASKS = {
   hull: {
     title: "Convex hull",
     features: 2,
-    least: 1,
+    minElements: 1,
     count: 14,
     hint: "Click to add points, drag them, double-click one to remove it.",
     element: "point",
@@ -14,7 +14,7 @@ export const TASKS = {
   delaunay: {
     title: "Triangulation",
     features: 2,
-    least: 3,
+    minElements: 3,
     count: 9,
     hint: "Click to add points, drag them, double-click one to remove it.",
     element: "point",
@@ -22,7 +22,7 @@ export const TASKS = {
   tsp: {
     title: "Tour",
     features: 2,
-    least: 1,
+    minElements: 1,
     count: 12,
     hint: "Click to add cities, drag them, double-click one to remove it. The tour starts at city 0.",
     element: "city",
@@ -30,7 +30,7 @@ export const TASKS = {
   sort: {
     title: "Sorting",
     features: 1,
-    least: 1,
+    minElements: 1,
     count: 10,
     hint: "A number's height is its value. Click to add numbers, drag them up and down.",
     element: "number",

@@ -34,23 +34,23 @@ export function prefixesAt(trace, step) {
  * What a beginning of an answer draws.
  * @param {string} task
  * @param {number[]} tokens END left out
- * @param {number} specials
+ * @param {number} numSpecials
  * @param {boolean} ended whether it is whole
  * @returns {{rings: number[][], paths: number[][], front: number[] | null}} of elements: closed
  *   rings, open paths, and the edge that the next token is for
  */
-export function shapeOf(task, tokens, specials, ended) {
-  if (specials === 2 && task === "delaunay") {
+export function shapeOf(task, tokens, numSpecials, ended) {
+  if (numSpecials === 2 && task === "delaunay") {
     const queue = tokens.reduce(append, NO_EDGES);
     const front = frontOf(queue);
     const ends = front ? [front.tail, front.head].filter(Boolean) : [];
     return {
-      rings: queue.triangles.map((triangle) => triangle.map((token) => token - specials)),
-      paths: queue.triangles.length ? [] : [ends.map((token) => token - specials)],
-      front: ends.length === 2 ? ends.map((token) => token - specials) : null,
+      rings: queue.triangles.map((triangle) => triangle.map((token) => token - numSpecials)),
+      paths: queue.triangles.length ? [] : [ends.map((token) => token - numSpecials)],
+      front: ends.length === 2 ? ends.map((token) => token - numSpecials) : null,
     };
   }
-  const elements = tokens.filter((token) => token >= specials).map((token) => token - specials);
+  const elements = tokens.filter((token) => token >= numSpecials).map((token) => token - numSpecials);
   if (task === "delaunay") {
     const rings = [];
     for (let k = 0; k + 2 < elements.length; k += 3) rings.push(elements.slice(k, k + 3));

@@ -9,7 +9,7 @@ import {
   toIntegers,
   turn,
   turnBeyondRounding,
-} from "./numbers.js";
+} from "./determinants.js";
 
 /** The triangles, counter-clockwise; none where all points are on one line. */
 export function delaunay(points) {

@@ -1,7 +1,7 @@
 // Convex hulls by the monotone chain (Andrew 1979), in whole numbers.
 
 import { firstEqual, lexicographicOrder } from "./points.js";
-import { roundedOf, toIntegers, turnBeyondRounding } from "./numbers.js";
+import { roundedOf, toIntegers, turnBeyondRounding } from "./determinants.js";
 
 /** The vertices, counter-clockwise, from the leftmost (then lowest) one on. */
 export function hull(points) {

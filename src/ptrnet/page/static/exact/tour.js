@@ -34,10 +34,10 @@ export function shortestTour(points) {
   }
   let set = size - 1;
   let city = 0;
-  let least = Infinity;
+  let shortest = Infinity;
   for (let i = 0; i < last; i += 1) {
     const length = best[set * last + i] + distance(points[i + 1], points[0]);
-    if (length < least) [least, city] = [length, i];
+    if (length < shortest) [shortest, city] = [length, i];
   }
   const tour = [];
   while (city >= 0) {

@@ -3,14 +3,14 @@
 import { NO_EDGES, append } from "./open_edges.js";
 
 /** The elements as the model reads them: where they leave the unit cube, or are lost in it, made to fill it. */
-export function scale(instance, { smallest_range: smallest = 0 }) {
+export function scale(instance, { smallest_range: minRange = 0 }) {
   const columns = instance[0].map((_, axis) => instance.map((element) => element[axis]));
   const low = columns.map((column) => Math.min(...column));
   const high = columns.map((column) => Math.max(...column));
   const isInside = low.every((value) => value >= 0) && high.every((value) => value <= 1);
   const part = isInside ? 1 : 0.5; // the range of 1e308 and -1e308 is no number
   const width = Math.max(...low.map((value, axis) => high[axis] * part - value * part));
-  if (isInside && (width >= smallest || width === 0)) return instance;
+  if (isInside && (width >= minRange || width === 0)) return instance;
   const clip = (value) => Math.min(1, Math.max(0, value));
   return instance.map((element) =>
     element.map((value, axis) => clip((value * part - low[axis] * part) / (width > 0 ? width : 1))),
@@ -18,8 +18,8 @@ export function scale(instance, { smallest_range: smallest = 0 }) {
 }
 
 /** The most tokens of an answer, END left out. */
-export function maxTokens({ per_element: slope, plus, least, most }, elements) {
-  return Math.min(most, Math.max(least, Math.ceil(slope * elements) + plus));
+export function maxTokens({ per_element: slope, plus, least: fewest, most }, elements) {
+  return Math.min(most, Math.max(fewest, Math.ceil(slope * elements) + plus));
 }
 
 /** The tokens of prefix k after step `step`, END left out. */
@@ -34,12 +34,12 @@ export function tokensOf(steps, step, k) {
 }
 
 /** The answer that tokens, END left out, stand for: indices, or triples of them. */
-export function readAnswer(tokens, kind, specials) {
+export function readAnswer(tokens, kind, numSpecials) {
   if (kind === "apexes") {
     const { triangles } = tokens.reduce(append, NO_EDGES);
-    return triangles.map((triangle) => triangle.map((token) => token - specials));
+    return triangles.map((triangle) => triangle.map((token) => token - numSpecials));
   }
-  const indices = tokens.filter((token) => token >= specials).map((token) => token - specials);
+  const indices = tokens.filter((token) => token >= numSpecials).map((token) => token - numSpecials);
   if (kind === "closed" && indices.length > 1 && indices[0] === indices.at(-1)) {
     return indices.slice(0, -1);
   }

@@ -5,14 +5,14 @@ const FRAME = 16; // ms after which the page gets a turn: to draw, and to end th
 /**
  * @param {object} model with `step(state, tokens)` and `gather(state, parents)`
  * @param {object} state of the model, encoded
- * @param {object} rule of the answer
+ * @param {object} constraint of the answer
  * @param {number} size prefixes that are kept
  * @param {number} maxTokens of the answer, END left out
  * @param {AbortSignal} signal ends the search between two steps
  * @returns {Promise<{steps: object[], score: number}>} what a service's trace has
  */
-export async function search(model, state, rule, size, maxTokens, signal) {
-  let prefixes = [{ token: 0, score: 0, ended: false, rule: rule.start() }];
+export async function search(model, state, constraint, size, maxTokens, signal) {
+  let prefixes = [{ token: 0, score: 0, ended: false, constraintState: constraint.start() }];
   const steps = [];
   let resumed = performance.now();
   for (let step = 0; step <= maxTokens; step += 1) {
@@ -23,7 +23,8 @@ export async function search(model, state, rule, size, maxTokens, signal) {
     signal?.throwIfAborted();
     const last = prefixes.map((prefix) => prefix.token);
     const { logProbs, state: next } = await model.step(state, last);
-    const rows = prefixes.map((prefix, k) => mask(prefix, logProbs[k], rule, step >= maxTokens));
+    const mustEnd = step >= maxTokens;
+    const rows = prefixes.map((prefix, k) => mask(prefix, logProbs[k], constraint, mustEnd));
     const selected = select(prefixes, rows, size);
     steps.push({
       probabilities: rows.map((row) => row.map(probability)),
@@ -39,7 +40,9 @@ export async function search(model, state, rule, size, maxTokens, signal) {
       token,
       score,
       ended: prefixes[parent].ended || token === 0,
-      rule: prefixes[parent].ended ? prefixes[parent].rule : rule.advance(prefixes[parent].rule, token),
+      constraintState: prefixes[parent].ended
+        ? prefixes[parent].constraintState
+        : constraint.advance(prefixes[parent].constraintState, token),
     }));
     if (prefixes[0].ended) break;
   }
@@ -47,10 +50,10 @@ export async function search(model, state, rule, size, maxTokens, signal) {
 }
 
 /** The log-probabilities of a prefix's next tokens, -Infinity where one may not come. */
-function mask(prefix, logProbs, rule, mustEnd) {
+function mask(prefix, logProbs, constraint, mustEnd) {
   if (prefix.ended) return Array.from(logProbs, (_, token) => (token === 0 ? 0 : -Infinity));
   if (mustEnd) return Array.from(logProbs, (value, token) => (token === 0 ? value : -Infinity));
-  const allowed = rule.allowed(prefix.rule);
+  const allowed = constraint.allowed(prefix.constraintState);
   return Array.from(logProbs, (value, token) => (allowed[token] ? value : -Infinity));
 }
 

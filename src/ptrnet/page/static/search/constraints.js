@@ -1,29 +1,29 @@
-// What an answer may be, token by token. A rule has the state of a prefix: `start()`, `allowed(state)`,
-// one truth value for each token, and `advance(state, token)`, which changes no state in place.
+// What an answer may be, token by token. A constraint has `start()`, the state of the empty prefix,
+// `allowed(state)`, one truth value for each token, and `advance(state, token)`, which changes no state.
 
 import { NONE, NO_EDGES, append, frontOf } from "./open_edges.js";
 
 /**
- * The rule that a manifest's `constraint` names.
+ * The constraint that a manifest names.
  * @param {{kind: string, min_length: number}} constraint of the manifest
  * @param {number} elements of the instance
- * @param {number} specials slots in front of the elements
+ * @param {number} numSpecials slots before the elements
  */
-export function buildRule(constraint, elements, specials) {
-  const numTokens = specials + elements;
+export function buildConstraint(constraint, elements, numSpecials) {
+  const numTokens = numSpecials + elements;
   switch (constraint.kind) {
     case "free":
-      return subsetRule(numTokens, constraint.min_length, { repeats: true });
+      return subset(numTokens, constraint.min_length, { repeats: true });
     case "subset":
-      return subsetRule(numTokens, constraint.min_length, {});
+      return subset(numTokens, constraint.min_length, {});
     case "permutation":
-      return subsetRule(numTokens, 1, { whole: true });
+      return subset(numTokens, 1, { whole: true });
     case "tour":
-      return subsetRule(numTokens, 1, { whole: true, first: specials });
+      return subset(numTokens, 1, { whole: true, first: numSpecials });
     case "closed-subset":
       return closedSubset(numTokens);
     case "triangles":
-      return triangles(numTokens, specials);
+      return triangles(numTokens, numSpecials);
     case "apexes":
       return apexes(numTokens, elements);
     default:
@@ -32,7 +32,7 @@ export function buildRule(constraint, elements, specials) {
 }
 
 /** Each element at most once; with `whole` exactly once, with `first` that token first. */
-function subsetRule(numTokens, minLength, { repeats = false, whole = false, first = 0 }) {
+function subset(numTokens, minLength, { repeats = false, whole = false, first = 0 }) {
   return {
     start: () => ({ used: new Set(), length: 0 }),
     allowed({ used, length }) {
@@ -68,8 +68,8 @@ function closedSubset(numTokens) {
 const [FIRST, SECOND, THIRD, COMPLETE] = [0, 1, 2, 3]; // the vertex that must come, or none
 
 /** Triangles of three increasing tokens; with a second special slot, that slot between them. */
-function triangles(numTokens, specials) {
-  const isSeparated = specials === 2;
+function triangles(numTokens, numSpecials) {
+  const isSeparated = numSpecials === 2;
   return {
     start: () => ({ phase: FIRST, previous: 0 }),
     allowed({ phase, previous }) {
@@ -77,12 +77,12 @@ function triangles(numTokens, specials) {
       const takesVertex = phase !== COMPLETE || !isSeparated;
       return Array.from({ length: numTokens }, (_, token) => {
         if (token === 0) return phase === COMPLETE;
-        if (token < specials) return phase === COMPLETE;
+        if (token < numSpecials) return phase === COMPLETE;
         return takesVertex && token > previous && token < end;
       });
     },
     advance({ phase }, token) {
-      if (token < specials) return { phase: FIRST, previous: 0 };
+      if (token < numSpecials) return { phase: FIRST, previous: 0 };
       const next = phase === COMPLETE ? SECOND : phase + 1;
       return { phase: next, previous: next === COMPLETE ? 0 : token };
     },

@@ -4,7 +4,7 @@ import { compare, label } from "../exact/label.js";
 import { tourLength } from "../exact/tour.js";
 import { maxTokens, readAnswer, scale, tokensOf } from "../search/answer.js";
 import { search } from "../search/beam.js";
-import { buildRule } from "../search/constraints.js";
+import { buildConstraint } from "../search/constraints.js";
 import { Graphs } from "./graphs.js";
 
 const MODELS = new URL("../../models/", import.meta.url);
@@ -32,15 +32,15 @@ export class Onnx {
     signal?.throwIfAborted();
     const graphs = await this.#load(model);
     const { manifest } = graphs;
-    const specials = manifest.tokens.specials.length;
+    const numSpecials = manifest.tokens.specials.length;
     check(instance, manifest);
     const state = await graphs.encode(scale(instance, manifest.inputs.scaling));
-    const rule = buildRule(manifest.constraint, instance.length, specials);
+    const constraint = buildConstraint(manifest.constraint, instance.length, numSpecials);
     const longest = maxTokens(manifest.answer.max_tokens, instance.length);
     const size = decoder === "beam" ? beamSize : 1;
-    const { steps, score } = await search(graphs, state, rule, size, longest, signal);
+    const { steps, score } = await search(graphs, state, constraint, size, longest, signal);
     const tokens = tokensOf(steps, steps.length - 1, 0);
-    const outputs = readAnswer(tokens, manifest.answer.kind, specials);
+    const outputs = readAnswer(tokens, manifest.answer.kind, numSpecials);
     const task = manifest.task.name;
     const exact = label(task, instance);
     return {

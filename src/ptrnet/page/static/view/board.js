@@ -4,7 +4,7 @@ import { answerShape, distributionAt, shapeOf } from "../walk.js";
 import { SLOTS } from "./frame.js";
 import { node } from "./svg.js";
 
-const LEAST = 0.002; // a probability whose line is seen
+const MIN_PROBABILITY = 0.002; // a probability whose line is seen
 const WIDEST = 16; // of a line, at probability 1
 const NUMBERED = 40; // elements up to which each has its number
 
@@ -95,7 +95,7 @@ export class Board {
       this.layers.looks.append(node("path", { class: "front", d }));
     }
     const currentToken = tokens.at(-1);
-    const distribution = distributionAt(trace, step).filter(([, value]) => value >= LEAST);
+    const distribution = distributionAt(trace, step).filter(([, value]) => value >= MIN_PROBABILITY);
     distribution.sort((a, b) => a[1] - b[1]);
     for (const [token, value] of distribution) {
       const target = this.#placeOf(frame, trace, token);
@@ -118,8 +118,8 @@ export class Board {
   }
 
   #placeOf(frame, trace, token) {
-    const specials = trace.special_names.length;
-    return token < specials ? frame.slot(token) : this.places[token - specials];
+    const numSpecials = trace.special_names.length;
+    return token < numSpecials ? frame.slot(token) : this.places[token - numSpecials];
   }
 
   #drawOther(scene) {
@@ -131,8 +131,8 @@ export class Board {
     }
   }
 
-  #drawSlots(frame, specials, last) {
-    specials.forEach((name, token) => {
+  #drawSlots(frame, names, last) {
+    names.forEach((name, token) => {
       const [x, y] = frame.slot(token);
       const shape = { x: x - 46, y: y - 22, width: 92, height: 44, rx: 22 };
       this.layers.slots.append(
@@ -150,12 +150,12 @@ export class Board {
   }
 
   #drawPoints({ frame, instance, trace, selected, task }, tokens) {
-    const specials = trace?.special_names.length ?? 1;
+    const numSpecials = trace?.special_names.length ?? 1;
     const rank = new Map();
-    tokens.filter((token) => token >= specials).forEach((token) => {
-      if (!rank.has(token - specials)) rank.set(token - specials, rank.size + 1);
+    tokens.filter((token) => token >= numSpecials).forEach((token) => {
+      if (!rank.has(token - numSpecials)) rank.set(token - numSpecials, rank.size + 1);
     });
-    const last = tokens.at(-1) >= specials ? tokens.at(-1) - specials : -1;
+    const last = tokens.at(-1) >= numSpecials ? tokens.at(-1) - numSpecials : -1;
     const radius = instance.length > 60 ? 6 : instance.length > 25 ? 8 : 10;
     const middle = [0, 1].map((axis) => mean(this.places.map((place) => place[axis])));
     const points = this.places.map(([x, y], i) => {

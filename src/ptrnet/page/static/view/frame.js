@@ -3,7 +3,7 @@
 import { TASKS } from "../tasks.js";
 
 const [LOW, HIGH] = [60, 940]; // of what is drawn
-const SMALLEST = 2 ** -6; // width of points that are drawn in the unit square
+const MIN_WIDTH = 2 ** -6; // width of points that are drawn in the unit square
 export const SLOTS = 996; // the height at which the special slots stand
 
 export class Frame {
@@ -16,7 +16,7 @@ export class Frame {
     const low = axes.map((values) => Math.min(...values));
     const high = axes.map((values) => Math.max(...values));
     const width = Math.max(...high.map((value, k) => value - low[k]));
-    const isLost = width > 0 && width < SMALLEST;
+    const isLost = width > 0 && width < MIN_WIDTH;
     const isInside = !isLost && low.every((v) => v >= 0) && high.every((v) => v <= 1);
     this.low = isInside ? [0, 0] : low;
     this.width = isInside ? 1 : width > 0 ? width : 1;

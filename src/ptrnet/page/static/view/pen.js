@@ -116,10 +116,10 @@ export class Pen {
   }
 
   #nearest(place, reach) {
-    let [best, least] = [-1, reach];
+    let [best, bestDistance] = [-1, reach];
     this.host.places().forEach((other, i) => {
       const distance = Math.hypot(other[0] - place[0], other[1] - place[1]);
-      if (distance <= least) [best, least] = [i, distance];
+      if (distance <= bestDistance) [best, bestDistance] = [i, distance];
     });
     return best;
   }

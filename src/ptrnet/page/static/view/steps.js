@@ -1,9 +1,9 @@
 // The step beside the board: what the model pointed at, how sure it was, what else the beam held.
 
 import { distributionAt, pathOf, prefixesAt } from "../walk.js";
-import { actionOf, nameOf, percent } from "./words.js";
+import { actionOf, nameOf, percent } from "./messages.js";
 
-const [BARS, LEAST] = [6, 0.0005]; // of a probability that has a bar
+const [BARS, MIN_PROBABILITY] = [6, 0.0005]; // of a probability that has a bar
 
 const byId = (id) => document.getElementById(id);
 
@@ -30,7 +30,7 @@ export function writeStep(trace, position) {
   slider.setAttribute("aria-valuetext", `step ${position} of ${total}: ${text}`);
   byId("bars").replaceChildren(
     ...distribution
-      .filter(([token, value], k) => k === 0 || token === currentToken || value >= LEAST)
+      .filter(([token, value], k) => k === 0 || token === currentToken || value >= MIN_PROBABILITY)
       .slice(0, BARS)
       .map(([token, value]) => bar(trace, token, value, token === currentToken && position > 0)),
   );
@@ -71,8 +71,8 @@ export function writePrefixes(trace, position, choose) {
   const rows = prefixes.map((prefix, k) => {
     const button = document.createElement("button");
     button.type = "button";
-    const specials = trace.special_names.length;
-    const names = prefix.tokens.map((t) => (t < specials ? trace.special_names[t] : t - specials));
+    const numSpecials = trace.special_names.length;
+    const names = prefix.tokens.map((t) => (t < numSpecials ? trace.special_names[t] : t - numSpecials));
     const end = prefix.ended ? " end" : "";
     const share = percent(Math.exp(prefix.logLikelihood - best) / total);
     button.textContent = `${share}  ${names.join(" ")}${end}`;

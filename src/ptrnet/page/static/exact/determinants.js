@@ -8,9 +8,9 @@ const ROUNDING = 1n << 52n; // its inverse
 export function toIntegers(points) {
   const split = points.map((point) => point.map(mantissaAndExponent));
   const exponents = split.flat().filter(([digits]) => digits).map(([, exponent]) => exponent);
-  const least = exponents.length ? Math.min(...exponents) : 0;
+  const minExponent = exponents.length ? Math.min(...exponents) : 0;
   return split.map((point) =>
-    point.map(([digits, exponent]) => (digits ? digits << BigInt(exponent - least) : 0n)),
+    point.map(([digits, exponent]) => (digits ? digits << BigInt(exponent - minExponent) : 0n)),
   );
 }
 

@@ -74,9 +74,9 @@ export function actionOf(trace, token, probability, isForced) {
 
 /** The tokens' names: special slots by name, elements by number. */
 export function nameOf(trace, token) {
-  const specials = trace.special_names.length;
-  if (token < specials) return trace.special_names[token].toLowerCase();
-  return `${TASKS[trace.task].element} ${token - specials}`;
+  const numSpecials = trace.special_names.length;
+  if (token < numSpecials) return trace.special_names[token].toLowerCase();
+  return `${TASKS[trace.task].element} ${token - numSpecials}`;
 }
 
 export function percent(value) {
