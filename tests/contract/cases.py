@@ -23,8 +23,8 @@ SETTINGS = [
     ("tsp", {"order": "lexicographic"}),
 ]
 MIXTURES = ("soft-ptr-net", "hard-ptr-net", "multi-ptr-net")
-LEARNED = {"center": (0.4, 0.6, 0.5), "spread": (0.2, 0.3, 1.0), "longest_share": 1.5}
-CUSTOM = [("custom", {**LEARNED, "constraint": kind}) for kind in ("subset", "free")]
+INFERRED = {"center": (0.4, 0.6, 0.5), "spread": (0.2, 0.3, 1.0), "longest_share": 1.5}
+CUSTOM = [("custom", {**INFERRED, "constraint": kind}) for kind in ("subset", "free")]
 EVERY_SETTING = [*SETTINGS, *CUSTOM]
 TASKS = pytest.mark.parametrize(("name", "settings"), SETTINGS)
 EVERY_TASK = pytest.mark.parametrize(("name", "settings"), EVERY_SETTING)

@@ -17,17 +17,17 @@ from ptrnet.data.symmetries import (
 from ptrnet.errors import InputError
 from ptrnet.types import Answers, Example
 
-CORNERS = np.array([[0.0, 0], [1, 0], [1, 1], [0, 1]])
+SQUARE = np.array([[0.0, 0], [1, 0], [1, 1], [0, 1]])
 
 
 def test_the_eight_are_those_of_the_square():
-    points = np.concatenate([CORNERS, [[0.25, 0.125], [0.5, 0.5]]])
+    points = np.concatenate([SQUARE, [[0.25, 0.125], [0.5, 0.5]]])
     images = apply_symmetry(np.stack([points] * SYMMETRIES), np.arange(SYMMETRIES))
     assert images[0].tolist() == points.tolist()
     dists = [np.hypot(*(a - b)) for a, b in itertools.combinations(points, 2)]
     for image in images:
         assert [np.hypot(*(a - b)) for a, b in itertools.combinations(image, 2)] == dists
-        assert sorted(image[:4].tolist()) == sorted(CORNERS.tolist())
+        assert sorted(image[:4].tolist()) == sorted(SQUARE.tolist())
         assert image[5].tolist() == [0.5, 0.5]
     assert len({tuple(image[4]) for image in images}) == 8
 

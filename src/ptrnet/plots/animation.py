@@ -10,7 +10,7 @@ from ptrnet.tasks.base import Task
 from ptrnet.types import Floats, Indices
 
 MILLISECONDS = 500  # a step stays
-LEAST = 0.005  # a probability below it is not drawn
+MIN_PROBABILITY = 0.005  # a probability below it is not drawn
 
 
 def animate(task: Task, inputs: Floats, probabilities: Floats, tokens: Indices) -> Any:
@@ -59,7 +59,7 @@ def _draw_step(
     if step < len(tokens):
         ax.plot(*inputs[pointed_at].T, "o-", color=ANSWER_COLOR, lw=1.6, ms=6, zorder=4)
         start = inputs[pointed_at[-1]] if len(pointed_at) else inputs.mean(0)
-        for j in np.flatnonzero(probabilities[step, num_specials:] >= LEAST):
+        for j in np.flatnonzero(probabilities[step, num_specials:] >= MIN_PROBABILITY):
             p = float(probabilities[step, num_specials + j])
             line = np.stack([start, inputs[j]])
             ax.plot(*line.T, color=QUIET_COLOR, lw=0.5 + 5 * p, alpha=0.25 + 0.6 * p, zorder=2)

@@ -118,27 +118,27 @@ def infer_schema(
     texts: dict[str, set[str]] = {}
     for elements, source in instances:
         for k, element in enumerate(elements, 1):
-            where = f"{source}: element {k}"
+            place = f"{source}: element {k}"
             if not texts:
                 read = read or tuple(element)
                 if not read:
-                    raise InputError(f"{where}: expected a field to learn from, got none")
-                _check_names(read, where)
+                    raise InputError(f"{place}: expected a field to learn from, got none")
+                _check_names(read, place)
                 texts = {field: set() for field in read}
-                are_texts = [f for f in read if is_text(value_of(element, f, where))]
+                are_texts = [f for f in read if is_text(value_of(element, f, place))]
             for field in read:
-                value = value_of(element, field, where)
+                value = value_of(element, field, place)
                 if is_text(value) != (field in are_texts):
                     expected = "a text" if field in are_texts else "a number"
                     raise InputError(
-                        f'{where}: "{field}": expected {expected} as before, got {short(value)}'
+                        f'{place}: "{field}": expected {expected} as before, got {short(value)}'
                     )
                 if is_text(value):
-                    _check_unicode(value, f'{where}: "{field}"')
+                    _check_unicode(value, f'{place}: "{field}"')
                     texts[field].add(value)
                     if len(texts[field]) > MAX_CATEGORIES:
                         raise InputError(
-                            f'{where}: "{field}": more than {MAX_CATEGORIES} different texts are '
+                            f'{place}: "{field}": more than {MAX_CATEGORIES} different texts are '
                             "no categories; name the fields that the model is to read (fields)"
                         )
     for field in read:

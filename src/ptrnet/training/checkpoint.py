@@ -16,8 +16,8 @@ from ptrnet.errors import InputError
 from ptrnet.files import atomic_path, exists
 
 LAST, PREVIOUS = "checkpoint.ckpt", "previous.ckpt"
-_MARK = b"\nptrnet sha256 "
-_TRAILER = len(_MARK) + hashlib.sha256().digest_size
+_TAG = b"\nptrnet sha256 "
+_TRAILER = len(_TAG) + hashlib.sha256().digest_size
 _KEYS = {"global_step", "state_dict", "callbacks", "pytorch-lightning_version"}
 
 
@@ -41,7 +41,7 @@ def write(path: Path, checkpoint: Any) -> None:
     """
     stream = io.BytesIO()
     torch.save(checkpoint, stream)
-    stream.write(_MARK + hashlib.sha256(stream.getbuffer()).digest())
+    stream.write(_TAG + hashlib.sha256(stream.getbuffer()).digest())
     with atomic_path(path) as temporary:
         temporary.write_bytes(stream.getbuffer())
         if path.name == LAST and path.exists():
@@ -59,9 +59,9 @@ def read(path: Path) -> dict[str, Any]:
     except OSError as error:
         raise InputError(f"{path}: cannot be read: {error.strerror}") from None
     content, trailer = stored[:-_TRAILER], stored[-_TRAILER:]
-    if not trailer.startswith(_MARK):
+    if not trailer.startswith(_TAG):
         content = stored
-    elif trailer[len(_MARK) :] != hashlib.sha256(content).digest():
+    elif trailer[len(_TAG) :] != hashlib.sha256(content).digest():
         raise InputError(f"{path}: damaged: it is not as it was written")
     try:
         checkpoint: dict[str, Any] = torch.load(

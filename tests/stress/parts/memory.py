@@ -99,7 +99,7 @@ def _resident() -> float:
     return pages * os.sysconf("SC_PAGE_SIZE") / 2**20
 
 
-MADE = {
+MAKERS = {
     "solve": lambda solver: partial(_solve, solver),
     "label": lambda solver: partial(_label, solver),
     "log_likelihoods": lambda solver: partial(_log_likelihoods, solver),
@@ -107,5 +107,5 @@ MADE = {
     "serve": Service,
 }
 TRIALS = [
-    Trial(f"memory/{name}", 100, partial(_prepare, make), _case) for name, make in MADE.items()
+    Trial(f"memory/{name}", 100, partial(_prepare, make), _case) for name, make in MAKERS.items()
 ]

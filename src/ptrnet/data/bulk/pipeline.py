@@ -8,8 +8,8 @@ from typing import Any, TypeVar, cast
 
 Item = TypeVar("Item")
 
-_AHEAD = 2  # items that wait to be taken
-_LOOK = 0.1  # seconds between two looks at a thread that takes nothing
+_MAX_WAITING = 2  # items that wait to be taken
+_POLL = 0.1  # seconds between two looks at a thread that takes nothing
 _END = object()
 
 
@@ -21,7 +21,9 @@ def read_ahead(items: Iterable[Item]) -> Iterator[Item]:
     rest = iter(items)
     thread = ThreadPoolExecutor(1, "reading")
     try:
-        ready: deque[Future[Any]] = deque(thread.submit(next, rest, _END) for _ in range(_AHEAD))
+        ready: deque[Future[Any]] = deque(
+            thread.submit(next, rest, _END) for _ in range(_MAX_WAITING)
+        )
         while (item := ready.popleft().result()) is not _END:
             ready.append(thread.submit(next, rest, _END))
             yield cast(Item, item)
@@ -37,7 +39,7 @@ def consumed_aside(
     It has taken all that came when this ends, also where drawing an item raises or the caller is
     interrupted. What it raises is raised here, at an item soon after or at the end.
     """
-    waiting: Queue[Any] = Queue(_AHEAD)
+    waiting: Queue[Any] = Queue(_MAX_WAITING)
     with ThreadPoolExecutor(1, "writing") as thread:
         consuming = thread.submit(consume, iter(waiting.get, _END))
         try:
@@ -53,7 +55,7 @@ def _put(waiting: "Queue[Any]", item: object, consuming: "Future[None]") -> None
     """Hands an item on as soon as there is room, unless nobody takes it any more."""
     while not consuming.done():
         try:
-            waiting.put(item, timeout=_LOOK)
+            waiting.put(item, timeout=_POLL)
         except Full:
             continue
         return

@@ -11,7 +11,7 @@ import numpy as np
 from ptrnet.kernels.numerics import exact_inline, log32, reassociating_inline, reassociating_jit
 
 LANES = 32  # four vectors of 256 bits: what LLVM computes together
-TOGETHER = 4  # features that are weighed in one pass
+FEATURES_PER_PASS = 4  # features that are weighed in one pass
 
 _ZERO, _HALF, _ONE = np.float32(0), np.float32(0.5), np.float32(1)
 _MIN_DIST, _TINY = np.float32(1e-6), np.float32(1e-30)
@@ -128,7 +128,7 @@ def _weigh(k, b, i, num_tokens, queries, keys, weights, features, flags, hidden,
         else:
             for t in range(len(sums)):
                 hidden[t] = bias
-        for f in range(0, _ROWS, TOGETHER):
+        for f in range(0, _ROWS, FEATURES_PER_PASS):
             w0, w1 = weights[k, u, f], weights[k, u, f + 1]
             w2, w3 = weights[k, u, f + 2], weights[k, u, f + 3]
             for t in range(len(sums)):
