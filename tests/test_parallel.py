@@ -125,7 +125,7 @@ def wait_until(condition):
 def is_running(process):
     """Whether it works or waits: one that has ended may stay in the table until it is reaped."""
     command = ["ps", "-o", "stat=", "-p", str(process)]
-    state = subprocess.run(command, capture_output=True, text=True).stdout.strip()
+    state = subprocess.run(command, capture_output=True, text=True, timeout=60).stdout.strip()
     return state != "" and not state.startswith("Z")
 
 
@@ -133,12 +133,17 @@ def is_running(process):
 def test_workers_end_with_their_parent(tmp_path, deadly):
     (tmp_path / "workers").mkdir()
     (tmp_path / "working.py").write_text(WORKING)
-    parent = subprocess.Popen([sys.executable, tmp_path / "working.py", tmp_path / "workers"])
-    wait_until(lambda: len(list((tmp_path / "workers").iterdir())) == 2)
-    workers = [int(path.name) for path in (tmp_path / "workers").iterdir()]
-    assert all(map(is_running, workers))
-    parent.send_signal(deadly)
-    parent.wait(60)
+    with subprocess.Popen(
+        [sys.executable, tmp_path / "working.py", tmp_path / "workers"]
+    ) as parent:
+        try:
+            wait_until(lambda: len(list((tmp_path / "workers").iterdir())) == 2)
+            workers = [int(path.name) for path in (tmp_path / "workers").iterdir()]
+            assert all(map(is_running, workers))
+            parent.send_signal(deadly)
+            parent.wait(60)
+        finally:
+            parent.kill()
     wait_until(lambda: not any(map(is_running, workers)))
 
 

@@ -95,7 +95,8 @@ def test_two_processes_are_killed_resumed_and_learn_from_a_file_what_one_does(
 
 def children_of(process):
     command = ["ps", "-o", "pid=", "--ppid", str(process)]
-    return [int(pid) for pid in subprocess.run(command, capture_output=True).stdout.split()]
+    listed = subprocess.run(command, capture_output=True, timeout=60).stdout
+    return [int(pid) for pid in listed.split()]
 
 
 def test_batches_must_be_shared_evenly():
