@@ -19,7 +19,12 @@ COMMANDS = {
     "python alone": ["-c", ""],
     "import torch": ["-c", "import torch"],
     "ptrnet --help": ["-m", "ptrnet", "--help"],
+    **{
+        f"ptrnet solve {task}": ["-m", "ptrnet", "solve", task, "--random", str(n)]
+        for task, n in {"hull": 45, "delaunay": 12, "tsp": 20, "sort": 15}.items()
+    },
     "ptrnet solve hull capitals.csv": ["-m", "ptrnet", "solve", "hull", str(CAPITALS)],
+    "ptrnet solve tsp capitals.csv": ["-m", "ptrnet", "solve", "tsp", str(CAPITALS)],
 }
 
 

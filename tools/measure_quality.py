@@ -73,7 +73,8 @@ def beam_key(row: dict) -> str:
 
 def fresh(solver: Solver, n: int, count: int) -> list[Example]:
     """Uniform instances with their answers."""
-    inputs = solver.task.sample(np.random.default_rng([SEED, n]), count, n)
+    task = tasks.with_points(solver.task, "uniform")
+    inputs = task.sample(np.random.default_rng([SEED, n]), count, n)
     return labelled(solver, list(inputs))
 
 
