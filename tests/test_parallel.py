@@ -199,8 +199,8 @@ def test_one_item_starts_no_other_process(monkeypatch):
 
 @pytest.mark.parametrize("jobs", [0, -2, 1.5, "2"])
 def test_numbers_of_processes_that_are_none(jobs):
-    with pytest.raises(InputError, match=r"^--jobs: expected 1 or more, or -1 for one a core, got"):
-        check_jobs(jobs, "--jobs")
+    with pytest.raises(InputError, match=r"^jobs: expected 1 or more, or -1 for one a core, got"):
+        check_jobs(jobs)
 
 
 GROWS = """

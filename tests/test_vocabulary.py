@@ -31,11 +31,6 @@ FORMER = {
 FORMER_OF_FOLDERS = {"src/ptrnet/labellers/tour": {"weight", "turn"}}
 FORMER_FILES = {"columns", "lists", "mark", "numbers", "packed", "partial", "turn", "words"}
 PACKED = ROOT / "src/ptrnet/kernels/packed"  # matrices are
-# Names that are still to be changed.
-WAITING = {
-    ROOT / "src/ptrnet/serve/exact.py": {"kept"},
-    ROOT / "src/ptrnet/serve/requests/parsing.py": {"smallest"},
-}
 
 
 def avoided():
@@ -87,7 +82,7 @@ def avoided_in(path, words):
     former = {word for word, folders in FORMER.items() if not is_under(path, folders)}
     for folder, names_of_folder in FORMER_OF_FOLDERS.items():
         former |= names_of_folder if is_under(path, [folder]) else set()
-    return (words | former) - WAITING.get(path, set())
+    return words | former
 
 
 def test_the_table_is_read():

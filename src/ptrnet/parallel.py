@@ -112,10 +112,10 @@ def _call(function: Callable[[Item], Result], item: Item) -> Result | PtrnetErro
         return error
 
 
-def check_jobs(jobs: int, name: str = "jobs") -> None:
-    """Refuses a number of processes other than 1, 2, ... and -1; `name` is the argument's."""
+def check_jobs(jobs: int) -> None:
+    """Refuses a number of processes other than 1, 2, ... and -1."""
     if not isinstance(jobs, int) or (jobs < 1 and jobs != -1):
-        raise InputError(f"{name}: expected 1 or more, or -1 for one a core, got {short(jobs)}")
+        raise InputError(f"jobs: expected 1 or more, or -1 for one a core, got {short(jobs)}")
 
 
 def check_backend(backend: str) -> None:

@@ -12,7 +12,7 @@ from ptrnet.solver.answer import finite_cost
 from ptrnet.tasks.base import Task
 from ptrnet.types import Example
 
-KEPT = 256  # answers, of the instances that were asked last
+MAX_ANSWERS = 256  # held, of the instances that were asked last
 MAX_WAITING = 16  # instances of a task: of more, those that were asked first are given up
 
 Result = TypeVar("Result")
@@ -80,7 +80,7 @@ class _NewestFirst(Generic[Result]):
             if len(self._waiting) > MAX_WAITING:
                 oldest, _ = self._waiting.popitem(last=False)
                 self._futures.pop(oldest, None)
-            if len(self._futures) > KEPT:
+            if len(self._futures) > MAX_ANSWERS:
                 self._futures.popitem(last=False)
             return self._futures[key]
 

@@ -24,7 +24,7 @@ from ptrnet.tasks.base import Task
 from ptrnet.types import Example
 
 _INPUTS = ("instances", "instance")
-_SMALLEST = 8  # elements that a prefix of the smallest instance takes memory for
+_MIN_ELEMENTS = 8  # elements that a prefix of the smallest instance takes memory for
 _TRACED = ("greedy", "beam")  # whose answer is the first of the prefixes that they hold
 
 
@@ -157,7 +157,7 @@ def _check_sizes(lengths: Iterable[int], method: Method, limits: Limits) -> None
     total = per_prefix = 0
     for k, n in enumerate(lengths):
         total += max(n, 1)
-        per_prefix += max(n, _SMALLEST)
+        per_prefix += max(n, _MIN_ELEMENTS)
         if n > limits.max_n:
             raise too_large(f"instance {k}: expected at most {limits.max_n} elements, got {n}")
     if total > limits.max_elements:
@@ -168,5 +168,5 @@ def _check_sizes(lengths: Iterable[int], method: Method, limits: Limits) -> None
     if prefixes * per_prefix > limits.max_prefix_elements and prefixes > 1:
         raise too_large(
             f"expected at most {limits.max_prefix_elements} elements times prefixes and views, "
-            f"each instance as of {_SMALLEST} or more, got {per_prefix} times {short(prefixes)}"
+            f"each instance as of {_MIN_ELEMENTS} or more, got {per_prefix} times {short(prefixes)}"
         )

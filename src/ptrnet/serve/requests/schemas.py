@@ -60,7 +60,7 @@ class MethodOptions:
         """From names and values as an address has them: `?decoder=beam&beam_size=4`.
 
         Raises:
-            InputError: an unknown name, with the nearest, one that stands twice, or a text that
+            InputError: an unknown name, with the nearest, one that occurs twice, or a text that
                 stands for no value.
         """
         hints = get_type_hints(MethodOptions)

@@ -21,7 +21,7 @@ def parse_object(
             takes less time, what overflows is infinite.
 
     Raises:
-        InputError: anything but an object, a key that stands twice, `NaN`, and what overflows.
+        InputError: anything but an object, a key that occurs twice, `NaN`, and what overflows.
     """
 
     def refuse(word: str) -> float:
@@ -37,7 +37,7 @@ def parse_object(
             seen: set[str] = set()
             for key, _ in pairs:
                 if key in seen:
-                    raise InputError(f'{source}: the key "{key[:40]}" stands twice')
+                    raise InputError(f'{source}: the key "{key[:40]}" occurs twice')
                 seen.add(key)
         return row
 
