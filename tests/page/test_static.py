@@ -121,7 +121,7 @@ def test_the_page_answers_by_itself(static_page, task):
 def test_a_long_search_leaves_the_page_its_turns(static_page):
     """And ends when something else is asked."""
     rng = np.random.default_rng(0)
-    points = ";".join(f"{x:.3f},{y:.3f}" for x, y in rng.random((60, 2)))
+    points = ";".join(f"{x:.3f},{y:.3f}" for x, y in rng.random((150, 2)))
     go(static_page, "tsp", "0.1,0.2;0.8,0.1;0.9,0.7")
     static_page.see("#verdict", "^Right")
     turns = static_page.tab.evaluate(

@@ -81,7 +81,7 @@ def _serve(
 ) -> None:
     """Loads the models and serves them."""
     try:
-        from ptrnet.serve.process.server import App, load_models, run
+        from ptrnet.serve.process.server import App, load_models, run, warm_up
         from ptrnet.serve.process.workers import run_workers
     except ModuleNotFoundError as error:
         raise MissingExtraError("serving", "serve") from error
@@ -90,8 +90,12 @@ def _serve(
 
     app = App(names or weights.names(), limits, token, origins, workers)
     models = load_models(app.models)
-    print(f"ptrnet serves {', '.join(models)} at {address_of(listener)}", file=sys.stderr)
-    if workers == 1:
-        run(app, models, listener)
-    else:
+    started = f"ptrnet serves {', '.join(models)} at {address_of(listener)}"
+    if workers > 1:
+        print(started, file=sys.stderr)
         run_workers(app, listener)
+        return
+    for model in models.values():
+        warm_up(model.solver)
+    print(started, file=sys.stderr)
+    run(app, models, listener)

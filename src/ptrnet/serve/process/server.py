@@ -58,11 +58,11 @@ def load_models(names: Sequence[str]) -> dict[str, Served]:
 
 
 def run(app: App, models: dict[str, Served], listener: socket.socket) -> None:
-    """Serves until SIGTERM; then finishes what was accepted, and raises the signal again."""
+    """Serves until SIGTERM; then finishes what was accepted, and raises the signal again.
+
+    Requests wait for no compiled code if the models are warmed up.
+    """
     warnings.simplefilter("ignore", OutsideTraining)  # each answer has its own
-    loading.at_once()
-    for model in models.values():
-        warm_up(model.solver)
     runtime.share_arena()
     _allow_many_files()
     threads = None if app.workers == 1 else max(1, torch.get_num_threads() // app.workers)
@@ -88,6 +88,7 @@ def warm_up(solver: Solver) -> None:
 
     That is of the network, of the exact answers that traces have, and of the metrics.
     """
+    loading.at_once()
     model, task = solver.model, solver.task
     with torch.no_grad():
         device = next(model.parameters()).device
@@ -99,7 +100,9 @@ def warm_up(solver: Solver) -> None:
         example = Example(task.sample(np.random.default_rng(0), 1, n)[0])
         exact = exact_of(task, example)
         if exact is not None:
-            solver.evaluate([example._replace(outputs=np.array(exact["outputs"]))])
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", OutsideTraining)
+                solver.evaluate([example._replace(outputs=np.array(exact["outputs"]))])
 
 
 class Server(uvicorn.Server):

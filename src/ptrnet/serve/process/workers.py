@@ -60,12 +60,15 @@ def _start(app: "App", listener: socket.socket) -> SpawnProcess:
 def _work(app: "App", listener: socket.socket) -> None:
     """A worker's whole life."""
     runtime.tune()
-    from ptrnet.serve.process.server import load_models, run
+    from ptrnet.serve.process.server import load_models, run, warm_up
 
     Thread(target=_end_with_parent, daemon=True).start()
     try:
         with sigterm_exits():
-            run(app, load_models(app.models), listener)
+            models = load_models(app.models)
+            for model in models.values():
+                warm_up(model.solver)
+            run(app, models, listener)
     except KeyboardInterrupt:
         sys.exit(130)
 
