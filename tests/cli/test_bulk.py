@@ -19,20 +19,25 @@ DEADLINE = 120  # seconds for what takes two on a quiet machine
 # A run that waits, once its first chunk is on the disk, to be stopped; then `waiting` is there.
 WAITING = """
 import pathlib
+import signal
 import sys
-import time
+import threading
 from ptrnet.data.bulk.resumable import ResumableFile
 
-append = ResumableFile.append
+append, interrupted = ResumableFile.append, threading.Event()
 
 def append_and_wait(self, chunks):
     for count in append(self, chunks):
         yield count
         pathlib.Path("waiting").touch()
-        for _ in range(6000):
-            time.sleep(0.05)
+        interrupted.wait(300)
+
+def interrupt(*arguments):
+    interrupted.set()
+    signal.default_int_handler(*arguments)
 
 ResumableFile.append = append_and_wait
+signal.signal(signal.SIGINT, interrupt)
 """
 PROGRAM = WAITING + "from ptrnet.cli import run; sys.exit(run(sys.argv[1:]))"
 LIBRARY = WAITING + (

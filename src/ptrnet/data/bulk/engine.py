@@ -6,6 +6,7 @@ after the last whole chunk.
 
 import json
 import sys
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, fields
 from functools import partial
@@ -15,11 +16,12 @@ from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 from ptrnet.data import formats
+from ptrnet.data.bulk.pipeline import consumed_aside, read_ahead
 from ptrnet.data.bulk.resumable import ResumableFile, can_resume
 from ptrnet.data.formats.parts.lines import count_lines
 from ptrnet.errors import InputError, OutputError, PtrnetError
 from ptrnet.files import checksum
-from ptrnet.parallel import ordered_map
+from ptrnet.parallel import LOCAL, ordered_map
 from ptrnet.progress import track
 from ptrnet.tasks.base import Task
 from ptrnet.types import Example, Floats, Indices
@@ -124,14 +126,28 @@ def _write_resumable(
         done = file.trim(work.total)
         if done:
             print(f"going on after {done:,} examples in {file.lines_path}", file=sys.stderr)
-        encode = partial(_encoded_lines, work.compute, task, file.format.extension)
-        chunks = tally.of_chunks(ordered_map(encode, work.items_after(done), jobs, backend))
-        # One item for each line that is written, for the progress bar to count.
-        lines = (None for count in file.append(chunks) for _ in range(count))
         written = 0
+
+        def write(chunks: Iterator[tuple[bytes, int]]) -> Iterator[int]:
+            nonlocal written
+            for count in file.append(tally.of_chunks(chunks)):
+                written += count
+                yield count
+
+        encode = partial(_encoded_lines, task, file.format.extension)
+        items = read_ahead(work.items_after(done))
+        if jobs == 1 and backend == LOCAL:
+            # Computed in this thread, which an interrupt reaches, and encoded and written aside.
+            computed = map(work.compute, items)
+            chunks = consumed_aside(computed, lambda taken: deque(write(map(encode, taken)), 0))
+            counts = map(len, chunks)
+        else:
+            compute = partial(_computed_lines, work.compute, encode)
+            counts = write(ordered_map(compute, items, jobs, backend))
         try:
-            for _ in track(lines, work.activity, work.total, done):
-                written += 1
+            lines = (None for count in counts for _ in range(count))
+            for _ in track(lines, work.activity, work.total, done):  # counts line by line
+                pass
             file.finish(task)
         except (PtrnetError, KeyboardInterrupt) as error:
             # New lines are kept where the same work can go on: after an interrupt or a full disk.
@@ -180,17 +196,23 @@ def _is_unproved(example: Example) -> bool:
     return example.extra.get("proved") is False
 
 
-def _encoded_lines(
-    compute: Callable[[Item], list[Example]], task: Task, extension: str, item: Item
-) -> tuple[bytes, int]:
-    """The lines of the examples of one item, and how many of their answers are not proved.
+def _encoded_lines(task: Task, extension: str, examples: list[Example]) -> tuple[bytes, int]:
+    """The lines of the examples, and how many of their answers are not proved.
 
     Takes the extension of a format, not the format: its module cannot be sent to other processes.
     """
     text = StringIO()
-    examples = compute(item)
     formats.get(extension).write(text, examples, task)
     return text.getvalue().encode(), sum(map(_is_unproved, examples))
+
+
+def _computed_lines(
+    compute: Callable[[Item], list[Example]],
+    encode: Callable[[list[Example]], tuple[bytes, int]],
+    item: Item,
+) -> tuple[bytes, int]:
+    """The lines of the examples of one item, as `_encoded_lines` gives them."""
+    return encode(compute(item))
 
 
 def content_of(path: Path) -> dict[str, Any]:
