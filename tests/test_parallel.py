@@ -192,7 +192,7 @@ def test_a_ray_cluster_started_here():
 
 
 def test_one_item_starts_no_other_process(monkeypatch):
-    monkeypatch.setattr("ptrnet.parallel.Parallel", None)
+    monkeypatch.setattr("joblib.Parallel", None)
     assert list(ordered_map(math.factorial, [4], 2)) == [24]
     assert list(ordered_map(math.factorial, [], -1)) == []
 

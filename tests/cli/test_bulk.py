@@ -196,7 +196,7 @@ def test_a_small_count_starts_no_other_process(ptrnet, tmp_path, monkeypatch, ou
     def refuse(*_, **__):
         pytest.fail("other processes were started")
 
-    monkeypatch.setattr("ptrnet.parallel.Parallel", refuse)
+    monkeypatch.setattr("joblib.Parallel", refuse)
     monkeypatch.chdir(tmp_path)
     arguments = ["--jobs", "-1", "--output", output]
     assert ptrnet(*GENERATE[:-2], "--count", CHUNK, *arguments)[0] == 0

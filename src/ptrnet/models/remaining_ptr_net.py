@@ -17,6 +17,7 @@ from ptrnet.kernels.eager import is_recorded
 from ptrnet.masks import length_mask
 from ptrnet.models.base import Encoded, PointerModel, full_lengths, shift_right
 from ptrnet.models.parts.attention import EncoderLayer, attention_bias, layer_norm
+from ptrnet.models.parts.elements import normal_vectors
 from ptrnet.models.parts.prefixes import PrefixEnds
 from ptrnet.models.parts.relative_positions import RelativePositions
 from ptrnet.models.parts.rest import Rest
@@ -75,9 +76,9 @@ class RemainingPtrNet(PointerModel):
         )
         self.query, self.key = (nn.Linear(units, units, bias=False) for _ in range(2))
         # The last token is a special one, of which END is the start, or else any element.
-        self.last_marks = nn.Parameter(_small(num_specials + 1, units))
-        self.slot_marks = nn.Parameter(_small(num_specials, units))
-        self.seen_mark = nn.Parameter(_small(units)) if self.repeats else None
+        self.last_marks = nn.Parameter(normal_vectors(num_specials + 1, units, divisor=10))
+        self.slot_marks = nn.Parameter(normal_vectors(num_specials, units, divisor=10))
+        self.seen_mark = nn.Parameter(normal_vectors(units, divisor=10)) if self.repeats else None
 
     def encode(self, inputs: Tensor, lengths: Tensor | None = None) -> Instances:
         lengths = full_lengths(inputs) if lengths is None else lengths
@@ -188,13 +189,6 @@ class RemainingPtrNet(PointerModel):
         with torch.autocast(keys.device.type, enabled=False):
             keys, queries = keys.to(states.dtype), queries.to(states.dtype)
             return torch.bmm(queries * keys.shape[-1] ** -0.5, keys.transpose(1, 2))
-
-
-def _small(*shape: int) -> Tensor:
-    """Normal numbers of standard deviation 0.1."""
-    drawn = torch.randn(shape)
-    # A quotient without memory would import a compiler, which takes longer than all the rest.
-    return drawn if drawn.is_meta else drawn / 10
 
 
 MODEL = RemainingPtrNet

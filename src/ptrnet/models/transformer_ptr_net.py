@@ -22,7 +22,7 @@ from ptrnet.models.parts.attention import (
     causal_mask,
     layer_norm,
 )
-from ptrnet.models.parts.elements import Elements
+from ptrnet.models.parts.elements import Elements, normal_vectors
 from ptrnet.models.parts.frames import EdgeFrames
 from ptrnet.models.parts.open_edge_frames import OpenEdgeFrames
 from ptrnet.models.settings import TransformerSettings
@@ -70,7 +70,7 @@ class TransformerPtrNet(PointerModel):
             raise InputError(f"hidden_size: expected a multiple of {heads} heads, got {units}")
         sizes = (units, heads, settings.feed_forward)
         self.elements = Elements(features, units, settings.octaves, settings.see_indices)
-        self.special_inputs = nn.Parameter(torch.randn(num_specials, units))
+        self.special_inputs = nn.Parameter(normal_vectors(num_specials, units))
         self.encoder = nn.ModuleList(EncoderLayer(*sizes) for _ in range(settings.encoder_layers))
         self.decoder = nn.ModuleList(DecoderLayer(*sizes) for _ in range(settings.decoder_layers))
         self.pointer = nn.Linear(units, units, bias=False)

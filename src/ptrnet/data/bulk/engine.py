@@ -140,7 +140,7 @@ def _write_resumable(
             # Computed in this thread, which an interrupt reaches, and encoded and written aside.
             computed = map(work.compute, items)
             chunks = consumed_aside(computed, lambda taken: deque(write(map(encode, taken)), 0))
-            counts = map(len, chunks)
+            counts: Iterator[int] = map(len, chunks)
         else:
             compute = partial(_computed_lines, work.compute, encode)
             counts = write(ordered_map(compute, items, jobs, backend))

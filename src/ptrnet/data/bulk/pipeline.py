@@ -32,7 +32,7 @@ def read_ahead(items: Iterable[Item]) -> Iterator[Item]:
 
 
 def consumed_aside(
-    items: Iterable[Item], consume: Callable[[Iterator[Item]], None]
+    items: Iterable[Item], consume: Callable[[Iterator[Item]], object]
 ) -> Iterator[Item]:
     """The items; `consume`, in a thread, takes them too, a few behind the caller at most.
 
@@ -51,7 +51,7 @@ def consumed_aside(
         consuming.result()
 
 
-def _put(waiting: "Queue[Any]", item: object, consuming: "Future[None]") -> None:
+def _put(waiting: "Queue[Any]", item: object, consuming: "Future[object]") -> None:
     """Hands an item on as soon as there is room, unless nobody takes it any more."""
     while not consuming.done():
         try:

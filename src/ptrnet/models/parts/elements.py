@@ -40,3 +40,16 @@ def index_encoding(rows: Tensor) -> Tensor:
     indices = torch.arange(n, device=rows.device, dtype=rows.dtype)
     angles = indices[:, None] * torch.exp(exponents * (-2 * math.log(10_000) / units))
     return torch.cat([angles.sin(), angles.cos()], -1)[:, :units]
+
+
+def normal_vectors(*shape: int, divisor: float = 1.0) -> Tensor:
+    """Normal numbers, for learned vectors to start from; any where tensors have no memory.
+
+    Drawing such would import a compiler, which takes longer than all else that loading does.
+
+    Args:
+        shape: of the tensor.
+        divisor: of the numbers; 10 makes their standard deviation 0.1.
+    """
+    numbers = torch.empty(shape)
+    return numbers if numbers.is_meta else numbers.normal_() / divisor
