@@ -27,7 +27,8 @@ class Incremental(Decoder):
     """Solves groups of `window` elements one after another.
 
     The result is one answer for each instance. Its log-probability is that of the last group's
-    answer.
+    answer. No warning says that an instance is larger than those of the training: the network sees
+    groups of it, whose size `window` decides.
 
     Args:
         window: new elements in a group, 1 or more; the paper tries 1, 5, 10, 25 and 50.
