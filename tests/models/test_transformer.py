@@ -10,6 +10,7 @@ import torch
 
 from ptrnet import models
 from ptrnet.errors import InputError
+from ptrnet.models.parts import attention
 from tests.models.gradients import check_gradients
 from tests.models.plain_frames import (
     NUM_SPECIALS,
@@ -236,3 +237,28 @@ def test_an_order_that_is_not_seen_changes_nothing(options):
     expected = model.log_probs(points, None, torch.tensor([[5, 6, 0]]))
     columns = torch.cat([torch.arange(NUM_SPECIALS), order + NUM_SPECIALS])
     torch.testing.assert_close(shuffled, expected[..., columns], rtol=1e-10, atol=1e-10)
+
+
+@pytest.mark.parametrize("limit", [1, 40, 700, 10**6])
+@pytest.mark.parametrize("bias_shape", [(5, 1, 1, 13), (9, 13), ()])
+def test_attention_of_a_few_rows_at_a_time_is_the_same(monkeypatch, limit, bias_shape):
+    """Five sets of 13 elements with 500 times as many took gigabytes where all came at once."""
+    monkeypatch.setattr(attention, "MAX_SCORES", limit)
+    rng = torch.Generator().manual_seed(0)
+    queries, keys, values = (
+        torch.randn(5, 2, n, 4, generator=rng, dtype=torch.float64) for n in (9, 13, 13)
+    )
+    bias = attention.attention_bias(torch.rand(bias_shape, generator=rng) > 0.2, torch.float64)
+    sizes, formula = [], attention._attend
+
+    def record(*tensors):
+        sizes.append(tensors[0].shape[:-1].numel() * 13)
+        return formula(*tensors)
+
+    monkeypatch.setattr(attention, "_attend", record)
+    with torch.no_grad():
+        attended = attention.attend(queries, keys, values, bias)
+    scores = torch.einsum("bhmd,bhld->bhml", queries, keys) / 2 + bias
+    expected = torch.einsum("bhml,bhld->bmhd", scores.softmax(-1), values).reshape(5, 9, 8)
+    assert torch.allclose(attended, expected, rtol=1e-12, atol=1e-12)
+    assert max(sizes) <= max(limit, 2 * 13)  # a row of all heads is never cut

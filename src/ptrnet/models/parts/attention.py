@@ -12,9 +12,12 @@ import torch
 from torch import Tensor, nn
 
 from ptrnet.kernels import decoder_layer
-from ptrnet.kernels.eager import is_unchanged
+from ptrnet.kernels.eager import is_eager, is_unchanged
 
 KeysValues = tuple[Tensor, Tensor]
+
+# Scores that are computed at a time where nothing has to be kept: 1 MB, which stays in a cache.
+MAX_SCORES = 2**18
 
 
 def attend(queries: Tensor, keys: Tensor, values: Tensor, bias: Tensor) -> Tensor:
@@ -29,6 +32,28 @@ def attend(queries: Tensor, keys: Tensor, values: Tensor, bias: Tensor) -> Tenso
         values: `(..., heads, L, D)`.
         bias: 0 or -inf, of a shape that broadcasts to `(..., heads, M, L)`; see `attention_bias`.
     """
+    num_scores = queries.shape[:-1].numel() * keys.shape[-2]
+    is_kept = torch.is_grad_enabled() or queries.dim() != 4 or queries.device.type != "cpu"
+    if num_scores <= MAX_SCORES or is_kept or not is_eager(queries, keys, values, bias):
+        return _attend(queries, keys, values, bias)
+    batch, heads, steps, _ = queries.shape
+    scores_of_row = heads * keys.shape[-2]
+    k = max(1, MAX_SCORES // (scores_of_row * steps))  # examples at a time
+    m = min(steps, max(1, MAX_SCORES // scores_of_row))  # and rows
+    bias = bias.expand(batch, heads, steps, keys.shape[-2])
+    attended = values.new_empty(batch, steps, heads * values.shape[-1])
+    for i in range(0, batch, k):
+        some = slice(i, i + k)
+        for j in range(0, steps, m):
+            rows = slice(j, j + m)
+            attended[some, rows] = _attend(
+                queries[some, :, rows], keys[some], values[some], bias[some, :, rows]
+            )
+    return attended
+
+
+def _attend(queries: Tensor, keys: Tensor, values: Tensor, bias: Tensor) -> Tensor:
+    """The formula of `attend`."""
     scores = (queries * (1 / math.sqrt(queries.shape[-1]))) @ keys.transpose(-1, -2)
     attended = (scores + bias).softmax(-1).to(values.dtype) @ values
     return attended.transpose(-2, -3).flatten(-2)
