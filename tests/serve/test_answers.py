@@ -247,9 +247,13 @@ def test_the_description_says_where_a_token_is_wanted(with_client):
 def test_head_is_get_without_a_body(with_client):
     async def scenario(client):
         paths = ("/", "/healthz", "/v1/models", "/v1/models/hul", "/nothing")
-        return [(await client.get(path), await client.head(path)) for path in paths]
+        pairs = [(await client.get(path), await client.head(path)) for path in paths]
+        return pairs, (await client.get("/metrics")).text
 
-    for get, head in with_client(scenario):
+    pairs, metrics = with_client(scenario)
+    for route, status in (("/healthz", 200), ("/v1/models/{name}", 404), ("none", 404)):
+        assert f'ptrnet_requests_total{{route="{route}",status="{status}"}} 2.0' in metrics
+    for get, head in pairs:
         assert (head.status_code, head.content) == (get.status_code, b"")
         assert head.headers["content-length"] == str(len(get.content))
 

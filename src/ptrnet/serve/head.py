@@ -22,4 +22,8 @@ class Head:
         async def without_body(message: Message) -> None:
             await send({**message, "body": b""} if "body" in message else message)
 
-        await self._app({**scope, "method": "GET"}, receive, without_body)
+        get = {**scope, "method": "GET"}
+        try:
+            await self._app(get, receive, without_body)
+        finally:
+            scope["route"] = get.get("route")  # found by the router, and counted by whom `scope` is
