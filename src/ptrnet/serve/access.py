@@ -25,13 +25,16 @@ class Token:
     """
 
     def __init__(self, app: ASGIApp, token: str) -> None:
-        self._app, self._expected = app, f"Bearer {token}".encode()
+        self._app, self._expected = app, token.encode()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answers with 401, or hands the request on."""
         if scope["type"] == "http" and not _is_open(scope["path"]):
             header = dict(scope["headers"]).get(b"authorization", b"")
-            if not hmac.compare_digest(header, self._expected):
+            scheme, _, token = header.partition(
+                b" "
+            )  # a scheme's case is nobody's concern (RFC 9110)
+            if not (hmac.compare_digest(token, self._expected) and scheme.lower() == b"bearer"):
                 detail = "Authorization: expected Bearer and the token of the service"
                 headers = {"WWW-Authenticate": "Bearer", **CLOSE}
                 problem = Problem(HTTPStatus.UNAUTHORIZED, detail, headers)
