@@ -111,8 +111,27 @@ def test_a_link_holds_the_instance(open_page, service):
     other.open("#" + link.split("#")[1])
     assert (other.elements(), other.tab.inner_text("#verdict")) == (elements, verdict)
     assert other.tab.input_value("#beam-size") == "5"
-    other.open("#task=nothing&elements=what")  # what is wrong of a link is left out
+    assert other.tab.locator("#error").is_hidden()
     other.check()
+
+
+@pytest.mark.parametrize(
+    ("link", "message"),
+    [
+        ("#task=nothing&elements=what", "of the task nothing"),
+        ("#task=constructor", "of the task constructor"),
+        ("#task=hull&elements=0.1,0.2;0.3", "left out: line 2: expected 2 numbers, got 1"),
+        ("#task=sort&elements=" + ";".join("1" * 201), "left out: expected at most 200 elements"),
+        (
+            "#task=sort&model=mine&elements=2;1",
+            "of the model mine, which is not here: this is sort",
+        ),
+    ],
+)
+def test_what_is_left_out_of_a_link_is_said(page, link, message):
+    """Points at random stood there, as if they were those of the link."""
+    page.open(link)
+    page.see("#error", message)
 
 
 def test_a_link_that_is_followed_is_not_overwritten(open_page, service):

@@ -3,11 +3,12 @@
 import { TASKS } from "./tasks.js";
 import { parseInstance } from "./instance_text.js";
 
-/** What stands in a fragment; only what is right of it. */
+/** What stands in a fragment; only what is right of it, and a `complaint` where its elements are not. */
 export function readLink(fragment) {
   const fields = new URLSearchParams(fragment.replace(/^#/, ""));
   const task = fields.get("task");
-  if (!(task in TASKS)) return {};
+  if (task === null) return {};
+  if (!Object.hasOwn(TASKS, task)) return { task };
   const state = { task };
   if (fields.get("model")) state.model = fields.get("model");
   if (["greedy", "beam"].includes(fields.get("decoder"))) state.decoder = fields.get("decoder");
@@ -15,8 +16,8 @@ export function readLink(fragment) {
   if (Number.isInteger(size) && size >= 1 && size <= 32) state.beamSize = size;
   try {
     state.instance = parseInstance((fields.get("elements") ?? "").replaceAll(";", "\n"), task);
-  } catch {
-    return state;
+  } catch (error) {
+    state.complaint = `The link's elements are left out: ${error.message}`;
   }
   return state;
 }

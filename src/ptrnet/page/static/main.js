@@ -266,7 +266,7 @@ const hand = {
 };
 
 /** What a link says, where there are such models; else what the page begins with. */
-function begin(linked) {
+function begin({ complaint, ...linked }) {
   const isThere = controls.tasks.includes(linked.task);
   const task = isThere ? linked.task : controls.tasks[0];
   const names = controls.modelsOf(task).map((model) => model.name);
@@ -276,7 +276,13 @@ function begin(linked) {
   update({ ...linked, task, model, instance }, { play: true });
   state.history = [];
   controls.write(state);
-  if (linked.task && !isThere) complain(`The link is of the task ${linked.task}: no model for it is here.`);
+  if (linked.task && !isThere) {
+    complain(`The link is of the task ${linked.task}: no model for it is here.`);
+  } else if (complaint) {
+    complain(complaint);
+  } else if (linked.model && linked.model !== model) {
+    complain(`The link is of the model ${linked.model}, which is not here: this is ${model}.`);
+  }
 }
 
 async function start() {
