@@ -134,6 +134,15 @@ def test_what_is_left_out_of_a_link_is_said(page, link, message):
     page.see("#error", message)
 
 
+def test_how_many_are_drawn_at_random_is_what_the_field_then_says(page):
+    page.open(fragment("hull"))
+    for text, count in (("-3", 1), ("2.6", 3), ("201", 200), ("", 1)):
+        page.tab.fill("#count", text)
+        page.tab.click("#random")
+        assert page.tab.input_value("#count") == str(count) and len(page.elements()) == count
+    page.wait()
+
+
 def test_a_link_that_is_followed_is_not_overwritten(open_page, service):
     """A change before it is still to be written to the address; the event of the link is late."""
     page = open_page(service)

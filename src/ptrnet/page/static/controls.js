@@ -85,9 +85,11 @@ export class Controls {
   }
 
   #drawRandom() {
-    const count = Math.round(Number(byId("count").value)) || 1;
+    const count = Math.round(Number(byId("count").value));
     const { minElements } = TASKS[this.task];
-    const instance = randomInstance(this.task, Math.min(MAX_ELEMENTS, Math.max(minElements, count)));
+    const drawn = Math.min(MAX_ELEMENTS, Math.max(minElements, count || 1));
+    byId("count").value = drawn;
+    const instance = randomInstance(this.task, drawn);
     this.host.update({ instance }, { play: true });
   }
 
