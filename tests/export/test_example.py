@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -112,6 +113,17 @@ FIELDS = [
     {"name": "price", "categories": [], "unknown_category": "refuse"},
     {"name": "colour", "categories": ["blue", "red"], "unknown_category": "refuse"},
 ]
+
+
+def test_a_cell_that_is_too_long_is_a_line_and_no_traceback(tmp_path):
+    (tmp_path / "example.py").write_bytes(Path(example.__file__).read_bytes())
+    fields = [{"name": "due", "categories": [], "unknown_category": "refuse"}]
+    (tmp_path / "manifest.json").write_text(json.dumps({"inputs": {"fields": fields}}))
+    (tmp_path / "t.csv").write_text('due\n"' + "1" * 200_000)
+    command = [sys.executable, tmp_path / "example.py", tmp_path / "t.csv"]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 1 and done.stderr.count("\n") == 1
+    assert "field larger than field limit" in done.stderr
 
 
 @pytest.mark.parametrize(

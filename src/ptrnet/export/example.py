@@ -173,6 +173,6 @@ if __name__ == "__main__":
     inputs = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))["inputs"]
     try:
         instance = read(sys.argv[1], inputs.get("fields", []))
-    except (IndexError, KeyError, OSError, ValueError) as error:
+    except (IndexError, KeyError, OSError, ValueError, csv.Error) as error:
         sys.exit(f"expected a file with an element in each line: {error!r}")
     print(json.dumps(solve(instance, folder)))
