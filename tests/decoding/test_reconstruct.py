@@ -67,8 +67,13 @@ def test_the_likelihoods_are_those_of_the_tours(small):
 def test_what_is_no_tour_is_refused(small):
     with pytest.raises(InputError, match="reconstruct decoding does not serve hull"):
         small("hull").solve(np.random.default_rng(0).random((9, 2)), Reconstruct())
-    seconds, rounds = [-1, float("nan"), float("inf")], [-1, 2.0]
-    for name, values in {"seconds": seconds, "rounds": rounds, "part": [3, 5.0]}.items():
+    bad = {
+        "seconds": [-1, float("nan"), float("inf"), "1"],
+        "rounds": [-1, 2.0],
+        "part": [3, 5.0],
+        "seed": [-1, "a", None],
+    }
+    for name, values in bad.items():
         for value in values:
             with pytest.raises(InputError, match=f"{name}: expected"):
                 Reconstruct(**{name: value})

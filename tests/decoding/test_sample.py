@@ -100,7 +100,9 @@ def test_odd_arguments_still_obey(small, odd):
         assert sorted(answer) == list(range(7))
 
 
-@pytest.mark.parametrize("bad", [{"size": 0}, {"temperature": 0.0}, {"temperature": float("inf")}])
+@pytest.mark.parametrize(
+    "bad", [{"size": 0}, *({"temperature": value} for value in (0.0, float("inf"), "1"))]
+)
 def test_arguments_are_checked(bad):
     with pytest.raises(InputError):
         Sample(**bad)

@@ -14,6 +14,7 @@ import math
 import time
 from dataclasses import dataclass, field
 from itertools import count
+from numbers import Real
 
 import numpy as np
 import torch
@@ -22,7 +23,7 @@ from torch import Tensor
 from ptrnet.constraints import Constraint, Tour
 from ptrnet.decoding.beam import Greedy
 from ptrnet.decoding.search import Decoder, Hypotheses
-from ptrnet.errors import InputError
+from ptrnet.errors import InputError, short
 from ptrnet.indexing import gather_rows, gather_tokens
 from ptrnet.masks import length_mask
 from ptrnet.models.base import PointerModel
@@ -60,7 +61,8 @@ class Reconstruct(Decoder):
     def __post_init__(self) -> None:
         if self.seconds is None and self.rounds is None:
             object.__setattr__(self, "seconds", 1.0)
-        if self.seconds is not None and not 0 <= self.seconds < math.inf:
+        seconds = 0.0 if self.seconds is None else self.seconds
+        if not (isinstance(seconds, Real) and 0 <= seconds < math.inf):
             raise InputError(f"seconds: expected a number of 0 or more, got {self.seconds!r}")
         if self.rounds is not None and not (isinstance(self.rounds, int) and self.rounds >= 0):
             raise InputError(f"rounds: expected a whole number of 0 or more, got {self.rounds!r}")
@@ -68,6 +70,8 @@ class Reconstruct(Decoder):
             raise InputError(
                 f"part: expected a whole number of {MIN_PART} or more, got {self.part!r}"
             )
+        if not isinstance(self.seed, int) or self.seed < 0:
+            raise InputError(f"seed: expected a whole number of 0 or more, got {short(self.seed)}")
 
     @torch.no_grad()
     def decode(

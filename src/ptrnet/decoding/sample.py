@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import dataclass
+from numbers import Real
 
 import torch
 from torch import Tensor
@@ -41,9 +42,8 @@ class Sample(Search):
     def __post_init__(self) -> None:
         if not isinstance(self.size, int) or self.size < 1:
             raise InputError(f"samples: expected a whole number of 1 or more, got {self.size!r}")
-        if not 0 < self.temperature < math.inf:
+        if not (isinstance(self.temperature, Real) and 0 < self.temperature < math.inf):
             raise InputError(f"temperature: expected a number above 0, got {self.temperature!r}")
-
         if self.seed is not None and (not isinstance(self.seed, int) or self.seed < 0):
             raise InputError(f"seed: expected a whole number of 0 or more, got {short(self.seed)}")
 
