@@ -17,7 +17,7 @@ from ptrnet.data import formats
 from ptrnet.data.arrays import count_features, is_frame, named_records_of, split
 from ptrnet.data.examples import checked_example, inputs_and_outputs, pairs_of
 from ptrnet.data.infer_task import loosest_task, task_of
-from ptrnet.errors import InputError, MissingExtraError
+from ptrnet.errors import InputError, MissingExtraError, short
 from ptrnet.settings import check_type
 from ptrnet.solver import Solver
 from ptrnet.tasks.custom import Custom, Kind
@@ -108,6 +108,8 @@ def fit(
             raise InputError(
                 "fit: resume goes with cost; a run on examples goes on with ptrnet train --resume"
             )
+        if recipe.get("learning", "answers") != "answers":
+            raise InputError(f"fit: learning {short(recipe['learning'])} goes with a cost")
         if outputs is None and is_frame(examples):
             raise InputError("fit: ptrnet.read_table makes examples of a long table such as this")
         if outputs is not None:

@@ -90,7 +90,10 @@ def test_other_instances_do_not_resume_a_run(tmp_path):
         ({"cost": lambda x, y: float("inf")}, "cost: expected a finite number, got inf"),
         ({"cost": lambda x, y: "dear"}, "cost: expected a number, got 'dear'"),
         ({"cost": lambda x, y: 1 if y[0] else None}, "cost: expected a number, got 'None'"),
+        ({"cost": 3}, "fit: expected a function as cost, got 3"),
+        ({"examples": [([[1.0, 2.0]], [0])]}, "instance 0: with a cost, expected inputs alone"),
         ({"cost": None, "resume": True}, "resume goes with cost"),
+        ({"cost": None, "learning": "reinforce"}, "fit: learning 'reinforce' goes with a cost"),
     ],
 )
 def test_refused(tmp_path, arguments, complaint):

@@ -11,6 +11,7 @@ import numpy as np
 from ptrnet import tasks
 from ptrnet.data import checks
 from ptrnet.data.arrays import count_features, records_of, split
+from ptrnet.data.examples import is_example
 from ptrnet.data.infer_task import feature_scaling, loosest_task
 from ptrnet.errors import InputError, short, unknown
 from ptrnet.solver import Solver
@@ -41,6 +42,8 @@ def fit_costs(
         InputError: a constraint that is missing or unknown; an instance that cannot be used, by
             its number from 0 on; a field of the recipe; an answer whose cost is no finite number.
     """
+    if not callable(cost):
+        raise InputError(f"fit: expected a function as cost, got {short(cost)}")
     if constraint is None:
         raise InputError(f"fit: with a cost, constraint is one of {', '.join(CONSTRAINTS)}")
     if constraint not in CONSTRAINTS:
@@ -61,6 +64,8 @@ def _checked_instances(instances: Any) -> list[Floats]:
     for k, values in enumerate(split(instances, "instances")):
         if records_of(values) is not None:
             raise InputError(f"instance {k}: with a cost, elements are numbers, no dictionaries")
+        if is_example(values, loosest_task(2)):
+            raise InputError(f"instance {k}: with a cost, expected inputs alone, got an example")
         if not k:
             task = loosest_task(count_features(values))
         checked.append(checks.check_instance(values, task, f"instance {k}"))
