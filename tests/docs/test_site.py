@@ -124,6 +124,12 @@ def test_every_verb_and_every_result_is_there(site, pages):
         assert title in unescape(html), path
 
 
+def test_the_list_of_results_names_every_page():
+    text = (ROOT / "docs" / "results" / "index.md").read_text()
+    for path in (ROOT / "results").glob("*.md"):
+        assert f"(../../results/{path.name})" in text, path.name
+
+
 def test_pictures_are_small_and_drawn_by_the_script():
     pictures = {path.stem: path for path in (ROOT / "docs" / "pictures").glob("*.svg")}
     names = re.findall(r'^    "([\w-]+)": ', (ROOT / "tools/draw_docs.py").read_text(), re.M)
