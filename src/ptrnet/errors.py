@@ -2,6 +2,7 @@
 
 import difflib
 from collections.abc import Iterable
+from numbers import Integral
 
 
 class PtrnetError(Exception):
@@ -79,3 +80,14 @@ def short(value: object, length: int = 40) -> str:
     if len(text) > length:
         text = text[: length - 3] + "..."
     return repr(text) if isinstance(value, str) else text
+
+
+def whole_number(name: str, value: object, minimum: int) -> int:
+    """The value as an `int`: one, or a whole number of another type, such as NumPy's.
+
+    Raises:
+        InputError: anything else, `True` too, or less than `minimum`.
+    """
+    if isinstance(value, Integral) and not isinstance(value, bool) and int(value) >= minimum:
+        return int(value)
+    raise InputError(f"{name}: expected a whole number of {minimum} or more, got {short(value)}")

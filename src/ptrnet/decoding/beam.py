@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from ptrnet.decoding.search import Hypotheses, Search, Selection
-from ptrnet.errors import InputError
+from ptrnet.errors import whole_number
 
 
 @dataclass(frozen=True)
@@ -22,8 +22,7 @@ class Beam(Search):
     name = "beam"
 
     def __post_init__(self) -> None:
-        if not isinstance(self.size, int) or self.size < 1:
-            raise InputError(f"beam size: expected a whole number of 1 or more, got {self.size!r}")
+        object.__setattr__(self, "size", whole_number("beam size", self.size, 1))
 
     def selector(self, inputs: Tensor, lengths: Tensor) -> "Beam":
         return self

@@ -15,7 +15,7 @@ from torch.nn import functional
 from ptrnet.constraints import Constraint
 from ptrnet.decoding.beam import Greedy
 from ptrnet.decoding.search import Decoder, Hypotheses
-from ptrnet.errors import InputError
+from ptrnet.errors import whole_number
 from ptrnet.indexing import gather_rows
 from ptrnet.masks import length_mask
 from ptrnet.models.base import PointerModel
@@ -43,8 +43,7 @@ class Incremental(Decoder):
     needs_decomposable = True
 
     def __post_init__(self) -> None:
-        if not isinstance(self.window, int) or self.window < 1:
-            raise InputError(f"window: expected a whole number of 1 or more, got {self.window!r}")
+        object.__setattr__(self, "window", whole_number("window", self.window, 1))
         object.__setattr__(self, "size", self.inner.size)
 
     @torch.no_grad()

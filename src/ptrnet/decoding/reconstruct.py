@@ -23,7 +23,7 @@ from torch import Tensor
 from ptrnet.constraints import Constraint, Tour
 from ptrnet.decoding.beam import Greedy
 from ptrnet.decoding.search import Decoder, Hypotheses
-from ptrnet.errors import InputError, short
+from ptrnet.errors import InputError, whole_number
 from ptrnet.indexing import gather_rows, gather_tokens
 from ptrnet.masks import length_mask
 from ptrnet.models.base import PointerModel
@@ -64,14 +64,10 @@ class Reconstruct(Decoder):
         seconds = 0.0 if self.seconds is None else self.seconds
         if not (isinstance(seconds, Real) and 0 <= seconds < math.inf):
             raise InputError(f"seconds: expected a number of 0 or more, got {self.seconds!r}")
-        if self.rounds is not None and not (isinstance(self.rounds, int) and self.rounds >= 0):
-            raise InputError(f"rounds: expected a whole number of 0 or more, got {self.rounds!r}")
-        if not isinstance(self.part, int) or self.part < MIN_PART:
-            raise InputError(
-                f"part: expected a whole number of {MIN_PART} or more, got {self.part!r}"
-            )
-        if not isinstance(self.seed, int) or self.seed < 0:
-            raise InputError(f"seed: expected a whole number of 0 or more, got {short(self.seed)}")
+        if self.rounds is not None:
+            object.__setattr__(self, "rounds", whole_number("rounds", self.rounds, 0))
+        for name, minimum in (("part", MIN_PART), ("seed", 0)):
+            object.__setattr__(self, name, whole_number(name, getattr(self, name), minimum))
 
     @torch.no_grad()
     def decode(

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from ptrnet.decoding.search import Hypotheses, Search, Selection
-from ptrnet.errors import InputError, short
+from ptrnet.errors import InputError, whole_number
 from ptrnet.indexing import gather_rows, gather_tokens
 from ptrnet.masks import length_mask
 
@@ -40,12 +40,11 @@ class Sample(Search):
     name = "sample"
 
     def __post_init__(self) -> None:
-        if not isinstance(self.size, int) or self.size < 1:
-            raise InputError(f"samples: expected a whole number of 1 or more, got {self.size!r}")
+        object.__setattr__(self, "size", whole_number("samples", self.size, 1))
         if not (isinstance(self.temperature, Real) and 0 < self.temperature < math.inf):
             raise InputError(f"temperature: expected a number above 0, got {self.temperature!r}")
-        if self.seed is not None and (not isinstance(self.seed, int) or self.seed < 0):
-            raise InputError(f"seed: expected a whole number of 0 or more, got {short(self.seed)}")
+        if self.seed is not None:
+            object.__setattr__(self, "seed", whole_number("seed", self.seed, 0))
 
     def selector(self, inputs: Tensor, lengths: Tensor) -> "GumbelSelector":
         samples = torch.arange(self.size, device=inputs.device)

@@ -8,7 +8,7 @@ from os import PathLike
 from pathlib import Path
 from typing import Any, Literal
 
-from ptrnet.errors import InputError, MissingExtraError, ModelError, short, unknown
+from ptrnet.errors import InputError, MissingExtraError, ModelError, short, unknown, whole_number
 from ptrnet.export.agreement import TOLERANCE, compare, fresh_instances
 from ptrnet.export.graphs import write_graphs
 from ptrnet.export.manifest import EXAMPLE, MANIFEST, describe, with_files
@@ -84,9 +84,7 @@ def export_onnx(
         raise InputError(f"expected a model as ptrnet.load gives it, got {short(solver)}")
     if weights not in WEIGHTS:
         raise unknown("weights", weights, WEIGHTS)
-    for name, value, minimum in (("instances", instances, 1), ("seed", seed, 0)):
-        if not isinstance(value, int) or value < minimum:
-            raise InputError(f"{name}: expected a whole number of {minimum} or more, got {value!r}")
+    instances, seed = whole_number("instances", instances, 1), whole_number("seed", seed, 0)
     check_folder(path)
     model = deepcopy(solver.model).cpu().float()
     with atomic_folder(path) as temporary:

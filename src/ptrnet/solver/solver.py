@@ -11,7 +11,7 @@ from ptrnet.attention import attention
 from ptrnet.constraints import Free
 from ptrnet.data.examples import examples_of, has_answer, instances_of
 from ptrnet.decoding import Decoder, Greedy, Sample
-from ptrnet.errors import InputError, short
+from ptrnet.errors import InputError, short, whole_number
 from ptrnet.evaluation import describe_training, evaluate
 from ptrnet.models.base import PointerModel, num_weights
 from ptrnet.solver.answer import Answer, cost_of
@@ -169,8 +169,7 @@ class Solver(Bulk, Pictures, Stored):
         )
         if needs_more:
             raise InputError(f"{decoder.name} decoding does not serve {self.task.name}")
-        if not isinstance(augment, int) or augment < 1:
-            raise InputError(f"augment: expected a whole number of 1 or more, got {augment!r}")
+        whole_number("augment", augment, 1)
 
     def sample(
         self,

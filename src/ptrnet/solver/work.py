@@ -216,5 +216,5 @@ def _resume_key(solver: SolvesExamples, how: Answering) -> dict[str, Any]:
         "weights": weights.hexdigest(),
         "decoder": repr(how.decoder),
         "constrained": how.constrained,
-        "augment": how.augment,
+        "augment": int(how.augment),
     }

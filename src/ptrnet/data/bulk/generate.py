@@ -16,7 +16,7 @@ from ptrnet.data.bulk.label import label_examples
 from ptrnet.data.checks import check_sizes
 from ptrnet.data.random_streams import GENERATED
 from ptrnet.data.sizes import parse_sizes
-from ptrnet.errors import InputError, short
+from ptrnet.errors import whole_number
 from ptrnet.parallel import LOCAL, check_backend, check_jobs
 from ptrnet.tasks.base import Task
 from ptrnet.types import Example, Floats, Indices
@@ -133,11 +133,7 @@ def generation_work(
         MissingExtraError: the labeller needs a package that is not installed.
     """
     check_sizes(sizes, task)
-    for name, value, minimum in (("count", count, 1), ("seed", seed, 0)):
-        if not isinstance(value, int) or value < minimum:
-            raise InputError(
-                f"{name}: expected a whole number of {minimum} or more, got {short(value)}"
-            )
+    count, seed = whole_number("count", count, 1), whole_number("seed", seed, 0)
     task.check_labeller(labeller)
     task.check_max_elements(labeller, max(sizes))
     return BulkWork(
