@@ -46,3 +46,11 @@ def test_pages_of_other_origins_are_not_answered_unless_they_are_allowed(with_cl
     assert with_client(scenario) == [None] * 4
     allowed = ["https://good.org"] * 2 + [None] * 2
     assert with_client(scenario, origins=["https://good.org"], token="t" * 20) == allowed
+
+
+def test_pages_of_allowed_origins_see_when_to_come_again(with_client):
+    async def scenario(client):
+        return await client.get("/v1/models", headers={"Origin": "https://good.org"})
+
+    response = with_client(scenario, origins=["https://good.org"])
+    assert "Retry-After" in response.headers["access-control-expose-headers"]

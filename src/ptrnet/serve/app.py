@@ -76,6 +76,7 @@ def create_app(
             allow_origins=list(origins),
             allow_methods=["GET", "POST"],
             allow_headers=["Authorization", "Content-Type"],
+            expose_headers=["Retry-After"],
         )
     app.add_middleware(Counted, metrics=metrics)
     return app
