@@ -31,9 +31,7 @@ class Token:
         """Answers with 401, or hands the request on."""
         if scope["type"] == "http" and not _is_open(scope["path"]):
             header = dict(scope["headers"]).get(b"authorization", b"")
-            scheme, _, token = header.partition(
-                b" "
-            )  # a scheme's case is nobody's concern (RFC 9110)
+            scheme, _, token = header.partition(b" ")  # a scheme in any case: RFC 9110
             if not (hmac.compare_digest(token, self._expected) and scheme.lower() == b"bearer"):
                 detail = "Authorization: expected Bearer and the token of the service"
                 headers = {"WWW-Authenticate": "Bearer", **CLOSE}
