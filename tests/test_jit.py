@@ -117,6 +117,38 @@ def test_no_folder_at_all_is_no_error(filled):
     assert (done.stdout, done.stderr) == ("144.0\n", "")
 
 
+def test_what_was_kept_is_loaded_without_the_compiler(tmp_path):
+    """Code that takes memory and raises needs none of it; what was not kept is still compiled."""
+    (tmp_path / "square.py").write_text(MANAGED)
+    for is_compiled in (True, False):
+        out, err = run(tmp_path / "cache")
+        assert (out, err) == (f"[0. 1. 2.] expected more\ncompiler {is_compiled}\n144.0\n", "")
+
+
+MANAGED = """
+import sys
+import numba
+import numpy as np
+from ptrnet.jit import jit
+
+@jit
+def count(n):
+    if n < 1:
+        raise ValueError("expected more")
+    numbers = np.empty(n)
+    for k in range(n):
+        numbers[k] = k
+    return numbers
+
+try:
+    count(0)
+except ValueError as error:
+    print(count(3), error)
+print("compiler", "numba.np.linalg" in sys.modules)
+print(numba.njit(lambda x: x * x)(12.0))
+"""
+
+
 def interrupted_in_llvmlite(_):
     try:
         signal.raise_signal(signal.SIGINT)

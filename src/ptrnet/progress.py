@@ -1,5 +1,6 @@
 """A progress bar with rate and time left for what takes over two seconds. On standard error."""
 
+import sys
 import time
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, TypeVar
@@ -15,7 +16,7 @@ DELAY = 2.0  # seconds before a bar appears
 def track(
     items: Iterable[T], description: str, total: int | None = None, completed: int = 0
 ) -> Iterator[T]:
-    """The same items; after DELAY seconds a bar counts them.
+    """The same items; after DELAY seconds a bar counts them, where standard error is a terminal.
 
     Args:
         items: whose consumer takes the time.
@@ -23,6 +24,9 @@ def track(
         total: how many items there are in all, where that is known.
         completed: how many of them were done before.
     """
+    if sys.stderr is None or not sys.stderr.isatty():
+        yield from items  # without rich, which takes 8 MB
+        return
     began = time.perf_counter()
     bar = None
     try:
@@ -50,7 +54,6 @@ def _bar(description: str, total: int | None) -> "Progress":
         TimeRemainingColumn,
     )
 
-    console = Console(stderr=True)
     columns = (
         TextColumn(description),
         BarColumn(),
@@ -58,6 +61,6 @@ def _bar(description: str, total: int | None) -> "Progress":
         TextColumn("{task.fields[rate]}"),
         TimeRemainingColumn(),
     )
-    bar = Progress(*columns, console=console, disable=not console.is_terminal)
+    bar = Progress(*columns, console=Console(stderr=True))
     bar.add_task(description, total=total, rate="")
     return bar

@@ -4,6 +4,7 @@ Weights are read by their names in the model's files; nothing else of the model 
 """
 
 import math
+from functools import partial
 
 import pytest
 import torch
@@ -262,3 +263,27 @@ def test_attention_of_a_few_rows_at_a_time_is_the_same(monkeypatch, limit, bias_
     expected = torch.einsum("bhml,bhld->bmhd", scores.softmax(-1), values).reshape(5, 9, 8)
     assert torch.allclose(attended, expected, rtol=1e-12, atol=1e-12)
     assert max(sizes) <= max(limit, 2 * 13)  # a row of all heads is never cut
+
+
+@pytest.mark.parametrize("limit", [1, 20, 26, 10**6])
+def test_the_encoders_rows_of_a_few_examples_at_a_time_are_the_same(monkeypatch, limit):
+    monkeypatch.setattr(attention, "MAX_ROWS", limit)
+    torch.manual_seed(0)
+    layers = [attention.EncoderLayer(8, 2, 12) for _ in range(2)]
+    rows = torch.randn(5, 13, 8)
+    bias = attention.attention_bias(torch.rand(5, 1, 1, 13) > 0.2, torch.float32)
+    expected = layers[1](layers[0](rows, bias), bias)  # with gradients, and so all at once
+    sizes = []
+    monkeypatch.setattr(layers[0], "forward", partial(record_size, sizes, layers[0].forward))
+    with torch.no_grad():
+        torch.testing.assert_close(attention.encode_rows(layers, rows, bias), expected)
+    assert sum(sizes) == 65 and max(sizes) <= max(limit, 13)
+    layers[1].register_forward_hook(lambda layer, inputs, output: sizes.append(output.shape[:2]))
+    with torch.no_grad():
+        attention.encode_rows(layers, rows, bias)
+    assert sizes[-1] == (5, 13)  # whoever looks on sees all examples
+
+
+def record_size(sizes, forward, rows, bias):
+    sizes.append(rows.shape[:2].numel())
+    return forward(rows, bias)

@@ -16,7 +16,7 @@ from ptrnet.indexing import gather_rows
 from ptrnet.kernels.eager import is_recorded
 from ptrnet.masks import length_mask
 from ptrnet.models.base import Encoded, PointerModel, full_lengths, shift_right
-from ptrnet.models.parts.attention import EncoderLayer, attention_bias, layer_norm
+from ptrnet.models.parts.attention import EncoderLayer, attention_bias, encode_rows, layer_norm
 from ptrnet.models.parts.elements import normal_vectors
 from ptrnet.models.parts.prefixes import PrefixEnds
 from ptrnet.models.parts.relative_positions import RelativePositions
@@ -143,9 +143,7 @@ class RemainingPtrNet(PointerModel):
         states = states + self._marks(prefixes.seen.flatten(0, 1), rest, last_tokens)
         mask = nn.functional.pad(rest.mask, (1 + self.num_specials, 0), value=True)
         bias = attention_bias(mask, states.dtype)[:, None, None]
-        for layer in self.layers:
-            states = layer(states, bias)
-        return rest, layer_norm(states)
+        return rest, layer_norm(encode_rows(self.layers, states, bias))
 
     def _current_and_goal(
         self, inputs: Tensor, prefixes: PrefixState, remaining: Tensor

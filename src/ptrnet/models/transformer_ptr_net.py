@@ -20,6 +20,7 @@ from ptrnet.models.parts.attention import (
     KeysValues,
     attention_bias,
     causal_mask,
+    encode_rows,
     layer_norm,
 )
 from ptrnet.models.parts.elements import Elements, normal_vectors
@@ -81,9 +82,7 @@ class TransformerPtrNet(PointerModel):
         special = self.special_inputs.expand(inputs.shape[0], -1, -1)
         rows = torch.cat([special, self.elements(inputs)], 1)
         bias = attention_bias(length_mask(lengths + self.num_specials, rows.shape[1]), rows.dtype)
-        for layer in self.encoder:
-            rows = layer(rows, bias[:, None, None])
-        states = layer_norm(rows)
+        states = layer_norm(encode_rows(self.encoder, rows, bias[:, None, None]))
         with torch.autocast(rows.device.type, enabled=False):
             keys = self.pointer(states) / math.sqrt(states.shape[-1])
         start = (rows.new_zeros(rows.shape[0], 1, 0, rows.shape[-1]),) * (2 * len(self.decoder))

@@ -7,6 +7,7 @@ In shapes, D is the units of a head, H / heads; M the rows that attend, L those 
 """
 
 import math
+from collections.abc import Iterable
 
 import torch
 from torch import Tensor, nn
@@ -16,8 +17,9 @@ from ptrnet.kernels.eager import is_eager, is_unchanged
 
 KeysValues = tuple[Tensor, Tensor]
 
-# Scores that are computed at a time where nothing has to be kept: 1 MB, which stays in a cache.
+# What is computed at a time where nothing has to be kept: 1 MB of scores, which stays in a cache,
 MAX_SCORES = 2**18
+MAX_ROWS = 2**12  # and about as much of the rows between an encoder's layers, of 64 units.
 
 
 def attend(queries: Tensor, keys: Tensor, values: Tensor, bias: Tensor) -> Tensor:
@@ -149,6 +151,32 @@ class EncoderLayer(nn.Module):
     def forward(self, rows: Tensor, bias: Tensor) -> Tensor:
         rows = rows + self.attention(layer_norm(rows), bias)
         return rows + self.feed_forward(layer_norm(rows))
+
+
+def encode_rows(layers: Iterable[nn.Module], rows: Tensor, bias: Tensor) -> Tensor:
+    """What `EncoderLayer`s, one after another, make of `(B, L, H)` rows.
+
+    Args:
+        layers: that all attend with the same bias.
+        rows: of B examples.
+        bias: 0 or -inf, `(B, 1, 1, L)`; see `attention_bias`.
+    """
+    layers = tuple(layers)
+    examples = max(1, MAX_ROWS // rows.shape[1])  # at a time
+    is_whole = torch.is_grad_enabled() or rows.device.type != "cpu" or not is_eager(rows, bias)
+    if is_whole or rows.shape[0] <= examples or not all(is_unchanged(x, _PARTS) for x in layers):
+        return _encode_rows(layers, rows, bias)
+    parts = [slice(i, i + examples) for i in range(0, rows.shape[0], examples)]
+    return torch.cat([_encode_rows(layers, rows[part], bias[part]) for part in parts])
+
+
+_PARTS = (EncoderLayer, SelfAttention, FeedForward, nn.Linear, nn.ReLU)
+
+
+def _encode_rows(layers: tuple[nn.Module, ...], rows: Tensor, bias: Tensor) -> Tensor:
+    for layer in layers:
+        rows = layer(rows, bias)
+    return rows
 
 
 class DecoderLayer(nn.Module):

@@ -1,0 +1,32 @@
+"""A bar on a terminal, and nothing elsewhere."""
+
+import os
+import subprocess
+import sys
+
+PROGRAM = """
+import sys, time
+from ptrnet import progress
+progress.DELAY = 0.0
+assert list(progress.track(range(4), "counting", 6, 2)) == [0, 1, 2, 3]
+print(sorted({name.partition(".")[0] for name in sys.modules} & {"rich"}))
+"""
+
+
+def test_a_bar_counts_on_a_terminal():
+    ours, theirs = os.openpty()
+    try:
+        command = [sys.executable, "-c", PROGRAM]
+        environment = {**os.environ, "COLUMNS": "100", "TERM": "xterm"}
+        done = subprocess.run(command, stdout=subprocess.PIPE, stderr=theirs, env=environment)
+        said = os.read(ours, 2**16).decode()
+    finally:
+        os.close(ours)
+        os.close(theirs)
+    assert (done.returncode, done.stdout) == (0, b"['rich']\n")
+    assert "counting" in said and "6/6" in said and "/s" in said
+
+
+def test_elsewhere_it_prints_nothing_and_takes_no_memory_for_it():
+    done = subprocess.run([sys.executable, "-c", PROGRAM], capture_output=True)
+    assert (done.returncode, done.stdout, done.stderr) == (0, b"[]\n", b"")
