@@ -1,19 +1,21 @@
 """The metrics of a model's answers, against known ones."""
 
-from array import array
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import islice
 from typing import Any, Protocol
 
 import numpy as np
 
 from ptrnet.errors import InputError
-from ptrnet.metrics.interval import Measure, Scores, mean
+from ptrnet.metrics.interval import Measure, Moments, Scores, moments_of
 from ptrnet.tasks.base import Task
 from ptrnet.types import Example, Floats
 
 LOG_LIKELIHOOD = "log_likelihood"
 _ANSWER = "answer"  # beside it, of the model's
 MAX_ROWS = 12  # sizes that have a row of their own
+CHUNK = 1000  # examples whose scores are added at a time
 
 
 class Evaluated(Protocol):
@@ -51,11 +53,11 @@ def evaluate(
 
     Arguments as in `score`.
     """
-    return _summarize(solver.task, score(solver, examples, answered))
+    return _summarize(solver.task, moments_of(score(solver, examples, answered)))
 
 
 class Evaluation:
-    """The scores of many examples, a number for each example and metric.
+    """The measures of many examples' scores, of which none is kept.
 
     Args:
         task: of the examples.
@@ -63,20 +65,31 @@ class Evaluation:
     """
 
     def __init__(self, task: Task, examples: Iterable[Example]) -> None:
-        self._task, self._sizes = task, array("q")
-        self._is_flag = {name: scores.dtype == bool for name, scores in task.score([], []).items()}
-        self._scores = {name: array("d") for name in (*self._is_flag, LOG_LIKELIHOOD)}
-        for example in examples:
-            self._sizes.append(len(example.inputs))
-            for name, values in self._scores.items():
-                values.append(example.extra.get(name, np.nan))
+        self._task, self._counts = task, Counter[int]()
+        self._by_size: dict[int, dict[str, Moments]] = {}
+        is_flag = {name: scores.dtype == bool for name, scores in task.score([], []).items()}
+        self._empty = {name: Moments(flag) for name, flag in is_flag.items()}
+        self._empty[LOG_LIKELIHOOD] = Moments(False)
+        rest = iter(examples)
+        while chunk := list(islice(rest, CHUNK)):
+            self._add(chunk)
+
+    def _add(self, examples: Sequence[Example]) -> None:
+        sizes = np.array([len(example.inputs) for example in examples])
+        for name, empty in self._empty.items():
+            values = np.array([example.extra.get(name, np.nan) for example in examples], float)
+            scores: Scores = values == 1 if empty.is_flag else values
+            for n in np.unique(sizes).tolist():
+                of_size = self._by_size.setdefault(n, dict(self._empty))
+                of_size[name] += Moments.of(scores[sizes == n])
+        self._counts.update(sizes.tolist())
 
     def __len__(self) -> int:
-        return len(self._sizes)
+        return self._counts.total()
 
     def measures(self) -> dict[str, Measure]:
         """The metrics over all examples."""
-        return self._measures(np.arange(len(self)))
+        return self._measures(sorted(self._by_size))
 
     def by_size(self) -> dict[str, tuple[int, dict[str, Measure]]]:
         """The same for each n, where the examples' sizes differ; else nothing.
@@ -86,22 +99,21 @@ class Evaluation:
         Returns:
             By n or range, the number of instances and the measures.
         """
-        sizes = np.array(self._sizes)
-        distinct, rows = np.unique(sizes), {}
+        distinct, rows = sorted(self._by_size), {}
         if len(distinct) < 2:
             return {}
         for part in np.array_split(distinct, min(len(distinct), MAX_ROWS)):
             name = f"{part[0]}-{part[-1]}" if len(part) > 1 else str(part[0])
-            which = np.flatnonzero((sizes >= part[0]) & (sizes <= part[-1]))
-            rows[name] = (len(which), self._measures(which))
+            of_part = part.tolist()
+            rows[name] = (sum(self._counts[n] for n in of_part), self._measures(of_part))
         return rows
 
-    def _measures(self, which: Any) -> dict[str, Measure]:
-        scores: dict[str, Scores] = {}
-        for name, values in self._scores.items():
-            taken = np.array(values)[which]
-            scores[name] = taken == 1 if self._is_flag.get(name) else taken
-        return _summarize(self._task, scores)
+    def _measures(self, sizes: Sequence[int]) -> dict[str, Measure]:
+        moments = {
+            name: sum((self._by_size[n][name] for n in sizes), start=empty)
+            for name, empty in self._empty.items()
+        }
+        return _summarize(self._task, moments)
 
 
 def check_room_for_scores(task: Task, examples: Iterable[Example]) -> None:
@@ -138,9 +150,9 @@ def with_scores(
     return rows
 
 
-def _summarize(task: Task, scores: Mapping[str, Scores]) -> dict[str, Measure]:
-    metrics = {name: values for name, values in scores.items() if name != LOG_LIKELIHOOD}
-    return {**task.summarize(metrics), LOG_LIKELIHOOD: mean(scores[LOG_LIKELIHOOD])}
+def _summarize(task: Task, moments: Mapping[str, Moments]) -> dict[str, Measure]:
+    metrics = {name: of_metric for name, of_metric in moments.items() if name != LOG_LIKELIHOOD}
+    return {**task.summarize(metrics), LOG_LIKELIHOOD: moments[LOG_LIKELIHOOD].measure()}
 
 
 def describe_training(trained: Mapping[str, Any]) -> Iterator[str]:

@@ -2,9 +2,17 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from ptrnet.metrics.interval import Measure, mean, share
+from ptrnet.metrics.interval import Measure, Moments
 
 NINE_TENTHS = Measure(0.9034, 0.8836, 0.92, 1000)
+
+
+def share(flags):
+    return Moments.of(np.array(flags, bool)).measure()
+
+
+def mean(values):
+    return Moments.of(np.array(values, float)).measure()
 
 
 @pytest.mark.parametrize(("right", "count"), [(0, 1), (1, 1), (0, 20), (7, 9), (9035, 10_000)])
@@ -47,3 +55,19 @@ def test_a_measure_as_text(measure, digits, scale, value, interval):
 def test_a_measure_comes_back_from_its_table():
     for measure in (NINE_TENTHS, mean([]), Measure(None, None, None, 7, fail=True)):
         assert Measure(**measure.table()) == measure
+
+
+@pytest.mark.parametrize("cuts", [[], [0, 50], [1, 2, 3, 49], [7, 20, 33]])
+def test_moments_of_parts_add_up_to_those_of_all(cuts):
+    rng = np.random.default_rng(0)
+    for scores in (1e6 + rng.random(50), rng.random(50) < 0.9):
+        of_parts = [Moments.of(part) for part in np.split(scores, cuts)]
+        whole, added = Moments.of(scores), sum(of_parts, start=Moments(scores.dtype == bool))
+        assert (added.is_flag, added.count) == (whole.is_flag, 50)
+        assert added.total == pytest.approx(whole.total, rel=1e-15)
+        assert added.squares == pytest.approx(scores.astype(float).var() * 50, rel=1e-9)
+
+
+def test_scores_that_are_none_are_not_counted():
+    assert mean([1.0, np.nan, 2.0]) == mean([1.0, 2.0])
+    assert mean([np.nan]).count == 0

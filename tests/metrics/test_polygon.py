@@ -7,6 +7,7 @@ import pytest
 
 from ptrnet import tasks
 from ptrnet.metrics import polygon
+from ptrnet.metrics.interval import moments_of
 from ptrnet.metrics.polygon import same, simple
 from ptrnet.types import Example
 
@@ -16,7 +17,8 @@ TRUTH = np.array([0, 1, 2, 3])
 
 def score(*answers, points=POINTS, truth=TRUTH):
     examples = [Example(points, truth)] * len(answers)
-    return polygon.summarize(polygon.score(examples, [np.array(a, np.int64) for a in answers]))
+    scores = polygon.score(examples, [np.array(a, np.int64) for a in answers])
+    return polygon.summarize(moments_of(scores))
 
 
 @pytest.mark.parametrize("answer", [[0, 1, 2, 3], [2, 3, 0, 1], [3, 2, 1, 0], [1, 2, 3, 0, 1]])
@@ -114,8 +116,7 @@ def test_a_sliver_is_the_same_in_either_direction():
 @pytest.mark.parametrize("scale", [[1e300, 1e-300], [1, 1e-17], [1e-200, 1]])
 def test_slivers_have_their_areas(scale):
     points = np.array([[0, 0], [1, 0], [1, 1], [0, 1.0]]) * scale
-    example = Example(points, np.arange(4))
-    measured = polygon.summarize(polygon.score([example], [np.array([0, 1, 2])]))
+    measured = score([0, 1, 2], points=points, truth=np.arange(4))
     assert measured["simple"].value == 1
     assert measured["area"].value == pytest.approx(0.5)
 
@@ -123,7 +124,5 @@ def test_slivers_have_their_areas(scale):
 def test_a_sliver_far_from_the_origin_has_its_area():
     points = np.array([[0, 0], [2, 1], [4, 2], [3, 2]]) * 2.0**10 + 2.0**50
     points[:, 1] = points[:, 0] + [0, -1, 0, 1]
-    example = Example(points, np.array([0, 1, 2, 3]))
-    assert polygon.summarize(polygon.score([example], [np.array([0, 1, 2])]))[
-        "area"
-    ].value == pytest.approx(0.5)
+    measured = score([0, 1, 2], points=points, truth=np.arange(4))
+    assert measured["area"].value == pytest.approx(0.5)

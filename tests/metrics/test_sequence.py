@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from ptrnet.metrics.interval import summarize
+from ptrnet.metrics.interval import moments_of, summarize
 from ptrnet.metrics.sequence import is_permutation, score_sorted
 from ptrnet.types import Example
 
@@ -22,7 +22,7 @@ NUMBERS = np.array([[0.3], [0.1], [0.3], [0.2]])
 )
 def test_the_entire_order_counts(answer, right):
     examples = [Example(NUMBERS, np.array([1, 3, 0, 2]))]
-    measures = summarize(score_sorted(examples, [np.array(answer, np.int64)]))
+    measures = summarize(moments_of(score_sorted(examples, [np.array(answer, np.int64)])))
     assert measures["accuracy"].value == right
 
 

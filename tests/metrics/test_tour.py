@@ -1,13 +1,13 @@
 import numpy as np
 import pytest
 
-from ptrnet.metrics.interval import summarize
+from ptrnet.metrics.interval import moments_of, summarize
 from ptrnet.metrics.tour import length, score
 from ptrnet.types import Example
 
 
 def measure(examples, answers):
-    return summarize(score(examples, answers))
+    return summarize(moments_of(score(examples, answers)))
 
 
 SQUARE = np.array([[0.0, 0.0], [3, 0], [3, 4], [0, 4]])

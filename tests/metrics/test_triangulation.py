@@ -5,13 +5,13 @@ import pytest
 from scipy.spatial import Delaunay
 
 from ptrnet import tasks
-from ptrnet.metrics.interval import summarize
+from ptrnet.metrics.interval import moments_of, summarize
 from ptrnet.metrics.triangulation import is_delaunay, score
 from ptrnet.types import Example
 
 
 def measure(examples, answers):
-    return summarize(score(examples, answers))
+    return summarize(moments_of(score(examples, answers)))
 
 
 SQUARE = np.array([[0.0, 0.0], [1, 0], [1, 1], [0, 1]])

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 # A metric of `(B,)` answers: right or wrong, or a float, NaN where it does not speak of an answer.
 Scores = NDArray[np.bool_] | NDArray[np.float64]
@@ -63,36 +63,65 @@ class Measure:
         return f"{value} ({interval})" if interval else value
 
 
-def share(flags: ArrayLike) -> Measure:
-    """The share of True, with Wilson's interval (1927), which is sound near 0 and 1 too."""
-    values = np.asarray(flags, bool)
-    n = len(values)
-    if not n:
-        return Measure(None, None, None, 0)
-    p = float(values.mean())
-    center = (p + Z**2 / (2 * n)) / (1 + Z**2 / n)
-    half_width = Z / (1 + Z**2 / n) * math.sqrt(p * (1 - p) / n + Z**2 / (4 * n**2))
-    return Measure(
-        p, max(0.0, min(p, center - half_width)), min(1.0, max(p, center + half_width)), n
-    )
+@dataclass(frozen=True)
+class Moments:
+    """All that a measure needs of a metric's scores, so that none of them has to be kept.
+
+    Args:
+        is_flag: whether the scores are right or wrong, and the measure is the share that is right.
+        count: how many there are, without those that are NaN.
+        total: their sum.
+        squares: the sum of their squared differences from their mean.
+    """
+
+    is_flag: bool
+    count: int = 0
+    total: float = 0.0
+    squares: float = 0.0
+
+    @classmethod
+    def of(cls, scores: Scores) -> Self:
+        """Those of `(B,)` scores."""
+        values = scores[~np.isnan(scores)].astype(np.float64)
+        total = float(values.sum())
+        squares = float(np.square(values - total / max(1, len(values))).sum())
+        return cls(scores.dtype == bool, len(values), total, squares)
+
+    def __add__(self, other: Self) -> "Moments":
+        """Those of both kinds of scores together (Chan, Golub and LeVeque 1979)."""
+        if not (self.count and other.count):
+            return self if self.count else other
+        count = self.count + other.count
+        difference = other.total / other.count - self.total / self.count
+        between = difference**2 * (self.count / count) * other.count
+        total, squares = self.total + other.total, self.squares + other.squares + between
+        return Moments(self.is_flag, count, total, squares)
+
+    def measure(self) -> Measure:
+        """The share that is right, with Wilson's interval (1927), or the mean, with the normal one.
+
+        Wilson's is sound near 0 and 1, too.
+        """
+        n = self.count
+        if not n:
+            return Measure(None, None, None, 0)
+        mean = self.total / n
+        if self.is_flag:
+            center = (mean + Z**2 / (2 * n)) / (1 + Z**2 / n)
+            half_width = Z / (1 + Z**2 / n) * math.sqrt(mean * (1 - mean) / n + Z**2 / (4 * n**2))
+            low, high = max(0.0, min(mean, center - half_width)), center + half_width
+            return Measure(mean, low, min(1.0, max(mean, high)), n)
+        if n == 1:
+            return Measure(mean, None, None, 1)
+        half_width = Z * math.sqrt(self.squares / (n - 1) / n)
+        return Measure(mean, mean - half_width, mean + half_width, n)
 
 
-def mean(values: ArrayLike) -> Measure:
-    """The mean, with the interval of the normal distribution."""
-    array = np.asarray(values, np.float64)
-    n = len(array)
-    if not n:
-        return Measure(None, None, None, 0)
-    value = float(array.mean())
-    if n == 1:
-        return Measure(value, None, None, 1)
-    half_width = Z * float(array.std(ddof=1)) / math.sqrt(n)
-    return Measure(value, value - half_width, value + half_width, n)
+def moments_of(scores: Mapping[str, Scores]) -> dict[str, Moments]:
+    """By metric."""
+    return {name: Moments.of(values) for name, values in scores.items()}
 
 
-def summarize(scores: Mapping[str, Scores]) -> dict[str, Measure]:
-    """For each metric the share that is right, or the mean of the floats that are not NaN."""
-    return {
-        name: share(values) if values.dtype == bool else mean(values[~np.isnan(values)])
-        for name, values in scores.items()
-    }
+def summarize(moments: Mapping[str, Moments]) -> dict[str, Measure]:
+    """For each metric the share that is right, or the mean."""
+    return {name: of_metric.measure() for name, of_metric in moments.items()}

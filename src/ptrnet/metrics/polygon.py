@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from ptrnet.geometry.exact import as_integers, doubled_area
 from ptrnet.geometry.scaling import scale_axes_by_powers_of_two
-from ptrnet.metrics.interval import Measure, Scores
+from ptrnet.metrics.interval import Measure, Moments, Scores
 from ptrnet.metrics.interval import summarize as summarize_each
 from ptrnet.types import Example, Floats, Indices
 
@@ -43,10 +43,10 @@ def score(examples: Sequence[Example], answers: Iterable[Indices]) -> dict[str, 
     return {"accuracy": right, "simple": is_simple, "area": covered}
 
 
-def summarize(scores: Mapping[str, Scores]) -> dict[str, Measure]:
+def summarize(moments: Mapping[str, Moments]) -> dict[str, Measure]:
     """Shares and the mean area; that is FAIL where more than 1% of the answers are not simple."""
-    measures, is_simple = summarize_each(scores), scores["simple"]
-    if (is_simple == 0).sum() > FAILS_ABOVE * len(is_simple):
+    measures, is_simple = summarize_each(moments), moments["simple"]
+    if is_simple.count - is_simple.total > FAILS_ABOVE * is_simple.count:
         measures["area"] = Measure(None, None, None, measures["area"].count, fail=True)
     return measures
 

@@ -79,25 +79,32 @@ class TransformerPtrNet(PointerModel):
 
     def encode(self, inputs: Tensor, lengths: Tensor | None = None) -> EncodedSet:
         lengths = full_lengths(inputs) if lengths is None else lengths
-        special = self.special_inputs.expand(inputs.shape[0], -1, -1)
-        rows = torch.cat([special, self.elements(inputs)], 1)
-        bias = attention_bias(length_mask(lengths + self.num_specials, rows.shape[1]), rows.dtype)
-        states = layer_norm(encode_rows(self.encoder, rows, bias[:, None, None]))
-        with torch.autocast(rows.device.type, enabled=False):
-            keys = self.pointer(states) / math.sqrt(states.shape[-1])
-        start = (rows.new_zeros(rows.shape[0], 1, 0, rows.shape[-1]),) * (2 * len(self.decoder))
+        states, bias = self._encode_tokens(inputs, lengths)
+        batch, num_tokens, units = states.shape
+        # First, as they take the most memory until they are there.
+        keys_values = [layer.cross.keys_values(states) for layer in self._decoder_layers()]
+        with torch.autocast(states.device.type, enabled=False):
+            keys = self.pointer(states) / math.sqrt(units)
+        start = (states.new_zeros(batch, 1, 0, units),) * (2 * len(self.decoder))
         if self.frames is not None:
             start += self.frames.empty(lengths[:, None])
         return EncodedSet(
-            num_tokens=rows.shape[1],
+            num_tokens=num_tokens,
             state=start,
             inputs=inputs,
             states=states,
             keys=keys,
             bias=bias,
-            keys_values=[layer.cross.keys_values(states) for layer in self._decoder_layers()],
+            keys_values=keys_values,
             frame_keys=None if self.frames is None else self.frames.project_keys(states),
         )
+
+    def _encode_tokens(self, inputs: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor]:
+        """The encoder's states `(B, S + N, H)`, and `(B, S + N)`: 0, and -inf on padding."""
+        special = self.special_inputs.expand(inputs.shape[0], -1, -1)
+        rows = torch.cat([special, self.elements(inputs)], 1)
+        bias = attention_bias(length_mask(lengths + self.num_specials, rows.shape[1]), rows.dtype)
+        return layer_norm(encode_rows(self.encoder, rows, bias[:, None, None])), bias
 
     def point(
         self,
@@ -180,7 +187,9 @@ class TransformerPtrNet(PointerModel):
             rows = layer(rows, causal_bias, keys_values, bias)
         if self.frames is None:
             return self.point(encoded, rows, None)
-        return self.point(encoded, rows, self.frames.all_ends(last_tokens, self.num_specials))
+        compiled = self._compiled(encoded, rows, encoded.state)
+        ends = self.frames.all_ends(last_tokens, self.num_specials)
+        return self.point(encoded, rows, ends, compiled)
 
     def _decoder_layers(self) -> list[DecoderLayer]:
         return list(self.decoder)  # type: ignore[arg-type]

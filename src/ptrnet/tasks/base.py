@@ -21,7 +21,7 @@ from ptrnet.types import END, Answers, Example, Floats, Indices
 
 if TYPE_CHECKING:
     from ptrnet.constraints import Constraint
-    from ptrnet.metrics.interval import Measure, Scores
+    from ptrnet.metrics.interval import Measure, Moments, Scores
 
 
 @dataclass(frozen=True)
@@ -162,17 +162,19 @@ class Task(Labelling):
         """The answer that one sequence of tokens `(m,)`, END left out, stands for."""
         return tokens[tokens >= self.num_specials] - self.num_specials
 
-    def summarize(self, scores: Mapping[str, "Scores"]) -> dict[str, "Measure"]:
-        """All scores together: shares that are right, and means, with their intervals."""
+    def summarize(self, moments: Mapping[str, "Moments"]) -> dict[str, "Measure"]:
+        """All scores together, by metric: shares that are right, and means, with intervals."""
         from ptrnet.metrics.interval import summarize
 
-        return summarize(scores)
+        return summarize(moments)
 
     def measure(
         self, examples: Sequence[Example], answers: Iterable[Indices]
     ) -> dict[str, "Measure"]:
         """The metrics of `answers`, one for each example, against the examples' outputs."""
-        return self.summarize(self.score(examples, answers))
+        from ptrnet.metrics.interval import moments_of
+
+        return self.summarize(moments_of(self.score(examples, answers)))
 
     def is_correct(self, example: Example, outputs: Indices) -> bool:
         """Whether `outputs` are as good as the example's."""

@@ -17,7 +17,7 @@ from ptrnet.types import Answers, Example, Floats, Indices
 
 if TYPE_CHECKING:
     from ptrnet.constraints import Constraint
-    from ptrnet.metrics.interval import Measure, Scores
+    from ptrnet.metrics.interval import Measure, Moments, Scores
 
 
 @dataclass(frozen=True)
@@ -104,10 +104,10 @@ class Hull(Task):
 
         return score(examples, answers)
 
-    def summarize(self, scores: Mapping[str, "Scores"]) -> dict[str, "Measure"]:
+    def summarize(self, moments: Mapping[str, "Moments"]) -> dict[str, "Measure"]:
         from ptrnet.metrics.polygon import summarize
 
-        return summarize(scores)
+        return summarize(moments)
 
     def draw(self, inputs: Floats, outputs: Indices) -> Drawing:
         return Drawing(inputs, [inputs[np.append(outputs, outputs[:1])]])

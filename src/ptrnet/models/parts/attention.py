@@ -19,7 +19,7 @@ KeysValues = tuple[Tensor, Tensor]
 
 # What is computed at a time where nothing has to be kept: 1 MB of scores, which stays in a cache,
 MAX_SCORES = 2**18
-MAX_ROWS = 2**12  # and about as much of the rows between an encoder's layers, of 64 units.
+MAX_ROWS = 2**11  # and half as much of the rows between an encoder's layers, of 64 units.
 
 
 def attend(queries: Tensor, keys: Tensor, values: Tensor, bias: Tensor) -> Tensor:
@@ -166,8 +166,11 @@ def encode_rows(layers: Iterable[nn.Module], rows: Tensor, bias: Tensor) -> Tens
     is_whole = torch.is_grad_enabled() or rows.device.type != "cpu" or not is_eager(rows, bias)
     if is_whole or rows.shape[0] <= examples or not all(is_unchanged(x, _PARTS) for x in layers):
         return _encode_rows(layers, rows, bias)
-    parts = [slice(i, i + examples) for i in range(0, rows.shape[0], examples)]
-    return torch.cat([_encode_rows(layers, rows[part], bias[part]) for part in parts])
+    encoded = torch.empty_like(rows)  # first: parts between what is freed would leave it in pieces
+    for i in range(0, rows.shape[0], examples):
+        part = slice(i, i + examples)
+        encoded[part] = _encode_rows(layers, rows[part], bias[part])
+    return encoded
 
 
 _PARTS = (EncoderLayer, SelfAttention, FeedForward, nn.Linear, nn.ReLU)
