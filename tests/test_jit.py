@@ -1,15 +1,19 @@
 """A cache of compiled code that is damaged, empty, full or not to be written: no work fails."""
 
+import ast
 import os
 import resource
 import shutil
 import signal
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
 from ptrnet.jit import _is_whole, interruptible, jit
+
+ROOT = Path(__file__).parents[1]
 
 MODULE = """
 from ptrnet.jit import jit
@@ -147,6 +151,26 @@ except ValueError as error:
 print("compiler", "numba.np.linalg" in sys.modules)
 print(numba.njit(lambda x: x * x)(12.0))
 """
+
+
+def test_compiled_functions_copy_rows_by_assign():
+    """With a slice on the left numba compiles a complaint about shapes: two seconds more."""
+    count = 0
+    for path in (ROOT / "src").rglob("*.py"):
+        for function in ast.walk(ast.parse(path.read_text())):
+            names = [ast.unparse(d) for d in getattr(function, "decorator_list", [])]
+            if not any("jit" in name for name in names):
+                continue
+            count += 1
+            for node in ast.walk(function):
+                slices = [
+                    target
+                    for target in getattr(node, "targets", [])
+                    if isinstance(target, ast.Subscript)
+                    and any(isinstance(part, ast.Slice) for part in ast.walk(target.slice))
+                ]
+                assert not slices or isinstance(node.value, ast.Constant), ast.unparse(node)
+    assert count > 50
 
 
 def interrupted_in_llvmlite(_):

@@ -16,7 +16,7 @@ from ptrnet.geometry import exact
 from ptrnet.geometry.orders import lexicographic_order
 from ptrnet.geometry.predicates import TURN_ERROR, UNDERFLOW
 from ptrnet.geometry.scaling import scale_by_power_of_two
-from ptrnet.jit import jit
+from ptrnet.jit import assign, jit
 from ptrnet.types import Answers, Floats, Indices
 
 ROUNDING, LARGEST_WHOLE = exact.ROUNDING, exact.LARGEST_WHOLE  # as numba takes them
@@ -107,7 +107,7 @@ def _write_hulls(inputs: Floats, points: Floats, order: Indices, hulls: Indices)
         ):
             size = 0
         lengths[b] = max(size, 0)
-        hulls[b, : lengths[b]] = stack[: lengths[b]]
+        assign(hulls[b], stack[: lengths[b]])
     return lengths
 
 
