@@ -278,7 +278,7 @@ def test_the_encoders_rows_of_a_few_examples_at_a_time_are_the_same(monkeypatch,
     sizes = []
     monkeypatch.setattr(layers[0], "forward", partial(record_size, sizes, layers[0].forward))
     with torch.no_grad():
-        torch.testing.assert_close(attention.encode_rows(layers, rows, bias), expected)
+        torch.testing.assert_close(attention.encode_rows(layers, rows.clone(), bias), expected)
     assert sum(sizes) == 65 and max(sizes) <= max(limit, 13)
     layers[1].register_forward_hook(lambda layer, inputs, output: sizes.append(output.shape[:2]))
     with torch.no_grad():

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from ptrnet.kernels import decoder_layer
-from ptrnet.kernels.eager import is_eager, is_unchanged
+from ptrnet.kernels.eager import is_eager, is_plain_float32, is_unchanged
 
 KeysValues = tuple[Tensor, Tensor]
 
@@ -122,11 +122,19 @@ class CrossAttention(nn.Module):
 
     def keys_values(self, others: Tensor) -> KeysValues:
         """Keys and values `(B, heads, L, D)` of the rows `(B, L, H)`, to be computed only once."""
-        keys, values = self.others(others).chunk(2, -1)
-        return (
-            split_heads(keys, self.heads).contiguous(),
-            split_heads(values, self.heads).contiguous(),
-        )
+        parts = _parts(others, self.others)
+        if len(parts) < 2:
+            keys, values = self.others(others).chunk(2, -1)
+            return (
+                split_heads(keys, self.heads).contiguous(),
+                split_heads(values, self.heads).contiguous(),
+            )
+        heads = split_heads(others, self.heads)
+        keys, values = others.new_empty(heads.shape), others.new_empty(heads.shape)
+        for part in parts:
+            both = self.others(others[part]).chunk(2, -1)
+            keys[part], values[part] = (split_heads(one, self.heads) for one in both)
+        return keys, values
 
     def forward(self, rows: Tensor, others: KeysValues, bias: Tensor) -> Tensor:
         """`(B, M, H)` of `(B, M, H)` rows; the bias broadcasts to `(B, heads, M, L)`."""
@@ -158,28 +166,36 @@ def encode_rows(layers: Iterable[nn.Module], rows: Tensor, bias: Tensor) -> Tens
 
     Args:
         layers: that all attend with the same bias.
-        rows: of B examples.
+        rows: of B examples; overwritten where they are encoded part by part.
         bias: 0 or -inf, `(B, 1, 1, L)`; see `attention_bias`.
     """
     layers = tuple(layers)
-    examples = max(1, MAX_ROWS // rows.shape[1])  # at a time
-    is_whole = torch.is_grad_enabled() or rows.device.type != "cpu" or not is_eager(rows, bias)
-    if is_whole or rows.shape[0] <= examples or not all(is_unchanged(x, _PARTS) for x in layers):
+    parts = _parts(rows, *layers)
+    if len(parts) < 2:
         return _encode_rows(layers, rows, bias)
-    encoded = torch.empty_like(rows)  # first: parts between what is freed would leave it in pieces
-    for i in range(0, rows.shape[0], examples):
-        part = slice(i, i + examples)
-        encoded[part] = _encode_rows(layers, rows[part], bias[part])
-    return encoded
-
-
-_PARTS = (EncoderLayer, SelfAttention, FeedForward, nn.Linear, nn.ReLU)
+    for part in parts:
+        rows[part] = _encode_rows(layers, rows[part], bias[part])
+    return rows
 
 
 def _encode_rows(layers: tuple[nn.Module, ...], rows: Tensor, bias: Tensor) -> Tensor:
     for layer in layers:
         rows = layer(rows, bias)
     return rows
+
+
+_PARTS = (EncoderLayer, SelfAttention, FeedForward, nn.Linear, nn.ReLU)
+
+
+def _parts(rows: Tensor, *layers: nn.Module) -> list[slice]:
+    """The examples of `(B, L, H)` rows that layers take at a time: MAX_ROWS without gradients.
+
+    All of them where something has to be kept, or somebody looks on.
+    """
+    batch, examples = rows.shape[0], max(1, MAX_ROWS // rows.shape[1])
+    if not is_plain_float32(rows) or not all(is_unchanged(layer, _PARTS) for layer in layers):
+        return [slice(None)]
+    return [slice(i, i + examples) for i in range(0, batch, examples)]
 
 
 class DecoderLayer(nn.Module):
