@@ -129,6 +129,7 @@ def test_likelihoods_of_large_answers_are_taken_step_by_step(small, monkeypatch)
     examples = [Example(x, np.argsort(x[:, 0])) for x in (rng.random((n, 1)) for n in (3, 9, 6))]
     at_once = solver.log_likelihoods(examples)
     monkeypatch.setattr(solver_batches, "MAX_BATCH_ELEMENTS", 10)
+    monkeypatch.setattr(solver_batches, "MAX_KNOWN_ELEMENTS", 10)
     monkeypatch.setattr(solver_batches, "SCORES_PER_ELEMENT", 1)
     np.testing.assert_allclose(solver.log_likelihoods(examples), at_once, rtol=1e-5)
 

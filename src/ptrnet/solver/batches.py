@@ -20,7 +20,9 @@ from ptrnet.types import Batch, Example, Floats
 
 # The elements of a batch, padding and beams included: 64 MB of keys at 256 hidden units.
 MAX_BATCH_ELEMENTS = 65_536
-# The scores of a batch whose answers are known, for each of its elements: 64 MB again.
+# The same where answers are known: all steps are computed at once, and many rows gain nothing.
+MAX_KNOWN_ELEMENTS = 8_192
+# The scores of such a batch, for each of its elements: 8 MB.
 SCORES_PER_ELEMENT = 256
 # A batch of up to so many rows and elements, beams included, gains nothing from a second thread.
 ROWS_OF_ONE_THREAD, ELEMENTS_OF_ONE_THREAD = 8, 256
@@ -66,7 +68,7 @@ def log_likelihoods_of(model: PointerModel, task: Task, examples: Sequence[Examp
     log_likelihoods = np.empty(len(examples))
     counts = [len(example.inputs) for example in examples]
     sizes = [max(n, n * task.max_length(n) // SCORES_PER_ELEMENT) for n in counts]
-    for indices in bucket_by_size(sizes, MAX_BATCH_ELEMENTS):
+    for indices in bucket_by_size(sizes, MAX_KNOWN_ELEMENTS):
         batch = batch_of([examples[i] for i in indices], task)
         batch = Batch(*as_parameters(model, *batch))
         log_probs = _target_log_probs(model, batch)
