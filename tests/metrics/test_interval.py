@@ -68,6 +68,11 @@ def test_moments_of_parts_add_up_to_those_of_all(cuts):
         assert added.squares == pytest.approx(scores.astype(float).var() * 50, rel=1e-9)
 
 
+def test_what_is_too_large_to_be_squared_has_no_bounds():
+    low, high = (Moments(False, 2, total, 0.0) for total in (-2e200, 2e200))
+    assert (low + high).measure() == Measure(0.0, -np.inf, np.inf, 4)
+
+
 def test_scores_that_are_none_are_not_counted():
     assert mean([1.0, np.nan, 2.0]) == mean([1.0, 2.0])
     assert mean([np.nan]).count == 0

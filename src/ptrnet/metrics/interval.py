@@ -93,7 +93,8 @@ class Moments:
             return self if self.count else other
         count = self.count + other.count
         difference = other.total / other.count - self.total / self.count
-        between = difference**2 * (self.count / count) * other.count
+        # Not **, which raises OverflowError where a product is infinite.
+        between = difference * difference * (self.count / count) * other.count
         total, squares = self.total + other.total, self.squares + other.squares + between
         return Moments(self.is_flag, count, total, squares)
 
@@ -118,7 +119,7 @@ class Moments:
 
 
 def moments_of(scores: Mapping[str, Scores]) -> dict[str, Moments]:
-    """By metric."""
+    """The moments of each metric's scores."""
     return {name: Moments.of(values) for name, values in scores.items()}
 
 
