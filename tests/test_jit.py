@@ -129,6 +129,23 @@ def test_what_was_kept_is_loaded_without_the_compiler(tmp_path):
         assert (out, err) == (f"[0. 1. 2.] expected more\ncompiler {is_compiled}\n144.0\n", "")
 
 
+def test_who_waits_at_a_terminal_is_told(filled):
+    """The first picture of a tour took 25 seconds of silence, as its optimum is computed."""
+    message = b"ptrnet: compiles for this processor, which takes some seconds once"
+    for said in (message, b""):
+        ours, theirs = os.openpty()
+        try:
+            environment = {**os.environ, "NUMBA_CACHE_DIR": str(filled / "terminal")}
+            command = [sys.executable, filled / "square.py"]
+            done = subprocess.run(command, stdout=subprocess.PIPE, stderr=theirs, env=environment)
+            os.write(theirs, b".")
+            assert os.read(ours, 2**10).strip() == said + (b"\r\n." if said else b".")
+        finally:
+            os.close(ours)
+            os.close(theirs)
+        assert done.stdout == b"144.0\n"
+
+
 MANAGED = """
 import sys
 import numba

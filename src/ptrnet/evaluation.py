@@ -87,6 +87,10 @@ class Evaluation:
     def __len__(self) -> int:
         return self._counts.total()
 
+    def __repr__(self) -> str:
+        measures = (f"{name} {measure.text(4)}" for name, measure in self.measures().items())
+        return f"Evaluation of {len(self)} examples: {', '.join(measures)}"
+
     def measures(self) -> dict[str, Measure]:
         """The metrics over all examples."""
         return self._measures(sorted(self._by_size))

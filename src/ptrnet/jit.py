@@ -68,8 +68,12 @@ class _CheckedCache(FunctionCache):
         """
         for name, address in _nrt_python.c_helpers.items():
             llvm.add_symbol(name if name.startswith("_") else f"NRT_{name}", address)
+        loaded = None
         with self._guard_against_spurious_io_errors():
-            return self._load_overload(sig, target_context)
+            loaded = self._load_overload(sig, target_context)
+        if loaded is None and sys.stderr is not None and sys.stderr.isatty():
+            _say("ptrnet", "compiles for this processor, which takes some seconds once")
+        return loaded
 
     def save_overload(self, sig: Any, data: Any) -> None:
         try:

@@ -34,6 +34,12 @@ def test_fresh_instances_are_those_of_generate(tmp_path, ptrnet, model):
     assert other != expected
 
 
+def test_an_evaluation_shows_its_measures(small):
+    evaluation = small(scale=8.0).evaluate_random(9, "5")
+    accuracy = evaluation.measures()["accuracy"].text(4)
+    assert repr(evaluation).startswith(f"Evaluation of 9 examples: accuracy {accuracy}, simple ")
+
+
 def test_fresh_instances_are_kept_with_their_scores(tmp_path, ptrnet, model, monkeypatch):
     """Stopped it goes on, and two processes answer as one does."""
     output = tmp_path / "scores.jsonl"

@@ -118,7 +118,7 @@ FIELDS = [
 def test_a_cell_that_is_too_long_is_a_line_and_no_traceback(tmp_path):
     (tmp_path / "example.py").write_bytes(Path(example.__file__).read_bytes())
     fields = [{"name": "due", "categories": [], "unknown_category": "refuse"}]
-    (tmp_path / "manifest.json").write_text(json.dumps({"inputs": {"fields": fields}}))
+    (tmp_path / "manifest.json").write_text(json.dumps({"inputs": {"fields": fields}, "files": {}}))
     (tmp_path / "t.csv").write_text('due\n"' + "1" * 200_000)
     command = [sys.executable, tmp_path / "example.py", tmp_path / "t.csv"]
     done = subprocess.run(command, capture_output=True, text=True)
@@ -174,3 +174,37 @@ def test_a_mark_of_byte_order_and_too_few_points(tmp_path):
     ptrnet.export_onnx(build("ptr-net", "delaunay"), tmp_path / "d", instances=2)
     with pytest.raises(SystemExit, match="expected 3 elements or more"):
         example.solve(points, tmp_path / "d")
+
+
+@pytest.mark.parametrize("header", ["x,y\n", "\nlongitude, latitude \n", ""])
+def test_a_header_is_passed_by(header, tmp_path):
+    """It was refused as a number that is none, though `ptrnet solve` takes it."""
+    (tmp_path / "t.csv").write_text(header + "0,0.5\n1,0\n")
+    assert example.read(str(tmp_path / "t.csv"), []).tolist() == [[0, 0.5], [1, 0]]
+
+
+def test_a_header_alone_is_no_instance(tmp_path):
+    (tmp_path / "t.csv").write_text("x,y\n")
+    with pytest.raises(SystemExit, match="expected an element in each line, got none"):
+        example.read(str(tmp_path / "t.csv"), [])
+
+
+@pytest.mark.parametrize("text", ["oak,0,1\n", "x,y\n0,1\n,2\n", "x,1\n0,2\n", "x,y\n0;1\n"])
+def test_texts_and_holes_are_refused(text, tmp_path):
+    (tmp_path / "t.csv").write_text(text)
+    with pytest.raises(ValueError):
+        example.read(str(tmp_path / "t.csv"), [])
+
+
+def test_the_program_says_what_is_wrong_with_its_call_and_its_files(tmp_path):
+    ptrnet.export_onnx(build("ptr-net"), tmp_path / "out", instances=2)
+    (tmp_path / "t.csv").write_text("x,y\n0,0.5\n1,0\n0.3,1\n")
+    step = tmp_path / "out" / "step.onnx"
+    step.write_bytes(step.read_bytes()[:200])
+    for words, complaint in (
+        ([], "expected one file: python example.py points.csv"),
+        ([str(tmp_path / "t.csv")], f"{step}: damaged: it is not the file that was exported"),
+    ):
+        command = [sys.executable, str(tmp_path / "out" / "example.py"), *words]
+        done = subprocess.run(command, capture_output=True, text=True)
+        assert (done.returncode, done.stdout, done.stderr) == (1, "", f"{complaint}\n")

@@ -188,3 +188,26 @@ def test_a_network_that_bakes_in_the_size_of_a_batch_is_not_exported(tmp_path):
     with pytest.raises(ModelError, match=r"not exported: onnxruntime fails: .*take no other sizes"):
         ptrnet.export_onnx(solver, tmp_path / "out", instances=4)
     assert not (tmp_path / "out").exists()
+
+
+def test_a_network_of_operators_without_a_counterpart_is_not_exported(tmp_path, capfd):
+    """It was a traceback below the whole graph."""
+    solver = build("ptr-net")
+    kind = type(solver.model)
+
+    class Transposed(kind):
+        def encode(self, inputs, lengths=None):
+            return kind.encode(self, inputs.mT.mT, lengths)
+
+    solver.model.__class__ = Transposed
+    message = (
+        r"^not exported: Exporting the operator 'aten::mT' .*operators that PyTorch's exporter"
+    )
+    with pytest.raises(ModelError, match=message):
+        ptrnet.export_onnx(solver, tmp_path / "out", instances=4)
+    assert not (tmp_path / "out").exists() and capfd.readouterr() == ("", "")
+
+
+def test_arguments_in_the_wrong_order(tmp_path):
+    with pytest.raises(InputError, match=r"expected a model as ptrnet\.load gives it, got 'out'"):
+        ptrnet.export_onnx("out", build("ptr-net"))

@@ -4,6 +4,7 @@ import pkgutil
 import numpy as np
 import pytest
 
+import ptrnet
 from ptrnet import labellers, tasks
 from ptrnet.errors import InputError, MissingExtraError
 
@@ -38,3 +39,8 @@ def test_the_folder_is_not_listed_for_every_batch(monkeypatch):
     monkeypatch.setattr(pkgutil, "iter_modules", refuse)
     again = task.label(points)
     assert all(np.array_equal(*pair) for pair in zip(first, again, strict=True))
+
+
+def test_instances_in_the_place_of_the_task_are_refused():
+    with pytest.raises(InputError, match=r"^label: expected a task or its name first, got array"):
+        ptrnet.label(np.zeros((1, 3, 2)), "hull")

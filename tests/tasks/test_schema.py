@@ -79,6 +79,7 @@ def test_names_and_texts_are_ones_that_files_hold(element):
 
 def test_a_field_is_of_one_kind_and_no_name():
     mixed = [({**OFFERS[0], "colour": 7}, 'y: element 1: "colour": expected a text as before')]
+    mixed += [({**OFFERS[0], "colour": float("nan")}, "a text as before, got a missing value")]
     mixed += [({**OFFERS[0], "price": "7"}, 'y: element 1: "price": expected a number as before')]
     for element, complaint in mixed:
         with pytest.raises(InputError, match=complaint):

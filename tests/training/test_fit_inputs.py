@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 import torch
 
@@ -84,6 +85,14 @@ def test_what_cannot_be_used_is_said_in_one_line(arguments, options, complaint):
     with pytest.raises(InputError, match=complaint) as error:
         ptrnet.fit(*arguments, **OPTIONS, **options)
     assert "\n" not in str(error.value)
+
+
+def test_an_example_of_a_table_is_named_by_its_set():
+    """Who looks for a hole in a long table needs to know where."""
+    table = pd.DataFrame({"set": list("aabb"), "price": [1, 2, 3, np.nan], "place": [1, 2, 1, 2]})
+    examples = ptrnet.read_table(table, set_id="set", rank="place")
+    with pytest.raises(InputError, match=r"^example 1 \(set 'b'\): inputs: element 2"):
+        ptrnet.fit(examples, fields=["price"], **OPTIONS)
 
 
 def test_names_of_other_libraries_lead_to_fields():

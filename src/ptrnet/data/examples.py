@@ -87,7 +87,13 @@ def examples_of(values: Any, task: Task) -> tuple[list[Example], bool]:
             "an answer"
         )
     items = [values] if is_one else split(values, "examples")
-    return [checked_example(item, task, f"example {k}") for k, item in enumerate(items)], is_one
+    return [checked_example(x, task, example_name(k, x)) for k, x in enumerate(items)], is_one
+
+
+def example_name(number: int, item: Any) -> str:
+    """What complaints call an item of a list of examples: its number, and where it comes from."""
+    source = item.source if isinstance(item, Example) else ""
+    return f"example {number}" + (f" ({source})" if source else "")
 
 
 def one_example(values: Any, task: Task) -> Example:

@@ -2,12 +2,14 @@
 
     python example.py points.csv     # an element a row; prints the answer's 0-based indices
 
-Where the manifest names fields, the file has a header with their names.
+Rows are of numbers alone, below a header or none. Where the manifest names fields, the file has a
+header with their names.
 
 What is done here, and why, is in manifest.json; docs/export.md of ptrnet tells it in words.
 """
 
 import csv
+import hashlib
 import json
 import sys
 from pathlib import Path
@@ -21,11 +23,13 @@ BITS = 20  # of each coordinate along Hilbert's curve
 
 def read(path: str, fields: list[dict[str, Any]]) -> Any:
     """The elements `(n, d)` of a file; of fields with categories a feature for each of these."""
-    if not Path(path).read_text(encoding="utf-8-sig").strip():
+    lines = [s for s in Path(path).read_text(encoding="utf-8-sig").split("\n") if s.strip()]
+    if not fields:  # then a header may be there, and there are numbers alone
+        lines = lines[1:] if lines and not any(map(is_number, lines[0].split(","))) else lines
+    if not lines:
         sys.exit(f"{path}: expected an element in each line, got none")
     if not fields:
-        table = np.loadtxt(path, delimiter=",", ndmin=2, comments=None, encoding="utf-8-sig")
-        return finite(table, path)
+        return finite(np.loadtxt(lines, delimiter=",", ndmin=2, comments=None), path)
     with Path(path).open(newline="", encoding="utf-8-sig") as file:
         header, *rows = [[cell.strip() for cell in row] for row in csv.reader(file) if row]
     if not rows or {*map(len, rows)} != {len(header)}:
@@ -41,6 +45,15 @@ def read(path: str, fields: list[dict[str, Any]]) -> Any:
             sys.exit(f"{path}: unknown in {field['name']}: {', '.join(set(column) - set(texts))}")
         features += [np.array([cell == text for cell in column], float) for text in texts]
     return finite(np.column_stack(features), path)
+
+
+def is_number(cell: str) -> bool:
+    """Whether a cell is a number."""
+    try:
+        float(cell)
+    except ValueError:
+        return False
+    return True
 
 
 def finite(elements: Any, path: str) -> Any:
@@ -169,10 +182,15 @@ def solve(points: Any, folder: Path) -> list[Any]:
 
 
 if __name__ == "__main__":
+    if len(sys.argv) != 2:
+        sys.exit("expected one file: python example.py points.csv")
     folder = Path(__file__).parent
-    inputs = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))["inputs"]
+    manifest = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))
+    for name, file in manifest["files"].items():
+        if hashlib.sha256((folder / name).read_bytes()).hexdigest() != file["sha256"]:
+            sys.exit(f"{folder / name}: damaged: it is not the file that was exported")
     try:
-        instance = read(sys.argv[1], inputs.get("fields", []))
-    except (IndexError, KeyError, OSError, ValueError, csv.Error) as error:
-        sys.exit(f"expected a file with an element in each line: {error!r}")
+        instance = read(sys.argv[1], manifest["inputs"].get("fields", []))
+    except (KeyError, OSError, ValueError, csv.Error) as error:
+        sys.exit(f"expected a file with an element in each line, of numbers alone: {error!r}")
     print(json.dumps(solve(instance, folder)))

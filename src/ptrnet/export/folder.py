@@ -79,9 +79,9 @@ def export_onnx(
         MissingExtraError: onnx or onnxruntime is not installed.
         ModelError: the graphs do not compute what the model computes. Nothing is written then.
     """
-    path = Path(folder).absolute()
     if not isinstance(solver, Solver):
         raise InputError(f"expected a model as ptrnet.load gives it, got {short(solver)}")
+    path = Path(folder).absolute()
     if weights not in WEIGHTS:
         raise unknown("weights", weights, WEIGHTS)
     instances, seed = whole_number("instances", instances, 1), whole_number("seed", seed, 0)

@@ -5,7 +5,8 @@ constant of the recording, so that it is run at two sizes, and the axes that dif
 """
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -176,9 +177,25 @@ def _write(module: nn.Module, inputs: Mapping[str, Tensor], graph: Graph, path: 
     import onnx
     from onnx import version_converter
 
+    try:
+        _export(module, inputs, graph, path)
+    except torch.onnx.errors.OnnxExporterError as error:
+        raise ModelError(
+            f"not exported: {str(error).splitlines()[0]}; a network has to be written with "
+            "operators that PyTorch's exporter knows"
+        ) from None
+    model = version_converter.convert_version(onnx.load(path), OPSET)
+    del model.graph.value_info[:]  # shapes that the converter has inferred
+    onnx.save(model, path)
+    used = {node.name for node in model.graph.input}
+    return Graph([port for port in graph.inputs if port.name in used], graph.outputs)
+
+
+def _export(module: nn.Module, inputs: Mapping[str, Tensor], graph: Graph, path: Path) -> None:
+    """Records what the module does with the inputs."""
     ports = [*graph.inputs, *graph.outputs]
     torch.onnx.register_custom_op_symbolic("aten::copysign", _copysign, RECORDED_OPSET)
-    with warnings.catch_warnings():
+    with _silent_exporter(), warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of what is constant: the answers are compared afterwards
         torch.onnx.export(
             module,
@@ -193,11 +210,16 @@ def _write(module: nn.Module, inputs: Mapping[str, Tensor], graph: Graph, path: 
             opset_version=RECORDED_OPSET,
             dynamo=False,  # records every model, in a second; the other exporter only some
         )
-    model = version_converter.convert_version(onnx.load(path), OPSET)
-    del model.graph.value_info[:]  # shapes that the converter has inferred
-    onnx.save(model, path)
-    used = {node.name for node in model.graph.input}
-    return Graph([port for port in graph.inputs if port.name in used], graph.outputs)
+
+
+@contextmanager
+def _silent_exporter() -> Iterator[None]:
+    """Where it fails, PyTorch's exporter prints the whole graph, whatever its switch says."""
+    log, torch._C._jit_onnx_log = torch._C._jit_onnx_log, lambda *_: None
+    try:
+        yield
+    finally:
+        torch._C._jit_onnx_log = log
 
 
 def _copysign(graph: Any, size: Any, sign: Any) -> Any:

@@ -130,8 +130,10 @@ def infer_schema(
                 value = value_of(element, field, place)
                 if is_text(value) != (field in are_texts):
                     expected = "a text" if field in are_texts else "a number"
+                    is_missing_value = value is None or value != value  # NaN, as of frames
+                    got = "a missing value" if is_missing_value else short(value)
                     raise InputError(
-                        f'{place}: "{field}": expected {expected} as before, got {short(value)}'
+                        f'{place}: "{field}": expected {expected} as before, got {got}'
                     )
                 if is_text(value):
                     _check_unicode(value, f'{place}: "{field}"')

@@ -15,7 +15,7 @@ import numpy as np
 
 from ptrnet.data import formats
 from ptrnet.data.arrays import count_features, is_frame, named_records_of, split
-from ptrnet.data.examples import checked_example, inputs_and_outputs, pairs_of
+from ptrnet.data.examples import checked_example, example_name, inputs_and_outputs, pairs_of
 from ptrnet.data.infer_task import loosest_task, task_of
 from ptrnet.errors import InputError, MissingExtraError, short
 from ptrnet.settings import check_type
@@ -217,7 +217,7 @@ def _loosest_task(items: Iterator[Any], recipe: dict[str, Any]) -> tuple[Custom,
             raise InputError("fit: fields go with elements that are dictionaries, or frames")
         return loosest_task(count_features(inputs)), chain([first], items)
     everything = [first, *items]
-    sources = [f"example {k}" for k in range(len(everything))]
+    sources = [example_name(k, item) for k, item in enumerate(everything)]
     pairs = map(inputs_and_outputs, everything, sources)
     instances = (
         (named_records_of(inputs) or [], f"{source}: inputs")
@@ -231,7 +231,7 @@ def _loosest_task(items: Iterator[Any], recipe: dict[str, Any]) -> tuple[Custom,
 def _checked_examples(items: Iterator[Any], task: Custom) -> Iterator[Example]:
     """The examples, of dictionaries with the fields alone that are read."""
     for k, item in enumerate(items):
-        source = f"example {k}"
+        source = example_name(k, item)
         example = checked_example(inputs_and_outputs(item, source), task, source)
         if task.schema and example.elements:
             example = example._replace(elements=task.schema.read_fields(example.elements, source))

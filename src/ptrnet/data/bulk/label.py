@@ -14,7 +14,7 @@ from ptrnet.data import formats
 from ptrnet.data.bulk import engine
 from ptrnet.data.bulk.engine import BulkWork, chunks, content_of, count_instances
 from ptrnet.data.examples import instances_of
-from ptrnet.errors import InputError
+from ptrnet.errors import InputError, short
 from ptrnet.files import checksum
 from ptrnet.parallel import LOCAL, check_backend, check_jobs
 from ptrnet.tasks.base import Task
@@ -64,6 +64,8 @@ def label(
         MissingExtraError: format, labeller or backend needs a package that is not installed.
     """
     task = tasks.get(task) if isinstance(task, str) else task
+    if not isinstance(task, Task):
+        raise InputError(f"label: expected a task or its name first, got {short(task)}")
     task.check_labeller(labeller)
     path = None if output is None else fspath(output)
     if path is not None:

@@ -158,6 +158,8 @@ def _refuse_columns(
         raise InputError(
             f"{source}:{lines[0]}: columns must be separated by commas, got one column"
         )
+    if len(lines) == 1 and not numeric:
+        raise InputError(f"{source}: expected an element in each line below the header, got none")
     for k, body in enumerate(bodies):
         bad = [i for i, cell in enumerate(body) if not is_number(cell)]
         if len(numeric) < d and 0 < len(bad) < len(body) / 2:

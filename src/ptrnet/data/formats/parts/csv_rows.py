@@ -4,7 +4,7 @@ import csv
 from collections.abc import Iterator, Sequence
 
 from ptrnet.data.formats.parts.lines import all_lines
-from ptrnet.errors import InputError
+from ptrnet.errors import InputError, short
 
 
 def csv_rows(path: str, source: str) -> Iterator[tuple[list[str], int]]:
@@ -27,6 +27,11 @@ def csv_rows(path: str, source: str) -> Iterator[tuple[list[str], int]]:
                 continue  # a blank line; one within a text in quotes is a part of it
             width = len(row) if width is None else width
             if len(row) != width:
+                if ";" in row[0] or "\t" in row[0]:
+                    raise InputError(
+                        f"{source}:{line_number}: columns must be separated by commas, and numbers "
+                        f"have points, got {short(','.join(row))}"
+                    )
                 raise InputError(
                     f"{source}:{line_number}: expected {width} columns, got {len(row)}"
                 )
