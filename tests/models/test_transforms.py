@@ -71,6 +71,15 @@ def test_exports_serve_other_batches(small):
     assert_same(program.module()(*others), module(*others))
 
 
+@pytest.mark.parametrize("strict", [False, True])
+@pytest.mark.parametrize("name", ["remaining-ptr-net", "transformer-ptr-net"])
+def test_exports_are_strict_or_not(small, name, strict):
+    """Strictly, dynamo reads the code: it could not read PyTorch's stack of modes."""
+    module, arguments = build(small, name), draw(0)
+    program = torch.export.export(module, arguments, strict=strict)
+    assert_same(program.module()(*arguments), module(*arguments))
+
+
 @MODELS
 def test_models_are_mapped_over_instances_and_their_gradients(small, name):
     module, (inputs, lengths, targets) = build(small, name), draw(0)

@@ -56,9 +56,10 @@ def can_read_values(*tensors: Tensor) -> bool:
 
     A mode says so by an attribute `looks_on`: it runs every operation as it comes.
     """
+    if _is_captured() or is_transformed(*tensors):  # first: a compiler cannot read the modes
+        return False
     modes = _python_dispatch._get_current_dispatch_mode_stack()
-    looks_on = all(getattr(mode, "looks_on", False) for mode in modes)
-    return looks_on and not _is_captured() and not is_transformed(*tensors)
+    return all(getattr(mode, "looks_on", False) for mode in modes)
 
 
 def _is_captured() -> bool:
