@@ -176,10 +176,19 @@ def test_a_mark_of_byte_order_and_too_few_points(tmp_path):
         example.solve(points, tmp_path / "d")
 
 
-@pytest.mark.parametrize("header", ["x,y\n", "\nlongitude, latitude \n", ""])
-def test_a_header_is_passed_by(header, tmp_path):
-    """It was refused as a number that is none, though `ptrnet solve` takes it."""
-    (tmp_path / "t.csv").write_text(header + "0,0.5\n1,0\n")
+@pytest.mark.parametrize(
+    "text",
+    [
+        "x,y\n0,0.5\n1,0\n",
+        "\nlongitude, latitude \n\n0,0.5\n1,0\n",
+        "0,0.5\n1,0\n",
+        'name,x,y\noak,0,0.5\n"elm, old",1,0\n',
+        "0,0.5,oak\n1,0,elm\n",
+    ],
+)
+def test_headers_and_names_are_passed_by(text, tmp_path):
+    """They were refused as numbers that are none, though `ptrnet solve` takes them."""
+    (tmp_path / "t.csv").write_text(text)
     assert example.read(str(tmp_path / "t.csv"), []).tolist() == [[0, 0.5], [1, 0]]
 
 
@@ -189,7 +198,18 @@ def test_a_header_alone_is_no_instance(tmp_path):
         example.read(str(tmp_path / "t.csv"), [])
 
 
-@pytest.mark.parametrize("text", ["oak,0,1\n", "x,y\n0,1\n,2\n", "x,1\n0,2\n", "x,y\n0;1\n"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "0,1\n,2\n",
+        "0,1\noak,2\n",
+        "x,1\n0,2\n",
+        "x,y\n0;1\n",
+        "0,1\n0\n",
+        "1,1_0\n",
+        "0,1\n,\n1,0\n",
+    ],
+)
 def test_texts_and_holes_are_refused(text, tmp_path):
     (tmp_path / "t.csv").write_text(text)
     with pytest.raises(ValueError):

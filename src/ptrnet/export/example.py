@@ -2,8 +2,8 @@
 
     python example.py points.csv     # an element a row; prints the answer's 0-based indices
 
-Rows are of numbers alone, below a header or none. Where the manifest names fields, the file has a
-header with their names.
+Columns are of numbers, or of names, which are passed by; above them may be a header. Where the
+manifest names fields, the file has a header with their names.
 
 What is done here, and why, is in manifest.json; docs/export.md of ptrnet tells it in words.
 """
@@ -23,15 +23,15 @@ BITS = 20  # of each coordinate along Hilbert's curve
 
 def read(path: str, fields: list[dict[str, Any]]) -> Any:
     """The elements `(n, d)` of a file; of fields with categories a feature for each of these."""
-    lines = [s for s in Path(path).read_text(encoding="utf-8-sig").split("\n") if s.strip()]
-    if not fields:  # then a header may be there, and there are numbers alone
-        lines = lines[1:] if lines and not any(map(is_number, lines[0].split(","))) else lines
-    if not lines:
+    with Path(path).open(newline="", encoding="utf-8-sig") as file:
+        table = [[cell.strip() for cell in row] for row in csv.reader(file)]
+    rows = [row for row in table if row not in ([], [""])]  # not those of two empty cells
+    first = 0 if fields or (rows and any(map(is_number, rows[0]))) else 1
+    if not rows[first:]:
         sys.exit(f"{path}: expected an element in each line, got none")
     if not fields:
-        return finite(np.loadtxt(lines, delimiter=",", ndmin=2, comments=None), path)
-    with Path(path).open(newline="", encoding="utf-8-sig") as file:
-        header, *rows = [[cell.strip() for cell in row] for row in csv.reader(file) if row]
+        return finite(numbers(rows[first:]), path)
+    header, *rows = rows
     if not rows or {*map(len, rows)} != {len(header)}:
         sys.exit(f"{path}: expected a header and rows of {len(header)} columns")
     features = []
@@ -45,6 +45,15 @@ def read(path: str, fields: list[dict[str, Any]]) -> Any:
             sys.exit(f"{path}: unknown in {field['name']}: {', '.join(set(column) - set(texts))}")
         features += [np.array([cell == text for cell in column], float) for text in texts]
     return finite(np.column_stack(features), path)
+
+
+def numbers(rows: list[list[str]]) -> Any:
+    """The columns of numbers; columns in which there is none are names."""
+    columns = [cells for cells in zip(*rows, strict=True) if any(map(is_number, cells))]
+    if not columns:
+        raise ValueError("no column of numbers, between commas")
+    lines = [",".join(cells) for cells in zip(*columns, strict=True)]
+    return np.loadtxt(lines, delimiter=",", ndmin=2, comments=None)
 
 
 def is_number(cell: str) -> bool:
@@ -192,5 +201,5 @@ if __name__ == "__main__":
     try:
         instance = read(sys.argv[1], manifest["inputs"].get("fields", []))
     except (KeyError, OSError, ValueError, csv.Error) as error:
-        sys.exit(f"expected a file with an element in each line, of numbers alone: {error!r}")
+        sys.exit(f"expected a file with an element in each line: {error!r}")
     print(json.dumps(solve(instance, folder)))
