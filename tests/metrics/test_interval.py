@@ -71,6 +71,8 @@ def test_moments_of_parts_add_up_to_those_of_all(cuts):
 def test_what_is_too_large_to_be_squared_has_no_bounds():
     low, high = (Moments(False, 2, total, 0.0) for total in (-2e200, 2e200))
     assert (low + high).measure() == Measure(0.0, -np.inf, np.inf, 4)
+    assert mean([np.inf]) == Measure(np.inf, None, None, 1)
+    assert mean([np.inf, 1.0]).table() == {"value": None, "low": None, "high": None, "count": 2}
 
 
 def test_scores_that_are_none_are_not_counted():

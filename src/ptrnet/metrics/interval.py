@@ -83,8 +83,9 @@ class Moments:
     def of(cls, scores: Scores) -> Self:
         """Those of `(B,)` scores."""
         values = scores[~np.isnan(scores)].astype(np.float64)
-        total = float(values.sum())
-        squares = float(np.square(values - total / max(1, len(values))).sum())
+        with np.errstate(over="ignore", invalid="ignore"):  # of infinite scores
+            total = float(values.sum())
+            squares = float(np.square(values - total / max(1, len(values))).sum())
         return cls(scores.dtype == bool, len(values), total, squares)
 
     def __add__(self, other: Self) -> "Moments":
