@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ptrnet.geometry.predicates import CIRCLE_ERROR, TURN_ERROR, UNDERFLOW
-from ptrnet.jit import jit
+from ptrnet.jit import assign, jit
 from ptrnet.types import Floats, Indices
 
 
@@ -45,7 +45,7 @@ def doubts(
         i, j, k = triangles[t]
         seen[i] = seen[j] = seen[k] = True
         if not _turns_left(points, i, j, k):
-            flat[num_triangles] = triangles[t]
+            assign(flat[num_triangles], triangles[t])
             num_triangles += 1
         for m in range(3):
             i, j, k = triangles[t, m], triangles[t, (m + 1) % 3], triangles[t, (m + 2) % 3]
@@ -57,7 +57,8 @@ def doubts(
             p = _apex(triangles, neighbors, other, t, i, j)
             glued &= p >= 0
             if t < other and p >= 0 and not _is_outside(points, i, j, k, p):
-                edges[num_edges] = i, j, k, p
+                edge = edges[num_edges]
+                edge[0], edge[1], edge[2], edge[3] = i, j, k, p
                 num_edges += 1
     maxima = 0
     for i in range(len(points)):
@@ -70,7 +71,8 @@ def doubts(
             break
         maxima += _is_before(points, i, j) and _is_before(points, k, j)
         if not _turns_left(points, i, j, k):
-            corners[num_corners] = i, j, k
+            corner = corners[num_corners]
+            corner[0], corner[1], corner[2] = i, j, k
             num_corners += 1
     glued &= maxima == 1 and seen.sum() == count
     return glued, Doubts(flat[:num_triangles], corners[:num_corners], edges[:num_edges])
