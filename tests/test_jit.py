@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from ptrnet.jit import _is_whole, interruptible, jit
+from tests.support.terminal import run_at_terminal
 
 ROOT = Path(__file__).parents[1]
 
@@ -131,22 +132,12 @@ def test_what_was_kept_is_loaded_without_the_compiler(tmp_path):
 
 def test_who_waits_at_a_terminal_is_told(filled):
     """The first picture of a tour took 25 seconds of silence, as its optimum is computed."""
-    message = b"ptrnet: compiles for this processor, which takes some seconds once"
-    for said in (message, b""):
-        ours, theirs = os.openpty()
-        try:
-            environment = {**os.environ, "NUMBA_CACHE_DIR": str(filled / "terminal")}
-            command = [sys.executable, filled / "square.py"]
-            done = subprocess.run(command, stdout=subprocess.PIPE, stderr=theirs, env=environment)
-            os.write(theirs, b".")
-            printed = b""
-            while not printed.endswith(b"."):  # a terminal gives what it has so far
-                printed += os.read(ours, 2**10)
-            assert printed == (said + b"\r\n." if said else b".")
-        finally:
-            os.close(ours)
-            os.close(theirs)
-        assert done.stdout == b"144.0\n"
+    message = "ptrnet: compiles for this processor, which takes some seconds once\r\n"
+    for expected in (message, ""):
+        said = run_at_terminal(
+            [sys.executable, filled / "square.py"], {"NUMBA_CACHE_DIR": str(filled / "terminal")}
+        )
+        assert said == (0, "144.0\n", expected)
 
 
 MANAGED = """

@@ -1,8 +1,9 @@
 """A bar on a terminal, and nothing elsewhere."""
 
-import os
 import subprocess
 import sys
+
+from tests.support.terminal import run_at_terminal
 
 PROGRAM = """
 import sys, time
@@ -14,16 +15,9 @@ print(sorted({name.partition(".")[0] for name in sys.modules} & {"rich"}))
 
 
 def test_a_bar_counts_on_a_terminal():
-    ours, theirs = os.openpty()
-    try:
-        command = [sys.executable, "-c", PROGRAM]
-        environment = {**os.environ, "COLUMNS": "100", "TERM": "xterm"}
-        done = subprocess.run(command, stdout=subprocess.PIPE, stderr=theirs, env=environment)
-        said = os.read(ours, 2**16).decode()
-    finally:
-        os.close(ours)
-        os.close(theirs)
-    assert (done.returncode, done.stdout) == (0, b"['rich']\n")
+    sizes = {"COLUMNS": "100", "TERM": "xterm"}
+    code, out, said = run_at_terminal([sys.executable, "-c", PROGRAM], sizes)
+    assert (code, out) == (0, "['rich']\n")
     assert "counting" in said and "6/6" in said and "/s" in said
 
 
