@@ -71,12 +71,10 @@ def test_exports_serve_other_batches(small):
     assert_same(program.module()(*others), module(*others))
 
 
-@pytest.mark.parametrize("strict", [False, True])
-@pytest.mark.parametrize("name", ["remaining-ptr-net", "transformer-ptr-net"])
-def test_exports_are_strict_or_not(small, name, strict):
-    """Strictly, dynamo reads the code: it could not read PyTorch's stack of modes."""
-    module, arguments = build(small, name), draw(0)
-    program = torch.export.export(module, arguments, strict=strict)
+def test_an_export_may_be_strict(small):
+    """Dynamo then reads the code, and could not read PyTorch's stack of modes."""
+    module, arguments = build(small, "remaining-ptr-net"), draw(0)
+    program = torch.export.export(module, arguments, strict=True)
     assert_same(program.module()(*arguments), module(*arguments))
 
 
