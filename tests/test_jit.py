@@ -7,6 +7,7 @@ import shutil
 import signal
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -128,6 +129,15 @@ def test_what_was_kept_is_loaded_without_the_compiler(tmp_path):
     for is_compiled in (True, False):
         out, err = run(tmp_path / "cache")
         assert (out, err) == (f"[0. 1. 2.] expected more\ncompiler {is_compiled}\n144.0\n", "")
+
+
+def test_of_processes_that_begin_together_one_compiles(tmp_path):
+    """Three workers compiled the same code three times, on two cores."""
+    (tmp_path / "square.py").write_text(MANAGED)
+    with ThreadPoolExecutor(3) as threads:
+        printed = list(threads.map(run, [tmp_path / "cache"] * 3))
+    compilers = sorted(out.split("compiler ")[1].split()[0] for out, _ in printed)
+    assert compilers == ["False", "False", "True"] and {err for _, err in printed} == {""}
 
 
 def test_who_waits_at_a_terminal_is_told(filled):

@@ -5,11 +5,13 @@ what is damaged is compiled anew, and what cannot be kept is compiled again in t
 """
 
 import contextlib
+import fcntl
 import hashlib
 import io
 import signal
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator
 from functools import wraps
 from pathlib import Path
@@ -20,6 +22,8 @@ import numba
 from numba.core.caching import FunctionCache, IndexDataCacheFile
 from numba.core.runtime import _nrt_python
 
+MAX_WAIT = 60.0  # seconds for what another process compiles
+_POLL = 0.02
 _DIGEST = hashlib.sha256().digest_size
 _said: set[str] = set()
 
@@ -53,6 +57,7 @@ class _CheckedCache(FunctionCache):
 
     def __init__(self, function: Callable[..., Any]) -> None:
         super().__init__(function)
+        self._lock_file: BinaryIO | None = None
         self._cache_file = _CheckedFiles(
             cache_path=self._cache_path,
             # Another name than numba's own files have, in which there is no checksum.
@@ -64,16 +69,49 @@ class _CheckedCache(FunctionCache):
         """As numba does, but without loading its compiler, which takes 0.3 s and 50 MB.
 
         Where it has to compile, it loads that then. What was compiled needs no more of it than the
-        addresses of the functions that manage memory.
+        addresses of the functions that manage memory. Of processes that miss the same function at
+        the same time one compiles it, and the others wait for it: `release` ends that.
         """
         for name, address in _nrt_python.c_helpers.items():
             llvm.add_symbol(name if name.startswith("_") else f"NRT_{name}", address)
-        loaded = None
-        with self._guard_against_spurious_io_errors():
-            loaded = self._load_overload(sig, target_context)
+        loaded = self._loaded(sig, target_context)
+        if loaded is None:
+            self._lock()
+            loaded = self._loaded(sig, target_context)
         if loaded is None and sys.stderr is not None and sys.stderr.isatty():
             _say("ptrnet", "compiles for this processor, which takes some seconds once")
         return loaded
+
+    def _loaded(self, sig: Any, target_context: Any) -> Any:
+        with self._guard_against_spurious_io_errors():
+            return self._load_overload(sig, target_context)
+
+    def _lock(self) -> None:
+        """Waits until no other process compiles the function; MAX_WAIT seconds at most."""
+        if self._lock_file is not None:  # this process has it, for another signature
+            return
+        deadline = time.monotonic() + MAX_WAIT
+        with contextlib.suppress(OSError):  # no folder yet, or a file system without locks
+            self._impl.locator.ensure_cache_path()
+            path = Path(f"{self._cache_file._index_path}.lock")
+            self._lock_file = path.open("ab")
+            while time.monotonic() < deadline:
+                try:
+                    fcntl.flock(self._lock_file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                except BlockingIOError:
+                    time.sleep(_POLL)
+                else:
+                    return
+
+    def release(self) -> None:
+        """Lets other processes compile the function, or load it."""
+        if self._lock_file is not None:
+            with contextlib.suppress(
+                OSError
+            ):  # not closed alone: a forked process may have it, too
+                fcntl.flock(self._lock_file, fcntl.LOCK_UN)
+            self._lock_file.close()
+            self._lock_file = None
 
     def save_overload(self, sig: Any, data: Any) -> None:
         try:
@@ -122,6 +160,19 @@ def interruptible(compile: Callable[..., Any]) -> Callable[..., Any]:
     return compile_interruptible
 
 
+def _releasing(compile: Callable[..., Any], cache: _CheckedCache) -> Callable[..., Any]:
+    """The same function, after which the cache's lock is released, also where it fails."""
+
+    @wraps(compile)
+    def compile_and_release(*args: Any) -> Any:
+        try:
+            return compile(*args)
+        finally:
+            cache.release()
+
+    return compile_and_release
+
+
 def cached(decorator: Callable[..., Any]) -> Callable[..., Any]:
     """A decorator of numba's whose compiled functions are kept on the disk.
 
@@ -131,9 +182,11 @@ def cached(decorator: Callable[..., Any]) -> Callable[..., Any]:
     def decorate(function: Callable[..., Any]) -> Any:
         compiled = decorator(function)
         if hasattr(compiled, "enable_caching"):  # not where NUMBA_DISABLE_JIT leaves functions
+            compile = interruptible(compiled.compile)
             with contextlib.suppress(OSError, RuntimeError):  # no folder for it
                 compiled._cache = _CheckedCache(function)
-            compiled.compile = interruptible(compiled.compile)
+                compile = _releasing(compile, compiled._cache)
+            compiled.compile = compile
         return compiled
 
     return decorate
