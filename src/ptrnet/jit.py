@@ -106,9 +106,8 @@ class _CheckedCache(FunctionCache):
     def release(self) -> None:
         """Lets other processes compile the function, or load it."""
         if self._lock_file is not None:
-            with contextlib.suppress(
-                OSError
-            ):  # not closed alone: a forked process may have it, too
+            with contextlib.suppress(OSError):
+                # Closing would not do: a forked process may have it open, too.
                 fcntl.flock(self._lock_file, fcntl.LOCK_UN)
             self._lock_file.close()
             self._lock_file = None

@@ -34,12 +34,14 @@ def attend(queries: Tensor, keys: Tensor, values: Tensor, bias: Tensor) -> Tenso
         values: `(..., heads, L, D)`.
         bias: 0 or -inf, of a shape that broadcasts to `(..., heads, M, L)`; see `attention_bias`.
     """
-    num_scores = queries.shape[:-1].numel() * keys.shape[-2]
     is_kept = torch.is_grad_enabled() or queries.dim() != 4 or queries.device.type != "cpu"
-    if num_scores <= MAX_SCORES or is_kept or not is_eager(queries, keys, values, bias):
+    # Before any size is looked at: an export would serve no others.
+    if is_kept or not is_eager(queries, keys, values, bias):
         return _attend(queries, keys, values, bias)
     batch, heads, steps, _ = queries.shape
     scores_of_row = heads * keys.shape[-2]
+    if batch * steps * scores_of_row <= MAX_SCORES:
+        return _attend(queries, keys, values, bias)
     k = max(1, MAX_SCORES // (scores_of_row * steps))  # examples at a time
     m = min(steps, max(1, MAX_SCORES // scores_of_row))  # and rows
     bias = bias.expand(batch, heads, steps, keys.shape[-2])
@@ -192,10 +194,11 @@ def _parts(rows: Tensor, *layers: nn.Module) -> list[slice]:
 
     All of them where something has to be kept, or somebody looks on.
     """
-    batch, examples = rows.shape[0], max(1, MAX_ROWS // rows.shape[1])
+    # Before any size is looked at, as in `attend`.
     if not is_plain_float32(rows) or not all(is_unchanged(layer, _PARTS) for layer in layers):
         return [slice(None)]
-    return [slice(i, i + examples) for i in range(0, batch, examples)]
+    examples = max(1, MAX_ROWS // rows.shape[1])
+    return [slice(i, i + examples) for i in range(0, rows.shape[0], examples)]
 
 
 class DecoderLayer(nn.Module):
