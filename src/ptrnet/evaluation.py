@@ -2,11 +2,11 @@
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import islice
 from typing import Any, Protocol
 
 import numpy as np
 
+from ptrnet.data.bulk.engine import chunks
 from ptrnet.errors import InputError
 from ptrnet.metrics.interval import Measure, Moments, Scores, moments_of
 from ptrnet.tasks.base import Task
@@ -15,7 +15,6 @@ from ptrnet.types import Example, Floats
 LOG_LIKELIHOOD = "log_likelihood"
 _ANSWER = "answer"  # beside it, of the model's
 MAX_ROWS = 12  # sizes that have a row of their own
-CHUNK = 1000  # examples whose scores are added at a time
 
 
 class Evaluated(Protocol):
@@ -70,8 +69,7 @@ class Evaluation:
         is_flag = {name: scores.dtype == bool for name, scores in task.score([], []).items()}
         self._empty = {name: Moments(flag) for name, flag in is_flag.items()}
         self._empty[LOG_LIKELIHOOD] = Moments(False)
-        rest = iter(examples)
-        while chunk := list(islice(rest, CHUNK)):
+        for chunk in chunks(examples):
             self._add(chunk)
 
     def _add(self, examples: Sequence[Example]) -> None:
