@@ -163,6 +163,26 @@ def test_idle_connections_are_closed(monkeypatch):
     assert not at_work.closed and not active.closed
 
 
+def test_sigterm_before_the_first_step(monkeypatch):
+    """It raised where the coroutine that serves was made and not begun, of which Python warned."""
+    begin = uvicorn.server.asyncio_run
+
+    def begin_late(*arguments, **options):
+        signal.raise_signal(signal.SIGTERM)
+        return begin(*arguments, **options)
+
+    async def app(scope, receive, send):
+        raise AssertionError("nobody asks")
+
+    monkeypatch.setattr(uvicorn.server, "asyncio_run", begin_late)
+    config = uvicorn.Config(app, lifespan="off", log_config=None)
+    with socket.create_server(("127.0.0.1", 0)) as listener, sigterm_exits():
+        with pytest.raises(SystemExit) as stopped:
+            server.Server(config).run([listener])
+        assert stopped.value.code == 0
+        assert signal.getsignal(signal.SIGTERM).__qualname__.startswith("sigterm_exits")
+
+
 def test_a_port_in_use_is_one_line(model, capsys):
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]

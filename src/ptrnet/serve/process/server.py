@@ -3,12 +3,14 @@
 import asyncio
 import gc
 import resource
+import signal
 import socket
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from time import monotonic
+from types import FrameType
 
 import numpy as np
 import torch
@@ -111,6 +113,26 @@ class Server(uvicorn.Server):
     def __init__(self, config: uvicorn.Config) -> None:
         super().__init__(config)
         self._idle: dict[object, tuple[object, float]] = {}  # by connection: last request, since
+        self._is_terminated = False
+
+    def run(self, sockets: list[socket.socket] | None = None) -> None:
+        """Serves until SIGTERM, and raises it again at the end.
+
+        SIGTERM is the server's from the beginning: a handler that exits would leave the coroutine
+        that serves made and never begun, of which Python warns.
+        """
+        former = signal.signal(signal.SIGTERM, self.handle_exit)
+        try:
+            super().run(sockets)
+        finally:
+            signal.signal(signal.SIGTERM, former)
+        if self._is_terminated:
+            signal.raise_signal(signal.SIGTERM)
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        """The handler of signals while this serves."""
+        self._is_terminated |= sig == signal.SIGTERM
+        super().handle_exit(sig, frame)
 
     async def on_tick(self, counter: int) -> bool:
         """Called ten times a second."""
