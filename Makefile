@@ -1,24 +1,23 @@
 PYTHON ?= python3
 BIN = .venv/bin
 INSTALL = $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile
-HASHED = $(INSTALL) --no-deps --require-hashes -r
+LOCKED = --no-deps --require-hashes -r requirements.lock
 
 .PHONY: setup demo test docs stress lock sbom clean
 
 setup: .venv/ready
 
-# Made anew when what is to be installed changes; a broken install leaves no stamp. The pip that comes
-# with Python may take twice as long as a newer one. Python compiles modules when they
-# are first imported: doing so for all of them takes as long as installing.
-# The lock is installed in two halves at a time, as unpacking keeps one core busy.
+# Made anew when what is to be installed changes; a broken install leaves no stamp. uv takes less than
+# half of pip's time; pip goes on where packages come from a place that only pip's settings name. The pip
+# that comes with Python may take twice as long as a newer one. Python compiles modules when they are
+# first imported: doing so for all of them takes as long as installing.
 # All but torch is checked by its hash: torch has a build for each kind of machine, also from other
 # places than PyPI, and no hash is that of all.
 .venv/ready: pyproject.toml constraints.txt requirements.lock
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11, 5) and "expected Python 3.11.5 or newer; try: make PYTHON=python3.12 setup")'
 	$(PYTHON) -m venv .venv
-	$(INSTALL) pip==26.3
-	awk '/^[a-z]/ {k++} {print > (".venv/half" k % 2)}' requirements.lock
-	$(HASHED) .venv/half0 & half=$$!; $(HASHED) .venv/half1 && wait $$half
+	$(INSTALL) pip==26.3 uv==0.13.9
+	$(BIN)/uv pip install --quiet --no-cache --python .venv $(LOCKED) || $(INSTALL) $(LOCKED)
 	$(INSTALL) -c constraints.txt torch
 	$(INSTALL) --no-deps --no-build-isolation -e .
 	touch $@
@@ -42,16 +41,16 @@ stress: export PYTHONDONTWRITEBYTECODE =
 stress: setup
 	$(BIN)/python -m tests.stress --parts $(PARTS) --share $(SHARE)
 
-# The tools of the next two; nothing of ptrnet needs them.
+# Renews requirements.lock by pyproject.toml and constraints.txt, for every Python and system.
+lock: setup
+	$(BIN)/uv pip compile pyproject.toml --extra dev -c constraints.txt --universal --python-version 3.11.5 \
+		--generate-hashes --no-emit-package torch --no-header --upgrade --quiet -o requirements.lock
+
+# The tool of the next one; nothing of ptrnet needs it.
 build/tools/ready:
 	$(PYTHON) -m venv build/tools
-	build/tools/bin/python -m pip install --quiet --disable-pip-version-check uv==0.13.9 cyclonedx-bom==7.5.0
+	build/tools/bin/python -m pip install --quiet --disable-pip-version-check cyclonedx-bom==7.5.0
 	touch $@
-
-# Renews requirements.lock by pyproject.toml and constraints.txt, for every Python and system.
-lock: build/tools/ready
-	build/tools/bin/uv pip compile pyproject.toml --extra dev -c constraints.txt --universal --python-version 3.11.5 \
-		--generate-hashes --no-emit-package torch --no-header --upgrade --quiet -o requirements.lock
 
 # What is installed, with versions and licences, as CycloneDX has it.
 sbom: setup build/tools/ready
