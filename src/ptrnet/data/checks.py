@@ -1,6 +1,6 @@
 """Checks of instances and of answers to them. Every complaint begins with their source."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal
 from numbers import Real
 from typing import Any
@@ -15,6 +15,7 @@ from ptrnet.tasks.base import Task
 from ptrnet.tasks.schema import Element, Schema, is_missing, is_written_number
 from ptrnet.types import Answers, Example, Floats, Indices
 
+IDS = {"", "#", "id", "index", "no", "nr", "number", "node", "unnamed: 0"}  # names of such columns
 MAX_COORDINATE = 1e10  # where distances are whole numbers: sums of 100,000 are still exact floats
 
 
@@ -24,13 +25,14 @@ def check_instance(values: Any, task: Task, source: str) -> Floats:
     Args:
         values: what should be an instance, in any form that `real_array` takes; with d = 1 it
             may be flat, `(n,)`. Or dictionaries: of a task with a schema it reads their fields,
-            of any other all d that are numbers.
+            of any other all d that are numbers; where there are more, without ids. The same of the
+            columns of frames.
         task: of the instance.
         source: the file and line, or the argument, that the values came from.
 
     Raises:
-        InputError: the values are no instance of the task; n is less than its `min_elements` or
-            more than LARGEST.
+        InputError: the values are no instance of the task, or ids would be read as coordinates; n
+            is less than its `min_elements` or more than LARGEST.
     """
     d = task.num_features
     elements = records_of(values)
@@ -38,6 +40,12 @@ def check_instance(values: Any, task: Task, source: str) -> Floats:
         values = _encoded(elements, values, task.schema, source)
     elif elements is not None:
         values = _numeric_fields(elements, values, d, source)
+    elif is_frame(values):
+        names = list(values.columns)
+        if len(names) > d:
+            names = [name for name in names if not is_id(name)]
+            values = values[names]
+        check_no_ids(names, d, source)
     array = real_array(values, source, f"elements of {d} number{'s' * (d > 1)} each")
     if array.ndim == 1 and d == 1:
         array = array[:, None]
@@ -88,6 +96,8 @@ def _numeric_fields(elements: list[Element], values: Any, d: int, source: str) -
                 f"{source}: element {k + 1}: expected a dictionary, got {short(element)}"
             )
     fields = [field for field, value in elements[0].items() if _is_number(value)]
+    if len(fields) > d:
+        fields = [field for field in fields if not is_id(field)]
     if len(fields) != d and is_frame(values):
         return values  # of which `real_array` says what is no number
     if len(fields) != d:
@@ -98,8 +108,27 @@ def _numeric_fields(elements: list[Element], values: Any, d: int, source: str) -
     for field in dict.fromkeys(field for element in elements for field in element):
         if field not in fields:
             _check_ignored_field(field, elements, source)
+    check_no_ids(fields, d, source)
     schema = Schema(tuple(fields), ((),) * d)
     return schema.encode(elements, source)
+
+
+def is_id(name: Any) -> bool:
+    """Whether a column or field is named as one of ids."""
+    return isinstance(name, str) and name.strip().lower() in IDS
+
+
+def check_no_ids(names: Iterable[Any], d: int, source: str) -> None:
+    """Refuses ids among the d numbers that are read of an element, by their names.
+
+    A single number may well be called so, as by who sorts ids.
+    """
+    ids = [name for name in names if is_id(name)] if d > 1 else []
+    if ids:
+        raise InputError(
+            f"{source}: expected {d} numbers of each element that are no ids, got "
+            f"{short(ids[0])} among them; if it is none, give it another name"
+        )
 
 
 def _is_number(value: Any) -> bool:
@@ -113,6 +142,8 @@ def _check_ignored_field(field: Any, elements: list[Element], source: str) -> No
     """
     values = [element.get(field) for element in elements]
     missing = [k for k, value in enumerate(values) if not _is_number(value)]
+    if not missing:  # ids, which were left out by their name
+        return
     if len(missing) == len(values) or not all(_may_be_missing(values[k]) for k in missing):
         return  # texts, which stay with their elements and are not read
     raise InputError(

@@ -22,8 +22,6 @@ from ptrnet.tasks.base import Task
 from ptrnet.tasks.schema import is_missing
 from ptrnet.types import Example, Table
 
-IDS = {"", "#", "id", "index", "no", "nr", "number", "node", "unnamed: 0"}  # names of their columns
-
 CAPABILITIES = Capabilities(multiple=False, answers=False, dictionaries=True)
 
 
@@ -46,7 +44,7 @@ def read(path: str, task: Task) -> Iterator[Example]:
     bodies = [column[1:] or column for column in columns]  # without the first row: maybe a header
     numeric = [k for k, body in enumerate(bodies) if all(map(is_number, body))]
     if len(numeric) > task.num_features:
-        numeric = [k for k in numeric if rows[0][k].strip().lower() not in IDS]
+        numeric = [k for k in numeric if not checks.is_id(rows[0][k])]
     if len(numeric) != task.num_features:
         _refuse_columns(bodies, lines, numeric, task.num_features, source)
     _check_ignored_columns(bodies, lines, numeric, source)
@@ -58,6 +56,8 @@ def read(path: str, task: Task) -> Iterator[Example]:
             f"number in a numeric column, got {short(rows[0][titles[0]])}"
         )
     if titles:
+        names = [rows[0][k] for k in numeric]
+        checks.check_no_ids(names, task.num_features, f"{source}:{lines[0]}")
         header, rows, lines = rows[0], rows[1:], lines[1:]
     else:
         _check_first_row([[row[k] for k in numeric] for row in rows], f"{source}:{lines[0]}")
