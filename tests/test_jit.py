@@ -140,6 +140,36 @@ def test_of_processes_that_begin_together_one_compiles(tmp_path):
     assert compilers == ["False", "False", "True"] and {err for _, err in printed} == {""}
 
 
+THREADS = """
+import fcntl
+import time
+from concurrent.futures import ThreadPoolExecutor
+import ptrnet.jit
+
+flock = fcntl.flock
+
+def slow(file, operation):
+    flock(file, operation)
+    if operation == fcntl.LOCK_UN:
+        time.sleep(0.1)
+
+ptrnet.jit.fcntl.flock = slow
+
+@ptrnet.jit.jit
+def square(x):
+    return x * x
+
+with ThreadPoolExecutor(3) as threads:
+    print(*threads.map(square, [12.0, 12.0, 12]))
+"""
+
+
+def test_of_threads_that_begin_together_each_releases_its_own(tmp_path):
+    """A first training ended so: one thread closed the lock's file while the other released it."""
+    (tmp_path / "square.py").write_text(THREADS)
+    assert run(tmp_path / "cache") == ("144.0 144.0 144\n", "")
+
+
 def test_who_waits_at_a_terminal_is_told(filled):
     """The first picture of a tour took 25 seconds of silence, as its optimum is computed."""
     message = "ptrnet: compiles for this processor, which takes some seconds once\r\n"

@@ -20,6 +20,7 @@ from typing import Any, BinaryIO
 import llvmlite.binding as llvm
 import numba
 from numba.core.caching import FunctionCache, IndexDataCacheFile
+from numba.core.compiler_lock import global_compiler_lock
 from numba.core.runtime import _nrt_python
 
 MAX_WAIT = 60.0  # seconds for what another process compiles
@@ -160,14 +161,18 @@ def interruptible(compile: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _releasing(compile: Callable[..., Any], cache: _CheckedCache) -> Callable[..., Any]:
-    """The same function, after which the cache's lock is released, also where it fails."""
+    """The same function, after which the cache's lock is released, also where it fails.
+
+    Threads take their turns until then: each would release the lock of the one after it.
+    """
 
     @wraps(compile)
     def compile_and_release(*args: Any) -> Any:
-        try:
-            return compile(*args)
-        finally:
-            cache.release()
+        with global_compiler_lock:
+            try:
+                return compile(*args)
+            finally:
+                cache.release()
 
     return compile_and_release
 
