@@ -48,7 +48,7 @@ def filled(tmp_path_factory):
     folder = tmp_path_factory.mktemp("module")
     (folder / "square.py").write_text(MODULE)
     assert run(folder / "cache") == ("144.0\n", "")
-    assert list(folder.rglob("*.checked*.nbi")) and list(folder.rglob("*.nbc"))
+    assert list(folder.rglob("*.kept*.nbi")) and list(folder.rglob("*.nbc"))
     return folder
 
 
@@ -111,6 +111,33 @@ def test_a_full_disk_is_one_line(filled):
     out, err = run(filled / "full", preexec_fn=limit_file_size)
     assert out == "144.0\n"
     assert err.count("\n") == 1 and err.endswith("compiled code is not kept: File too large\n")
+
+
+FULL = """
+from pathlib import Path
+from ptrnet.jit import _CheckedFiles
+
+def refuse(*arguments):
+    raise OSError("No space left")
+
+if Path(__file__).with_name("full").exists():
+    _CheckedFiles._save_data = refuse
+
+print("""
+
+
+def test_an_index_never_names_the_code_of_an_older_source(tmp_path):
+    """On a full disk it named what had been compiled before, which was run from then on."""
+    source, full = tmp_path / "square.py", tmp_path / "full"
+    module = MODULE.replace("print(", FULL)
+    source.write_text(module)
+    assert run(tmp_path / "cache") == ("144.0\n", "")
+    source.write_text(module.replace("x * x", "x * x + 1"))
+    full.touch()
+    assert run(tmp_path / "cache")[0] == "145.0\n"
+    full.unlink()
+    for _ in range(2):
+        assert run(tmp_path / "cache") == ("145.0\n", "")
 
 
 def test_no_folder_at_all_is_no_error(filled):

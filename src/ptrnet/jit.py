@@ -35,6 +35,19 @@ class _CheckedFiles(IndexDataCacheFile):
     numba reads no further than what it wrote, so that a checksum can follow it.
     """
 
+    def save(self, key: Any, data: Any) -> None:
+        """Writes the machine code first, under a name that is of its source and signature alone.
+
+        numba numbers the files and writes the index first: where the rest failed, the index named
+        the code of an older source, or of another signature.
+        """
+        facts = self._dump((self._version, self._source_stamp, key))
+        name = f"{self._index_name}.{hashlib.sha256(facts).hexdigest()[:16]}.nbc"
+        overloads = self._load_index()
+        self._save_data(name, data)
+        overloads[key] = name
+        self._save_index(overloads)
+
     @contextlib.contextmanager
     def _open_for_write(self, filepath: str) -> Iterator[BinaryIO]:
         content = io.BytesIO()
@@ -62,7 +75,7 @@ class _CheckedCache(FunctionCache):
         self._cache_file = _CheckedFiles(
             cache_path=self._cache_path,
             # Another name than numba's own files have, in which there is no checksum.
-            filename_base=f"{self._impl.filename_base}.checked",
+            filename_base=f"{self._impl.filename_base}.kept",
             source_stamp=self._impl.locator.get_source_stamp(),
         )
 

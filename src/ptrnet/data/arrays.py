@@ -4,6 +4,7 @@ An array is what NumPy takes for one, a torch tensor (with a gradient, on any de
 series with `to_numpy` (pandas, polars), or lists of numbers. None of these libraries is imported.
 """
 
+import contextlib
 import sys
 from collections.abc import Iterable, Mapping
 from decimal import Decimal
@@ -17,7 +18,7 @@ from ptrnet.errors import InputError, short
 from ptrnet.types import Floats
 
 LARGEST_UNROUNDED = 2.0**53 - 1  # a larger float64 may be another whole number, rounded
-_NO_LISTS = (str, bytes, Mapping, np.ma.MaskedArray)
+_NO_LISTS = (str, bytes, Mapping, set, frozenset, np.ma.MaskedArray)  # a set has no order
 _PLAIN = {float, int, list, tuple}  # what a list of numbers is made of
 _KINDS = {
     "c": "complex numbers",
@@ -62,7 +63,7 @@ def _check_whole(values: Any, array: NDArray[Any], floats: Floats, source: str) 
     large = np.argwhere(np.abs(floats) > LARGEST_UNROUNDED)
     if not len(large):
         return
-    whole = array if array.dtype.kind in "iu" else np.array(_unwrapped(values), object)
+    whole = array if array.dtype.kind in "iu" else np.array(_unrounded(values), object)
     for index in map(tuple, large):
         value, near = whole[index], floats[index]
         if isinstance(value, Integral) and np.isfinite(near) and int(value) != int(near):
@@ -70,6 +71,13 @@ def _check_whole(values: Any, array: NDArray[Any], floats: Floats, source: str) 
                 f"{source}: expected whole numbers that float64 holds, got {int(value)}, which it "
                 f"rounds to {int(near)}"
             )
+
+
+def _unrounded(values: Any) -> Any:
+    """The numbers as they came; those of a frame, which NumPy has as one type, by its columns."""
+    if is_frame(values):
+        return [[*row.values()] for row in rows_of(values)]
+    return _unwrapped(values)
 
 
 def to_array(values: Any, source: str, expected: str) -> NDArray[Any]:
@@ -229,16 +237,18 @@ def _single(values: Any) -> Any:
         return values
     torch = sys.modules.get("torch")
     if torch is not None and isinstance(values, torch.Tensor):
-        tensor = values.detach().cpu()
-        if tensor.layout is not torch.strided:
-            tensor = tensor.to_dense()
-        if tensor.is_complex():
-            tensor = tensor.resolve_conj()
-        elif tensor.dtype is torch.bfloat16:  # which NumPy does not have
-            tensor = tensor.float()
-        return tensor.numpy()
+        try:
+            tensor = values.detach().cpu()
+            if tensor.layout is not torch.strided:
+                tensor = tensor.to_dense()
+            if tensor.dtype is torch.bfloat16:  # which NumPy does not have
+                tensor = tensor.float()
+            return tensor.resolve_conj().resolve_neg().numpy()
+        except (RuntimeError, TypeError):  # quantized, nested, without memory
+            raise InputError(f"expected an array, got a tensor of {values.dtype}") from None
     if hasattr(values, "to_numpy"):
-        return np.asarray(values.to_numpy())
+        with contextlib.suppress(ValueError):  # of pyarrow, which would have to copy
+            return np.asarray(values.to_numpy())
     if hasattr(values, "__array__") or hasattr(values, "__array_interface__"):
         return np.asarray(values)
     return values

@@ -12,7 +12,12 @@ from ptrnet.data.sizes import LARGEST
 from ptrnet.errors import InputError, short
 from ptrnet.geometry.distances import EUCLIDEAN
 from ptrnet.tasks.base import Task
-from ptrnet.tasks.schema import Element, Schema, is_missing, is_written_number
+from ptrnet.tasks.schema import Element, Schema
+from ptrnet.tasks.written_numbers import (
+    are_foreign_numbers,
+    is_missing,
+    is_written_number,
+)
 from ptrnet.types import Answers, Example, Floats, Indices
 
 IDS = {"", "#", "id", "index", "no", "nr", "number", "node", "unnamed: 0"}  # names of such columns
@@ -136,26 +141,37 @@ def _is_number(value: Any) -> bool:
 
 
 def _check_ignored_field(field: Any, elements: list[Element], source: str) -> None:
-    """Refuses a field that is not read only because some of its numbers are missing.
+    """Refuses a field that is not read only because of how its numbers are written, or missing.
 
     Else another field of numbers, such as ids, would be read in its place.
     """
     values = [element.get(field) for element in elements]
-    missing = [k for k, value in enumerate(values) if not _is_number(value)]
-    if not missing:  # ids, which were left out by their name
+    others = [k for k, value in enumerate(values) if not _is_number(value)]
+    if not others:  # ids, which were left out by their name
         return
-    if len(missing) == len(values) or not all(_may_be_missing(values[k]) for k in missing):
-        return  # texts, which stay with their elements and are not read
+    rest = [values[k] for k in others if not _is_missing(values[k])]
+    filled = [value for value in rest if isinstance(value, str)]
+    if len(filled) < len(rest):
+        return  # what is no number stays with its element and is not read
+    are_numbers = are_foreign_numbers(filled) or all(map(is_written_number, filled))
+    if len(others) == len(values):
+        if not are_foreign_numbers(filled):  # texts, or digits alone, as of ids
+            return
+    elif filled and not are_numbers:
+        return
     raise InputError(
-        f'{source}: element {missing[0] + 1}: "{field}": expected a number, '
-        f"got {short(values[missing[0]])}, where other elements have one; fill or remove the field"
+        f'{source}: element {others[0] + 1}: "{field}": expected a number, '
+        f"got {short(values[others[0]])}"
+        f"{', where other elements have one' * (len(others) < len(values))}; "
+        "fill or remove the field"
     )
 
 
-def _may_be_missing(value: Any) -> bool:
-    return value is None or (
-        isinstance(value, str) and (is_missing(value) or is_written_number(value))
-    )
+def _is_missing(value: Any) -> bool:
+    """Whether there is no number: of pandas also NA and NaT."""
+    if isinstance(value, str):
+        return is_missing(value)
+    return value is None or type(value).__name__ in ("NAType", "NaTType")
 
 
 def check_size(n: int, task: Task, source: str) -> None:

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ptrnet.data import checks
 from ptrnet.data.arrays import depth, is_frame, records_of, split, split_instances, to_array
@@ -124,6 +125,7 @@ def checked_example(pair: Any, task: Task, source: str) -> Example:
     if isinstance(pair, Example):
         checks.required_answer(pair, task, source)
         if isinstance(pair.inputs, np.ndarray) and isinstance(pair.outputs, np.ndarray):
+            _check_indices(pair.outputs, len(pair.inputs), source)
             return pair
     inputs, outputs = inputs_and_outputs(pair, source)
     inputs = checks.frame_as_rows(inputs, task)
@@ -133,6 +135,15 @@ def checked_example(pair: Any, task: Task, source: str) -> Example:
     if isinstance(pair, Example):
         return pair._replace(inputs=instance, outputs=indices, elements=elements)
     return Example(instance, indices, source, elements=elements)
+
+
+def _check_indices(outputs: NDArray[Any], n: int, source: str) -> None:
+    """Refuses what points at no element; whether it is an answer of the task is not asked."""
+    if outputs.dtype.kind not in "iu":
+        raise InputError(f"{source}: outputs: expected whole numbers, got {outputs.dtype}")
+    outside = outputs[(outputs < 0) | (outputs >= n)]
+    if outside.size:
+        raise InputError(f"{source}: outputs: expected 0 to {n - 1}, got {outside[0]}")
 
 
 def inputs_and_outputs(pair: Any, source: str) -> tuple[Any, Any]:

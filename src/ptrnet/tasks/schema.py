@@ -1,6 +1,5 @@
 """Elements that are dictionaries: which of their fields a model reads, and as what numbers."""
 
-import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
@@ -11,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ptrnet.errors import InputError, short
+from ptrnet.tasks.written_numbers import is_missing, is_written_number
 
 MAX_CATEGORIES = 1000  # of a field; one of more is likely to be a name
 
@@ -126,6 +126,12 @@ def infer_schema(
                 _check_names(read, place)
                 texts = {field: set() for field in read}
                 are_texts = [f for f in read if is_text(value_of(element, f, place))]
+            if not fields and not {*element} <= {*read}:
+                added = next(field for field in element if field not in read)
+                raise InputError(
+                    f'{place}: "{added}": the first element has no such field; fill it in, or '
+                    "name the fields that the model is to read (fields)"
+                )
             for field in read:
                 value = value_of(element, field, place)
                 if is_text(value) != (field in are_texts):
@@ -148,15 +154,6 @@ def infer_schema(
     return Schema(read, tuple(tuple(sorted(texts[f])) for f in read), ignores_unknown)
 
 
-# How tables write that a number is missing.
-_MISSING = {"", "--", ".", "?", "#n/a", "n/a", "na", "nan", "nil", "null", "missing"}
-
-
-def is_missing(text: str) -> bool:
-    """Whether a text says that a number is missing."""
-    return text.strip().lower() in _MISSING
-
-
 def _check_none_missing(field: str, texts: set[str]) -> None:
     """Refuses numbers that one missing value among them has made categories."""
     others = {text for text in texts if not is_written_number(text)}
@@ -165,14 +162,6 @@ def _check_none_missing(field: str, texts: set[str]) -> None:
             f'"{field}": expected numbers alone, or texts, got numbers and {short(min(others))}: '
             "give these elements a number, or leave them out; a category is called otherwise"
         )
-
-
-def is_written_number(text: str) -> bool:
-    """Whether a text is a finite number."""
-    try:
-        return math.isfinite(float(text))
-    except ValueError:
-        return False
 
 
 def value_of(element: Any, field: str, source: str) -> Any:

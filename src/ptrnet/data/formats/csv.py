@@ -7,8 +7,9 @@ rows each. A model of elements with fields reads these by the header's names.
 """
 
 import csv
+import re
 import warnings
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NoReturn, TextIO
 
 from ptrnet.data import checks
@@ -19,7 +20,7 @@ from ptrnet.data.formats.parts.parsing import parse_number
 from ptrnet.data.sizes import LARGEST
 from ptrnet.errors import DoubtfulInput, InputError, short
 from ptrnet.tasks.base import Task
-from ptrnet.tasks.schema import is_missing
+from ptrnet.tasks.written_numbers import are_foreign_numbers, is_missing
 from ptrnet.types import Example, Table
 
 CAPABILITIES = Capabilities(multiple=False, answers=False, dictionaries=True)
@@ -43,19 +44,15 @@ def read(path: str, task: Task) -> Iterator[Example]:
     columns = list(zip(*rows, strict=True))
     bodies = [column[1:] or column for column in columns]  # without the first row: maybe a header
     numeric = [k for k, body in enumerate(bodies) if all(map(is_number, body))]
+    ids: list[int] = []
     if len(numeric) > task.num_features:
-        numeric = [k for k in numeric if not checks.is_id(rows[0][k])]
+        ids = [k for k in numeric if checks.is_id(rows[0][k])]
+        numeric = [k for k in numeric if k not in ids]
     if len(numeric) != task.num_features:
         _refuse_columns(bodies, lines, numeric, task.num_features, source)
     _check_ignored_columns(bodies, lines, numeric, source)
     header = None
-    titles = [k for k in numeric if not is_number(rows[0][k])]
-    if titles and len(titles) < len(numeric):
-        raise InputError(
-            f"{source}:{lines[0]}: column {titles[0] + 1}: expected a number, or a header with no "
-            f"number in a numeric column, got {short(rows[0][titles[0]])}"
-        )
-    if titles:
+    if _has_header(rows[0], numeric, ids, f"{source}:{lines[0]}"):
         names = [rows[0][k] for k in numeric]
         checks.check_no_ids(names, task.num_features, f"{source}:{lines[0]}")
         header, rows, lines = rows[0], rows[1:], lines[1:]
@@ -92,8 +89,9 @@ def write(stream: TextIO, examples: Iterable[Example], task: Task) -> None:
     for example in examples:
         rows = [[repr(value) for value in element] for element in example.inputs.tolist()]
         if example.elements and not example.table:
-            writer.writerow(example.elements[0])
-            rows = [[str(value) for value in element.values()] for element in example.elements]
+            names = list(example.elements[0])
+            writer.writerow(names)
+            rows = [_cells(element, names, example.source) for element in example.elements]
         if example.table:
             rows = example.table.rows
             if example.table.header:
@@ -102,10 +100,42 @@ def write(stream: TextIO, examples: Iterable[Example], task: Task) -> None:
         writer.writerows(rows[i] for i in order)
 
 
+def _cells(element: Mapping[str, Any], names: list[str], source: str) -> list[str]:
+    """The values of an element in the order of the columns' names; nothing for None."""
+    if element.keys() != {*names}:
+        raise InputError(
+            f"{source}: a .csv has the same fields in every row: expected "
+            f"{short(', '.join(names))}, got {short(', '.join(map(str, element)))}"
+        )
+    return ["" if element[name] is None else str(element[name]) for name in names]
+
+
+def _has_header(row: list[str], numeric: list[int], ids: list[int], source: str) -> bool:
+    """Whether the first row is a header: above numbers that are read, or left out as ids, is text.
+
+    Raises:
+        InputError: above some of the others stand numbers, or what may be one: a damaged row.
+    """
+    titles = [k for k in (*ids, *numeric) if not is_number(row[k])]
+    if not titles:
+        return False
+    if [row[k] for k in numeric] == [str(k) for k in range(len(numeric))]:
+        return True  # a frame without names, with its index
+    bad = titles
+    if len(titles) == len(ids) + len(numeric):
+        bad = [k for k in numeric if is_missing(row[k]) or are_foreign_numbers([row[k]])]
+    if bad:
+        raise InputError(
+            f"{source}: column {bad[0] + 1}: expected a number, or a header with no number in a "
+            f"numeric column, got {short(row[bad[0]])}"
+        )
+    return True
+
+
 def _check_ignored_columns(
     bodies: list[tuple[str, ...]], lines: list[int], numeric: list[int], source: str
 ) -> None:
-    """Refuses a column that is not read only because some of its numbers are missing.
+    """Refuses a column that is not read only because of how its numbers are written, or missing.
 
     Else another column of numbers, such as ids, would be read in its place. Arguments as in
     `_refuse_columns`.
@@ -115,14 +145,23 @@ def _check_ignored_columns(
         if not bad:  # all are numbers: ids, which were left out by their name
             continue
         line, cell = _line_of(bad[0], bodies[k], lines), bodies[k][bad[0]]
-        if len(bad) < len(bodies[k]) / 2 and all(is_missing(bodies[k][i]) for i in bad):
+        filled = [bodies[k][i] for i in bad if not is_missing(bodies[k][i])]
+        has_numbers = len(bad) < len(bodies[k])
+        if are_foreign_numbers(filled) or (has_numbers and not filled):
             raise InputError(
-                f"{source}:{line}: column {k + 1}: expected a number, got {short(cell)}"
+                f"{source}:{line}: column {k + 1}: expected a number"
+                f"{' such as 1234.5' * bool(filled)}, got {short(cell)}"
             )
-        if all(";" in bodies[k][i] and all(map(is_number, bodies[k][i].split(";"))) for i in bad):
+        if all(map(_is_joined, (bodies[k][i] for i in bad))):
             raise InputError(
                 f"{source}:{line}: columns must be separated by commas, got {short(cell)}"
             )
+
+
+def _is_joined(cell: str) -> bool:
+    """Whether a cell is two of a table whose columns are separated otherwise."""
+    last = re.split("[;\t]", cell)[-1]
+    return (last != cell and is_number(last)) or all(map(is_number, cell.split()))
 
 
 def _line_of(index: int, body: tuple[str, ...], lines: list[int]) -> int:

@@ -46,18 +46,18 @@ def read(path: str, task: Task) -> Iterator[Example]:
     """See `ptrnet.data.formats`.
 
     Warns:
-        DoubtfulInput: several lines, each of one point without an answer: so other programs write
-            the points of one instance.
+        DoubtfulInput: several lines, each of one element without an answer: so other programs
+            write the elements of one instance.
     """
-    source, count, are_points = display_name(path), 0, task.num_features > 1
+    source, count, are_single = display_name(path), 0, True
     for example in _parse(numbered_lines(path), source, task):
         count += 1
-        are_points = are_points and len(example.inputs) == 1 and example.outputs is None
+        are_single = are_single and len(example.inputs) == 1 and example.outputs is None
         yield example
-    if are_points and count > 1:
+    if are_single and count > 1:
         warnings.warn(
-            f"{source}: each of its {count} lines was read as an instance of one point; points of "
-            "one instance stand in one line, or are the rows of a .csv",
+            f"{source}: each of its {count} lines was read as an instance of one element; the "
+            "elements of one instance stand in one line, or are the rows of a .csv",
             DoubtfulInput,
             stacklevel=2,
         )
