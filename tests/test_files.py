@@ -136,3 +136,16 @@ def test_names_are_on_the_disk_before_the_work_is_called_done(tmp_path, monkeypa
     with atomic_folder(tmp_path / "f") as folder:
         (folder / "b.txt").write_text("")
     assert events[2:] == ["file", "folder", "folder"]
+
+
+def test_the_mode_of_new_files_is_not_touched(tmp_path, monkeypatch):
+    """Two threads that set it and put it back could leave it at 0 for the whole process."""
+    former = os.umask(0o027)
+    try:
+        with monkeypatch.context() as patch:
+            patch.setattr(os, "umask", None)
+            with atomic_path(tmp_path / "a") as temporary:
+                temporary.write_text("a")
+    finally:
+        os.umask(former)
+    assert stat.S_IMODE((tmp_path / "a").stat().st_mode) == 0o640

@@ -278,6 +278,16 @@ def test_an_interrupt_while_code_is_compiled_is_one(compile, capsys):
     assert signal.getsignal(signal.SIGINT) is handler
 
 
+def test_a_program_may_note_interrupts_itself():
+    noted = []
+    former = signal.signal(signal.SIGINT, lambda number, frame: noted.append(number))
+    try:
+        interruptible(signal.raise_signal)(signal.SIGINT)
+    finally:
+        signal.signal(signal.SIGINT, former)
+    assert noted == [signal.SIGINT]
+
+
 def test_other_errors_of_a_compiler_stay():
     with pytest.raises(ZeroDivisionError):
         interruptible(lambda _: 1 / 0)(None)

@@ -8,11 +8,14 @@ import shutil
 import stat
 import sys
 import tempfile
+import threading
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 from ptrnet.errors import InputError, OutputError
+
+_UMASK = threading.Lock()
 
 
 def exists(path: str | Path) -> bool:
@@ -187,6 +190,12 @@ def _sync_folder(folder: Path) -> None:
 
 
 def _umask() -> int:
-    umask = os.umask(0)
-    os.umask(umask)
+    """The process's, which is not touched where the system tells it: other threads make files."""
+    with contextlib.suppress(OSError):
+        for line in Path("/proc/self/status").read_text(encoding="utf-8").splitlines():
+            if line.startswith("Umask:"):
+                return int(line.split()[1], 8)
+    with _UMASK:
+        umask = os.umask(0o077)
+        os.umask(umask)
     return umask

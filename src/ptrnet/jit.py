@@ -148,8 +148,11 @@ def interruptible(compile: Callable[..., Any]) -> Callable[..., Any]:
         interrupts: list[int] = []
 
         def note(number: int, frame: Any) -> None:
-            interrupts.append(number)
-            former(number, frame)
+            try:
+                former(number, frame)
+            except BaseException:  # not of a program that only notes interrupts itself
+                interrupts.append(number)
+                raise
 
         def print_unless_interrupted(unraisable: Any) -> None:
             if not interrupts:

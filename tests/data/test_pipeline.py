@@ -2,9 +2,11 @@
 
 import threading
 import time
+from itertools import count
 
 import pytest
 
+from ptrnet.data.bulk import pipeline
 from ptrnet.data.bulk.pipeline import consumed_aside, read_ahead
 from ptrnet.errors import InputError, OutputError
 
@@ -72,3 +74,25 @@ def test_a_caller_may_leave_early():
     assert next(items) == 0
     items.close()
     assert got == [0]
+
+
+def test_a_second_interrupt_ends_the_thread(monkeypatch):
+    """While the thread was waited for: it never heard that nothing more comes."""
+    put, taken = pipeline._put, []
+
+    def interrupted(waiting, item, consuming):
+        if item is pipeline._END:
+            raise KeyboardInterrupt
+        put(waiting, item, consuming)
+
+    def consume(items):
+        for item in items:
+            taken.append(item)
+            time.sleep(0.05)
+
+    monkeypatch.setattr(pipeline, "_put", interrupted)
+    items = consumed_aside(count(), consume)
+    assert next(items) == 0
+    with pytest.raises(KeyboardInterrupt):
+        items.close()  # it waits for the thread
+    assert taken in ([], [0])

@@ -165,6 +165,23 @@ def test_the_newest_exact_answer_is_computed_first_and_the_oldest_given_up(monke
     assert ask(0) is first and ask(1) is not futures[0]
 
 
+def test_what_failed_once_is_computed_again(monkeypatch):
+    """For want of memory, say; it was kept as the answer."""
+    errors = [MemoryError(), None]
+
+    def exact_of(task, example):
+        if error := errors.pop(0):
+            raise error
+        return {}
+
+    monkeypatch.setattr(exact, "exact_of", exact_of)
+    answers = exact.ExactAnswers()
+    example = Example(np.zeros((3, 2)))
+    with pytest.raises(MemoryError):
+        answers.ask(tasks.get("hull"), example).result(60)
+    assert answers.ask(tasks.get("hull"), example).result(60) == {}
+
+
 def test_numbers_beyond_floats_are_null(with_client, models):
     """Lengths of these tours overflow; JSON has no infinity."""
     far = [[1e308, 0], [-1e308, 1], [0, 1e308]]

@@ -19,6 +19,8 @@ def main() -> None:
     from ptrnet import runtime
 
     runtime.tune()
+    if sys.stderr is None:  # closed: `print` would take standard output in its place
+        sys.stderr = open(os.devnull, "w")  # noqa: SIM115, PTH123  as long as the process
     for stream in (sys.stdin, sys.stdout, sys.stderr):  # UTF-8, whatever the locale says
         if isinstance(stream, TextIOWrapper):  # None where it was closed
             stream.reconfigure(encoding="utf-8", errors="backslashreplace")

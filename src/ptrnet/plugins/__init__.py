@@ -8,13 +8,17 @@ for names, and calls `register` of what it extends.
 
 import importlib
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib.metadata import entry_points
 from pathlib import Path
+from threading import RLock
 
 from ptrnet.errors import InputError
 
 GROUP, VARIABLE = "ptrnet.plugins", "PTRNET_PLUGINS"
 _loaded: set[str] = set()
+_loading = RLock()  # other threads wait until there are all names
 
 
 def add(path: str) -> None:
@@ -30,17 +34,29 @@ def load() -> None:
     Raises:
         InputError: a file that is not there, or a plug-in that fails; it is named.
     """
-    if GROUP not in _loaded:
-        _loaded.add(GROUP)
-        for entry in entry_points(group=GROUP):
-            try:
-                entry.load()
-            except Exception as error:
-                _loaded.discard(GROUP)  # to be complained of again
-                raise _broken(f"{entry.name} ({entry.value})", error) from error
-    for path in _files():
-        if path not in _loaded:
-            _import_file(Path(path))
+    with _loading:
+        if GROUP not in _loaded:
+            with _marked_as_loaded(GROUP):
+                for entry in entry_points(group=GROUP):
+                    try:
+                        entry.load()
+                    except Exception as error:
+                        raise _broken(f"{entry.name} ({entry.value})", error) from error
+        for path in _files():
+            if path not in _loaded:
+                with _marked_as_loaded(path):
+                    _import_file(Path(path))
+
+
+@contextmanager
+def _marked_as_loaded(name: str) -> Iterator[None]:
+    """Plug-ins ask for names while they are loaded; what fails is complained of again."""
+    _loaded.add(name)
+    try:
+        yield
+    except BaseException:
+        _loaded.discard(name)
+        raise
 
 
 def _files() -> list[str]:
@@ -49,14 +65,12 @@ def _files() -> list[str]:
 
 def _import_file(path: Path) -> None:
     """Imports a file as a module of this package, where processes find classes they are sent."""
-    _loaded.add(str(path))
     _search(path.parent)
     if path.suffix != ".py" or not path.is_file():
         raise InputError(f"{path}: expected a Python file of plug-ins")
     try:
         module = importlib.import_module(f"{__name__}.{path.stem}")
     except Exception as error:
-        _loaded.discard(str(path))
         raise _broken(str(path), error) from error
     if Path(str(module.__file__)).resolve() != path.resolve():
         raise InputError(f"{path}: {module.__file__} is a file of plug-ins of the same name")

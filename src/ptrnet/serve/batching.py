@@ -18,7 +18,7 @@ import torch
 
 from ptrnet.serve.abandoning import Abandonable, AbandonedError
 from ptrnet.serve.metrics import Metrics
-from ptrnet.serve.pace import Pace
+from ptrnet.serve.pace import SECONDS, Pace
 from ptrnet.serve.requests.schemas import Method
 from ptrnet.solver import Solver
 from ptrnet.types import Example
@@ -194,7 +194,8 @@ class _Queue:
             for (request, index), example in zip(items, answered, strict=True):
                 request.put(index, example)
         except AbandonedError:
-            self._pace.note(key.kind, len(items), perf_counter() - start)
+            if (seconds := perf_counter() - start) > SECONDS:  # of less time nothing is known
+                self._pace.note(key.kind, len(items), seconds)
         except Exception as error:  # of a user's input, or a defect: whoever waits gets it
             if len(requests) == 1:
                 requests[0].fail(error)

@@ -88,9 +88,12 @@ class _NewestFirst(Generic[Result]):
         while True:
             with self._changed:
                 self._changed.wait_for(lambda: self._waiting)
-                _, (function, future) = self._waiting.popitem()
+                key, (function, future) = self._waiting.popitem()
             future.set_running_or_notify_cancel()
             try:
                 future.set_result(function())
             except Exception as error:
+                with self._changed:  # it may be computed when it is asked again
+                    if self._futures.get(key) is future:
+                        del self._futures[key]
                 future.set_exception(error)

@@ -186,7 +186,7 @@ def _examples_moved(scratch: Path, folder: Path) -> Iterator[None]:
     try:
         _move(scratch, folder)
         yield
-    except InputError:
+    except BaseException:
         if not (folder / run_folder.RECIPE).exists():
             _move(folder, scratch)
             if is_new:

@@ -75,6 +75,9 @@ def locked(folder: Path) -> Iterator[None]:
                 raise InputError(f"{folder}: another training is writing it") from None
         yield
     finally:
+        with contextlib.suppress(OSError):
+            # Closing would not do: a forked process may have it open, too.
+            fcntl.flock(handle, fcntl.LOCK_UN)
         os.close(handle)
 
 

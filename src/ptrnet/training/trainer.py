@@ -59,7 +59,7 @@ def _named_as_launcher() -> Iterator[None]:
     try:
         yield
     finally:
-        del os.environ[_LAUNCHER]
+        os.environ.pop(_LAUNCHER, None)  # another thread's training may have removed it
 
 
 def build_trainer(recipe: Recipe, output: Path, best: BestWeights, hooks: Hooks) -> pl.Trainer:

@@ -1,13 +1,20 @@
 """A resumable file: what a kill leaves, and who may go on with it."""
 
+import contextlib
 import fcntl
 import json
+import os
+import signal
+import threading
+import time
 
 import numpy as np
 import pytest
 
+import ptrnet
 from ptrnet import tasks
 from ptrnet.data import formats
+from ptrnet.data.bulk import engine, resumable
 from ptrnet.data.bulk.resumable import ResumableFile, can_resume
 from ptrnet.errors import InputError, OutputError
 
@@ -198,3 +205,50 @@ def test_the_file_reads_back(tmp_path):
     begun(tmp_path / "a.txt", *LINES).finish(TASK)
     examples = list(formats.read(str(tmp_path / "a.txt"), TASK))
     np.testing.assert_array_equal(examples[3].inputs, [[0.4], [0.5]])
+
+
+def interrupted_at(place):
+    """As `ptrnet.progress.track`, with an interrupt in the caller's hands at an item."""
+
+    def track(items, *arguments):
+        for k, item in enumerate(items):
+            yield item
+            if k == place:
+                raise KeyboardInterrupt
+
+    return track
+
+
+def test_an_interrupt_waits_for_what_is_being_written(tmp_path, monkeypatch):
+    """Files were removed while a thread wrote them, and one of them stayed in the way."""
+    write = resumable.atomic_path
+
+    @contextlib.contextmanager
+    def slow(path):
+        time.sleep(0.3 * path.name.endswith("sums"))
+        with write(path) as temporary:
+            yield temporary
+
+    path, before = str(tmp_path / "p.txt"), {*threading.enumerate()}
+    with monkeypatch.context() as patch:
+        patch.setattr(engine, "track", interrupted_at(3))
+        patch.setattr(resumable, "atomic_path", slow)
+        with pytest.raises(KeyboardInterrupt) as interrupt:
+            ptrnet.generate("sort", 5, 600, output=path, seed=1)
+        assert interrupt.tb  # whose frames hold the generators: nothing is left to their end
+        assert {*threading.enumerate()} <= before
+    assert len(list(tmp_path.iterdir())) in (0, 3)
+    ptrnet.generate("sort", 5, 600, output=path, seed=1)
+    assert [p.name for p in tmp_path.iterdir()] == ["p.txt"]
+
+
+def test_a_forked_process_keeps_no_file_locked(tmp_path):
+    with ResumableFile(tmp_path / "a.txt", KEY, 2):
+        child = os.fork()
+        if not child:
+            signal.pause()
+    try:
+        begun(tmp_path / "a.txt", *LINES)
+    finally:
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)

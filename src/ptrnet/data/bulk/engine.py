@@ -7,7 +7,8 @@ after the last whole chunk.
 import json
 import sys
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
+from contextlib import closing, nullcontext
 from dataclasses import asdict, dataclass, fields
 from functools import partial
 from io import StringIO
@@ -128,7 +129,7 @@ def _write_resumable(
             print(f"going on after {done:,} examples in {file.lines_path}", file=sys.stderr)
         written = 0
 
-        def write(chunks: Iterator[tuple[bytes, int]]) -> Iterator[int]:
+        def write(chunks: Iterator[tuple[bytes, int]]) -> Generator[int]:
             nonlocal written
             for count in file.append(tally.of_chunks(chunks)):
                 written += count
@@ -136,18 +137,23 @@ def _write_resumable(
 
         encode = partial(_encoded_lines, task, file.format.extension)
         items = read_ahead(work.items_after(done))
-        if jobs == 1 and backend == LOCAL:
+        chunks: Generator[Any]
+        counts: Iterator[int]
+        is_here = jobs == 1 and backend == LOCAL
+        if is_here:
             # Computed in this thread, which an interrupt reaches, and encoded and written aside.
             computed = map(work.compute, items)
             chunks = consumed_aside(computed, lambda taken: deque(write(map(encode, taken)), 0))
-            counts: Iterator[int] = map(len, chunks)
+            counts = map(len, chunks)
         else:
             compute = partial(_computed_lines, work.compute, encode)
-            counts = write(ordered_map(compute, items, jobs, backend))
+            counts = chunks = write(ordered_map(compute, items, jobs, backend))
         try:
-            lines = (None for count in counts for _ in range(count))
-            for _ in track(lines, work.activity, work.total, done):  # counts line by line
-                pass
+            # Nobody draws or writes any more when it is said what was written.
+            with closing(items) if is_here else nullcontext(), closing(chunks):
+                lines = (None for count in counts for _ in range(count))
+                for _ in track(lines, work.activity, work.total, done):  # counts line by line
+                    pass
             file.finish(task)
         except (PtrnetError, KeyboardInterrupt) as error:
             # New lines are kept where the same work can go on: after an interrupt or a full disk.

@@ -1,7 +1,7 @@
 """Reading, computing and writing at the same time, in three threads of one process."""
 
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from queue import Full, Queue
 from typing import Any, TypeVar, cast
@@ -13,7 +13,7 @@ _POLL = 0.1  # seconds between two looks at a thread that takes nothing
 _END = object()
 
 
-def read_ahead(items: Iterable[Item]) -> Iterator[Item]:
+def read_ahead(items: Iterable[Item]) -> Generator[Item]:
     """The items; a thread draws the next ones while whoever asked works on one.
 
     What drawing raises is raised here, after the items before it.
@@ -33,7 +33,7 @@ def read_ahead(items: Iterable[Item]) -> Iterator[Item]:
 
 def consumed_aside(
     items: Iterable[Item], consume: Callable[[Iterator[Item]], object]
-) -> Iterator[Item]:
+) -> Generator[Item]:
     """The items; `consume`, in a thread, takes them too, a few behind the caller at most.
 
     It has taken all that came when this ends, also where drawing an item raises or the caller is
@@ -47,7 +47,13 @@ def consumed_aside(
                 _put(waiting, item, consuming)
                 yield item
         finally:
-            _put(waiting, _END, consuming)
+            try:
+                _put(waiting, _END, consuming)
+            except BaseException:  # interrupted once more: what waits is left, the thread ends
+                while not waiting.empty():
+                    waiting.get_nowait()
+                waiting.put_nowait(_END)
+                raise
         consuming.result()
 
 

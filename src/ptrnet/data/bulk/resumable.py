@@ -65,13 +65,19 @@ class ResumableFile:
         except BaseException:
             if not begun:
                 self.lines_path.unlink()
-            self._lock.close()
+            self._unlock()
             raise
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *error: object) -> None:
+        self._unlock()
+
+    def _unlock(self) -> None:
+        with contextlib.suppress(OSError):
+            # Closing would not do: a forked process may have it open, too.
+            fcntl.flock(self._lock, fcntl.LOCK_UN)
         self._lock.close()
 
     def trim(self, total: int | None = None) -> int:

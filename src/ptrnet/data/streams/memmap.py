@@ -160,5 +160,6 @@ def _remove_outdated(folder: Path, fingerprint: str, task: Task) -> None:
         if former.name != fingerprint:
             shutil.rmtree(former, ignore_errors=True)
     for temporary in folder.glob(f".{task.name}-*"):
-        if temporary.stat().st_mtime < time.time() - _DAY:  # younger: another run may write it
-            shutil.rmtree(temporary, ignore_errors=True)
+        with contextlib.suppress(FileNotFoundError):  # another run has just renamed it
+            if temporary.stat().st_mtime < time.time() - _DAY:  # younger: it may still be written
+                shutil.rmtree(temporary, ignore_errors=True)

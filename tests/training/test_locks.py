@@ -1,0 +1,50 @@
+"""Folders, variables and files of a training, where another process or thread has a part in it."""
+
+import os
+import signal
+
+import numpy as np
+import pytest
+
+import ptrnet
+from ptrnet.training import run, run_folder, trainer
+from ptrnet.training.run_folder import locked
+
+TINY = {"steps": 1, "hidden_size": 8, "batch_size": 4, "valid_batches": 0}
+
+
+def test_a_forked_process_keeps_no_folder_locked(tmp_path):
+    """A pool of processes that a cost had started kept it, and `resume=True` was refused."""
+    with locked(tmp_path):
+        child = os.fork()
+        if not child:
+            signal.pause()
+    try:
+        with locked(tmp_path):
+            pass
+    finally:
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+
+
+def test_two_threads_may_train():
+    one, other = trainer._named_as_launcher(), trainer._named_as_launcher()
+    for entered in (one, other):
+        entered.__enter__()
+    for left in (one, other):
+        left.__exit__(None, None, None)
+    assert trainer._LAUNCHER not in os.environ
+
+
+def test_interrupted_before_it_begins_it_may_be_called_again(tmp_path, monkeypatch):
+    examples = [(x, np.argsort(x)) for x in np.random.default_rng(0).random((20, 4))]
+
+    def interrupted(*arguments):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(run, "open_examples", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            ptrnet.fit(examples, output=tmp_path / "m", **TINY)
+    ptrnet.fit(examples, output=tmp_path / "m", **TINY)
+    assert (tmp_path / "m" / run_folder.RECIPE).exists()
