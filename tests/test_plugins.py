@@ -237,6 +237,35 @@ def test_what_fails_is_said_again(tmp_path):
     assert done.stdout.count("ZeroDivisionError") == 2, done.stderr
 
 
+LOADING = """
+import sys, threading, time
+from ptrnet import InputError, models
+
+def ask():
+    try: asked.append("mine" in models.names())
+    except InputError as error: asked.append(str(error))
+
+asked, threads = [], [threading.Thread(target=ask) for _ in range(2)]
+for thread in threads:
+    thread.start()
+    time.sleep(0.2)
+for thread in threads: thread.join()
+print(asked)
+"""
+
+
+def test_other_threads_wait_for_what_is_being_loaded(tmp_path):
+    mine = tmp_path / "mine.py"
+    mine.write_text(
+        "import time, ptrnet.models as m\nfrom ptrnet.models.ptr_net import PtrNet\n"
+        "time.sleep(1)\nm.register('mine', type('Mine', (PtrNet,), {}))"
+    )
+    done = run(tmp_path, "-c", LOADING, PTRNET_PLUGINS=str(mine))
+    assert done.stdout == "[True, True]\n", done.stderr
+    missing = run(tmp_path, "-c", LOADING, PTRNET_PLUGINS=str(tmp_path / "none.py"))
+    assert missing.stdout.count("none.py: expected a Python file of plug-ins") == 2
+
+
 def test_an_option_without_a_file(tmp_path):
     done = ptrnet(tmp_path, "models", "--plugins")
     assert (done.returncode, done.stderr) == (2, "ptrnet: --plugins: expected a Python file\n")

@@ -2,6 +2,8 @@
 
 import errno
 import os
+import subprocess
+import sys
 
 import pytest
 
@@ -62,3 +64,10 @@ def test_a_disk_that_is_full_at_the_end_loses_nothing(ptrnet, tmp_path, monkeypa
     code, _, errors = ptrnet(*GENERATE, "--count", 600, "--output", output)
     assert code == 0 and "going on after 600 examples" in errors
     assert parquet.read_metadata(output).num_rows == 600
+
+
+def test_where_standard_error_is_closed_nothing_of_it_is_among_the_answers():
+    command = [sys.executable, "-m", "ptrnet", "solve", "sort", "nothing.txt"]
+    with_closed = ["bash", "-c", '"$@" 2>&-', "bash", *command]
+    done = subprocess.run(with_closed, capture_output=True, timeout=240)
+    assert (done.returncode, done.stdout) == (2, b"")

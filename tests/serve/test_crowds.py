@@ -2,10 +2,12 @@
 
 import asyncio
 import time
+from types import SimpleNamespace
 
 import pytest
 
-from ptrnet.serve import pace, routes
+from ptrnet.serve import batching, pace, routes
+from ptrnet.serve.abandoning import AbandonedError
 from ptrnet.serve.limits import Limits
 from ptrnet.serve.requests.parsing import parse_solve
 from ptrnet.solver import Solver
@@ -91,3 +93,22 @@ def test_batches_grow_while_they_are_in_time():
     assert paced.room("tours") == 20
     paced.note("tours", 1, 40.0)
     assert paced.room("tours") == 1 and paced.room("hulls") == 1
+
+
+class Questions:
+    """A request of four instances."""
+
+    examples = (None,) * 4
+
+
+def test_a_batch_that_was_given_up_at_once_says_nothing_of_its_kind():
+    """Clients that leave early doubled the room of batches that take far too long."""
+
+    async def run(solve):
+        raise AbandonedError
+
+    learned = pace.Pace(1)
+    batcher = SimpleNamespace(run=run, _pace=learned)
+    key, request = SimpleNamespace(kind="slow"), Questions()
+    asyncio.run(batching._Queue._decode(batcher, key, [(request, k) for k in range(4)]))
+    assert learned.room("slow") == 1

@@ -4,6 +4,7 @@ import os
 import struct
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -11,7 +12,7 @@ import pytest
 from ptrnet import tasks
 from ptrnet.data import formats
 from ptrnet.data.formats.parts import lines
-from ptrnet.data.streams import build_memmap
+from ptrnet.data.streams import build_memmap, memmap
 from ptrnet.data.streams.memmap import open_memmap
 from ptrnet.errors import InputError
 
@@ -292,3 +293,15 @@ def test_other_formats_give_the_same(tmp_path):
     assert as_lists(open_memmap(str(text), DELAUNAY)) == as_lists(
         open_memmap(str(lines_), DELAUNAY)
     )
+
+
+def test_what_another_run_renames_meanwhile_is_passed_by(tmp_path, monkeypatch):
+    folder = tmp_path / "f.txt.packed"
+    folder.mkdir()
+    glob = Path.glob
+
+    def and_one_that_has_gone(path, pattern):
+        return [*glob(path, pattern), path / ".hull-gone"]
+
+    monkeypatch.setattr(Path, "glob", and_one_that_has_gone)
+    memmap._remove_outdated(folder, "hull-mine", HULL)
