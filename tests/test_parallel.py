@@ -9,7 +9,7 @@ import time
 
 import pytest
 
-from ptrnet.errors import InputError, MissingExtraError
+from ptrnet.errors import InputError, KilledError, MissingExtraError
 from ptrnet.parallel import BACKENDS, check_backend, check_jobs, ordered_map
 
 ITEMS = list(range(50))
@@ -32,6 +32,19 @@ def test_work_is_taken_as_it_goes():
 
     results = ordered_map(math.factorial, endless(), 1)
     assert [next(results) for _ in range(3)] == [1, 1, 2]
+
+
+def is_killed(k):
+    if k == 5:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return k
+
+
+def test_a_process_that_is_killed_is_one_line():
+    """As for want of memory: it was a traceback of joblib's."""
+    with pytest.raises(KilledError, match=r"a process was killed.* \(jobs\) need less"):
+        list(ordered_map(is_killed, range(9), 2))
+    assert list(ordered_map(math.factorial, ITEMS, 2)) == EXPECTED
 
 
 def stops(k):

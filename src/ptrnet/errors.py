@@ -33,6 +33,10 @@ class OutputError(InputError):
     """A file that could not be written completely, as on a full disk."""
 
 
+class KilledError(PtrnetError):
+    """One of several processes was killed, as the system does where memory is short."""
+
+
 class DivergedError(PtrnetError, ArithmeticError):
     """A training whose loss is no finite number any more. The command line exits with 1."""
 

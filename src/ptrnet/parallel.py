@@ -11,12 +11,20 @@ import threading
 import time
 import warnings
 from collections.abc import Callable, Generator, Iterable, Iterator
+from concurrent.futures import BrokenExecutor
 from contextlib import AbstractContextManager, contextmanager
 from functools import cache, partial
 from itertools import chain, islice
 from typing import Any, NamedTuple, TypeVar
 
-from ptrnet.errors import InputError, MissingExtraError, PtrnetError, short, unknown
+from ptrnet.errors import (
+    InputError,
+    KilledError,
+    MissingExtraError,
+    PtrnetError,
+    short,
+    unknown,
+)
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -76,6 +84,11 @@ def ordered_map(
                 for _ in results:  # what is under way ends by itself
                     pass
                 raise
+            except BrokenExecutor:
+                raise KilledError(
+                    "a process was killed, as the system does where memory is short; fewer of "
+                    "them (jobs) need less"
+                ) from None
             except BaseException:  # an interrupt, or a caller that takes no further result
                 if return_as == "generator":
                     _abort(results)

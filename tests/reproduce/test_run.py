@@ -1,6 +1,7 @@
 """Rows, run by the program: trained once, tested, written down, and not done twice."""
 
 import json
+import threading
 from pathlib import Path
 
 import numpy as np
@@ -173,6 +174,11 @@ def test_results_that_are_none(tiny, text, capsys):
 
 def test_a_test_set_is_labelled_once_and_checked(tiny, capsys):
     task = tasks.get("hull")
+    begun = [threading.Thread(target=open_test_set, args=(task, 5, 150)) for _ in range(2)]
+    for thread in begun:  # of two that begin at one time one was refused
+        thread.start()
+    for thread in begun:
+        thread.join()
     whole = open_test_set(task, 5, 150)
     (path,) = (tiny / "cache" / "ptrnet").glob("test-sets-*/*.txt")
     assert len(whole) == 150 and len(list(formats.read(str(path), task))) == 200

@@ -4,8 +4,11 @@ They come from a stream of random numbers of which no training draws (`ptrnet.ge
 no model has seen an instance of them. Answers are exact: tours are proved the shortest.
 """
 
+import contextlib
+import fcntl
 import os
 import sys
+from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
 
@@ -36,12 +39,22 @@ def open_test_set(task: Task, n: int, count: int) -> list[Example]:
     """
     largest = max(count, count_for(n))
     path = _folder() / f"{task.name}-n{n}-{largest}-seed{SEED}.txt"
-    if not _is_whole(path):
-        jobs = os.cpu_count() or 1
-        generate(task.name, n, largest, output=path, strict=True, seed=SEED, jobs=jobs)
-        with atomic_path(path.with_suffix(CHECKSUM)) as temporary:
-            temporary.write_text(checksum(path) + "\n", encoding="utf-8")
+    with _drawn_once(path):
+        if not _is_whole(path):
+            jobs = os.cpu_count() or 1
+            generate(task.name, n, largest, output=path, strict=True, seed=SEED, jobs=jobs)
+            with atomic_path(path.with_suffix(CHECKSUM)) as temporary:
+                temporary.write_text(checksum(path) + "\n", encoding="utf-8")
     return list(islice(formats.read(str(path), task), count))
+
+
+@contextlib.contextmanager
+def _drawn_once(path: Path) -> Iterator[None]:
+    """A lock, which other processes that want the same test set wait for."""
+    with path.with_suffix(".lock").open("ab") as file:
+        with contextlib.suppress(OSError):  # a file system without locks
+            fcntl.flock(file, fcntl.LOCK_EX)
+        yield
 
 
 def _is_whole(path: Path) -> bool:

@@ -20,7 +20,7 @@ from ptrnet.data import formats
 from ptrnet.data.bulk.pipeline import consumed_aside, read_ahead
 from ptrnet.data.bulk.resumable import ResumableFile, can_resume
 from ptrnet.data.formats.parts.lines import count_lines
-from ptrnet.errors import InputError, OutputError, PtrnetError
+from ptrnet.errors import InputError, KilledError, OutputError, PtrnetError
 from ptrnet.files import checksum
 from ptrnet.parallel import LOCAL, ordered_map
 from ptrnet.progress import track
@@ -29,6 +29,8 @@ from ptrnet.types import Example, Floats, Indices
 from ptrnet.version import VERSION
 
 CHUNK = 250  # examples that are computed and written together
+# After these the same work can go on; any other error comes again until the input is mended.
+_GOES_ON = (KeyboardInterrupt, KilledError, OutputError)
 
 Item = TypeVar("Item")
 
@@ -137,17 +139,17 @@ def _write_resumable(
 
         encode = partial(_encoded_lines, task, file.format.extension)
         items = read_ahead(work.items_after(done))
-        chunks: Generator[Any]
-        counts: Iterator[int]
         is_here = jobs == 1 and backend == LOCAL
         if is_here:
             # Computed in this thread, which an interrupt reaches, and encoded and written aside.
             computed = map(work.compute, items)
-            chunks = consumed_aside(computed, lambda taken: deque(write(map(encode, taken)), 0))
-            counts = map(len, chunks)
+            chunks: Generator[Any] = consumed_aside(
+                computed, lambda taken: deque(write(map(encode, taken)), 0)
+            )
         else:
             compute = partial(_computed_lines, work.compute, encode)
-            counts = chunks = write(ordered_map(compute, items, jobs, backend))
+            chunks = write(ordered_map(compute, items, jobs, backend))
+        counts = map(len, chunks) if is_here else chunks
         try:
             # Nobody draws or writes any more when it is said what was written.
             with closing(items) if is_here else nullcontext(), closing(chunks):
@@ -156,9 +158,7 @@ def _write_resumable(
                     pass
             file.finish(task)
         except (PtrnetError, KeyboardInterrupt) as error:
-            # New lines are kept where the same work can go on: after an interrupt or a full disk.
-            # Any other error comes again until the input is mended, which makes it other work.
-            if done or (written and isinstance(error, OutputError | KeyboardInterrupt)):
+            if done or (written and isinstance(error, _GOES_ON)):
                 print(
                     f"kept in {file.lines_path}: the same command goes on from there",
                     file=sys.stderr,
