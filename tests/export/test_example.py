@@ -192,6 +192,22 @@ def test_headers_and_names_are_passed_by(text, tmp_path):
     assert example.read(str(tmp_path / "t.csv"), []).tolist() == [[0, 0.5], [1, 0]]
 
 
+@pytest.mark.parametrize(
+    ("text", "complaint"),
+    [
+        ("x;y\n52,5;13,4\n48,1;11,6\n", "expected as many cells in each line"),
+        ("id,x,y\n1,0.5,\n2,0.1,\n", "leave out the column of ''"),
+        ('zone,x,y\n1,"1,234",567\n2,"2,345",678\n', "leave out the column of '1,234'"),
+        ("name;x,y\nA;3,5\nB;2,7\n", "leave out the column of 'A;3'"),
+    ],
+)
+def test_numbers_that_are_written_otherwise_are_not_passed_by(text, complaint, tmp_path):
+    """German tables were read as (52, 4), and ids in the place of what was missing."""
+    (tmp_path / "t.csv").write_text(text)
+    with pytest.raises((SystemExit, ValueError), match=complaint):
+        example.read(str(tmp_path / "t.csv"), [])
+
+
 def test_a_header_alone_is_no_instance(tmp_path):
     (tmp_path / "t.csv").write_text("x,y\n")
     with pytest.raises(SystemExit, match="expected an element in each line, got none"):
@@ -212,7 +228,7 @@ def test_a_header_alone_is_no_instance(tmp_path):
 )
 def test_texts_and_holes_are_refused(text, tmp_path):
     (tmp_path / "t.csv").write_text(text)
-    with pytest.raises(ValueError):
+    with pytest.raises((SystemExit, ValueError)):
         example.read(str(tmp_path / "t.csv"), [])
 
 

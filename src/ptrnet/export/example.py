@@ -30,6 +30,8 @@ def read(path: str, fields: list[dict[str, Any]]) -> Any:
     if not rows[first:]:
         sys.exit(f"{path}: expected an element in each line, got none")
     if not fields:
+        if len({*map(len, rows)}) > 1:
+            sys.exit(f"{path}: expected as many cells in each line, between commas")
         return finite(numbers(rows[first:]), path)
     header, *rows = rows
     if not rows or {*map(len, rows)} != {len(header)}:
@@ -48,8 +50,15 @@ def read(path: str, fields: list[dict[str, Any]]) -> Any:
 
 
 def numbers(rows: list[list[str]]) -> Any:
-    """The columns of numbers; columns in which there is none are names."""
-    columns = [cells for cells in zip(*rows, strict=True) if any(map(is_number, cells))]
+    """The columns of numbers; columns in which there is none are names, and have no digits."""
+    columns = []
+    for cells in zip(*rows, strict=True):
+        if any(map(is_number, cells)):
+            columns.append(cells)
+        elif "" in cells or all(any(map(str.isdigit, cell)) for cell in cells):
+            raise ValueError(
+                f"leave out the column of {cells[0]!r}, or write its numbers as 1234.5"
+            )
     if not columns:
         raise ValueError("no column of numbers, between commas")
     lines = [",".join(cells) for cells in zip(*columns, strict=True)]
