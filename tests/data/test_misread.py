@@ -67,6 +67,8 @@ def test_numbers_of_a_table_that_are_written_otherwise(tmp_path, text):
         ("day,x,y / 2020-01-02,0,0 / 2020-01-03,1,0", HULL, [[0, 0], [1, 0]]),
         ("tag,x,y / a;b,0,0 / c,1,0", HULL, [[0, 0], [1, 0]]),
         ("stop,x,y / Area 51,0,0 / Area 52,1,0", HULL, [[0, 0], [1, 0]]),
+        ("x,y, / 0,0, / 1,0,", HULL, [[0, 0], [1, 0]]),
+        ("x,y,phone / 0,0,030 1234567 / 1,0,", HULL, [[0, 0], [1, 0]]),
     ],
 )
 def test_other_tables_are_read(tmp_path, text, task, expected):

@@ -161,7 +161,7 @@ def _check_ignored_columns(
 def _is_joined(cell: str) -> bool:
     """Whether a cell is two of a table whose columns are separated otherwise."""
     last = re.split("[;\t]", cell)[-1]
-    return (last != cell and is_number(last)) or all(map(is_number, cell.split()))
+    return last != cell and is_number(last)
 
 
 def _line_of(index: int, body: tuple[str, ...], lines: list[int]) -> int:
