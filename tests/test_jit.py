@@ -7,10 +7,13 @@ import shutil
 import signal
 import subprocess
 import sys
+import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import numba
 import pytest
+from numba.core.compiler_lock import global_compiler_lock
 
 from ptrnet.jit import _is_whole, interruptible, jit
 from tests.support.terminal import run_at_terminal
@@ -195,6 +198,19 @@ def test_of_threads_that_begin_together_each_releases_its_own(tmp_path):
     """A first training ended so: one thread closed the lock's file while the other released it."""
     (tmp_path / "square.py").write_text(THREADS)
     assert run(tmp_path / "cache") == ("144.0 144.0 144\n", "")
+
+
+def test_a_process_that_is_forked_while_a_thread_compiles_can_compile():
+    """It waited for ever for a lock that no thread of its own had."""
+    with ThreadPoolExecutor(1) as thread:
+        thread.submit(global_compiler_lock.acquire).result()
+        thread.submit(time.sleep, 0.3)
+        thread.submit(global_compiler_lock.release)
+        child = os.fork()
+        if not child:
+            signal.alarm(60)
+            os._exit(int(numba.njit(lambda x: x * x)(12)))
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 144
 
 
 def test_who_waits_at_a_terminal_is_told(filled):

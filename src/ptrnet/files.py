@@ -18,6 +18,10 @@ from ptrnet.errors import InputError, OutputError
 _UMASK = threading.Lock()
 
 
+class FolderExistsError(InputError):
+    """A folder that was to be made is there, and not empty."""
+
+
 def exists(path: str | Path) -> bool:
     """Whether there is such a file or folder."""
     return os.path.exists(path)  # noqa: PTH110  Path.exists raises for names that are too long
@@ -148,9 +152,8 @@ def _put_in_place(temporary: Path, path: Path) -> None:
 def atomic_folder(path: Path) -> Iterator[Path]:
     """A temporary folder next to `path`; renamed to it on success, removed on any failure.
 
-    Where another process has made `path` in the meantime, that folder stays.
-
     Raises:
+        FolderExistsError: another process has filled `path` in the meantime; that folder stays.
         InputError: the folder above is missing, not writable, or the disk is full.
     """
     try:
@@ -172,6 +175,7 @@ def atomic_folder(path: Path) -> Iterator[Path]:
         except OSError:
             if not path.is_dir():
                 raise
+            raise FolderExistsError(f"{path}: another process has written it meanwhile") from None
         _sync_folder(temporary.parent)
     except OSError as error:
         raise InputError(f"{path}: cannot be written: {error.strerror or error}") from None

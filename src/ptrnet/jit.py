@@ -8,6 +8,7 @@ import contextlib
 import fcntl
 import hashlib
 import io
+import os
 import signal
 import sys
 import threading
@@ -233,6 +234,13 @@ def _say(path: str, event: str, reason: str = "") -> None:
         _said.add(event)
         print(f"{path}: {event}{reason}", file=sys.stderr)
 
+
+# A process that is forked while a thread compiles would find numba's lock taken for ever.
+os.register_at_fork(
+    before=global_compiler_lock.acquire,
+    after_in_parent=global_compiler_lock.release,
+    after_in_child=global_compiler_lock.release,
+)
 
 # nogil: training goes on while another thread labels.
 jit = cached(numba.njit(nogil=True))

@@ -5,6 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from ptrnet.training.run_folder import next_numbered
+
 
 def test_generate_is_deterministic_by_seed(tmp_path, ptrnet, points):
     again, other = tmp_path / "again.txt", tmp_path / "other.txt"
@@ -122,6 +124,11 @@ def test_runs_without_a_folder_are_numbered(ptrnet, tmp_path, monkeypatch, refus
     refused(ptrnet("train", "hull", *again), "the run is of task sort, asked to resume hull")
     refused(ptrnet("train", "sort", *again, "--seed", "9"), "the run has seed = 1, asked to resume")
     refused(ptrnet("train", "hull", "--resume"), "runs/hull: there is no run to resume")
+    refused(ptrnet("train", "hull", "--data", "none.txt"), "none.txt: cannot be read")
+    assert not list(Path("runs").glob("hull*"))
+    with next_numbered(Path("runs"), "sort") as one, next_numbered(Path("runs"), "sort") as other:
+        # Of two that were begun together one was refused.
+        assert (one.name, other.name) == ("sort-3", "sort-4")
     Path("runs/sort-2").rename("runs/sort-10")
     Path("runs/sort-mine").mkdir()
     assert ptrnet("train", "sort", *options)[:2] == (0, "runs/sort-11\n")

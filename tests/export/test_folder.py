@@ -46,6 +46,20 @@ def test_an_empty_folder_is_filled(tmp_path):
     assert {file.name for file in tmp_path.iterdir()} == FILES
 
 
+def test_a_folder_that_another_export_fills_meanwhile(tmp_path, monkeypatch):
+    """It was left, and called written, with the other's weights in it."""
+    path, write = tmp_path / "out", export_folder.write_graphs
+
+    def write_and_let_others(model, folder):
+        (path / "other").mkdir(parents=True)
+        return write(model, folder)
+
+    monkeypatch.setattr(export_folder, "write_graphs", write_and_let_others)
+    with pytest.raises(InputError, match=r"out: another process has written it meanwhile$"):
+        ptrnet.export_onnx(build("seq2seq"), path, instances=3)
+    assert [file.name for file in tmp_path.rglob("*")] == ["out", "other"]
+
+
 @EVERY_TASK
 def test_every_task_is_described(name, settings):
     """The most tokens for any n; a constraint that the manifest explains."""

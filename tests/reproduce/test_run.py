@@ -2,6 +2,8 @@
 
 import json
 import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -217,10 +219,28 @@ def test_a_shipped_model_has_no_curves(tiny, capsys):
     assert not list(Path("results").glob("*.png"))
 
 
+def record_of(row):
+    facts = [row, "ours", "full", "0", "m", "greedy", 10, {"accuracy": {"value": 0.5}}, {}, {}, {}]
+    return records.Record(*facts, "ptrnet", 1, "c", "machine", 1.5, 20)
+
+
+def test_reproductions_beside_each_other_keep_both_records(tmp_path, monkeypatch):
+    """The later one wrote what it had read before the other's row was there."""
+    write = records.write
+
+    def slow(*arguments):
+        time.sleep(0.05)
+        write(*arguments)
+
+    monkeypatch.setattr(records, "write", slow)
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(lambda row: records.put("a/b", tmp_path, record_of(row)), "abcd"))
+    assert sorted(record.row for record in records.read("a/b", tmp_path)) == [*"abcd"]
+
+
 def test_damaged_results_and_test_sets_are_noticed(tmp_path, monkeypatch, capsys):
     """A number that has become another one; a checksum that is no text any more."""
-    row = ["a", "ours", "full", "0", "m", "greedy", 10, {"accuracy": {"value": 0.5}}, {}, {}, {}]
-    record = records.Record(*row, "ptrnet", 1, "c", "machine", 1.5, 20)
+    record = record_of("a")
     records.write("a/b", tmp_path, [record])
     assert records.read("a/b", tmp_path) == [record]
     path = records.path_of("a/b", tmp_path, ".json")

@@ -1,5 +1,6 @@
 """`ptrnet train`: from examples to a model's folder."""
 
+import contextlib
 import inspect
 import sys
 from pathlib import Path
@@ -61,17 +62,19 @@ def train(
     except ModuleNotFoundError as error:
         raise MissingExtraError("training", "train") from error
     hooks = Hooks(loggers=tuple(logger or ()))
-    if output is None:  # of several processes the first has made the folder
-        goes_on = resume or not is_main_process()
-        output = (last_numbered if goes_on else next_numbered)(Path("runs"), recipe.task)
     if summary and is_main_process():
         print(f"{recipe.data}: {summary}", file=sys.stderr)
-    try:
-        train(recipe, output, resume, hooks=hooks)
-    except KeyboardInterrupt:
-        if is_main_process():
-            print(f"go on with: ptrnet train --output {output} --resume", file=sys.stderr)
-        raise
+    with contextlib.ExitStack() as numbered:
+        if output is None and (resume or not is_main_process()):
+            output = last_numbered(Path("runs"), recipe.task)  # the first process has made it
+        elif output is None:
+            output = numbered.enter_context(next_numbered(Path("runs"), recipe.task))
+        try:
+            train(recipe, output, resume, hooks=hooks)
+        except KeyboardInterrupt:
+            if is_main_process():
+                print(f"go on with: ptrnet train --output {output} --resume", file=sys.stderr)
+            raise
     if is_main_process():
         say(str(output))
 

@@ -1,7 +1,10 @@
 """What came out: `results/PAPER-TABLE.json`, a record for each row, line and budget."""
 
+import contextlib
+import fcntl
 import json
-from collections.abc import Iterable, Mapping
+import os
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -74,9 +77,25 @@ def write(table: str, results: Path, records: Iterable[Record]) -> None:
 
 
 def put(table: str, results: Path, record: Record) -> list[Record]:
-    """Writes a record in the place of a former one of the same row, line and budget."""
+    """Writes a record in the place of a former one of the same row, line and budget.
+
+    Another process that has a record of the table meanwhile waits: both are kept.
+    """
     key = (record.row, record.line, record.budget)
-    others = [r for r in read(table, results) if (r.row, r.line, r.budget) != key]
     results.mkdir(parents=True, exist_ok=True)
-    write(table, results, [*others, record])
+    with _locked(results):
+        others = [r for r in read(table, results) if (r.row, r.line, r.budget) != key]
+        write(table, results, [*others, record])
     return [*others, record]
+
+
+@contextlib.contextmanager
+def _locked(folder: Path) -> Iterator[None]:
+    """While it lasts other processes that lock the folder wait, where the file system has locks."""
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        with contextlib.suppress(OSError):
+            fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(handle)

@@ -36,9 +36,33 @@ def check_unused(folder: Path, *others: str) -> None:
             raise InputError(f"{folder}: holds a file {file} already; name another folder")
 
 
-def next_numbered(root: Path, name: str) -> Path:
-    """A folder for a run that was given none: `root/NAME-1`, or the number after the last."""
-    return root / f"{name}-{max(_numbers(root, name), default=0) + 1}"
+@contextlib.contextmanager
+def next_numbered(root: Path, name: str) -> Iterator[Path]:
+    """A folder for a run that was given none: `root/NAME-1`, or the number after the last.
+
+    It is made at once: runs that begin together have one each. At the end it is removed if
+    nothing is in it.
+
+    Raises:
+        InputError: it cannot be made.
+    """
+    has_root = root.exists()
+    while True:
+        folder = root / f"{name}-{max(_numbers(root, name), default=0) + 1}"
+        try:
+            folder.mkdir(parents=True)
+            break
+        except FileExistsError:
+            if not root.is_dir():
+                raise InputError(f"{folder}: cannot be made: {root} is a file") from None
+        except OSError as error:
+            raise InputError(f"{folder}: cannot be made: {error.strerror}") from None
+    try:
+        yield folder
+    finally:
+        for empty in (folder,) if has_root else (folder, root):
+            with contextlib.suppress(OSError):
+                empty.rmdir()
 
 
 def last_numbered(root: Path, name: str) -> Path:

@@ -196,6 +196,22 @@ def test_a_run_that_ends_while_another_opens_its_lines(tmp_path, monkeypatch):
     assert (tmp_path / "a.txt").read_bytes() == b"".join(MANY)
 
 
+def test_a_run_that_begins_while_another_ends_keeps_its_files(tmp_path, monkeypatch):
+    """Its key and its checksums were taken away by their names, which both runs share."""
+    first, second = begun(tmp_path / "a.txt", *CHUNKS), []
+
+    def moved(source, path):
+        source.replace(path)
+        second.append(ResumableFile(tmp_path / "a.txt", {"seed": 2}, 2))
+        list(second[0].append(CHUNKS[:1]))
+
+    monkeypatch.setattr(resumable, "move", moved)
+    first.finish(TASK)
+    second[0].__exit__()
+    with ResumableFile(tmp_path / "a.txt", {"seed": 2}, 2) as again:
+        assert again.trim() == 2 and again.sums_path.exists()
+
+
 def test_which_files_can_be_resumed():
     assert can_resume("a.txt") and can_resume("b.JSONL")
     assert not can_resume("-") and not can_resume("c.csv")

@@ -297,11 +297,15 @@ def test_other_formats_give_the_same(tmp_path):
 
 def test_what_another_run_renames_meanwhile_is_passed_by(tmp_path, monkeypatch):
     folder = tmp_path / "f.txt.packed"
-    folder.mkdir()
+    former, others = f"hull-v{memmap.VERSION}-{'0' * 32}", f"hull-v{memmap.VERSION}-{'1' * 32}-2"
+    for name in (former, others):
+        (folder / name).mkdir(parents=True)
     glob = Path.glob
 
     def and_one_that_has_gone(path, pattern):
         return [*glob(path, pattern), path / ".hull-gone"]
 
     monkeypatch.setattr(Path, "glob", and_one_that_has_gone)
-    memmap._remove_outdated(folder, "hull-mine", HULL)
+    memmap._remove_outdated(folder, others.removesuffix("-2"), HULL)
+    # Runs that read other fields of one file removed each other's arrays before they opened them.
+    assert [path.name for path in folder.iterdir()] == [others]

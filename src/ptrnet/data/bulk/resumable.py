@@ -65,20 +65,14 @@ class ResumableFile:
         except BaseException:
             if not begun:
                 self.lines_path.unlink()
-            self._unlock()
+            _unlock(self._lock)
             raise
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *error: object) -> None:
-        self._unlock()
-
-    def _unlock(self) -> None:
-        with contextlib.suppress(OSError):
-            # Closing would not do: a forked process may have it open, too.
-            fcntl.flock(self._lock, fcntl.LOCK_UN)
-        self._lock.close()
+        _unlock(self._lock)
 
     def trim(self, total: int | None = None) -> int:
         """Cuts off what is damaged or after the last whole chunk, and what is after line `total`.
@@ -176,10 +170,21 @@ class ResumableFile:
         """
         if self.format == self._target:
             move(self.lines_path, self.output)
+            self._discard_unless_taken()
         else:
             lines = formats.read(str(self.lines_path), task)
             formats.write_checked(str(self.output), lines, task)
-        self.discard()
+            self.discard()
+
+    def _discard_unless_taken(self) -> None:
+        """Removes the key and the checksums of lines that have been moved, and the lock with them.
+
+        Another run may have begun at the same path since: then they are that run's.
+        """
+        with contextlib.suppress(InputError, OSError):
+            lock = _open_locked(self.lines_path)
+            self.discard()
+            _unlock(lock)
 
     def discard(self) -> None:
         """Removes the lines, the key and the checksums."""
@@ -232,6 +237,14 @@ def _open_locked(path: Path) -> BinaryIO:
             if os.path.samestat(os.fstat(stream.fileno()), path.stat()):
                 return stream
         stream.close()  # the run that had it has ended since, and taken it away
+
+
+def _unlock(stream: BinaryIO) -> None:
+    """Closes a file that was locked, so that another run can have it."""
+    with contextlib.suppress(OSError):
+        # Closing would not do: a forked process may have it open, too.
+        fcntl.flock(stream, fcntl.LOCK_UN)
+    stream.close()
 
 
 def _read_into(digest: Any, stream: BinaryIO, size: int) -> None:

@@ -24,11 +24,12 @@ import numpy as np
 from ptrnet import runtime
 from ptrnet.data.streams import build_memmap
 from ptrnet.errors import InputError
-from ptrnet.files import atomic_folder, checksum
+from ptrnet.files import FolderExistsError, atomic_folder, checksum
 from ptrnet.tasks.base import Task
 from ptrnet.types import Answers, Example, Floats, Indices
 
 VERSION = 2  # of the arrays and what they hold
+_DIGITS = 32  # of the checksum of a file's content
 _DAY = 86_400  # seconds
 
 
@@ -102,6 +103,8 @@ def open_memmap(path: str, task: Task) -> MemmapExamples:
             build_memmap.build_memmap(path, task, temporary)
             if _fingerprint(path, task) != fingerprint:
                 raise InputError(f"{path}: was changed while it was read")
+    except FolderExistsError:  # another run's, of the same file
+        pass
     except BaseException:
         with contextlib.suppress(OSError):  # not empty: another run wrote arrays there
             folder.rmdir()
@@ -132,7 +135,12 @@ def _fingerprint(path: str, task: Task) -> str:
         reason = getattr(error, "strerror", error)
         raise InputError(f"{path}: cannot be read: {reason}") from None
     read = f"-{hashlib.sha256(repr(task.schema).encode()).hexdigest()[:16]}" if task.schema else ""
-    return f"{task.name}-v{VERSION}-{content[:32]}{read}"
+    return f"{_prefix(task)}{content[:_DIGITS]}{read}"
+
+
+def _prefix(task: Task) -> str:
+    """What is before the digits of a file's content in its fingerprint."""
+    return f"{task.name}-v{VERSION}-"
 
 
 def _folders(path: Path) -> tuple[Path, Path]:
@@ -155,9 +163,13 @@ def _first_writable(folders: tuple[Path, Path]) -> Path:
 
 
 def _remove_outdated(folder: Path, fingerprint: str, task: Task) -> None:
-    """Removes the arrays of former states of the file, and what killed runs left behind."""
+    """Removes the arrays of former states of the file, and what killed runs left behind.
+
+    Those of other fields stay: a run may be about to open them.
+    """
+    present = fingerprint[: len(_prefix(task)) + _DIGITS]
     for former in folder.glob(f"{task.name}-*"):
-        if former.name != fingerprint:
+        if not former.name.startswith(present):
             shutil.rmtree(former, ignore_errors=True)
     for temporary in folder.glob(f".{task.name}-*"):
         with contextlib.suppress(FileNotFoundError):  # another run has just renamed it
