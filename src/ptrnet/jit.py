@@ -250,8 +250,8 @@ jit = cached(numba.njit(nogil=True))
 def assign(target: Any, source: Any) -> None:
     """Writes `(n,)` numbers over as many others, in compiled functions.
 
-    `target[:] = source` would do, but with it numba compiles a complaint about shapes, which takes
-    two seconds of every function's first call on a machine.
+    `target[:] = source`, or `rows[k] = source`, would do, but with it numba compiles a complaint
+    about shapes, which takes two seconds of every function's first call on a machine.
     """
     for k in range(len(source)):
         target[k] = source[k]

@@ -9,7 +9,7 @@ closed, however long the closing edge is.
 import numpy as np
 
 from ptrnet.geometry.distances import EUCLIDEAN
-from ptrnet.jit import jit
+from ptrnet.jit import assign, jit
 from ptrnet.labellers.tour.batches import label_tours
 from ptrnet.labellers.tour.edges import add_edge, walk
 from ptrnet.labellers.tour.two_opt import open_pass
@@ -25,43 +25,35 @@ def label(inputs: Floats, distance: str = EUCLIDEAN) -> Answers:
     return label_tours(inputs, distance, _write_tours)
 
 
-@jit
 def _write_tours(dist: Floats, tours: Indices) -> None:
+    first, second = np.triu_indices(dist.shape[1], 1)  # the cities of each edge
     for b in range(len(dist)):
-        tours[b] = _greedy_path(dist[b])
-        for _ in range(PASSES):
-            if not open_pass(dist[b], tours[b]):
-                break
+        # Sorted here: numba takes two seconds to compile its own sorting, once on a machine.
+        order = np.argsort(dist[b][first, second], kind="stable")
+        _write_tour(dist[b], first[order], second[order], tours[b])
 
 
 @jit
-def _greedy_path(dist: Floats) -> Indices:
-    n = len(dist)
-    edges, lengths = _all_edges(dist)
+def _write_tour(dist: Floats, first: Indices, second: Indices, tour: Indices) -> None:
+    assign(tour, _greedy_path(first, second, len(dist)))
+    for _ in range(PASSES):
+        if not open_pass(dist, tour):
+            break
+
+
+@jit
+def _greedy_path(first: Indices, second: Indices, n: int) -> Indices:
+    """The path `(n,)` of edges, the shortest first, each between `first[k]` and `second[k]`."""
     neighbours = np.full((n, 2), -1)  # on the paths so far
     other_end = np.arange(n)  # of the path that ends at a city
-    for k in np.argsort(lengths, kind="mergesort"):
-        i, j = edges[k]
+    for k in range(len(first)):
+        i, j = first[k], second[k]
         if neighbours[i, 1] >= 0 or neighbours[j, 1] >= 0 or other_end[i] == j:
             continue
         add_edge(neighbours, i, j)
-        first, last = other_end[i], other_end[j]
-        other_end[first], other_end[last] = last, first
+        head, last = other_end[i], other_end[j]
+        other_end[head], other_end[last] = last, head
     start = 0
     while neighbours[start, 1] >= 0:
         start += 1
     return walk(neighbours, start)
-
-
-@jit
-def _all_edges(dist: Floats) -> tuple[Indices, Floats]:
-    """The cities at each edge and its length."""
-    n = len(dist)
-    count = n * (n - 1) // 2
-    edges, lengths = np.empty((count, 2), np.int64), np.empty(count)
-    k = 0
-    for i in range(n):
-        for j in range(i + 1, n):
-            edges[k, 0], edges[k, 1], lengths[k] = i, j, dist[i, j]
-            k += 1
-    return edges, lengths

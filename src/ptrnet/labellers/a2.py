@@ -7,7 +7,7 @@ where there are fewer; 2-opt (Croes 1958) shortens each of these tours, and the 
 import numpy as np
 
 from ptrnet.geometry.distances import EUCLIDEAN
-from ptrnet.jit import jit
+from ptrnet.jit import assign, jit
 from ptrnet.labellers.tour.batches import label_tours
 from ptrnet.labellers.tour.edges import tour_length
 from ptrnet.labellers.tour.two_opt import two_opt
@@ -34,7 +34,8 @@ def _write_tours(dist: Floats, tours: Indices) -> None:
             two_opt(dist[b], tour)
             length = tour_length(dist[b], tour)
             if length < shortest:
-                shortest, tours[b] = length, tour
+                shortest = length
+                assign(tours[b], tour)
 
 
 @jit

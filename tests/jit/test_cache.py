@@ -15,10 +15,11 @@ import numba
 import pytest
 from numba.core.compiler_lock import global_compiler_lock
 
-from ptrnet.jit import _is_whole, interruptible, jit
+from ptrnet.jit import _is_whole
+from tests.support.fork_server import ForkServer
 from tests.support.terminal import run_at_terminal
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 
 MODULE = """
 from ptrnet.jit import jit
@@ -46,11 +47,29 @@ def run(folder, **options):
 
 
 @pytest.fixture(scope="module")
-def filled(tmp_path_factory):
+def forked():
+    """As `run`, in a process in which numba is imported already."""
+    server = ForkServer("import ptrnet.jit")
+    code = (
+        "import runpy; from numba.core import config; config.reload_config();"
+        "runpy.run_path('square.py', run_name='__main__')"
+    )
+
+    def run(folder):
+        done = server.run(code, cwd=folder.parent, NUMBA_CACHE_DIR=str(folder))
+        assert done.returncode == 0, done.stderr
+        return done.stdout, done.stderr
+
+    yield run
+    server.close()
+
+
+@pytest.fixture(scope="module")
+def filled(tmp_path_factory, forked):
     """A folder of a module and its cache, which was filled."""
     folder = tmp_path_factory.mktemp("module")
     (folder / "square.py").write_text(MODULE)
-    assert run(folder / "cache") == ("144.0\n", "")
+    assert forked(folder / "cache") == ("144.0\n", "")
     assert list(folder.rglob("*.kept*.nbi")) and list(folder.rglob("*.nbc"))
     return folder
 
@@ -90,18 +109,18 @@ def test_damage_is_seen(filled, tmp_path, damage, capsys):
 
 
 @pytest.mark.parametrize(("extension", "damage"), [("nbi", cut), ("nbc", flip)])
-def test_a_damaged_file_is_compiled_anew(warm, damage, extension):
+def test_a_damaged_file_is_compiled_anew(warm, forked, damage, extension):
     (path,) = warm.rglob(f"*.{extension}")
     path.write_bytes(damage(path.read_bytes()))
-    assert run(warm) == ("144.0\n", f"{path}: damaged; compiled anew\n")
-    assert run(warm) == ("144.0\n", "")
+    assert forked(warm) == ("144.0\n", f"{path}: damaged; compiled anew\n")
+    assert forked(warm) == ("144.0\n", "")
 
 
-def test_a_file_that_is_a_folder_is_passed_by(warm):
+def test_a_file_that_is_a_folder_is_passed_by(warm, forked):
     (path,) = warm.rglob("*.nbi")
     path.unlink()
     path.mkdir()
-    out, err = run(warm)
+    out, err = forked(warm)
     assert out == "144.0\n"
     assert err.splitlines()[0].endswith("compiled anew, as it cannot be read: Is a directory")
     assert err.splitlines()[1].endswith("compiled code is not kept: Is a directory")
@@ -129,24 +148,24 @@ if Path(__file__).with_name("full").exists():
 print("""
 
 
-def test_an_index_never_names_the_code_of_an_older_source(tmp_path):
+def test_an_index_never_names_the_code_of_an_older_source(tmp_path, forked):
     """On a full disk it named what had been compiled before, which was run from then on."""
     source, full = tmp_path / "square.py", tmp_path / "full"
     module = MODULE.replace("print(", FULL)
     source.write_text(module)
-    assert run(tmp_path / "cache") == ("144.0\n", "")
+    assert forked(tmp_path / "cache") == ("144.0\n", "")
     source.write_text(module.replace("x * x", "x * x + 1"))
     full.touch()
-    assert run(tmp_path / "cache")[0] == "145.0\n"
+    assert forked(tmp_path / "cache")[0] == "145.0\n"
     full.unlink()
     for _ in range(2):
-        assert run(tmp_path / "cache") == ("145.0\n", "")
+        assert forked(tmp_path / "cache") == ("145.0\n", "")
 
 
-def test_no_folder_at_all_is_no_error(filled):
+def test_no_folder_at_all_is_no_error(filled, forked):
     """numba then takes another one, beside the source; or none, where that cannot be written."""
     (filled / "file").write_text("")
-    assert run(filled / "file") == ("144.0\n", "")
+    assert forked(filled / "file") == ("144.0\n", "")
     code = "from numba.core import caching as c; c.CacheImpl._locator_classes[:] = []\n"
     (filled / "none.py").write_text(code + MODULE)
     done = subprocess.run([sys.executable, filled / "none.py"], capture_output=True, text=True)
@@ -194,10 +213,10 @@ with ThreadPoolExecutor(3) as threads:
 """
 
 
-def test_of_threads_that_begin_together_each_releases_its_own(tmp_path):
+def test_of_threads_that_begin_together_each_releases_its_own(tmp_path, forked):
     """A first training ended so: one thread closed the lock's file while the other released it."""
     (tmp_path / "square.py").write_text(THREADS)
-    assert run(tmp_path / "cache") == ("144.0 144.0 144\n", "")
+    assert forked(tmp_path / "cache") == ("144.0 144.0 144\n", "")
 
 
 def test_a_process_that_is_forked_while_a_thread_compiles_can_compile():
@@ -265,51 +284,3 @@ def test_compiled_functions_copy_rows_by_assign():
                 ]
                 assert not slices or isinstance(node.value, ast.Constant), ast.unparse(node)
     assert count > 50
-
-
-def interrupted_in_llvmlite(_):
-    try:
-        signal.raise_signal(signal.SIGINT)
-    except KeyboardInterrupt:
-        raise AttributeError("'ObjectRef' object has no attribute '_ptr'") from None
-
-
-def interrupted_where_python_ignores_it(_):
-    class Freed:
-        def __del__(self):
-            signal.raise_signal(signal.SIGINT)
-
-    Freed()
-
-
-@pytest.mark.parametrize(
-    "compile", [interrupted_in_llvmlite, interrupted_where_python_ignores_it, signal.raise_signal]
-)
-def test_an_interrupt_while_code_is_compiled_is_one(compile, capsys):
-    handler = signal.getsignal(signal.SIGINT)
-    with pytest.raises(KeyboardInterrupt) as interrupt:
-        interruptible(compile)(signal.SIGINT)
-    assert interrupt.value.__suppress_context__ or interrupt.value.__context__ is None
-    assert capsys.readouterr().err == ""
-    assert signal.getsignal(signal.SIGINT) is handler
-
-
-def test_a_program_may_note_interrupts_itself():
-    noted = []
-    former = signal.signal(signal.SIGINT, lambda number, frame: noted.append(number))
-    try:
-        interruptible(signal.raise_signal)(signal.SIGINT)
-    finally:
-        signal.signal(signal.SIGINT, former)
-    assert noted == [signal.SIGINT]
-
-
-def test_other_errors_of_a_compiler_stay():
-    with pytest.raises(ZeroDivisionError):
-        interruptible(lambda _: 1 / 0)(None)
-    assert interruptible(len)("ab") == 2
-
-
-def test_compiled_functions_are_interruptible():
-    compiled = jit(lambda x: x + 1)
-    assert compiled.compile.__wrapped__ and compiled(1) == 2
