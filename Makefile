@@ -1,6 +1,7 @@
 PYTHON ?= python3
 BIN = .venv/bin
 INSTALL = $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile
+IMPORTED = numpy scipy sympy numba pandas sklearn matplotlib lightning torchmetrics pydantic _pytest hypothesis
 LOCKED = --no-deps --require-hashes -r requirements.lock
 
 .PHONY: setup demo test docs stress lock sbom clean
@@ -12,13 +13,15 @@ setup: .venv/ready
 # that comes with Python may take twice as long as a newer one. Python compiles modules when they are
 # first imported: doing so for all of them takes as long as installing.
 # All but torch is checked by its hash: torch has a build for each kind of machine, also from other
-# places than PyPI, and no hash is that of all.
+# places than PyPI, and no hash is that of all. While it is unpacked the other cores compile what is
+# imported most.
 .venv/ready: pyproject.toml constraints.txt requirements.lock
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11, 5) and "expected Python 3.11.5 or newer; try: make PYTHON=python3.12 setup")'
 	$(PYTHON) -m venv .venv
 	$(INSTALL) pip==26.3 uv==0.13.9
 	$(BIN)/uv pip install --quiet --no-cache --python .venv $(LOCKED) || $(INSTALL) $(LOCKED)
-	$(INSTALL) -c constraints.txt torch
+	cd .venv/lib/python*/site-packages && ../../../bin/python -m compileall -q -x '/tests?/' $(IMPORTED) & \
+		$(INSTALL) -c constraints.txt torch && wait
 	$(INSTALL) --no-deps --no-build-isolation -e .
 	touch $@
 
