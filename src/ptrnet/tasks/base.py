@@ -252,7 +252,8 @@ class Task(Labelling):
 
 def duplicate_error(outputs: Indices, first: int) -> str | None:
     """The `answer_error` of an answer in which an element occurs twice."""
-    values, counts = np.unique(outputs, return_counts=True)
-    if (counts > 1).any():
-        return f"each index at most once, got {values[counts > 1][0] + first} twice"
-    return None
+    values = outputs.ravel().tolist()
+    if len(set(values)) == len(values):
+        return None
+    repeated, counts = np.unique(values, return_counts=True)
+    return f"each index at most once, got {repeated[counts > 1][0] + first} twice"
