@@ -1,5 +1,7 @@
 """Input that was read as something else without a word, each with what is said of it now."""
 
+import json
+
 import numpy as np
 import pytest
 import torch
@@ -11,7 +13,7 @@ from ptrnet.data import formats
 from ptrnet.data.examples import instances_of
 from ptrnet.types import Example
 
-HULL, SORT = tasks.get("hull"), tasks.get("sort")
+HULL, SORT, TSP = (tasks.get(name) for name in ("hull", "sort", "tsp"))
 
 
 def read(folder, text, task):
@@ -163,3 +165,41 @@ def test_tensors_that_are_no_arrays():
     for tensor in (torch.ones(3, 2, device="meta"), torch.ones(3, 2).to(torch.float8_e4m3fn)):
         with pytest.raises(InputError, match=r"expected an array, got a tensor of torch\."):
             instances_of(tensor, HULL)
+
+
+@pytest.mark.parametrize(
+    ("keys", "message"),
+    [
+        ({"Outputs": [0, 1, 2]}, "expected the key \"outputs\", got 'Outputs'"),
+        ({"output": [0, 1, 2]}, "expected the key \"outputs\", got 'output'"),
+        ({"Distance": "EUC_2D"}, "expected the key \"distance\", got 'Distance'"),
+        ({"outputs": [0, 1, 2], "output": [1], "Distance": 3.5, "distances": [1]}, None),
+    ],
+)
+def test_keys_that_are_nearly_ours(tmp_path, keys, message):
+    """An answer was passed over, and a tour measured by another distance."""
+    path = tmp_path / "a.jsonl"
+    path.write_text(json.dumps({"inputs": [[0, 0], [0, 1], [1, 0]], **keys}))
+    if message is None:
+        (example,) = formats.read(str(path), TSP)
+        assert example.extra.keys() == {"output", "Distance", "distances"}
+        return
+    with pytest.raises(InputError, match=message):
+        list(formats.read(str(path), TSP))
+
+
+GEO = """NAME: x\nTYPE: TSP\nDIMENSION: 2\nEDGE_WEIGHT_TYPE: GEO
+NODE_COORD_SECTION\n1 52.31 13.24\n2 {} 2.21\nEOF\n"""
+
+
+def test_decimal_degrees_are_doubted(tmp_path):
+    """48.86 would be 48 degrees and 86 minutes: Paris lay 60 kilometres off without a word."""
+    path, lines = tmp_path / "a.tsp", tmp_path / "a.jsonl"
+    for latitude in (48.51, -48.59, 48):
+        path.write_text(GEO.format(latitude))
+        assert len(list(formats.read(str(path), TSP))) == 1
+    path.write_text(GEO.format(48.86))
+    lines.write_text('{"inputs": [[52.31, 13.24], [-48.6, 2.21]], "distance": "GEO"}')
+    for name, value in ((path, "48.86"), (lines, "-48.6")):
+        with pytest.warns(ptrnet.errors.DoubtfulInput, match=f"and {value} would have more than"):
+            list(formats.read(str(name), TSP))

@@ -1,5 +1,6 @@
 """Checks of instances and of answers to them. Every complaint begins with their source."""
 
+import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal
 from numbers import Real
@@ -9,8 +10,8 @@ import numpy as np
 
 from ptrnet.data.arrays import is_frame, real_array, records_of, rows_of, to_array
 from ptrnet.data.sizes import LARGEST
-from ptrnet.errors import InputError, short
-from ptrnet.geometry.distances import EUCLIDEAN
+from ptrnet.errors import DoubtfulInput, InputError, short
+from ptrnet.geometry.distances import EUCLIDEAN, GEO
 from ptrnet.tasks.base import Task
 from ptrnet.tasks.schema import Element, Schema
 from ptrnet.tasks.written_numbers import (
@@ -21,6 +22,7 @@ from ptrnet.tasks.written_numbers import (
 from ptrnet.types import Answers, Example, Floats, Indices
 
 IDS = {"", "#", "id", "index", "no", "nr", "number", "node", "unnamed: 0"}  # names of such columns
+_MINUTES_OF_A_DEGREE = 60
 MAX_COORDINATE = 1e10  # where distances are whole numbers: sums of 100,000 are still exact floats
 
 
@@ -275,6 +277,21 @@ def check_magnitude(inputs: Floats, distance: str, source: str) -> None:
         )
 
 
+def warn_of_decimal_degrees(inputs: Floats, distance: str, source: str) -> None:
+    """Warns, by DoubtfulInput, of coordinates of GEO that cannot be degrees and minutes."""
+    if distance != GEO:
+        return
+    minutes = np.round(100 * np.abs(inputs - np.trunc(inputs)), 4)
+    if (minutes >= _MINUTES_OF_A_DEGREE).any():
+        value = inputs[minutes >= _MINUTES_OF_A_DEGREE][0]
+        warnings.warn(
+            f"{source}: GEO takes coordinates as degrees and minutes, DDD.MM, and {value} would "
+            "have more than 59 minutes; decimal degrees have to be converted",
+            DoubtfulInput,
+            stacklevel=3,
+        )
+
+
 def pop_distance(row: dict[str, Any], inputs: Floats, task: Task, source: str) -> str:
     """Takes the key "distance" out of a row and gives its value, `EUCLIDEAN` without the key.
 
@@ -292,4 +309,5 @@ def pop_distance(row: dict[str, Any], inputs: Floats, task: Task, source: str) -
             f"got {short(str(distance))}"
         )
     check_magnitude(inputs, distance, source)
+    warn_of_decimal_degrees(inputs, distance, source)
     return str(distance)

@@ -9,8 +9,8 @@ import numpy as np
 from ptrnet.types import Floats
 
 EUCLIDEAN = "euclidean"
-EUC_2D, CEIL_2D, ATT = "EUC_2D", "CEIL_2D", "ATT"
-TSPLIB = (EUC_2D, CEIL_2D, ATT, "GEO")
+EUC_2D, CEIL_2D, ATT, GEO = "EUC_2D", "CEIL_2D", "ATT", "GEO"
+TSPLIB = (EUC_2D, CEIL_2D, ATT, GEO)
 NAMES = (EUCLIDEAN, *TSPLIB)
 
 _PI = 3.141592  # as TSPLIB has it; its known optima rest on these digits
@@ -26,7 +26,7 @@ def between(a: Floats, b: Floats, name: str = EUCLIDEAN) -> Floats:
         b: points.
         name: of the distance, one of `NAMES`.
     """
-    if name == "GEO":
+    if name == GEO:
         return _great_circle(a, b)
     x, y = np.moveaxis(a - b, -1, 0)
     if name == ATT:

@@ -24,7 +24,11 @@ UNNAMED = "unnamed"  # written for instances of other formats, which have no nam
 
 
 def read(path: str, task: Task) -> Iterator[Example]:
-    """See `ptrnet.data.formats`."""
+    """See `ptrnet.data.formats`.
+
+    Warns:
+        DoubtfulInput: coordinates of GEO that cannot be degrees and minutes.
+    """
     allowed = {"TYPE": ("TSP",), "EDGE_WEIGHT_TYPE": TSPLIB}
     keywords, rows = tsplib.parse(path, SECTION, allowed)
     distance = tsplib.required_value(keywords, "EDGE_WEIGHT_TYPE", path)
@@ -50,6 +54,7 @@ def read(path: str, task: Task) -> Iterator[Example]:
     nodes = Nodes(title or UNNAMED, list(lines))
     inputs = checks.check_instance(points, task, path)
     checks.check_magnitude(inputs, distance, path)
+    checks.warn_of_decimal_degrees(inputs, distance, path)
     yield Example(inputs, source=path, nodes=nodes, distance=distance)
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from ptrnet.data import checks
 from ptrnet.errors import InputError, short
-from ptrnet.geometry.distances import EUCLIDEAN
+from ptrnet.geometry.distances import EUCLIDEAN, NAMES
 from ptrnet.tasks.base import Task
 from ptrnet.types import Example, Floats
 
@@ -21,13 +21,20 @@ def example_from_row(inputs: Floats, row: dict[str, Any], task: Task, source: st
         source: of the row.
 
     Raises:
-        InputError: `outputs` that are no answer, or a `distance` that the task does not know.
+        InputError: `outputs` that are no answer, a `distance` that the task does not know, or one
+            of the two under a name that is nearly theirs.
     """
     outputs = row.pop("outputs", None)
     if outputs is not None:
         indices = flat_indices(outputs, task.item_size, f'{source}: "outputs"')
         outputs = checks.check_answer(indices, len(inputs), task, f'{source}: "outputs"')
     distance = checks.pop_distance(row, inputs, task, source)
+    for key, value in row.items():
+        name = key.strip().lower().rstrip("s")
+        if name == "output" and outputs is None and isinstance(value, list):
+            raise InputError(f'{source}: expected the key "outputs", got {short(key)}')
+        if name == "distance" and key != name and distance == EUCLIDEAN and value in NAMES:
+            raise InputError(f'{source}: expected the key "distance", got {short(key)}')
     return Example(inputs, outputs, source, row, distance=distance)
 
 
