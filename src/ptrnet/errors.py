@@ -86,6 +86,12 @@ def short(value: object, length: int = 40) -> str:
     return repr(text) if isinstance(value, str) else text
 
 
+def file_of(source: str) -> str:
+    """The file of a source `FILE:LINE`: warnings that name no line are shown once a file."""
+    file, _, line = source.rpartition(":")
+    return file if line.isdecimal() else source
+
+
 def whole_number(name: str, value: object, minimum: int) -> int:
     """The value as an `int`: one, or a whole number of another type, such as NumPy's.
 

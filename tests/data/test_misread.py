@@ -1,5 +1,6 @@
 """Input that was read as something else without a word, each with what is said of it now."""
 
+import contextlib
 import json
 
 import numpy as np
@@ -11,6 +12,7 @@ from ptrnet import InputError, tasks
 from ptrnet.cli import run
 from ptrnet.data import formats
 from ptrnet.data.examples import instances_of
+from ptrnet.errors import DoubtfulInput
 from ptrnet.types import Example
 
 HULL, SORT, TSP = (tasks.get(name) for name in ("hull", "sort", "tsp"))
@@ -146,7 +148,7 @@ def test_indices_of_examples_are_looked_at(small):
 
 def test_a_number_a_line_is_doubted(tmp_path):
     (tmp_path / "s.txt").write_text("3\n1\n2\n")
-    with pytest.warns(ptrnet.errors.DoubtfulInput, match="each of its 3 lines was read as"):
+    with pytest.warns(DoubtfulInput, match="each of its 3 lines was read as"):
         assert len(list(formats.read(str(tmp_path / "s.txt"), SORT))) == 3
 
 
@@ -170,22 +172,26 @@ def test_tensors_that_are_no_arrays():
 @pytest.mark.parametrize(
     ("keys", "message"),
     [
-        ({"Outputs": [0, 1, 2]}, "expected the key \"outputs\", got 'Outputs'"),
-        ({"output": [0, 1, 2]}, "expected the key \"outputs\", got 'output'"),
-        ({"Distance": "EUC_2D"}, "expected the key \"distance\", got 'Distance'"),
+        ({"Outputs": [0, 1, 2]}, "'Outputs' is kept as a key of your own; ours is \"outputs\""),
+        ({"output": [0, 1, 2]}, "'output' is kept as a key of your own; ours is \"outputs\""),
+        ({"Distance": "EUC_2D"}, "'Distance' is kept as a key of your own; ours is \"distance\""),
         ({"outputs": [0, 1, 2], "output": [1], "Distance": 3.5, "distances": [1]}, None),
     ],
 )
 def test_keys_that_are_nearly_ours(tmp_path, keys, message):
-    """An answer was passed over, and a tour measured by another distance."""
+    """An answer was passed over, and a tour measured by another distance, without a word."""
     path = tmp_path / "a.jsonl"
     path.write_text(json.dumps({"inputs": [[0, 0], [0, 1], [1, 0]], **keys}))
-    if message is None:
+    with pytest.warns(DoubtfulInput, match=message) if message else contextlib.nullcontext():
         (example,) = formats.read(str(path), TSP)
-        assert example.extra.keys() == {"output", "Distance", "distances"}
-        return
-    with pytest.raises(InputError, match=message):
-        list(formats.read(str(path), TSP))
+    assert example.extra.keys() == keys.keys() - {"outputs"}
+
+
+def test_a_doubt_is_told_once_a_file(tmp_path, capsys):
+    path = tmp_path / "a.jsonl"
+    path.write_text('{"inputs": [[0, 0], [0, 1], [1, 0]], "Outputs": [0, 1, 2]}\n' * 3)
+    assert run(["convert", str(path), str(tmp_path / "b.jsonl"), "--task", "tsp"]) == 0
+    assert capsys.readouterr().err.count("a.jsonl: 'Outputs' is kept as a key of your own") == 1
 
 
 GEO = """NAME: x\nTYPE: TSP\nDIMENSION: 2\nEDGE_WEIGHT_TYPE: GEO
@@ -201,5 +207,5 @@ def test_decimal_degrees_are_doubted(tmp_path):
     path.write_text(GEO.format(48.86))
     lines.write_text('{"inputs": [[52.31, 13.24], [-48.6, 2.21]], "distance": "GEO"}')
     for name, value in ((path, "48.86"), (lines, "-48.6")):
-        with pytest.warns(ptrnet.errors.DoubtfulInput, match=f"and {value} would have more than"):
+        with pytest.warns(DoubtfulInput, match=f"and {value} would have more than"):
             list(formats.read(str(name), TSP))

@@ -61,7 +61,7 @@ def _run(arguments: list[str]) -> int:
         command = typer.main.get_command(app)
         with warnings.catch_warnings():
             warnings.simplefilter("always", OutsideTraining)
-            warnings.simplefilter("always", DoubtfulInput)
+            warnings.simplefilter("default", DoubtfulInput)  # once, not at each line of a file
             warnings.showwarning = partial(_print_warning, warnings.showwarning)
             return command.main(arguments, prog_name="ptrnet", standalone_mode=False) or 0
     except PtrnetError as error:

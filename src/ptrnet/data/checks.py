@@ -10,7 +10,7 @@ import numpy as np
 
 from ptrnet.data.arrays import is_frame, real_array, records_of, rows_of, to_array
 from ptrnet.data.sizes import LARGEST
-from ptrnet.errors import DoubtfulInput, InputError, short
+from ptrnet.errors import DoubtfulInput, InputError, file_of, short
 from ptrnet.geometry.distances import EUCLIDEAN, GEO
 from ptrnet.tasks.base import Task
 from ptrnet.tasks.schema import Element, Schema
@@ -285,8 +285,8 @@ def warn_of_decimal_degrees(inputs: Floats, distance: str, source: str) -> None:
     if (minutes >= _MINUTES_OF_A_DEGREE).any():
         value = inputs[minutes >= _MINUTES_OF_A_DEGREE][0]
         warnings.warn(
-            f"{source}: GEO takes coordinates as degrees and minutes, DDD.MM, and {value} would "
-            "have more than 59 minutes; decimal degrees have to be converted",
+            f"{file_of(source)}: GEO takes coordinates as degrees and minutes, DDD.MM, and "
+            f"{value} would have more than 59 minutes; decimal degrees have to be converted",
             DoubtfulInput,
             stacklevel=3,
         )

@@ -1,11 +1,12 @@
 """Rows of keys and values, of JSON or Parquet, in which instances and answers are nested lists."""
 
 import json
+import warnings
 from collections.abc import Mapping
 from typing import Any
 
 from ptrnet.data import checks
-from ptrnet.errors import InputError, short
+from ptrnet.errors import DoubtfulInput, InputError, file_of, short
 from ptrnet.geometry.distances import EUCLIDEAN, NAMES
 from ptrnet.tasks.base import Task
 from ptrnet.types import Example, Floats
@@ -21,8 +22,10 @@ def example_from_row(inputs: Floats, row: dict[str, Any], task: Task, source: st
         source: of the row.
 
     Raises:
-        InputError: `outputs` that are no answer, a `distance` that the task does not know, or one
-            of the two under a name that is nearly theirs.
+        InputError: `outputs` that are no answer, or a `distance` that the task does not know.
+
+    Warns:
+        DoubtfulInput: one of the two stands under a name that is nearly its own.
     """
     outputs = row.pop("outputs", None)
     if outputs is not None:
@@ -32,10 +35,18 @@ def example_from_row(inputs: Floats, row: dict[str, Any], task: Task, source: st
     for key, value in row.items():
         name = key.strip().lower().rstrip("s")
         if name == "output" and outputs is None and isinstance(value, list):
-            raise InputError(f'{source}: expected the key "outputs", got {short(key)}')
+            _warn_of_name(key, "outputs", source)
         if name == "distance" and key != name and distance == EUCLIDEAN and value in NAMES:
-            raise InputError(f'{source}: expected the key "distance", got {short(key)}')
+            _warn_of_name(key, name, source)
     return Example(inputs, outputs, source, row, distance=distance)
+
+
+def _warn_of_name(key: str, expected: str, source: str) -> None:
+    warnings.warn(
+        f'{file_of(source)}: {short(key)} is kept as a key of your own; ours is "{expected}"',
+        DoubtfulInput,
+        stacklevel=4,
+    )
 
 
 def other_keys(example: Example) -> dict[str, Any]:
