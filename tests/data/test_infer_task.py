@@ -1,5 +1,6 @@
 """What is inferred of a user's own examples, against the definition."""
 
+import contextlib
 import json
 from dataclasses import replace
 
@@ -9,7 +10,7 @@ import pytest
 from ptrnet import tasks
 from ptrnet.data import formats, infer_task
 from ptrnet.data.streams.split import draw_held_out
-from ptrnet.errors import InputError
+from ptrnet.errors import DoubtfulInput, InputError
 from ptrnet.types import Example
 
 
@@ -50,6 +51,29 @@ def test_the_strictest_constraint_is_guessed(written, chunks, answers, expected,
     assert inferred.task.longest_answer == max(map(len, answers))
     assert inferred.task.longest_share == max(map(len, answers)) / 3
     assert inferred.lengths.tolist() == [len(a) for a in answers]
+
+
+@pytest.mark.parametrize(
+    ("answers", "doubt"),
+    [
+        ([[0, 1, 1], [1, 0, 0], [1, 1, 1]], "a 0 or a 1 for every element"),
+        ([[0, 1, 2, 0], [2, 1, 2]], "repeats its first index at the end"),
+        ([[2, 1, 0, 0], [1, 0, 0, 0], [0, 2, 1, 1]], "repeat indices at their end alone"),
+        ([[0, 1, 1], [1, 0, 0], [1, 1, 2]], None),
+        ([[0, 1, 1], [1, 0]], None),
+        ([[0, 1, 1, 0], [2, 1, 2]], None),
+        ([[0, 1, 2, 0], [2, 1]], None),
+        ([[2, 1, 1, 0], [1, 0, 0, 0]], None),
+        ([[2, 1, 0, 0], [1, 0, 0]], None),
+        ([[], [1, 1]], None),
+    ],
+)
+def test_answers_in_another_form_are_doubted(written, chunks, answers, doubt):
+    """Masks, closed and padded answers were learned as sequences with repeats without a word."""
+    path = written(answers)
+    with pytest.warns(DoubtfulInput, match=doubt) if doubt else contextlib.nullcontext():
+        assert infer_task.infer_task(path).task.constraint == "free"
+    assert infer_task.infer_task(path, "free").task.constraint == "free"
 
 
 def test_a_constraint_is_checked_and_the_line_named(written, chunks):

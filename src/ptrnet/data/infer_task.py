@@ -4,6 +4,7 @@ Both are inferred from the memory-mapped examples. A file is read with the loose
 constraint is not known yet; so whether answers obey one is checked here, and not by the reader.
 """
 
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from itertools import islice
@@ -14,7 +15,7 @@ from numpy.typing import NDArray
 
 from ptrnet.data import formats
 from ptrnet.data.streams.memmap import MemmapExamples, open_memmap
-from ptrnet.errors import InputError, unknown
+from ptrnet.errors import DoubtfulInput, InputError, unknown
 from ptrnet.tasks.custom import CONSTRAINTS, MAX_LENGTH, MIN_SPREAD, Custom, Kind, Unknown
 from ptrnet.tasks.schema import Schema, infer_schema
 from ptrnet.types import Floats, Indices
@@ -48,12 +49,17 @@ def infer_task(
         InputError: an unknown constraint, fields that elements do not have, a file that cannot be
             used, an example without an answer, or the first answer that does not obey the
             constraint, by its line.
+
+    Warns:
+        DoubtfulInput: no constraint is given, and the answers seem to be masks, closed or padded.
     """
     if constraint not in (None, *CONSTRAINTS):
         raise unknown("constraint", str(constraint), CONSTRAINTS)
     loosest = _loosest_task_of_file(path, fields, unknown_category)
     examples = open_memmap(path, loosest)
     repeats = _find_repeats(examples)
+    if constraint is None and repeats.any():
+        _warn_of_other_forms(examples)
     center, spread = feature_scaling(
         lambda: (examples.elements(first, stop) for first, stop in _chunks(examples))
     )
@@ -130,6 +136,65 @@ def _strictest(examples: MemmapExamples, repeats: NDArray[np.bool_]) -> Kind:
     if repeats.any():
         return "free"
     return "permutation" if (examples.lengths == examples.sizes).all() else "subset"
+
+
+def _warn_of_other_forms(examples: MemmapExamples) -> None:
+    """Says so where repeated indices are all of a kind that answers in other forms have."""
+    for form, doubt in _FORMS.items():
+        if all(form(examples, first, stop) for first, stop in _chunks(examples)):
+            warnings.warn(
+                f"{doubt} As they are, indices may occur any number of times.",
+                DoubtfulInput,
+                stacklevel=4,
+            )
+            return
+
+
+def _are_masks(examples: MemmapExamples, first: int, stop: int) -> bool:
+    """Whether answers have a 0 or a 1 for each element."""
+    is_long = examples.lengths[first:stop] == examples.sizes[first:stop]
+    return bool(is_long.all() and (examples.indices(first, stop) <= 1).all())
+
+
+def _are_closed(examples: MemmapExamples, first: int, stop: int) -> bool:
+    """Whether answers repeat their first index at the end, and no other."""
+    lengths = examples.lengths[first:stop]
+    if lengths.min() < 2:
+        return False
+    flat, ends = examples.indices(first, stop), np.cumsum(lengths)
+    is_last = np.zeros(len(flat), bool)
+    is_last[ends - 1] = True
+    return bool((flat[ends - 1] == flat[ends - lengths]).all()) and _are_distinct(
+        np.where(is_last, -1, flat), lengths
+    )
+
+
+def _are_padded(examples: MemmapExamples, first: int, stop: int) -> bool:
+    """Whether answers are of one length, and repeat an index only in a run of it at the end."""
+    lengths, longest = examples.lengths[first:stop], int(examples.lengths.max())
+    if lengths.min() < longest:
+        return False
+    answers = examples.indices(first, stop).reshape(-1, longest)
+    is_end = np.flip(np.flip(answers == answers[:, -1:], 1).cumprod(1), 1) == 1
+    return _are_distinct(np.where(is_end, -1 - np.arange(longest), answers).ravel(), lengths)
+
+
+def _are_distinct(flat: Indices, lengths: Indices) -> bool:
+    """Whether no answer of so many indices each has one twice."""
+    owners = np.repeat(np.arange(len(lengths)), lengths)
+    order = np.lexsort((flat, owners))
+    same = (np.diff(flat[order]) == 0) & (np.diff(owners[order]) == 0)
+    return not same.any()
+
+
+_FORMS = {
+    _are_masks: "each answer has a 0 or a 1 for every element: where they tell which elements "
+    "belong to it, ptrnet expects the positions of those.",
+    _are_closed: "each answer repeats its first index at the end, which ptrnet expects to be left "
+    "out.",
+    _are_padded: "answers are all of one length and repeat indices at their end alone: where that "
+    "is padding, ptrnet expects it to be left out.",
+}
 
 
 def _check_answers(
