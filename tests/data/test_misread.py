@@ -39,6 +39,8 @@ def read(folder, text, task):
         "a,N/A,N/A / b,0,0 / c,1,0 / d,0,1",
         '"0,5","1,5" / 1,2 / 3,4',
         "52,5\t13,4 / 48,1\t11,6 / 50,9\t6,9",
+        "0,5 0,7 / 1,5 2,5 / 0,1 0,3",
+        "0,5 -1,7 / 1,5  2,5 / 0,1 0,3",
     ],
 )
 def test_points_of_a_table_that_are_written_otherwise(tmp_path, text):
@@ -72,6 +74,7 @@ def test_numbers_of_a_table_that_are_written_otherwise(tmp_path, text):
         ("tag,x,y / a;b,0,0 / c,1,0", HULL, [[0, 0], [1, 0]]),
         ("stop,x,y / Area 51,0,0 / Area 52,1,0", HULL, [[0, 0], [1, 0]]),
         ("x,y, / 0,0, / 1,0,", HULL, [[0, 0], [1, 0]]),
+        ("x,post,y / 0.5,114 55,0 / 1.5,114 56,0", HULL, [[0.5, 0], [1.5, 0]]),
         ("x,y,phone / 0,0,030 1234567 / 1,0,", HULL, [[0, 0], [1, 0]]),
     ],
 )

@@ -140,6 +140,7 @@ def _check_ignored_columns(
     Else another column of numbers, such as ids, would be read in its place. Arguments as in
     `_refuse_columns`.
     """
+    have_points = any("." in cell for k in numeric for cell in bodies[k])
     for k in sorted({*range(len(bodies))} - {*numeric}):
         bad = [i for i, cell in enumerate(bodies[k]) if not is_number(cell)]
         if not bad:  # all are numbers: ids, which were left out by their name
@@ -152,6 +153,12 @@ def _check_ignored_columns(
                 f"{source}:{line}: column {k + 1}: expected a number"
                 f"{' such as 1234.5' * bool(filled)}, got {short(cell)}"
             )
+        is_between = 0 < k < len(bodies) - 1
+        if is_between and not have_points and all(map(_is_pair, bodies[k])):  # of 0,5 0,7
+            raise InputError(
+                f"{source}:{line}: columns must be separated by commas, and numbers have points, "
+                f"got {short(cell)} between two commas"
+            )
         if all(map(_is_joined, (bodies[k][i] for i in bad))):
             raise InputError(
                 f"{source}:{line}: columns must be separated by commas, got {short(cell)}"
@@ -162,6 +169,12 @@ def _is_joined(cell: str) -> bool:
     """Whether a cell is two of a table whose columns are separated otherwise."""
     last = re.split("[;\t]", cell)[-1]
     return last != cell and is_number(last)
+
+
+def _is_pair(cell: str) -> bool:
+    """Whether a cell is the end of a number, a space and the beginning of another one."""
+    parts = cell.split()
+    return len(parts) == 2 and parts[0].isdecimal() and is_number(parts[1])
 
 
 def _line_of(index: int, body: tuple[str, ...], lines: list[int]) -> int:

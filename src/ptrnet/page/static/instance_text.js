@@ -2,6 +2,7 @@
 
 import { MAX_ELEMENTS, TASKS } from "./tasks.js";
 
+const DECIMAL_COMMA = /^[-+]?\d+,\d+$/; // of a number a line
 const LARGEST = 1e100; // squares and areas are computed of numbers
 
 /** The elements in a text. Throws an Error of one line where there are none. */
@@ -22,6 +23,10 @@ export function writeInstance(instance) {
 function parseLines(text, task) {
   const { features } = TASKS[task];
   const rows = [];
+  const lines = text.split(/\r?\n/).filter((line) => line.trim() !== "");
+  if (features === 1 && lines.length > 1 && lines.every((line) => DECIMAL_COMMA.test(line.trim()))) {
+    throw new Error(`line 1: expected a number such as 0.5, got "${lines[0].trim().slice(0, 20)}"`);
+  }
   text.split(/\r?\n/).forEach((line, k) => {
     const words = line.trim().split(/[\s,;]+/).filter((word) => word !== "");
     if (!words.length) return;
