@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from ptrnet import InputError
+from ptrnet.errors import DoubtfulInput
 from ptrnet.tasks.custom import Custom
 from ptrnet.tasks.schema import MAX_CATEGORIES, Schema, infer_schema
 
@@ -96,3 +97,16 @@ def test_a_task_whose_settings_contradict_each_other_is_refused():
     for wrong in ({"fields": ("a",)}, {"fields": ("a",), "categories": (("x",),)}):
         with pytest.raises(InputError, match="categories of task custom"):
             Custom(**wrong, **features)
+
+
+@pytest.mark.parametrize("texts", [("3.5", "2", "1e3"), ("52,5", "13,4"), ("3 kg", "1 kg")])
+def test_texts_that_are_numbers_are_doubted(texts):
+    """Each price became a category, which no other offer has."""
+    offers = [{"price": text} for text in texts]
+    with pytest.warns(DoubtfulInput, match=r'"price": texts such as .* are taken as categories'):
+        assert infer_schema([(offers, "x")]).categories == (tuple(sorted(texts)),)
+
+
+@pytest.mark.parametrize("texts", [("007", "12"), ("3.5", "XL"), ("red", "v2.0")])
+def test_codes_are_categories(texts):
+    infer_schema([([{"code": text} for text in texts], "x")])

@@ -1,5 +1,6 @@
 """Elements that are dictionaries: which of their fields a model reads, and as what numbers."""
 
+import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
@@ -9,8 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ptrnet.errors import InputError, short
-from ptrnet.tasks.written_numbers import is_missing, is_written_number
+from ptrnet.errors import DoubtfulInput, InputError, short
+from ptrnet.tasks.written_numbers import are_foreign_numbers, is_missing, is_written_number
 
 MAX_CATEGORIES = 1000  # of a field; one of more is likely to be a name
 
@@ -113,6 +114,9 @@ def infer_schema(
     Raises:
         InputError: an element without one of the fields, a field that is a number here and a text
             there, or one of too many texts.
+
+    Warns:
+        DoubtfulInput: all texts of a field are numbers, and not digits alone, as of codes.
     """
     read = tuple(fields)
     texts: dict[str, set[str]] = {}
@@ -151,6 +155,7 @@ def infer_schema(
                         )
     for field in read:
         _check_none_missing(field, texts[field])
+        _warn_of_numbers(field, texts[field])
     return Schema(read, tuple(tuple(sorted(texts[f])) for f in read), ignores_unknown)
 
 
@@ -161,6 +166,17 @@ def _check_none_missing(field: str, texts: set[str]) -> None:
         raise InputError(
             f'"{field}": expected numbers alone, or texts, got numbers and {short(min(others))}: '
             "give these elements a number, or leave them out; a category is called otherwise"
+        )
+
+
+def _warn_of_numbers(field: str, texts: set[str]) -> None:
+    is_plain = all(map(is_written_number, texts)) and any("." in text for text in texts)
+    if texts and (is_plain or are_foreign_numbers(texts)):
+        warnings.warn(
+            f'"{field}": texts such as {short(min(texts))} are taken as categories; numbers stand '
+            "without quotes",
+            DoubtfulInput,
+            stacklevel=3,
         )
 
 
