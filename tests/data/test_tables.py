@@ -108,6 +108,14 @@ def test_places_of_other_types():
     assert ptrnet.read_table(rows, set_id="id", rank="rank")[0].outputs.tolist() == [2, 0]
 
 
+def test_labels_are_no_ranks():
+    """Of two elements the one that was chosen came last."""
+    rows = [{"id": 1, "rank": True}, {"id": 1, "rank": False}]
+    with pytest.raises(InputError, match=r"row 0: .* got True; a column that says which elements"):
+        ptrnet.read_table(rows, set_id="id", rank="rank")
+    assert ptrnet.read_table(rows, set_id="id", label="rank")[0].outputs.tolist() == [0]
+
+
 @pytest.mark.parametrize("missing", [None, float("nan"), np.float32("nan"), ""])
 def test_missing_cells(missing):
     """Have no place, are in no subset, and are no instance's id."""

@@ -237,6 +237,11 @@ def _ranked(members: Sequence[tuple[Row, str]], rank: str) -> Indices:
             continue
         if isinstance(value, str) and _NUMBER.fullmatch(value):
             value = float(value)
+        if isinstance(value, bool):
+            raise InputError(
+                f'{source}: "{rank}": expected a number or nothing, got {value}; a column that '
+                "says which elements belong to the answer is a label"
+            )
         if not isinstance(value, Real | Decimal):
             raise InputError(
                 f'{source}: "{rank}": expected a number or nothing, got {short(value)}'
