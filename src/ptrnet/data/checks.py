@@ -143,9 +143,10 @@ def _is_number(value: Any) -> bool:
 
 
 def _check_ignored_field(field: Any, elements: list[Element], source: str) -> None:
-    """Refuses a field that is not read only because of how its numbers are written, or missing.
+    """Refuses a field of numbers that would be skipped as text.
 
-    Else another field of numbers, such as ids, would be read in its place.
+    Such are numbers in another notation (1,5 or 3 kg) and fields in which some are missing. Else
+    another field of numbers, such as ids, would be read in its place.
     """
     values = [element.get(field) for element in elements]
     others = [k for k, value in enumerate(values) if not _is_number(value)]

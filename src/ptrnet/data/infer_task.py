@@ -139,7 +139,7 @@ def _strictest(examples: MemmapExamples, repeats: NDArray[np.bool_]) -> Kind:
 
 
 def _warn_of_other_forms(examples: MemmapExamples) -> None:
-    """Says so where repeated indices are all of a kind that answers in other forms have."""
+    """Warns where all answers look like masks, like closed tours or like padded lists."""
     for form, doubt in _FORMS.items():
         if all(form(examples, first, stop) for first, stop in _chunks(examples)):
             warnings.warn(

@@ -62,7 +62,7 @@ class Incremental(Decoder):
         in_answer = torch.zeros(batch, n, dtype=torch.bool, device=inputs.device)
         tokens = torch.full((batch, int(max_lengths.max()) + 1), END, device=inputs.device)
         log_probs = inputs.new_zeros(batch)
-        window = min(self.window, n)  # a larger one is the same, and may be no number of torch's
+        window = min(self.window, n)  # a larger one is the same, and may exceed int64
         for start in range(0, int(lengths.max()), window):
             rows = torch.nonzero(lengths > start)[:, 0]  # instances with elements left
             group = (positions >= start) & (positions < start + window)

@@ -46,6 +46,7 @@ def sequence_log_probs(
         temperature: above 0; what is drawn from is `p^(1/temperature)`.
     """
     size, steps = tokens.shape[1:]
+    # From here on the K answers of an instance are rows of their own, (B K, ...).
     inputs, lengths, max_lengths = (
         part.repeat_interleave(size, 0) for part in (inputs, lengths, max_lengths)
     )
@@ -53,7 +54,7 @@ def sequence_log_probs(
     log_probs = model.log_probs(inputs, lengths, tokens, flat_lengths)
     num_tokens = model.num_specials + inputs.shape[1]
     allowed = allowed_tokens(constraint, tokens, lengths, model.num_specials, num_tokens)
-    must_end = torch.arange(steps, device=tokens.device) >= max_lengths[:, None]
+    must_end = ~length_mask(max_lengths, steps)
     real = length_mask(flat_lengths, steps)
     only_end = torch.arange(log_probs.shape[-1], device=tokens.device) == END
     allowed = torch.where((must_end | ~real)[..., None], only_end, allowed)

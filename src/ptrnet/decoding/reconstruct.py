@@ -122,9 +122,9 @@ class Reconstruct(Decoder):
                 and in which direction they go.
 
         Returns:
-            Of P parts the tours `(P,)` that they are of, and positions `(P, W)` in these tours, W
-            for the longest part: of the city that a part leads to, then of the one that it begins
-            at and of those after that; -1 after a part.
+            For each of P parts the row of its tour, `(P,)`, and positions in that tour, `(P, W)`:
+            first that of the fixed city after the part, then that of the fixed city before it,
+            then those of its inner cities in their order; -1 pads parts that are shorter than W.
         """
         rows: list[int] = []
         parts: list[Indices] = []  # (W,) positions each
@@ -138,7 +138,7 @@ class Reconstruct(Decoder):
             steps = np.concatenate([[inner + 1], np.arange(inner + 1)])
             along = (starts[:, None] + steps) % n
             rows += [row] * len(starts)
-            parts += list(n - 1 - along if direction < 0.5 else along)
+            parts += list(n - 1 - along if direction < 0.5 else along)  # backwards, or forwards
         padded = np.full((len(parts), max(map(len, parts))), -1)
         for padded_row, positions in zip(padded, parts, strict=True):
             padded_row[: len(positions)] = positions

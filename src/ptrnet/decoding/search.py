@@ -25,6 +25,8 @@ MAX_EXTENSIONS = 2**26  # of one instance at a step: K (S + N)
 class Hypotheses(NamedTuple):
     """The answers of each instance at the end of a search, the likeliest first.
 
+    K counts those that are given: one of a beam, however many prefixes it held.
+
     Attributes:
         tokens: `(B, K, M)`, padded with END.
         lengths: `(B, K)` tokens of each answer, END left out.

@@ -157,7 +157,7 @@ def draw_answer(
 
 
 def text_color() -> str:
-    """That of matplotlib's style: light on dark ones."""
+    """The colour of text in matplotlib's style: light on dark ones."""
     import matplotlib
 
     return str(matplotlib.rcParams["text.color"])

@@ -156,7 +156,7 @@ async def _respond(request: Request, answer: Any, served: Served, parse: Any) ->
 
 
 def _media_type(request: Request, *expected: str) -> str:
-    """That of the body. Raises Problem 415."""
+    """The media type of the body. Raises Problem 415 for one that is not expected."""
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if kind not in expected:
         detail = f"Content-Type: expected {' or '.join(expected)}, got {kind[:60] or 'none'}"

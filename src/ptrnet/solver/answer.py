@@ -99,6 +99,6 @@ def cost_of(task: Task, answered: Example) -> float | None:
 
 
 def finite_cost(task: Task, answered: Example) -> float | None:
-    """The same for JSON: None, too, where it is not finite, as for an answer that is none."""
+    """The cost as JSON can hold it: None where it is not finite, as of what is no answer."""
     cost = cost_of(task, answered)
     return cost if cost is not None and math.isfinite(cost) else None

@@ -6,9 +6,8 @@ after the last whole chunk.
 
 import json
 import sys
-from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
-from contextlib import closing, nullcontext
+from contextlib import closing
 from dataclasses import asdict, dataclass, fields
 from functools import partial
 from io import StringIO
@@ -30,7 +29,7 @@ from ptrnet.version import VERSION
 
 CHUNK = 250  # examples that are computed and written together
 # After these the same work can go on; any other error comes again until the input is mended.
-_GOES_ON = (KeyboardInterrupt, KilledError, OutputError)
+_RESUMABLE = (KeyboardInterrupt, KilledError, OutputError)
 
 Item = TypeVar("Item")
 
@@ -129,36 +128,26 @@ def _write_resumable(
         done = file.trim(work.total)
         if done:
             print(f"going on after {done:,} examples in {file.lines_path}", file=sys.stderr)
-        written = 0
-
-        def write(chunks: Iterator[tuple[bytes, int]]) -> Generator[int]:
-            nonlocal written
-            for count in file.append(tally.of_chunks(chunks)):
-                written += count
-                yield count
-
         encode = partial(_encoded_lines, task, file.format.extension)
+
+        def write(chunks: Iterable[tuple[bytes, int]]) -> Generator[int]:
+            return file.append(tally.of_chunks(chunks))
+
         items = read_ahead(work.items_after(done))
-        is_here = jobs == 1 and backend == LOCAL
-        if is_here:
-            # Computed in this thread, which an interrupt reaches, and encoded and written aside.
-            computed = map(work.compute, items)
-            chunks: Generator[Any] = consumed_aside(
-                computed, lambda taken: deque(write(map(encode, taken)), 0)
-            )
+        if jobs == 1 and backend == LOCAL:
+            counts = _written_aside(items, work.compute, encode, write)
         else:
             compute = partial(_computed_lines, work.compute, encode)
-            chunks = write(ordered_map(compute, items, jobs, backend))
-        counts = map(len, chunks) if is_here else chunks
+            counts = write(ordered_map(compute, items, jobs, backend))
         try:
             # Nobody draws or writes any more when it is said what was written.
-            with closing(items) if is_here else nullcontext(), closing(chunks):
+            with closing(counts):
                 lines = (None for count in counts for _ in range(count))
                 for _ in track(lines, work.activity, work.total, done):  # counts line by line
                     pass
             file.finish(task)
         except (PtrnetError, KeyboardInterrupt) as error:
-            if done or (written and isinstance(error, _GOES_ON)):
+            if done or (file.appended and isinstance(error, _RESUMABLE)):
                 print(
                     f"kept in {file.lines_path}: the same command goes on from there",
                     file=sys.stderr,
@@ -167,6 +156,25 @@ def _write_resumable(
                 file.discard()
             raise
     tally.report()
+
+
+def _written_aside(
+    items: Generator[Item],
+    compute: Callable[[Item], list[Example]],
+    encode: Callable[[list[Example]], tuple[bytes, int]],
+    write: Callable[[Iterable[tuple[bytes, int]]], Generator[int]],
+) -> Generator[int]:
+    """How many examples each chunk has, which is computed in this thread: an interrupt reaches it.
+
+    In other threads items are drawn before that, and lines encoded and written after it.
+    """
+
+    def write_all(computed: Iterator[list[Example]]) -> None:
+        for _ in write(map(encode, computed)):
+            pass
+
+    with closing(items), closing(consumed_aside(map(compute, items), write_all)) as computed_chunks:
+        yield from map(len, computed_chunks)
 
 
 class Tally:

@@ -13,7 +13,7 @@ import json
 import os
 import re
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterable, Mapping
 from pathlib import Path
 from typing import Any, BinaryIO, Self
 
@@ -28,6 +28,9 @@ _BLOCK = 2**20  # bytes that are read at a time
 
 class ResumableFile:
     """The lines written so far; a context manager, during which no other run can write them.
+
+    Attributes:
+        appended: how many lines this run has written.
 
     Args:
         output: the file that the lines become.
@@ -49,6 +52,7 @@ class ResumableFile:
     ) -> None:
         check_writable(output)
         self.output, self.chunk, self._upgrade = output, chunk, upgrade
+        self.appended = 0
         self._target = formats.format_of(str(output))
         binary = self._target.capabilities.binary
         self.format = formats.get("jsonl") if binary else self._target  # of the lines
@@ -107,7 +111,7 @@ class ResumableFile:
             print(f"{lines}; what follows is computed again", file=sys.stderr)
         return whole_count
 
-    def append(self, chunks: Iterable[bytes]) -> Iterator[int]:
+    def append(self, chunks: Iterable[bytes]) -> Generator[int]:
         """Writes chunk by chunk; gives how many lines each has, once it is on the disk.
 
         Raises:
@@ -131,7 +135,9 @@ class ResumableFile:
                     size += len(chunk)
                     sums.write(f"{size} {digest.hexdigest()}\n")
                     sums.flush()
-                    yield chunk.count(b"\n")
+                    count = chunk.count(b"\n")
+                    self.appended += count
+                    yield count
         except OSError as error:
             raise OutputError(f"{self.output}: cannot be written: {error.strerror}") from None
 

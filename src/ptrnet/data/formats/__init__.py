@@ -4,9 +4,9 @@
 - `read(path, task)`: the examples of a file, one by one; text formats take `-`, too
 - `write(stream, examples, task)`: writes examples to an open stream, of text or of bytes
 - `num_features(path)`: numbers of an element, d; only where files tell it without a task
-- `dictionaries(path)`: the elements of each instance with its source, for errors, and InputError at
-  the first whose elements are no dictionaries; None where already those of the first instance are
-  none; only where files can hold whole examples with such
+- `dictionaries(path)`: of each instance its elements, which are dictionaries, and its source for
+  complaints; None where the elements of the first instance are rows of numbers, InputError where
+  those of a later one are; only of formats whose elements may be dictionaries
 
 What formats share is in `parts/`, and so is the class `Format`: such a module, with its checks.
 """

@@ -135,9 +135,10 @@ def _has_header(row: list[str], numeric: list[int], ids: list[int], source: str)
 def _check_ignored_columns(
     bodies: list[tuple[str, ...]], lines: list[int], numeric: list[int], source: str
 ) -> None:
-    """Refuses a column that is not read only because of how its numbers are written, or missing.
+    """Refuses a column of numbers that would be skipped as text.
 
-    Else another column of numbers, such as ids, would be read in its place. Arguments as in
+    Such are numbers in another notation (1,5 or 3 kg) and columns in which some are missing. Else
+    another column of numbers, such as ids, would be read in its place. Arguments as in
     `_refuse_columns`.
     """
     have_points = any("." in cell for k in numeric for cell in bodies[k])

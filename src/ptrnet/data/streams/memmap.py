@@ -2,9 +2,9 @@
 
 They lie beside `FILE` in `FILE.packed/`, or in the user's cache folder if that cannot be made.
 There they have a folder whose name is the file's fingerprint: the task, a version, the SHA-256 of
-the file's content and, where elements have fields, of which are read. So they are written anew when
-that has changed, and no run writes what another reads. The arrays have checksums, too: damaged ones
-are written anew.
+the file's content and, where elements have named fields, that of the fields that are read. So they
+are written anew when that has changed, and no run writes what another reads. The arrays have
+checksums, too: damaged ones are written anew.
 
 Each run reads the file and its arrays once to know that. It costs little beside any training, and
 size and time would say neither that a file was changed nor that it was only copied or touched.

@@ -53,7 +53,7 @@ def additive_scores(
 
 
 def _to_kernel_types(arguments: Arguments) -> Arguments:
-    """With `v` in the type of the sums; keys and queries in float64 with it, else as they are."""
+    """The arguments with `v` in the type of the sums: float64, where any has it, else float32."""
     if torch.float64 in {t.dtype for t in (arguments.keys, arguments.queries, arguments.v)}:
         return promote(arguments)
     return arguments._replace(v=arguments.v.float())

@@ -103,7 +103,7 @@ def _add(x, to):
 
 @reassociating_inline
 def _normalize(x, out):
-    """With mean 0 and variance 1."""
+    """Writes `x` into `out`, moved and scaled to mean 0 and variance 1."""
     mean, variance = _ZERO, _ZERO
     for u in range(len(x)):
         mean += x[u]

@@ -129,6 +129,7 @@ def _forward(
     products = products_class(units, 0 if is_fused else x.shape[2], dtype)
     by_hidden = products(h, w_hidden.t())
     by_input = None if is_fused else products(x.to(dtype), w_input.to(dtype).contiguous().t())
+    # In the order of the parameters of `forward_step`, from `x` on.
     arrays = (*(as_array(tensor) for tensor in (fused_x, fused_w, gates, c, h)), lengths.numpy())
 
     def run(_: int, first: int, last: int) -> None:
@@ -227,6 +228,7 @@ def _backward_steps(
     dh_end = grad_h.clone(memory_format=torch.contiguous_format)
     dc = grad_c.clone(memory_format=torch.contiguous_format)
     fused_x = _fused(saved.x)
+    # In the order of the parameters of `backward_step`, from `grads` on.
     tensors = (grad_outputs.to(gates.dtype), fused_x, gates, saved.c)
     arrays = (*(as_array(tensor) for tensor in tensors), lengths.numpy())
     cuts = even_cuts(batch, batch // MIN_SLICE_ROWS)

@@ -22,7 +22,7 @@ class Moves(NamedTuple):
     """The moves that are tried, and when one is taken; n cities."""
 
     dist: Floats  # (n, n)
-    nearest: Indices  # (n, k) the nearest cities of each: only edges to these are put in
+    nearest: Indices  # (n, max_nearest or n - 1) of each city: only edges to these are put in
     min_gain: float  # a move is taken where it shortens the tour by more than this
 
 

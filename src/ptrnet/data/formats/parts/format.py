@@ -37,10 +37,12 @@ class Format:
         return hasattr(self.module, "num_features")
 
     def dictionaries(self, path: str) -> Iterator[tuple[list[Mapping[str, Any]], str]] | None:
-        """The elements of each instance with its source; None where those of the first are numbers.
+        """The elements of each instance, dictionaries, and the source of that instance.
+
+        None where the elements of the first instance are rows of numbers.
 
         Raises:
-            InputError: a line that cannot be read; an instance after the first with other elements.
+            InputError: a line that cannot be read; a later instance of rows of numbers.
         """
         if not hasattr(self.module, "dictionaries"):
             return None
@@ -133,6 +135,7 @@ def register(extension: str, module: ModuleType) -> None:
     """
     _check_module(module)
     _registry.register(extension, module)
+    _formats[extension] = Format(extension, module)
 
 
 def get(extension: str) -> Format:
