@@ -13,7 +13,7 @@ setup: .venv/ready
 # that comes with Python may take twice as long as a newer one. Python compiles modules when they are
 # first imported: doing so for all of them takes as long as installing.
 # All but torch is checked by its hash: torch has a build for each kind of machine, also from other
-# places than PyPI, and no hash is that of all. While it is unpacked the other cores compile what is
+# places than PyPI, and no hash is that of all. While it is unpacked another core compiles what is
 # imported most.
 .venv/ready: pyproject.toml constraints.txt requirements.lock
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11, 5) and "expected Python 3.11.5 or newer; try: make PYTHON=python3.12 setup")'

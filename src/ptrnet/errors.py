@@ -87,9 +87,12 @@ def short(value: object, length: int = 40) -> str:
 
 
 def file_of(source: str) -> str:
-    """The file of a source `FILE:LINE`: warnings that name no line are shown once a file."""
-    file, _, line = source.rpartition(":")
-    return file if line.isdecimal() else source
+    """The file of a source `FILE:LINE` or `FILE: row ROW`.
+
+    Warnings that name neither are shown once a file.
+    """
+    file, _, place = source.rpartition(":")
+    return file if place.removeprefix(" row ").isdecimal() else source
 
 
 def whole_number(name: str, value: object, minimum: int) -> int:

@@ -1,6 +1,7 @@
 """Writing files so that a reader finds the whole new file or none of it."""
 
 import contextlib
+import errno
 import hashlib
 import json
 import os
@@ -157,7 +158,8 @@ def atomic_folder(path: Path) -> Iterator[Path]:
         InputError: the folder above is missing, not writable, or the disk is full.
     """
     try:
-        temporary = Path(tempfile.mkdtemp(prefix=f".{path.name}.", dir=path.parent))
+        above = Path(os.path.realpath(path)).parent
+        temporary = Path(tempfile.mkdtemp(prefix=f".{path.name}.", dir=above))
     except OSError as error:
         raise InputError(f"{path}: cannot be written: {error.strerror}") from None
     try:
@@ -171,9 +173,9 @@ def atomic_folder(path: Path) -> Iterator[Path]:
                     os.fsync(written.fileno())
         _sync_folder(temporary)
         try:
-            temporary.rename(path)
-        except OSError:
-            if not path.is_dir():
+            temporary.rename(os.path.realpath(path))
+        except OSError as error:
+            if error.errno not in (errno.EEXIST, errno.ENOTEMPTY):
                 raise
             raise FolderExistsError(f"{path}: another process has written it meanwhile") from None
         _sync_folder(temporary.parent)

@@ -236,10 +236,31 @@ def _say(path: str, event: str, reason: str = "") -> None:
 
 
 # A process that is forked while a thread compiles would find numba's lock taken for ever.
+_forking = threading.local()
+
+
+def _before_fork() -> None:
+    _forking.has_lock = False
+    global_compiler_lock.acquire()  # Python goes on with the fork if Ctrl-C ends the waiting
+    _forking.has_lock = True
+
+
+def _after_fork_in_parent() -> None:
+    if _forking.has_lock:
+        global_compiler_lock.release()
+
+
+def _after_fork_in_child() -> None:
+    if _forking.has_lock:
+        global_compiler_lock.release()
+    else:
+        global_compiler_lock._lock = threading.RLock()
+
+
 os.register_at_fork(
-    before=global_compiler_lock.acquire,
-    after_in_parent=global_compiler_lock.release,
-    after_in_child=global_compiler_lock.release,
+    before=_before_fork,
+    after_in_parent=_after_fork_in_parent,
+    after_in_child=_after_fork_in_child,
 )
 
 # nogil: training goes on while another thread labels.

@@ -129,6 +129,8 @@ def test_runs_without_a_folder_are_numbered(ptrnet, tmp_path, monkeypatch, refus
     with next_numbered(Path("runs"), "sort") as one, next_numbered(Path("runs"), "sort") as other:
         # Of two that were begun together one was refused.
         assert (one.name, other.name) == ("sort-3", "sort-4")
+    Path("runs/sort-7").mkdir()  # of a training that was killed before it began
+    assert ptrnet("train", "sort", "--resume")[:2] == (0, "runs/sort-2\n")
     Path("runs/sort-2").rename("runs/sort-10")
     Path("runs/sort-mine").mkdir()
     assert ptrnet("train", "sort", *options)[:2] == (0, "runs/sort-11\n")

@@ -66,6 +66,8 @@ def test_the_strictest_constraint_is_guessed(written, chunks, answers, expected,
         ([[2, 1, 1, 0], [1, 0, 0, 0]], None),
         ([[2, 1, 0, 0], [1, 0, 0]], None),
         ([[], [1, 1]], None),
+        ([[0, 1], [1, 1], [2, 0]], None),
+        ([[0, 2, 0], [0, 1, 1]], None),
     ],
 )
 def test_answers_in_another_form_are_doubted(written, chunks, answers, doubt):

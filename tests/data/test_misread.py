@@ -75,6 +75,7 @@ def test_numbers_of_a_table_that_are_written_otherwise(tmp_path, text):
         ("stop,x,y / Area 51,0,0 / Area 52,1,0", HULL, [[0, 0], [1, 0]]),
         ("x,y, / 0,0, / 1,0,", HULL, [[0, 0], [1, 0]]),
         ("x,post,y / 0.5,114 55,0 / 1.5,114 56,0", HULL, [[0.5, 0], [1.5, 0]]),
+        ("x,post,y / 5,114 55,0 / 1,114 56,0", HULL, [[5, 0], [1, 0]]),
         ("x,y,phone / 0,0,030 1234567 / 1,0,", HULL, [[0, 0], [1, 0]]),
     ],
 )
@@ -193,8 +194,11 @@ def test_keys_that_are_nearly_ours(tmp_path, keys, message):
 def test_a_doubt_is_told_once_a_file(tmp_path, capsys):
     path = tmp_path / "a.jsonl"
     path.write_text('{"inputs": [[0, 0], [0, 1], [1, 0]], "Outputs": [0, 1, 2]}\n' * 3)
-    assert run(["convert", str(path), str(tmp_path / "b.jsonl"), "--task", "tsp"]) == 0
-    assert capsys.readouterr().err.count("a.jsonl: 'Outputs' is kept as a key of your own") == 1
+    rows = tmp_path / "b.parquet"
+    for source, target in ((path, rows), (rows, tmp_path / "c.jsonl")):
+        assert run(["convert", str(source), str(target), "--task", "tsp"]) == 0
+        said = capsys.readouterr().err
+        assert said.count(f"{source.name}: 'Outputs' is kept as a key of your own") == 1
 
 
 GEO = """NAME: x\nTYPE: TSP\nDIMENSION: 2\nEDGE_WEIGHT_TYPE: GEO
@@ -209,6 +213,6 @@ def test_decimal_degrees_are_doubted(tmp_path):
         assert len(list(formats.read(str(path), TSP))) == 1
     path.write_text(GEO.format(48.86))
     lines.write_text('{"inputs": [[52.31, 13.24], [-48.6, 2.21]], "distance": "GEO"}')
-    for name, value in ((path, "48.86"), (lines, "-48.6")):
-        with pytest.warns(DoubtfulInput, match=f"and {value} would have more than"):
+    for name in (path, lines):
+        with pytest.warns(DoubtfulInput, match=r"a\.[a-z]+: GEO takes .* more than 59 minutes"):
             list(formats.read(str(name), TSP))

@@ -46,6 +46,14 @@ def test_an_empty_folder_is_filled(tmp_path):
     assert {file.name for file in tmp_path.iterdir()} == FILES
 
 
+def test_a_link_to_an_empty_folder_is_filled(tmp_path):
+    """Nothing was written, and nothing said."""
+    (tmp_path / "real").mkdir()
+    (tmp_path / "link").symlink_to("real")
+    ptrnet.export_onnx(build("seq2seq"), tmp_path / "link", instances=3)
+    assert {file.name for file in (tmp_path / "real").iterdir()} == FILES
+
+
 def test_a_folder_that_another_export_fills_meanwhile(tmp_path, monkeypatch):
     """It was left, and called written, with the other's weights in it."""
     path, write = tmp_path / "out", export_folder.write_graphs

@@ -228,7 +228,10 @@ def test_a_process_that_is_forked_while_a_thread_compiles_can_compile():
         child = os.fork()
         if not child:
             signal.alarm(60)
-            os._exit(int(numba.njit(lambda x: x * x)(12)))
+            try:
+                os._exit(int(numba.njit(lambda x: x * x)(12)))
+            finally:
+                os._exit(1)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 144
 
 

@@ -89,8 +89,8 @@ def test_an_instance_is_pasted_and_complained_of(page):
     page.see("#verdict", "these 4 vertices")
     assert page.tab.inner_text("#text-error") == ""
     page.tab.click("label[for=task-sort]")
-    page.tab.fill("#text", "0,5\n0,7\n0,2")  # were the numbers 0, 5, 0, 7, 0 and 2
-    page.see("#text-error", 'line 1: expected a number such as 0.5, got "0,5"')
+    page.tab.fill("#text", "\n1\n0,7\n0,2")  # were the numbers 1, 0, 7, 0 and 2
+    page.see("#text-error", 'line 3: expected a number such as 0.5, got "0,7"')
     page.tab.click("label[for=task-delaunay]")
     page.tab.fill("#text", "[[0, 0], [40, 0], [40, 30], [0, 30], [20, 10]]")
     page.see("#verdict", "these 4 triangles")

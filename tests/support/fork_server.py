@@ -26,7 +26,9 @@ def run(request):
     try:
         exec(request["code"], {"__name__": "__main__"})
     except SystemExit as end:
-        code = end.code or 0
+        if isinstance(end.code, str):
+            print(end.code, file=sys.stderr)
+        code = int(bool(end.code)) if isinstance(end.code, str) else end.code or 0
     except BaseException:
         traceback.print_exc()
         code = 1

@@ -284,10 +284,9 @@ def warn_of_decimal_degrees(inputs: Floats, distance: str, source: str) -> None:
         return
     minutes = np.round(100 * np.abs(inputs - np.trunc(inputs)), 4)
     if (minutes >= _MINUTES_OF_A_DEGREE).any():
-        value = inputs[minutes >= _MINUTES_OF_A_DEGREE][0]
         warnings.warn(
-            f"{file_of(source)}: GEO takes coordinates as degrees and minutes, DDD.MM, and "
-            f"{value} would have more than 59 minutes; decimal degrees have to be converted",
+            f"{file_of(source)}: GEO takes coordinates as degrees and minutes, DDD.MM, and some "
+            "would have more than 59 minutes; decimal degrees have to be converted",
             DoubtfulInput,
             stacklevel=3,
         )

@@ -153,13 +153,15 @@ def _warn_of_other_forms(examples: MemmapExamples) -> None:
 def _are_masks(examples: MemmapExamples, first: int, stop: int) -> bool:
     """Whether answers have a 0 or a 1 for each element."""
     is_long = examples.lengths[first:stop] == examples.sizes[first:stop]
-    return bool(is_long.all() and (examples.indices(first, stop) <= 1).all())
+    return bool(
+        examples.sizes.max() > 2 and is_long.all() and (examples.indices(first, stop) <= 1).all()
+    )
 
 
 def _are_closed(examples: MemmapExamples, first: int, stop: int) -> bool:
     """Whether answers repeat their first index at the end, and no other."""
     lengths = examples.lengths[first:stop]
-    if lengths.min() < 2:
+    if lengths.min() < 3:
         return False
     flat, ends = examples.indices(first, stop), np.cumsum(lengths)
     is_last = np.zeros(len(flat), bool)
@@ -172,10 +174,11 @@ def _are_closed(examples: MemmapExamples, first: int, stop: int) -> bool:
 def _are_padded(examples: MemmapExamples, first: int, stop: int) -> bool:
     """Whether answers are of one length, and repeat an index only in a run of it at the end."""
     lengths, longest = examples.lengths[first:stop], int(examples.lengths.max())
-    if lengths.min() < longest:
+    if lengths.min() < longest or longest < 3:
         return False
     answers = examples.indices(first, stop).reshape(-1, longest)
     is_end = np.flip(np.flip(answers == answers[:, -1:], 1).cumprod(1), 1) == 1
+    is_end &= is_end.sum(1, keepdims=True) > 1
     return _are_distinct(np.where(is_end, -1 - np.arange(longest), answers).ravel(), lengths)
 
 

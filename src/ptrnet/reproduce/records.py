@@ -76,21 +76,20 @@ def write(table: str, results: Path, records: Iterable[Record]) -> None:
         path.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
 
 
-def put(table: str, results: Path, record: Record) -> list[Record]:
+def put(table: str, results: Path, record: Record) -> None:
     """Writes a record in the place of a former one of the same row, line and budget.
 
     Another process that has a record of the table meanwhile waits: both are kept.
     """
     key = (record.row, record.line, record.budget)
     results.mkdir(parents=True, exist_ok=True)
-    with _locked(results):
+    with locked(results):
         others = [r for r in read(table, results) if (r.row, r.line, r.budget) != key]
         write(table, results, [*others, record])
-    return [*others, record]
 
 
 @contextlib.contextmanager
-def _locked(folder: Path) -> Iterator[None]:
+def locked(folder: Path) -> Iterator[None]:
     """While it lasts other processes that lock the folder wait, where the file system has locks."""
     handle = os.open(folder, os.O_RDONLY)
     try:

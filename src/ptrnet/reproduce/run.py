@@ -91,7 +91,9 @@ def run(jobs: Sequence[Job], runs: Path, results: Path) -> Iterator[Record]:
     """
     for job in jobs:
         record = _run_job(job, runs)
-        report.write(job.row.table, results, records.put(job.row.table, results, record))
+        records.put(job.row.table, results, record)
+        with records.locked(results):  # else an older report may be written last
+            report.write(job.row.table, results, records.read(job.row.table, results))
         yield record
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ptrnet.errors import DoubtfulInput, InputError, short
-from ptrnet.tasks.written_numbers import are_foreign_numbers, is_missing, is_written_number
+from ptrnet.tasks.written_numbers import is_missing, is_written_number
 
 MAX_CATEGORIES = 1000  # of a field; one of more is likely to be a name
 
@@ -116,7 +116,7 @@ def infer_schema(
             there, or one of too many texts.
 
     Warns:
-        DoubtfulInput: all texts of a field are numbers, and not digits alone, as of codes.
+        DoubtfulInput: all texts of a field are numbers, and some have a point or a comma.
     """
     read = tuple(fields)
     texts: dict[str, set[str]] = {}
@@ -170,8 +170,8 @@ def _check_none_missing(field: str, texts: set[str]) -> None:
 
 
 def _warn_of_numbers(field: str, texts: set[str]) -> None:
-    is_plain = all(map(is_written_number, texts)) and any("." in text for text in texts)
-    if texts and (is_plain or are_foreign_numbers(texts)):
+    with_points = [text.replace(",", ".", 1) for text in texts]
+    if any("." in text for text in with_points) and all(map(is_written_number, with_points)):
         warnings.warn(
             f'"{field}": texts such as {short(min(texts))} are taken as categories; numbers stand '
             "without quotes",

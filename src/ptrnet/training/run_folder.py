@@ -66,8 +66,8 @@ def next_numbered(root: Path, name: str) -> Iterator[Path]:
 
 
 def last_numbered(root: Path, name: str) -> Path:
-    """The last of these folders; `root/NAME` where there is none, as former versions had it."""
-    numbers = _numbers(root, name)
+    """The last of these that holds a run; where none does `root/NAME`, as of former versions."""
+    numbers = [k for k in _numbers(root, name) if exists(root / f"{name}-{k}" / RECIPE)]
     return root / (f"{name}-{max(numbers)}" if numbers else name)
 
 

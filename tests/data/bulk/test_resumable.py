@@ -196,7 +196,8 @@ def test_a_run_that_ends_while_another_opens_its_lines(tmp_path, monkeypatch):
     assert (tmp_path / "a.txt").read_bytes() == b"".join(MANY)
 
 
-def test_a_run_that_begins_while_another_ends_keeps_its_files(tmp_path, monkeypatch):
+@pytest.mark.parametrize("is_stopped", [False, True])
+def test_a_run_that_begins_while_another_ends_keeps_its_files(tmp_path, monkeypatch, is_stopped):
     """Its key and its checksums were taken away by their names, which both runs share."""
     first, second = begun(tmp_path / "a.txt", *CHUNKS), []
 
@@ -204,10 +205,13 @@ def test_a_run_that_begins_while_another_ends_keeps_its_files(tmp_path, monkeypa
         source.replace(path)
         second.append(ResumableFile(tmp_path / "a.txt", {"seed": 2}, 2))
         list(second[0].append(CHUNKS[:1]))
+        if is_stopped:
+            second[0].__exit__()
 
     monkeypatch.setattr(resumable, "move", moved)
     first.finish(TASK)
-    second[0].__exit__()
+    if not is_stopped:
+        second[0].__exit__()
     with ResumableFile(tmp_path / "a.txt", {"seed": 2}, 2) as again:
         assert again.trim() == 2 and again.sums_path.exists()
 

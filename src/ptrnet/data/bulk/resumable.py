@@ -189,7 +189,8 @@ class ResumableFile:
         """
         with contextlib.suppress(InputError, OSError):
             lock = _open_locked(self.lines_path)
-            self.discard()
+            if not os.fstat(lock.fileno()).st_size:  # else a run that was stopped since has lines
+                self.discard()
             _unlock(lock)
 
     def discard(self) -> None:

@@ -50,7 +50,7 @@ def read(path: str, task: Task) -> Iterator[Example]:
         numeric = [k for k in numeric if k not in ids]
     if len(numeric) != task.num_features:
         _refuse_columns(bodies, lines, numeric, task.num_features, source)
-    _check_ignored_columns(bodies, lines, numeric, source)
+    _check_ignored_columns(rows[0], bodies, lines, numeric, source)
     header = None
     if _has_header(rows[0], numeric, ids, f"{source}:{lines[0]}"):
         names = [rows[0][k] for k in numeric]
@@ -133,13 +133,20 @@ def _has_header(row: list[str], numeric: list[int], ids: list[int], source: str)
 
 
 def _check_ignored_columns(
-    bodies: list[tuple[str, ...]], lines: list[int], numeric: list[int], source: str
+    first: list[str],
+    bodies: list[tuple[str, ...]],
+    lines: list[int],
+    numeric: list[int],
+    source: str,
 ) -> None:
     """Refuses a column of numbers that would be skipped as text.
 
     Such are numbers in another notation (1,5 or 3 kg) and columns in which some are missing. Else
-    another column of numbers, such as ids, would be read in its place. Arguments as in
-    `_refuse_columns`.
+    another column of numbers, such as ids, would be read in its place.
+
+    Args:
+        first: the first row, maybe a header.
+        bodies: these and the others as in `_refuse_columns`.
     """
     have_points = any("." in cell for k in numeric for cell in bodies[k])
     for k in sorted({*range(len(bodies))} - {*numeric}):
@@ -155,7 +162,8 @@ def _check_ignored_columns(
                 f"{' such as 1234.5' * bool(filled)}, got {short(cell)}"
             )
         is_between = 0 < k < len(bodies) - 1
-        if is_between and not have_points and all(map(_is_pair, bodies[k])):  # of 0,5 0,7
+        # Of 0,5 0,7 the cell `5 0`. A header over such columns would be of another width.
+        if is_between and not have_points and all(map(_is_pair, (first[k], *bodies[k]))):
             raise InputError(
                 f"{source}:{line}: columns must be separated by commas, and numbers have points, "
                 f"got {short(cell)} between two commas"

@@ -2,7 +2,6 @@
 
 import { MAX_ELEMENTS, TASKS } from "./tasks.js";
 
-const DECIMAL_COMMA = /^[-+]?\d+,\d+$/; // of a number a line
 const LARGEST = 1e100; // squares and areas are computed of numbers
 
 /** The elements in a text. Throws an Error of one line where there are none. */
@@ -23,11 +22,14 @@ export function writeInstance(instance) {
 function parseLines(text, task) {
   const { features } = TASKS[task];
   const rows = [];
-  const lines = text.split(/\r?\n/).filter((line) => line.trim() !== "");
-  if (features === 1 && lines.length > 1 && lines.every((line) => DECIMAL_COMMA.test(line.trim()))) {
-    throw new Error(`line 1: expected a number such as 0.5, got "${lines[0].trim().slice(0, 20)}"`);
+  const lines = text.split(/\r?\n/);
+  const filled = lines.map((line) => line.trim()).filter((line) => line !== "");
+  const comma = lines.findIndex((line) => line.includes(","));
+  if (features === 1 && filled.length > 1 && comma >= 0 && filled.every(isNumberOfOneWord)) {
+    const word = lines[comma].trim().slice(0, 20);
+    throw new Error(`line ${comma + 1}: expected a number such as 0.5, got "${word}"`);
   }
-  text.split(/\r?\n/).forEach((line, k) => {
+  lines.forEach((line, k) => {
     const words = line.trim().split(/[\s,;]+/).filter((word) => word !== "");
     if (!words.length) return;
     const numbers = words.map((word) => toNumber(word, `line ${k + 1}`));
@@ -57,6 +59,11 @@ function parseJson(text, task) {
     }
     return numbers;
   });
+}
+
+/** Whether a line is one number, perhaps with a decimal comma: more of them have spaces between. */
+function isNumberOfOneWord(line) {
+  return /^[-+]?\d+([.,]\d+)?$/.test(line);
 }
 
 function toNumber(word, place) {
