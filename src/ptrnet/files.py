@@ -2,6 +2,7 @@
 
 import contextlib
 import errno
+import fcntl
 import hashlib
 import json
 import os
@@ -183,6 +184,28 @@ def atomic_folder(path: Path) -> Iterator[Path]:
         raise InputError(f"{path}: cannot be written: {error.strerror or error}") from None
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
+
+
+@contextlib.contextmanager
+def locked(path: Path) -> Iterator[None]:
+    """While it lasts other processes that lock the same file or folder wait.
+
+    Not where the file system has no locks. Raises OSError where there is no such file or folder.
+    """
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        with contextlib.suppress(OSError):
+            fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+    finally:
+        unlock(handle)
+        os.close(handle)
+
+
+def unlock(handle: int) -> None:
+    """Frees an open file for others: closing would not do, as a forked process may have it, too."""
+    with contextlib.suppress(OSError):
+        fcntl.flock(handle, fcntl.LOCK_UN)
 
 
 def _sync_folder(folder: Path) -> None:

@@ -28,7 +28,7 @@ def run(request):
     except SystemExit as end:
         if isinstance(end.code, str):
             print(end.code, file=sys.stderr)
-        code = int(bool(end.code)) if isinstance(end.code, str) else end.code or 0
+        code = end.code if isinstance(end.code, int) else int(end.code is not None)
     except BaseException:
         traceback.print_exc()
         code = 1
@@ -75,8 +75,8 @@ class ForkServer:
             }
             self._server.stdin.write(json.dumps(request) + "\n")
             self._server.stdin.flush()
-            code = int(self._server.stdout.readline())
-            return Done(code, *(Path(path).read_text() for path in streams[1:]))
+            returncode = int(self._server.stdout.readline())
+            return Done(returncode, *(Path(path).read_text() for path in streams[1:]))
 
     def close(self) -> None:
         """Ends the process."""

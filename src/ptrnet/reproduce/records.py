@@ -1,16 +1,13 @@
 """What came out: `results/PAPER-TABLE.json`, a record for each row, line and budget."""
 
-import contextlib
-import fcntl
 import json
-import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 from ptrnet.errors import InputError
-from ptrnet.files import atomic_path, json_checksum
+from ptrnet.files import atomic_path, json_checksum, locked
 from ptrnet.metrics.interval import Measure
 
 
@@ -86,15 +83,3 @@ def put(table: str, results: Path, record: Record) -> None:
     with locked(results):
         others = [r for r in read(table, results) if (r.row, r.line, r.budget) != key]
         write(table, results, [*others, record])
-
-
-@contextlib.contextmanager
-def locked(folder: Path) -> Iterator[None]:
-    """While it lasts other processes that lock the folder wait, where the file system has locks."""
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        with contextlib.suppress(OSError):
-            fcntl.flock(handle, fcntl.LOCK_EX)
-        yield
-    finally:
-        os.close(handle)

@@ -13,7 +13,7 @@ from ptrnet import tasks, weights
 from ptrnet.bench.machine import commit, processor
 from ptrnet.errors import InputError
 from ptrnet.evaluation import evaluate
-from ptrnet.files import checksum
+from ptrnet.files import checksum, locked
 from ptrnet.metrics.interval import Measure
 from ptrnet.plots.curves import read_curves
 from ptrnet.pretrained.model_folder import TENSORS
@@ -92,7 +92,7 @@ def run(jobs: Sequence[Job], runs: Path, results: Path) -> Iterator[Record]:
     for job in jobs:
         record = _run_job(job, runs)
         records.put(job.row.table, results, record)
-        with records.locked(results):  # else an older report may be written last
+        with locked(results):  # else an older report may be written last
             report.write(job.row.table, results, records.read(job.row.table, results))
         yield record
 

@@ -4,18 +4,15 @@ They come from a stream of random numbers of which no training draws (`ptrnet.ge
 no model has seen an instance of them. Answers are exact: tours are proved the shortest.
 """
 
-import contextlib
-import fcntl
 import os
 import sys
-from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
 
 from ptrnet.data import formats
 from ptrnet.data.bulk.generate import generate
 from ptrnet.errors import OutputError
-from ptrnet.files import atomic_path, checksum
+from ptrnet.files import atomic_path, checksum, locked
 from ptrnet.runtime import cache_folder
 from ptrnet.tasks.base import Task
 from ptrnet.types import Example
@@ -39,22 +36,15 @@ def open_test_set(task: Task, n: int, count: int) -> list[Example]:
     """
     largest = max(count, count_for(n))
     path = _folder() / f"{task.name}-n{n}-{largest}-seed{SEED}.txt"
-    with _drawn_once(path):
+    lock = path.with_suffix(".lock")
+    lock.touch()
+    with locked(lock):  # other processes that want the same test set wait
         if not _is_whole(path):
             jobs = os.cpu_count() or 1
             generate(task.name, n, largest, output=path, strict=True, seed=SEED, jobs=jobs)
             with atomic_path(path.with_suffix(CHECKSUM)) as temporary:
                 temporary.write_text(checksum(path) + "\n", encoding="utf-8")
     return list(islice(formats.read(str(path), task), count))
-
-
-@contextlib.contextmanager
-def _drawn_once(path: Path) -> Iterator[None]:
-    """A lock, which other processes that want the same test set wait for."""
-    with path.with_suffix(".lock").open("ab") as file:
-        with contextlib.suppress(OSError):  # a file system without locks
-            fcntl.flock(file, fcntl.LOCK_EX)
-        yield
 
 
 def _is_whole(path: Path) -> bool:

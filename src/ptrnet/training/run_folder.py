@@ -8,7 +8,7 @@ from pathlib import Path
 
 from ptrnet import weights
 from ptrnet.errors import InputError, short
-from ptrnet.files import atomic_path, exists
+from ptrnet.files import atomic_path, exists, unlock
 from ptrnet.pretrained import model_folder
 from ptrnet.solver.stored import RECIPE
 from ptrnet.training import checkpoint
@@ -99,9 +99,7 @@ def locked(folder: Path) -> Iterator[None]:
                 raise InputError(f"{folder}: another training is writing it") from None
         yield
     finally:
-        with contextlib.suppress(OSError):
-            # Closing would not do: a forked process may have it open, too.
-            fcntl.flock(handle, fcntl.LOCK_UN)
+        unlock(handle)
         os.close(handle)
 
 

@@ -19,7 +19,7 @@ from typing import Any, BinaryIO, Self
 
 from ptrnet.data import formats
 from ptrnet.errors import InputError, OutputError, short
-from ptrnet.files import atomic_path, check_writable, move
+from ptrnet.files import atomic_path, check_writable, move, unlock
 from ptrnet.tasks.base import Task
 
 _SUM = re.compile(rb"^(\d{1,18}) ([0-9a-f]{64})$", re.MULTILINE)  # a size, and a checksum
@@ -248,9 +248,7 @@ def _open_locked(path: Path) -> BinaryIO:
 
 def _unlock(stream: BinaryIO) -> None:
     """Closes a file that was locked, so that another run can have it."""
-    with contextlib.suppress(OSError):
-        # Closing would not do: a forked process may have it open, too.
-        fcntl.flock(stream, fcntl.LOCK_UN)
+    unlock(stream.fileno())
     stream.close()
 
 
