@@ -1,11 +1,15 @@
 """The Pointer Network (V 2.3): attention over the inputs is the answer."""
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor, nn
 
 from ptrnet.indexing import gather_rows
+from ptrnet.kernels.additive import MAX_PLAIN_ENTRIES
+from ptrnet.kernels.eager import is_plain_float32, is_unchanged
+from ptrnet.kernels.lstm import MIN_ROWS
 from ptrnet.models.base import (
     Encoded,
     PointerModel,
@@ -16,7 +20,9 @@ from ptrnet.models.base import (
     shift_right,
 )
 from ptrnet.models.parts.layers import decoder, encoder
-from ptrnet.models.parts.recurrent import State
+from ptrnet.models.parts.linear import Linear
+from ptrnet.models.parts.lstm import LSTM
+from ptrnet.models.parts.recurrent import Recurrent, State
 from ptrnet.models.parts.score import (
     Scorer,
     key_projection,
@@ -26,6 +32,9 @@ from ptrnet.models.parts.score import (
 )
 from ptrnet.models.settings import AttentionSettings
 
+if TYPE_CHECKING:
+    from ptrnet.kernels.pointer_step import PointerStep
+
 
 @dataclass(frozen=True)
 class EncodedSlots(Encoded):
@@ -34,7 +43,50 @@ class EncodedSlots(Encoded):
     inputs: Tensor  # (B, S + N, d): what the decoder is fed after each token
     lengths: Tensor  # (B,) the tokens that are not padding: S + n
     keys: Tensor  # (B, S + N, H): what the pointer scores
-    scorer: Scorer  # of these keys, for the queries of one step after the other
+    pointer: "Pointer"  # at these keys, of one step after the other
+
+
+class Pointer:
+    """Decoder steps and the scores of the same keys, one after the other, as in decoding.
+
+    Those of many rows are compiled without gradients, where `kernels/pointer_step.py` serves them.
+
+    Args:
+        decoder: gives the states.
+        query: of a state, W2.
+        scorer: of the keys.
+    """
+
+    def __init__(self, decoder: Recurrent, query: nn.Module, scorer: Scorer) -> None:
+        self._decoder, self._query, self._scorer = decoder, query, scorer
+        self._compiled: PointerStep | None = None
+
+    def __call__(self, inputs: Tensor, state: State) -> tuple[Tensor, State]:
+        """Scores `(B, K, S + N)` and the next state, of decoder inputs `(B, K, d)`."""
+        compiled = self._compiled_for(inputs, state)
+        if compiled is not None:
+            return compiled(inputs, (state[0], state[1]))
+        state = self._decoder.step(inputs, state)
+        return self._scorer(self._query(state[0])), state
+
+    def _compiled_for(self, inputs: Tensor, state: State) -> "PointerStep | None":
+        decoder, query, scorer = self._decoder, self._query, self._scorer
+        keys, v, rows = scorer.keys, scorer.v, inputs.shape[0] * inputs.shape[1]
+        if rows < MIN_ROWS or keys.numel() <= MAX_PLAIN_ENTRIES:
+            return None  # done before compiled code would even be loaded
+        if v is None or not (isinstance(decoder, LSTM) and isinstance(query, Linear)):
+            return None
+        if not is_plain_float32(inputs, *state, keys, v):
+            return None
+        if not (is_unchanged(decoder, (LSTM,)) and is_unchanged(query, (Linear,))):
+            return None
+        from ptrnet.kernels.additive.cpu import prepared_scores
+        from ptrnet.kernels.pointer_step import PointerStep, can_serve
+
+        if self._compiled is None and can_serve(inputs.shape[2], keys.shape[2]):
+            prepared = prepared_scores(keys, v, scorer.key_lengths)
+            self._compiled = PointerStep(decoder.weights, query.weight, prepared)
+        return self._compiled
 
 
 class PtrNet(PointerModel):
@@ -72,7 +124,7 @@ class PtrNet(PointerModel):
             inputs=decoder_inputs(inputs, self.special_inputs),
             lengths=token_lengths,
             keys=keys,
-            scorer=Scorer(keys, self.v, token_lengths),
+            pointer=Pointer(self.decoder, self.query, Scorer(keys, self.v, token_lengths)),
         )
 
     def encode(self, inputs: Tensor, lengths: Tensor | None = None) -> EncodedSlots:
@@ -82,8 +134,8 @@ class PtrNet(PointerModel):
         self, encoded: EncodedSlots, inputs: Tensor, state: State
     ) -> tuple[Tensor, State]:
         """One step whose decoder inputs are `(B, K, d)`; what it returns is as in `step`."""
-        state = self.decoder.step(inputs, state)
-        return masked_log_softmax(encoded.scorer(self.query(state[0])), encoded.lengths), state
+        u, state = encoded.pointer(inputs, state)
+        return masked_log_softmax(u, encoded.lengths), state
 
     def step(
         self, encoded: EncodedSlots, state: tuple[Tensor, ...], tokens: Tensor

@@ -61,17 +61,45 @@ class PreparedKeys:
 
     def __call__(self, queries: Tensor) -> Tensor:
         """Scores `(B, M, N)` of queries `(B, M, H)`. Raises ShapeError for other queries."""
-        check_shapes(self._keys, queries, self._v)
+        check_shapes(self._keys, queries, self._v)  # before their work is shared out
         if queries.dtype not in (torch.bfloat16, self._v.dtype):
             queries = queries.to(self._v.dtype)
-        m = queries.shape[1]
-        scores = torch.zeros(len(queries), m, self._keys.shape[1], dtype=self._v.dtype)
-        tensors = (self._exponentials, queries, self._v, self._lengths, scores)
-        arrays = [as_array(t) for t in tensors]
-        dtype, cuts = self._v.dtype, self._cuts_for(m)
-        if self._is_large or _count_large(loops.prepared_forward, cuts, dtype, arrays):
+        queries, m = queries.contiguous(), queries.shape[1]
+        scores, cuts = self.zeros(m), self._cuts_for(m)
+        counts = [0] * (len(cuts) - 1)
+
+        def run(k: int, first: int, last: int) -> None:
+            counts[k] = self.write_scores(first, last, queries, scores)
+
+        if not self._is_large:
+            run_slices(run, cuts)
+        if self._is_large or any(counts):
             return additive_scores(self._keys, queries, self._v, self._lengths)
         return scores
+
+    def zeros(self, m: int) -> Tensor:
+        """Scores `(B, M, N)` that are to be written."""
+        return torch.zeros(len(self._keys), m, self._keys.shape[1], dtype=self._v.dtype)
+
+    def write_scores(self, first: int, last: int, queries: Tensor, scores: Tensor) -> int:
+        """Writes the scores of some instances; above 0 where numbers are too large for it.
+
+        Args:
+            first: number of the first instance.
+            last: the number after the last one's.
+            queries: `(B, M, H)` of all instances, of the type of `v` or bfloat16.
+            scores: `(B, M, N)`, as `zeros` gives them.
+
+        Raises:
+            ShapeError: other queries.
+        """
+        check_shapes(self._keys, queries, self._v)
+        if self._is_large:
+            return 1
+        tensors = (self._exponentials, queries, self._v, self._lengths, scores)
+        arrays = (as_array(tensor) for tensor in tensors)
+        large: int = loops.prepared_forward(first, last, _BOUNDS[self._v.dtype], *arrays)
+        return large
 
     def _cuts_for(self, m: int) -> list[int]:
         if m not in self._cuts:

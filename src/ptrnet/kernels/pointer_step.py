@@ -1,0 +1,85 @@
+"""A step of an LSTM decoder and the scores of what it points at, in one go, on a CPU.
+
+For some hundred rows a cell, a query and their scores take as long to start and to end on all
+threads as to compute. Here each thread takes its slice of the batch through all three, and the
+weights are packed once for all steps of a search.
+"""
+
+import torch
+from torch import Tensor
+
+from ptrnet.errors import ShapeError
+from ptrnet.kernels.additive.cpu import PreparedKeys
+from ptrnet.kernels.lstm.cpu import MAX_FUSED, MIN_SLICE_ROWS
+from ptrnet.kernels.lstm.gates import forward_step
+from ptrnet.kernels.lstm.weights import Weights
+from ptrnet.kernels.numerics import as_array
+from ptrnet.kernels.packed import prefers_avx512
+from ptrnet.kernels.packed.avx512 import PANEL_COLUMNS, multiply, pack
+from ptrnet.kernels.threads import even_cuts, run_slices
+
+
+def can_serve(features: int, units: int) -> bool:
+    """Whether `PointerStep` serves a decoder of so many inputs and units on this processor."""
+    # Else the zeros that fill up the last panel would stand between two queries.
+    fills_panels = units % PANEL_COLUMNS == 0
+    return fills_panels and features <= MAX_FUSED and prefers_avx512(torch.float32)
+
+
+class PointerStep:
+    """Steps over the same keys, one after the other, without gradients; where `can_serve`.
+
+    All tensors are float32. Weights and keys are those of its making.
+
+    Args:
+        weights: of the decoder, of d inputs and H units.
+        query: `(H, H)`, W2 of the additive score.
+        keys: what is pointed at, N of H units.
+    """
+
+    def __init__(self, weights: Weights, query: Tensor, keys: PreparedKeys) -> None:
+        bias = (weights.input_bias + weights.hidden_bias)[None]
+        self._fused = as_array(torch.cat([weights.input.t(), bias]))
+        self._hidden = pack(as_array(weights.hidden).T)
+        self._query, self._keys = pack(as_array(query).T), keys
+        self._features, self._units = weights.input.shape[1], weights.hidden.shape[1]
+        self._gates = torch.empty(1, 0, 4 * self._units)  # kept from step to step
+
+    def __call__(
+        self, inputs: Tensor, state: tuple[Tensor, Tensor]
+    ) -> tuple[Tensor, tuple[Tensor, Tensor]]:
+        """Scores `(B, K, N)` and the next state, of inputs `(B, K, d)` and a state `(B, K, H)`.
+
+        Raises:
+            ShapeError: shapes that do not fit each other.
+        """
+        batch, size = inputs.shape[:2]
+        rows, units, shape = batch * size, self._units, (batch, size, self._units)
+        shapes = [tuple(tensor.shape) for tensor in (inputs, *state)]
+        if shapes != [(batch, size, self._features), shape, shape]:
+            raise ShapeError(f"expected inputs (B, K, {self._features}) and a state, got {shapes}")
+        if self._gates.shape[1] != rows:
+            self._gates = torch.empty(1, rows, 4 * units)
+        # A sequence of one step: `forward_step` says what is what.
+        h, c = torch.empty(2, rows, units), torch.empty(2, rows, units)
+        c[0] = state[1].reshape(rows, units)
+        lengths, scores = torch.ones(rows, dtype=torch.int64), self._keys.zeros(size)
+        tensors = (inputs.reshape(1, rows, -1), self._gates, c, h, lengths)
+        x, gates, *others = (as_array(tensor) for tensor in tensors)
+        before, after = as_array(state[0]).reshape(rows, units), as_array(h[1])
+        queries = torch.empty(shape)
+        query_rows = as_array(queries).reshape(rows, units)
+        counts = [0] * rows
+
+        def run(k: int, first: int, last: int) -> None:
+            rows = slice(first * size, last * size)
+            sums = gates[0, rows]  # which become the gates: each row is read before it is written
+            multiply(before[rows], self._hidden, sums)
+            forward_step(0, rows.start, rows.stop, sums, x, self._fused, gates, *others)
+            multiply(after[rows], self._query, query_rows[rows])
+            counts[k] = self._keys.write_scores(first, last, queries, scores)
+
+        run_slices(run, even_cuts(batch, rows // MIN_SLICE_ROWS))
+        if any(counts):  # too large for prepared keys
+            scores = self._keys(queries)
+        return scores, (h[1].view(shape), c[1].view(shape))

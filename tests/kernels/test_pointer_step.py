@@ -1,0 +1,156 @@
+"""Compiled steps of a decoder and their scores against the formulas in float64."""
+
+import pytest
+import torch
+from torch import nn
+
+from ptrnet import models
+from ptrnet.errors import ShapeError
+from ptrnet.kernels import pointer_step
+from ptrnet.kernels.additive import cpu
+from ptrnet.kernels.additive import reference as scores_reference
+from ptrnet.kernels.lstm import Weights
+from ptrnet.kernels.lstm import reference as lstm_reference
+
+pytestmark = pytest.mark.skipif(
+    not pointer_step.can_serve(2, 64), reason="needs a processor with AVX-512"
+)
+# Instances, prefixes, keys, units, features: one slice and two; rows that do not fill tiles of 4.
+SIZES = [(5, 1, 7, 64, 2), (64, 1, 50, 64, 2), (33, 3, 9, 128, 1), (40, 8, 11, 64, 16)]
+
+
+def draw(batch, size, n, units, features, scale=1.0):
+    torch.manual_seed(batch * size)
+    weights = Weights(
+        torch.randn(4 * units, features) * 0.3,
+        torch.randn(4 * units, units) * units**-0.5,
+        torch.randn(4 * units) * 0.3,
+        torch.randn(4 * units) * 0.3,
+    )
+    query, v = torch.randn(units, units) * scale * units**-0.5, torch.randn(units)
+    keys, lengths = torch.randn(batch, n, units), torch.randint(1, n + 1, (batch,))
+    state = torch.randn(batch, size, units).tanh(), torch.randn(batch, size, units)
+    return weights, query, v, keys, lengths, torch.rand(batch, size, features), state
+
+
+def formulas(weights, query, v, keys, lengths, inputs, state):
+    weights = Weights(*(w.double() for w in weights))
+    rows = [t.double().flatten(0, 1) for t in (inputs, *state)]
+    h, c = lstm_reference.cell(rows[0], (rows[1], rows[2]), weights)
+    h, c = h.view(state[0].shape), c.view(state[0].shape)
+    queries = h @ query.double().t()
+    return scores_reference.additive_scores(keys.double(), queries, v.double(), lengths), h, c
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_steps_follow_the_formulas(size):
+    """Three steps, each from the state of the one before, and then with fewer prefixes again."""
+    weights, query, v, keys, lengths, inputs, state = draw(*size)
+    step = pointer_step.PointerStep(weights, query, cpu.prepared_scores(keys, v, lengths))
+    for prefixes in (size[1], size[1], 1):
+        inputs, state = inputs[:, :prefixes], tuple(part[:, :prefixes] for part in state)
+        expected = formulas(weights, query, v, keys, lengths, inputs, state)
+        with torch.no_grad():
+            scores, state = step(inputs, state)
+        for found, exact in zip((scores, *state), expected, strict=True):
+            torch.testing.assert_close(found.double(), exact, rtol=2e-5, atol=2e-5)
+
+
+@pytest.mark.parametrize("scale", [1.0, 4000.0])
+def test_numbers_too_large_for_prepared_keys(scale):
+    """Of keys or of queries: the scores are those of the formula, whose tanh does not overflow."""
+    weights, query, v, keys, lengths, inputs, state = draw(64, 1, 50, 64, 2, scale)
+    if scale == 1.0:
+        keys[3, 0] = 500.0
+    step = pointer_step.PointerStep(weights, query, cpu.prepared_scores(keys, v, lengths))
+    expected = formulas(weights, query, v, keys, lengths, inputs, state)
+    with torch.no_grad():
+        scores, _ = step(inputs, state)
+    torch.testing.assert_close(scores.double(), expected[0], rtol=1e-3, atol=2e-3 * scale**0.5)
+
+
+def test_shapes_that_do_not_fit_are_refused():
+    weights, query, v, keys, lengths, inputs, state = draw(5, 1, 7, 64, 2)
+    step = pointer_step.PointerStep(weights, query, cpu.prepared_scores(keys, v, lengths))
+    for wrong in (
+        (inputs[..., :1], state),
+        (inputs, (state[0], state[1][:4])),
+        (inputs[:4], tuple(part[:4] for part in state)),
+    ):
+        with pytest.raises(ShapeError, match=r"expected|must be"):
+            step(*wrong)
+
+
+@pytest.fixture
+def spied(monkeypatch):
+    """How many steps were compiled ones."""
+    calls, step = [], pointer_step.PointerStep.__call__
+
+    def spy(self, *arguments):
+        calls.append(len(arguments[0]))
+        return step(self, *arguments)
+
+    monkeypatch.setattr(pointer_step.PointerStep, "__call__", spy)
+    return calls
+
+
+def first_steps(model, batch=64):
+    torch.manual_seed(2)
+    encoded = model.encode(torch.rand(batch, 40, 2), torch.randint(3, 41, (batch,)))
+    log_probs, state = model.step(encoded, encoded.state, torch.zeros(batch, 1, dtype=torch.int64))
+    return log_probs, model.step(encoded, state, log_probs.argmax(-1))[0]
+
+
+@pytest.mark.parametrize("name", ["ptr-net", "memory-ptr-net", "soft-ptr-net", "hard-ptr-net"])
+def test_models_take_the_same_steps(spied, name):
+    """As with gradients, where the decoder and the scores are computed one after the other."""
+    torch.manual_seed(1)
+    model = models.build(name, 2, 1, hidden_size=64)
+    expected = first_steps(model)
+    assert not spied
+    with torch.no_grad():
+        found = first_steps(model)
+    assert spied == [64, 64]
+    for log_probs, plain in zip(found, expected, strict=True):
+        torch.testing.assert_close(log_probs, plain, rtol=1e-4, atol=1e-4)
+
+
+class Twice(nn.Module):
+    """An adapter in the place of a part."""
+
+    def __init__(self, part):
+        super().__init__()
+        self.part = part
+
+    def forward(self, x):
+        return 2 * self.part(x)
+
+
+def adapt(model):
+    model.query = Twice(model.query)
+
+
+CHANGES = {
+    "adapter": adapt,
+    "hook": lambda model: model.decoder.register_forward_hook(lambda *_: None),
+    "type": lambda model: model.double(),
+}
+
+
+@pytest.mark.parametrize("modify", CHANGES.values(), ids=CHANGES)
+@torch.no_grad()
+def test_what_compiled_steps_do_not_know_is_computed_without_them(spied, modify):
+    model = models.build("ptr-net", 2, 1, hidden_size=64)
+    modify(model)
+    encoded = model.encode(torch.rand(64, 40, 2, dtype=model.v.dtype))
+    model.step(encoded, encoded.state, torch.zeros(64, 1, dtype=torch.int64))
+    assert not spied
+
+
+@pytest.mark.parametrize("settings", [{"cell": "gru"}, {"layers": 2}, {"score": "dot"}])
+@torch.no_grad()
+def test_other_decoders_and_scores_are_not_compiled(spied, settings):
+    first_steps(models.build("ptr-net", 2, 1, hidden_size=64, **settings))
+    first_steps(models.build("ptr-net", 2, 1, hidden_size=48))
+    first_steps(models.build("ptr-net", 2, 1, hidden_size=64), batch=8)
+    assert not spied
