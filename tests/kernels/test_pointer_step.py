@@ -16,7 +16,13 @@ pytestmark = pytest.mark.skipif(
     not pointer_step.can_serve(2, 64), reason="needs a processor with AVX-512"
 )
 # Instances, prefixes, keys, units, features: one slice and two; rows that do not fill tiles of 4.
-SIZES = [(5, 1, 7, 64, 2), (64, 1, 50, 64, 2), (33, 3, 9, 128, 1), (40, 8, 11, 64, 16)]
+SIZES = [
+    (5, 1, 7, 64, 2),
+    (64, 1, 50, 64, 2),
+    (33, 3, 9, 128, 1),
+    (40, 8, 11, 64, 16),
+    (1, 64, 9, 64, 2),
+]
 
 
 def draw(batch, size, n, units, features, scale=1.0):
@@ -54,6 +60,18 @@ def test_steps_follow_the_formulas(size):
             scores, state = step(inputs, state)
         for found, exact in zip((scores, *state), expected, strict=True):
             torch.testing.assert_close(found.double(), exact, rtol=2e-5, atol=2e-5)
+
+
+def test_the_default_type_does_not_matter():
+    weights, query, v, keys, lengths, inputs, state = draw(5, 1, 7, 64, 2)
+    expected = formulas(weights, query, v, keys, lengths, inputs, state)
+    torch.set_default_dtype(torch.float64)
+    try:
+        step = pointer_step.PointerStep(weights, query, cpu.prepared_scores(keys, v, lengths))
+        scores, _ = step(inputs, state)
+    finally:
+        torch.set_default_dtype(torch.float32)
+    torch.testing.assert_close(scores.double(), expected[0], rtol=2e-5, atol=2e-5)
 
 
 @pytest.mark.parametrize("scale", [1.0, 4000.0])

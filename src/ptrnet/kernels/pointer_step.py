@@ -43,7 +43,7 @@ class PointerStep:
         self._hidden = pack(as_array(weights.hidden).T)
         self._query, self._keys = pack(as_array(query).T), keys
         self._features, self._units = weights.input.shape[1], weights.hidden.shape[1]
-        self._gates = torch.empty(1, 0, 4 * self._units)  # kept from step to step
+        self._gates = _empty(1, 0, 4 * self._units)  # kept from step to step
 
     def __call__(
         self, inputs: Tensor, state: tuple[Tensor, Tensor]
@@ -59,15 +59,15 @@ class PointerStep:
         if shapes != [(batch, size, self._features), shape, shape]:
             raise ShapeError(f"expected inputs (B, K, {self._features}) and a state, got {shapes}")
         if self._gates.shape[1] != rows:
-            self._gates = torch.empty(1, rows, 4 * units)
+            self._gates = _empty(1, rows, 4 * units)
         # A sequence of one step: `forward_step` says what is what.
-        h, c = torch.empty(2, rows, units), torch.empty(2, rows, units)
+        h, c = _empty(2, rows, units), _empty(2, rows, units)
         c[0] = state[1].reshape(rows, units)
         lengths, scores = torch.ones(rows, dtype=torch.int64), self._keys.zeros(size)
         tensors = (inputs.reshape(1, rows, -1), self._gates, c, h, lengths)
         x, gates, *others = (as_array(tensor) for tensor in tensors)
         before, after = as_array(state[0]).reshape(rows, units), as_array(h[1])
-        queries = torch.empty(shape)
+        queries = _empty(*shape)
         query_rows = as_array(queries).reshape(rows, units)
         counts = [0] * rows
 
@@ -79,7 +79,12 @@ class PointerStep:
             multiply(after[rows], self._query, query_rows[rows])
             counts[k] = self._keys.write_scores(first, last, queries, scores)
 
-        run_slices(run, even_cuts(batch, rows // MIN_SLICE_ROWS))
+        run_slices(run, even_cuts(batch, min(batch, rows // MIN_SLICE_ROWS)))
         if any(counts):  # too large for prepared keys
             scores = self._keys(queries)
         return scores, (h[1].view(shape), c[1].view(shape))
+
+
+def _empty(*shape: int) -> Tensor:
+    """Memory in float32, whatever PyTorch's default is."""
+    return torch.empty(shape, dtype=torch.float32)
