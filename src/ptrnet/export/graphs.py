@@ -116,7 +116,7 @@ def _record(model: PointerModel, batch: int, n: int, prefixes: int, steps: int) 
     """Runs a model on `batch` random instances, and a step after `steps` tokens of prefixes."""
     random = torch.Generator().manual_seed(0)
     n = model.n or n
-    inputs = torch.rand(batch, n, model.features, generator=random)
+    inputs = torch.rand(batch, n, model.features, generator=random, dtype=torch.float32)
     lengths = torch.full((batch,), n)
     if model.n is None:
         lengths[1:] -= 1  # padding is recorded, too
@@ -224,7 +224,9 @@ def _silent_exporter() -> Iterator[None]:
 
 def _copysign(graph: Any, size: Any, sign: Any) -> Any:
     """`aten::copysign`, which the exporter lacks; the sign of a zero shows in its reciprocal."""
-    zero, one = (graph.op("Constant", value_t=torch.tensor(x)) for x in (0.0, 1.0))
+    zero, one = (
+        graph.op("Constant", value_t=torch.tensor(x, dtype=torch.float32)) for x in (0.0, 1.0)
+    )
     below = graph.op("Less", graph.op("Div", one, sign), zero)
     size = graph.op("Abs", size)
     is_negative = graph.op("Or", graph.op("Less", sign, zero), below)

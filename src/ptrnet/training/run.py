@@ -125,6 +125,12 @@ def _restore(begun: checkpoint.Checkpoint, module: TrainingModule, best: BestWei
     best.load_state_dict(begun.content["callbacks"].get(best.state_key, {}))
 
 
+def _network(recipe: Recipe, task: Task) -> PointerModel:
+    """The model with fresh weights, in float32 whatever PyTorch's default is."""
+    size = task.num_features, task.num_specials
+    return models.build(recipe.model, *size, **recipe.network()).float()
+
+
 def _prepare(
     recipe: Recipe, task: Task, problem: CostProblem | None, first: int
 ) -> tuple[TrainingModule, TrainingExamples]:
@@ -135,7 +141,7 @@ def _prepare(
             answer.
     """
     torch.manual_seed(recipe.seed)
-    model = models.build(recipe.model, task.num_features, task.num_specials, **recipe.network())
+    model = _network(recipe, task)
     if recipe.weights and first == 0:  # a run that goes on has its own
         _load_weights(model, recipe, task)
     if recipe.learning == "answers":
@@ -182,7 +188,7 @@ def _model_of(name_or_path: str) -> Solver:
         return weights.load(name_or_path)
     recipe = Recipe.read(folder / run_folder.RECIPE)
     task = tasks.get(recipe.task, **recipe.settings)
-    model = models.build(recipe.model, task.num_features, task.num_specials, **recipe.network())
+    model = _network(recipe, task)
     TrainingModule(model, recipe).load_state_dict(begun.content["state_dict"])
     return Solver(model.eval(), task)
 

@@ -93,8 +93,8 @@ def warm_up(solver: Solver) -> None:
     loading.at_once()
     model, task = solver.model, solver.task
     with torch.no_grad():
-        device = next(model.parameters()).device
-        inputs = torch.rand(2, model.n or 4, model.features, device=device)
+        weight = next(model.parameters())
+        inputs = torch.rand(2, model.n or 4, model.features).to(weight)
         encoded = model.encode(inputs)
         model.step(encoded, encoded.state, inputs.new_zeros(len(inputs), 1, dtype=torch.int64))
     if task.labellers:
