@@ -69,7 +69,8 @@ class PointerStep:
         before, after = as_array(state[0]).reshape(rows, units), as_array(h[1])
         queries = _empty(*shape)
         query_rows = as_array(queries).reshape(rows, units)
-        counts = [0] * rows
+        cuts = even_cuts(batch, min(batch, rows // MIN_SLICE_ROWS))
+        counts = [0] * (len(cuts) - 1)
 
         def run(k: int, first: int, last: int) -> None:
             rows = slice(first * size, last * size)
@@ -79,7 +80,7 @@ class PointerStep:
             multiply(after[rows], self._query, query_rows[rows])
             counts[k] = self._keys.write_scores(first, last, queries, scores)
 
-        run_slices(run, even_cuts(batch, min(batch, rows // MIN_SLICE_ROWS)))
+        run_slices(run, cuts)
         if any(counts):  # too large for prepared keys
             scores = self._keys(queries)
         return scores, (h[1].view(shape), c[1].view(shape))
