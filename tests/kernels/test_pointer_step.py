@@ -1,4 +1,4 @@
-"""Compiled steps of a decoder and their scores against the formulas in float64."""
+"""Compiled steps of a decoder and where they point against the formulas in float64."""
 
 import pytest
 import torch
@@ -11,6 +11,7 @@ from ptrnet.kernels.additive import cpu
 from ptrnet.kernels.additive import reference as scores_reference
 from ptrnet.kernels.lstm import Weights
 from ptrnet.kernels.lstm import reference as lstm_reference
+from ptrnet.models.base import masked_log_softmax
 
 pytestmark = pytest.mark.skipif(
     not pointer_step.can_serve(2, 64), reason="needs a processor with AVX-512"
@@ -45,7 +46,8 @@ def formulas(weights, query, v, keys, lengths, inputs, state):
     h, c = lstm_reference.cell(rows[0], (rows[1], rows[2]), weights)
     h, c = h.view(state[0].shape), c.view(state[0].shape)
     queries = h @ query.double().t()
-    return scores_reference.additive_scores(keys.double(), queries, v.double(), lengths), h, c
+    scores = scores_reference.additive_scores(keys.double(), queries, v.double(), lengths)
+    return masked_log_softmax(scores, lengths), h, c
 
 
 @pytest.mark.parametrize("size", SIZES)
@@ -57,8 +59,8 @@ def test_steps_follow_the_formulas(size):
         inputs, state = inputs[:, :prefixes], tuple(part[:, :prefixes] for part in state)
         expected = formulas(weights, query, v, keys, lengths, inputs, state)
         with torch.no_grad():
-            scores, state = step(inputs, state)
-        for found, exact in zip((scores, *state), expected, strict=True):
+            log_probs, state = step(inputs, state)
+        for found, exact in zip((log_probs, *state), expected, strict=True):
             torch.testing.assert_close(found.double(), exact, rtol=2e-5, atol=2e-5)
 
 
@@ -68,23 +70,23 @@ def test_the_default_type_does_not_matter():
     torch.set_default_dtype(torch.float64)
     try:
         step = pointer_step.PointerStep(weights, query, cpu.prepared_scores(keys, v, lengths))
-        scores, _ = step(inputs, state)
+        log_probs, _ = step(inputs, state)
     finally:
         torch.set_default_dtype(torch.float32)
-    torch.testing.assert_close(scores.double(), expected[0], rtol=2e-5, atol=2e-5)
+    torch.testing.assert_close(log_probs.double(), expected[0], rtol=2e-5, atol=2e-5)
 
 
 @pytest.mark.parametrize("scale", [1.0, 4000.0])
 def test_numbers_too_large_for_prepared_keys(scale):
-    """Of keys or of queries: the scores are those of the formula, whose tanh does not overflow."""
+    """Of keys or of queries: as by the formula, whose tanh does not overflow."""
     weights, query, v, keys, lengths, inputs, state = draw(64, 1, 50, 64, 2, scale)
     if scale == 1.0:
         keys[3, 0] = 500.0
     step = pointer_step.PointerStep(weights, query, cpu.prepared_scores(keys, v, lengths))
     expected = formulas(weights, query, v, keys, lengths, inputs, state)
     with torch.no_grad():
-        scores, _ = step(inputs, state)
-    torch.testing.assert_close(scores.double(), expected[0], rtol=1e-3, atol=2e-3 * scale**0.5)
+        log_probs, _ = step(inputs, state)
+    torch.testing.assert_close(log_probs.double(), expected[0], rtol=1e-3, atol=2e-3 * scale**0.5)
 
 
 def test_shapes_that_do_not_fit_are_refused():

@@ -1,10 +1,11 @@
-"""A step of an LSTM decoder and the scores of what it points at, in one go, on a CPU.
+"""A step of an LSTM decoder and where it points, in one go, on a CPU.
 
-For some hundred rows a cell, a query and their scores take as long to start and to end on all
-threads as to compute. Here each thread takes its slice of the batch through all three, and the
-weights are packed once for all steps of a search.
+For some hundred rows a cell, a query, their scores and a softmax take as long to start and to end
+on all threads as to compute. Here each thread takes its slice of the batch through all of them, and
+the weights are packed once for all steps of a search.
 """
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -43,12 +44,16 @@ class PointerStep:
         self._hidden = pack(as_array(weights.hidden).T)
         self._query, self._keys = pack(as_array(query).T), keys
         self._features, self._units = weights.input.shape[1], weights.hidden.shape[1]
-        self._gates = _empty(1, 0, 4 * self._units)  # kept from step to step
+        self._keep(0)
 
     def __call__(
         self, inputs: Tensor, state: tuple[Tensor, Tensor]
     ) -> tuple[Tensor, tuple[Tensor, Tensor]]:
-        """Scores `(B, K, N)` and the next state, of inputs `(B, K, d)` and a state `(B, K, H)`.
+        """Log-probabilities `(B, K, N)` of the keys, -inf on padding, and the next state.
+
+        Args:
+            inputs: `(B, K, d)`.
+            state: `(B, K, H)` each.
 
         Raises:
             ShapeError: shapes that do not fit each other.
@@ -59,13 +64,12 @@ class PointerStep:
         if shapes != [(batch, size, self._features), shape, shape]:
             raise ShapeError(f"expected inputs (B, K, {self._features}) and a state, got {shapes}")
         if self._gates.shape[1] != rows:
-            self._gates = _empty(1, rows, 4 * units)
+            self._keep(rows)
         # A sequence of one step: `forward_step` says what is what.
         h, c = _empty(2, rows, units), _empty(2, rows, units)
         c[0] = state[1].reshape(rows, units)
-        lengths, scores = torch.ones(rows, dtype=torch.int64), self._keys.zeros(size)
-        tensors = (inputs.reshape(1, rows, -1), self._gates, c, h, lengths)
-        x, gates, *others = (as_array(tensor) for tensor in tensors)
+        scores, gates = self._keys.zeros(size), self._gates
+        x, *states = (as_array(tensor) for tensor in (inputs.reshape(1, rows, -1), c, h))
         before, after = as_array(state[0]).reshape(rows, units), as_array(h[1])
         queries = _empty(*shape)
         query_rows = as_array(queries).reshape(rows, units)
@@ -76,14 +80,22 @@ class PointerStep:
             rows = slice(first * size, last * size)
             sums = gates[0, rows]  # which become the gates: each row is read before it is written
             multiply(before[rows], self._hidden, sums)
-            forward_step(0, rows.start, rows.stop, sums, x, self._fused, gates, *others)
+            arrays = (x, self._fused, gates, *states, self._lengths)
+            forward_step(0, rows.start, rows.stop, sums, *arrays)
             multiply(after[rows], self._query, query_rows[rows])
             counts[k] = self._keys.write_scores(first, last, queries, scores)
+            self._keys.write_log_softmax(first, last, scores)
 
         run_slices(run, cuts)
         if any(counts):  # too large for prepared keys
             scores = self._keys(queries)
+            self._keys.write_log_softmax(0, batch, scores)
         return scores, (h[1].view(shape), c[1].view(shape))
+
+    def _keep(self, rows: int) -> None:
+        """Keeps from step to step the memory of the gates, and lengths of one step each."""
+        self._gates = as_array(_empty(1, rows, 4 * self._units))
+        self._lengths = np.ones(rows, dtype=np.int64)
 
 
 def _empty(*shape: int) -> Tensor:

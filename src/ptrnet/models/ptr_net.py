@@ -47,7 +47,7 @@ class EncodedSlots(Encoded):
 
 
 class Pointer:
-    """Decoder steps and the scores of the same keys, one after the other, as in decoding.
+    """Decoder steps and where they point at the same keys, one after the other, as in decoding.
 
     Those of many rows are compiled without gradients, where `kernels/pointer_step.py` serves them.
 
@@ -55,19 +55,24 @@ class Pointer:
         decoder: gives the states.
         query: of a state, W2.
         scorer: of the keys.
+        lengths: `(B,)` keys that are not padding.
     """
 
-    def __init__(self, decoder: Recurrent, query: nn.Module, scorer: Scorer) -> None:
+    def __init__(
+        self, decoder: Recurrent, query: nn.Module, scorer: Scorer, lengths: Tensor
+    ) -> None:
         self._decoder, self._query, self._scorer = decoder, query, scorer
+        self._lengths = lengths
         self._compiled: PointerStep | None = None
 
     def __call__(self, inputs: Tensor, state: State) -> tuple[Tensor, State]:
-        """Scores `(B, K, S + N)` and the next state, of decoder inputs `(B, K, d)`."""
+        """Log-probabilities `(B, K, S + N)` and the next state, of decoder inputs `(B, K, d)`."""
         compiled = self._compiled_for(inputs, state)
         if compiled is not None:
             return compiled(inputs, (state[0], state[1]))
         state = self._decoder.step(inputs, state)
-        return self._scorer(self._query(state[0])), state
+        u = self._scorer(self._query(state[0]))
+        return masked_log_softmax(u, self._lengths), state
 
     def _compiled_for(self, inputs: Tensor, state: State) -> "PointerStep | None":
         decoder, query, scorer = self._decoder, self._query, self._scorer
@@ -78,13 +83,15 @@ class Pointer:
             return None
         if not is_plain_float32(inputs, *state, keys, v):
             return None
+        if self._compiled is not None:  # the weights are those of its making: so are hooks
+            return self._compiled
         if not (is_unchanged(decoder, (LSTM,)) and is_unchanged(query, (Linear,))):
             return None
         from ptrnet.kernels.additive.cpu import prepared_scores
         from ptrnet.kernels.pointer_step import PointerStep, can_serve
 
-        if self._compiled is None and can_serve(inputs.shape[2], keys.shape[2]):
-            prepared = prepared_scores(keys, v, scorer.key_lengths)
+        if can_serve(inputs.shape[2], keys.shape[2]):
+            prepared = prepared_scores(keys, v, self._lengths)
             self._compiled = PointerStep(decoder.weights, query.weight, prepared)
         return self._compiled
 
@@ -118,13 +125,14 @@ class PtrNet(PointerModel):
         special = self.special_states.to(states.dtype).expand(inputs.shape[0], -1, -1)
         keys = self.key(torch.cat([special, states], 1))
         token_lengths = lengths + self.num_specials
+        scorer = Scorer(keys, self.v, token_lengths)
         return EncodedSlots(
             num_tokens=self.num_specials + inputs.shape[1],
             state=tuple(part[:, None] for part in state),
             inputs=decoder_inputs(inputs, self.special_inputs),
             lengths=token_lengths,
             keys=keys,
-            pointer=Pointer(self.decoder, self.query, Scorer(keys, self.v, token_lengths)),
+            pointer=Pointer(self.decoder, self.query, scorer, token_lengths),
         )
 
     def encode(self, inputs: Tensor, lengths: Tensor | None = None) -> EncodedSlots:
@@ -134,8 +142,7 @@ class PtrNet(PointerModel):
         self, encoded: EncodedSlots, inputs: Tensor, state: State
     ) -> tuple[Tensor, State]:
         """One step whose decoder inputs are `(B, K, d)`; what it returns is as in `step`."""
-        u, state = encoded.pointer(inputs, state)
-        return masked_log_softmax(u, encoded.lengths), state
+        return encoded.pointer(inputs, state)
 
     def step(
         self, encoded: EncodedSlots, state: tuple[Tensor, ...], tokens: Tensor

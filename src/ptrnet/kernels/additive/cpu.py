@@ -101,6 +101,10 @@ class PreparedKeys:
         large: int = loops.prepared_forward(first, last, _BOUNDS[self._v.dtype], *arrays)
         return large
 
+    def write_log_softmax(self, first: int, last: int, scores: Tensor) -> None:
+        """Turns the scores of some instances into log-probabilities, -inf where there is no key."""
+        loops.log_softmax(first, last, as_array(self._lengths), as_array(scores))
+
     def _cuts_for(self, m: int) -> list[int]:
         if m not in self._cuts:
             self._cuts[m] = _equal_work_cuts(self._lengths * m, len(self._v))

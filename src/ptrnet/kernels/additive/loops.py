@@ -6,6 +6,8 @@ the type of all sums, lengths `(B,)`. `a` and `c` are the exponentials of keys a
 any, the result is discarded and the direct loops, which call tanh, compute it.
 """
 
+import math
+
 import numpy as np
 
 from ptrnet.kernels.numerics import (
@@ -78,6 +80,25 @@ def prepared_forward(first, last, bound, a, queries, v, key_lengths, scores):
         large += _write_exponentials(queries[b], queries.shape[1], bound, c)
         _write_scores(a[b], key_lengths[b], c, queries.shape[1], v, scores[b])
     return large
+
+
+@reassociating_jit
+def log_softmax(first, last, key_lengths, scores):
+    """Writes log-probabilities `(M, N)` over their scores; -inf where there is no key."""
+    widest_vectors()
+    for b in range(first, last):
+        n = key_lengths[b]
+        for i in range(scores.shape[1]):
+            row = scores[b, i]
+            largest, total = row[0], row.dtype.type(0)
+            for j in range(n):
+                largest = max(largest, row[j])
+            for j in range(n):
+                total += exp(row[j] - largest)
+            log_total = largest + row.dtype.type(math.log(total))
+            for j in range(n):
+                row[j] -= log_total
+            row[n:] = -np.inf
 
 
 @reassociating_jit
