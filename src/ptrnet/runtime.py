@@ -4,6 +4,7 @@ import contextlib
 import ctypes
 import gc
 import os
+import subprocess
 import sys
 from pathlib import Path
 
@@ -36,6 +37,24 @@ def tune() -> None:
     _set_malloc(_M_MMAP_THRESHOLD, 2**30)
     _set_malloc(_M_TRIM_THRESHOLD, _MAX_INT)
     gc.set_threshold(5000)
+
+
+def compile_ahead_of_time() -> None:
+    """Starts a process that compiles what training needs, beside the first one on a machine.
+
+    To be called after `tune`. It is started once for each folder of compiled kernels, and where
+    there is a second core; that it was is kept there.
+    """
+    folder = os.environ.get("NUMBA_CACHE_DIR")
+    if folder is None or (os.cpu_count() or 1) < 2:
+        return
+    with contextlib.suppress(OSError):  # it was started before; or nothing can be kept there
+        Path(folder).mkdir(parents=True, exist_ok=True)
+        (Path(folder) / "compiled-ahead-of-time").touch(exist_ok=False)
+        null = subprocess.DEVNULL
+        # -P: a user's folder may have a torch.py.
+        command = [sys.executable, "-P", "-m", "ptrnet.kernels.aot"]
+        subprocess.Popen(command, stdin=null, stdout=null, stderr=null)
 
 
 def share_arena() -> None:

@@ -1,13 +1,18 @@
-"""Kernels give the same bits when they are compiled and when they are loaded from the cache."""
+"""Kernels give the same bits when they are compiled and when they are loaded from the cache; and
+what is compiled ahead of a first training is what it would compile."""
 
 import os
 import subprocess
 import sys
 
+from ptrnet import runtime
+
 PROBE = """
 import hashlib
 import torch
-from ptrnet.kernels import additive_scores, prepared_scores
+from ptrnet.kernels import additive_scores
+from ptrnet.kernels.additive.arguments import Arguments
+from ptrnet.kernels.additive.cpu import PreparedKeys
 from ptrnet.kernels.lstm import Weights
 from ptrnet.kernels.lstm.cpu import lstm
 
@@ -26,8 +31,12 @@ keys, queries, v = drawn(8, 20, 64), drawn(8, 7, 64), drawn(64)
 add([additive_scores(keys, queries, v)], [keys, queries, v])
 large = [(200 * x).detach().requires_grad_() for x in (keys, queries)]
 add([additive_scores(*large, v)], [*large, v])
+full = torch.full((8,), 20)
 with torch.no_grad():
-    results.append(prepared_scores(keys, v)(queries))
+    prepared = PreparedKeys(Arguments(*(t.detach() for t in (keys, queries, v)), full, full))
+    results.append(prepared(queries))
+    results.append(results[-1].clone())
+    prepared.write_log_softmax(0, 8, results[-1])
 
 inputs, lengths = drawn(8, 6, 2), torch.tensor([6, 5, 4, 3, 2, 1, 0, 6])
 state = (drawn(8, 64), drawn(8, 64))
@@ -58,3 +67,58 @@ def test_cold_and_warm_cache(tmp_path):
     assert cold.returncode == 0, cold.stderr
     assert list(tmp_path.rglob("*.nbc"))
     assert len(cold.stdout.split()) > 30 and cold.stdout == warm.stdout, cold.stderr
+
+
+# What a training compiles of `ptrnet.kernels` that was not compiled ahead of it.
+TRAINING = """
+import gc, sys
+from numba.core.dispatcher import Dispatcher
+from ptrnet.cli import run
+from ptrnet.kernels import aot
+
+def compiled():
+    kernels = [
+        o for o in gc.get_objects()
+        if isinstance(o, Dispatcher) and o.py_func.__module__.startswith("ptrnet.kernels")
+    ]
+    return {(k.py_func.__name__, s) for k in kernels for s in k.signatures}
+
+aot.compile_training()
+aot.compile_decoding()
+before = compiled()
+code = run(["train", "hull", "--n", "50", "--steps", "2", "--valid-every", "1",
+            "--valid-batches", "1", "--output", sys.argv[1]])
+print(len(before), compiled() - before, code)
+"""
+
+
+def test_a_training_finds_its_kernels_compiled(tmp_path):
+    probe = subprocess.run(
+        [sys.executable, "-c", TRAINING, str(tmp_path / "run")],
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+    assert probe.returncode == 0, probe.stderr
+    *_, count, added, code = probe.stdout.split()
+    assert (added, code) == ("set()", "0") and int(count) > 3, probe.stdout
+
+
+def test_it_is_started_once(tmp_path, monkeypatch):
+    started = []
+    monkeypatch.setattr(subprocess, "Popen", lambda command, **_: started.append(command))
+    monkeypatch.setattr(os, "cpu_count", lambda: 2)
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path / "compiled"))
+    for _ in range(2):
+        runtime.compile_ahead_of_time()
+    assert started == [[sys.executable, "-P", "-m", "ptrnet.kernels.aot"]]
+
+
+def test_nothing_is_started_where_nothing_is_kept(tmp_path, monkeypatch):
+    monkeypatch.setattr(subprocess, "Popen", lambda *_, **__: 1 / 0)
+    monkeypatch.setattr(os, "cpu_count", lambda: 2)
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path / "file"))
+    runtime.compile_ahead_of_time()
+    monkeypatch.delenv("NUMBA_CACHE_DIR")
+    runtime.compile_ahead_of_time()

@@ -8,6 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
+from ptrnet import runtime
 from ptrnet.cli.options import (
     TASKS,
     complete_architectures,
@@ -48,6 +49,7 @@ def train(
 
     Example: ptrnet train --data mine.jsonl --output my-model
     """
+    runtime.compile_ahead_of_time()
     options = {key: value for key, value in options.items() if value is not None}
     if task_or_recipe is not None:
         _check_options(task_or_recipe, options)
