@@ -284,6 +284,7 @@ def main() -> None:
     parser.add_argument("--name", help="of the shipped model; its task's if none")
     parser.add_argument("--beam", type=int, default=4)
     parser.add_argument("--note", default="", help="what else is to say of the training")
+    parser.add_argument("--n", help="sizes of all its trainings, where others led to this one")
     options = parser.parse_args()
     torch.set_grad_enabled(False)
     warnings.simplefilter("ignore", OutsideTraining)  # other sizes are what is to be measured
@@ -295,6 +296,7 @@ def main() -> None:
     results = Path("results") / f"{name}.json"
     results.parent.mkdir(exist_ok=True)
     trained = {key: getattr(recipe, key) for key in ("n", "steps", "batch_size", "seed")}
+    trained["n"] = options.n or recipe.n
     folder = Path("src/ptrnet/weights") / name
     model_folder.save(folder, saved._replace(trained=trained), torch.float16)
     saved = model_folder.load(folder)  # scored as it is shipped
