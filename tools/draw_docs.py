@@ -106,7 +106,7 @@ def dictionary() -> None:
 
 def attention() -> None:
     """Where a Ptr-Net looks at each step of a hull."""
-    points = uniform(41, 11)
+    points = uniform(24, 11)
     probabilities, tokens = ptrnet.load("hull-ptr-net").attention(points)
     with panels("attention", 10.5, 2.0, len(tokens)) as axes:
         for i, ax in enumerate(axes):
