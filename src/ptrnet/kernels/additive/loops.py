@@ -98,7 +98,8 @@ def log_softmax(first, last, key_lengths, scores):
             log_total = largest + row.dtype.type(math.log(total))
             for j in range(n):
                 row[j] -= log_total
-            row[n:] = -np.inf
+            for j in range(n, row.shape[0]):
+                row[j] = -np.inf
 
 
 @reassociating_jit
