@@ -54,15 +54,21 @@ class Pointer:
     Args:
         decoder: gives the states.
         query: of a state, W2.
-        scorer: of the keys.
+        keys: `(B, S + N, H)`.
+        v: of the additive score; None for another.
         lengths: `(B,)` keys that are not padding.
     """
 
     def __init__(
-        self, decoder: Recurrent, query: nn.Module, scorer: Scorer, lengths: Tensor
+        self,
+        decoder: Recurrent,
+        query: nn.Module,
+        keys: Tensor,
+        v: Tensor | None,
+        lengths: Tensor,
     ) -> None:
-        self._decoder, self._query, self._scorer = decoder, query, scorer
-        self._lengths = lengths
+        self._decoder, self._query = decoder, query
+        self._scorer, self._lengths = Scorer(keys, v, lengths), lengths
         self._compiled: PointerStep | None = None
 
     def __call__(self, inputs: Tensor, state: State) -> tuple[Tensor, State]:
@@ -83,7 +89,7 @@ class Pointer:
             return None
         if not is_plain_float32(inputs, *state, keys, v):
             return None
-        if self._compiled is not None:  # the weights are those of its making: so are hooks
+        if self._compiled is not None:  # of the same weights, and without hooks, as it was made
             return self._compiled
         if not (is_unchanged(decoder, (LSTM,)) and is_unchanged(query, (Linear,))):
             return None
@@ -125,14 +131,13 @@ class PtrNet(PointerModel):
         special = self.special_states.to(states.dtype).expand(inputs.shape[0], -1, -1)
         keys = self.key(torch.cat([special, states], 1))
         token_lengths = lengths + self.num_specials
-        scorer = Scorer(keys, self.v, token_lengths)
         return EncodedSlots(
             num_tokens=self.num_specials + inputs.shape[1],
             state=tuple(part[:, None] for part in state),
             inputs=decoder_inputs(inputs, self.special_inputs),
             lengths=token_lengths,
             keys=keys,
-            pointer=Pointer(self.decoder, self.query, scorer, token_lengths),
+            pointer=Pointer(self.decoder, self.query, keys, self.v, token_lengths),
         )
 
     def encode(self, inputs: Tensor, lengths: Tensor | None = None) -> EncodedSlots:
