@@ -36,7 +36,7 @@ with torch.no_grad():
     prepared = PreparedKeys(Arguments(*(t.detach() for t in (keys, queries, v)), full, full))
     results.append(prepared(queries))
     results.append(results[-1].clone())
-    prepared.write_log_softmax(0, 8, results[-1])
+    prepared.write_log_softmax(0, 8, results[-1].numpy())
 
 inputs, lengths = drawn(8, 6, 2), torch.tensor([6, 5, 4, 3, 2, 1, 0, 6])
 state = (drawn(8, 64), drawn(8, 64))

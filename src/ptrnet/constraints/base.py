@@ -69,6 +69,11 @@ def one_hot_mask(tokens: Tensor, num_tokens: int) -> Tensor:
     return torch.arange(num_tokens, device=tokens.device) == tokens[..., None]
 
 
+def without(mask: Tensor, tokens: Tensor) -> Tensor:
+    """The mask `(B, K, S + N)`, False at each of the `(B, K)` tokens."""
+    return mask.scatter(2, tokens[..., None], False)
+
+
 def with_end(mask: Tensor, may_end: Tensor) -> Tensor:
     """The mask `(B, K, S + N)` with `may_end` `(B, K)` as END's entry."""
     return torch.cat([may_end[..., None], mask[..., END + 1 :]], -1)

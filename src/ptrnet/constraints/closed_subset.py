@@ -5,7 +5,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from ptrnet.constraints.base import gather_prefixes, one_hot_mask, with_end
+from ptrnet.constraints.base import gather_prefixes, one_hot_mask, with_end, without
 from ptrnet.masks import length_mask
 from ptrnet.types import END
 
@@ -33,7 +33,7 @@ class ClosedSubset:
     def advance(self, state: Polygon, parents: Tensor, tokens: Tensor) -> Polygon:
         unused, first, closed = (gather_prefixes(part, parents) for part in state)
         return Polygon(
-            tokens=unused & ~one_hot_mask(tokens, unused.shape[2]),
+            tokens=without(unused, tokens),
             first=torch.where(first == END, tokens, first),
             closed=closed | (tokens == first) | (tokens == END),
         )

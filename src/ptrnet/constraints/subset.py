@@ -5,7 +5,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from ptrnet.constraints.base import gather_prefixes, one_hot_mask, with_end
+from ptrnet.constraints.base import gather_prefixes, one_hot_mask, with_end, without
 from ptrnet.masks import length_mask
 from ptrnet.types import END
 
@@ -44,7 +44,7 @@ class Subset(Free):
 
     def advance(self, state: Remaining, parents: Tensor, tokens: Tensor) -> Remaining:
         remaining, started = super().advance(state, parents, tokens)
-        return Remaining(remaining & ~one_hot_mask(tokens, remaining.shape[2]), started)
+        return Remaining(without(remaining, tokens), started)
 
 
 class Permutation(Subset):

@@ -131,20 +131,22 @@ class Search(Decoder):
         constraint_state = constraint.initial_state(lengths, model.num_specials, encoded.num_tokens)
         selector = self.selector(inputs, lengths)
         only_end = torch.arange(encoded.num_tokens, device=inputs.device) == END
+        # END after END costs nothing: prefixes that have ended stay as they are.
+        after_end = torch.where(only_end, inputs.new_zeros(()), -torch.inf)
+        shortest, longest = int(max_lengths.min()), int(max_lengths.max())
 
         batch = len(inputs)
         prefixes = torch.zeros(batch, 1, 0, dtype=torch.int64, device=inputs.device)
         scores = inputs.new_zeros(batch, 1)
         ended = torch.zeros(batch, 1, dtype=torch.bool, device=inputs.device)
         tokens = torch.full((batch, 1), END, device=inputs.device)  # also the start symbol
-        for step in range(int(max_lengths.max()) + 1):
+        for step in range(longest + 1):
             log_probs, model_state = model.step(encoded, model_state, tokens)
-            must_end = ended | (step >= max_lengths)[:, None]
             allowed = constraint.allowed(constraint_state)
-            allowed = torch.where(must_end[..., None], only_end, allowed)
-            # END after END costs nothing: prefixes that have ended stay as they are.
-            log_probs = log_probs.masked_fill(ended[..., None], 0.0)
+            if step >= shortest:
+                allowed = torch.where((step >= max_lengths)[:, None, None], only_end, allowed)
             log_probs = log_probs.masked_fill(~allowed, -torch.inf)
+            log_probs = torch.where(ended[..., None], after_end, log_probs)
 
             scores, parents, tokens = selector.select(scores, log_probs)
             prefixes = torch.cat([gather_prefixes(prefixes, parents), tokens[..., None]], 2)

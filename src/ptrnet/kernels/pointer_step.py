@@ -36,9 +36,14 @@ class PointerStep:
         weights: of the decoder, of d inputs and H units.
         query: `(H, H)`, W2 of the additive score.
         keys: what is pointed at, N of H units.
+
+    Raises:
+        ShapeError: keys of other units.
     """
 
     def __init__(self, weights: Weights, query: Tensor, keys: PreparedKeys) -> None:
+        if keys.shape[2] != weights.hidden.shape[1]:
+            raise ShapeError(f"expected keys of {weights.hidden.shape[1]} units, got {keys.shape}")
         bias = (weights.input_bias + weights.hidden_bias)[None]
         self._fused = as_array(torch.cat([weights.input.t(), bias]))
         self._hidden = pack(as_array(weights.hidden).T)
@@ -58,21 +63,22 @@ class PointerStep:
         Raises:
             ShapeError: shapes that do not fit each other.
         """
-        batch, size = inputs.shape[:2]
-        rows, units, shape = batch * size, self._units, (batch, size, self._units)
+        (batch, _, units), size = self._keys.shape, inputs.shape[1]
+        rows, shape = batch * size, (batch, size, units)
         shapes = [tuple(tensor.shape) for tensor in (inputs, *state)]
         if shapes != [(batch, size, self._features), shape, shape]:
-            raise ShapeError(f"expected inputs (B, K, {self._features}) and a state, got {shapes}")
+            expected = f"({batch}, K, {self._features}) and a state of {units} units"
+            raise ShapeError(f"expected inputs {expected}, got {shapes}")
         if self._gates.shape[1] != rows:
             self._keep(rows)
         # A sequence of one step: `forward_step` says what is what.
         h, c = _empty(2, rows, units), _empty(2, rows, units)
         c[0] = state[1].reshape(rows, units)
-        scores, gates = self._keys.zeros(size), self._gates
-        x, *states = (as_array(tensor) for tensor in (inputs.reshape(1, rows, -1), c, h))
-        before, after = as_array(state[0]).reshape(rows, units), as_array(h[1])
-        queries = _empty(*shape)
-        query_rows = as_array(queries).reshape(rows, units)
+        scores, queries, gates = self._keys.zeros(size), _empty(*shape), self._gates
+        tensors = (inputs.reshape(1, rows, -1), c, h, state[0], queries, scores)
+        x, *states, before, query_array, score_array = (as_array(tensor) for tensor in tensors)
+        before, after = before.reshape(rows, units), states[1][1]
+        query_rows = query_array.reshape(rows, units)
         cuts = even_cuts(batch, min(batch, rows // MIN_SLICE_ROWS))
         counts = [0] * (len(cuts) - 1)
 
@@ -83,13 +89,13 @@ class PointerStep:
             arrays = (x, self._fused, gates, *states, self._lengths)
             forward_step(0, rows.start, rows.stop, sums, *arrays)
             multiply(after[rows], self._query, query_rows[rows])
-            counts[k] = self._keys.write_scores(first, last, queries, scores)
-            self._keys.write_log_softmax(first, last, scores)
+            counts[k] = self._keys.write_scores(first, last, query_array, score_array)
+            self._keys.write_log_softmax(first, last, score_array)
 
         run_slices(run, cuts)
         if any(counts):  # too large for prepared keys
             scores = self._keys(queries)
-            self._keys.write_log_softmax(0, batch, scores)
+            self._keys.write_log_softmax(0, batch, as_array(scores))
         return scores, (h[1].view(shape), c[1].view(shape))
 
     def _keep(self, rows: int) -> None:

@@ -56,6 +56,9 @@ class PreparedKeys:
         self._exponentials = torch.empty(self._keys.shape, dtype=self._v.dtype)
         self._cuts: dict[int, list[int]] = {}  # by the number of queries, M
         arrays = [as_array(t) for t in (self._keys, self._lengths, self._exponentials)]
+        # Kept for all calls: to make arrays of them takes as long as to score a few keys.
+        _, self._lengths_array, self._exponentials_array = arrays
+        self._v_array, self._bound = as_array(self._v), _BOUNDS[self._v.dtype]
         dtype, cuts = self._v.dtype, self._cuts_for(1)
         self._is_large = _count_large(loops.prepare_keys, cuts, dtype, arrays) > 0
 
@@ -66,10 +69,10 @@ class PreparedKeys:
             queries = queries.to(self._v.dtype)
         queries, m = queries.contiguous(), queries.shape[1]
         scores, cuts = self.zeros(m), self._cuts_for(m)
-        counts = [0] * (len(cuts) - 1)
+        arrays, counts = (as_array(queries), as_array(scores)), [0] * (len(cuts) - 1)
 
         def run(k: int, first: int, last: int) -> None:
-            counts[k] = self.write_scores(first, last, queries, scores)
+            counts[k] = self.write_scores(first, last, *arrays)
 
         if not self._is_large:
             run_slices(run, cuts)
@@ -77,33 +80,34 @@ class PreparedKeys:
             return additive_scores(self._keys, queries, self._v, self._lengths)
         return scores
 
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """`(B, N, H)`."""
+        return tuple(self._keys.shape)
+
     def zeros(self, m: int) -> Tensor:
         """Scores `(B, M, N)` that are to be written."""
         return torch.zeros(len(self._keys), m, self._keys.shape[1], dtype=self._v.dtype)
 
-    def write_scores(self, first: int, last: int, queries: Tensor, scores: Tensor) -> int:
+    def write_scores(self, first: int, last: int, queries: np.ndarray, scores: np.ndarray) -> int:
         """Writes the scores of some instances; above 0 where numbers are too large for it.
 
         Args:
             first: number of the first instance.
             last: the number after the last one's.
-            queries: `(B, M, H)` of all instances, of the type of `v` or bfloat16.
-            scores: `(B, M, N)`, as `zeros` gives them.
-
-        Raises:
-            ShapeError: other queries.
+            queries: the array of `(B, M, H)`, of the type of `v` or bfloat16. Other shapes would
+                be read and written beyond their memory.
+            scores: the array of `(B, M, N)`, as `zeros` gives them.
         """
-        check_shapes(self._keys, queries, self._v)
         if self._is_large:
             return 1
-        tensors = (self._exponentials, queries, self._v, self._lengths, scores)
-        arrays = (as_array(tensor) for tensor in tensors)
-        large: int = loops.prepared_forward(first, last, _BOUNDS[self._v.dtype], *arrays)
+        arrays = (self._exponentials_array, queries, self._v_array, self._lengths_array, scores)
+        large: int = loops.prepared_forward(first, last, self._bound, *arrays)
         return large
 
-    def write_log_softmax(self, first: int, last: int, scores: Tensor) -> None:
+    def write_log_softmax(self, first: int, last: int, scores: np.ndarray) -> None:
         """Turns the scores of some instances into log-probabilities, -inf where there is no key."""
-        loops.log_softmax(first, last, as_array(self._lengths), as_array(scores))
+        loops.log_softmax(first, last, self._lengths_array, scores)
 
     def _cuts_for(self, m: int) -> list[int]:
         if m not in self._cuts:
