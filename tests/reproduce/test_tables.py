@@ -7,6 +7,7 @@ import pytest
 
 from ptrnet import tasks, weights
 from ptrnet.data.bulk.generate import generate_examples
+from ptrnet.decoding import Beam, Reconstruct
 from ptrnet.errors import InputError
 from ptrnet.reproduce import figures, tables
 from ptrnet.reproduce.budget import BUDGETS
@@ -52,6 +53,24 @@ def test_every_row_of_the_papers_is_there():
 def test_the_papers_numbers(row, published):
     (row,) = tables.select(row)
     assert row.published == published
+
+
+@pytest.mark.parametrize(
+    ("row", "decoder", "text"),
+    [
+        ("vinyals2015/table2/ptr-net-5-20-n20", Beam(8), "beam 8, valid"),
+        (
+            "vinyals2015/table2/ptr-net-5-20-n50",
+            Reconstruct(rounds=50, part=20),
+            "reconstruct 20, 50 rounds, valid",
+        ),
+    ],
+)
+def test_decoders_are_those_of_the_row(row, decoder, text):
+    (row,) = tables.select(row)
+    how = row.lines["ours"].decoding
+    assert how.build() == decoder
+    assert str(how) == text
 
 
 def test_lines_are_whole():

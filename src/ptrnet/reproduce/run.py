@@ -60,7 +60,9 @@ class Job:
         """A checksum of all that decides the result."""
         test = [self.row.task.name, self.row.n, self.instances, SEED, list(self.row.labellers)]
         shipped = checksum(weights.folder(self.line.weights) / TENSORS) if self.line.weights else ""
-        content = [VERSION, training_of(self), shipped, vars(self.line.decoding), test]
+        # Only options that are set: a new one leaves the checksums of other decoders as they were.
+        how = {k: v for k, v in vars(self.line.decoding).items() if v is not None}
+        content = [VERSION, training_of(self), shipped, how, test]
         return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:16]
 
     def is_done(self, results: Path) -> bool:

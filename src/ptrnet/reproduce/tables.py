@@ -19,7 +19,8 @@ from ptrnet.training.recipe import Recipe
 
 LINES = ("paper", "ours", "best")
 RECIPES = Path(str(files("ptrnet") / "recipes"))
-_DECODING = ("decoder", "beam_size", "window", "constrained")  # keys of a line, beside a recipe's
+# Keys of a line, beside a recipe's.
+_DECODING = ("decoder", "beam_size", "window", "rounds", "constrained")
 
 
 @dataclass(frozen=True)
@@ -28,7 +29,8 @@ class Decoding:
 
     decoder: str = "greedy"
     beam_size: int = 8
-    window: int = 25
+    window: int = 25  # elements at a time, of incremental and of reconstruct
+    rounds: int | None = None  # of reconstruct
     constrained: bool = False
 
     def build(self) -> Decoder:
@@ -37,11 +39,17 @@ class Decoding:
             return decoding.Beam(self.beam_size)
         if self.decoder == "incremental":
             return decoding.Incremental(self.window)
+        if self.decoder == "reconstruct":
+            return decoding.Reconstruct(rounds=self.rounds, part=self.window)
         return decoding.Greedy()
 
     def __str__(self) -> str:
-        size = {"beam": f" {self.beam_size}", "incremental": f" {self.window}"}
-        return f"{self.decoder}{size.get(self.decoder, '')}{', valid' if self.constrained else ''}"
+        sizes = {
+            "beam": f" {self.beam_size}",
+            "incremental": f" {self.window}",
+            "reconstruct": f" {self.window}, {self.rounds} rounds",
+        }
+        return f"{self.decoder}{sizes.get(self.decoder, '')}{', valid' if self.constrained else ''}"
 
 
 @dataclass(frozen=True)
