@@ -43,6 +43,11 @@ def test_files_are_small_and_finished():
             assert text.count("\n") <= 320, path
 
 
+def test_results_name_no_folder_of_a_machine():
+    for path in (ROOT / "results").glob("*.json"):
+        assert not re.search(r"[ '\"]/(root|home|tmp|Users)/", path.read_text()), path
+
+
 def test_importing_ptrnet_does_not_import_torch():
     code = "import sys, ptrnet; sys.exit('torch' in sys.modules or 'numpy' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code]).returncode == 0
