@@ -116,8 +116,8 @@ LIMITS = {
     ),
     "delaunay-ptr-net": (
         "Trained on 5 to 10 points uniform in the unit square, read from the left to the right.\n"
-        "Beyond that few answers are whole, and a triangle that is missing leaves a hole: where\n"
-        "it must be right, use `qhull`. The constraint makes triples; not Delaunay ones."
+        "Beyond that few answers are whole: where it must be right, use the labeller `qhull`. The\n"
+        "constraint makes whole, increasing triples; it does not make them Delaunay."
     ),
     "tsp": (
         "Trained on 5 to 50 cities uniform in the unit square. Every step encodes the cities that\n"

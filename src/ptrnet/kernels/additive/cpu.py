@@ -54,11 +54,11 @@ class PreparedKeys:
     def __init__(self, arguments: Arguments) -> None:
         self._keys, _, self._v, self._lengths, _ = arguments
         self._cuts: dict[int, list[int]] = {}  # by the number of queries, M
-        exponentials = torch.empty(self._keys.shape, dtype=self._v.dtype)
         # Made once: to make arrays of tensors takes as long as to score a few keys.
-        self._arrays = tuple(as_array(t) for t in (exponentials, self._v, self._lengths))
+        self._exponentials = as_array(torch.empty(self._keys.shape, dtype=self._v.dtype))
+        self._v_array, self._lengths_array = as_array(self._v), as_array(self._lengths)
         dtype, cuts = self._v.dtype, self._cuts_for(1)
-        arrays = [as_array(self._keys), self._arrays[2], self._arrays[0]]
+        arrays = [as_array(self._keys), self._lengths_array, self._exponentials]
         self._is_large = _count_large(loops.prepare_keys, cuts, dtype, arrays) > 0
 
     def __call__(self, queries: Tensor) -> Tensor:
@@ -100,14 +100,13 @@ class PreparedKeys:
         """
         if self._is_large:
             return 1
-        exponentials, v, lengths = self._arrays
-        arrays, bound = (exponentials, queries, v, lengths, scores), _BOUNDS[self._v.dtype]
-        large: int = loops.prepared_forward(first, last, bound, *arrays)
+        arrays = (self._exponentials, queries, self._v_array, self._lengths_array, scores)
+        large: int = loops.prepared_forward(first, last, _BOUNDS[self._v.dtype], *arrays)
         return large
 
     def write_log_softmax(self, first: int, last: int, scores: np.ndarray) -> None:
         """Turns the scores of some instances into log-probabilities, -inf where there is no key."""
-        loops.log_softmax(first, last, self._arrays[2], scores)
+        loops.log_softmax(first, last, self._lengths_array, scores)
 
     def _cuts_for(self, m: int) -> list[int]:
         if m not in self._cuts:
