@@ -79,6 +79,7 @@ def test_the_defaults_in_the_help_are_the_decoders():
         "window": str(Incremental().window),
         "inner": Incremental().inner.name,
         "seconds": f"{Reconstruct().seconds:g}",
+        "part": str(Reconstruct().part),
     }
 
 
@@ -91,6 +92,8 @@ def test_the_defaults_in_the_help_are_the_decoders():
         ({"decoder": "sample", "temperature": 0.5}, Sample(temperature=0.5, seed=7)),
         ({"decoder": "incremental"}, Incremental()),
         ({"decoder": "incremental", "inner": "beam", "window": 2}, Incremental(2, Beam())),
+        ({"decoder": "reconstruct"}, Reconstruct(seed=7)),
+        ({"decoder": "reconstruct", "part": 20}, Reconstruct(part=20, seed=7)),
     ],
 )
 def test_options_that_are_left_out_are_the_decoders(options, decoder):

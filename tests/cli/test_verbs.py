@@ -252,6 +252,7 @@ def test_too_few_random_points_are_refused(ptrnet, small, tmp_path, n, refused):
         (["--decoder", "incremental", "--inner", "bean"], "did you mean 'beam'"),
         (["--decoder", "beam", "--seconds", "1"], "--seconds does nothing with beam decoding"),
         (["--decoder", "sample", "--rounds", "2"], "--rounds does nothing with sample decoding"),
+        (["--decoder", "beam", "--part", "9"], "--part does nothing with beam decoding"),
         (["--decoder", "reconstruct"], "reconstruct decoding does not serve hull"),
         (["--decoder", "incrementa"], "did you mean 'incremental'"),
     ],
@@ -282,3 +283,5 @@ def test_parts_of_tours_are_solved_again(ptrnet, small, tmp_path):
     code, out, _ = ptrnet(*solve, "--rounds", "20")
     assert code == 0 and ptrnet(*solve, "--rounds", "20")[1] == out
     assert ptrnet(*solve, "--rounds", "0")[1] != out
+    assert ptrnet(*solve, "--rounds", "20", "--part", "50")[1] == out
+    assert ptrnet(*solve, "--rounds", "20", "--part", "5")[1] != out

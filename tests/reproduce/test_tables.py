@@ -73,6 +73,25 @@ def test_decoders_are_those_of_the_row(row, decoder, text):
     assert str(how) == text
 
 
+@pytest.mark.parametrize(
+    ("keys", "message"),
+    [
+        ('decoder = "bean"', "did you mean 'beam'"),
+        ('decoder = "greedy"\nbeam_size = 4', "beam_size does nothing with greedy decoding"),
+    ],
+)
+def test_a_decoder_that_there_is_not_is_refused(monkeypatch, tmp_path, keys, message):
+    (tmp_path / "paper").mkdir()
+    (tmp_path / "paper" / "table.toml").write_text(
+        'title = "T"\nnotes = ""\nmetrics = []\n[rows.row]\nmethod = "M"\ntrained_on = "5"\n'
+        f'task = "hull"\ntest_n = 5\npublished = {{}}\n[rows.row.best]\nweights = "hull"\n{keys}\n'
+    )
+    monkeypatch.setattr(tables, "RECIPES", tmp_path)
+    (row,) = tables.select("")
+    with pytest.raises(InputError, match=message):
+        row.lines["best"].decoding.build()
+
+
 def test_lines_are_whole():
     for row in tables.select(""):
         assert {"paper", "ours"} <= row.lines.keys(), row

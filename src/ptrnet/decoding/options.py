@@ -17,7 +17,7 @@ _OPTIONS_OF = {
     "beam": ("beam_size",),
     "sample": ("samples", "temperature"),
     "incremental": ("window", "inner"),
-    "reconstruct": ("seconds", "rounds"),
+    "reconstruct": ("seconds", "rounds", "part"),
 }
 
 
@@ -33,6 +33,7 @@ class DecoderOptions:
     inner: str | None = None
     seconds: float | None = None
     rounds: int | None = None
+    part: int | None = None
 
     def build(self, seed: int, spell: Callable[[str], str] = str) -> Decoder:
         """The decoder, with its defaults for options that were left out.
@@ -49,7 +50,8 @@ class DecoderOptions:
         if self.decoder != "incremental":
             self._check_unused(self.decoder, spell)
             if self.decoder == "reconstruct":
-                return Reconstruct(self.seconds, self.rounds, seed=seed)
+                part = _without_none(part=self.part)
+                return Reconstruct(self.seconds, self.rounds, seed=seed, **part)
             return self._build_search(self.decoder, seed)
         inner = "greedy" if self.inner is None else self.inner
         if inner not in SEARCHES:

@@ -61,7 +61,7 @@ class Job:
         test = [self.row.task.name, self.row.n, self.instances, SEED, list(self.row.labellers)]
         shipped = checksum(weights.folder(self.line.weights) / TENSORS) if self.line.weights else ""
         # Only options that are set: a new one leaves the checksums of other decoders as they were.
-        how = {k: v for k, v in vars(self.line.decoding).items() if v is not None}
+        how = self.line.decoding.table()
         content = [VERSION, training_of(self), shipped, how, test]
         return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:16]
 

@@ -6,13 +6,14 @@ with a decoder, `best` names a shipped model.
 
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from ptrnet import decoding, tasks
+from ptrnet import tasks
 from ptrnet.decoding import Decoder
+from ptrnet.decoding.options import DecoderOptions
 from ptrnet.errors import unknown
 from ptrnet.tasks.base import Task
 from ptrnet.training.recipe import Recipe
@@ -20,36 +21,35 @@ from ptrnet.training.recipe import Recipe
 LINES = ("paper", "ours", "best")
 RECIPES = Path(str(files("ptrnet") / "recipes"))
 # Keys of a line, beside a recipe's.
-_DECODING = ("decoder", "beam_size", "window", "rounds", "constrained")
+_OPTIONS = [field.name for field in fields(DecoderOptions)]
+_SEED = 1  # of what a decoder draws at random
 
 
 @dataclass(frozen=True)
 class Decoding:
     """How a line's model answers the test."""
 
-    decoder: str = "greedy"
-    beam_size: int = 8
-    window: int = 25  # elements at a time, of incremental and of reconstruct
-    rounds: int | None = None  # of reconstruct
-    constrained: bool = False
+    options: DecoderOptions
+    constrained: bool
 
     def build(self) -> Decoder:
-        """The decoder."""
-        if self.decoder == "beam":
-            return decoding.Beam(self.beam_size)
-        if self.decoder == "incremental":
-            return decoding.Incremental(self.window)
-        if self.decoder == "reconstruct":
-            return decoding.Reconstruct(rounds=self.rounds, part=self.window)
-        return decoding.Greedy()
+        """The decoder. Raises InputError: a name or an option that there is not."""
+        return self.options.build(_SEED)
+
+    def table(self) -> dict[str, Any]:
+        """As a line of a recipe has it: the keys that are set."""
+        options = {key: value for key, value in vars(self.options).items() if value is not None}
+        return {**options, "constrained": self.constrained}
 
     def __str__(self) -> str:
+        options = self.options
         sizes = {
-            "beam": f" {self.beam_size}",
-            "incremental": f" {self.window}",
-            "reconstruct": f" {self.window}, {self.rounds} rounds",
+            "beam": f" {options.beam_size}",
+            "incremental": f" {options.window}",
+            "reconstruct": f" {options.part}, {options.rounds} rounds",
         }
-        return f"{self.decoder}{sizes.get(self.decoder, '')}{', valid' if self.constrained else ''}"
+        valid = ", valid" if self.constrained else ""
+        return f"{options.decoder}{sizes.get(options.decoder, '')}{valid}"
 
 
 @dataclass(frozen=True)
@@ -142,6 +142,7 @@ def _lines(row: Mapping[str, Any]) -> Iterator[tuple[str, Line]]:
         if name not in row:
             continue
         line = dict(row[name])
-        how = Decoding(**{key: line.pop(key) for key in _DECODING if key in line})
+        options = DecoderOptions(**{key: line.pop(key) for key in _OPTIONS if key in line})
+        how = Decoding(options, line.pop("constrained", False))
         weights = line.pop("weights", "")
         yield name, Line(None if weights else Recipe.from_table(line), weights, how)

@@ -59,6 +59,12 @@ class DecoderFlags:
             "--rounds", help="How often they are; unlike --seconds the same on any machine."
         ),
     ] = None
+    part: Annotated[
+        int | None,
+        typer.Option(
+            "--part", help="Cities of such a part: about as many as the model learned on.  [50]"
+        ),
+    ] = None
     augment: Annotated[
         int,
         typer.Option(
