@@ -170,7 +170,7 @@ def test_a_page_of_the_day_gets_a_section_for_each_run(tmp_path, monkeypatch):
 
 def test_code_paths_say_what_is_taken_and_why(monkeypatch):
     def products(dtype, units=256, restricted=False, tiles=False, instruction=""):
-        packed.prefers_avx512.cache_clear()
+        packed.vector_kernel.cache_clear()
         monkeypatch.setattr(packed, "get_host_cpu_features", lambda: instruction)
         monkeypatch.setattr(code_paths, "get_host_cpu_features", lambda: instruction)
         monkeypatch.setattr(packed, "is_restricted", lambda: restricted)
@@ -182,9 +182,11 @@ def test_code_paths_say_what_is_taken_and_why(monkeypatch):
     assert "as the processor has avx512_bf16" in products(half, instruction="+avx512bf16")
     assert "as the processor has avx512f" in products(single, instruction="+avx512f")
     assert "PyTorch's, as the processor has no avx512_bf16" in products(half)
+    assert "as the processor has avx2" in products(single, instruction="+avx2,+fma")
+    assert "PyTorch's, as the processor has no avx2" in products(single)
     assert "do not fill whole panels" in products(single, 6, instruction="+avx512f")
     assert "another processor" in products(single, restricted=True, instruction="+avx512f")
-    packed.prefers_avx512.cache_clear()
+    packed.vector_kernel.cache_clear()
     for model in models.names():
         sizes = {"n": "6"} if "n" in models.setting_names(model) else {}
         paths = code_paths.code_paths(Recipe.from_table({"task": "hull", "model": model, **sizes}))

@@ -5,19 +5,29 @@ import torch
 from numba.core.codegen import get_host_cpu_features
 
 from ptrnet.kernels import packed
+from ptrnet.kernels.packed import avx2, avx512
+
+
+INSTRUCTIONS = {
+    (avx512, torch.float32): {"+avx512f"},
+    (avx512, torch.bfloat16): {"+avx512f", "+avx512bf16"},
+    (avx2, torch.float32): {"+avx2", "+fma"},
+}
 
 
 @pytest.fixture
 def needs_instructions():
-    """A function that skips a test unless packed products of a type can be computed here.
+    """A function that skips a test unless a kernel's products of a type can be computed here.
 
-    Also where they are not used, since a processor with AMX is faster without them.
+    Also where they are not used, since the processor has something faster.
     """
 
-    def skip_without(dtype):
-        has_pairs = "+avx512bf16" in get_host_cpu_features().split(",")
-        if not packed.prefers_avx512(torch.float32) or (dtype == torch.bfloat16 and not has_pairs):
-            pytest.skip(f"this processor has no instructions for {dtype}")
+    def skip_without(kernel, dtype):
+        instructions = INSTRUCTIONS.get((kernel, dtype))
+        if instructions is None:
+            pytest.skip(f"{kernel.__name__} has no products of {dtype}")
+        if packed.is_restricted() or not instructions <= set(get_host_cpu_features().split(",")):
+            pytest.skip(f"this processor has not {instructions}, or numba may not use them")
 
     return skip_without
 

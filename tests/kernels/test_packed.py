@@ -9,13 +9,13 @@ from numba.core import config
 
 from ptrnet.kernels import packed
 from ptrnet.kernels.numerics import as_array
-from ptrnet.kernels.packed import amx, prefers_avx512
-from ptrnet.kernels.packed.avx512 import multiply, multiply_add, pack
+from ptrnet.kernels.packed import amx, avx2, avx512, vector_kernel
 
 DTYPES = (torch.float32, torch.bfloat16)
+KERNELS = [(avx512, torch.float32), (avx512, torch.bfloat16), (avx2, torch.float32)]
 
 
-def draw(*shape, dtype):
+def draw(*shape, dtype=torch.float32):
     torch.manual_seed(sum(shape))
     return torch.randn(shape).to(dtype)
 
@@ -24,7 +24,7 @@ def draw(*shape, dtype):
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_a_word_has_the_numbers_of_a_column_that_follow_each_other(dtype, columns):
     matrix, numbers_in_word = draw(6, columns, dtype=dtype), 4 // dtype.itemsize
-    packed_matrix = pack(as_array(matrix))
+    packed_matrix = avx512.pack(as_array(matrix))
     panels, words = -(-columns // 64), 6 // numbers_in_word
     assert packed_matrix.shape == (panels, words, 64)
     numbers = torch.from_numpy(packed_matrix.view(np.int32)).view(dtype)
@@ -34,29 +34,38 @@ def test_a_word_has_the_numbers_of_a_column_that_follow_each_other(dtype, column
     assert not rows[:, columns:].any()
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
-def test_packing_reads_a_transposed_matrix(dtype):
+@pytest.mark.parametrize("columns", [1, 16, 40])
+def test_a_panel_of_avx2_has_sixteen_columns(columns):
+    matrix = draw(5, columns)
+    panels = avx2.pack(as_array(matrix))
+    assert panels.shape == (-(-columns // 16), 5, 16)
+    lines = np.concatenate(panels, axis=1)
+    assert np.array_equal(lines[:, :columns], as_array(matrix)) and not lines[:, columns:].any()
+
+
+@pytest.mark.parametrize("kernel, dtype", KERNELS)
+def test_packing_reads_a_transposed_matrix(kernel, dtype):
     matrix = draw(70, 6, dtype=dtype)
-    assert np.array_equal(pack(as_array(matrix).T), pack(as_array(matrix.t())))
+    assert np.array_equal(kernel.pack(as_array(matrix).T), kernel.pack(as_array(matrix.t())))
 
 
-@pytest.mark.parametrize("rows", [0, 1, 3, 4, 9])
+@pytest.mark.parametrize("rows", [0, 1, 3, 4, 9, 12, 17])
 @pytest.mark.parametrize("depth, columns", [(2, 1), (256, 64), (34, 200)])
-@pytest.mark.parametrize("dtype", DTYPES)
-def test_products_are_those_of_float64(dtype, rows, depth, columns, needs_instructions):
-    needs_instructions(dtype)
+@pytest.mark.parametrize("kernel, dtype", KERNELS)
+def test_products_are_those_of_float64(kernel, dtype, rows, depth, columns, needs_instructions):
+    needs_instructions(kernel, dtype)
     a, b = draw(rows + 2, depth + 6, dtype=dtype), draw(depth, columns, dtype=dtype)
-    panels = pack(as_array(b))
-    width = 64 * len(panels)
+    panels = kernel.pack(as_array(b))
+    width = kernel.PANEL_COLUMNS * len(panels)
     room = np.full((rows + 2, width + 5), np.nan, np.float32)
     out, part = room[1 : rows + 1, 2 : width + 2], as_array(a)[1 : rows + 1, 3 : depth + 3]
     exact = (a[1 : rows + 1, 3 : depth + 3].double() @ b.double()).numpy()
     tolerated = 1e-6 * depth**0.5 * np.abs(exact).max(initial=1)
 
-    multiply(part, panels, out)
+    kernel.multiply(part, panels, out)
     assert np.abs(out[:, :columns] - exact).max(initial=0) <= tolerated
     assert not out[:, columns:].any()
-    multiply_add(part, panels, out)
+    kernel.multiply_add(part, panels, out)
     assert np.abs(out[:, :columns] - 2 * exact).max(initial=0) <= 2 * tolerated
     out[:] = np.nan
     assert np.isnan(room).all()  # nothing around it was written
@@ -67,15 +76,17 @@ def test_products_are_those_of_float64(dtype, rows, depth, columns, needs_instru
 )
 def test_numbas_own_settings_are_respected(monkeypatch, name, value):
     monkeypatch.setattr(config, name, value)
-    assert not any(prefers_avx512.__wrapped__(dtype) for dtype in DTYPES)
+    assert [vector_kernel.__wrapped__(dtype) for dtype in DTYPES] == [None, None]
 
 
 @pytest.mark.parametrize(
     "features, expected",
     [
-        ("-avx512f,-avx512bf16", (False, False)),
-        ("+avx512f,-avx512bf16", (True, False)),
-        ("+avx512f,+avx512bf16", (True, True)),
+        ("-avx2,+fma,-avx512f", [None, None]),
+        ("+avx2,-fma,-avx512f", [None, None]),
+        ("+avx2,+fma,-avx512f,-avx512bf16", [avx2, None]),
+        ("+avx2,+fma,+avx512f,-avx512bf16", [avx512, None]),
+        ("+avx2,+fma,+avx512f,+avx512bf16", [avx512, avx512]),
     ],
 )
 def test_the_processors_instructions_decide(monkeypatch, features, expected):
@@ -83,8 +94,8 @@ def test_the_processors_instructions_decide(monkeypatch, features, expected):
     for name in ("CPU_NAME", "CPU_FEATURES", "DISABLE_JIT"):
         monkeypatch.setattr(config, name, None)
     monkeypatch.setattr(packed, "get_host_cpu_features", lambda: features)
-    assert tuple(prefers_avx512.__wrapped__(dtype) for dtype in DTYPES) == expected
-    assert not prefers_avx512.__wrapped__(torch.float64)
+    assert [vector_kernel.__wrapped__(dtype) for dtype in DTYPES] == expected
+    assert vector_kernel.__wrapped__(torch.float64) is None
 
 
 def test_amx_goes_first(monkeypatch):
@@ -93,8 +104,8 @@ def test_amx_goes_first(monkeypatch):
     monkeypatch.setattr(amx, "is_permitted", lambda: True)
     monkeypatch.setattr(packed, "get_host_cpu_features", lambda: "+avx512f,+avx512bf16")
     assert packed.has_amx()
-    assert not prefers_avx512.__wrapped__(torch.bfloat16)
-    assert prefers_avx512.__wrapped__(torch.float32)
+    assert vector_kernel.__wrapped__(torch.bfloat16) is None
+    assert vector_kernel.__wrapped__(torch.float32) is avx512
     monkeypatch.setattr(config, "CPU_NAME", "generic")
     assert not packed.has_amx()
 

@@ -1,32 +1,32 @@
-"""The three classes of an LSTM's products against float64, through their one interface."""
+"""The four classes of an LSTM's products against float64, through their one interface."""
 
 import pytest
 import torch
 
 from ptrnet.kernels import packed
-from ptrnet.kernels.lstm import products
 from ptrnet.kernels.lstm.products import (
     AmxProducts,
+    Avx2Products,
     Avx512Products,
     TorchProducts,
     can_use_amx,
-    can_use_avx512,
     products_class,
 )
+from ptrnet.kernels.packed import avx2, avx512
 
 DTYPES = (torch.float32, torch.bfloat16)
 N, BATCH = 3, 9
 FIRST, LAST = 2, 8  # the rows of a slice: 4 and 2 more
 
 
-@pytest.fixture(params=[Avx512Products, AmxProducts, TorchProducts])
+@pytest.fixture(params=[Avx512Products, Avx2Products, AmxProducts, TorchProducts])
 def kind(request):
     return request.param
 
 
 def skip_unless_served(kind, depths, dtype, needs_instructions):
-    if kind is Avx512Products:
-        needs_instructions(dtype)
+    if kind in (Avx512Products, Avx2Products):
+        needs_instructions(kind.kernel, dtype)
     if kind is AmxProducts:
         if dtype != torch.bfloat16 or any(depth % 32 for depth in depths):
             pytest.skip("no whole tiles of bfloat16")
@@ -87,22 +87,31 @@ def test_a_buffer_is_one_memory(kind, dtype, needs_instructions):
     assert out.tensor.dtype == (dtype if kind is TorchProducts else torch.float32)
 
 
-@pytest.mark.parametrize("available", [True, False])
-def test_sizes_type_and_processor_decide(available, monkeypatch):
-    monkeypatch.setattr(packed, "prefers_avx512", lambda dtype: available)
-    monkeypatch.setattr(packed, "has_amx", lambda: False)
-    assert can_use_avx512(16, 0, torch.bfloat16) == available
-    assert can_use_avx512(32, 3, torch.float32) == available  # an odd number of features
-    assert not can_use_avx512(16, 3, torch.bfloat16)  # no pairs
-    assert not can_use_avx512(24, 0, torch.float32)  # 96 columns are no panels of 64
-    expected = products.Avx512Products if available else products.TorchProducts
-    assert products_class(16, 0, torch.float32) is expected
+def serve_by(monkeypatch, single, half, tiles):
+    """Lets this processor prefer these kernels, for float32 and bfloat16."""
+    kernels = {torch.float32: single, torch.bfloat16: half}
+    monkeypatch.setattr(packed, "vector_kernel", kernels.get)
+    monkeypatch.setattr(packed, "has_amx", lambda: tiles)
+
+
+def test_sizes_type_and_processor_decide(monkeypatch):
+    single, half = torch.float32, torch.bfloat16
+    serve_by(monkeypatch, avx512, avx512, False)
+    assert products_class(16, 0, half) is Avx512Products
+    assert products_class(32, 3, single) is Avx512Products  # an odd number of features
+    assert products_class(16, 3, half) is TorchProducts  # no pairs
+    assert products_class(24, 0, single) is TorchProducts  # 96 columns are no panels of 64
+    serve_by(monkeypatch, avx2, None, False)
+    assert products_class(24, 3, single) is Avx2Products
+    assert products_class(16, 0, half) is TorchProducts
+    assert products_class(6, 0, single) is TorchProducts  # 24 columns are no panels of 16
+    serve_by(monkeypatch, None, None, False)
+    assert products_class(16, 0, single) is TorchProducts
 
 
 def test_amx_decides(monkeypatch):
-    monkeypatch.setattr(packed, "prefers_avx512", lambda dtype: True)
-    monkeypatch.setattr(packed, "has_amx", lambda: True)
-    assert products_class(32, 64, torch.bfloat16) is products.AmxProducts
+    serve_by(monkeypatch, avx512, avx512, True)
+    assert products_class(32, 64, torch.bfloat16) is AmxProducts
     assert not can_use_amx(32, 0, torch.float32)
     assert not can_use_amx(16, 0, torch.bfloat16) and not can_use_amx(32, 8, torch.bfloat16)
-    assert products_class(16, 0, torch.bfloat16) is products.Avx512Products
+    assert products_class(16, 0, torch.bfloat16) is Avx512Products

@@ -8,7 +8,12 @@ from ptrnet import models
 from ptrnet.kernels import packed
 from ptrnet.kernels.lstm import has_onednn
 from ptrnet.kernels.lstm.cpu import MAX_FUSED
-from ptrnet.kernels.lstm.products import AmxProducts, Avx512Products, products_class
+from ptrnet.kernels.lstm.products import (
+    AmxProducts,
+    Avx2Products,
+    TorchProducts,
+    products_class,
+)
 from ptrnet.models.settings import EncoderSettings, RecurrentSettings
 from ptrnet.tasks import get
 from ptrnet.training.hardware import precision_of
@@ -48,13 +53,14 @@ def _on_gpu(recipe: Recipe, precision: str, score: str, cell: str) -> dict[str, 
 def _on_cpu(recipe: Recipe, precision: str, score: str, cell: str) -> dict[str, str]:
     paths = {}
     if cell == "lstm":
-        if precision == "float32" and has_onednn():
+        dtype = torch.bfloat16 if precision == "bfloat16" else torch.float32
+        features = get(recipe.task, **recipe.settings).num_features
+        sizes = recipe.hidden_size, 0 if features <= MAX_FUSED else features
+        is_by_avx2 = products_class(*sizes, dtype) is Avx2Products
+        if precision == "float32" and has_onednn() and not is_by_avx2:
             paths["layers"] = "PyTorch's nn.LSTM on oneDNN, the faster in float32 with gradients"
         else:
-            dtype = torch.bfloat16 if precision == "bfloat16" else torch.float32
-            features = get(recipe.task, **recipe.settings).num_features
-            unfused = 0 if features <= MAX_FUSED else features
-            paths["recurrent products"] = _products(recipe.hidden_size, unfused, dtype)
+            paths["recurrent products"] = _products(*sizes, dtype)
             paths["gates"] = _compiled()
     if score == "additive":
         paths["scores"] = _compiled()
@@ -65,14 +71,15 @@ def _products(units: int, features: int, dtype: torch.dtype) -> str:
     products = products_class(units, features, dtype)
     if products is AmxProducts:
         return "by AMX tiles, which the processor has and the units fill"
-    instruction = "avx512_bf16" if dtype == torch.bfloat16 else "avx512f"
-    if products is Avx512Products:
-        return f"compiled, weights packed once a step, as the processor has {instruction}"
+    instructions = ["avx512_bf16"] if dtype == torch.bfloat16 else ["avx512f", "avx2"]
+    features = get_host_cpu_features().split(",")
+    has = [name for name in instructions if f"+{name.replace('_', '')}" in features]
+    if products is not TorchProducts:
+        return f"compiled, weights packed once a step, as the processor has {has[0]}"
     if packed.is_restricted():
         return "PyTorch's, as numba was told to compile for another processor, or not at all"
-    has = f"+{instruction.replace('_', '')}" in get_host_cpu_features().split(",")
-    why = "the units do not fill whole panels" if has else f"the processor has no {instruction}"
-    return f"PyTorch's, as {why}"
+    missing = f"the processor has no {instructions[-1]}"
+    return f"PyTorch's, as {'the units do not fill whole panels' if has else missing}"
 
 
 def _compiled() -> str:

@@ -37,6 +37,6 @@ def _is_packing_faster(x: Tensor, weight: Tensor) -> bool:
     multiplications = x.numel() * len(weight)
     if multiplications < MIN_MULTIPLICATIONS or multiplications < MIN_ROWS * weight.numel():
         return False
-    from ptrnet.kernels.packed import prefers_avx512
+    from ptrnet.kernels.packed import vector_kernel
 
-    return prefers_avx512(torch.float32)
+    return vector_kernel(torch.float32) is not None

@@ -15,16 +15,17 @@ from ptrnet.kernels.lstm.cpu import MAX_FUSED, MIN_SLICE_ROWS
 from ptrnet.kernels.lstm.gates import forward_step
 from ptrnet.kernels.lstm.weights import Weights
 from ptrnet.kernels.numerics import as_array
-from ptrnet.kernels.packed import prefers_avx512
-from ptrnet.kernels.packed.avx512 import PANEL_COLUMNS, multiply, pack
+from ptrnet.kernels.packed import vector_kernel
 from ptrnet.kernels.threads import even_cuts, run_slices
 
 
 def can_serve(features: int, units: int) -> bool:
     """Whether `PointerStep` serves a decoder of so many inputs and units on this processor."""
+    kernel = vector_kernel(torch.float32)
+    if kernel is None or features > MAX_FUSED:
+        return False
     # Else the zeros that fill up the last panel would stand between two queries.
-    fills_panels = units % PANEL_COLUMNS == 0
-    return fills_panels and features <= MAX_FUSED and prefers_avx512(torch.float32)
+    return units % kernel.PANEL_COLUMNS == 0
 
 
 class PointerStep:
@@ -46,8 +47,9 @@ class PointerStep:
             raise ShapeError(f"expected keys of {weights.hidden.shape[1]} units, got {keys.shape}")
         bias = (weights.input_bias + weights.hidden_bias)[None]
         self._fused = as_array(torch.cat([weights.input.t(), bias]))
-        self._hidden = pack(as_array(weights.hidden).T)
-        self._query, self._keys = pack(as_array(query).T), keys
+        self._kernel = vector_kernel(torch.float32)
+        self._hidden = self._kernel.pack(as_array(weights.hidden).T)
+        self._query, self._keys = self._kernel.pack(as_array(query).T), keys
         self._features, self._units = weights.input.shape[1], weights.hidden.shape[1]
         self._keep(0)
 
@@ -85,10 +87,10 @@ class PointerStep:
         def run(k: int, first: int, last: int) -> None:
             rows = slice(first * size, last * size)
             sums = gates[0, rows]  # which become the gates: each row is read before it is written
-            multiply(before[rows], self._hidden, sums)
+            self._kernel.multiply(before[rows], self._hidden, sums)
             arrays = (x, self._fused, gates, *states, self._lengths)
             forward_step(0, rows.start, rows.stop, sums, *arrays)
-            multiply(after[rows], self._query, query_rows[rows])
+            self._kernel.multiply(after[rows], self._query, query_rows[rows])
             counts[k] = self._keys.write_scores(first, last, query_array, score_array)
             self._keys.write_log_softmax(first, last, score_array)
 

@@ -88,13 +88,14 @@ def _is_compiled_faster(rows: int, weights: Weights) -> bool:
     """Whether the compiled kernel is the faster one for so many float32 rows on this CPU."""
     if torch.is_autocast_enabled("cpu") or not has_onednn():
         return True
-    # oneDNN is faster in float32 at the products of the backward pass, for the weights' gradients;
-    # and PyTorch has computed a small batch before compiled code would even be loaded.
-    if torch.is_grad_enabled() or rows < MIN_ROWS:
+    # PyTorch has computed a small batch before compiled code would even be loaded.
+    if rows < MIN_ROWS:
         return False
-    from ptrnet.kernels.lstm.products import can_use_avx512
+    from ptrnet.kernels.lstm.products import Avx2Products, vector_products
 
-    return can_use_avx512(weights.hidden.shape[1], weights.input.shape[1], torch.float32)
+    products = vector_products(weights.hidden.shape[1], weights.input.shape[1], torch.float32)
+    # With AVX-512 oneDNN is faster at the products of the backward pass, for the weights' gradients.
+    return products is Avx2Products or (products is not None and not torch.is_grad_enabled())
 
 
 @cache

@@ -1,8 +1,9 @@
 """The products of an LSTM's steps: rows of a sequence, one step after the other, by one matrix.
 
-Three classes do that, with one interface. `Avx512Products` and `AmxProducts` pack the matrix once,
-sum in float32 and are faster, but only on some processors and for some sizes; `TorchProducts` is
-PyTorch's product, whose sums are rounded to the matrix's type. `products_class` says which to take.
+Four classes do that, with one interface. `Avx512Products`, `Avx2Products` and `AmxProducts` pack the
+matrix once, sum in float32 and are faster, but only on some processors and for some sizes;
+`TorchProducts` is PyTorch's product, whose sums are rounded to the matrix's type. `products_class`
+says which to take.
 
 The threads that share a batch share one object. Each thread has a buffer of its own for the rows of
 its slice, into which every product is written. Sequences are step first, `(N, B, ...)`.
@@ -18,7 +19,7 @@ from torch import Tensor
 
 from ptrnet.kernels import packed
 from ptrnet.kernels.numerics import as_array, as_strided_array
-from ptrnet.kernels.packed import amx, avx512
+from ptrnet.kernels.packed import amx, avx2, avx512
 
 
 class Buffer(NamedTuple):
@@ -79,6 +80,12 @@ class Avx512Products(_PackedProducts):
     kernel: ClassVar[ModuleType] = avx512
 
 
+class Avx2Products(_PackedProducts):
+    """By vectors of 256 bits, of float32."""
+
+    kernel: ClassVar[ModuleType] = avx2
+
+
 class AmxProducts(_PackedProducts):
     """By the matrix tiles of Intel's processors, of bfloat16."""
 
@@ -111,7 +118,7 @@ def products_class(units: int, features: int, dtype: torch.dtype) -> type[Produc
     """
     if can_use_amx(units, features, dtype):
         return AmxProducts
-    return Avx512Products if can_use_avx512(units, features, dtype) else TorchProducts
+    return vector_products(units, features, dtype) or TorchProducts
 
 
 def can_use_amx(units: int, features: int, dtype: torch.dtype) -> bool:
@@ -121,13 +128,16 @@ def can_use_amx(units: int, features: int, dtype: torch.dtype) -> bool:
     return dtype == torch.bfloat16 and fills_tiles and packed.has_amx()
 
 
-def can_use_avx512(units: int, features: int, dtype: torch.dtype) -> bool:
-    """Whether `Avx512Products` can serve a layer on this processor; see `products_class`."""
-    # bfloat16 is multiplied by pairs of rows of the matrix.
-    has_pairs = dtype != torch.bfloat16 or features % 2 == 0
-    # Else the zeros that fill up the last panel are multiplied, too.
-    fills_panels = 4 * units % avx512.PANEL_COLUMNS == 0
-    return has_pairs and fills_panels and packed.prefers_avx512(dtype)
+def vector_products(units: int, features: int, dtype: torch.dtype) -> type[Products] | None:
+    """The class by vectors that can serve a layer on this processor; see `products_class`."""
+    kernel = packed.vector_kernel(dtype)
+    # bfloat16 is multiplied by pairs of rows of the matrix; and where the last panel is not filled,
+    # the zeros that fill it up are multiplied, too.
+    if kernel is None or (dtype == torch.bfloat16 and features % 2):
+        return None
+    if 4 * units % kernel.PANEL_COLUMNS:
+        return None
+    return Avx2Products if kernel is avx2 else Avx512Products
 
 
 def _zeros(rows: int, columns: int, dtype: torch.dtype) -> Buffer:
