@@ -1,4 +1,4 @@
-"""Graphs whose matrices are of int8: smaller files, and the accuracy that this costs."""
+"""Graphs whose matrices are of 8 bits: smaller files, and the accuracy that this costs."""
 
 import logging
 from collections.abc import Iterator, Sequence
@@ -16,8 +16,11 @@ from ptrnet.types import Example
 
 
 def quantize_graphs(folder: Path) -> None:
-    """Replaces both files: weights of matrix products are int8, what is multiplied with them is
-    rounded to 8 bits at each run (onnxruntime's dynamic quantization)."""
+    """Replaces both files: weights of matrix products are rounded to 8 bits, and what is multiplied
+    with them at each run (onnxruntime's dynamic quantization).
+
+    All without sign: else sums of two products saturate at 16 bits on x86 without VNNI.
+    """
     from onnxruntime.quantization import QuantType, quantize_dynamic
 
     for name in (ENCODER, STEP):
@@ -26,7 +29,7 @@ def quantize_graphs(folder: Path) -> None:
             quantize_dynamic(
                 whole,
                 rounded,
-                weight_type=QuantType.QInt8,
+                weight_type=QuantType.QUInt8,
                 per_channel=True,
                 nodes_to_exclude=_products_with_vectors(whole),
             )
