@@ -7,7 +7,6 @@ from numba.core.codegen import get_host_cpu_features
 from ptrnet.kernels import packed
 from ptrnet.kernels.packed import avx2, avx512
 
-
 INSTRUCTIONS = {
     (avx512, torch.float32): {"+avx512f"},
     (avx512, torch.bfloat16): {"+avx512f", "+avx512bf16"},

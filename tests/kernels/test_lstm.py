@@ -87,7 +87,9 @@ def test_compiled_is_as_good_as_pytorch_under_autocast(features, units):
     tensors, lengths = draw(40, 9, features, units)
     exact = outcome(torch_layer.lstm, tensors, lengths, torch.float64)
     with torch.autocast("cpu", dtype=torch.bfloat16):
-        plain = outcome((torch_layer if onednn else reference).lstm, tensors, lengths, torch.float32)
+        plain = outcome(
+            (torch_layer if onednn else reference).lstm, tensors, lengths, torch.float32
+        )
         actual = outcome(cpu.lstm, tensors, lengths, torch.float32)
     for truth, a, b in zip(exact, actual, plain, strict=True):
         assert (a - truth).abs().max() <= 3 * (b - truth).abs().max() + 1e-3

@@ -1,20 +1,27 @@
 """The tables of the package: all rows of the papers, each a recipe that can be run."""
 
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
 import pytest
+import torch
 
 from ptrnet import tasks, weights
 from ptrnet.data.bulk.generate import generate_examples
 from ptrnet.decoding import Beam, Reconstruct
 from ptrnet.errors import InputError
+from ptrnet.models.hard_ptr_net import HardPtrNet
+from ptrnet.models.multi_ptr_net import MultiPtrNet
+from ptrnet.models.soft_ptr_net import SoftPtrNet
 from ptrnet.reproduce import figures, tables
 from ptrnet.reproduce.budget import BUDGETS
-from ptrnet.reproduce.run import jobs_of
+from ptrnet.reproduce.run import Job, jobs_of
 from ptrnet.reproduce.testsets import SEED
-from ptrnet.reproduce.trainings import folder_of
+from ptrnet.reproduce.trainings import folder_of, solver_of
 from ptrnet.training.examples import open_examples
+from ptrnet.training.recipe import Recipe
+from ptrnet.training.run import train
 
 ROWS = {
     "vinyals2015/table1": 11,
@@ -131,6 +138,40 @@ def test_rows_of_one_recipe_share_its_training(tmp_path):
     assert set(shipped) == {"hull-ptr-net"}
 
 
+def test_models_that_answer_for_another_would_learn_the_same(tmp_path):
+    """To the bit: of each recipe that names such models, shortened."""
+    pairs = {
+        (line.recipe.task, line.recipe.model, line.decoding.model)
+        for row in tables.select("")
+        for line in row.lines.values()
+        if line.recipe and line.decoding.model
+    }
+    trained = "ptr-net"
+    answering = ("soft-ptr-net", "hard-ptr-net", "multi-ptr-net")
+    assert pairs == {("hull", trained, model) for model in answering}
+    learned = {}
+    for model in (trained, *answering):
+        table = {"task": "hull", "model": model, "n": "6", "hidden_size": 16, "batch_size": 16}
+        recipe = Recipe.from_table({**table, "steps": 12, "valid_every": 6, "valid_batches": 1})
+        learned[model] = train(recipe, tmp_path / model).model.state_dict()
+    for model in answering:
+        assert learned[model].keys() == learned[trained].keys()
+        for name, weight in learned[model].items():
+            assert torch.equal(weight, learned[trained][name]), (model, name)
+
+
+def test_three_methods_share_one_training_and_answer_by_their_own_models(tmp_path, monkeypatch):
+    rows = [row for row in tables.select("chan2016/table2") if row.name.endswith("-100k")]
+    jobs = jobs_of(rows, ["ours"], BUDGETS["full"])
+    recipe = replace(jobs[0].recipe, n="6", hidden_size=16, steps=2, valid_batches=0)
+    monkeypatch.setattr(Job, "recipe", recipe)
+    solvers = [solver_of(job.line, job.recipe, tmp_path) for job in jobs]
+    assert [p.name for p in tmp_path.iterdir()] == [folder_of(recipe, tmp_path).name]
+    assert [type(solver.model) for solver in solvers] == [SoftPtrNet, HardPtrNet, MultiPtrNet]
+    assert len({job.digest() for job in jobs}) == 3
+    assert str(jobs[0].line.decoding) == "greedy, by soft-ptr-net"
+
+
 def test_no_training_draws_an_instance_of_a_test():
     """Of the streams' first batches; those of all others come from seeds that differ likewise."""
     seeds, drawn = set(), {}
@@ -170,4 +211,4 @@ def test_figures_are_of_rows():
     assert {row.task.name for row in figures.read("vinyals2015/figure3").rows} == {
         *("hull", "delaunay", "tsp"),
     }
-    assert len(figures.read("chan2016/figure4").rows) == 3
+    assert len(figures.read("chan2016/figure4").rows) == 1

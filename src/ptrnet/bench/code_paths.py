@@ -72,8 +72,8 @@ def _products(units: int, features: int, dtype: torch.dtype) -> str:
     if products is AmxProducts:
         return "by AMX tiles, which the processor has and the units fill"
     instructions = ["avx512_bf16"] if dtype == torch.bfloat16 else ["avx512f", "avx2"]
-    features = get_host_cpu_features().split(",")
-    has = [name for name in instructions if f"+{name.replace('_', '')}" in features]
+    flags = get_host_cpu_features().split(",")
+    has = [name for name in instructions if f"+{name.replace('_', '')}" in flags]
     if products is not TorchProducts:
         return f"compiled, weights packed once a step, as the processor has {has[0]}"
     if packed.is_restricted():

@@ -47,9 +47,11 @@ class PointerStep:
             raise ShapeError(f"expected keys of {weights.hidden.shape[1]} units, got {keys.shape}")
         bias = (weights.input_bias + weights.hidden_bias)[None]
         self._fused = as_array(torch.cat([weights.input.t(), bias]))
-        self._kernel = vector_kernel(torch.float32)
-        self._hidden = self._kernel.pack(as_array(weights.hidden).T)
-        self._query, self._keys = self._kernel.pack(as_array(query).T), keys
+        kernel = vector_kernel(torch.float32)
+        assert kernel is not None  # or `can_serve` had said no
+        self._multiply = kernel.multiply
+        self._hidden = kernel.pack(as_array(weights.hidden).T)
+        self._query, self._keys = kernel.pack(as_array(query).T), keys
         self._features, self._units = weights.input.shape[1], weights.hidden.shape[1]
         self._keep(0)
 
@@ -87,10 +89,10 @@ class PointerStep:
         def run(k: int, first: int, last: int) -> None:
             rows = slice(first * size, last * size)
             sums = gates[0, rows]  # which become the gates: each row is read before it is written
-            self._kernel.multiply(before[rows], self._hidden, sums)
+            self._multiply(before[rows], self._hidden, sums)
             arrays = (x, self._fused, gates, *states, self._lengths)
             forward_step(0, rows.start, rows.stop, sums, *arrays)
-            self._kernel.multiply(after[rows], self._query, query_rows[rows])
+            self._multiply(after[rows], self._query, query_rows[rows])
             counts[k] = self._keys.write_scores(first, last, query_array, score_array)
             self._keys.write_log_softmax(first, last, score_array)
 

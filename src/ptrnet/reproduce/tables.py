@@ -1,7 +1,8 @@
 """The tables as the package holds them: `recipes/PAPER/TABLE.toml`, every row complete in itself.
 
 A row is a test, the paper's own numbers, and up to three lines: `paper` and `ours` are recipes
-with a decoder, `best` names a shipped model.
+with a decoder, `best` names a shipped model. Where several models learn the same by a recipe,
+`answered_by` names the one that answers: they share a training.
 """
 
 import tomllib
@@ -31,6 +32,7 @@ class Decoding:
 
     options: DecoderOptions
     constrained: bool
+    model: str = ""  # that answers with the trained weights; empty: the one that was trained
 
     def build(self) -> Decoder:
         """The decoder. Raises InputError: a name or an option that there is not."""
@@ -39,7 +41,8 @@ class Decoding:
     def table(self) -> dict[str, Any]:
         """As a line of a recipe has it: the keys that are set."""
         options = {key: value for key, value in vars(self.options).items() if value is not None}
-        return {**options, "constrained": self.constrained}
+        model = {"answered_by": self.model} if self.model else {}
+        return {**options, "constrained": self.constrained, **model}
 
     def __str__(self) -> str:
         options = self.options
@@ -49,7 +52,8 @@ class Decoding:
             "reconstruct": f" {options.part}, {options.rounds} rounds",
         }
         valid = ", valid" if self.constrained else ""
-        return f"{options.decoder}{sizes.get(options.decoder, '')}{valid}"
+        model = f", by {self.model}" if self.model else ""
+        return f"{options.decoder}{sizes.get(options.decoder, '')}{valid}{model}"
 
 
 @dataclass(frozen=True)
@@ -143,6 +147,6 @@ def _lines(row: Mapping[str, Any]) -> Iterator[tuple[str, Line]]:
             continue
         line = dict(row[name])
         options = DecoderOptions(**{key: line.pop(key) for key in _OPTIONS if key in line})
-        how = Decoding(options, line.pop("constrained", False))
+        how = Decoding(options, line.pop("constrained", False), line.pop("answered_by", ""))
         weights = line.pop("weights", "")
         yield name, Line(None if weights else Recipe.from_table(line), weights, how)

@@ -4,7 +4,7 @@ import hashlib
 import json
 from pathlib import Path
 
-from ptrnet import weights
+from ptrnet import models, weights
 from ptrnet.pretrained import model_folder
 from ptrnet.reproduce.tables import Line
 from ptrnet.solver import Solver
@@ -52,6 +52,16 @@ def solver_of(line: Line, recipe: Recipe | None, runs: Path) -> Solver:
 
     folder = folder_of(recipe, runs)
     if is_trained(folder):
-        return Solver(*model_folder.load(folder))
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    return Solver(*train(recipe, folder, resume=(folder / run_folder.RECIPE).exists()))
+        solver = Solver(*model_folder.load(folder))
+    else:
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        solver = Solver(*train(recipe, folder, resume=(folder / run_folder.RECIPE).exists()))
+    return _as_model(line.decoding.model, solver) if line.decoding.model else solver
+
+
+def _as_model(name: str, solver: Solver) -> Solver:
+    """A model of another kind with the solver's weights."""
+    trained, task = solver.model, solver.task
+    model = models.build(name, task.num_features, task.num_specials, **trained.settings())
+    model.load_state_dict(trained.state_dict())
+    return Solver(model.eval(), task, solver.trained)

@@ -94,7 +94,7 @@ def _is_compiled_faster(rows: int, weights: Weights) -> bool:
     from ptrnet.kernels.lstm.products import Avx2Products, vector_products
 
     products = vector_products(weights.hidden.shape[1], weights.input.shape[1], torch.float32)
-    # With AVX-512 oneDNN is faster at the products of the backward pass, for the weights' gradients.
+    # With AVX-512 oneDNN is faster at the backward pass's products, for the weights' gradients.
     return products is Avx2Products or (products is not None and not torch.is_grad_enabled())
 
 

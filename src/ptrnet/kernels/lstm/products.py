@@ -1,7 +1,7 @@
 """The products of an LSTM's steps: rows of a sequence, one step after the other, by one matrix.
 
-Four classes do that, with one interface. `Avx512Products`, `Avx2Products` and `AmxProducts` pack the
-matrix once, sum in float32 and are faster, but only on some processors and for some sizes;
+Four classes do that, with one interface. `Avx512Products`, `Avx2Products` and `AmxProducts` pack
+the matrix once, sum in float32 and are faster, but only on some processors and for some sizes;
 `TorchProducts` is PyTorch's product, whose sums are rounded to the matrix's type. `products_class`
 says which to take.
 

@@ -61,6 +61,7 @@ def linear(x: Tensor, weight: Tensor) -> Tensor:
     `vector_kernel(torch.float32)`. Nothing is checked.
     """
     kernel = vector_kernel(torch.float32)
+    assert kernel is not None
     rows, columns = x.numel() // x.shape[-1], len(weight)
     panels = kernel.pack(as_array(weight).T)
     product = torch.empty(rows, kernel.PANEL_COLUMNS * len(panels), dtype=torch.float32)

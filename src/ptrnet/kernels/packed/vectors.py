@@ -1,8 +1,8 @@
 """A tile of a product with packed weights, in vectors of float32, as LLVM has it.
 
-A product `a b` of a `(rows, depth)` and b `(depth, columns)` is computed in tiles: a few rows of `a`
-by a panel of b's columns, as many as a few vectors hold. Packing has laid out a panel line by line,
-in the order in which they are read. In step k of a tile of 4 rows and 4 vectors of 16:
+A product `a b` of a `(rows, depth)` and b `(depth, columns)` is computed in tiles: a few rows of
+`a` by a panel of b's columns, as many as a few vectors hold. Packing has laid out a panel line by
+line, in the order in which they are read. In step k of a tile of 4 rows and 4 vectors of 16:
 
                       columns  0..15      16..31     32..47     48..63
                             ┌──────────┬──────────┬──────────┬──────────┐
