@@ -60,11 +60,11 @@ def _check_whole(values: Any, array: NDArray[Any], floats: Floats, source: str) 
         floats: the same as float64.
         source: of the values.
     """
-    large = np.argwhere(np.abs(floats) > LARGEST_UNROUNDED)
-    if not len(large):
+    is_large = np.abs(floats) > LARGEST_UNROUNDED
+    if not is_large.any():
         return
     whole = array if array.dtype.kind in "iu" else np.array(_unrounded(values), object)
-    for index in map(tuple, large):
+    for index in map(tuple, np.argwhere(is_large)):
         value, near = whole[index], floats[index]
         if isinstance(value, Integral) and np.isfinite(near) and int(value) != int(near):
             raise InputError(

@@ -61,9 +61,9 @@ def check_instance(values: Any, task: Task, source: str) -> Floats:
             raise InputError(f"{source}: expected at least one element, got none")
         raise InputError(f"{source}: expected shape (n, {d}) for {task.name}, got {array.shape}")
     check_size(len(array), task, source)
-    bad = np.argwhere(~np.isfinite(array))
-    if len(bad):
-        row, column = bad[0]
+    is_finite = np.isfinite(array)
+    if not is_finite.all():
+        row, column = np.argwhere(~is_finite)[0]
         raise InputError(
             f"{source}: element {row + 1}, {_feature(column, task)}: expected a finite number, "
             f"got {array[row, column]}"

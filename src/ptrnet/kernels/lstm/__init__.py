@@ -2,8 +2,9 @@
 
 `lstm` has three implementations: the compiled kernel (`cpu.py`), PyTorch's own layer
 (`torch_layer.py`) and the formula (`reference.py`). The kernel takes float32 inputs on a CPU under
-autocast, in large batches without gradients, and where PyTorch has no oneDNN; the formula is taken
-where PyTorch's layer cannot follow, as under `vmap`; PyTorch takes all else. `cell` is PyTorch's.
+autocast, where PyTorch has no oneDNN, and in large batches where it multiplies by AVX2, or has no
+gradients to compute; the formula is taken where PyTorch's layer cannot follow, as under `vmap`;
+PyTorch takes all else. `cell` is PyTorch's.
 
 Throughout the package B is the batch, N the elements of a sequence, each read in a step `t`, d the
 features of an element, and H the hidden units.
