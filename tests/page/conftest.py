@@ -92,27 +92,39 @@ class _Quiet(http.server.SimpleHTTPRequestHandler):
 
 
 @pytest.fixture(scope="session")
-def static(models, tmp_path_factory):
-    """The address and the folder of the page without a service."""
+def runtime(tmp_path_factory):
+    """A folder with onnxruntime-web."""
     pytest.importorskip("onnxruntime")
-    temporary = tmp_path_factory.mktemp("page")
-    runtime = os.environ.get("PTRNET_RUNTIME")  # a folder with onnxruntime-web
-    if runtime is None:
-        if shutil.which("npm") is None:
-            pytest.skip("no npm, which fetches onnxruntime-web; PTRNET_RUNTIME may name its folder")
-        runtime = temporary / "runtime"
-        runtime.mkdir()
-        try:
-            web_runtime.copy_runtime(runtime, None)
-        except InputError as error:
-            pytest.skip(str(error))
-    folder = temporary / "site"
+    named = os.environ.get("PTRNET_RUNTIME")
+    if named is not None:
+        return named
+    if shutil.which("npm") is None:
+        pytest.skip("no npm, which fetches onnxruntime-web; PTRNET_RUNTIME may name its folder")
+    folder = tmp_path_factory.mktemp("runtime")
+    try:
+        web_runtime.copy_runtime(folder, None)
+    except InputError as error:
+        pytest.skip(str(error))
+    return folder
+
+
+@pytest.fixture(scope="session")
+def static(models, runtime, tmp_path_factory):
+    """The address and the folder of the page without a service."""
+    folder = tmp_path_factory.mktemp("page") / "site"
     export_page(models, folder, runtime=runtime, instances=2)
+    with served(folder) as address:
+        yield address, folder
+
+
+@contextmanager
+def served(folder):
+    """Serves the files of a folder; gives the address."""
     handler = functools.partial(_Quiet, directory=str(folder))
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
     thread = threading.Thread(target=server.serve_forever)
     thread.start()
-    yield f"http://127.0.0.1:{server.server_address[1]}/", folder
+    yield f"http://127.0.0.1:{server.server_address[1]}/"
     server.shutdown()
     server.server_close()
     thread.join()
