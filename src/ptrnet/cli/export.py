@@ -47,7 +47,7 @@ def export(
     ] = None,
     quantize: Annotated[
         bool,
-        typer.Option("--quantize", help="Weights of int8; what that costs in accuracy is said."),
+        typer.Option("--quantize", help="Weights of 8 bits; what that costs in accuracy is said."),
     ] = False,
     instances: Annotated[
         int,
