@@ -6,6 +6,7 @@ import subprocess
 import sys
 
 from ptrnet import runtime
+from ptrnet.cli import run
 
 PROBE = """
 import hashlib
@@ -112,6 +113,14 @@ def test_it_is_started_once(tmp_path, monkeypatch):
     for _ in range(2):
         runtime.compile_ahead_of_time()
     assert started == [[sys.executable, "-P", "-m", "ptrnet.kernels.aot"]]
+
+
+def test_it_is_not_started_by_a_misspelt_task(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(subprocess, "Popen", lambda *_, **__: 1 / 0)
+    monkeypatch.setattr(os, "cpu_count", lambda: 2)
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path / "compiled"))
+    assert run(["train", "hul"]) == 2 and "hul" in capsys.readouterr().err
+    assert not (tmp_path / "compiled").exists()
 
 
 def test_nothing_is_started_where_nothing_is_kept(tmp_path, monkeypatch):

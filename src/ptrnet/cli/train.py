@@ -49,13 +49,13 @@ def train(
 
     Example: ptrnet train --data mine.jsonl --output my-model
     """
-    runtime.compile_ahead_of_time()
     options = {key: value for key, value in options.items() if value is not None}
     if task_or_recipe is not None:
         _check_options(task_or_recipe, options)
     if resume:
         output, task_or_recipe = _resumed(task_or_recipe, output, options)
     recipe, summary = _recipe(task_or_recipe, options)
+    runtime.compile_ahead_of_time()  # while this process imports Lightning
     try:
         from ptrnet.training.callbacks.hooks import Hooks
         from ptrnet.training.run import train
