@@ -38,12 +38,12 @@ def is_unchanged(module: nn.Module, kinds: tuple[type[nn.Module], ...]) -> bool:
 
     Of an adapter, or a part that somebody put in another's place, compiled code would not know.
     """
-    has_hooks = any(part._forward_hooks or part._forward_pre_hooks for part in module.modules())
-    return (
-        not has_hooks
-        and all(type(part) in kinds for part in module.modules())
-        and all(weight.dtype == torch.float32 for weight in module.parameters())
-    )
+    for part in module.modules():  # one pass, as it is asked before every search
+        if type(part) not in kinds or part._forward_hooks or part._forward_pre_hooks:
+            return False
+        if any(p is not None and p.dtype != torch.float32 for p in part._parameters.values()):
+            return False
+    return True
 
 
 def is_recorded() -> bool:
