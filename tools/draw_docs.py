@@ -123,7 +123,7 @@ def attention() -> None:
 
 def decoders() -> None:
     """One network's tours, by decoder."""
-    model, cities = ptrnet.load("tsp-ptr-net"), uniform(11, 30)
+    model, cities = ptrnet.load("tsp-ptr-net"), uniform(20, 30)
     task = model.task
 
     def length(tour: Any) -> float:

@@ -128,10 +128,10 @@ LIMITS = {
         "labeller `exact`."
     ),
     "tsp-ptr-net": (
-        "Trained on 5 to 20 cities uniform in the unit square, with exact labels. Tours get\n"
-        "longer beyond 20 cities and where cities are spread very differently; without the\n"
-        "constraint ever fewer are valid. Where a tour must be short, use the labellers `exact`\n"
-        "or `local-search`."
+        "Trained on 5 to 20 cities uniform in the unit square, read from the left to the right,\n"
+        "with exact labels. Tours get longer beyond 20 cities and where cities are spread very\n"
+        "differently; without the constraint ever fewer are valid. Where a tour must be short,\n"
+        "use the labellers `exact` or `local-search`."
     ),
     "sort-ptr-net": (
         "Trained on numbers uniform in [0, 1]. Accuracy falls beyond 20 numbers and where\n"
