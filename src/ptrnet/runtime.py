@@ -4,7 +4,6 @@ import contextlib
 import ctypes
 import gc
 import os
-import subprocess
 import sys
 from pathlib import Path
 
@@ -51,10 +50,11 @@ def compile_ahead_of_time() -> None:
     with contextlib.suppress(OSError):  # it was started before; or nothing can be kept there
         Path(folder).mkdir(parents=True, exist_ok=True)
         (Path(folder) / "compiled-ahead-of-time").touch(exist_ok=False)
-        null = subprocess.DEVNULL
         # -P: a user's folder may have a torch.py.
         command = [sys.executable, "-P", "-m", "ptrnet.kernels.aot"]
-        subprocess.Popen(command, stdin=null, stdout=null, stderr=null)
+        to_null = [(os.POSIX_SPAWN_OPEN, fd, os.devnull, os.O_RDWR, 0) for fd in range(3)]
+        # Nobody waits for it: a `subprocess.Popen` that is let go while it runs is warned about.
+        os.posix_spawn(sys.executable, command, os.environ, file_actions=to_null)
 
 
 def share_arena() -> None:

@@ -107,7 +107,7 @@ def test_a_training_finds_its_kernels_compiled(tmp_path):
 
 def test_it_is_started_once(tmp_path, monkeypatch):
     started = []
-    monkeypatch.setattr(subprocess, "Popen", lambda command, **_: started.append(command))
+    monkeypatch.setattr(os, "posix_spawn", lambda _, command, *__, **___: started.append(command))
     monkeypatch.setattr(os, "cpu_count", lambda: 2)
     monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path / "compiled"))
     for _ in range(2):
@@ -115,8 +115,24 @@ def test_it_is_started_once(tmp_path, monkeypatch):
     assert started == [[sys.executable, "-P", "-m", "ptrnet.kernels.aot"]]
 
 
+def test_python_does_not_complain_that_it_still_runs(tmp_path):
+    """Where warnings are errors, a test that trained first on a machine failed."""
+    code = (
+        "import os, sys; from ptrnet import runtime; os.cpu_count = lambda: 2; "
+        "sys.executable = '/bin/sleep'; runtime.compile_ahead_of_time(); print('started')"
+    )
+    probe = subprocess.run(
+        [sys.executable, "-W", "error", "-c", code],
+        env={**os.environ, "NUMBA_CACHE_DIR": str(tmp_path / "compiled")},
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert (probe.returncode, probe.stdout, probe.stderr) == (0, "started\n", "")
+
+
 def test_it_is_not_started_by_a_misspelt_task(tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr(subprocess, "Popen", lambda *_, **__: 1 / 0)
+    monkeypatch.setattr(os, "posix_spawn", lambda *_, **__: 1 / 0)
     monkeypatch.setattr(os, "cpu_count", lambda: 2)
     monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path / "compiled"))
     assert run(["train", "hul"]) == 2 and "hul" in capsys.readouterr().err
@@ -124,7 +140,7 @@ def test_it_is_not_started_by_a_misspelt_task(tmp_path, monkeypatch, capsys):
 
 
 def test_nothing_is_started_where_nothing_is_kept(tmp_path, monkeypatch):
-    monkeypatch.setattr(subprocess, "Popen", lambda *_, **__: 1 / 0)
+    monkeypatch.setattr(os, "posix_spawn", lambda *_, **__: 1 / 0)
     monkeypatch.setattr(os, "cpu_count", lambda: 2)
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path / "file"))
