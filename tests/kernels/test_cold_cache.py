@@ -16,6 +16,7 @@ from ptrnet.kernels.additive.arguments import Arguments
 from ptrnet.kernels.additive.cpu import PreparedKeys
 from ptrnet.kernels.lstm import Weights
 from ptrnet.kernels.lstm.cpu import lstm
+from ptrnet.kernels.pointer_step import PointerStep, can_serve
 
 torch.set_num_threads(1)
 torch.manual_seed(0)
@@ -36,8 +37,6 @@ full = torch.full((8,), 20)
 with torch.no_grad():
     prepared = PreparedKeys(Arguments(*(t.detach() for t in (keys, queries, v)), full, full))
     results.append(prepared(queries))
-    results.append(results[-1].clone())
-    prepared.write_log_softmax(0, 8, results[-1].numpy())
 
 inputs, lengths = drawn(8, 6, 2), torch.tensor([6, 5, 4, 3, 2, 1, 0, 6])
 state = (drawn(8, 64), drawn(8, 64))
@@ -48,6 +47,11 @@ for low in (False, True):
         add([outputs[0], *last], [inputs, *state, *weights])
         with torch.no_grad():
             results.append(lstm(inputs, lengths, state, weights)[1][0])
+if can_serve(2, 64):
+    with torch.no_grad():
+        step = PointerStep(weights, drawn(64, 64), prepared)
+        log_probs, last = step(inputs[:, :1], tuple(part[:, None] for part in state))
+        results.extend([log_probs, *last])
 for result in results:
     print(hashlib.sha256(result.detach().float().contiguous().numpy().tobytes()).hexdigest())
 """

@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch import nn
 
-from ptrnet import models
+from ptrnet import decoding, models
 from ptrnet.errors import ShapeError
 from ptrnet.kernels import pointer_step
 from ptrnet.kernels.additive import cpu
@@ -64,6 +64,23 @@ def test_steps_follow_the_formulas(size):
             torch.testing.assert_close(found.double(), exact, rtol=2e-5, atol=2e-5)
 
 
+@pytest.mark.parametrize("size", SIZES)
+def test_prefixes_that_have_ended_are_left_out(size):
+    """The others are as with them, to the last bit, for their rows move to other tiles."""
+    weights, query, v, keys, lengths, inputs, state = draw(*size)
+    step = pointer_step.PointerStep(weights, query, cpu.prepared_scores(keys, v, lengths))
+    expected, expected_state = step(inputs, state)
+    for share in (0.0, 0.3, 0.9, 1.0):
+        ended = torch.rand(size[:2]) < share
+        poisoned = tuple(part.masked_fill(ended[..., None], torch.nan) for part in state)
+        log_probs, found_state = step(inputs, poisoned, ended)
+        for found, whole in zip(
+            (log_probs, *found_state), (expected, *expected_state), strict=True
+        ):
+            assert torch.equal(found[~ended], whole[~ended])
+            assert not found.isnan().any()
+
+
 def test_the_default_type_does_not_matter():
     weights, query, v, keys, lengths, inputs, state = draw(5, 1, 7, 64, 2)
     expected = formulas(weights, query, v, keys, lengths, inputs, state)
@@ -92,6 +109,8 @@ def test_numbers_too_large_for_prepared_keys(scale):
 def test_shapes_that_do_not_fit_are_refused():
     weights, query, v, keys, lengths, inputs, state = draw(5, 1, 7, 64, 2)
     step = pointer_step.PointerStep(weights, query, cpu.prepared_scores(keys, v, lengths))
+    with pytest.raises(ShapeError, match="ended or not"):
+        step(inputs, state, torch.zeros(5, dtype=torch.bool))
     for wrong in (
         (inputs[..., :1], state),
         (inputs, (state[0], state[1][:4])),
@@ -120,7 +139,8 @@ def first_steps(model, batch=64):
     torch.manual_seed(2)
     encoded = model.encode(torch.rand(batch, 40, 2), torch.randint(3, 41, (batch,)))
     log_probs, state = model.step(encoded, encoded.state, torch.zeros(batch, 1, dtype=torch.int64))
-    return log_probs, model.step(encoded, state, log_probs.argmax(-1))[0]
+    tokens = log_probs[..., 1:].argmax(-1) + 1  # for what follows END is arbitrary
+    return log_probs, model.step(encoded, state, tokens)[0]
 
 
 @pytest.mark.parametrize("name", ["ptr-net", "memory-ptr-net", "soft-ptr-net", "hard-ptr-net"])
@@ -135,6 +155,29 @@ def test_models_take_the_same_steps(spied, name):
     assert spied == [64, 64]
     for log_probs, plain in zip(found, expected, strict=True):
         torch.testing.assert_close(log_probs, plain, rtol=1e-4, atol=1e-4)
+
+
+@torch.no_grad()
+def test_a_search_is_not_told_apart(monkeypatch):
+    """Whether prefixes that have ended are computed or left out: the same answers, bit for bit."""
+    model = models.build("ptr-net", 2, 1, hidden_size=64)
+    inputs, lengths = torch.rand(64, 40, 2), torch.randint(3, 41, (64,))
+    decoders = [decoding.Greedy(), decoding.Beam(3)]
+    found = [decoder.decode(model, inputs, lengths, lengths) for decoder in decoders]
+    step, left_out = pointer_step.PointerStep.__call__, []
+
+    def compute_all(self, inputs, state, ended):
+        left_out.append(0 if ended is None else int(ended.sum()))
+        return step(self, inputs, state)
+
+    monkeypatch.setattr(pointer_step.PointerStep, "__call__", compute_all)
+    for decoder, answers in zip(decoders, found, strict=True):
+        for part, whole in zip(
+            answers, decoder.decode(model, inputs, lengths, lengths), strict=True
+        ):
+            assert torch.equal(part, whole)
+    assert left_out[0] == 0
+    assert sum(left_out) > 100
 
 
 class Twice(nn.Module):

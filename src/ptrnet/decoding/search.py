@@ -145,7 +145,7 @@ class Search(Decoder):
             allowed = constraint.allowed(constraint_state)
             if step >= shortest:
                 allowed = torch.where((step >= max_lengths)[:, None, None], only_end, allowed)
-            log_probs = log_probs.masked_fill(~allowed, -torch.inf)
+            log_probs = torch.where(allowed, log_probs, -torch.inf)
             log_probs = torch.where(ended[..., None], after_end, log_probs)
 
             scores, parents, tokens = selector.select(scores, log_probs)

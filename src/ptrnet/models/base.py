@@ -77,7 +77,8 @@ class PointerModel(nn.Module, ABC):
         Args:
             encoded: what `encode` returned.
             state: tensors `(B, K, ...)`: at first `encoded.state`, then what `step` returned.
-            tokens: `(B, K)` the last token of each prefix; 0, the start symbol, at first.
+            tokens: `(B, K)` the last token of each prefix; 0, the start symbol, of all of them at
+                first. Then it is END, and what is returned of that prefix is arbitrary.
 
         Returns:
             Log-probabilities `(B, K, S + N)` of the next token, -inf on padding, and the state

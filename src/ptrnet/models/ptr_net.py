@@ -31,6 +31,7 @@ from ptrnet.models.parts.score import (
     scores,
 )
 from ptrnet.models.settings import AttentionSettings
+from ptrnet.types import END
 
 if TYPE_CHECKING:
     from ptrnet.kernels.pointer_step import PointerStep
@@ -71,11 +72,21 @@ class Pointer:
         self._scorer, self._lengths = Scorer(keys, v, lengths), lengths
         self._compiled: PointerStep | None = None
 
-    def __call__(self, inputs: Tensor, state: State) -> tuple[Tensor, State]:
-        """Log-probabilities `(B, K, S + N)` and the next state, of decoder inputs `(B, K, d)`."""
+    def __call__(
+        self, inputs: Tensor, state: State, tokens: Tensor | None = None
+    ) -> tuple[Tensor, State]:
+        """Log-probabilities `(B, K, S + N)` and the next state.
+
+        Args:
+            inputs: `(B, K, d)` of the decoder.
+            state: of the decoder.
+            tokens: `(B, K)`, the last of each prefix, as of `PointerModel.step`; where they are
+                given, prefixes that have ended may be left out.
+        """
         compiled = self._compiled_for(inputs, state)
         if compiled is not None:
-            return compiled(inputs, (state[0], state[1]))
+            ended = None if tokens is None or not tokens.any() else tokens == END
+            return compiled(inputs, (state[0], state[1]), ended)
         state = self._decoder.step(inputs, state)
         u = self._scorer(self._query(state[0]))
         return masked_log_softmax(u, self._lengths), state
@@ -143,16 +154,10 @@ class PtrNet(PointerModel):
     def encode(self, inputs: Tensor, lengths: Tensor | None = None) -> EncodedSlots:
         return self.encode_slots(inputs, lengths)
 
-    def decode_step(
-        self, encoded: EncodedSlots, inputs: Tensor, state: State
-    ) -> tuple[Tensor, State]:
-        """One step whose decoder inputs are `(B, K, d)`; what it returns is as in `step`."""
-        return encoded.pointer(inputs, state)
-
     def step(
         self, encoded: EncodedSlots, state: tuple[Tensor, ...], tokens: Tensor
     ) -> tuple[Tensor, tuple[Tensor, ...]]:
-        return self.decode_step(encoded, gather_rows(encoded.inputs, tokens), state)
+        return encoded.pointer(gather_rows(encoded.inputs, tokens), state, tokens)
 
     def log_probs(
         self,

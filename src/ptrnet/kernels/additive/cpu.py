@@ -21,7 +21,7 @@ from ptrnet.kernels.threads import run_slices
 # Entries v[h] * r below which a second thread costs more than it saves (about 50 microseconds).
 MIN_ENTRIES = 200_000
 
-_BOUNDS = {
+_BOUNDS: dict[torch.dtype, np.floating] = {
     torch.float32: np.float32(MAX_MAGNITUDE[torch.float32]),
     torch.float64: np.float64(MAX_MAGNITUDE[torch.float64]),
 }
@@ -49,35 +49,43 @@ class PreparedKeys:
 
     Args:
         arguments: in the kernel's types; the queries are not used.
+
+    Attributes:
+        lengths: `(B,)`.
+        is_large: whether they overflow.
     """
 
     def __init__(self, arguments: Arguments) -> None:
-        self._keys, _, self._v, self._lengths, _ = arguments
+        self._keys, _, self._v, self.lengths, _ = arguments
         self._cuts: dict[int, list[int]] = {}  # by the number of queries, M
         # Made once: to make arrays of tensors takes as long as to score a few keys.
         self._exponentials = as_array(torch.empty(self._keys.shape, dtype=self._v.dtype))
-        self._v_array, self._lengths_array = as_array(self._v), as_array(self._lengths)
+        self._v_array, self._lengths_array = as_array(self._v), as_array(self.lengths)
         dtype, cuts = self._v.dtype, self._cuts_for(1)
         arrays = [as_array(self._keys), self._lengths_array, self._exponentials]
-        self._is_large = _count_large(loops.prepare_keys, cuts, dtype, arrays) > 0
+        self.is_large = _count_large(loops.prepare_keys, cuts, dtype, arrays) > 0
 
     def __call__(self, queries: Tensor) -> Tensor:
         """Scores `(B, M, N)` of queries `(B, M, H)`. Raises ShapeError for other queries."""
         check_shapes(self._keys, queries, self._v)  # before their work is shared out
         if queries.dtype not in (torch.bfloat16, self._v.dtype):
             queries = queries.to(self._v.dtype)
-        queries, m = queries.contiguous(), queries.shape[1]
-        scores, cuts = self.zeros(m), self._cuts_for(m)
-        arrays, counts = (as_array(queries), as_array(scores)), [0] * (len(cuts) - 1)
+        if not self.is_large:
+            scores, cuts = self.zeros(queries.shape[1]), self._cuts_for(queries.shape[1])
+            _, exponentials, *others = self.arrays
+            arrays = [exponentials, as_array(queries), *others, as_array(scores)]
+            if not _count_large(loops.prepared_forward, cuts, self._v.dtype, arrays):
+                return scores
+        return additive_scores(self._keys, queries, self._v, self.lengths)
 
-        def run(k: int, first: int, last: int) -> None:
-            counts[k] = self.write_scores(first, last, *arrays)
+    @property
+    def arrays(self) -> tuple[np.floating, np.ndarray, np.ndarray, np.ndarray]:
+        """The bound of queries, the keys' exponentials, v and lengths, as compiled loops take them.
 
-        if not self._is_large:
-            run_slices(run, cuts)
-        if self._is_large or any(counts):
-            return additive_scores(self._keys, queries, self._v, self._lengths)
-        return scores
+        They hold where the keys are not `is_large`.
+        """
+        bound = _BOUNDS[self._v.dtype]
+        return bound, self._exponentials, self._v_array, self._lengths_array
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -88,29 +96,9 @@ class PreparedKeys:
         """Scores `(B, M, N)` that are to be written."""
         return torch.zeros(len(self._keys), m, self._keys.shape[1], dtype=self._v.dtype)
 
-    def write_scores(self, first: int, last: int, queries: np.ndarray, scores: np.ndarray) -> int:
-        """Writes the scores of some instances; above 0 where numbers are too large for it.
-
-        Args:
-            first: number of the first instance.
-            last: the number after the last one's.
-            queries: the array of `(B, M, H)`, of the type of `v` or bfloat16. Other shapes would
-                be read and written beyond their memory.
-            scores: the array of `(B, M, N)`, as `zeros` gives them.
-        """
-        if self._is_large:
-            return 1
-        arrays = (self._exponentials, queries, self._v_array, self._lengths_array, scores)
-        large: int = loops.prepared_forward(first, last, _BOUNDS[self._v.dtype], *arrays)
-        return large
-
-    def write_log_softmax(self, first: int, last: int, scores: np.ndarray) -> None:
-        """Turns the scores of some instances into log-probabilities, -inf where there is no key."""
-        loops.log_softmax(first, last, self._lengths_array, scores)
-
     def _cuts_for(self, m: int) -> list[int]:
         if m not in self._cuts:
-            self._cuts[m] = _equal_work_cuts(self._lengths * m, len(self._v))
+            self._cuts[m] = _equal_work_cuts(self.lengths * m, len(self._v))
         return self._cuts[m]
 
 

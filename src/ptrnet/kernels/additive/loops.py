@@ -24,7 +24,7 @@ _LARGEST = 1e38  # of products of exponentials, which may overflow: 1 / (1 + A C
 
 
 @reassociating_inline
-def _write_exponentials(values, rows, bound, out):
+def write_exponentials(values, rows, bound, out):
     """`out = exp(2 values)` for the first `rows`; returns how many values are not below `bound`.
 
     NaN counts as not below.
@@ -41,7 +41,7 @@ def _write_exponentials(values, rows, bound, out):
 
 
 @reassociating_inline
-def _write_scores(a, n, c, m, v, scores):
+def write_scores(a, n, c, m, v, scores):
     """Writes the scores `(M, N)` of the first n keys and m queries of an instance."""
     widest_vectors()
     units = v.shape[0]
@@ -64,7 +64,7 @@ def prepare_keys(first, last, bound, keys, key_lengths, a):
     widest_vectors()
     large = 0
     for b in range(first, last):
-        large += _write_exponentials(keys[b], key_lengths[b], bound, a[b])
+        large += write_exponentials(keys[b], key_lengths[b], bound, a[b])
     return large
 
 
@@ -77,29 +77,25 @@ def prepared_forward(first, last, bound, a, queries, v, key_lengths, scores):
     c = np.empty(queries.shape[1:], v.dtype)
     large = 0
     for b in range(first, last):
-        large += _write_exponentials(queries[b], queries.shape[1], bound, c)
-        _write_scores(a[b], key_lengths[b], c, queries.shape[1], v, scores[b])
+        large += write_exponentials(queries[b], queries.shape[1], bound, c)
+        write_scores(a[b], key_lengths[b], c, queries.shape[1], v, scores[b])
     return large
 
 
-@reassociating_jit
-def log_softmax(first, last, key_lengths, scores):
-    """Writes log-probabilities `(M, N)` over their scores; -inf where there is no key."""
+@reassociating_inline
+def write_log_softmax(row, n):
+    """Turns n scores into log-probabilities in place; what follows them in the row becomes -inf."""
     widest_vectors()
-    for b in range(first, last):
-        n = key_lengths[b]
-        for i in range(scores.shape[1]):
-            row = scores[b, i]
-            largest, total = row[0], row.dtype.type(0)
-            for j in range(n):
-                largest = max(largest, row[j])
-            for j in range(n):
-                total += exp(row[j] - largest)
-            log_total = largest + row.dtype.type(math.log(total))
-            for j in range(n):
-                row[j] -= log_total
-            for j in range(n, row.shape[0]):
-                row[j] = -np.inf
+    largest, total = row[0], row.dtype.type(0)
+    for j in range(n):
+        largest = max(largest, row[j])
+    for j in range(n):
+        total += exp(row[j] - largest)
+    log_total = largest + row.dtype.type(math.log(total))
+    for j in range(n):
+        row[j] -= log_total
+    for j in range(n, row.shape[0]):
+        row[j] = -np.inf
 
 
 @reassociating_jit
@@ -109,9 +105,9 @@ def factorised_forward(first, last, bound, keys, queries, v, key_lengths, query_
     a, c = np.empty(keys.shape[1:], v.dtype), np.empty(queries.shape[1:], v.dtype)
     large = 0
     for b in range(first, last):
-        large += _write_exponentials(keys[b], key_lengths[b], bound, a)
-        large += _write_exponentials(queries[b], query_lengths[b], bound, c)
-        _write_scores(a, key_lengths[b], c, query_lengths[b], v, scores[b])
+        large += write_exponentials(keys[b], key_lengths[b], bound, a)
+        large += write_exponentials(queries[b], query_lengths[b], bound, c)
+        write_scores(a, key_lengths[b], c, query_lengths[b], v, scores[b])
     return large
 
 
@@ -127,8 +123,8 @@ def factorised_backward(
     a, c = np.empty(keys.shape[1:], v.dtype), np.empty(queries.shape[1:], v.dtype)
     grad_a, grad_c, sums = np.empty_like(a), np.empty_like(c), np.empty_like(v)
     for b in range(first, last):
-        _write_exponentials(keys[b], key_lengths[b], one, a)
-        _write_exponentials(queries[b], query_lengths[b], one, c)
+        write_exponentials(keys[b], key_lengths[b], one, a)
+        write_exponentials(queries[b], query_lengths[b], one, c)
         total = v.dtype.type(0)
         grad_a[:] = 0
         grad_c[:] = 0

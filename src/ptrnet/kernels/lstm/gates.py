@@ -34,8 +34,8 @@ def _tanh(x):
     return _ONE - _TWO / (_ONE + exp32(_TWO * x))
 
 
-@reassociating_jit
-def forward_step(t, first, last, products, x, w, gates, c, h, lengths):
+@reassociating_inline
+def write_step(t, first, last, products, x, w, gates, c, h, lengths):
     """`i, f, o = sigmoid, g = tanh` of `W_ih x + b + W_hh h`; `c' = f c + i g`, `h' = o tanh(c')`.
 
     `products` `(rows, 4H or more)` is the part of the sum that is not fused, for each row of the
@@ -75,6 +75,12 @@ def forward_step(t, first, last, products, x, w, gates, c, h, lengths):
             o = _sigmoid(sums[3 * units + k])
             h[t + 1, b, k] = store(o * _tanh(c[after, b, k]), h[t, b, k])
             out[3 * units + k] = store(o, out[k])
+
+
+@reassociating_jit
+def forward_step(t, first, last, products, x, w, gates, c, h, lengths):
+    """`write_step`, as Python calls it."""
+    write_step(t, first, last, products, x, w, gates, c, h, lengths)
 
 
 @reassociating_jit

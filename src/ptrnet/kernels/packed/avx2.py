@@ -43,17 +43,18 @@ def multiply(a, panels, out):
     `a` is `(rows, depth)` and `out` `(rows, 16 len(panels))`, both float32 with the numbers of a
     row next to each other. Nothing is checked: other shapes would read and write beyond the arrays.
     """
-    _multiply_tiles(a, panels, out, False)
+    multiply_tiles(a, panels, out, False)
 
 
 @reassociating_jit
 def multiply_add(a, panels, out):
     """`out += a b`; the arguments are those of `multiply`."""
-    _multiply_tiles(a, panels, out, True)
+    multiply_tiles(a, panels, out, True)
 
 
 @reassociating_inline
-def _multiply_tiles(a, panels, out, adds):
+def multiply_tiles(a, panels, out, adds):
+    """`out = a b`, or `out += a b` if it `adds`, for kernels; as `multiply`."""
     lines, a_stride, out_stride = panels.shape[1], a.strides[0], out.strides[0]
     for p in range(panels.shape[0]):
         panel, sums = panels[p].ctypes.data, out.ctypes.data + p * _LINE_BYTES

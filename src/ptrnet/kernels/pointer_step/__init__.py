@@ -7,16 +7,17 @@ the weights are packed once for all steps of a search.
 
 import numpy as np
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from ptrnet.errors import ShapeError
 from ptrnet.kernels.additive.cpu import PreparedKeys
 from ptrnet.kernels.lstm.cpu import MAX_FUSED, MIN_SLICE_ROWS
-from ptrnet.kernels.lstm.gates import forward_step
 from ptrnet.kernels.lstm.weights import Weights
 from ptrnet.kernels.numerics import as_array
 from ptrnet.kernels.packed import vector_kernel
+from ptrnet.kernels.pointer_step.loops import step
 from ptrnet.kernels.threads import even_cuts, run_slices
+from ptrnet.masks import length_mask
 
 
 def can_serve(features: int, units: int) -> bool:
@@ -45,24 +46,26 @@ class PointerStep:
     def __init__(self, weights: Weights, query: Tensor, keys: PreparedKeys) -> None:
         if keys.shape[2] != weights.hidden.shape[1]:
             raise ShapeError(f"expected keys of {weights.hidden.shape[1]} units, got {keys.shape}")
-        bias = (weights.input_bias + weights.hidden_bias)[None]
-        self._fused = as_array(torch.cat([weights.input.t(), bias]))
         kernel = vector_kernel(torch.float32)
         assert kernel is not None  # or `can_serve` had said no
-        self._multiply = kernel.multiply
-        self._hidden = kernel.pack(as_array(weights.hidden).T)
-        self._query, self._keys = kernel.pack(as_array(query).T), keys
+        bias = (weights.input_bias + weights.hidden_bias)[None]
+        fused = as_array(torch.cat([weights.input.t(), bias]))
+        hidden, packed_query = (kernel.pack(as_array(w).T) for w in (weights.hidden, query))
+        self._weights = hidden, fused, packed_query
+        self._query, self._keys = query, keys
         self._features, self._units = weights.input.shape[1], weights.hidden.shape[1]
         self._keep(0)
 
     def __call__(
-        self, inputs: Tensor, state: tuple[Tensor, Tensor]
+        self, inputs: Tensor, state: tuple[Tensor, Tensor], ended: Tensor | None = None
     ) -> tuple[Tensor, tuple[Tensor, Tensor]]:
         """Log-probabilities `(B, K, N)` of the keys, -inf on padding, and the next state.
 
         Args:
             inputs: `(B, K, d)`.
             state: `(B, K, H)` each.
+            ended: `(B, K)`, the prefixes that are left out: what is returned of them is arbitrary,
+                but no NaN. None: none of them.
 
         Raises:
             ShapeError: shapes that do not fit each other.
@@ -73,41 +76,37 @@ class PointerStep:
         if shapes != [(batch, size, self._features), shape, shape]:
             expected = f"({batch}, K, {self._features}) and a state of {units} units"
             raise ShapeError(f"expected inputs {expected}, got {shapes}")
-        if self._gates.shape[1] != rows:
+        if ended is None:
+            ended = torch.zeros(batch, size, dtype=torch.bool)
+        elif ended.shape != (batch, size):
+            raise ShapeError(f"expected {(batch, size)} prefixes ended or not, got {ended.shape}")
+        if len(self._memory[0]) != rows:
             self._keep(rows)
-        # A sequence of one step: `forward_step` says what is what.
-        h, c = _empty(2, rows, units), _empty(2, rows, units)
-        c[0] = state[1].reshape(rows, units)
-        scores, queries, gates = self._keys.zeros(size), _empty(*shape), self._gates
-        tensors = (inputs.reshape(1, rows, -1), c, h, state[0], queries, scores)
-        x, *states, before, query_array, score_array = (as_array(tensor) for tensor in tensors)
-        before, after = before.reshape(rows, units), states[1][1]
-        query_rows = query_array.reshape(rows, units)
+        h, c, scores = _zeros(*shape), _zeros(*shape), self._keys.zeros(size)
+        tensors = (ended, inputs, *state, h, c, scores)
+        arrays = (*map(as_array, tensors), *self._weights, *self._keys.arrays, *self._memory)
         cuts = even_cuts(batch, min(batch, rows // MIN_SLICE_ROWS))
         counts = [0] * (len(cuts) - 1)
 
         def run(k: int, first: int, last: int) -> None:
-            rows = slice(first * size, last * size)
-            sums = gates[0, rows]  # which become the gates: each row is read before it is written
-            self._multiply(before[rows], self._hidden, sums)
-            arrays = (x, self._fused, gates, *states, self._lengths)
-            forward_step(0, rows.start, rows.stop, sums, *arrays)
-            self._multiply(after[rows], self._query, query_rows[rows])
-            counts[k] = self._keys.write_scores(first, last, query_array, score_array)
-            self._keys.write_log_softmax(first, last, score_array)
+            counts[k] = step(first, last, *arrays)
 
         run_slices(run, cuts)
-        if any(counts):  # too large for prepared keys
-            scores = self._keys(queries)
-            self._keys.write_log_softmax(0, batch, as_array(scores))
-        return scores, (h[1].view(shape), c[1].view(shape))
+        if self._keys.is_large or any(counts):
+            scores = self._keys(nn.functional.linear(h, self._query))
+            is_key = length_mask(self._keys.lengths, scores.shape[2])[:, None]
+            scores = torch.where(is_key, scores, -torch.inf).log_softmax(-1)
+        return scores, (h, c)
 
     def _keep(self, rows: int) -> None:
-        """Keeps from step to step the memory of the gates, and lengths of one step each."""
-        self._gates = as_array(_empty(1, rows, 4 * self._units))
-        self._lengths = np.ones(rows, dtype=np.int64)
+        """Keeps from step to step the memory in which so many rows are computed."""
+        units = self._units
+        sizes = (1, rows, self._features), (2, rows, units), (2, rows, units), (1, rows, 4 * units)
+        tensors = (torch.empty(size, dtype=torch.float32) for size in sizes)
+        indices, steps = np.empty((rows, 2), np.int64), np.ones(rows, np.int64)
+        self._memory = indices, *map(as_array, tensors), steps
 
 
-def _empty(*shape: int) -> Tensor:
-    """Memory in float32, whatever PyTorch's default is."""
-    return torch.empty(shape, dtype=torch.float32)
+def _zeros(*shape: int) -> Tensor:
+    """In float32, whatever PyTorch's default is."""
+    return torch.zeros(shape, dtype=torch.float32)

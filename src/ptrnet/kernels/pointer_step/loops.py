@@ -1,0 +1,95 @@
+"""A step of `PointerStep` for a slice of the batch, compiled as one function.
+
+Each call of a compiled function lets the interpreter's lock go and takes it again, and two threads
+wait for each other at that. So all that a thread does in a step is one call.
+"""
+
+import numpy as np
+import torch
+
+from ptrnet.jit import assign
+from ptrnet.kernels.additive.loops import write_exponentials, write_log_softmax, write_scores
+from ptrnet.kernels.lstm.gates import write_step
+from ptrnet.kernels.numerics import reassociating_jit, widest_vectors
+from ptrnet.kernels.packed import avx512, vector_kernel
+
+_multiply_tiles = (vector_kernel(torch.float32) or avx512).multiply_tiles
+
+
+@reassociating_jit
+def step(
+    first,
+    last,
+    ended,
+    x,
+    h,
+    c,
+    next_h,
+    next_c,
+    log_probs,
+    hidden,
+    fused,
+    query,
+    bound,
+    keys,
+    v,
+    key_lengths,
+    rows,
+    row_x,
+    row_h,
+    row_c,
+    gates,
+    steps,
+):
+    """Steps of instances `first` to `last`; returns how many numbers of queries are too large.
+
+    Args:
+        first: number of the first instance.
+        last: the number after the last one's.
+        ended: `(B, K)` boolean: the prefixes that are left out. Nothing of them is written.
+        x: `(B, K, d)` inputs.
+        h: `(B, K, H)` hidden states.
+        c: `(B, K, H)` cell states.
+        next_h: `(B, K, H)`, written.
+        next_c: `(B, K, H)`, written.
+        log_probs: `(B, K, N)`, written.
+        hidden: the recurrent weights, packed.
+        fused: `(d + 1, 4H)`, the weights of the inputs and the biases' sum.
+        query: W2, packed.
+        bound: the number from which on one of a query is too large.
+        keys: `(B, N, H)`, their exponentials.
+        v: `(H,)`.
+        key_lengths: `(B,)`.
+        rows: `(B K, 2)`. This and what follows are memory to work in, of which a slice has its own
+            rows: instance and prefix of those that have not ended, which stand together there.
+        row_x: `(1, B K, d)`.
+        row_h: `(2, B K, H)`.
+        row_c: `(2, B K, H)`.
+        gates: `(1, B K, 4H)`.
+        steps: `(B K,)`, ones.
+    """
+    widest_vectors()
+    start = end = first * ended.shape[1]
+    for b in range(first, last):
+        for k in range(ended.shape[1]):
+            if not ended[b, k]:
+                rows[end, 0], rows[end, 1] = b, k
+                assign(row_x[0, end], x[b, k])
+                assign(row_h[0, end], h[b, k])
+                assign(row_c[0, end], c[b, k])
+                end += 1
+    sums = gates[0, start:end]  # which become the gates: each row is read before it is written
+    _multiply_tiles(row_h[0, start:end], hidden, sums, False)
+    write_step(0, start, end, sums, row_x, fused, gates, row_c, row_h, steps)
+    queries = row_h[0]  # in the place of the states before
+    _multiply_tiles(row_h[1, start:end], query, queries[start:end], False)
+    exponentials = np.empty((1, len(v)), v.dtype)
+    large = 0
+    for row in range(start, end):
+        b, k = rows[row]
+        assign(next_h[b, k], row_h[1, row])
+        assign(next_c[b, k], row_c[1, row])
+        large += write_exponentials(queries[row : row + 1], 1, bound, exponentials)
+        write_scores(keys[b], key_lengths[b], exponentials, 1, v, log_probs[b, k : k + 1])
+        write_log_softmax(log_probs[b, k], key_lengths[b])
+    return large
