@@ -19,7 +19,7 @@ Losses = Callable[[Any], tuple[Tensor, Tensor]]  # the loss of a batch, and whic
 
 
 class TrainingModule(pl.LightningModule):
-    """Maximises `sum log p(C | P)` (V eq. 2), as a mean over the batch's tokens."""
+    """Maximises `sum log p(C | P)` (V eq. 2), as a mean over a batch's tokens or its answers."""
 
     def __init__(self, model: PointerModel, recipe: Recipe) -> None:
         super().__init__()
@@ -38,10 +38,13 @@ class TrainingModule(pl.LightningModule):
         return {"loss": loss * self._loss_weight(batch), "accuracy": right.float().mean()}
 
     def _loss_weight(self, batch: Batch | CutBatch) -> Tensor | float:
-        """This process's number of tokens over the mean of all processes'.
+        """What makes the mean over this process's tokens the loss of the recipe.
 
-        With it the mean of the processes' losses is the mean over all tokens.
+        For that over all processes' tokens it is this process's number of them over the mean of
+        all processes'; the mean of the processes' losses is it then.
         """
+        if self.recipe.loss == "answers":  # of which every process has as many
+            return batch.target_lengths.float().mean().to(self.device)
         if self.trainer.world_size == 1:
             return 1.0
         tokens = batch.target_lengths.sum().float().to(self.device)
