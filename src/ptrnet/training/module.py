@@ -38,17 +38,18 @@ class TrainingModule(pl.LightningModule):
         return {"loss": loss * self._loss_weight(batch), "accuracy": right.float().mean()}
 
     def _loss_weight(self, batch: Batch | CutBatch) -> Tensor | float:
-        """What makes the mean over this process's tokens the loss of the recipe.
+        """This process's number of tokens over the mean of all processes', or over that of answers.
 
-        For that over all processes' tokens it is this process's number of them over the mean of
-        all processes'; the mean of the processes' losses is it then.
+        With it the mean of the processes' losses is the mean over all tokens, or all answers.
         """
-        if self.recipe.loss == "answers":  # of which every process has as many
-            return batch.target_lengths.float().mean().to(self.device)
-        if self.trainer.world_size == 1:
+        of_tokens, world_size = self.recipe.loss == "tokens", self.trainer.world_size
+        if of_tokens and world_size == 1:
             return 1.0
-        tokens = batch.target_lengths.sum().float().to(self.device)
-        return tokens / self.trainer.strategy.reduce(tokens.clone(), reduce_op="mean")
+        lengths = batch.target_lengths.to(self.device)
+        count = (lengths if of_tokens else lengths > 0).sum().float()  # 0: a process without one
+        if world_size > 1:
+            count = self.trainer.strategy.reduce(count, reduce_op="mean")
+        return lengths.sum() / count
 
     def validation_step(self, batch: Batch | CutBatch, index: int) -> None:
         loss, right = self._losses(batch)

@@ -1,0 +1,69 @@
+"""The loss of a training step against its formula, by one process and by several."""
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+import torch
+
+from ptrnet import models, tasks
+from ptrnet.data.batches import batch_of
+from ptrnet.training.module import TrainingModule
+from ptrnet.training.recipe import Recipe
+from ptrnet.types import Batch, Example
+
+
+@pytest.fixture
+def model():
+    torch.manual_seed(0)
+    return models.build("ptr-net", 2, 1, hidden_size=8)
+
+
+@pytest.fixture
+def batch():
+    """Answers of 3 to 6 tokens, END among them."""
+    rng = np.random.default_rng(1)
+    points = [rng.random((n, 2)) for n in (3, 5, 8, 8, 4)]
+    answers = [rng.permutation(len(x))[: 2 + k] for k, x in enumerate(points)]
+    rows = [Example(x, answer) for x, answer in zip(points, answers, strict=True)]
+    return batch_of(rows, tasks.get("hull"))
+
+
+def negative_log_likelihoods(model, batch):
+    """Of each answer, one instance and one token after the other."""
+    sums = []
+    for x, n, targets, m in zip(*batch, strict=True):
+        log_probs = model.log_probs(x[None, :n], None, targets[None, :m])[0]
+        sums.append(-sum(log_probs[i, targets[i]] for i in range(m)))
+    return torch.stack(sums)
+
+
+def step(model, loss, batch, *counts_of_others):
+    """The loss of a step beside processes that have so many tokens or answers."""
+    module = TrainingModule(model, Recipe("hull", loss=loss))
+
+    def reduce(count, reduce_op):
+        assert reduce_op == "mean"
+        return (count + sum(counts_of_others)) / (1 + len(counts_of_others))
+
+    strategy = SimpleNamespace(reduce=reduce)
+    module._trainer = SimpleNamespace(world_size=1 + len(counts_of_others), strategy=strategy)
+    return module.training_step(batch, 0)["loss"]
+
+
+def test_the_loss_is_the_mean_over_tokens_or_answers(model, batch):
+    sums, tokens = negative_log_likelihoods(model, batch), batch.target_lengths.sum()
+    assert len(set(batch.target_lengths.tolist())) > 1
+    torch.testing.assert_close(step(model, "tokens", batch), sums.sum() / tokens)
+    torch.testing.assert_close(step(model, "answers", batch), sums.mean())
+
+
+@pytest.mark.parametrize("loss", ["tokens", "answers"])
+def test_processes_have_the_loss_of_one(model, batch, loss):
+    """Theirs are averaged. One has more answers than the other, which has a row that is none."""
+    parts = [Batch(*(t[:3] for t in batch)), Batch(*(t[2:].clone() for t in batch))]
+    parts[1].target_lengths[0] = 0
+    lengths = [part.target_lengths for part in parts]
+    counts = [x.sum() if loss == "tokens" else (x > 0).sum() for x in lengths]
+    losses = [step(model, loss, parts[0], counts[1]), step(model, loss, parts[1], counts[0])]
+    torch.testing.assert_close(sum(losses) / 2, step(model, loss, batch))
