@@ -13,8 +13,8 @@ from ptrnet.types import END
 class Remaining(NamedTuple):
     """The state of these constraints."""
 
-    tokens: Tensor  # (B, K, S + N) boolean: what may still come; END's entry is not used
-    started: Tensor  # (B, K) boolean: whether the prefix has a token
+    tokens: Tensor  # (B, K, S + N) boolean: what may still come; END's entry is True before END
+    started: bool  # whether the prefixes have a token
 
 
 class Free:
@@ -29,14 +29,15 @@ class Free:
 
     def initial_state(self, lengths: Tensor, num_specials: int, num_tokens: int) -> Remaining:
         tokens = length_mask(lengths + num_specials, num_tokens)[:, None]
-        return Remaining(tokens, torch.zeros_like(tokens[..., END]))
+        return Remaining(tokens, started=False)
 
     def allowed(self, state: Remaining) -> Tensor:
-        return with_end(state.tokens, state.started | (self.min_length == 0))
+        if state.started or self.min_length == 0:
+            return state.tokens
+        return with_end(state.tokens, torch.zeros_like(state.tokens[..., END]))
 
     def advance(self, state: Remaining, parents: Tensor, tokens: Tensor) -> Remaining:
-        remaining = gather_prefixes(state.tokens, parents)
-        return Remaining(remaining, torch.ones_like(parents, dtype=torch.bool))
+        return Remaining(gather_prefixes(state.tokens, parents), started=True)
 
 
 class Subset(Free):
@@ -58,6 +59,7 @@ class Tour(Permutation):
     """Each element exactly once, the first one first."""
 
     def allowed(self, state: Remaining) -> Tensor:
-        first_element = torch.full_like(state.started, END + 1, dtype=torch.int64)
-        only_first = one_hot_mask(first_element, state.tokens.shape[2])
-        return torch.where(state.started[..., None], super().allowed(state), only_first)
+        if state.started:
+            return super().allowed(state)
+        first_element = torch.full_like(state.tokens[..., END], END + 1, dtype=torch.int64)
+        return one_hot_mask(first_element, state.tokens.shape[2])

@@ -32,11 +32,11 @@ class Beam(Search):
 
         There are fewer where there are not as many extensions. See `Selector.select`.
         """
+        if self.size == 1:
+            best, tokens = log_probs.max(2)
+            return Selection(scores + best, torch.zeros_like(tokens), tokens)
         batch, _, num_tokens = log_probs.shape
         extended = (scores[..., None] + log_probs).view(batch, -1)  # (B, K (S + N))
-        if self.size == 1:
-            best, tokens = extended.max(1, keepdim=True)
-            return Selection(best, torch.zeros_like(tokens), tokens)
         best, indices = extended.topk(min(self.size, extended.shape[1]), dim=1)
         return Selection(best, indices // num_tokens, indices % num_tokens)
 

@@ -71,7 +71,8 @@ class PreparedKeys:
         if queries.dtype not in (torch.bfloat16, self._v.dtype):
             queries = queries.to(self._v.dtype)
         if not self.is_large:
-            scores, cuts = self.zeros(queries.shape[1]), self._cuts_for(queries.shape[1])
+            (batch, n, _), m = self.shape, queries.shape[1]
+            scores, cuts = torch.zeros(batch, m, n, dtype=self._v.dtype), self._cuts_for(m)
             _, exponentials, *others = self.arrays
             arrays = [exponentials, as_array(queries), *others, as_array(scores)]
             if not _count_large(loops.prepared_forward, cuts, self._v.dtype, arrays):
@@ -91,10 +92,6 @@ class PreparedKeys:
     def shape(self) -> tuple[int, ...]:
         """`(B, N, H)`."""
         return tuple(self._keys.shape)
-
-    def zeros(self, m: int) -> Tensor:
-        """Scores `(B, M, N)` that are to be written."""
-        return torch.zeros(len(self._keys), m, self._keys.shape[1], dtype=self._v.dtype)
 
     def _cuts_for(self, m: int) -> list[int]:
         if m not in self._cuts:

@@ -64,8 +64,8 @@ class PointerStep:
         Args:
             inputs: `(B, K, d)`.
             state: `(B, K, H)` each.
-            ended: `(B, K)`, the prefixes that are left out: what is returned of them is arbitrary,
-                but no NaN. None: none of them.
+            ended: `(B, K)`, the prefixes that are left out: what is returned of them is 0.
+                None: none of them.
 
         Raises:
             ShapeError: shapes that do not fit each other.
@@ -82,7 +82,7 @@ class PointerStep:
             raise ShapeError(f"expected {(batch, size)} prefixes ended or not, got {ended.shape}")
         if len(self._memory[0]) != rows:
             self._keep(rows)
-        h, c, scores = _zeros(*shape), _zeros(*shape), self._keys.zeros(size)
+        h, c, scores = _empty(*shape), _empty(*shape), _empty(batch, size, self._keys.shape[1])
         tensors = (ended, inputs, *state, h, c, scores)
         arrays = (*map(as_array, tensors), *self._weights, *self._keys.arrays, *self._memory)
         cuts = even_cuts(batch, min(batch, rows // MIN_SLICE_ROWS))
@@ -102,11 +102,10 @@ class PointerStep:
         """Keeps from step to step the memory in which so many rows are computed."""
         units = self._units
         sizes = (1, rows, self._features), (2, rows, units), (2, rows, units), (1, rows, 4 * units)
-        tensors = (torch.empty(size, dtype=torch.float32) for size in sizes)
         indices, steps = np.empty((rows, 2), np.int64), np.ones(rows, np.int64)
-        self._memory = indices, *map(as_array, tensors), steps
+        self._memory = indices, *(as_array(_empty(*size)) for size in sizes), steps
 
 
-def _zeros(*shape: int) -> Tensor:
-    """In float32, whatever PyTorch's default is."""
-    return torch.zeros(shape, dtype=torch.float32)
+def _empty(*shape: int) -> Tensor:
+    """Memory in float32, whatever PyTorch's default is."""
+    return torch.empty(shape, dtype=torch.float32)

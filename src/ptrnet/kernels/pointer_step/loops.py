@@ -46,7 +46,7 @@ def step(
     Args:
         first: number of the first instance.
         last: the number after the last one's.
-        ended: `(B, K)` boolean: the prefixes that are left out. Nothing of them is written.
+        ended: `(B, K)` boolean: the prefixes that are left out. What is written of them is 0.
         x: `(B, K, d)` inputs.
         h: `(B, K, H)` hidden states.
         c: `(B, K, H)` cell states.
@@ -72,7 +72,9 @@ def step(
     start = end = first * ended.shape[1]
     for b in range(first, last):
         for k in range(ended.shape[1]):
-            if not ended[b, k]:
+            if ended[b, k]:
+                next_h[b, k], next_c[b, k], log_probs[b, k] = 0, 0, 0
+            else:
                 rows[end, 0], rows[end, 1] = b, k
                 assign(row_x[0, end], x[b, k])
                 assign(row_h[0, end], h[b, k])
