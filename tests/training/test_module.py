@@ -38,9 +38,9 @@ def negative_log_likelihoods(model, batch):
     return torch.stack(sums)
 
 
-def step(model, loss, batch, *counts_of_others):
-    """The loss of a step beside processes that have so many tokens or answers."""
-    module = TrainingModule(model, Recipe("hull", loss=loss))
+def step(model, batch, *counts_of_others):
+    """The loss of a step beside processes that have so many tokens."""
+    module = TrainingModule(model, Recipe("hull"))
 
     def reduce(count, reduce_op):
         assert reduce_op == "mean"
@@ -51,19 +51,17 @@ def step(model, loss, batch, *counts_of_others):
     return module.training_step(batch, 0)["loss"]
 
 
-def test_the_loss_is_the_mean_over_tokens_or_answers(model, batch):
-    sums, tokens = negative_log_likelihoods(model, batch), batch.target_lengths.sum()
+def test_the_loss_is_the_mean_over_tokens(model, batch):
     assert len(set(batch.target_lengths.tolist())) > 1
-    torch.testing.assert_close(step(model, "tokens", batch), sums.sum() / tokens)
-    torch.testing.assert_close(step(model, "answers", batch), sums.mean())
+    expected = negative_log_likelihoods(model, batch).sum() / batch.target_lengths.sum()
+    torch.testing.assert_close(step(model, batch), expected)
 
 
-@pytest.mark.parametrize("loss", ["tokens", "answers"])
-def test_processes_have_the_loss_of_one(model, batch, loss):
-    """Theirs are averaged. One has more answers than the other, which has a row that is none."""
+def test_processes_have_the_loss_of_one(model, batch):
+    """Theirs are averaged. One has more tokens than the other, which has a row that is none."""
     parts = [Batch(*(t[:3] for t in batch)), Batch(*(t[2:].clone() for t in batch))]
     parts[1].target_lengths[0] = 0
-    lengths = [part.target_lengths for part in parts]
-    counts = [x.sum() if loss == "tokens" else (x > 0).sum() for x in lengths]
-    losses = [step(model, loss, parts[0], counts[1]), step(model, loss, parts[1], counts[0])]
-    torch.testing.assert_close(sum(losses) / 2, step(model, loss, batch))
+    counts = [part.target_lengths.sum() for part in parts]
+    assert counts[0] != counts[1]
+    losses = step(model, parts[0], counts[1]), step(model, parts[1], counts[0])
+    torch.testing.assert_close(sum(losses) / 2, step(model, batch))

@@ -37,8 +37,6 @@ def test_a_recipe_survives_its_file(tmp_path):
     [
         ("steps = 5", '"task" is missing'),
         ('task = "hull"\nstep = 5', "unknown recipe key 'step'; did you mean 'steps'"),
-        ('task = "tsp"\ncuts = 2\nloss = "answers"', "over answers, which cuts leave incomplete"),
-        ('task = "tsp"\nloss = "mean"', "loss"),
         ('task = "sort"\nstart = "leftmost"', "unknown recipe key 'start'"),
         ('task = "hull"\nsteps = "5"', "steps must be a whole number, got '5'"),
         ('task = "hull"\nsteps = true', "steps must be a whole number, got True"),

@@ -19,7 +19,7 @@ Losses = Callable[[Any], tuple[Tensor, Tensor]]  # the loss of a batch, and whic
 
 
 class TrainingModule(pl.LightningModule):
-    """Maximises `sum log p(C | P)` (V eq. 2), as a mean over a batch's tokens or its answers."""
+    """Maximises `sum log p(C | P)` (V eq. 2), as a mean over the batch's tokens."""
 
     def __init__(self, model: PointerModel, recipe: Recipe) -> None:
         super().__init__()
@@ -38,18 +38,14 @@ class TrainingModule(pl.LightningModule):
         return {"loss": loss * self._loss_weight(batch), "accuracy": right.float().mean()}
 
     def _loss_weight(self, batch: Batch | CutBatch) -> Tensor | float:
-        """This process's number of tokens over the mean of all processes', or over that of answers.
+        """This process's number of tokens over the mean of all processes'.
 
-        With it the mean of the processes' losses is the mean over all tokens, or all answers.
+        With it the mean of the processes' losses is the mean over all tokens.
         """
-        of_tokens, world_size = self.recipe.loss == "tokens", self.trainer.world_size
-        if of_tokens and world_size == 1:
+        if self.trainer.world_size == 1:
             return 1.0
-        lengths = batch.target_lengths.to(self.device)
-        count = (lengths if of_tokens else lengths > 0).sum().float()  # 0: a process without one
-        if world_size > 1:
-            count = self.trainer.strategy.reduce(count, reduce_op="mean")
-        return lengths.sum() / count
+        tokens = batch.target_lengths.sum().float().to(self.device)
+        return tokens / self.trainer.strategy.reduce(tokens.clone(), reduce_op="mean")
 
     def validation_step(self, batch: Batch | CutBatch, index: int) -> None:
         loss, right = self._losses(batch)

@@ -69,11 +69,6 @@ class Recipe:
     baseline: Literal["mean", "greedy"] = _field(
         "mean", "reinforce: a sample's cost is compared with the other samples', or with greedy's"
     )
-    loss: Literal["tokens", "answers"] = _field(
-        "tokens",
-        "mean over all tokens of a batch; or over its answers, each the sum over its tokens, as in "
-        "Vinyals et al.: larger gradients, to which the rate and the clipping apply",
-    )
     weights: str = _field(
         "",
         "model whose weights the training begins with: a shipped one, a hub id, or a folder of a "
@@ -287,8 +282,6 @@ def _check_answers(recipe: Recipe) -> None:
         raise InputError("recipe: examples counts fresh ones; data has its own")
     if recipe.augment and not recipe.data:
         raise InputError("recipe: augment goes with data; fresh examples are new without it")
-    if recipe.loss == "answers" and recipe.cuts:
-        raise InputError("recipe: loss is the mean over answers, which cuts leave incomplete")
     if recipe.valid_share and (recipe.valid or not recipe.data):
         raise InputError("recipe: valid_share goes with data, and without valid")
     validates_on_file = recipe.valid or recipe.valid_share or not recipe.valid_batches
@@ -306,8 +299,6 @@ def _check_costs(recipe: Recipe) -> None:
     for name in ("labeller", "data", "examples", "valid", "augment", "cuts"):
         if getattr(recipe, name):
             raise InputError(f"recipe: {name} goes with learning from answers, not from costs")
-    if recipe.loss == "answers":
-        raise InputError("recipe: loss goes with learning from answers, not from costs")
 
 
 def _check_minimum(name: str, value: int, minimum: int) -> None:

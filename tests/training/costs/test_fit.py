@@ -109,7 +109,6 @@ def test_recipes_of_costs():
         ({"task": "hull"}, "task hull has no cost"),
         ({"labeller": "exact"}, "labeller goes with learning from answers"),
         ({"cuts": 2}, "cuts goes with learning from answers"),
-        ({"loss": "answers"}, "loss goes with learning from answers"),
     ):
         with pytest.raises(InputError, match=complaint):
             Recipe.from_table({**table, **change})
