@@ -1,5 +1,7 @@
 """Compiled steps of a decoder and where they point against the formulas in float64."""
 
+from concurrent.futures import ThreadPoolExecutor
+
 import pytest
 import torch
 from torch import nn
@@ -14,7 +16,7 @@ from ptrnet.kernels.lstm import reference as lstm_reference
 from ptrnet.models.base import masked_log_softmax
 
 pytestmark = pytest.mark.skipif(
-    not pointer_step.can_serve(2, 64), reason="needs a processor with AVX-512"
+    not pointer_step.can_serve(2, 64), reason="needs a processor with AVX2 or AVX-512"
 )
 # Instances, prefixes, keys, units, features: one slice and two; rows that do not fill tiles of 4.
 SIZES = [
@@ -66,7 +68,7 @@ def test_steps_follow_the_formulas(size):
 
 @pytest.mark.parametrize("size", SIZES)
 def test_prefixes_that_have_ended_are_left_out(size):
-    """The others are as with them, to the last bit, for their rows move to other tiles."""
+    """The others are as with them, to the last bit, though their rows move to other tiles."""
     weights, query, v, keys, lengths, inputs, state = draw(*size)
     step = pointer_step.PointerStep(weights, query, cpu.prepared_scores(keys, v, lengths))
     expected, expected_state = step(inputs, state)
@@ -78,7 +80,22 @@ def test_prefixes_that_have_ended_are_left_out(size):
             (log_probs, *found_state), (expected, *expected_state), strict=True
         ):
             assert torch.equal(found[~ended], whole[~ended])
-            assert not found.isnan().any()
+        assert log_probs[ended].isnan().all()
+        assert not any(part[ended].any() for part in found_state)
+
+
+@pytest.mark.parametrize("sizes", [(1, 1), (1, 8)])
+def test_threads_may_step_at_the_same_time(sizes):
+    weights, query, v, keys, lengths, inputs, state = draw(64, 8, 40, 64, 2)
+    step = pointer_step.PointerStep(weights, query, cpu.prepared_scores(keys, v, lengths))
+
+    def steps(size):
+        arguments = inputs[:, :size], tuple(part[:, :size] for part in state)
+        expected = step(*arguments)[0]
+        return sum(not torch.equal(step(*arguments)[0], expected) for _ in range(100))
+
+    with ThreadPoolExecutor(2) as pool:
+        assert sum(pool.map(steps, sizes)) == 0
 
 
 def test_the_default_type_does_not_matter():
@@ -101,9 +118,16 @@ def test_numbers_too_large_for_prepared_keys(scale):
         keys[3, 0] = 500.0
     step = pointer_step.PointerStep(weights, query, cpu.prepared_scores(keys, v, lengths))
     expected = formulas(weights, query, v, keys, lengths, inputs, state)
+    ended = torch.arange(64)[:, None] % 3 == 0
     with torch.no_grad():
-        log_probs, _ = step(inputs, state)
-    torch.testing.assert_close(log_probs.double(), expected[0], rtol=1e-3, atol=2e-3 * scale**0.5)
+        query.mul_(2)  # after its making
+        for left_out in (torch.zeros_like(ended), ended):
+            log_probs, (h, c) = step(inputs, state, left_out)
+            assert log_probs[left_out].isnan().all()
+            kept = [(log_probs, 1e-3, 2e-3 * scale**0.5), (h, 2e-5, 2e-5), (c, 2e-5, 2e-5)]
+            for (found, rtol, atol), exact in zip(kept, expected, strict=True):
+                found, exact = found[~left_out].double(), exact[~left_out]
+                torch.testing.assert_close(found, exact, rtol=rtol, atol=atol)
 
 
 def test_shapes_that_do_not_fit_are_refused():

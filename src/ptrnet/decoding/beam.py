@@ -30,7 +30,8 @@ class Beam(Search):
     def select(self, scores: Tensor, log_probs: Tensor) -> Selection:
         """The `size` likeliest extensions of an instance's prefixes, the likeliest first.
 
-        There are fewer where there are not as many extensions. See `Selector.select`.
+        There are fewer where there are not as many extensions; a beam of one has one prefix. See
+        `Selector.select`.
         """
         if self.size == 1:
             best, tokens = log_probs.max(2)

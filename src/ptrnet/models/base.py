@@ -78,7 +78,7 @@ class PointerModel(nn.Module, ABC):
             encoded: what `encode` returned.
             state: tensors `(B, K, ...)`: at first `encoded.state`, then what `step` returned.
             tokens: `(B, K)` the last token of each prefix; 0, the start symbol, of all of them at
-                first. Then it is END, and what is returned of that prefix is arbitrary.
+                first. Then 0 is END, and what is returned of that prefix is arbitrary, or NaN.
 
         Returns:
             Log-probabilities `(B, K, S + N)` of the next token, -inf on padding, and the state

@@ -73,8 +73,7 @@ class PreparedKeys:
         if not self.is_large:
             (batch, n, _), m = self.shape, queries.shape[1]
             scores, cuts = torch.zeros(batch, m, n, dtype=self._v.dtype), self._cuts_for(m)
-            _, exponentials, *others = self.arrays
-            arrays = [exponentials, as_array(queries), *others, as_array(scores)]
+            arrays = [*self.arrays[1:], as_array(queries), as_array(scores)]
             if not _count_large(loops.prepared_forward, cuts, self._v.dtype, arrays):
                 return scores
         return additive_scores(self._keys, queries, self._v, self.lengths)

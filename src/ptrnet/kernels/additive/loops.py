@@ -69,7 +69,7 @@ def prepare_keys(first, last, bound, keys, key_lengths, a):
 
 
 @reassociating_jit
-def prepared_forward(first, last, bound, a, queries, v, key_lengths, scores):
+def prepared_forward(first, last, bound, a, v, key_lengths, queries, scores):
     """Writes the scores of keys whose exponentials are `a`; returns how many numbers of queries are
     too large.
     """

@@ -5,6 +5,8 @@ on all threads as to compute. Here each thread takes its slice of the batch thro
 the weights are packed once for all steps of a search.
 """
 
+from contextlib import suppress
+
 import numpy as np
 import torch
 from torch import Tensor, nn
@@ -16,7 +18,7 @@ from ptrnet.kernels.lstm.weights import Weights
 from ptrnet.kernels.numerics import as_array
 from ptrnet.kernels.packed import vector_kernel
 from ptrnet.kernels.pointer_step.loops import step
-from ptrnet.kernels.threads import even_cuts, run_slices
+from ptrnet.kernels.threads import run_slices
 from ptrnet.masks import length_mask
 
 
@@ -52,9 +54,9 @@ class PointerStep:
         fused = as_array(torch.cat([weights.input.t(), bias]))
         hidden, packed_query = (kernel.pack(as_array(w).T) for w in (weights.hidden, query))
         self._weights = hidden, fused, packed_query
-        self._query, self._keys = query, keys
+        self._query, self._keys = query.clone(), keys
         self._features, self._units = weights.input.shape[1], weights.hidden.shape[1]
-        self._keep(0)
+        self._kept: list[list[np.ndarray]] = []
 
     def __call__(
         self, inputs: Tensor, state: tuple[Tensor, Tensor], ended: Tensor | None = None
@@ -64,46 +66,57 @@ class PointerStep:
         Args:
             inputs: `(B, K, d)`.
             state: `(B, K, H)` each.
-            ended: `(B, K)`, the prefixes that are left out: what is returned of them is 0.
-                None: none of them.
+            ended: `(B, K)`, the prefixes that are left out: their log-probabilities are NaN, and
+                their states 0. None: none of them.
 
         Raises:
             ShapeError: shapes that do not fit each other.
         """
-        (batch, _, units), size = self._keys.shape, inputs.shape[1]
-        rows, shape = batch * size, (batch, size, units)
-        shapes = [tuple(tensor.shape) for tensor in (inputs, *state)]
-        if shapes != [(batch, size, self._features), shape, shape]:
+        (batch, n, units), size = self._keys.shape, inputs.shape[1]
+        shape = (batch, size, units)
+        received = [tuple(tensor.shape) for tensor in (inputs, *state)]
+        if received != [(batch, size, self._features), shape, shape]:
             expected = f"({batch}, K, {self._features}) and a state of {units} units"
-            raise ShapeError(f"expected inputs {expected}, got {shapes}")
+            raise ShapeError(f"expected inputs {expected}, got {received}")
+        running = batch * size
         if ended is None:
             ended = torch.zeros(batch, size, dtype=torch.bool)
         elif ended.shape != (batch, size):
             raise ShapeError(f"expected {(batch, size)} prefixes ended or not, got {ended.shape}")
-        if len(self._memory[0]) != rows:
-            self._keep(rows)
-        h, c, scores = _empty(*shape), _empty(*shape), _empty(batch, size, self._keys.shape[1])
+        else:
+            running -= int(ended.sum())
+        slices = max(1, min(torch.get_num_threads(), batch, running // MIN_SLICE_ROWS))
+        memory = self._memory_for(slices * -(-batch // slices) * size)
+        h, c, scores = _empty(*shape), _empty(*shape), _empty(batch, size, n)
         tensors = (ended, inputs, *state, h, c, scores)
-        arrays = (*map(as_array, tensors), *self._weights, *self._keys.arrays, *self._memory)
-        cuts = even_cuts(batch, min(batch, rows // MIN_SLICE_ROWS))
-        counts = [0] * (len(cuts) - 1)
+        arrays = (*memory, *map(as_array, tensors), *self._weights, *self._keys.arrays)
+        counts = [0] * slices
 
-        def run(k: int, first: int, last: int) -> None:
-            counts[k] = step(first, last, *arrays)
+        def run(k: int, *_: int) -> None:
+            counts[k] = step(k, slices, *arrays)
 
-        run_slices(run, cuts)
+        run_slices(run, range(slices + 1))
+        self._kept.append(memory)
         if self._keys.is_large or any(counts):
             scores = self._keys(nn.functional.linear(h, self._query))
-            is_key = length_mask(self._keys.lengths, scores.shape[2])[:, None]
+            is_key = length_mask(self._keys.lengths, n)[:, None]
             scores = torch.where(is_key, scores, -torch.inf).log_softmax(-1)
+            scores[ended] = torch.nan
         return scores, (h, c)
 
-    def _keep(self, rows: int) -> None:
-        """Keeps from step to step the memory in which so many rows are computed."""
-        units = self._units
-        sizes = (1, rows, self._features), (2, rows, units), (2, rows, units), (1, rows, 4 * units)
+    def _memory_for(self, rows: int) -> list[np.ndarray]:
+        """Memory to work in for so many rows: what another step has used, or new.
+
+        Taken out of what is kept, as another thread may take a step at the same time.
+        """
+        with suppress(IndexError):
+            memory = self._kept.pop()
+            if len(memory[0]) == rows:
+                return memory
+        d, units = self._features, self._units
+        sizes = (1, rows, d), (2, rows, units), (2, rows, units), (1, rows, 4 * units)
         indices, steps = np.empty((rows, 2), np.int64), np.ones(rows, np.int64)
-        self._memory = indices, *(as_array(_empty(*size)) for size in sizes), steps
+        return [indices, *(as_array(_empty(*size)) for size in sizes), steps]
 
 
 def _empty(*shape: int) -> Tensor:
