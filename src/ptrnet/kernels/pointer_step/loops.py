@@ -43,12 +43,12 @@ def step(
 ):
     """Instances `first`, `first + slices` and so on; returns how many numbers are too large.
 
-    Instances that stand together are of similar sizes, and end at similar steps.
+    In a batch in the order of its sizes neighbours end at similar steps: so slices stay even.
 
     Args:
         first: number of the first instance, below `slices`.
         slices: of the batch.
-        rows: `(R, 2)`. This and what follows are memory to work in, of which a slice has its own
+        rows: `(R, 2)`. This and the next five are memory to work in, of which a slice has its own
             rows: instance and prefix of those that have not ended, which stand together there.
         row_x: `(1, R, d)`.
         row_h: `(2, R, H)`.
