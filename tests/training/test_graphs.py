@@ -7,6 +7,7 @@ from ptrnet import models, tasks
 from ptrnet.training import graphs
 from ptrnet.training.losses import losses
 from ptrnet.types import Batch
+from tests.support.written_graphs import use_written_graphs
 
 needs_gpu = pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU")
 N = 6
@@ -74,6 +75,28 @@ def test_further_shapes_are_computed_without_a_graph(monkeypatch):
         loss, _, _ = with_gradients(graph_losses(batch), model)
         torch.testing.assert_close(loss, losses(model, batch)[0].detach())
     assert len(graph_losses._graphs) == 1
+
+
+@pytest.mark.parametrize("name", models.names())
+def test_equal_to_what_was_written_down(monkeypatch, name):
+    """As on a GPU, but that operations are written down on the processor, in float64."""
+    use_written_graphs(monkeypatch)
+    torch.manual_seed(3)
+    one_n = {"n": N} if "n" in models.setting_names(name) else {}
+    model = models.build(name, 2, 1, hidden_size=16, **one_n).double()
+    graph_losses = graphs.GraphLosses(model)
+    for seed, steps, scale in ((0, 5, 1.0), (1, 5, 0.5), (2, 9, 1.0), (3, 5, 2.0)):
+        batch = batch_of(seed, steps, ragged="seq2seq" not in name, device="cpu")
+        batch = batch._replace(inputs=batch.inputs.double())
+        actual = with_gradients(graph_losses(batch), model, scale)
+        expected = with_gradients(losses(model, batch), model, scale)
+        torch.testing.assert_close(actual[0], expected[0])
+        assert torch.equal(actual[1], expected[1])
+        torch.testing.assert_close(actual[2], expected[2])
+        with torch.no_grad():
+            for p in model.parameters():
+                p.add_(torch.randn_like(p), alpha=0.01)
+    assert len(graph_losses._graphs) == 2
 
 
 class NoGraph:

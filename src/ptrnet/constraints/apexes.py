@@ -1,5 +1,6 @@
 """The constraint of triangulations that are continued edge by edge (`open_edges.py`)."""
 
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import torch
@@ -20,6 +21,7 @@ class Triangulation(NamedTuple):
     padding: Tensor  # (B, 1) the first token that is padding: S + n
 
 
+@dataclass(frozen=True)
 class Apexes:
     """Two different elements, then apexes or NONE until no edge waits; END comes then.
 

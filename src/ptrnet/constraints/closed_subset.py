@@ -1,5 +1,6 @@
 """The constraint of closed polygons: a subset whose first element is repeated at the end."""
 
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import torch
@@ -18,6 +19,7 @@ class Polygon(NamedTuple):
     closed: Tensor  # (B, K) boolean: whether the first token has been repeated
 
 
+@dataclass(frozen=True)
 class ClosedSubset:
     """Each element at most once, then the first one again; END comes then, and only then."""
 

@@ -1,5 +1,6 @@
 """Constraints whose state is the set of tokens that are left: free, subset, permutation, tour."""
 
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import torch
@@ -17,6 +18,7 @@ class Remaining(NamedTuple):
     started: bool  # whether the prefixes have a token
 
 
+@dataclass(frozen=True)
 class Free:
     """Any token that is not padding, at any time.
 
@@ -24,8 +26,7 @@ class Free:
         min_length: tokens that an answer has at least, 0 or 1.
     """
 
-    def __init__(self, min_length: int = 1) -> None:
-        self.min_length = min_length
+    min_length: int = 1
 
     def initial_state(self, lengths: Tensor, num_specials: int, num_tokens: int) -> Remaining:
         tokens = length_mask(lengths + num_specials, num_tokens)[:, None]

@@ -5,6 +5,7 @@ that may come then, which state follows. Beside the table, a vertex is larger th
 it in its triangle, and leaves enough larger elements for the vertices that must follow.
 """
 
+from dataclasses import dataclass
 from enum import IntEnum
 from functools import cache
 from typing import NamedTuple
@@ -70,6 +71,7 @@ class OpenTriangle(NamedTuple):
     padding: Tensor  # (B, 1) the first token that is padding: S + n
 
 
+@dataclass(frozen=True)
 class Triangles:
     """One triangle or more, each three increasing indices.
 
@@ -77,8 +79,7 @@ class Triangles:
         num_specials: special slots S: END alone, or 2, END and a separator between triangles.
     """
 
-    def __init__(self, num_specials: int) -> None:
-        self.num_specials = num_specials
+    num_specials: int
 
     def initial_state(self, lengths: Tensor, num_specials: int, num_tokens: int) -> OpenTriangle:
         padding = (lengths + num_specials)[:, None]

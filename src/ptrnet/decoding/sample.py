@@ -7,7 +7,8 @@ from numbers import Real
 import torch
 from torch import Tensor
 
-from ptrnet.decoding.search import Hypotheses, Search, Selection
+from ptrnet.decoding.search import Search
+from ptrnet.decoding.steps import Hypotheses, Selection
 from ptrnet.errors import InputError, whole_number
 from ptrnet.indexing import gather_rows, gather_tokens
 from ptrnet.masks import length_mask
@@ -46,23 +47,16 @@ class Sample(Search):
         if self.seed is not None:
             object.__setattr__(self, "seed", whole_number("seed", self.seed, 0))
 
+    @property
+    def is_repeatable(self) -> bool:
+        return self.seed is not None
+
     def selector(self, inputs: Tensor, lengths: Tensor) -> "GumbelSelector":
         samples = torch.arange(self.size, device=inputs.device)
         seed = int(torch.randint(2**62, ())) if self.seed is None else self.seed
         keys = splitmix64(samples + (seed * SEED_STRIDE) % 2**62)
         return GumbelSelector(
             splitmix64(hash_instance(inputs, lengths)[:, None] ^ keys), self.temperature
-        )
-
-    def is_finished(self, ended: Tensor) -> bool:
-        return bool(ended.all())
-
-    def finalize(self, hypotheses: Hypotheses) -> Hypotheses:
-        """All samples, the likeliest first."""
-        tokens, lengths, log_probs = hypotheses
-        order = log_probs.argsort(dim=1, descending=True, stable=True)
-        return Hypotheses(
-            gather_rows(tokens, order), lengths.gather(1, order), log_probs.gather(1, order)
         )
 
 
@@ -79,26 +73,36 @@ class GumbelSelector:
 
     def __init__(self, keys: Tensor, temperature: float) -> None:
         self._keys, self._temperature = keys, temperature
-        self._step = 0
 
-    def select(self, scores: Tensor, log_probs: Tensor) -> Selection:
+    def select(self, step: int, scores: Tensor, log_probs: Tensor) -> Selection:
         """Extends each prefix by one drawn token; at the first step, the empty prefix K times.
 
         See `Selector.select`.
         """
-        self._step += 1
         batch, prefixes, num_tokens = log_probs.shape
         size = self._keys.shape[1]
         parents = torch.arange(size, device=scores.device).clamp(max=prefixes - 1)
         parents = parents.expand(batch, -1)
         log_probs = log_probs.expand(-1, size, -1)
-        counters = torch.arange(num_tokens, device=scores.device) + self._step * STEP_STRIDE
+        counters = torch.arange(num_tokens, device=scores.device) + (step + 1) * STEP_STRIDE
         noise = gumbel_noise(splitmix64(self._keys[..., None] ^ splitmix64(counters)))
         # 0 for the likeliest token, so that one is finite at the lowest temperature too.
         relative = log_probs.double() - log_probs.amax(-1, keepdim=True)
         tokens = (relative / self._temperature + noise).argmax(-1)
         token_log_probs = gather_tokens(log_probs, tokens)
         return Selection(scores.gather(1, parents) + token_log_probs, parents, tokens)
+
+    def is_finished(self, ended: Tensor) -> Tensor:
+        """Whether all samples have ended."""
+        return ended.all()
+
+    def finalize(self, hypotheses: Hypotheses) -> Hypotheses:
+        """All samples, the likeliest first."""
+        tokens, lengths, log_probs = hypotheses
+        order = log_probs.argsort(dim=1, descending=True, stable=True)
+        return Hypotheses(
+            gather_rows(tokens, order), lengths.gather(1, order), log_probs.gather(1, order)
+        )
 
 
 def hash_instance(inputs: Tensor, lengths: Tensor) -> Tensor:

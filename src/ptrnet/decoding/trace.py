@@ -4,7 +4,8 @@ from typing import NamedTuple
 
 from torch import Tensor
 
-from ptrnet.decoding.search import Hypotheses, Search, Selection, Selector
+from ptrnet.decoding.search import Search
+from ptrnet.decoding.steps import Hypotheses, Selection, Selector
 
 
 class Step(NamedTuple):
@@ -29,12 +30,6 @@ class Traced(Search):
         self.steps = []
         return _Recorder(self._search.selector(inputs, lengths), self.steps)
 
-    def is_finished(self, ended: Tensor) -> bool:
-        return self._search.is_finished(ended)
-
-    def finalize(self, hypotheses: Hypotheses) -> Hypotheses:
-        return self._search.finalize(hypotheses)
-
 
 class _Recorder:
     """A selector that records the log-probabilities that it is given and what it selects."""
@@ -42,8 +37,16 @@ class _Recorder:
     def __init__(self, selector: Selector, steps: list[Step]) -> None:
         self._selector, self._steps = selector, steps
 
-    def select(self, scores: Tensor, log_probs: Tensor) -> Selection:
+    def select(self, step: int, scores: Tensor, log_probs: Tensor) -> Selection:
         """See `Selector.select`."""
-        selection = self._selector.select(scores, log_probs)
+        selection = self._selector.select(step, scores, log_probs)
         self._steps.append(Step(log_probs, selection))
         return selection
+
+    def is_finished(self, ended: Tensor) -> Tensor:
+        """See `Selector.is_finished`."""
+        return self._selector.is_finished(ended)
+
+    def finalize(self, hypotheses: Hypotheses) -> Hypotheses:
+        """See `Selector.finalize`."""
+        return self._selector.finalize(hypotheses)

@@ -10,6 +10,7 @@ import torch
 from torch import Tensor, nn
 from torch.autograd.function import FunctionCtx, once_differentiable
 
+from ptrnet.kernels import cuda_graph
 from ptrnet.models.base import PointerModel
 from ptrnet.training.losses import losses
 from ptrnet.types import Batch
@@ -30,7 +31,7 @@ class GraphLosses:
         self._graphs: dict[tuple[object, ...], _Graph] = {}
         gradient_bytes = sum(p.nbytes for p in model.parameters())
         self._max_graphs = min(MAX_GRAPHS, MAX_GRADIENT_BYTES // gradient_bytes)
-        self._pool = torch.cuda.graph_pool_handle()  # one replay ends before the next begins
+        self._pool = cuda_graph.new_pool()
 
     def __call__(self, batch: Batch) -> tuple[Tensor, Tensor]:
         """As `losses`; the gradients are those of the latest call alone."""
@@ -60,20 +61,11 @@ class _Graph:
     def __init__(self, model: PointerModel, batch: Batch, pool: Any) -> None:
         self.parameters = [p for p in model.parameters() if p.requires_grad]
         self._batch = Batch(*(tensor.clone() for tensor in batch))
-        self._graph = torch.cuda.CUDAGraph()
-        device = batch.inputs.device.type
-        autocast, dtype = torch.is_autocast_enabled(device), torch.get_autocast_dtype(device)
-        # Without the cache: the casts in it are of the last step's weights.
-        with torch.autocast(device, dtype, autocast, cache_enabled=False), torch.enable_grad():
-            warmup = torch.cuda.Stream()  # type: ignore[no-untyped-call]
-            warmup.wait_stream(torch.cuda.current_stream())
-            with torch.cuda.stream(warmup):
-                for _ in range(2):  # then all kernels are compiled and chosen
-                    self._run(model)
-            torch.cuda.current_stream().wait_stream(warmup)
-            # The thread that makes examples may use the GPU's driver meanwhile.
-            with torch.cuda.graph(self._graph, pool=pool, capture_error_mode="thread_local"):
-                self.loss, self.right, self.grads = self._run(model)
+        with torch.enable_grad():
+            for _ in range(2):
+                cuda_graph.warm_up(lambda: self._run(model))
+            recorded = cuda_graph.record(lambda: self._run(model), pool)
+            self._graph, (self.loss, self.right, self.grads) = recorded
 
     def load(self, batch: Batch) -> None:
         """Copies a batch into the tensors that the graph reads."""
