@@ -4,8 +4,10 @@ All but one test write operations down on the processor, in the place of a GPU's
 """
 
 import gc
+import sys
 import threading
 import weakref
+from subprocess import PIPE, Popen
 
 import numpy as np
 import pytest
@@ -87,7 +89,10 @@ def test_a_recorded_search_answers_as_the_plain_loop(
     assert len(searches_of(network)) == 1
 
 
-@pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU")
+needs_gpu = pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU")
+
+
+@needs_gpu
 @pytest.mark.parametrize("decoder", DECODERS, ids=lambda decoder: decoder.name)
 @MODELS
 def test_on_a_gpu(small, model, decoder):
@@ -105,6 +110,26 @@ def test_on_a_gpu(small, model, decoder):
                 p.mul_(0.95)
     (found,) = searches_of(network).values()
     assert found is not None
+
+
+ANSWERS = """
+import numpy, ptrnet
+model = ptrnet.load("sort")
+model.model.to("cuda")
+for seed in range(30):
+    sets = numpy.random.default_rng(seed).random((64, 10, 1))
+    print([answer.tolist() for answer in model.solve(sets, ptrnet.Beam(4))])
+"""
+
+
+@needs_gpu
+def test_processes_share_a_gpu():
+    command = [sys.executable, "-c", ANSWERS]
+    processes = [Popen(command, stdout=PIPE, text=True) for _ in range(3)]
+    first, *others = [process.communicate()[0] for process in processes]
+    assert all(process.returncode == 0 for process in processes)
+    assert len(first.splitlines()) == 30
+    assert others == [first, first]
 
 
 class OnOneDevice(TorchDispatchMode):

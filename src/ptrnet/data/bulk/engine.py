@@ -133,12 +133,12 @@ def _write_resumable(
         def write(chunks: Iterable[tuple[bytes, int]]) -> Generator[int]:
             return file.append(tally.of_chunks(chunks))
 
-        items = read_ahead(work.items_after(done))
+        compute = partial(_computed_lines, work.compute, encode)
+        items = work.items_after(done)
         if jobs == 1 and backend == LOCAL:
-            counts = _written_aside(items, work.compute, encode, write)
+            counts = _written_aside(map(compute, items), write)
         else:
-            compute = partial(_computed_lines, work.compute, encode)
-            counts = write(ordered_map(compute, items, jobs, backend))
+            counts = write(ordered_map(compute, read_ahead(items), jobs, backend))
         try:
             # Nobody draws or writes any more when it is said what was written.
             with closing(counts):
@@ -159,22 +159,21 @@ def _write_resumable(
 
 
 def _written_aside(
-    items: Generator[Item],
-    compute: Callable[[Item], list[Example]],
-    encode: Callable[[list[Example]], tuple[bytes, int]],
+    chunks: Iterable[tuple[bytes, int]],
     write: Callable[[Iterable[tuple[bytes, int]]], Generator[int]],
 ) -> Generator[int]:
-    """How many examples each chunk has, which is computed in this thread: an interrupt reaches it.
+    """How many lines each chunk has, which is computed in this thread: an interrupt reaches it.
 
-    In other threads items are drawn before that, and lines encoded and written after it.
+    Another thread writes the chunks, and waits for the disk.
     """
 
-    def write_all(computed: Iterator[list[Example]]) -> None:
-        for _ in write(map(encode, computed)):
+    def write_all(computed: Iterator[tuple[bytes, int]]) -> None:
+        for _ in write(computed):
             pass
 
-    with closing(items), closing(consumed_aside(map(compute, items), write_all)) as computed_chunks:
-        yield from map(len, computed_chunks)
+    with closing(consumed_aside(chunks, write_all)) as computed_chunks:
+        for lines, _ in computed_chunks:
+            yield lines.count(b"\n")
 
 
 class Tally:

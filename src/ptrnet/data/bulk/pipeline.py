@@ -1,4 +1,4 @@
-"""Reading, computing and writing at the same time, in three threads of one process."""
+"""Reading or writing in a thread of its own, while others compute."""
 
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator

@@ -83,7 +83,7 @@ def _parse(lines: Iterable[tuple[int, str]], file: str, task: Task) -> Iterator[
 def write(stream: TextIO, examples: Iterable[Example], task: Task) -> None:
     """See `ptrnet.data.formats`. Numbers are written so that they read back the same."""
     for example in examples:
-        fields = [repr(value) for value in example.inputs.ravel().tolist()]
+        fields = list(map(repr, example.inputs.ravel().tolist()))
         if example.outputs is not None:
             fields += ["output", *_answer_fields(example.outputs + 1, task)]
         stream.write(" ".join(fields) + "\n")
@@ -102,9 +102,10 @@ def _answer_fields(indices: Indices, task: Task) -> list[str]:
 def _split(text: str) -> tuple[list[str], list[str] | None]:
     """The fields before the word `output`, and those after it; None without that word."""
     fields = text.split()
-    if "output" not in fields:
+    try:
+        position = fields.index("output")
+    except ValueError:
         return fields, None
-    position = fields.index("output")
     return fields[:position], fields[position + 1 :]
 
 
