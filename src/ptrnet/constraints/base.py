@@ -18,8 +18,8 @@ from ptrnet.types import END
 class Constraint(Protocol):
     """A constraint. A state is of any type of its own, and never written in place.
 
-    On a GPU searches under equal constraints are recorded once (`decoding/graphs.py`): a constraint
-    does not change, and asks for no value.
+    On a GPU searches under equal constraints of ptrnet are recorded once (`decoding/graphs.py`):
+    these do not change, and ask for no value.
     """
 
     def initial_state(self, lengths: Tensor, num_specials: int, num_tokens: int) -> Any:

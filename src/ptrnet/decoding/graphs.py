@@ -1,8 +1,10 @@
 """A search on a GPU as CUDA graphs, recorded for a shape of batch that comes again.
 
-A step launches some 40 small kernels, which takes the processor several times as long as the GPU
+A step launches dozens of small kernels, which takes the processor several times as long as the GPU
 needs to run them. Some steps are recorded together. After each such graph the search ends if it
 may, with the prefixes of the first step at which it might: the answers are the plain loop's.
+
+Only what is ptrnet's own is recorded: of other code nobody knows what else decides its results.
 """
 
 import warnings
@@ -15,17 +17,18 @@ from weakref import WeakKeyDictionary
 
 import torch
 from torch import Tensor, nn
+from torch.nn.modules import module as torch_module
 
 from ptrnet.decoding.steps import Hypotheses, Prefixes, Steps
 from ptrnet.kernels import cuda_graph
+from ptrnet.kernels.eager import is_transformed
 from ptrnet.models.base import PointerModel
 
 STEPS = 4  # of a graph
-# Of one model. Batches of further shapes take the plain loop, and so do searches of so many tokens
-# over all steps, which keep a GPU busy by themselves.
-MAX_SHAPES, MAX_TOKENS = 32, 2**23
+# Longer searches take the plain loop, and so do those of so many tokens over all steps that they
+# keep a GPU busy by themselves, and those of further shapes: MAX_SHAPES are recorded of a model.
+MAX_STEPS, MAX_TOKENS, MAX_SHAPES = 512, 2**23, 32
 MAX_NEW_SHAPES = 4096  # that came once, and are remembered
-MIN_EQUAL = 0.9  # of a batch's answers: products that are recorded may be rounded otherwise
 
 
 class SearchBatch(NamedTuple):
@@ -40,60 +43,78 @@ Begin = Callable[[Tensor, Tensor, Tensor], Steps]  # of the tensors of a batch
 
 
 def run(
-    model: PointerModel, kind: Hashable, size: int, begin: Begin, batch: SearchBatch
+    model: PointerModel, kind: tuple[object, ...], size: int, begin: Begin, batch: SearchBatch
 ) -> Hypotheses:
     """The answers of a search on a GPU, as `Steps.run` gives them.
 
     The second batch of a shape is recorded, and those after it are answered by what was recorded.
 
     Args:
-        model: that the search asks; what merely stands for one is not recorded.
-        kind: equal for searches that differ in their batch alone.
+        model: that the search asks.
+        kind: what decides the answers beside model and batch; equal where it is the same.
         size: the most prefixes of an instance, K.
         begin: begins a search of this kind.
         batch: that is searched.
     """
-    contents, num_steps = _Contents.of(model), int(batch.max_lengths.max()) + 1
-    num_tokens = batch.inputs[..., 0].numel() * size * num_steps
-    if contents is None or num_tokens > MAX_TOKENS or not _is_hashable(kind):
+    global _has_failed
+    contents = None if _has_failed or not all(map(_is_own, kind)) else _Contents.of(model)
+    if contents is None:
         return begin(*batch).run()
-    key = (kind, num_steps, *((t.shape, t.dtype, t.device) for t in batch), *_precision())
-    graphs = _graphs.setdefault(model, _ModelGraphs())
+    num_steps = int(batch.max_lengths.max()) + 1
+    num_tokens = batch.inputs[..., 0].numel() * size * num_steps
+    if num_steps > MAX_STEPS or num_tokens > MAX_TOKENS:
+        return begin(*batch).run()
+    types = ((tensor.shape, tensor.dtype, tensor.device) for tensor in batch)
+    key = (kind, num_steps, contents.values, *types, *_modes())
     device = torch.cuda.device_of(batch.inputs)  # type: ignore[no-untyped-call]
-    with graphs.lock, device:
-        graphs.forget_unless(contents)
-        if key not in graphs.searches:
-            hypotheses = begin(*batch).run()
-            graphs.add(key, begin, batch, num_steps, hypotheses)
-            return hypotheses
-        search = graphs.searches[key]
+    with _lock, device:
+        searches = _searches.get(model)
+        if searches is None or searches.contents.places != contents.places:
+            searches = _searches[model] = _Searches(contents)
+        search = searches.recorded.get(key)
         if search is not None:
             model.check_lengths(batch.lengths)
             return search.run(batch)
-    return begin(*batch).run()
+    hypotheses = begin(*batch).run()
+    with _lock, device:
+        try:
+            complaint = searches.add(key, begin, batch, num_steps, hypotheses)
+        except Exception as error:
+            _has_failed = True  # it may have left PyTorch unable to record anything
+            complaint = f"{type(error).__name__}: {error}".splitlines()[0]
+    if complaint:
+        warnings.warn(f"decoding without CUDA graphs: {complaint}", stacklevel=2)
+    return hypotheses
 
 
-def _is_hashable(kind: Hashable) -> bool:
-    """Whether its parts are, too: a constraint of others may not be."""
-    try:
-        hash(kind)
-    except TypeError:
-        return False
-    return True
+def forget(model: PointerModel) -> None:
+    """Gives back what was recorded of a model."""
+    _searches.pop(model, None)
 
 
-def _precision() -> tuple[object, ...]:
-    """What decides how products are rounded, beside the types of tensors."""
+_lock = Lock()  # all graphs of a GPU share its products' memory
+_has_failed = False
+
+
+def _is_own(part: object) -> bool:
+    """Whether a model's part, a decoder or a constraint is of a class of ptrnet or PyTorch."""
+    return type(part).__module__.startswith(("ptrnet.", "torch.nn.modules."))
+
+
+def _modes() -> tuple[object, ...]:
+    """What decides how the calling thread computes, beside the types of tensors."""
     matmul, cudnn = torch.backends.cuda.matmul, torch.backends.cudnn
-    autocast = torch.is_autocast_enabled("cuda"), torch.get_autocast_dtype("cuda")
     if hasattr(matmul, "fp32_precision"):  # since PyTorch 2.9; the older flags may not be read then
-        return *autocast, matmul.fp32_precision, cudnn.rnn.fp32_precision  # type: ignore[attr-defined]
-    return *autocast, matmul.allow_tf32, cudnn.allow_tf32
+        precision = matmul.fp32_precision, cudnn.rnn.fp32_precision  # type: ignore[attr-defined]
+    else:
+        precision = matmul.allow_tf32, cudnn.allow_tf32
+    autocast = torch.is_autocast_enabled("cuda"), torch.get_autocast_dtype("cuda")
+    return *precision, *autocast, torch.is_inference_mode_enabled()
 
 
 @dataclass(frozen=True)
 class _Contents:
-    """What a model is made of: its graphs read its tensors where they lay, and nothing else."""
+    """What a model is made of. Its graphs read its tensors where they lay."""
 
     places: tuple[int, ...]
     values: tuple[object, ...]  # of its parts: their kinds, flags and numbers
@@ -101,35 +122,34 @@ class _Contents:
 
     @classmethod
     def of(cls, model: PointerModel) -> "_Contents | None":
-        """None of what is no model itself, or has hooks: Python has a part in what it computes."""
+        """None where something else has a part in what the model computes, such as hooks."""
+        if torch_module._global_forward_hooks or torch_module._global_forward_pre_hooks:
+            return None
         if not isinstance(model, nn.Module):
             return None
         tensors, values = [], []
         for part in model.modules():
-            if part._forward_hooks or part._forward_pre_hooks:
+            own = vars(part)
+            if not _is_own(part) or part._forward_hooks or part._forward_pre_hooks:
                 return None
-            values += [type(part), *(x for x in vars(part).values() if isinstance(x, int | float))]
+            if not own.keys().isdisjoint({"forward", "encode", "step"}):
+                return None
+            values += [type(part), *(x for x in own.values() if isinstance(x, int | float))]
             tensors += [*part._parameters.values(), *part._buffers.values()]
         kept = tuple(tensor.detach() for tensor in tensors if tensor is not None)
+        if is_transformed(*kept):
+            return None
         return cls(tuple(tensor.data_ptr() for tensor in kept), tuple(values), kept)
 
 
-class _ModelGraphs:
-    """The recorded searches of one model."""
+class _Searches:
+    """The recorded searches of one model, whose tensors are where they were."""
 
-    def __init__(self) -> None:
-        self.lock = Lock()
-        self.searches: dict[Hashable, _RecordedSearch | None] = {}  # None: not to be recorded
+    def __init__(self, contents: _Contents) -> None:
+        self.contents = contents
+        self.recorded: dict[Hashable, _RecordedSearch | None] = {}  # None: not to be recorded
         self._new: set[Hashable] = set()
-        self._contents: _Contents | None = None
         self._pool: Any = None
-
-    def forget_unless(self, contents: _Contents) -> None:
-        """Drops all that was recorded of other contents."""
-        if contents != self._contents:
-            self._contents = contents
-            self.searches.clear()
-            self._new.clear()
 
     def add(
         self,
@@ -138,17 +158,34 @@ class _ModelGraphs:
         batch: SearchBatch,
         num_steps: int,
         expected: Hypotheses,
-    ) -> None:
-        """Records a search whose key comes for the second time; what it must give is expected."""
+    ) -> str:
+        """Records a search whose key comes for the second time, and compares it with what it must
+        give.
+
+        It is recorded with the batch's instances the other way round, as what it did not read again
+        would else pass.
+
+        Returns:
+            Why it will not be used; empty where it will.
+        """
+        if key in self.recorded or len(self.recorded) >= MAX_SHAPES:
+            return ""
         if key not in self._new:
-            if len(self._new) < MAX_NEW_SHAPES:
-                self._new.add(key)
-        elif len(self.searches) < MAX_SHAPES:
-            self._pool = self._pool or cuda_graph.new_pool()
-            self.searches[key] = _record(begin, batch, num_steps, expected, self._pool)
+            if len(self._new) >= MAX_NEW_SHAPES:
+                self._new.clear()
+            self._new.add(key)
+            return ""
+        self.recorded[key] = None
+        self._pool = self._pool or cuda_graph.new_pool()
+        other = SearchBatch(*(tensor.flip(0) for tensor in batch))
+        search = _RecordedSearch(begin, other, num_steps, self._pool)
+        if not _are_equal(search.run(batch), expected):
+            return "a search that was recorded answered otherwise"
+        self.recorded[key] = search
+        return ""
 
 
-_graphs: WeakKeyDictionary[PointerModel, _ModelGraphs] = WeakKeyDictionary()
+_searches: WeakKeyDictionary[PointerModel, _Searches] = WeakKeyDictionary()
 
 
 class _Part(NamedTuple):
@@ -163,19 +200,14 @@ class _RecordedSearch:
     """Searches of batches of one shape, of so many steps at most."""
 
     def __init__(self, begin: Begin, batch: SearchBatch, num_steps: int, pool: Any) -> None:
-        self._batch = batch = SearchBatch(*(tensor.clone() for tensor in batch))
-        cuda_graph.warm_up(lambda: begin(*batch).run())
-
-        def open_search() -> tuple[Steps, Prefixes]:
-            steps = begin(*batch)
-            return steps, steps.start()
-
-        self._opening, (steps, prefixes) = cuda_graph.record(open_search, pool)
+        self._batch = SearchBatch(*(tensor.clone() for tensor in batch))
+        start = partial(_start, begin, self._batch)
+        cuda_graph.warm_up(lambda: _extend(*start(), num_steps))
+        self._opening, (steps, prefixes) = cuda_graph.record(start, pool)
         self._selector = steps.selector
         self._parts = []
         for first in range(0, num_steps, STEPS):
-            count = min(STEPS, num_steps - first)
-            extend = partial(_extend, steps, prefixes, count)
+            extend = partial(_extend, steps, prefixes, min(STEPS, num_steps - first))
             graph, (prefixes, finished, outcomes) = cuda_graph.record(extend, pool)
             self._parts.append(_Part(graph, finished, outcomes))
 
@@ -196,6 +228,12 @@ class _RecordedSearch:
         return hypotheses
 
 
+def _start(begin: Begin, batch: SearchBatch) -> tuple[Steps, Prefixes]:
+    """The steps of a batch, and its empty prefixes."""
+    steps = begin(*batch)
+    return steps, steps.start()
+
+
 def _extend(
     steps: Steps, prefixes: Prefixes, count: int
 ) -> tuple[Prefixes, Tensor, list[tuple[Tensor, Tensor]]]:
@@ -208,31 +246,8 @@ def _extend(
     return prefixes, torch.stack(finished), outcomes
 
 
-def _record(
-    begin: Begin, batch: SearchBatch, num_steps: int, expected: Hypotheses, pool: Any
-) -> _RecordedSearch | None:
-    """Graphs that give what is expected of the batch; None, and a warning, where there are none.
-
-    They are recorded with its instances the other way round, as what they did not read would else
-    pass.
-    """
-    other = SearchBatch(*(tensor.flip(0) for tensor in batch))
-    try:
-        search = _RecordedSearch(begin, other, num_steps, pool)
-        num_equal = _num_equal(search.run(batch), expected)
-        if num_equal >= MIN_EQUAL * len(batch.inputs):
-            return search
-        why = f"they answer {num_equal} of {len(batch.inputs)} instances alike"
-    except RuntimeError as error:
-        why = str(error).splitlines()[0]
-    warnings.warn(f"searches without CUDA graphs, as they cannot be recorded: {why}", stacklevel=2)
-    return None
-
-
-def _num_equal(actual: Hypotheses, expected: Hypotheses) -> int:
-    """How many instances have the same answers."""
-    if actual.tokens.shape != expected.tokens.shape:
-        return 0
-    alike = (actual.tokens == expected.tokens).all(2) | expected.log_probs.isnan()
-    alike &= actual.log_probs.isclose(expected.log_probs, 1e-3, 1e-3, equal_nan=True)
-    return int(alike.all(1).sum())
+def _are_equal(actual: Hypotheses, expected: Hypotheses) -> bool:
+    """Whether the answers are the same, and their log-probabilities but for rounding."""
+    if not torch.equal(actual.tokens, expected.tokens):
+        return False
+    return torch.allclose(actual.log_probs, expected.log_probs, 1e-4, 1e-4, equal_nan=True)

@@ -63,10 +63,7 @@ class Search(Decoder):
 
     @property
     def is_repeatable(self) -> bool:
-        """Whether selectors of equal searches select alike and tell nobody: they may be recorded.
-
-        Such searches are hashable.
-        """
+        """Whether selectors of equal searches select alike and tell nobody: to be recorded."""
         return False
 
     @abstractmethod
@@ -90,6 +87,8 @@ class Search(Decoder):
             batch = graphs.SearchBatch(inputs, lengths, max_lengths)
             hypotheses = graphs.run(model, (self, constraint), self.size, begin, batch)
         else:
+            if not inputs.is_cuda:
+                graphs.forget(model)  # the model may have been on a GPU
             hypotheses = begin(inputs, lengths, max_lengths).run()
         # A NaN stays in a prefix's score, and counts as the largest: that prefix is among those
         # that are given. A score of -inf: no allowed token had a probability above 0.

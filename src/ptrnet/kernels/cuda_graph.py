@@ -4,8 +4,10 @@ A graph reads and writes the memory of the tensors that it was recorded with. No
 is recorded, so the function may ask for no value.
 """
 
+import os
 from collections.abc import Callable
 from functools import cache
+from threading import Lock
 from typing import Any, TypeVar
 
 import torch
@@ -15,10 +17,13 @@ from ptrnet.kernels.eager import is_eager
 
 T = TypeVar("T")
 
+SWITCH = "PTRNET_CUDA_GRAPHS"  # of the environment: 0 switches the graphs of searches off
+_recording = Lock()  # PyTorch records in one thread at a time
+
 
 def can_record(*tensors: Tensor) -> bool:
     """Whether a computation of these tensors may be recorded: they are on a GPU, all of it runs."""
-    on_gpu = all(tensor.is_cuda for tensor in tensors)
+    on_gpu = all(tensor.is_cuda for tensor in tensors) and os.environ.get(SWITCH) != "0"
     return on_gpu and is_eager(*tensors) and not torch.cuda.is_current_stream_capturing()
 
 
@@ -28,8 +33,8 @@ def new_pool() -> Any:
 
 
 def warm_up(run: Callable[[], object]) -> None:
-    """Runs a function aside, so that all its kernels are compiled and chosen before a recording."""
-    stream, current = torch.cuda.Stream(), torch.cuda.current_stream()  # type: ignore[no-untyped-call]
+    """Runs a function where it will be recorded: then all its kernels are compiled and chosen."""
+    stream, current = _recording_stream(torch.cuda.current_device()), torch.cuda.current_stream()
     stream.wait_stream(current)
     with torch.cuda.stream(stream):
         run()
@@ -46,10 +51,13 @@ def record(run: Callable[[], T], pool: Any) -> tuple[torch.cuda.CUDAGraph, T]:
     stream = _recording_stream(torch.cuda.current_device())
     autocast, dtype = torch.is_autocast_enabled("cuda"), torch.get_autocast_dtype("cuda")
     with (
-        # Other threads may use the GPU's driver meanwhile.
-        torch.cuda.graph(graph, pool=pool, stream=stream, capture_error_mode="thread_local"),
+        _recording,
+        # A recording that fails would leave its own stream as the thread's.
+        torch.cuda.stream(torch.cuda.current_stream()),
         # Without the cache: the casts in it are of the weights of now.
         torch.autocast("cuda", dtype, autocast, cache_enabled=False),
+        # Other threads may use the GPU's driver meanwhile.
+        torch.cuda.graph(graph, pool=pool, stream=stream, capture_error_mode="thread_local"),
     ):
         outputs = run()
     return graph, outputs
