@@ -118,7 +118,7 @@ class _Contents:
 
     places: tuple[int, ...]
     values: tuple[object, ...]  # of its parts: their kinds, flags and numbers
-    tensors: tuple[Tensor, ...] = field(compare=False)  # kept: nothing else comes to lie there
+    tensors: tuple[Tensor, ...] = field(compare=False)
 
     @classmethod
     def of(cls, model: PointerModel) -> "_Contents | None":
@@ -127,7 +127,7 @@ class _Contents:
             return None
         if not isinstance(model, nn.Module):
             return None
-        tensors, values = [], []
+        slots, values = [], []
         for part in model.modules():
             own = vars(part)
             if not _is_own(part) or part._forward_hooks or part._forward_pre_hooks:
@@ -135,11 +135,11 @@ class _Contents:
             if not own.keys().isdisjoint({"forward", "encode", "step"}):
                 return None
             values += [type(part), *(x for x in own.values() if isinstance(x, int | float))]
-            tensors += [*part._parameters.values(), *part._buffers.values()]
-        kept = tuple(tensor.detach() for tensor in tensors if tensor is not None)
-        if is_transformed(*kept):
+            slots += [*part._parameters.values(), *part._buffers.values()]
+        tensors = tuple(tensor for tensor in slots if tensor is not None)
+        if is_transformed(*tensors):
             return None
-        return cls(tuple(tensor.data_ptr() for tensor in kept), tuple(values), kept)
+        return cls(tuple(tensor.data_ptr() for tensor in tensors), tuple(values), tensors)
 
 
 class _Searches:
@@ -147,6 +147,8 @@ class _Searches:
 
     def __init__(self, contents: _Contents) -> None:
         self.contents = contents
+        # Their memory, whatever becomes of them: nothing else comes to lie where graphs read.
+        self._memory = [tensor.detach() for tensor in contents.tensors]
         self.recorded: dict[Hashable, _RecordedSearch | None] = {}  # None: not to be recorded
         self._new: set[Hashable] = set()
         self._pool: Any = None
