@@ -14,14 +14,8 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from ptrnet.decoding import Beam, Greedy, Sample
 from tests.contract.cases import EVERY_SETTING, MODELS, covering
 from tests.support.searches import SIZES, batch_of, check, plain, searches_of
-from tests.support.written_graphs import use_written_graphs
 
 DECODERS = [Greedy(), Beam(3), Sample(3, seed=5)]
-
-
-@pytest.fixture
-def written(monkeypatch):
-    use_written_graphs(monkeypatch)
 
 
 @covering(decoder=DECODERS)

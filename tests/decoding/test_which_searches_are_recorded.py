@@ -18,12 +18,6 @@ from ptrnet.errors import ModelError, NotFiniteError
 from ptrnet.kernels import cuda_graph
 from ptrnet.training.hardware import matmul_precision
 from tests.support.searches import batch_of, check, hulls, plain, searches_of
-from tests.support.written_graphs import use_written_graphs
-
-
-@pytest.fixture
-def written(monkeypatch):
-    use_written_graphs(monkeypatch)
 
 
 def test_the_second_batch_of_a_shape_is_recorded(small, written):

@@ -9,7 +9,6 @@ Only what is ptrnet's own is recorded: of other code nobody knows what else deci
 
 import warnings
 from collections.abc import Callable, Hashable
-from dataclasses import dataclass, field
 from functools import partial
 from threading import Lock
 from typing import Any, NamedTuple
@@ -112,13 +111,12 @@ def _modes() -> tuple[object, ...]:
     return *precision, *autocast, torch.is_inference_mode_enabled()
 
 
-@dataclass(frozen=True)
-class _Contents:
+class _Contents(NamedTuple):
     """What a model is made of. Its graphs read its tensors where they lay."""
 
     places: tuple[int, ...]
     values: tuple[object, ...]  # of its parts: their kinds, flags and numbers
-    tensors: tuple[Tensor, ...] = field(compare=False)
+    tensors: tuple[Tensor, ...]
 
     @classmethod
     def of(cls, model: PointerModel) -> "_Contents | None":
