@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from ptrnet.data.bulk.generate import generate
 from ptrnet.decoding import Beam, Incremental, Sample
 from ptrnet.errors import InputError, whole_number
+from ptrnet.labels import generate
 
 
 @pytest.mark.parametrize("value", [True, np.True_, 1.0, np.float64(2), "3", None, 0, -(10**50)])

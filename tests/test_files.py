@@ -9,9 +9,9 @@ import pytest
 
 from ptrnet import tasks
 from ptrnet.data import formats
-from ptrnet.data.bulk.generate import generate
 from ptrnet.errors import OutputError
 from ptrnet.files import atomic_folder, atomic_path, move
+from ptrnet.labels import generate
 from ptrnet.plots.figure import figure
 from ptrnet.types import Example
 

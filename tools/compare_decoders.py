@@ -37,7 +37,7 @@ def rows() -> Iterator[str]:
         known = [Example(p, ConvexHull(p).vertices.astype(np.int64)) for p in points]
         for name, decoder, views in decoders:
             began = time.perf_counter()
-            answers = [e.outputs for e in model.solve_examples(known, decoder, augment=views)]
+            answers = [e.outputs for e in model.predict(known, decoder, augment=views)]
             seconds = time.perf_counter() - began
             measures = model.task.measure(known, [a for a in answers if a is not None])
             cells = " | ".join(measures[key].text(1, 100) for key in ("accuracy", "simple", "area"))

@@ -18,7 +18,7 @@ from typing import NamedTuple
 from compare_models import run
 
 import ptrnet
-from ptrnet.data.bulk.generate import generate_examples
+from ptrnet.labels import generate_dataset
 from ptrnet.metrics.interval import Measure
 
 BUDGET, COUNT, SEED = 60.0, 10_000, 20_260_300
@@ -117,8 +117,8 @@ def score(runs: Path, number: int) -> str:
 def measure(runs: Path, number: int) -> Measure:
     """Of a trained design, on fresh instances of the largest trained size."""
     solver, n = ptrnet.load(folder(runs, number)), SIZES[DESIGNS[number].task][1]
-    examples = list(generate_examples(solver.task, [n], COUNT, SEED))
-    answers = [answered.outputs for answered in solver.solve_examples(examples)]
+    examples = list(generate_dataset(solver.task, [n], COUNT, SEED))
+    answers = [answered.outputs for answered in solver.predict(examples)]
     return solver.task.measure(examples, answers)[
         "gap" if solver.task.name == "tsp" else "accuracy"
     ]

@@ -119,7 +119,7 @@ def measured(runs: Path) -> dict[tuple[str, str], Row]:
             free, constrained = (
                 solver.task.measure(
                     known,
-                    [e.outputs for e in solver.solve_examples(known, constrained=is_constrained)],
+                    [e.outputs for e in solver.predict(known, constrained=is_constrained)],
                 )["accuracy"]
                 for is_constrained in (False, True)
             )

@@ -41,7 +41,7 @@ def main() -> None:
     accuracies = {}
     for precision, seed, folder in trainings:
         solver = ptrnet.load(folder)
-        answers = [e.outputs for e in solver.solve_examples(known, constrained=False)]
+        answers = [e.outputs for e in solver.predict(known, constrained=False)]
         accuracies[precision, seed] = solver.task.measure(known, answers)["accuracy"]
     lines = [
         "# Training in bfloat16 and in float32",

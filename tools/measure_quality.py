@@ -90,7 +90,7 @@ def labelled(solver: Solver, instances: list[np.ndarray]) -> list[Example]:
 
 def measured(solver: Solver, known: list[Example], views: int = 1) -> Measure:
     """The task's metric of constrained greedy answers."""
-    answers = [e.outputs for e in solver.solve_examples(known, augment=views)]
+    answers = [e.outputs for e in solver.predict(known, augment=views)]
     measures = solver.task.measure(known, [a for a in answers if a is not None])
     return measures[METRIC.get(solver.task.name, "accuracy")]
 

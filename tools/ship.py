@@ -24,7 +24,6 @@ from scipy.spatial import ConvexHull, Delaunay
 from ptrnet import Beam, Greedy, Solver, tasks
 from ptrnet.decoding import Decoder
 from ptrnet.errors import OutsideTraining
-from ptrnet.evaluation import evaluate
 from ptrnet.files import atomic_path, checksum
 from ptrnet.metrics.interval import Measure
 from ptrnet.models.base import num_weights
@@ -167,7 +166,7 @@ def beam_count(task: str) -> int:
 
 def measured(solver: Solver, test: list[Example], decoder: Decoder) -> dict[str, Measure]:
     """The task's metrics of constrained answers."""
-    answers = [example.outputs for example in solver.solve_examples(test, decoder)]
+    answers = [example.outputs for example in solver.predict(test, decoder)]
     return solver.task.measure(test, answers)
 
 
@@ -176,7 +175,7 @@ def scores(solver: Solver, n: int, beam: int) -> dict:
     main, *others = CONSTRAINED[solver.task.name]
     test = examples(solver.task.name, n, FEWER.get((solver.task.name, n), COUNT))
     some = test[: FREE_COUNTS.get(solver.task.name, COUNT)]
-    free = evaluate(solver, some, solver.solve_examples(some, Greedy(), constrained=False))
+    free = solver.measure(some, Greedy(), constrained=False)
     greedy = measured(solver, test, Greedy())
     few = test[: beam_count(solver.task.name)]
     beams = measured(solver, few, Beam(beam))

@@ -2,7 +2,7 @@
 
 import sys
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, TypeVar
 
 if TYPE_CHECKING:
@@ -14,7 +14,11 @@ DELAY = 2.0  # seconds before a bar appears
 
 
 def track(
-    items: Iterable[T], description: str, total: int | None = None, completed: int = 0
+    items: Iterable[T],
+    description: str,
+    total: int | None = None,
+    completed: int = 0,
+    size: Callable[[T], int] = lambda _: 1,
 ) -> Iterator[T]:
     """The same items; after DELAY seconds a bar counts them, where standard error is a terminal.
 
@@ -23,6 +27,7 @@ def track(
         description: what stands beside the bar.
         total: how many items there are in all, where that is known.
         completed: how many of them were done before.
+        size: how many an item counts for, such as the rows of a chunk.
     """
     if sys.stderr is None or not sys.stderr.isatty():
         yield from items  # without rich, which takes 8 MB
@@ -30,8 +35,10 @@ def track(
     began = time.perf_counter()
     bar = None
     try:
-        for count, item in enumerate(items, 1):
+        count = 0
+        for item in items:
             yield item
+            count += size(item)
             if bar is None and time.perf_counter() - began > DELAY:
                 bar = _bar(description, total)
                 bar.start()

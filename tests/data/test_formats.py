@@ -10,8 +10,8 @@ import pytest
 
 from ptrnet import tasks
 from ptrnet.data import formats
-from ptrnet.data.bulk.label import label_examples
 from ptrnet.errors import InputError, MissingExtraError
+from ptrnet.labels import label_dataset
 from ptrnet.types import Example
 
 HULL, SORT, DELAUNAY = tasks.get("hull"), tasks.get("sort"), tasks.get("delaunay")
@@ -97,7 +97,7 @@ def test_csv_rows_come_back_in_the_answers_order(tmp_path):
     table = 'name,x,y\n"Oslo, N",10.75,59.91\nRome,12.5,41.90\nBern,7.45,46.95\n'
     (example,) = read(tmp_path, "csv", table)
     assert example.inputs.tolist() == [[10.75, 59.91], [12.5, 41.9], [7.45, 46.95]]
-    answered = example._replace(outputs=np.array([2, 1]))
+    answered = example.replace(outputs=np.array([2, 1]))
     assert written(tmp_path, "csv", [answered]) == b"name,x,y\nBern,7.45,46.95\nRome,12.5,41.90\n"
 
 
@@ -204,7 +204,7 @@ def test_the_examples_of_the_specification_are_read(tmp_path):
         rows = zip(content.splitlines(), ("hull", "delaunay", "tsp", "sort"), strict=False)
         for row, task in rows:
             (example,) = read(tmp_path, extension, row, tasks.get(task))
-            (truth,) = label_examples(tasks.get(task), None, [example])
+            (truth,) = label_dataset(tasks.get(task), None, [example])
             assert tasks.get(task).is_correct(truth, example.outputs)
     assert read(tmp_path, "tsp", cities, TSP)[0].distance == "EUC_2D"
     assert read(tmp_path, "tour", tour, TSP)[0].outputs.tolist() == [0, 1, 2]

@@ -11,7 +11,7 @@ import ptrnet
 from ptrnet import InputError, tasks
 from ptrnet.cli import run
 from ptrnet.data import formats
-from ptrnet.data.examples import instances_of
+from ptrnet.data.dataset import instances_of
 from ptrnet.errors import DoubtfulInput
 from ptrnet.types import Example
 

@@ -269,8 +269,8 @@ def test_what_one_model_has_read_another_reads_anew():
     options = {"steps": 2, "hidden_size": 8, "valid_batches": 0}
     one = ptrnet.fit(offers, [[0, 1, 2]] * 4, fields=["c"], **options)
     other = ptrnet.fit(offers, [[0, 1, 2]] * 4, fields=["y", "c", "x"], **options)
-    (answered,) = one.solve_examples(
-        [Example(offers[0], None, "x")._replace(inputs=np.eye(3), elements=offers[0])]
+    (answered,) = one.predict(
+        [Example(offers[0], None, "x").replace(inputs=np.eye(3), elements=offers[0])]
     )
     for solver in (other, ptrnet.load("hull")):
         expected = solver.solve(offers[0])

@@ -262,7 +262,7 @@ def test_a_tour_that_is_not_proved_may_come_after_the_first_row_group(tmp_path, 
     monkeypatch.setattr(parquet_format, "_ELEMENTS", 4)
     path = tmp_path / "a.parquet"
     proved = Example(POINTS, np.arange(4))
-    examples = [proved, proved._replace(extra={"proved": False}), proved]
+    examples = [proved, proved.replace(extra={"proved": False}), proved]
     written(path, examples, TSP)
     extras = [example.extra for example in formats.read(str(path), TSP)]
     assert extras == [{}, {"proved": False}, {}]

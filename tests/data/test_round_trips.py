@@ -67,9 +67,9 @@ def test_there_and_back(tmp_path, name, make, source, target):
 def test_a_tour_there_and_back(tmp_path, extension):
     task = tasks.get("tsp")
     (example,) = tsplib(task)[:1]
-    example = example._replace(outputs=np.array(ANSWERS["tsp"][0]))
+    example = example.replace(outputs=np.array(ANSWERS["tsp"][0]))
     tour, other = str(tmp_path / "a.tour"), str(tmp_path / f"b.{extension}")
-    formats.write(str(tmp_path / "a.tsp"), [example._replace(outputs=None)], task)
+    formats.write(str(tmp_path / "a.tsp"), [example.replace(outputs=None)], task)
     formats.write(tour, [example], task)
     formats.write(other, formats.read(tour, task), task)
     assert_same(list(formats.read(other, task)), [example])

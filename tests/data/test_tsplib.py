@@ -8,8 +8,8 @@ import pytest
 
 from ptrnet import tasks
 from ptrnet.data import formats
-from ptrnet.data.bulk.label import label_examples
 from ptrnet.errors import InputError
+from ptrnet.labels import label_dataset
 from ptrnet.metrics.tour import length
 from ptrnet.types import Example, Nodes
 
@@ -121,7 +121,7 @@ def test_published_tours_have_the_published_length(tmp_path, name):
 @pytest.mark.parametrize("name", INSTANCES)
 def test_the_proved_shortest_tour_has_the_published_length(tmp_path, name):
     example = read(tmp_path / f"{name}.tsp", text_of(name))
-    (answered,) = label_examples(TSP, "exact", [example])
+    (answered,) = label_dataset(TSP, "exact", [example])
     assert length(example.inputs, answered.outputs, example.distance) == INSTANCES[name][1]
 
 
@@ -140,7 +140,7 @@ def test_bytes_of_a_tsp(tmp_path):
     (copy,) = formats.read(str(path), TSP)
     assert copy.inputs.tolist() == POINTS.tolist()
     assert (copy.distance, copy.nodes, copy.outputs) == ("CEIL_2D", example.nodes, None)
-    formats.write(str(path), [example._replace(nodes=None)], TSP)
+    formats.write(str(path), [example.replace(nodes=None)], TSP)
     assert path.read_bytes() == PLAIN.replace(b"NAME : a", b"NAME : unnamed")
 
 
@@ -154,7 +154,7 @@ def test_bytes_of_a_tour_with_the_ids_of_its_file(tmp_path):
         b"NAME : triangle\nCOMMENT : length 12\nTYPE : TOUR\nDIMENSION : 3\nTOUR_SECTION\n"
         b"7\n30\n0\n-1\nEOF\n"
     )
-    formats.write(str(tmp_path / "t.tsp"), [example._replace(outputs=None)], TSP)
+    formats.write(str(tmp_path / "t.tsp"), [example.replace(outputs=None)], TSP)
     (copy,) = formats.read(str(path), TSP)
     assert copy.outputs.tolist() == [0, 2, 1] and copy.nodes == nodes
 
@@ -191,17 +191,17 @@ def test_what_the_writers_refuse(tmp_path):
         ),
         (
             "tsp",
-            plain._replace(outputs=tour, distance="ATT"),
+            plain.replace(outputs=tour, distance="ATT"),
             "a .tsp file holds no answer; write that to .tour",
         ),
         (
             "tour",
-            plain._replace(distance="ATT"),
+            plain.replace(distance="ATT"),
             "has no answer, and a .tour file holds nothing else",
         ),
         (
             "tour",
-            plain._replace(distance="ATT", outputs=tour[:2]),
+            plain.replace(distance="ATT", outputs=tour[:2]),
             "the answer is no tour: expected each of 3 cities once, got no 3",
         ),
     ]:

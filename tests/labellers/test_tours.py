@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from ptrnet import labellers, tasks
-from ptrnet.data.bulk.label import label_examples
 from ptrnet.errors import InputError
 from ptrnet.geometry import distances
 from ptrnet.labellers import exact
@@ -15,6 +14,7 @@ from ptrnet.labellers.tour.branch_and_bound import new_search, prove, resume
 from ptrnet.labellers.tour.one_tree import EXCLUDED, cheapest_one_tree, new_one_tree
 from ptrnet.labellers.tour.pieces import PIECE, tour_by_pieces
 from ptrnet.labellers.tour.relaxation import best_penalties
+from ptrnet.labels import label_dataset
 from ptrnet.types import Example
 
 NAMES = ("a1", "a2", "a3", "exact", "held-karp", "local-search")
@@ -229,15 +229,15 @@ def test_an_answer_without_proof_is_the_best_that_was_found(monkeypatch):
     rng = np.random.default_rng(6)
     sizes = [25, 5, 25, 5]  # of five, dynamic programming proves the tour
     examples = [Example(rng.random((n, 2)), source=f"line {k}") for k, n in enumerate(sizes, 1)]
-    examples[1] = examples[1]._replace(extra={"proved": False, "name": "of a former answer"})
+    examples[1] = examples[1].replace(extra={"proved": False, "name": "of a former answer"})
     task = tasks.get("tsp")
-    labelled = label_examples(task, "exact", examples)
+    labelled = label_dataset(task, "exact", examples)
     for example, n in zip(labelled, sizes, strict=True):
         assert sorted(example.outputs) == list(range(n))
         assert example.extra.get("proved", True) == (n == 5)
     assert labelled[1].extra == {"name": "of a former answer"}
     with pytest.raises(InputError, match=r"line 1: no tour was proved .* local-search"):
-        label_examples(task, "exact", examples, strict=True)
+        label_dataset(task, "exact", examples, strict=True)
 
 
 @pytest.mark.parametrize(

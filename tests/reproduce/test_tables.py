@@ -8,9 +8,9 @@ import pytest
 import torch
 
 from ptrnet import tasks, weights
-from ptrnet.data.bulk.generate import generate_examples
 from ptrnet.decoding import Beam, Reconstruct
 from ptrnet.errors import InputError
+from ptrnet.labels import generate_dataset
 from ptrnet.models.hard_ptr_net import HardPtrNet
 from ptrnet.models.multi_ptr_net import MultiPtrNet
 from ptrnet.models.soft_ptr_net import SoftPtrNet
@@ -188,7 +188,7 @@ def test_no_training_draws_an_instance_of_a_test():
         for batch in batches:
             drawn.setdefault(name, set()).update(np.float32(batch.inputs[:, 0]).ravel().tolist())
     for name, seen in drawn.items():
-        test = generate_examples(tasks.get(name), [5, 10, 50], 64, SEED)
+        test = generate_dataset(tasks.get(name), [5, 10, 50], 64, SEED)
         tested = {float(np.float32(x)) for e in test for x in e.inputs[0]}
         assert len(tested & seen) <= 2, name  # of 24 bits each, two may be equal by chance
 

@@ -79,7 +79,7 @@ def test_one_request_that_fails_takes_no_other_with_it(with_client, models):
         def solve_examples(self, examples, decoder=None, **options):
             if any(example.inputs.max() > 5 for example in examples):
                 raise InputError("no more than 5")
-            return super().solve_examples(examples, decoder, **options)
+            return super().predict(examples, decoder, **options)
 
     models["hull"] = Picky(models["hull"].model, models["hull"].task)
 

@@ -10,7 +10,7 @@ from huggingface_hub import ModelCard
 import ptrnet
 from ptrnet import tasks, weights
 from ptrnet.cli import run as program
-from ptrnet.data.bulk.generate import generate_examples
+from ptrnet.labels import generate_dataset
 from ptrnet.training.recipe import Recipe
 from ptrnet.training.run import train
 
@@ -84,7 +84,7 @@ def test_a_training_on_fresh_examples_leaves_its_scores(tmp_path):
     solver = ptrnet.load(tmp_path / "run")
     assert "Of 64 fresh examples, of which the training drew none" in solver.card
     row = re.search(r"\| accuracy \| ([\d.]+) \(.*\| ([\d.]+) \(", solver.card)
-    test = list(generate_examples(tasks.get("sort"), [2, 3, 4], 64, recipe.seed))
+    test = list(generate_dataset(tasks.get("sort"), [2, 3, 4], 64, recipe.seed))
     for shown, constrained in zip(row.groups(), (False, True), strict=True):
         measured = solver.evaluate(test, constrained=constrained)["accuracy"]["value"]
         assert float(shown) == pytest.approx(measured, abs=5e-5)

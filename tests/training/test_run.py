@@ -68,15 +68,15 @@ def test_it_learns(tmp_path):
 
     solver = Solver(*saved)
     examples = list(_examples(solver.task))
-    answers = [e.outputs for e in solver.solve_examples(examples, constrained=False)]
+    answers = [e.outputs for e in solver.predict(examples, constrained=False)]
     assert solver.task.measure(examples, answers)["accuracy"].value > 0.85
     assert saved.trained == {"n": "2", "steps": 300, "batch_size": 64, "seed": 1}
 
 
 def _examples(task):
-    from ptrnet.data.bulk.generate import generate_examples
+    from ptrnet.labels import generate_dataset
 
-    return generate_examples(task, [2], 300, seed=3)
+    return generate_dataset(task, [2], 300, seed=3)
 
 
 def test_resume_is_refused_for_another_recipe_and_for_no_run(tmp_path):
@@ -235,9 +235,9 @@ def test_a_run_on_a_file_resumes_to_the_same_bits(tmp_path, monkeypatch):
 
 
 def _of_two_sizes(task):
-    from ptrnet.data.bulk.generate import generate_examples
+    from ptrnet.labels import generate_dataset
 
-    return generate_examples(task, [5, 6], 40, seed=3)
+    return generate_dataset(task, [5, 6], 40, seed=3)
 
 
 def test_a_file_that_cannot_be_trained_on_leaves_no_folder(tmp_path):
@@ -276,7 +276,7 @@ def test_a_model_of_one_n_trains_and_answers(tmp_path, model):
 
     solver = Solver(*load(tmp_path / "run"))
     examples = list(_examples(solver.task))
-    answers = [e.outputs for e in solver.solve_examples(examples, constrained=False)]
+    answers = [e.outputs for e in solver.predict(examples, constrained=False)]
     assert solver.task.measure(examples, answers)["accuracy"].value > 0.85
 
 

@@ -118,4 +118,4 @@ def _with_city_names(
         same = np.array_equal(cities.inputs, example.inputs)
         if not same or cities.distance != example.distance:
             raise InputError(f"{output}: {cities.source} holds other cities than {example.source}")
-        yield example._replace(nodes=cities.nodes)
+        yield example.replace(nodes=cities.nodes)

@@ -25,6 +25,7 @@ from ptrnet.errors import InputError
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from ptrnet.data.dataset import Dataset
     from ptrnet.solver import Solver
     from ptrnet.tasks.base import Task
     from ptrnet.types import Example
@@ -67,6 +68,7 @@ def solve(
     Example: ptrnet solve hull million.txt --output answered.txt --jobs -1
     """
     from ptrnet.data import formats
+    from ptrnet.data.dataset import Dataset
 
     if random is None:
         if points is not None:
@@ -97,15 +99,16 @@ def solve(
         formats.check_input(path)
         formats.check_not_overwritten(path, output)
         instances = formats.read(path, solver.task)
-    examples = list(target.checked(instances, solver.task))
+    examples = Dataset.of(target.checked(instances, solver.task), solver.task.item_size)
     pictures.check_index(len(examples))
-    answered = solver.solve_all(
+    answered = solver.predict(
         examples,
         decoder,
         constrained=decoding.constrained,
         augment=decoding.augment,
         jobs=jobs,
         backend=backend,
+        activity="solving",
     )
     pictures.draw_attention(solver, answered)
     with pictures.plotting(solver, answered, examples):
@@ -132,7 +135,7 @@ def _random_instance(task: "Task", points: str | None, n: int, seed: int) -> "It
 
 
 def _document(
-    solver: "Solver", model: str | None, decoder: str, answered: list["Example"]
+    solver: "Solver", model: str | None, decoder: str, answered: "Dataset"
 ) -> dict[str, Any]:
     """What `--json` prints."""
     return {

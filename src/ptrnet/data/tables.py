@@ -164,7 +164,7 @@ def read_lines(path: str) -> Iterator[Example]:
         elements = nested.records(row.pop("inputs", None), f'{source}: "inputs"')
         nothing = np.zeros((len(elements), 1))
         example = nested.example_from_row(nothing, row, loosest_task(1), source)
-        yield example._replace(elements=elements)
+        yield example.replace(elements=elements)
 
 
 def _places(example: Example) -> list[Any]:

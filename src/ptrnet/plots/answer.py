@@ -36,7 +36,7 @@ def draw_answered(ax: Any, task: Task, answered: Example, known: Indices | None)
     inputs, outputs = answered.inputs, answered.outputs
     assert outputs is not None
     truth, is_proved = _truth(task, answered) if task.labellers else (known, True)
-    is_correct = truth is not None and task.is_correct(answered._replace(outputs=truth), outputs)
+    is_correct = truth is not None and task.is_correct(answered.replace(outputs=truth), outputs)
     title = _title(task, answered, truth, is_proved)
     true_drawing = None if truth is None or is_correct else task.draw(inputs, truth)
     _name_axes(ax, answered)  # before names of elements find their places

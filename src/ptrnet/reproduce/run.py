@@ -12,12 +12,10 @@ import numpy as np
 from ptrnet import tasks, weights
 from ptrnet.bench.machine import commit, processor
 from ptrnet.errors import InputError
-from ptrnet.evaluation import evaluate
 from ptrnet.files import checksum, locked
 from ptrnet.metrics.interval import Measure
 from ptrnet.plots.curves import read_curves
 from ptrnet.pretrained.model_folder import TENSORS
-from ptrnet.progress import track
 from ptrnet.reproduce import records, report
 from ptrnet.reproduce.budget import Budget
 from ptrnet.reproduce.records import Record
@@ -104,8 +102,9 @@ def _run_job(job: Job, runs: Path) -> Record:
     solver = solver_of(job.line, recipe, runs)
     test = open_test_set(solver.task, job.row.n, job.instances)
     how = job.line.decoding
-    answers = solver.solve_examples(test, how.build(), constrained=how.constrained)
-    measures = evaluate(solver, test, track(answers, f"answering {job.row}", len(test)))
+    measures = solver.measure(
+        test, how.build(), constrained=how.constrained, activity=f"answering {job.row}"
+    )
     trained = solver.trained
     minutes, examples = None, None
     if recipe is not None:

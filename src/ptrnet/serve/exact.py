@@ -50,7 +50,7 @@ def exact_of(task: Task, example: Example) -> dict[str, Any] | None:
         return None
     return {
         "outputs": outputs.tolist(),
-        "cost": finite_cost(task, example._replace(outputs=outputs)),
+        "cost": finite_cost(task, example.replace(outputs=outputs)),
         "labeller": task.labellers[0],
         "proved": bool(proved[0]),
     }

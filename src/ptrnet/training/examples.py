@@ -8,7 +8,6 @@ import numpy as np
 from ptrnet import tasks
 from ptrnet.data import formats
 from ptrnet.data.batches import batches_of
-from ptrnet.data.bulk.generate import generate_examples
 from ptrnet.data.infer_task import check_examples
 from ptrnet.data.random_streams import VALID
 from ptrnet.data.sizes import parse_sizes
@@ -17,7 +16,7 @@ from ptrnet.data.streams.cut_stream import CutStream, cut_batch
 from ptrnet.data.streams.example_stream import ExampleStream
 from ptrnet.data.streams.file_stream import FileStream
 from ptrnet.data.symmetries import augment, identity
-from ptrnet.progress import track
+from ptrnet.labels import generate_dataset
 from ptrnet.tasks.base import Task
 from ptrnet.tasks.custom import Custom
 from ptrnet.training.recipe import Recipe
@@ -62,8 +61,11 @@ def fresh_test_examples(recipe: Recipe, task: Task) -> list[Example]:
     if recipe.data or recipe.learning != "answers" or not count:
         return []
     sizes, labeller = parse_sizes(recipe.n), recipe.labeller or None
-    examples = generate_examples(task, sizes, count, recipe.seed, labeller)
-    return list(track(examples, "labelling for the card", count))
+    return list(
+        generate_dataset(
+            task, sizes, count, recipe.seed, labeller, activity="labelling for the card"
+        )
+    )
 
 
 def _file_stream(recipe: Recipe, task: Task, first: int) -> FileStream:

@@ -15,7 +15,7 @@ import numpy as np
 
 from ptrnet.data import formats
 from ptrnet.data.arrays import count_features, is_frame, named_records_of, split
-from ptrnet.data.examples import checked_example, example_name, inputs_and_outputs, pairs_of
+from ptrnet.data.dataset import checked_example, example_name, inputs_and_outputs, pairs_of
 from ptrnet.data.infer_task import loosest_task, task_of
 from ptrnet.errors import InputError, MissingExtraError, short
 from ptrnet.settings import check_type
@@ -234,5 +234,5 @@ def _checked_examples(items: Iterator[Any], task: Custom) -> Iterator[Example]:
         source = example_name(k, item)
         example = checked_example(inputs_and_outputs(item, source), task, source)
         if task.schema and example.elements:
-            example = example._replace(elements=task.schema.read_fields(example.elements, source))
+            example = example.replace(elements=task.schema.read_fields(example.elements, source))
         yield example

@@ -7,11 +7,9 @@ from typing import NamedTuple
 import torch
 
 from ptrnet.decoding import Greedy
-from ptrnet.evaluation import evaluate
 from ptrnet.metrics.interval import Measure
 from ptrnet.models.base import num_weights
 from ptrnet.pretrained import card, model_folder
-from ptrnet.progress import track
 from ptrnet.solver import Solver
 from ptrnet.training.recipe import Recipe
 from ptrnet.types import Example
@@ -127,9 +125,11 @@ def _measures(solver: Solver, examples: list[Example]) -> list[dict[str, Measure
     """Every metric of greedy decoding, without and with the task's constraint."""
     measures = []
     for name, constrained in (("free", False), ("constrained", True)):
-        answers = solver.solve_examples(examples, Greedy(), constrained=constrained)
-        answers = track(answers, f"measuring, {name}", len(examples))
-        measures.append(evaluate(solver, examples, answers))
+        measures.append(
+            solver.measure(
+                examples, Greedy(), constrained=constrained, activity=f"measuring, {name}"
+            )
+        )
     return measures
 
 

@@ -17,10 +17,9 @@ from ptrnet.bench.row import Row
 from ptrnet.bench.timing import Side
 from ptrnet.bench.training_step import TrainingStep, ptrnet_step
 from ptrnet.data import formats
-from ptrnet.data.bulk.generate import generate_examples
 from ptrnet.data.streams.file_stream import FileStream
 from ptrnet.data.streams.memmap import open_memmap
-from ptrnet.progress import track
+from ptrnet.labels import generate_dataset
 from ptrnet.training.recipe import Recipe
 
 COUNT = 10_000  # examples in the file
@@ -49,8 +48,8 @@ def _measure_with_file(recipe: Recipe, repeats: int) -> Iterator[Row]:
     with TemporaryDirectory() as folder:
         path = str(Path(folder) / "examples.txt")
         task = tasks.get(recipe.task)
-        examples = generate_examples(task, [int(recipe.n)], COUNT, recipe.seed)
-        formats.write(path, track(examples, "writing a file", COUNT), task)
+        examples = generate_dataset(task, [int(recipe.n)], COUNT, recipe.seed)
+        formats.write(path, examples, task)
         open_memmap(path, task)
         steps = STEPS * repeats
         # Steps one kind after the other: in turn, one's batches would be made as the other trains.

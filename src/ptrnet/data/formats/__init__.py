@@ -26,7 +26,7 @@ from ptrnet.data.formats.parts.format import (
     output_format,
     register,
 )
-from ptrnet.data.formats.parts.lines import display_name
+from ptrnet.data.formats.parts.lines import count_lines, display_name
 from ptrnet.errors import InputError
 from ptrnet.files import atomic_path, check_writable, to_standard_output
 from ptrnet.tasks.base import Task
@@ -38,6 +38,7 @@ __all__ = [
     "check_keeps_extra",
     "check_not_overwritten",
     "check_output",
+    "count_instances",
     "format_of",
     "get",
     "names",
@@ -143,6 +144,14 @@ def num_features(path: str) -> int:
             * (source_format.extension == "csv")
         )
     return source_format.num_features(path)
+
+
+def count_instances(path: str) -> int | None:
+    """Return how many instances a file has, for a progress bar; None if it is binary."""
+    capabilities = format_of(path).capabilities
+    if not capabilities.multiple:
+        return 1
+    return None if capabilities.binary else count_lines(path)
 
 
 def check_input(path: str) -> Format:

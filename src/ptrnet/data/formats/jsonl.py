@@ -37,7 +37,7 @@ def read(path: str, task: Task) -> Iterator[Example]:
         nested.check_numbers(values, f'{source}: "inputs"')
         inputs = checks.check_instance(values, task, f'{source}: "inputs"')
         example = nested.example_from_row(inputs, row, task, source)
-        yield example._replace(elements=records_of(values))
+        yield example.replace(elements=records_of(values))
 
 
 def dictionaries(path: str) -> Iterator[tuple[list[Mapping[str, Any]], str]] | None:

@@ -31,7 +31,7 @@ def read(path: str, task: Task) -> Iterator[Example]:
     keywords, rows = tsplib.parse(path, SECTION, {"TYPE": ("TOUR",)})
     tsplib.check_dimension(keywords, len(example.inputs), path)
     outputs = _tour(rows, tsp.nodes_of(example).ids, path)
-    yield example._replace(outputs=outputs, source=path)
+    yield example.replace(outputs=outputs, source=path)
 
 
 def read_cities(path: str, task: Task) -> Example:

@@ -104,7 +104,7 @@ def warm_up(solver: Solver) -> None:
         if exact is not None:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", OutsideTraining)
-                solver.evaluate([example._replace(outputs=np.array(exact["outputs"]))])
+                solver.evaluate([example.replace(outputs=np.array(exact["outputs"]))])
 
 
 class Server(uvicorn.Server):

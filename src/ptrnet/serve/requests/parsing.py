@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from ptrnet.data import checks
 from ptrnet.data.arrays import records_of
-from ptrnet.data.examples import instances_of
+from ptrnet.data.dataset import instances_of
 from ptrnet.data.formats.parts import nested
 from ptrnet.data.formats.parts.json_object import parse_object
 from ptrnet.errors import InputError, short, unknown
@@ -66,7 +66,7 @@ def parse_evaluate(body: bytes, task: Task, limits: Limits) -> Question:
         source = f'{example.source}: "outputs"'
         indices = nested.flat_indices(answer, task.item_size, source)
         known = checks.check_answer(indices, len(example.inputs), task, source)
-        examples.append(example._replace(outputs=known))
+        examples.append(example.replace(outputs=known))
     return Question(examples, method)
 
 
@@ -105,8 +105,8 @@ def parse_array(
     array = parse_npy(body)
     count, n = (1, *array.shape)[-3:-1]
     _check_sizes([n] * min(count, limits.max_elements + 1), method, limits)
-    examples, _ = instances_of(array, task)
-    return Question(examples, method)
+    data, _ = instances_of(array, task)
+    return Question(list(data), method)
 
 
 def _document(body: bytes, kind: type) -> dict[str, Any]:

@@ -11,7 +11,7 @@ import numpy as np
 from ptrnet import tasks
 from ptrnet.data import checks
 from ptrnet.data.arrays import count_features, records_of, split
-from ptrnet.data.examples import is_example
+from ptrnet.data.dataset import is_example
 from ptrnet.data.infer_task import feature_scaling, loosest_task
 from ptrnet.errors import InputError, short, unknown
 from ptrnet.solver import Solver

@@ -8,9 +8,9 @@ import pytest
 import ptrnet
 from ptrnet import tasks
 from ptrnet.data import formats
-from ptrnet.data.bulk.engine import CHUNK
 from ptrnet.data.sizes import parse_sizes
 from ptrnet.errors import InputError, MissingExtraError
+from ptrnet.jobs import CHUNK
 
 
 def pairs_in(path, task):
