@@ -16,6 +16,7 @@ from dataclasses import asdict
 from functools import partial
 from io import StringIO
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
 from filelock import FileLock, Timeout
@@ -23,9 +24,9 @@ from filelock import FileLock, Timeout
 from ptrnet.data import formats
 from ptrnet.data.dataset import Dataset
 from ptrnet.errors import InputError, KilledError, OutputError, short
-from ptrnet.files import atomic_path, check_writable, checksum
+from ptrnet.files import atomic_path, check_writable, checksum, to_standard_output
 from ptrnet.parallel import LOCAL, ordered_map
-from ptrnet.progress import track
+from ptrnet.progress import Bar
 from ptrnet.tasks.base import Task
 from ptrnet.version import VERSION
 
@@ -63,7 +64,7 @@ def file_source(path: str, chunks: Iterable[Dataset]) -> Source:
     return Source(chunks, formats.count_instances(path), key, path)
 
 
-def rows(
+def run(
     function: Callable[[Any], Dataset], source: Source, activity: str, jobs: int, backend: str
 ) -> Iterator[Dataset]:
     """Yield `function` of every chunk, in order, with a progress bar that counts rows.
@@ -75,8 +76,10 @@ def rows(
         jobs: processes; -1 for one a core.
         backend: where they run, see `ptrnet.parallel.ordered_map`.
     """
-    results = ordered_map(function, source.chunks, jobs, backend)
-    return track(results, activity, source.num_rows, size=len)
+    with Bar(activity, source.num_rows) as bar:
+        for data in ordered_map(function, source.chunks, jobs, backend):
+            bar.add(len(data))
+            yield data
 
 
 def job(
@@ -108,23 +111,28 @@ def job(
         InputError: the first example that cannot be used or written; `output` cannot be written, or
             there is an unfinished job with another key, or another run of this one.
     """
-    if source.key is None or output == "-" or not formats.format_of(output).capabilities.multiple:
-        return _write_at_once(function, source, task, output, activity, jobs, backend)
-    target = formats.format_of(output)
-    lines_format = formats.get("jsonl") if target.capabilities.binary else target
-    with _claimed(Path(output), {**_key_of(task, activity), **source.key, **key}) as folder:
+    target = formats.output_format(output, source.path)
+    if not target.capabilities.multiple or (output == "-" and target.capabilities.binary):
+        data = list(ordered_map(function, source.chunks, jobs, backend))
+        examples = [example for chunk in data for example in chunk]
+        # The examples of a file were checked when it was read.
+        write = formats.write if source.path is None else formats.write_checked
+        write(output, examples, task, source.path)
+        return sum(map(num_unproved, data))
+    is_binary = target.capabilities.binary
+    lines_format = formats.get("jsonl") if is_binary else target
+    compute = partial(_lines_of, function, task, lines_format.extension)
+    key = {"ptrnet": VERSION, "task": task.name, **asdict(task), "command": activity, **key}
+    unproved = 0
+    with _claimed(output, key, source) as folder:
         done = _finished(folder, lines_format.extension)
-        num_done = sum(done.values())
-        if done:
-            print(f"resuming after {num_done:,} examples in {folder}", file=sys.stderr)
         todo = (item for item in enumerate(source.chunks) if item[0] not in done)
-        compute = partial(_lines_of, function, task, lines_format.extension)
-        unproved = 0
-        computed = ordered_map(compute, todo, jobs, backend)
-        for chunk in track(computed, activity, source.num_rows, num_done, _Chunk.num_rows):
-            _write_chunk(folder, chunk, lines_format.extension)
-            unproved += chunk.unproved
-        _join(folder, Path(output), task, lines_format, target)
+        with Bar(activity, source.num_rows, sum(done.values())) as bar:
+            for number, lines, count in ordered_map(compute, todo, jobs, backend):
+                _write_chunk(folder, number, lines, lines_format.extension)
+                bar.add(lines.count(b"\n"))
+                unproved += count
+        _join(folder, output, task, target if is_binary else None)
     return unproved
 
 
@@ -139,17 +147,6 @@ def report_unproved(count: int) -> None:
         )
 
 
-class _Chunk(NamedTuple):
-    """A finished chunk: its number, its lines, and how many of its answers are not proved."""
-
-    number: int
-    lines: bytes
-    unproved: int
-
-    def num_rows(self) -> int:
-        return self.lines.count(b"\n")
-
-
 def num_unproved(data: Dataset) -> int:
     """Return how many answers are not proved, although their labeller promises a proof."""
     return sum(extra.get("proved") is False for extra in data.carried.get("extra", ()))
@@ -157,70 +154,43 @@ def num_unproved(data: Dataset) -> int:
 
 def _lines_of(
     function: Callable[[Any], Dataset], task: Task, extension: str, item: tuple[int, Any]
-) -> _Chunk:
-    """Compute one chunk. Takes the format's extension: other processes cannot unpickle a module."""
+) -> tuple[int, bytes, int]:
+    """Compute one chunk: its number, its lines, and how many of its answers are not proved.
+
+    Takes the format's extension, because other processes cannot unpickle a module.
+    """
     number, chunk = item
     data = function(chunk)
     text = StringIO()
     formats.get(extension).write(text, data, task)
-    return _Chunk(number, text.getvalue().encode(), num_unproved(data))
-
-
-def _write_at_once(
-    function: Callable[[Any], Dataset],
-    source: Source,
-    task: Task,
-    output: str,
-    activity: str,
-    jobs: int,
-    backend: str,
-) -> int:
-    """Write what cannot be resumed: the whole file or nothing."""
-    unproved = 0
-
-    def examples() -> Iterator[Any]:
-        nonlocal unproved
-        for data in rows(function, source, activity, jobs, backend):
-            unproved += num_unproved(data)
-            yield from data
-
-    # The examples of a file were checked when it was read.
-    write = formats.write if source.path is None else formats.write_checked
-    write(output, examples(), task, source.path)
-    return unproved
-
-
-def _key_of(task: Task, activity: str) -> dict[str, Any]:
-    return {"ptrnet": VERSION, "task": task.name, **asdict(task), "command": activity}
+    return number, text.getvalue().encode(), num_unproved(data)
 
 
 @contextmanager
-def _claimed(output: Path, key: Mapping[str, Any]) -> Iterator[Path]:
+def _claimed(output: str, key: Mapping[str, Any], source: Source) -> Iterator[Path]:
     """The folder of a job's chunks, which no other run has meanwhile; removed on success.
 
-    After an interrupt, a killed process or a full disk the folder stays. It is removed after any
-    other error, unless an earlier run left chunks in it: the error would come again.
+    After an interrupt, a killed process or a full disk the folder stays, if the job can be
+    resumed. It is removed after any other error, unless an earlier run left chunks in it: the error
+    would come again. Standard output has a temporary folder.
     """
-    check_writable(output)
-    folder = output.with_name(f"{output.name}.partial")
-    key = json.loads(json.dumps(key))  # as it will be read again
+    if output == "-":
+        with TemporaryDirectory() as temporary:
+            yield Path(temporary)
+        return
+    path = Path(output)
+    check_writable(path)
+    folder = path.with_name(f"{path.name}.partial")
     try:
         folder.mkdir(exist_ok=True)
-        is_new = not (folder / KEY).exists()
-        lock = FileLock(folder / _LOCK, blocking=False)
-        with lock:
-            if is_new:
-                with atomic_path(folder / KEY) as temporary:
-                    temporary.write_text(json.dumps(key, indent=1) + "\n", encoding="utf-8")
-            else:
-                _check_key(folder, key)
+        with FileLock(folder / _LOCK, blocking=False):
+            is_new = not (folder / KEY).exists()
+            _claim_key(folder, {**key, **(source.key or {"input": "standard input"})}, is_new)
             try:
                 yield folder
             except BaseException as error:
-                can_resume = isinstance(
-                    error, KeyboardInterrupt | KilledError | OSError | OutputError
-                )
-                if _numbers(folder) and (can_resume or not is_new):
+                is_stop = isinstance(error, KeyboardInterrupt | KilledError | OSError | OutputError)
+                if _numbers(folder) and source.key is not None and (is_stop or not is_new):
                     print(
                         f"kept in {folder}: the same command continues from there",
                         file=sys.stderr,
@@ -233,6 +203,16 @@ def _claimed(output: Path, key: Mapping[str, Any]) -> Iterator[Path]:
         raise InputError(f"{folder}: another run is writing it") from None
     except OSError as error:
         raise OutputError(f"{output}: cannot be written: {error.strerror or error}") from None
+
+
+def _claim_key(folder: Path, key: Mapping[str, Any], is_new: bool) -> None:
+    """Write the key of a new job, or refuse a folder with the chunks of another one."""
+    text = json.dumps(key, indent=1) + "\n"
+    if is_new:
+        with atomic_path(folder / KEY) as temporary:
+            temporary.write_text(text, encoding="utf-8")
+    else:
+        _check_key(folder, json.loads(text))
 
 
 def _check_key(folder: Path, key: Mapping[str, Any]) -> None:
@@ -259,7 +239,7 @@ def _numbers(folder: Path) -> dict[int, Path]:
 
 
 def _finished(folder: Path, extension: str) -> dict[int, int]:
-    """Return the number of rows of each finished chunk; remove damaged files, which are redone."""
+    """Return the number of rows of each finished chunk; remove damaged files."""
     done = {}
     for number, file in _numbers(folder).items():
         lines = file.read_bytes()
@@ -270,6 +250,8 @@ def _finished(folder: Path, extension: str) -> dict[int, int]:
                 f"{file}: incomplete or damaged; its examples are computed again", file=sys.stderr
             )
             file.unlink()
+    if done:
+        print(f"resuming after {sum(done.values()):,} examples in {folder}", file=sys.stderr)
     return done
 
 
@@ -277,19 +259,21 @@ def _chunk_name(number: int, lines: bytes, extension: str) -> str:
     return f"{number:06}-{hashlib.sha256(lines).hexdigest()[:_DIGITS]}.{extension}"
 
 
-def _write_chunk(folder: Path, chunk: _Chunk, extension: str) -> None:
-    """Write a chunk under its own name. Its checksum, not the order of writes, proves it whole."""
-    (folder / _chunk_name(chunk.number, chunk.lines, extension)).write_bytes(chunk.lines)
+def _write_chunk(folder: Path, number: int, lines: bytes, extension: str) -> None:
+    """Write a chunk under its own name, whose checksum proves it whole after a stop."""
+    (folder / _chunk_name(number, lines, extension)).write_bytes(lines)
 
 
-def _join(folder: Path, output: Path, task: Task, lines_format: Any, target: Any) -> None:
-    """Make the output of the chunks."""
+def _join(folder: Path, output: str, task: Task, target: formats.Format | None) -> None:
+    """Make the output of the chunks: their lines, or a file of a binary format `target`."""
     files = [file for _, file in sorted(_numbers(folder).items())]
-    if target != lines_format:
+    if target is not None:
         examples = (e for file in files for e in formats.read(str(file), task))
-        formats.write_checked(str(output), examples, task)
-        return
-    with atomic_path(output) as temporary, temporary.open("wb") as stream:
-        for file in files:
-            with file.open("rb") as lines:
-                shutil.copyfileobj(lines, stream)
+        formats.write_checked(output, examples, task)
+    elif output == "-":
+        to_standard_output(file.read_text(encoding="utf-8") for file in files)
+    else:
+        with atomic_path(Path(output)) as temporary, temporary.open("wb") as stream:
+            for file in files:
+                with file.open("rb") as lines:
+                    shutil.copyfileobj(lines, stream)

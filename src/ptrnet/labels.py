@@ -177,7 +177,7 @@ def generate_dataset(
 ) -> Dataset:
     """Return the examples of `generate`, of sizes drawn from `sizes`, with a bar for `activity`."""
     function, source, _ = generation(task, sizes, count, seed, labeller)
-    chunks = bulk.rows(function, source, activity, 1, LOCAL)
+    chunks = bulk.run(function, source, activity, 1, LOCAL)
     return Dataset.of((row for chunk in chunks for row in chunk), task.item_size)
 
 
@@ -288,7 +288,7 @@ def _run(
         unproved = bulk.job(function, source, task, target, activity, key, jobs, backend)
         bulk.report_unproved(unproved)
         return None
-    chunks = bulk.rows(function, source, activity, jobs, backend)
+    chunks = bulk.run(function, source, activity, jobs, backend)
     data = Dataset.of((row for chunk in chunks for row in chunk), task.item_size)
     bulk.report_unproved(bulk.num_unproved(data))
     return data

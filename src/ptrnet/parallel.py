@@ -36,7 +36,7 @@ _WATCH_EVERY = 0.5  # seconds between two looks of `end_with` at the parent
 def ordered_map(
     function: Callable[[Item], Result], items: Iterable[Item], jobs: int, backend: str = LOCAL
 ) -> Iterator[Result]:
-    """Yield `function` of each item, in the order of the items.
+    """Return an iterator over `function` of each item, in the order of the items.
 
     A few items for each process are under way at a time. No process is started for a single item.
 
@@ -57,8 +57,13 @@ def ordered_map(
         first = list(islice(rest, 2))
         rest, jobs = chain(first, rest), jobs if len(first) == 2 else 1
     if backend == LOCAL and jobs == 1:
-        yield from map(function, rest)
-        return
+        return map(function, rest)
+    return _map_in_processes(function, rest, jobs, backend)
+
+
+def _map_in_processes(
+    function: Callable[[Item], Result], rest: Iterator[Item], jobs: int, backend: str
+) -> Iterator[Result]:
     from joblib import Parallel, delayed, effective_n_jobs
 
     # joblib draws from an iterator in a thread of its own, which loses the iterator's errors: it

@@ -319,7 +319,9 @@ def _is_instance(values: Any, d: int) -> bool:
         return False
     ndim = depth(values)
     if d == 1 and is_list and ndim == 2:  # (n, 1) if each row has one number; else rows are (n,)
-        return all(isinstance(row, Mapping) or depth(row) == 1 and len(row) == 1 for row in values)
+        return all(
+            isinstance(row, Mapping) or (depth(row) == 1 and len(row) == 1) for row in values
+        )
     return 0 < ndim <= (1 if d == 1 and is_list else 2)
 
 

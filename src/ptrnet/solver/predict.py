@@ -76,27 +76,23 @@ class PredictJob:
         answers: dict[int, Candidate] = {}
         sizes = (data.sizes * self.decoder.size).tolist()
         for rows in bucket_by_size(sizes, MAX_BATCH_ELEMENTS):
-            batch = self._answer_batch([data[row] for row in rows], constraint)
-            answers |= dict(zip(rows, batch, strict=True))
+            instances = [self.task.normalize(data[row].inputs) for row in rows]
+            num_rows, largest = len(rows) * self.decoder.size, max(map(len, instances))
+            is_small = (
+                num_rows <= ROWS_OF_ONE_THREAD and num_rows * largest <= ELEMENTS_OF_ONE_THREAD
+            )
+            views = []
+            with one_thread() if is_small else nullcontext():
+                for k in range(self.augment):
+                    views.append(
+                        decode_view(k, instances, self.task, self.model, self.decoder, constraint)
+                    )
+            for row, *candidates in zip(rows, *views, strict=True):
+                answers[row] = best_candidate(self.task, data[row], list(chain(*candidates)))
         best = [answers[row] for row in range(len(data))]
         return data.with_answers(
             [answer.outputs for answer in best], np.array([answer.log_prob for answer in best])
         )
-
-    def _answer_batch(self, examples: Sequence[Example], constraint: Constraint) -> list[Candidate]:
-        """Return the best answer to each instance of one batch, over all views and hypotheses."""
-        instances = [self.task.normalize(example.inputs) for example in examples]
-        num_rows, largest = len(instances) * self.decoder.size, max(map(len, instances))
-        is_small = num_rows <= ROWS_OF_ONE_THREAD and num_rows * largest <= ELEMENTS_OF_ONE_THREAD
-        with one_thread() if is_small else nullcontext():
-            views = [
-                decode_view(k, instances, self.task, self.model, self.decoder, constraint)
-                for k in range(self.augment)
-            ]
-        return [
-            best_candidate(self.task, example, list(chain(*candidates)))
-            for example, *candidates in zip(examples, *views, strict=True)
-        ]
 
     def key(self) -> dict[str, Any]:
         """Return everything that decides the answers to an instance, as JSON."""

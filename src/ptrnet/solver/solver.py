@@ -187,9 +187,9 @@ class Solver(HubMixin):
         if activity or size == CHUNK:
             source = Source(chunks, len(data), None)
             function = job if size == CHUNK_SIZE else job.for_many(len(data))
-            solved = list(bulk.rows(function, source, activity or job.activity, jobs, backend))
+            solved = list(bulk.run(function, source, activity or job.activity, jobs, backend))
         else:
-            solved = [job(chunk) for chunk in chunks]
+            solved = list(map(job, chunks))
         if len(solved) == 1:
             return solved[0]
         log_probs = [np.zeros(0), *(s.log_probs for s in solved if s.log_probs is not None)]
@@ -553,7 +553,7 @@ class Solver(HubMixin):
         """Run the job of an evaluation, in memory or into a file, and sum its scores up."""
         activity = EvaluateJob.activity
         if target is None:
-            return Evaluation(self.task, bulk.rows(function, source, activity, jobs, backend))
+            return Evaluation(self.task, bulk.run(function, source, activity, jobs, backend))
         bulk.job(function, source, self.task, target, activity, key, jobs, backend)
         return Evaluation(self.task, read_chunks(target, self.task, CHUNK))
 
