@@ -5,13 +5,13 @@ import pytest
 
 from ptrnet.data.bulk.generate import generate
 from ptrnet.decoding import Beam, Incremental, Sample
-from ptrnet.errors import InputError, whole_number
+from ptrnet.errors import InputError, check_int
 
 
 @pytest.mark.parametrize("value", [True, np.True_, 1.0, np.float64(2), "3", None, 0, -(10**50)])
 def test_what_is_no_whole_number_of_one_or_more(value):
     with pytest.raises(InputError, match=r"^size: expected a whole number of 1 or more, got .+$"):
-        whole_number("size", value, 1)
+        check_int("size", value, 1)
 
 
 def test_whole_numbers_of_numpy_are_taken(tmp_path):

@@ -95,7 +95,7 @@ def file_of(source: str) -> str:
     return file if place.removeprefix(" row ").isdecimal() else source
 
 
-def whole_number(name: str, value: object, minimum: int) -> int:
+def check_int(name: str, value: object, minimum: int) -> int:
     """The value as an `int`: one, or a whole number of another type, such as NumPy's.
 
     Raises:

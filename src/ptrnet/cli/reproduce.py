@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ptrnet.cli.options import Json, say
+from ptrnet.cli.options import Json, echo
 from ptrnet.errors import InputError, MissingExtraError, OutsideTraining
 
 if TYPE_CHECKING:
@@ -129,11 +129,11 @@ def _run(jobs: "Sequence[Job]", again: bool, runs: Path, results: Path, json: bo
         for table in dict.fromkeys(job.row.table for job in jobs)
     }
     if json:
-        say(dumps({"tables": {name: [vars(r) for r in of] for name, of in recorded.items()}}))
+        echo(dumps({"tables": {name: [vars(r) for r in of] for name, of in recorded.items()}}))
         return
     for name, of_table in recorded.items():
-        say(_table(name, of_table))
-        say(f"\n{records.path_of(name, results, '.md')}")
+        echo(_table(name, of_table))
+        echo(f"\n{records.path_of(name, results, '.md')}")
 
 
 def _table(name: str, recorded: "Sequence[Record]") -> str:
@@ -163,7 +163,7 @@ def _list(jobs: "Sequence[Job]", runs: Path, results: Path, json: bool) -> None:
         for job in jobs
     ]
     if json:
-        say(dumps({"rows": states, "seconds_left": round(sum(left.values()))}))
+        echo(dumps({"rows": states, "seconds_left": round(sum(left.values()))}))
         return
     cells = [["row", "line", "state", "training"]]
     for state in states:
@@ -171,8 +171,8 @@ def _list(jobs: "Sequence[Job]", runs: Path, results: Path, json: bool) -> None:
         to_do = f"{duration(seconds)} to train" if seconds else "to be tested"
         text = "done" if state["done"] else to_do
         cells.append([str(state["row"]), str(state["line"]), text, str(state["training"])])
-    say("\n".join(_aligned(cells)))
-    say(f"\n{sum(s > 0 for s in left.values())} trainings to do: {duration(sum(left.values()))}")
+    echo("\n".join(_aligned(cells)))
+    echo(f"\n{sum(s > 0 for s in left.values())} trainings to do: {duration(sum(left.values()))}")
 
 
 def _aligned(cells: list[list[str]]) -> list[str]:

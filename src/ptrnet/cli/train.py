@@ -14,7 +14,7 @@ from ptrnet.cli.options import (
     complete_architectures,
     complete_labellers,
     complete_tasks,
-    say,
+    echo,
 )
 from ptrnet.errors import InputError, MissingExtraError
 from ptrnet.training.recipe import Recipe
@@ -78,7 +78,7 @@ def train(
                 print(f"go on with: ptrnet train --output {output} --resume", file=sys.stderr)
             raise
     if is_main_process():
-        say(str(output))
+        echo(str(output))
 
 
 def _resumed(

@@ -4,9 +4,9 @@ plug-ins register others.
 Each file has a `label(inputs)` that takes `(B, n, d)` float64, the instances of one size, and
 gives their `Answers`; those of tours also take the name of a distance. A file may also have
 `MAX_ELEMENTS`, the most elements that it takes; `FAILURE`, what an empty answer means, where it
-gives any; and `NEEDS`, a package of the extra "labels" that it imports. One that promises proofs
-and may find none has `certify`, which says besides which answers are proved, and `UNPROVED`, what
-it means that one is not. Folders hold what several files share.
+gives any; and `NEEDS`, a package of the extra "labels" that it imports. A labeller that promises
+proofs and may fail to find one has `label_with_proof`, which also returns which answers are proved,
+and `UNPROVED`, the meaning of an unproved answer. Folders hold what several files share.
 """
 
 import math
@@ -48,9 +48,9 @@ def get(name: str) -> Labeller:
     return label
 
 
-def is_guest(name: str) -> bool:
+def is_plugin(name: str) -> bool:
     """Whether a plug-in brought the labeller: then nobody has tested what it answers."""
-    return _registry.is_guest(name)
+    return _registry.is_plugin(name)
 
 
 def max_elements(name: str) -> float:
@@ -70,7 +70,9 @@ def failure(name: str) -> str:
     return str(getattr(_module(name), "FAILURE", "no answer was found"))
 
 
-def certify(name: str, inputs: Floats, **options: str) -> tuple[Answers, NDArray[np.bool_]]:
+def label_with_proof(
+    name: str, inputs: Floats, **options: str
+) -> tuple[Answers, NDArray[np.bool_]]:
     """A labeller's answers, and of each `(B,)` whether it is what the labeller promises.
 
     Args:
@@ -79,8 +81,8 @@ def certify(name: str, inputs: Floats, **options: str) -> tuple[Answers, NDArray
         options: the labeller's other arguments.
     """
     module = _module(name)
-    if hasattr(module, "certify"):
-        answers, proved = module.certify(inputs, **options)
+    if hasattr(module, "label_with_proof"):
+        answers, proved = module.label_with_proof(inputs, **options)
         return answers, proved
     return module.label(inputs, **options), np.ones(len(inputs), bool)
 

@@ -27,20 +27,22 @@ UNPROVED = (
 
 
 def label(inputs: Floats, distance: str = EUCLIDEAN) -> Answers:
-    """The shortest tours of `(B, n, 2)` cities, n of 1 to 80; see `certify`."""
-    return certify(inputs, distance)[0]
+    """The shortest tours of `(B, n, 2)` cities, n of 1 to 80; see `label_with_proof`."""
+    return label_with_proof(inputs, distance)[0]
 
 
-def certify(inputs: Floats, distance: str = EUCLIDEAN) -> tuple[Answers, NDArray[np.bool_]]:
+def label_with_proof(
+    inputs: Floats, distance: str = EUCLIDEAN
+) -> tuple[Answers, NDArray[np.bool_]]:
     """Tours, and of each `(B,)` whether it is proved to be the shortest.
 
     Where the proof would need more than `WORK`, the tour is the best that was found.
     """
-    answers, bounds = certified(inputs, distance)
+    answers, bounds = label_with_bounds(inputs, distance)
     return answers, ~np.isneginf(bounds)
 
 
-def certified(inputs: Floats, distance: str = EUCLIDEAN) -> tuple[Answers, Floats]:
+def label_with_bounds(inputs: Floats, distance: str = EUCLIDEAN) -> tuple[Answers, Floats]:
     """Tours, and a lower bound `(B,)` of the tours of each; -inf where the tour is not proved.
 
     Lengths are in the units of `ptrnet.labellers.tour.batches`.

@@ -16,7 +16,7 @@ from scipy.spatial import Delaunay, QhullError
 from ptrnet.geometry.orders import first_equal
 from ptrnet.geometry.predicates import UNDERFLOW, Predicates
 from ptrnet.geometry.scaling import scale_by_power_of_two
-from ptrnet.labellers.triangulation.proof import doubts
+from ptrnet.labellers.triangulation.proof import unresolved
 from ptrnet.labellers.triangulation.whole_numbers import flip, triangulate
 from ptrnet.types import Answers, Floats, Indices
 
@@ -59,7 +59,7 @@ def _triangles(inputs: Floats, scaled: Floats, shifted: Floats) -> Indices:
     if len(delaunay.coplanar):  # points that Qhull left out, most of them equal to another
         first = first_equal(inputs)
         triangles, count = first[triangles], len(np.unique(first))
-    glued, (flat, corners, edges) = doubts(scaled, triangles, delaunay.neighbors, count)
+    glued, (flat, corners, edges) = unresolved(scaled, triangles, delaunay.neighbors, count)
     if glued and not (len(flat) or len(corners) or len(edges)):
         return triangles
     predicates = Predicates(inputs)

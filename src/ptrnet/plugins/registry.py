@@ -24,18 +24,18 @@ class Registry:
     ) -> None:
         self._kind, self._package, self._unlisted = kind, package, unlisted
         self._member = member
-        self._guests: dict[str, Any] = {}
+        self._registered: dict[str, Any] = {}
 
     def names(self) -> list[str]:
         """Every name. Raises InputError for a plug-in that fails."""
         plugins.load()
-        return sorted([*self._builtin_names(), *self._guests])
+        return sorted([*self._builtin_names(), *self._registered])
 
     def get(self, name: str) -> Any:
         """What has the name. Raises InputError, with the nearest, for an unknown one."""
         if name not in self.names():
             raise unknown(self._kind, name, self.names())
-        return self._guests[name] if name in self._guests else self.builtin(name)
+        return self._registered[name] if name in self._registered else self.builtin(name)
 
     def builtin(self, name: str) -> Any:
         """What the package's module of that name holds, also of one that is not listed."""
@@ -47,15 +47,15 @@ class Registry:
 
         A class that is defined again, as by a notebook's cell, takes the place of the former one.
         """
-        former = self._guests.get(name, value)
+        former = self._registered.get(name, value)
         is_same = former is value or (isinstance(value, type) and _place(former) == _place(value))
         if name in self._builtin_names() or not is_same:
             raise InputError(f"{self._kind} {name!r} is there already; choose another name")
-        self._guests[name] = value
+        self._registered[name] = value
 
-    def is_guest(self, name: str) -> bool:
+    def is_plugin(self, name: str) -> bool:
         """Whether a plug-in brought it."""
-        return name in self._guests
+        return name in self._registered
 
     @cache  # noqa: B019  a registry lives as long as its process
     def _builtin_names(self) -> list[str]:

@@ -11,7 +11,7 @@ from ptrnet.attention import attention
 from ptrnet.constraints import Free
 from ptrnet.data.examples import examples_of, has_answer, instances_of
 from ptrnet.decoding import Decoder, Greedy, Sample
-from ptrnet.errors import InputError, short, whole_number
+from ptrnet.errors import InputError, check_int, short
 from ptrnet.evaluation import describe_training, evaluate
 from ptrnet.models.base import PointerModel, num_weights
 from ptrnet.solver.answer import Answer, cost_of
@@ -169,7 +169,7 @@ class Solver(Bulk, Pictures, Stored):
         )
         if needs_more:
             raise InputError(f"{decoder.name} decoding does not serve {self.task.name}")
-        whole_number("augment", augment, 1)
+        check_int("augment", augment, 1)
 
     def sample(
         self,

@@ -16,7 +16,7 @@ from ptrnet.data.bulk.label import label_examples
 from ptrnet.data.checks import check_sizes
 from ptrnet.data.random_streams import GENERATED
 from ptrnet.data.sizes import parse_sizes
-from ptrnet.errors import whole_number
+from ptrnet.errors import check_int
 from ptrnet.parallel import LOCAL, check_backend, check_jobs
 from ptrnet.tasks.base import Task
 from ptrnet.types import Example, Floats, Indices
@@ -133,7 +133,7 @@ def generation_work(
         MissingExtraError: the labeller needs a package that is not installed.
     """
     check_sizes(sizes, task)
-    count, seed = whole_number("count", count, 1), whole_number("seed", seed, 0)
+    count, seed = check_int("count", count, 1), check_int("seed", seed, 0)
     task.check_labeller(labeller)
     task.check_max_elements(labeller, max(sizes))
     return BulkWork(

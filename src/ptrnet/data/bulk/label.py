@@ -102,7 +102,7 @@ def label_examples(
     for (_, distance), indices in groups.items():
         inputs = np.stack([examples[i].inputs for i in indices])
         try:
-            answers, proved = task.certify(inputs, labeller, distance)
+            answers, proved = task.label_with_proof(inputs, labeller, distance)
         except InputError as error:
             raise InputError(f"{examples[indices[0]].source}: {error}") from None
         for i, outputs, is_proved in zip(indices, task.unpad(answers), proved, strict=True):

@@ -23,7 +23,7 @@ class Doubts(NamedTuple):
 
 
 @jit
-def doubts(
+def unresolved(
     points: Floats, triangles: Indices, neighbors: Indices, count: int
 ) -> tuple[bool, Doubts]:
     """Whether triangles are glued as they have to be, and what is left to prove.
