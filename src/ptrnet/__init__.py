@@ -16,7 +16,8 @@ if TYPE_CHECKING:
     from ptrnet.data.bulk.label import label
     from ptrnet.data.tables import read_table
     from ptrnet.decoding import Beam, Greedy, Incremental, Reconstruct, Sample
-    from ptrnet.errors import InputError, ModelError, OutsideTraining, PtrnetError
+    from ptrnet.errors import InputError, ModelError, OutOfDistributionWarning, PtrnetError
+    from ptrnet.errors import OutOfDistributionWarning as OutsideTraining
     from ptrnet.export.folder import export_onnx
     from ptrnet.kernels.additive import additive_scores
     from ptrnet.sklearn import PointerEstimator as PointerEstimator
@@ -32,6 +33,7 @@ __all__ = [
     "Incremental",
     "InputError",
     "ModelError",
+    "OutOfDistributionWarning",
     "OutsideTraining",
     "PtrnetError",
     "Reconstruct",
@@ -55,6 +57,7 @@ _HOMES = {
     "Incremental": "decoding",
     "InputError": "errors",
     "ModelError": "errors",
+    "OutOfDistributionWarning": "errors",
     "OutsideTraining": "errors",
     "PointerEstimator": "sklearn",
     "PtrnetError": "errors",

@@ -173,10 +173,8 @@ def clusters(width):
 def test_easy_structure_is_proved(cities, expected, monkeypatch):
     """By the first search alone, it would take more than a minute."""
     monkeypatch.setattr(exact, "EASY", 10**6)
-    (tour,), proved = (
-        exact.label_with_proof(cities[None])[0].rows(),
-        exact.label_with_proof(cities[None])[1],
-    )
+    answers, proved = exact.label_with_proof(cities[None])
+    (tour,) = answers.rows()
     assert proved.all() and sorted(tour) == list(range(len(cities)))
     np.testing.assert_allclose(lengths(cities[None], tour[None]), expected, rtol=1e-12)
 

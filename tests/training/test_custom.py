@@ -9,7 +9,7 @@ import torch
 
 import ptrnet
 from ptrnet.cli import run
-from ptrnet.errors import DoubtfulInput, InputError
+from ptrnet.errors import AmbiguousInputWarning, InputError
 from ptrnet.pretrained.model_folder import load
 from ptrnet.training.infer_recipe import infer_recipe
 from ptrnet.training.recipe import Recipe
@@ -90,7 +90,7 @@ def test_subsets_that_may_be_empty_and_sequences_with_repeats():
         return np.argsort(x)[[0, 1, 1]]
 
     free = [(x, twice(x)) for x in rng.random((800, 3))]
-    with pytest.warns(DoubtfulInput, match="where that is padding"):
+    with pytest.warns(AmbiguousInputWarning, match="where that is padding"):
         model = ptrnet.fit(free, hidden_size=32, steps=400, learning_rate=0.01, valid_every=200)
     assert model.task.constraint == "free"
     new = rng.random((200, 3))

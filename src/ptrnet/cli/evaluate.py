@@ -125,7 +125,7 @@ def evaluate(
 
 
 def _document(count: int, measures: "dict[str, Measure]") -> dict[str, Any]:
-    metrics = {metric: measure.table() for metric, measure in measures.items()}
+    metrics = {metric: measure.to_dict() for metric, measure in measures.items()}
     return {"instances": count, "metrics": metrics}
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ptrnet.cli.options import Json, echo
-from ptrnet.errors import InputError, MissingExtraError, OutsideTraining
+from ptrnet.errors import InputError, MissingExtraError, OutOfDistributionWarning
 
 if TYPE_CHECKING:
     from ptrnet.reproduce.records import Record
@@ -85,7 +85,8 @@ def reproduce(
         _list(jobs, runs, results, json)
         return
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", OutsideTraining)  # other sizes are what tables are about
+        # The tables test models outside their trained sizes on purpose.
+        warnings.simplefilter("ignore", OutOfDistributionWarning)
         _run(jobs, again, runs, results, json)
         if drawn is not None:
             print(figures.draw(drawn, jobs, runs, results), file=sys.stderr)

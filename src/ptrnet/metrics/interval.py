@@ -28,16 +28,16 @@ class Measure:
     count: int
     fail: bool = False
 
-    def table(self) -> dict[str, Any]:
-        """As JSON has it, where a number that is not finite is null."""
+    def to_dict(self) -> dict[str, Any]:
+        """The measure as a JSON object; numbers that are not finite become null."""
         numbers = {"value": self.value, "low": self.low, "high": self.high}
         finite = {k: v if v is None or math.isfinite(v) else None for k, v in numbers.items()}
         row = {**finite, "count": self.count}
         return {**row, "fail": True} if self.fail else row
 
     @classmethod
-    def from_table(cls, row: Mapping[str, Any]) -> Self:
-        """The measure of which `table` made the row; other keys may stand beside its own."""
+    def from_dict(cls, row: Mapping[str, Any]) -> Self:
+        """The measure that `to_dict` wrote; other keys of the row are ignored."""
         return cls(row["value"], row["low"], row["high"], row["count"], row.get("fail", False))
 
     def value_and_interval(self, digits: int, scale: float = 1) -> tuple[str, str]:

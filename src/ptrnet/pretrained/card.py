@@ -113,4 +113,4 @@ def _told(trained: dict[str, Any]) -> list[str]:
 def _scores(trained: dict[str, Any]) -> Iterator[tuple[Any, str, Measure]]:
     """n, metric and measure of each score that a model's files know."""
     for score in trained.get("scores", []):
-        yield score["n"], str(score["metric"]), Measure.from_table(score)
+        yield score["n"], str(score["metric"]), Measure.from_dict(score)

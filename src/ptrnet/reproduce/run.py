@@ -123,7 +123,7 @@ def _run_job(job: Job, runs: Path) -> Record:
         model=job.line.weights if recipe is None else folder_of(recipe, runs).name,
         decoder=str(how),
         instances=len(test),
-        metrics={name: measure.table() for name, measure in measures.items()},
+        metrics={name: measure.to_dict() for name, measure in measures.items()},
         published=job.row.published,
         differences=_differences(job.row, measures),
         algorithms=_mean_costs(job.row, test),

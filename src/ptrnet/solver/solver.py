@@ -77,8 +77,8 @@ class Solver(Bulk, Pictures, Stored):
                 is no real number: masked arrays, strings, dates, complex numbers.
 
         Warns:
-            OutsideTraining: the first time that an instance has more or fewer elements than
-                the model was trained on, or features far from those.
+            OutOfDistributionWarning: the first time that an instance has more or fewer elements
+                than the model was trained on, or features far from those.
         """
         examples, is_one = instances_of(instances, self.task)
         solved = self.solve_examples(examples, decoder, constrained=constrained, augment=augment)
@@ -287,7 +287,7 @@ class Solver(Bulk, Pictures, Stored):
         if not known:
             raise InputError("examples: expected at least one, got none")
         answered = self.solve_examples(known, decoder, constrained=constrained, augment=augment)
-        return {metric: m.table() for metric, m in evaluate(self, known, answered).items()}
+        return {metric: m.to_dict() for metric, m in evaluate(self, known, answered).items()}
 
     def __repr__(self) -> str:
         """The task, the network, and what it was trained on and scores."""
