@@ -52,7 +52,7 @@ def test_each_measurement_gives_rows(quick, measurement):
     rows = list(planned)
     assert rows and len({row.name for row in rows}) == len(rows)
     for row in rows:
-        table = json.loads(json.dumps(row.to_dict()))
+        table = json.loads(json.dumps(row.table()))
         assert table["what"] == measurement and table["n"] == SMALL[measurement]["n"]
         assert 0 < table["low_ms"] <= table["median_ms"] <= table["high_ms"]
         assert table["runs"] >= 1 and table["rate"] > 0 and table["unit"].endswith("/s")
@@ -76,7 +76,7 @@ def test_all_that_can_be_measured_is_planned(monkeypatch):
 def test_a_training_step_is_counted_whole(quick):
     shape = {"n": 6, "batch_size": 4, "hidden_size": 8}
     (row,) = train.rows(model="ptr-net", **shape, precision="float32", repeats=3)
-    table = row.to_dict()
+    table = row.table()
     assert table["step_ms"] == table["median_ms"] > table["waiting_ms"] > 0
     assert table["rate"] == pytest.approx(4000 / table["step_ms"])
     assert table["runs"] == 3 and table["precision"] == "float32"
@@ -86,7 +86,7 @@ def test_a_training_step_is_counted_whole(quick):
 @pytest.mark.parametrize("model", models.names())
 def test_every_model_is_measured_beside_its_products(quick, model):
     (row,) = train.rows(model=model, **SMALL["train"], repeats=2)
-    table = row.to_dict()
+    table = row.table()
     assert table["model"] == model and table["step_ms"] == table["median_ms"] > 0
     assert table["roofline_ms"] > 0 and table["roofline_share"] > 0
     assert (table["other"] is not None) == (model == "ptr-net")

@@ -57,7 +57,7 @@ class Row:
         """The roofline's share of the time."""
         return None if self.roofline_ms is None else self.roofline_ms / self.time.median
 
-    def to_dict(self) -> dict[str, Any]:
+    def table(self) -> dict[str, Any]:
         """The row as a dictionary, flat but for the baseline; None where nothing was measured."""
         return {
             "what": self.measurement,

@@ -131,7 +131,7 @@ def bench(
     all_rows = [row for rows in measured.values() for row in rows]
     if json:
         document = {"machine": facts, "versions": numbers, "seed": seed, **_step_ms(all_rows)}
-        echo(dumps({**document, "rows": [row.to_dict() for row in all_rows]}))
+        echo(dumps({**document, "rows": [row.table() for row in all_rows]}))
 
 
 def _step_ms(rows: "list[Row]") -> dict[str, float]:
