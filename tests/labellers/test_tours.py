@@ -10,11 +10,17 @@ from ptrnet.data.bulk.label import label_examples
 from ptrnet.errors import InputError
 from ptrnet.geometry import distances
 from ptrnet.labellers import exact
-from ptrnet.labellers.tour.batches import distance_matrices
-from ptrnet.labellers.tour.branch_and_bound import new_search, prove, resume
-from ptrnet.labellers.tour.one_tree import EXCLUDED, cheapest_one_tree, new_one_tree
-from ptrnet.labellers.tour.pieces import PIECE, tour_by_pieces
-from ptrnet.labellers.tour.relaxation import best_penalties
+from ptrnet.labellers.exact import (
+    EXCLUDED,
+    best_penalties,
+    cheapest_one_tree,
+    new_one_tree,
+    new_search,
+    prove,
+    resume,
+)
+from ptrnet.labellers.local_search import PIECE, tour_by_pieces
+from ptrnet.labellers.tours import distance_matrices
 from ptrnet.types import Example
 
 NAMES = ("a1", "a2", "a3", "exact", "held-karp", "local-search")

@@ -6,7 +6,8 @@ gives their `Answers`; those of tours also take the name of a distance. A file m
 `MAX_ELEMENTS`, the most elements that it takes; `FAILURE`, what an empty answer means, where it
 gives any; and `NEEDS`, a package of the extra "labels" that it imports. A labeller that promises
 proofs and may fail to find one has `label_with_proof`, which also returns which answers are proved,
-and `UNPROVED`, the meaning of an unproved answer. Folders hold what several files share.
+and `UNPROVED`, the meaning of an unproved answer. `compiled.py`, `edge_queue.py` and `tours.py` are
+no labellers: they hold what several share.
 """
 
 import math
@@ -23,7 +24,7 @@ from ptrnet.plugins.registry import Registry
 from ptrnet.types import Answers, Floats
 
 Labeller = Callable[..., Answers]
-_registry = Registry("labeller", __name__)
+_registry = Registry("labeller", __name__, unlisted=("compiled", "edge_queue", "tours"))
 
 
 def names() -> list[str]:
