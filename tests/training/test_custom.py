@@ -129,12 +129,12 @@ def test_a_run_that_was_killed_keeps_the_best_weights(
     tmp_path, mine, monkeypatch, checkpoint_every
 ):
     """Killed just after each checkpoint; validations fall on the checkpoints' steps or not."""
-    from ptrnet.training.callbacks import checkpoints
+    from ptrnet.training import callbacks
 
     options = {**TINY, "steps": 60, "patience": 4, "checkpoint_every": checkpoint_every}
     recipe, _ = infer_recipe(str(mine), options)
     straight = train(recipe, tmp_path / "straight")
-    save = checkpoints.CheckedCheckpointIO.save_checkpoint
+    save = callbacks.CheckedCheckpointIO.save_checkpoint
 
     class Killed(Exception):
         pass
@@ -143,7 +143,7 @@ def test_a_run_that_was_killed_keeps_the_best_weights(
         save(self, *args, **kwargs)
         raise Killed
 
-    monkeypatch.setattr(checkpoints.CheckedCheckpointIO, "save_checkpoint", save_and_die)
+    monkeypatch.setattr(callbacks.CheckedCheckpointIO, "save_checkpoint", save_and_die)
     kills = 0
     while not (tmp_path / "killed" / "config.json").exists():
         try:

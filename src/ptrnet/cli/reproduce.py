@@ -64,7 +64,7 @@ def reproduce(
     """
     from ptrnet.errors import unknown
     from ptrnet.reproduce import tables
-    from ptrnet.reproduce.budget import budget_of
+    from ptrnet.reproduce.tables import budget_of
 
     try:
         from ptrnet.reproduce import figures

@@ -57,7 +57,7 @@ def train(
     recipe, summary = _recipe(task_or_recipe, options)
     runtime.compile_ahead_of_time()  # while this process imports Lightning
     try:
-        from ptrnet.training.callbacks.hooks import Hooks
+        from ptrnet.training.callbacks import Hooks
         from ptrnet.training.run import train
         from ptrnet.training.run_folder import last_numbered, next_numbered
         from ptrnet.training.trainer import is_main_process

@@ -1,14 +1,18 @@
-"""Names beside points: none overlaps another, hides a point, or leaves the frame."""
+"""Names of elements and features, and where they are drawn.
+
+A name beside a point overlaps no other name, hides no point, and stays in the frame.
+"""
 
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
+from numbers import Real
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ptrnet.types import Floats
+from ptrnet.types import Example, Floats
 
 FONT_SIZE = 7.0  # points, as are these two
 GAP = 4.5  # between a point's centre and its name
@@ -168,3 +172,28 @@ def _grow(ax: Any, boxes: Sequence[Box]) -> bool:
     (left, bottom), (right, top) = ax.transData.inverted().transform([low, high])
     ax.set(xlim=(left, right), ylim=(bottom, top))
     return True
+
+
+def element_names(example: Example) -> list[str]:
+    """The first text of each element that is no feature; none where nothing names elements."""
+    if example.table is not None:
+        numeric = example.table.numeric
+        return [
+            next((cell for k, cell in enumerate(row) if k not in numeric), "")
+            for row in example.table.rows
+        ]
+    return [
+        next((value for value in element.values() if isinstance(value, str)), "")
+        for element in example.elements or ()
+    ]
+
+
+def feature_names(example: Example) -> list[str]:
+    """One for each of d features; none where they have no names, or a category is several."""
+    if example.table is not None:
+        header = example.table.header
+        names = [] if header is None else [header[k] for k in example.table.numeric]
+    else:
+        fields: Mapping[str, Any] = example.elements[0] if example.elements else {}
+        names = [name for name, value in fields.items() if isinstance(value, Real)]
+    return names if len(names) == example.inputs.shape[1] else []

@@ -19,9 +19,8 @@ from ptrnet.plots.curves import read_curves
 from ptrnet.pretrained.model_folder import TENSORS
 from ptrnet.progress import track
 from ptrnet.reproduce import records, report
-from ptrnet.reproduce.budget import Budget
 from ptrnet.reproduce.records import Record
-from ptrnet.reproduce.tables import Line, Row
+from ptrnet.reproduce.tables import Budget, Line, Row
 from ptrnet.reproduce.testsets import SEED, count_for, open_test_set
 from ptrnet.reproduce.trainings import folder_of, solver_of
 from ptrnet.training.recipe import Recipe

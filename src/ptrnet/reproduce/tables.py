@@ -7,7 +7,7 @@ with a decoder, `best` names a shipped model. Where several models learn the sam
 
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -150,3 +150,34 @@ def _lines(row: Mapping[str, Any]) -> Iterator[tuple[str, Line]]:
         how = Decoding(options, line.pop("constrained", False), line.pop("answered_by", ""))
         weights = line.pop("weights", "")
         yield name, Line(None if weights else Recipe.from_table(line), weights, how)
+
+
+@dataclass(frozen=True)
+class Budget:
+    """A limit of what is trained and tested.
+
+    Args:
+        name: of the option's value.
+        steps: at most so many updates of the weights; None: as the recipe has it.
+        share: of the instances of a test.
+    """
+
+    name: str
+    steps: int | None
+    share: float
+
+    def limit(self, recipe: Recipe) -> Recipe:
+        """The recipe with as many steps as there may be; its schedule is over them."""
+        if self.steps is None or recipe.steps <= self.steps:
+            return recipe
+        return replace(recipe, steps=self.steps, valid_every=min(recipe.valid_every, self.steps))
+
+
+BUDGETS = {"full": Budget("full", None, 1.0), "quick": Budget("quick", 1000, 0.1)}
+
+
+def budget_of(name: str) -> Budget:
+    """The budget of a name. Raises InputError if unknown."""
+    if name not in BUDGETS:
+        raise unknown("budget", name, BUDGETS)
+    return BUDGETS[name]

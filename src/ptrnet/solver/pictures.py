@@ -63,7 +63,7 @@ class Pictures(ABC):
         """
         from ptrnet.plots.attention import draw_matrix
         from ptrnet.plots.figure import axes_or_new
-        from ptrnet.plots.names import element_names
+        from ptrnet.plots.labels import element_names
 
         known = self._answered(points)
         probabilities, tokens = attention(self.model, self.task, known)
@@ -84,7 +84,7 @@ class Pictures(ABC):
             InputError: as in `plot`, or elements that are no points of the plane.
             MissingExtraError: matplotlib is not installed.
         """
-        from ptrnet.plots.animation import animate
+        from ptrnet.plots.answer import animate
 
         known = self._answered(points)
         return animate(self.task, known.inputs, *attention(self.model, self.task, known))
