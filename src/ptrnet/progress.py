@@ -1,4 +1,4 @@
-"""A progress bar with rate and time left for what takes over two seconds. On standard error."""
+"""A progress bar on standard error for work that takes more than two seconds."""
 
 import sys
 import time
@@ -16,16 +16,16 @@ DELAY = 2.0  # seconds before a bar appears
 def track(
     items: Iterable[T], description: str, total: int | None = None, completed: int = 0
 ) -> Iterator[T]:
-    """The same items; after DELAY seconds a bar counts them, where standard error is a terminal.
+    """Yield the items, and count them by a bar after DELAY seconds if standard error is a terminal.
 
     Args:
-        items: whose consumer takes the time.
-        description: what stands beside the bar.
-        total: how many items there are in all, where that is known.
-        completed: how many of them were done before.
+        items: any iterable; the work is done by the consumer.
+        description: text next to the bar.
+        total: the number of all items, if it is known.
+        completed: the number of items that were done before.
     """
     if sys.stderr is None or not sys.stderr.isatty():
-        yield from items  # without rich, which takes 8 MB
+        yield from items  # without importing rich, which takes 8 MB
         return
     began = time.perf_counter()
     bar = None

@@ -1,14 +1,14 @@
 """Geometric predicates that are always right: turns, circles and the direction of rings.
 
-The formulas stand once, on points that are pairs `(x, y)`. The coordinates may be
+Each formula is written once, on points that are pairs `(x, y)`. The coordinates may be
 
 - Python's whole numbers: the results are exact. These are the reference;
 - arrays of floats: `Predicates` and `area_signs` decide nearly all signs by them, with bounds of
   their error after Shewchuk (1997), and compute what is unsure again in whole numbers;
 - floats in compiled code: labellers compile the same formulas (`labellers/compiled.py`).
 
-Some predicates allow for the rounding of the points' own coordinates. A whole number is taken as it
-stands. Any other coordinate (0.1, 0.2 and 0.3 are not exact) may be off by `ROUNDING` times the sum
+Some predicates allow for the rounding of the points' own coordinates. A whole number is taken as
+exact. Any other coordinate (0.1, 0.2 and 0.3 are not exact) may be off by `ROUNDING` times the sum
 of the coordinates on its axis in the determinant. The `slack` of a determinant is how much that may
 change it.
 """

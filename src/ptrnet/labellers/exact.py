@@ -38,9 +38,9 @@ def label(inputs: Floats, distance: str = EUCLIDEAN) -> Answers:
 def label_with_proof(
     inputs: Floats, distance: str = EUCLIDEAN
 ) -> tuple[Answers, NDArray[np.bool_]]:
-    """Tours, and of each `(B,)` whether it is proved to be the shortest.
+    """Tours, and `(B,)` whether each is proved to be the shortest.
 
-    Where the proof would need more than `WORK`, the tour is the best that was found.
+    If a proof would need more than `WORK`, the tour is the best that was found.
     """
     answers, bounds = label_with_bounds(inputs, distance)
     return answers, ~np.isneginf(bounds)
@@ -116,7 +116,7 @@ _MERGEABLE = (EUCLIDEAN, CEIL_2D, ATT)
 def slack_of(length: float, whole_numbers: bool) -> float:
     """The slack of `prove` for a tour of that length.
 
-    Where all distances are whole numbers a shorter tour is shorter by 1 at least.
+    If all distances are whole numbers, a shorter tour is shorter by at least 1.
     """
     return 1 - 1e-6 if whole_numbers else ROUNDING * length
 
@@ -323,7 +323,7 @@ def _choose_neighbours_of_0(cost: Floats, penalty: Floats, tree: OneTree) -> boo
 def max_path_edges(cost: Floats, penalty: Floats, tree: OneTree) -> Floats:
     """`(n, n)`: the cost of the most expensive edge on the spanning tree's path from i to j.
 
-    Penalties are included. Where an edge i-j outside the 1-tree has to be in, it replaces the most
+    Penalties are included. If an edge i-j outside the 1-tree has to be in, it replaces the most
     expensive one. Row and column 0 are arbitrary: city 0 is not in the spanning tree.
 
     Args:
@@ -532,7 +532,7 @@ def _ascend(node: Node, enough: float, shortest: float, max_steps: int) -> float
         max_steps: how many are tried.
 
     Returns:
-        The best bound, or the length of a 1-tree that is a tour; infinite where there is no 1-tree.
+        The best bound, or the length of a 1-tree that is a tour; infinite if there is no 1-tree.
     """
     n, tree, penalty = len(node.dist), node.tree, node.penalty
     trial, last_degree = penalty.copy(), np.empty(n, np.int64)

@@ -1,13 +1,13 @@
-"""Planar convex hull: the monotone chain of Andrew (1979), compiled, with turns that are right.
+"""Planar convex hull: the monotone chain of Andrew (1979), compiled, with exact turns.
 
-What degenerate input gets:
+Degenerate input:
 
-- a point on an edge of the hull, up to the rounding of its float64 coordinates, is no vertex;
+- a point on an edge of the hull, up to the rounding of its float64 coordinates, is not a vertex;
   whole numbers up to 2^64 are not rounded (`ptrnet.geometry.predicates` has the rule);
 - of equal points only the first index can be a vertex;
 - points that are all on one line have their two ends as hull, one distinct point has itself.
 
-Where floats cannot decide a turn, the whole instance is computed again in whole numbers.
+If floats cannot decide a turn, the whole instance is computed again in whole numbers.
 """
 
 import numpy as np
@@ -125,7 +125,7 @@ def _lost_digits(inputs: Floats, points: Floats) -> bool:
 def _distinct(points: Floats, order: Indices) -> Indices:
     """The indices in `order` without those of points that are equal to the one before."""
     distinct, size = np.empty(len(order), np.int64), 0
-    for j in order:  # equal points stand together, the first index first
+    for j in order:  # equal points follow each other, the first index first
         last = distinct[size - 1]
         if size == 0 or points[j, 0] != points[last, 0] or points[j, 1] != points[last, 1]:
             distinct[size] = j

@@ -102,7 +102,7 @@ class Unresolved(NamedTuple):
 def unresolved(
     points: Floats, triangles: Indices, neighbors: Indices, count: int
 ) -> tuple[bool, Unresolved]:
-    """Whether triangles are glued as they have to be, and what is left to prove.
+    """Whether triangles are glued edge to edge, and the conditions that are left to prove.
 
     Args:
         points: `(n, 2)`, scaled: their largest coordinate is 1/2 or more, less than 1.
@@ -166,7 +166,7 @@ def _apex(triangles: Indices, neighbors: Indices, other: int, triangle: int, i: 
 
 @jit
 def _is_before(points: Floats, i: int, j: int) -> bool:
-    """Whether i stands before j by x, then by y."""
+    """Whether i comes before j by x, then by y."""
     if points[i, 0] != points[j, 0]:
         return points[i, 0] < points[j, 0]
     return points[i, 1] < points[j, 1]

@@ -18,8 +18,8 @@ Z = 1.959963984540054  # standard errors on either side in a 95% interval
 class Measure:
     """A mean over `count` instances with its 95% interval.
 
-    The value is None where nothing could be measured, or, with `fail`, where the paper's rule
-    reports FAIL; the interval is None where one instance alone gives none.
+    The value is None if nothing could be measured, or, with `fail`, if the paper's rule reports
+    FAIL. The interval is None if there is only one instance.
     """
 
     value: float | None
@@ -43,8 +43,7 @@ class Measure:
     def value_and_interval(self, digits: int, scale: float = 1) -> tuple[str, str]:
         """The value and its interval as texts, `0.90` and `0.88 to 0.92`.
 
-        Where the value is None, its text is `FAIL` or `-`; where there is no interval, its text is
-        empty.
+        The text of a value of None is `FAIL` or `-`. The text of a missing interval is empty.
 
         Args:
             digits: after the point.

@@ -29,7 +29,7 @@ def draw_answered(ax: Any, task: Task, answered: Example, known: Indices | None)
         task: of the example.
         answered: with the network's answer; names of the elements are those of its table, or of
             its elements' fields.
-        known: the true answer, where a file had one; for tasks with labellers it is computed.
+        known: the true answer, if a file had one; for tasks with labellers it is computed.
 
     Raises:
         InputError: a coordinate larger than `MAX_COORDINATE`.
@@ -165,7 +165,7 @@ def text_color() -> str:
 
 
 def _quieten(ax: Any) -> None:
-    """Only what is drawn stands out: a light grid, and no box around it."""
+    """Keep the background quiet: a light grid, and no box around it."""
     ax.spines[:].set_visible(False)
     ax.grid(color=QUIET_COLOR, alpha=GRID_ALPHA, lw=0.8)
     ax.set_axisbelow(True)
@@ -202,7 +202,7 @@ def animate(task: Task, inputs: Floats, probabilities: Floats, tokens: Indices) 
         matplotlib's `FuncAnimation`: `save("answer.gif")` writes it, `to_jshtml()` is a player.
 
     Raises:
-        InputError: elements are no points of the plane.
+        InputError: the elements are not points of the plane.
         MissingExtraError: matplotlib is not installed.
     """
     if inputs.shape[1] != 2:

@@ -18,7 +18,7 @@ FONT_SIZE = 7.0  # points, as are these two
 GAP = 4.5  # between a point's centre and its name
 RADIUS = 3.5  # around a point that stays free
 ROUNDS = 4  # in which the frame grows around names that leave it
-# Where a name stands: right of its point, left, above, below, and the corners.
+# The places of a name: right of its point, left, above, below, and the corners.
 DIRECTIONS = np.array(
     [[1, 0], [-1, 0], [0, 1], [0, -1], [0.8, 0.8], [-0.8, 0.8], [0.8, -0.8], [-0.8, -0.8]]
 )
@@ -44,7 +44,7 @@ def draw_labels(
         names: of the points; empty where one has none.
         points: `(n, 2)`.
         first: the points that are labelled before the others, away from the middle.
-        lines: each `(num_points, 2)`; a name stands across one only where no other place is free.
+        lines: each `(num_points, 2)`; a name crosses one only if no other place is free.
     """
     pointed_at = {i for i in first if i < len(names)}
     candidates = [i for i, name in enumerate(names) if name.strip()]
@@ -133,7 +133,7 @@ def _place(
 
 
 def _boxes(centre: Floats, size: Floats, unit: float) -> list[Box]:
-    """Where a name of a size can stand around a point: a box for each direction."""
+    """The places for a name of a size around a point: a box for each direction."""
     boxes = []
     for direction in DIRECTIONS:
         corner = centre + direction * GAP * unit - size * (1 - np.sign(direction)) / 2
@@ -175,7 +175,7 @@ def _grow(ax: Any, boxes: Sequence[Box]) -> bool:
 
 
 def element_names(example: Example) -> list[str]:
-    """The first text of each element that is no feature; none where nothing names elements."""
+    """The first text of each element that is not a feature; empty if elements have no names."""
     if example.table is not None:
         numeric = example.table.numeric
         return [

@@ -206,7 +206,7 @@ def registered_name(model: PointerModel) -> str:
     """The name of a model's architecture, as `ptrnet train --model` takes it.
 
     Raises:
-        ModelError: it has none, so that nobody who reads the files could build it.
+        ModelError: it has none, so the files could not be loaded again.
     """
     kind = type(model)
     for name in models.names():

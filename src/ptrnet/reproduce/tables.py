@@ -76,7 +76,7 @@ class Row:
     task: Task
     n: int  # of the test's instances
     published: Mapping[str, float | str]  # by metric; shares in percent; "FAIL" as in V
-    labellers: Sequence[str]  # algorithms whose mean cost stands beside
+    labellers: Sequence[str]  # algorithms whose mean cost is also shown
     lines: Mapping[str, Line]
 
     def __str__(self) -> str:
@@ -158,7 +158,7 @@ class Budget:
 
     Args:
         name: of the option's value.
-        steps: at most so many updates of the weights; None: as the recipe has it.
+        steps: the most updates of the weights; None: as many as the recipe has.
         share: of the instances of a test.
     """
 

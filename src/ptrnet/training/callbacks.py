@@ -28,8 +28,8 @@ LOGGERS = ("mlflow", "wandb")
 class Hooks:
     """Callbacks and loggers of a caller.
 
-    A callback that changes what is trained changes the weights, and what a run that was stopped
-    goes on to: then the recipe alone does not tell them any more.
+    A callback that changes the training also changes the weights, so the recipe alone does not
+    determine them any more.
 
     Args:
         callbacks: of the class `lightning.pytorch.Callback`.
@@ -136,7 +136,7 @@ class BestWeights(pl.Callback):
 
     @property
     def has_ended(self) -> bool:
-        """Whether so many validations in a row were no better; never without patience."""
+        """Whether `patience` validations in a row were no better; always False without patience."""
         return 0 < self.patience <= self.waited
 
     def state_dict(self) -> dict[str, Any]:
@@ -161,9 +161,9 @@ class CheckedCheckpointIO(TorchCheckpointIO):
 
 
 class PeriodicCheckpoint(pl.Callback):
-    """Saves the state of the run every so many steps, and at the end.
+    """Saves the state of the run every `every` steps, and at the end.
 
-    Where a validation falls on the same step it comes first: a resumed run begins after it.
+    A validation on the same step comes first: a resumed run begins after it.
     """
 
     def __init__(self, path: Path, every: int, valid_every: int) -> None:
@@ -189,7 +189,7 @@ LOSS_ROUNDING = 1e-2  # of a mean loss in bfloat16
 
 
 class FiniteLoss(pl.Callback):
-    """Raises DivergedError at the first loss that is no finite number; stands before all others.
+    """Raises DivergedError at the first loss that is not finite. Must be the first callback.
 
     One process on a CPU looks at every step. Elsewhere that would make every step wait: the losses
     are looked at together, every so many steps. In both, at each multiple of `intervals` and at the
@@ -247,11 +247,11 @@ def diverged_error(folder: Path, step: int) -> DivergedError:
 
 
 LOG_EVERY = 50  # steps; reading the loss more often would slow small models
-LINE_EVERY = 60.0  # seconds between lines where there is no terminal
+LINE_EVERY = 60.0  # seconds between lines without a terminal
 
 
 class TrainingProgress(pl.Callback):
-    """Shows and logs means over the last LOG_EVERY steps; as lines where there is no terminal."""
+    """Shows and logs means over the last LOG_EVERY steps; without a terminal as lines."""
 
     def __init__(self, batch_size: int) -> None:
         self.batch_size = batch_size

@@ -18,7 +18,7 @@ UNITS = 32  # hidden units of a `FrameScore`, U
 ROUNDS = 3  # along the edge to the likeliest token, after the one along the last edge
 # A difference below such a scale is seen by its size, above it by its logarithm.
 SCALES = (1e-3, 1e-5, 1e-7)
-MIN_DIST = 1e-6  # stands for a distance of zero, whose logarithm is taken
+MIN_DIST = 1e-6  # replaces a distance of zero, as we take logarithms
 
 
 class PrefixEnds(NamedTuple):
@@ -34,7 +34,7 @@ class PrefixEnds(NamedTuple):
         return cls(*[torch.zeros_like(tokens)] * 3)
 
     def append(self, tokens: Tensor, num_specials: int) -> "PrefixEnds":
-        """The ends after one more token `(B, K)` of each prefix; special slots are no elements."""
+        """The ends after one more token `(B, K)` of each prefix; special slots are not elements."""
         is_element = tokens >= num_specials
         return PrefixEnds(
             torch.where(is_element & (self.first == 0), tokens, self.first),

@@ -63,7 +63,7 @@ class Rest(NamedTuple):
         return torch.cat([special, every], -1).log_softmax(-1)
 
     def positions(self, tokens: Tensor, num_specials: int) -> Tensor:
-        """Where tokens `(R, Q)` stand in `[special slots; elements]`: 0 to S + W - 1.
+        """The positions of tokens `(R, Q)` in `[special slots; elements]`: 0 to S + W - 1.
 
         Of a token that does not remain it is arbitrary.
         """
