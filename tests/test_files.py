@@ -10,7 +10,7 @@ import pytest
 from ptrnet import tasks
 from ptrnet.data import formats
 from ptrnet.errors import OutputError
-from ptrnet.files import atomic_folder, atomic_path, move
+from ptrnet.files import atomic_folder, atomic_path
 from ptrnet.labels import generate
 from ptrnet.plots.figure import figure
 from ptrnet.types import Example
@@ -108,18 +108,6 @@ def test_a_file_that_is_resumed_keeps_mode_and_link(tmp_path):
     generate("hull", 5, 4, output=target)
     assert mode(target) == 0o600 and target.read_text().count("output") == 4
     assert len(list(tmp_path.rglob("*"))) == 3
-
-
-@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no device that is always full")  # noqa: PTH110
-def test_a_full_device_is_one_line(tmp_path):
-    link = tmp_path / "full.txt"
-    link.symlink_to("/dev/full")
-    with pytest.raises(OutputError, match=r"full\.txt: cannot be written: No space left"):
-        write(link)
-    (tmp_path / "source").write_text("text")
-    with pytest.raises(OutputError, match=r"full\.txt: cannot be written: No space left"):
-        move(tmp_path / "source", link)
-    assert (tmp_path / "source").exists() and stat.S_ISCHR(link.stat().st_mode)
 
 
 def test_names_are_on_the_disk_before_the_work_is_called_done(tmp_path, monkeypatch):

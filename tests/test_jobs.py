@@ -5,12 +5,12 @@ from functools import partial
 
 import numpy as np
 import pytest
-from filelock import FileLock
 
 from ptrnet import jobs, tasks
 from ptrnet.data import formats
 from ptrnet.data.dataset import Dataset
 from ptrnet.errors import InputError
+from ptrnet.files import locked
 from ptrnet.jobs import CHUNK, Source, job
 from ptrnet.types import Example
 
@@ -119,7 +119,7 @@ def test_the_key_says_everything_that_decides_the_result(tmp_path, monkeypatch):
 def test_two_runs_of_one_job_at_once_are_refused(tmp_path):
     folder = tmp_path / "a.txt.partial"
     folder.mkdir()
-    with FileLock(folder / "lock"), pytest.raises(InputError, match="another run is writing it"):
+    with locked(folder), pytest.raises(InputError, match="another process is writing it"):
         run(tmp_path / "a.txt")
 
 

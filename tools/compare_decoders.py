@@ -50,7 +50,7 @@ def main() -> None:
     for fact in ("machine", "commit"):
         parser.add_argument(f"--{fact}", required=True)
     arguments = parser.parse_args()
-    warnings.simplefilter("ignore", ptrnet.OutsideTraining)
+    warnings.simplefilter("ignore", ptrnet.OutOfDistributionWarning)
     lines = [
         "# The shipped hull-ptr-net by decoder",
         "",

@@ -189,7 +189,7 @@ def main() -> None:
         parser.add_argument(f"--{fact}", required=True)
     parser.add_argument("--tsplib", type=Path, required=True)
     options = parser.parse_args()
-    warnings.simplefilter("ignore", ptrnet.OutsideTraining)
+    warnings.simplefilter("ignore", ptrnet.OutOfDistributionWarning)
     lines = []
     for line in page(options.machine, options.commit, options.tsplib):
         print(line, flush=True)

@@ -23,7 +23,7 @@ from scipy.spatial import ConvexHull, Delaunay
 
 from ptrnet import Beam, Greedy, Solver, tasks
 from ptrnet.decoding import Decoder
-from ptrnet.errors import OutsideTraining
+from ptrnet.errors import OutOfDistributionWarning
 from ptrnet.files import atomic_path, checksum
 from ptrnet.metrics.interval import Measure
 from ptrnet.models.base import num_weights
@@ -179,10 +179,10 @@ def scores(solver: Solver, n: int, beam: int) -> dict:
     greedy = measured(solver, test, Greedy())
     few = test[: beam_count(solver.task.name)]
     beams = measured(solver, few, Beam(beam))
-    row = {"n": n, **{name: m.table() for name, m in free.items()}}
+    row = {"n": n, **{name: m.to_dict() for name, m in free.items()}}
     for name, measures in (("constrained", greedy), (f"beam_{beam}", beams)):
-        row[name] = measures[main].table()
-        row |= {f"{name}_{other}": measures[other].table() for other in others}
+        row[name] = measures[main].to_dict()
+        row |= {f"{name}_{other}": measures[other].to_dict() for other in others}
     return row
 
 
@@ -286,7 +286,8 @@ def main() -> None:
     parser.add_argument("--n", help="sizes of all its trainings, where others led to this one")
     options = parser.parse_args()
     torch.set_grad_enabled(False)
-    warnings.simplefilter("ignore", OutsideTraining)  # other sizes are what is to be measured
+    # The models are measured outside their trained sizes on purpose.
+    warnings.simplefilter("ignore", OutOfDistributionWarning)
     saved = model_folder.load(options.run)
     name = options.name or saved.task.name
     recipe = Recipe.read(options.run / "recipe.toml")

@@ -14,7 +14,8 @@ if TYPE_CHECKING:
     from ptrnet import tasks as tasks
     from ptrnet.data.tables import read_table
     from ptrnet.decoding import Beam, Greedy, Incremental, Reconstruct, Sample
-    from ptrnet.errors import InputError, ModelError, OutsideTraining, PtrnetError
+    from ptrnet.errors import InputError, ModelError, OutOfDistributionWarning, PtrnetError
+    from ptrnet.errors import OutOfDistributionWarning as OutsideTraining
     from ptrnet.export.folder import export_onnx
     from ptrnet.kernels.additive import additive_scores
     from ptrnet.labels import generate, label
@@ -31,6 +32,7 @@ __all__ = [
     "Incremental",
     "InputError",
     "ModelError",
+    "OutOfDistributionWarning",
     "OutsideTraining",
     "PtrnetError",
     "Reconstruct",
@@ -54,6 +56,7 @@ _HOMES = {
     "Incremental": "decoding",
     "InputError": "errors",
     "ModelError": "errors",
+    "OutOfDistributionWarning": "errors",
     "OutsideTraining": "errors",
     "PointerEstimator": "sklearn",
     "PtrnetError": "errors",

@@ -151,5 +151,5 @@ def describe_training(trained: Mapping[str, Any]) -> Iterator[str]:
 def describe_scores(scores: Iterable[Mapping[str, Any]]) -> Iterator[str]:
     """A line for each score that a model's files know."""
     for score in scores:
-        percent = Measure.from_table(score).text(1, 100)
+        percent = Measure.from_dict(score).text(1, 100)
         yield f"  n={score['n']}: {score['metric']} {percent}%"

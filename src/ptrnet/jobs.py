@@ -19,12 +19,10 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
-from filelock import FileLock, Timeout
-
 from ptrnet.data import formats
 from ptrnet.data.dataset import Dataset
 from ptrnet.errors import InputError, KilledError, OutputError, short
-from ptrnet.files import atomic_path, check_writable, checksum, to_standard_output
+from ptrnet.files import atomic_path, check_writable, checksum, locked, to_standard_output
 from ptrnet.parallel import LOCAL, ordered_map
 from ptrnet.progress import Bar
 from ptrnet.tasks.base import Task
@@ -32,7 +30,6 @@ from ptrnet.version import VERSION
 
 CHUNK = 250  # rows of a chunk
 KEY = "job.json"
-_LOCK = "lock"
 _DIGITS = 32  # of the SHA-256 of a chunk's lines, in its file name
 
 
@@ -183,7 +180,7 @@ def _claimed(output: str, key: Mapping[str, Any], source: Source) -> Iterator[Pa
     folder = path.with_name(f"{path.name}.partial")
     try:
         folder.mkdir(exist_ok=True)
-        with FileLock(folder / _LOCK, blocking=False):
+        with locked(folder, wait=False):
             is_new = not (folder / KEY).exists()
             _claim_key(folder, {**key, **(source.key or {"input": "standard input"})}, is_new)
             try:
@@ -199,8 +196,6 @@ def _claimed(output: str, key: Mapping[str, Any], source: Source) -> Iterator[Pa
                     shutil.rmtree(folder)
                 raise
             shutil.rmtree(folder)
-    except Timeout:
-        raise InputError(f"{folder}: another run is writing it") from None
     except OSError as error:
         raise OutputError(f"{output}: cannot be written: {error.strerror or error}") from None
 

@@ -15,7 +15,7 @@ from ptrnet.data.checks import check_sizes
 from ptrnet.data.dataset import Dataset, chunks_of, instances_of
 from ptrnet.data.random_streams import GENERATED
 from ptrnet.data.sizes import parse_sizes
-from ptrnet.errors import InputError, short, whole_number
+from ptrnet.errors import InputError, check_int, short
 from ptrnet.jobs import CHUNK, Source
 from ptrnet.parallel import LOCAL, check_backend, check_jobs
 from ptrnet.tasks.base import Task
@@ -196,7 +196,7 @@ def generation(
         MissingExtraError: the labeller needs a package that is not installed.
     """
     check_sizes(sizes, task)
-    count, seed = whole_number("count", count, 1), whole_number("seed", seed, 0)
+    count, seed = check_int("count", count, 1), check_int("seed", seed, 0)
     task.check_labeller(labeller)
     task.check_max_elements(labeller, max(sizes))
     function = partial(_generate_chunk, task, sizes, seed, count, labeller, strict)
@@ -225,7 +225,7 @@ def label_dataset(
     for (_, distance), rows in groups.items():
         inputs = np.stack([labelled[row].inputs for row in rows])
         try:
-            answers, proved = task.certify(inputs, labeller, distance)
+            answers, proved = task.label_with_proof(inputs, labeller, distance)
         except InputError as error:
             raise InputError(f"{labelled[rows[0]].source}: {error}") from None
         for row, outputs, is_proved in zip(rows, task.unpad(answers), proved, strict=True):

@@ -9,6 +9,7 @@ import pytest
 
 from ptrnet import load, tasks
 from ptrnet.data import formats
+from ptrnet.data.dataset import Dataset
 from ptrnet.decoding import Greedy
 from ptrnet.jobs import CHUNK
 from ptrnet.labels import generate_dataset
@@ -49,7 +50,7 @@ def test_fresh_instances_are_kept_with_their_scores(tmp_path, ptrnet, model, mon
     assert ptrnet("evaluate", *options, "--output", output)[0] == 130
     monkeypatch.undo()
     code, out, err = ptrnet("evaluate", *options, "--output", output, "--json")
-    assert code == 0 and "going on after 509 examples" in err
+    assert code == 0 and "resuming after 509 examples" in err
     assert json.loads(out) == alone
     drawn = generate_dataset(tasks.get("hull"), range(3, 7), 2 * CHUNK + 9, seed=0)
     kept = formats.read(str(output), tasks.get("hull"))

@@ -7,7 +7,7 @@ import pytest
 from ptrnet import tasks
 from ptrnet.data import formats
 from ptrnet.data.sizes import LARGEST
-from ptrnet.errors import DoubtfulInput, InputError
+from ptrnet.errors import AmbiguousInputWarning, InputError
 
 FOLDER = Path(__file__).parent / "malformed"
 COMPLAINTS = [
@@ -39,7 +39,7 @@ def test_names_beside_numbers_and_a_first_row_that_may_be_a_header(tmp_path):
         (example,) = formats.read(str(path), hull)
         assert example.inputs.tolist()[0] == [0.5, 0.1]
     path.write_text("0,1\n0.5,0.25\n0.75,0.1\n")
-    with pytest.warns(DoubtfulInput, match="0,1 is read as a row"):
+    with pytest.warns(AmbiguousInputWarning, match="0,1 is read as a row"):
         (example,) = formats.read(str(path), hull)
     assert len(example.inputs) == 3
     path.write_text("0\n0.5\n0.25\n")  # a series that begins at 0
@@ -55,7 +55,7 @@ def test_points_of_one_instance_read_as_instances(tmp_path, recwarn):
         assert list(formats.read(str(path), hull))
     assert not recwarn
     path.write_text("0 1\n1 1\n1 0\n")
-    with pytest.warns(DoubtfulInput, match="each of its 3 lines was read as an"):
+    with pytest.warns(AmbiguousInputWarning, match="each of its 3 lines was read as an"):
         assert len(list(formats.read(str(path), hull))) == 3
 
 

@@ -12,7 +12,7 @@ from ptrnet import InputError, tasks
 from ptrnet.cli import run
 from ptrnet.data import formats
 from ptrnet.data.dataset import instances_of
-from ptrnet.errors import DoubtfulInput
+from ptrnet.errors import AmbiguousInputWarning
 from ptrnet.types import Example
 
 HULL, SORT, TSP = (tasks.get(name) for name in ("hull", "sort", "tsp"))
@@ -152,7 +152,7 @@ def test_indices_of_examples_are_looked_at(small):
 
 def test_a_number_a_line_is_doubted(tmp_path):
     (tmp_path / "s.txt").write_text("3\n1\n2\n")
-    with pytest.warns(DoubtfulInput, match="each of its 3 lines was read as"):
+    with pytest.warns(AmbiguousInputWarning, match="each of its 3 lines was read as"):
         assert len(list(formats.read(str(tmp_path / "s.txt"), SORT))) == 3
 
 
@@ -186,7 +186,8 @@ def test_keys_that_are_nearly_ours(tmp_path, keys, message):
     """An answer was passed over, and a tour measured by another distance, without a word."""
     path = tmp_path / "a.jsonl"
     path.write_text(json.dumps({"inputs": [[0, 0], [0, 1], [1, 0]], **keys}))
-    with pytest.warns(DoubtfulInput, match=message) if message else contextlib.nullcontext():
+    warns = pytest.warns(AmbiguousInputWarning, match=message)
+    with warns if message else contextlib.nullcontext():
         (example,) = formats.read(str(path), TSP)
     assert example.extra.keys() == keys.keys() - {"outputs"}
 
@@ -214,5 +215,6 @@ def test_decimal_degrees_are_doubted(tmp_path):
     path.write_text(GEO.format(48.86))
     lines.write_text('{"inputs": [[52.31, 13.24], [-48.6, 2.21]], "distance": "GEO"}')
     for name in (path, lines):
-        with pytest.warns(DoubtfulInput, match=r"a\.[a-z]+: GEO takes .* more than 59 minutes"):
+        message = r"a\.[a-z]+: GEO takes .* more than 59 minutes"
+        with pytest.warns(AmbiguousInputWarning, match=message):
             list(formats.read(str(name), TSP))

@@ -15,8 +15,8 @@ from ptrnet.models.hard_ptr_net import HardPtrNet
 from ptrnet.models.multi_ptr_net import MultiPtrNet
 from ptrnet.models.soft_ptr_net import SoftPtrNet
 from ptrnet.reproduce import figures, tables
-from ptrnet.reproduce.budget import BUDGETS
 from ptrnet.reproduce.run import Job, jobs_of
+from ptrnet.reproduce.tables import BUDGETS
 from ptrnet.reproduce.testsets import SEED
 from ptrnet.reproduce.trainings import folder_of, solver_of
 from ptrnet.training.examples import open_examples

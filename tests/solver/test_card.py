@@ -2,6 +2,7 @@
 
 import json
 import re
+from pathlib import Path
 
 import pytest
 import torch
@@ -152,10 +153,8 @@ def test_scores_that_cannot_be_shown_are_refused(small, tmp_path, scores):
 
 
 def test_a_configuration_comes_last(small, tmp_path, monkeypatch):
-    """By it a model is known to be there: a kill between the two files must not leave it alone."""
-    from ptrnet import files
-
-    order, put = [], files._put_in_place
-    monkeypatch.setattr(files, "_put_in_place", lambda t, p: order.append(p.name) or put(t, p))
+    """A folder with a configuration counts as a model, so the weights must be there before it."""
+    order, replace = [], Path.replace
+    monkeypatch.setattr(Path, "replace", lambda t, p: order.append(p.name) or replace(t, p))
     small("sort").save_pretrained(tmp_path)
     assert order[:2] == ["model.safetensors", "config.json"]

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from ptrnet import InputError
-from ptrnet.errors import DoubtfulInput
+from ptrnet.errors import AmbiguousInputWarning
 from ptrnet.tasks.custom import Custom
 from ptrnet.tasks.schema import MAX_CATEGORIES, Schema, infer_schema
 
@@ -103,7 +103,8 @@ def test_a_task_whose_settings_contradict_each_other_is_refused():
 def test_texts_that_are_numbers_are_doubted(texts):
     """Each price became a category, which no other offer has."""
     offers = [{"price": text} for text in texts]
-    with pytest.warns(DoubtfulInput, match=r'"price": texts such as .* are taken as categories'):
+    message = r'"price": texts such as .* are taken as categories'
+    with pytest.warns(AmbiguousInputWarning, match=message):
         assert infer_schema([(offers, "x")]).categories == (tuple(sorted(texts)),)
 
 

@@ -9,7 +9,7 @@ import torch
 
 import ptrnet
 from ptrnet.cli import run
-from ptrnet.errors import DoubtfulInput, InputError
+from ptrnet.errors import AmbiguousInputWarning, InputError
 from ptrnet.pretrained.model_folder import load
 from ptrnet.training.infer_recipe import infer_recipe
 from ptrnet.training.recipe import Recipe
@@ -90,7 +90,7 @@ def test_subsets_that_may_be_empty_and_sequences_with_repeats():
         return np.argsort(x)[[0, 1, 1]]
 
     free = [(x, twice(x)) for x in rng.random((800, 3))]
-    with pytest.warns(DoubtfulInput, match="where that is padding"):
+    with pytest.warns(AmbiguousInputWarning, match="where that is padding"):
         model = ptrnet.fit(free, hidden_size=32, steps=400, learning_rate=0.01, valid_every=200)
     assert model.task.constraint == "free"
     new = rng.random((200, 3))
@@ -129,12 +129,12 @@ def test_a_run_that_was_killed_keeps_the_best_weights(
     tmp_path, mine, monkeypatch, checkpoint_every
 ):
     """Killed just after each checkpoint; validations fall on the checkpoints' steps or not."""
-    from ptrnet.training.callbacks import checkpoints
+    from ptrnet.training import callbacks
 
     options = {**TINY, "steps": 60, "patience": 4, "checkpoint_every": checkpoint_every}
     recipe, _ = infer_recipe(str(mine), options)
     straight = train(recipe, tmp_path / "straight")
-    save = checkpoints.CheckedCheckpointIO.save_checkpoint
+    save = callbacks.CheckedCheckpointIO.save_checkpoint
 
     class Killed(Exception):
         pass
@@ -143,7 +143,7 @@ def test_a_run_that_was_killed_keeps_the_best_weights(
         save(self, *args, **kwargs)
         raise Killed
 
-    monkeypatch.setattr(checkpoints.CheckedCheckpointIO, "save_checkpoint", save_and_die)
+    monkeypatch.setattr(callbacks.CheckedCheckpointIO, "save_checkpoint", save_and_die)
     kills = 0
     while not (tmp_path / "killed" / "config.json").exists():
         try:

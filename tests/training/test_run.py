@@ -31,7 +31,7 @@ def test_stopped_and_resumed_is_bit_exact(tmp_path, stalled_training):
     training = stalled_training(run, *OPTIONS, stall_at=90)
     shutil.copytree(run, killed)
     recipe = Recipe.read(run / "recipe.toml")
-    with pytest.raises(InputError, match=r"/run: another training is writing it$"):
+    with pytest.raises(InputError, match=r"/run: another process is writing it$"):
         train(recipe, run, resume=True)
     code, out, err = training.interrupt()
     assert code == 130 and out == ""
@@ -104,7 +104,7 @@ def test_a_run_folder_is_locked_while_it_is_trained(tmp_path, monkeypatch):
     monkeypatch.setattr("ptrnet.training.run.run_trainer", trained)
     train(recipe, tmp_path / "run")
     train(recipe, tmp_path / "run", resume=True)
-    assert refusals == [f"{tmp_path / 'run'}: another training is writing it"] * 2
+    assert refusals == [f"{tmp_path / 'run'}: another process is writing it"] * 2
     begun = run_folder.check_unused
 
     def begun_meanwhile(folder):
@@ -114,7 +114,7 @@ def test_a_run_folder_is_locked_while_it_is_trained(tmp_path, monkeypatch):
 
     with contextlib.ExitStack() as locks:
         monkeypatch.setattr(run_folder, "check_unused", begun_meanwhile)
-        with pytest.raises(InputError, match="another training is writing it"):
+        with pytest.raises(InputError, match="another process is writing it"):
             train(recipe, tmp_path / "other")
     assert list((tmp_path / "other").iterdir()) == []
 

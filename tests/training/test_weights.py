@@ -30,7 +30,7 @@ def test_resumed_it_does_not_begin_again(tmp_path, monkeypatch):
     train(Recipe("sort", **SMALL), tmp_path / "first")
     recipe = Recipe("sort", **SMALL, weights=str(tmp_path / "first"), checkpoint_every=2)
     whole = train(recipe, tmp_path / "whole").model.state_dict()
-    from ptrnet.training.callbacks.finite import FiniteLoss
+    from ptrnet.training.callbacks import FiniteLoss
 
     on_end = FiniteLoss.on_train_batch_end
 

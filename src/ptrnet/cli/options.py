@@ -190,7 +190,7 @@ def load_solver(task: str | None, model: str | None) -> "Solver":
     return solver
 
 
-def say(text: str) -> None:
+def echo(text: str) -> None:
     """Prints a text and a newline on standard output, or raises InputError where it cannot."""
     from ptrnet.files import to_standard_output
 

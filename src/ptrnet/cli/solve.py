@@ -14,9 +14,9 @@ from ptrnet.cli.options import (
     Model,
     Points,
     Seed,
+    echo,
     expand_option_groups,
     load_solver,
-    say,
     task_alone,
     task_and_file,
 )
@@ -115,7 +115,7 @@ def solve(
         if output != "-":
             formats.write_checked(output, answered, solver.task)
     if json:
-        say(dumps(_document(solver, model, decoder.name, answered)))
+        echo(dumps(_document(solver, model, decoder.name, answered)))
     elif output == "-":
         formats.write_checked(output, answered, solver.task, like=path)
 

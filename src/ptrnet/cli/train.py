@@ -14,7 +14,7 @@ from ptrnet.cli.options import (
     complete_architectures,
     complete_labellers,
     complete_tasks,
-    say,
+    echo,
 )
 from ptrnet.errors import InputError, MissingExtraError
 from ptrnet.training.recipe import Recipe
@@ -57,7 +57,7 @@ def train(
     recipe, summary = _recipe(task_or_recipe, options)
     runtime.compile_ahead_of_time()  # while this process imports Lightning
     try:
-        from ptrnet.training.callbacks.hooks import Hooks
+        from ptrnet.training.callbacks import Hooks
         from ptrnet.training.run import train
         from ptrnet.training.run_folder import last_numbered, next_numbered
         from ptrnet.training.trainer import is_main_process
@@ -78,7 +78,7 @@ def train(
                 print(f"go on with: ptrnet train --output {output} --resume", file=sys.stderr)
             raise
     if is_main_process():
-        say(str(output))
+        echo(str(output))
 
 
 def _resumed(

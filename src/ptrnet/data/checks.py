@@ -10,7 +10,7 @@ import numpy as np
 
 from ptrnet.data.arrays import is_frame, real_array, records_of, rows_of, to_array
 from ptrnet.data.sizes import LARGEST
-from ptrnet.errors import DoubtfulInput, InputError, file_of, short
+from ptrnet.errors import AmbiguousInputWarning, InputError, file_of, short
 from ptrnet.geometry.distances import EUCLIDEAN, GEO
 from ptrnet.tasks.base import Task
 from ptrnet.tasks.schema import Element, Schema
@@ -279,7 +279,7 @@ def check_magnitude(inputs: Floats, distance: str, source: str) -> None:
 
 
 def warn_of_decimal_degrees(inputs: Floats, distance: str, source: str) -> None:
-    """Warns, by DoubtfulInput, of coordinates of GEO that cannot be degrees and minutes."""
+    """Warns, by AmbiguousInputWarning, of coordinates of GEO that cannot be degrees and minutes."""
     if distance != GEO:
         return
     minutes = np.round(100 * np.abs(inputs - np.trunc(inputs)), 4)
@@ -287,7 +287,7 @@ def warn_of_decimal_degrees(inputs: Floats, distance: str, source: str) -> None:
         warnings.warn(
             f"{file_of(source)}: GEO takes coordinates as degrees and minutes, DDD.MM, and some "
             "would have more than 59 minutes; decimal degrees have to be converted",
-            DoubtfulInput,
+            AmbiguousInputWarning,
             stacklevel=3,
         )
 

@@ -7,7 +7,7 @@ from torch import Tensor
 
 from ptrnet.decoding.search import Search
 from ptrnet.decoding.steps import Hypotheses, Selection
-from ptrnet.errors import whole_number
+from ptrnet.errors import check_int
 
 
 @dataclass(frozen=True)
@@ -23,7 +23,7 @@ class Beam(Search):
     name = "beam"
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "size", whole_number("beam size", self.size, 1))
+        object.__setattr__(self, "size", check_int("beam size", self.size, 1))
 
     @property
     def is_repeatable(self) -> bool:

@@ -16,7 +16,7 @@ from ptrnet.constraints import Constraint
 from ptrnet.decoding.beam import Greedy
 from ptrnet.decoding.search import Decoder
 from ptrnet.decoding.steps import Hypotheses
-from ptrnet.errors import whole_number
+from ptrnet.errors import check_int
 from ptrnet.indexing import gather_rows
 from ptrnet.masks import length_mask
 from ptrnet.models.base import PointerModel
@@ -44,7 +44,7 @@ class Incremental(Decoder):
     needs_decomposable = True
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "window", whole_number("window", self.window, 1))
+        object.__setattr__(self, "window", check_int("window", self.window, 1))
         object.__setattr__(self, "size", self.inner.size)
 
     @torch.no_grad()

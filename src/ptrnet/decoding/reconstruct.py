@@ -24,7 +24,7 @@ from ptrnet.constraints import Constraint, Tour
 from ptrnet.decoding.beam import Greedy
 from ptrnet.decoding.search import Decoder
 from ptrnet.decoding.steps import Hypotheses
-from ptrnet.errors import InputError, whole_number
+from ptrnet.errors import InputError, check_int
 from ptrnet.indexing import gather_rows, gather_tokens
 from ptrnet.masks import length_mask
 from ptrnet.models.base import PointerModel
@@ -66,9 +66,9 @@ class Reconstruct(Decoder):
         if not (isinstance(seconds, Real) and 0 <= seconds < math.inf):
             raise InputError(f"seconds: expected a number of 0 or more, got {self.seconds!r}")
         if self.rounds is not None:
-            object.__setattr__(self, "rounds", whole_number("rounds", self.rounds, 0))
+            object.__setattr__(self, "rounds", check_int("rounds", self.rounds, 0))
         for name, minimum in (("part", MIN_PART), ("seed", 0)):
-            object.__setattr__(self, name, whole_number(name, getattr(self, name), minimum))
+            object.__setattr__(self, name, check_int(name, getattr(self, name), minimum))
 
     @torch.no_grad()
     def decode(

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from ptrnet.decoding.search import Search
 from ptrnet.decoding.steps import Hypotheses, Selection
-from ptrnet.errors import InputError, whole_number
+from ptrnet.errors import InputError, check_int
 from ptrnet.indexing import gather_rows, gather_tokens
 from ptrnet.masks import length_mask
 
@@ -41,11 +41,11 @@ class Sample(Search):
     name = "sample"
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "size", whole_number("samples", self.size, 1))
+        object.__setattr__(self, "size", check_int("samples", self.size, 1))
         if not (isinstance(self.temperature, Real) and 0 < self.temperature < math.inf):
             raise InputError(f"temperature: expected a number above 0, got {self.temperature!r}")
         if self.seed is not None:
-            object.__setattr__(self, "seed", whole_number("seed", self.seed, 0))
+            object.__setattr__(self, "seed", check_int("seed", self.seed, 0))
 
     @property
     def is_repeatable(self) -> bool:

@@ -68,7 +68,7 @@ def cost(solver: Solver, whole: Solver, rounded: Solver, count: int, seed: int) 
         return facts
     before, after = (solver.task.measure(examples, answers) for answers in pairs)
     metrics = {
-        name: {"float32": before[name].table(), "int8": after[name].table()} for name in before
+        name: {"float32": before[name].to_dict(), "int8": after[name].to_dict()} for name in before
     }
     return {**facts, "metrics": metrics}
 

@@ -4,7 +4,6 @@ Nothing is executed and nothing is trusted: every key, tensor name, shape and va
 before a model is handed out, and the numbers as a whole by their checksum.
 """
 
-import hashlib
 import json
 import stat
 from pathlib import Path
@@ -62,7 +61,7 @@ def save(folder: Path, saved: Saved, dtype: torch.dtype = torch.float32) -> None
     except OSError as error:
         raise InputError(f"{folder}: cannot be made: {error.strerror}") from None
     content = to_bytes(tensors, metadata={"format": "pt"})
-    config[_CHECKSUM] = hashlib.sha256(content).hexdigest()
+    config[_CHECKSUM] = checksum(content)
     config[_CONFIG_CHECKSUM] = json_checksum(config)
     # Both are written before either is renamed, as each is of no use without the other; the
     # configuration, by which a model is known to be there, is renamed last.
@@ -207,7 +206,7 @@ def registered_name(model: PointerModel) -> str:
     """The name of a model's architecture, as `ptrnet train --model` takes it.
 
     Raises:
-        ModelError: it has none, so that nobody who reads the files could build it.
+        ModelError: it has none, so the files could not be loaded again.
     """
     kind = type(model)
     for name in models.names():

@@ -44,7 +44,7 @@ def path_of(table: str, results: Path, extension: str) -> Path:
 
 
 def read(table: str, results: Path) -> list[Record]:
-    """The records of a table; none where there is no file.
+    """The records of a table; empty if there is no file.
 
     Raises:
         InputError: the file is not one of ours, or not as it was written.

@@ -17,9 +17,8 @@ from ptrnet.metrics.interval import Measure
 from ptrnet.plots.curves import read_curves
 from ptrnet.pretrained.model_folder import TENSORS
 from ptrnet.reproduce import records, report
-from ptrnet.reproduce.budget import Budget
 from ptrnet.reproduce.records import Record
-from ptrnet.reproduce.tables import Line, Row
+from ptrnet.reproduce.tables import Budget, Line, Row
 from ptrnet.reproduce.testsets import SEED, count_for, open_test_set
 from ptrnet.reproduce.trainings import folder_of, solver_of
 from ptrnet.training.recipe import Recipe
@@ -122,7 +121,7 @@ def _run_job(job: Job, runs: Path) -> Record:
         model=job.line.weights if recipe is None else folder_of(recipe, runs).name,
         decoder=str(how),
         instances=len(test),
-        metrics={name: measure.table() for name, measure in measures.items()},
+        metrics={name: measure.to_dict() for name, measure in measures.items()},
         published=job.row.published,
         differences=_differences(job.row, measures),
         algorithms=_mean_costs(job.row, test),

@@ -18,7 +18,7 @@ from ptrnet.version import VERSION
 
 SEED = 20_261_121
 CHECKSUM = ".sha256"
-COUNT, FEWER, MANY_ELEMENTS = 10_000, 1000, 50  # instances; of more elements than so many: fewer
+COUNT, FEWER, MANY_ELEMENTS = 10_000, 1000, 50  # instances; FEWER of more than MANY_ELEMENTS
 
 
 def count_for(n: int, share: float = 1.0) -> int:
@@ -57,7 +57,7 @@ def _is_whole(path: Path) -> bool:
 
 
 def _folder() -> Path:
-    """Where they are kept: what another version drew is not mixed with this one's."""
+    """The folder of this version's test sets: other versions may have drawn others."""
     try:
         folder = cache_folder() / f"test-sets-{VERSION}"
         folder.mkdir(parents=True, exist_ok=True)

@@ -103,7 +103,7 @@ class Service:
         return {
             **_header(served, method),
             "instances": len(examples),
-            "metrics": {name: measure.table() for name, measure in measures.items()},
+            "metrics": {name: measure.to_dict() for name, measure in measures.items()},
             "seconds": perf_counter() - start,
         }
 

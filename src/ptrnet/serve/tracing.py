@@ -66,5 +66,5 @@ def compare(task: Task, solved: Example, exact: dict[str, Any] | None) -> dict[s
     measures = task.measure([known], [solved.outputs])
     return {
         "correct": task.is_correct(known, solved.outputs) if exact["proved"] else None,
-        "metrics": {name: measure.table()["value"] for name, measure in measures.items()},
+        "metrics": {name: measure.to_dict()["value"] for name, measure in measures.items()},
     }

@@ -28,7 +28,7 @@ from ptrnet.data.dataset import (
 )
 from ptrnet.data.sizes import parse_sizes
 from ptrnet.decoding import Decoder, Greedy, Sample
-from ptrnet.errors import InputError, short, whole_number
+from ptrnet.errors import InputError, check_int, short
 from ptrnet.evaluation import (
     Evaluation,
     check_room_for_scores,
@@ -106,8 +106,8 @@ class Solver(HubMixin):
                 is no real number: masked arrays, strings, dates, complex numbers.
 
         Warns:
-            OutsideTraining: the first time that an instance has more or fewer elements than
-                the model was trained on, or features far from those.
+            OutOfDistributionWarning: the first time that an instance has more or fewer elements
+                than the model was trained on, or features far from those.
         """
         data, is_one = instances_of(instances, self.task)
         solved = self.predict(data, decoder, constrained=constrained, augment=augment)
@@ -177,7 +177,7 @@ class Solver(HubMixin):
             InputError: a decoder that does not serve the task, or another bad option.
 
         Warns:
-            OutsideTraining: as in `solve`.
+            OutOfDistributionWarning: as in `solve`.
         """
         job, data = self._job(decoder, constrained, augment), self._dataset(data)
         check_jobs(jobs)
@@ -228,7 +228,7 @@ class Solver(HubMixin):
         )
         if needs_more:
             raise InputError(f"{decoder.name} decoding does not serve {self.task.name}")
-        whole_number("augment", augment, 1)
+        check_int("augment", augment, 1)
 
     def sample(
         self,
@@ -346,7 +346,7 @@ class Solver(HubMixin):
         if not len(data):
             raise InputError("examples: expected at least one, got none")
         measures = self.measure(data, decoder, constrained=constrained, augment=augment)
-        return {metric: measure.table() for metric, measure in measures.items()}
+        return {metric: measure.to_dict() for metric, measure in measures.items()}
 
     def measure(
         self,
@@ -597,7 +597,7 @@ class Solver(HubMixin):
         """
         from ptrnet.plots.attention import draw_matrix
         from ptrnet.plots.figure import axes_or_new
-        from ptrnet.plots.names import element_names
+        from ptrnet.plots.labels import element_names
 
         known = self._answered(points)
         probabilities, tokens = attention(self.model, self.task, known)
@@ -618,7 +618,7 @@ class Solver(HubMixin):
             InputError: as in `plot`, or elements that are no points of the plane.
             MissingExtraError: matplotlib is not installed.
         """
-        from ptrnet.plots.animation import animate
+        from ptrnet.plots.answer import animate
 
         known = self._answered(points)
         return animate(self.task, known.inputs, *attention(self.model, self.task, known))

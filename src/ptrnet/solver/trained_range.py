@@ -8,7 +8,7 @@ import numpy as np
 
 from ptrnet.data.checks import labeller_advice
 from ptrnet.data.sizes import parse_sizes
-from ptrnet.errors import InputError, OutsideTraining
+from ptrnet.errors import InputError, OutOfDistributionWarning
 from ptrnet.tasks.base import Task
 from ptrnet.tasks.custom import Custom
 from ptrnet.types import Example
@@ -97,4 +97,4 @@ class TrainedRange:
         for subject, text in messages:
             if subject not in self._said:
                 self._said.add(subject)
-                warnings.warn(text, OutsideTraining, stacklevel=2)
+                warnings.warn(text, OutOfDistributionWarning, stacklevel=2)

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ptrnet.errors import DoubtfulInput, InputError, short
+from ptrnet.errors import AmbiguousInputWarning, InputError, short
 from ptrnet.tasks.written_numbers import is_missing, is_written_number
 
 MAX_CATEGORIES = 1000  # of a field; one of more is likely to be a name
@@ -116,7 +116,7 @@ def infer_schema(
             there, or one of too many texts.
 
     Warns:
-        DoubtfulInput: all texts of a field are numbers, and some have a point or a comma.
+        AmbiguousInputWarning: all texts of a field are numbers, and some have a point or a comma.
     """
     read = tuple(fields)
     texts: dict[str, set[str]] = {}
@@ -175,7 +175,7 @@ def _warn_of_numbers(field: str, texts: set[str]) -> None:
         warnings.warn(
             f'"{field}": texts such as {short(min(texts))} are taken as categories; numbers stand '
             "without quotes",
-            DoubtfulInput,
+            AmbiguousInputWarning,
             stacklevel=3,
         )
 

@@ -27,7 +27,7 @@ from ptrnet.training.infer_recipe import field_names, infer_recipe
 from ptrnet.types import Example, Floats, Indices
 
 if TYPE_CHECKING:
-    from ptrnet.training.callbacks.hooks import Hooks
+    from ptrnet.training.callbacks import Hooks
 
 EXAMPLES = "examples.jsonl"
 INFERRED = ("center", "spread", "longest_answer", "longest_share", "categories")
@@ -91,7 +91,7 @@ def fit(
     except ModuleNotFoundError as error:
         raise MissingExtraError("training", "train") from error
 
-    from ptrnet.training.callbacks.hooks import Hooks
+    from ptrnet.training.callbacks import Hooks
 
     recipe = {key: _plain(key, value) for key, value in recipe.items()}
     for key in ("task", "data", *INFERRED):

@@ -13,9 +13,7 @@ from ptrnet.pretrained import model_folder
 from ptrnet.solver import Solver
 from ptrnet.tasks.base import Task
 from ptrnet.training import checkpoint, run_folder
-from ptrnet.training.callbacks.best import BestWeights
-from ptrnet.training.callbacks.finite import diverged_error
-from ptrnet.training.callbacks.hooks import Hooks
+from ptrnet.training.callbacks import BestWeights, Hooks, diverged_error
 from ptrnet.training.costs.module import CostModule
 from ptrnet.training.costs.problem import CostProblem, open_instances, task_costs
 from ptrnet.training.examples import TrainingExamples, fresh_test_examples, open_examples

@@ -1,14 +1,14 @@
 """The folder of a run: which recipe and which file of examples it is of."""
 
 import contextlib
-import fcntl
 import os
 from collections.abc import Iterator
+from contextlib import AbstractContextManager
 from pathlib import Path
 
-from ptrnet import weights
+from ptrnet import files, weights
 from ptrnet.errors import InputError, short
-from ptrnet.files import atomic_path, exists, unlock
+from ptrnet.files import atomic_path, exists
 from ptrnet.pretrained import model_folder
 from ptrnet.solver.stored import RECIPE
 from ptrnet.training import checkpoint
@@ -77,30 +77,13 @@ def _numbers(root: Path, name: str) -> list[int]:
     return [int(end) for end in ends if end.isdecimal()]
 
 
-@contextlib.contextmanager
-def locked(folder: Path) -> Iterator[None]:
-    """While it lasts no other training has the folder; the lock ends with the process as well.
-
-    A folder that is not there is not locked, nor is one of a file system that has no locks.
+def locked(folder: Path) -> AbstractContextManager[None]:
+    """Lock a run's folder against other trainings. A folder that is missing is not locked.
 
     Raises:
-        InputError: another training has it.
+        LockedError: another training has the folder.
     """
-    try:
-        handle = os.open(folder, os.O_RDONLY)
-    except OSError:
-        yield
-        return
-    try:
-        with contextlib.suppress(OSError):
-            try:
-                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                raise InputError(f"{folder}: another training is writing it") from None
-        yield
-    finally:
-        unlock(handle)
-        os.close(handle)
+    return files.locked(folder, wait=False) if exists(folder) else contextlib.nullcontext()
 
 
 def create(folder: Path) -> None:

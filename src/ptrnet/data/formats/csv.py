@@ -18,7 +18,7 @@ from ptrnet.data.formats.parts.csv_rows import check_header, csv_rows, is_number
 from ptrnet.data.formats.parts.lines import display_name
 from ptrnet.data.formats.parts.parsing import parse_number
 from ptrnet.data.sizes import LARGEST
-from ptrnet.errors import DoubtfulInput, InputError, short
+from ptrnet.errors import AmbiguousInputWarning, InputError, short
 from ptrnet.tasks.base import Task
 from ptrnet.tasks.written_numbers import are_foreign_numbers, is_missing
 from ptrnet.types import Example, Table
@@ -198,7 +198,7 @@ def _check_first_row(rows: list[list[str]], source: str) -> None:
         warnings.warn(
             f"{source}: {','.join(rows[0])} is read as a row; if a frame without names wrote it, "
             "remove it or name the columns",
-            DoubtfulInput,
+            AmbiguousInputWarning,
             stacklevel=2,
         )
 

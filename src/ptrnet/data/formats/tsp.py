@@ -27,7 +27,7 @@ def read(path: str, task: Task) -> Iterator[Example]:
     """See `ptrnet.data.formats`.
 
     Warns:
-        DoubtfulInput: coordinates of GEO that cannot be degrees and minutes.
+        AmbiguousInputWarning: coordinates of GEO that cannot be degrees and minutes.
     """
     allowed = {"TYPE": ("TSP",), "EDGE_WEIGHT_TYPE": TSPLIB}
     keywords, rows = tsplib.parse(path, SECTION, allowed)

@@ -21,7 +21,7 @@ from ptrnet.data.formats.parts.lines import (
     numbered_lines_of,
 )
 from ptrnet.data.formats.parts.parsing import parse_index, parse_number
-from ptrnet.errors import DoubtfulInput, InputError
+from ptrnet.errors import AmbiguousInputWarning, InputError
 from ptrnet.tasks.base import Task
 from ptrnet.types import Example, Floats, Indices
 
@@ -46,8 +46,8 @@ def read(path: str, task: Task) -> Iterator[Example]:
     """See `ptrnet.data.formats`.
 
     Warns:
-        DoubtfulInput: several lines, each of one element without an answer: so other programs
-            write the elements of one instance.
+        AmbiguousInputWarning: the file has several lines, each with one element and no answer, as
+            other programs write the elements of one instance.
     """
     source, count, are_single = display_name(path), 0, True
     for example in _parse(numbered_lines(path), source, task):
@@ -58,7 +58,7 @@ def read(path: str, task: Task) -> Iterator[Example]:
         warnings.warn(
             f"{source}: each of its {count} lines was read as an instance of one element; the "
             "elements of one instance stand in one line, or are the rows of a .csv",
-            DoubtfulInput,
+            AmbiguousInputWarning,
             stacklevel=2,
         )
 

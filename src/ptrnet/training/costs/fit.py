@@ -16,7 +16,7 @@ from ptrnet.data.infer_task import feature_scaling, loosest_task
 from ptrnet.errors import InputError, short, unknown
 from ptrnet.solver import Solver
 from ptrnet.tasks.custom import CONSTRAINTS
-from ptrnet.training.callbacks.hooks import Hooks
+from ptrnet.training.callbacks import Hooks
 from ptrnet.training.costs.problem import CostProblem
 from ptrnet.training.costs.sampler import Costs
 from ptrnet.training.infer_recipe import size_ranges, validation

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ptrnet.data import checks
-from ptrnet.errors import DoubtfulInput, InputError, file_of, short
+from ptrnet.errors import AmbiguousInputWarning, InputError, file_of, short
 from ptrnet.geometry.distances import EUCLIDEAN, NAMES
 from ptrnet.tasks.base import Task
 from ptrnet.types import Example, Floats
@@ -25,7 +25,7 @@ def example_from_row(inputs: Floats, row: dict[str, Any], task: Task, source: st
         InputError: `outputs` that are no answer, or a `distance` that the task does not know.
 
     Warns:
-        DoubtfulInput: one of the two stands under a name that is nearly its own.
+        AmbiguousInputWarning: one of the two stands under a name that is nearly its own.
     """
     outputs = row.pop("outputs", None)
     if outputs is not None:
@@ -44,7 +44,7 @@ def example_from_row(inputs: Floats, row: dict[str, Any], task: Task, source: st
 def _warn_of_name(key: str, expected: str, source: str) -> None:
     warnings.warn(
         f'{file_of(source)}: {short(key)} is kept as a key of your own; ours is "{expected}"',
-        DoubtfulInput,
+        AmbiguousInputWarning,
         stacklevel=4,
     )
 

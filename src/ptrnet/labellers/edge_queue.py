@@ -1,19 +1,22 @@
 """Triangulations in the order in which a queue of edges reaches their triangles, and as apexes.
 
-The queue starts with one directed edge. The edge in front, from u to v, is answered by the apex w
-of the triangle at its other side, the one that has not been reached, or by NO_APEX. A triangle
-(u, v, w) leaves two further sides: the edges (w, v) and (u, w) join, in this order, but of one
-whose other side was reached already the edge that waits for it leaves instead.
+The queue starts with one directed edge. The edge at its front, from u to v, is answered by the apex
+w of the triangle on its other side if that triangle has not been reached, else by NO_APEX. A
+triangle (u, v, w) opens two further sides, the edges (w, v) and (u, w), which join the queue in
+this order. But if the other side of such an edge was reached already, then the edge that waits for
+it leaves the queue instead.
 """
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 
 from ptrnet.jit import jit
-from ptrnet.labellers.triangulation.apexes import NO_APEX
+from ptrnet.labellers.compiled import pair, turn
 from ptrnet.types import Floats, Indices
 
+NO_APEX = -1
 Start = tuple[int, int, int]  # a side, as `3 t + k`, and its two vertices
 
 
@@ -76,8 +79,7 @@ def _first_side(points: Floats, triangles: Indices, neighbours: Indices) -> Star
             if is_outer != (neighbours[first] < 0):
                 is_better = is_outer
             else:
-                u, v = points[b] - points[a], points[other] - points[a]
-                is_better = u[0] * v[1] - u[1] * v[0] < 0
+                is_better = turn(pair(points, a), pair(points, b), pair(points, other)) < 0
             if is_better:
                 first, b = side, other
     return first, a, b
@@ -177,3 +179,33 @@ def traverse(triangles: Indices, counts: Indices, points: Floats | None = None) 
     points = np.empty((0, 0, 2)) if points is None else points
     _traverse(points, np.ascontiguousarray(triangles), counts, *traversal)
     return traversal
+
+
+def triangles_of(apexes: Sequence[int]) -> list[tuple[int, int, int]]:
+    """The triangles `(tail, head, apex)` that a sequence names, as a queue reaches them.
+
+    What has no place repeats its last vertex: an element where no edge waits, or a first edge that
+    nothing follows. Any other sequence gets what it names, right or wrong.
+    """
+    if len(apexes) < 3 or NO_APEX in apexes[:2]:
+        elements = [apex for apex in apexes if apex != NO_APEX]
+        return [(elements[0], elements[-1], elements[-1])] if elements else []
+    triangles: list[tuple[int, int, int]] = []
+    waiting = {(apexes[0], apexes[1]): None}  # in the order of the queue
+    for apex in apexes[2:]:
+        if waiting:
+            tail, head = next(iter(waiting))
+            del waiting[tail, head]
+        else:
+            tail = head = apex
+        if apex == NO_APEX:
+            continue
+        triangles.append((tail, head, apex))
+        if tail == head:
+            continue
+        sides = [(head, apex), (apex, tail)]
+        joining = [side[::-1] for side in sides if side not in waiting]
+        for side in sides:
+            waiting.pop(side, None)
+        waiting.update(dict.fromkeys(joining))
+    return triangles

@@ -1,5 +1,6 @@
-"""The elements that remain after a prefix, put together to be encoded, and tokens of them."""
+"""The elements that remain after a prefix: put together to be encoded, and their positions."""
 
+import math
 from typing import NamedTuple
 
 import torch
@@ -7,6 +8,7 @@ from torch import Tensor, nn
 
 from ptrnet.kernels.eager import can_read_values, is_recorded
 from ptrnet.masks import length_mask
+from ptrnet.models.base import safe_sqrt
 
 MARGIN = 10.0  # by so much is the score of an element too distant to encode below all the others
 
@@ -61,7 +63,7 @@ class Rest(NamedTuple):
         return torch.cat([special, every], -1).log_softmax(-1)
 
     def positions(self, tokens: Tensor, num_specials: int) -> Tensor:
-        """Where tokens `(R, Q)` stand in `[special slots; elements]`: 0 to S + W - 1.
+        """The positions of tokens `(R, Q)` in `[special slots; elements]`: 0 to S + W - 1.
 
         Of a token that does not remain it is arbitrary.
         """
@@ -79,3 +81,40 @@ def _in_front(remaining: Tensor) -> Tensor:
     positions = torch.arange(remaining.shape[1], device=remaining.device)
     keys = positions - remaining.long() * remaining.shape[1]  # no two are equal: any sort is stable
     return keys.argsort(-1)
+
+
+class RelativePositions(nn.Module):
+    """`W [x; r; |r|; g; |g|; log s; sin(pi r); cos(pi r); sin(2 pi r); ...] + b`.
+
+    Of a point x, a current point c and a goal e: `r = (x - c) / s` and `g = (x - e) / s`, in units
+    of s, the largest number in any difference from c. In float32 (or better) under autocast.
+
+    Args:
+        features: numbers in a point, d.
+        units: of the result, H.
+        octaves: sines and cosines of each difference, each of twice the frequency before.
+    """
+
+    def __init__(self, features: int, units: int, octaves: int) -> None:
+        super().__init__()
+        self.octaves = octaves
+        self.map = nn.Linear(features * (3 + 2 * octaves) + 3, units)
+
+    def forward(self, points: Tensor, current: Tensor, goal: Tensor) -> Tensor:
+        """`(R, L, H)` of points `(R, L, d)`; the current point and the goal are `(R, 1, d)`."""
+        with torch.autocast(points.device.type, enabled=False):
+            differences = points - current
+            size = differences.abs().amax((1, 2), keepdim=True)
+            size = torch.where(size > 0, size, 1)
+            from_current, from_goal = differences / size, (points - goal) / size
+            dist_current, dist_goal = (_vector_length(x) for x in (from_current, from_goal))
+            scale = size.log().expand_as(dist_current)
+            angles = [2**k * math.pi * from_current for k in range(self.octaves)]
+            waves = [wave(angle) for angle in angles for wave in (torch.sin, torch.cos)]
+            numbers = [points, from_current, dist_current, from_goal, dist_goal, scale, *waves]
+            return self.map(torch.cat(numbers, -1))  # type: ignore[no-any-return]
+
+
+def _vector_length(x: Tensor) -> Tensor:
+    """`(R, L, 1)` of vectors `(R, L, d)`."""
+    return safe_sqrt(x.square().sum(-1, keepdim=True))
