@@ -110,6 +110,15 @@ def test_a_file_that_is_resumed_keeps_mode_and_link(tmp_path):
     assert len(list(tmp_path.rglob("*"))) == 3
 
 
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no device that is always full")  # noqa: PTH110
+def test_a_full_device_is_one_line(tmp_path):
+    link = tmp_path / "full.txt"
+    link.symlink_to("/dev/full")
+    with pytest.raises(OutputError, match=r"full\.txt: cannot be written: No space left"):
+        write(link)
+    assert stat.S_ISCHR(link.stat().st_mode)
+
+
 def test_names_are_on_the_disk_before_the_work_is_called_done(tmp_path, monkeypatch):
     """The folder is synced after the rename, else a loss of power may undo that."""
     events, fsync = [], os.fsync
