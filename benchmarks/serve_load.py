@@ -42,7 +42,7 @@ from serve_clients import (
     service,
 )
 
-from ptrnet.bench.machine import describe, machine, versions
+from ptrnet.bench.harness import describe, machine, versions
 
 HASTY = 0.2  # seconds until a hasty client comes again
 SOLVE_ALONE = """
