@@ -88,7 +88,7 @@ def test_solving_one_instance_does_not_import_numba():
 
 
 def test_scores_in_the_readme_equal_those_in_results():
-    script = runpy.run_path(str(ROOT / "tools" / "readme_scores.py"))
+    script = runpy.run_path(str(ROOT / "benchmarks" / "readme_scores.py"))
     _, rest = (ROOT / "README.md").read_text().split(script["BEGIN"])
     table, _ = rest.split(script["END"])
     assert table.strip().split("\n") == list(script["lines"]())
