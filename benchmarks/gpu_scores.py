@@ -12,8 +12,7 @@ from importlib.util import find_spec
 import torch
 from torch.profiler import ProfilerActivity, profile
 
-from ptrnet.bench.machine import describe, machine, versions
-from ptrnet.bench.timing import Side, interleaved, ratio, spread
+from ptrnet.bench.harness import Side, describe, interleaved, machine, ratio, spread, versions
 from ptrnet.errors import PtrnetError
 from ptrnet.kernels.additive import factorised, reference
 

@@ -1,15 +1,16 @@
-"""What `ptrnet serve` does under load; the load is of this process.
+"""What `ptrnet serve` does under load. This process runs the clients.
 
     python benchmarks/serve_load.py [PART ...] [--seconds 20] [--clients 200] [--restarts 20]
 
 PART is one or several of
 
-- `full`: 200 clients on a queue of 32: statuses, times of answers and refusals, memory; they come
-  within a second, or in one moment, and again when Retry-After says, or after a fifth of a second
-- `slow`: 500 clients that send their bodies byte by byte; times of others with and without them
-- `share`: hulls of 50 points in a second, beside `ptrnet solve` alone on the machine (its start is
-  not counted) and `Solver.solve` in a process alone
-- `sigterm`: the service is ended while 100 clients ask; what was sent before is to be answered
+- `full`: 200 clients with a queue of 32: statuses, times of answers and refusals, memory. They
+  arrive within a second, or at once, and retry after Retry-After, or after a fifth of a second
+- `slow`: 500 clients that send their bodies byte by byte; times of other clients with and without
+  them
+- `share`: hulls of 50 points per second, compared with `ptrnet solve` alone on the machine (without
+  its start) and with `Solver.solve` alone in a process
+- `sigterm`: the service is terminated while 100 clients ask. It has to answer what was sent before
 - `restarts`: 20 times: start, one answer, SIGTERM
 
 All of them by default, ten minutes at most.
@@ -17,34 +18,30 @@ All of them by default, ten minutes at most.
 
 import argparse
 import asyncio
+import contextlib
 import gc
+import io
 import json
+import re
+import signal
 import subprocess
 import sys
 import tempfile
 import time
 from collections import Counter
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from pathlib import Path
 
 import numpy as np
-from serve_clients import (
-    RNG,
-    SLOW_SECONDS,
-    TOLD,
-    Log,
-    N,
-    Service,
-    ask,
-    crowd,
-    drip,
-    json_request,
-    npy_request,
-    service,
-)
 
-from ptrnet.bench.machine import describe, machine, versions
+from ptrnet.bench.harness import describe, machine, versions
 
-HASTY = 0.2  # seconds until a hasty client comes again
+N = 50  # points of a hull
+RNG = np.random.default_rng(0)
+JSON, NPY = "application/json", "application/x-npy"
+SLOW_SECONDS = 5  # until a slow client is refused
+TOLD = 1.0  # seconds after which a client retries, as Retry-After says
+HASTY = 0.2  # seconds after which a hasty client retries
 SOLVE_ALONE = """
 import time
 import numpy as np
@@ -59,6 +56,147 @@ while time.perf_counter() - start < {seconds}:
     count += len(instances)
 print(count / (time.perf_counter() - start))
 """
+
+
+class Service:
+    """A running service, and its address."""
+
+    def __init__(self, *options: str) -> None:
+        command = [sys.executable, "-m", "ptrnet", "serve", "--port", "0", *options]
+        self.process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+        assert self.process.stderr is not None
+        line = self.process.stderr.readline()
+        match = re.search(r"http://([\d.]+):(\d+)", line)
+        if match is None:
+            raise SystemExit(f"not started: {line}")
+        self.host, self.port = match[1], int(match[2])
+
+    def memory(self) -> float:
+        """Resident memory of the process in MB."""
+        text = Path(f"/proc/{self.process.pid}/status").read_text()
+        return int(re.search(r"VmRSS:\s+(\d+)", text)[1]) / 1000  # type: ignore[index]
+
+    def end(self) -> int:
+        """Send SIGTERM, and return the exit code."""
+        self.process.send_signal(signal.SIGTERM)
+        return self.process.wait()
+
+
+@contextlib.contextmanager
+def service(*options: str) -> Iterator[Service]:
+    """A service with the model of hulls, terminated on exit."""
+    running = Service("--model", "hull", *options)
+    try:
+        yield running
+    finally:
+        if running.process.poll() is None:
+            running.end()
+
+
+def head(length: int, kind: str = JSON) -> bytes:
+    return (
+        f"POST /v1/models/hull/solve HTTP/1.1\r\nHost: service\r\nContent-Type: {kind}\r\n"
+        f"Content-Length: {length}\r\n\r\n"
+    ).encode()
+
+
+def json_request(count: int) -> bytes:
+    body = json.dumps({"instances": RNG.random((count, N, 2)).tolist()}).encode()
+    return head(len(body)) + body
+
+
+def npy_request(count: int) -> bytes:
+    stream = io.BytesIO()
+    np.save(stream, RNG.random((count, N, 2)))
+    return head(len(stream.getvalue()), NPY) + stream.getvalue()
+
+
+async def response(reader: asyncio.StreamReader) -> tuple[int, bool]:
+    """Read a response; return its status, and whether the connection stays open."""
+    text = (await reader.readuntil(b"\r\n\r\n")).lower()
+    await reader.readexactly(int(re.search(rb"content-length: (\d+)", text)[1]))  # type: ignore[index]
+    return int(text.split(None, 2)[1]), b"connection: close" not in text
+
+
+@contextlib.asynccontextmanager
+async def connected(
+    of: Service,
+) -> AsyncIterator[tuple[asyncio.StreamReader, asyncio.StreamWriter]]:
+    reader, writer = await asyncio.open_connection(of.host, of.port, limit=2**24)
+    try:
+        yield reader, writer
+    finally:
+        writer.close()
+
+
+class Log:
+    """Seconds of responses by status, and lost connections."""
+
+    def __init__(self) -> None:
+        self.seconds: dict[int, list[float]] = {}
+        self.lost: list[float] = []  # when their requests were sent
+
+    def add(self, status: int, seconds: float) -> None:
+        self.seconds.setdefault(status, []).append(seconds)
+
+    def count(self) -> Counter[int]:
+        return Counter({status: len(seconds) for status, seconds in self.seconds.items()})
+
+    def p(self, percent: float, status: int) -> float:
+        """A percentile of a status in milliseconds; NaN if there is no such response."""
+        seconds = self.seconds.get(status, [])
+        return 1000 * float(np.percentile(seconds, percent)) if seconds else float("nan")
+
+
+async def ask(of: Service, request: bytes, until: float, log: Log, back_off: float = TOLD) -> None:
+    """A client that sends one request after another, until a time or the end of the service."""
+    while time.perf_counter() < until:
+        try:
+            async with connected(of) as (reader, writer):
+                is_open = True
+                while is_open and time.perf_counter() < until:
+                    start = time.perf_counter()
+                    writer.write(request)
+                    try:
+                        status, is_open = await response(reader)
+                    except (OSError, asyncio.IncompleteReadError):
+                        log.lost.append(start)
+                        break
+                    log.add(status, time.perf_counter() - start)
+                    if status != 200:
+                        await asyncio.sleep(back_off)
+        except ConnectionRefusedError:
+            return
+
+
+async def drip(of: Service, request: bytes, until: float, log: Log) -> None:
+    """A slow client that sends a byte of its body per second, and retries when it is refused."""
+    start_of_body = request.index(b"\r\n\r\n") + 4
+    await asyncio.sleep(RNG.random() * SLOW_SECONDS)  # so that not all are refused at once
+    while time.perf_counter() < until:
+        start = time.perf_counter()
+        async with connected(of) as (reader, writer):
+            answer = asyncio.ensure_future(response(reader))
+            with contextlib.suppress(OSError, asyncio.IncompleteReadError):
+                writer.write(request[:start_of_body])
+                for byte in request[start_of_body:]:
+                    writer.write(bytes([byte]))
+                    await asyncio.sleep(1)
+                    if answer.done() or time.perf_counter() >= until:
+                        break
+                if answer.done():
+                    log.add(answer.result()[0], time.perf_counter() - start)
+            answer.cancel()
+
+
+async def crowd(count: int, client: Callable[[], Awaitable[None]], within: float = 1.0) -> None:
+    """Run `count` clients that arrive within some seconds; 0: at once."""
+
+    async def come() -> None:
+        await asyncio.sleep(within * RNG.random())
+        await client()
+
+    await asyncio.gather(*(come() for _ in range(count)))
 
 
 def full(options: argparse.Namespace) -> None:
@@ -116,7 +254,7 @@ def answers_a_second(of: Service, request: bytes, clients: int, seconds: float) 
 
 
 def program_rate(count: int) -> float:
-    """Hulls a second of `ptrnet solve` from file to file."""
+    """Hulls per second of `ptrnet solve` from file to file."""
     with tempfile.TemporaryDirectory() as folder:
         seconds = []
         for instances in (8, count):
@@ -201,7 +339,7 @@ def main() -> None:
         if name not in PARTS:
             parser.error(f"unknown part {name}: expected {', '.join(PARTS)}")
     print(describe(machine("cpu"), versions()))
-    gc.disable()  # a collection here would be taken for the service's time
+    gc.disable()  # a collection here would count as the service's time
     for name in options.parts or PARTS:
         PARTS[name](options)
 

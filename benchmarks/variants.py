@@ -13,9 +13,8 @@ runtime.tune()
 from collections.abc import Callable  # noqa: E402
 
 from ptrnet import models, tasks  # noqa: E402
-from ptrnet.bench.machine import describe, machine, versions  # noqa: E402
-from ptrnet.bench.timing import Side, interleaved, ratio, spread  # noqa: E402
-from ptrnet.bench.training_step import ptrnet_step  # noqa: E402
+from ptrnet.bench.harness import Side, describe, interleaved, machine, ratio, spread, versions  # noqa: E402
+from ptrnet.bench.train import ptrnet_step  # noqa: E402
 from ptrnet.data.streams.example_stream import ExampleStream  # noqa: E402
 from ptrnet.training.recipe import Recipe  # noqa: E402
 

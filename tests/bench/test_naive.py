@@ -1,4 +1,4 @@
-"""The naive Ptr-Net is the library's, written another way: what is compared is the same work."""
+"""The naive Ptr-Net computes what the library's does, so ratios compare the same work."""
 
 import torch
 
@@ -8,7 +8,7 @@ from ptrnet.decoding import Greedy
 from ptrnet.training.losses import losses
 
 
-def test_it_is_the_same_network(small):
+def test_log_probs_loss_and_gradients_equal_those_of_the_library(small):
     for task, settings in (("hull", {}), ("delaunay", {"separator": True}), ("sort", {})):
         solver = small(task, scale=8.0, **settings)
         model, naive = solver.model, NaivePtrNet.from_ptr_net(solver.model)
@@ -28,12 +28,12 @@ def test_it_is_the_same_network(small):
         torch.testing.assert_close(naive.v.weight.grad[0], model.v.grad, atol=1e-4, rtol=1e-3)
 
 
-def test_it_decodes_to_the_same_answers(small):
+def test_greedy_answers_equal_those_of_the_library(small):
     solver = small("hull", scale=8.0)
     inputs = torch.rand(20, 9, 2, generator=torch.Generator().manual_seed(0))
     lengths, longest = torch.full((20,), 9), torch.full((20,), 7)
     expected = Greedy().decode(solver.model, inputs, lengths, longest).tokens[:, 0]
     tokens = NaivePtrNet.from_ptr_net(solver.model).greedy(inputs, 7)
     assert tokens.shape[1] <= 8 and len(expected.unique()) > 3
-    width = min(tokens.shape[1], 7)  # after the longest the library's search can only end
+    width = min(tokens.shape[1], 7)  # the library's search ends there
     assert torch.equal(tokens[:, :width], expected[:, :width])

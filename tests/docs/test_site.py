@@ -132,7 +132,7 @@ def test_the_list_of_results_names_every_page():
 
 def test_pictures_are_small_and_drawn_by_the_script():
     pictures = {path.stem: path for path in (ROOT / "docs" / "pictures").glob("*.svg")}
-    names = re.findall(r'^    "([\w-]+)": ', (ROOT / "tools/draw_docs.py").read_text(), re.M)
+    names = re.findall(r'^    "([\w-]+)": ', (ROOT / "benchmarks/draw_docs.py").read_text(), re.M)
     assert {*names, "favicon"} == pictures.keys()
     for path in [*pictures.values(), *(ROOT / "docs").glob("capitals*.png")]:
         assert path.stat().st_size < MAX_PICTURE, path

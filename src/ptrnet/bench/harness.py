@@ -1,17 +1,290 @@
-"""What every measurement shares: cases, each measured side by side, that end as rows."""
+"""The machinery that every measurement shares.
 
+A measurement consists of cases. Each case has
+
+- sides, which are timed in turn in one process, so that other work on the machine slows all alike;
+- setups, whose peak of memory is measured in a process of its own;
+- rows, which are printed as a table or as JSON.
+
+The end of this file describes the machine, and appends what was measured to a page of the day.
+"""
+
+import multiprocessing
+import os
+import platform
+import resource
+import signal
+import statistics
+import subprocess
+import sys
+import time
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass, field
+from datetime import datetime
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any, NamedTuple, TypeVar
 
-from ptrnet.bench.memory import Setup, peaks
-from ptrnet.bench.row import Row
-from ptrnet.bench.timing import Side, Spread, Times, interleaved, ratio, spread
+from ptrnet import runtime
+from ptrnet.errors import OutputError
+from ptrnet.files import atomic_path
+from ptrnet.progress import track
+from ptrnet.version import VERSION
+
+# ---- Time
+
+Times = dict[int, float]  # milliseconds, by round
+
+
+class Side(NamedTuple):
+    """Work that is timed in turn with other sides."""
+
+    run: Callable[[], object]
+    every: int = 1  # a slow side runs in one of this many rounds
+    warmups: int = 0  # untimed runs before each timed one, for work that in use follows itself
+
+
+class Spread(NamedTuple):
+    """The median of several runs, and the quartiles around it."""
+
+    median: float
+    low: float
+    high: float
+    runs: int
+
+
+def interleaved(
+    sides: Mapping[str, Side],
+    rounds: int,
+    title: str,
+    device: str = "cpu",
+    clock: Callable[[], float] = time.perf_counter,
+) -> dict[str, Times]:
+    """Time the sides in turn. The first run of each is not counted.
+
+    Args:
+        sides: the work, by name.
+        rounds: how often each side is timed, unless it runs in only some of the rounds.
+        title: of the progress bar.
+        device: where the work is done. A GPU is synchronized before the clock is read.
+        clock: returns the time in seconds.
+    """
+    synchronize = _synchronize(device)
+    times: dict[str, Times] = {name: {} for name in sides}
+    for round_ in track(range(-1, rounds), f"measuring {title}", rounds + 1):
+        for name, side in sides.items():
+            if round_ > 0 and round_ % side.every:
+                continue
+            for _ in range(side.warmups):
+                side.run()
+            synchronize()
+            start = clock()
+            side.run()
+            synchronize()
+            if round_ >= 0:
+                times[name][round_] = 1000 * (clock() - start)
+    return times
+
+
+def spread(times: Iterable[float]) -> Spread:
+    """The median and the quartiles of at least one time."""
+    values = list(times)
+    if len(values) == 1:
+        return Spread(values[0], values[0], values[0], 1)
+    low, median, high = statistics.quantiles(values, n=4, method="inclusive")
+    return Spread(median, low, high, len(values))
+
+
+def ratio(numerator: Times, denominator: Times) -> float:
+    """How many times as long the first side takes: the median over the rounds that have both."""
+    rounds = numerator.keys() & denominator.keys()
+    return statistics.median(numerator[k] / denominator[k] for k in rounds)
+
+
+def _synchronize(device: str) -> Callable[[], object]:
+    """A function that waits until the device has finished all launched work."""
+    if device == "cpu":
+        return lambda: None
+    import torch
+
+    return torch.cuda.synchronize
+
+
+# ---- Memory
+
+Setup = Callable[[], Callable[[], object]]  # prepares the work, and returns a function that runs it
+Key = TypeVar("Key", bound=Hashable)
+RUNS = 2  # of the work whose memory is measured
+
+
+def peaks(setups: Mapping[Key, Setup], title: str) -> dict[Key, float]:
+    """Run each setup's work RUNS times in a fresh process, and return the peaks of memory in MB.
+
+    A peak includes the interpreter and all libraries, but not the processes that the work starts.
+    On a GPU it is the memory of the tensors. Setups have to be picklable: functions of
+    modules, or partials of such functions.
+    """
+    with ProcessPoolExecutor(
+        max_workers=2,
+        mp_context=multiprocessing.get_context("spawn"),
+        initializer=_set_up_process,
+        max_tasks_per_child=1,
+    ) as processes:
+        results = processes.map(_peak, setups.values())
+        peak_mb = track(results, f"memory of {title}", len(setups))
+        return dict(zip(setups, peak_mb, strict=True))
+
+
+def _set_up_process() -> None:
+    """Apply the program's process settings. The parent process handles interrupts."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    runtime.tune()
+
+
+def _peak(setup: Setup) -> float:
+    run = setup()
+    for _ in range(RUNS):
+        run()
+    loky = sys.modules.get("joblib.externals.loky")
+    if loky is not None:  # this process would wait for idle workers before it exits
+        loky.get_reusable_executor().shutdown()
+    torch = sys.modules.get("torch")
+    if torch is not None and torch.cuda.is_initialized():
+        return float(torch.cuda.max_memory_allocated()) / 2**20
+    return process_peak()
+
+
+def process_peak() -> float:
+    """The peak of this process's memory in MB."""
+    status = Path("/proc/self/status")
+    if status.exists():  # on Linux `ru_maxrss` starts at the peak of the parent process
+        lines = status.read_text().splitlines()
+        return next(int(line.split()[1]) for line in lines if line.startswith("VmHWM:")) / 2**10
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak / (2**20 if sys.platform == "darwin" else 2**10)
+
+
+# ---- Rows
+
+
+@dataclass(frozen=True)
+class Baseline:
+    """What a time is compared with, measured in the same rounds."""
+
+    name: str
+    ms: float  # the median
+    ratio: float  # how many times as long the baseline takes
+    peak_mb: float | None = None
+
+
+@dataclass(frozen=True)
+class Row:
+    """One measured thing: a row of a table, and an object of JSON.
+
+    Args:
+        measurement: the measurement that it belongs to, such as `train`.
+        name: unique within the measurement.
+        time: milliseconds of a run.
+        count: how many units a run handles.
+        unit: of the rate.
+        facts: the settings, and other measured values, by their names in JSON.
+        roofline_ms: the least time that this machine could take.
+        baseline: the other side of the ratio.
+        peak_mb: the peak of memory of a process that does only this.
+        note: printed at the end of the row.
+        paths: which code each part of the work uses, and why, by part.
+    """
+
+    measurement: str
+    name: str
+    time: Spread
+    count: float
+    unit: str
+    facts: Mapping[str, Any] = field(default_factory=dict)
+    roofline_ms: float | None = None
+    baseline: Baseline | None = None
+    peak_mb: float | None = None
+    note: str = ""
+    paths: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def rate(self) -> float:
+        """Units per second."""
+        return 1000 * self.count / self.time.median
+
+    @property
+    def share(self) -> float | None:
+        """The roofline as a share of the time."""
+        return None if self.roofline_ms is None else self.roofline_ms / self.time.median
+
+    def table(self) -> dict[str, Any]:
+        """The row as a dictionary, flat except for the baseline. None: not measured."""
+        return {
+            "what": self.measurement,
+            "name": self.name,
+            **self.facts,
+            "median_ms": self.time.median,
+            "low_ms": self.time.low,
+            "high_ms": self.time.high,
+            "runs": self.time.runs,
+            "rate": self.rate,
+            "unit": f"{self.unit}/s",
+            "roofline_ms": self.roofline_ms,
+            "roofline_share": self.share,
+            "peak_mb": self.peak_mb,
+            "paths": dict(self.paths),
+            "other": None if self.baseline is None else vars(self.baseline),
+        }
+
+    def cells(self) -> dict[str, str]:
+        """The printed cells of the row by column title, including empty cells."""
+        baseline, share = self.baseline, self.share
+        return {
+            "": self.name,
+            "ms": _three_digits(self.time.median),
+            "quartiles": f"{_three_digits(self.time.low)} to {_three_digits(self.time.high)}",
+            "rate": f"{_three_digits(self.rate)} {self.unit}/s",
+            "roofline ms": _three_digits(self.roofline_ms),
+            "share": "" if share is None else f"{share:.0%}",
+            "peak MB": _three_digits(self.peak_mb),
+            "beside it": f"{baseline.name} {_three_digits(baseline.ms)} ms" if baseline else "",
+            "times": f"{baseline.ratio:.1f}" if baseline else "",
+            "its peak MB": _three_digits(baseline.peak_mb) if baseline else "",
+            "note": self.note,
+        }
+
+
+def format_table(rows: Sequence[Row]) -> str:
+    """The rows as text: their common settings, a table without empty columns, code paths."""
+    common = [
+        f"{key.replace('_', ' ')} {value}"
+        for key, value in rows[0].facts.items()
+        if not isinstance(value, float) and all(row.facts.get(key) == value for row in rows)
+    ]
+    cells = [row.cells() for row in rows]
+    heads = [head for head in cells[0] if any(row[head] for row in cells)]
+    columns = [[head, *(row[head] for row in cells)] for head in heads]
+    padded = [[cell.ljust(max(map(len, column))) for cell in column] for column in columns]
+    lines = ["  ".join(line).rstrip() for line in zip(*padded, strict=True)]
+    paths = {part: path for row in rows for part, path in row.paths.items()}
+    return "\n".join([", ".join(common), *lines, *(f"{k}: {path}" for k, path in paths.items())])
+
+
+def _three_digits(number: float | None) -> str:
+    """A number with at least three significant digits; an empty string for None."""
+    if number is None:
+        return ""
+    return f"{number:,.0f}" if number >= 100 else f"{number:.3g}"
+
+
+# ---- Cases
 
 
 @dataclass(frozen=True)
 class Result:
-    """The measured times of a case, by side, and its measured peaks of memory, by setup."""
+    """The measured times of a case, by side, and its peaks of memory, by setup."""
 
     times: Mapping[str, Times]
     peak_mb: Mapping[str, float]
@@ -25,12 +298,12 @@ class Result:
         return self.spread(side).median
 
     def ratio(self, numerator: str, denominator: str) -> float:
-        """How many times as long the first side takes, in the rounds that both ran in."""
+        """How many times as long the first side takes, in the rounds that have both."""
         return ratio(self.times[numerator], self.times[denominator])
 
 
 class Case(ABC):
-    """One configuration of a measurement: what runs in turn, and the rows that come of it."""
+    """One configuration of a measurement: the sides that run in turn, and the rows they give."""
 
     title: str  # of its progress bar
     rounds: int
@@ -42,7 +315,7 @@ class Case(ABC):
 
     @abstractmethod
     def sides(self) -> dict[str, Side]:
-        """The work that is timed, side after side in each round; made when the case is measured."""
+        """The work that is timed in turn. Called when the measurement reaches this case."""
 
     @abstractmethod
     def rows(self, result: Result) -> Iterator[Row]:
@@ -50,7 +323,7 @@ class Case(ABC):
 
 
 def measure(measurement: str, cases: Sequence[Case]) -> Iterator[Row]:
-    """The rows of all cases: first the memory of all, then the times case by case."""
+    """Measure the memory of all cases first, then their times; yield the rows case by case."""
     setups = {
         (number, name): setup
         for number, case in enumerate(cases)
@@ -60,5 +333,119 @@ def measure(measurement: str, cases: Sequence[Case]) -> Iterator[Row]:
     for number, case in enumerate(cases):
         title = f"{measurement}, {case.title}"
         times = interleaved(case.sides(), case.rounds, title, case.device)
-        own_peaks = {name: mb for (of, name), mb in peak_mb.items() if of == number}
+        own_peaks = {name: mb for (owner, name), mb in peak_mb.items() if owner == number}
         yield from case.rows(Result(times, own_peaks))
+
+
+# ---- The machine
+
+
+def machine(device: str) -> dict[str, Any]:
+    """The processor, its cores and its load; the GPU, if the work is done there."""
+    import torch
+
+    facts: dict[str, Any] = {
+        "processor": processor(),
+        "cores": os.cpu_count(),
+        "threads": torch.get_num_threads(),
+        "bfloat16": _bfloat16(),
+        "load": round(os.getloadavg()[0], 2),  # processes that wanted a core in the last minute
+        "system": f"{platform.system()} {platform.machine()}",
+    }
+    return {**facts, "gpu": torch.cuda.get_device_name()} if device == "cuda" else facts
+
+
+def versions() -> dict[str, str]:
+    """The versions of ptrnet, Python and the packages that do the work."""
+    return {
+        "ptrnet": VERSION,
+        "python": platform.python_version(),
+        **{name: version(name) for name in ("torch", "numba", "numpy")},
+    }
+
+
+def describe(machine: dict[str, Any], versions: dict[str, str]) -> str:
+    """The machine and the versions in two lines of text."""
+    gpu = f"{machine['gpu']}, " if "gpu" in machine else ""
+    return (
+        f"{gpu}{machine['processor']}, {machine['threads']} threads on {machine['cores']} cores, "
+        f"bfloat16: {machine['bfloat16']}, load before: {machine['load']}\n"
+        + ", ".join(f"{name} {number}" for name, number in versions.items())
+    )
+
+
+def processor() -> str:
+    """The name of the processor."""
+    if sys.platform == "darwin":
+        command = ["sysctl", "-n", "machdep.cpu.brand_string"]
+        return subprocess.run(command, capture_output=True, text=True).stdout.strip()
+    return _cpuinfo("model name") or platform.processor() or platform.machine()
+
+
+def commit() -> str:
+    """The commit of the source; the version, if the source is not a checkout."""
+    command = ["git", "-C", str(Path(__file__).parent), "rev-parse", "--short", "HEAD"]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, check=True)
+    except (OSError, subprocess.CalledProcessError):
+        return f"version {VERSION}"
+    return done.stdout.strip()
+
+
+def _bfloat16() -> str:
+    flags = _cpuinfo("flags").split()
+    return next((flag for flag in ("amx_bf16", "avx512_bf16") if flag in flags), "none")
+
+
+def _cpuinfo(key: str) -> str:
+    """The first core's value of a key in /proc/cpuinfo; an empty string if there is none."""
+    info = Path("/proc/cpuinfo")
+    lines = info.read_text().splitlines() if info.exists() else []
+    return next((line.split(":", 1)[1].strip() for line in lines if line.startswith(key)), "")
+
+
+# ---- The page of the day
+
+
+def add_section(
+    folder: Path, command: str, machine: str, measured: Mapping[str, Sequence[Row]]
+) -> Path:
+    """Append what was measured to `folder/YYYY-MM-DD.md`, and return that path.
+
+    Args:
+        folder: of the pages, such as `benchmarks/results`. Created if it does not exist.
+        command: the command that measured.
+        machine: lines that describe the machine.
+        measured: the rows of each measurement.
+
+    Raises:
+        OutputError: the page cannot be written.
+    """
+    page = page_of(folder)
+    tables = "\n\n".join(f"{name}: {format_table(rows)}" for name, rows in measured.items())
+    section = (
+        f"# {page.stem}, commit {commit()}\n\n`{command}`\n\n```text\n{machine}\n\n{tables}\n```\n"
+    )
+    try:
+        former = page.read_text(encoding="utf-8").rstrip() if page.exists() else ""
+    except OSError as error:
+        raise OutputError(f"{page}: cannot be written: {error.strerror}") from None
+    with atomic_path(page) as temporary:
+        temporary.write_text(f"{former}\n\n{section}" if former else section, encoding="utf-8")
+    return page
+
+
+def page_of(folder: Path) -> Path:
+    """The page of today in a folder, which is created if it does not exist.
+
+    Raises:
+        OutputError: the page cannot be written.
+    """
+    page = folder / f"{datetime.now().date().isoformat()}.md"
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise OutputError(f"{page}: cannot be written: {error.strerror}") from None
+    if page.is_dir() or not os.access(folder, os.W_OK):
+        raise OutputError(f"{page}: cannot be written")
+    return page

@@ -1,7 +1,7 @@
-"""A Ptr-Net written the usual way, as the other side of the ratios: nothing else uses it.
+"""A Ptr-Net as it is usually written, the baseline of the ratios. Nothing else uses it.
 
-`nn.LSTM` reads, an `LSTMCell` writes step by step, and each step takes tanh of every sum of an
-encoder state and the decoder state, in float32.
+An `nn.LSTM` encodes, an `LSTMCell` decodes step by step, and each step computes tanh of every sum
+of an encoder state and the decoder state, in float32.
 """
 
 from typing import Self
@@ -16,7 +16,7 @@ from ptrnet.types import END, Batch
 
 
 class NaivePtrNet(nn.Module):
-    """V 2.3 for instances of one size: log-probabilities of special slots and elements."""
+    """The network of Vinyals et al., section 2.3, for instances of one size."""
 
     def __init__(self, features: int, num_specials: int, units: int) -> None:
         super().__init__()
@@ -38,7 +38,7 @@ class NaivePtrNet(nn.Module):
         return naive.to(next(model.parameters()).device)
 
     def log_probs(self, inputs: Tensor, targets: Tensor) -> Tensor:
-        """`(B, M, S + N)` of `(B, N, d)` inputs, fed the true tokens `(B, M)`."""
+        """Teacher-forced log-probabilities `(B, M, S + N)` of `(B, N, d)` inputs."""
         slots, decoder_inputs, state = self._read(inputs)
         last = torch.zeros_like(targets[:, 0])
         steps = []
@@ -56,7 +56,7 @@ class NaivePtrNet(nn.Module):
 
     @torch.no_grad()
     def greedy(self, inputs: Tensor, max_tokens: int) -> Tensor:
-        """The likeliest tokens `(B, M)`, END from the end on; at most `max_tokens` before it."""
+        """Greedy tokens `(B, M)`, padded with END; at most `max_tokens` before it."""
         slots, decoder_inputs, state = self._read(inputs)
         last = torch.zeros(len(inputs), dtype=torch.int64, device=inputs.device)
         done = torch.zeros_like(last, dtype=torch.bool)
@@ -72,7 +72,7 @@ class NaivePtrNet(nn.Module):
         return torch.stack(steps, 1)
 
     def _read(self, inputs: Tensor) -> tuple[Tensor, Tensor, tuple[Tensor, Tensor]]:
-        """The slots' states, the decoder's input after each token, and its first state."""
+        """The states of the slots, the decoder's input for each token, and its initial state."""
         batch = len(inputs)
         states, (h, c) = self.encoder(inputs)
         slots = torch.cat([self.special_states.expand(batch, -1, -1), states], 1)
@@ -82,13 +82,13 @@ class NaivePtrNet(nn.Module):
     def _step(
         self, slots: Tensor, decoder_inputs: Tensor, state: tuple[Tensor, Tensor], last: Tensor
     ) -> tuple[Tensor, tuple[Tensor, Tensor]]:
-        """Scores `(B, S + N)` of what may come after the tokens `last` `(B,)`."""
+        """Scores `(B, S + N)` of the token that follows `last` `(B,)`."""
         rows = torch.arange(len(last), device=last.device)
         h, c = self.decoder(decoder_inputs[rows, last], state)
         return self.v(torch.tanh(self.w1(slots) + self.w2(h)[:, None]))[..., 0], (h, c)
 
 
-# What the library's own model calls the same parameters.
+# Names of the same parameters in the library's own model.
 _LSTM_NAMES = {
     "weight_ih": "w_input",
     "weight_hh": "w_hidden",

@@ -8,7 +8,7 @@ import typer
 from ptrnet.cli.options import Json, Seed, echo
 
 if TYPE_CHECKING:
-    from ptrnet.bench.row import Row
+    from ptrnet.bench.harness import Row
 
 
 def register(app: typer.Typer) -> None:
@@ -98,9 +98,14 @@ def bench(
     from json import dumps
 
     from ptrnet import bench
-    from ptrnet.bench.machine import describe, machine, versions
-    from ptrnet.bench.page import add_section, page_of
-    from ptrnet.bench.row import format_table
+    from ptrnet.bench.harness import (
+        add_section,
+        describe,
+        format_table,
+        machine,
+        page_of,
+        versions,
+    )
     from ptrnet.training.hardware import device_of
 
     options = {

@@ -8,7 +8,7 @@ from pathlib import Path
 from statistics import mean
 
 from ptrnet import tasks
-from ptrnet.bench.training_step import ptrnet_step
+from ptrnet.bench.train import ptrnet_step
 from ptrnet.progress import track
 from ptrnet.reproduce.trainings import folder_of, is_trained, steps_done
 from ptrnet.training.examples import open_examples

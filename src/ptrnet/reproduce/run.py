@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from ptrnet import tasks, weights
-from ptrnet.bench.machine import commit, processor
+from ptrnet.bench.harness import commit, processor
 from ptrnet.errors import InputError
 from ptrnet.files import checksum, locked
 from ptrnet.metrics.interval import Measure

@@ -1,7 +1,7 @@
-"""The time of an answer in onnxruntime beside PyTorch's: the encoder, then greedy steps.
+"""The time of an answer in onnxruntime and in PyTorch: the encoder, then greedy steps.
 
-Both sides are the same search under the task's constraint, on the same instances and with as many
-threads. The graphs are recorded anew, by the code of `ptrnet export`.
+Both sides run the same search under the task's constraint, on the same instances and with the same
+number of threads. The graphs are recorded afresh, by the code of `ptrnet export`.
 """
 
 import tempfile
@@ -15,10 +15,7 @@ import torch
 from torch import Tensor
 
 from ptrnet import tasks, weights
-from ptrnet.bench.harness import Case, Result, measure
-from ptrnet.bench.memory import Setup
-from ptrnet.bench.row import Baseline, Row
-from ptrnet.bench.timing import Side
+from ptrnet.bench.harness import Baseline, Case, Result, Row, Setup, Side, measure
 from ptrnet.data import checks
 from ptrnet.data.sizes import parse_sizes
 from ptrnet.data.symmetries import permute_elements
@@ -70,7 +67,7 @@ class Questions:
     seed: int
 
     def greedy(self, model: PointerModel) -> Callable[[], Tensor]:
-        """A run that answers the batch by a model, and gives the tokens `(B, 1, M)`."""
+        """A function that answers the batch by a model, and returns the tokens `(B, 1, M)`."""
         task = weights.load(self.model).task
         drawn = task.sample(np.random.default_rng(self.seed), self.batch_size, self.n)
         read = permute_elements(drawn, task.element_order(drawn)).astype(np.float32)
@@ -82,7 +79,7 @@ class Questions:
 
 
 class Answering(Case):
-    """One model on one batch, by either side."""
+    """One model on one batch, in either runtime."""
 
     def __init__(self, questions: Questions, rounds: int) -> None:
         self.questions, self.rounds, self.title = questions, rounds, questions.model
@@ -120,12 +117,12 @@ class Answering(Case):
 
 
 def pytorch(questions: Questions) -> Callable[[], Tensor]:
-    """A run of the shipped model itself."""
+    """A function that runs the shipped model itself."""
     return questions.greedy(weights.load(questions.model).model)
 
 
 def onnxruntime(questions: Questions) -> Callable[[], Tensor]:
-    """A run of the model's exported graphs."""
+    """A function that runs the model's exported graphs."""
     model = weights.load(questions.model).model
     with tempfile.TemporaryDirectory() as folder:
         write_graphs(model, Path(folder))

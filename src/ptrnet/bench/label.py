@@ -1,4 +1,4 @@
-"""Labels a second of each labeller, on every core, as `ptrnet generate` has them."""
+"""Labels per second of each labeller, on all cores, as `ptrnet generate` makes them."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -10,26 +10,23 @@ from time import perf_counter
 import numpy as np
 
 from ptrnet import labellers, tasks
-from ptrnet.bench.harness import Case, Result, measure
-from ptrnet.bench.memory import Setup
-from ptrnet.bench.row import Row
-from ptrnet.bench.timing import Side
+from ptrnet.bench.harness import Case, Result, Row, Setup, Side, measure
 from ptrnet.data import checks
 from ptrnet.data.sizes import parse_sizes
 from ptrnet.errors import MissingExtraError
 from ptrnet.parallel import ordered_map
 
-N = 50  # elements by default; fewer for an algorithm that takes no more
-MIN_SECONDS = 0.2  # of a run, so that handing out the work does not count
-MEMORY_COUNT = 4  # instances that the memory is measured with
-CHUNKS = 4  # of a run for each process, where there are so many instances
+N = 50  # elements by default; fewer for an algorithm that is limited to fewer
+MIN_SECONDS = 0.2  # of a run, so that the time to distribute the work is negligible
+MEMORY_COUNT = 4  # instances in the measurement of memory
+CHUNKS = 4  # per process, if there are enough instances
 ONE_PROCESS, ALL_CORES = "one process", "all cores"  # a setup, and a side
 
 
 def rows(
     task: str | None = None, n: int | None = None, repeats: int = 5, seed: int = 0
 ) -> Iterator[Row]:
-    """A row for each labeller. Raises InputError for what cannot be labelled."""
+    """A row for each labeller. Raises InputError if instances cannot be labelled."""
     sizes = parse_sizes(str(N if n is None else n))
     cases = []
     for name in tasks.names() if task is None else [task]:
@@ -56,14 +53,14 @@ class Instances:
     seed: int
 
     def label(self, chunk: tuple[int, int]) -> None:
-        """Draws `(first, count)` of them, labels them, and puts labels in canonical order."""
+        """Draw and label `(first, count)` of the instances; labels are in canonical order."""
         first, count = chunk
         task = tasks.get(self.task)
         inputs = task.sample(np.random.default_rng([self.seed, first]), count, self.n)
         task.label(inputs, self.labeller)
 
     def label_in_parallel(self, count: int, processes: int) -> None:
-        """Labels the first `count`, shared between processes."""
+        """Label the first `count` instances by several processes."""
         size = -(-count // (processes * CHUNKS))
         chunks = [(first, min(size, count - first)) for first in range(0, count, size)]
         for _ in ordered_map(self.label, chunks, processes):
@@ -82,8 +79,8 @@ class Labelling(Case):
         return {ONE_PROCESS: partial(one_process, self.instances)}
 
     def sides(self) -> dict[str, Side]:
-        """A run of so many instances that it takes MIN_SECONDS."""
-        self.instances.label_in_parallel(self.processes, self.processes)  # starts the processes
+        """A run of enough instances to take MIN_SECONDS."""
+        self.instances.label_in_parallel(self.processes, self.processes)  # start the processes
         self.count, seconds = self.processes, 0.0
         while seconds < MIN_SECONDS:
             self.count *= 2
@@ -118,5 +115,5 @@ class Labelling(Case):
 
 
 def one_process(instances: Instances) -> partial[None]:
-    """A run that labels MEMORY_COUNT instances in one process."""
+    """A function that labels MEMORY_COUNT instances in one process."""
     return partial(instances.label, (0, MEMORY_COUNT))

@@ -1,12 +1,12 @@
 """How well every shipped model answers; writes results/quality.md.
 
-    python tools/measure_quality.py --machine "2 cores of an AMD EPYC" --commit COMMIT \
+    python benchmarks/measure_quality.py --machine "2 cores of an AMD EPYC" --commit COMMIT \
         --tsplib DIR
 
-Scores on uniform instances are those of `results/MODEL.json`, which `tools/ship.py` made. Measured
-here: answers of several views, the time of one answer, points of other kinds, and real coordinates,
-of which no training saw any: TSPLIB's files in DIR, the capitals of `examples/`, and the pairs of
-features of the tables that ship with scikit-learn.
+Scores on uniform instances are those of `results/MODEL.json`, which `benchmarks/ship.py` writes. We
+measure here: answers of several views, the time of one answer, points of other kinds, and real
+coordinates that no training saw: TSPLIB's files in DIR, the capitals of `examples/`, and the pairs
+of features of the tables that ship with scikit-learn.
 """
 
 import argparse
@@ -51,7 +51,7 @@ def text(measure: Measure) -> str:
 
 
 def score_rows(task: str) -> Iterator[str]:
-    """Every model of the task, every n: what `tools/ship.py` found, beside the papers."""
+    """Every model of the task, every n: what `benchmarks/ship.py` found, beside the papers."""
     names = [name for name in weights.names() if weights.summary(name)["task"] == task]
     results = {n: json.loads(Path(f"results/{n}.json").read_text())["rows"] for n in names}
     metric = METRIC.get(task, "accuracy")
@@ -162,7 +162,7 @@ def page(machine: str, commit: str, tsplib: Path) -> Iterator[str]:
     """The lines of the page."""
     yield "# How well the shipped models answer"
     yield ""
-    yield f"`python tools/measure_quality.py`, seed {SEED}, commit {commit}, on"
+    yield f"`python benchmarks/measure_quality.py`, seed {SEED}, commit {commit}, on"
     yield f"{machine}. Percent, with 95% intervals; gaps are to the shortest tour (to that of a"
     yield "local search beyond 50 cities; behind the first tables from 50 on). Answers under the"
     yield "task's constraint, greedy, where no column says otherwise."

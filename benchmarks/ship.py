@@ -1,6 +1,6 @@
 """Makes a trained run a shipped model: half precision, scores on fresh instances, and a card.
 
-    python tools/ship.py runs/hull --commit COMMIT \
+    python benchmarks/ship.py runs/hull --commit COMMIT \
         --minutes 70 --machine "2 cores of an AMD EPYC (Zen 4, AVX512-BF16)"
 
 The model is called like its task, or `--name`; its recipe is the one of that name.
@@ -262,7 +262,7 @@ def card(name: str, saved: model_folder.Saved, rows: list[dict], beam: int, fact
             f"{LABELS[task]}.\n"
             "Greedy decoding without constraint unless the column says so"
             f"{free_note(task)}; beams on the\nfirst {beam_count(task):,} instances. Made by "
-            "`python tools/ship.py`, which holds the seeds."
+            "`python benchmarks/ship.py`, which holds the seeds."
         ),
         table=table,
         limits=LIMITS[name],

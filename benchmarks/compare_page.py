@@ -1,7 +1,7 @@
 """The answers of an exported page beside those of `Solver`, in a browser; prints how many agree.
 
     ptrnet export --page site
-    python tools/compare_page.py site
+    python benchmarks/compare_page.py site
 
 PTRNET_CHROMIUM names the browser.
 """

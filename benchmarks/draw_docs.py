@@ -1,6 +1,6 @@
 """The pictures of docs/papers.md, drawn from the shipped models and the numbers of results/.
 
-    python tools/draw_docs.py [NAME ...]
+    python benchmarks/draw_docs.py [NAME ...]
 
 writes docs/pictures/NAME.svg; by default all of them, and README's picture. On one machine they
 have the same bytes each time.

@@ -1,7 +1,7 @@
 """Answers of the shipped Ptr-Net: greedy decoding, beam search, and a step of the decoder.
 
-Without constraint and in float32, like the naive Ptr-Net of the same weights, which takes the
-same steps. The roofline is the time of the products alone.
+Answers are unconstrained and in float32, as those of the naive Ptr-Net, which has the same weights
+and takes the same steps. The roofline is the time of the products alone.
 """
 
 from collections.abc import Callable, Iterator
@@ -14,11 +14,8 @@ from torch import Tensor
 
 from ptrnet import tasks, weights
 from ptrnet.bench import roofline
-from ptrnet.bench.harness import Case, Result, measure
-from ptrnet.bench.memory import Setup
+from ptrnet.bench.harness import Baseline, Case, Result, Row, Setup, Side, measure
 from ptrnet.bench.naive import NaivePtrNet
-from ptrnet.bench.row import Baseline, Row
-from ptrnet.bench.timing import Side
 from ptrnet.data import checks
 from ptrnet.data.sizes import parse_sizes
 from ptrnet.data.symmetries import permute_elements
@@ -28,12 +25,12 @@ from ptrnet.solver import Solver
 from ptrnet.training.hardware import device_of
 from ptrnet.training.recipe import LARGEST_BATCH
 
-TIMES_TRAINED = 10  # the second size: so many times the largest of the model's training
+TIMES_TRAINED = 10  # the second size, as a multiple of the largest size of the model's training
 BEAM_SIZE = 8
 SLOW_EVERY = 4  # rounds, of beam search and the naive side
 GREEDY, BEAM, NAIVE, ENCODER, PRODUCT = "greedy", "beam", "naive", "encoder", "product"  # sides
 
-Run = Callable[[], Tensor]  # to the tokens (B, K, M)
+Run = Callable[[], Tensor]  # returns tokens (B, K, M)
 
 
 def rows(
@@ -44,7 +41,7 @@ def rows(
     repeats: int = 8,
     seed: int = 0,
 ) -> Iterator[Row]:
-    """Rows for each size of the instances. Raises InputError for what cannot be answered."""
+    """Rows for each size of the instances. Raises InputError if they cannot be answered."""
     kind, device = tasks.get(task), device_of(device)
     trained = parse_sizes(weights.summary(ptr_net_of(task))["n"])[-1]
     sizes = [trained, TIMES_TRAINED * trained] if n is None else parse_sizes(str(n))
@@ -58,7 +55,7 @@ def rows(
 
 
 def ptr_net_of(task: str) -> str:
-    """The name of the shipped Ptr-Net of a task, which the naive one and the roofline are of."""
+    """The name of the shipped Ptr-Net of a task."""
     name = f"{task}-ptr-net"
     return name if name in weights.names() else task
 
@@ -80,7 +77,7 @@ class Questions:
         return solver
 
     def tensors(self) -> tuple[Tensor, Tensor, Tensor]:
-        """Inputs `(B, N, d)` as the model reads them, lengths `(B,)`, most tokens `(B,)`."""
+        """Inputs `(B, N, d)` as the model reads them, lengths and maximal answer lengths `(B,)`."""
         task = self.solver().task
         drawn = task.sample(np.random.default_rng(self.seed), self.batch_size, self.n)
         inputs = torch.from_numpy(
@@ -161,24 +158,24 @@ class Decoding(Case):
 
 
 def greedy(questions: Questions) -> Run:
-    """A run of the library's greedy decoding."""
+    """A function that decodes greedily by the library."""
     return _search(questions, Greedy())
 
 
 def beam(questions: Questions) -> Run:
-    """A run of the library's beam search."""
+    """A function that runs the library's beam search."""
     return _search(questions, Beam(BEAM_SIZE))
 
 
 def naive(questions: Questions) -> Run:
-    """A run of greedy decoding by the naive Ptr-Net."""
+    """A function that decodes greedily by the naive Ptr-Net."""
     solver, (inputs, _, max_tokens) = questions.solver(), questions.tensors()
     model = NaivePtrNet.from_ptr_net(solver.model)
     return lambda: model.greedy(inputs, int(max_tokens[0]))[:, None]
 
 
 def encoder(questions: Questions) -> Callable[[], object]:
-    """A run of the encoder alone, which comes before the decoder's first step."""
+    """A function that runs the encoder alone, which comes before the decoder's first step."""
     solver, (inputs, lengths, _) = questions.solver(), questions.tensors()
 
     def run() -> object:

@@ -10,12 +10,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from ptrnet import tasks
-from ptrnet.bench.harness import Case, Result, measure
-from ptrnet.bench.measurements.train import recipe_for
-from ptrnet.bench.memory import Setup
-from ptrnet.bench.row import Row
-from ptrnet.bench.timing import Side
-from ptrnet.bench.training_step import TrainingStep, ptrnet_step
+from ptrnet.bench.harness import Case, Result, Row, Setup, Side, measure
+from ptrnet.bench.train import TrainingStep, ptrnet_step, recipe_for
 from ptrnet.data import formats
 from ptrnet.data.streams.file_stream import FileStream
 from ptrnet.data.streams.memmap import open_memmap
@@ -23,7 +19,7 @@ from ptrnet.labels import generate_dataset
 from ptrnet.training.recipe import Recipe
 
 COUNT = 10_000  # examples in the file
-STEPS = 10  # for each of the repeats: a step of a small network is short
+STEPS = 10  # per repeat, because a step of a small network is short
 STEP, BYTES = "step", "bytes"  # sides
 
 Run = Callable[[], object]
@@ -52,7 +48,8 @@ def _measure_with_file(recipe: Recipe, repeats: int) -> Iterator[Row]:
         formats.write(path, examples, task)
         open_memmap(path, task)
         steps = STEPS * repeats
-        # Steps one kind after the other: in turn, one's batches would be made as the other trains.
+        # The kinds of steps are separate cases. If they ran in turn, the batches of one kind would
+        # be made while the other trains.
         cases = [
             Reading(path, recipe, repeats),
             Waiting("of the file", partial(step_on_file, path, recipe), recipe, steps),
@@ -62,7 +59,7 @@ def _measure_with_file(recipe: Recipe, repeats: int) -> Iterator[Row]:
 
 
 class Reading(Case):
-    """A file, read in each of the ways that there are."""
+    """Reading a file in each of the possible ways."""
 
     title = "reading"
 
@@ -140,12 +137,12 @@ class Waiting(Case):
 
 
 def read_lines(path: str, task: str) -> Run:
-    """A run that reads all lines, as `solve` and `evaluate` do."""
+    """A function that reads all lines, as `solve` and `evaluate` do."""
     return lambda: sum(1 for _ in formats.read(path, tasks.get(task)))
 
 
 def build_memmap(path: str, task: str) -> Run:
-    """A run that reads a file into a memory map, as the first training on it does."""
+    """A function that reads a file into a memory map, as the first training on it does."""
     copy = path.replace(".txt", "-anew.txt")
     shutil.copyfile(path, copy)
 
@@ -157,7 +154,7 @@ def build_memmap(path: str, task: str) -> Run:
 
 
 def read_batches(path: str, recipe: Recipe) -> Run:
-    """A run that takes one epoch from the memory map, as a training does, but in this thread."""
+    """A function that takes one epoch from the memory map, as a training does, in this thread."""
     stream = _stream(path, recipe)
     return lambda: [stream.batch(k) for k in range(stream.batches_per_epoch)]
 
@@ -168,7 +165,7 @@ def step_on_file(path: str, recipe: Recipe) -> TrainingStep:
 
 
 def step_on_fresh_examples(recipe: Recipe) -> TrainingStep:
-    """A training step on batches drawn and labelled as it goes."""
+    """A training step on batches that are drawn and labelled as it runs."""
     return TrainingStep.on_fresh_examples(ptrnet_step, recipe)
 
 

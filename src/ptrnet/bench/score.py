@@ -1,28 +1,30 @@
-"""The kernel of the additive scores beside its reference, forward and backward, in float32.
+"""The kernel of the additive scores compared with its reference, forward and backward, in float32.
 
 The roofline on a CPU is the time of the kernel's divisions alone: one for each element, step and
-unit, forward and again backward.
+unit, in the forward pass and again in the backward pass.
 """
 
 from collections.abc import Callable, Iterator
 from functools import partial
 
+import numpy as np
 import torch
 
-from ptrnet.bench import roofline
-from ptrnet.bench.harness import Case, Result, measure
-from ptrnet.bench.memory import Setup
-from ptrnet.bench.row import Baseline, Row
-from ptrnet.bench.timing import Side
+from ptrnet.bench.harness import Baseline, Case, Result, Row, Setup, Side, measure
 from ptrnet.kernels import additive_scores
 from ptrnet.kernels.additive.reference import additive_scores as additive_scores_reference
+from ptrnet.kernels.numerics import reassociating_jit
+from ptrnet.kernels.threads import run_slices
 from ptrnet.training.hardware import device_of
 from ptrnet.training.recipe import Recipe
+from ptrnet.types import Floats
 
 HIDDEN_SIZES = (256, 512)  # by default
 STEPS = 13  # of the decoder, M
-REFERENCE_EVERY = 4  # rounds: the reference is many times as slow
+REFERENCE_EVERY = 4  # rounds, because the reference is many times as slow
 KERNEL, REFERENCE, DIVISIONS = "kernel", "reference", "divisions"  # sides
+
+_ENTRIES, _TIMES = 4096, 2000  # float32 numbers that fit the first cache; divisions of each
 
 Run = Callable[[], object]
 
@@ -35,7 +37,7 @@ def rows(
     repeats: int = 40,
     seed: int = 0,
 ) -> Iterator[Row]:
-    """A row for each number of units. Raises InputError for what no model has."""
+    """A row for each number of units. Raises InputError if no model can have the sizes."""
     shape = {"n": str(n), "batch_size": batch_size, "device": device_of(device), "seed": seed}
     sizes = HIDDEN_SIZES if hidden_size is None else (hidden_size,)
     recipes = [Recipe.from_table({"task": "hull", "hidden_size": h, **shape}) for h in sizes]
@@ -60,7 +62,7 @@ class Scores(Case):
             KERNEL: Side(kernel(self.recipe)),
             REFERENCE: Side(reference(self.recipe), REFERENCE_EVERY),
         }
-        divide, self.divisions = roofline.divisions()
+        divide, self.divisions = divisions()
         if self.device == "cpu":
             sides[DIVISIONS] = Side(divide)
         return sides
@@ -70,8 +72,8 @@ class Scores(Case):
         scores = recipe.batch_size * STEPS * n
         roofline_ms = None
         if self.device == "cpu":
-            divisions = 2 * scores * recipe.hidden_size
-            roofline_ms = divisions / self.divisions * result.median(DIVISIONS)
+            needed = 2 * scores * recipe.hidden_size
+            roofline_ms = needed / self.divisions * result.median(DIVISIONS)
         yield Row(
             measurement="score",
             name=self.title,
@@ -106,7 +108,7 @@ def reference(recipe: Recipe) -> Run:
 
 
 def _forward_and_backward(scores: Callable[..., torch.Tensor], recipe: Recipe) -> Run:
-    """A run that computes the scores of random keys and queries, and their gradients."""
+    """A function that computes the scores of random keys and queries, and their gradients."""
     torch.manual_seed(recipe.seed)
     batch, n, units = recipe.batch_size, int(recipe.n), recipe.hidden_size
     inputs = [
@@ -115,3 +117,22 @@ def _forward_and_backward(scores: Callable[..., torch.Tensor], recipe: Recipe) -
     ]
     grad = torch.randn(batch, STEPS, n, device=recipe.device)
     return lambda: torch.autograd.grad(scores(*inputs), inputs, grad)
+
+
+def divisions() -> tuple[Run, float]:
+    """A function that computes `1 / (1 + x)` many times on every core, and how often it does."""
+    threads = torch.get_num_threads()
+    rows = np.ones((threads, _ENTRIES), np.float32)
+
+    def run() -> None:
+        run_slices(lambda k, _first, _last: _divide(rows[k], _TIMES), range(threads + 1))
+
+    return run, float(threads * _ENTRIES * _TIMES)
+
+
+@reassociating_jit
+def _divide(x: Floats, times: int) -> None:
+    one = x.dtype.type(1)
+    for _ in range(times):
+        for i in range(x.shape[0]):
+            x[i] = one / (one + x[i])

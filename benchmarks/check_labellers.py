@@ -1,6 +1,6 @@
 """Holds the labellers of tours against what they promise, and writes results/labellers.md.
 
-    python tools/check_labellers.py --machine "2 cores of an AMD EPYC" --commit COMMIT
+    python benchmarks/check_labellers.py --machine "2 cores of an AMD EPYC" --commit COMMIT
 
 Brute force and the dynamic programme are the oracles of exactness, V's Table 2 that of A1 to A3.
 It takes a quarter of an hour on two cores, nearly all of it the dynamic programme at n = 20.
@@ -127,7 +127,7 @@ def main() -> None:
     lines = [
         "# The labellers of tours, held to what they promise",
         "",
-        f"`python tools/check_labellers.py`, {facts}.",
+        f"`python benchmarks/check_labellers.py`, {facts}.",
         "Cities uniform in the unit square; 10,000 instances of each size beside Table 2.",
     ]
     parts = {"Exactness": exactness, "Structure": structure, "The paper's Table 2": table_2}

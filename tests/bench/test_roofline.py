@@ -1,13 +1,12 @@
-"""The products that are recorded are those of the formulas, and are taken again as they were."""
+"""Operations are those of the formulas; recorded products are computed again as they were."""
 
 import torch
 from torch import nn
 
 from ptrnet import models, tasks
 from ptrnet.bench import roofline
-from ptrnet.bench.measurements.train import recipe_for
-from ptrnet.bench.products import Operand, Product, ProductsAlone, record_products
-from ptrnet.bench.training_step import recorder
+from ptrnet.bench.roofline import Operand, Product, ProductsAlone, record_products
+from ptrnet.bench.train import recipe_for, recorder
 from ptrnet.data.streams.cut_stream import CutStream
 from ptrnet.data.streams.example_stream import ExampleStream
 
@@ -16,7 +15,7 @@ def operations(products):
     return sum(product.operations * count for product, count in products.items())
 
 
-def test_a_linear_map_has_three_products_in_the_type_of_autocast():
+def test_linear_layer_has_three_products_in_the_dtype_of_autocast():
     layer, x = nn.Linear(5, 3), torch.rand(7, 5, requires_grad=True)
 
     def work():
@@ -32,7 +31,7 @@ def test_a_linear_map_has_three_products_in_the_type_of_autocast():
     )
 
 
-def test_products_are_taken_again_as_often_and_of_operands_that_lie_alike():
+def test_replayed_products_have_the_same_layouts_and_counts():
     rows, batch = torch.rand(4, 6), torch.rand(2, 9, 5)
 
     def work():
@@ -47,18 +46,18 @@ def test_products_are_taken_again_as_often_and_of_operands_that_lie_alike():
     assert record_products(ProductsAlone(products, "cpu")) == products
 
 
-def test_those_of_the_ptr_net_are_as_many_as_its_plain_loops_take():
+def test_recorded_operations_of_ptr_net_are_near_the_formula():
     n, batch_size, units = 9, 6, 32
     recipe = recipe_for("hull", n, batch_size, units, "float32", "cpu", 0)
     task = tasks.get("hull")
     batch = ExampleStream(task, [n], batch_size, 0).batch(0)
     steps = batch.targets.shape[1]
     expected = 3 * roofline.operations(batch_size, units, n, n + task.num_specials, steps)
-    # Coordinates, left out there, and the gradients of starts from zero, which nobody needs.
+    # The formula leaves out coordinates, and counts unneeded gradients of initial zeros.
     assert 0.85 * expected < operations(recorder(recipe)(batch)) < 1.15 * expected
 
 
-def test_those_of_a_transformer_are_its_layers():
+def test_recorded_operations_of_transformer_are_the_sum_of_its_layers():
     n, batch_size, units = 9, 6, 32
     recipe = recipe_for("hull", n, batch_size, units, "float32", "cpu", 0, "transformer-ptr-net")
     settings = models.settings_of("transformer-ptr-net", **recipe.network())
@@ -75,14 +74,23 @@ def test_those_of_a_transformer_are_its_layers():
     assert operations(recorder(recipe)(batch)) == expected - coordinates
 
 
-def test_those_of_what_remains_are_of_what_remains():
-    """They were of all elements, whatever was known: a step took less time than its products."""
+def test_recorded_operations_shrink_with_the_remaining_elements():
+    """`remaining-ptr-net` encodes only elements that are not yet in the answer."""
     n, batch_size = 20, 4
     recipe = recipe_for("tsp", n, batch_size, 32, "float32", "cpu", 0, "remaining-ptr-net")
     task = tasks.get("tsp")
     batch = CutStream(ExampleStream(task, [n], batch_size, 0), task, 1, 0).batch(0)
     record = recorder(recipe)
     early, late = (operations(record(batch._replace(num_known=k))) for k in (1, n - 4))
-    # Linear in the elements that are read, but for attention, which makes less of a few still.
+    # Linear in the elements that are encoded, except attention, which falls faster.
     rows = [n - known + 2 for known in (1, n - 4)]
     assert late < 1.3 * early * rows[1] / rows[0]
+
+
+def test_operations_equal_those_of_plain_loops():
+    """A product has two operations per number of its left and column of its right factor."""
+    batch, units, elements, slots, steps = 3, 5, 7, 8, 4
+    products = [(batch * elements, units, 4 * units), (batch * slots, units, units)]
+    products += [(batch * steps, units, 4 * units), (batch * steps, units, units)]
+    expected = sum(2 * rows * inner * columns for rows, inner, columns in products)
+    assert roofline.operations(batch, units, elements, slots, steps) == expected

@@ -1,6 +1,6 @@
 """The table of scores in README.md, made of `results/MODEL.json`.
 
-    python tools/readme_scores.py
+    python benchmarks/readme_scores.py
 
 It replaces what stands between the two marks in README.md; a test holds both equal.
 """
@@ -12,7 +12,7 @@ from pathlib import Path
 from ptrnet.metrics.interval import Measure
 
 ROOT = Path(__file__).parents[1]
-BEGIN, END = "<!-- scores: tools/readme_scores.py -->\n", "<!-- end of scores -->\n"
+BEGIN, END = "<!-- scores: benchmarks/readme_scores.py -->\n", "<!-- end of scores -->\n"
 SIZES = {
     "hull": (5, 10, 50, 100, 200, 500),
     "delaunay": (5, 10, 15),

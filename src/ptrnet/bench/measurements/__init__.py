@@ -1,1 +1,0 @@
-"""The measurements: one file each, whose function `rows` measures each row as it is taken."""

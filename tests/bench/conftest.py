@@ -1,0 +1,23 @@
+"""Measurements that take a moment."""
+
+import pickle
+
+import pytest
+
+from ptrnet.bench import data, harness, label, roofline, score
+
+
+@pytest.fixture
+def quick(monkeypatch):
+    """Small products, files and runs. Setups are pickled, but not run in other processes."""
+
+    def pickled_sizes(setups, title):
+        return {name: float(len(pickle.dumps(setup))) for name, setup in setups.items()}
+
+    monkeypatch.setattr(harness, "peaks", pickled_sizes)
+    monkeypatch.setitem(roofline._SIDE, "cpu", 32)
+    monkeypatch.setattr(score, "_TIMES", 20)
+    monkeypatch.setattr(data, "COUNT", 40)
+    monkeypatch.setattr(data, "STEPS", 2)
+    monkeypatch.setattr(label, "MIN_SECONDS", 1e-4)
+    monkeypatch.setattr(label, "cpu_count", lambda: 1)

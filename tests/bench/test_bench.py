@@ -1,0 +1,67 @@
+"""Each measurement gives rows, and what cannot be measured is refused before it starts."""
+
+import json
+
+import pytest
+
+from ptrnet import bench
+from ptrnet.bench.harness import format_table
+from ptrnet.errors import InputError, MissingExtraError
+from ptrnet.export import folder
+
+SMALL = {
+    "score": {"n": 5, "batch_size": 3, "hidden_size": 8},
+    "train": {"n": 6, "batch_size": 4, "hidden_size": 8},
+    "solve": {"n": 6, "batch_size": 3},
+    "label": {"task": "sort", "n": 6},
+    "data": {"n": 6, "batch_size": 4, "hidden_size": 8},
+    "export": {"task": "sort", "n": 6, "batch_size": 3},
+}
+
+
+@pytest.mark.parametrize("measurement", bench.MEASUREMENTS)
+def test_each_measurement_gives_rows(quick, measurement):
+    assert set(SMALL) == set(bench.MEASUREMENTS)
+    options = {**SMALL[measurement], "repeats": 2, "seed": 1}
+    (planned,) = bench.plan(measurement, options).values()
+    rows = list(planned)
+    assert rows and len({row.name for row in rows}) == len(rows)
+    for row in rows:
+        table = json.loads(json.dumps(row.table()))
+        assert table["what"] == measurement and table["n"] == SMALL[measurement]["n"]
+        assert 0 < table["low_ms"] <= table["median_ms"] <= table["high_ms"]
+        assert table["runs"] >= 1 and table["rate"] > 0 and table["unit"].endswith("/s")
+        assert table["peak_mb"] > 0
+        if table["roofline_ms"] is not None:
+            share = table["roofline_ms"] / table["median_ms"]
+            assert table["roofline_share"] == pytest.approx(share) and share > 0
+        if table["other"] is not None:
+            assert table["other"]["ms"] > 0 and table["other"]["ratio"] > 0
+        assert row.name in format_table(rows)
+
+
+def test_plan_leaves_out_measurements_with_missing_extras(monkeypatch):
+    monkeypatch.setattr(folder, "find_spec", lambda package: None)
+    assert set(bench.plan(None, {})) == set(bench.MEASUREMENTS) - {"export"}
+    with pytest.raises(MissingExtraError):
+        bench.plan("export", {})
+
+
+@pytest.mark.parametrize(
+    ("measurement", "options", "complaint"),
+    [
+        ("trian", {}, "unknown measurement 'trian'; did you mean 'train'"),
+        ("solve", {"hidden_size": 5}, "--hidden-size does nothing with bench solve"),
+        (None, {"n": 0}, "n: expected 1 <= A <= B"),
+        (None, {"task": "hul"}, "did you mean 'hull'"),
+        ("label", {"task": "delaunay", "n": 2}, "expected 3 or more"),
+        ("train", {"model": "transformer"}, "unknown model 'transformer'"),
+        ("solve", {"model": "ptr-net"}, "--model does nothing with bench solve"),
+        ("train", {"precision": "float"}, "unknown precision 'float'; did you mean 'float32'"),
+        ("score", {"device": "cpuu"}, "unknown device 'cpuu'; did you mean 'cpu'"),
+        ("solve", {"batch_size": 10**9}, "too many elements"),
+    ],
+)
+def test_plan_refuses_invalid_options(measurement, options, complaint):
+    with pytest.raises(InputError, match=complaint):
+        bench.plan(measurement, options)
