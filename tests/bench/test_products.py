@@ -3,7 +3,7 @@
 import torch
 from torch import nn
 
-from ptrnet import models, tasks
+from ptrnet import tasks
 from ptrnet.bench import roofline
 from ptrnet.bench.measurements.train import recipe_for
 from ptrnet.bench.products import Operand, Product, ProductsAlone, record_products
@@ -61,7 +61,7 @@ def test_those_of_the_ptr_net_are_as_many_as_its_plain_loops_take():
 def test_those_of_a_transformer_are_its_layers():
     n, batch_size, units = 9, 6, 32
     recipe = recipe_for("hull", n, batch_size, units, "float32", "cpu", 0, "transformer-ptr-net")
-    settings = models.settings_of("transformer-ptr-net", **recipe.network())
+    settings = recipe.network
     batch = ExampleStream(tasks.get("hull"), [n], batch_size, 0).batch(0)
     slots, steps, inner = n + 1, batch.targets.shape[1], settings.feed_forward
     feed_forward = 2 * units * inner

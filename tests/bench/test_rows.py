@@ -210,6 +210,6 @@ def test_code_paths_are_those_that_a_step_takes(precision, monkeypatch):
     model = models.build("ptr-net", 2, 1, hidden_size=8)
     with torch.autocast("cpu", torch.bfloat16, enabled=precision == "bfloat16"):
         model.log_probs(torch.rand(64, 5, 2), None, torch.zeros(64, 3, dtype=torch.int64))
-    recipe = Recipe("hull", precision=precision, hidden_size=8)
+    recipe = Recipe.from_table(task="hull", precision=precision, hidden_size=8)
     said = "torch_layer" if "layers" in code_paths.code_paths(recipe) else "cpu"
     assert set(taken) == {said}

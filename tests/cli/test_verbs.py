@@ -23,7 +23,7 @@ def test_generate_spreads_points_as_it_is_told(ptrnet, refused):
     for line in out.splitlines():
         numbers = line.split(" output ")[0].split()
         assert len(set(zip(numbers[::2], numbers[1::2], strict=True))) < 30
-    refused(ptrnet(*arguments, "--points", "square"), "points of task hull")
+    refused(ptrnet(*arguments, "--points", "square"), "task hull: unknown points 'square'")
 
 
 def test_solve_writes_the_files_own_format(tmp_path, ptrnet, model, points):

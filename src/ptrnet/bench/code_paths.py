@@ -4,7 +4,6 @@ import torch
 from numba.core import config
 from numba.core.codegen import get_host_cpu_features
 
-from ptrnet import models
 from ptrnet.kernels import packed
 from ptrnet.kernels.lstm import has_onednn
 from ptrnet.kernels.lstm.cpu import MAX_FUSED
@@ -15,7 +14,6 @@ from ptrnet.kernels.lstm.products import (
     products_class,
 )
 from ptrnet.models.settings import EncoderSettings, RecurrentSettings
-from ptrnet.tasks import get
 from ptrnet.training.hardware import precision_of
 from ptrnet.training.recipe import Recipe
 
@@ -27,7 +25,7 @@ def code_paths(recipe: Recipe) -> dict[str, str]:
     """
     precision = precision_of(recipe.precision, recipe.device)
     paths = {"large products": f"PyTorch's, in {precision}"}
-    settings = models.settings_of(recipe.model, **recipe.network())
+    settings = recipe.network
     if isinstance(settings, EncoderSettings):
         paths["attention"] = (
             "two products and a softmax in float32, as the backward pass of PyTorch's fused "
@@ -54,8 +52,8 @@ def _on_cpu(recipe: Recipe, precision: str, score: str, cell: str) -> dict[str, 
     paths = {}
     if cell == "lstm":
         dtype = torch.bfloat16 if precision == "bfloat16" else torch.float32
-        features = get(recipe.task, **recipe.settings).num_features
-        sizes = recipe.hidden_size, 0 if features <= MAX_FUSED else features
+        features = recipe.task.num_features
+        sizes = recipe.network.hidden_size, 0 if features <= MAX_FUSED else features
         is_by_avx2 = products_class(*sizes, dtype) is Avx2Products
         if precision == "float32" and has_onednn() and not is_by_avx2:
             paths["layers"] = "PyTorch's nn.LSTM on oneDNN, the faster in float32 with gradients"

@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from ptrnet import models, tasks
+from ptrnet import models
 from ptrnet.bench.naive import NaivePtrNet
 from ptrnet.bench.products import Product, ProductsAlone, record_products
 from ptrnet.data.streams.batch_stream import BatchStream
@@ -49,10 +49,10 @@ class TrainingStep:
         cls, make_step: Callable[[Recipe], Step], recipe: Recipe
     ) -> "TrainingStep":
         """A step on examples that are drawn and labelled as it goes, quickly for tours."""
-        task = tasks.get(recipe.task, **recipe.settings)
+        task = recipe.task
         labeller = "a1" if "a1" in task.labellers else None  # the shortest would take too long
         stream: BatchStream[Any] = ExampleStream(
-            task, [int(recipe.n)], recipe.batch_size, recipe.seed, labeller=labeller
+            task, recipe.n, recipe.batch_size, recipe.seed, labeller=labeller
         )
         if recipe.cuts:
             stream = CutStream(stream, task, recipe.cuts, recipe.seed)
@@ -130,9 +130,8 @@ def naive_step(recipe: Recipe) -> Step:
 
 def _model(recipe: Recipe) -> PointerModel:
     torch.manual_seed(recipe.seed)
-    task = tasks.get(recipe.task, **recipe.settings)
-    model = models.build(recipe.model, task.num_features, task.num_specials, **recipe.network())
-    return model.to(recipe.device)
+    size = recipe.task.num_features, recipe.task.num_specials
+    return models.kind(recipe.model)(*size, recipe.network).to(recipe.device)
 
 
 def _loss(

@@ -13,7 +13,7 @@ from ptrnet.data import formats
 from ptrnet.data.bulk import engine
 from ptrnet.data.bulk.engine import BulkWork
 from ptrnet.data.bulk.generate import generation_work
-from ptrnet.data.sizes import parse_sizes
+from ptrnet.data.sizes import Sizes
 from ptrnet.decoding import Decoder, Greedy
 from ptrnet.errors import InputError
 from ptrnet.evaluation import Evaluation
@@ -197,7 +197,7 @@ class Bulk(ABC):
         check_jobs(jobs)
         check_backend(backend)
         task = self.task if points is None else tasks.with_points(self.task, points)
-        sizes = parse_sizes(str(self.trained["n"] if n is None else n))
+        sizes = Sizes(self.trained["n"] if n is None else n)
         drawn = generation_work(task, sizes, count, seed)
         how = self._scoring(target, decoder, constrained, augment)
         rng = np.random.default_rng(seed)

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 import numpy as np
 
 from ptrnet.geometry.orientation import area_signs
-from ptrnet.tasks.base import Drawing, Task, duplicate_error, setting
+from ptrnet.settings import setting
+from ptrnet.tasks.base import Drawing, Task, duplicate_error
 from ptrnet.types import Answers, Example, Floats, Indices
 
 if TYPE_CHECKING:

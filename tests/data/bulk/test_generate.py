@@ -9,7 +9,7 @@ import ptrnet
 from ptrnet import tasks
 from ptrnet.data import formats
 from ptrnet.data.bulk.engine import CHUNK
-from ptrnet.data.sizes import parse_sizes
+from ptrnet.data.sizes import Sizes
 from ptrnet.errors import InputError, MissingExtraError
 
 
@@ -139,7 +139,7 @@ def test_a_missing_package_is_named(tmp_path, monkeypatch):
     ("text", "sizes"), [("50", [50]), ("5-8", [5, 6, 7, 8]), ("5,10, 20-21", [5, 10, 20, 21])]
 )
 def test_sizes(text, sizes):
-    assert parse_sizes(text) == sizes
+    assert list(Sizes(text)) == sizes and str(Sizes(text)) == text
 
 
 @pytest.mark.parametrize(
@@ -147,4 +147,4 @@ def test_sizes(text, sizes):
 )
 def test_sizes_that_are_none(text):
     with pytest.raises(InputError, match=r"^n: expected"):
-        parse_sizes(text)
+        Sizes(text)

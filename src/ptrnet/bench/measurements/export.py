@@ -20,7 +20,7 @@ from ptrnet.bench.memory import Setup
 from ptrnet.bench.row import Baseline, Row
 from ptrnet.bench.timing import Side
 from ptrnet.data import checks
-from ptrnet.data.sizes import parse_sizes
+from ptrnet.data.sizes import Sizes
 from ptrnet.data.symmetries import permute_elements
 from ptrnet.decoding import Greedy
 from ptrnet.errors import InputError
@@ -52,7 +52,7 @@ def rows(
     names = [name for name in weights.names() if task in (None, weights.summary(name)["task"])]
     cases = []
     for name in names:
-        (*_, size) = parse_sizes(str(n or weights.summary(name)["n"]))
+        (*_, size) = Sizes(n or weights.summary(name)["n"])
         checks.check_sizes([size], tasks.get(weights.summary(name)["task"]))
         if batch_size * size > LARGEST_BATCH:
             raise InputError(f"batch size: {batch_size} instances of {size} are too many elements")

@@ -15,7 +15,7 @@ from ptrnet.bench.memory import Setup
 from ptrnet.bench.row import Row
 from ptrnet.bench.timing import Side
 from ptrnet.data import checks
-from ptrnet.data.sizes import parse_sizes
+from ptrnet.data.sizes import Sizes
 from ptrnet.errors import MissingExtraError
 from ptrnet.parallel import ordered_map
 
@@ -30,7 +30,7 @@ def rows(
     task: str | None = None, n: int | None = None, repeats: int = 5, seed: int = 0
 ) -> Iterator[Row]:
     """A row for each labeller. Raises InputError for what cannot be labelled."""
-    sizes = parse_sizes(str(N if n is None else n))
+    sizes = Sizes(N if n is None else n)
     cases = []
     for name in tasks.names() if task is None else [task]:
         kind = tasks.get(name)

@@ -30,6 +30,7 @@ from ptrnet.bench.training_step import (
     recorder,
 )
 from ptrnet.models.settings import EncoderSettings, ModelSettings, RemainingSettings
+from ptrnet.settings import to_mapping
 from ptrnet.training.hardware import device_of, matmul_precision, precision_of
 from ptrnet.training.recipe import Recipe
 
@@ -120,7 +121,7 @@ class Training(Case):
     def __init__(self, recipe: Recipe, rounds: int) -> None:
         self.recipe, self.rounds, self.device = recipe, rounds, recipe.device
         self.precision = precision_of(recipe.precision, recipe.device)
-        self.title = f"{recipe.model}, {recipe.hidden_size} units"
+        self.title = f"{recipe.model}, {recipe.network.hidden_size} units"
 
     def setups(self) -> dict[str, Setup]:
         return {PTRNET: partial(TrainingStep.on_fresh_examples, ptrnet_step, self.recipe)}
@@ -161,22 +162,22 @@ class Training(Case):
     def rows(self, result: Result) -> Iterator[Row]:
         recipe, time = self.recipe, result.spread(PTRNET)
         cuts = {"cuts": recipe.cuts} if recipe.cuts else {}
-        settings = vars(models.settings_of(recipe.model, **recipe.network()))
+        settings = to_mapping(recipe.network)
         layers = {name: value for name, value in settings.items() if name.endswith("layers")}
-        trained_on = f"{recipe.task}, cut; " if recipe.cuts else ""
+        trained_on = f"{recipe.task.name}, cut; " if recipe.cuts else ""
         yield Row(
             measurement="train",
-            name=f"{recipe.model}, {recipe.hidden_size} units, {self.precision}",
+            name=f"{recipe.model}, {recipe.network.hidden_size} units, {self.precision}",
             time=time,
             count=recipe.batch_size,
             unit="examples",
             facts={
-                "task": recipe.task,
+                "task": recipe.task.name,
                 "model": recipe.model,
-                "n": int(recipe.n),
+                "n": recipe.n[0],
                 "batch_size": recipe.batch_size,
                 **cuts,
-                "hidden_size": recipe.hidden_size,
+                "hidden_size": recipe.network.hidden_size,
                 **layers,
                 "precision": self.precision,
                 "step_ms": time.median,
@@ -206,10 +207,11 @@ class PtrNetTraining(Training):
         return {PRODUCT: self.large_product()}
 
     def roofline_ms(self, result: Result) -> float:
-        recipe, n = self.recipe, int(self.recipe.n)
-        slots = n + tasks.get(recipe.task).num_specials
+        recipe, n = self.recipe, self.recipe.n[0]
+        slots = n + recipe.task.num_specials
         steps = mean(self.step.answer_widths)
-        forward = roofline.operations(recipe.batch_size, recipe.hidden_size, n, slots, steps)
+        units = recipe.network.hidden_size
+        forward = roofline.operations(recipe.batch_size, units, n, slots, steps)
         return 3 * forward / self.product_operations * result.median(PRODUCT)
 
     def baseline(self, result: Result) -> Baseline:

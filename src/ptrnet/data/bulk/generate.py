@@ -15,7 +15,7 @@ from ptrnet.data.bulk.engine import CHUNK, BulkWork
 from ptrnet.data.bulk.label import label_examples
 from ptrnet.data.checks import check_sizes
 from ptrnet.data.random_streams import GENERATED
-from ptrnet.data.sizes import parse_sizes
+from ptrnet.data.sizes import Sizes
 from ptrnet.errors import whole_number
 from ptrnet.parallel import LOCAL, check_backend, check_jobs
 from ptrnet.tasks.base import Task
@@ -96,7 +96,7 @@ def generate(
         MissingExtraError: format, labeller or backend needs a package that is not installed.
     """
     task = tasks.get(task) if isinstance(task, str) else task
-    work = generation_work(task, parse_sizes(str(n)), count, seed, labeller, strict)
+    work = generation_work(task, Sizes(n), count, seed, labeller, strict)
     path = None if output is None else fspath(output)
     if path is not None:
         formats.check_output(path, task)
@@ -142,7 +142,7 @@ def generation_work(
         compute=partial(_generate_chunk, task, sizes, seed, count, labeller, strict),
         items_after=lambda done: range(-(-done // CHUNK), -(-count // CHUNK)),
         resume_key={
-            "sizes": sizes,
+            "sizes": list(sizes),
             "seed": seed,
             "labeller": labeller or task.labellers[0],
             "strict": strict,
