@@ -21,7 +21,7 @@ def checked(small, tmp_path):
 
 @pytest.fixture
 def folder(checked):
-    """One without, as former versions wrote it: what the weights are is checked nevertheless."""
+    """One without checksums, which a user may remove: what the weights are is checked anyway."""
     path = checked / "config.json"
     config = json.loads(path.read_text())
     del config["sha256"], config["config_sha256"]

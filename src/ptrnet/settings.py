@@ -223,16 +223,24 @@ def check(name: str, value: Any, kind: Any, bounds: Bounds = NO_BOUNDS) -> Any:
         return value
     if hasattr(kind, "parse") and not isinstance(value, kind):
         return kind.parse(value)
+    expected = f"{_described(kind)}{bounds}"
     try:
         return _converted(value, kind, bounds)
-    except (TypeError, OverflowError):
-        raise InputError(
-            f"{name}: expected {_described(kind)}{bounds}, got {short(value)}"
-        ) from None
+    except OverflowError:
+        expected = expected.replace("number", "finite number", 1)
+    except (TypeError, ValueError):
+        pass
+    raise InputError(f"{name}: expected {expected}, got {short(value)}")
 
 
 def _converted(value: Any, kind: Any, bounds: Bounds) -> Any:
-    """The value as an object of `kind`. Raises TypeError or OverflowError if it cannot be one."""
+    """The value as an object of `kind`.
+
+    Raises:
+        TypeError: it is of another type.
+        OverflowError: it is infinite, too large for a float, or NaN.
+        ValueError: it is out of bounds.
+    """
     if typing.get_origin(kind) is tuple and isinstance(value, list | tuple):
         item = typing.get_args(kind)[0]
         return tuple(_converted(part, item, bounds) for part in value)
@@ -247,7 +255,7 @@ def _converted(value: Any, kind: Any, bounds: Bounds) -> Any:
     else:
         raise TypeError
     if not bounds.hold(number):
-        raise OverflowError
+        raise ValueError
     return number
 
 

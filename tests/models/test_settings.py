@@ -26,7 +26,7 @@ def known(name, options):
         (
             "multi-ptr-net",
             {"threshold": float("nan")},
-            "a number from 1e-06 to 1, got nan",
+            "a finite number from 1e-06 to 1, got nan",
         ),
         ("ptr-net", {"cell": "rnn"}, "model ptr-net: unknown cell 'rnn'"),
         ("ptr-net", {"cell": 3}, "model ptr-net: unknown cell '3'"),

@@ -98,7 +98,10 @@ def test_features_are_scaled_each_by_itself():
         ({"spread": (1.0,)}, "task custom: center: expected a number for each feature"),
         ({"center": (0.0,)}, "spread: expected a number for each feature"),
         ({"center": (0.0,), "spread": (1.0, 2.0)}, "spread: expected a number for each feature"),
-        ({"center": (float("nan"),), "spread": (1.0,)}, "center: expected a list of numbers, got"),
+        (
+            {"center": (float("nan"),), "spread": (1.0,)},
+            "expected a list of finite numbers",
+        ),
         (
             {"center": (0.0,), "spread": (0.0,)},
             "spread: expected a list of numbers of 1e-290 or more",
@@ -116,10 +119,13 @@ def test_features_are_scaled_each_by_itself():
         ),
         (
             {**ONE, "longest_share": float("inf")},
-            "longest_share: expected a number from 0 to 100000",
+            "longest_share: expected a finite number from 0 to",
         ),
-        ({**ONE, "longest_share": 10**400}, "longest_share: expected a number from 0 to 100000"),
-        ({**ONE, "center": (10**400,)}, "center: expected a list of numbers, got"),
+        (
+            {**ONE, "longest_share": 10**400},
+            "longest_share: expected a finite number from 0 to",
+        ),
+        ({**ONE, "center": (10**400,)}, "expected a list of finite numbers"),
         ({**ONE, "spread": (5e-324,)}, "spread: expected a list of numbers of 1e-290 or more"),
         ({**ONE, "order": "hilbert"}, "hilbert takes elements of 2 numbers, here they are of 1"),
     ],

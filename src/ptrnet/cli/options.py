@@ -160,10 +160,15 @@ def expand_option_groups(command: Callable[..., None]) -> Callable[..., None]:
 
     @wraps(command)
     def expanded(**options: Any) -> None:
-        objects = {
-            name: group(**{field.name: options.pop(field.name) for field in fields(group)})
-            for name, group in groups.items()
-        }
+        objects = {}
+        for name, group in groups.items():
+            values = {field.name: options.pop(field.name) for field in fields(group)}
+            try:
+                objects[name] = group(**values)
+            except InputError as error:
+                setting, _, complaint = str(error).partition(":")
+                flag = f"--{setting.replace('_', '-')}:{complaint}"
+                raise InputError(flag if setting in values else str(error)) from None
         command(**objects, **options)
 
     expanded.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]

@@ -25,7 +25,7 @@ from ptrnet.tasks.base import Task
 FORMAT = 1
 CONFIG, TENSORS, CARD = "config.json", "model.safetensors", "README.md"
 _KEYS = {"format", "model", "model_settings", "task", "task_settings", "trained"}
-# Of TENSORS, and of the other keys of CONFIG; configurations of former versions have none.
+# Of TENSORS, and of the other keys of CONFIG. A user who edits one of these removes its checksum.
 _CHECKSUM, _CONFIG_CHECKSUM = "sha256", "config_sha256"
 _MAX_CONFIG_BYTES = 1_000_000
 _DTYPES = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
