@@ -15,6 +15,7 @@ object is made. `docs/dev/settings.md` compares this module with the libraries t
 
 import json
 import math
+import operator
 import types
 import typing
 from collections.abc import Mapping
@@ -39,12 +40,8 @@ class Bounds(NamedTuple):
 
     def hold(self, value: float) -> bool:
         """Whether the number is in the range; NaN never is, where there is a range."""
-        return (
-            (self.ge is None or value >= self.ge)
-            and (self.gt is None or value > self.gt)
-            and (self.le is None or value <= self.le)
-            and (self.lt is None or value < self.lt)
-        )
+        tests = zip((operator.ge, operator.gt, operator.le, operator.lt), self, strict=True)
+        return all(end is None or test(value, end) for test, end in tests)
 
     def __str__(self) -> str:
         """The words that follow "a number"."""

@@ -98,7 +98,8 @@ def test_every_model_is_measured_beside_its_products(quick, model):
 def test_without_options_the_shipped_architectures_are_measured(quick, monkeypatch):
     monkeypatch.setattr(train, "measure", lambda measurement, cases: iter(cases))
     recipes = [case.recipe for case in bench.plan("train", {})["train"]]
-    assert [(r.model, r.task, r.hidden_size, r.n, r.batch_size) for r in recipes] == [
+    sizes = [(r.model, r.task.name, r.network.hidden_size, str(r.n), r.batch_size) for r in recipes]
+    assert sizes == [
         ("ptr-net", "hull", 256, "50", 128),
         ("ptr-net", "hull", 512, "50", 128),
         ("transformer-ptr-net", "hull", 256, "50", 128),
@@ -107,7 +108,7 @@ def test_without_options_the_shipped_architectures_are_measured(quick, monkeypat
     assert {r.optimizer for r in recipes} == {"adamw"}
     # Where answers depend on indices that a model does not see, elements are sorted.
     recipes = [case.recipe for case in bench.plan("train", {"task": "delaunay"})["train"]]
-    assert [r.settings.get("order") for r in recipes] == [None, None] + ["lexicographic"] * 2
+    assert [r.task.order for r in recipes] == ["given"] * 2 + ["lexicographic"] * 2
 
 
 def test_operations_are_those_of_the_plain_loops():

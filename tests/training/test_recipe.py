@@ -4,11 +4,11 @@ from pathlib import Path
 import pytest
 import torch
 
-from ptrnet import weights
+from ptrnet import models, tasks, weights
 from ptrnet.errors import InputError
 from ptrnet.settings import to_mapping
 from ptrnet.training import optimizers
-from ptrnet.training.recipe import Recipe
+from ptrnet.training.recipe import Recipe, recipe_options
 
 
 def test_shipped_recipes_are_recipes():
@@ -202,3 +202,26 @@ def test_each_way_out_of_answers_that_depend_on_indices_is_one(name, model):
     assert len(named) >= 2
     for settings in named:
         Recipe.from_table({"task": name, "model": model, **settings})
+
+
+def test_every_key_of_a_recipe_is_an_option():
+    known = set(recipe_options())
+    for task in tasks.names():
+        for model in models.names():
+            table = Recipe.from_table(task=task, model=model, n="5", cuts=0, order="lexicographic")
+            assert {*table.table()} - {"task"} <= known, (task, model)
+    assert {"constraint", "fields", "unknown_category"} <= known
+
+
+def test_the_values_of_an_option_are_in_its_help():
+    options = recipe_options()
+    assert options["cell"].help.endswith(": lstm | gru")
+    assert options["model"].help.endswith(": " + " | ".join(models.names()))
+    assert options["start"].help.startswith("task hull: ")
+
+
+def test_a_recipe_holds_objects():
+    recipe = Recipe.from_table(task="hull", n="5-8", start="lower-left", hidden_size=8)
+    assert recipe.task == tasks.get("hull", start="lower-left")
+    assert recipe.n == (5, 6, 7, 8) and recipe.table()["n"] == "5-8"
+    assert recipe.network == models.settings_of("ptr-net", hidden_size=8)
