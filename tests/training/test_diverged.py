@@ -1,7 +1,5 @@
 """A training whose numbers are no longer finite: it stops, says so, and leaves nothing broken."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 import torch
@@ -144,4 +142,4 @@ def test_another_run_begins_where_one_diverged(tmp_path, break_weights, monkeypa
     last = torch.load(tmp_path / "run" / "checkpoint.ckpt", weights_only=True)["state_dict"]
     assert all(torch.equal(begun[name], last[f"model.{name}"]) for name in begun)
     with pytest.raises(ptrnet.InputError, match="has hidden_size 8, the recipe has 16"):
-        train(replace(recipe, hidden_size=16), tmp_path / "third")
+        train(Recipe.from_table(recipe.table(), hidden_size=16), tmp_path / "third")

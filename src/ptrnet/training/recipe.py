@@ -210,6 +210,9 @@ def _shared_settings(model: str, task: Task, n: Sizes) -> dict[str, Any]:
 def _check_combination(recipe: Recipe) -> None:
     """Refuse sizes that do not suit the task, and values that contradict each other."""
     checks.check_sizes(recipe.n, recipe.task)
+    one_n = getattr(recipe.network, "n", None)  # of a dictionary
+    if one_n is not None and recipe.n != (one_n,):
+        raise InputError(f"recipe: the network serves n = {one_n} alone, got {recipe.n}")
     if recipe.batch_size % (recipe.devices * recipe.nodes):
         raise InputError(
             f"recipe: a batch of {recipe.batch_size} cannot be shared evenly by "
