@@ -219,8 +219,8 @@ def card(name: str, saved: model_folder.Saved, rows: list[dict], beam: int, fact
     """The model's card."""
     task, recipe = saved.task.name, Recipe.read(recipe_path(name))
     network = NETWORK[recipe.model]
-    if recipe.model_settings.get("edge_frames"):
-        edge = EDGE[recipe.model_settings.get("frame_edge", "last")]
+    if getattr(recipe.network, "edge_frames", False):
+        edge = EDGE[recipe.network.frame_edge]
         network += f", told the geometry of the {edge} at every step (edge frames: docs/models.md),"
     columns = [(key, key, key.replace("_", " ")) for key in FREE[task]]
     for key, decoder in (
@@ -296,7 +296,7 @@ def main() -> None:
     results = Path("results") / f"{name}.json"
     results.parent.mkdir(exist_ok=True)
     trained = {key: getattr(recipe, key) for key in ("n", "steps", "batch_size", "seed")}
-    trained["n"] = options.n or recipe.n
+    trained["n"] = options.n or str(recipe.n)
     folder = Path("src/ptrnet/weights") / name
     model_folder.save(folder, saved._replace(trained=trained), torch.float16)
     saved = model_folder.load(folder)  # scored as it is shipped

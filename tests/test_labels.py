@@ -8,7 +8,6 @@ import pytest
 import ptrnet
 from ptrnet import tasks
 from ptrnet.data import formats
-from ptrnet.data.sizes import parse_sizes
 from ptrnet.errors import InputError, MissingExtraError
 from ptrnet.jobs import CHUNK
 
@@ -133,18 +132,3 @@ def test_a_missing_package_is_named(tmp_path, monkeypatch):
     with pytest.raises(MissingExtraError, match=r"ptrnet\[ray\]"):
         ptrnet.generate("sort", 5, 3, output=tmp_path / "a.txt", backend="ray")
     assert not list(tmp_path.iterdir())
-
-
-@pytest.mark.parametrize(
-    ("text", "sizes"), [("50", [50]), ("5-8", [5, 6, 7, 8]), ("5,10, 20-21", [5, 10, 20, 21])]
-)
-def test_sizes(text, sizes):
-    assert parse_sizes(text) == sizes
-
-
-@pytest.mark.parametrize(
-    "text", ["", "5-", "-5", "8-5", "0", "1-100001", "5.5", "a", "5,,6", "\u00b2", "\u0665"]
-)
-def test_sizes_that_are_none(text):
-    with pytest.raises(InputError, match=r"^n: expected"):
-        parse_sizes(text)

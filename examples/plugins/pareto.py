@@ -22,7 +22,8 @@ from ptrnet.errors import InputError
 from ptrnet.masks import length_mask
 from ptrnet.metrics.sequence import score_subsets
 from ptrnet.models.ptr_net import PtrNet
-from ptrnet.models.settings import AttentionSettings, setting
+from ptrnet.models.settings import AttentionSettings
+from ptrnet.settings import setting
 from ptrnet.tasks.base import Drawing, Task, duplicate_error
 from ptrnet.types import Answers, Example
 
@@ -75,7 +76,7 @@ class Pareto(Task):
 class PooledSettings(AttentionSettings):
     """Settings of the model."""
 
-    pool: Literal["mean", "max"] = setting("pooled-ptr-net: what the decoder starts from", "mean")
+    pool: Literal["mean", "max"] = setting("mean", "pooled-ptr-net: what the decoder starts from")
 
 
 class PooledPtrNet(PtrNet):

@@ -14,7 +14,7 @@ from ptrnet.data import formats
 from ptrnet.data.checks import check_sizes
 from ptrnet.data.dataset import Dataset, chunks_of, instances_of
 from ptrnet.data.random_streams import GENERATED
-from ptrnet.data.sizes import parse_sizes
+from ptrnet.data.sizes import Sizes
 from ptrnet.errors import InputError, check_int, short
 from ptrnet.jobs import CHUNK, Source
 from ptrnet.parallel import LOCAL, check_backend, check_jobs
@@ -162,7 +162,7 @@ def generate(
         MissingExtraError: format, labeller or backend needs a package that is not installed.
     """
     task = tasks.get(task) if isinstance(task, str) else task
-    function, source, key = generation(task, parse_sizes(str(n)), count, seed, labeller, strict)
+    function, source, key = generation(task, Sizes(n), count, seed, labeller, strict)
     target = _checked_target(output, task, jobs, backend)
     return _run(function, source, task, target, "generating", key, jobs, backend)
 

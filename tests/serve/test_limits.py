@@ -265,7 +265,7 @@ def test_a_client_that_waits_for_leave_to_send_too_much_gets_none(with_client):
 
 def test_limits_are_above_0():
     for name in vars(Limits()):
-        with pytest.raises(InputError, match="expected a number above 0"):
+        with pytest.raises(InputError, match=f"{name}: expected a .*number above 0"):
             Limits(**{name: 0})
 
 

@@ -80,7 +80,7 @@ def test_the_program_pushes(small, tmp_path, pushed, capsys):
 
 
 def test_a_training_on_fresh_examples_leaves_its_scores(tmp_path):
-    recipe = Recipe("sort", **FAST)
+    recipe = Recipe.from_table(task="sort", **FAST)
     train(recipe, tmp_path / "run")
     solver = ptrnet.load(tmp_path / "run")
     assert "Of 64 fresh examples, of which the training drew none" in solver.card
@@ -94,8 +94,8 @@ def test_a_training_on_fresh_examples_leaves_its_scores(tmp_path):
 def test_the_card_of_a_training_is_fit_for_the_hub(tmp_path, pushed):
     """It named folders of the machine, and its scores stood in no facts."""
     (tmp_path / "data.txt").write_text("0.5 0.25 output 2 1\n" * 30)
-    recipe = Recipe(
-        "sort", **{**FAST, "n": "2", "data": str(tmp_path / "data.txt"), "valid_share": 0.2}
+    recipe = Recipe.from_table(
+        task="sort", **{**FAST, "n": "2", "data": str(tmp_path / "data.txt"), "valid_share": 0.2}
     )
     train(recipe, tmp_path / "run")
     solver = ptrnet.load(tmp_path / "run")
@@ -127,7 +127,7 @@ def test_scores_of_other_weights_are_left_out(tmp_path, pushed):
 
 
 def test_where_nobody_knows_answers_a_card_says_so(tmp_path):
-    train(Recipe("sort", **{**FAST, "valid_batches": 0}), tmp_path / "run")
+    train(Recipe.from_table(task="sort", **{**FAST, "valid_batches": 0}), tmp_path / "run")
     assert "Of no examples" in (tmp_path / "run" / "README.md").read_text()
 
 

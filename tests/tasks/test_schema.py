@@ -95,7 +95,7 @@ def test_a_task_whose_settings_contradict_each_other_is_refused():
     features = {"center": (0.0, 0.0), "spread": (1.0, 1.0)}
     assert Custom(fields=("a",), categories=(("x", "y"),), **features).schema is not None
     for wrong in ({"fields": ("a",)}, {"fields": ("a",), "categories": (("x",),)}):
-        with pytest.raises(InputError, match="categories of task custom"):
+        with pytest.raises(InputError, match="categories: expected a list of texts for each field"):
             Custom(**wrong, **features)
 
 

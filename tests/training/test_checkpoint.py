@@ -79,8 +79,8 @@ def test_ours_is_one_that_torch_reads(path):
     assert is_unchanged(torch.load(path, weights_only=True))
 
 
-RECIPE = Recipe(
-    "sort", n="2", steps=30, hidden_size=4, batch_size=2, valid_batches=0, checkpoint_every=10
+RECIPE = Recipe.from_table(
+    task="sort", n="2", steps=30, hidden_size=4, batch_size=2, valid_batches=0, checkpoint_every=10
 )
 
 

@@ -101,5 +101,5 @@ def children_of(process):
 
 def test_batches_must_be_shared_evenly():
     with pytest.raises(InputError, match="a batch of 16 cannot be shared evenly by 3 processes"):
-        Recipe("hull", batch_size=16, devices=3)
-    Recipe("hull", batch_size=16, devices=2, nodes=4)
+        Recipe.from_table(task="hull", batch_size=16, devices=3)
+    Recipe.from_table(task="hull", batch_size=16, devices=2, nodes=4)

@@ -125,11 +125,11 @@ def _random_instance(task: "Task", points: str | None, n: int, seed: int) -> "It
 
     from ptrnet import tasks
     from ptrnet.data import checks
-    from ptrnet.data.sizes import parse_sizes
+    from ptrnet.data.sizes import Sizes
     from ptrnet.types import Example
 
     task = task if points is None else tasks.with_points(task, points)
-    checks.check_sizes(parse_sizes(str(n)), task)
+    checks.check_sizes(Sizes(n), task)
     (inputs,) = task.sample(np.random.default_rng(seed), 1, n)
     return [Example(inputs, source="the random instance")]
 

@@ -18,12 +18,13 @@ from ptrnet import models, tasks
 from ptrnet.errors import InputError, ModelError, short, unknown
 from ptrnet.files import atomic_path, checksum, json_checksum
 from ptrnet.models.base import PointerModel
+from ptrnet.settings import to_mapping
 from ptrnet.tasks.base import Task
 
 FORMAT = 1
 CONFIG, TENSORS, CARD = "config.json", "model.safetensors", "README.md"
 _KEYS = {"format", "model", "model_settings", "task", "task_settings", "trained"}
-# Of TENSORS, and of the other keys of CONFIG; configurations of former versions have none.
+# Of TENSORS, and of the other keys of CONFIG. A user who edits one of these removes its checksum.
 _CHECKSUM, _CONFIG_CHECKSUM = "sha256", "config_sha256"
 _MAX_CONFIG_BYTES = 1_000_000
 _DTYPES = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
@@ -53,7 +54,7 @@ def save(folder: Path, saved: Saved, dtype: torch.dtype = torch.float32) -> None
         "model": registered_name(saved.model),
         "model_settings": saved.model.settings(),
         "task": saved.task.name,
-        "task_settings": {key: getattr(saved.task, key) for key in saved.task.settings()},
+        "task_settings": to_mapping(saved.task),
         "trained": saved.trained,
     }
     try:
@@ -85,7 +86,7 @@ def load(folder: Path) -> Saved:
     """
     config = _read_config(folder / CONFIG)
     for kind, name, known in (
-        ("task", tasks.current_name(config["task"]), [*tasks.names(), tasks.CUSTOM]),
+        ("task", config["task"], [*tasks.names(), tasks.CUSTOM]),
         ("model", config["model"], models.names()),
     ):
         if name not in known:

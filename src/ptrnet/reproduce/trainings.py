@@ -18,12 +18,11 @@ def folder_of(recipe: Recipe, runs: Path) -> Path:
     The digest covers only settings that differ from the defaults, so that a field that a later
     version adds does not change the name.
     """
-    defaults = Recipe.from_table(
-        {"task": recipe.task, "model": recipe.model, "n": recipe.n}
-    ).table()
+    task, hidden_size = recipe.task.name, recipe.network.hidden_size
+    defaults = Recipe.from_table(task=task, model=recipe.model, n=recipe.n).table()
     differing = {k: v for k, v in recipe.table().items() if v != defaults.get(k)}
     digest = hashlib.sha256(json.dumps(differing, sort_keys=True).encode()).hexdigest()[:8]
-    return runs / f"{recipe.task}-{recipe.model}-n{recipe.n}-{recipe.hidden_size}-{digest}"
+    return runs / f"{task}-{recipe.model}-n{recipe.n}-{hidden_size}-{digest}"
 
 
 def is_trained(folder: Path) -> bool:

@@ -26,7 +26,7 @@ from ptrnet.data.dataset import (
     one_example,
     read_chunks,
 )
-from ptrnet.data.sizes import parse_sizes
+from ptrnet.data.sizes import Sizes
 from ptrnet.decoding import Decoder, Greedy, Sample
 from ptrnet.errors import InputError, check_int, short
 from ptrnet.evaluation import (
@@ -531,7 +531,7 @@ class Solver(HubMixin):
         check_jobs(jobs)
         check_backend(backend)
         task = self.task if points is None else tasks.with_points(self.task, points)
-        sizes = parse_sizes(str(self.trained["n"] if n is None else n))
+        sizes = Sizes(self.trained["n"] if n is None else n)
         draw, source, key = generation(task, sizes, count, seed)
         job = self._evaluate_job(decoder, constrained, augment)
         rng = np.random.default_rng(seed)

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ptrnet.data.checks import labeller_advice
-from ptrnet.data.sizes import parse_sizes
+from ptrnet.data.sizes import Sizes
 from ptrnet.errors import InputError, OutOfDistributionWarning
 from ptrnet.tasks.base import Task
 from ptrnet.tasks.custom import Custom
@@ -42,7 +42,7 @@ class TrainedRange:
     def __init__(self, task: Task, trained: dict[str, Any]) -> None:
         self._task, self._n = task, str(trained.get("n", ""))
         try:
-            self._sizes = frozenset(parse_sizes(self._n))
+            self._sizes = frozenset(Sizes(self._n))
         except InputError:  # facts are the trainer's: anything may stand there
             self._sizes = frozenset()
         self._said: set[object] = set()

@@ -20,7 +20,8 @@ import numpy as np
 from ptrnet.errors import InputError
 from ptrnet.geometry.predicates import Predicates
 from ptrnet.geometry.scaling import scale_by_power_of_two
-from ptrnet.tasks.base import Drawing, Task, setting
+from ptrnet.settings import setting
+from ptrnet.tasks.base import Drawing, Task
 from ptrnet.types import END, NONE, Answers, Example, Floats, Indices
 
 if TYPE_CHECKING:
@@ -58,7 +59,7 @@ class Delaunay(Task):
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.separator and self.sequence == "apexes":
-            raise InputError("separator of task delaunay: not in a sequence of apexes")
+            raise InputError("separator: not in a sequence of apexes")
 
     @property
     def num_features(self) -> int:

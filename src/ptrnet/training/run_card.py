@@ -96,9 +96,9 @@ def write_card(
         summary=f"A {recipe.model} for {_subject(saved)}.",
         facts=[
             f"Network: {num_weights(saved.model):,} weights, encoder and decoder of "
-            f"{recipe.hidden_size} units",
+            f"{recipe.network.hidden_size} units",
             f"Trained on: {Path(recipe.data).name or 'fresh instances'}, instances of "
-            f"{_sizes(recipe.n)} elements",
+            f"{_sizes(str(recipe.n))} elements",
             *([f"Reads: {saved.task.schema.describe()}"] if saved.task.schema else []),
             f"Training: seed {recipe.seed}, batches of {recipe.batch_size}, weights of step "
             f"{saved.trained['steps']:,} of {recipe.steps:,} at most; the rest is in `recipe.toml`",

@@ -1,7 +1,6 @@
 """The folder of a run: which recipe and which file of examples it is of."""
 
 import contextlib
-import os
 from collections.abc import Iterator
 from contextlib import AbstractContextManager
 from pathlib import Path
@@ -66,9 +65,9 @@ def next_numbered(root: Path, name: str) -> Iterator[Path]:
 
 
 def last_numbered(root: Path, name: str) -> Path:
-    """The last of these that holds a run; where none does `root/NAME`, as of former versions."""
+    """The last of these folders that holds a run; the first one if none does."""
     numbers = [k for k in _numbers(root, name) if exists(root / f"{name}-{k}" / RECIPE)]
-    return root / (f"{name}-{max(numbers)}" if numbers else name)
+    return root / f"{name}-{max(numbers, default=1)}"
 
 
 def _numbers(root: Path, name: str) -> list[int]:
@@ -119,19 +118,8 @@ def pin_data(folder: Path, fingerprint: str, path: str) -> None:
     """Writes down which file a run trains on; refuses another one when it is resumed."""
     pinned = folder / DATA
     if pinned.exists():
-        # Without the task's name in front: the task `custom` had another one.
-        text = pinned.read_text(encoding="utf-8", errors="replace")
-        before = text.strip().partition("-")[2]
-        if before not in (fingerprint.partition("-")[2], _former_fingerprint(path)):
+        if pinned.read_text(encoding="utf-8", errors="replace").strip() != fingerprint:
             raise InputError(f"{path}: has changed since the run began; begin another")
         return
     with atomic_path(pinned) as temporary:
         temporary.write_text(fingerprint + "\n", encoding="utf-8")
-
-
-def _former_fingerprint(path: str) -> str:
-    """A file's fingerprint in runs of a former version, without the task's name in front."""
-    if not os.path.exists(path):  # noqa: PTH110  where instances are of no file
-        return ""
-    status = Path(path).stat()
-    return f"v1-{status.st_size}-{status.st_mtime_ns}"
