@@ -306,6 +306,6 @@ def test_a_table_of_one_instance_is_answered_as_any_format(tmp_path, capsys):
         assert run([*command, "--output", str(tmp_path / f"o.{extension}")]) == 2
         assert "would lose the names" in capsys.readouterr().err
     assert run([*command[:-1], written(tmp_path, "x,y,x\n1,2,3\n", "two.csv")]) == 2
-    assert "a name of its own for each column, got x twice" in capsys.readouterr().err
+    assert "duplicate column name 'x'" in capsys.readouterr().err
     assert run(["solve", "--model", str(tmp_path / "m"), "--random", "3"]) == 2
     assert "no instances can be drawn" in capsys.readouterr().err

@@ -10,7 +10,7 @@ from ptrnet.tasks.base import Task
 
 CUSTOM = "custom"  # of a user's own examples: a model may serve it, no verb names it
 _FORMER_NAMES = {"own": CUSTOM}  # that models' folders and recipes may still have
-_NO_TASKS = ("base", "labelling", "schema", "written_numbers", CUSTOM)
+_NO_TASKS = ("base", "labelling", "schema", CUSTOM)
 _registry = Registry("task", __name__, _NO_TASKS, "TASK")
 
 

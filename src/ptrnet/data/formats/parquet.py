@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ptrnet.data import checks
-from ptrnet.data.formats.parts import nested
-from ptrnet.data.formats.parts.capabilities import Capabilities
+from ptrnet.data.formats.parts import json_values
+from ptrnet.data.formats.parts.format import Capabilities
 from ptrnet.errors import InputError, short
 from ptrnet.geometry.distances import NAMES
 from ptrnet.tasks.base import Task
@@ -49,7 +49,7 @@ def num_features(path: str) -> int:
     """See `ptrnet.data.formats`."""
     for batch in _batches(path, None):
         source = f'{path}: row 1: "inputs"'
-        return nested.num_features(_to_python(batch["inputs"][0], source), source)
+        return json_values.num_features(_to_python(batch["inputs"][0], source), source)
     raise InputError(f"{path}: holds no instance")
 
 
@@ -178,7 +178,7 @@ def _example(cells: dict[str, "pa.Scalar"], task: Task, source: str) -> Example:
     inputs = checks.check_instance(values, task, f'{source}: "inputs"')
     row = {key: _to_python(cell, f'{source}: "{key}"') for key, cell in cells.items()}
     row = {key: value for key, value in row.items() if value is not None}
-    return nested.example_from_row(inputs, row, task, source)
+    return json_values.example_from_row(inputs, row, task, source)
 
 
 def _to_python(cell: "pa.Scalar", source: str) -> Any:
@@ -204,7 +204,7 @@ def _values(cell: "pa.Scalar", d: int, source: str) -> ArrayLike:
         if not numbers.null_count and (counts == d).all():
             return np.asarray(numbers).reshape(-1, d)
     values: ArrayLike = cell.as_py()
-    nested.check_numbers(values, f'{source}: "inputs"')
+    json_values.check_numbers(values, f'{source}: "inputs"')
     return values
 
 
@@ -231,7 +231,7 @@ def _schema_of(examples: Sequence[Example], task: Task) -> "pa.Schema":
         ("inputs", pa.list_(pa.list_(pa.float64()))),
         ("outputs", indices if task.item_size == 1 else pa.list_(indices)),
     ]
-    rows = [nested.other_keys(example) for example in examples]
+    rows = [json_values.other_keys(example) for example in examples]
     for key in dict.fromkeys(key for row in rows for key in row):
         _check_name(key, rows, examples)
         fields.append((key, _column(key, rows, examples, None).type))
@@ -262,7 +262,7 @@ def _table_of(examples: Sequence[Example], schema: "pa.Schema") -> "pa.Table":
     """
     import pyarrow as pa
 
-    rows = [nested.other_keys(example) for example in examples]
+    rows = [json_values.other_keys(example) for example in examples]
     for example, row in zip(examples, rows, strict=True):
         unknown = [key for key in row if key not in schema.names]
         if unknown:
