@@ -213,9 +213,9 @@ def test_numbers_that_were_texts_are_these_texts(tmp_path):
             schema.encode([{"size": size}], "")
 
 
-def test_a_hole_makes_no_numbers_categories():
+def test_refuses_numbers_that_a_missing_value_made_categories():
     offers = [[{"price": text} for text in ("7.1", "3", hole)] for hole in ("2", "N/A")]
-    with pytest.raises(InputError, match=r"expected numbers alone, or texts.*'N/A'"):
+    with pytest.raises(InputError, match=r"expected only numbers, or texts.*'N/A'"):
         ptrnet.fit(offers, [[0, 1, 2]] * 2, steps=1, hidden_size=8)
 
 
