@@ -17,7 +17,6 @@ from torch import nn
 from ptrnet import labellers, models, tasks
 from ptrnet.constraints import Subset
 from ptrnet.data import formats
-from ptrnet.data.formats.parts.capabilities import Capabilities
 from ptrnet.errors import InputError
 from ptrnet.masks import length_mask
 from ptrnet.metrics.sequence import score_subsets
@@ -103,7 +102,7 @@ class PooledPtrNet(PtrNet):
 class pts:  # noqa: N801
     """Files with a line `x,y;x,y;... > i i ...` for each example, indices from 0 on."""
 
-    CAPABILITIES = Capabilities()
+    CAPABILITIES = formats.Capabilities()
 
     @staticmethod
     def read(path, task):

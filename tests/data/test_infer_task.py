@@ -205,7 +205,7 @@ def test_parquet_columns_that_are_no_examples(tmp_path):
     from pyarrow import parquet
 
     tables = {
-        'column "inputs": occurs twice': pa.Table.from_arrays(
+        'column "inputs" occurs twice': pa.Table.from_arrays(
             [pa.array([[[1.0]]])] * 2, names=["inputs", "inputs"]
         ),
         'column "inputs": expected list<list<double>>, got list<list<decimal128': pa.table(

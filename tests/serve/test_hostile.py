@@ -36,7 +36,7 @@ def question(**fields):
         (b'{"a":\n1,}', "body: not JSON at line 2, column 3"),
         (b"\xff\xfe", "body: not UTF-8 at byte 1"),
         (b"[1, 2]", "body: expected a JSON object, got a list"),
-        (b"[" * 200_000, "body: lists or objects too deep in one another"),
+        (b"[" * 200_000, "body: lists or objects are nested too deeply"),
         (b'{"instance": ' + b"[" * 500 + b"]" * 500 + b"}", "instance 0: "),
         (b'{"instance": [[NaN, 1]]}', "expected a finite number, got NaN"),
         (

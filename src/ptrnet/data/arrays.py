@@ -159,7 +159,7 @@ def rows_of(frame: Any) -> list[Mapping[str, Any]]:
         raise InputError(f"expected a frame of pandas or polars, got {type(frame).__name__}")
     names = list(frame.columns)
     if len({*names}) != len(names):
-        raise InputError(f"frame: expected a name of its own for each column, got {short(names)}")
+        raise InputError(f"DataFrame has duplicate column names: {short(names)}")
     rows: list[Mapping[str, Any]] = (
         frame.to_dicts() if hasattr(frame, "to_dicts") else frame.to_dict("records")
     )

@@ -14,10 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ptrnet.data import formats
+from ptrnet.data.infer_schema import infer_schema
 from ptrnet.data.streams.memmap import MemmapExamples, open_memmap
 from ptrnet.errors import AmbiguousInputWarning, InputError, unknown
 from ptrnet.tasks.custom import CONSTRAINTS, MAX_LENGTH, MIN_SPREAD, Custom, Kind, Unknown
-from ptrnet.tasks.schema import Schema, infer_schema
+from ptrnet.tasks.schema import Schema
 from ptrnet.types import Floats, Indices
 
 _CHUNK = 2**20  # elements and indices in memory at a time

@@ -16,12 +16,12 @@ import numpy as np
 from ptrnet.data import formats
 from ptrnet.data.arrays import count_features, is_frame, named_records_of, split
 from ptrnet.data.dataset import checked_example, example_name, inputs_and_outputs, pairs_of
+from ptrnet.data.infer_schema import infer_schema
 from ptrnet.data.infer_task import loosest_task, task_of
 from ptrnet.errors import InputError, MissingExtraError, short
 from ptrnet.settings import check
 from ptrnet.solver import Solver
 from ptrnet.tasks.custom import Custom, Kind
-from ptrnet.tasks.schema import infer_schema
 from ptrnet.training import run_folder
 from ptrnet.training.recipe import field_names, infer_recipe
 from ptrnet.types import Example, Floats, Indices

@@ -8,7 +8,7 @@ import pytest
 
 from ptrnet import tasks
 from ptrnet.data import formats
-from ptrnet.errors import InputError
+from ptrnet.errors import AmbiguousInputWarning, InputError
 from ptrnet.labels import label_dataset
 from ptrnet.metrics.tour import length
 from ptrnet.types import Example, Nodes
@@ -119,7 +119,7 @@ def test_published_tours_have_the_published_length(tmp_path, name):
 
 
 @pytest.mark.parametrize("name", INSTANCES)
-def test_the_proved_shortest_tour_has_the_published_length(tmp_path, name):
+def test_exact_labeller_finds_the_published_length(tmp_path, name):
     example = read(tmp_path / f"{name}.tsp", text_of(name))
     (answered,) = label_dataset(TSP, "exact", [example])
     assert length(example.inputs, answered.outputs, example.distance) == INSTANCES[name][1]
@@ -132,7 +132,7 @@ PLAIN = (
 POINTS = np.array([[0.0, 0.30000000000000004], [-3.5, 1e-7], [1e10, 4.0]])
 
 
-def test_bytes_of_a_tsp(tmp_path):
+def test_writes_and_reads_recorded_bytes(tmp_path):
     path = tmp_path / "a.tsp"
     example = Example(POINTS, nodes=Nodes("a", [1, 2, 3]), distance="CEIL_2D")
     formats.write(str(path), [example], TSP)
@@ -142,21 +142,6 @@ def test_bytes_of_a_tsp(tmp_path):
     assert (copy.distance, copy.nodes, copy.outputs) == ("CEIL_2D", example.nodes, None)
     formats.write(str(path), [example.replace(nodes=None)], TSP)
     assert path.read_bytes() == PLAIN.replace(b"NAME : a", b"NAME : unnamed")
-
-
-def test_bytes_of_a_tour_with_the_ids_of_its_file(tmp_path):
-    points = np.array([[0.0, 0.0], [3.0, 0.0], [3.0, 4.0]])
-    nodes = Nodes("triangle", [7, 0, 30])
-    example = Example(points, np.array([0, 2, 1]), nodes=nodes, distance="EUC_2D")
-    path = tmp_path / "t.tour"
-    formats.write(str(path), [example], TSP)
-    assert path.read_bytes() == (
-        b"NAME : triangle\nCOMMENT : length 12\nTYPE : TOUR\nDIMENSION : 3\nTOUR_SECTION\n"
-        b"7\n30\n0\n-1\nEOF\n"
-    )
-    formats.write(str(tmp_path / "t.tsp"), [example.replace(outputs=None)], TSP)
-    (copy,) = formats.read(str(path), TSP)
-    assert copy.outputs.tolist() == [0, 2, 1] and copy.nodes == nodes
 
 
 @pytest.mark.parametrize(
@@ -173,13 +158,13 @@ def test_bytes_of_a_tour_with_the_ids_of_its_file(tmp_path):
     ],
     ids=["plain", "comments", "windows", "keywords behind"],
 )
-def test_headers_as_they_come(tmp_path, text):
+def test_reads_headers_in_any_form(tmp_path, text):
     example = read(tmp_path / "x.tsp", text)
     assert example.inputs.tolist() == [[1, 2], [3, 4]]
     assert (example.distance, example.nodes) == ("GEO", Nodes("x", [1, 2]))
 
 
-def test_what_the_writers_refuse(tmp_path):
+def test_writers_refuse_what_tsplib_cannot_hold(tmp_path):
     tour = np.array([0, 1, 2])
     plain = Example(POINTS, source="a.csv")
     for extension, example, complaint in [
@@ -202,7 +187,7 @@ def test_what_the_writers_refuse(tmp_path):
         (
             "tour",
             plain.replace(distance="ATT", outputs=tour[:2]),
-            "the answer is no tour: expected each of 3 cities once, got no 3",
+            "the answer is not a tour: expected each of 3 cities once, got no 3",
         ),
     ]:
         with pytest.raises(InputError) as error:
@@ -211,3 +196,30 @@ def test_what_the_writers_refuse(tmp_path):
     with pytest.raises(InputError, match=r"a.tour: .tour files are of task tsp, asked for hull"):
         formats.check_output(str(tmp_path / "a.tour"), tasks.get("hull"))
     assert not list(tmp_path.iterdir())
+
+
+GEO = """NAME: x\nTYPE: TSP\nDIMENSION: 2\nEDGE_WEIGHT_TYPE: GEO
+NODE_COORD_SECTION\n1 52.31 13.24\n2 {} 2.21\nEOF\n"""
+
+
+def test_warns_of_decimal_degrees(tmp_path):
+    """48.86 would be 48 degrees and 86 minutes, 60 kilometres from Paris."""
+    path, lines = tmp_path / "a.tsp", tmp_path / "a.jsonl"
+    for latitude in (48.51, -48.59, 48):
+        path.write_text(GEO.format(latitude))
+        assert len(list(formats.read(str(path), TSP))) == 1
+    path.write_text(GEO.format(48.86))
+    lines.write_text('{"inputs": [[52.31, 13.24], [-48.6, 2.21]], "distance": "GEO"}')
+    for name in (path, lines):
+        with pytest.warns(
+            AmbiguousInputWarning, match=r"a\.[a-z]+: GEO takes .* more than 59 minutes"
+        ):
+            list(formats.read(str(name), TSP))
+
+
+def test_refuses_too_many_nodes_before_the_end_of_the_file(tmp_path, monkeypatch):
+    monkeypatch.setattr("ptrnet.data.formats.tsp.LARGEST", 5)
+    path = tmp_path / "a.tsp"
+    path.write_text("TYPE : TSP\nNODE_COORD_SECTION\n" + "".join(f"{k} 0 0\n" for k in range(9)))
+    with pytest.raises(InputError, match=r"a\.tsp:9: expected at most 5 elements$"):
+        list(formats.read(str(path), TSP))
