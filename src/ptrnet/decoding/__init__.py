@@ -4,7 +4,6 @@ from ptrnet.decoding.beam import Beam, Greedy
 from ptrnet.decoding.incremental import Incremental
 from ptrnet.decoding.reconstruct import Reconstruct
 from ptrnet.decoding.sample import Sample
-from ptrnet.decoding.search import Decoder
-from ptrnet.decoding.steps import Hypotheses
+from ptrnet.decoding.search import Decoder, Hypotheses
 
 __all__ = ["Beam", "Decoder", "Greedy", "Hypotheses", "Incremental", "Reconstruct", "Sample"]

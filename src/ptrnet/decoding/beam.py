@@ -5,8 +5,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from ptrnet.decoding.search import Search
-from ptrnet.decoding.steps import Hypotheses, Selection
+from ptrnet.decoding.search import Hypotheses, Search, Selection
 from ptrnet.errors import whole_number
 
 
@@ -25,10 +24,6 @@ class Beam(Search):
     def __post_init__(self) -> None:
         object.__setattr__(self, "size", whole_number("beam size", self.size, 1))
 
-    @property
-    def is_repeatable(self) -> bool:
-        return True
-
     def selector(self, inputs: Tensor, lengths: Tensor) -> "Beam":
         return self
 
@@ -46,8 +41,8 @@ class Beam(Search):
         best, indices = extended.topk(min(self.size, extended.shape[1]), dim=1)
         return Selection(best, indices // num_tokens, indices % num_tokens)
 
-    def is_finished(self, ended: Tensor) -> Tensor:
-        return ended[:, 0].all()  # no prefix can overtake a likelier one that has ended
+    def is_finished(self, ended: Tensor) -> bool:
+        return bool(ended[:, 0].all())  # no prefix can overtake a likelier one that has ended
 
     def finalize(self, hypotheses: Hypotheses) -> Hypotheses:
         """The likeliest answer of each instance alone."""

@@ -14,8 +14,7 @@ from torch.nn import functional
 
 from ptrnet.constraints import Constraint
 from ptrnet.decoding.beam import Greedy
-from ptrnet.decoding.search import Decoder
-from ptrnet.decoding.steps import Hypotheses
+from ptrnet.decoding.search import Decoder, Hypotheses
 from ptrnet.errors import whole_number
 from ptrnet.indexing import gather_rows
 from ptrnet.masks import length_mask

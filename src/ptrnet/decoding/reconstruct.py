@@ -22,8 +22,7 @@ from torch import Tensor
 
 from ptrnet.constraints import Constraint, Tour
 from ptrnet.decoding.beam import Greedy
-from ptrnet.decoding.search import Decoder
-from ptrnet.decoding.steps import Hypotheses
+from ptrnet.decoding.search import Decoder, Hypotheses
 from ptrnet.errors import InputError, whole_number
 from ptrnet.indexing import gather_rows, gather_tokens
 from ptrnet.masks import length_mask

@@ -7,8 +7,7 @@ from numbers import Real
 import torch
 from torch import Tensor
 
-from ptrnet.decoding.search import Search
-from ptrnet.decoding.steps import Hypotheses, Selection
+from ptrnet.decoding.search import Hypotheses, Search, Selection
 from ptrnet.errors import InputError, whole_number
 from ptrnet.indexing import gather_rows, gather_tokens
 from ptrnet.masks import length_mask
@@ -46,10 +45,6 @@ class Sample(Search):
             raise InputError(f"temperature: expected a number above 0, got {self.temperature!r}")
         if self.seed is not None:
             object.__setattr__(self, "seed", whole_number("seed", self.seed, 0))
-
-    @property
-    def is_repeatable(self) -> bool:
-        return self.seed is not None
 
     def selector(self, inputs: Tensor, lengths: Tensor) -> "GumbelSelector":
         samples = torch.arange(self.size, device=inputs.device)
@@ -92,9 +87,9 @@ class GumbelSelector:
         token_log_probs = gather_tokens(log_probs, tokens)
         return Selection(scores.gather(1, parents) + token_log_probs, parents, tokens)
 
-    def is_finished(self, ended: Tensor) -> Tensor:
+    def is_finished(self, ended: Tensor) -> bool:
         """Whether all samples have ended."""
-        return ended.all()
+        return bool(ended.all())
 
     def finalize(self, hypotheses: Hypotheses) -> Hypotheses:
         """All samples, the likeliest first."""
