@@ -16,11 +16,7 @@ from ptrnet.types import END
 
 
 class Constraint(Protocol):
-    """A constraint. A state is of any type of its own, and never written in place.
-
-    On a GPU searches under equal constraints of ptrnet are recorded once (`decoding/graphs.py`):
-    these do not change, and ask for no value.
-    """
+    """A constraint. A state is of any type of its own, and never written in place."""
 
     def initial_state(self, lengths: Tensor, num_specials: int, num_tokens: int) -> Any:
         """The state of the empty prefixes, one for each instance (K = 1).

@@ -8,8 +8,7 @@ if TYPE_CHECKING:
     from ptrnet.decoding.incremental import Incremental
     from ptrnet.decoding.reconstruct import Reconstruct
     from ptrnet.decoding.sample import Sample
-    from ptrnet.decoding.search import Decoder
-    from ptrnet.decoding.steps import Hypotheses
+    from ptrnet.decoding.search import Decoder, Hypotheses
 
 __all__ = ["Beam", "Decoder", "Greedy", "Hypotheses", "Incremental", "Reconstruct", "Sample"]
 # Imported when first used: the command line reads the decoders' settings without torch.
@@ -17,7 +16,7 @@ _HOMES = {
     "Beam": "beam",
     "Decoder": "search",
     "Greedy": "beam",
-    "Hypotheses": "steps",
+    "Hypotheses": "search",
     "Incremental": "incremental",
     "Reconstruct": "reconstruct",
     "Sample": "sample",

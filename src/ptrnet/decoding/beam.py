@@ -5,9 +5,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from ptrnet.decoding.search import Search
+from ptrnet.decoding.search import Hypotheses, Search, Selection
 from ptrnet.decoding.settings import BeamSettings
-from ptrnet.decoding.steps import Hypotheses, Selection
 
 
 @dataclass(frozen=True)
@@ -19,10 +18,6 @@ class Beam(BeamSettings, Search):
     """
 
     name = "beam"
-
-    @property
-    def is_repeatable(self) -> bool:
-        return True
 
     def selector(self, inputs: Tensor, lengths: Tensor) -> "Beam":
         return self
@@ -41,8 +36,8 @@ class Beam(BeamSettings, Search):
         best, indices = extended.topk(min(self.size, extended.shape[1]), dim=1)
         return Selection(best, indices // num_tokens, indices % num_tokens)
 
-    def is_finished(self, ended: Tensor) -> Tensor:
-        return ended[:, 0].all()  # no prefix can overtake a likelier one that has ended
+    def is_finished(self, ended: Tensor) -> bool:
+        return bool(ended[:, 0].all())  # no prefix can overtake a likelier one that has ended
 
     def finalize(self, hypotheses: Hypotheses) -> Hypotheses:
         """The likeliest answer of each instance alone."""

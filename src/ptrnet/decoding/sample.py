@@ -5,9 +5,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from ptrnet.decoding.search import Search
+from ptrnet.decoding.search import Hypotheses, Search, Selection
 from ptrnet.decoding.settings import SampleSettings
-from ptrnet.decoding.steps import Hypotheses, Selection
 from ptrnet.masks import gather_rows, gather_tokens, length_mask
 
 # Random numbers are counter-based, as Philox's: each is a hash of the seed, the instance, the
@@ -32,10 +31,6 @@ class Sample(SampleSettings, Search):
     """
 
     name = "sample"
-
-    @property
-    def is_repeatable(self) -> bool:
-        return self.seed is not None
 
     def selector(self, inputs: Tensor, lengths: Tensor) -> "GumbelSelector":
         samples = torch.arange(self.size, device=inputs.device)
@@ -78,9 +73,9 @@ class GumbelSelector:
         token_log_probs = gather_tokens(log_probs, tokens)
         return Selection(scores.gather(1, parents) + token_log_probs, parents, tokens)
 
-    def is_finished(self, ended: Tensor) -> Tensor:
+    def is_finished(self, ended: Tensor) -> bool:
         """Whether all samples have ended."""
-        return ended.all()
+        return bool(ended.all())
 
     def finalize(self, hypotheses: Hypotheses) -> Hypotheses:
         """All samples, the likeliest first."""

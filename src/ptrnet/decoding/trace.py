@@ -4,8 +4,7 @@ from typing import NamedTuple
 
 from torch import Tensor
 
-from ptrnet.decoding.search import Search
-from ptrnet.decoding.steps import Hypotheses, Selection, Selector
+from ptrnet.decoding.search import Hypotheses, Search, Selection, Selector
 
 
 class Step(NamedTuple):
@@ -43,7 +42,7 @@ class _Recorder:
         self._steps.append(Step(log_probs, selection))
         return selection
 
-    def is_finished(self, ended: Tensor) -> Tensor:
+    def is_finished(self, ended: Tensor) -> bool:
         """See `Selector.is_finished`."""
         return self._selector.is_finished(ended)
 

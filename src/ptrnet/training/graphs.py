@@ -1,23 +1,27 @@
 """The losses of a step as a CUDA graph: recorded once for each shape of batch, then replayed.
 
 A step launches several hundred small kernels, which takes the processor several times as long as
-the GPU needs to run them; a graph is launched as one.
+the GPU needs to run them; a graph is launched as one. A graph reads and writes the memory of the
+tensors that it was recorded with. Nothing runs while it is recorded, so the model may not ask for
+the value of a tensor.
 """
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 import torch
 from torch import Tensor, nn
 from torch.autograd.function import FunctionCtx, once_differentiable
 
-from ptrnet.kernels import cuda_graph
 from ptrnet.models.base import PointerModel
 from ptrnet.training.losses import losses
 from ptrnet.types import Batch
 
+T = TypeVar("T")
+
 # Batches of further shapes are computed without a graph.
 MAX_GRAPHS, MAX_GRADIENT_BYTES = 128, 2**30
-TOKENS = 8  # answers are padded to a multiple of so many, so that shapes recur
+TOKENS = 8  # answers are padded to a multiple of this number, so that shapes recur
 
 
 class GraphLosses:
@@ -31,7 +35,7 @@ class GraphLosses:
         self._graphs: dict[tuple[object, ...], _Graph] = {}
         gradient_bytes = sum(p.nbytes for p in model.parameters())
         self._max_graphs = min(MAX_GRAPHS, MAX_GRADIENT_BYTES // gradient_bytes)
-        self._pool = cuda_graph.new_pool()
+        self._pool = torch.cuda.graph_pool_handle()  # one replay ends before the next begins
 
     def __call__(self, batch: Batch) -> tuple[Tensor, Tensor]:
         """As `losses`; the gradients are those of the latest call alone."""
@@ -62,10 +66,8 @@ class _Graph:
         self.parameters = [p for p in model.parameters() if p.requires_grad]
         self._batch = Batch(*(tensor.clone() for tensor in batch))
         with torch.enable_grad():
-            for _ in range(2):
-                cuda_graph.warm_up(lambda: self._run(model))
-            recorded = cuda_graph.record(lambda: self._run(model), pool)
-            self._graph, (self.loss, self.right, self.grads) = recorded
+            self._graph, outputs = record(lambda: self._run(model), pool)
+        self.loss, self.right, self.grads = outputs
 
     def load(self, batch: Batch) -> None:
         """Copies a batch into the tensors that the graph reads."""
@@ -97,3 +99,28 @@ class _Replay(torch.autograd.Function):
         grads = ctx.grads  # type: ignore[attr-defined]
         scaled = iter(torch._foreach_mul([g for g in grads if g is not None], grad))
         return None, *(None if g is None else next(scaled) for g in grads)
+
+
+def record(run: Callable[[], T], pool: Any) -> tuple[torch.cuda.CUDAGraph, T]:
+    """Return the graph of a function, and the tensors that a replay fills.
+
+    Args:
+        run: is called twice before it is recorded: then all its kernels are compiled and chosen.
+        pool: memory that graphs share which are replayed one after another, each to its end.
+
+    Raises:
+        RuntimeError: the function asked for a value, or for what cannot be recorded.
+    """
+    graph = torch.cuda.CUDAGraph()
+    autocast, dtype = torch.is_autocast_enabled("cuda"), torch.get_autocast_dtype("cuda")
+    # Without the cache: the casts in it are of the last step's weights.
+    with torch.autocast("cuda", dtype, autocast, cache_enabled=False):
+        warmup = torch.cuda.Stream()  # type: ignore[no-untyped-call]
+        warmup.wait_stream(torch.cuda.current_stream())
+        with torch.cuda.stream(warmup):
+            for _ in range(2):
+                run()
+        torch.cuda.current_stream().wait_stream(warmup)
+        # The thread that makes examples may use the GPU's driver meanwhile.
+        with torch.cuda.graph(graph, pool=pool, capture_error_mode="thread_local"):
+            return graph, run()
