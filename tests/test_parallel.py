@@ -202,3 +202,26 @@ def test_one_item_starts_no_other_process(monkeypatch):
 def test_numbers_of_processes_that_are_none(jobs):
     with pytest.raises(InputError, match=r"^jobs: expected 1 or more, or -1 for one a core, got"):
         check_jobs(jobs)
+
+
+GROWS = """
+import sys, time, warnings
+warnings.simplefilter("error")
+from ptrnet.parallel import ordered_map
+
+def grow(k):
+    if k < 4:
+        setattr(sys, f"held{k}", b"0" * 350_000_000)
+        time.sleep(1.1)
+    return k
+
+print([*ordered_map(grow, range(9), 2)])
+"""
+
+
+def test_a_worker_that_grows_is_replaced_without_a_word():
+    """joblib replaces such a worker; its warning, as an error, must not end all results."""
+    done = subprocess.run(
+        [sys.executable, "-c", GROWS], capture_output=True, text=True, timeout=100
+    )
+    assert (done.stdout, done.stderr) == ("[0, 1, 2, 3, 4, 5, 6, 7, 8]\n", "")

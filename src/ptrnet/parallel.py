@@ -9,6 +9,7 @@ import os
 import signal
 import threading
 import time
+import warnings
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import BrokenExecutor
 from contextlib import AbstractContextManager, contextmanager
@@ -124,6 +125,9 @@ def _backend(backend: str, jobs: int) -> AbstractContextManager[Any]:
 def _local(jobs: int) -> AbstractContextManager[Any]:
     from joblib import parallel_config
 
+    # joblib replaces a worker that has grown by 300 MB, as PyTorch and compiled code make it do. That
+    # loses nothing; and if warnings are errors, this one would end the thread that waits for results.
+    warnings.filterwarnings("ignore", "A worker stopped while some jobs were given")
     return parallel_config(backend="loky", n_jobs=jobs, initializer=_start_worker)
 
 
