@@ -10,7 +10,7 @@ import signal
 import threading
 import time
 import warnings
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import BrokenExecutor
 from contextlib import AbstractContextManager, contextmanager
 from itertools import chain, islice
@@ -87,6 +87,11 @@ def _map_in_processes(
                     "a process was killed, as the system does if memory is short; fewer "
                     "processes (jobs) need less"
                 ) from None
+            finally:  # the caller may leave early: joblib warns of results that nobody took
+                if isinstance(results, Generator):
+                    with warnings.catch_warnings():
+                        warnings.simplefilter("ignore")
+                        results.close()
             batch += islice(rest, size - len(batch))
 
 
@@ -125,8 +130,8 @@ def _backend(backend: str, jobs: int) -> AbstractContextManager[Any]:
 def _local(jobs: int) -> AbstractContextManager[Any]:
     from joblib import parallel_config
 
-    # joblib replaces a worker that has grown by 300 MB, as PyTorch and compiled code make it do. That
-    # loses nothing; and if warnings are errors, this one would end the thread that waits for results.
+    # joblib replaces a worker that has grown by 300 MB, as PyTorch and compiled code make it do.
+    # Nothing is lost; but its warning, as an error, would end the thread that waits for results.
     warnings.filterwarnings("ignore", "A worker stopped while some jobs were given")
     return parallel_config(backend="loky", n_jobs=jobs, initializer=_start_worker)
 
