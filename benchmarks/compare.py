@@ -37,7 +37,7 @@ from scipy.spatial import ConvexHull
 
 import ptrnet
 from ptrnet import models
-from ptrnet.data.bulk.generate import generate_examples
+from ptrnet.labels import generate_dataset
 from ptrnet.metrics.interval import Measure, Z
 from ptrnet.models.base import num_weights
 from ptrnet.types import Example
@@ -84,7 +84,7 @@ def fresh_examples(task: str) -> list[Example]:
 
 
 def accuracy(solver: ptrnet.Solver, known: list[Example], constrained: bool) -> Measure:
-    answers = [e.outputs for e in solver.solve_examples(known, constrained=constrained)]
+    answers = [e.outputs for e in solver.predict(known, constrained=constrained)]
     return solver.task.measure(known, answers)["accuracy"]
 
 
@@ -264,8 +264,8 @@ def design_score(design: Design, run: Path, kept: Path) -> str:
     """The metric on fresh instances of the largest trained size."""
     if not kept.exists():
         solver, (_, n) = ptrnet.load(run), SIZES[design.task]
-        examples = list(generate_examples(solver.task, [n], COUNT, SEED))
-        answers = [answered.outputs for answered in solver.solve_examples(examples)]
+        examples = list(generate_dataset(solver.task, [n], COUNT, SEED))
+        answers = [answered.outputs for answered in solver.predict(examples)]
         measures = solver.task.measure(examples, answers)
         measure = measures["gap" if design.task == "tsp" else "accuracy"]
         kept.write_text(measure.text(2, 100))
@@ -362,7 +362,7 @@ def compare_decoders(facts: str, runs: Path) -> Iterator[str]:
         known = fresh_hulls([HULL_SEED, n], count, n)
         for name, decoder, views in decoders:
             start = time.perf_counter()
-            answers = [e.outputs for e in model.solve_examples(known, decoder, augment=views)]
+            answers = [e.outputs for e in model.predict(known, decoder, augment=views)]
             seconds = time.perf_counter() - start
             measures = model.task.measure(known, [a for a in answers if a is not None])
             cells = " | ".join(measures[key].text(1, 100) for key in ("accuracy", "simple", "area"))
@@ -386,7 +386,7 @@ def main() -> None:
     options = parser.parse_args()
     runs = options.runs or Path("runs") / options.what
     runs.mkdir(parents=True, exist_ok=True)
-    warnings.simplefilter("ignore", ptrnet.OutsideTraining)
+    warnings.simplefilter("ignore", ptrnet.OutOfDistributionWarning)
     compare, page = COMPARISONS[options.what]
     lines = []
     for line in compare(f"commit {options.commit}, on {options.machine}", runs):

@@ -90,7 +90,7 @@ def labelled(solver: Solver, instances: list[np.ndarray]) -> list[Example]:
 
 def measured(solver: Solver, known: list[Example], views: int = 1) -> Measure:
     """The task's metric of constrained greedy answers."""
-    answers = [e.outputs for e in solver.solve_examples(known, augment=views)]
+    answers = [e.outputs for e in solver.predict(known, augment=views)]
     measures = solver.task.measure(known, [a for a in answers if a is not None])
     return measures[METRIC.get(solver.task.name, "accuracy")]
 
@@ -189,7 +189,7 @@ def main() -> None:
         parser.add_argument(f"--{fact}", required=True)
     parser.add_argument("--tsplib", type=Path, required=True)
     options = parser.parse_args()
-    warnings.simplefilter("ignore", ptrnet.OutsideTraining)
+    warnings.simplefilter("ignore", ptrnet.OutOfDistributionWarning)
     lines = []
     for line in page(options.machine, options.commit, options.tsplib):
         print(line, flush=True)

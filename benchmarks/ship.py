@@ -23,8 +23,7 @@ from scipy.spatial import ConvexHull, Delaunay
 
 from ptrnet import Beam, Greedy, Solver, tasks
 from ptrnet.decoding import Decoder
-from ptrnet.errors import OutsideTraining
-from ptrnet.evaluation import evaluate
+from ptrnet.errors import OutOfDistributionWarning
 from ptrnet.files import atomic_path, checksum
 from ptrnet.metrics.interval import Measure
 from ptrnet.models.base import num_weights
@@ -167,7 +166,7 @@ def beam_count(task: str) -> int:
 
 def measured(solver: Solver, test: list[Example], decoder: Decoder) -> dict[str, Measure]:
     """The task's metrics of constrained answers."""
-    answers = [example.outputs for example in solver.solve_examples(test, decoder)]
+    answers = [example.outputs for example in solver.predict(test, decoder)]
     return solver.task.measure(test, answers)
 
 
@@ -176,14 +175,14 @@ def scores(solver: Solver, n: int, beam: int) -> dict:
     main, *others = CONSTRAINED[solver.task.name]
     test = examples(solver.task.name, n, FEWER.get((solver.task.name, n), COUNT))
     some = test[: FREE_COUNTS.get(solver.task.name, COUNT)]
-    free = evaluate(solver, some, solver.solve_examples(some, Greedy(), constrained=False))
+    free = solver.measure(some, Greedy(), constrained=False)
     greedy = measured(solver, test, Greedy())
     few = test[: beam_count(solver.task.name)]
     beams = measured(solver, few, Beam(beam))
-    row = {"n": n, **{name: m.table() for name, m in free.items()}}
+    row = {"n": n, **{name: m.to_dict() for name, m in free.items()}}
     for name, measures in (("constrained", greedy), (f"beam_{beam}", beams)):
-        row[name] = measures[main].table()
-        row |= {f"{name}_{other}": measures[other].table() for other in others}
+        row[name] = measures[main].to_dict()
+        row |= {f"{name}_{other}": measures[other].to_dict() for other in others}
     return row
 
 
@@ -220,8 +219,8 @@ def card(name: str, saved: model_folder.Saved, rows: list[dict], beam: int, fact
     """The model's card."""
     task, recipe = saved.task.name, Recipe.read(recipe_path(name))
     network = NETWORK[recipe.model]
-    if recipe.model_settings.get("edge_frames"):
-        edge = EDGE[recipe.model_settings.get("frame_edge", "last")]
+    if getattr(recipe.network, "edge_frames", False):
+        edge = EDGE[recipe.network.frame_edge]
         network += f", told the geometry of the {edge} at every step (edge frames: docs/models.md),"
     columns = [(key, key, key.replace("_", " ")) for key in FREE[task]]
     for key, decoder in (
@@ -287,7 +286,8 @@ def main() -> None:
     parser.add_argument("--n", help="sizes of all its trainings, where others led to this one")
     options = parser.parse_args()
     torch.set_grad_enabled(False)
-    warnings.simplefilter("ignore", OutsideTraining)  # other sizes are what is to be measured
+    # The models are measured outside their trained sizes on purpose.
+    warnings.simplefilter("ignore", OutOfDistributionWarning)
     saved = model_folder.load(options.run)
     name = options.name or saved.task.name
     recipe = Recipe.read(options.run / "recipe.toml")
@@ -296,7 +296,7 @@ def main() -> None:
     results = Path("results") / f"{name}.json"
     results.parent.mkdir(exist_ok=True)
     trained = {key: getattr(recipe, key) for key in ("n", "steps", "batch_size", "seed")}
-    trained["n"] = options.n or recipe.n
+    trained["n"] = options.n or str(recipe.n)
     folder = Path("src/ptrnet/weights") / name
     model_folder.save(folder, saved._replace(trained=trained), torch.float16)
     saved = model_folder.load(folder)  # scored as it is shipped

@@ -12,7 +12,7 @@ runtime.tune()
 
 from collections.abc import Callable  # noqa: E402
 
-from ptrnet import models, tasks  # noqa: E402
+from ptrnet import models  # noqa: E402
 from ptrnet.bench.harness import Side, describe, interleaved, machine, ratio, spread, versions  # noqa: E402
 from ptrnet.bench.train import ptrnet_step  # noqa: E402
 from ptrnet.data.streams.example_stream import ExampleStream  # noqa: E402
@@ -39,7 +39,7 @@ def label(name: str, settings: dict[str, object]) -> str:
 
 def stepping(recipe: Recipe) -> Callable[[], None]:
     """A function that takes a step, the next time that on the next batch."""
-    stream = ExampleStream(tasks.get("hull"), [int(recipe.n)], recipe.batch_size, recipe.seed)
+    stream = ExampleStream(recipe.task, recipe.n, recipe.batch_size, recipe.seed)
     batches = iter([stream.batch(k) for k in range(ROUNDS + 1)])
     step = ptrnet_step(recipe)
     return lambda: step(next(batches))

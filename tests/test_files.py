@@ -9,9 +9,9 @@ import pytest
 
 from ptrnet import tasks
 from ptrnet.data import formats
-from ptrnet.data.bulk.generate import generate
 from ptrnet.errors import OutputError
-from ptrnet.files import atomic_folder, atomic_path, move
+from ptrnet.files import atomic_folder, atomic_path
+from ptrnet.labels import generate
 from ptrnet.plots.figure import figure
 from ptrnet.types import Example
 
@@ -116,10 +116,7 @@ def test_a_full_device_is_one_line(tmp_path):
     link.symlink_to("/dev/full")
     with pytest.raises(OutputError, match=r"full\.txt: cannot be written: No space left"):
         write(link)
-    (tmp_path / "source").write_text("text")
-    with pytest.raises(OutputError, match=r"full\.txt: cannot be written: No space left"):
-        move(tmp_path / "source", link)
-    assert (tmp_path / "source").exists() and stat.S_ISCHR(link.stat().st_mode)
+    assert stat.S_ISCHR(link.stat().st_mode)
 
 
 def test_names_are_on_the_disk_before_the_work_is_called_done(tmp_path, monkeypatch):

@@ -67,18 +67,6 @@ def test_errors_of_the_work_and_of_the_items_arrive(jobs):
         list(ordered_map(stops, range(100), jobs))
 
 
-@pytest.mark.parametrize("jobs", [1, 2])
-def test_what_was_drawn_before_an_error_is_computed(jobs):
-    def items():
-        yield from range(100)
-        raise InputError("no more")
-
-    results = ordered_map(math.factorial, items(), jobs)
-    assert [next(results) for _ in range(100)] == [math.factorial(k) for k in range(100)]
-    with pytest.raises(InputError, match="no more"):
-        next(results)
-
-
 def test_items_are_drawn_while_others_are_computed():
     """Not all of a round at its beginning, where the processes would wait for them."""
     drawn = []
@@ -214,26 +202,3 @@ def test_one_item_starts_no_other_process(monkeypatch):
 def test_numbers_of_processes_that_are_none(jobs):
     with pytest.raises(InputError, match=r"^jobs: expected 1 or more, or -1 for one a core, got"):
         check_jobs(jobs)
-
-
-GROWS = """
-import sys, time, warnings
-warnings.simplefilter("error")
-from ptrnet.parallel import ordered_map
-
-def grow(k):
-    if k < 4:
-        setattr(sys, f"held{k}", b"0" * 350_000_000)
-        time.sleep(1.1)
-    return k
-
-print([*ordered_map(grow, range(9), 2)])
-"""
-
-
-def test_a_worker_that_needs_memory_goes_on():
-    """joblib took that for a leak and ended it; its warning, as an error, ended all results."""
-    done = subprocess.run(
-        [sys.executable, "-c", GROWS], capture_output=True, text=True, timeout=100
-    )
-    assert (done.stdout, done.stderr) == ("[0, 1, 2, 3, 4, 5, 6, 7, 8]\n", "")

@@ -191,7 +191,7 @@ for cls in (Plain, Unready, Other):
 def test_registering_again_and_wrongly(run):
     done = run(REGISTERING)
     plain, unready, other = done.stdout.splitlines() or [done.stderr] * 3
-    assert "field depth: expected one that ptrnet.tasks.base.setting" in plain
+    assert "field depth: expected one that ptrnet.settings.setting" in plain
     assert "Unready: expected it to have labellers, answer_error, build_constraint" in unready
     assert "'mine' is there already" in other
 
@@ -199,7 +199,7 @@ def test_registering_again_and_wrongly(run):
 def test_a_setting_of_a_recipes_name_is_refused(ptrnet, tmp_path):
     (tmp_path / "seeds.py").write_text(
         "from ptrnet import tasks\nfrom ptrnet.tasks.hull import Hull\n"
-        "from ptrnet.tasks.base import setting\nfrom dataclasses import dataclass\n"
+        "from ptrnet.settings import setting\nfrom dataclasses import dataclass\n"
         "@tasks.register\n@dataclass(frozen=True)\nclass Seeds(Hull):\n"
         "    name = 'seeds'\n    seed: int = setting(3, 'of mine')\n"
     )

@@ -21,7 +21,7 @@ def checked(small, tmp_path):
 
 @pytest.fixture
 def folder(checked):
-    """One without, as former versions wrote it: what the weights are is checked nevertheless."""
+    """One without checksums, which a user may remove: what the weights are is checked anyway."""
     path = checked / "config.json"
     config = json.loads(path.read_text())
     del config["sha256"], config["config_sha256"]
@@ -89,22 +89,28 @@ def test_tensors_missing_extra_misshapen_not_finite(folder):
         ({"model": "ptr-nett"}, "unknown model 'ptr-nett'; did you mean 'ptr-net'"),
         ({"task": "hul"}, "unknown task 'hul'; did you mean 'hull'"),
         ({"task_settings": {"star": 1}}, "did you mean 'start'"),
-        ({"task_settings": {"start": "top"}}, "unknown start of task hull 'top'"),
-        ({"model_settings": {"hidden_size": -5}}, "hidden_size of model ptr-net: expected 1 to"),
+        ({"task_settings": {"start": "top"}}, "task hull: unknown start 'top'"),
+        (
+            {"model_settings": {"hidden_size": -5}},
+            "model ptr-net: hidden_size: expected a whole number from 1 to",
+        ),
         (
             {"model_settings": {"hidden_size": "big"}},
-            "hidden_size of model ptr-net must be a whole number, got 'big'",
+            "hidden_size: expected a whole number from 1 to 65536, got 'big'",
         ),
-        ({"model_settings": {"hidden_size": 10**9}}, "expected 1 to 65536, got 1000000000"),
+        (
+            {"model_settings": {"hidden_size": 10**9}},
+            "expected a whole number from 1 to 65536, got 1000000000",
+        ),
         ({"model_settings": {"hidden_size": 65536}}, r"tensor .* must be \(262144,\)"),
         ({"model_settings": {"units": 5}}, "unknown setting"),
         ({"model_settings": {"features": 3}}, "unknown setting"),
         ({"model_settings": {"name": "x"}}, "unknown setting"),
         ({"task_settings": {"name": "x"}}, "unknown setting"),
-        ({"task_settings": {"start": 5}}, "unknown start of task hull '5'"),
+        ({"task_settings": {"start": 5}}, "task hull: unknown start '5'"),
         (
             {"task_settings": {"closed": "no"}},
-            "closed of task hull must be true or false",
+            "task hull: closed: expected true or false",
         ),
         ({"model_settings": []}, "must be dict"),
         ({"model": 3}, "must be str"),

@@ -17,12 +17,12 @@ from torch import nn
 from ptrnet import labellers, models, tasks
 from ptrnet.constraints import Subset
 from ptrnet.data import formats
-from ptrnet.data.formats.parts.capabilities import Capabilities
 from ptrnet.errors import InputError
 from ptrnet.masks import length_mask
 from ptrnet.metrics.sequence import score_subsets
 from ptrnet.models.ptr_net import PtrNet
-from ptrnet.models.settings import AttentionSettings, setting
+from ptrnet.models.settings import AttentionSettings
+from ptrnet.settings import setting
 from ptrnet.tasks.base import Drawing, Task, duplicate_error
 from ptrnet.types import Answers, Example
 
@@ -75,7 +75,7 @@ class Pareto(Task):
 class PooledSettings(AttentionSettings):
     """Settings of the model."""
 
-    pool: Literal["mean", "max"] = setting("pooled-ptr-net: what the decoder starts from", "mean")
+    pool: Literal["mean", "max"] = setting("mean", "pooled-ptr-net: what the decoder starts from")
 
 
 class PooledPtrNet(PtrNet):
@@ -102,7 +102,7 @@ class PooledPtrNet(PtrNet):
 class pts:  # noqa: N801
     """Files with a line `x,y;x,y;... > i i ...` for each example, indices from 0 on."""
 
-    CAPABILITIES = Capabilities()
+    CAPABILITIES = formats.Capabilities()
 
     @staticmethod
     def read(path, task):

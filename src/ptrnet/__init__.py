@@ -12,13 +12,13 @@ if TYPE_CHECKING:
     from ptrnet import models as models
     from ptrnet import plugins as plugins
     from ptrnet import tasks as tasks
-    from ptrnet.data.bulk.generate import generate
-    from ptrnet.data.bulk.label import label
     from ptrnet.data.tables import read_table
     from ptrnet.decoding import Beam, Greedy, Incremental, Reconstruct, Sample
-    from ptrnet.errors import InputError, ModelError, OutsideTraining, PtrnetError
+    from ptrnet.errors import InputError, ModelError, OutOfDistributionWarning, PtrnetError
+    from ptrnet.errors import OutOfDistributionWarning as OutsideTraining
     from ptrnet.export.folder import export_onnx
     from ptrnet.kernels.additive import additive_scores
+    from ptrnet.labels import generate, label
     from ptrnet.sklearn import PointerEstimator as PointerEstimator
     from ptrnet.solver import Answer, Solver
     from ptrnet.training.fit import fit
@@ -32,6 +32,7 @@ __all__ = [
     "Incremental",
     "InputError",
     "ModelError",
+    "OutOfDistributionWarning",
     "OutsideTraining",
     "PtrnetError",
     "Reconstruct",
@@ -55,6 +56,7 @@ _HOMES = {
     "Incremental": "decoding",
     "InputError": "errors",
     "ModelError": "errors",
+    "OutOfDistributionWarning": "errors",
     "OutsideTraining": "errors",
     "PointerEstimator": "sklearn",
     "PtrnetError": "errors",
@@ -64,8 +66,8 @@ _HOMES = {
     "additive_scores": "kernels.additive",
     "export_onnx": "export.folder",
     "fit": "training.fit",
-    "generate": "data.bulk.generate",
-    "label": "data.bulk.label",
+    "generate": "labels",
+    "label": "labels",
     "load": "weights",
     "read_table": "data.tables",
 }

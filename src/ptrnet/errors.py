@@ -55,12 +55,17 @@ class MissingExtraError(PtrnetError, ImportError):
         return type(self), (self.feature, self.extra)
 
 
-class OutsideTraining(UserWarning):
-    """An instance unlike all that the model was trained on: in its size, or in its features."""
+class OutOfDistributionWarning(UserWarning):
+    """An instance whose size or features are unlike all instances in the model's training."""
 
 
-class DoubtfulInput(UserWarning):
-    """Input that can be read, and was perhaps meant otherwise."""
+class AmbiguousInputWarning(UserWarning):
+    """Input that can be read, but that the user may have meant in another way."""
+
+
+# Former names, which scripts may still import.
+OutsideTraining = OutOfDistributionWarning
+DoubtfulInput = AmbiguousInputWarning
 
 
 _SYNONYMS = {"gpu": "cuda"}  # of which another name would be the nearest, "cpu"
@@ -95,7 +100,7 @@ def file_of(source: str) -> str:
     return file if place.removeprefix(" row ").isdecimal() else source
 
 
-def whole_number(name: str, value: object, minimum: int) -> int:
+def check_int(name: str, value: object, minimum: int) -> int:
     """The value as an `int`: one, or a whole number of another type, such as NumPy's.
 
     Raises:

@@ -2,11 +2,11 @@
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
-from ptrnet.data.bulk.engine import chunks
+from ptrnet.data.dataset import Dataset
 from ptrnet.errors import InputError
 from ptrnet.metrics.interval import Measure, Moments, Scores, moments_of
 from ptrnet.tasks.base import Task
@@ -17,65 +17,50 @@ _ANSWER = "answer"  # beside it, of the model's
 MAX_ROWS = 12  # sizes that have a row of their own
 
 
-class Evaluated(Protocol):
-    """A solver that gives the likelihoods of answers."""
-
-    task: Task
-
-    def log_likelihoods(self, examples: Sequence[Example]) -> Floats:
-        """`(B,)` log-probabilities of the examples' answers."""
-        ...
-
-
-def score(
-    solver: Evaluated, examples: Sequence[Example], answered: Iterable[Example]
-) -> dict[str, Scores]:
-    """The task's metrics of each of the model's answers, and the true answers' log-likelihood.
-
-    Args:
-        solver: the model.
-        examples: with the true answers.
-        answered: the same examples with the model's answers, from `Solver.solve_examples`.
-
-    Returns:
-        By metric `(B,)`; `log_likelihood` is one more.
-    """
-    outputs = [example.outputs for example in answered if example.outputs is not None]
-    scores = solver.task.score(examples, outputs)
-    return {**scores, LOG_LIKELIHOOD: solver.log_likelihoods(examples)}
-
-
 def evaluate(
-    solver: Evaluated, examples: Sequence[Example], answered: Iterable[Example]
+    task: Task, examples: Dataset, answered: Dataset, log_likelihoods: Floats
 ) -> dict[str, Measure]:
-    """The task's metrics of the model's answers, and the true answers' mean log-likelihood.
-
-    Arguments as in `score`.
-    """
-    return _summarize(solver.task, moments_of(score(solver, examples, answered)))
-
-
-class Evaluation:
-    """The measures of many examples' scores, of which none is kept.
+    """Return the task's metrics of a model's answers, and the true answers' mean log-likelihood.
 
     Args:
         task: of the examples.
-        examples: with their scores as `extra`, as `with_scores` gives them.
+        examples: with the true answers.
+        answered: the same examples with the model's answers.
+        log_likelihoods: `(B,)` of the true answers, by the model.
+    """
+    scores = _scores(task, examples, answered, log_likelihoods)
+    return _summarize(task, moments_of(scores))
+
+
+def _scores(
+    task: Task, examples: Dataset, answered: Dataset, log_likelihoods: Floats
+) -> dict[str, Scores]:
+    """Return by metric the `(B,)` scores of each answer; `log_likelihood` is one more."""
+    outputs = [example.outputs for example in answered if example.outputs is not None]
+    return {**task.score(examples, outputs), LOG_LIKELIHOOD: log_likelihoods}
+
+
+class Evaluation:
+    """The measures of many examples' scores, without the scores themselves.
+
+    Args:
+        task: of the examples.
+        chunks: examples with their scores in `extra`, from `with_scores`.
     """
 
-    def __init__(self, task: Task, examples: Iterable[Example]) -> None:
+    def __init__(self, task: Task, chunks: Iterable[Dataset]) -> None:
         self._task, self._counts = task, Counter[int]()
         self._by_size: dict[int, dict[str, Moments]] = {}
         is_flag = {name: scores.dtype == bool for name, scores in task.score([], []).items()}
         self._empty = {name: Moments(flag) for name, flag in is_flag.items()}
         self._empty[LOG_LIKELIHOOD] = Moments(False)
-        for chunk in chunks(examples):
+        for chunk in chunks:
             self._add(chunk)
 
-    def _add(self, examples: Sequence[Example]) -> None:
-        sizes = np.array([len(example.inputs) for example in examples])
+    def _add(self, data: Dataset) -> None:
+        sizes = data.sizes
         for name, empty in self._empty.items():
-            values = np.array([example.extra.get(name, np.nan) for example in examples], float)
+            values = np.array([extra.get(name, np.nan) for extra in data.carried["extra"]], float)
             scores: Scores = values == 1 if empty.is_flag else values
             for n in np.unique(sizes).tolist():
                 of_size = self._by_size.setdefault(n, dict(self._empty))
@@ -132,14 +117,14 @@ def check_room_for_scores(task: Task, examples: Iterable[Example]) -> None:
 
 
 def with_scores(
-    solver: Evaluated, examples: Sequence[Example], answered: Sequence[Example]
-) -> list[Example]:
-    """The examples, with the model's `answer` and each of its scores in their `extra`.
+    task: Task, examples: Dataset, answered: Dataset, log_likelihoods: Floats
+) -> Dataset:
+    """Return the examples, with the model's `answer` and each of its scores in their `extra`.
 
-    There is no score where a metric does not speak of an answer: not a former one either, in a file
-    that was evaluated before. Arguments as in `score`.
+    A score is left out if a metric is not defined for an answer, and so is the score of an earlier
+    evaluation. Arguments as in `evaluate`.
     """
-    columns = score(solver, examples, answered)
+    columns = _scores(task, examples, answered, log_likelihoods)
     rows = []
     for k, (example, other) in enumerate(zip(examples, answered, strict=True)):
         assert other.outputs is not None
@@ -147,9 +132,8 @@ def with_scores(
             name: values[k].item() for name, values in columns.items() if not np.isnan(values[k])
         }
         extra = {key: value for key, value in example.extra.items() if key not in columns}
-        extra = {**extra, _ANSWER: other.outputs.tolist(), **scores}
-        rows.append(example._replace(extra=extra))
-    return rows
+        rows.append({**extra, _ANSWER: other.outputs.tolist(), **scores})
+    return examples.with_extra(rows)
 
 
 def _summarize(task: Task, moments: Mapping[str, Moments]) -> dict[str, Measure]:
@@ -167,5 +151,5 @@ def describe_training(trained: Mapping[str, Any]) -> Iterator[str]:
 def describe_scores(scores: Iterable[Mapping[str, Any]]) -> Iterator[str]:
     """A line for each score that a model's files know."""
     for score in scores:
-        percent = Measure.from_table(score).text(1, 100)
+        percent = Measure.from_dict(score).text(1, 100)
         yield f"  n={score['n']}: {score['metric']} {percent}%"

@@ -1,48 +1,72 @@
-"""Writing files so that a reader finds the whole new file or none of it."""
+"""Read, write, check and lock whole files."""
 
 import contextlib
 import errno
-import fcntl
 import hashlib
 import json
 import os
+import secrets
 import shutil
 import stat
 import sys
 import tempfile
-import threading
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 from ptrnet.errors import InputError, OutputError
 
-_UMASK = threading.Lock()
+_TAG = b"\nptrnet sha256 "  # between a file's content and its checksum
+_DIGEST_SIZE = hashlib.sha256().digest_size
 
 
 class FolderExistsError(InputError):
-    """A folder that was to be made is there, and not empty."""
+    """The folder that was to be made exists and is not empty."""
+
+
+class LockedError(InputError):
+    """Another process has locked a file or folder."""
 
 
 def exists(path: str | Path) -> bool:
-    """Whether there is such a file or folder."""
+    """Whether the file or folder exists."""
     return os.path.exists(path)  # noqa: PTH110  Path.exists raises for names that are too long
 
 
-def checksum(path: str | Path) -> str:
-    """SHA-256 of a file's content, as hexadecimal digits. Raises OSError."""
-    with open(path, "rb") as stream:  # noqa: PTH123  Path takes no empty name
+def checksum(content: bytes | str | Path) -> str:
+    """SHA-256 of bytes, or of the file at a path, as hexadecimal digits. Raises OSError."""
+    if isinstance(content, bytes):
+        return hashlib.sha256(content).hexdigest()
+    with open(content, "rb") as stream:  # noqa: PTH123  Path takes no empty name
         return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
 def json_checksum(value: Any) -> str:
-    """SHA-256 of a value as JSON, whatever the order of keys or the spaces of a file with it."""
-    text = json.dumps(value, sort_keys=True, separators=(",", ":"))
-    return hashlib.sha256(text.encode()).hexdigest()
+    """SHA-256 of a value as JSON; the order of keys and the white space in a file do not matter."""
+    return checksum(json.dumps(value, sort_keys=True, separators=(",", ":")).encode())
+
+
+def append_checksum(content: bytes) -> bytes:
+    """The content followed by its checksum. Readers that stop at the content's end ignore it."""
+    return content + _TAG + hashlib.sha256(content).digest()
+
+
+def remove_checksum(stored: bytes) -> bytes:
+    """The content that `append_checksum` was given, or `stored` if it ends with no checksum.
+
+    Raises:
+        ValueError: the content does not match its checksum.
+    """
+    content, tag, digest = stored.rpartition(_TAG)
+    if not tag or len(digest) != _DIGEST_SIZE:
+        return stored
+    if hashlib.sha256(content).digest() != digest:
+        raise ValueError("the content does not match its checksum")
+    return content
 
 
 def check_writable(path: Path) -> None:
-    """Refuses a path that is a folder, or whose folder is not there."""
+    """Refuse a path that is a folder, or whose parent folder is missing."""
     if os.path.isdir(path):  # noqa: PTH112  Path.is_dir raises for names that are too long
         raise InputError(f"{path}: is a folder, expected a file")
     if not os.path.isdir(path.parent):  # noqa: PTH112
@@ -50,18 +74,18 @@ def check_writable(path: Path) -> None:
 
 
 def to_standard_output(lines: Iterable[str]) -> None:
-    """Prints whole lines. A reader that has gone is no error.
+    """Print whole lines. It is not an error if the reader has closed the pipe.
 
     Raises:
         InputError: standard output cannot be written, as on a full disk.
     """
-    if sys.stdout is None:  # closed by whoever started us
+    if sys.stdout is None:  # the parent process closed it
         raise InputError("standard output: cannot be written: it is closed")
     try:
         sys.stdout.writelines(lines)
         sys.stdout.flush()
     except BrokenPipeError:
-        # What is still buffered would be tried again when Python exits.
+        # Else Python would try to write its buffer again at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except OSError as error:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -70,116 +94,64 @@ def to_standard_output(lines: Iterable[str]) -> None:
 
 @contextlib.contextmanager
 def atomic_path(path: Path) -> Iterator[Path]:
-    """A temporary path, whose content comes to stand in `path` on success; removed on any failure.
+    """Yield a temporary path; on success its file replaces `path`, on failure it is removed.
 
-    It is in the folder of `path` and renamed, so that no reader finds half a file. What `path` was
-    before stays as it is otherwise: its mode and owner, the symbolic link that it is, or the FIFO
-    or device, into which the content is then written.
+    The temporary file is in the folder of `path` and is renamed, so a reader finds the whole old
+    file or the whole new one. The mode of the old file is kept. A symbolic link stays, and the file
+    that it leads to is replaced. A FIFO or a device gets the content at the end.
 
     Raises:
         InputError: the folder is missing.
-        OutputError: it is not writable, or the disk is full.
+        OutputError: the folder is not writable, or the disk is full.
     """
     check_writable(path)
     try:
         if _is_stream(path):
-            with _copied_to(path) as temporary:
+            with tempfile.TemporaryDirectory() as folder:
+                temporary = Path(folder) / path.name
                 yield temporary
+                with temporary.open("rb") as content, path.open("wb") as stream:
+                    shutil.copyfileobj(content, stream)
             return
         target = Path(os.path.realpath(path))
-        handle, name = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
-        os.close(handle)
-        temporary = Path(name)
+        mode = stat.S_IMODE(target.stat().st_mode) if target.exists() else None
+        temporary = _temporary_beside(target)
         try:
+            temporary.touch(0o666 if mode is None else 0o600)  # the old file may be private
             yield temporary
-            _put_in_place(temporary, target)
+            if mode is not None:
+                temporary.chmod(mode)
+            _sync(temporary)
+            temporary.replace(target)
+            _sync(target.parent)
         finally:
             temporary.unlink(missing_ok=True)
     except OSError as error:
         raise OutputError(f"{path}: cannot be written: {error.strerror or error}") from None
 
 
-def move(source: Path, path: Path) -> None:
-    """Puts a whole file in the place of `path`, as `atomic_path` does.
-
-    Raises:
-        OutputError: that cannot be; `source` is still there.
-    """
-    try:
-        if not path.is_symlink() and not _is_stream(path):
-            _put_in_place(source, path)
-            return
-        with atomic_path(path) as temporary:
-            shutil.copyfile(source, temporary)
-        source.unlink()
-    except OSError as error:
-        raise OutputError(f"{path}: cannot be written: {error.strerror or error}") from None
-
-
-def _is_stream(path: Path) -> bool:
-    """Whether it is a FIFO or a device. Raises OSError, as for a link that leads to itself."""
-    try:
-        return not stat.S_ISREG(path.stat().st_mode)
-    except FileNotFoundError:
-        return False
-
-
-@contextlib.contextmanager
-def _copied_to(path: Path) -> Iterator[Path]:
-    """A temporary path, whose content is written into a FIFO or a device at the end."""
-    with tempfile.TemporaryDirectory() as folder:
-        temporary = Path(folder) / path.name
-        yield temporary
-        with temporary.open("rb") as content, path.open("wb") as stream:
-            shutil.copyfileobj(content, stream)
-
-
-def _put_in_place(temporary: Path, path: Path) -> None:
-    """Renames a file over `path`, whose mode and owner it gets, once it is on the disk."""
-    try:
-        former = path.stat()
-    except FileNotFoundError:
-        temporary.chmod(0o666 & ~_umask())
-    else:
-        with contextlib.suppress(OSError):  # of another user's, which only root may give away
-            os.chown(temporary, former.st_uid, former.st_gid)
-        temporary.chmod(stat.S_IMODE(former.st_mode))
-    with temporary.open("rb") as written:
-        os.fsync(written.fileno())
-    temporary.replace(path)
-    _sync_folder(path.parent)
-
-
 @contextlib.contextmanager
 def atomic_folder(path: Path) -> Iterator[Path]:
-    """A temporary folder next to `path`; renamed to it on success, removed on any failure.
+    """Yield a temporary folder; on success it is renamed to `path`, on failure it is removed.
 
     Raises:
-        FolderExistsError: another process has filled `path` in the meantime; that folder stays.
-        InputError: the folder above is missing, not writable, or the disk is full.
+        FolderExistsError: another process filled `path` in the meantime; that folder stays.
+        InputError: the parent folder is missing or not writable, or the disk is full.
     """
+    target = Path(os.path.realpath(path))
+    temporary = _temporary_beside(target)
     try:
-        above = Path(os.path.realpath(path)).parent
-        temporary = Path(tempfile.mkdtemp(prefix=f".{path.name}.", dir=above))
-    except OSError as error:
-        raise InputError(f"{path}: cannot be written: {error.strerror}") from None
-    try:
+        temporary.mkdir()
         yield temporary
-        temporary.chmod(0o777 & ~_umask())
-        for path_below in temporary.rglob("*"):
-            if path_below.is_dir():
-                _sync_folder(path_below)
-            else:
-                with path_below.open("rb") as written:
-                    os.fsync(written.fileno())
-        _sync_folder(temporary)
+        for written in (*temporary.rglob("*"), temporary):
+            _sync(written)
         try:
-            temporary.rename(os.path.realpath(path))
+            temporary.rename(target)
         except OSError as error:
             if error.errno not in (errno.EEXIST, errno.ENOTEMPTY):
                 raise
-            raise FolderExistsError(f"{path}: another process has written it meanwhile") from None
-        _sync_folder(temporary.parent)
+            raise FolderExistsError(f"{path}: another process wrote it in the meantime") from None
+        _sync(target.parent)
     except OSError as error:
         raise InputError(f"{path}: cannot be written: {error.strerror or error}") from None
     finally:
@@ -187,44 +159,52 @@ def atomic_folder(path: Path) -> Iterator[Path]:
 
 
 @contextlib.contextmanager
-def locked(path: Path) -> Iterator[None]:
-    """While it lasts other processes that lock the same file or folder wait.
+def locked(path: Path, *, wait: bool = True) -> Iterator[None]:
+    """Lock a file or folder against other processes that lock it.
 
-    Not where the file system has no locks. Raises OSError where there is no such file or folder.
+    The lock also ends with the process. File systems without locks are used without one.
+
+    Raises:
+        LockedError: another process has the lock and `wait` is False.
+        OSError: there is no such file or folder.
     """
+    from filelock import lock_descriptor, unlock_descriptor
+
     handle = os.open(path, os.O_RDONLY)
     try:
         with contextlib.suppress(OSError):
-            fcntl.flock(handle, fcntl.LOCK_EX)
+            if not lock_descriptor(handle, blocking=wait):
+                raise LockedError(f"{path}: another process is writing it")
         yield
     finally:
-        unlock(handle)
+        with contextlib.suppress(OSError):
+            unlock_descriptor(handle)  # closing it is not enough if a forked process has it, too
         os.close(handle)
 
 
-def unlock(handle: int) -> None:
-    """Frees an open file for others: closing would not do, as a forked process may have it, too."""
-    with contextlib.suppress(OSError):
-        fcntl.flock(handle, fcntl.LOCK_UN)
-
-
-def _sync_folder(folder: Path) -> None:
-    """Writes a folder's names to the disk: a rename may be lost with the power before that."""
-    handle = os.open(folder, os.O_RDONLY)
+def _is_stream(path: Path) -> bool:
+    """Whether the path is a FIFO or a device. Raises OSError for a link that leads to itself."""
     try:
-        with contextlib.suppress(OSError):  # file systems that cannot; the file is there
-            os.fsync(handle)
+        return not stat.S_ISREG(path.stat().st_mode)
+    except FileNotFoundError:
+        return False
+
+
+def _temporary_beside(path: Path) -> Path:
+    """A hidden, unused name in the same folder, so that it can be renamed to `path`."""
+    return path.with_name(f".{path.name}.{secrets.token_hex(6)}")
+
+
+def _sync(path: Path) -> None:
+    """Write a file's content, or a folder's names, to the disk.
+
+    Without it, a power failure may undo a rename, or leave a renamed file empty.
+    """
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    except OSError:
+        if not path.is_dir():  # some file systems cannot sync folders
+            raise
     finally:
         os.close(handle)
-
-
-def _umask() -> int:
-    """The process's, which is not touched where the system tells it: other threads make files."""
-    with contextlib.suppress(OSError):
-        for line in Path("/proc/self/status").read_text(encoding="utf-8").splitlines():
-            if line.startswith("Umask:"):
-                return int(line.split()[1], 8)
-    with _UMASK:
-        umask = os.umask(0o077)
-        os.umask(umask)
-    return umask

@@ -1,9 +1,10 @@
-"""A progress bar with rate and time left for what takes over two seconds. On standard error."""
+"""A progress bar on standard error, with rate and time left, for work of over two seconds."""
 
 import sys
 import time
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, TypeVar
+from types import TracebackType
+from typing import TYPE_CHECKING, Self, TypeVar
 
 if TYPE_CHECKING:
     from rich.progress import Progress
@@ -13,35 +14,62 @@ T = TypeVar("T")
 DELAY = 2.0  # seconds before a bar appears
 
 
-def track(
-    items: Iterable[T], description: str, total: int | None = None, completed: int = 0
-) -> Iterator[T]:
-    """The same items; after DELAY seconds a bar counts them, where standard error is a terminal.
+def track(items: Iterable[T], description: str, total: int | None = None) -> Iterator[T]:
+    """Yield the items; after DELAY seconds a bar counts them.
 
     Args:
         items: whose consumer takes the time.
-        description: what stands beside the bar.
-        total: how many items there are in all, where that is known.
+        description: the text next to the bar.
+        total: how many items there are in all, if that is known.
+    """
+    with Bar(description, total) as bar:
+        for item in items:
+            yield item
+            bar.add(1)
+
+
+class Bar:
+    """A bar that appears after DELAY seconds, if standard error is a terminal.
+
+    A context manager: the bar is gone when it ends, and does not overwrite what is printed then.
+
+    Args:
+        description: the text next to the bar.
+        total: how many there are in all, if that is known.
         completed: how many of them were done before.
     """
-    if sys.stderr is None or not sys.stderr.isatty():
-        yield from items  # without rich, which takes 8 MB
-        return
-    began = time.perf_counter()
-    bar = None
-    try:
-        for count, item in enumerate(items, 1):
-            yield item
-            if bar is None and time.perf_counter() - began > DELAY:
-                bar = _bar(description, total)
-                bar.start()
-            if bar is not None:
-                rate = count / (time.perf_counter() - began)
-                text = f"{rate:,.0f}/s" if rate >= 10 else f"{rate:.2g}/s"
-                bar.update(bar.task_ids[0], completed=completed + count, rate=text)
-    finally:
-        if bar is not None:
-            bar.stop()
+
+    def __init__(self, description: str, total: int | None = None, completed: int = 0) -> None:
+        self._description, self._total, self._completed = description, total, completed
+        self._count, self._began = 0, time.perf_counter()
+        self._bar: Progress | None = None
+        self._is_shown = sys.stderr is not None and sys.stderr.isatty()
+
+    def add(self, count: int) -> None:
+        """Count `count` more as done."""
+        self._count += count
+        seconds = time.perf_counter() - self._began
+        if not self._is_shown or (self._bar is None and seconds <= DELAY):
+            return
+        if self._bar is None:  # rich is imported now: it takes 8 MB
+            self._bar = _bar(self._description, self._total)
+            self._bar.start()
+        rate = self._count / seconds
+        text = f"{rate:,.0f}/s" if rate >= 10 else f"{rate:.2g}/s"
+        done = self._completed + self._count
+        self._bar.update(self._bar.task_ids[0], completed=done, rate=text)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if self._bar is not None:
+            self._bar.stop()
 
 
 def _bar(description: str, total: int | None) -> "Progress":

@@ -1,45 +1,268 @@
-"""Checking one named value against the type that is written down for it."""
+"""Settings: the fields of frozen dataclasses, each declared once, by `setting`.
 
+A field is an option of the command line, a key of a TOML recipe, a keyword in Python and a line of
+the help. It is declared with its type, default, help and bounds, and its value is checked when an
+object is made. `docs/dev/settings.md` compares this module with the libraries that do the same.
+
+    @dataclass(frozen=True)
+    class Optimizer(Settings):
+        kind: Literal["adamw", "sgd"] = setting("adamw", "how weights are updated")
+        rate: float = setting(2e-3, "the learning rate", gt=0)
+
+    Optimizer(rate=-1)      # InputError: rate: expected a number above 0, got -1
+    options_of(Optimizer)   # {"kind": Option(...), "rate": Option(...)}
+"""
+
+import json
+import math
+import operator
+import types
 import typing
-from typing import Any
+from collections.abc import Mapping
+from dataclasses import MISSING, dataclass, field, fields
+from functools import cache
+from numbers import Integral, Real
+from typing import Any, Literal, NamedTuple, TypeVar
 
 from ptrnet.errors import InputError, short, unknown
 
-_NAMES = {int: "a whole number", float: "a number", bool: "true or false", str: "a text"}
+T = TypeVar("T", bound="Settings")
+_HELP, _BOUNDS = "help", "bounds"  # keys of a field's metadata
 
 
-def check_type(name: str, value: Any, hint: Any) -> None:
-    """Refuses a value that is not of the type `hint`.
+class Bounds(NamedTuple):
+    """The ends of a number's range, None where it is open to infinity."""
 
-    Types are a Literal's choices, bool, int, float (an int will do), str, and a tuple of any number
-    of them (a list will do).
+    ge: float | None = None
+    gt: float | None = None
+    le: float | None = None
+    lt: float | None = None
+
+    def hold(self, value: float) -> bool:
+        """Whether the number is in the range; NaN never is, where there is a range."""
+        tests = zip((operator.ge, operator.gt, operator.le, operator.lt), self, strict=True)
+        return all(end is None or test(value, end) for test, end in tests)
+
+    def __str__(self) -> str:
+        """The words that follow "a number"."""
+        if self.ge is not None and self.le is not None:
+            return f" from {self.ge} to {self.le}"
+        parts = (
+            ("of {} or more", self.ge),
+            ("above {}", self.gt),
+            ("of {} or less", self.le),
+            ("below {}", self.lt),
+        )
+        words = [text.format(end) for text, end in parts if end is not None]
+        return " " + " and ".join(words) if words else ""
+
+
+NO_BOUNDS = Bounds()
+
+
+def setting(
+    default: Any,
+    help: str,
+    *,
+    ge: float | None = None,
+    gt: float | None = None,
+    le: float | None = None,
+    lt: float | None = None,
+    kw_only: bool = True,
+) -> Any:
+    """Declare a setting: a field of a dataclass that derives from `Settings`.
+
+    Its type is a Literal of texts, bool, int, float, str, a tuple of any number of these, a class
+    that `check` knows, or one of them or None.
+
+    Args:
+        default: the default; MISSING if the setting has to be given.
+        help: one line for the command line, without the default and the choices.
+        ge: the least value of a number.
+        gt: a number is above it.
+        le: the largest value of a number.
+        lt: a number is below it.
+        kw_only: whether it is a keyword argument only.
+    """
+    metadata = {_HELP: help, _BOUNDS: Bounds(ge, gt, le, lt)}
+    return field(default=default, kw_only=kw_only, metadata=metadata)
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Base class of everything that has settings: checks them when an object is made."""
+
+    def __post_init__(self) -> None:
+        for name, option in options_of(type(self)).items():
+            object.__setattr__(self, name, option.check(getattr(self, name)))
+
+
+@dataclass(frozen=True)
+class Option:
+    """What a command line, a file or the help needs to know of one setting."""
+
+    name: str
+    type: Any  # without its None
+    default: Any  # MISSING if it has to be given
+    help: str
+    bounds: Bounds = NO_BOUNDS
+    may_be_none: bool = False
+
+    @property
+    def choices(self) -> tuple[str, ...]:
+        """The values of a setting that has only a few."""
+        return typing.get_args(self.type) if typing.get_origin(self.type) is Literal else ()
+
+    def check(self, value: Any) -> Any:
+        """Return the value as the setting holds it. Raises InputError if it does not fit."""
+        if value is None and self.may_be_none:
+            return None
+        return check(self.name, value, self.type, self.bounds)
+
+
+def options_of(cls: type) -> dict[str, Option]:
+    """The settings of a dataclass by their names, in the order of its fields."""
+    return _options_of(cls)
+
+
+@cache  # not of `options_of`: mypy does not take the class of a frozen dataclass for hashable
+def _options_of(cls: type) -> dict[str, Option]:
+    hints = typing.get_type_hints(cls)
+    options = {}
+    for f in fields(cls):
+        if _HELP in f.metadata:
+            kind, may_be_none = _without_none(hints[f.name])
+            help, bounds = f.metadata[_HELP], f.metadata[_BOUNDS]
+            options[f.name] = Option(f.name, kind, f.default, help, bounds, may_be_none)
+    return options
+
+
+def _without_none(hint: Any) -> tuple[Any, bool]:
+    """A type without its None, and whether it had one."""
+    if typing.get_origin(hint) in (types.UnionType, typing.Union):
+        kinds = [kind for kind in typing.get_args(hint) if kind is not type(None)]
+        if len(kinds) == 1:
+            return kinds[0], True
+    return hint, False
+
+
+def require_settings(cls: type, owner: str) -> None:
+    """Refuse a class of a plug-in with a field that `setting` has not made."""
+    for f in fields(cls):
+        if _HELP not in f.metadata:
+            raise InputError(
+                f"register {owner}: field {f.name}: expected one that "
+                "ptrnet.settings.setting(default, help) makes"
+            )
+
+
+def from_mapping(cls: type[T], values: Mapping[str, Any], owner: str) -> T:
+    """Return an object with these settings, and defaults for the others.
+
+    Args:
+        cls: the class.
+        values: settings by their names.
+        owner: what messages call their owner, such as "task hull".
 
     Raises:
-        InputError: names the value, what was expected and what came.
+        InputError: a name that is not a setting (the nearest is suggested), one that is missing, or
+            a value that does not fit.
     """
-    if typing.get_origin(hint) is typing.Literal:
-        if value not in typing.get_args(hint):
-            raise unknown(name, str(value), typing.get_args(hint))
-        return
-    if typing.get_origin(hint) is tuple:
-        if not _is_list(value, typing.get_args(hint)[0]):
-            raise InputError(f"{name} must be a {_described(hint)}, got {short(value)}")
-        return
-    if type(value) is not hint and not (type(value) is int and hint is float):
-        raise InputError(f"{name} must be {_NAMES[hint]}, got {short(value)}")
+    options = options_of(cls)
+    for name in values:
+        if name not in options:
+            raise unknown(f"setting of {owner}", name, options)
+    for name, option in options.items():
+        if option.default is MISSING and name not in values:
+            raise InputError(f"setting {name} of {owner} is missing")
+    try:
+        return cls(**values)
+    except InputError as error:
+        raise InputError(f"{owner}: {error}") from None
 
 
-def _is_list(values: Any, of: Any) -> bool:
-    """Whether these are a list of such items, or of lists of them."""
-    if not isinstance(values, list | tuple):
-        return False
-    if typing.get_origin(of) is tuple:
-        return all(_is_list(value, typing.get_args(of)[0]) for value in values)
-    return all(type(value) in ((int, float) if of is float else (of,)) for value in values)
+def to_mapping(settings: Settings) -> dict[str, Any]:
+    """The settings by their names, as `from_mapping` takes them and as TOML and JSON can hold them.
+
+    A value of a class of ours is written as its text.
+    """
+    values = {name: getattr(settings, name) for name in options_of(type(settings))}
+    plain = (bool, int, float, str, tuple, type(None))
+    return {k: v if type(v) in plain else str(v) for k, v in values.items()}
 
 
-def _described(hint: Any) -> str:
-    item = typing.get_args(hint)[0]
-    if typing.get_origin(item) is tuple:
-        return "list of lists of texts"
-    return {float: "list of numbers", str: "list of texts"}[item]
+def to_toml(table: Mapping[str, Any]) -> str:
+    """A flat table as the text of a TOML file."""
+    return "".join(f"{key} = {_toml(value)}\n" for key, value in table.items())
+
+
+def _toml(value: Any) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, tuple):
+        return f"[{', '.join(map(_toml, value))}]"
+    return json.dumps(value, ensure_ascii=False) if isinstance(value, str) else repr(value)
+
+
+def check(name: str, value: Any, kind: Any, bounds: Bounds = NO_BOUNDS) -> Any:
+    """Return a value as a setting of the type `kind` holds it.
+
+    Numbers of NumPy become Python's, a list becomes a tuple, and a text becomes an object of
+    `kind` if `kind` has a method `parse`.
+
+    Raises:
+        InputError: says what was expected and what came; for one of a few texts, the nearest.
+    """
+    if typing.get_origin(kind) is Literal:
+        choices = typing.get_args(kind)
+        if not isinstance(value, str) or value not in choices:
+            raise unknown(name, str(value), choices)
+        return value
+    if hasattr(kind, "parse") and not isinstance(value, kind):
+        return kind.parse(value)
+    expected = f"{_described(kind)}{bounds}"
+    try:
+        return _converted(value, kind, bounds)
+    except OverflowError:
+        expected = expected.replace("number", "finite number", 1)
+    except (TypeError, ValueError):
+        pass
+    raise InputError(f"{name}: expected {expected}, got {short(value)}")
+
+
+def _converted(value: Any, kind: Any, bounds: Bounds) -> Any:
+    """The value as an object of `kind`.
+
+    Raises:
+        TypeError: it is of another type.
+        OverflowError: it is infinite, too large for a float, or NaN.
+        ValueError: it is out of bounds.
+    """
+    if typing.get_origin(kind) is tuple and isinstance(value, list | tuple):
+        item = typing.get_args(kind)[0]
+        return tuple(_converted(part, item, bounds) for part in value)
+    if kind is int and isinstance(value, Integral) and not isinstance(value, bool):
+        number: float = int(value)
+    elif kind is float and isinstance(value, Real) and not isinstance(value, bool):
+        number = float(value)
+        if not math.isfinite(number):
+            raise OverflowError
+    elif typing.get_origin(kind) is None and kind not in (int, float) and isinstance(value, kind):
+        return value
+    else:
+        raise TypeError
+    if not bounds.hold(number):
+        raise ValueError
+    return number
+
+
+def _described(kind: Any, ending: str = "") -> str:
+    """The type in words; with the ending "s" in the plural, without "a"."""
+    if typing.get_origin(kind) is tuple:
+        words = f"list{ending} of {_described(typing.get_args(kind)[0], 's')}"
+    elif kind is bool:
+        return "true or false"
+    else:
+        known = {int: "whole number", float: "number", str: "text"}
+        words = known.get(kind, kind.__name__) + ending
+    return words if ending else f"a {words}"

@@ -10,7 +10,8 @@ Of an edge frame: F features, U hidden units.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -44,30 +45,46 @@ class Nodes(NamedTuple):
     ids: list[int]  # n, in the order of the elements
 
 
-class Example(NamedTuple):
-    """An instance with its answer.
+@dataclass(frozen=True, eq=False)
+class Example:
+    """An instance with its answer: a row of a `ptrnet.data.dataset.Dataset`.
+
+    It unpacks as the pair `(inputs, outputs)`: `inputs, outputs = example`.
 
     Attributes:
         inputs: `(n, d)`.
-        outputs: `(m,)`, of triangles `(t, 3)`; None where it is not known.
-        source: the file and line that it came from, for error messages.
-        extra: other keys of a JSON line, other columns of a row.
-        table: the file, where the instance is a table's.
-        nodes: names and ids, where it is TSPLIB's.
+        outputs: `(m,)`, of triangles `(t, 3)`; None if it is not known.
+        source: the file and line that it was read from, for error messages.
+        extra: the other keys of a JSON line, the other columns of a row.
+        table: the file, if the instance is a table's.
+        nodes: names and ids, if the instance is TSPLIB's.
         distance: between elements, a name of `ptrnet.geometry.distances`.
-        log_prob: of the answer, where it is a model's.
-        elements: as they came, n dictionaries; None where they came as numbers.
+        log_prob: of the answer, if a model gave it.
+        elements: the n dictionaries that the user gave; None if the user gave numbers.
     """
 
     inputs: Floats
     outputs: Indices | None = None
     source: str = ""
-    extra: Mapping[str, Any] = {}
+    extra: Mapping[str, Any] = field(default_factory=dict)
     table: Table | None = None
     nodes: Nodes | None = None
     distance: str = "euclidean"
     log_prob: float | None = None
     elements: Sequence[Mapping[str, Any]] | None = None
+
+    def replace(self, **changes: Any) -> Example:
+        """Return a copy with other values in some fields."""
+        return replace(self, **changes)
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter((self.inputs, self.outputs))
+
+    def __getitem__(self, index: int) -> Any:
+        return (self.inputs, self.outputs)[index]
+
+    def __len__(self) -> int:
+        return 2
 
 
 class Answers(NamedTuple):

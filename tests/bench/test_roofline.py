@@ -3,7 +3,7 @@
 import torch
 from torch import nn
 
-from ptrnet import models, tasks
+from ptrnet import tasks
 from ptrnet.bench import roofline
 from ptrnet.bench.roofline import Operand, Product, ProductsAlone, record_products
 from ptrnet.bench.train import recipe_for, recorder
@@ -60,7 +60,7 @@ def test_recorded_operations_of_ptr_net_are_near_the_formula():
 def test_recorded_operations_of_transformer_are_the_sum_of_its_layers():
     n, batch_size, units = 9, 6, 32
     recipe = recipe_for("hull", n, batch_size, units, "float32", "cpu", 0, "transformer-ptr-net")
-    settings = models.settings_of("transformer-ptr-net", **recipe.network())
+    settings = recipe.network
     batch = ExampleStream(tasks.get("hull"), [n], batch_size, 0).batch(0)
     slots, steps, inner = n + 1, batch.targets.shape[1], settings.feed_forward
     feed_forward = 2 * units * inner

@@ -1,6 +1,5 @@
 """Long labelling runs, as they are killed, resumed, and shared among processes."""
 
-import json
 import os
 import signal
 import subprocess
@@ -12,7 +11,7 @@ import pytest
 import ptrnet as library
 from ptrnet import tasks
 from ptrnet.data import formats
-from ptrnet.data.bulk.engine import CHUNK
+from ptrnet.jobs import CHUNK
 
 DEADLINE = 120  # seconds for what takes two on a quiet machine
 
@@ -22,21 +21,20 @@ import pathlib
 import signal
 import sys
 import threading
-from ptrnet.data.bulk.resumable import ResumableFile
+from ptrnet import jobs
 
-append, interrupted = ResumableFile.append, threading.Event()
+write, interrupted = jobs._write_chunk, threading.Event()
 
-def append_and_wait(self, chunks):
-    for count in append(self, chunks):
-        yield count
-        pathlib.Path("waiting").touch()
-        interrupted.wait(300)
+def write_and_wait(*arguments):
+    write(*arguments)
+    pathlib.Path("waiting").touch()
+    interrupted.wait(300)
 
 def interrupt(*arguments):
     interrupted.set()
     signal.default_int_handler(*arguments)
 
-ResumableFile.append = append_and_wait
+jobs._write_chunk = write_and_wait
 signal.signal(signal.SIGINT, interrupt)
 """
 PROGRAM = WAITING + "from ptrnet.cli import run; sys.exit(run(sys.argv[1:]))"
@@ -88,72 +86,47 @@ def test_stopped_and_started_again_it_continues(
     ptrnet, tmp_path, capsys, code, jobs, signal_number
 ):
     whole, resumed = tmp_path / "whole.txt", tmp_path / "resumed.txt"
-    lines = tmp_path / "resumed.txt.partial.txt"
+    folder = tmp_path / "resumed.txt.partial"
     assert ptrnet(*SORT, "--jobs", "1", "--output", whole)[0] == 0
     exit_code, errors = stop_after_a_chunk(
         code, [*SORT, "--jobs", jobs, "--output", resumed], tmp_path, signal_number
     )
-    assert exit_code not in (0, 1) and not resumed.exists() and lines.exists()
+    assert exit_code not in (0, 1) and not resumed.exists() and folder.exists()
     if signal_number == signal.SIGINT:
-        assert "the same command goes on" in errors
+        assert "the same command continues" in errors
     if code == PROGRAM and signal_number == signal.SIGINT:
         assert exit_code == 130 and "Traceback" not in errors
-    done = lines.read_bytes()
+    (first,) = folder.glob("000000-*.txt")
+    done = first.read_bytes()
     if code == PROGRAM:
         assert ptrnet(*SORT, "--jobs", 3 - jobs, "--output", resumed)[0] == 0
     else:
         capsys.readouterr()
         library.generate("sort", "5", 1000, output=resumed, jobs=3 - jobs)
-        assert f"going on after {CHUNK} examples" in capsys.readouterr().err
+        assert f"resuming after {CHUNK} examples" in capsys.readouterr().err
     assert resumed.read_bytes() == whole.read_bytes()
     assert resumed.read_bytes().startswith(done)
     assert sorted(p.name for p in tmp_path.iterdir()) == ["resumed.txt", "whole.txt"]
 
 
-def test_what_the_program_began_the_library_ends(ptrnet, tmp_path, capsys, monkeypatch):
+def test_the_library_ends_what_the_program_began(ptrnet, tmp_path, capsys, monkeypatch):
     whole, output = tmp_path / "whole.txt", tmp_path / "a.txt"
     ptrnet(*SORT, "--output", whole)
-    monkeypatch.setattr("ptrnet.data.bulk.resumable.ResumableFile.finish", interrupted)
-    assert ptrnet(*GENERATE, "--count", 500, "--output", output)[0] == 130
+    monkeypatch.setattr("ptrnet.jobs._join", interrupted)
+    assert ptrnet(*SORT, "--output", output)[0] == 130
     monkeypatch.undo()
     library.generate("sort", n="5", count=1000, output=output)
-    assert "going on after 500 examples" in capsys.readouterr().err
+    assert "resuming after 1,000 examples" in capsys.readouterr().err
     assert output.read_bytes() == whole.read_bytes()
     output.unlink()
-    monkeypatch.setattr("ptrnet.data.bulk.resumable.ResumableFile.finish", interrupted)
+    monkeypatch.setattr("ptrnet.jobs._join", interrupted)
     assert ptrnet("label", "sort", whole, "--output", output)[0] == 130
     monkeypatch.undo()
-    with pytest.raises(library.InputError, match=r"beginning of other work \(command 'labelling'"):
+    with pytest.raises(library.InputError, match=r"unfinished job with other options \(command"):
         library.generate("sort", 5, 3, output=output)
     library.label("sort", whole, output=output, jobs=2)
-    assert "going on after 1,000 examples" in capsys.readouterr().err
+    assert "resuming after 1,000 examples" in capsys.readouterr().err
     assert output.read_bytes() == whole.read_bytes()
-
-
-def test_facts_of_the_former_version_are_accepted(ptrnet, tmp_path, capsys):
-    """Word for word as version 0.1.0 wrote them before the library had these functions."""
-    ptrnet(*SORT, "--output", tmp_path / "whole.txt")
-    (tmp_path / "in.jsonl").write_text('{"inputs": [[0.5], [0.25]]}\n' * 300)
-    stat = (tmp_path / "in.jsonl").stat()
-    shared = {"ptrnet": "0.1.0", "task": "sort", "order": "given"}
-    generating = {**shared, "command": "generating", "sizes": [5], "seed": 0}
-    labelling = {**shared, "command": "labelling", "file": str(tmp_path / "in.jsonl")}
-    labelling |= {"bytes": stat.st_size, "changed": stat.st_mtime_ns}
-    for name, facts in (("a.txt", generating), ("b.txt", labelling)):
-        (tmp_path / f"{name}.partial.json").write_text(
-            json.dumps({**facts, "labeller": "argsort"}, indent=1) + "\n"
-        )
-    lines = (tmp_path / "whole.txt").read_bytes().splitlines(keepends=True)
-    (tmp_path / "a.txt.partial.txt").write_bytes(b"".join(lines[: CHUNK + 7]))
-    (tmp_path / "b.txt.partial.txt").write_bytes(b"0.5 0.25 output 2 1\n" * CHUNK)
-    for arguments in (
-        [*SORT, "--output", tmp_path / "a.txt"],
-        ["label", "sort", tmp_path / "in.jsonl", "--output", tmp_path / "b.txt"],
-    ):
-        code, _, errors = ptrnet(*arguments)
-        assert code == 0 and f"going on after {CHUNK} examples" in errors
-    assert (tmp_path / "a.txt").read_bytes() == b"".join(lines)
-    assert (tmp_path / "b.txt").read_bytes() == b"0.5 0.25 output 2 1\n" * 300
 
 
 def test_the_content_of_a_file_decides_whether_its_labelling_goes_on(
@@ -161,33 +134,20 @@ def test_the_content_of_a_file_decides_whether_its_labelling_goes_on(
 ):
     source, output = tmp_path / "in.txt", tmp_path / "a.txt"
     source.write_text("0.5 0.25\n" * 300)
-    monkeypatch.setattr("ptrnet.data.bulk.resumable.ResumableFile.finish", interrupted)
+    monkeypatch.setattr("ptrnet.jobs._join", interrupted)
     assert ptrnet("label", "sort", source, "--output", output)[0] == 130
     monkeypatch.undo()
     before = source.stat()
     source.write_text("0.5 0.75\n" * 300)  # as long and as old
     os.utime(source, ns=(before.st_atime_ns, before.st_mtime_ns))
     code, _, errors = ptrnet("label", "sort", source, "--output", output)
-    assert code == 2 and "beginning of other work (sha256 " in errors
+    assert code == 2 and "unfinished job with other options (sha256 " in errors
     source.write_text("0.5 0.25\n" * 300)
     code, _, errors = ptrnet("label", "sort", source, "--output", output)
-    assert code == 0 and "going on after 300 examples" in errors
+    assert code == 0 and "resuming after 300 examples" in errors
 
 
-@pytest.mark.parametrize("count", [100, 300, 500])
-def test_a_stopped_run_may_be_made_shorter_or_only_lack_its_end(
-    ptrnet, tmp_path, count, monkeypatch
-):
-    whole, again = tmp_path / "whole.txt", tmp_path / "again.txt"
-    ptrnet(*GENERATE, "--count", count, "--output", whole)
-    monkeypatch.setattr("ptrnet.data.bulk.resumable.ResumableFile.finish", interrupted)
-    assert ptrnet(*GENERATE, "--count", 500, "--output", again)[0] == 130
-    monkeypatch.undo()
-    assert ptrnet(*GENERATE, "--count", count, "--output", again)[0] == 0
-    assert again.read_bytes() == whole.read_bytes()
-
-
-def interrupted(file, task):
+def interrupted(*_):
     raise KeyboardInterrupt
 
 

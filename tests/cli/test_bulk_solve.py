@@ -11,7 +11,7 @@ import pytest
 import ptrnet as library
 from ptrnet import tasks
 from ptrnet.data import formats
-from ptrnet.data.bulk.engine import CHUNK
+from ptrnet.jobs import CHUNK
 from ptrnet.types import Example
 from tests.cli.test_bulk import PROGRAM, interrupted, stop_after_a_chunk
 
@@ -51,11 +51,11 @@ def test_killed_and_started_again_it_goes_on(ptrnet, folder, tmp_path):
     output = tmp_path / "out.jsonl"
     command = [*solve, "--output", output, "--jobs", 2]
     stop_after_a_chunk(PROGRAM, command, tmp_path, signal.SIGKILL)
-    partial = tmp_path / "out.jsonl.partial.jsonl"
-    done = partial.read_bytes()
+    (first,) = (tmp_path / "out.jsonl.partial").glob("000000-*.jsonl")
+    done = first.read_bytes()
     assert done.count(b"\n") == CHUNK and not output.exists()
     code, _, errors = ptrnet(*solve, "--output", output, "--jobs", 1)
-    assert code == 0 and f"going on after {CHUNK} examples" in errors
+    assert code == 0 and f"resuming after {CHUNK} examples" in errors
     assert output.read_bytes() == (folder / "out.jsonl").read_bytes()
     assert output.read_bytes().startswith(done)
     assert sorted(p.name for p in tmp_path.iterdir()) == ["out.jsonl"]
@@ -72,21 +72,21 @@ def test_killed_and_started_again_it_goes_on(ptrnet, folder, tmp_path):
 def test_other_work_is_not_gone_on_with(ptrnet, folder, tmp_path, monkeypatch, other, what):
     solve = ["solve", "--model", folder / "model", folder / "in.jsonl"]
     solve += ["--output", tmp_path / "out.jsonl"]
-    monkeypatch.setattr("ptrnet.data.bulk.resumable.ResumableFile.finish", interrupted)
+    monkeypatch.setattr("ptrnet.jobs._join", interrupted)
     assert ptrnet(*solve)[0] == 130
     monkeypatch.undo()
     code, _, errors = ptrnet(*solve, *other)
-    assert code == 2 and f"beginning of other work ({what}" in errors
+    assert code == 2 and f"unfinished job with other options ({what}" in errors
 
 
 def test_another_network_is_other_work(folder, tmp_path, monkeypatch):
     solver = library.load(folder / "model")
-    monkeypatch.setattr("ptrnet.data.bulk.resumable.ResumableFile.finish", interrupted)
+    monkeypatch.setattr("ptrnet.jobs._join", interrupted)
     with pytest.raises(KeyboardInterrupt):
         solver.solve_file(folder / "in.jsonl", tmp_path / "out.jsonl")
     monkeypatch.undo()
     next(solver.model.parameters()).data[0] += 1
-    with pytest.raises(library.InputError, match=r"beginning of other work \(weights"):
+    with pytest.raises(library.InputError, match=r"unfinished job with other options \(weights"):
         solver.solve_file(folder / "in.jsonl", tmp_path / "out.jsonl")
 
 

@@ -85,7 +85,7 @@ def test_a_tour_goes_by_the_ids_of_the_file_beside_it(square, ptrnet):
             "square.tsp: a .txt file says nothing of distances, here EUC_2D; "
             "write to .jsonl, .parquet, .tour or .tsp",
         ),
-        ("a.jsonl b.tour", "b.tour: its cities were expected in b.tsp, which is not there"),
+        ("a.jsonl b.tour", "b.tour: its cities were expected in b.tsp, which does not exist"),
         (
             "other.jsonl square.tour",
             "square.tour: square.tsp holds other cities than other.jsonl:1",

@@ -9,11 +9,11 @@ import pytest
 
 from ptrnet import load, tasks
 from ptrnet.data import formats
-from ptrnet.data.bulk import resumable
-from ptrnet.data.bulk.engine import CHUNK
-from ptrnet.data.bulk.generate import generate_examples
+from ptrnet.data.dataset import Dataset
 from ptrnet.decoding import Greedy
-from ptrnet.solver.work import Scoring
+from ptrnet.jobs import CHUNK
+from ptrnet.labels import generate_dataset
+from ptrnet.solver.predict import EvaluateJob
 from tests.cli.test_bulk import interrupted
 
 
@@ -46,13 +46,13 @@ def test_fresh_instances_are_kept_with_their_scores(tmp_path, ptrnet, model, mon
     options = ("--model", model, "--random", 2 * CHUNK + 9, "--n", "3-6")
     alone = evaluated(ptrnet, *options)
     assert evaluated(ptrnet, *options, "--jobs", 2) == alone
-    monkeypatch.setattr(resumable.ResumableFile, "finish", interrupted)
+    monkeypatch.setattr("ptrnet.jobs._join", interrupted)
     assert ptrnet("evaluate", *options, "--output", output)[0] == 130
     monkeypatch.undo()
     code, out, err = ptrnet("evaluate", *options, "--output", output, "--json")
-    assert code == 0 and "going on after 509 examples" in err
+    assert code == 0 and "resuming after 509 examples" in err
     assert json.loads(out) == alone
-    drawn = generate_examples(tasks.get("hull"), range(3, 7), 2 * CHUNK + 9, seed=0)
+    drawn = generate_dataset(tasks.get("hull"), range(3, 7), 2 * CHUNK + 9, seed=0)
     kept = formats.read(str(output), tasks.get("hull"))
     for example, row in zip(drawn, kept, strict=True):
         assert np.array_equal(example.inputs, row.inputs) and "answer" in row.extra
@@ -134,14 +134,14 @@ def test_scores_are_kept_and_add_up(tmp_path, ptrnet, model, monkeypatch, extens
     options = ("--model", model, path, "--free")
     alone = evaluated(ptrnet, *options)
     assert alone["metrics"]["area"]["fail"]
-    monkeypatch.setattr(resumable.ResumableFile, "finish", interrupted)
+    monkeypatch.setattr("ptrnet.jobs._join", interrupted)
     assert ptrnet("evaluate", *options, "--output", output)[0] == 130
     monkeypatch.undo()
     assert evaluated(ptrnet, *options, "--output", output) == alone
 
     solver = load(model)
     examples = list(formats.read(str(path), solver.task))
-    answers = list(solver.solve_examples(examples, constrained=False))
+    answers = list(solver.predict(examples, constrained=False))
     rows = list(formats.read(str(output), solver.task))
     assert len(rows) == alone["instances"] == 2 * CHUNK + 9
     for example, answered, row in zip(examples, answers, rows, strict=True):
@@ -154,8 +154,8 @@ def test_scores_are_kept_and_add_up(tmp_path, ptrnet, model, monkeypatch, extens
     assert alone["metrics"]["log_likelihood"]["value"] == pytest.approx(np.mean(likelihoods))
     accuracy = np.mean([row.extra["accuracy"] for row in rows])
     assert alone["metrics"]["accuracy"]["value"] == accuracy
-    again = [row._replace(extra={**row.extra, "area": 0.5}) for row in rows]
-    known = Scoring(Greedy(), constrained=False, augment=1).examples(solver, again)
+    again = [row.replace(extra={**row.extra, "area": 0.5}) for row in rows]
+    known = EvaluateJob(solver.model, solver.task, Greedy(), constrained=False)(Dataset.of(again))
     assert [{*row.extra} for row in known] == [
         {*row.extra} for row in rows
     ]  # no former score stays

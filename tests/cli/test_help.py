@@ -3,7 +3,6 @@
 import re
 import subprocess
 import sys
-from typing import get_type_hints
 
 import pytest
 
@@ -11,7 +10,7 @@ from ptrnet import models
 from ptrnet.cli import app, run
 from ptrnet.cli.groups.decoding import DecoderFlags
 from ptrnet.decoding import Beam, Incremental, Reconstruct, Sample
-from ptrnet.decoding.options import DecoderOptions
+from ptrnet.settings import options_of
 
 
 @pytest.mark.parametrize(
@@ -64,11 +63,10 @@ def test_the_values_of_a_choice_are_listed(ptrnet):
 
 
 def test_the_defaults_in_the_help_are_the_decoders():
-    """Which stand in brackets, for an option that is left out has none."""
-    hints = get_type_hints(DecoderFlags, include_extras=True)
+    """They are in brackets, because an option that is left out has no default of its own."""
     written = {}
-    for name, hint in hints.items():
-        text = hint.__metadata__[0].help
+    for name, option in options_of(DecoderFlags).items():
+        text = option.help
         if match := re.search(r"\[(\w+)\]$", text):
             written[name] = match[1]
     drawn = Sample()
@@ -81,20 +79,3 @@ def test_the_defaults_in_the_help_are_the_decoders():
         "seconds": f"{Reconstruct().seconds:g}",
         "part": str(Reconstruct().part),
     }
-
-
-@pytest.mark.parametrize(
-    ("options", "decoder"),
-    [
-        ({"decoder": "beam"}, Beam()),
-        ({"decoder": "beam", "beam_size": 3}, Beam(3)),
-        ({"decoder": "sample"}, Sample(seed=7)),
-        ({"decoder": "sample", "temperature": 0.5}, Sample(temperature=0.5, seed=7)),
-        ({"decoder": "incremental"}, Incremental()),
-        ({"decoder": "incremental", "inner": "beam", "window": 2}, Incremental(2, Beam())),
-        ({"decoder": "reconstruct"}, Reconstruct(seed=7)),
-        ({"decoder": "reconstruct", "part": 20}, Reconstruct(part=20, seed=7)),
-    ],
-)
-def test_options_that_are_left_out_are_the_decoders(options, decoder):
-    assert DecoderOptions(**options).build(7) == decoder

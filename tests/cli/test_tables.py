@@ -31,11 +31,11 @@ def test_other_numbers_are_not_left_out(ptrnet, table, header, refused):
 def test_the_answer_does_not_take_the_place_of_its_instance(ptrnet, table, verb, refused):
     name, *options = verb
     answered = ptrnet(name, "hull", table, "--output", table.parent / "." / table.name, *options)
-    refused(answered, "holds the instance, of which its answer alone would be left")
+    refused(answered, "holds the instance, and only its answer would be left")
     assert table.read_text() == TABLE
 
 
 def test_on_standard_input_it_is_said_that_a_table_is_a_file(ptrnet, table, refused, monkeypatch):
     with table.open() as stream:
         monkeypatch.setattr("sys.stdin", stream)
-        refused(ptrnet("solve", "hull", "-"), "are they a .csv's? Its format is told by a file's")
+        refused(ptrnet("solve", "hull", "-"), "if this is a .csv, name the file so")

@@ -14,12 +14,12 @@ from ptrnet import models, tasks
 from ptrnet.augmentation import canonicalize_valid
 from ptrnet.constraints import Free
 from ptrnet.data import formats
-from ptrnet.data.bulk.generate import generate_examples
 from ptrnet.data.padding import pad_answers
 from ptrnet.data.random_streams import TRAIN, VALID
 from ptrnet.data.streams.example_stream import ExampleStream
 from ptrnet.data.symmetries import augmented_view
 from ptrnet.decoding import Beam, Greedy, Incremental, Sample
+from ptrnet.labels import generate_dataset
 from ptrnet.pretrained.model_folder import load
 from ptrnet.types import Example
 from tests.contract.cases import (
@@ -232,13 +232,13 @@ def test_the_same_seed_gives_the_same_data_whatever_the_number_of_workers(name, 
     texts = []
     for jobs in (1, 2):
         stream = io.StringIO()
-        for example in generate_examples(task, [3, 4, 9], 750, seed=5, jobs=jobs):
+        for example in generate_dataset(task, [3, 4, 9], 750, seed=5, jobs=jobs):
             stream.write(f"{example.inputs.tolist()} {example.outputs.tolist()}\n")
         texts.append(stream.getvalue())
     assert texts[0] == texts[1]
-    fewer = list(generate_examples(task, [3, 4, 9], 10, seed=5))
+    fewer = list(generate_dataset(task, [3, 4, 9], 10, seed=5))
     assert texts[0].startswith(f"{fewer[0].inputs.tolist()} {fewer[0].outputs.tolist()}\n")
-    other = next(generate_examples(task, [3, 4, 9], 1, seed=6))
+    other = next(generate_dataset(task, [3, 4, 9], 1, seed=6))
     assert other.inputs.tolist() != fewer[0].inputs.tolist()
 
 

@@ -10,7 +10,7 @@ import pytest
 from ptrnet import tasks
 from ptrnet.data import formats, infer_task
 from ptrnet.data.streams.split import draw_held_out
-from ptrnet.errors import DoubtfulInput, InputError
+from ptrnet.errors import AmbiguousInputWarning, InputError
 from ptrnet.types import Example
 
 
@@ -73,7 +73,7 @@ def test_the_strictest_constraint_is_guessed(written, chunks, answers, expected,
 def test_answers_in_another_form_are_doubted(written, chunks, answers, doubt):
     """Masks, closed and padded answers were learned as sequences with repeats without a word."""
     path = written(answers)
-    with pytest.warns(DoubtfulInput, match=doubt) if doubt else contextlib.nullcontext():
+    with pytest.warns(AmbiguousInputWarning, match=doubt) if doubt else contextlib.nullcontext():
         assert infer_task.infer_task(path).task.constraint == "free"
     assert infer_task.infer_task(path, "free").task.constraint == "free"
 
@@ -205,7 +205,7 @@ def test_parquet_columns_that_are_no_examples(tmp_path):
     from pyarrow import parquet
 
     tables = {
-        'column "inputs": occurs twice': pa.Table.from_arrays(
+        'column "inputs" occurs twice': pa.Table.from_arrays(
             [pa.array([[[1.0]]])] * 2, names=["inputs", "inputs"]
         ),
         'column "inputs": expected list<list<double>>, got list<list<decimal128': pa.table(

@@ -213,9 +213,9 @@ def test_numbers_that_were_texts_are_these_texts(tmp_path):
             schema.encode([{"size": size}], "")
 
 
-def test_a_hole_makes_no_numbers_categories():
+def test_refuses_numbers_that_a_missing_value_made_categories():
     offers = [[{"price": text} for text in ("7.1", "3", hole)] for hole in ("2", "N/A")]
-    with pytest.raises(InputError, match=r"expected numbers alone, or texts.*'N/A'"):
+    with pytest.raises(InputError, match=r"expected only numbers, or texts.*'N/A'"):
         ptrnet.fit(offers, [[0, 1, 2]] * 2, steps=1, hidden_size=8)
 
 
@@ -269,8 +269,8 @@ def test_what_one_model_has_read_another_reads_anew():
     options = {"steps": 2, "hidden_size": 8, "valid_batches": 0}
     one = ptrnet.fit(offers, [[0, 1, 2]] * 4, fields=["c"], **options)
     other = ptrnet.fit(offers, [[0, 1, 2]] * 4, fields=["y", "c", "x"], **options)
-    (answered,) = one.solve_examples(
-        [Example(offers[0], None, "x")._replace(inputs=np.eye(3), elements=offers[0])]
+    (answered,) = one.predict(
+        [Example(offers[0], None, "x").replace(inputs=np.eye(3), elements=offers[0])]
     )
     for solver in (other, ptrnet.load("hull")):
         expected = solver.solve(offers[0])
@@ -306,6 +306,6 @@ def test_a_table_of_one_instance_is_answered_as_any_format(tmp_path, capsys):
         assert run([*command, "--output", str(tmp_path / f"o.{extension}")]) == 2
         assert "would lose the names" in capsys.readouterr().err
     assert run([*command[:-1], written(tmp_path, "x,y,x\n1,2,3\n", "two.csv")]) == 2
-    assert "a name of its own for each column, got x twice" in capsys.readouterr().err
+    assert "duplicate column name 'x'" in capsys.readouterr().err
     assert run(["solve", "--model", str(tmp_path / "m"), "--random", "3"]) == 2
     assert "no instances can be drawn" in capsys.readouterr().err

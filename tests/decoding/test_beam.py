@@ -100,7 +100,7 @@ def test_wider_beams_find_no_less_likely_answers_on_the_whole(small):
 
 @pytest.mark.parametrize("size", [0, -1, 1.5])
 def test_beam_size_is_checked(size):
-    with pytest.raises(InputError, match="beam size"):
+    with pytest.raises(InputError, match="size: expected a whole number of 1 or more"):
         Beam(size)
 
 

@@ -63,7 +63,7 @@ def test_a_folder_that_another_export_fills_meanwhile(tmp_path, monkeypatch):
         return write(model, folder)
 
     monkeypatch.setattr(export_folder, "write_graphs", write_and_let_others)
-    with pytest.raises(InputError, match=r"out: another process has written it meanwhile$"):
+    with pytest.raises(InputError, match=r"out: another process wrote it in the meantime$"):
         ptrnet.export_onnx(build("seq2seq"), path, instances=3)
     assert [file.name for file in tmp_path.rglob("*")] == ["out", "other"]
 

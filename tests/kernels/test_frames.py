@@ -6,8 +6,7 @@ import pytest
 import torch
 
 from ptrnet.errors import ShapeError
-from ptrnet.models.parts.frames import EdgeFrames
-from ptrnet.models.parts.open_edge_frames import OpenEdgeFrames
+from ptrnet.models.parts.frames import EdgeFrames, OpenEdgeFrames
 
 UNITS = 8
 

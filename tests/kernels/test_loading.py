@@ -3,7 +3,7 @@
 import pytest
 
 import ptrnet
-from ptrnet.data.bulk.engine import CHUNK
+from ptrnet.jobs import CHUNK
 from ptrnet.kernels import loading
 from ptrnet.solver.work import Answering, work_on_file
 

@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 
 from ptrnet.labellers import qhull
-from ptrnet.labellers.qhull import label
-from ptrnet.labellers.triangulation.whole_numbers import flip
+from ptrnet.labellers.qhull import flip, label
 
 
 def turn(a, b, c):

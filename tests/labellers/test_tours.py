@@ -6,15 +6,21 @@ import numpy as np
 import pytest
 
 from ptrnet import labellers, tasks
-from ptrnet.data.bulk.label import label_examples
 from ptrnet.errors import InputError
 from ptrnet.geometry import distances
 from ptrnet.labellers import exact
-from ptrnet.labellers.tour.batches import distance_matrices
-from ptrnet.labellers.tour.branch_and_bound import new_search, prove, resume
-from ptrnet.labellers.tour.one_tree import EXCLUDED, cheapest_one_tree, new_one_tree
-from ptrnet.labellers.tour.pieces import PIECE, tour_by_pieces
-from ptrnet.labellers.tour.relaxation import best_penalties
+from ptrnet.labellers.exact import (
+    EXCLUDED,
+    best_penalties,
+    cheapest_one_tree,
+    new_one_tree,
+    new_search,
+    prove,
+    resume,
+)
+from ptrnet.labellers.local_search import PIECE, tour_by_pieces
+from ptrnet.labellers.tours import distance_matrices
+from ptrnet.labels import label_dataset
 from ptrnet.types import Example
 
 NAMES = ("a1", "a2", "a3", "exact", "held-karp", "local-search")
@@ -127,7 +133,7 @@ def test_the_search_corrects_a_tour_that_is_not_the_shortest():
 
 def test_every_tour_of_50_has_its_certificate():
     inputs = np.random.default_rng(6).random((30, 50, 2))
-    (tours, _), bounds = exact.certified(inputs)
+    (tours, _), bounds = exact.label_with_bounds(inputs)
     scaled = next(dist for _, dist in distance_matrices(inputs, distances.EUCLIDEAN))
     rows = np.take_along_axis(scaled, tours[..., None], 1)
     sums = np.take_along_axis(rows, np.roll(tours, -1, 1)[..., None], 2)[..., 0].sum(1)
@@ -137,7 +143,7 @@ def test_every_tour_of_50_has_its_certificate():
 def test_a_search_that_needs_more_nodes_than_it_may_gives_up_and_can_be_resumed():
     n = 30
     inputs = np.random.default_rng(6).random((20, n, 2))
-    (tours, _), bounds = exact.certified(inputs)
+    (tours, _), bounds = exact.label_with_bounds(inputs)
     (_, dist), *_ = distance_matrices(inputs, distances.EUCLIDEAN)
     nodes = np.array([prove(*pair, 1e-9, 10**6)[1] for pair in zip(dist, tours, strict=True)])
     assert nodes.min() == 1 < nodes.max()
@@ -173,7 +179,8 @@ def clusters(width):
 def test_easy_structure_is_proved(cities, expected, monkeypatch):
     """By the first search alone, it would take more than a minute."""
     monkeypatch.setattr(exact, "EASY", 10**6)
-    (tour,), proved = exact.certify(cities[None])[0].rows(), exact.certify(cities[None])[1]
+    answers, proved = exact.label_with_proof(cities[None])
+    (tour,) = answers.rows()
     assert proved.all() and sorted(tour) == list(range(len(cities)))
     np.testing.assert_allclose(lengths(cities[None], tour[None]), expected, rtol=1e-12)
 
@@ -183,7 +190,7 @@ def test_equal_cities_are_solved_as_one(monkeypatch):
     monkeypatch.setattr(exact, "EASY", 1)
     distinct = np.random.default_rng(1).random((10, 2))
     inputs = distinct[np.random.default_rng(2).permutation(np.repeat(np.arange(10), 5))][None]
-    answers, proved = exact.certify(inputs)
+    answers, proved = exact.label_with_proof(inputs)
     best = lengths(distinct[None], labellers.get("held-karp")(distinct[None])[0])
     assert proved.all() and sorted(answers.rows()[0]) == list(range(50))
     np.testing.assert_allclose(lengths(inputs, answers.indices), best, rtol=1e-12)
@@ -194,7 +201,7 @@ def test_equal_cities_in_whole_distances(distance, monkeypatch):
     """Rounded down, a way round may be shorter: there equal cities need not stand together."""
     monkeypatch.setattr(exact, "EASY", 1)
     inputs = np.random.default_rng(4).integers(0, 5, (30, 8, 2)) * 0.4
-    answers, proved = exact.certify(inputs, distance)
+    answers, proved = exact.label_with_proof(inputs, distance)
     assert proved.all()
     best = best_of_all(inputs, distance)
     assert (lengths(inputs, answers.indices, distance) == best).all()
@@ -204,11 +211,11 @@ def test_equal_cities_in_whole_distances(distance, monkeypatch):
 def test_two_clusters_are_proved(width):
     """Against the best paths inside each cluster, joined in every way, by dynamic programming."""
     points = clusters(width)[None, 6:18]
-    answers, proved = exact.certify(points)
+    answers, proved = exact.label_with_proof(points)
     best = lengths(points, labellers.get("held-karp")(points)[0])
     assert proved.all()
     np.testing.assert_allclose(lengths(points, answers.indices), best, rtol=1e-10)
-    assert exact.certify(clusters(width)[None])[1].all()
+    assert exact.label_with_proof(clusters(width)[None])[1].all()
 
 
 def test_the_relaxation_bounds_every_tour():
@@ -229,15 +236,15 @@ def test_an_answer_without_proof_is_the_best_that_was_found(monkeypatch):
     rng = np.random.default_rng(6)
     sizes = [25, 5, 25, 5]  # of five, dynamic programming proves the tour
     examples = [Example(rng.random((n, 2)), source=f"line {k}") for k, n in enumerate(sizes, 1)]
-    examples[1] = examples[1]._replace(extra={"proved": False, "name": "of a former answer"})
+    examples[1] = examples[1].replace(extra={"proved": False, "name": "of a former answer"})
     task = tasks.get("tsp")
-    labelled = label_examples(task, "exact", examples)
+    labelled = label_dataset(task, "exact", examples)
     for example, n in zip(labelled, sizes, strict=True):
         assert sorted(example.outputs) == list(range(n))
         assert example.extra.get("proved", True) == (n == 5)
     assert labelled[1].extra == {"name": "of a former answer"}
     with pytest.raises(InputError, match=r"line 1: no tour was proved .* local-search"):
-        label_examples(task, "exact", examples, strict=True)
+        label_dataset(task, "exact", examples, strict=True)
 
 
 @pytest.mark.parametrize(

@@ -33,7 +33,7 @@ def test_normal_is_scipys():
 def test_too_few_to_say():
     assert mean([]).value is None and share([]).value is None
     assert (mean([3.0]).value, mean([3.0]).low) == (3.0, None)
-    assert mean([3.0]).table() == {"value": 3.0, "low": None, "high": None, "count": 1}
+    assert mean([3.0]).to_dict() == {"value": 3.0, "low": None, "high": None, "count": 1}
 
 
 @pytest.mark.parametrize(
@@ -54,7 +54,7 @@ def test_a_measure_as_text(measure, digits, scale, value, interval):
 
 def test_a_measure_comes_back_from_its_table():
     for measure in (NINE_TENTHS, mean([]), Measure(None, None, None, 7, fail=True)):
-        assert Measure(**measure.table()) == measure
+        assert Measure(**measure.to_dict()) == measure
 
 
 @pytest.mark.parametrize("cuts", [[], [0, 50], [1, 2, 3, 49], [7, 20, 33]])
@@ -72,7 +72,7 @@ def test_what_is_too_large_to_be_squared_has_no_bounds():
     low, high = (Moments(False, 2, total, 0.0) for total in (-2e200, 2e200))
     assert (low + high).measure() == Measure(0.0, -np.inf, np.inf, 4)
     assert mean([np.inf]) == Measure(np.inf, None, None, 1)
-    assert mean([np.inf, 1.0]).table() == {"value": None, "low": None, "high": None, "count": 2}
+    assert mean([np.inf, 1.0]).to_dict() == {"value": None, "low": None, "high": None, "count": 2}
 
 
 def test_scores_that_are_none_are_not_counted():

@@ -10,8 +10,7 @@ from ptrnet.decoding import Beam, Greedy, Incremental, Sample
 from ptrnet.errors import InputError
 from ptrnet.models.base import shift_right
 from ptrnet.models.parts.elements import Elements
-from ptrnet.models.parts.frames import EdgeFrames
-from ptrnet.models.parts.open_edge_frames import OpenEdgeFeatures, OpenEdgeFrames
+from ptrnet.models.parts.frames import EdgeFrames, OpenEdgeFeatures, OpenEdgeFrames
 from ptrnet.solver import Solver
 
 HULL, APEXES = tasks.get("hull"), tasks.get("delaunay", sequence="apexes")

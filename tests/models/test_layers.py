@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from ptrnet.models.parts.layers import decoder, encoder
+from ptrnet.models.parts.recurrent import decoder, encoder
 from ptrnet.models.settings import RecurrentSettings
 
 NAMES = {

@@ -22,17 +22,24 @@ def known(name, options):
     [
         ("ptr-net", {"threshold": 0.5}, "unknown setting of model ptr-net 'threshold'"),
         ("soft-ptr-net", {"teacher_forcin": False}, "did you mean 'teacher_forcing'"),
-        ("soft-ptr-net", {"train_feed": "own feed"}, "unknown setting train_feed 'own feed'"),
-        ("multi-ptr-net", {"threshold": 0.0}, "expected 1e-06 to 1.0, got 0.0"),
-        ("multi-ptr-net", {"threshold": float("nan")}, "expected 1e-06 to 1.0, got nan"),
-        ("ptr-net", {"cell": "rnn"}, "unknown setting cell of model ptr-net 'rnn'"),
-        ("ptr-net", {"cell": 3}, "unknown setting cell of model ptr-net '3'"),
-        ("ptr-net", {"layers": 0}, "setting layers of model ptr-net: expected 1 to 64, got 0"),
-        ("ptr-net", {"layers": True}, "layers of model ptr-net must be a whole number, got True"),
+        ("multi-ptr-net", {"threshold": 0.0}, "expected a number from 1e-06 to 1, got 0.0"),
+        (
+            "multi-ptr-net",
+            {"threshold": float("nan")},
+            "a finite number from 1e-06 to 1, got nan",
+        ),
+        ("ptr-net", {"cell": "rnn"}, "model ptr-net: unknown cell 'rnn'"),
+        ("ptr-net", {"cell": 3}, "model ptr-net: unknown cell '3'"),
+        (
+            "ptr-net",
+            {"layers": 0},
+            "model ptr-net: layers: expected .* from 1 to 64, got 0",
+        ),
+        ("ptr-net", {"layers": True}, "layers: expected a whole number from 1 to 64, got True"),
         (
             "ptr-net",
             {"bidirectional": 1},
-            "bidirectional of .* must be true or false, got 1",
+            "bidirectional: expected true or false, got 1",
         ),
         ("ptr-net", {"bidirectional": True, "hidden_size": 7}, "expected an even number .* got 7"),
         ("ptr-net", {"n": 5}, "unknown setting of model ptr-net 'n'"),
@@ -40,7 +47,11 @@ def known(name, options):
         ("transformer-ptr-net", {"cell": "gru"}, "unknown setting of model transf.* 'cell'"),
         ("seq2seq", {"n": 5, "score": "dot"}, "unknown setting of model seq2seq 'score'"),
         ("seq2seq", {}, "setting n of model seq2seq is missing"),
-        ("seq2seq-attention", {"n": 10**9}, "expected 1 to 65536, got 1000000000"),
+        (
+            "seq2seq-attention",
+            {"n": 10**9},
+            "n: expected .* from 1 to 65536, got 1000000000",
+        ),
     ],
 )
 def test_refused(name, settings, words):

@@ -280,7 +280,7 @@ def check_triangles(cloud, label):
 
 
 def check_tour(cloud, label):
-    from ptrnet.labellers.tour.dynamic_programming import shortest_tour
+    from ptrnet.labellers.held_karp import shortest_tour
 
     tour = label["outputs"]
     assert sorted(tour) == list(range(len(cloud))) and tour[0] == 0

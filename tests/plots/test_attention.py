@@ -12,7 +12,7 @@ from ptrnet.types import Example
 def test_it_multiplies_to_the_probability_of_the_answer(small, task):
     solver = small(task, scale=8.0)
     examples = [Example(solver.task.sample(np.random.default_rng(n), 1, n)[0]) for n in (4, 7)]
-    for answered in solver.solve_examples(examples, ptrnet.Beam(3), constrained=False):
+    for answered in solver.predict(examples, ptrnet.Beam(3), constrained=False):
         probabilities, tokens = solver.attention(answered)
         np.testing.assert_allclose(probabilities.sum(1), 1, rtol=1e-5)
         steps = probabilities[np.arange(len(tokens)), tokens]
@@ -20,7 +20,7 @@ def test_it_multiplies_to_the_probability_of_the_answer(small, task):
 
 
 def picture(path, solver, points):
-    answered = next(solver.solve_examples([Example(points)]))
+    answered = next(solver.predict([Example(points)]))
     draw_attention(path, solver.task, answered, *solver.attention(answered))
     return matplotlib.image.imread(path)
 

@@ -36,7 +36,7 @@ def test_the_capitals(tmp_path):
     task = tasks.get("hull")
     (example,) = formats.read(str(CAPITALS), task)
     (outputs,) = task.label(example.inputs[None]).rows()
-    answered = example._replace(outputs=outputs)
+    answered = example.replace(outputs=outputs)
     with axes(tmp_path / "a.png", *picture_size(task, answered)) as ax:
         draw_answered(ax, task, answered, None)
         placed = check(ax, example.inputs)

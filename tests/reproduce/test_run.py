@@ -17,7 +17,7 @@ from ptrnet.pretrained import model_folder
 from ptrnet.reproduce import records, tables, testsets, trainings
 from ptrnet.reproduce.testsets import open_test_set
 from ptrnet.training import run as training
-from ptrnet.training.callbacks.finite import FiniteLoss
+from ptrnet.training.callbacks import FiniteLoss
 
 
 @pytest.fixture

@@ -1,6 +1,5 @@
 """The tables of the package: all rows of the papers, each a recipe that can be run."""
 
-from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
@@ -8,15 +7,15 @@ import pytest
 import torch
 
 from ptrnet import tasks, weights
-from ptrnet.data.bulk.generate import generate_examples
 from ptrnet.decoding import Beam, Reconstruct
 from ptrnet.errors import InputError
+from ptrnet.labels import generate_dataset
 from ptrnet.models.hard_ptr_net import HardPtrNet
 from ptrnet.models.multi_ptr_net import MultiPtrNet
 from ptrnet.models.soft_ptr_net import SoftPtrNet
 from ptrnet.reproduce import figures, tables
-from ptrnet.reproduce.budget import BUDGETS
 from ptrnet.reproduce.run import Job, jobs_of
+from ptrnet.reproduce.tables import BUDGETS
 from ptrnet.reproduce.testsets import SEED
 from ptrnet.reproduce.trainings import folder_of, solver_of
 from ptrnet.training.examples import open_examples
@@ -94,9 +93,8 @@ def test_a_decoder_that_there_is_not_is_refused(monkeypatch, tmp_path, keys, mes
         f'task = "hull"\ntest_n = 5\npublished = {{}}\n[rows.row.best]\nweights = "hull"\n{keys}\n'
     )
     monkeypatch.setattr(tables, "RECIPES", tmp_path)
-    (row,) = tables.select("")
     with pytest.raises(InputError, match=message):
-        row.lines["best"].decoding.build()
+        tables.select("")[0].lines["best"].decoding.build()
 
 
 def test_lines_are_whole():
@@ -107,7 +105,7 @@ def test_lines_are_whole():
             if line.recipe is None:
                 assert weights.summary(line.weights)["task"] == row.task.name
             else:
-                assert line.recipe.task == row.task.name
+                assert line.recipe.task.name == row.task.name
 
 
 def test_the_papers_regimes():
@@ -117,11 +115,12 @@ def test_the_papers_regimes():
         *("sgd", 1.0, "constant"),
         *(0.0, 2.0),
     )
-    assert (w.optimizer, w.hidden_size, w.settings["start"]) == (
+    assert (w.optimizer, w.network.hidden_size, w.task.start) == (
         *("adadelta-rmsprop", 512),
         "lower-left",
     )
-    assert (c.optimizer, c.learning_rate, c.weight_decay, c.hidden_size) == ("adamw", 1e-3, 0, 512)
+    assert (c.optimizer, c.learning_rate, c.weight_decay) == ("adamw", 1e-3, 0)
+    assert c.network.hidden_size == 512
     assert all(r.batch_size == 128 for _, name, r in recipes() if name == "paper")
 
 
@@ -141,7 +140,7 @@ def test_rows_of_one_recipe_share_its_training(tmp_path):
 def test_models_that_answer_for_another_would_learn_the_same(tmp_path):
     """To the bit: of each recipe that names such models, shortened."""
     pairs = {
-        (line.recipe.task, line.recipe.model, line.decoding.model)
+        (line.recipe.task.name, line.recipe.model, line.decoding.model)
         for row in tables.select("")
         for line in row.lines.values()
         if line.recipe and line.decoding.model
@@ -163,7 +162,8 @@ def test_models_that_answer_for_another_would_learn_the_same(tmp_path):
 def test_three_methods_share_one_training_and_answer_by_their_own_models(tmp_path, monkeypatch):
     rows = [row for row in tables.select("chan2016/table2") if row.name.endswith("-100k")]
     jobs = jobs_of(rows, ["ours"], BUDGETS["full"])
-    recipe = replace(jobs[0].recipe, n="6", hidden_size=16, steps=2, valid_batches=0)
+    table, changes = jobs[0].recipe.table(), {"hidden_size": 16, "valid_batches": 0}
+    recipe = Recipe.from_table(table, n="6", steps=2, **changes)
     monkeypatch.setattr(Job, "recipe", recipe)
     solvers = [solver_of(job.line, job.recipe, tmp_path) for job in jobs]
     assert [p.name for p in tmp_path.iterdir()] == [folder_of(recipe, tmp_path).name]
@@ -176,19 +176,19 @@ def test_no_training_draws_an_instance_of_a_test():
     """Of the streams' first batches; those of all others come from seeds that differ likewise."""
     seeds, drawn = set(), {}
     for _, _, recipe in recipes():
-        seeds.add((recipe.seed, recipe.n, recipe.task))
+        seeds.add((recipe.seed, recipe.n, recipe.task.name))
     assert all(seed < 2**32 and seed != SEED for seed, _, _ in seeds)
     for seed, n, name in sorted(seeds):
-        recipe = next(r for _, _, r in recipes() if (r.seed, r.n, r.task) == (seed, n, name))
-        if recipe.task == "tsp" or recipe.model.startswith("seq2seq"):
+        recipe = next(r for _, _, r in recipes() if (r.seed, r.n, r.task.name) == (seed, n, name))
+        if recipe.task.name == "tsp" or recipe.model.startswith("seq2seq"):
             continue  # labels that take long; sizes that others have too
-        task = tasks.get(recipe.task, **recipe.settings)
+        task = recipe.task
         examples = open_examples(recipe, task, 0)
         batches = [*examples.valid_batches[:2], *(examples.stream.batch(k) for k in range(3))]
         for batch in batches:
             drawn.setdefault(name, set()).update(np.float32(batch.inputs[:, 0]).ravel().tolist())
     for name, seen in drawn.items():
-        test = generate_examples(tasks.get(name), [5, 10, 50], 64, SEED)
+        test = generate_dataset(tasks.get(name), [5, 10, 50], 64, SEED)
         tested = {float(np.float32(x)) for e in test for x in e.inputs[0]}
         assert len(tested & seen) <= 2, name  # of 24 bits each, two may be equal by chance
 

@@ -66,7 +66,7 @@ class BlockingSolver(Solver):
     def solve_examples(self, examples, decoder=None, **options):
         self.batches.append([len(example.inputs) for example in examples])
         self.go.wait(20)
-        return super().solve_examples(examples, decoder, **options)
+        return super().predict(examples, decoder, **options)
 
 
 @pytest.fixture

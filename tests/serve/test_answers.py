@@ -35,7 +35,7 @@ def npy(array, **options):
 
 def check_same(answer, solver, instance, decoder, **settings):
     """The answer is the solver's to this instance alone; or as likely, to rounding."""
-    (expected,) = solver.solve_examples([Example(instance)], decoder, **settings)
+    (expected,) = solver.predict([Example(instance)], decoder, **settings)
     assert answer["log_likelihood"] == pytest.approx(expected.log_prob, rel=1e-4, abs=1e-5)
     if answer["outputs"] != expected.outputs.tolist():
         other = Example(instance, np.array(answer["outputs"]))

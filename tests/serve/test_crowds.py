@@ -64,7 +64,7 @@ class SlowSolver(Solver):
     def solve_examples(self, examples, decoder=None, **options):
         self.batches.append(len(examples))
         time.sleep(self.seconds * len(examples))
-        return super().solve_examples(examples, decoder, **options)
+        return super().predict(examples, decoder, **options)
 
 
 def test_what_takes_long_is_answered_one_by_one(with_client, models, monkeypatch):

@@ -79,7 +79,7 @@ def test_one_request_that_fails_takes_no_other_with_it(with_client, models):
         def solve_examples(self, examples, decoder=None, **options):
             if any(example.inputs.max() > 5 for example in examples):
                 raise InputError("no more than 5")
-            return super().solve_examples(examples, decoder, **options)
+            return super().predict(examples, decoder, **options)
 
     models["hull"] = Picky(models["hull"].model, models["hull"].task)
 
@@ -265,7 +265,7 @@ def test_a_client_that_waits_for_leave_to_send_too_much_gets_none(with_client):
 
 def test_limits_are_above_0():
     for name in vars(Limits()):
-        with pytest.raises(InputError, match="expected a number above 0"):
+        with pytest.raises(InputError, match=f"{name}: expected a .*number above 0"):
             Limits(**{name: 0})
 
 

@@ -29,7 +29,7 @@ def test_what_it_says_is_true(small):
     answer = solver.answer(POINTS, ptrnet.Beam(2))
     steps = POINTS[answer.outputs] - np.roll(POINTS[answer.outputs], 1, axis=0)
     assert answer.cost == pytest.approx(np.hypot(*steps.T).sum())
-    (solved,) = solver.solve_examples([Example(POINTS)], ptrnet.Beam(2))
+    (solved,) = solver.predict([Example(POINTS)], ptrnet.Beam(2))
     assert answer.log_prob == solved.log_prob < 0
     assert answer.decoder == "beam" and answer.seconds > 0
     assert small("hull").answer(POINTS).cost is None

@@ -2,6 +2,7 @@
 
 import json
 import re
+from pathlib import Path
 
 import pytest
 import torch
@@ -10,7 +11,7 @@ from huggingface_hub import ModelCard
 import ptrnet
 from ptrnet import tasks, weights
 from ptrnet.cli import run as program
-from ptrnet.data.bulk.generate import generate_examples
+from ptrnet.labels import generate_dataset
 from ptrnet.training.recipe import Recipe
 from ptrnet.training.run import train
 
@@ -79,12 +80,12 @@ def test_the_program_pushes(small, tmp_path, pushed, capsys):
 
 
 def test_a_training_on_fresh_examples_leaves_its_scores(tmp_path):
-    recipe = Recipe("sort", **FAST)
+    recipe = Recipe.from_table(task="sort", **FAST)
     train(recipe, tmp_path / "run")
     solver = ptrnet.load(tmp_path / "run")
     assert "Of 64 fresh examples, of which the training drew none" in solver.card
     row = re.search(r"\| accuracy \| ([\d.]+) \(.*\| ([\d.]+) \(", solver.card)
-    test = list(generate_examples(tasks.get("sort"), [2, 3, 4], 64, recipe.seed))
+    test = list(generate_dataset(tasks.get("sort"), [2, 3, 4], 64, recipe.seed))
     for shown, constrained in zip(row.groups(), (False, True), strict=True):
         measured = solver.evaluate(test, constrained=constrained)["accuracy"]["value"]
         assert float(shown) == pytest.approx(measured, abs=5e-5)
@@ -93,8 +94,8 @@ def test_a_training_on_fresh_examples_leaves_its_scores(tmp_path):
 def test_the_card_of_a_training_is_fit_for_the_hub(tmp_path, pushed):
     """It named folders of the machine, and its scores stood in no facts."""
     (tmp_path / "data.txt").write_text("0.5 0.25 output 2 1\n" * 30)
-    recipe = Recipe(
-        "sort", **{**FAST, "n": "2", "data": str(tmp_path / "data.txt"), "valid_share": 0.2}
+    recipe = Recipe.from_table(
+        task="sort", **{**FAST, "n": "2", "data": str(tmp_path / "data.txt"), "valid_share": 0.2}
     )
     train(recipe, tmp_path / "run")
     solver = ptrnet.load(tmp_path / "run")
@@ -126,7 +127,7 @@ def test_scores_of_other_weights_are_left_out(tmp_path, pushed):
 
 
 def test_where_nobody_knows_answers_a_card_says_so(tmp_path):
-    train(Recipe("sort", **{**FAST, "valid_batches": 0}), tmp_path / "run")
+    train(Recipe.from_table(task="sort", **{**FAST, "valid_batches": 0}), tmp_path / "run")
     assert "Of no examples" in (tmp_path / "run" / "README.md").read_text()
 
 
@@ -152,10 +153,8 @@ def test_scores_that_cannot_be_shown_are_refused(small, tmp_path, scores):
 
 
 def test_a_configuration_comes_last(small, tmp_path, monkeypatch):
-    """By it a model is known to be there: a kill between the two files must not leave it alone."""
-    from ptrnet import files
-
-    order, put = [], files._put_in_place
-    monkeypatch.setattr(files, "_put_in_place", lambda t, p: order.append(p.name) or put(t, p))
+    """A folder with a configuration counts as a model, so the weights must be there before it."""
+    order, replace = [], Path.replace
+    monkeypatch.setattr(Path, "replace", lambda t, p: order.append(p.name) or replace(t, p))
     small("sort").save_pretrained(tmp_path)
     assert order[:2] == ["model.safetensors", "config.json"]

@@ -6,7 +6,7 @@ import ptrnet
 from ptrnet import models, tasks
 from ptrnet.augmentation import canonicalize_valid
 from ptrnet.data.batches import bucket_by_size
-from ptrnet.solver import batches as solver_batches
+from ptrnet.solver import predict as solver_batches
 from ptrnet.solver import solver as solver_module
 from ptrnet.types import Example
 
@@ -50,10 +50,10 @@ def test_batches_keep_to_the_budget_and_answers_to_their_order(small, monkeypatc
     solver = small(scale=8.0)
     rng = np.random.default_rng(3)
     examples = [Example(rng.random((n, 2))) for n in rng.integers(1, 20, 60)]
-    at_once = [e.outputs.tolist() for e in solver.solve_examples(examples)]
+    at_once = [e.outputs.tolist() for e in solver.predict(examples)]
     monkeypatch.setattr(solver_batches, "MAX_BATCH_ELEMENTS", 25)
     monkeypatch.setattr(solver_module, "CHUNK_SIZE", 7)
-    in_batches = [e.outputs.tolist() for e in solver.solve_examples(iter(examples))]
+    in_batches = [e.outputs.tolist() for e in solver.predict(iter(examples))]
     assert at_once == in_batches
     batches = list(bucket_by_size([3, 30, 1, 5, 4, 4], 25))
     assert batches == [[2, 0, 4, 5, 3], [1]]
@@ -142,7 +142,7 @@ def test_a_beam_that_no_memory_holds_is_refused(small):
 def test_the_log_probability_is_that_of_the_answer(small):
     solver = small("sort", scale=8.0)
     examples = [Example(x) for x in np.random.default_rng(7).random((5, 6, 1))]
-    answered = list(solver.solve_examples(examples, ptrnet.Beam(3)))
+    answered = list(solver.predict(examples, ptrnet.Beam(3)))
     log_probs = [e.log_prob for e in answered]
     np.testing.assert_allclose(log_probs, solver.log_likelihoods(answered), rtol=1e-4)
 
@@ -190,7 +190,7 @@ def test_attention_has_a_column_for_each_element_of_the_input_in_its_order(small
     instance = instance[np.lexsort(instance.T[::-1])]
     new = rng.permutation(7)
     for example, names in ((instance, np.arange(7)), (instance[new], new)):
-        answered = next(solver.solve_examples([Example(example)]))
+        answered = solver.predict([Example(example)])[0]
         probabilities, tokens = solver.attention(answered)
         np.testing.assert_allclose(probabilities.sum(1), 1, rtol=1e-5)
         log_prob = np.log(probabilities[np.arange(len(tokens)), tokens]).sum()

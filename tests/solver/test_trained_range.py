@@ -17,7 +17,7 @@ def said(action):
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         action()
-    return [str(w.message) for w in caught if w.category is ptrnet.OutsideTraining]
+    return [str(w.message) for w in caught if w.category is ptrnet.OutOfDistributionWarning]
 
 
 def of_sizes(*sizes):

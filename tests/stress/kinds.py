@@ -14,9 +14,9 @@ import torch
 import ptrnet
 from ptrnet import tasks
 from ptrnet.data import formats
-from ptrnet.data.bulk.generate import generate_examples
 from ptrnet.data.bulk.resumable import ResumableFile
 from ptrnet.data.streams.memmap import open_memmap
+from ptrnet.labels import generate_dataset
 from ptrnet.pretrained import model_folder
 from ptrnet.reproduce import records, testsets
 from ptrnet.serve.requests.npy import parse_npy
@@ -65,7 +65,7 @@ def _load_model(folder: Path) -> Any:
 
 def _make_memmap(folder: Path) -> None:
     task = tasks.get("hull")
-    formats.write(str(folder / "a.txt"), generate_examples(task, [3, 5], 40, seed=1), task)
+    formats.write(str(folder / "a.txt"), generate_dataset(task, [3, 5], 40, seed=1), task)
     open_memmap(str(folder / "a.txt"), task)
 
 
@@ -153,9 +153,9 @@ def _text(extension: str, task: str, n: int, count: int) -> Kind:
 
     def make(folder: Path) -> None:
         kind = tasks.get(task)
-        examples = list(generate_examples(kind, [n], count, seed=2))
+        examples = list(generate_dataset(kind, [n], count, seed=2))
         if extension in ("jsonl", "parquet"):
-            examples = [e._replace(extra={"name": f"row {k}"}) for k, e in enumerate(examples)]
+            examples = [e.replace(extra={"name": f"row {k}"}) for k, e in enumerate(examples)]
         if extension == "tsp":
             whole = [np.floor(1000 * e.inputs) for e in examples]
             examples = [Example(inputs, distance="EUC_2D") for inputs in whole]

@@ -6,12 +6,12 @@ Where a name is taken for anything, its `type: ignore` is not needed, and mypy s
 from typing import assert_type
 
 import ptrnet
+from ptrnet.data.dataset import Dataset
 from ptrnet.solver import Solver
-from ptrnet.types import Floats, Indices
 
 solver = ptrnet.load("hull")
 assert_type(solver, Solver)
-assert_type(ptrnet.generate("hull", 5, 10), list[tuple[Floats, Indices]])
+assert_type(ptrnet.generate("hull", 5, 10), Dataset)
 assert_type(ptrnet.generate("hull", 5, 10, output="hulls.txt"), None)
 assert_type(ptrnet.tasks.names(), list[str])
 assert_type(ptrnet.fit([([[0.5], [0.25]], [1, 0])]), Solver)

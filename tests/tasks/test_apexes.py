@@ -157,7 +157,7 @@ def test_what_is_wrong_stays_visibly_wrong(tokens, expected):
 
 
 def test_no_separator_between_apexes():
-    with pytest.raises(InputError, match="separator of task delaunay: not in a sequence of apexes"):
+    with pytest.raises(InputError, match="task delaunay: separator: not in a sequence of apexes"):
         tasks.get("delaunay", separator=True, sequence="apexes")
 
 

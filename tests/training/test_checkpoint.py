@@ -79,8 +79,8 @@ def test_ours_is_one_that_torch_reads(path):
     assert is_unchanged(torch.load(path, weights_only=True))
 
 
-RECIPE = Recipe(
-    "sort", n="2", steps=30, hidden_size=4, batch_size=2, valid_batches=0, checkpoint_every=10
+RECIPE = Recipe.from_table(
+    task="sort", n="2", steps=30, hidden_size=4, batch_size=2, valid_batches=0, checkpoint_every=10
 )
 
 
@@ -96,7 +96,10 @@ def test_a_damaged_last_checkpoint_falls_back_to_the_one_before(tmp_path, capsys
     capsys.readouterr()
     damage(run / "checkpoint.ckpt")
     again = train(RECIPE, run, resume=True).model.state_dict()
-    line = f"{run}/checkpoint.ckpt: damaged: it is not as it was written; going on from step 20"
+    line = (
+        f"{run}/checkpoint.ckpt: damaged: the content does not match its checksum; "
+        "resuming from step 20"
+    )
     assert line in capsys.readouterr().err
     assert all(torch.equal(straight[name], again[name]) for name in straight)
     assert checkpoint.read(run / "checkpoint.ckpt")["global_step"] == 30
@@ -108,7 +111,7 @@ def test_two_damaged_checkpoints_are_refused(tmp_path):
     train(RECIPE, tmp_path / "run")
     damage(tmp_path / "run" / "checkpoint.ckpt")
     damage(tmp_path / "run" / "previous.ckpt")
-    with pytest.raises(InputError, match=r"/checkpoint\.ckpt: damaged: it is not as it was"):
+    with pytest.raises(InputError, match=r"/checkpoint\.ckpt: damaged: the content does not"):
         train(RECIPE, tmp_path / "run", resume=True)
 
 
@@ -117,4 +120,4 @@ def test_a_kill_between_two_renames_loses_no_checkpoint(tmp_path, capsys):
     train(RECIPE, run)
     (run / "checkpoint.ckpt").unlink()
     assert checkpoint.read_last(run).content["global_step"] == 20
-    assert "No such file or directory; going on from step 20" in capsys.readouterr().err
+    assert "No such file or directory; resuming from step 20" in capsys.readouterr().err

@@ -9,10 +9,9 @@ import torch
 
 import ptrnet
 from ptrnet.cli import run
-from ptrnet.errors import DoubtfulInput, InputError
+from ptrnet.errors import AmbiguousInputWarning, InputError
 from ptrnet.pretrained.model_folder import load
-from ptrnet.training.infer_recipe import infer_recipe
-from ptrnet.training.recipe import Recipe
+from ptrnet.training.recipe import Recipe, infer_recipe
 from ptrnet.training.run import train
 
 TINY = {"hidden_size": 16, "batch_size": 16, "valid_every": 10, "seed": 3}
@@ -90,7 +89,7 @@ def test_subsets_that_may_be_empty_and_sequences_with_repeats():
         return np.argsort(x)[[0, 1, 1]]
 
     free = [(x, twice(x)) for x in rng.random((800, 3))]
-    with pytest.warns(DoubtfulInput, match="where that is padding"):
+    with pytest.warns(AmbiguousInputWarning, match="where that is padding"):
         model = ptrnet.fit(free, hidden_size=32, steps=400, learning_rate=0.01, valid_every=200)
     assert model.task.constraint == "free"
     new = rng.random((200, 3))
@@ -129,12 +128,12 @@ def test_a_run_that_was_killed_keeps_the_best_weights(
     tmp_path, mine, monkeypatch, checkpoint_every
 ):
     """Killed just after each checkpoint; validations fall on the checkpoints' steps or not."""
-    from ptrnet.training.callbacks import checkpoints
+    from ptrnet.training import callbacks
 
     options = {**TINY, "steps": 60, "patience": 4, "checkpoint_every": checkpoint_every}
     recipe, _ = infer_recipe(str(mine), options)
     straight = train(recipe, tmp_path / "straight")
-    save = checkpoints.CheckedCheckpointIO.save_checkpoint
+    save = callbacks.CheckedCheckpointIO.save_checkpoint
 
     class Killed(Exception):
         pass
@@ -143,7 +142,7 @@ def test_a_run_that_was_killed_keeps_the_best_weights(
         save(self, *args, **kwargs)
         raise Killed
 
-    monkeypatch.setattr(checkpoints.CheckedCheckpointIO, "save_checkpoint", save_and_die)
+    monkeypatch.setattr(callbacks.CheckedCheckpointIO, "save_checkpoint", save_and_die)
     kills = 0
     while not (tmp_path / "killed" / "config.json").exists():
         try:
@@ -182,7 +181,7 @@ def test_a_run_that_was_killed_keeps_the_best_weights(
         ([([[1.0]], [True])], None, "example 0: outputs: expected a list of whole numbers"),
         ([([[1.0]], [1])], None, "example 0: outputs: index 1: expected 0 to 0, got 1"),
         ([([[1.0], [2.0]], [0])], "permutation", "example 0: outputs: answer: expected all 2"),
-        ([([[1.0]], [0])], "order", "unknown constraint of task custom 'order'"),
+        ([([[1.0]], [0])], "order", "unknown constraint 'order'"),
         ([([[float("nan")]], [0])], None, "example 0: inputs: element 1, number 1: expected a fin"),
         ([([[1.0], [2.0, 3.0]], [0])], None, "example 0: "),
         ([([[1.0]], [0])], None, "1 example, all kept to validate on; valid_share 0 keeps none"),
@@ -198,8 +197,8 @@ def test_examples_that_cannot_be_used(tmp_path, examples, constraint, complaint)
     ("fields", "complaint"),
     [
         ({"stepz": 3}, "unknown recipe key 'stepz'; did you mean 'steps'"),
-        ({"steps": "x"}, "steps must be a whole number, got 'x'"),
-        ({"steps": 0}, "steps must be 1 or more, got 0"),
+        ({"steps": "x"}, "steps: expected a whole number of 1 or more, got 'x'"),
+        ({"steps": 0}, "steps: expected a whole number of 1 or more, got 0"),
         ({"task": "hull"}, "fit: task follows from the examples"),
         ({"data": "x.jsonl"}, "fit: data follows from the examples"),
         ({"devices": 2}, "fit: trains in one process"),

@@ -52,7 +52,7 @@ def test_a_stopped_run_ends_with_the_same_bits(tmp_path, monkeypatch):
 def test_the_recipe_knows_whether_elements_repeat():
     for task, repeats in (("tsp", False), ("hull", False), ("delaunay", True)):
         recipe = Recipe.from_table({**TABLE, "task": task, "order": "lexicographic"})
-        assert recipe.network()["repeats"] is repeats and recipe.table()["repeats"] is repeats
+        assert recipe.network.repeats is repeats and recipe.table()["repeats"] is repeats
 
 
 def test_repeats_are_not_turned_off_where_answers_have_them():

@@ -1,7 +1,5 @@
 """A training whose numbers are no longer finite: it stops, says so, and leaves nothing broken."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 import torch
@@ -62,7 +60,7 @@ def test_the_program_exits_with_1_and_names_the_last_good_checkpoint(
 
 
 def test_it_is_resumed_from_the_last_good_checkpoint(tmp_path, break_weights, monkeypatch):
-    recipe = Recipe("sort", n="3", steps=20, checkpoint_every=6, **SMALL)
+    recipe = Recipe.from_table(task="sort", n="3", steps=20, checkpoint_every=6, **SMALL)
     with monkeypatch.context():
         break_weights(8)
         with pytest.raises(DivergedError, match="step 8"):
@@ -85,7 +83,7 @@ def test_no_model_is_written_over_by_one_that_is_not_finite(small, tmp_path):
 
 
 def test_a_run_shorter_than_its_validations_validates_at_its_end(tmp_path):
-    recipe = Recipe("sort", n="3", steps=4, **{**SMALL, "valid_every": 1000})
+    recipe = Recipe.from_table(task="sort", n="3", steps=4, **{**SMALL, "valid_every": 1000})
     train(recipe, tmp_path / "run")
     (metrics,) = (tmp_path / "run" / "logs" / "csv").rglob("metrics.csv")
     header, *rows = metrics.read_text().splitlines()
@@ -104,7 +102,7 @@ def test_what_is_no_probability_is_refused(tmp_path, monkeypatch):
 
     monkeypatch.setattr(TrainingModule, "training_step", scores)
     with pytest.raises(ModelError, match=r"below 0: the model's log_probs are no log-prob"):
-        train(Recipe(task="sort", n="3", steps=2, **SMALL), tmp_path / "run")
+        train(Recipe.from_table(task="sort", n="3", steps=2, **SMALL), tmp_path / "run")
 
 
 @pytest.mark.parametrize("learning", ["self-labelling", "reinforce"])
@@ -119,7 +117,9 @@ def test_learning_from_costs_stops_alike(tmp_path, monkeypatch, learning):
         return step(self, batch, index)
 
     monkeypatch.setattr(CostModule, "training_step", broken)
-    recipe = Recipe("tsp", n="5", steps=20, checkpoint_every=6, learning=learning, **SMALL)
+    recipe = Recipe.from_table(
+        task="tsp", n="5", steps=20, checkpoint_every=6, learning=learning, **SMALL
+    )
     with pytest.raises(DivergedError, match=r"diverged at step 7: .* of step 6, is "):
         train(recipe, tmp_path / "run")
     assert not (tmp_path / "run" / "model.safetensors").exists()
@@ -130,13 +130,16 @@ def test_another_run_begins_where_one_diverged(tmp_path, break_weights, monkeypa
     with monkeypatch.context():
         break_weights(8)
         with pytest.raises(DivergedError, match=r"--weights \S+run with a smaller"):
-            train(Recipe("sort", n="3", steps=20, checkpoint_every=6, **SMALL), tmp_path / "run")
+            train(
+                Recipe.from_table(task="sort", n="3", steps=20, checkpoint_every=6, **SMALL),
+                tmp_path / "run",
+            )
         monkeypatch.undo()
-    recipe = Recipe(
-        "sort", n="3", steps=1, learning_rate=1e-30, weights=str(tmp_path / "run"), **SMALL
+    recipe = Recipe.from_table(
+        task="sort", n="3", steps=1, learning_rate=1e-30, weights=str(tmp_path / "run"), **SMALL
     )
     begun = train(recipe, tmp_path / "other").model.state_dict()
     last = torch.load(tmp_path / "run" / "checkpoint.ckpt", weights_only=True)["state_dict"]
     assert all(torch.equal(begun[name], last[f"model.{name}"]) for name in begun)
     with pytest.raises(ptrnet.InputError, match="has hidden_size 8, the recipe has 16"):
-        train(replace(recipe, hidden_size=16), tmp_path / "third")
+        train(Recipe.from_table(recipe.table(), hidden_size=16), tmp_path / "third")

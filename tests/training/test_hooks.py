@@ -9,8 +9,8 @@ from lightning.pytorch.loggers import Logger
 
 import ptrnet
 from ptrnet.errors import InputError, MissingExtraError
-from ptrnet.training.callbacks import hooks
-from ptrnet.training.callbacks.hooks import Hooks
+from ptrnet.training import callbacks
+from ptrnet.training.callbacks import Hooks
 
 OPTIONS = {"hidden_size": 8, "batch_size": 8, "steps": 60, "valid_every": 20, "seed": 5}
 NUMBERS = np.random.default_rng(0).random((60, 4))
@@ -100,9 +100,9 @@ def test_refused(options, message, tmp_path):
     assert not (tmp_path / "run").exists()
 
 
-@pytest.mark.parametrize("name", hooks.LOGGERS)
+@pytest.mark.parametrize("name", callbacks.LOGGERS)
 def test_a_package_that_is_missing_is_named(monkeypatch, name):
-    monkeypatch.setattr(hooks, "find_spec", lambda package: None)
+    monkeypatch.setattr(callbacks, "find_spec", lambda package: None)
     with pytest.raises(MissingExtraError, match=rf"ptrnet\[{name}\]"):
         Hooks(loggers=(name,))
 

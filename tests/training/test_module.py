@@ -40,7 +40,7 @@ def negative_log_likelihoods(model, batch):
 
 def step(model, batch, *counts_of_others):
     """The loss of a step beside processes that have so many tokens."""
-    module = TrainingModule(model, Recipe("hull"))
+    module = TrainingModule(model, Recipe.from_table(task="hull"))
 
     def reduce(count, reduce_op):
         assert reduce_op == "mean"

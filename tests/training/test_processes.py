@@ -11,11 +11,11 @@ import torch
 
 from ptrnet import tasks
 from ptrnet.data import formats
-from ptrnet.data.bulk.generate import generate_examples
 from ptrnet.data.streams.example_stream import ExampleStream
 from ptrnet.data.streams.file_stream import FileStream
 from ptrnet.data.streams.ranks import rows_of_rank
 from ptrnet.errors import InputError
+from ptrnet.labels import generate_dataset
 from ptrnet.pretrained.model_folder import load
 from ptrnet.training.recipe import Recipe
 from ptrnet.training.run import train
@@ -44,7 +44,7 @@ def elements_and_tokens(batch):
 def test_processes_share_the_batches_of_one(tmp_path, world_size):
     task = tasks.get("hull")
     path = str(tmp_path / "hull.txt")
-    formats.write(path, generate_examples(task, [3, 5, 8], 19, seed=1), task)
+    formats.write(path, generate_dataset(task, [3, 5, 8], 19, seed=1), task)
     for stream in (ExampleStream(task, [4, 7], 9, seed=2), FileStream(path, task, [3, 5, 8], 6, 2)):
         for k in range(8):
             whole = list(elements_and_tokens(stream.batch(k)))
@@ -101,5 +101,5 @@ def children_of(process):
 
 def test_batches_must_be_shared_evenly():
     with pytest.raises(InputError, match="a batch of 16 cannot be shared evenly by 3 processes"):
-        Recipe("hull", batch_size=16, devices=3)
-    Recipe("hull", batch_size=16, devices=2, nodes=4)
+        Recipe.from_table(task="hull", batch_size=16, devices=3)
+    Recipe.from_table(task="hull", batch_size=16, devices=2, nodes=4)

@@ -1,13 +1,15 @@
 import math
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 import torch
 
-from ptrnet import weights
+from ptrnet import models, tasks, weights
 from ptrnet.errors import InputError
+from ptrnet.settings import to_mapping
 from ptrnet.training import optimizers
-from ptrnet.training.recipe import Recipe
+from ptrnet.training.recipe import Recipe, recipe_options
 
 
 def test_shipped_recipes_are_recipes():
@@ -17,12 +19,12 @@ def test_shipped_recipes_are_recipes():
     names = {p.name.removesuffix(".toml") for p in folder.iterdir() if p.name.endswith(".toml")}
     assert names == set(weights.names())
     for name in names:
-        assert Recipe.read(folder / f"{name}.toml").task == weights.summary(name)["task"]
+        assert Recipe.read(folder / f"{name}.toml").task.name == weights.summary(name)["task"]
 
 
 def test_recipes_of_the_examples_are_recipes():
     paths = sorted((Path(__file__).parents[2] / "examples" / "recipes").glob("*.toml"))
-    assert paths and all(Recipe.read(path).task == "tsp" for path in paths)
+    assert paths and all(Recipe.read(path).task.name == "tsp" for path in paths)
 
 
 def test_a_recipe_survives_its_file(tmp_path):
@@ -38,16 +40,22 @@ def test_a_recipe_survives_its_file(tmp_path):
         ("steps = 5", '"task" is missing'),
         ('task = "hull"\nstep = 5', "unknown recipe key 'step'; did you mean 'steps'"),
         ('task = "sort"\nstart = "leftmost"', "unknown recipe key 'start'"),
-        ('task = "hull"\nsteps = "5"', "steps must be a whole number, got '5'"),
-        ('task = "hull"\nsteps = true', "steps must be a whole number, got True"),
-        ('task = "hull"\nsteps = 0', "steps must be 1 or more, got 0"),
-        ('task = "hull"\nlearning_rate = 0', "learning_rate must be above 0"),
-        ('task = "hull"\nwarmup = 1.5', r"warmup must be in \[0, 1\), got 1.5"),
+        ('task = "hull"\nsteps = "5"', "steps: expected a whole number of 1 or more, got '5'"),
+        ('task = "hull"\nsteps = true', "steps: expected a whole number of 1 or more, got True"),
+        ('task = "hull"\nsteps = 0', "steps: expected a whole number of 1 or more, got 0"),
+        ('task = "hull"\nlearning_rate = 0', "learning_rate: expected a number above 0, got 0"),
+        (
+            'task = "hull"\nwarmup = 1.5',
+            "warmup: expected .* of 0 or more and below 1, got 1.5",
+        ),
         ('task = "hull"\noptimizer = "adam"', "did you mean 'adamw'"),
         ('task = "hull"\nn = "5-"', "n: expected"),
-        ('task = "hull"\nclosed = "no"', "closed of task hull must be true or false, got 'no'"),
+        ('task = "hull"\nclosed = "no"', "task hull: closed: expected true or false, got 'no'"),
         ('task = "hull"\nbatch_size = 1000000000000', "a batch of 1000000000000 instances of 50"),
-        ('task = "hull"\nseed = 99999999999999999999', r"seed must be below 2\^63"),
+        (
+            'task = "hull"\nseed = 99999999999999999999',
+            "seed: expected .* and below 9223372036854775808",
+        ),
         ('task = "hull', "not a TOML file"),
         ('task = "hull"\nstart = "left"', "did you mean 'leftmost'"),
     ],
@@ -60,7 +68,7 @@ def test_refused(tmp_path, text, complaint):
 
 
 def learning_rates(**fields):
-    recipe = Recipe("hull", steps=100, learning_rate=2.0, **fields)
+    recipe = Recipe.from_table(task="hull", steps=100, learning_rate=2.0, **fields)
     optimizer = optimizers.optimizer(recipe, [torch.nn.Parameter(torch.zeros(1))])
     schedule = optimizers.scheduler(recipe, optimizer)
     rates = []
@@ -85,7 +93,7 @@ def test_constant_stays():
 
 def test_sgd_is_plain():
     parameter = torch.nn.Parameter(torch.tensor([1.0]))
-    recipe = Recipe("hull", optimizer="sgd", learning_rate=0.5)
+    recipe = Recipe.from_table(task="hull", optimizer="sgd", learning_rate=0.5)
     optimizer = optimizers.optimizer(recipe, [parameter])
     parameter.grad = torch.tensor([2.0])
     optimizer.step()
@@ -93,7 +101,7 @@ def test_sgd_is_plain():
 
 
 def test_any_path_survives_the_file(tmp_path):
-    recipe = Recipe("hull", valid='odd "name"\\\u00e9.txt')
+    recipe = Recipe.from_table(task="hull", valid='odd "name"\\\u00e9.txt')
     (tmp_path / "r.toml").write_text(recipe.toml(), encoding="utf-8")
     assert Recipe.read(tmp_path / "r.toml").valid == recipe.valid
 
@@ -108,13 +116,13 @@ def test_paths_that_are_no_recipes(tmp_path):
 def test_a_labeller_is_needed_only_where_examples_are_fresh():
     many = {"n": "5000", "batch_size": 1}
     with pytest.raises(InputError, match="labeller"):
-        Recipe("tsp", labeller="held-karp", **many)
+        Recipe.from_table(task="tsp", labeller="held-karp", **many)
     with pytest.raises(InputError, match="labeller"):
-        Recipe("tsp", labeller="held-karp", data="f.txt", **many)
-    Recipe("tsp", labeller="held-karp", data="f.txt", valid="v.txt", **many)
-    Recipe("tsp", labeller="held-karp", data="f.txt", valid_batches=0, **many)
+        Recipe.from_table(task="tsp", labeller="held-karp", data="f.txt", **many)
+    Recipe.from_table(task="tsp", labeller="held-karp", data="f.txt", valid="v.txt", **many)
+    Recipe.from_table(task="tsp", labeller="held-karp", data="f.txt", valid_batches=0, **many)
     with pytest.raises(InputError, match="augment goes with data"):
-        Recipe("hull", augment=True)
+        Recipe.from_table(task="hull", augment=True)
 
 
 def test_settings_of_the_model_are_keys_of_the_recipe(tmp_path):
@@ -123,7 +131,7 @@ def test_settings_of_the_model_are_keys_of_the_recipe(tmp_path):
     (tmp_path / "r.toml").write_text(recipe.toml())
     again = Recipe.read(tmp_path / "r.toml")
     assert again.table() == recipe.table()
-    assert again.network() == {
+    assert to_mapping(again.network) == {
         "hidden_size": 8,
         "cell": "gru",
         "layers": 2,
@@ -144,7 +152,7 @@ def test_settings_of_the_model_are_keys_of_the_recipe(tmp_path):
             "unknown setting of model seq2seq 'score'",
         ),
         ({"cell": "lsmt"}, "did you mean 'lstm'"),
-        ({"layers": 0}, "layers of model ptr-net: expected 1 to 64, got 0"),
+        ({"layers": 0}, "model ptr-net: layers: expected a whole number from 1 to 64, got 0"),
         ({"model": "seq2seq"}, "model seq2seq has one n, such as 5; got 5-50"),
         ({"model": "seq2seq-attention", "n": "5,7"}, "has one n, such as 5; got 5,7"),
     ],
@@ -172,12 +180,14 @@ def test_answers_of_indices_need_a_model_that_sees_them(table):
 
 def test_answers_of_elements_need_no_indices():
     for table in ({"task": "hull"}, {"task": "sort"}, {"task": "hull", "start": "lower-left"}):
-        assert Recipe.from_table({**table, **TRANSFORMER}).network()["hidden_size"] == 8
+        assert Recipe.from_table({**table, **TRANSFORMER}).network.hidden_size == 8
 
 
 def test_a_model_of_one_n_takes_it_from_the_recipe():
     recipe = Recipe.from_table({"task": "sort", "model": "seq2seq", "n": "7", "hidden_size": 8})
-    assert recipe.network() == {"hidden_size": 8, "n": 7}
+    assert (recipe.network.hidden_size, recipe.network.n) == (8, 7)
+    with pytest.raises(InputError, match="the network serves n = 7 alone, got 8"):
+        replace(recipe, n="8")
 
 
 @pytest.mark.parametrize("name", ["delaunay", "tsp"])
@@ -195,3 +205,26 @@ def test_each_way_out_of_answers_that_depend_on_indices_is_one(name, model):
     assert len(named) >= 2
     for settings in named:
         Recipe.from_table({"task": name, "model": model, **settings})
+
+
+def test_every_key_of_a_recipe_is_an_option():
+    known = set(recipe_options())
+    for task in tasks.names():
+        for model in models.names():
+            table = Recipe.from_table(task=task, model=model, n="5", cuts=0, order="lexicographic")
+            assert {*table.table()} - {"task"} <= known, (task, model)
+    assert {"constraint", "fields", "unknown_category"} <= known
+
+
+def test_the_values_of_an_option_are_in_its_help():
+    options = recipe_options()
+    assert options["cell"].help.endswith(": lstm | gru")
+    assert options["model"].help.endswith(": " + " | ".join(models.names()))
+    assert options["start"].help.startswith("task hull: ")
+
+
+def test_a_recipe_holds_objects():
+    recipe = Recipe.from_table(task="hull", n="5-8", start="lower-left", hidden_size=8)
+    assert recipe.task == tasks.get("hull", start="lower-left")
+    assert recipe.n == (5, 6, 7, 8) and recipe.table()["n"] == "5-8"
+    assert recipe.network == models.settings_of("ptr-net", hidden_size=8)

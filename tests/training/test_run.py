@@ -31,7 +31,7 @@ def test_stopped_and_resumed_is_bit_exact(tmp_path, stalled_training):
     training = stalled_training(run, *OPTIONS, stall_at=90)
     shutil.copytree(run, killed)
     recipe = Recipe.read(run / "recipe.toml")
-    with pytest.raises(InputError, match=r"/run: another training is writing it$"):
+    with pytest.raises(InputError, match=r"/run: another process is writing it$"):
         train(recipe, run, resume=True)
     code, out, err = training.interrupt()
     assert code == 130 and out == ""
@@ -54,33 +54,41 @@ def test_no_run_hides_behind_a_shipped_model(tmp_path, monkeypatch):
     """`--model hull` would answer by the shipped one."""
     monkeypatch.chdir(tmp_path)
     with pytest.raises(InputError, match="hull: a shipped model has that name"):
-        train(Recipe(task="hull", steps=1), Path("hull"))
+        train(Recipe.from_table(task="hull", steps=1), Path("hull"))
     assert not list(tmp_path.iterdir())
 
 
 def test_it_learns(tmp_path):
     """Sorting two numbers, in seconds: from one half to nearly always."""
-    recipe = Recipe(
-        "sort", n="2", steps=300, hidden_size=32, batch_size=64, valid_batches=0, learning_rate=0.01
+    recipe = Recipe.from_table(
+        task="sort",
+        n="2",
+        steps=300,
+        hidden_size=32,
+        batch_size=64,
+        valid_batches=0,
+        learning_rate=0.01,
     )
     saved = train(recipe, tmp_path / "run")
     from ptrnet.solver import Solver
 
     solver = Solver(*saved)
     examples = list(_examples(solver.task))
-    answers = [e.outputs for e in solver.solve_examples(examples, constrained=False)]
+    answers = [e.outputs for e in solver.predict(examples, constrained=False)]
     assert solver.task.measure(examples, answers)["accuracy"].value > 0.85
     assert saved.trained == {"n": "2", "steps": 300, "batch_size": 64, "seed": 1}
 
 
 def _examples(task):
-    from ptrnet.data.bulk.generate import generate_examples
+    from ptrnet.labels import generate_dataset
 
-    return generate_examples(task, [2], 300, seed=3)
+    return generate_dataset(task, [2], 300, seed=3)
 
 
 def test_resume_is_refused_for_another_recipe_and_for_no_run(tmp_path):
-    recipe = Recipe("sort", n="2", steps=2, hidden_size=4, batch_size=2, valid_batches=0)
+    recipe = Recipe.from_table(
+        task="sort", n="2", steps=2, hidden_size=4, batch_size=2, valid_batches=0
+    )
     train(recipe, tmp_path / "run")
     with pytest.raises(InputError, match="has steps = 2, asked to resume with 9"):
         train(Recipe.from_table({**recipe.table(), "steps": 9}), tmp_path / "run", resume=True)
@@ -93,7 +101,9 @@ def test_resume_is_refused_for_another_recipe_and_for_no_run(tmp_path):
 
 
 def test_a_run_folder_is_locked_while_it_is_trained(tmp_path, monkeypatch):
-    recipe = Recipe("sort", n="2", steps=2, hidden_size=4, batch_size=2, valid_batches=0)
+    recipe = Recipe.from_table(
+        task="sort", n="2", steps=2, hidden_size=4, batch_size=2, valid_batches=0
+    )
     refusals = []
 
     def trained(*_):
@@ -104,7 +114,7 @@ def test_a_run_folder_is_locked_while_it_is_trained(tmp_path, monkeypatch):
     monkeypatch.setattr("ptrnet.training.run.run_trainer", trained)
     train(recipe, tmp_path / "run")
     train(recipe, tmp_path / "run", resume=True)
-    assert refusals == [f"{tmp_path / 'run'}: another training is writing it"] * 2
+    assert refusals == [f"{tmp_path / 'run'}: another process is writing it"] * 2
     begun = run_folder.check_unused
 
     def begun_meanwhile(folder):
@@ -114,13 +124,15 @@ def test_a_run_folder_is_locked_while_it_is_trained(tmp_path, monkeypatch):
 
     with contextlib.ExitStack() as locks:
         monkeypatch.setattr(run_folder, "check_unused", begun_meanwhile)
-        with pytest.raises(InputError, match="another training is writing it"):
+        with pytest.raises(InputError, match="another process is writing it"):
             train(recipe, tmp_path / "other")
     assert list((tmp_path / "other").iterdir()) == []
 
 
 def test_a_finished_run_resumes_to_itself(tmp_path):
-    recipe = Recipe("sort", n="2", steps=2, hidden_size=4, batch_size=2, valid_batches=0)
+    recipe = Recipe.from_table(
+        task="sort", n="2", steps=2, hidden_size=4, batch_size=2, valid_batches=0
+    )
     first = train(recipe, tmp_path / "run").model.state_dict()
     (tmp_path / "run" / "model.safetensors").unlink()
     again = train(recipe, tmp_path / "run", resume=True).model.state_dict()
@@ -130,8 +142,8 @@ def test_a_finished_run_resumes_to_itself(tmp_path):
 def test_bfloat16_and_float32_start_alike_and_differ(tmp_path):
     weights = {}
     for precision in ("bfloat16", "float32"):
-        recipe = Recipe(
-            "hull",
+        recipe = Recipe.from_table(
+            task="hull",
             n="5",
             steps=3,
             hidden_size=16,
@@ -148,8 +160,8 @@ def test_validation_on_a_file(tmp_path):
     """The file's own examples are measured, mixed sizes and a clockwise answer among them."""
     path = tmp_path / "valid.txt"
     path.write_text("0 0 1 0 0 1 output 1 3 2 1\n0 0 1 0 1 1 0 1 0.5 0.5 output 1 2 3 4 1\n")
-    recipe = Recipe(
-        "hull", n="5", steps=50, hidden_size=8, batch_size=4, valid=str(path), valid_every=50
+    recipe = Recipe.from_table(
+        task="hull", n="5", steps=50, hidden_size=8, batch_size=4, valid=str(path), valid_every=50
     )
     train(recipe, tmp_path / "run")
     (log,) = (tmp_path / "run" / "logs" / "csv").glob("*/metrics.csv")
@@ -174,19 +186,21 @@ def test_a_refused_run_leaves_no_folder(tmp_path, fields):
     if fields.get("device") == "cuda" and torch.cuda.is_available():
         pytest.skip("cuda is there")
     with pytest.raises(InputError):
-        train(Recipe("sort", n="2", steps=2, **fields), tmp_path / "run")
+        train(Recipe.from_table(task="sort", n="2", steps=2, **fields), tmp_path / "run")
     assert not (tmp_path / "run").exists()
 
 
 def test_a_folder_with_a_model_is_not_overwritten(tmp_path, small):
     small().save_pretrained(tmp_path / "mine")
     with pytest.raises(InputError, match="holds a model already"):
-        train(Recipe("sort", n="2", steps=2), tmp_path / "mine")
+        train(Recipe.from_table(task="sort", n="2", steps=2), tmp_path / "mine")
     assert load(tmp_path / "mine").task.name == "hull"
 
 
 def test_a_run_that_was_killed_before_its_first_checkpoint_resumes_from_the_start(tmp_path):
-    recipe = Recipe("sort", n="2", steps=3, hidden_size=4, batch_size=2, valid_batches=0)
+    recipe = Recipe.from_table(
+        task="sort", n="2", steps=3, hidden_size=4, batch_size=2, valid_batches=0
+    )
     straight = train(recipe, tmp_path / "straight").model.state_dict()
     (tmp_path / "killed").mkdir()
     (tmp_path / "killed" / "recipe.toml").write_text(recipe.toml())
@@ -199,8 +213,8 @@ def test_a_run_on_a_file_resumes_to_the_same_bits(tmp_path, monkeypatch):
     data = tmp_path / "hull.txt"
     task = tasks.get("hull")
     formats.write(str(data), _of_two_sizes(task), task)
-    recipe = Recipe(
-        "hull",
+    recipe = Recipe.from_table(
+        task="hull",
         data=str(data),
         augment=True,
         n="5-6",
@@ -235,19 +249,19 @@ def test_a_run_on_a_file_resumes_to_the_same_bits(tmp_path, monkeypatch):
 
 
 def _of_two_sizes(task):
-    from ptrnet.data.bulk.generate import generate_examples
+    from ptrnet.labels import generate_dataset
 
-    return generate_examples(task, [5, 6], 40, seed=3)
+    return generate_dataset(task, [5, 6], 40, seed=3)
 
 
 def test_a_file_that_cannot_be_trained_on_leaves_no_folder(tmp_path):
     data = tmp_path / "hull.txt"
     data.write_text("0 0 1 0 0 1 output 1 2 3\n0 0 1 0 0 1\n")
     with pytest.raises(InputError, match=r"hull\.txt:2: has no answer to train on"):
-        train(Recipe("hull", n="3", steps=2, data=str(data)), tmp_path / "run")
+        train(Recipe.from_table(task="hull", n="3", steps=2, data=str(data)), tmp_path / "run")
     data.write_text("0 0 1 0 0 1 output 1 2 3\n")
     with pytest.raises(InputError, match="they have 3 to 3 elements"):
-        train(Recipe("hull", n="5", steps=2, data=str(data)), tmp_path / "run")
+        train(Recipe.from_table(task="hull", n="5", steps=2, data=str(data)), tmp_path / "run")
     assert not (tmp_path / "run").exists()
 
 
@@ -256,8 +270,8 @@ def test_a_model_of_one_n_trains_and_answers(tmp_path, model):
     """Sorting two numbers, as above; and a file of other sizes is refused before it starts."""
     other = tmp_path / "other.txt"
     other.write_text("0.1 0.2 0.3 output 1 2 3\n")
-    recipe = Recipe(
-        "sort",
+    recipe = Recipe.from_table(
+        task="sort",
         model=model,
         n="2",
         steps=200,
@@ -276,7 +290,7 @@ def test_a_model_of_one_n_trains_and_answers(tmp_path, model):
 
     solver = Solver(*load(tmp_path / "run"))
     examples = list(_examples(solver.task))
-    answers = [e.outputs for e in solver.solve_examples(examples, constrained=False)]
+    answers = [e.outputs for e in solver.predict(examples, constrained=False)]
     assert solver.task.measure(examples, answers)["accuracy"].value > 0.85
 
 

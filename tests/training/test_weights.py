@@ -17,20 +17,24 @@ def parameters(folder):
 
 
 def test_it_begins_where_the_other_ended(tmp_path):
-    train(Recipe("sort", **SMALL), tmp_path / "first")
-    begun = Recipe("sort", **SMALL, weights=str(tmp_path / "first"), learning_rate=1e-9, seed=5)
+    train(Recipe.from_table(task="sort", **SMALL), tmp_path / "first")
+    begun = Recipe.from_table(
+        task="sort", **SMALL, weights=str(tmp_path / "first"), learning_rate=1e-9, seed=5
+    )
     train(begun, tmp_path / "second")
     first, second = parameters(tmp_path / "first"), parameters(tmp_path / "second")
     torch.testing.assert_close(first, second, rtol=0, atol=1e-7)
-    train(Recipe("sort", **SMALL, learning_rate=1e-9, seed=5), tmp_path / "fresh")
+    train(Recipe.from_table(task="sort", **SMALL, learning_rate=1e-9, seed=5), tmp_path / "fresh")
     assert (parameters(tmp_path / "fresh") - first).abs().max() > 1e-2
 
 
 def test_resumed_it_does_not_begin_again(tmp_path, monkeypatch):
-    train(Recipe("sort", **SMALL), tmp_path / "first")
-    recipe = Recipe("sort", **SMALL, weights=str(tmp_path / "first"), checkpoint_every=2)
+    train(Recipe.from_table(task="sort", **SMALL), tmp_path / "first")
+    recipe = Recipe.from_table(
+        task="sort", **SMALL, weights=str(tmp_path / "first"), checkpoint_every=2
+    )
     whole = train(recipe, tmp_path / "whole").model.state_dict()
-    from ptrnet.training.callbacks.finite import FiniteLoss
+    from ptrnet.training.callbacks import FiniteLoss
 
     on_end = FiniteLoss.on_train_batch_end
 
@@ -58,7 +62,7 @@ def test_resumed_it_does_not_begin_again(tmp_path, monkeypatch):
     ],
 )
 def test_another_network_is_refused_and_nothing_left(tmp_path, changes, message):
-    train(Recipe("sort", **SMALL), tmp_path / "first")
+    train(Recipe.from_table(task="sort", **SMALL), tmp_path / "first")
     table = {"task": "sort", **SMALL, "weights": str(tmp_path / "first"), **changes}
     with pytest.raises(InputError, match=message):
         train(Recipe.from_table(table), tmp_path / "second")

@@ -73,7 +73,7 @@ def test_accuracy_on_fresh_instances(name, n, decoder, floor):
     """At least the promised share, less three standard errors of this small sample."""
     model, count = ptrnet.load(name), 1000
     known = examples(name, n, count)
-    answers = [e.outputs for e in model.solve_examples(known, decoder)]
+    answers = [e.outputs for e in model.predict(known, decoder)]
     accuracy = model.task.measure(known, answers)["accuracy"].value
     assert accuracy > floor - 3 * (floor * (1 - floor) / count) ** 0.5
 
@@ -83,7 +83,7 @@ def test_triangulations_of_fresh_instances(n, accuracy, coverage):
     """At least the promised shares, less three standard errors of this small sample."""
     model, count = ptrnet.load("delaunay"), 300
     known = examples("delaunay", n, count)
-    measures = model.task.measure(known, [e.outputs for e in model.solve_examples(known)])
+    measures = model.task.measure(known, [e.outputs for e in model.predict(known)])
     assert measures["accuracy"].value > accuracy - 3 * (accuracy * (1 - accuracy) / count) ** 0.5
     assert measures["triangle_coverage"].value > coverage - 0.003
 
@@ -93,7 +93,7 @@ def test_tours_of_fresh_instances(n, gap):
     """At most the promised gap to the shortest tours, which the dynamic programme finds."""
     model = ptrnet.load("tsp")
     known = examples("tsp", n, 200)
-    answers = [e.outputs for e in model.solve_examples(known)]
+    answers = [e.outputs for e in model.predict(known)]
     measures = model.task.measure(known, answers)
     assert measures["gap"].value < gap and measures["valid"].value == 1
 

@@ -9,14 +9,13 @@ from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from ptrnet import tasks
 from ptrnet.bench.harness import Case, Result, Row, Setup, Side, measure
 from ptrnet.bench.train import TrainingStep, ptrnet_step, recipe_for
 from ptrnet.data import formats
-from ptrnet.data.bulk.generate import generate_examples
 from ptrnet.data.streams.file_stream import FileStream
 from ptrnet.data.streams.memmap import open_memmap
-from ptrnet.progress import track
+from ptrnet.labels import generate_dataset
+from ptrnet.tasks.base import Task
 from ptrnet.training.recipe import Recipe
 
 COUNT = 10_000  # examples in the file
@@ -44,9 +43,9 @@ def rows(
 def _measure_with_file(recipe: Recipe, repeats: int) -> Iterator[Row]:
     with TemporaryDirectory() as folder:
         path = str(Path(folder) / "examples.txt")
-        task = tasks.get(recipe.task)
-        examples = generate_examples(task, [int(recipe.n)], COUNT, recipe.seed)
-        formats.write(path, track(examples, "writing a file", COUNT), task)
+        task = recipe.task
+        examples = generate_dataset(task, recipe.n, COUNT, recipe.seed)
+        formats.write(path, examples, task)
         open_memmap(path, task)
         steps = STEPS * repeats
         # The kinds of steps are separate cases. If they ran in turn, the batches of one kind would
@@ -87,8 +86,8 @@ class Reading(Case):
                 count=COUNT,
                 unit="examples",
                 facts={
-                    "task": self.recipe.task,
-                    "n": int(self.recipe.n),
+                    "task": self.recipe.task.name,
+                    "n": self.recipe.n[0],
                     "examples": COUNT,
                     "bytes": Path(self.path).stat().st_size,
                 },
@@ -120,15 +119,15 @@ class Waiting(Case):
         share = waiting_ms * len(times) / sum(times)
         yield Row(
             measurement="data",
-            name=f"step, {recipe.hidden_size} units, examples {self.examples}",
+            name=f"step, {recipe.network.hidden_size} units, examples {self.examples}",
             time=result.spread(STEP),
             count=recipe.batch_size,
             unit="examples",
             facts={
-                "task": recipe.task,
-                "n": int(recipe.n),
+                "task": recipe.task.name,
+                "n": recipe.n[0],
                 "batch_size": recipe.batch_size,
-                "hidden_size": recipe.hidden_size,
+                "hidden_size": recipe.network.hidden_size,
                 "waiting_ms": waiting_ms,
                 "waiting_share": share,
             },
@@ -137,19 +136,19 @@ class Waiting(Case):
         )
 
 
-def read_lines(path: str, task: str) -> Run:
+def read_lines(path: str, task: Task) -> Run:
     """A function that reads all lines, as `solve` and `evaluate` do."""
-    return lambda: sum(1 for _ in formats.read(path, tasks.get(task)))
+    return lambda: sum(1 for _ in formats.read(path, task))
 
 
-def build_memmap(path: str, task: str) -> Run:
+def build_memmap(path: str, task: Task) -> Run:
     """A function that reads a file into a memory map, as the first training on it does."""
     copy = path.replace(".txt", "-anew.txt")
     shutil.copyfile(path, copy)
 
     def run() -> None:
         shutil.rmtree(f"{copy}.packed", ignore_errors=True)
-        open_memmap(copy, tasks.get(task))
+        open_memmap(copy, task)
 
     return run
 
@@ -171,5 +170,4 @@ def step_on_fresh_examples(recipe: Recipe) -> TrainingStep:
 
 
 def _stream(path: str, recipe: Recipe) -> FileStream:
-    task = tasks.get(recipe.task)
-    return FileStream(path, task, [int(recipe.n)], recipe.batch_size, recipe.seed)
+    return FileStream(path, recipe.task, recipe.n, recipe.batch_size, recipe.seed)

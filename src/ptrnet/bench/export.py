@@ -17,7 +17,7 @@ from torch import Tensor
 from ptrnet import tasks, weights
 from ptrnet.bench.harness import Baseline, Case, Result, Row, Setup, Side, measure
 from ptrnet.data import checks
-from ptrnet.data.sizes import parse_sizes
+from ptrnet.data.sizes import Sizes
 from ptrnet.data.symmetries import permute_elements
 from ptrnet.decoding import Greedy
 from ptrnet.errors import InputError
@@ -49,7 +49,7 @@ def rows(
     names = [name for name in weights.names() if task in (None, weights.summary(name)["task"])]
     cases = []
     for name in names:
-        (*_, size) = parse_sizes(str(n or weights.summary(name)["n"]))
+        (*_, size) = Sizes(n or weights.summary(name)["n"])
         checks.check_sizes([size], tasks.get(weights.summary(name)["task"]))
         if batch_size * size > LARGEST_BATCH:
             raise InputError(f"batch size: {batch_size} instances of {size} are too many elements")

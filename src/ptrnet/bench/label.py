@@ -12,7 +12,7 @@ import numpy as np
 from ptrnet import labellers, tasks
 from ptrnet.bench.harness import Case, Result, Row, Setup, Side, measure
 from ptrnet.data import checks
-from ptrnet.data.sizes import parse_sizes
+from ptrnet.data.sizes import Sizes
 from ptrnet.errors import MissingExtraError
 from ptrnet.parallel import ordered_map
 
@@ -27,7 +27,7 @@ def rows(
     task: str | None = None, n: int | None = None, repeats: int = 5, seed: int = 0
 ) -> Iterator[Row]:
     """A row for each labeller. Raises InputError if instances cannot be labelled."""
-    sizes = parse_sizes(str(N if n is None else n))
+    sizes = Sizes(N if n is None else n)
     cases = []
     for name in tasks.names() if task is None else [task]:
         kind = tasks.get(name)

@@ -49,7 +49,7 @@ class Scores(Case):
 
     def __init__(self, recipe: Recipe, rounds: int) -> None:
         self.recipe, self.rounds, self.device = recipe, rounds, recipe.device
-        self.title = f"{recipe.hidden_size} units"
+        self.title = f"{recipe.network.hidden_size} units"
 
     def setups(self) -> dict[str, Setup]:
         return {
@@ -68,11 +68,11 @@ class Scores(Case):
         return sides
 
     def rows(self, result: Result) -> Iterator[Row]:
-        recipe, n = self.recipe, int(self.recipe.n)
+        recipe, n = self.recipe, self.recipe.n[0]
         scores = recipe.batch_size * STEPS * n
         roofline_ms = None
         if self.device == "cpu":
-            needed = 2 * scores * recipe.hidden_size
+            needed = 2 * scores * recipe.network.hidden_size
             roofline_ms = needed / self.divisions * result.median(DIVISIONS)
         yield Row(
             measurement="score",
@@ -84,7 +84,7 @@ class Scores(Case):
                 "n": n,
                 "steps": STEPS,
                 "batch_size": recipe.batch_size,
-                "hidden_size": recipe.hidden_size,
+                "hidden_size": recipe.network.hidden_size,
             },
             roofline_ms=roofline_ms,
             baseline=Baseline(
@@ -110,7 +110,7 @@ def reference(recipe: Recipe) -> Run:
 def _forward_and_backward(scores: Callable[..., torch.Tensor], recipe: Recipe) -> Run:
     """A function that computes the scores of random keys and queries, and their gradients."""
     torch.manual_seed(recipe.seed)
-    batch, n, units = recipe.batch_size, int(recipe.n), recipe.hidden_size
+    batch, n, units = recipe.batch_size, recipe.n[0], recipe.network.hidden_size
     inputs = [
         torch.randn(shape, device=recipe.device, requires_grad=True)
         for shape in ((batch, n, units), (batch, STEPS, units), (units,))

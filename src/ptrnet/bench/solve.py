@@ -17,7 +17,7 @@ from ptrnet.bench import roofline
 from ptrnet.bench.harness import Baseline, Case, Result, Row, Setup, Side, measure
 from ptrnet.bench.naive import NaivePtrNet
 from ptrnet.data import checks
-from ptrnet.data.sizes import parse_sizes
+from ptrnet.data.sizes import Sizes
 from ptrnet.data.symmetries import permute_elements
 from ptrnet.decoding import Beam, Decoder, Greedy
 from ptrnet.errors import InputError
@@ -43,8 +43,8 @@ def rows(
 ) -> Iterator[Row]:
     """Rows for each size of the instances. Raises InputError if they cannot be answered."""
     kind, device = tasks.get(task), device_of(device)
-    trained = parse_sizes(weights.summary(ptr_net_of(task))["n"])[-1]
-    sizes = [trained, TIMES_TRAINED * trained] if n is None else parse_sizes(str(n))
+    trained = Sizes(weights.summary(ptr_net_of(task))["n"])[-1]
+    sizes = [trained, TIMES_TRAINED * trained] if n is None else Sizes(n)
     checks.check_sizes(sizes, kind)
     if batch_size * sizes[-1] > LARGEST_BATCH:
         raise InputError(f"batch size: {batch_size} instances of {sizes[-1]} are too many elements")

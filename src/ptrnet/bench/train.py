@@ -45,6 +45,7 @@ from ptrnet.models.settings import (
     RecurrentSettings,
     RemainingSettings,
 )
+from ptrnet.settings import to_mapping
 from ptrnet.training.graphs import GraphLosses
 from ptrnet.training.hardware import device_of, matmul_precision, precision_of
 from ptrnet.training.losses import cut_losses, losses
@@ -145,7 +146,7 @@ class Training(Case):
     def __init__(self, recipe: Recipe, rounds: int) -> None:
         self.recipe, self.rounds, self.device = recipe, rounds, recipe.device
         self.precision = precision_of(recipe.precision, recipe.device)
-        self.title = f"{recipe.model}, {recipe.hidden_size} units"
+        self.title = f"{recipe.model}, {recipe.network.hidden_size} units"
 
     def setups(self) -> dict[str, Setup]:
         return {PTRNET: partial(TrainingStep.on_fresh_examples, ptrnet_step, self.recipe)}
@@ -186,22 +187,22 @@ class Training(Case):
     def rows(self, result: Result) -> Iterator[Row]:
         recipe, time = self.recipe, result.spread(PTRNET)
         cuts = {"cuts": recipe.cuts} if recipe.cuts else {}
-        settings = vars(models.settings_of(recipe.model, **recipe.network()))
+        settings = to_mapping(recipe.network)
         layers = {name: value for name, value in settings.items() if name.endswith("layers")}
-        trained_on = f"{recipe.task}, cut; " if recipe.cuts else ""
+        trained_on = f"{recipe.task.name}, cut; " if recipe.cuts else ""
         yield Row(
             measurement="train",
-            name=f"{recipe.model}, {recipe.hidden_size} units, {self.precision}",
+            name=f"{recipe.model}, {recipe.network.hidden_size} units, {self.precision}",
             time=time,
             count=recipe.batch_size,
             unit="examples",
             facts={
-                "task": recipe.task,
+                "task": recipe.task.name,
                 "model": recipe.model,
-                "n": int(recipe.n),
+                "n": recipe.n[0],
                 "batch_size": recipe.batch_size,
                 **cuts,
-                "hidden_size": recipe.hidden_size,
+                "hidden_size": recipe.network.hidden_size,
                 **layers,
                 "precision": self.precision,
                 "step_ms": time.median,
@@ -231,10 +232,12 @@ class PtrNetTraining(Training):
         return {PRODUCT: self.large_product()}
 
     def roofline_ms(self, result: Result) -> float:
-        recipe, n = self.recipe, int(self.recipe.n)
-        slots = n + tasks.get(recipe.task).num_specials
+        recipe, n = self.recipe, self.recipe.n[0]
+        slots = n + recipe.task.num_specials
         steps = mean(self.step.answer_widths)
-        forward = roofline.operations(recipe.batch_size, recipe.hidden_size, n, slots, steps)
+        forward = roofline.operations(
+            recipe.batch_size, recipe.network.hidden_size, n, slots, steps
+        )
         return 3 * forward / self.product_operations * result.median(PRODUCT)
 
     def baseline(self, result: Result) -> Baseline:
@@ -272,10 +275,10 @@ class TrainingStep:
         cls, make_step: Callable[[Recipe], Step], recipe: Recipe
     ) -> "TrainingStep":
         """A step on examples that are drawn and labelled as it runs."""
-        task = tasks.get(recipe.task, **recipe.settings)
+        task = recipe.task
         labeller = "a1" if "a1" in task.labellers else None  # exact tours would take too long
         stream: BatchStream[Any] = ExampleStream(
-            task, [int(recipe.n)], recipe.batch_size, recipe.seed, labeller=labeller
+            task, recipe.n, recipe.batch_size, recipe.seed, labeller=labeller
         )
         if recipe.cuts:
             stream = CutStream(stream, task, recipe.cuts, recipe.seed)
@@ -353,9 +356,8 @@ def naive_step(recipe: Recipe) -> Step:
 
 def _model(recipe: Recipe) -> PointerModel:
     torch.manual_seed(recipe.seed)
-    task = tasks.get(recipe.task, **recipe.settings)
-    model = models.build(recipe.model, task.num_features, task.num_specials, **recipe.network())
-    return model.to(recipe.device)
+    size = recipe.task.num_features, recipe.task.num_specials
+    return models.kind(recipe.model)(*size, recipe.network).to(recipe.device)
 
 
 def _loss(
@@ -393,7 +395,7 @@ def code_paths(recipe: Recipe) -> dict[str, str]:
     """
     precision = precision_of(recipe.precision, recipe.device)
     paths = {"large products": f"PyTorch's, in {precision}"}
-    settings = models.settings_of(recipe.model, **recipe.network())
+    settings = recipe.network
     if isinstance(settings, EncoderSettings):
         paths["attention"] = (
             "two products and a softmax in float32, as the backward pass of PyTorch's fused "
@@ -420,8 +422,8 @@ def _on_cpu(recipe: Recipe, precision: str, score: str, cell: str) -> dict[str, 
     paths = {}
     if cell == "lstm":
         dtype = torch.bfloat16 if precision == "bfloat16" else torch.float32
-        features = tasks.get(recipe.task, **recipe.settings).num_features
-        sizes = recipe.hidden_size, 0 if features <= MAX_FUSED else features
+        features = recipe.task.num_features
+        sizes = recipe.network.hidden_size, 0 if features <= MAX_FUSED else features
         is_by_avx2 = products_class(*sizes, dtype) is Avx2Products
         if precision == "float32" and has_onednn() and not is_by_avx2:
             paths["layers"] = "PyTorch's nn.LSTM on oneDNN, the faster in float32 with gradients"

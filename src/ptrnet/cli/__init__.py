@@ -48,7 +48,7 @@ def run(arguments: list[str]) -> int:
 def _run(arguments: list[str]) -> int:
     import typer
 
-    from ptrnet.errors import DoubtfulInput, OutsideTraining, PtrnetError
+    from ptrnet.errors import AmbiguousInputWarning, OutOfDistributionWarning, PtrnetError
 
     # The base class of typer's errors: click's or, by version, typer's copy of it.
     usage_error: Any = next(c for c in typer.BadParameter.__mro__ if c.__name__ == "ClickException")
@@ -60,8 +60,9 @@ def _run(arguments: list[str]) -> int:
 
         command = typer.main.get_command(app)
         with warnings.catch_warnings():
-            warnings.simplefilter("always", OutsideTraining)
-            warnings.simplefilter("default", DoubtfulInput)  # once, not at each line of a file
+            warnings.simplefilter("always", OutOfDistributionWarning)
+            # Once, not for each line of a file.
+            warnings.simplefilter("default", AmbiguousInputWarning)
             warnings.showwarning = partial(_print_warning, warnings.showwarning)
             return command.main(arguments, prog_name="ptrnet", standalone_mode=False) or 0
     except PtrnetError as error:
@@ -113,9 +114,9 @@ def _with_plugins(arguments: list[str]) -> list[str]:
 
 def _print_warning(otherwise: Any, message: Any, category: type, *place: Any) -> None:
     """Prints what a user should know as one line; leaves all other warnings to `otherwise`."""
-    from ptrnet.errors import DoubtfulInput, OutsideTraining
+    from ptrnet.errors import AmbiguousInputWarning, OutOfDistributionWarning
 
-    if issubclass(category, OutsideTraining | DoubtfulInput):
+    if issubclass(category, OutOfDistributionWarning | AmbiguousInputWarning):
         print(f"ptrnet: {message}", file=sys.stderr)
     else:
         otherwise(message, category, *place)

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ptrnet.cli.options import Json, Seed, say
+from ptrnet.cli.options import Json, Seed, echo
 
 if TYPE_CHECKING:
     from ptrnet.bench.harness import Row
@@ -124,19 +124,19 @@ def bench(
         page_of(save)  # before it takes minutes
     facts, numbers = machine(device_of(device or "cpu")), versions()
     if not json:
-        say(describe(facts, numbers))
+        echo(describe(facts, numbers))
     measured: dict[str, list[Row]] = {}
     for name, rows in planned.items():
         measured[name] = list(rows)
         if not json:
-            say(f"\n{name}: {format_table(measured[name])}")
+            echo(f"\n{name}: {format_table(measured[name])}")
     if save is not None:
         command = " ".join(["ptrnet", *sys.argv[1:]])
         print(add_section(save, command, describe(facts, numbers), measured), file=sys.stderr)
     all_rows = [row for rows in measured.values() for row in rows]
     if json:
         document = {"machine": facts, "versions": numbers, "seed": seed, **_step_ms(all_rows)}
-        say(dumps({**document, "rows": [row.table() for row in all_rows]}))
+        echo(dumps({**document, "rows": [row.table() for row in all_rows]}))
 
 
 def _step_ms(rows: "list[Row]") -> dict[str, float]:

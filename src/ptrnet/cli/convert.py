@@ -1,4 +1,4 @@
-"""`ptrnet convert`: a file's examples in another format."""
+"""`ptrnet convert`: write the examples of a file in another format."""
 
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Annotated
@@ -18,31 +18,36 @@ def register(app: typer.Typer) -> None:
 
 
 def convert(
-    source: Annotated[str, typer.Argument(metavar="IN", help="The file; its extension tells.")],
+    source: Annotated[
+        str, typer.Argument(metavar="IN", help="The file; its extension tells the format.")
+    ],
     output: Annotated[str, typer.Argument(metavar="OUT", help="The file; - prints .txt.")],
     task: Annotated[
-        str | None, typer.Option("--task", help="TASK; .tsp and .tour are of tsp without it.")
+        str | None, typer.Option("--task", help="TASK; not needed for .tsp and .tour.")
     ] = None,
     set_id: Annotated[
         str | None,
-        typer.Option("--set-id", help="Of a long .csv the column that tells the instances apart."),
+        typer.Option(
+            "--set-id", help="The column of a long .csv whose value the rows of an instance share."
+        ),
     ] = None,
     rank: Annotated[
         str | None, typer.Option("--rank", help="The column with an element's place in the answer.")
     ] = None,
     label: Annotated[
-        str | None, typer.Option("--label", help="Or the one that is 1 where it is in the answer.")
+        str | None,
+        typer.Option("--label", help="Or the column that is 1 if the element is in the answer."),
     ] = None,
     seed: UnusedSeed = 0,
 ) -> None:
     """Write the examples of IN in the format of OUT.
 
-    With --set-id one of them is a long .csv, a row an element: its other columns are the fields of
-    the elements, which become objects in a .jsonl, and columns again.
+    With --set-id one of the two is a long .csv, in which a row is an element. Its other columns
+    become the fields of objects in a .jsonl, and the other way round.
 
-    What OUT could not hold is refused, not dropped: answers in .csv and .tsp, TSPLIB's distances
-    in .txt and .csv, plain distances in .tsp. An example of TSPLIB is two files: write NAME.tsp,
-    then NAME.tour.
+    The command refuses what OUT cannot hold: answers in .csv and .tsp, TSPLIB's distances in .txt
+    and .csv, plain distances in .tsp. An example of TSPLIB is two files: write NAME.tsp, then
+    NAME.tour.
 
     Example: ptrnet convert berlin52.opt.tour berlin52.jsonl
 
@@ -59,7 +64,7 @@ def convert(
         _convert_table(source, output, set_id, rank, label)
         return
     if rank or label:
-        raise InputError("--rank and --label go with --set-id, of a long .csv")
+        raise InputError("--rank and --label need --set-id, the column of a long .csv")
     name = task or source_format.capabilities.task or target.capabilities.task
     if name is None:
         raise InputError(
@@ -77,7 +82,7 @@ def convert(
 def _convert_table(
     source: str, output: str, set_id: str, rank: str | None, label: str | None
 ) -> None:
-    """Between a long table and .jsonl.
+    """Convert a long table to .jsonl, or the other way.
 
     Raises:
         InputError: other formats, or a file that cannot be used.
@@ -97,17 +102,17 @@ def _convert_table(
         write_table(output, read_lines(source), set_id=set_id, rank=rank)
     else:
         raise InputError(
-            "--set-id: expected a .csv to be written to a .jsonl, or with --rank the other way"
+            "--set-id: expected a .csv to be written to a .jsonl, or a .jsonl to a .csv with --rank"
         )
 
 
 def _with_city_names(
     examples: Iterable["Example"], output: str, task: "Task"
 ) -> Iterator["Example"]:
-    """The examples under the names that the `.tsp` beside their `.tour` has for the cities.
+    """Give examples the names of cities in the `.tsp` beside the `.tour` that is written.
 
     Raises:
-        InputError: there is no such file, or it has other cities.
+        InputError: there is no such `.tsp`, or it has other cities.
     """
     import numpy as np
 
@@ -118,4 +123,4 @@ def _with_city_names(
         same = np.array_equal(cities.inputs, example.inputs)
         if not same or cities.distance != example.distance:
             raise InputError(f"{output}: {cities.source} holds other cities than {example.source}")
-        yield example._replace(nodes=cities.nodes)
+        yield example.replace(nodes=cities.nodes)

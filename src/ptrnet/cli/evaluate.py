@@ -13,9 +13,9 @@ from ptrnet.cli.options import (
     Model,
     Points,
     Seed,
+    echo,
     expand_option_groups,
     load_solver,
-    say,
     task_alone,
     task_and_file,
 )
@@ -114,18 +114,18 @@ def evaluate(
     }
     measures, by_size = evaluation.measures(), evaluation.by_size()
     if csv:
-        say(_csv({"all": (len(evaluation), measures), **by_size}))
+        echo(_csv({"all": (len(evaluation), measures), **by_size}))
     elif json:
         by_n = [{"n": name, **_document(*row)} for name, row in by_size.items()]
         document = {**header, **_document(len(evaluation), measures)}
-        say(dumps({**document, "by_n": by_n} if by_n else document))
+        echo(dumps({**document, "by_n": by_n} if by_n else document))
     else:
         title = f"{len(evaluation)} instances, model {header['model']}, {decoder.name} decoding"
-        say(_text(title, measures, by_size))
+        echo(_text(title, measures, by_size))
 
 
 def _document(count: int, measures: "dict[str, Measure]") -> dict[str, Any]:
-    metrics = {metric: measure.table() for metric, measure in measures.items()}
+    metrics = {metric: measure.to_dict() for metric, measure in measures.items()}
     return {"instances": count, "metrics": metrics}
 
 

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ptrnet.cli.options import Json, Seed, say
+from ptrnet.cli.options import Json, Seed, echo
 from ptrnet.errors import InputError
 
 if TYPE_CHECKING:
@@ -77,14 +77,14 @@ def export(
     }
     if page is not None:
         manifests = _export_page(words or list(PAGE_MODELS), page, runtime, checks)
-        say(dumps(manifests) if json else "\n".join(_page_lines(page, manifests)))
+        echo(dumps(manifests) if json else "\n".join(_page_lines(page, manifests)))
         return
     if runtime is not None:
         raise InputError("--runtime does nothing without --page")
     if len(words) != 2:
         raise InputError(f"export: expected MODEL and DIR, got {len(words)} arguments")
     manifest = _export(words[0], Path(words[1]), checks)
-    say(dumps(manifest) if json else "\n".join(_lines(words[1], manifest)))
+    echo(dumps(manifest) if json else "\n".join(_lines(words[1], manifest)))
 
 
 def _export(model: str, folder: Path, checks: dict[str, Any]) -> dict[str, Any]:

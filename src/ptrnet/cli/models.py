@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from ptrnet.cli.options import Json, UnusedSeed, say
+from ptrnet.cli.options import Json, UnusedSeed, echo
 
 models = typer.Typer(rich_markup_mode=None)
 
@@ -31,13 +31,13 @@ def list_models(context: typer.Context, seed: UnusedSeed = 0, json: Json = False
 
     rows = [weights.summary(name) for name in weights.names()]
     if json:
-        say(dumps({"models": rows}))
+        echo(dumps({"models": rows}))
         return
     lines = []
     for row in rows:
         lines.append(f"{row['name']}: task {row['task']}, trained on n {row['n']}, {row['file']}")
         lines += describe_scores(row["scores"])
-    say("\n".join(lines))
+    echo("\n".join(lines))
 
 
 @models.command()
@@ -49,4 +49,4 @@ def show(name: Annotated[str, typer.Argument(metavar="NAME")], seed: UnusedSeed 
     from ptrnet import weights
     from ptrnet.pretrained import model_folder
 
-    say((weights.folder(name) / model_folder.CARD).read_text(encoding="utf-8").rstrip("\n"))
+    echo((weights.folder(name) / model_folder.CARD).read_text(encoding="utf-8").rstrip("\n"))

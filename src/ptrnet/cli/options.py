@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ptrnet.errors import InputError
+from ptrnet.settings import Option, options_of
 
 if TYPE_CHECKING:
     from ptrnet.solver import Solver
@@ -97,11 +98,42 @@ UnusedSeed = Annotated[int, typer.Option("--seed", min=0, hidden=True)]
 Json = Annotated[bool, typer.Option("--json", help="One JSON document on standard output.")]
 
 
+_FLAGS = {"constrained": "--constrained/--free"}  # where a flag is not the name of its setting
+
+
+def parameter_of(
+    setting: Option, completion: Callable[[str], list[str]] | None = None
+) -> inspect.Parameter:
+    """A setting as a parameter that typer makes an option of.
+
+    typer reads numbers; all other checks are those of the setting, which knows better words.
+
+    Args:
+        setting: the setting.
+        completion: what a shell completes; by default the setting's choices.
+    """
+
+    def complete_choices(incomplete: str) -> list[str]:
+        return [choice for choice in setting.choices if choice.startswith(incomplete)]
+
+    kind = setting.type if setting.type in (int, float, bool) else str
+    flags = [_FLAGS[setting.name]] if setting.name in _FLAGS else []
+    completion = completion or (complete_choices if setting.choices else None)
+    option = typer.Option(*flags, help=setting.help, autocompletion=completion)
+    return inspect.Parameter(
+        setting.name,
+        inspect.Parameter.KEYWORD_ONLY,
+        default=setting.default,
+        annotation=Annotated[kind | None if setting.default is None else kind, option],
+    )
+
+
 def expand_option_groups(command: Callable[..., None]) -> Callable[..., None]:
     """The command as typer needs it: with one parameter for each option.
 
     A parameter whose type is a dataclass is a group of options: its fields stand in its place,
-    with their types and defaults, and the command gets them as one object.
+    with their types and defaults, and the command gets them as one object. Fields are settings
+    (`ptrnet.settings`), or annotated as typer needs it.
     """
     parameters: list[inspect.Parameter] = []
     groups: dict[str, type] = {}
@@ -112,10 +144,13 @@ def expand_option_groups(command: Callable[..., None]) -> Callable[..., None]:
             continue
         assert isinstance(group, type)
         groups[name] = group
+        settings = options_of(group)
         for field in fields(group):
             assert field.default is not MISSING, f"{field.name}: an option needs a default"
             parameters.append(
-                inspect.Parameter(
+                parameter_of(settings[field.name])
+                if field.name in settings
+                else inspect.Parameter(
                     field.name,
                     inspect.Parameter.KEYWORD_ONLY,
                     default=field.default,
@@ -125,10 +160,15 @@ def expand_option_groups(command: Callable[..., None]) -> Callable[..., None]:
 
     @wraps(command)
     def expanded(**options: Any) -> None:
-        objects = {
-            name: group(**{field.name: options.pop(field.name) for field in fields(group)})
-            for name, group in groups.items()
-        }
+        objects = {}
+        for name, group in groups.items():
+            values = {field.name: options.pop(field.name) for field in fields(group)}
+            try:
+                objects[name] = group(**values)
+            except InputError as error:
+                setting, _, complaint = str(error).partition(":")
+                flag = f"--{setting.replace('_', '-')}:{complaint}"
+                raise InputError(flag if setting in values else str(error)) from None
         command(**objects, **options)
 
     expanded.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
@@ -190,7 +230,7 @@ def load_solver(task: str | None, model: str | None) -> "Solver":
     return solver
 
 
-def say(text: str) -> None:
+def echo(text: str) -> None:
     """Prints a text and a newline on standard output, or raises InputError where it cannot."""
     from ptrnet.files import to_standard_output
 

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from ptrnet.cli.options import UnusedSeed, say
+from ptrnet.cli.options import UnusedSeed, echo
 
 
 def register(app: typer.Typer) -> None:
@@ -41,4 +41,4 @@ def plot(
     curves = [read_curves(run, Recipe.read(run / "recipe.toml").batch_size) for run in runs]
     with figure(output, 8.0, 8.0) as fig:
         draw_curves(fig, curves, x)  # type: ignore[arg-type]
-    say(str(output))
+    echo(str(output))

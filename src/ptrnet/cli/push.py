@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from ptrnet.cli.options import UnusedSeed, say
+from ptrnet.cli.options import UnusedSeed, echo
 
 
 def register(app: typer.Typer) -> None:
@@ -34,4 +34,4 @@ def push(
     """
     from ptrnet import weights
 
-    say(weights.load(model).push_to_hub(repository, private, license))
+    echo(weights.load(model).push_to_hub(repository, private, license))

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ptrnet.cli.options import Json, say
-from ptrnet.errors import InputError, MissingExtraError, OutsideTraining
+from ptrnet.cli.options import Json, echo
+from ptrnet.errors import InputError, MissingExtraError, OutOfDistributionWarning
 
 if TYPE_CHECKING:
     from ptrnet.reproduce.records import Record
@@ -64,7 +64,7 @@ def reproduce(
     """
     from ptrnet.errors import unknown
     from ptrnet.reproduce import tables
-    from ptrnet.reproduce.budget import budget_of
+    from ptrnet.reproduce.tables import budget_of
 
     try:
         from ptrnet.reproduce import figures
@@ -85,7 +85,8 @@ def reproduce(
         _list(jobs, runs, results, json)
         return
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", OutsideTraining)  # other sizes are what tables are about
+        # The tables test models outside their trained sizes on purpose.
+        warnings.simplefilter("ignore", OutOfDistributionWarning)
         _run(jobs, again, runs, results, json)
         if drawn is not None:
             print(figures.draw(drawn, jobs, runs, results), file=sys.stderr)
@@ -129,11 +130,11 @@ def _run(jobs: "Sequence[Job]", again: bool, runs: Path, results: Path, json: bo
         for table in dict.fromkeys(job.row.table for job in jobs)
     }
     if json:
-        say(dumps({"tables": {name: [vars(r) for r in of] for name, of in recorded.items()}}))
+        echo(dumps({"tables": {name: [vars(r) for r in of] for name, of in recorded.items()}}))
         return
     for name, of_table in recorded.items():
-        say(_table(name, of_table))
-        say(f"\n{records.path_of(name, results, '.md')}")
+        echo(_table(name, of_table))
+        echo(f"\n{records.path_of(name, results, '.md')}")
 
 
 def _table(name: str, recorded: "Sequence[Record]") -> str:
@@ -163,7 +164,7 @@ def _list(jobs: "Sequence[Job]", runs: Path, results: Path, json: bool) -> None:
         for job in jobs
     ]
     if json:
-        say(dumps({"rows": states, "seconds_left": round(sum(left.values()))}))
+        echo(dumps({"rows": states, "seconds_left": round(sum(left.values()))}))
         return
     cells = [["row", "line", "state", "training"]]
     for state in states:
@@ -171,8 +172,8 @@ def _list(jobs: "Sequence[Job]", runs: Path, results: Path, json: bool) -> None:
         to_do = f"{duration(seconds)} to train" if seconds else "to be tested"
         text = "done" if state["done"] else to_do
         cells.append([str(state["row"]), str(state["line"]), text, str(state["training"])])
-    say("\n".join(_aligned(cells)))
-    say(f"\n{sum(s > 0 for s in left.values())} trainings to do: {duration(sum(left.values()))}")
+    echo("\n".join(_aligned(cells)))
+    echo(f"\n{sum(s > 0 for s in left.values())} trainings to do: {duration(sum(left.values()))}")
 
 
 def _aligned(cells: list[list[str]]) -> list[str]:

@@ -5,14 +5,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ptrnet.cli.groups.limits import LimitOptions
 from ptrnet.cli.options import UnusedSeed, expand_option_groups
 from ptrnet.errors import MissingExtraError
+from ptrnet.serve.limits import Limits
 
 if TYPE_CHECKING:
     from socket import socket
-
-    from ptrnet.serve.limits import Limits
 
 
 def register(app: typer.Typer) -> None:
@@ -48,7 +46,7 @@ def serve(
         ),
     ] = None,
     workers: Annotated[int, typer.Option("--workers", min=1, help="Processes.")] = 1,
-    limits: LimitOptions,
+    limits: Limits,
     seed: UnusedSeed = 0,
 ) -> None:
     """Answer requests over HTTP: POST /v1/models/NAME/solve, and what /openapi.json shows.
@@ -63,18 +61,18 @@ def serve(
     from ptrnet.serve.process.listening import check_origin, listen, read_token
     from ptrnet.serve.process.signals import sigterm_exits
 
-    checked, origins = limits.build(), allow_origin or []
+    origins = allow_origin or []
     for origin in origins:
         check_origin(origin)
     token = None if token_file is None else read_token(token_file)
     with sigterm_exits(), listen(host, port, token is not None) as listener:
-        _serve(model, listener, checked, token, origins, workers)
+        _serve(model, listener, limits, token, origins, workers)
 
 
 def _serve(
     names: list[str] | None,
     listener: "socket",
-    limits: "Limits",
+    limits: Limits,
     token: str | None,
     origins: list[str],
     workers: int,

@@ -14,9 +14,9 @@ from ptrnet.cli.options import (
     Model,
     Points,
     Seed,
+    echo,
     expand_option_groups,
     load_solver,
-    say,
     task_alone,
     task_and_file,
 )
@@ -25,6 +25,7 @@ from ptrnet.errors import InputError
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from ptrnet.data.dataset import Dataset
     from ptrnet.solver import Solver
     from ptrnet.tasks.base import Task
     from ptrnet.types import Example
@@ -67,6 +68,7 @@ def solve(
     Example: ptrnet solve hull million.txt --output answered.txt --jobs -1
     """
     from ptrnet.data import formats
+    from ptrnet.data.dataset import Dataset
 
     if random is None:
         if points is not None:
@@ -97,22 +99,23 @@ def solve(
         formats.check_input(path)
         formats.check_not_overwritten(path, output)
         instances = formats.read(path, solver.task)
-    examples = list(target.checked(instances, solver.task))
+    examples = Dataset.of(target.checked(instances, solver.task), solver.task.item_size)
     pictures.check_index(len(examples))
-    answered = solver.solve_all(
+    answered = solver.predict(
         examples,
         decoder,
         constrained=decoding.constrained,
         augment=decoding.augment,
         jobs=jobs,
         backend=backend,
+        activity="solving",
     )
     pictures.draw_attention(solver, answered)
     with pictures.plotting(solver, answered, examples):
         if output != "-":
             formats.write_checked(output, answered, solver.task)
     if json:
-        say(dumps(_document(solver, model, decoder.name, answered)))
+        echo(dumps(_document(solver, model, decoder.name, answered)))
     elif output == "-":
         formats.write_checked(output, answered, solver.task, like=path)
 
@@ -122,17 +125,17 @@ def _random_instance(task: "Task", points: str | None, n: int, seed: int) -> "It
 
     from ptrnet import tasks
     from ptrnet.data import checks
-    from ptrnet.data.sizes import parse_sizes
+    from ptrnet.data.sizes import Sizes
     from ptrnet.types import Example
 
     task = task if points is None else tasks.with_points(task, points)
-    checks.check_sizes(parse_sizes(str(n)), task)
+    checks.check_sizes(Sizes(n), task)
     (inputs,) = task.sample(np.random.default_rng(seed), 1, n)
     return [Example(inputs, source="the random instance")]
 
 
 def _document(
-    solver: "Solver", model: str | None, decoder: str, answered: list["Example"]
+    solver: "Solver", model: str | None, decoder: str, answered: "Dataset"
 ) -> dict[str, Any]:
     """What `--json` prints."""
     return {

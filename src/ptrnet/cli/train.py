@@ -3,6 +3,7 @@
 import contextlib
 import inspect
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -14,11 +15,11 @@ from ptrnet.cli.options import (
     complete_architectures,
     complete_labellers,
     complete_tasks,
-    say,
+    echo,
+    parameter_of,
 )
 from ptrnet.errors import InputError, MissingExtraError
-from ptrnet.training.recipe import Recipe
-from ptrnet.training.recipe_options import recipe_options
+from ptrnet.training.recipe import Recipe, infer_recipe, recipe_options
 
 
 def register(app: typer.Typer) -> None:
@@ -57,7 +58,7 @@ def train(
     recipe, summary = _recipe(task_or_recipe, options)
     runtime.compile_ahead_of_time()  # while this process imports Lightning
     try:
-        from ptrnet.training.callbacks.hooks import Hooks
+        from ptrnet.training.callbacks import Hooks
         from ptrnet.training.run import train
         from ptrnet.training.run_folder import last_numbered, next_numbered
         from ptrnet.training.trainer import is_main_process
@@ -68,9 +69,9 @@ def train(
         print(f"{recipe.data}: {summary}", file=sys.stderr)
     with contextlib.ExitStack() as numbered:
         if output is None and (resume or not is_main_process()):
-            output = last_numbered(Path("runs"), recipe.task)  # the first process has made it
+            output = last_numbered(Path("runs"), recipe.task.name)  # the first process has made it
         elif output is None:
-            output = numbered.enter_context(next_numbered(Path("runs"), recipe.task))
+            output = numbered.enter_context(next_numbered(Path("runs"), recipe.task.name))
         try:
             train(recipe, output, resume, hooks=hooks)
         except KeyboardInterrupt:
@@ -78,7 +79,7 @@ def train(
                 print(f"go on with: ptrnet train --output {output} --resume", file=sys.stderr)
             raise
     if is_main_process():
-        say(str(output))
+        echo(str(output))
 
 
 def _resumed(
@@ -99,7 +100,7 @@ def _resumed(
         return output, task_or_recipe
     if not (output / RECIPE).is_file():
         raise InputError(f"{output}: there is no run to resume")
-    task = Recipe.read(output / RECIPE).task
+    task = Recipe.read(output / RECIPE).task.name
     if is_task and task != task_or_recipe:
         raise InputError(f"{output}: the run is of task {task}, asked to resume {task_or_recipe}")
     return output, str(output / RECIPE)
@@ -110,7 +111,7 @@ def _check_options(task_or_recipe: str, options: dict[str, Any]) -> None:
     from ptrnet import tasks
     from ptrnet.data import formats
 
-    if tasks.current_name(task_or_recipe) == tasks.CUSTOM:
+    if task_or_recipe == tasks.CUSTOM:
         raise InputError("leave out TASK to train on a file of your own: ptrnet train --data FILE")
     if "constraint" in options:
         raise InputError("--constraint goes with --data FILE and no TASK")
@@ -124,14 +125,12 @@ def _check_options(task_or_recipe: str, options: dict[str, Any]) -> None:
 def _recipe(task_or_recipe: str | None, options: dict[str, Any]) -> tuple[Recipe, str]:
     """The recipe that the arguments ask for; and what its file's examples are, where that tells."""
     if task_or_recipe is None and "data" in options:
-        from ptrnet.training.infer_recipe import infer_recipe
-
         return infer_recipe(options["data"], options)
     if task_or_recipe is None:
         raise InputError("expected TASK, RECIPE.toml or --data FILE, or --resume with --output")
     if task_or_recipe.endswith(".toml"):
         return Recipe.read(Path(task_or_recipe), **options), ""
-    return Recipe.from_table({**options, "task": task_or_recipe}), ""
+    return Recipe.from_table(options, task=task_or_recipe), ""
 
 
 def _signature() -> inspect.Signature:
@@ -161,10 +160,9 @@ def _signature() -> inspect.Signature:
         ),
     ]
     for name, option in recipe_options().items():
-        kind = option.type if option.type in (int, float, bool) else str
         text = f"{option.help} [{option.default}]" if option.default != "" else option.help
-        description = typer.Option(help=text, autocompletion=completions.get(name))
-        parameters.append(_parameter(name, kind | None, description))
+        left_out = replace(option, default=None, help=text)  # a recipe knows its defaults itself
+        parameters.append(parameter_of(left_out, completions.get(name)))
     return inspect.Signature(parameters)
 
 

@@ -112,38 +112,14 @@ def split(values: Any, source: str) -> list[Any]:
     return list(values)
 
 
-def split_instances(values: Any, num_features: int) -> tuple[list[Any], bool]:
-    """One instance or many, as a list; and whether it was one.
-
-    One is an array, tensor or frame `(n, d)`, or a list of lists of numbers or of dictionaries;
-    many are a list of such, or `(B, n, d)`. With d = 1 an array `(n,)` is one, too, and a list of
-    such are many; so are lists of rows of other lengths than 1.
-
-    Raises:
-        InputError: neither.
-    """
-    if records_of(values) is not None or is_frame(values):
-        return [values], True
-    values = _single(values)
-    if isinstance(values, np.ndarray) and (values.dtype.kind != "O" or values.ndim != 1):
-        return (list(values), False) if values.ndim > 2 else ([values], True)
-    if not isinstance(values, list | tuple):
-        values = split(values, "instances")
-    if any(records_of(instance) is not None for instance in values[:1]):
-        return list(values), False
-    # With d = 1 [[3], [5]] is one instance of two elements, but [[3, 4], [5]] are two, both flat.
-    if num_features == 1 and depth(values) == 2 and any(map(_is_flat_instance, values)):
-        return list(values), False
-    # With d = 1 a list of numbers is one instance, and a list of arrays `(n,)` are many; else a
-    # list of lists, or of arrays `(d,)`, is one, and what is deeper are many.
-    may_be_flat = num_features == 1 and bool(values) and not isinstance(values[0], list | tuple)
-    is_one = bool(values) and depth(values) <= (1 if may_be_flat else 2)
-    return ([values], True) if is_one else (list(values), False)
-
-
-def _is_flat_instance(values: Any) -> bool:
-    """Whether this is a whole instance of single numbers, not one element written as `[x]`."""
-    return isinstance(values, list | tuple) and len(values) != 1
+def unpack_objects(values: Any) -> Any:
+    """Return an array or series of Python objects, such as arrays of several lengths, as a list."""
+    if is_frame(values):
+        return values
+    array = _single(values)
+    if isinstance(array, np.ndarray) and array.dtype.kind == "O" and array.ndim == 1:
+        return list(array)
+    return values
 
 
 def records_of(values: Any) -> list[Mapping[str, Any]] | None:
@@ -183,7 +159,7 @@ def rows_of(frame: Any) -> list[Mapping[str, Any]]:
         raise InputError(f"expected a frame of pandas or polars, got {type(frame).__name__}")
     names = list(frame.columns)
     if len({*names}) != len(names):
-        raise InputError(f"frame: expected a name of its own for each column, got {short(names)}")
+        raise InputError(f"DataFrame has duplicate column names: {short(names)}")
     rows: list[Mapping[str, Any]] = (
         frame.to_dicts() if hasattr(frame, "to_dicts") else frame.to_dict("records")
     )

@@ -1,45 +1,37 @@
-"""Checks of instances and of answers to them. Every complaint begins with their source."""
+"""Checks of instances and of answers to them. Every error message begins with their source."""
 
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
-from decimal import Decimal
-from numbers import Real
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
+from ptrnet.data import cells
 from ptrnet.data.arrays import is_frame, real_array, records_of, rows_of, to_array
 from ptrnet.data.sizes import LARGEST
-from ptrnet.errors import DoubtfulInput, InputError, file_of, short
+from ptrnet.errors import AmbiguousInputWarning, InputError, file_of, short
 from ptrnet.geometry.distances import EUCLIDEAN, GEO
 from ptrnet.tasks.base import Task
 from ptrnet.tasks.schema import Element, Schema
-from ptrnet.tasks.written_numbers import (
-    are_foreign_numbers,
-    is_missing,
-    is_written_number,
-)
 from ptrnet.types import Answers, Example, Floats, Indices
 
-IDS = {"", "#", "id", "index", "no", "nr", "number", "node", "unnamed: 0"}  # names of such columns
 _MINUTES_OF_A_DEGREE = 60
 MAX_COORDINATE = 1e10  # where distances are whole numbers: sums of 100,000 are still exact floats
 
 
 def check_instance(values: Any, task: Task, source: str) -> Floats:
-    """The values as an instance of the task: `(n, d)` finite float64 numbers.
+    """Return the values as an instance of the task: `(n, d)` finite float64 numbers.
 
     Args:
-        values: what should be an instance, in any form that `real_array` takes; with d = 1 it
-            may be flat, `(n,)`. Or dictionaries: of a task with a schema it reads their fields,
-            of any other all d that are numbers; where there are more, without ids. The same of the
-            columns of frames.
+        values: an instance in any form that `real_array` takes; with d = 1 it may be flat, `(n,)`.
+            Or dictionaries, or a frame: a task with a schema reads its fields, any other task all
+            d numbers. If there are more than d numbers, ids are left out.
         task: of the instance.
         source: the file and line, or the argument, that the values came from.
 
     Raises:
-        InputError: the values are no instance of the task, or ids would be read as coordinates; n
-            is less than its `min_elements` or more than LARGEST.
+        InputError: the values are not an instance of the task, ids would be read as coordinates,
+            or n is less than the task's `min_elements` or more than LARGEST.
     """
     d = task.num_features
     elements = records_of(values)
@@ -48,11 +40,11 @@ def check_instance(values: Any, task: Task, source: str) -> Floats:
     elif elements is not None:
         values = _numeric_fields(elements, values, d, source)
     elif is_frame(values):
-        names = list(values.columns)
-        if len(names) > d:
-            names = [name for name in names if not is_id(name)]
+        columns = list(values.columns)
+        names = cells.without_ids(columns, columns, d)
+        if len(names) < len(columns):
             values = values[names]
-        check_no_ids(names, d, source)
+        cells.check_no_ids(names, d, source)
     array = real_array(values, source, f"elements of {d} number{'s' * (d > 1)} each")
     if array.ndim == 1 and d == 1:
         array = array[:, None]
@@ -78,15 +70,15 @@ def _feature(column: int, task: Task) -> str:
 
 
 def frame_as_rows(values: Any, task: Task) -> Any:
-    """A frame as its rows, where the task reads fields by their names; anything else as it is."""
+    """Return the rows of a frame if the task reads fields by names, and any other values as is."""
     return rows_of(values) if task.schema is not None and is_frame(values) else values
 
 
 def _encoded(elements: list[Element] | None, values: Any, schema: Schema, source: str) -> Any:
-    """The features of the elements by their fields; an empty list as it is.
+    """Return the features of elements, found by their fields, and an empty list as is.
 
     Raises:
-        InputError: elements that have no fields, or not those of the schema.
+        InputError: elements without fields, or without those of the schema.
     """
     if elements is not None:
         return schema.encode(elements, source)
@@ -96,17 +88,16 @@ def _encoded(elements: list[Element] | None, values: Any, schema: Schema, source
 
 
 def _numeric_fields(elements: list[Element], values: Any, d: int, source: str) -> Any:
-    """The numbers of the elements, in the order of the first one's fields; texts are carried."""
+    """Return the numbers of elements, in the order of the first one's fields, without its texts."""
     for k, element in enumerate(elements):
         if not isinstance(element, Mapping):
             raise InputError(
                 f"{source}: element {k + 1}: expected a dictionary, got {short(element)}"
             )
-    fields = [field for field, value in elements[0].items() if _is_number(value)]
-    if len(fields) > d:
-        fields = [field for field in fields if not is_id(field)]
+    fields = [field for field, value in elements[0].items() if cells.is_real(value)]
+    fields = cells.without_ids(fields, fields, d)
     if len(fields) != d and is_frame(values):
-        return values  # of which `real_array` says what is no number
+        return values  # `real_array` will say what is not a number
     if len(fields) != d:
         raise InputError(
             f"{source}: expected elements of {d} number{'s' * (d > 1)} each, got {len(fields)} "
@@ -114,67 +105,25 @@ def _numeric_fields(elements: list[Element], values: Any, d: int, source: str) -
         )
     for field in dict.fromkeys(field for element in elements for field in element):
         if field not in fields:
-            _check_ignored_field(field, elements, source)
-    check_no_ids(fields, d, source)
+            _check_skipped_field(field, elements, source)
+    cells.check_no_ids(fields, d, source)
     schema = Schema(tuple(fields), ((),) * d)
     return schema.encode(elements, source)
 
 
-def is_id(name: Any) -> bool:
-    """Whether a column or field is named as one of ids."""
-    return isinstance(name, str) and name.strip().lower() in IDS
-
-
-def check_no_ids(names: Iterable[Any], d: int, source: str) -> None:
-    """Refuses ids among the d numbers that are read of an element, by their names.
-
-    A single number may well be called so, as by who sorts ids.
-    """
-    ids = [name for name in names if is_id(name)] if d > 1 else []
-    if ids:
-        raise InputError(
-            f"{source}: expected {d} numbers of each element that are no ids, got "
-            f"{short(ids[0])} among them; if it is none, give it another name"
-        )
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, Real | Decimal) and not isinstance(value, bool | np.bool_)
-
-
-def _check_ignored_field(field: Any, elements: list[Element], source: str) -> None:
-    """Refuses a field of numbers that would be skipped as text.
-
-    Such are numbers in another notation (1,5 or 3 kg) and fields in which some are missing. Else
-    another field of numbers, such as ids, would be read in its place.
-    """
+def _check_skipped_field(field: Any, elements: list[Element], source: str) -> None:
+    """Refuse to skip a field as text if it was probably meant as numbers."""
     values = [element.get(field) for element in elements]
-    others = [k for k, value in enumerate(values) if not _is_number(value)]
-    if not others:  # ids, which were left out by their name
+    others = [k for k, value in enumerate(values) if not cells.is_real(value)]
+    if not others:  # numbers: ids, which were left out by their name
         return
-    rest = [values[k] for k in others if not _is_missing(values[k])]
-    filled = [value for value in rest if isinstance(value, str)]
-    if len(filled) < len(rest):
-        return  # what is no number stays with its element and is not read
-    are_numbers = are_foreign_numbers(filled) or all(map(is_written_number, filled))
-    if len(others) == len(values):
-        if not are_foreign_numbers(filled):  # texts, or digits alone, as of ids
-            return
-    elif filled and not are_numbers:
-        return
-    raise InputError(
-        f'{source}: element {others[0] + 1}: "{field}": expected a number, '
-        f"got {short(values[others[0]])}"
-        f"{', where other elements have one' * (len(others) < len(values))}; "
-        "fill or remove the field"
-    )
-
-
-def _is_missing(value: Any) -> bool:
-    """Whether there is no number: of pandas also NA and NaT."""
-    if isinstance(value, str):
-        return is_missing(value)
-    return value is None or type(value).__name__ in ("NAType", "NaTType")
+    has_numbers = len(others) < len(values)
+    if cells.hides_numbers([values[k] for k in others], has_numbers):
+        raise InputError(
+            f'{source}: element {others[0] + 1}: "{field}": expected a number, '
+            f"got {short(values[others[0]])}{', where other elements have one' * has_numbers}; "
+            "fill or remove the field"
+        )
 
 
 def check_size(n: int, task: Task, source: str) -> None:
@@ -279,7 +228,7 @@ def check_magnitude(inputs: Floats, distance: str, source: str) -> None:
 
 
 def warn_of_decimal_degrees(inputs: Floats, distance: str, source: str) -> None:
-    """Warns, by DoubtfulInput, of coordinates of GEO that cannot be degrees and minutes."""
+    """Warns, by AmbiguousInputWarning, of coordinates of GEO that cannot be degrees and minutes."""
     if distance != GEO:
         return
     minutes = np.round(100 * np.abs(inputs - np.trunc(inputs)), 4)
@@ -287,7 +236,7 @@ def warn_of_decimal_degrees(inputs: Floats, distance: str, source: str) -> None:
         warnings.warn(
             f"{file_of(source)}: GEO takes coordinates as degrees and minutes, DDD.MM, and some "
             "would have more than 59 minutes; decimal degrees have to be converted",
-            DoubtfulInput,
+            AmbiguousInputWarning,
             stacklevel=3,
         )
 

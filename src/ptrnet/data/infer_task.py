@@ -14,10 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ptrnet.data import formats
+from ptrnet.data.infer_schema import infer_schema
 from ptrnet.data.streams.memmap import MemmapExamples, open_memmap
-from ptrnet.errors import DoubtfulInput, InputError, unknown
+from ptrnet.errors import AmbiguousInputWarning, InputError, unknown
 from ptrnet.tasks.custom import CONSTRAINTS, MAX_LENGTH, MIN_SPREAD, Custom, Kind, Unknown
-from ptrnet.tasks.schema import Schema, infer_schema
+from ptrnet.tasks.schema import Schema
 from ptrnet.types import Floats, Indices
 
 _CHUNK = 2**20  # elements and indices in memory at a time
@@ -51,7 +52,8 @@ def infer_task(
             constraint, by its line.
 
     Warns:
-        DoubtfulInput: no constraint is given, and the answers seem to be masks, closed or padded.
+        AmbiguousInputWarning: no constraint is given, and the answers look like masks, closed
+            cycles or padded rows.
     """
     if constraint not in (None, *CONSTRAINTS):
         raise unknown("constraint", str(constraint), CONSTRAINTS)
@@ -144,7 +146,7 @@ def _warn_of_other_forms(examples: MemmapExamples) -> None:
         if all(form(examples, first, stop) for first, stop in _chunks(examples)):
             warnings.warn(
                 f"{doubt} As they are, indices may occur any number of times.",
-                DoubtfulInput,
+                AmbiguousInputWarning,
                 stacklevel=4,
             )
             return

@@ -1,4 +1,8 @@
-"""How numbers of elements are written: `50`, `5-50`, `5,10,20-30`."""
+"""Numbers of elements, and how they are written: `50`, `5-50`, `5,10,20-30`."""
+
+from collections.abc import Iterable
+from itertools import groupby
+from typing import Self
 
 from ptrnet.errors import InputError, short
 
@@ -7,20 +11,49 @@ from ptrnet.errors import InputError, short
 LARGEST = 100_000
 
 
-def parse_sizes(text: str) -> list[int]:
-    """The sizes that `text` names, in increasing order.
+class Sizes(tuple[int, ...]):
+    """The sizes of instances in increasing order; `str` gives the text that they were read from."""
 
-    Raises:
-        InputError: anything but whole numbers in 1..LARGEST, alone, in ranges or in a list.
-    """
-    sizes: set[int] = set()
-    for part in text.split(","):
-        first, dash, last = part.strip().partition("-")
-        is_valid = first.isdecimal() and (not dash or last.isdecimal()) and part.isascii()
-        if not is_valid or len(part) > 20:
-            raise InputError(f"n: expected 50, 5-50 or 5,10,20-30, got {short(text)}")
-        start, end = int(first), int(last or first)
-        if not 1 <= start <= end <= LARGEST:
-            raise InputError(f"n: expected 1 <= A <= B <= {LARGEST}, got {short(part.strip())}")
-        sizes.update(range(start, end + 1))
-    return sorted(sizes)
+    _text: str
+
+    def __new__(cls, text: str | int) -> Self:
+        """Read the sizes that a text or a number names.
+
+        Raises:
+            InputError: anything but whole numbers in 1..LARGEST, alone, in ranges or in a list.
+        """
+        text, sizes = str(text), set[int]()
+        for part in text.split(","):
+            first, dash, last = part.strip().partition("-")
+            is_valid = first.isdecimal() and (not dash or last.isdecimal()) and part.isascii()
+            if not is_valid or len(part) > 20:
+                raise InputError(f"n: expected 50, 5-50 or 5,10,20-30, got {short(text)}")
+            start, end = int(first), int(last or first)
+            if not 1 <= start <= end <= LARGEST:
+                raise InputError(f"n: expected 1 <= A <= B <= {LARGEST}, got {short(part.strip())}")
+            sizes.update(range(start, end + 1))
+        self = super().__new__(cls, sorted(sizes))
+        self._text = text
+        return self
+
+    @classmethod
+    def parse(cls, text: str | int) -> Self:
+        """What `ptrnet.settings.check` calls for the value of a setting."""
+        return cls(text)
+
+    @classmethod
+    def of(cls, sizes: Iterable[int]) -> Self:
+        """These sizes, in any order, some of them perhaps several times."""
+        runs = groupby(enumerate(sorted({int(n) for n in sizes})), lambda pair: pair[1] - pair[0])
+        ends = ([n for _, n in run] for _, run in runs)
+        return cls(",".join(f"{run[0]}-{run[-1]}" if run[1:] else f"{run[0]}" for run in ends))
+
+    def __str__(self) -> str:
+        return self._text
+
+    def __repr__(self) -> str:
+        return f"Sizes({self._text!r})"
+
+    def __getnewargs__(self) -> tuple[str]:
+        """What a copy or another process makes the sizes of again."""
+        return (self._text,)

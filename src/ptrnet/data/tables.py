@@ -1,8 +1,6 @@
-"""Long tables: a row an element, with a column that says which instance the element is of."""
+"""Long tables: a row is an element, and one column tells to which instance it belongs."""
 
 import csv
-import math
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import date
 from decimal import Decimal
@@ -12,12 +10,10 @@ from typing import Any, cast
 
 import numpy as np
 
+from ptrnet.data import cells
 from ptrnet.data.arrays import is_frame, rows_of, split
-from ptrnet.data.formats.parts import nested
-from ptrnet.data.formats.parts.csv_rows import check_header, csv_rows, is_number
-from ptrnet.data.formats.parts.json_object import parse_object
+from ptrnet.data.formats.parts import json_values
 from ptrnet.data.formats.parts.lines import numbered_lines
-from ptrnet.data.formats.parts.parsing import parse_number
 from ptrnet.data.infer_task import loosest_task
 from ptrnet.errors import InputError, short
 from ptrnet.files import atomic_path
@@ -25,31 +21,30 @@ from ptrnet.types import Example, Indices
 
 Row = Mapping[str, Any]
 _TRUE, _FALSE = ("1", "1.0", "true", "yes"), ("0", "0.0", "false", "no", "")
-# As numbers are written; 007 is a name, and so is 1_000.
-_NUMBER = re.compile(r"[+-]?(0|[1-9][0-9]*|[0-9]*\.[0-9]+|(0|[1-9][0-9]*)\.)([eE][+-]?[0-9]+)?")
 
 
 def read_table(
     table: Any, *, set_id: str, rank: str | None = None, label: str | None = None
 ) -> list[Example]:
-    """The instances of a table, whose elements are dictionaries of its other columns.
+    """Return the instances of a table, whose elements are dictionaries of its other columns.
 
-    What `ptrnet.fit`, `solve`, `evaluate` and so on take. Rows of one instance need not stand
-    together; instances come in the order of their first rows.
+    `ptrnet.fit`, `solve`, `evaluate` and so on take the result. The rows of an instance may be
+    apart. Instances are in the order of their first rows.
 
     Args:
         table: a CSV file with a header, a frame of pandas or polars, or a list of dictionaries.
-        set_id: the column by which rows are of one instance. Its value is in the `extra` of each.
-        rank: the column with an element's place in the answer: any distinct numbers, in their
-            order; empty where the element is not in the answer.
-        label: the column that says whether an element is in the answer: 1 or 0, true or false,
-            yes or no; the answer has its elements as they stand in the table.
+        set_id: the column whose value the rows of an instance share. It becomes the `extra` of
+            the instance.
+        rank: the column with an element's place in the answer: any distinct numbers, which are
+            sorted. A cell is empty if the element is not in the answer.
+        label: the column that tells whether an element is in the answer: 1 or 0, true or false,
+            yes or no. The answer has these elements in the order of the table.
 
     Returns:
-        An `Example` for each instance, with its answer where `rank` or `label` is named.
+        An `Example` for each instance, with its answer if `rank` or `label` is given.
 
     Raises:
-        InputError: no such file or column, a cell that cannot be used, by its line or row.
+        InputError: no such file or column, or a cell that cannot be used, by its line or row.
     """
     if not isinstance(set_id, str):
         raise InputError(f"set_id: expected the name of a column, got {short(set_id)}")
@@ -83,7 +78,7 @@ def read_table(
 
 
 def _rows(table: Any, text_columns: set[str]) -> Iterator[tuple[Row, str]]:
-    """The rows of a table of any kind, each with where it stands; see `_csv_rows`."""
+    """Yield the rows of a table of any kind with their sources; see `_csv_rows`."""
     if isinstance(table, str | Path):
         if Path(table).suffix.lower() != ".csv":
             raise InputError(f"{table}: expected a .csv, or the rows of another table as a frame")
@@ -95,27 +90,27 @@ def _rows(table: Any, text_columns: set[str]) -> Iterator[tuple[Row, str]]:
 
 def _check_id(value: Any, source: str) -> None:
     is_id = isinstance(value, str | Real | date) and not isinstance(value, bool | np.bool_)
-    if not is_id or _is_missing(value):
+    if not is_id or cells.is_empty(value):
         raise InputError(f"{source}: expected a name or a number, got {short(value)}")
 
 
 def write_table(path: str, examples: Iterable[Example], *, set_id: str, rank: str) -> None:
-    """Writes a CSV file with a row for each element of each instance.
+    """Write a CSV file with a row for each element of each instance.
 
-    Its columns are the instance's id, the element's place in the answer from 1 on, empty where
-    it is not in it, and the fields of the elements.
+    Its columns are the instance's id, the element's place in the answer from 1 on, which is empty
+    if the element is not in the answer, and the fields of the elements.
 
     Args:
         path: the file.
-        examples: with `elements`; the id is in `extra` under `set_id`. Where examples have no
-            `extra` at all it is the number of the instance from 1 on. What else is there are
-            columns, too, the same for all elements of an instance.
+        examples: with `elements`. The id is in `extra` under `set_id`; if examples have no `extra`
+            at all, it is the number of the instance from 1 on. The rest of `extra` becomes
+            columns, too, with the same value for all elements of an instance.
         set_id: the column of the ids.
         rank: the column of the places.
 
     Raises:
-        InputError: no answer, or one that has an element twice; elements of other fields than the
-            first, or a field of the name of another column.
+        InputError: no answer, an answer with an element twice, elements with other fields than
+            the first, or a field with the name of another column.
         OutputError: the file cannot be written.
     """
     columns: list[str] = []
@@ -146,101 +141,83 @@ def write_table(path: str, examples: Iterable[Example], *, set_id: str, rank: st
 
 
 def _id_and_others(example: Example, set_id: str) -> tuple[Any, dict[str, Any]]:
-    """The id of an example, None where it has none, and what else its line has."""
+    """The id of an example, None if it has none, and the rest of its `extra`."""
     others = dict(example.extra)
     key = others.pop(set_id, None)
     return key, others
 
 
 def read_lines(path: str) -> Iterator[Example]:
-    """The examples of a .jsonl as they stand, with elements of whatever fields.
+    """Yield the examples of a .jsonl whose elements are objects with any fields.
 
     Raises:
-        InputError: a line that is no example of such elements.
+        InputError: a line that is not such an example.
     """
     for line, text in numbered_lines(path):
         source = f"{path}:{line}"
-        row = parse_object(text, source)
-        elements = nested.records(row.pop("inputs", None), f'{source}: "inputs"')
+        row = json_values.parse_object(text, source)
+        elements = json_values.records(row.pop("inputs", None), f'{source}: "inputs"')
         nothing = np.zeros((len(elements), 1))
-        example = nested.example_from_row(nothing, row, loosest_task(1), source)
-        yield example._replace(elements=elements)
+        example = json_values.example_from_row(nothing, row, loosest_task(1), source)
+        yield example.replace(elements=elements)
 
 
 def _places(example: Example) -> list[Any]:
-    """The place of each element in the answer, from 1 on; an empty text where it is not in it."""
+    """The place of each element in the answer, from 1 on; empty text if it is not in the answer."""
     places: list[Any] = [""] * len(example.inputs)
     if example.outputs is None:
-        raise InputError(f"{example.source}: has no answer, which tells the elements' places")
+        raise InputError(f"{example.source}: has no answer, so its elements have no places")
     if example.outputs.ndim != 1 or len(set(example.outputs.tolist())) != len(example.outputs):
-        raise InputError(f"{example.source}: an element has no place of its own in the answer")
+        raise InputError(f"{example.source}: an element needs one place in the answer, got several")
     for place, index in enumerate(example.outputs, 1):
         places[index] = place
     return places
 
 
 def _csv_rows(path: str, text_columns: set[str]) -> Iterator[tuple[Row, str]]:
-    """The rows of a CSV file by its header.
+    """Yield the rows of a CSV file as dictionaries, with their sources.
 
-    Columns of which all cells are written as numbers are numbers, and None where a cell is empty;
-    those that are named in `text_columns` stay as they stand.
+    A column whose cells are all plain numbers or empty becomes numbers and None, unless
+    `text_columns` names it.
     """
-    rows = list(csv_rows(path, path))
+    rows = list(cells.csv_rows(path, path))
     if len(rows) < 2:
         raise InputError(f"{path}: expected a header and at least one row")
     (header, line), *body = rows
-    check_header(header, f"{path}:{line}")
+    cells.check_header(header, f"{path}:{line}")
     if "" in header:
         raise InputError(
-            f"{path}:{line}: column {header.index('') + 1}: expected a name, got none; an index "
-            "that pandas wrote is left out by to_csv(index=False)"
+            f"{path}:{line}: column {header.index('') + 1}: expected a name, got none; if it is "
+            "the index of pandas, write the file by to_csv(index=False)"
         )
-    columns = dict(zip(header, zip(*(row for row, _ in body), strict=True), strict=True))
-    numeric = {
-        name for name, cells in columns.items() if name not in text_columns and _are_numbers(cells)
-    }
+    columns = zip(header, zip(*(row for row, _ in body), strict=True), strict=True)
+    numeric = {name for name, column in columns if cells.are_plain_numbers(column)} - text_columns
     for row, line in body:
         source = f"{path}:{line}"
         yield (
             {
-                name: _number(cell, f'{source}: "{name}"') if name in numeric else cell
+                name: cells.parse_plain_number(cell, f'{source}: "{name}"')
+                if name in numeric
+                else cell
                 for name, cell in zip(header, row, strict=True)
             },
             source,
         )
 
 
-def _are_numbers(cells: Iterable[str]) -> bool:
-    """Whether a column's cells are numbers, or missing; nan and inf are refused later."""
-    filled = [cell for cell in cells if cell]
-    plain = [cell for cell in filled if _NUMBER.fullmatch(cell)]
-    others = (cell for cell in filled if not _NUMBER.fullmatch(cell))
-    return bool(plain) and all(
-        is_number(cell) and not math.isfinite(float(cell)) for cell in others
-    )
-
-
-def _number(cell: str, source: str) -> float | int | None:
-    if not cell:
-        return None
-    if cell.lstrip("+-").isdecimal():
-        return int(cell)  # whatever its size: it may be no feature
-    return parse_number(cell, source)
-
-
 def _ranked(members: Sequence[tuple[Row, str]], rank: str) -> Indices:
-    """The elements that have a rank, in their order."""
+    """The elements that have a rank, sorted by it."""
     ranks: dict[float, int] = {}
     for index, (row, source) in enumerate(members):
         value = row[rank]
-        if _is_missing(value):
+        if cells.is_empty(value):
             continue
-        if isinstance(value, str) and _NUMBER.fullmatch(value):
+        if isinstance(value, str) and cells.is_plain_number(value):
             value = float(value)
         if isinstance(value, bool):
             raise InputError(
                 f'{source}: "{rank}": expected a number or nothing, got {value}; a column that '
-                "says which elements belong to the answer is a label"
+                "tells which elements belong to the answer is a label"
             )
         if not isinstance(value, Real | Decimal):
             raise InputError(
@@ -248,28 +225,21 @@ def _ranked(members: Sequence[tuple[Row, str]], rank: str) -> Indices:
             )
         if float(value) in ranks:
             other = members[ranks[float(value)]][1]
-            raise InputError(f'{source}: "{rank}": {row[rank]} stands in {other}, too')
+            raise InputError(f'{source}: "{rank}": {other} has {row[rank]}, too')
         ranks[float(value)] = index
     return np.array([ranks[value] for value in sorted(ranks)], np.int64)
 
 
 def _labelled(members: Sequence[tuple[Row, str]], label: str) -> Indices:
-    """The elements that are in the answer, as they stand."""
+    """The elements that are in the answer, in the order of the table."""
     in_answer = []
     for index, (row, source) in enumerate(members):
-        text = "" if _is_missing(row[label]) else str(row[label]).strip().lower()
+        text = "" if cells.is_empty(row[label]) else str(row[label]).strip().lower()
         if text not in (*_TRUE, *_FALSE):
             raise InputError(f'{source}: "{label}": expected 1 or 0, got {short(row[label])}')
         if text in _TRUE:
             in_answer.append(index)
     return np.array(in_answer, np.int64)
-
-
-def _is_missing(value: Any) -> bool:
-    """Whether a cell is empty: of frames None, NaN, or pandas' own NA."""
-    if value is None or type(value).__name__ == "NAType":
-        return True
-    return isinstance(value, str | Real | Decimal | date) and bool(value == "" or value != value)
 
 
 def _describe_columns(row: Any) -> str:

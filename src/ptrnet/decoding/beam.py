@@ -6,24 +6,19 @@ import torch
 from torch import Tensor
 
 from ptrnet.decoding.search import Search
+from ptrnet.decoding.settings import BeamSettings
 from ptrnet.decoding.steps import Hypotheses, Selection
-from ptrnet.errors import whole_number
 
 
 @dataclass(frozen=True)
-class Beam(Search):
+class Beam(BeamSettings, Search):
     """At each step extends each prefix by every allowed token, and keeps the likeliest of all.
 
     Args:
         size: the prefixes of an instance that are kept after each step, K.
     """
 
-    size: int = 8
-
     name = "beam"
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "size", whole_number("beam size", self.size, 1))
 
     @property
     def is_repeatable(self) -> bool:

@@ -15,8 +15,8 @@ from torch.nn import functional
 from ptrnet.constraints import Constraint
 from ptrnet.decoding.beam import Greedy
 from ptrnet.decoding.search import Decoder
+from ptrnet.decoding.settings import IncrementalSettings
 from ptrnet.decoding.steps import Hypotheses
-from ptrnet.errors import whole_number
 from ptrnet.indexing import gather_rows
 from ptrnet.masks import length_mask
 from ptrnet.models.base import PointerModel
@@ -24,7 +24,7 @@ from ptrnet.types import END
 
 
 @dataclass(frozen=True)
-class Incremental(Decoder):
+class Incremental(IncrementalSettings, Decoder):
     """Solves groups of `window` elements one after another.
 
     The result is one answer for each instance. Its log-probability is that of the last group's
@@ -36,7 +36,6 @@ class Incremental(Decoder):
         inner: solves each group; only its likeliest answer is used.
     """
 
-    window: int = 25
     inner: Decoder = field(default_factory=Greedy)
     size: int = field(init=False)
 
@@ -44,7 +43,7 @@ class Incremental(Decoder):
     needs_decomposable = True
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "window", whole_number("window", self.window, 1))
+        super().__post_init__()
         object.__setattr__(self, "size", self.inner.size)
 
     @torch.no_grad()

@@ -1,41 +1,58 @@
-"""A decoder by its name and options, as the command line and the service take them."""
+"""A decoder by its name and options, for the command line and the service. No torch here."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
-from ptrnet.decoding.beam import Beam, Greedy
-from ptrnet.decoding.incremental import Incremental
-from ptrnet.decoding.reconstruct import Reconstruct
-from ptrnet.decoding.sample import Sample
-from ptrnet.decoding.search import Decoder
-from ptrnet.errors import InputError, unknown
+from ptrnet.decoding.settings import (
+    BeamSettings,
+    IncrementalSettings,
+    ReconstructSettings,
+    SampleSettings,
+)
+from ptrnet.errors import InputError
+from ptrnet.settings import Settings, options_of, setting
 
-SEARCHES = ("greedy", "beam", "sample")  # incremental decoding runs one of them on each window
-DECODERS = (*SEARCHES, "incremental", "reconstruct")
-_OPTIONS_OF = {
-    "beam": ("beam_size",),
-    "sample": ("samples", "temperature"),
-    "incremental": ("window", "inner"),
-    "reconstruct": ("seconds", "rounds", "part"),
+if TYPE_CHECKING:
+    from ptrnet.decoding import Decoder
+
+Search = Literal["greedy", "beam", "sample"]  # incremental decoding runs one of them on each window
+Name = Literal["greedy", "beam", "sample", "incremental", "reconstruct"]
+DECODERS = get_args(Name)
+# The options that each decoder has, with the names of its settings.
+_SETTINGS_OF = {
+    "greedy": {},
+    "beam": {"beam_size": "size"},
+    "sample": {"samples": "size", "temperature": "temperature"},
+    "incremental": {"window": "window", "inner": "inner"},
+    "reconstruct": {"seconds": "seconds", "rounds": "rounds", "part": "part"},
 }
 
 
+def _option(cls: type[Settings], name: str) -> Any:
+    """A decoder's setting as an option that may be left out: then the decoder has its default."""
+    declared = options_of(cls)[name]
+    default = "" if declared.default is None else f"  [{declared.default:g}]"
+    return setting(None, declared.help + default, **declared.bounds._asdict())
+
+
 @dataclass(frozen=True)
-class DecoderOptions:
+class DecoderOptions(Settings):
     """A decoder's name and options; None stands for an option that was left out."""
 
-    decoder: str = "greedy"
-    beam_size: int | None = None
-    samples: int | None = None
-    temperature: float | None = None
-    window: int | None = None
-    inner: str | None = None
-    seconds: float | None = None
-    rounds: int | None = None
-    part: int | None = None
+    decoder: Name = setting("greedy", "greedy, beam, sample, incremental or reconstruct.")
+    beam_size: int | None = _option(BeamSettings, "size")
+    samples: int | None = _option(SampleSettings, "size")
+    temperature: float | None = _option(SampleSettings, "temperature")
+    window: int | None = _option(IncrementalSettings, "window")
+    inner: Search | None = setting(
+        None, "What solves each window: greedy, beam or sample.  [greedy]"
+    )
+    seconds: float | None = _option(ReconstructSettings, "seconds")
+    rounds: int | None = _option(ReconstructSettings, "rounds")
+    part: int | None = _option(ReconstructSettings, "part")
 
-    def build(self, seed: int, spell: Callable[[str], str] = str) -> Decoder:
+    def build(self, seed: int, spell: Callable[[str], str] = str) -> "Decoder":
         """The decoder, with its defaults for options that were left out.
 
         Args:
@@ -43,39 +60,44 @@ class DecoderOptions:
             spell: how complaints write the name of an option.
 
         Raises:
-            InputError: an unknown name, with the nearest, or an option that does nothing here.
+            InputError: an option that does nothing here.
         """
-        if self.decoder not in DECODERS:
-            raise unknown("decoder", self.decoder, DECODERS)
-        if self.decoder != "incremental":
-            self._check_unused(self.decoder, spell)
-            if self.decoder == "reconstruct":
-                part = _without_none(part=self.part)
-                return Reconstruct(self.seconds, self.rounds, seed=seed, **part)
-            return self._build_search(self.decoder, seed)
-        inner = "greedy" if self.inner is None else self.inner
-        if inner not in SEARCHES:
-            raise unknown("inner decoder", inner, SEARCHES)
-        self._check_unused(inner, spell)
-        search = self._build_search(inner, seed)
-        return Incremental(inner=search, **_without_none(window=self.window))
+        from ptrnet.decoding.incremental import Incremental
+        from ptrnet.decoding.reconstruct import Reconstruct
 
-    def _check_unused(self, search: str, spell: Callable[[str], str]) -> None:
-        """Refuses options that neither the decoder nor its search has."""
-        used = {option for name in (self.decoder, search) for option in _OPTIONS_OF.get(name, ())}
-        for option in (option for options in _OPTIONS_OF.values() for option in options):
+        is_incremental = self.decoder == "incremental"
+        search = (self.inner or "greedy") if is_incremental else self.decoder
+        used = {*_SETTINGS_OF[self.decoder], *_SETTINGS_OF[search]}
+        for option in (option for options in _SETTINGS_OF.values() for option in options):
             if getattr(self, option) is not None and option not in used:
                 raise InputError(f"{spell(option)} does nothing with {search} decoding")
+        if self.decoder == "reconstruct":
+            return Reconstruct(seed=seed, **self._settings("reconstruct"))
+        if is_incremental:
+            return Incremental(
+                **{**self._settings("incremental"), "inner": self._search(search, seed)}
+            )
+        return self._search(search, seed)
 
-    def _build_search(self, name: str, seed: int) -> Decoder:
+    def _search(self, name: str, seed: int) -> "Decoder":
+        from ptrnet.decoding.beam import Beam, Greedy
+        from ptrnet.decoding.sample import Sample
+
         if name == "beam":
-            return Beam(**_without_none(size=self.beam_size))
-        if name == "sample":
-            options = _without_none(size=self.samples, temperature=self.temperature)
-            return Sample(seed=seed, **options)
-        return Greedy()
+            return Beam(**self._settings("beam"))
+        return Sample(seed=seed, **self._settings("sample")) if name == "sample" else Greedy()
+
+    def _settings(self, name: str) -> dict[str, Any]:
+        """The settings of the decoder whose options were not left out."""
+        given = {key: getattr(self, option) for option, key in _SETTINGS_OF[name].items()}
+        return {key: value for key, value in given.items() if value is not None}
 
 
-def _without_none(**options: Any) -> dict[str, Any]:
-    """The options that were not left out; for the others a decoder has its own defaults."""
-    return {name: value for name, value in options.items() if value is not None}
+@dataclass(frozen=True)
+class AnswerOptions(DecoderOptions):
+    """How instances are answered: the decoder, and what goes with every decoder."""
+
+    augment: int = setting(
+        1, "Views of an instance, turned and shuffled; the best answer counts.", ge=1
+    )
+    constrained: bool = setting(True, "Consider only what the task allows as an answer.")

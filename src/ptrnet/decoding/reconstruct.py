@@ -14,7 +14,6 @@ import math
 import time
 from dataclasses import dataclass, field
 from itertools import count
-from numbers import Real
 
 import numpy as np
 import torch
@@ -23,18 +22,16 @@ from torch import Tensor
 from ptrnet.constraints import Constraint, Tour
 from ptrnet.decoding.beam import Greedy
 from ptrnet.decoding.search import Decoder
+from ptrnet.decoding.settings import MIN_PART, ReconstructSettings
 from ptrnet.decoding.steps import Hypotheses
-from ptrnet.errors import InputError, whole_number
 from ptrnet.indexing import gather_rows, gather_tokens
 from ptrnet.masks import length_mask
 from ptrnet.models.base import PointerModel
 from ptrnet.types import END, Answers, Floats, Indices
 
-MIN_PART = 4  # cities between the ends of a part
-
 
 @dataclass(frozen=True)
-class Reconstruct(Decoder):
+class Reconstruct(ReconstructSettings, Decoder):
     """Improves the tours of a greedy search, in rounds of all instances of a batch at once.
 
     Of each instance it gives the tour that it ends with and the one that it began with, so that it
@@ -50,25 +47,15 @@ class Reconstruct(Decoder):
         seed: of the parts.
     """
 
-    seconds: float | None = None
-    rounds: int | None = None
-    part: int = 50
-    seed: int = 1
     size: int = field(default=1, init=False)
 
     name = "reconstruct"
     needs_circular = True
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         if self.seconds is None and self.rounds is None:
             object.__setattr__(self, "seconds", 1.0)
-        seconds = 0.0 if self.seconds is None else self.seconds
-        if not (isinstance(seconds, Real) and 0 <= seconds < math.inf):
-            raise InputError(f"seconds: expected a number of 0 or more, got {self.seconds!r}")
-        if self.rounds is not None:
-            object.__setattr__(self, "rounds", whole_number("rounds", self.rounds, 0))
-        for name, minimum in (("part", MIN_PART), ("seed", 0)):
-            object.__setattr__(self, name, whole_number(name, getattr(self, name), minimum))
 
     @torch.no_grad()
     def decode(

@@ -1,15 +1,13 @@
 """Sampling from the model's distribution: K answers of each instance."""
 
-import math
 from dataclasses import dataclass
-from numbers import Real
 
 import torch
 from torch import Tensor
 
 from ptrnet.decoding.search import Search
+from ptrnet.decoding.settings import SampleSettings
 from ptrnet.decoding.steps import Hypotheses, Selection
-from ptrnet.errors import InputError, whole_number
 from ptrnet.indexing import gather_rows, gather_tokens
 from ptrnet.masks import length_mask
 
@@ -21,7 +19,7 @@ SEED_STRIDE, STEP_STRIDE = 0x10001, 0x100003
 
 
 @dataclass(frozen=True)
-class Sample(Search):
+class Sample(SampleSettings, Search):
     """Draws `size` answers of each instance, token by token, from `p^(1/temperature)`.
 
     With a seed, what is drawn depends on it and on the instance alone: not on its batch, its
@@ -34,18 +32,7 @@ class Sample(Search):
             draws anew, from torch's generator.
     """
 
-    size: int = 16
-    temperature: float = 1.0
-    seed: int | None = None
-
     name = "sample"
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "size", whole_number("samples", self.size, 1))
-        if not (isinstance(self.temperature, Real) and 0 < self.temperature < math.inf):
-            raise InputError(f"temperature: expected a number above 0, got {self.temperature!r}")
-        if self.seed is not None:
-            object.__setattr__(self, "seed", whole_number("seed", self.seed, 0))
 
     @property
     def is_repeatable(self) -> bool:

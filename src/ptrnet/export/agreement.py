@@ -11,7 +11,7 @@ from torch import Tensor
 
 from ptrnet.data.padding import pad_instances
 from ptrnet.data.random_streams import EXPORTED
-from ptrnet.data.sizes import parse_sizes
+from ptrnet.data.sizes import Sizes
 from ptrnet.data.symmetries import augmented_view
 from ptrnet.decoding import Greedy
 from ptrnet.errors import InputError
@@ -163,7 +163,7 @@ def sizes_of(solver: Solver) -> list[int]:
     if solver.model.n is not None:
         return [solver.model.n]
     try:  # facts are the trainer's: anything may stand there
-        sizes = parse_sizes(str(solver.trained["n"]))
+        sizes = list(Sizes(solver.trained["n"]))
     except (KeyError, InputError):
         sizes = list(range(1, 21))
     sizes = [n for n in sizes if n >= solver.task.min_elements] or [solver.task.min_elements]

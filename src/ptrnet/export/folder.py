@@ -8,7 +8,7 @@ from os import PathLike
 from pathlib import Path
 from typing import Any, Literal
 
-from ptrnet.errors import InputError, MissingExtraError, ModelError, short, unknown, whole_number
+from ptrnet.errors import InputError, MissingExtraError, ModelError, check_int, short, unknown
 from ptrnet.export.agreement import TOLERANCE, compare, fresh_instances
 from ptrnet.export.graphs import write_graphs
 from ptrnet.export.manifest import EXAMPLE, MANIFEST, describe, with_files
@@ -84,7 +84,7 @@ def export_onnx(
     path = Path(folder).absolute()
     if weights not in WEIGHTS:
         raise unknown("weights", weights, WEIGHTS)
-    instances, seed = whole_number("instances", instances, 1), whole_number("seed", seed, 0)
+    instances, seed = check_int("instances", instances, 1), check_int("seed", seed, 0)
     check_folder(path)
     model = deepcopy(solver.model).cpu().float()
     with atomic_folder(path) as temporary:

@@ -9,6 +9,7 @@ from ptrnet.export.graphs import DIMENSIONS, ENCODER, OPSET, STEP, Graph
 from ptrnet.files import checksum
 from ptrnet.geometry.scaling import SMALLEST_RANGE
 from ptrnet.pretrained.model_folder import registered_name
+from ptrnet.settings import to_mapping
 from ptrnet.solver import Solver
 from ptrnet.tasks.base import Task
 from ptrnet.tasks.custom import MAX_LENGTH, MAX_NORMALIZED, Custom
@@ -76,7 +77,7 @@ def describe(solver: Solver, graphs: dict[str, Graph]) -> dict[str, Any]:
         "format": FORMAT,
         "ptrnet": VERSION,
         "opset": OPSET,
-        "task": {"name": task.name, "settings": {k: getattr(task, k) for k in task.settings()}},
+        "task": {"name": task.name, "settings": to_mapping(task)},
         "model": {"name": registered_name(model), "settings": model.settings()},
         "inputs": {
             "features": task.num_features,

@@ -1,16 +1,17 @@
 """Graphs whose matrices are of 8 bits: smaller files, and the accuracy that this costs."""
 
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from ptrnet.data.bulk.generate import generate_examples
+from ptrnet.data.dataset import Dataset
 from ptrnet.export.agreement import fresh_instances, sizes_of
 from ptrnet.export.graphs import ENCODER, STEP
+from ptrnet.labels import generate_dataset
 from ptrnet.solver import Solver
 from ptrnet.types import Example
 
@@ -67,19 +68,19 @@ def cost(solver: Solver, whole: Solver, rounded: Solver, count: int, seed: int) 
         return facts
     before, after = (solver.task.measure(examples, answers) for answers in pairs)
     metrics = {
-        name: {"float32": before[name].table(), "int8": after[name].table()} for name in before
+        name: {"float32": before[name].to_dict(), "int8": after[name].to_dict()} for name in before
     }
     return {**facts, "metrics": metrics}
 
 
-def _labelled(solver: Solver, count: int, seed: int) -> list[Example]:
+def _labelled(solver: Solver, count: int, seed: int) -> Dataset:
     if solver.task.labellers:
-        return list(generate_examples(solver.task, sizes_of(solver), count, seed))
-    return [Example(inputs) for inputs in fresh_instances(solver, count, seed)]
+        return generate_dataset(solver.task, sizes_of(solver), count, seed)
+    return Dataset.of(Example(inputs) for inputs in fresh_instances(solver, count, seed))
 
 
-def _answers(graphs: Solver, examples: Sequence[Example]) -> list[Any]:
-    return [example.outputs for example in graphs.solve_examples(examples)]
+def _answers(graphs: Solver, examples: Dataset) -> list[Any]:
+    return [example.outputs for example in graphs.predict(examples)]
 
 
 @contextmanager

@@ -1,29 +1,163 @@
-"""Signs of determinants of points of one instance, always right.
+"""Geometric predicates that are always right: turns, circles and the direction of rings.
 
-Floats decide nearly all, by bounds of their error as Shewchuk (1997) has them; what they cannot
-decide is computed again in whole numbers.
+Each formula is written once, on points that are pairs `(x, y)`. The coordinates may be
+
+- Python's whole numbers: the results are exact. These are the reference;
+- arrays of floats: `Predicates` and `area_signs` decide nearly all signs by them, with bounds of
+  their error after Shewchuk (1997), and compute what is unsure again in whole numbers;
+- floats in compiled code: labellers compile the same formulas (`labellers/compiled.py`).
+
+Some predicates allow for the rounding of the points' own coordinates. A whole number is taken as
+exact. Any other coordinate (0.1, 0.2 and 0.3 are not exact) may be off by `ROUNDING` times the sum
+of the coordinates on its axis in the determinant. The `slack` of a determinant is how much that may
+change it.
 """
 
 from collections.abc import Callable
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ptrnet.geometry import exact
 from ptrnet.geometry.scaling import scale_by_power_of_two
-from ptrnet.types import Floats, Indices
+from ptrnet.types import Answers, Floats, Indices
 
+ROUNDING = 2.0**-52
+LARGEST_WHOLE = 2.0**64  # no type of whole numbers goes further: floats beyond were rounded
 # Relative to the sum of the absolute terms of a determinant; both are Shewchuk's, rounded up.
 TURN_ERROR, CIRCLE_ERROR = 2.0**-51, 2.0**-49
-# What underflow may add, where the largest coordinate is 1/2 or more: such results are not used.
+# Underflow may add this much if the largest coordinate is 1/2 or more. We do not use such results.
 UNDERFLOW = 1e-290
+
+Pair = Any  # (x, y): numbers or arrays
+
+
+def pair(points: Floats, i: int) -> Pair:
+    """Point i of `(n, 2)` points."""
+    return points[i, 0], points[i, 1]
+
+
+def turn(a: Pair, b: Pair, c: Pair) -> Any:
+    """Twice the area of the triangle: positive if the path from a over b to c turns left."""
+    return (b[0] - a[0]) * (c[1] - a[1]) - (b[1] - a[1]) * (c[0] - a[0])
+
+
+def turn_terms(a: Pair, b: Pair, c: Pair) -> Any:
+    """The sum of the absolute terms of `turn`, for the bound of its error in floats."""
+    return abs((b[0] - a[0]) * (c[1] - a[1])) + abs((b[1] - a[1]) * (c[0] - a[0]))
+
+
+def turn_slack(a: Pair, b: Pair, c: Pair, rounded_a: Pair, rounded_b: Pair, rounded_c: Pair) -> Any:
+    """How much rounding may change `turn`, in units of `ROUNDING`.
+
+    Args:
+        a: first argument of `turn`.
+        b: second argument.
+        c: third argument.
+        rounded_a: 1 for each coordinate of a that may be off by rounding, else 0.
+        rounded_b: the same for b.
+        rounded_c: the same for c.
+    """
+    in_x = (
+        rounded_a[0] * abs(b[1] - c[1])
+        + rounded_b[0] * abs(c[1] - a[1])
+        + rounded_c[0] * abs(a[1] - b[1])
+    )
+    in_y = (
+        rounded_a[1] * abs(b[0] - c[0])
+        + rounded_b[1] * abs(c[0] - a[0])
+        + rounded_c[1] * abs(a[0] - b[0])
+    )
+    size_x, size_y = abs(a[0]) + abs(b[0]) + abs(c[0]), abs(a[1]) + abs(b[1]) + abs(c[1])
+    return size_x * in_x + size_y * in_y
+
+
+def is_between(a: Pair, b: Pair, c: Pair) -> Any:
+    """Whether b is between a and c, for a b that is on their line up to rounding."""
+    return (b[0] - a[0]) * (c[0] - b[0]) + (b[1] - a[1]) * (c[1] - b[1]) > 0
+
+
+def in_circle(a: Pair, b: Pair, c: Pair, p: Pair) -> Any:
+    """Positive if p lies inside the circle through a, b and c, which turn left.
+
+    The determinant of the points lifted to a paraboloid.
+    """
+    ax, ay, bx, by = a[0] - p[0], a[1] - p[1], b[0] - p[0], b[1] - p[1]
+    cx, cy = c[0] - p[0], c[1] - p[1]
+    return (
+        (ax * ax + ay * ay) * (bx * cy - by * cx)
+        + (bx * bx + by * by) * (cx * ay - cy * ax)
+        + (cx * cx + cy * cy) * (ax * by - ay * bx)
+    )
+
+
+def in_circle_terms(a: Pair, b: Pair, c: Pair, p: Pair) -> Any:
+    """The sum of the absolute terms of `in_circle`, for the bound of its error in floats."""
+    ax, ay, bx, by = a[0] - p[0], a[1] - p[1], b[0] - p[0], b[1] - p[1]
+    cx, cy = c[0] - p[0], c[1] - p[1]
+    return (
+        (ax * ax + ay * ay) * (abs(bx * cy) + abs(by * cx))
+        + (bx * bx + by * by) * (abs(cx * ay) + abs(cy * ax))
+        + (cx * cx + cy * cy) * (abs(ax * by) + abs(ay * bx))
+    )
+
+
+def in_circle_slack(points: tuple[Pair, ...], rounded: tuple[Pair, ...]) -> Any:
+    """How much rounding may change `in_circle`, in units of `ROUNDING`, to first order.
+
+    Args:
+        points: the four arguments of `in_circle`.
+        rounded: of each coordinate 1 if it may be off by rounding, else 0.
+    """
+    p = points[3]
+    corners = [(q[0] - p[0], q[1] - p[1]) for q in points[:3]]
+    gradients = [_lifted_gradient(*(corners[(k + m) % 3] for m in range(3))) for k in range(3)]
+    gradients.append((-sum(g[0] for g in gradients), -sum(g[1] for g in gradients)))
+    slack: Any = 0
+    for axis in (0, 1):
+        size = sum(abs(q[axis]) for q in points)
+        for gradient, weight in zip(gradients, rounded, strict=True):
+            slack = slack + weight[axis] * size * abs(gradient[axis])
+    return slack
+
+
+def _lifted_gradient(a: Pair, b: Pair, c: Pair) -> Pair:
+    """The derivatives of `in_circle` by the coordinates of a; a, b and c are relative to p."""
+    cross = 2 * (b[0] * c[1] - b[1] * c[0])
+    lift_b, lift_c = b[0] * b[0] + b[1] * b[1], c[0] * c[0] + c[1] * c[1]
+    by_x = a[0] * cross - lift_b * c[1] + lift_c * b[1]
+    by_y = a[1] * cross + lift_b * c[0] - lift_c * b[0]
+    return by_x, by_y
+
+
+def as_integers(points: Floats) -> NDArray[np.object_]:
+    """`(n, d)` finite floats as Python's whole numbers, all multiplied by one power of two."""
+    mantissas, exponents = np.frexp(points)
+    digits = np.ldexp(mantissas, 53).astype(np.int64).astype(object)
+    shifts = np.where(points == 0, 0, exponents - exponents[points != 0].min(initial=2**15))
+    shifted: NDArray[np.object_] = digits << shifts.astype(object)
+    return shifted
+
+
+def is_rounded(points: Floats) -> NDArray[np.bool_]:
+    """Which coordinates may be off by rounding: all except the whole numbers up to 2^64.
+
+    Readers of data refuse whole numbers that float64 does not hold (`ptrnet.data.arrays`).
+    """
+    return (points != np.rint(points)) | (np.abs(points) > LARGEST_WHOLE)
+
+
+def doubled_area(ring: NDArray[np.object_]) -> Any:
+    """Twice the signed area of a closed path `(m, 2)` of whole numbers."""
+    x, y = ring.T
+    return (x * np.roll(y, -1) - np.roll(x, -1) * y).sum()
 
 
 class Predicates:
-    """What is left of a line or inside a circle, by indices of `(n, 2)` points.
+    """Signs of turns and circles, by indices of `(n, 2)` points.
 
-    Indices are arrays that broadcast with each other; results have their shape, and are 1, 0, -1.
+    Indices are arrays that broadcast with each other. Results have their shape, and are 1, 0, -1.
     """
 
     def __init__(self, points: Floats) -> None:
@@ -31,99 +165,115 @@ class Predicates:
         self._scaled = scale_by_power_of_two(points)
 
     def turn(self, i: Indices, j: Indices, k: Indices) -> Indices:
-        """1 where the points k are left of the lines from i to j, 0 on them, -1 right of them."""
-        det, terms, _ = self._turn(i, j, k)
-        unsure = np.abs(det) <= TURN_ERROR * terms + UNDERFLOW
-        return _decide(det, unsure, (i, j, k), self._exact_turn)
+        """1 if the points k are left of the lines from i to j, 0 on them, -1 right of them."""
+        points = self._floats(i, j, k)
+        error = TURN_ERROR * turn_terms(*points) + UNDERFLOW
+        return _decide(turn(*points), error, (i, j, k), self._exact_turn)
 
     def turn_beyond_rounding(self, i: Indices, j: Indices, k: Indices) -> Indices:
-        """As `turn`, but 0 where the rounding of the coordinates could make it so."""
-        det, terms, difference = self._turn(i, j, k)
-        # A slack of at most 3 (a size) times 8 differences, and the error of `det`.
-        most = 32 * exact.ROUNDING * (terms + difference)
-        return _decide(
-            det, np.abs(det) <= most + UNDERFLOW, (i, j, k), self._exact_turn_beyond_rounding
-        )
+        """As `turn`, but 0 if the rounding of the coordinates could make it so."""
+        points = self._floats(i, j, k)
+        # A slack of at most 3 (a size) times 8 differences, and the error of the determinant.
+        error = 32 * ROUNDING * (turn_terms(*points) + _largest_difference(*points)) + UNDERFLOW
+        return _decide(turn(*points), error, (i, j, k), self._exact_turn_beyond_rounding)
 
     def in_circle(self, i: Indices, j: Indices, k: Indices, p: Indices) -> Indices:
-        """1 where p is inside the circle of i, j, k, 0 on it, -1 outside. These turn left."""
-        det, terms, _ = self._in_circle(i, j, k, p)
-        unsure = np.abs(det) <= CIRCLE_ERROR * terms + UNDERFLOW
-        return _decide(det, unsure, (i, j, k, p), self._exact_in_circle)
+        """1 if p is inside the circle of i, j, k, 0 on it, -1 outside. These turn left."""
+        points = self._floats(i, j, k, p)
+        error = CIRCLE_ERROR * in_circle_terms(*points) + UNDERFLOW
+        return _decide(in_circle(*points), error, (i, j, k, p), self._exact_in_circle)
 
     def in_circle_beyond_rounding(self, i: Indices, j: Indices, k: Indices, p: Indices) -> Indices:
-        """As `in_circle`, but 0 where the rounding of the coordinates could make it so."""
-        det, terms, difference = self._in_circle(i, j, k, p)
-        # A slack of at most 4 (a size) times 96 difference^3, and the error of `det`.
-        most = exact.ROUNDING * (16 * terms + 512 * difference**3)
-        return _decide(
-            det, np.abs(det) <= most + UNDERFLOW, (i, j, k, p), self._exact_circle_beyond_rounding
-        )
+        """As `in_circle`, but 0 if the rounding of the coordinates could make it so."""
+        points = self._floats(i, j, k, p)
+        terms, difference = in_circle_terms(*points), _largest_difference(*reversed(points))
+        # A slack of at most 4 (a size) times 96 difference^3, and the error of the determinant.
+        error = ROUNDING * (16 * terms + 512 * difference**3) + UNDERFLOW
+        return _decide(in_circle(*points), error, (i, j, k, p), self._exact_circle_beyond_rounding)
+
+    def _floats(self, *indices: Indices) -> tuple[Pair, ...]:
+        x, y = self._scaled.T
+        return tuple((x[i], y[i]) for i in indices)
 
     @cached_property
     def _integers(self) -> NDArray[np.object_]:
-        return exact.as_integers(self._points)
+        return as_integers(self._points)
 
     @cached_property
     def _rounded(self) -> NDArray[np.object_]:
-        return exact.is_rounded(self._points).astype(int).astype(object)
-
-    def _turn(self, i: Indices, j: Indices, k: Indices) -> tuple[Floats, Floats, Floats]:
-        """The determinant, the sum of its absolute terms, and the largest difference in it."""
-        u, v = self._scaled[j] - self._scaled[i], self._scaled[k] - self._scaled[i]
-        plus, minus = u[..., 0] * v[..., 1], u[..., 1] * v[..., 0]
-        difference = np.maximum(np.abs(u).max(-1), np.abs(v).max(-1))
-        return plus - minus, np.abs(plus) + np.abs(minus), difference
-
-    def _in_circle(
-        self, i: Indices, j: Indices, k: Indices, p: Indices
-    ) -> tuple[Floats, Floats, Floats]:
-        """As `_turn`."""
-        a, b, c = (self._scaled[m] - self._scaled[p] for m in (i, j, k))
-        det, terms = 0.0, 0.0
-        for lifted, u, v in ((a, b, c), (b, c, a), (c, a, b)):
-            lift = (lifted**2).sum(-1)
-            plus, minus = u[..., 0] * v[..., 1], u[..., 1] * v[..., 0]
-            det = det + lift * (plus - minus)
-            terms = terms + lift * (np.abs(plus) + np.abs(minus))
-        difference = np.maximum(np.abs(a).max(-1), np.maximum(np.abs(b).max(-1), np.abs(c).max(-1)))
-        return np.asarray(det), np.asarray(terms), difference
+        return is_rounded(self._points).astype(int).astype(object)
 
     def _exact_turn(self, *indices: Indices) -> Indices:
-        return _signs(exact.turn(*(self._integers[i].T for i in indices)))
+        return _signs(turn(*(self._integers[i].T for i in indices)), 0)
 
     def _exact_turn_beyond_rounding(self, *indices: Indices) -> Indices:
-        a, b, c = (self._integers[i].T for i in indices)
-        r, s, t = (self._rounded[i].T for i in indices)
-        return _beyond(exact.turn(a, b, c), exact.turn_slack((a, b, c), (r, s, t)))
+        points = [self._integers[i].T for i in indices]
+        slack = turn_slack(*points, *(self._rounded[i].T for i in indices))
+        return _signs(turn(*points) * int(1 / ROUNDING), slack)
 
     def _exact_in_circle(self, *indices: Indices) -> Indices:
-        return _signs(exact.in_circle(*(self._integers[i].T for i in indices)))
+        return _signs(in_circle(*(self._integers[i].T for i in indices)), 0)
 
     def _exact_circle_beyond_rounding(self, *indices: Indices) -> Indices:
         points = tuple(self._integers[i].T for i in indices)
-        rounded = tuple(self._rounded[i].T for i in indices)
-        return _beyond(exact.in_circle(*points), exact.circle_slack(points, rounded))
+        slack = in_circle_slack(points, tuple(self._rounded[i].T for i in indices))
+        return _signs(in_circle(*points) * int(1 / ROUNDING), slack)
+
+
+def _largest_difference(a: Pair, *others: Pair) -> Floats:
+    """The largest difference of a coordinate of other points from that of a."""
+    largest: Floats = np.zeros(())
+    for b in others:
+        for axis in (0, 1):
+            largest = np.maximum(largest, np.abs(b[axis] - a[axis]))
+    return largest
 
 
 def _decide(
     det: Floats,
-    unsure: NDArray[np.bool_],
+    error: Floats,
     indices: tuple[Indices, ...],
-    decide: Callable[..., Indices],
+    decide_exactly: Callable[..., Indices],
 ) -> Indices:
-    """The signs of determinants, of those that are not sure by `decide`, of flat indices."""
+    """The signs of determinants; `decide_exactly` computes those within their error.
+
+    It takes flat indices.
+    """
     signs = np.sign(det).astype(np.int64)
+    unsure = np.abs(det) <= error
     if unsure.any():
-        signs[unsure] = decide(*(np.broadcast_to(i, det.shape)[unsure] for i in indices))
+        signs[unsure] = decide_exactly(*(np.broadcast_to(i, det.shape)[unsure] for i in indices))
     return signs
 
 
-def _signs(det: NDArray[np.object_]) -> Indices:
-    return (det > 0).astype(np.int64) - (det < 0).astype(np.int64)
+def _signs(det: NDArray[np.object_], slack: Any) -> Indices:
+    """The signs of whole numbers, 0 for those within the slack."""
+    return (det > slack).astype(np.int64) - (det < -slack).astype(np.int64)
 
 
-def _beyond(det: NDArray[np.object_], slack: NDArray[np.object_]) -> Indices:
-    """The signs of determinants, 0 where they are within a slack in units of ROUNDING."""
-    scaled = det * int(1 / exact.ROUNDING)
-    return (scaled > slack).astype(np.int64) - (scaled < -slack).astype(np.int64)
+def area_signs(inputs: Floats, rings: Indices, lengths: Indices) -> Indices:
+    """`(B,)` signs of the areas of rings: 1 counter-clockwise, -1 clockwise, 0 without area.
+
+    Args:
+        inputs: `(B, n, 2)` points.
+        rings: `(B, M)` indices, closed paths through some of the points, then padding.
+        lengths: `(B,)` of the paths.
+    """
+    steps = np.arange(rings.shape[1])
+    mask = Answers(rings, lengths).mask
+    next_step = np.where(steps + 1 < lengths[:, None], steps + 1, 0)
+    points = np.take_along_axis(scale_by_power_of_two(inputs), rings[..., None], axis=1)
+    x, y = np.moveaxis(points, -1, 0)
+    x, y = x - x[:, :1], y - y[:, :1]  # far from the origin the sum would lose its sign
+    plus = np.where(mask, x * np.take_along_axis(y, next_step, 1), 0)
+    minus = np.where(mask, np.take_along_axis(x, next_step, 1) * y, 0)
+    areas = (plus - minus).sum(1)
+    terms = (np.abs(plus) + np.abs(minus)).sum(1)
+    # Each term has a relative error of three roundings, and their sum one for each addition.
+    error = (2 * len(steps) + 8) * 2.0**-53 * terms + UNDERFLOW
+    signs = np.sign(areas).astype(np.int64)
+    for b in np.flatnonzero(np.abs(areas) <= error):
+        ring = inputs[b, rings[b, : lengths[b]]]
+        area = doubled_area(as_integers(ring)) if len(ring) > 2 else 0
+        signs[b] = int(area > 0) - int(area < 0)
+    return signs

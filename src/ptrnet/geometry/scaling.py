@@ -38,7 +38,7 @@ def fit_unit_cube(inputs: Floats) -> Floats:
     """
     low, high = inputs.min(-2, keepdims=True), inputs.max(-2, keepdims=True)
     inside = (low >= 0).all(-1, keepdims=True) & (high <= 1).all(-1, keepdims=True)
-    # Outside halved before it is subtracted: the range of 1e308 and -1e308 is no float.
+    # Halve before subtracting outside the cube: the range of 1e308 and -1e308 is not a float.
     part = np.where(inside, 1.0, 0.5)
     width = (high * part - low * part).max(-1, keepdims=True)
     fits = inside & ((width >= SMALLEST_RANGE) | (width == 0))

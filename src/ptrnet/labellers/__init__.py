@@ -3,10 +3,11 @@ plug-ins register others.
 
 Each file has a `label(inputs)` that takes `(B, n, d)` float64, the instances of one size, and
 gives their `Answers`; those of tours also take the name of a distance. A file may also have
-`MAX_ELEMENTS`, the most elements that it takes; `FAILURE`, what an empty answer means, where it
-gives any; and `NEEDS`, a package of the extra "labels" that it imports. One that promises proofs
-and may find none has `certify`, which says besides which answers are proved, and `UNPROVED`, what
-it means that one is not. Folders hold what several files share.
+`MAX_ELEMENTS`, the most elements that it takes; `FAILURE`, the meaning of an empty answer; and
+`NEEDS`, a package of the extra "labels" that it imports. A labeller that promises
+proofs and may fail to find one has `label_with_proof`, which also returns which answers are proved,
+and `UNPROVED`, the meaning of an unproved answer. `compiled.py`, `edge_queue.py` and `tours.py` are
+no labellers: they hold what several share.
 """
 
 import math
@@ -23,16 +24,16 @@ from ptrnet.plugins.registry import Registry
 from ptrnet.types import Answers, Floats
 
 Labeller = Callable[..., Answers]
-_registry = Registry("labeller", __name__)
+_registry = Registry("labeller", __name__, unlisted=("compiled", "edge_queue", "tours"))
 
 
 def names() -> list[str]:
-    """The known labellers, as they are spelled on the command line."""
+    """All labellers, as spelled on the command line."""
     return _registry.names()
 
 
 def register(name: str, module: ModuleType) -> None:
-    """Adds a labeller under a name: a module with `label`, and with other members as above.
+    """Add a labeller: a module with `label`, and perhaps the other members listed above.
 
     Raises:
         InputError: it has no `label`, or the name is taken.
@@ -48,18 +49,18 @@ def get(name: str) -> Labeller:
     return label
 
 
-def is_guest(name: str) -> bool:
-    """Whether a plug-in brought the labeller: then nobody has tested what it answers."""
-    return _registry.is_guest(name)
+def is_plugin(name: str) -> bool:
+    """Whether a plug-in brought the labeller. We check the answers of such labellers."""
+    return _registry.is_plugin(name)
 
 
 def max_elements(name: str) -> float:
-    """The most elements that a labeller takes; infinite where it takes any number."""
+    """The most elements that a labeller takes; infinite if it takes any number."""
     return float(getattr(_module(name), "MAX_ELEMENTS", math.inf))
 
 
 def check_package(name: str) -> None:
-    """Raises MissingExtraError where a labeller needs a package that is not installed."""
+    """Raise MissingExtraError if a labeller needs a package that is not installed."""
     package = getattr(_module(name), "NEEDS", "")
     if package and find_spec(package) is None:
         raise MissingExtraError(f"labeller {name}", "labels")
@@ -70,17 +71,19 @@ def failure(name: str) -> str:
     return str(getattr(_module(name), "FAILURE", "no answer was found"))
 
 
-def certify(name: str, inputs: Floats, **options: str) -> tuple[Answers, NDArray[np.bool_]]:
-    """A labeller's answers, and of each `(B,)` whether it is what the labeller promises.
+def label_with_proof(
+    name: str, inputs: Floats, **options: str
+) -> tuple[Answers, NDArray[np.bool_]]:
+    """A labeller's answers, and `(B,)` whether each is what the labeller promises.
 
     Args:
-        name: of the labeller.
+        name: the labeller's name.
         inputs: `(B, n, d)` instances.
         options: the labeller's other arguments.
     """
     module = _module(name)
-    if hasattr(module, "certify"):
-        answers, proved = module.certify(inputs, **options)
+    if hasattr(module, "label_with_proof"):
+        answers, proved = module.label_with_proof(inputs, **options)
         return answers, proved
     return module.label(inputs, **options), np.ones(len(inputs), bool)
 

@@ -10,9 +10,7 @@ import numpy as np
 
 from ptrnet.geometry.distances import EUCLIDEAN
 from ptrnet.jit import assign, jit
-from ptrnet.labellers.tour.batches import label_tours
-from ptrnet.labellers.tour.edges import add_edge, walk
-from ptrnet.labellers.tour.two_opt import open_pass
+from ptrnet.labellers.tours import add_edge, label_tours, open_pass, walk
 from ptrnet.types import Answers, Floats, Indices
 
 PASSES = 3

@@ -8,9 +8,7 @@ import numpy as np
 
 from ptrnet.geometry.distances import EUCLIDEAN
 from ptrnet.jit import assign, jit
-from ptrnet.labellers.tour.batches import label_tours
-from ptrnet.labellers.tour.edges import tour_length
-from ptrnet.labellers.tour.two_opt import two_opt
+from ptrnet.labellers.tours import label_tours, tour_length, two_opt
 from ptrnet.types import Answers, Floats, Indices
 
 STARTS = 10

@@ -1,18 +1,24 @@
 """Good tours of any number of cities: 2-opt and Or-opt descents with double-bridge kicks.
 
-Iterated local search as in Martin, Otto and Felten (1991), descents as in Bentley (1992); six
-kicks a city, which leaves a gap of less than 0.1% at 50 cities. Nothing is drawn at random: the
-same cities get the same tour.
+Iterated local search as in Martin, Otto and Felten (1991), descents as in Bentley (1992). Six kicks
+per city leave a gap of less than 0.1% at 50 cities. The kicks are the same in every call, so the
+same cities always get the same tour.
+
+The file reads from the labeller down: tours piece by piece, kicks, descents, tours as arrays.
 """
 
-import numpy as np
+from typing import NamedTuple
 
+import numpy as np
+from numpy.typing import NDArray
+
+from ptrnet.geometry import distances
 from ptrnet.geometry.distances import EUCLIDEAN
+from ptrnet.geometry.orders import hilbert_order
+from ptrnet.geometry.scaling import scale_by_power_of_two
 from ptrnet.jit import assign, jit
-from ptrnet.labellers.tour.batches import label_tours
-from ptrnet.labellers.tour.dynamic_programming import shortest_tour
-from ptrnet.labellers.tour.kicks import MIN_CITIES, iterated_local_search
-from ptrnet.labellers.tour.pieces import tour_by_pieces
+from ptrnet.labellers.held_karp import shortest_tour
+from ptrnet.labellers.tours import label_tours, tour_length
 from ptrnet.types import Answers, Floats, Indices
 
 KICKS = 6  # for each city
@@ -37,3 +43,405 @@ def _write_tours(dist: Floats, tours: Indices) -> None:
         else:
             assign(tours[b], np.arange(n))
             iterated_local_search(dist[b], tours[b], KICKS * n)
+
+
+# Many cities, piece by piece, in the spirit of Karp (1977). The distances of all pairs do not fit
+# into memory. So a tour along Hilbert's curve is cut into paths of `PIECE` cities, and each path is
+# improved while its ends stay in place. Then the tour is cut again, in the middle of these paths.
+PIECE = 2000  # cities: 32 MB of distances
+ROUNDS = 4
+
+
+def tour_by_pieces(points: Floats, distance: str, kicks: int) -> Indices:
+    """A tour `(n,)` of many cities.
+
+    Args:
+        points: `(n, 2)` the cities, n of `PIECE` or more.
+        distance: a name of `ptrnet.geometry.distances`.
+        kicks: for each city, in all rounds together: the next larger multiple of `ROUNDS` is tried.
+    """
+    n = len(points)
+    if distance == distances.EUCLIDEAN:
+        points = scale_by_power_of_two(points)
+    tour = hilbert_order(points)
+    for _ in range(ROUNDS):
+        for first in range(0, n, PIECE):
+            piece = tour[first : first + PIECE]
+            if len(piece) > 3:
+                piece[:] = _improve(points, distance, piece, kicks // ROUNDS + 1)
+        tour = np.roll(tour, -PIECE // 2)
+    return tour
+
+
+def _improve(points: Floats, distance: str, path: Indices, kicks: int) -> Indices:
+    """The cities of a path `(n,)` in an order that is at most as long, between the same ends."""
+    n = len(path)
+    dist = distances.matrix(points[path], distance)
+    # The path is closed to a tour by an edge so short that no exchange removes it.
+    dist[0, -1] = dist[-1, 0] = -n * (dist.max() or 1.0)
+    order = np.arange(n)
+    if n >= MIN_CITIES:
+        iterated_local_search(dist, order, kicks * n)
+    order = np.roll(order, -int(np.argmin(order)))  # from the first city on, in either direction
+    return path[order if order[-1] == n - 1 else np.roll(order[::-1], 1)]
+
+
+# Kicks. A kick is a double bridge: it exchanges two short neighbouring paths of the tour, which
+# 2-opt and Or-opt seldom undo. We keep the result of a kick unless it made the tour longer.
+NEIGHBOURS = 10  # nearest cities of each to which new edges are tried
+MIN_CITIES = 8  # fewer have hardly a double bridge; dynamic programming solves them at once
+_MAX_PATH = 50  # cities of each path that a kick exchanges
+_SEED = 0x9E3779B97F4A7C15
+
+
+@jit
+def iterated_local_search(dist: Floats, cities: Indices, kicks: int) -> float:
+    """Improves a tour in place; its kicks are the same in every call.
+
+    Args:
+        dist: `(n, n)` distances, n of `MIN_CITIES` or more.
+        cities: `(n,)` the tour.
+        kicks: how many are tried.
+
+    Returns:
+        The length of the improved tour.
+    """
+    n = len(cities)
+    moves = new_moves(dist, NEIGHBOURS)
+    tour = new_array_tour(cities)
+    queue = Queue(cities=cities.copy(), queued=np.ones(n, np.bool_))
+    descend(moves, tour, queue, n)
+    position = tour.position
+    best, best_position = cities.copy(), position.copy()
+    random = np.uint64(_SEED)
+    scratch = np.empty(2 * _MAX_PATH, np.int64)
+    max_path = min(_MAX_PATH, n // 3)
+    for _ in range(kicks):
+        random = _xorshift(random)
+        start = _below(random, n)
+        size_1 = 1 + _below(random >> np.uint64(20), max_path)
+        size_2 = 1 + _below(random >> np.uint64(40), max_path)
+        gain = _double_bridge(dist, cities, position, start, size_1, size_2, scratch)
+        size = 0  # cities in the queue
+        for end in (start, start + size_2, start + size_1 + size_2):
+            for k in (end, end + 1):  # the edges that the kick put in
+                city = cities[k % n]
+                if not queue.queued[city]:
+                    queue.queued[city] = True
+                    queue.cities[size] = city
+                    size += 1
+        gain += descend(moves, tour, queue, size)
+        if gain >= 0:
+            assign(best, cities)
+            assign(best_position, position)
+        else:
+            assign(cities, best)
+            assign(position, best_position)
+    return tour_length(dist, cities)
+
+
+@jit
+def _double_bridge(
+    dist: Floats,
+    cities: Indices,
+    position: Indices,
+    start: int,
+    size_1: int,
+    size_2: int,
+    scratch: Indices,
+) -> float:
+    """Exchanges the `size_1` cities after position `start` with the `size_2` after those.
+
+    The order a b..c d..e f becomes a d..e b..c f. `scratch` has room for the cities that move.
+    Returns the gain, negative where the tour has become longer.
+    """
+    n = len(cities)
+    a, b = cities[start], cities[(start + 1) % n]
+    c, d = cities[(start + size_1) % n], cities[(start + size_1 + 1) % n]
+    e, f = cities[(start + size_1 + size_2) % n], cities[(start + size_1 + size_2 + 1) % n]
+    size = size_1 + size_2
+    for k in range(size):
+        scratch[k] = cities[(start + 1 + (k + size_1) % size) % n]
+    for k in range(size):
+        i = (start + 1 + k) % n
+        cities[i] = scratch[k]
+        position[scratch[k]] = i
+    return dist[a, b] + dist[c, d] + dist[e, f] - dist[a, d] - dist[e, b] - dist[c, f]
+
+
+@jit
+def _below(random: np.uint64, limit: int) -> int:
+    """A number from 0 to `limit` - 1 made of random bits."""
+    return np.int64(random % np.uint64(limit))  # type: ignore[return-value]
+
+
+@jit
+def _xorshift(random: np.uint64) -> np.uint64:
+    """The next random number (Marsaglia 2003): good enough for kicks, the same on every machine."""
+    random ^= random << np.uint64(13)
+    random ^= random >> np.uint64(7)
+    random ^= random << np.uint64(17)
+    return random
+
+
+# A tour as an array with the position of each city (Fredman, Johnson, McGeoch, Ostheimer 1995).
+
+
+class ArrayTour(NamedTuple):
+    """A closed tour of n cities."""
+
+    cities: Indices  # (n,) in the order of the tour
+    position: Indices  # (n,) of each city in `cities`
+
+
+@jit
+def new_array_tour(cities: Indices) -> ArrayTour:
+    """The tour of these cities. It holds `cities` itself: changing the tour changes that array."""
+    position = np.empty(len(cities), np.int64)
+    for k in range(len(cities)):
+        position[cities[k]] = k
+    return ArrayTour(cities=cities, position=position)
+
+
+@jit
+def neighbour(cities: Indices, position: Indices, city: int, forward: bool) -> int:
+    """The city after this one in the tour, or the one before it."""
+    k = position[city]
+    if forward:
+        return cities[k + 1] if k + 1 < len(cities) else cities[0]
+    return cities[k - 1] if k > 0 else cities[-1]
+
+
+@jit
+def reverse(cities: Indices, position: Indices, start: int, end: int, mirrored: bool) -> bool:
+    """Reverses the path from city `start` to city `end`, in at most n/2 steps.
+
+    If the rest of the tour is shorter, the rest is reversed instead: that gives the same closed
+    tour, but mirrored, so that every path runs the other way through `cities`.
+
+    Args:
+        cities: `(n,)` of the tour, changed in place.
+        position: `(n,)` of each city, changed in place.
+        start: the first city of the path.
+        end: the last city of the path.
+        mirrored: whether the path from start to end runs backwards through `cities`.
+
+    Returns:
+        Whether paths that ran forwards before all reversals run backwards now: the `mirrored` of
+        the next reversal.
+    """
+    n = len(cities)
+    first, last = (position[end], position[start]) if mirrored else (position[start], position[end])
+    size = last - first + 1
+    if size <= 0:
+        size += n
+    rest_is_shorter = 2 * size > n
+    if rest_is_shorter:
+        first, last = last + 1, first - 1
+        size = n - size
+        if first >= n:
+            first = 0
+        if last < 0:
+            last = n - 1
+    for _ in range(size // 2):
+        cities[first], cities[last] = cities[last], cities[first]
+        position[cities[first]], position[cities[last]] = first, last
+        first = first + 1 if first + 1 < n else 0
+        last = last - 1 if last > 0 else n - 1
+    return mirrored != rest_is_shorter
+
+
+# Descents by 2-opt (Croes 1958) and Or-opt (Or 1976) moves between near neighbours. Cities wait in
+# a queue, and are queued again when an edge at them changes (Bentley 1992).
+MAX_SEGMENT = 3  # cities that an Or-opt move carries
+# Times the longest distance: a smaller gain may be an error of rounding, and such moves may go in
+# circles.
+ROUNDING = 1e-12
+
+
+class Moves(NamedTuple):
+    """The moves that are tried, and when one is taken; n cities."""
+
+    dist: Floats  # (n, n)
+    nearest: Indices  # (n, max_nearest or n - 1) of each city: only edges to these are put in
+    min_gain: float  # a move is taken where it shortens the tour by more than this
+
+
+class Queue(NamedTuple):
+    """The cities whose moves are still to be tried: a ring buffer."""
+
+    cities: Indices  # (n,)
+    queued: NDArray[np.bool_]  # (n,) whether a city waits
+
+
+@jit
+def new_moves(dist: Floats, max_nearest: int) -> Moves:
+    """The moves under `(n, n)` distances: new edges lead to the `max_nearest` nearest cities."""
+    nearest = nearest_neighbours(dist, min(max_nearest, len(dist) - 1))
+    return Moves(dist=dist, nearest=nearest, min_gain=ROUNDING * dist.max())
+
+
+@jit
+def nearest_neighbours(dist: Floats, count: int) -> Indices:
+    """`(n, count)`: the nearest cities of each, the nearest first, by `(n, n)` distances."""
+    n = len(dist)
+    nearest = np.empty((n, count), np.int64)
+    for i in range(n):
+        size = 0
+        for j in range(n):
+            if j == i or (size == count and dist[i, j] >= dist[i, nearest[i, size - 1]]):
+                continue
+            k = size if size < count else count - 1
+            while k > 0 and dist[i, nearest[i, k - 1]] > dist[i, j]:
+                nearest[i, k] = nearest[i, k - 1]
+                k -= 1
+            nearest[i, k] = j
+            size = min(size + 1, count)
+    return nearest
+
+
+@jit
+def descend(moves: Moves, tour: ArrayTour, queue: Queue, size: int) -> float:
+    """Improves `tour` in place, until no city that waits has a move that shortens it.
+
+    Args:
+        moves: of 5 cities or more.
+        tour: of the same cities.
+        queue: the first `size` of its cities wait; none waits afterwards.
+        size: how many cities wait.
+
+    Returns:
+        The gain: by how much the tour has become shorter.
+    """
+    dist, nearest, min_gain = moves  # arrays, not tuples of them, to the functions below: faster
+    cities, position = tour
+    waiting, queued = queue
+    n, head, total = len(cities), 0, 0.0
+    touched = np.empty(6, np.int64)  # the cities whose edges a move changed
+    while size:
+        a = waiting[head]
+        head = head + 1 if head + 1 < n else 0
+        size -= 1
+        queued[a] = False
+        while True:
+            gain, num_touched = _two_opt(dist, nearest, min_gain, cities, position, a, touched)
+            if num_touched == 0:
+                gain, num_touched = _or_opt(dist, nearest, min_gain, cities, position, a, touched)
+            if num_touched == 0:
+                break
+            total += gain
+            for i in range(num_touched):
+                city = touched[i]
+                if not queued[city]:
+                    queued[city] = True
+                    k = head + size
+                    waiting[k if k < n else k - n] = city
+                    size += 1
+    return total
+
+
+@jit
+def _two_opt(
+    dist: Floats,
+    nearest: Indices,
+    min_gain: float,
+    cities: Indices,
+    position: Indices,
+    a: int,
+    touched: Indices,
+) -> tuple[float, int]:
+    """Replaces edges a-b and c-d by a-c and b-d, where that shortens the tour.
+
+    Returns the gain, and how many cities were written into `touched`; both are 0 without a move.
+    """
+    for forward in (True, False):
+        b = neighbour(cities, position, a, forward)
+        for c in nearest[a]:
+            gain_so_far = dist[a, b] - dist[a, c]
+            if gain_so_far <= min_gain:
+                break
+            d = neighbour(cities, position, c, forward)
+            gain = gain_so_far + dist[c, d] - dist[b, d]
+            if gain > min_gain:
+                if forward:
+                    reverse(cities, position, b, c, False)
+                else:
+                    reverse(cities, position, c, b, False)
+                touched[0], touched[1], touched[2], touched[3] = a, b, c, d
+                return gain, 4
+    return 0.0, 0
+
+
+@jit
+def _or_opt(
+    dist: Floats,
+    nearest: Indices,
+    min_gain: float,
+    cities: Indices,
+    position: Indices,
+    a: int,
+    touched: Indices,
+) -> tuple[float, int]:
+    """Moves a segment of 1 to 3 cities, one end of which is `a`, next to a near neighbour of `a`.
+
+    The order b a..tail e becomes b e, and c d becomes c a..tail d. Returns as `_two_opt` does.
+    """
+    n = len(cities)
+    for forward in (True, False):
+        b = neighbour(cities, position, a, not forward)
+        tail = a
+        for size in range(1, min(MAX_SEGMENT, n - 3) + 1):
+            if size > 1:
+                tail = neighbour(cities, position, tail, forward)
+            e = neighbour(cities, position, tail, forward)
+            removed = dist[b, a] + dist[tail, e] - dist[b, e]
+            for c in nearest[a]:
+                if removed - dist[a, c] <= min_gain:
+                    break
+                if _steps(cities, position, a, c, forward) < size:
+                    continue  # c is in the segment
+                for d_after_c in (True, False):
+                    d = neighbour(cities, position, c, d_after_c)
+                    if (c == b and d == a) or (c == e and d == tail):
+                        continue
+                    gain = removed + dist[c, d] - dist[a, c] - dist[tail, d]
+                    if gain > min_gain:
+                        first, last = (a, tail) if forward else (tail, a)
+                        before = c if d_after_c else d
+                        keeps_direction = d_after_c == (first == a)  # of a..tail
+                        _move_segment(cities, position, first, last, before, keeps_direction)
+                        touched[0], touched[1], touched[2] = a, tail, b
+                        touched[3], touched[4], touched[5] = e, c, d
+                        return gain, 6
+    return 0.0, 0
+
+
+@jit
+def _steps(cities: Indices, position: Indices, start: int, end: int, forward: bool) -> int:
+    """How many edges of the tour lead from city `start` to city `end`, in one direction."""
+    steps = position[end] - position[start]
+    if not forward:
+        steps = -steps
+    return steps + len(cities) if steps < 0 else steps
+
+
+@jit
+def _move_segment(
+    cities: Indices,
+    position: Indices,
+    first: int,
+    last: int,
+    before: int,
+    keeps_direction: bool,
+) -> None:
+    """Moves the segment first..last to after the city `before`; all in the order of `cities`.
+
+    Three reversals at most. The whole path first..last next..before becomes before..next
+    last..first; its first part is reversed again, which gives next..before last..first; and so is
+    the segment, if it keeps its direction.
+    """
+    next_city = neighbour(cities, position, last, True)
+    mirrored = reverse(cities, position, first, before, False)
+    mirrored = reverse(cities, position, before, next_city, mirrored)
+    if keeps_direction:
+        reverse(cities, position, last, first, mirrored)

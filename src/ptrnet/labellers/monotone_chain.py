@@ -1,25 +1,25 @@
-"""Planar convex hull: the monotone chain of Andrew (1979), compiled, with turns that are right.
+"""Planar convex hull: the monotone chain of Andrew (1979), compiled, with exact turns.
 
-What degenerate input gets:
+Degenerate input:
 
-- a point on an edge of the hull, up to the rounding of its float64 coordinates, is no vertex;
-  whole numbers up to 2^64 are not rounded (`ptrnet.geometry.exact` has the rule);
+- a point on an edge of the hull, up to the rounding of its float64 coordinates, is not a vertex;
+  whole numbers up to 2^64 are not rounded (`ptrnet.geometry.predicates` has the rule);
 - of equal points only the first index can be a vertex;
 - points that are all on one line have their two ends as hull, one distinct point has itself.
 
-Where floats cannot decide a turn, the whole instance is computed again in whole numbers.
+If floats cannot decide a turn, the whole instance is computed again in whole numbers.
 """
 
 import numpy as np
 
-from ptrnet.geometry import exact
+from ptrnet.geometry import predicates as exact
 from ptrnet.geometry.orders import lexicographic_order
-from ptrnet.geometry.predicates import TURN_ERROR, UNDERFLOW
+from ptrnet.geometry.predicates import LARGEST_WHOLE, ROUNDING, TURN_ERROR, UNDERFLOW, Pair
 from ptrnet.geometry.scaling import scale_by_power_of_two
 from ptrnet.jit import assign, jit
+from ptrnet.labellers.compiled import is_between, pair, turn, turn_slack, turn_terms
 from ptrnet.types import Answers, Floats, Indices
 
-ROUNDING, LARGEST_WHOLE = exact.ROUNDING, exact.LARGEST_WHOLE  # as numba takes them
 _SMALL = 2.0**25  # determinants of whole numbers up to here are exact in floats
 _RIGHT, _UNSURE, _LEFT = -1, 0, 1  # turns; a straight one is a right one here
 
@@ -45,10 +45,10 @@ def _exact_hull(points: Floats, order: list[int]) -> list[int]:
 
     def is_left_turn(i: int, j: int, k: int) -> bool:
         triple = pairs[i], pairs[j], pairs[k]
-        turn = exact.turn(*triple) * scale
-        if turn <= 0 or not exact.is_between(*triple):
-            return bool(turn > 0)
-        return bool(turn > exact.turn_slack(triple, (rounded[i], rounded[j], rounded[k])))
+        det = exact.turn(*triple) * scale
+        if det <= 0 or not exact.is_between(*triple):
+            return bool(det > 0)
+        return bool(det > exact.turn_slack(*triple, rounded[i], rounded[j], rounded[k]))
 
     path = [j for k, j in enumerate(order) if not k or pairs[j] != pairs[order[k - 1]]]
     if len(path) == 1:
@@ -125,7 +125,7 @@ def _lost_digits(inputs: Floats, points: Floats) -> bool:
 def _distinct(points: Floats, order: Indices) -> Indices:
     """The indices in `order` without those of points that are equal to the one before."""
     distinct, size = np.empty(len(order), np.int64), 0
-    for j in order:  # equal points stand together, the first index first
+    for j in order:  # equal points follow each other, the first index first
         last = distinct[size - 1]
         if size == 0 or points[j, 0] != points[last, 0] or points[j, 1] != points[last, 1]:
             distinct[size] = j
@@ -150,10 +150,10 @@ def _extend(inputs: Floats, points: Floats, path: Indices, stack: Indices, base:
     size = base
     for j in path:
         while size >= base + 2:
-            turn = _turn(inputs, points, stack[size - 2], stack[size - 1], j)
-            if turn == _UNSURE:
+            direction = _turn(inputs, points, stack[size - 2], stack[size - 1], j)
+            if direction == _UNSURE:
                 return 0
-            if turn == _LEFT:
+            if direction == _LEFT:
                 break
             size -= 1
         stack[size] = j
@@ -173,36 +173,37 @@ def _is_vertex(inputs: Floats, points: Floats, ring: Indices, k: int) -> bool:
 
 @jit
 def _turn(inputs: Floats, points: Floats, i: int, j: int, k: int) -> int:
-    """Whether the way from i over j to k turns left by more than rounding, as floats see it."""
-    ux, uy = points[j, 0] - points[i, 0], points[j, 1] - points[i, 1]
-    vx, vy = points[k, 0] - points[i, 0], points[k, 1] - points[i, 1]
-    cross = ux * vy - uy * vx
-    # All that rounding does: as coordinates are below 1, slack and error are less than this.
-    most = 2.0**-48 * (abs(ux) + abs(uy) + abs(vx) + abs(vy)) + UNDERFLOW
-    if abs(cross) <= most:
-        return _close_turn(inputs, points, i, j, k)
-    return _LEFT if cross > 0 else _RIGHT
+    """Whether the path from i over j to k turns left by more than rounding."""
+    a, b, c = pair(points, i), pair(points, j), pair(points, k)
+    det = turn(a, b, c)
+    # As coordinates are below 1, slack and error together are less than this.
+    differences = abs(b[0] - a[0]) + abs(b[1] - a[1]) + abs(c[0] - a[0]) + abs(c[1] - a[1])
+    if abs(det) > 2.0**-48 * differences + UNDERFLOW:
+        return _LEFT if det > 0 else _RIGHT
+    if _is_small(inputs, i) and _is_small(inputs, j) and _is_small(inputs, k):
+        return _LEFT if det > 0 else _RIGHT  # the determinant has no error
+    slack = 0.0
+    if is_between(a, b, c):  # else j is the far end of a sliver
+        rounded_a, rounded_b = _rounded(inputs, i), _rounded(inputs, j)
+        slack = ROUNDING * turn_slack(a, b, c, rounded_a, rounded_b, _rounded(inputs, k))
+    beyond = det - slack
+    if abs(beyond) <= TURN_ERROR * turn_terms(a, b, c) + 2.0**-49 * slack + UNDERFLOW:
+        return _UNSURE
+    return _LEFT if beyond > 0 else _RIGHT
 
 
 @jit
-def _close_turn(inputs: Floats, points: Floats, i: int, j: int, k: int) -> int:
-    """As `_turn`, with the slack of each coordinate; of a j that is beyond i or k, without."""
-    ux, uy = points[j, 0] - points[i, 0], points[j, 1] - points[i, 1]
-    vx, vy = points[k, 0] - points[i, 0], points[k, 1] - points[i, 1]
-    cross, terms = ux * vy - uy * vx, abs(ux * vy) + abs(uy * vx)
-    is_between = ux * (vx - ux) + uy * (vy - uy) > 0  # else j is the far end of a sliver
-    slack, whole_and_small = 0.0, True
-    for axis in range(2):
-        size = abs(points[i, axis]) + abs(points[j, axis]) + abs(points[k, axis])
-        u, v = (uy, vy) if axis == 0 else (ux, vx)
-        for point, change in ((i, u - v), (j, v), (k, u)):
-            value = inputs[point, axis]
-            if is_between and (value != np.rint(value) or abs(value) > LARGEST_WHOLE):
-                slack += ROUNDING * size * abs(change)
-            whole_and_small &= value == np.rint(value) and abs(value) <= _SMALL
-    if whole_and_small:  # the determinant has no error
-        return _LEFT if cross > 0 else _RIGHT
-    beyond = cross - slack
-    if abs(beyond) <= TURN_ERROR * terms + 2.0**-49 * slack + UNDERFLOW:
-        return _UNSURE
-    return _LEFT if beyond > 0 else _RIGHT
+def _is_small(inputs: Floats, i: int) -> bool:
+    """Whether a point's coordinates are whole numbers whose determinants are exact in floats."""
+    x, y = pair(inputs, i)
+    return x == np.rint(x) and y == np.rint(y) and abs(x) <= _SMALL and abs(y) <= _SMALL
+
+
+@jit
+def _rounded(inputs: Floats, i: int) -> Pair:
+    """1 for each coordinate of a point that may be off by rounding, else 0, as `is_rounded`."""
+    x, y = pair(inputs, i)
+    return (
+        1.0 if x != np.rint(x) or abs(x) > LARGEST_WHOLE else 0.0,
+        1.0 if y != np.rint(y) or abs(y) > LARGEST_WHOLE else 0.0,
+    )

@@ -1,23 +1,35 @@
 """Delaunay triangulations by Qhull (Barber, Dobkin, Huhdanpaa 1996), through SciPy; each proved.
 
-Floats prove nearly all; what they cannot decide is computed in whole numbers, and so are the
-triangulations that Qhull has wrong, where points are very near each other or a line.
+Floats prove nearly all of them. What floats cannot decide is computed in whole numbers. So are the
+triangulations that Qhull has wrong because points are very near each other or a line.
 
-What degenerate input gets:
+Degenerate input:
 
-- of equal points only the first index is a vertex, and every other point is one;
-- where more than three points lie on one empty circle, Qhull chooses among the right answers;
+- of equal points only the first index is a vertex; every other point is a vertex;
+- if more than three points lie on one empty circle, Qhull chooses among the right answers;
 - points that are all on one line have no triangulation: their answer is empty.
+
+The file reads from the labeller down: the proof in floats, then triangulations in whole numbers.
 """
+
+from typing import NamedTuple
 
 import numpy as np
 from scipy.spatial import Delaunay, QhullError
 
-from ptrnet.geometry.orders import first_equal
-from ptrnet.geometry.predicates import UNDERFLOW, Predicates
+from ptrnet.geometry import predicates as exact
+from ptrnet.geometry.orders import first_equal, hilbert_order
+from ptrnet.geometry.predicates import (
+    CIRCLE_ERROR,
+    TURN_ERROR,
+    UNDERFLOW,
+    Pair,
+    Predicates,
+    as_integers,
+)
 from ptrnet.geometry.scaling import scale_by_power_of_two
-from ptrnet.labellers.triangulation.proof import doubts
-from ptrnet.labellers.triangulation.whole_numbers import flip, triangulate
+from ptrnet.jit import assign, jit
+from ptrnet.labellers.compiled import in_circle, in_circle_terms, pair, turn, turn_terms
 from ptrnet.types import Answers, Floats, Indices
 
 FAILURE = "all points lie on one line: they have no triangulation"
@@ -59,7 +71,7 @@ def _triangles(inputs: Floats, scaled: Floats, shifted: Floats) -> Indices:
     if len(delaunay.coplanar):  # points that Qhull left out, most of them equal to another
         first = first_equal(inputs)
         triangles, count = first[triangles], len(np.unique(first))
-    glued, (flat, corners, edges) = doubts(scaled, triangles, delaunay.neighbors, count)
+    glued, (flat, corners, edges) = unresolved(scaled, triangles, delaunay.neighbors, count)
     if glued and not (len(flat) or len(corners) or len(edges)):
         return triangles
     predicates = Predicates(inputs)
@@ -71,3 +83,231 @@ def _triangles(inputs: Floats, scaled: Floats, shifted: Floats) -> Indices:
         return triangulate(inputs)
     wrong = edges[predicates.in_circle(*edges.T) > 0]
     return flip(inputs, triangles, wrong[:, :2]) if len(wrong) else triangles
+
+
+# The proof in floats, compiled. Triangles cover the hull once if they turn left, are glued edge to
+# edge, and their other edges are one closed convex path. They are Delaunay if no edge has the apex
+# of one of its triangles inside the circle of the other (Delaunay 1934).
+
+
+class Unresolved(NamedTuple):
+    """Conditions that floats could not decide, as indices of points; if all hold, it is proved."""
+
+    triangles: Indices  # (a, 3) that have to turn left
+    turns: Indices  # (b, 3) along the hull, that must not turn right
+    edges: Indices  # (c, 4) triangles i, j, k and j, i, p: p must not be inside the circle
+
+
+@jit
+def unresolved(
+    points: Floats, triangles: Indices, neighbors: Indices, count: int
+) -> tuple[bool, Unresolved]:
+    """Whether triangles are glued edge to edge, and the conditions that are left to prove.
+
+    Args:
+        points: `(n, 2)`, scaled: their largest coordinate is 1/2 or more, less than 1.
+        triangles: `(t, 3)` indices of points.
+        neighbors: `(t, 3)` the triangles at the edges opposite to the vertices; -1 for none.
+        count: how many of the points have to be vertices.
+    """
+    num_triangles, num_corners, num_edges = 0, 0, 0
+    flat = np.empty((len(triangles), 3), np.int64)
+    corners = np.empty((len(points), 3), np.int64)
+    edges = np.empty((3 * len(triangles), 4), np.int64)
+    following = np.full(len(points), -1)  # along the hull
+    seen = np.zeros(len(points), np.bool_)
+    glued = True
+    for t in range(len(triangles)):
+        i, j, k = triangles[t]
+        seen[i] = seen[j] = seen[k] = True
+        if not _turns_left(points, i, j, k):
+            assign(flat[num_triangles], triangles[t])
+            num_triangles += 1
+        for m in range(3):
+            i, j, k = triangles[t, m], triangles[t, (m + 1) % 3], triangles[t, (m + 2) % 3]
+            other = neighbors[t, (m + 2) % 3]
+            if other < 0:
+                glued &= following[i] < 0
+                following[i] = j
+                continue
+            p = _apex(triangles, neighbors, other, t, i, j)
+            glued &= p >= 0
+            if t < other and p >= 0 and not _is_outside(points, i, j, k, p):
+                edge = edges[num_edges]
+                edge[0], edge[1], edge[2], edge[3] = i, j, k, p
+                num_edges += 1
+    maxima = 0
+    for i in range(len(points)):
+        j = following[i]
+        if j < 0:
+            continue
+        k = following[j]
+        if k < 0:
+            glued = False
+            break
+        maxima += _is_before(points, i, j) and _is_before(points, k, j)
+        if not _turns_left(points, i, j, k):
+            corner = corners[num_corners]
+            corner[0], corner[1], corner[2] = i, j, k
+            num_corners += 1
+    glued &= maxima == 1 and seen.sum() == count
+    return glued, Unresolved(flat[:num_triangles], corners[:num_corners], edges[:num_edges])
+
+
+@jit
+def _apex(triangles: Indices, neighbors: Indices, other: int, triangle: int, i: int, j: int) -> int:
+    """The third vertex of a neighbour that has the edge from j to i; -1 where it has not."""
+    for m in range(3):
+        is_edge = triangles[other, m] == j and triangles[other, (m + 1) % 3] == i
+        if is_edge and neighbors[other, (m + 2) % 3] == triangle:
+            return triangles[other, (m + 2) % 3]
+    return -1
+
+
+@jit
+def _is_before(points: Floats, i: int, j: int) -> bool:
+    """Whether i comes before j by x, then by y."""
+    if points[i, 0] != points[j, 0]:
+        return points[i, 0] < points[j, 0]
+    return points[i, 1] < points[j, 1]
+
+
+@jit
+def _turns_left(points: Floats, i: int, j: int, k: int) -> bool:
+    """Whether floats are sure that the path from i over j to k turns left."""
+    a, b, c = pair(points, i), pair(points, j), pair(points, k)
+    return turn(a, b, c) > TURN_ERROR * turn_terms(a, b, c) + UNDERFLOW
+
+
+@jit
+def _is_outside(points: Floats, i: int, j: int, k: int, p: int) -> bool:
+    """Whether floats are sure that p is outside the circle of i, j, k, which turn left."""
+    a, b, c, d = pair(points, i), pair(points, j), pair(points, k), pair(points, p)
+    return in_circle(a, b, c, d) < -(CIRCLE_ERROR * in_circle_terms(a, b, c, d) + UNDERFLOW)
+
+
+# Triangulations in whole numbers: slower than any other way, and always right.
+_GHOST = -1  # the vertex that every edge of the hull has on its other side
+
+# The third vertex of the triangle on the left of each edge.
+Apexes = dict[tuple[int, int], int]
+
+
+def triangulate(points: Floats) -> Indices:
+    """`(t, 3)` triangles of `(n, 2)` points; none where all are on one line.
+
+    Points come in one by one along Hilbert's curve (Bowyer 1981, Watson 1981). Of equal points
+    the first is a vertex.
+    """
+    pairs: list[Pair] = [tuple(p) for p in as_integers(points).tolist()]
+    distinct = np.unique(first_equal(points))
+    order = distinct[hilbert_order(points[distinct])].tolist()
+    third = next(
+        (k for k in order[2:] if exact.turn(pairs[order[0]], pairs[order[1]], pairs[k])), None
+    )
+    if third is None:
+        return np.empty((0, 3), np.int64)
+    i, j = order[:2]
+    if exact.turn(pairs[i], pairs[j], pairs[third]) < 0:
+        i, j = j, i
+    apexes: Apexes = {}
+    _add(apexes, i, j, third)
+    for tail, head in ((j, i), (third, j), (i, third)):
+        _add(apexes, tail, head, _GHOST)
+    edge = i, j
+    for p in order:
+        if p not in (i, j, third):
+            edge = _insert(apexes, pairs, p, _locate(apexes, pairs, p, edge))
+    return _to_triangles(apexes)
+
+
+def flip(points: Floats, triangles: Indices, edges: Indices) -> Indices:
+    """The Delaunay triangulation that flips of edges make of another one (Lawson 1977).
+
+    Args:
+        points: `(n, 2)`.
+        triangles: `(t, 3)` a triangulation of the points.
+        edges: `(E, 2)` all those that may not be Delaunay.
+    """
+    pairs: list[Pair] = [tuple(p) for p in as_integers(points).tolist()]
+    apexes: Apexes = {}
+    for i, j, k in triangles.tolist():
+        _add(apexes, i, j, k)
+    stack = [tuple(edge) for edge in edges.tolist()]
+    while stack:
+        i, j = stack.pop()
+        k, p = apexes.get((i, j), _GHOST), apexes.get((j, i), _GHOST)
+        if _GHOST in (k, p) or exact.in_circle(*(pairs[m] for m in (i, j, k, p))) <= 0:
+            continue
+        _remove(apexes, i, j)
+        _remove(apexes, j, i)
+        _add(apexes, i, p, k)
+        _add(apexes, p, j, k)
+        stack += [(i, p), (p, j), (j, k), (k, i)]
+    return _to_triangles(apexes)
+
+
+def _to_triangles(apexes: Apexes) -> Indices:
+    """`(t, 3)`: each once, from its smallest index on."""
+    triangles = [(i, j, k) for (i, j), k in apexes.items() if _GHOST < i < min(j, k)]
+    return np.array([t for t in triangles if _GHOST not in t], np.int64).reshape(-1, 3)
+
+
+def _add(apexes: Apexes, i: int, j: int, k: int) -> None:
+    apexes[i, j], apexes[j, k], apexes[k, i] = k, i, j
+
+
+def _remove(apexes: Apexes, i: int, j: int) -> int:
+    """Removes the triangle at an edge, and gives its third vertex."""
+    k = apexes.pop((i, j))
+    del apexes[j, k], apexes[k, i]
+    return k
+
+
+def _locate(apexes: Apexes, pairs: list[Pair], p: int, edge: tuple[int, int]) -> tuple[int, int]:
+    """An edge of the triangle that holds a point; of a ghost's where it is outside the hull.
+
+    Walks from the triangle at `edge`, always through an edge that has the point beyond it.
+    """
+    i, j = edge
+    while (k := apexes[i, j]) != _GHOST:
+        for a, b in ((i, j), (j, k), (k, i)):
+            if exact.turn(pairs[a], pairs[b], pairs[p]) < 0:
+                i, j = b, a
+                break
+        else:
+            break
+    return i, j
+
+
+def _insert(apexes: Apexes, pairs: list[Pair], p: int, edge: tuple[int, int]) -> tuple[int, int]:
+    """Puts a point into the hole that all triangles leave whose circles it is in.
+
+    Returns an edge that has a triangle, not a ghost's, on its left.
+    """
+    i, j = edge
+    k = _remove(apexes, i, j)
+    stack, rim = [(i, j), (j, k), (k, i)], []
+    while stack:
+        i, j = stack.pop()
+        if (j, i) not in apexes:  # the triangle there is removed, too
+            continue
+        if _is_in_circle(pairs, j, i, apexes[j, i], p):
+            k = _remove(apexes, j, i)
+            stack += [(i, k), (k, j)]
+        else:
+            rim.append((i, j))
+    for i, j in rim:
+        _add(apexes, i, j, p)
+    return next(e for e in rim if _GHOST not in e)
+
+
+def _is_in_circle(pairs: list[Pair], i: int, j: int, k: int, p: int) -> bool:
+    """Whether p is inside the circle of a triangle; of a ghost's: beyond its edge, or on it."""
+    if _GHOST not in (i, j, k):
+        return bool(exact.in_circle(pairs[i], pairs[j], pairs[k], pairs[p]) > 0)
+    a, b = {i: (j, k), j: (k, i), k: (i, j)}[_GHOST]
+    side = exact.turn(pairs[a], pairs[b], pairs[p])
+    return bool(
+        side > 0 or (side == 0 and min(pairs[a], pairs[b]) < pairs[p] < max(pairs[a], pairs[b]))
+    )

@@ -18,8 +18,8 @@ Z = 1.959963984540054  # standard errors on either side in a 95% interval
 class Measure:
     """A mean over `count` instances with its 95% interval.
 
-    The value is None where nothing could be measured, or, with `fail`, where the paper's rule
-    reports FAIL; the interval is None where one instance alone gives none.
+    The value is None if nothing could be measured, or, with `fail`, if the paper's rule reports
+    FAIL. The interval is None if there is only one instance.
     """
 
     value: float | None
@@ -28,23 +28,22 @@ class Measure:
     count: int
     fail: bool = False
 
-    def table(self) -> dict[str, Any]:
-        """As JSON has it, where a number that is not finite is null."""
+    def to_dict(self) -> dict[str, Any]:
+        """The measure as a JSON object; numbers that are not finite become null."""
         numbers = {"value": self.value, "low": self.low, "high": self.high}
         finite = {k: v if v is None or math.isfinite(v) else None for k, v in numbers.items()}
         row = {**finite, "count": self.count}
         return {**row, "fail": True} if self.fail else row
 
     @classmethod
-    def from_table(cls, row: Mapping[str, Any]) -> Self:
-        """The measure of which `table` made the row; other keys may stand beside its own."""
+    def from_dict(cls, row: Mapping[str, Any]) -> Self:
+        """The measure that `to_dict` wrote; other keys of the row are ignored."""
         return cls(row["value"], row["low"], row["high"], row["count"], row.get("fail", False))
 
     def value_and_interval(self, digits: int, scale: float = 1) -> tuple[str, str]:
         """The value and its interval as texts, `0.90` and `0.88 to 0.92`.
 
-        Where the value is None, its text is `FAIL` or `-`; where there is no interval, its text is
-        empty.
+        The text of a value of None is `FAIL` or `-`. The text of a missing interval is empty.
 
         Args:
             digits: after the point.

@@ -20,7 +20,7 @@ def is_sorted(inputs: Floats, outputs: Indices) -> bool:
 
 
 def score_sorted(examples: Sequence[Example], answers: Iterable[Indices]) -> dict[str, Scores]:
-    """`accuracy`: the entire order is right; equal numbers may stand either way."""
+    """`accuracy`: the entire order is right; equal numbers may come in any order."""
     right = [is_sorted(e.inputs, answer) for e, answer in zip(examples, answers, strict=True)]
     return {"accuracy": np.array(right, bool)}
 
@@ -40,7 +40,7 @@ def score_sequences(examples: Sequence[Example], answers: Iterable[Indices]) -> 
 def score_orders(examples: Sequence[Example], answers: Iterable[Indices]) -> dict[str, Scores]:
     """As `score_sequences`, and `kendall_tau`: Kendall's rank correlation (1938), 1 to -1.
 
-    An answer that is no order of all elements counts -1.
+    An answer that is not an order of all elements counts -1.
     """
     pairs = _pairs(examples, answers)
     return {

@@ -40,7 +40,7 @@ def is_delaunay(points: Floats, outputs: Indices) -> bool:
     No point lies inside a circumcircle, two triangles at an edge lie on its two sides, and an
     edge of one triangle alone has no point beyond it. Then every part of the hull is covered
     once. What is on a circle or on the hull up to the rounding of the points' own coordinates
-    counts as on it (`ptrnet.geometry.exact`).
+    counts as on it (`ptrnet.geometry.predicates`).
     """
     predicates, first = Predicates(points), first_equal(points)
     vertices = first[outputs]  # equal points are one vertex

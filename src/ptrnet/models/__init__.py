@@ -1,13 +1,11 @@
 """The networks. One file a variant, found by its name; plug-ins register others."""
 
-import typing
-from dataclasses import MISSING, fields
 from typing import TYPE_CHECKING, Any
 
-from ptrnet.errors import InputError, unknown
-from ptrnet.models.settings import ModelSettings, resolve_aliases
+from ptrnet.errors import InputError
+from ptrnet.models.settings import ModelSettings
 from ptrnet.plugins.registry import Registry
-from ptrnet.settings import check_type
+from ptrnet.settings import from_mapping, options_of, require_settings
 
 if TYPE_CHECKING:  # names and settings are known without torch
     from ptrnet.models.base import PointerModel
@@ -21,10 +19,10 @@ def names() -> list[str]:
 
 
 def register(name: str, cls: "type[PointerModel]") -> None:
-    """Adds a model under a name, such as "my-net".
+    """Register a model under a name, such as "my-net".
 
     Raises:
-        InputError: no class derived from `PointerModel`, or a name that is taken.
+        InputError: `cls` is not derived from `PointerModel`, or the name is taken.
     """
     from ptrnet.models.base import PointerModel
 
@@ -32,12 +30,7 @@ def register(name: str, cls: "type[PointerModel]") -> None:
         raise InputError(
             f"register a model: expected a class derived from PointerModel, got {cls!r}"
         )
-    for f in fields(cls.Settings):
-        if "help" not in f.metadata:
-            raise InputError(
-                f"register model {name}: setting {f.name}: expected one that "
-                "ptrnet.models.settings.setting(help, default, bounds) makes"
-            )
+    require_settings(cls.Settings, f"model {name}")
     _registry.register(name, cls)
 
 
@@ -49,33 +42,17 @@ def kind(name: str) -> "type[PointerModel]":
 
 def setting_names(name: str) -> list[str]:
     """The settings that a model has."""
-    return [f.name for f in fields(kind(name).Settings)]
+    return list(options_of(kind(name).Settings))
 
 
 def settings_of(name: str, /, **values: Any) -> ModelSettings:
     """The settings of a model: these values, and defaults for the others.
 
     Raises:
-        InputError: a setting that the model has not (the nearest is suggested) or needs, or a
-            value of another type or out of bounds.
+        InputError: the model does not have such a setting (the nearest is suggested), one is
+            missing, or a value does not fit.
     """
-    values = resolve_aliases(values)
-    cls = kind(name).Settings
-    types = typing.get_type_hints(cls)
-    for key in values:
-        if key not in types:
-            raise unknown(f"setting of model {name}", key, types)
-    for f in fields(cls):
-        label = f"setting {f.name} of model {name}"
-        if f.name not in values:
-            if f.default is MISSING:
-                raise InputError(f"{label} is missing")
-            continue
-        value, bounds = values[f.name], f.metadata["bounds"]
-        check_type(label, value, types[f.name])
-        if bounds is not None and not bounds[0] <= value <= bounds[1]:
-            raise InputError(f"{label}: expected {bounds[0]} to {bounds[1]}, got {value}")
-    return cls(**values)
+    return from_mapping(kind(name).Settings, values, f"model {name}")
 
 
 def build(name: str, features: int, num_specials: int, /, **settings: Any) -> "PointerModel":

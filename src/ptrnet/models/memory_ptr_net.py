@@ -3,8 +3,7 @@
 from torch import Tensor
 
 from ptrnet.models.base import init_uniform
-from ptrnet.models.parts.layers import encoder
-from ptrnet.models.parts.recurrent import State
+from ptrnet.models.parts.recurrent import State, encoder
 from ptrnet.models.ptr_net import PtrNet
 from ptrnet.models.settings import AttentionSettings
 

@@ -19,11 +19,9 @@ from ptrnet.models.base import (
     masked_log_softmax,
     shift_right,
 )
-from ptrnet.models.parts.layers import decoder, encoder
-from ptrnet.models.parts.linear import Linear
-from ptrnet.models.parts.lstm import LSTM
-from ptrnet.models.parts.recurrent import Recurrent, State
+from ptrnet.models.parts.recurrent import LSTM, Recurrent, State, decoder, encoder
 from ptrnet.models.parts.score import (
+    Linear,
     Scorer,
     key_projection,
     query_projection,

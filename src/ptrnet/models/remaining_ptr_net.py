@@ -18,9 +18,8 @@ from ptrnet.masks import length_mask
 from ptrnet.models.base import Encoded, PointerModel, full_lengths, shift_right
 from ptrnet.models.parts.attention import EncoderLayer, attention_bias, encode_rows, layer_norm
 from ptrnet.models.parts.elements import normal_vectors
-from ptrnet.models.parts.prefixes import PrefixEnds
-from ptrnet.models.parts.relative_positions import RelativePositions
-from ptrnet.models.parts.rest import Rest
+from ptrnet.models.parts.frames import PrefixEnds
+from ptrnet.models.parts.remaining import RelativePositions, Rest
 from ptrnet.models.settings import RemainingSettings
 
 

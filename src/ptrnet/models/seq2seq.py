@@ -4,7 +4,7 @@ from torch import Tensor, nn
 
 from ptrnet.models.base import Encoded, full_lengths, init_uniform, shift_right
 from ptrnet.models.parts.dictionary import DictionaryModel, log_softmax
-from ptrnet.models.parts.layers import decoder
+from ptrnet.models.parts.recurrent import decoder
 from ptrnet.models.settings import DictionarySettings
 
 

@@ -7,7 +7,7 @@ from torch import Tensor, nn
 
 from ptrnet.models.base import Encoded, init_uniform
 from ptrnet.models.parts.dictionary import DictionaryModel, log_softmax
-from ptrnet.models.parts.layers import decoder
+from ptrnet.models.parts.recurrent import decoder
 from ptrnet.models.parts.score import (
     Scorer,
     key_projection,

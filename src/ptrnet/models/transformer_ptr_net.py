@@ -24,8 +24,7 @@ from ptrnet.models.parts.attention import (
     layer_norm,
 )
 from ptrnet.models.parts.elements import Elements, normal_vectors
-from ptrnet.models.parts.frames import EdgeFrames
-from ptrnet.models.parts.open_edge_frames import OpenEdgeFrames
+from ptrnet.models.parts.frames import EdgeFrames, OpenEdgeFrames
 from ptrnet.models.settings import TransformerSettings
 
 

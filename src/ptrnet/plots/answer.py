@@ -1,16 +1,17 @@
-"""The picture of an instance with the network's answer, and the true one where they differ."""
+"""Pictures of an instance with the network's answer, also as an animation of its steps."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
 
-from ptrnet.errors import InputError
-from ptrnet.plots.labels import draw_labels
-from ptrnet.plots.names import element_names, feature_names
+from ptrnet.errors import InputError, MissingExtraError
+from ptrnet.plots.labels import draw_labels, element_names, feature_names
 from ptrnet.tasks.base import Drawing, Task
 from ptrnet.types import Example, Floats, Indices
 
+MILLISECONDS = 500  # for each step of an animation
+MIN_PROBABILITY = 0.005  # smaller ones are not drawn
 # On light and on dark; points and names have the colour of text, by matplotlib's style.
 ANSWER_COLOR, TRUTH_COLOR, MISSING_COLOR = "#2f72d6", "#d1495b", "#e0aab0"
 QUIET_COLOR, GRID_ALPHA = "#8a8f98", 0.2
@@ -28,7 +29,7 @@ def draw_answered(ax: Any, task: Task, answered: Example, known: Indices | None)
         task: of the example.
         answered: with the network's answer; names of the elements are those of its table, or of
             its elements' fields.
-        known: the true answer, where a file had one; for tasks with labellers it is computed.
+        known: the true answer, if a file had one; for tasks with labellers it is computed.
 
     Raises:
         InputError: a coordinate larger than `MAX_COORDINATE`.
@@ -36,7 +37,7 @@ def draw_answered(ax: Any, task: Task, answered: Example, known: Indices | None)
     inputs, outputs = answered.inputs, answered.outputs
     assert outputs is not None
     truth, is_proved = _truth(task, answered) if task.labellers else (known, True)
-    is_correct = truth is not None and task.is_correct(answered._replace(outputs=truth), outputs)
+    is_correct = truth is not None and task.is_correct(answered.replace(outputs=truth), outputs)
     title = _title(task, answered, truth, is_proved)
     true_drawing = None if truth is None or is_correct else task.draw(inputs, truth)
     _name_axes(ax, answered)  # before names of elements find their places
@@ -99,7 +100,7 @@ def _truth(task: Task, example: Example) -> tuple[Indices | None, bool]:
         task.check_max_elements(None, len(example.inputs))
     except InputError:
         return None, False
-    answers, proved = task.certify(example.inputs[None], None, example.distance)
+    answers, proved = task.label_with_proof(example.inputs[None], None, example.distance)
     (outputs,) = task.unpad(answers)
     return (outputs if len(outputs) else None), bool(proved[0])
 
@@ -164,7 +165,7 @@ def text_color() -> str:
 
 
 def _quieten(ax: Any) -> None:
-    """Only what is drawn stands out: a light grid, and no box around it."""
+    """Keep the background quiet: a light grid, and no box around it."""
     ax.spines[:].set_visible(False)
     ax.grid(color=QUIET_COLOR, alpha=GRID_ALPHA, lw=0.8)
     ax.set_axisbelow(True)
@@ -183,3 +184,66 @@ def _name_axes(ax: Any, answered: Example) -> None:
 def _plot_lines(ax: Any, drawing: Drawing, style: str, color: str, label: str) -> None:
     for k, line in enumerate(drawing.lines):  # one label for all: the legend has it once
         ax.plot(*line.T, style, color=color, lw=1.4, label=label if k == 0 else None)
+
+
+def animate(task: Task, inputs: Floats, probabilities: Floats, tokens: Indices) -> Any:
+    """The animation of one answer: a frame for each step, and one of the whole answer.
+
+    From the element pointed at last a line leads to each element, as wide as it is likely to be the
+    next one.
+
+    Args:
+        task: of the instance.
+        inputs: `(n, 2)`, the instance in its own units.
+        probabilities: `(m, S + n)` of the tokens at each step, special slots first.
+        tokens: `(m,)`, the answer's.
+
+    Returns:
+        matplotlib's `FuncAnimation`: `save("answer.gif")` writes it, `to_jshtml()` is a player.
+
+    Raises:
+        InputError: the elements are not points of the plane.
+        MissingExtraError: matplotlib is not installed.
+    """
+    if inputs.shape[1] != 2:
+        raise InputError(f"animation: expected points of the plane, got {inputs.shape[1]} features")
+    try:
+        from matplotlib.animation import FuncAnimation
+        from matplotlib.figure import Figure
+    except ImportError:
+        raise MissingExtraError("drawing", "plot") from None
+    figure = Figure(figsize=(5.0, 5.0), layout="constrained")
+    ax = figure.add_subplot()
+
+    def draw(step: int) -> None:
+        ax.clear()
+        _draw_step(ax, task, inputs, probabilities, tokens, step)
+
+    return FuncAnimation(figure, draw, frames=len(tokens) + 1, interval=MILLISECONDS)
+
+
+def _draw_step(
+    ax: Any, task: Task, inputs: Floats, probabilities: Floats, tokens: Indices, step: int
+) -> None:
+    """The answer before a step, and where the pointer looks at it; after the last, the answer."""
+    num_specials = task.num_specials
+    pointed_at = tokens[:step][tokens[:step] >= num_specials] - num_specials
+    ax.plot(*inputs.T, "o", color=text_color(), ms=4, zorder=3)
+    if step < len(tokens):
+        ax.plot(*inputs[pointed_at].T, "o-", color=ANSWER_COLOR, lw=1.6, ms=6, zorder=4)
+        start = inputs[pointed_at[-1]] if len(pointed_at) else inputs.mean(0)
+        for j in np.flatnonzero(probabilities[step, num_specials:] >= MIN_PROBABILITY):
+            p = float(probabilities[step, num_specials + j])
+            line = np.stack([start, inputs[j]])
+            ax.plot(*line.T, color=QUIET_COLOR, lw=0.5 + 5 * p, alpha=0.25 + 0.6 * p, zorder=2)
+        ended = float(probabilities[step, 0])
+        ax.set_title(f"step {step + 1}: the end with {ended:.0%}", fontsize=11, loc="left")
+    else:
+        outputs = task.from_tokens(tokens[tokens != 0])
+        for line in task.draw(inputs, outputs).lines:
+            ax.plot(*line.T, color=ANSWER_COLOR, lw=1.6, zorder=2)
+        ax.plot(*inputs[pointed_at].T, "o", color=ANSWER_COLOR, ms=6, zorder=4)
+        ax.set_title("the answer", fontsize=11, loc="left")
+    ax.set_aspect("equal", adjustable="datalim")
+    ax.margins(0.08)
+    ax.set_axis_off()

@@ -10,7 +10,7 @@ from typing import Any
 from ptrnet.errors import InputError
 from ptrnet.plots.answer import ANSWER_COLOR, QUIET_COLOR
 from ptrnet.plots.figure import figure
-from ptrnet.plots.names import element_names
+from ptrnet.plots.labels import element_names
 from ptrnet.tasks.base import Task
 from ptrnet.types import Example, Floats, Indices
 

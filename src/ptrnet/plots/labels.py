@@ -1,20 +1,24 @@
-"""Names beside points: none overlaps another, hides a point, or leaves the frame."""
+"""Names of elements and features, and where they are drawn.
+
+A name beside a point overlaps no other name, hides no point, and stays in the frame.
+"""
 
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
+from numbers import Real
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ptrnet.types import Floats
+from ptrnet.types import Example, Floats
 
 FONT_SIZE = 7.0  # points, as are these two
 GAP = 4.5  # between a point's centre and its name
 RADIUS = 3.5  # around a point that stays free
 ROUNDS = 4  # in which the frame grows around names that leave it
-# Where a name stands: right of its point, left, above, below, and the corners.
+# The places of a name: right of its point, left, above, below, and the corners.
 DIRECTIONS = np.array(
     [[1, 0], [-1, 0], [0, 1], [0, -1], [0.8, 0.8], [-0.8, 0.8], [0.8, -0.8], [-0.8, -0.8]]
 )
@@ -40,7 +44,7 @@ def draw_labels(
         names: of the points; empty where one has none.
         points: `(n, 2)`.
         first: the points that are labelled before the others, away from the middle.
-        lines: each `(num_points, 2)`; a name stands across one only where no other place is free.
+        lines: each `(num_points, 2)`; a name crosses one only if no other place is free.
     """
     pointed_at = {i for i in first if i < len(names)}
     candidates = [i for i, name in enumerate(names) if name.strip()]
@@ -129,7 +133,7 @@ def _place(
 
 
 def _boxes(centre: Floats, size: Floats, unit: float) -> list[Box]:
-    """Where a name of a size can stand around a point: a box for each direction."""
+    """The places for a name of a size around a point: a box for each direction."""
     boxes = []
     for direction in DIRECTIONS:
         corner = centre + direction * GAP * unit - size * (1 - np.sign(direction)) / 2
@@ -168,3 +172,28 @@ def _grow(ax: Any, boxes: Sequence[Box]) -> bool:
     (left, bottom), (right, top) = ax.transData.inverted().transform([low, high])
     ax.set(xlim=(left, right), ylim=(bottom, top))
     return True
+
+
+def element_names(example: Example) -> list[str]:
+    """The first text of each element that is not a feature; empty if elements have no names."""
+    if example.table is not None:
+        numeric = example.table.numeric
+        return [
+            next((cell for k, cell in enumerate(row) if k not in numeric), "")
+            for row in example.table.rows
+        ]
+    return [
+        next((value for value in element.values() if isinstance(value, str)), "")
+        for element in example.elements or ()
+    ]
+
+
+def feature_names(example: Example) -> list[str]:
+    """One for each of d features; none where they have no names, or a category is several."""
+    if example.table is not None:
+        header = example.table.header
+        names = [] if header is None else [header[k] for k in example.table.numeric]
+    else:
+        fields: Mapping[str, Any] = example.elements[0] if example.elements else {}
+        names = [name for name, value in fields.items() if isinstance(value, Real)]
+    return names if len(names) == example.inputs.shape[1] else []

@@ -1,4 +1,4 @@
-"""What is found by its name: the modules of a folder, and what plug-ins register beside them."""
+"""Registries of tasks, models and the like: the modules of a folder, and what plug-ins add."""
 
 import importlib
 import pkgutil
@@ -10,13 +10,13 @@ from ptrnet.errors import InputError, unknown
 
 
 class Registry:
-    """Names of one kind of thing; a hyphen in a name is an underscore in its module's.
+    """Objects of one kind by their names. A hyphen in a name is an underscore in its module's.
 
     Args:
-        kind: what messages call it.
-        package: whose modules they are.
-        unlisted: modules that are none.
-        member: of the module, that is registered; the module itself where empty.
+        kind: the kind's name in messages.
+        package: the package with one module for each name.
+        unlisted: modules of the package that do not belong to the registry.
+        member: the member of the module that is registered; if empty, the module itself.
     """
 
     def __init__(
@@ -24,38 +24,38 @@ class Registry:
     ) -> None:
         self._kind, self._package, self._unlisted = kind, package, unlisted
         self._member = member
-        self._guests: dict[str, Any] = {}
+        self._registered: dict[str, Any] = {}
 
     def names(self) -> list[str]:
-        """Every name. Raises InputError for a plug-in that fails."""
+        """All names. Raises InputError if a plug-in fails."""
         plugins.load()
-        return sorted([*self._builtin_names(), *self._guests])
+        return sorted([*self._builtin_names(), *self._registered])
 
     def get(self, name: str) -> Any:
-        """What has the name. Raises InputError, with the nearest, for an unknown one."""
+        """The object of that name. Raises InputError with the nearest name if it is unknown."""
         if name not in self.names():
             raise unknown(self._kind, name, self.names())
-        return self._guests[name] if name in self._guests else self.builtin(name)
+        return self._registered[name] if name in self._registered else self.builtin(name)
 
     def builtin(self, name: str) -> Any:
-        """What the package's module of that name holds, also of one that is not listed."""
+        """The object in the package's module of that name, even if the module is unlisted."""
         module = importlib.import_module(f"{self._package}.{name.replace('-', '_')}")
         return getattr(module, self._member) if self._member else module
 
     def register(self, name: str, value: Any) -> None:
-        """Adds a name. Raises InputError where it is taken by something else.
+        """Add a name. Raises InputError if another object has it.
 
-        A class that is defined again, as by a notebook's cell, takes the place of the former one.
+        A class that is defined again, as by a notebook's cell, replaces its former version.
         """
-        former = self._guests.get(name, value)
+        former = self._registered.get(name, value)
         is_same = former is value or (isinstance(value, type) and _place(former) == _place(value))
         if name in self._builtin_names() or not is_same:
             raise InputError(f"{self._kind} {name!r} is there already; choose another name")
-        self._guests[name] = value
+        self._registered[name] = value
 
-    def is_guest(self, name: str) -> bool:
-        """Whether a plug-in brought it."""
-        return name in self._guests
+    def is_plugin(self, name: str) -> bool:
+        """Whether a plug-in registered the name."""
+        return name in self._registered
 
     @cache  # noqa: B019  a registry lives as long as its process
     def _builtin_names(self) -> list[str]:
@@ -65,5 +65,5 @@ class Registry:
 
 
 def _place(value: Any) -> tuple[Any, Any]:
-    """Where a class is defined."""
+    """The module and the name of a class."""
     return getattr(value, "__module__", None), getattr(value, "__qualname__", None)

@@ -36,12 +36,12 @@ def write(folder: Path, text: str) -> None:
 
 
 def basic(name: str, saved: Saved) -> str:
-    """The card of a model of which nobody wrote one: what its files know of it."""
+    """A card for a model without one, from what its files say."""
     count = num_weights(saved.model)
     facts = [f"Network: `{registered_name(saved.model)}`, {count:,} weights"]
     if saved.task.schema:
         facts.append(f"Reads: {saved.task.schema.describe()}")
-    facts += [f"Trained with {key} = {saved.trained[key]}" for key in _told(saved.trained)]
+    facts += [f"Trained with {key} = {saved.trained[key]}" for key in _known_facts(saved.trained)]
     scores = [
         f"- n = {n}: {metric} {measure.text(1, 100)} percent, of {measure.count:,} instances"
         for n, metric, measure in _scores(saved.trained)
@@ -106,11 +106,11 @@ def _with_license(card: str, license: str) -> str:
     return str(known)
 
 
-def _told(trained: dict[str, Any]) -> list[str]:
+def _known_facts(trained: dict[str, Any]) -> list[str]:
     return [key for key in ("n", "steps", "batch_size", "seed", "changed") if key in trained]
 
 
 def _scores(trained: dict[str, Any]) -> Iterator[tuple[Any, str, Measure]]:
     """n, metric and measure of each score that a model's files know."""
     for score in trained.get("scores", []):
-        yield score["n"], str(score["metric"]), Measure.from_table(score)
+        yield score["n"], str(score["metric"]), Measure.from_dict(score)

@@ -4,7 +4,6 @@ Nothing is executed and nothing is trusted: every key, tensor name, shape and va
 before a model is handed out, and the numbers as a whole by their checksum.
 """
 
-import hashlib
 import json
 import stat
 from pathlib import Path
@@ -19,12 +18,13 @@ from ptrnet import models, tasks
 from ptrnet.errors import InputError, ModelError, short, unknown
 from ptrnet.files import atomic_path, checksum, json_checksum
 from ptrnet.models.base import PointerModel
+from ptrnet.settings import to_mapping
 from ptrnet.tasks.base import Task
 
 FORMAT = 1
 CONFIG, TENSORS, CARD = "config.json", "model.safetensors", "README.md"
 _KEYS = {"format", "model", "model_settings", "task", "task_settings", "trained"}
-# Of TENSORS, and of the other keys of CONFIG; configurations of former versions have none.
+# Of TENSORS, and of the other keys of CONFIG. A user who edits one of these removes its checksum.
 _CHECKSUM, _CONFIG_CHECKSUM = "sha256", "config_sha256"
 _MAX_CONFIG_BYTES = 1_000_000
 _DTYPES = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
@@ -54,7 +54,7 @@ def save(folder: Path, saved: Saved, dtype: torch.dtype = torch.float32) -> None
         "model": registered_name(saved.model),
         "model_settings": saved.model.settings(),
         "task": saved.task.name,
-        "task_settings": {key: getattr(saved.task, key) for key in saved.task.settings()},
+        "task_settings": to_mapping(saved.task),
         "trained": saved.trained,
     }
     try:
@@ -62,7 +62,7 @@ def save(folder: Path, saved: Saved, dtype: torch.dtype = torch.float32) -> None
     except OSError as error:
         raise InputError(f"{folder}: cannot be made: {error.strerror}") from None
     content = to_bytes(tensors, metadata={"format": "pt"})
-    config[_CHECKSUM] = hashlib.sha256(content).hexdigest()
+    config[_CHECKSUM] = checksum(content)
     config[_CONFIG_CHECKSUM] = json_checksum(config)
     # Both are written before either is renamed, as each is of no use without the other; the
     # configuration, by which a model is known to be there, is renamed last.
@@ -86,7 +86,7 @@ def load(folder: Path) -> Saved:
     """
     config = _read_config(folder / CONFIG)
     for kind, name, known in (
-        ("task", tasks.current_name(config["task"]), [*tasks.names(), tasks.CUSTOM]),
+        ("task", config["task"], [*tasks.names(), tasks.CUSTOM]),
         ("model", config["model"], models.names()),
     ):
         if name not in known:
@@ -207,7 +207,7 @@ def registered_name(model: PointerModel) -> str:
     """The name of a model's architecture, as `ptrnet train --model` takes it.
 
     Raises:
-        ModelError: it has none, so that nobody who reads the files could build it.
+        ModelError: it has none, so the files could not be loaded again.
     """
     kind = type(model)
     for name in models.names():

@@ -7,7 +7,6 @@ from itertools import islice
 from pathlib import Path
 from statistics import mean
 
-from ptrnet import tasks
 from ptrnet.bench.train import ptrnet_step
 from ptrnet.progress import track
 from ptrnet.reproduce.trainings import folder_of, is_trained, steps_done
@@ -47,9 +46,8 @@ def seconds_per_step(recipe: Recipe) -> float:
     """The mean time of a few steps of a training, after its first ones."""
     device = device_of(recipe.device)
     recipe = replace(recipe, device=device)  # type: ignore[arg-type]
-    task = tasks.get(recipe.task, **recipe.settings)
     step = ptrnet_step(recipe)
-    stream = open_examples(replace(recipe, valid_batches=0), task, 0).stream
+    stream = open_examples(replace(recipe, valid_batches=0), recipe.task, 0).stream
     times = []
     for batch in islice(stream.batches(), WARMUPS + STEPS):
         began = time.perf_counter()

@@ -44,7 +44,7 @@ def path_of(table: str, results: Path, extension: str) -> Path:
 
 
 def read(table: str, results: Path) -> list[Record]:
-    """The records of a table; none where there is no file.
+    """The records of a table; empty if there is no file.
 
     Raises:
         InputError: the file is not one of ours, or not as it was written.
@@ -55,12 +55,12 @@ def read(table: str, results: Path) -> list[Record]:
     try:
         document = json.loads(path.read_text("utf-8"))
         records = [Record(**record) for record in document["records"]]
-        written = document.get("sha256")  # none in files of former versions
+        written = document["sha256"]
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         raise InputError(
             f"{path}: expected results of ptrnet reproduce; move it away to begin anew"
         ) from None
-    if written is not None and written != json_checksum(document["records"]):
+    if written != json_checksum(document["records"]):
         raise InputError(f"{path}: damaged: it is not as it was written; move it away")
     return records
 

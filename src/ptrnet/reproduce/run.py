@@ -12,16 +12,13 @@ import numpy as np
 from ptrnet import tasks, weights
 from ptrnet.bench.harness import commit, processor
 from ptrnet.errors import InputError
-from ptrnet.evaluation import evaluate
 from ptrnet.files import checksum, locked
 from ptrnet.metrics.interval import Measure
 from ptrnet.plots.curves import read_curves
 from ptrnet.pretrained.model_folder import TENSORS
-from ptrnet.progress import track
 from ptrnet.reproduce import records, report
-from ptrnet.reproduce.budget import Budget
 from ptrnet.reproduce.records import Record
-from ptrnet.reproduce.tables import Line, Row
+from ptrnet.reproduce.tables import Budget, Line, Row
 from ptrnet.reproduce.testsets import SEED, count_for, open_test_set
 from ptrnet.reproduce.trainings import folder_of, solver_of
 from ptrnet.training.recipe import Recipe
@@ -104,8 +101,9 @@ def _run_job(job: Job, runs: Path) -> Record:
     solver = solver_of(job.line, recipe, runs)
     test = open_test_set(solver.task, job.row.n, job.instances)
     how = job.line.decoding
-    answers = solver.solve_examples(test, how.build(), constrained=how.constrained)
-    measures = evaluate(solver, test, track(answers, f"answering {job.row}", len(test)))
+    measures = solver.measure(
+        test, how.build(), constrained=how.constrained, activity=f"answering {job.row}"
+    )
     trained = solver.trained
     minutes, examples = None, None
     if recipe is not None:
@@ -123,7 +121,7 @@ def _run_job(job: Job, runs: Path) -> Record:
         model=job.line.weights if recipe is None else folder_of(recipe, runs).name,
         decoder=str(how),
         instances=len(test),
-        metrics={name: measure.table() for name, measure in measures.items()},
+        metrics={name: measure.to_dict() for name, measure in measures.items()},
         published=job.row.published,
         differences=_differences(job.row, measures),
         algorithms=_mean_costs(job.row, test),

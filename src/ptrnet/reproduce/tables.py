@@ -7,7 +7,7 @@ with a decoder, `best` names a shipped model. Where several models learn the sam
 
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -76,7 +76,7 @@ class Row:
     task: Task
     n: int  # of the test's instances
     published: Mapping[str, float | str]  # by metric; shares in percent; "FAIL" as in V
-    labellers: Sequence[str]  # algorithms whose mean cost stands beside
+    labellers: Sequence[str]  # algorithms whose mean cost is also shown
     lines: Mapping[str, Line]
 
     def __str__(self) -> str:
@@ -150,3 +150,34 @@ def _lines(row: Mapping[str, Any]) -> Iterator[tuple[str, Line]]:
         how = Decoding(options, line.pop("constrained", False), line.pop("answered_by", ""))
         weights = line.pop("weights", "")
         yield name, Line(None if weights else Recipe.from_table(line), weights, how)
+
+
+@dataclass(frozen=True)
+class Budget:
+    """A limit of what is trained and tested.
+
+    Args:
+        name: of the option's value.
+        steps: the most updates of the weights; None: as many as the recipe has.
+        share: of the instances of a test.
+    """
+
+    name: str
+    steps: int | None
+    share: float
+
+    def limit(self, recipe: Recipe) -> Recipe:
+        """The recipe with as many steps as there may be; its schedule is over them."""
+        if self.steps is None or recipe.steps <= self.steps:
+            return recipe
+        return replace(recipe, steps=self.steps, valid_every=min(recipe.valid_every, self.steps))
+
+
+BUDGETS = {"full": Budget("full", None, 1.0), "quick": Budget("quick", 1000, 0.1)}
+
+
+def budget_of(name: str) -> Budget:
+    """The budget of a name. Raises InputError if unknown."""
+    if name not in BUDGETS:
+        raise unknown("budget", name, BUDGETS)
+    return BUDGETS[name]

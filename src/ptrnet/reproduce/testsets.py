@@ -6,21 +6,19 @@ no model has seen an instance of them. Answers are exact: tours are proved the s
 
 import os
 import sys
-from itertools import islice
 from pathlib import Path
 
-from ptrnet.data import formats
-from ptrnet.data.bulk.generate import generate
+from ptrnet.data.dataset import Dataset, read_chunks
 from ptrnet.errors import OutputError
 from ptrnet.files import atomic_path, checksum, locked
+from ptrnet.labels import generate
 from ptrnet.runtime import cache_folder
 from ptrnet.tasks.base import Task
-from ptrnet.types import Example
 from ptrnet.version import VERSION
 
 SEED = 20_261_121
 CHECKSUM = ".sha256"
-COUNT, FEWER, MANY_ELEMENTS = 10_000, 1000, 50  # instances; of more elements than so many: fewer
+COUNT, FEWER, MANY_ELEMENTS = 10_000, 1000, 50  # instances; FEWER of more than MANY_ELEMENTS
 
 
 def count_for(n: int, share: float = 1.0) -> int:
@@ -28,7 +26,7 @@ def count_for(n: int, share: float = 1.0) -> int:
     return max(100, round(share * (COUNT if n <= MANY_ELEMENTS else FEWER)))
 
 
-def open_test_set(task: Task, n: int, count: int) -> list[Example]:
+def open_test_set(task: Task, n: int, count: int) -> Dataset:
     """The first `count` instances of n elements, with exact answers in the task's canonical form.
 
     Raises:
@@ -44,7 +42,7 @@ def open_test_set(task: Task, n: int, count: int) -> list[Example]:
             generate(task.name, n, largest, output=path, strict=True, seed=SEED, jobs=jobs)
             with atomic_path(path.with_suffix(CHECKSUM)) as temporary:
                 temporary.write_text(checksum(path) + "\n", encoding="utf-8")
-    return list(islice(formats.read(str(path), task), count))
+    return next(read_chunks(str(path), task, count))
 
 
 def _is_whole(path: Path) -> bool:
@@ -59,7 +57,7 @@ def _is_whole(path: Path) -> bool:
 
 
 def _folder() -> Path:
-    """Where they are kept: what another version drew is not mixed with this one's."""
+    """The folder of this version's test sets: other versions may have drawn others."""
     try:
         folder = cache_folder() / f"test-sets-{VERSION}"
         folder.mkdir(parents=True, exist_ok=True)

@@ -13,16 +13,16 @@ from ptrnet.training.recipe import Recipe
 
 
 def folder_of(recipe: Recipe, runs: Path) -> Path:
-    """Where a recipe is trained: a name that people read, and a digest of what it says.
+    """The folder of a recipe's training: a readable name, and a digest of its settings.
 
-    Of that, what differs from the defaults: a field that a later version adds changes no name.
+    The digest covers only settings that differ from the defaults, so that a field that a later
+    version adds does not change the name.
     """
-    defaults = Recipe.from_table(
-        {"task": recipe.task, "model": recipe.model, "n": recipe.n}
-    ).table()
+    task, hidden_size = recipe.task.name, recipe.network.hidden_size
+    defaults = Recipe.from_table(task=task, model=recipe.model, n=recipe.n).table()
     differing = {k: v for k, v in recipe.table().items() if v != defaults.get(k)}
     digest = hashlib.sha256(json.dumps(differing, sort_keys=True).encode()).hexdigest()[:8]
-    return runs / f"{recipe.task}-{recipe.model}-n{recipe.n}-{recipe.hidden_size}-{digest}"
+    return runs / f"{task}-{recipe.model}-n{recipe.n}-{hidden_size}-{digest}"
 
 
 def is_trained(folder: Path) -> bool:
@@ -31,7 +31,7 @@ def is_trained(folder: Path) -> bool:
 
 
 def steps_done(folder: Path) -> int:
-    """The steps from which a training in the folder goes on."""
+    """The number of steps that a training in the folder has done."""
     if is_trained(folder):
         return model_folder.load(folder).trained["steps"]  # type: ignore[no-any-return]
     begun = checkpoint.read_last(folder)
@@ -41,7 +41,7 @@ def steps_done(folder: Path) -> int:
 def solver_of(line: Line, recipe: Recipe | None, runs: Path) -> Solver:
     """What answers for a line: the shipped model, or the recipe's.
 
-    That is trained now, or from where it was stopped, where it is not there yet.
+    A recipe that has no model yet is trained now; a training that was stopped is resumed.
 
     Raises:
         InputError: another training has the folder, or its checkpoints are damaged.

@@ -107,12 +107,12 @@ class Batcher:
     async def solve(
         self, solver: Solver, method: Method, examples: Sequence[Example]
     ) -> list[Example]:
-        """The examples with the model's answers, as `Solver.solve_examples` gives them.
+        """The examples with the model's answers, as `Solver.predict` gives them.
 
         A caller that is cancelled gives up what it has not got.
 
         Raises:
-            PtrnetError: of `Solver.solve_examples`.
+            PtrnetError: of `Solver.predict`.
         """
         if not examples:
             return []
@@ -207,7 +207,7 @@ class _Queue:
 def _solve(key: Key, examples: list[Example], requests: list[_Request]) -> list[Example]:
     decoder, constrained, augment = key.method
     watched = Abandonable(decoder, lambda: all(r.future.done() for r in requests))
-    answers = key.solver.solve_examples(examples, watched, constrained=constrained, augment=augment)
+    answers = key.solver.predict(examples, watched, constrained=constrained, augment=augment)
     return list(answers)
 
 

@@ -44,13 +44,13 @@ def exact_of(task: Task, example: Example) -> dict[str, Any] | None:
         task.check_max_elements(None, len(example.inputs))
     except InputError:
         return None
-    answers, proved = task.certify(example.inputs[None])
+    answers, proved = task.label_with_proof(example.inputs[None])
     (outputs,) = task.unpad(answers)
     if not len(outputs):
         return None
     return {
         "outputs": outputs.tolist(),
-        "cost": finite_cost(task, example._replace(outputs=outputs)),
+        "cost": finite_cost(task, example.replace(outputs=outputs)),
         "labeller": task.labellers[0],
         "proved": bool(proved[0]),
     }

@@ -1,28 +1,24 @@
 """How much the service takes on: each limit is an option of `ptrnet serve`."""
 
-import math
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 
-from ptrnet.errors import InputError
+from ptrnet.settings import Settings, setting
 
 
 @dataclass(frozen=True)
-class Limits:
-    """The limits of one process of the service; all above 0."""
+class Limits(Settings):
+    """The limits of one process of the service."""
 
-    queue: int = 64  # requests that are answered or wait for it
-    max_body: int = 8_388_608  # bytes of a request's body
-    max_n: int = 2_000  # elements of an instance
-    max_elements: int = 100_000  # of a request, over its instances
-    # The same, an instance as of 8 or more, times prefixes and views: some 2 GB for a million.
-    max_prefix_elements: int = 250_000
-    max_trace: int = 200_000  # probabilities of a trace: steps times prefixes times tokens
-    body_seconds: float = 10.0  # for a body to arrive
-    answer_seconds: float = 30.0  # from then on, for the answer
-
-    def __post_init__(self) -> None:
-        for field in fields(self):
-            value = getattr(self, field.name)
-            if not 0 < value < math.inf:
-                flag = "--" + field.name.replace("_", "-")
-                raise InputError(f"{flag}: expected a number above 0, got {value}")
+    queue: int = setting(64, "Requests that are answered or wait; more get 429.", gt=0)
+    max_body: int = setting(8_388_608, "Bytes of a request.", gt=0)
+    max_n: int = setting(2_000, "Elements of an instance.", gt=0)
+    max_elements: int = setting(100_000, "Of a request, over its instances.", gt=0)
+    # A million of these take some 2 GB.
+    max_prefix_elements: int = setting(
+        250_000,
+        "The same, of an instance at least 8, times beam size or samples, times views.",
+        gt=0,
+    )
+    max_trace: int = setting(200_000, "Probabilities of a trace: steps, prefixes, tokens.", gt=0)
+    body_seconds: float = setting(10.0, "For a request to arrive.", gt=0)
+    answer_seconds: float = setting(30.0, "From then on, for its answer.", gt=0)

@@ -13,7 +13,6 @@ from typing import Any, NamedTuple, TypeVar
 from ptrnet.decoding.search import Search
 from ptrnet.decoding.trace import Traced
 from ptrnet.errors import unknown
-from ptrnet.evaluation import evaluate
 from ptrnet.serve.batching import Batcher
 from ptrnet.serve.exact import ExactAnswers
 from ptrnet.serve.limits import Limits
@@ -98,13 +97,13 @@ class Service:
         examples, method = await self._aside(len(body), partial(parse, body))
         answered = await self.batcher.solve(served.solver, method, examples)
         measures = await asyncio.get_running_loop().run_in_executor(
-            self.measuring, partial(evaluate, served.solver, examples, answered)
+            self.measuring, partial(served.solver.score, examples, answered)
         )
         self.metrics.answered(served.name, len(answered))
         return {
             **_header(served, method),
             "instances": len(examples),
-            "metrics": {name: measure.table() for name, measure in measures.items()},
+            "metrics": {name: measure.to_dict() for name, measure in measures.items()},
             "seconds": perf_counter() - start,
         }
 

@@ -62,9 +62,9 @@ def compare(task: Task, solved: Example, exact: dict[str, Any] | None) -> dict[s
     """The `correct` and `metrics` of a `TraceResponse`: an answer beside the exact one."""
     if exact is None or solved.outputs is None:
         return {"correct": None, "metrics": {}}
-    known = solved._replace(outputs=np.array(exact["outputs"], np.int64))
+    known = solved.replace(outputs=np.array(exact["outputs"], np.int64))
     measures = task.measure([known], [solved.outputs])
     return {
         "correct": task.is_correct(known, solved.outputs) if exact["proved"] else None,
-        "metrics": {name: measure.table()["value"] for name, measure in measures.items()},
+        "metrics": {name: measure.to_dict()["value"] for name, measure in measures.items()},
     }

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from ptrnet.data.arrays import is_frame, records_of, split
 from ptrnet.data.checks import check_outputs
-from ptrnet.data.examples import checked_instance, pairs_of
+from ptrnet.data.dataset import checked_instance, pairs_of
 from ptrnet.decoding import Decoder
 from ptrnet.errors import InputError, MissingExtraError
 from ptrnet.solver import Solver
@@ -116,7 +116,7 @@ class PointerEstimator(BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self)
         task = self.solver_.task
         examples = [checked_instance(x, task, f"X: instance {k}") for k, x in enumerate(_many(X))]
-        solved = self.solver_.solve_examples(examples, self.decoder)
+        solved = self.solver_.predict(examples, self.decoder)
         answers = np.empty(len(examples), object)
         for k, example in enumerate(solved):
             answers[k] = example.outputs

@@ -1,34 +1,63 @@
-"""`Solver`: the one face of a trained model, in memory and on disk."""
+"""`Solver`: the one face of a trained model, in memory, on files and on disk."""
 
-from collections.abc import Iterable, Iterator, Sequence
-from itertools import islice
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import asdict
+from functools import partial
+from os import fspath
+from pathlib import Path
+from queue import Queue
+from threading import Thread
 from time import perf_counter
 from typing import Any
 
-import torch
+import numpy as np
 
+from ptrnet import jobs as bulk
+from ptrnet import tasks
 from ptrnet.attention import attention
 from ptrnet.constraints import Free
-from ptrnet.data.examples import examples_of, has_answer, instances_of
+from ptrnet.data import checks, formats
+from ptrnet.data.dataset import (
+    Dataset,
+    chunks_of,
+    examples_of,
+    has_answer,
+    instances_of,
+    one_example,
+    read_chunks,
+)
+from ptrnet.data.sizes import Sizes
 from ptrnet.decoding import Decoder, Greedy, Sample
-from ptrnet.errors import InputError, short, whole_number
-from ptrnet.evaluation import describe_training, evaluate
+from ptrnet.errors import InputError, check_int, short
+from ptrnet.evaluation import (
+    Evaluation,
+    check_room_for_scores,
+    describe_training,
+    evaluate,
+)
+from ptrnet.jobs import CHUNK, Source
+from ptrnet.labels import generation
+from ptrnet.metrics.interval import Measure
 from ptrnet.models.base import PointerModel, num_weights
+from ptrnet.parallel import LOCAL, check_backend, check_jobs
 from ptrnet.solver.answer import Answer, cost_of
-from ptrnet.solver.batches import answer_chunk, log_likelihoods_of
-from ptrnet.solver.bulk import Bulk
-from ptrnet.solver.pictures import Pictures
-from ptrnet.solver.sampling import SampledAnswers, sample_answers
-from ptrnet.solver.stored import Stored
+from ptrnet.solver.predict import (
+    EvaluateJob,
+    PredictJob,
+    SampledAnswers,
+    log_likelihoods_of,
+    sample_answers,
+)
+from ptrnet.solver.stored import HubMixin
 from ptrnet.solver.trained_range import Message, TrainedRange
 from ptrnet.tasks.base import Task
 from ptrnet.types import Example
 
-# Examples that are read before the first is answered, so that those of near sizes share a batch.
+# Instances that are answered together in memory, so that those of near sizes share a batch.
 CHUNK_SIZE = 4096
 
 
-class Solver(Bulk, Pictures, Stored):
+class Solver(HubMixin):
     """Answers instances of one task with one trained network.
 
     Args:
@@ -59,9 +88,9 @@ class Solver(Bulk, Pictures, Stored):
         """The answer to one instance, or to each of a list.
 
         Args:
-            instances: one is an array, a torch tensor or a frame `(n, d)`, or a list of lists of
-                numbers; many are a list of such, or an array or tensor `(B, n, d)`. With d = 1
-                an array `(n,)` is one as well. Numbers are real, of any type. Points outside the
+            instances: an array, tensor or frame `(n, d)`, or nested lists of that shape, is one
+                instance (`(n,)` as well where d = 1); a list of instances, an array `(B, n, d)`
+                or a `Dataset` is many. Numbers are real, of any type. Points outside the
                 unit square, or within a 64th of its side, are made to fill it by one shift and
                 one scale; for the task `custom` each feature is standardized as in training.
             decoder: `ptrnet.Greedy()` when None; `ptrnet.Beam(8)` searches wider.
@@ -77,12 +106,12 @@ class Solver(Bulk, Pictures, Stored):
                 is no real number: masked arrays, strings, dates, complex numbers.
 
         Warns:
-            OutsideTraining: the first time that an instance has more or fewer elements than
-                the model was trained on, or features far from those.
+            OutOfDistributionWarning: the first time that an instance has more or fewer elements
+                than the model was trained on, or features far from those.
         """
-        examples, is_one = instances_of(instances, self.task)
-        solved = self.solve_examples(examples, decoder, constrained=constrained, augment=augment)
-        answers = [example.outputs for example in solved]
+        data, is_one = instances_of(instances, self.task)
+        solved = self.predict(data, decoder, constrained=constrained, augment=augment)
+        answers = [solved.outputs(row) for row in range(len(solved))]
         return answers[0] if is_one else answers
 
     def answer(
@@ -100,16 +129,12 @@ class Solver(Bulk, Pictures, Stored):
         Returns:
             An `Answer`, or a list of them, whose `outputs` are what `solve` gives.
         """
-        examples, is_one = instances_of(instances, self.task)
+        data, is_one = instances_of(instances, self.task)
         began = perf_counter()
-        decoder = decoder or Greedy()
-        self.check_options(decoder, augment)
-        solved = [
-            answered
-            for chunk in _chunks(examples)
-            for answered in self.solve_chunk(chunk, decoder, constrained, augment)
-        ]
+        job = self._job(decoder, constrained, augment)
+        solved = [row for chunk in data.chunks(CHUNK_SIZE) for row in job(chunk)]
         seconds = (perf_counter() - began) / max(1, len(solved))
+        decoder = job.decoder
         answers = [self._answer(example, decoder, seconds) for example in solved]
         return answers[0] if is_one else answers
 
@@ -128,40 +153,74 @@ class Solver(Bulk, Pictures, Stored):
             example=answered,
         )
 
-    def solve_examples(
+    def predict(
         self,
-        examples: Iterable[Example],
+        data: Iterable[Example],
         decoder: Decoder | None = None,
         *,
         constrained: bool = True,
         augment: int = 1,
-    ) -> Iterator[Example]:
-        """The same examples, in their order, with the model's answers and their log-probability."""
-        decoder = decoder or Greedy()
-        self.check_options(decoder, augment)
-        for chunk in _chunks(examples):
-            self.warn_of(chunk, decoder)
-            yield from self.solve_chunk(chunk, decoder, constrained, augment)
+        jobs: int = 1,
+        backend: str = LOCAL,
+        activity: str = "",
+    ) -> Dataset:
+        """Return the instances with the model's answers and their log-probabilities.
 
-    def warn_of(self, examples: Iterable[Example], decoder: Decoder) -> None:
-        """Warns of what is unlike the training, the first time that it comes."""
+        Args:
+            data: validated instances: a `Dataset`, or rows of one.
+            decoder: this, `constrained` and `augment` as in `solve`.
+            jobs: processes, 1 or more; -1 for one a core.
+            backend: where they run: "local", or a cluster of "dask" or "ray".
+            activity: what a progress bar says; no bar if it is empty.
+
+        Raises:
+            InputError: a decoder that does not serve the task, or another bad option.
+
+        Warns:
+            OutOfDistributionWarning: as in `solve`.
+        """
+        job, data = self._job(decoder, constrained, augment), self._dataset(data)
+        check_jobs(jobs)
+        check_backend(backend)
+        size = CHUNK_SIZE if jobs == 1 and backend == LOCAL else CHUNK
+        chunks = self._warned(data.chunks(size), job)
+        if activity or size == CHUNK:
+            source = Source(chunks, len(data), None)
+            function = job if size == CHUNK_SIZE else job.for_many(len(data))
+            solved = list(bulk.run(function, source, activity or job.activity, jobs, backend))
+        else:
+            solved = list(map(job, chunks))
+        if len(solved) == 1:
+            return solved[0]
+        log_probs = [np.zeros(0), *(s.log_probs for s in solved if s.log_probs is not None)]
+        answers = [s.outputs(row) for s in solved for row in range(len(s))]
+        return data.with_answers(answers, np.concatenate(log_probs))
+
+    def _job(self, decoder: Decoder | None, constrained: bool, augment: int) -> PredictJob:
+        """Return the function that answers a chunk. Raises InputError for a bad option."""
+        decoder = decoder or Greedy()
+        self._check_options(decoder, augment)
+        return PredictJob(self.model, self.task, decoder, constrained, augment)
+
+    def _evaluate_job(
+        self, decoder: Decoder | None, constrained: bool, augment: int
+    ) -> EvaluateJob:
+        """Return the function that answers and scores a chunk."""
+        job = self._job(decoder, constrained, augment)
+        return EvaluateJob(job.model, job.task, job.decoder, constrained, augment)
+
+    def _warned(self, chunks: Iterable[Dataset], job: PredictJob) -> Iterator[Dataset]:
+        """Yield the chunks; warn, in this process, of instances that are unlike the training."""
+        for chunk in chunks:
+            self._warn_of(chunk, job.decoder)
+            yield chunk
+
+    def _warn_of(self, examples: Iterable[Example], decoder: Decoder) -> None:
         for example in examples:
             self.trained_range.warn(self.messages_of(example, decoder))
 
-    def solve_chunk(
-        self, chunk: Sequence[Example], decoder: Decoder, constrained: bool, augment: int
-    ) -> list[Example]:
-        """As `solve_examples`, but nothing is warned of: filters of warnings are all threads', and
-        other processes have none."""
-        constraint = self.task.build_constraint() if constrained else Free(self.task.min_length)
-        answers = answer_chunk(self.model, self.task, chunk, decoder, constraint, augment)
-        return [
-            example._replace(outputs=answer.outputs, log_prob=answer.log_prob)
-            for example, answer in zip(chunk, answers, strict=True)
-        ]
-
-    def check_options(self, decoder: Decoder, augment: int) -> None:
-        """Refuses a decoder that does not serve the task, and a number of views that is none."""
+    def _check_options(self, decoder: Decoder, augment: int) -> None:
+        """Refuse a decoder that does not serve the task, and a bad number of views."""
         if not isinstance(decoder, Decoder):
             raise InputError(f"decoder: expected one such as ptrnet.Beam(8), got {short(decoder)}")
         needs_more = (decoder.needs_decomposable and not self.task.decomposable) or (
@@ -169,7 +228,7 @@ class Solver(Bulk, Pictures, Stored):
         )
         if needs_more:
             raise InputError(f"{decoder.name} decoding does not serve {self.task.name}")
-        whole_number("augment", augment, 1)
+        check_int("augment", augment, 1)
 
     def sample(
         self,
@@ -199,14 +258,14 @@ class Solver(Bulk, Pictures, Stored):
         Raises:
             InputError: no instance, one that cannot be used, a size or a temperature out of range.
         """
-        examples, _ = instances_of(instances, self.task)
-        if not examples:
+        data, _ = instances_of(instances, self.task)
+        if not len(data):
             raise InputError("instances: expected at least one, got none")
         constraint = self.task.build_constraint() if constrained else Free(self.task.min_length)
         return sample_answers(
             self.model,
             self.task,
-            [example.inputs for example in examples],
+            [example.inputs for example in data],
             Sample(size, temperature, seed),
             constraint,
         )
@@ -253,13 +312,13 @@ class Solver(Bulk, Pictures, Stored):
         attentions = [attention(self.model, self.task, example) for example in answered]
         return attentions[0] if is_one else attentions
 
-    def _with_answers(self, instances: Any) -> tuple[list[Example], bool]:
-        """Examples with answers as they are, others with the model's; and whether it was one."""
+    def _with_answers(self, instances: Any) -> tuple[Dataset, bool]:
+        """Return examples with answers as they are, others with the model's; and whether one."""
         first = instances[:1] if isinstance(instances, list) else [instances]
         if any(has_answer(item, self.task) for item in first):
             return examples_of(instances, self.task)
-        examples, is_one = instances_of(instances, self.task)
-        return list(self.solve_examples(examples)), is_one
+        data, is_one = instances_of(instances, self.task)
+        return self.predict(data), is_one
 
     def evaluate(
         self,
@@ -283,21 +342,308 @@ class Solver(Bulk, Pictures, Stored):
         Raises:
             InputError: no example, one without an answer, or one that cannot be used.
         """
-        known, _ = examples_of(examples, self.task)
-        if not known:
+        data, _ = examples_of(examples, self.task)
+        if not len(data):
             raise InputError("examples: expected at least one, got none")
-        answered = self.solve_examples(known, decoder, constrained=constrained, augment=augment)
-        return {metric: m.table() for metric, m in evaluate(self, known, answered).items()}
+        measures = self.measure(data, decoder, constrained=constrained, augment=augment)
+        return {metric: measure.to_dict() for metric, measure in measures.items()}
+
+    def measure(
+        self,
+        examples: Iterable[Example],
+        decoder: Decoder | None = None,
+        *,
+        constrained: bool = True,
+        augment: int = 1,
+        activity: str = "",
+    ) -> dict[str, Measure]:
+        """Return the measures of `evaluate` as objects.
+
+        Args:
+            examples: with the true answers.
+            decoder: this and the others as in `predict`.
+        """
+        examples = self._dataset(examples)
+        answered = self.predict(
+            examples, decoder, constrained=constrained, augment=augment, activity=activity
+        )
+        return self.score(examples, answered)
+
+    def score(self, examples: Iterable[Example], answered: Iterable[Example]) -> dict[str, Measure]:
+        """Return the measures of answers that are there already.
+
+        Args:
+            examples: with the true answers.
+            answered: the same examples with the model's answers, from `predict`.
+        """
+        examples, answered = self._dataset(examples), self._dataset(answered)
+        log_likelihoods = log_likelihoods_of(self.model, self.task, examples)
+        return evaluate(self.task, examples, answered, log_likelihoods)
+
+    def _dataset(self, rows: Iterable[Example]) -> Dataset:
+        return Dataset.of(rows, self.task.item_size)
+
+    def solve_file(
+        self,
+        file: str | Path,
+        output: str | Path,
+        decoder: Decoder | None = None,
+        *,
+        constrained: bool = True,
+        augment: int = 1,
+        jobs: int = 1,
+        backend: str = LOCAL,
+    ) -> None:
+        """Answers every instance of a file, however long, and writes the answers to another.
+
+        The file is read, answered and written in chunks, so that memory does not grow with it.
+        Where a call that writes a file of lines (.txt, .jsonl, .parquet) is stopped, what is done
+        stays beside the file, and the same call goes on.
+
+        Args:
+            file: the instances, in any format; "-" is standard input.
+            output: where the answers go; its extension is the format, "-" is standard output. From
+                standard input to standard output each answer comes as soon as its line has.
+            decoder: this and the next two as in `solve`.
+            jobs: processes, 1 or more; -1 for one a core.
+            backend: where they run: "local", or a cluster of "dask" or "ray".
+
+        Raises:
+            InputError: an instance that cannot be used, by file and line; a file that cannot be
+                written, or the beginning of other work in its place. No file is made then.
+            MissingExtraError: format or backend needs a package that is not installed.
+        """
+        path, target = fspath(file), fspath(output)
+        formats.check_output(target, self.task)
+        _check_bulk(path, jobs, backend)
+        formats.check_not_overwritten(path, target)
+        job = self._job(decoder, constrained, augment)
+        if path == target == "-":
+            solved = self._stream(formats.read(path, self.task), job)
+            formats.print_as_they_come(solved, self.task)
+            return
+        examples = formats.output_format(target, path).checked(
+            formats.read(path, self.task), self.task
+        )
+        chunks = chunks_of(examples, self.task, CHUNK)
+        source = bulk.file_source(path, self._warned(chunks, job))
+        bulk.job(
+            job.for_many(source.num_rows),
+            source,
+            self.task,
+            target,
+            job.activity,
+            job.key(),
+            jobs,
+            backend,
+        )
+
+    def _stream(self, examples: Iterable[Example], job: PredictJob) -> Iterator[Example]:
+        """Yield each example with its answer as soon as it was read; many at once if many wait.
+
+        What reading raises is raised after the answers to what was read before.
+        """
+        for chunk in _waiting(examples):
+            data = self._dataset(chunk)
+            self._warn_of(data, job.decoder)
+            yield from job(data)
+
+    def evaluate_file(
+        self,
+        file: str | Path,
+        output: str | Path | None = None,
+        decoder: Decoder | None = None,
+        *,
+        constrained: bool = True,
+        augment: int = 1,
+        jobs: int = 1,
+        backend: str = LOCAL,
+    ) -> Evaluation:
+        """Answers every instance of a file, however long, and measures the answers by the file's.
+
+        Args:
+            file: the examples, in any format; "-" is standard input.
+            output: where each example goes with the model's `answer` and its scores, .jsonl or
+                .parquet. Where the call is stopped, what is done stays beside it, and the same call
+                goes on. None: nowhere.
+            decoder: this and the others as in `solve_file`.
+
+        Returns:
+            The measures of all, and by size.
+
+        Raises:
+            InputError: an example that cannot be used or has no answer, by file and line; a file
+                that cannot be written, or the beginning of other work in its place.
+            MissingExtraError: format or backend needs a package that is not installed.
+        """
+        path, target = fspath(file), None if output is None else fspath(output)
+        job = self._evaluate_job(decoder, constrained, augment)
+        if target is not None:
+            formats.check_keeps_extra(target, self.task)
+        _check_bulk(path, jobs, backend)
+        chunks = chunks_of(
+            _known(formats.read(path, self.task), self.task, target), self.task, CHUNK
+        )
+        source = bulk.file_source(path, self._warned(chunks, job))
+        job = job.for_many(source.num_rows)
+        return self._evaluation(job, source, target, job.key(), jobs, backend)
+
+    def evaluate_random(
+        self,
+        count: int,
+        n: str | int | None = None,
+        output: str | Path | None = None,
+        decoder: Decoder | None = None,
+        *,
+        points: str | None = None,
+        seed: int = 0,
+        constrained: bool = True,
+        augment: int = 1,
+        jobs: int = 1,
+        backend: str = LOCAL,
+    ) -> Evaluation:
+        """Draws instances, and measures the model's answers by those of the task's first labeller.
+
+        They are those of `ptrnet.generate` under the same seed.
+
+        Args:
+            count: how many, 1 or more.
+            n: the numbers of elements: 50, "5-50" or "5,10,20-30"; None: those of the training.
+            output: where each example goes with the model's `answer` and its scores, as of
+                `evaluate_file`.
+            decoder: this, and what is not named here, as in `solve_file`.
+            points: how they are distributed, for tasks that have the setting `points`; None: as
+                in the training.
+            seed: of what is drawn, 0 or more.
+
+        Returns:
+            The measures of all, and by size.
+
+        Raises:
+            InputError: as `evaluate_file` and `ptrnet.generate` do; sizes that are not known.
+            MissingExtraError: format or backend needs a package that is not installed.
+        """
+        if n is None and "n" not in self.trained:
+            raise InputError("expected n: the model does not say on what sizes it was trained")
+        target = None if output is None else fspath(output)
+        if target is not None:
+            formats.check_keeps_extra(target, self.task)
+        check_jobs(jobs)
+        check_backend(backend)
+        task = self.task if points is None else tasks.with_points(self.task, points)
+        sizes = Sizes(self.trained["n"] if n is None else n)
+        draw, source, key = generation(task, sizes, count, seed)
+        job = self._evaluate_job(decoder, constrained, augment)
+        rng = np.random.default_rng(seed)
+        for size in (min(sizes), max(sizes)):
+            self._warn_of([Example(task.sample(rng, 1, size)[0])], job.decoder)
+        key |= {**asdict(task), **job.key()}
+        function = partial(_evaluate_drawn, draw, job.for_many(count))
+        return self._evaluation(function, source, target, key, jobs, backend)
+
+    def _evaluation(
+        self,
+        function: Callable[[Any], Dataset],
+        source: Source,
+        target: str | None,
+        key: dict[str, Any],
+        jobs: int,
+        backend: str,
+    ) -> Evaluation:
+        """Run the job of an evaluation, in memory or into a file, and sum its scores up."""
+        activity = EvaluateJob.activity
+        if target is None:
+            return Evaluation(self.task, bulk.run(function, source, activity, jobs, backend))
+        bulk.job(function, source, self.task, target, activity, key, jobs, backend)
+        return Evaluation(self.task, read_chunks(target, self.task, CHUNK))
+
+    def plot(self, points: Any, ax: Any = None) -> Any:
+        """Draws the model's answer to one instance, and the true one, dashed, where it is better.
+
+        Args:
+            points: the instance, as `solve` takes it, or an example with a known answer: what is
+                drawn is still the model's. Or an `Answer`, which is drawn itself.
+            ax: matplotlib's axes; those of a new figure when None.
+
+        Returns:
+            The axes.
+
+        Raises:
+            InputError: not one instance, or one that cannot be used or drawn.
+            MissingExtraError: matplotlib is not installed.
+        """
+        from ptrnet.plots.answer import draw_answered
+        from ptrnet.plots.figure import axes_or_new
+
+        if isinstance(points, Answer):
+            self._check_task(points)
+            return points.plot(ax)
+        example = one_example(points, self.task)
+        answered = self.predict([example])[0]
+        ax = axes_or_new(ax)
+        draw_answered(ax, self.task, answered, example.outputs)
+        return ax
+
+    def plot_attention(self, points: Any, ax: Any = None) -> Any:
+        """Draws where the pointer looked: a row for each step, a column for each token.
+
+        Args:
+            points: one instance, as `solve` takes it; or an example or an `Answer`, which is
+                followed.
+            ax: as in `plot`.
+
+        Raises:
+            InputError: as in `plot`, or more than 200 steps or tokens.
+        """
+        from ptrnet.plots.attention import draw_matrix
+        from ptrnet.plots.figure import axes_or_new
+        from ptrnet.plots.labels import element_names
+
+        known = self._answered(points)
+        probabilities, tokens = attention(self.model, self.task, known)
+        ax = axes_or_new(ax)
+        draw_matrix(ax, probabilities, tokens, self.task.special_names, element_names(known))
+        return ax
+
+    def animate(self, points: Any) -> Any:
+        """How an answer comes about, step by step.
+
+        Args:
+            points: as in `plot_attention`, in the plane.
+
+        Returns:
+            matplotlib's animation: `save("answer.gif")` writes it, a notebook shows `to_jshtml()`.
+
+        Raises:
+            InputError: as in `plot`, or elements that are no points of the plane.
+            MissingExtraError: matplotlib is not installed.
+        """
+        from ptrnet.plots.answer import animate
+
+        known = self._answered(points)
+        return animate(self.task, known.inputs, *attention(self.model, self.task, known))
+
+    def _answered(self, points: Any) -> Example:
+        """An instance with the answer that is to be followed: its own, or else the model's."""
+        if isinstance(points, Answer):
+            self._check_task(points)
+            return points.example
+        example = one_example(points, self.task)
+        if example.outputs is not None:
+            return example
+        return self.predict([example])[0]
+
+    def _check_task(self, answer: Answer) -> None:
+        if answer.task.name != self.task.name:
+            raise InputError(
+                f"expected an answer of task {self.task.name}, got one of {answer.task.name}"
+            )
 
     def __repr__(self) -> str:
         """The task, the network, and what it was trained on and scores."""
         network = f"{type(self.model).__name__}, {num_weights(self.model):,} weights"
         lines = [f"Solver of task {self.task.name}: {network}"]
         return "\n".join([*lines, *describe_training(self.trained)])
-
-    @property
-    def _device(self) -> torch.device:
-        return next(self.model.parameters()).device
 
 
 def _pointed_at(answered: Example) -> list[Any]:
@@ -309,8 +655,57 @@ def _pointed_at(answered: Example) -> list[Any]:
     return [[elements[k] for k in item] for item in answered.outputs]
 
 
-def _chunks(examples: Iterable[Example]) -> Iterator[list[Example]]:
-    """The examples in lists of CHUNK_SIZE, the last of fewer."""
-    rest = iter(examples)
-    while chunk := list(islice(rest, CHUNK_SIZE)):
-        yield chunk
+def _check_bulk(path: str, jobs: int, backend: str) -> None:
+    """Refuse bad arguments of a job over a file, before any work is done."""
+    check_jobs(jobs)
+    check_backend(backend)
+    if path != "-":
+        formats.check_input(path)
+
+
+def _known(examples: Iterable[Example], task: Task, target: str | None) -> Iterator[Example]:
+    """Yield examples; InputError at one without an answer, or without room for its scores."""
+    for example in examples:
+        checks.required_answer(example, task)
+        if target is not None:
+            check_room_for_scores(task, [example])
+        yield example
+
+
+def _evaluate_drawn(draw: Callable[[int], Dataset], job: EvaluateJob, number: int) -> Dataset:
+    """Draw chunk `number` and evaluate it, in the process that draws it."""
+    return job(draw(number))
+
+
+_END = EOFError()  # follows the last example
+
+
+def _waiting(examples: Iterable[Example]) -> Iterator[list[Example]]:
+    """Yield, as lists, all examples that a thread has read since the last list."""
+    waiting: Queue[Example | Exception] = Queue(CHUNK)
+
+    def read() -> None:
+        try:
+            for example in examples:
+                waiting.put(example)
+        except Exception as error:
+            waiting.put(error)
+        else:
+            waiting.put(_END)
+
+    Thread(target=read, daemon=True).start()
+    while True:
+        chunk: list[Example] = []
+        error: Exception | None = None
+        while error is None and (not chunk or not waiting.empty()):
+            item = waiting.get()
+            if isinstance(item, Exception):
+                error = item
+            else:
+                chunk.append(item)
+        if chunk:
+            yield chunk
+        if error is _END:
+            return
+        if error is not None:
+            raise error

@@ -15,7 +15,7 @@ from ptrnet.tasks.base import Task
 RECIPE = "recipe.toml"  # in the folder of a training's run
 
 
-class Stored:
+class HubMixin:
     """Base class of `Solver`: its methods that write and read files."""
 
     def __init__(

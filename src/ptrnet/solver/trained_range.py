@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ptrnet.data.checks import labeller_advice
-from ptrnet.data.sizes import parse_sizes
-from ptrnet.errors import InputError, OutsideTraining
+from ptrnet.data.sizes import Sizes
+from ptrnet.errors import InputError, OutOfDistributionWarning
 from ptrnet.tasks.base import Task
 from ptrnet.tasks.custom import Custom
 from ptrnet.types import Example
@@ -42,7 +42,7 @@ class TrainedRange:
     def __init__(self, task: Task, trained: dict[str, Any]) -> None:
         self._task, self._n = task, str(trained.get("n", ""))
         try:
-            self._sizes = frozenset(parse_sizes(self._n))
+            self._sizes = frozenset(Sizes(self._n))
         except InputError:  # facts are the trainer's: anything may stand there
             self._sizes = frozenset()
         self._said: set[object] = set()
@@ -97,4 +97,4 @@ class TrainedRange:
         for subject, text in messages:
             if subject not in self._said:
                 self._said.add(subject)
-                warnings.warn(text, OutsideTraining, stacklevel=2)
+                warnings.warn(text, OutOfDistributionWarning, stacklevel=2)

@@ -6,8 +6,8 @@ How answers are computed by an algorithm is in `ptrnet.tasks.labelling`.
 
 from abc import abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, fields
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 import numpy as np
 
@@ -15,6 +15,7 @@ from ptrnet.errors import InputError
 from ptrnet.geometry.orders import hilbert_order, lexicographic_order
 from ptrnet.geometry.sampling import sample_points
 from ptrnet.geometry.scaling import fit_unit_cube
+from ptrnet.settings import Settings, setting
 from ptrnet.tasks.labelling import Labelling
 from ptrnet.tasks.schema import Schema
 from ptrnet.types import END, Answers, Example, Floats, Indices
@@ -39,14 +40,9 @@ class Drawing:
     equal_axes: bool = True
 
 
-def setting(default: Any, help: str) -> Any:
-    """A field of a task's dataclass, with its help for the command line."""
-    return field(default=default, metadata={"help": help}, kw_only=True)
-
-
 @dataclass(frozen=True)
-class Task(Labelling):
-    """A task. The fields of its dataclass, made by `setting`, are its settings.
+class Task(Settings, Labelling):
+    """A task. The fields of its dataclass, made by `ptrnet.settings.setting`, are its settings.
 
     An instance is an array `(n, d)`: n elements of d numbers. An answer is an array of 0-based
     indices into it, `(m,)`; where an item of it is more than one index, as in the triangles of a
@@ -196,16 +192,11 @@ class Task(Labelling):
     # ---- What all tasks share.
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         if self.order == "hilbert" and self.num_features != 2:
             raise InputError(
-                f"order of task {self.name}: hilbert takes elements of 2 numbers, "
-                f"here they are of {self.num_features}"
+                f"order: hilbert takes elements of 2 numbers, here they are of {self.num_features}"
             )
-
-    @classmethod
-    def settings(cls) -> list[str]:
-        """The names of the settings."""
-        return [f.name for f in fields(cls)]
 
     def element_order(self, inputs: Floats) -> Indices:
         """`(B, n)`: the elements of `(B, n, d)` instances in the order in which they are read."""

@@ -5,13 +5,14 @@ No labeller serves it, so it is not among the named tasks; only a model's folder
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from math import ceil, isfinite
+from math import ceil
 from typing import TYPE_CHECKING, ClassVar, Literal, get_args
 
 import numpy as np
 
 from ptrnet.errors import InputError
-from ptrnet.tasks.base import Drawing, Task, duplicate_error, setting
+from ptrnet.settings import setting
+from ptrnet.tasks.base import Drawing, Task, duplicate_error
 from ptrnet.tasks.schema import Schema
 from ptrnet.types import Example, Floats, Indices
 
@@ -50,38 +51,26 @@ class Custom(Task):
     labellers: ClassVar[tuple[str, ...]] = ()
     min_length: ClassVar[int] = 0
 
-    constraint: Literal["permutation", "subset", "free"] = setting("free", "what answers are")
+    constraint: Kind = setting("free", "what answers are")
     fields: tuple[str, ...] = setting((), "the fields that are read of elements with names")
     categories: tuple[tuple[str, ...], ...] = setting((), "of each field its texts")
-    unknown_category: Literal["refuse", "ignore"] = setting("refuse", "what other texts are")
+    unknown_category: Unknown = setting("refuse", "what other texts are")
     center: tuple[float, ...] = setting((), "the mean of each feature")
-    spread: tuple[float, ...] = setting((), "the standard deviation of each feature")
-    longest_answer: int = setting(1, "the most indices of an answer")
-    longest_share: float = setting(1.0, "the most indices of an answer, for each element")
+    spread: tuple[float, ...] = setting((), "the standard deviation of each feature", ge=MIN_SPREAD)
+    longest_answer: int = setting(1, "the most indices of an answer", ge=0, le=MAX_LENGTH)
+    longest_share: float = setting(
+        1.0, "the most indices of an answer, for each element", ge=0, le=MAX_LENGTH
+    )
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         for name in ("center", "spread"):
-            try:
-                values = tuple(map(float, getattr(self, name)))
-            except OverflowError:
-                values = ()
-            object.__setattr__(self, name, values)
-            if not values or len(values) != len(self.center) or not all(map(isfinite, values)):
-                raise InputError(
-                    f"{name} of task custom: expected a finite number for each feature"
-                )
-        if min(self.spread) < MIN_SPREAD:
-            raise InputError(f"spread of task custom: expected numbers of {MIN_SPREAD} or more")
-        for name in ("longest_answer", "longest_share"):
-            if not 0 <= getattr(self, name) <= MAX_LENGTH:
-                raise InputError(f"{name} of task custom: expected 0 to {MAX_LENGTH}")
-        object.__setattr__(self, "fields", tuple(self.fields))
-        object.__setattr__(self, "categories", tuple(map(tuple, self.categories)))
+            if len(getattr(self, name)) != max(len(self.center), 1):
+                raise InputError(f"{name}: expected a number for each feature")
         if len(self.fields) != len(self.categories) or (
             self.schema is not None and len(self.schema.is_category) != len(self.center)
         ):
-            raise InputError("categories of task custom: expected a list of texts for each field")
-        super().__post_init__()
+            raise InputError("categories: expected a list of texts for each field")
 
     @property
     def schema(self) -> Schema | None:

@@ -8,7 +8,7 @@ With `sequence = "apexes"` the model continues the triangulation edge by edge in
 with an edge of the hull, from the lexicographically least point on, with all points at its left.
 Then it gives the apex of the triangle at the left of each edge that is open, first come first
 served, or the slot NONE where there is none. Triangles are counter-clockwise and stand in that
-order (`labellers/triangulation/`).
+order (`labellers/edge_queue.py`).
 """
 
 from collections.abc import Iterable, Sequence
@@ -20,7 +20,8 @@ import numpy as np
 from ptrnet.errors import InputError
 from ptrnet.geometry.predicates import Predicates
 from ptrnet.geometry.scaling import scale_by_power_of_two
-from ptrnet.tasks.base import Drawing, Task, setting
+from ptrnet.settings import setting
+from ptrnet.tasks.base import Drawing, Task
 from ptrnet.types import END, NONE, Answers, Example, Floats, Indices
 
 if TYPE_CHECKING:
@@ -58,7 +59,7 @@ class Delaunay(Task):
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.separator and self.sequence == "apexes":
-            raise InputError("separator of task delaunay: not in a sequence of apexes")
+            raise InputError("separator: not in a sequence of apexes")
 
     @property
     def num_features(self) -> int:
@@ -119,7 +120,7 @@ class Delaunay(Task):
         A triangle that is named twice in the very same order stands once, but for apexes.
         """
         if self.sequence == "apexes":
-            from ptrnet.labellers.triangulation.apexes import triangles_of
+            from ptrnet.labellers.edge_queue import triangles_of
 
             named = triangles_of((tokens - self.num_specials).tolist())
             return np.array(named, np.int64).reshape(-1, 3)
@@ -169,7 +170,7 @@ class Delaunay(Task):
 
 def _in_order_of_edges(points: Floats, answers: Answers) -> Answers:
     """The triangles as `traverse` reaches them; after them those that it does not reach."""
-    from ptrnet.labellers.triangulation.edge_queue import traverse  # compiles kernels
+    from ptrnet.labellers.edge_queue import traverse  # compiles kernels
 
     batch = len(answers.indices)
     triangles = answers.indices.reshape(batch, -1, 3)
@@ -185,7 +186,7 @@ def _in_order_of_edges(points: Floats, answers: Answers) -> Answers:
 
 def _apex_tokens(answers: Answers) -> Answers:
     """The apexes of each answer as tokens, NONE and END included."""
-    from ptrnet.labellers.triangulation.edge_queue import NO_APEX, traverse
+    from ptrnet.labellers.edge_queue import NO_APEX, traverse
 
     triangles = answers.indices.reshape(len(answers.indices), -1, 3)
     _, _, apexes, lengths = traverse(triangles, answers.lengths // 3)

@@ -42,9 +42,9 @@ class Labelling(ABC):
             InputError: the labeller does not serve this task, or so many elements.
         """
         self.check_labeller(labeller)
-        return self.certify(inputs, labeller, distance)[0]
+        return self.label_with_proof(inputs, labeller, distance)[0]
 
-    def certify(
+    def label_with_proof(
         self, inputs: Floats, labeller: str | None = None, distance: str = EUCLIDEAN
     ) -> tuple[Answers, NDArray[np.bool_]]:
         """The answers of `label`, and `(B,)` whether each of them is what the labeller promises.
@@ -61,8 +61,8 @@ class Labelling(ABC):
         self.check_max_elements(labeller, inputs.shape[1])
         options = {} if distance == EUCLIDEAN else {"distance": distance}
         name = labeller or self.labellers[0]
-        answers, proved = labellers.certify(name, inputs, **options)
-        if labellers.is_guest(name):
+        answers, proved = labellers.label_with_proof(name, inputs, **options)
+        if labellers.is_plugin(name):
             self.check_answers(answers, inputs, f"labeller {name}")
         return self.canonicalize(inputs, answers), proved
 

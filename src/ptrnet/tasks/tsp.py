@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from ptrnet.geometry.distances import NAMES
-from ptrnet.geometry.orientation import area_signs
+from ptrnet.geometry.predicates import area_signs
 from ptrnet.tasks.base import Drawing, Task, duplicate_error
 from ptrnet.types import Answers, Example, Floats, Indices
 

@@ -1,10 +1,9 @@
-"""A run's checkpoints on disk: the last two, each with a checksum after its content.
+"""The last two checkpoints of a run, each with a checksum.
 
-PyTorch checks no checksum of its format. Ours is a trailer, which PyTorch does not mind: the file
-is still one that `torch.load(path, weights_only=True)` reads.
+`torch.load` does not verify checksums, so we append a SHA-256 digest to the file. `torch.load`
+ignores it, and still reads the file.
 """
 
-import hashlib
 import io
 import sys
 from pathlib import Path
@@ -13,56 +12,52 @@ from typing import Any, NamedTuple
 import torch
 
 from ptrnet.errors import InputError
-from ptrnet.files import atomic_path, exists
+from ptrnet.files import append_checksum, atomic_path, exists, remove_checksum
 
 LAST, PREVIOUS = "checkpoint.ckpt", "previous.ckpt"
-_TAG = b"\nptrnet sha256 "
-_TRAILER = len(_TAG) + hashlib.sha256().digest_size
 _KEYS = {"global_step", "state_dict", "callbacks", "pytorch-lightning_version"}
 
 
 class Checkpoint(NamedTuple):
-    """A checkpoint, and the file it was read from."""
+    """A checkpoint and the file it was read from."""
 
     path: Path
     content: dict[str, Any]
 
     def make_last(self) -> None:
-        """Puts it in the place of a later one that is damaged: the next is kept beside it."""
+        """Make this the run's last checkpoint if a later one is damaged."""
         if self.path.name == PREVIOUS:
             self.path.replace(self.path.with_name(LAST))
 
 
 def write(path: Path, checkpoint: Any) -> None:
-    """Writes a checkpoint; what was the run's last becomes the one before.
+    """Write a checkpoint. The run's last checkpoint becomes the previous one.
 
     Raises:
-        OutputError: the folder is not writable, or the disk is full; what was the last is kept.
+        OutputError: the folder is not writable, or the disk is full. The last checkpoint is kept.
     """
     stream = io.BytesIO()
     torch.save(checkpoint, stream)
-    stream.write(_TAG + hashlib.sha256(stream.getbuffer()).digest())
     with atomic_path(path) as temporary:
-        temporary.write_bytes(stream.getbuffer())
+        temporary.write_bytes(append_checksum(stream.getvalue()))
         if path.name == LAST and path.exists():
             path.replace(path.with_name(PREVIOUS))
 
 
 def read(path: Path) -> dict[str, Any]:
-    """A checkpoint, read without running code; one without a checksum as it is.
+    """Read a checkpoint without running code from it.
 
     Raises:
-        InputError: not a whole checkpoint of ours, or one that is not as it was written.
+        InputError: the file is not a checkpoint of ptrnet, or it is damaged.
     """
     try:
         stored = path.read_bytes()
     except OSError as error:
         raise InputError(f"{path}: cannot be read: {error.strerror}") from None
-    content, trailer = stored[:-_TRAILER], stored[-_TRAILER:]
-    if not trailer.startswith(_TAG):
-        content = stored
-    elif trailer[len(_TAG) :] != hashlib.sha256(content).digest():
-        raise InputError(f"{path}: damaged: it is not as it was written")
+    try:
+        content = remove_checksum(stored)
+    except ValueError as error:
+        raise InputError(f"{path}: damaged: {error}") from None
     try:
         checkpoint: dict[str, Any] = torch.load(
             io.BytesIO(content), map_location="cpu", weights_only=True
@@ -78,10 +73,10 @@ def read(path: Path) -> dict[str, Any]:
 
 
 def read_last(folder: Path) -> Checkpoint | None:
-    """A run's last checkpoint, or the one before where that is damaged; None where there is none.
+    """The run's last checkpoint, or the previous one if the last is damaged. None if it has none.
 
     Raises:
-        InputError: there are some, and none can be read; the complaint is about the last.
+        InputError: the run has checkpoints, but none can be read. The message is about the last.
     """
     last, previous = folder / LAST, folder / PREVIOUS
     if not exists(last) and not exists(previous):
@@ -95,5 +90,5 @@ def read_last(folder: Path) -> Checkpoint | None:
             content = read(previous)
         except InputError:
             raise error from None
-        print(f"{error}; going on from step {content['global_step']}", file=sys.stderr)
+        print(f"{error}; resuming from step {content['global_step']}", file=sys.stderr)
         return Checkpoint(previous, content)

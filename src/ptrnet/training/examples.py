@@ -5,19 +5,16 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ptrnet import tasks
 from ptrnet.data import formats
 from ptrnet.data.batches import batches_of
-from ptrnet.data.bulk.generate import generate_examples
 from ptrnet.data.infer_task import check_examples
 from ptrnet.data.random_streams import VALID
-from ptrnet.data.sizes import parse_sizes
 from ptrnet.data.streams.batch_stream import BatchStream
 from ptrnet.data.streams.cut_stream import CutStream, cut_batch
 from ptrnet.data.streams.example_stream import ExampleStream
 from ptrnet.data.streams.file_stream import FileStream
 from ptrnet.data.symmetries import augment, identity
-from ptrnet.progress import track
+from ptrnet.labels import generate_dataset
 from ptrnet.tasks.base import Task
 from ptrnet.tasks.custom import Custom
 from ptrnet.training.recipe import Recipe
@@ -61,18 +58,21 @@ def fresh_test_examples(recipe: Recipe, task: Task) -> list[Example]:
     count = min(MAX_TEST, recipe.valid_batches * recipe.batch_size)
     if recipe.data or recipe.learning != "answers" or not count:
         return []
-    sizes, labeller = parse_sizes(recipe.n), recipe.labeller or None
-    examples = generate_examples(task, sizes, count, recipe.seed, labeller)
-    return list(track(examples, "labelling for the card", count))
+    sizes, labeller = recipe.n, recipe.labeller or None
+    return list(
+        generate_dataset(
+            task, sizes, count, recipe.seed, labeller, activity="labelling for the card"
+        )
+    )
 
 
 def _file_stream(recipe: Recipe, task: Task, first: int) -> FileStream:
-    if recipe.task == tasks.CUSTOM:
-        check_examples(recipe.data, Custom(**recipe.settings))
+    if isinstance(task, Custom):
+        check_examples(recipe.data, task)
     return FileStream(
         recipe.data,
         task,
-        parse_sizes(recipe.n),
+        recipe.n,
         recipe.batch_size,
         recipe.seed,
         first,
@@ -85,7 +85,7 @@ def _file_stream(recipe: Recipe, task: Task, first: int) -> FileStream:
 def _fresh_stream(recipe: Recipe, task: Task, first: int) -> ExampleStream:
     return ExampleStream(
         task,
-        parse_sizes(recipe.n),
+        recipe.n,
         recipe.batch_size,
         recipe.seed,
         first=first,
@@ -100,7 +100,7 @@ def _fresh_valid_batches(recipe: Recipe, task: Task) -> list[Batch]:
         return []
     stream = ExampleStream(
         task,
-        parse_sizes(recipe.n),
+        recipe.n,
         recipe.batch_size,
         recipe.seed,
         VALID,

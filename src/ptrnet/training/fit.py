@@ -9,25 +9,25 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ptrnet.data import formats
 from ptrnet.data.arrays import count_features, is_frame, named_records_of, split
-from ptrnet.data.examples import checked_example, example_name, inputs_and_outputs, pairs_of
+from ptrnet.data.dataset import checked_example, example_name, inputs_and_outputs, pairs_of
+from ptrnet.data.infer_schema import infer_schema
 from ptrnet.data.infer_task import loosest_task, task_of
 from ptrnet.errors import InputError, MissingExtraError, short
-from ptrnet.settings import check_type
+from ptrnet.settings import check
 from ptrnet.solver import Solver
 from ptrnet.tasks.custom import Custom, Kind
-from ptrnet.tasks.schema import infer_schema
 from ptrnet.training import run_folder
-from ptrnet.training.infer_recipe import field_names, infer_recipe
+from ptrnet.training.recipe import field_names, infer_recipe
 from ptrnet.types import Example, Floats, Indices
 
 if TYPE_CHECKING:
-    from ptrnet.training.callbacks.hooks import Hooks
+    from ptrnet.training.callbacks import Hooks
 
 EXAMPLES = "examples.jsonl"
 INFERRED = ("center", "spread", "longest_answer", "longest_share", "categories")
@@ -91,7 +91,7 @@ def fit(
     except ModuleNotFoundError as error:
         raise MissingExtraError("training", "train") from error
 
-    from ptrnet.training.callbacks.hooks import Hooks
+    from ptrnet.training.callbacks import Hooks
 
     recipe = {key: _plain(key, value) for key, value in recipe.items()}
     for key in ("task", "data", *INFERRED):
@@ -127,10 +127,10 @@ def fit(
 
 
 def _plain(key: str, value: Any) -> Any:
-    """NumPy's numbers and columns' names as Python's; one n as a text."""
+    """NumPy's numbers and columns' names as Python's."""
     if isinstance(value, np.generic) or (key == "fields" and hasattr(value, "tolist")):
-        value = value.tolist()
-    return str(value) if key == "n" and type(value) is int else value
+        return value.tolist()
+    return value
 
 
 def _fit_answers(
@@ -149,8 +149,7 @@ def _fit_answers(
         raise InputError("examples: expected at least one, got none")
     task, items = _loosest_task(chain([first], items), recipe)
     if constraint:
-        check_type("constraint of task custom", constraint, Kind)
-        task = replace(task, constraint=cast("Kind", constraint))
+        task = replace(task, constraint=check("constraint", constraint, Kind))
     with tempfile.TemporaryDirectory() as scratch, _named_examples(scratch):
         folder = Path(scratch) / "run" if output is None else output
         run_folder.check_unused(folder, EXAMPLES)
@@ -234,5 +233,5 @@ def _checked_examples(items: Iterator[Any], task: Custom) -> Iterator[Example]:
         source = example_name(k, item)
         example = checked_example(inputs_and_outputs(item, source), task, source)
         if task.schema and example.elements:
-            example = example._replace(elements=task.schema.read_fields(example.elements, source))
+            example = example.replace(elements=task.schema.read_fields(example.elements, source))
         yield example

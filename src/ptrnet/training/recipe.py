@@ -1,18 +1,27 @@
-"""A recipe: everything that decides what a training does, as one flat table."""
+"""A recipe: everything that decides what a training does.
 
-import json
+`Recipe` holds objects: the task, the sizes, the settings of the network. A recipe's file and the
+options of `ptrnet train` are flat (`Recipe.from_table`, `recipe_options`): one key for each setting
+of the training, of the task and of the network. `infer_recipe` makes the recipe of own examples.
+"""
+
 import tomllib
-import typing
-from dataclasses import dataclass, field, fields
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Literal, Self, get_args, get_type_hints
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 from ptrnet import models, tasks
 from ptrnet.data import checks
-from ptrnet.data.sizes import parse_sizes
-from ptrnet.errors import InputError, unknown
-from ptrnet.models.settings import every_setting, resolve_aliases
-from ptrnet.settings import check_type
+from ptrnet.data.sizes import Sizes
+from ptrnet.errors import InputError, short, unknown
+from ptrnet.models.settings import ModelSettings, every_setting
+from ptrnet.settings import Option, Settings, check, options_of, setting, to_mapping, to_toml
+from ptrnet.tasks.base import Task
+from ptrnet.tasks.custom import Custom, Unknown
+
+if TYPE_CHECKING:
+    from ptrnet.data.infer_task import InferredTask
 
 LARGEST_BATCH = 2**24  # elements, padding included
 # What other libraries call a field.
@@ -37,132 +46,124 @@ ELSEWHERE = {
     "accelerator": "'device'",
     **dict.fromkeys(("architecture", "arch"), "'model'"),
 }
-_TABLES = ("settings", "model_settings")  # fields whose entries are keys of their own in a file
+# Defaults for a file of examples; those of `Recipe` suit fresh ones without end.
+STEPS, VALID_EVERY, VALID_SHARE, PATIENCE = 20_000, 500, 0.1, 10
 
 
-def _field(default: Any, help: str) -> Any:
-    return field(default=default, metadata={"help": help})
+@dataclass(frozen=True, kw_only=True)
+class Recipe(Settings):
+    """What a training does. `from_table` makes one from texts and numbers.
 
+    Args:
+        task: what is learned.
+        network: the settings of the model.
+    """
 
-@dataclass(frozen=True)
-class Recipe:
-    """The fields of a recipe file, and the options of `ptrnet train`, by the same names."""
-
-    task: str
-    model: str = _field("ptr-net", "the architecture")
-    labeller: str = _field("", "algorithm that answers fresh examples; the task's first if none")
-    data: str = _field("", "file of examples to train on; fresh ones if none is given")
-    examples: int = _field(
-        0, "fresh examples that there are, each once in an epoch; 0: new ones without end"
+    task: Task
+    network: ModelSettings
+    model: str = setting("ptr-net", "the architecture")
+    labeller: str = setting("", "algorithm that answers fresh examples; the task's first if none")
+    data: str = setting("", "file of examples to train on; fresh ones if none is given")
+    examples: int = setting(
+        0, "fresh examples that there are, each once in an epoch; 0: new ones without end", ge=0
     )
-    augment: bool = _field(False, "with data: elements shuffled, the square turned or mirrored")
-    n: str = _field("5-50", "sizes of the instances: 50, 5-50 or 5,10,20-30")
-    steps: int = _field(60_000, "updates of the weights; by default 20,000 on own examples")
-    batch_size: int = _field(128, "examples in an update")
-    cuts: int = _field(
-        0, "random cuts of each answer, after which the next token is learned; 0: whole answers"
+    augment: bool = setting(False, "with data: elements shuffled, the square turned or mirrored")
+    n: Sizes = setting(Sizes("5-50"), "sizes of the instances: 50, 5-50 or 5,10,20-30")
+    steps: int = setting(60_000, "updates of the weights; by default 20,000 on own examples", ge=1)
+    batch_size: int = setting(128, "examples in an update", ge=1)
+    cuts: int = setting(
+        0,
+        "random cuts of each answer, after which the next token is learned; 0: whole answers",
+        ge=0,
     )
-    learning: Literal["answers", "self-labelling", "reinforce"] = _field(
+    learning: Literal["answers", "self-labelling", "reinforce"] = setting(
         "answers", "from known answers; or from costs: the cheapest of the model's samples, or all"
     )
-    samples: int = _field(16, "learning from costs: answers that are sampled to each instance")
-    baseline: Literal["mean", "greedy"] = _field(
+    samples: int = setting(
+        16, "learning from costs: answers that are sampled to each instance", ge=2
+    )
+    baseline: Literal["mean", "greedy"] = setting(
         "mean", "reinforce: a sample's cost is compared with the other samples', or with greedy's"
     )
-    weights: str = _field(
+    weights: str = setting(
         "",
         "model whose weights the training begins with: a shipped one, a hub id, or a folder of a "
         "model or of a run that was stopped",
     )
-    hidden_size: int = _field(256, "units of encoder and decoder")
-    optimizer: Literal["adamw", "sgd", "adadelta-rmsprop"] = _field(
+    optimizer: Literal["adamw", "sgd", "adadelta-rmsprop"] = setting(
         "adamw",
         "adamw; sgd as in Vinyals et al.; or, as in Wang and Wang, adadelta for half of the steps, "
         "then rmsprop at a thousandth of its rate",
     )
-    learning_rate: float = _field(
-        2e-3, "its peak (1.0 with sgd in Vinyals et al., and for adadelta)"
+    learning_rate: float = setting(
+        2e-3, "its peak (1.0 with sgd in Vinyals et al., and for adadelta)", gt=0
     )
-    schedule: Literal["one-cycle", "constant"] = _field(
+    schedule: Literal["one-cycle", "constant"] = setting(
         "one-cycle", "one-cycle: linear warm-up, cosine decay to zero"
     )
-    warmup: float = _field(0.05, "share of the steps in which the rate rises")
-    beta1: float = _field(0.9, "adamw: decay of the mean gradient")
-    beta2: float = _field(0.98, "adamw: decay of the mean squared gradient")
-    weight_decay: float = _field(0.01, "adamw: decoupled weight decay")
-    clip: float = _field(2.0, "largest L2 norm of the gradient")
-    precision: Literal["auto", "bfloat16", "tf32", "float32"] = _field(
+    warmup: float = setting(0.05, "share of the steps in which the rate rises", ge=0, lt=1)
+    beta1: float = setting(0.9, "adamw: decay of the mean gradient", ge=0, lt=1)
+    beta2: float = setting(0.98, "adamw: decay of the mean squared gradient", ge=0, lt=1)
+    weight_decay: float = setting(0.01, "adamw: decoupled weight decay", ge=0, lt=1)
+    clip: float = setting(2.0, "largest L2 norm of the gradient", gt=0)
+    precision: Literal["auto", "bfloat16", "tf32", "float32"] = setting(
         "auto", "of the large products; auto: bfloat16 where the hardware has it; tf32: cuda only"
     )
-    device: Literal["auto", "cpu", "cuda"] = _field("auto", "where to train")
-    devices: int = _field(1, "processes of a machine that share each batch, a GPU each with cuda")
-    nodes: int = _field(1, "machines that share each batch")
-    seed: int = _field(1, "of the weights and of the examples")
-    valid_every: int = _field(2000, "steps between validations; by default 500 on own examples")
-    valid: str = _field("", "file of examples to validate on; fresh ones if none is given")
-    valid_share: float = _field(
-        0.0, "with data: share of its examples kept to validate on; 0.1 on own ones"
+    device: Literal["auto", "cpu", "cuda"] = setting("auto", "where to train")
+    devices: int = setting(
+        1, "processes of a machine that share each batch, a GPU each with cuda", ge=1
     )
-    valid_batches: int = _field(16, "batches of a validation, of fresh or kept examples")
-    patience: int = _field(
+    nodes: int = setting(1, "machines that share each batch", ge=1)
+    seed: int = setting(1, "of the weights and of the examples", ge=0, lt=2**63)
+    valid_every: int = setting(
+        2000, "steps between validations; by default 500 on own examples", ge=1
+    )
+    valid: str = setting("", "file of examples to validate on; fresh ones if none is given")
+    valid_share: float = setting(
+        0.0, "with data: share of its examples kept to validate on; 0.1 on own ones", ge=0, lt=1
+    )
+    valid_batches: int = setting(16, "batches of a validation, of fresh or kept examples", ge=0)
+    patience: int = setting(
         0,
         "validations without a better loss after which training ends, the best kept; 0: none; "
         "by default 10 on own examples",
+        ge=0,
     )
-    checkpoint_every: int = _field(1000, "steps between checkpoints")
-    settings: dict[str, Any] = field(default_factory=dict)  # of the task, by its own names
-    model_settings: dict[str, Any] = field(default_factory=dict)  # of the model, likewise
+    checkpoint_every: int = setting(1000, "steps between checkpoints", ge=1)
 
     def __post_init__(self) -> None:
-        _check_values(self)
+        super().__post_init__()
         _check_combination(self)
         (_check_answers if self.learning == "answers" else _check_costs)(self)
 
-    def network(self) -> dict[str, Any]:
-        """The settings that the model is built with.
-
-        `hidden_size` and `n` are the recipe's, `repeats` is the task's.
-
-        Raises:
-            InputError: the model serves one number of elements, and the recipe has several.
-        """
-        shared: dict[str, Any] = {"hidden_size": self.hidden_size}
-        if "repeats" in models.setting_names(self.model):
-            shared["repeats"] = tasks.get(self.task, **self.settings).repeats
-        if "n" in models.setting_names(self.model):
-            sizes = parse_sizes(self.n)
-            if len(sizes) > 1:
-                raise InputError(f"model {self.model} has one n, such as {sizes[0]}; got {self.n}")
-            shared["n"] = sizes[0]
-        return {**shared, **self.model_settings}
-
     @classmethod
-    def from_table(cls, table: dict[str, Any]) -> Self:
-        """A recipe from flat keys: fields, and settings of its task and of its model.
+    def from_table(cls, table: Mapping[str, Any] = {}, /, **changes: Any) -> Self:
+        """The recipe of flat keys, with `changes` over them.
+
+        Keys are the settings of the recipe, of its task and of its model, and `task`, a name.
 
         Raises:
             InputError: a key that is none of these (the nearest is suggested), or a bad value.
         """
+        table = {**table, **changes}
         if "task" not in table:
             raise InputError('recipe: the key "task" is missing')
-        table = {**resolve_aliases(table), "task": tasks.current_name(str(table["task"]))}
-        recipe_keys = [f.name for f in fields(cls) if f.name not in _TABLES]
-        task_keys = tasks.kind(table["task"]).settings()
-        model = str(table.get("model", cls.model))
-        model_keys = [key for key in models.setting_names(model) if key not in recipe_keys]
+        name, model = str(table["task"]), str(table.get("model", cls.model))
+        own, of_task = options_of(cls), options_of(tasks.kind(name))
+        of_model = [key for key in models.setting_names(model) if key not in own]
         for key in table:
-            if key in (*recipe_keys, *task_keys, *model_keys):
+            if key == "task" or key in own or key in of_task or key in of_model:
                 continue
             if key in every_setting():
-                raise unknown(f"setting of model {model}", key, model_keys)
+                raise unknown(f"setting of model {model}", key, of_model)
             if key in ELSEWHERE:
                 raise InputError(f"unknown recipe key {key!r}; did you mean {ELSEWHERE[key]}?")
-            raise unknown("recipe key", key, [*recipe_keys, *task_keys, *model_keys])
-        return cls(
-            **{key: value for key, value in table.items() if key in recipe_keys},
-            settings={key: value for key, value in table.items() if key in task_keys},
-            model_settings={key: value for key, value in table.items() if key in model_keys},
-        )
+            raise unknown("recipe key", key, ["task", *own, *of_task, *of_model])
+        task = tasks.get(name, **{key: table[key] for key in of_task if key in table})
+        values = {key: own[key].check(table[key]) for key in own if key in table}
+        shared = _shared_settings(model, task, values.get("n", cls.n))
+        settings = {**shared, **{key: table[key] for key in of_model if key in table}}
+        return cls(task=task, network=models.settings_of(model, **settings), **values)
 
     @classmethod
     def read(cls, path: Path, **changes: Any) -> Self:
@@ -176,106 +177,86 @@ class Recipe:
         except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
             raise InputError(f"{path}: not a TOML file: {error}") from None
         try:
-            return cls.from_table({**resolve_aliases(table), **resolve_aliases(changes)})
+            return cls.from_table(table, **changes)
         except InputError as error:
             raise InputError(f"{path}: {error}") from None
 
     def table(self) -> dict[str, Any]:
         """The flat keys again; what `from_table` takes."""
-        table = {f.name: getattr(self, f.name) for f in fields(self) if f.name not in _TABLES}
-        task = tasks.get(self.task, **self.settings)
-        network = vars(models.settings_of(self.model, **self.network()))
-        return {
-            **table,
-            **{name: getattr(task, name) for name in task.settings()},
-            **{name: value for name, value in network.items() if name not in table},
-        }
+        own = {"task": self.task.name, **to_mapping(self)}
+        return {**own, **to_mapping(self.task), **to_mapping(self.network), **own}
 
     def toml(self) -> str:
         """The recipe as a file."""
-        return "".join(f"{key} = {_toml(value)}\n" for key, value in self.table().items())
+        return to_toml(self.table())
 
 
-def _toml(value: Any) -> str:
-    if isinstance(value, bool):
-        return str(value).lower()
-    if isinstance(value, tuple):
-        return f"[{', '.join(map(_toml, value))}]"
-    return json.dumps(value, ensure_ascii=False) if isinstance(value, str) else repr(value)
+def _shared_settings(model: str, task: Task, n: Sizes) -> dict[str, Any]:
+    """The settings of a model that follow from the task and from the sizes.
+
+    Raises:
+        InputError: the model serves one number of elements, and there are several.
+    """
+    names, shared = models.setting_names(model), dict[str, Any]()
+    if "repeats" in names:
+        shared["repeats"] = task.repeats
+    if "n" in names:
+        if len(n) > 1:
+            raise InputError(f"model {model} has one n, such as {n[0]}; got {n}")
+        shared["n"] = n[0]
+    return shared
 
 
-def _check_values(recipe: Recipe) -> None:
-    """Refuses a value of another type, or out of range. Raises InputError."""
-    hints = typing.get_type_hints(type(recipe))
-    for f in fields(recipe):
-        if typing.get_origin(hints[f.name]) is not dict:
-            check_type(f.name, getattr(recipe, f.name), hints[f.name])
-    for name in ("steps", "batch_size", "valid_every", "checkpoint_every", "devices", "nodes"):
-        _check_minimum(name, getattr(recipe, name), 1)
+def _check_combination(recipe: Recipe) -> None:
+    """Refuse sizes that do not suit the task, and values that contradict each other."""
+    checks.check_sizes(recipe.n, recipe.task)
+    one_n = getattr(recipe.network, "n", None)  # of a dictionary
+    if one_n is not None and recipe.n != (one_n,):
+        raise InputError(f"recipe: the network serves n = {one_n} alone, got {recipe.n}")
     if recipe.batch_size % (recipe.devices * recipe.nodes):
         raise InputError(
             f"recipe: a batch of {recipe.batch_size} cannot be shared evenly by "
             f"{recipe.devices * recipe.nodes} processes"
         )
-    _check_minimum("samples", recipe.samples, 2)
-    for name in ("examples", "cuts", "valid_batches", "patience", "seed"):
-        _check_minimum(name, getattr(recipe, name), 0)
     if recipe.examples % recipe.batch_size:
         raise InputError(
             f"recipe: {recipe.examples} examples are no whole number of batches of "
             f"{recipe.batch_size}"
         )
-    for name in ("learning_rate", "clip"):
-        if not 0 < getattr(recipe, name) < float("inf"):
-            raise InputError(f"recipe: {name} must be above 0, got {getattr(recipe, name)}")
-    for name in ("warmup", "beta1", "beta2", "weight_decay", "valid_share"):
-        if not 0 <= getattr(recipe, name) < 1:
-            raise InputError(f"recipe: {name} must be in [0, 1), got {getattr(recipe, name)}")
-    largest = parse_sizes(recipe.n)[-1]
+    largest = recipe.n[-1]
     if recipe.batch_size * max(recipe.cuts, 1) * largest > LARGEST_BATCH:
         raise InputError(
             f"recipe: a batch of {recipe.batch_size} instances of {largest} elements is more "
             f"than {LARGEST_BATCH} elements"
         )
-    if recipe.seed >= 2**63:
-        raise InputError(f"recipe: seed must be below 2^63, got {recipe.seed}")
-
-
-def _check_combination(recipe: Recipe) -> None:
-    """Refuses what the task or the model does not know, and values that contradict each other.
-
-    Raises:
-        InputError: a setting or a size that does not serve.
-    """
-    task = tasks.get(recipe.task, **recipe.settings)
-    checks.check_sizes(parse_sizes(recipe.n), task)
-    models.settings_of(recipe.model, **recipe.network())
-    if task.repeats and recipe.model_settings.get("repeats") is False:
-        raise InputError(f"recipe: answers of task {recipe.task} may repeat elements (repeats)")
+    if recipe.task.repeats and not getattr(recipe.network, "repeats", True):
+        raise InputError(
+            f"recipe: answers of task {recipe.task.name} may repeat elements (repeats)"
+        )
     if recipe.patience and not (recipe.valid or recipe.valid_batches):
         raise InputError("recipe: patience goes with validations, valid_batches is 0")
 
 
 def _check_answers(recipe: Recipe) -> None:
-    """Refuses a training on answers that cannot be had, or not be learned.
+    """Refuse a training on answers that nothing computes, or that the model cannot learn.
 
     Raises:
-        InputError: a labeller that does not serve; a model that cannot tell the answers; options
-            without which another one has no meaning.
+        InputError: a labeller that does not serve the task; a model that cannot tell the answers;
+            options that have no meaning without another one.
     """
-    task, sizes = tasks.get(recipe.task, **recipe.settings), parse_sizes(recipe.n)
-    network = models.settings_of(recipe.model, **recipe.network())
+    task = recipe.task
     any_start = task.circular and recipe.cuts > 0  # where a tour starts is not learned then
-    if task.depends_on_indices and not (network.sees_order or any_start):
+    if task.depends_on_indices and not (recipe.network.sees_order or any_start):
         ways = ["sort elements (order lexicographic)"]
-        if "see_indices" in models.setting_names(recipe.model):
+        if "see_indices" in options_of(type(recipe.network)):
             ways.insert(0, "let it see them (see_indices)")
-        if "apexes" in get_args(get_type_hints(type(task)).get("sequence")):
+        sequence = options_of(type(task)).get("sequence")
+        if sequence and "apexes" in sequence.choices:
             ways.append("grow triangulations by apexes (sequence apexes)")
         if task.circular:
             ways.append("train on cuts of tours (cuts)")
         raise InputError(
-            f"recipe: answers of task {recipe.task} depend on indices, which model {recipe.model} "
+            f"recipe: answers of task {task.name} depend on indices, which model {recipe.model} "
             f"does not see: {', or '.join(ways)}"
         )
     if recipe.examples and recipe.data:
@@ -288,19 +269,146 @@ def _check_answers(recipe: Recipe) -> None:
     draws_examples = not (recipe.data and validates_on_file)
     if draws_examples or (recipe.labeller and not task.labellers):
         task.check_labeller(recipe.labeller or None)
-        task.check_max_elements(recipe.labeller or None, sizes[-1])
+        task.check_max_elements(recipe.labeller or None, recipe.n[-1])
 
 
 def _check_costs(recipe: Recipe) -> None:
-    """Refuses a training from costs of a task without any, and options of one on answers."""
-    task = tasks.get(recipe.task, **recipe.settings)
-    if not (task.has_costs or recipe.task == tasks.CUSTOM):
-        raise InputError(f"recipe: task {recipe.task} has no cost; learning: expected answers")
+    """Refuse a training from costs of a task without any, and options of one on answers."""
+    if not (recipe.task.has_costs or isinstance(recipe.task, Custom)):
+        raise InputError(f"recipe: task {recipe.task.name} has no cost; learning: expected answers")
     for name in ("labeller", "data", "examples", "valid", "augment", "cuts"):
         if getattr(recipe, name):
             raise InputError(f"recipe: {name} goes with learning from answers, not from costs")
 
 
-def _check_minimum(name: str, value: int, minimum: int) -> None:
-    if value < minimum:
-        raise InputError(f"recipe: {name} must be {minimum} or more, got {value}")
+def recipe_options() -> dict[str, Option]:
+    """Every key of a recipe, except the task, by its name: the options of `ptrnet train`.
+
+    What the help says of a setting ends with the names that its value may have.
+    """
+    options = dict(options_of(Recipe))
+    options.update(_task_options(options))
+    options.update(_model_options(options))
+    names = {"model": " | ".join(models.names()), "labeller": _labellers()}
+    return {
+        name: replace(option, help=f"{option.help}: {known}") if known else option
+        for name, option in options.items()
+        for known in [names.get(name, " | ".join(option.choices))]
+    }
+
+
+def _labellers() -> str:
+    """The algorithms of each task that has a choice."""
+    choices = ((name, tasks.kind(name).labellers) for name in tasks.names())
+    return "; ".join(f"{name} {' | '.join(names)}" for name, names in choices if len(names) > 1)
+
+
+def _task_options(of_recipe: Mapping[str, Option]) -> dict[str, Option]:
+    """Every setting that some task has; of task `custom` those that do not follow from examples."""
+    custom, shared = options_of(Custom), options_of(Task)
+    options = {
+        "constraint": replace(
+            custom["constraint"], default="guessed", help="what answers of --data are"
+        ),
+        "fields": replace(
+            custom["fields"],
+            type=str,
+            default="all",
+            help="of elements of --data that are objects, as price,colour",
+        ),
+        "unknown_category": replace(
+            custom["unknown_category"], help="texts that no example of --data has"
+        ),
+    }
+    for task in tasks.names():
+        for name, option in options_of(tasks.kind(task)).items():
+            if name in of_recipe:
+                raise InputError(
+                    f"task {task}: setting {name}: a recipe has a field of that name; rename it"
+                )
+            prefix = "" if name in shared else f"task {task}: "
+            options[name] = replace(option, help=prefix + option.help)
+    return options
+
+
+def _model_options(of_recipe: Mapping[str, Option]) -> dict[str, Option]:
+    """Every setting that some model has, except `n`, which is the recipe's."""
+    options = {name: option for name, option in every_setting().items() if name != "n"}
+    for name in options.keys() & of_recipe.keys():
+        raise InputError(f"model setting {name}: a recipe has a field of that name; rename it")
+    return options
+
+
+def infer_recipe(path: str, overrides: Mapping[str, Any]) -> tuple[Recipe, str]:
+    """The recipe of a training on a file of examples, and one line on what they are.
+
+    Args:
+        path: of the file; see `ptrnet.data.infer_task`.
+        overrides: keys of a recipe, which overrule what follows from the examples. `constraint` is
+            what answers are, by default the strictest that they obey; `fields`, a list or a text
+            such as price,colour, names what is read of elements that are objects.
+
+    Raises:
+        InputError: examples, or keys, that cannot be used.
+    """
+    from ptrnet.data.infer_task import infer_task
+
+    constraint, fields = overrides.get("constraint"), field_names(overrides.get("fields", ()))
+    category = check("unknown_category", overrides.get("unknown_category", "refuse"), Unknown)
+    inferred = infer_task(path, constraint, fields, category)
+    recipe = Recipe.from_table(
+        {
+            "steps": STEPS,
+            "valid_every": VALID_EVERY,
+            **validation(overrides),
+            "n": Sizes.of(inferred.sizes),
+            **to_mapping(inferred.task),
+            **overrides,
+            "fields": inferred.task.fields,
+            "data": path,
+            "task": tasks.CUSTOM,
+        }
+    )
+    return recipe, _summary(inferred, constraint is None)
+
+
+def field_names(fields: str | Sequence[str]) -> tuple[str, ...]:
+    """The names of a list, or of a text such as price,colour.
+
+    Raises:
+        InputError: no such list, or a name that is empty.
+    """
+    if isinstance(fields, str):
+        fields = [name.strip() for name in fields.split(",")]
+    if not isinstance(fields, list | tuple) or not all(isinstance(f, str) and f for f in fields):
+        raise InputError(f"fields: expected names of fields, got {short(fields)}")
+    return tuple(fields)
+
+
+def validation(overrides: Mapping[str, Any]) -> dict[str, Any]:
+    """How a training on own examples validates: on a file, not at all, or on a share of them.
+
+    Raises:
+        InputError: batches to validate on are asked for, and no examples are left for them.
+    """
+    if overrides.get("valid"):
+        return {"patience": PATIENCE}
+    if overrides.get("valid_share") == 0 and overrides.get("valid_batches"):
+        raise InputError(
+            "valid_batches: expected 0, or a file to validate on (valid): valid_share is 0"
+        )
+    if 0 in (overrides.get("valid_share"), overrides.get("valid_batches")):
+        return {"valid_share": 0.0, "valid_batches": 0}
+    return {"valid_share": VALID_SHARE, "patience": PATIENCE}
+
+
+def _summary(inferred: "InferredTask", guessed: bool) -> str:
+    sizes, lengths, d = inferred.sizes, inferred.lengths, inferred.task.num_features
+    schema = inferred.task.schema
+    fields = f": {schema.describe()}" if schema else ""
+    hint = " (guessed; the option constraint says otherwise)" if guessed else ""
+    return (
+        f"{len(sizes):,} examples of {sizes.min()} to {sizes.max()} elements of {d} "
+        f"feature{'s' * (d > 1)}{fields}; answers of {lengths.min()} to {lengths.max()} indices, "
+        f"taken as {inferred.task.constraint}{hint}"
+    )

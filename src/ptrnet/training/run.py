@@ -5,7 +5,7 @@ from pathlib import Path
 
 import torch
 
-from ptrnet import models, tasks, weights
+from ptrnet import models, weights
 from ptrnet.errors import InputError, NotFiniteError
 from ptrnet.kernels import loading
 from ptrnet.models.base import PointerModel
@@ -13,9 +13,7 @@ from ptrnet.pretrained import model_folder
 from ptrnet.solver import Solver
 from ptrnet.tasks.base import Task
 from ptrnet.training import checkpoint, run_folder
-from ptrnet.training.callbacks.best import BestWeights
-from ptrnet.training.callbacks.finite import diverged_error
-from ptrnet.training.callbacks.hooks import Hooks
+from ptrnet.training.callbacks import BestWeights, Hooks, diverged_error
 from ptrnet.training.costs.module import CostModule
 from ptrnet.training.costs.problem import CostProblem, open_instances, task_costs
 from ptrnet.training.examples import TrainingExamples, fresh_test_examples, open_examples
@@ -71,7 +69,7 @@ def _train(
     hooks: Hooks,
     locks: contextlib.ExitStack,
 ) -> model_folder.Saved:
-    task = tasks.get(recipe.task, **recipe.settings)
+    task = recipe.task
     begun = checkpoint.read_last(output) if resume else None
     step = int(begun.content["global_step"]) if begun else 0
     module, examples = _prepare(recipe, task, problem, step)
@@ -128,7 +126,7 @@ def _restore(begun: checkpoint.Checkpoint, module: TrainingModule, best: BestWei
 def _network(recipe: Recipe, task: Task) -> PointerModel:
     """The model with fresh weights, in float32 whatever PyTorch's default is."""
     size = task.num_features, task.num_specials
-    return models.build(recipe.model, *size, **recipe.network()).float()
+    return models.kind(recipe.model)(*size, recipe.network).float()
 
 
 def _prepare(
@@ -187,17 +185,17 @@ def _model_of(name_or_path: str) -> Solver:
     if begun is None:
         return weights.load(name_or_path)
     recipe = Recipe.read(folder / run_folder.RECIPE)
-    task = tasks.get(recipe.task, **recipe.settings)
-    model = _network(recipe, task)
+    model = _network(recipe, recipe.task)
     TrainingModule(model, recipe).load_state_dict(begun.content["state_dict"])
-    return Solver(model.eval(), task)
+    return Solver(model.eval(), recipe.task)
 
 
 def _trained_model(
     recipe: Recipe, task: Task, module: TrainingModule, best: BestWeights, steps: int
 ) -> model_folder.Saved:
     """The model with its best weights; with its last ones where no patience asks for the best."""
-    trained = {"n": recipe.n, "steps": steps, "batch_size": recipe.batch_size, "seed": recipe.seed}
+    trained = {key: recipe.table()[key] for key in ("n", "steps", "batch_size", "seed")}
+    trained["steps"] = steps
     if best.weights:
         module.load_state_dict(best.weights)
         trained["steps"] = best.step

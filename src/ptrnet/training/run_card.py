@@ -7,11 +7,9 @@ from typing import NamedTuple
 import torch
 
 from ptrnet.decoding import Greedy
-from ptrnet.evaluation import evaluate
 from ptrnet.metrics.interval import Measure
 from ptrnet.models.base import num_weights
 from ptrnet.pretrained import card, model_folder
-from ptrnet.progress import track
 from ptrnet.solver import Solver
 from ptrnet.training.recipe import Recipe
 from ptrnet.types import Example
@@ -88,7 +86,7 @@ def write_card(
         rows = [[metric, free[metric].text(4), constrained[metric].text(4)] for metric in free]
         table = markdown_table(["metric", "free", "under the constraint"], rows)
         saved.trained["scores"] = [
-            {"n": recipe.n, "metric": metric, **constrained[metric].table()}
+            {"n": recipe.n, "metric": metric, **constrained[metric].to_dict()}
             for metric in TOLD
             if metric in constrained
         ]
@@ -98,9 +96,9 @@ def write_card(
         summary=f"A {recipe.model} for {_subject(saved)}.",
         facts=[
             f"Network: {num_weights(saved.model):,} weights, encoder and decoder of "
-            f"{recipe.hidden_size} units",
+            f"{recipe.network.hidden_size} units",
             f"Trained on: {Path(recipe.data).name or 'fresh instances'}, instances of "
-            f"{_sizes(recipe.n)} elements",
+            f"{_sizes(str(recipe.n))} elements",
             *([f"Reads: {saved.task.schema.describe()}"] if saved.task.schema else []),
             f"Training: seed {recipe.seed}, batches of {recipe.batch_size}, weights of step "
             f"{saved.trained['steps']:,} of {recipe.steps:,} at most; the rest is in `recipe.toml`",
@@ -127,9 +125,11 @@ def _measures(solver: Solver, examples: list[Example]) -> list[dict[str, Measure
     """Every metric of greedy decoding, without and with the task's constraint."""
     measures = []
     for name, constrained in (("free", False), ("constrained", True)):
-        answers = solver.solve_examples(examples, Greedy(), constrained=constrained)
-        answers = track(answers, f"measuring, {name}", len(examples))
-        measures.append(evaluate(solver, examples, answers))
+        measures.append(
+            solver.measure(
+                examples, Greedy(), constrained=constrained, activity=f"measuring, {name}"
+            )
+        )
     return measures
 
 

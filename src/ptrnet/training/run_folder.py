@@ -1,14 +1,13 @@
 """The folder of a run: which recipe and which file of examples it is of."""
 
 import contextlib
-import fcntl
-import os
 from collections.abc import Iterator
+from contextlib import AbstractContextManager
 from pathlib import Path
 
-from ptrnet import weights
+from ptrnet import files, weights
 from ptrnet.errors import InputError, short
-from ptrnet.files import atomic_path, exists, unlock
+from ptrnet.files import atomic_path, exists
 from ptrnet.pretrained import model_folder
 from ptrnet.solver.stored import RECIPE
 from ptrnet.training import checkpoint
@@ -66,9 +65,9 @@ def next_numbered(root: Path, name: str) -> Iterator[Path]:
 
 
 def last_numbered(root: Path, name: str) -> Path:
-    """The last of these that holds a run; where none does `root/NAME`, as of former versions."""
+    """The last of these folders that holds a run; the first one if none does."""
     numbers = [k for k in _numbers(root, name) if exists(root / f"{name}-{k}" / RECIPE)]
-    return root / (f"{name}-{max(numbers)}" if numbers else name)
+    return root / f"{name}-{max(numbers, default=1)}"
 
 
 def _numbers(root: Path, name: str) -> list[int]:
@@ -77,30 +76,13 @@ def _numbers(root: Path, name: str) -> list[int]:
     return [int(end) for end in ends if end.isdecimal()]
 
 
-@contextlib.contextmanager
-def locked(folder: Path) -> Iterator[None]:
-    """While it lasts no other training has the folder; the lock ends with the process as well.
-
-    A folder that is not there is not locked, nor is one of a file system that has no locks.
+def locked(folder: Path) -> AbstractContextManager[None]:
+    """Lock a run's folder against other trainings. A folder that is missing is not locked.
 
     Raises:
-        InputError: another training has it.
+        LockedError: another training has the folder.
     """
-    try:
-        handle = os.open(folder, os.O_RDONLY)
-    except OSError:
-        yield
-        return
-    try:
-        with contextlib.suppress(OSError):
-            try:
-                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                raise InputError(f"{folder}: another training is writing it") from None
-        yield
-    finally:
-        unlock(handle)
-        os.close(handle)
+    return files.locked(folder, wait=False) if exists(folder) else contextlib.nullcontext()
 
 
 def create(folder: Path) -> None:
@@ -136,19 +118,8 @@ def pin_data(folder: Path, fingerprint: str, path: str) -> None:
     """Writes down which file a run trains on; refuses another one when it is resumed."""
     pinned = folder / DATA
     if pinned.exists():
-        # Without the task's name in front: the task `custom` had another one.
-        text = pinned.read_text(encoding="utf-8", errors="replace")
-        before = text.strip().partition("-")[2]
-        if before not in (fingerprint.partition("-")[2], _former_fingerprint(path)):
+        if pinned.read_text(encoding="utf-8", errors="replace").strip() != fingerprint:
             raise InputError(f"{path}: has changed since the run began; begin another")
         return
     with atomic_path(pinned) as temporary:
         temporary.write_text(fingerprint + "\n", encoding="utf-8")
-
-
-def _former_fingerprint(path: str) -> str:
-    """A file's fingerprint in runs of a former version, without the task's name in front."""
-    if not os.path.exists(path):  # noqa: PTH110  where instances are of no file
-        return ""
-    status = Path(path).stat()
-    return f"v1-{status.st_size}-{status.st_mtime_ns}"

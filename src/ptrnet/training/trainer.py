@@ -20,11 +20,16 @@ from torch.utils.data import DataLoader
 from ptrnet.data.streams.batch_stream import BatchStream
 from ptrnet.parallel import end_with
 from ptrnet.training import checkpoint
-from ptrnet.training.callbacks.best import BestWeights
-from ptrnet.training.callbacks.checkpoints import CheckedCheckpointIO, PeriodicCheckpoint
-from ptrnet.training.callbacks.finite import FiniteLoss
-from ptrnet.training.callbacks.hooks import Hooks, LogRecipe
-from ptrnet.training.callbacks.progress import LOG_EVERY, TrainingProgress
+from ptrnet.training.callbacks import (
+    LOG_EVERY,
+    BestWeights,
+    CheckedCheckpointIO,
+    FiniteLoss,
+    Hooks,
+    LogRecipe,
+    PeriodicCheckpoint,
+    TrainingProgress,
+)
 from ptrnet.training.examples import TrainingExamples
 from ptrnet.training.hardware import device_of, matmul_precision, precision_of
 from ptrnet.training.module import TrainingModule

@@ -7,11 +7,11 @@ from scipy.spatial import ConvexHull
 
 from ptrnet import tasks
 from ptrnet.data import formats
-from ptrnet.data.bulk.generate import generate_examples
 from ptrnet.data.streams.example_stream import ExampleStream
 from ptrnet.data.streams.file_stream import FileStream
 from ptrnet.data.symmetries import augment
 from ptrnet.errors import InputError
+from ptrnet.labels import generate_dataset
 
 SIZES = [3, 4, 6, 9]
 
@@ -22,7 +22,7 @@ def written(tmp_path):
 
     def write(name, **settings):
         task = tasks.get(name, **settings)
-        examples = list(generate_examples(task, SIZES, 50, seed=1))
+        examples = list(generate_dataset(task, SIZES, 50, seed=1))
         path = str(tmp_path / f"{name}.txt")
         formats.write(path, examples, task)
         return task, path, examples

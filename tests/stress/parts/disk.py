@@ -11,7 +11,7 @@ import numpy as np
 
 from ptrnet import tasks
 from ptrnet.data import formats
-from ptrnet.data.bulk.generate import generate_examples
+from ptrnet.labels import generate_dataset
 from tests.stress.failing_disk import failing, library
 from tests.stress.parts.kills import TRAIN
 from tests.stress.programs import Program, run
@@ -58,7 +58,7 @@ def _arguments(command: Command, inputs: Path, output: Path) -> list[str]:
 def _prepare(command: Command, folder: Path) -> Whole:
     small_solver(scale=8.0).save_pretrained(folder / "model")
     task = tasks.get("hull")
-    formats.write(str(folder / "in.jsonl"), generate_examples(task, [5], 300, seed=1), task)
+    formats.write(str(folder / "in.jsonl"), generate_dataset(task, [5], 300, seed=1), task)
     output = folder / command.output
     run(_arguments(command, folder, output), folder / "log")
     return Whole(folder, output.read_bytes())

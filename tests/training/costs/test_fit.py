@@ -86,7 +86,7 @@ def test_other_instances_do_not_resume_a_run(tmp_path):
         ({"resume": True}, "resume goes with output"),
         ({"augment": True}, "augment goes with learning from answers"),
         ({"task": "tsp"}, "task follows from the examples"),
-        ({"samples": 1}, "samples must be 2 or more, got 1"),
+        ({"samples": 1}, "samples: expected a whole number of 2 or more, got 1"),
         ({"cost": lambda x, y: float("inf")}, "cost: expected a finite number, got inf"),
         ({"cost": lambda x, y: "dear"}, "cost: expected a number, got 'dear'"),
         ({"cost": lambda x, y: 1 if y[0] else None}, "cost: expected a number, got 'None'"),

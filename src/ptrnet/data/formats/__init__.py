@@ -1,14 +1,14 @@
-"""File formats, by extension: each is a module here, listed nowhere else, with these members:
+"""File formats by extension. Each is a module here, listed nowhere else, with these members:
 
 - `CAPABILITIES`: what its files can hold
-- `read(path, task)`: the examples of a file, one by one; text formats take `-`, too
-- `write(stream, examples, task)`: writes examples to an open stream, of text or of bytes
-- `num_features(path)`: numbers of an element, d; only where files tell it without a task
-- `dictionaries(path)`: of each instance its elements, which are dictionaries, and its source for
-  complaints; None where the elements of the first instance are rows of numbers, InputError where
-  those of a later one are; only of formats whose elements may be dictionaries
+- `read(path, task)`: yields the examples of a file; text formats also take `-`
+- `write(stream, examples, task)`: writes examples to an open stream of text or bytes
+- `num_features(path)`: numbers of an element, d; only if files tell it without a task
+- `dictionaries(path)`: yields the elements of each instance, which are dictionaries, and its
+  source; returns None if the elements of the first instance are rows of numbers, and raises
+  InputError if those of a later one are; only if elements may be dictionaries
 
-What formats share is in `parts/`, and so is the class `Format`: such a module, with its checks.
+`parts/` holds what formats share, and the class `Format`, which is such a module with its checks.
 """
 
 import os
@@ -18,6 +18,7 @@ from pathlib import Path
 from tempfile import SpooledTemporaryFile
 
 from ptrnet.data.formats.parts.format import (
+    Capabilities,
     Format,
     format_of,
     get,
@@ -26,18 +27,20 @@ from ptrnet.data.formats.parts.format import (
     output_format,
     register,
 )
-from ptrnet.data.formats.parts.lines import display_name
+from ptrnet.data.formats.parts.lines import count_lines, display_name
 from ptrnet.errors import InputError
 from ptrnet.files import atomic_path, check_writable, to_standard_output
 from ptrnet.tasks.base import Task
 from ptrnet.types import Example
 
 __all__ = [
+    "Capabilities",
     "Format",
     "check_input",
     "check_keeps_extra",
     "check_not_overwritten",
     "check_output",
+    "count_instances",
     "format_of",
     "get",
     "names",
@@ -50,14 +53,14 @@ __all__ = [
     "write_checked",
 ]
 
-_IN_MEMORY = 2**26  # bytes of output that wait in memory before a temporary file is used
+_IN_MEMORY = 2**26  # bytes of output that we keep in memory before we use a temporary file
 
 
 def read(path: str, task: Task) -> Iterator[Example]:
-    """The examples of a file, one by one.
+    """Yield the examples of a file.
 
     Raises:
-        InputError: no such file, another task's format, the first line that cannot be used, or no
+        InputError: no such file, a format of another task, a line that cannot be used, or no
             instance at all.
         MissingExtraError: the format needs a package that is not installed.
     """
@@ -72,16 +75,16 @@ def read(path: str, task: Task) -> Iterator[Example]:
 
 
 def write(path: str, examples: Iterable[Example], task: Task, like: str | None = None) -> None:
-    """Writes the whole file or nothing.
+    """Write the whole file or nothing.
 
     Args:
         path: the file; `-` is standard output.
-        examples: what is written.
+        examples: to be written.
         task: of the examples.
-        like: the file that the instances came from, if any; standard output has its format.
+        like: the file that the instances came from, if any. It sets the format of standard output.
 
     Raises:
-        InputError: at the first example that the format cannot hold.
+        InputError: the format cannot hold one of the examples.
         OutputError: the file cannot be written completely.
         MissingExtraError: the format needs a package that is not installed.
     """
@@ -93,7 +96,7 @@ def write(path: str, examples: Iterable[Example], task: Task, like: str | None =
 def write_checked(
     path: str, examples: Iterable[Example], task: Task, like: str | None = None
 ) -> None:
-    """As `write`, for who has asked `check_output` about the file and `checked` about each example.
+    """As `write`, without its checks: call `check_output` and `Format.checked` first.
 
     Args: as in `write`.
 
@@ -112,10 +115,10 @@ def write_checked(
 
 
 def print_as_they_come(examples: Iterable[Example], task: Task) -> None:
-    """Prints each example as soon as there is one, in the format of standard input.
+    """Print each example as soon as it is there, in the format of standard input.
 
     Raises:
-        InputError: at the first example that the format cannot hold; those before are printed.
+        InputError: the format cannot hold an example. Those before it have been printed.
     """
     target = output_format("-", "-")
     for example in target.checked(examples, task):
@@ -125,11 +128,11 @@ def print_as_they_come(examples: Iterable[Example], task: Task) -> None:
 
 
 def num_features(path: str) -> int:
-    """How many numbers an element of a file's first instance has.
+    """Count the numbers of an element in a file's first instance.
 
     Raises:
-        InputError: no such file, a first instance that cannot be used, or a format whose files
-            do not tell.
+        InputError: no such file, a first instance that cannot be used, or a format whose files do
+            not tell.
         MissingExtraError: the format needs a package that is not installed.
     """
     source_format = check_input(path)
@@ -145,8 +148,16 @@ def num_features(path: str) -> int:
     return source_format.num_features(path)
 
 
+def count_instances(path: str) -> int | None:
+    """Return how many instances a file has, for a progress bar; None if it is binary."""
+    capabilities = format_of(path).capabilities
+    if not capabilities.multiple:
+        return 1
+    return None if capabilities.binary else count_lines(path)
+
+
 def check_input(path: str) -> Format:
-    """The format of a file. Refuses one that is not there or has no known format."""
+    """Return the format of a file. Raises InputError if it does not exist or is unknown."""
     source_format = format_of(path)
     if not os.path.exists(path):  # noqa: PTH110  Path.exists raises for names that are too long
         raise InputError(f"{path}: cannot be read: No such file or directory")
@@ -154,7 +165,7 @@ def check_input(path: str) -> Format:
 
 
 def check_keeps_extra(path: str, task: Task) -> None:
-    """Refuses a file that has no room for scores of its examples, or that could not be written."""
+    """Refuse a file that cannot hold scores of its examples, or that cannot be written."""
     if not format_of(path).capabilities.extra:
         others = " or ".join(f".{name}" for name in names() if get(name).capabilities.extra)
         raise InputError(f"{path}: has no room for scores; write to {others}")
@@ -162,7 +173,7 @@ def check_keeps_extra(path: str, task: Task) -> None:
 
 
 def check_not_overwritten(path: str, output: str) -> None:
-    """Refuses to write answers over the file of their instances, where no instance would be left.
+    """Refuse to overwrite the instances by their answers, if the format only keeps the answers.
 
     Args:
         path: the file of the instances; `-` is standard input.
@@ -172,17 +183,17 @@ def check_not_overwritten(path: str, output: str) -> None:
         return
     if os.path.exists(output) and Path(path).samefile(output):  # noqa: PTH110
         raise InputError(
-            f"{output}: holds the instance, of which its answer alone would be left; name another "
-            "file for the answer"
+            f"{output}: holds the instance, and only its answer would be left; name another file "
+            "for the answer"
         )
 
 
 def check_output(path: str, task: Task | None = None) -> None:
-    """Refuses a file that could not be written, before any work is done for it.
+    """Refuse a file that cannot be written, before any work is done for it.
 
     Args:
         path: the file; `-` is standard output.
-        task: of the examples; None where it is not known yet.
+        task: of the examples; None if it is not known yet.
     """
     target = format_of(path)
     if task is None:

@@ -1,24 +1,23 @@
-"""Parquet: a row an example, columns `inputs` and `outputs`, 0-based as in `.jsonl`.
+"""Parquet: one example per row, columns `inputs` and `outputs`, 0-based as in `.jsonl`.
 
-Other columns are the examples' `extra`, and are written again; a null in a cell counts as no value.
-Reading goes batch by batch and writing row group by row group, so that no file has to fit into
+Other columns are the examples' `extra` and are written again. A null in a cell counts as no value.
+Files are read batch by batch and written row group by row group, so that a file need not fit into
 memory.
 """
 
+import base64
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
+from typing import TYPE_CHECKING, Any, BinaryIO, NoReturn
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from ptrnet.data import checks
-from ptrnet.data.formats.parts import arrow, nested, parquet_footer, parquet_pages
-from ptrnet.data.formats.parts.capabilities import Capabilities
-from ptrnet.data.formats.parts.lines import LONGEST_LINE
-from ptrnet.data.sizes import LARGEST
-from ptrnet.errors import InputError
+from ptrnet.data.formats.parts import json_values
+from ptrnet.data.formats.parts.format import Capabilities
+from ptrnet.errors import InputError, short
 from ptrnet.geometry.distances import NAMES
 from ptrnet.tasks.base import Task
 from ptrnet.types import Example
@@ -31,9 +30,9 @@ CAPABILITIES = Capabilities(
     extra=True, distances=NAMES, binary=True, stdout_format="jsonl", package="pyarrow"
 )
 
-_ROWS = 64  # decoded together
-_MAX_UNCHECKED_VALUES = 2**25  # of a row group: together they take a quarter of a gigabyte
-_ELEMENTS = 2**20  # in a row group that is written, about: 16 MB of points
+_BATCH_ROWS = 64  # rows that are decoded together
+_GROUP_ELEMENTS = 2**20  # elements of a row group that we write, about: 16 MB of points
+_WRITTEN_BY_PTRNET = {b"writer": b"ptrnet"}  # in the metadata of a schema
 
 
 def read(path: str, task: Task) -> Iterator[Example]:
@@ -49,7 +48,8 @@ def read(path: str, task: Task) -> Iterator[Example]:
 def num_features(path: str) -> int:
     """See `ptrnet.data.formats`."""
     for batch in _batches(path, None):
-        return nested.num_features(_to_python(batch["inputs"][0], path), f'{path}: row 1: "inputs"')
+        source = f'{path}: row 1: "inputs"'
+        return json_values.num_features(_to_python(batch["inputs"][0], source), source)
     raise InputError(f"{path}: holds no instance")
 
 
@@ -59,155 +59,130 @@ def write(stream: BinaryIO, examples: Iterable[Example], task: Task) -> None:
 
     groups = _row_groups(examples)
     first = next(groups, [])
-    schema = arrow.schema_of(first, task)
-    if task.may_be_unproved and sum(len(e.inputs) for e in first) >= _ELEMENTS:
-        schema = arrow.with_proved(schema)  # which an example of a later row group may say
+    schema = _schema_of(first, task)
+    if task.may_be_unproved and sum(len(e.inputs) for e in first) >= _GROUP_ELEMENTS:
+        schema = _with_proved(schema)  # an example of a later row group may need the column
     try:
-        schema = schema.with_metadata(arrow.WRITTEN_BY_PTRNET)
+        schema = schema.with_metadata(_WRITTEN_BY_PTRNET)
         with parquet.ParquetWriter(stream, schema, write_page_checksum=True) as writer:
             for group in chain([first], groups):
-                writer.write_table(arrow.table_of(group, schema))
-    except ArrowException as error:  # a type that Arrow has and Parquet has not
+                writer.write_table(_table_of(group, schema))
+    except ArrowException as error:  # a type that Arrow has and Parquet does not
         reason = str(error).splitlines()[0]
         raise InputError(f"{first[0].source}: cannot be written as Parquet: {reason}") from None
 
 
-def _row_groups(examples: Iterable[Example]) -> Iterator[list[Example]]:
-    """The examples in lists of about _ELEMENTS elements."""
-    group: list[Example] = []
-    elements = 0
-    for example in examples:
-        group.append(example)
-        elements += len(example.inputs)
-        if elements >= _ELEMENTS:
-            yield group
-            group, elements = [], 0
-    if group:
-        yield group
-
-
 def _batches(path: str, task: Task | None) -> Iterator["pa.RecordBatch"]:
-    """The rows, some at a time; the types of the columns are those that the task needs.
+    """Yield the rows in batches; the columns have the types that the task needs.
 
-    Where the task is None, the types are those that any task could need.
+    If the task is None, accept the types that any task could need.
 
     Raises:
-        InputError: other types, or a file that Arrow cannot read, or not to its end.
+        InputError: other types, or a file that Arrow cannot read to its end.
     """
-    from pyarrow import ArrowException, parquet, types
+    from pyarrow import ArrowException, parquet
 
-    rows = 0
+    count = 0
     try:
         with Path(path).open("rb") as stream:
             file = parquet.ParquetFile(stream, page_checksum_verification=True)
-            arrow.check_schema_copy(file.schema_arrow, file.metadata.metadata or {}, path)
-            arrow.check_schema(file.schema_arrow, task, path)
-            columns = _columns(stream, file.schema)
-            _check_sizes(columns, task, path)
-            _check_rows(columns, stream, task, path)
-            texts = [field.name for field in file.schema_arrow if types.is_string(field.type)]
-            file = parquet.ParquetFile(
-                stream,
-                page_checksum_verification=True,
-                read_dictionary=texts,  # a text that stands in every row is in memory but once
-            )
-            for batch in file.iter_batches(_ROWS):
-                batch.validate(full=True)  # Arrow reads texts that their dictionary does not have
+            _check_footer(file, path)
+            _check_schema(file.schema_arrow, task, path)
+            for batch in file.iter_batches(_BATCH_ROWS):
+                batch.validate(full=True)  # otherwise Arrow accepts text that is not UTF-8
                 yield batch
-                rows += len(batch)
+                count += len(batch)
+            if count != file.metadata.num_rows:
+                raise InputError(
+                    f"{path}: damaged: it should have {file.metadata.num_rows} rows, got {count}"
+                )
     except InputError:  # a ValueError, too
         raise
-    except (ArrowException, OSError, ValueError, parquet_footer.DamagedFooterError) as error:
+    except (ArrowException, OSError, ValueError) as error:
         if isinstance(error, OSError) and error.errno is not None:
             raise InputError(f"{path}: cannot be read: {error.strerror}") from None
-        if rows:
-            raise InputError(f"{path}: damaged at row {rows + 1} or after it") from None
+        if count:
+            raise InputError(f"{path}: damaged at row {count + 1} or after it") from None
         raise InputError(f"{path}: not a Parquet file, or a damaged one") from None
 
 
-class _Column(NamedTuple):
-    """The part of a column that a row group has, and what is known of it before it is decoded."""
+def _check_footer(file: "parquet.ParquetFile", path: str) -> None:
+    """Refuse a file whose schema differs from the copy that Arrow keeps in the metadata.
 
-    group: int  # its number, from 1 on
-    num_rows: int
-    key: str  # the outermost name
-    level: int  # the highest repetition level
-    chunk: parquet_footer.Chunk
-
-
-def _columns(stream: BinaryIO, schema: "parquet.ParquetSchema") -> list[_Column]:
-    """All columns of all row groups. Raises DamagedFooterError where the schema has others."""
-    expected = [schema.column(k) for k in range(len(schema))]
-    columns = []
-    for number, group in enumerate(parquet_footer.row_groups(stream), 1):
-        if [chunk.path for chunk in group.chunks] != [column.path for column in expected]:
-            raise parquet_footer.DamagedFooterError
-        for column, chunk in zip(expected, group.chunks, strict=True):
-            key, level = chunk.path.partition(".")[0], column.max_repetition_level
-            columns.append(_Column(number, group.num_rows, key, level, chunk))
-    return columns
-
-
-def _check_sizes(columns: Sequence[_Column], task: Task | None, path: str) -> None:
-    """Refuses row groups that say of themselves that rows are too large, before any is decoded.
-
-    A few bytes can stand for millions of equal numbers.
-
-    Raises:
-        InputError: more numbers, or more bytes of text, than so many rows of text have.
+    A footer has no checksum, so this copy is how we notice that it is damaged. Compare names
+    always, but types only in files that ptrnet wrote: the copies of other writers may have others.
     """
-    for _, num_rows, key, _, chunk in columns:
-        most = LONGEST_LINE // 2
-        if task is not None and key == "inputs":
-            most = LARGEST * task.num_features
-        too_many = chunk.num_values > most * num_rows
-        # A text may stand in a dictionary, and in the statistics as the least and the greatest.
-        if too_many or chunk.uncompressed_size > 4 * LONGEST_LINE * num_rows:
-            raise InputError(
-                f'{path}: column "{key[:40]}": {chunk.num_values} values of '
-                f"{chunk.uncompressed_size} bytes in {num_rows} rows are too many; an instance has "
-                f"at most {LARGEST} elements"
-            )
+    import pyarrow as pa
+
+    schema, metadata = file.schema_arrow, file.metadata.metadata or {}
+    if b"ARROW:schema" not in metadata:
+        return
+    content = base64.b64decode(metadata[b"ARROW:schema"])
+    written = pa.ipc.read_schema(pa.py_buffer(content))
+    is_ours = _WRITTEN_BY_PTRNET.items() <= metadata.items()
+    if written.names != schema.names or (
+        is_ours and [*map(_type_ids, written.types)] != [*map(_type_ids, schema.types)]
+    ):
+        raise InputError(f"{path}: damaged: its two descriptions of its columns differ")
 
 
-def _check_rows(columns: Sequence[_Column], stream: BinaryIO, task: Task | None, path: str) -> None:
-    """Refuses a row that has what all rows of its group may have together, before it is decoded.
+def _type_ids(kind: "pa.DataType") -> list[Any]:
+    """Ids of a type and of the types in it. Names of fields are left out: Parquet changes them."""
+    return [kind.id, *(_type_ids(kind.field(k).type) for k in range(kind.num_fields))]
 
-    Only large row groups are looked through, which costs half of what decoding does: a row of a
-    smaller one is refused when it has been decoded.
 
-    Raises:
-        InputError: a row of more numbers, or a page of more bytes, than any that can be used.
-    """
-    for group, _, key, level, chunk in columns:
-        if max(chunk.num_values, chunk.uncompressed_size // 8) <= _MAX_UNCHECKED_VALUES:
-            continue
-        is_inputs = task is not None and key == "inputs"
-        most = LARGEST * task.num_features if task and is_inputs else LONGEST_LINE // 2
-        try:
-            longest = parquet_pages.longest_row(stream, chunk, level, most)
-        except parquet_pages.UnknownPagesError:
-            continue
-        except parquet_pages.TooLargeError:
-            longest = most + 1
-        if longest > most:
-            raise InputError(
-                f'{path}: column "{chunk.path[:40]}": a row of row group {group} has more than '
-                f"{most} values; an instance has at most {LARGEST} elements"
-            )
+def _check_schema(schema: "pa.Schema", task: Task | None, path: str) -> None:
+    """Refuse columns that cannot hold examples of the task or, if it is None, of any task."""
+    from pyarrow import types
+
+    names = schema.names
+    twice = [key for key in names if names.count(key) > 1]
+    if twice:
+        raise InputError(f'{path}: column "{twice[0]}" occurs twice')
+    if "inputs" not in names:
+        raise InputError(
+            f'{path}: expected a column "inputs", got {", ".join(names)[:80] or "none"}'
+        )
+    depth, leaf = _nesting(schema.field("inputs").type)
+    number = types.is_floating(leaf) or types.is_integer(leaf)
+    flat = depth == 1 and (task is None or task.num_features == 1)
+    if not number or not (depth == 2 or flat):
+        _refuse(schema, "inputs", "list<list<double>>", path)
+    if task is not None and "outputs" in names:
+        depth, leaf = _nesting(schema.field("outputs").type)
+        lists = 1 if task.item_size == 1 else 2
+        if not types.is_null(leaf) and (depth != lists or not types.is_integer(leaf)):
+            expected = "list<int64>" if lists == 1 else "list<list<int64>>"
+            _refuse(schema, "outputs", expected, path)
+
+
+def _refuse(schema: "pa.Schema", key: str, expected: str, path: str) -> NoReturn:
+    """Raise the error for a column of the wrong type."""
+    got = str(schema.field(key).type).replace("element: ", "").replace("item: ", "")
+    raise InputError(f'{path}: column "{key}": expected {expected}, got {got[:80]}')
+
+
+def _nesting(kind: "pa.DataType") -> tuple[int, "pa.DataType"]:
+    """How deep lists are nested in a type, and the type of the innermost values."""
+    from pyarrow import types
+
+    depth = 0
+    while types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind):
+        depth, kind = depth + 1, kind.value_type
+    return depth, kind
 
 
 def _example(cells: dict[str, "pa.Scalar"], task: Task, source: str) -> Example:
-    """The example of a row, of which `cells` has the cell of each column."""
+    """Return the example of a row from its cells, given by the names of their columns."""
     values = _values(cells.pop("inputs"), task.num_features, source)
     inputs = checks.check_instance(values, task, f'{source}: "inputs"')
     row = {key: _to_python(cell, f'{source}: "{key}"') for key, cell in cells.items()}
     row = {key: value for key, value in row.items() if value is not None}
-    return nested.example_from_row(inputs, row, task, source)
+    return json_values.example_from_row(inputs, row, task, source)
 
 
 def _to_python(cell: "pa.Scalar", source: str) -> Any:
-    """The value of a cell; as text where Python has no such value, as for times in nanoseconds."""
+    """The value of a cell, as text if Python has no type for it, such as times in nanoseconds."""
     from pyarrow import ArrowException
 
     try:
@@ -220,7 +195,7 @@ def _to_python(cell: "pa.Scalar", source: str) -> Any:
 
 
 def _values(cell: "pa.Scalar", d: int, source: str) -> ArrayLike:
-    """The elements in a cell: an array `(n, d)`, or lists where they make no such array."""
+    """The elements in a cell: an array `(n, d)`, or lists if they do not fit into such an array."""
     from pyarrow import compute, types
 
     if cell.is_valid and not types.is_primitive(cell.values.type):
@@ -229,5 +204,125 @@ def _values(cell: "pa.Scalar", d: int, source: str) -> ArrayLike:
         if not numbers.null_count and (counts == d).all():
             return np.asarray(numbers).reshape(-1, d)
     values: ArrayLike = cell.as_py()
-    nested.check_numbers(values, f'{source}: "inputs"')
+    json_values.check_numbers(values, f'{source}: "inputs"')
     return values
+
+
+def _row_groups(examples: Iterable[Example]) -> Iterator[list[Example]]:
+    """Yield the examples in lists of about _GROUP_ELEMENTS elements."""
+    group: list[Example] = []
+    elements = 0
+    for example in examples:
+        group.append(example)
+        elements += len(example.inputs)
+        if elements >= _GROUP_ELEMENTS:
+            yield group
+            group, elements = [], 0
+    if group:
+        yield group
+
+
+def _schema_of(examples: Sequence[Example], task: Task) -> "pa.Schema":
+    """The columns of a file whose first row group holds these examples."""
+    import pyarrow as pa
+
+    indices = pa.list_(pa.int64())
+    fields: list[tuple[str, Any]] = [
+        ("inputs", pa.list_(pa.list_(pa.float64()))),
+        ("outputs", indices if task.item_size == 1 else pa.list_(indices)),
+    ]
+    rows = [json_values.other_keys(example) for example in examples]
+    for key in dict.fromkeys(key for row in rows for key in row):
+        _check_name(key, rows, examples)
+        fields.append((key, _column(key, rows, examples, None).type))
+    return pa.schema(fields)
+
+
+def _check_name(key: str, rows: Sequence[dict[str, Any]], examples: Sequence[Example]) -> None:
+    """Refuse a key that cannot name a column: JSON allows keys that are not Unicode text."""
+    try:
+        key.encode()
+    except UnicodeEncodeError:
+        source = next(e.source for e, row in zip(examples, rows, strict=True) if key in row)
+        raise InputError(f"{source}: key {short(key)}: not Unicode text") from None
+
+
+def _with_proved(schema: "pa.Schema") -> "pa.Schema":
+    """The schema with a column `proved`, which is false if a labeller did not prove its answer."""
+    import pyarrow as pa
+
+    return schema if "proved" in schema.names else schema.append(pa.field("proved", pa.bool_()))
+
+
+def _table_of(examples: Sequence[Example], schema: "pa.Schema") -> "pa.Table":
+    """Return examples as rows of a schema.
+
+    Raises:
+        InputError: an example has a key or a value that fits no column. The message names it.
+    """
+    import pyarrow as pa
+
+    rows = [json_values.other_keys(example) for example in examples]
+    for example, row in zip(examples, rows, strict=True):
+        unknown = [key for key in row if key not in schema.names]
+        if unknown:
+            raise InputError(
+                f'{example.source}: "{unknown[0]}": examples before it have no such key'
+            )
+    flat = np.concatenate([np.zeros(0), *(e.inputs.ravel() for e in examples)])
+    d = examples[0].inputs.shape[1] if examples else 1
+    elements = pa.ListArray.from_arrays(_offsets([d] * (len(flat) // d)), flat)
+    outputs = [None if e.outputs is None else e.outputs.tolist() for e in examples]
+    arrays = [
+        pa.ListArray.from_arrays(_offsets([len(e.inputs) for e in examples]), elements),
+        pa.array(outputs, schema.field("outputs").type),
+    ]
+    for key in schema.names[2:]:
+        arrays.append(_column(key, rows, examples, schema.field(key).type))
+    return pa.Table.from_arrays(arrays, schema=schema)
+
+
+def _offsets(counts: list[int]) -> "pa.Array":
+    """The offsets of an Arrow list array whose lists have these lengths."""
+    import pyarrow as pa
+
+    return pa.array(np.concatenate([[0], np.cumsum(counts)]), pa.int32())
+
+
+def _column(
+    key: str,
+    rows: Sequence[dict[str, Any]],
+    examples: Sequence[Example],
+    kind: "pa.DataType | None",
+) -> "pa.Array":
+    """The values of a key, null if it is missing. If `kind` is None, Arrow infers the type.
+
+    Raises:
+        InputError: a value does not fit the type. The message begins with its example's source.
+    """
+    import pyarrow as pa
+
+    values = [row.get(key) for row in rows]
+    try:
+        return pa.array(values, kind)
+    except (pa.ArrowException, ValueError, TypeError, OverflowError) as error:
+        reason = str(error).splitlines()[0]
+    misfit = next(
+        (e for e, value in zip(examples, values, strict=True) if not _fits(value, values, kind)),
+        examples[0],
+    )
+    raise InputError(f'{misfit.source}: "{key}": does not fit the type of its column: {reason}')
+
+
+def _fits(value: Any, values: Sequence[Any], kind: "pa.DataType | None") -> bool:
+    """Whether a value fits the type `kind` or, if that is None, the type of the first value."""
+    import pyarrow as pa
+
+    if kind is None:
+        first = next(v for v in values if v is not None)
+        return value is None or type(value) is type(first)
+    try:
+        pa.scalar(value, kind)
+    except (pa.ArrowException, ValueError, TypeError, OverflowError):
+        return False
+    return True

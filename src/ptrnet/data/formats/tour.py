@@ -1,6 +1,6 @@
-"""TSPLIB's `.tour`: one tour, through the cities of the `.tsp` beside it.
+"""TSPLIB's `.tour`: one tour through the cities of the `.tsp` beside it.
 
-The cities of `NAME.tour` and of `NAME.opt.tour` stand in `NAME.tsp`.
+The cities of `NAME.tour` and of `NAME.opt.tour` are in `NAME.tsp`.
 """
 
 import os
@@ -10,10 +10,9 @@ from typing import TextIO
 
 import numpy as np
 
+from ptrnet.data.cells import parse_index
 from ptrnet.data.formats import tsp
-from ptrnet.data.formats.parts import tsplib
-from ptrnet.data.formats.parts.capabilities import Capabilities
-from ptrnet.data.formats.parts.parsing import parse_index
+from ptrnet.data.formats.parts.format import Capabilities
 from ptrnet.errors import InputError, short
 from ptrnet.geometry.distances import TSPLIB
 from ptrnet.metrics.tour import length
@@ -28,17 +27,17 @@ SECTION = "TOUR_SECTION"
 def read(path: str, task: Task) -> Iterator[Example]:
     """See `ptrnet.data.formats`."""
     example = read_cities(path, task)
-    keywords, rows = tsplib.parse(path, SECTION, {"TYPE": ("TOUR",)})
-    tsplib.check_dimension(keywords, len(example.inputs), path)
+    keywords, rows = tsp.parse(path, SECTION, {"TYPE": ("TOUR",)})
+    tsp.check_dimension(keywords, len(example.inputs), path)
     outputs = _tour(rows, tsp.nodes_of(example).ids, path)
-    yield example._replace(outputs=outputs, source=path)
+    yield example.replace(outputs=outputs, source=path)
 
 
 def read_cities(path: str, task: Task) -> Example:
-    """The instance through whose cities a tour leads, from the `.tsp` beside the `.tour`.
+    """Return the cities of a tour, from the `.tsp` beside the `.tour`.
 
     Args:
-        path: of the `.tour`, which may be missing.
+        path: of the `.tour`, which need not exist.
         task: of the example.
 
     Raises:
@@ -48,7 +47,7 @@ def read_cities(path: str, task: Task) -> Example:
     tsp_path = f"{stem.with_suffix('') if stem.suffix == '.opt' else stem}.tsp"
     # Path.is_file raises for names that are too long.
     if not os.path.isfile(tsp_path):  # noqa: PTH113
-        raise InputError(f"{path}: its cities were expected in {tsp_path}, which is not there")
+        raise InputError(f"{path}: its cities were expected in {tsp_path}, which does not exist")
     (example,) = tsp.read(tsp_path, task)
     return example
 
@@ -63,7 +62,7 @@ def write(stream: TextIO, examples: Iterable[Example], task: Task) -> None:
             )
         complaint = task.answer_error(len(inputs), outputs, first=1)
         if complaint:
-            raise InputError(f"{example.source}: the answer is no tour: {complaint}")
+            raise InputError(f"{example.source}: the answer is not a tour: {complaint}")
         name, ids = tsp.nodes_of(example)
         lines = [
             f"NAME : {name}",
@@ -79,10 +78,10 @@ def write(stream: TextIO, examples: Iterable[Example], task: Task) -> None:
 
 
 def _tour(rows: list[tuple[int, list[str]]], ids: list[int], path: str) -> Indices:
-    """The tour `(n,)` as indices of elements.
+    """Return the tour `(n,)` as indices of elements.
 
     Args:
-        rows: of the tour section: line number and fields, which are ids of cities.
+        rows: line number and fields of each line of the section; the fields are ids of cities.
         ids: of the elements, in their order.
         path: of the file.
     """

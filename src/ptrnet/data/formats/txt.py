@@ -1,8 +1,8 @@
 """Text: `x1 y1 x2 y2 ... output i1 i2 ...`, one example a line, 1-based.
 
-It is the format in which Vinyals, Fortunato and Jaitly published their data. Hulls and tours are
-written with their first index repeated at the end, and are read with or without it. Triangles are
-written with `<ENDT>` between them, and are read without it, too, or with one more at the end.
+Vinyals, Fortunato and Jaitly published their data in this format. Hulls and tours are written with
+their first index repeated at the end, and read with or without it. Triangles are written with
+`<ENDT>` between them, and read with it, without it, or with one more at the end.
 """
 
 import warnings
@@ -13,15 +13,15 @@ import numpy as np
 
 from ptrnet.data import checks
 from ptrnet.data.arrays import LARGEST_UNROUNDED
-from ptrnet.data.formats.parts.capabilities import Capabilities
+from ptrnet.data.cells import parse_index, parse_number
+from ptrnet.data.formats.parts.format import Capabilities
 from ptrnet.data.formats.parts.lines import (
     Block,
     display_name,
     numbered_lines,
     numbered_lines_of,
 )
-from ptrnet.data.formats.parts.parsing import parse_index, parse_number
-from ptrnet.errors import DoubtfulInput, InputError
+from ptrnet.errors import AmbiguousInputWarning, InputError
 from ptrnet.tasks.base import Task
 from ptrnet.types import Example, Floats, Indices
 
@@ -29,10 +29,10 @@ CAPABILITIES = Capabilities()
 
 
 class Syntax(NamedTuple):
-    """How the text format writes the answers of a task: by default as indices alone."""
+    """How the text format writes the answers of a task, by default as plain indices."""
 
     closed: bool = False  # whether the first index is repeated at the end
-    separator: str = ""  # the word between items; none where empty
+    separator: str = ""  # the word between items, if any
 
 
 _SYNTAX = {
@@ -46,8 +46,8 @@ def read(path: str, task: Task) -> Iterator[Example]:
     """See `ptrnet.data.formats`.
 
     Warns:
-        DoubtfulInput: several lines, each of one element without an answer: so other programs
-            write the elements of one instance.
+        AmbiguousInputWarning: every one of several lines holds one element without an answer. Other
+            programs write one instance in this way.
     """
     source, count, are_single = display_name(path), 0, True
     for example in _parse(numbered_lines(path), source, task):
@@ -56,20 +56,20 @@ def read(path: str, task: Task) -> Iterator[Example]:
         yield example
     if are_single and count > 1:
         warnings.warn(
-            f"{source}: each of its {count} lines was read as an instance of one element; the "
-            "elements of one instance stand in one line, or are the rows of a .csv",
-            DoubtfulInput,
+            f"{source}: each of its {count} lines was read as an instance of one element; write "
+            "the elements of one instance in one line, or as the rows of a .csv",
+            AmbiguousInputWarning,
             stacklevel=2,
         )
 
 
 def read_block(block: Block, path: str, task: Task) -> Iterator[Example]:
-    """The examples of a block of lines of the file `path`; complaints are those of `read`."""
+    """Yield the examples in a block of lines of the file `path`, with the checks of `read`."""
     return _parse(numbered_lines_of(block, path), path, task)
 
 
 def _parse(lines: Iterable[tuple[int, str]], file: str, task: Task) -> Iterator[Example]:
-    """The examples of numbered lines of a file, which complaints call `file`."""
+    """Yield the examples in numbered lines of a file, which error messages call `file`."""
     for line, text in lines:
         source = f"{file}:{line}"
         numbers, answer = _split(text)
@@ -81,7 +81,7 @@ def _parse(lines: Iterable[tuple[int, str]], file: str, task: Task) -> Iterator[
 
 
 def write(stream: TextIO, examples: Iterable[Example], task: Task) -> None:
-    """See `ptrnet.data.formats`. Numbers are written so that they read back the same."""
+    """See `ptrnet.data.formats`. Numbers get as many digits as it takes to read them back."""
     for example in examples:
         fields = list(map(repr, example.inputs.ravel().tolist()))
         if example.outputs is not None:
@@ -90,7 +90,7 @@ def write(stream: TextIO, examples: Iterable[Example], task: Task) -> None:
 
 
 def _answer_fields(indices: Indices, task: Task) -> list[str]:
-    """The fields of an answer, `(m,)` or `(t, item_size)` and 1-based here."""
+    """Return the fields of an answer, `(m,)` or `(t, item_size)`, whose indices are 1-based."""
     closed, separator = _SYNTAX.get(task.name, Syntax())
     if separator:
         items = [" ".join(map(str, item)) for item in indices.tolist()]
@@ -100,7 +100,7 @@ def _answer_fields(indices: Indices, task: Task) -> list[str]:
 
 
 def _split(text: str) -> tuple[list[str], list[str] | None]:
-    """The fields before the word `output`, and those after it; None without that word."""
+    """Return the fields before the word `output` and those after it, None without that word."""
     fields = text.split()
     try:
         position = fields.index("output")
@@ -110,24 +110,24 @@ def _split(text: str) -> tuple[list[str], list[str] | None]:
 
 
 def _parse_instance(fields: list[str], task: Task, source: str) -> Floats:
-    """The instance `(n, d)` in the first fields of a line."""
+    """Return the instance `(n, d)` in the first fields of a line."""
     d = task.num_features
     n, rest = divmod(len(fields), d)
     if rest or not n:
         got = f"{len(fields)} number{'s' * (len(fields) != 1)}"
         doubt = "a cut line?"
         if any("," in field for field in fields):
-            doubt = "are they a .csv's? Its format is told by a file's name"
+            doubt = "if this is a .csv, name the file so: the extension tells the format"
         raise InputError(f"{source}: expected {d} numbers for each element, got {got}; {doubt}")
     checks.check_size(n, task, source)
     try:
         values = np.array(fields, np.float64)
         text = "".join(fields)
-        is_small = (np.abs(values) <= LARGEST_UNROUNDED).all()  # False for NaN, too
+        is_small = (np.abs(values) <= LARGEST_UNROUNDED).all()  # also False for NaN
         valid = is_small and text.isascii() and "_" not in text
     except ValueError:
         valid = False
-    if not valid:  # one at a time, for the complaint
+    if not valid:  # parse one at a time, so that the error names the field
         values = np.array(
             [parse_number(f, f"{source}: field {k}") for k, f in enumerate(fields, 1)]
         )
@@ -137,12 +137,12 @@ def _parse_instance(fields: list[str], task: Task, source: str) -> Floats:
 
 
 def _parse_answer(fields: list[str], offset: int, n: int, task: Task, source: str) -> Indices:
-    """The answer in the last fields of a line; the first of them is field number `offset`."""
+    """Return the answer in the last fields of a line, the first of which has number `offset`."""
     if not fields and task.answer_error(n, np.zeros(0, np.int64)) is not None:
         raise InputError(f"{source}: expected indices after 'output', got none; a cut line?")
     closed, separator = _SYNTAX.get(task.name, Syntax())
     marks = [k for k, field in enumerate(fields) if separator and field == separator]
-    # The items lie between one separator and the next; after the last there may be nothing.
+    # Items lie between one separator and the next. Nothing may follow the last separator.
     for before, after in zip([-1, *marks], [*marks, len(fields)] if marks else [], strict=False):
         if after - before - 1 != task.item_size and before + 1 < len(fields):
             raise InputError(

@@ -12,6 +12,7 @@ checksums.json     the SHA-256 of each of these files
 
 import json
 from collections.abc import Iterable, Iterator
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
@@ -25,7 +26,7 @@ from ptrnet.data.formats.parts.lines import BLOCK, Block, blocks
 from ptrnet.data.streams.npy_writer import NpyWriter
 from ptrnet.errors import InputError
 from ptrnet.files import checksum
-from ptrnet.parallel import local_processes
+from ptrnet.parallel import ordered_map
 from ptrnet.progress import track
 from ptrnet.tasks.base import Task
 from ptrnet.types import Example, Floats, Indices
@@ -38,7 +39,6 @@ ARRAYS = INPUTS, STARTS, ANSWERS, ANSWER_STARTS = (
 )
 CHECKSUMS = "checksums.json"
 _GROUP = 4000  # examples that are in memory as objects at a time
-_BLOCKS_PER_PROCESS = 8  # that are read before the arrays grow
 
 
 class FlatExamples(NamedTuple):
@@ -102,13 +102,7 @@ def _read_flat(path: str, task: Task) -> Iterator[FlatExamples]:
         return
     # One process for one block: starting others takes longer than reading it.
     jobs = min(joblib.cpu_count(), _num_blocks(path))
-    remaining = blocks(path)
-    with local_processes(jobs), joblib.Parallel(n_jobs=jobs) as processes:
-        while wave := list(islice(remaining, _BLOCKS_PER_PROCESS * jobs)):
-            for part in processes(joblib.delayed(_read_block)(block, path, task) for block in wave):
-                if isinstance(part, InputError):
-                    raise part
-                yield part
+    yield from ordered_map(partial(_read_block, path=path, task=task), blocks(path), jobs)
 
 
 def _num_blocks(path: str) -> int:
@@ -116,15 +110,8 @@ def _num_blocks(path: str) -> int:
     return 1 + Path(path).stat().st_size // BLOCK
 
 
-def _read_block(block: Block, path: str, task: Task) -> FlatExamples | InputError:
-    """A block's examples, or the complaint about them.
-
-    It is returned: were it raised, a later block's complaint might come before an earlier one's.
-    """
-    try:
-        return _flatten(txt.read_block(block, path, task), task)
-    except InputError as error:
-        return error
+def _read_block(block: Block, path: str, task: Task) -> FlatExamples:
+    return _flatten(txt.read_block(block, path, task), task)
 
 
 def _flatten(examples: Iterable[Example], task: Task) -> FlatExamples:

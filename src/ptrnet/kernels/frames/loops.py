@@ -1,6 +1,6 @@
 """The compiled kernel: all rounds of a prefix at once, in the processor's first cache.
 
-The formulas, and their constants, are those of `ptrnet.models.parts.frames` and `open_edge_frames`.
+The formulas, and their constants, are those of `ptrnet.models.parts.frames`.
 
 Loops over tokens are short ones of few arrays each, which is what LLVM makes vectors of; and the
 rows that they run along are as long as whole vectors, so that nothing is left over.

@@ -192,7 +192,7 @@ _PARTS = (EncoderLayer, SelfAttention, FeedForward, nn.Linear, nn.ReLU)
 def _parts(rows: Tensor, *layers: nn.Module) -> list[slice]:
     """The examples of `(B, L, H)` rows that layers take at a time: MAX_ROWS without gradients.
 
-    All of them where something has to be kept, or somebody looks on.
+    All of them at once if autograd or a forward hook is active.
     """
     # Before any size is looked at, as in `attend`.
     if not is_plain_float32(rows) or not all(is_unchanged(layer, _PARTS) for layer in layers):

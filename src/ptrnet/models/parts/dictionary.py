@@ -4,8 +4,7 @@ import torch
 from torch import Tensor, nn
 
 from ptrnet.models.base import PointerModel, full_lengths
-from ptrnet.models.parts.layers import encoder
-from ptrnet.models.parts.recurrent import State
+from ptrnet.models.parts.recurrent import State, encoder
 from ptrnet.models.settings import DictionarySettings
 
 

@@ -1,22 +1,46 @@
-"""Edge frames: elements of the plane as seen along an edge of the answer, and scores of that.
+"""Edge frames: the position of elements in the plane relative to an edge, and scores of that.
 
 All of it is computed from coordinates and stays float32 (or better) under autocast.
 """
 
+from typing import NamedTuple
+
 import torch
 from torch import Tensor, nn
 
+from ptrnet.constraints.open_edges import FrontEdge, OpenEdges
 from ptrnet.indexing import gather_rows
 from ptrnet.kernels.eager import is_unchanged
 from ptrnet.kernels.frames import FrameScores, Round
 from ptrnet.models.base import safe_sqrt
-from ptrnet.models.parts.prefixes import PrefixEnds
 
 UNITS = 32  # hidden units of a `FrameScore`, U
 ROUNDS = 3  # along the edge to the likeliest token, after the one along the last edge
 # A difference below such a scale is seen by its size, above it by its logarithm.
 SCALES = (1e-3, 1e-5, 1e-7)
-MIN_DIST = 1e-6  # stands for a distance of zero, whose logarithm is taken
+MIN_DIST = 1e-6  # replaces a distance of zero, as we take logarithms
+
+
+class PrefixEnds(NamedTuple):
+    """The elements that prefixes begin and end with, as tokens `(B, K)`; 0 where none is."""
+
+    first: Tensor
+    previous: Tensor  # the last but one
+    last: Tensor
+
+    @classmethod
+    def empty(cls, tokens: Tensor) -> "PrefixEnds":
+        """The ends of empty prefixes, of as many as there are `(B, K)` tokens."""
+        return cls(*[torch.zeros_like(tokens)] * 3)
+
+    def append(self, tokens: Tensor, num_specials: int) -> "PrefixEnds":
+        """The ends after one more token `(B, K)` of each prefix; special slots are not elements."""
+        is_element = tokens >= num_specials
+        return PrefixEnds(
+            torch.where(is_element & (self.first == 0), tokens, self.first),
+            torch.where(is_element, self.last, self.previous),
+            torch.where(is_element, tokens, self.last),
+        )
 
 
 class EdgeFrames(nn.Module):
@@ -44,7 +68,7 @@ class EdgeFrames(nn.Module):
         rounds = (FrameScore(features) for features in sizes)
         self.looks = nn.ModuleList(rounds)  # "looks" is their name in models' files
 
-    # ---- Which edge it is, and what is seen along it: other frames define these anew.
+    # Subclasses override the next four: which edge it is, and where tokens are in its frame.
 
     def empty(self, tokens: Tensor) -> tuple[Tensor, ...]:
         """The state of empty prefixes, of as many as there are `(B, K)` tokens; see `ends`."""
@@ -61,10 +85,10 @@ class EdgeFrames(nn.Module):
         return prefixes
 
     def view(self, points: Tensor, num_specials: int, ends: tuple[Tensor, ...]) -> "FrameFeatures":
-        """Points `(B, N, 2)` as seen along the edges between `ends` `(B, M)`."""
-        return FrameFeatures(points, num_specials, PrefixEnds(*ends))
+        """Points `(B, N, 2)` in the frames of the edges between `ends` `(B, M)`."""
+        return LastEdgeFeatures(points, num_specials, PrefixEnds(*ends))
 
-    # ---- What all frames share.
+    # The rest is the same in all frames.
 
     def all_ends(self, tokens: Tensor, num_specials: int) -> tuple[Tensor, ...]:
         """`ends` of the prefixes that end with each of the tokens: M of `(B, M)` tokens."""
@@ -141,33 +165,42 @@ class FrameScore(nn.Module):
 
 
 class FrameFeatures:
-    """Every token as seen from the last element of every prefix.
+    """Every token in the frame of every prefix: its position along an edge, and its distance.
 
-    Tensors of tokens are `(B, M, S + N)`, those of prefixes `(B, M, 1)`.
+    Tensors of tokens are `(B, M, S + N)`, those of prefixes `(B, M, 1)`. A subclass says where
+    tokens are in its frames, by `set_frame`.
+
+    Args:
+        points: `(B, N, 2)` the elements' coordinates.
+        num_specials: special slots, S. Each has the position of the answer's first element.
+        first: `(B, M)` the first element of each prefix.
+        last: `(B, M)` the element that frames are centered at; 0 if there is none yet.
     """
 
-    def __init__(self, points: Tensor, num_specials: int, ends: PrefixEnds) -> None:
-        self.padded = padded = nn.functional.pad(points, (0, 0, num_specials, 0))
-        self.tokens = torch.arange(padded.shape[1], device=points.device)
+    def __init__(self, points: Tensor, num_specials: int, first: Tensor, last: Tensor) -> None:
+        self.padded = nn.functional.pad(points, (0, 0, num_specials, 0))
+        self.tokens = torch.arange(self.padded.shape[1], device=points.device)
         is_special = self.tokens < num_specials
-        xs, ys = padded[:, None].unbind(-1)  # (B, 1, S + N)
-        first, previous, last = (gather_rows(padded, tokens).chunk(2, -1) for tokens in ends)
-        self.has_element = (ends.last > 0)[..., None]
-        self.set_vectors(
-            torch.where(is_special, first[0], xs) - last[0],
-            torch.where(is_special, first[1], ys) - last[1],
-        )
-        has_no_edge = (ends.previous == 0)[..., None]
-        self.edge = (
-            torch.where(has_no_edge, 0, last[0] - previous[0]),
-            torch.where(has_no_edge, -1, last[1] - previous[1]),
+        xs, ys = self.padded[:, None].unbind(-1)  # (B, 1, S + N)
+        first_point, last_point = self.points_of(first), self.points_of(last)
+        self.has_element = (last > 0)[..., None]
+        self.offset = (  # of every token from the last element
+            torch.where(is_special, first_point[0], xs) - last_point[0],
+            torch.where(is_special, first_point[1], ys) - last_point[1],
         )
         real = self.has_element & ~is_special
-        self.is_end = [((xs == x) & (ys == y) & real).to(points.dtype) for x, y in (first, last)]
+        self.is_end = [
+            ((xs == x) & (ys == y) & real).to(points.dtype) for x, y in (first_point, last_point)
+        ]
 
-    def set_vectors(self, x: Tensor, y: Tensor) -> None:
-        """Sets the vectors to all tokens, by their coordinates."""
-        self.x, self.y = x, y
+    def points_of(self, tokens: Tensor) -> tuple[Tensor, Tensor]:
+        """The coordinates of tokens `(B, M)`, each `(B, M, 1)`."""
+        x, y = gather_rows(self.padded, tokens).chunk(2, -1)
+        return x, y
+
+    def set_frame(self, x: Tensor, y: Tensor, edge: tuple[Tensor, Tensor]) -> None:
+        """Set the position of every token, and the direction of every prefix's edge."""
+        self.x, self.y, self.edge = x, y, edge
         self.dist = vector_length(x, y)
         self.log_dist = self.dist.log()
 
@@ -201,6 +234,20 @@ class FrameFeatures:
         return (x * self.x + y * self.y) / product, (x * self.y - y * self.x) / product
 
 
+class LastEdgeFeatures(FrameFeatures):
+    """Every token relative to the last element of every prefix, along the prefix's last edge."""
+
+    def __init__(self, points: Tensor, num_specials: int, ends: PrefixEnds) -> None:
+        super().__init__(points, num_specials, ends.first, ends.last)
+        previous, last = self.points_of(ends.previous), self.points_of(ends.last)
+        has_no_edge = (ends.previous == 0)[..., None]
+        edge = (
+            torch.where(has_no_edge, 0, last[0] - previous[0]),
+            torch.where(has_no_edge, -1, last[1] - previous[1]),
+        )
+        self.set_frame(*self.offset, edge)
+
+
 def vector_length(x: Tensor, y: Tensor) -> Tensor:
     """The length of vectors (x, y), at least MIN_DIST."""
     return safe_sqrt(x * x + y * y).clamp(min=MIN_DIST)
@@ -214,3 +261,91 @@ def signed_logs(x: Tensor) -> Tensor:
     size = x.abs()
     scaled = torch.stack([size * (1 / scale) for scale in SCALES], 1)
     return scaled.log1p() * x.sign()[:, None]  # not copysign: NaN where differentiated twice
+
+
+# Sequences of apexes continue a triangulation edge by edge: the edge is the first open one. Seen
+# from a point p, the edge from u to v spans an angle: that of `(v - p) / (u - p)`, with points of
+# the plane as complex numbers. It is positive on the edge's left, and the apex of the edge's
+# Delaunay triangle is the point with the largest angle. A frame has points at half of that angle,
+# clockwise. So all points are within a right angle of the first axis, and the apex is the
+# rightmost: it is clockwise of every other point, as the next vertex of a hull is. NONE, no
+# triangle, is the point at infinity: its angle is 0, clockwise of all points on the edge's right.
+
+
+class OpenEdgeFrames(EdgeFrames):
+    """`EdgeFrames` of the edge whose triangle the next token decides, in sequences of apexes.
+
+    Until that edge is known frames are those of the first element, as after one element in
+    `EdgeFrames`.
+    """
+
+    is_open = True
+    first_features = EdgeFrames.first_features + 6
+    further_features = EdgeFrames.further_features + 2
+
+    def empty(self, tokens: Tensor) -> tuple[Tensor, ...]:
+        return OpenEdges.empty(tokens)
+
+    def append(
+        self, prefixes: tuple[Tensor, ...], tokens: Tensor, num_specials: int
+    ) -> tuple[Tensor, ...]:
+        return OpenEdges(*prefixes).append(tokens)
+
+    def ends(self, prefixes: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
+        return OpenEdges(*prefixes).front()
+
+    def view(
+        self, points: Tensor, num_specials: int, ends: tuple[Tensor, ...]
+    ) -> "OpenEdgeFeatures":
+        return OpenEdgeFeatures(points, num_specials, FrontEdge(*ends))
+
+
+class OpenEdgeFeatures(FrameFeatures):
+    """Every token at half the angle that every prefix's first open edge spans from there.
+
+    Its distance is the root of those from the two ends, in units of the edge's length.
+    """
+
+    def __init__(self, points: Tensor, num_specials: int, front: FrontEdge) -> None:
+        first, tail, head = front
+        super().__init__(points, num_specials, tail, torch.where(head > 0, head, tail))
+        has_edge = (head > 0)[..., None]
+        (ux, uy), (vx, vy) = self.points_of(tail), self.points_of(head)
+        xs, ys = self.padded[:, None].unbind(-1)
+        x, y = _half_angle(ux - xs, uy - ys, vx - xs, vy - ys)
+        length = vector_length(vx - ux, vy - uy)
+        is_special = (self.tokens < num_specials).to(x.dtype)
+        x = torch.where(is_special > 0, 1, x / length)
+        y = torch.where(is_special > 0, 0, y / length)
+        # The edge is the frame's first axis. Without an edge, frames are those of `EdgeFrames`
+        # after one element: along the second axis, downwards.
+        edge = has_edge.to(x.dtype), has_edge.to(x.dtype) - 1
+        offset_x, offset_y = self.offset
+        self.set_frame(torch.where(has_edge, x, offset_x), torch.where(has_edge, y, offset_y), edge)
+        known = [has_edge, (tail > 0)[..., None], (first > 0)[..., None]]
+        self.known = [flag.to(x.dtype).expand_as(x) for flag in known]
+        self.is_special = is_special.expand_as(x)
+
+    def along_last_edge(self) -> Tensor:
+        """`(11, B, M, S + N)`: those of an edge of the answer, logarithms of the sine, and what is
+        known: whether the edge, an end of it, any element."""
+        features = super().along_last_edge()
+        logs = signed_logs(features[1:2])[0]
+        return torch.cat([features, logs, torch.stack(self.known)])
+
+    def along_edge_to(self, token: Tensor) -> Tensor:
+        features = super().along_edge_to(token)
+        return torch.cat([features, torch.stack([self.known[0], self.is_special])])
+
+
+def _half_angle(ux: Tensor, uy: Tensor, vx: Tensor, vy: Tensor) -> tuple[Tensor, Tensor]:
+    """The root of `conj(v) u`: at half the angle from v to u, in (-90, 90] degrees."""
+    dot, cross = ux * vx + uy * vy, uy * vx - ux * vy
+    size = safe_sqrt((ux.square() + uy.square()) * (vx.square() + vy.square()))
+    larger = safe_sqrt((size + dot.abs()) / 2)
+    smaller = cross / torch.where(larger > 0, 2 * larger, 1)  # the cross product, too, is 0 there
+    acute = dot >= 0
+    return (
+        torch.where(acute, larger, smaller.abs()),
+        torch.where(acute, smaller, torch.copysign(larger, cross)),
+    )

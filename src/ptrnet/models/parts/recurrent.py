@@ -1,9 +1,19 @@
-"""The interface of a recurrent layer, and a stack of layers."""
+"""Recurrent layers: their interface, LSTM, GRU, stacks of layers, and both directions."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 
+import torch
 from torch import Tensor, nn
+
+from ptrnet.errors import InputError
+from ptrnet.indexing import gather_rows
+from ptrnet.kernels import lstm
+from ptrnet.kernels.cudnn import flatten_weights, without_autocast
+from ptrnet.kernels.eager import is_recorded, is_transformed
+from ptrnet.kernels.lstm import Weights, cell
+from ptrnet.masks import length_mask
+from ptrnet.models.settings import RecurrentSettings
 
 # Tensors (..., H). The first is the layer's output; in a stack the top layer's state comes first.
 State = tuple[Tensor, ...]
@@ -66,3 +76,170 @@ def _join(states: list[State]) -> State:
 def flatten_rows(rows: Tensor) -> Tensor:
     """`(..., d)` as `(R, d)`, the only shape that PyTorch's cells take."""
     return rows.reshape(-1, rows.shape[-1])
+
+
+class LSTM(Recurrent):
+    """One layer with the parameters of `nn.LSTM`; its state is `(h, c)`.
+
+    Args:
+        features: numbers in each element of the input, d.
+        units: size of the hidden state, H.
+    """
+
+    def __init__(self, features: int, units: int) -> None:
+        super().__init__()
+        self.units = units
+        self.w_input = nn.Parameter(torch.empty(4 * units, features))
+        self.w_hidden = nn.Parameter(torch.empty(4 * units, units))
+        self.b_input = nn.Parameter(torch.empty(4 * units))
+        self.b_hidden = nn.Parameter(torch.empty(4 * units))
+
+    @property
+    def weights(self) -> Weights:
+        return Weights(self.w_input, self.w_hidden, self.b_input, self.b_hidden)
+
+    def forward(
+        self, inputs: Tensor, lengths: Tensor, state: State | None = None
+    ) -> tuple[Tensor, State]:
+        if state is None:
+            zero = inputs.new_zeros(inputs.shape[0], self.units)
+            state = (zero, zero)
+        h, c = state
+        return lstm(inputs, lengths, (h, c), self.weights)
+
+    def step(self, inputs: Tensor, state: State) -> State:
+        h, c = state
+        rows = flatten_rows(inputs), (flatten_rows(h), flatten_rows(c))
+        next_h, next_c = cell(*rows, self.weights)
+        return next_h.view(h.shape), next_c.view(c.shape)
+
+
+class GRU(Recurrent):
+    """One layer with the parameters of `nn.GRU`; its state is `(h,)`.
+
+    Args:
+        features: numbers in each element of the input, d.
+        units: size of the hidden state, H.
+    """
+
+    def __init__(self, features: int, units: int) -> None:
+        super().__init__()
+        self.units = units
+        self.w_input = nn.Parameter(torch.empty(3 * units, features))
+        self.w_hidden = nn.Parameter(torch.empty(3 * units, units))
+        self.b_input = nn.Parameter(torch.empty(3 * units))
+        self.b_hidden = nn.Parameter(torch.empty(3 * units))
+
+    @property
+    def weights(self) -> list[Tensor]:
+        """In PyTorch's order of gates: reset, update, new."""
+        return [self.w_input, self.w_hidden, self.b_input, self.b_hidden]
+
+    def forward(
+        self, inputs: Tensor, lengths: Tensor, state: State | None = None
+    ) -> tuple[Tensor, State]:
+        h = inputs.new_zeros(inputs.shape[0], self.units) if state is None else state[0]
+        h = h.to(inputs.dtype)
+        if is_transformed(inputs, h, *self.weights):  # `torch.gru` has no rule for `vmap`
+            return self._step_by_step(inputs, lengths, h)
+        training = torch.is_grad_enabled() or is_recorded()  # makes cuDNN save what backward needs
+        context, (inputs, h) = without_autocast(inputs, h)
+        weights = flatten_weights(self.weights) if inputs.is_cuda else self.weights
+        with context:
+            outputs, _ = torch.gru(inputs, h[None], weights, True, 1, 0.0, training, False, True)
+        # A GRU's output is its state, so the last state is the output at each sequence's end.
+        last = (lengths - 1).clamp(min=0)[:, None, None].expand(-1, 1, self.units)
+        return outputs, (torch.where((lengths > 0)[:, None], outputs.gather(1, last)[:, 0], h),)
+
+    def _plain_cell(self, inputs: Tensor, h: Tensor) -> Tensor:
+        by_input = nn.functional.linear(inputs, self.w_input, self.b_input).chunk(3, -1)
+        by_hidden = nn.functional.linear(h, self.w_hidden, self.b_hidden).chunk(3, -1)
+        reset, update = ((by_input[k] + by_hidden[k]).sigmoid() for k in range(2))
+        new = torch.tanh(by_input[2] + reset * by_hidden[2])
+        return new + update * (h - new)
+
+    def _step_by_step(self, inputs: Tensor, lengths: Tensor, h: Tensor) -> tuple[Tensor, State]:
+        mask = length_mask(lengths, inputs.shape[1])[..., None]
+        outputs = [inputs.new_zeros(inputs.shape[0], 0, self.units)]
+        for t in range(inputs.shape[1]):
+            h = torch.where(mask[:, t], self._plain_cell(inputs[:, t], h), h)
+            outputs.append(h[:, None])
+        return torch.cat(outputs, 1), (h,)
+
+    def step(self, inputs: Tensor, state: State) -> State:
+        (h,) = state
+        context, (inputs, h) = without_autocast(inputs, h)
+        if is_recorded() or is_transformed(inputs, h, *self.weights):  # ONNX has no `gru_cell`
+            return (self._plain_cell(inputs, h),)
+        rows = flatten_rows(inputs), flatten_rows(h)
+        with context:
+            return (torch.gru_cell(*rows, *self.weights).view(h.shape),)
+
+
+CELLS: dict[str, type[LSTM] | type[GRU]] = {"lstm": LSTM, "gru": GRU}
+
+
+class Bidirectional(Recurrent):
+    """Half of the units read forwards and half backwards (B 3.2): `e_j = [e>_j; e<_j]`.
+
+    So `e_j`, and the state that a decoder starts from, `[e>_n; e<_1]`, have the decoder's size.
+    """
+
+    def __init__(self, forwards: Recurrent, backwards: Recurrent) -> None:
+        super().__init__()
+        self.forwards, self.backwards = forwards, backwards
+
+    def forward(
+        self, inputs: Tensor, lengths: Tensor, state: State | None = None
+    ) -> tuple[Tensor, State]:
+        if state is not None:
+            raise ValueError("both directions start from zero")
+        forward_outputs, last = self.forwards(inputs, lengths)
+        reversed_outputs, first = self.backwards(reverse_sequences(inputs, lengths), lengths)
+        backward_outputs = reverse_sequences(reversed_outputs, lengths)
+        outputs = torch.cat([forward_outputs, backward_outputs], -1)
+        return outputs, tuple(torch.cat(pair, -1) for pair in zip(last, first, strict=True))
+
+    def step(self, inputs: Tensor, state: State) -> State:
+        raise ValueError("a step has no backwards")
+
+
+def reverse_sequences(rows: Tensor, lengths: Tensor) -> Tensor:
+    """`(B, N, d)` sequences backwards, each within its length; padding stays where it is."""
+    positions = torch.arange(rows.shape[1], device=rows.device)
+    reverse = lengths[:, None] - 1 - positions
+    positions = torch.where(reverse >= 0, reverse, positions)
+    return gather_rows(rows, positions)
+
+
+def encoder(features: int, settings: RecurrentSettings) -> Recurrent:
+    """The layers of an encoder, which reads instances.
+
+    Raises:
+        InputError: both directions, of an odd number of units.
+    """
+    cell, units = CELLS[settings.cell], settings.hidden_size
+    if settings.bidirectional and units % 2:
+        raise InputError(f"hidden_size: expected an even number with bidirectional, got {units}")
+
+    def layer(features: int) -> Recurrent:
+        if settings.bidirectional:
+            return Bidirectional(cell(features, units // 2), cell(features, units // 2))
+        return cell(features, units)
+
+    return _stack([layer(size) for size in _input_sizes(features, settings)])
+
+
+def decoder(features: int, settings: RecurrentSettings) -> Recurrent:
+    """The layers of a decoder, which reads one token at a time from the encoder's last state on."""
+    cell = CELLS[settings.cell]
+    return _stack([cell(size, settings.hidden_size) for size in _input_sizes(features, settings)])
+
+
+def _input_sizes(features: int, settings: RecurrentSettings) -> list[int]:
+    """The features of each layer's inputs."""
+    return [features, *[settings.hidden_size] * (settings.layers - 1)]
+
+
+def _stack(layers: list[Recurrent]) -> Recurrent:
+    return layers[0] if len(layers) == 1 else Stack(layers)

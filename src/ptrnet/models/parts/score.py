@@ -16,7 +16,17 @@ from torch import Tensor, nn
 
 from ptrnet.kernels import additive_scores, prepared_scores
 from ptrnet.kernels.eager import is_eager
-from ptrnet.models.parts.linear import Linear
+from ptrnet.kernels.linear import linear
+
+
+class Linear(nn.Linear):
+    """`W x`, with the parameters of `nn.Linear`."""
+
+    def __init__(self, inputs: int, outputs: int) -> None:
+        super().__init__(inputs, outputs, bias=False)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return linear(x, self.weight)
 
 
 def key_projection(score: str, units: int) -> nn.Module:

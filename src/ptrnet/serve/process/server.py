@@ -17,7 +17,7 @@ import torch
 import uvicorn
 
 from ptrnet import runtime, weights
-from ptrnet.errors import InputError, OutsideTraining
+from ptrnet.errors import InputError, OutOfDistributionWarning
 from ptrnet.kernels import loading
 from ptrnet.serve.app import create_app
 from ptrnet.serve.exact import exact_of
@@ -64,7 +64,7 @@ def run(app: App, models: dict[str, Served], listener: socket.socket) -> None:
 
     Requests wait for no compiled code if the models are warmed up.
     """
-    warnings.simplefilter("ignore", OutsideTraining)  # each answer has its own
+    warnings.simplefilter("ignore", OutOfDistributionWarning)  # each answer has its own
     runtime.share_arena()
     _allow_many_files()
     threads = None if app.workers == 1 else max(1, torch.get_num_threads() // app.workers)
@@ -103,8 +103,8 @@ def warm_up(solver: Solver) -> None:
         exact = exact_of(task, example)
         if exact is not None:
             with warnings.catch_warnings():
-                warnings.simplefilter("ignore", OutsideTraining)
-                solver.evaluate([example._replace(outputs=np.array(exact["outputs"]))])
+                warnings.simplefilter("ignore", OutOfDistributionWarning)
+                solver.evaluate([example.replace(outputs=np.array(exact["outputs"]))])
 
 
 class Server(uvicorn.Server):

@@ -6,9 +6,8 @@ from typing import Any, NamedTuple
 
 from ptrnet.data import checks
 from ptrnet.data.arrays import records_of
-from ptrnet.data.examples import instances_of
-from ptrnet.data.formats.parts import nested
-from ptrnet.data.formats.parts.json_object import parse_object
+from ptrnet.data.dataset import instances_of
+from ptrnet.data.formats.parts import json_values
 from ptrnet.errors import InputError, short, unknown
 from ptrnet.serve.limits import Limits
 from ptrnet.serve.problems import too_large
@@ -64,9 +63,9 @@ def parse_evaluate(body: bytes, task: Task, limits: Limits) -> Question:
     for k, (values, answer) in enumerate(zip(instances, answers, strict=True)):
         example = _example(values, task, k)
         source = f'{example.source}: "outputs"'
-        indices = nested.flat_indices(answer, task.item_size, source)
+        indices = json_values.flat_indices(answer, task.item_size, source)
         known = checks.check_answer(indices, len(example.inputs), task, source)
-        examples.append(example._replace(outputs=known))
+        examples.append(example.replace(outputs=known))
     return Question(examples, method)
 
 
@@ -105,8 +104,8 @@ def parse_array(
     array = parse_npy(body)
     count, n = (1, *array.shape)[-3:-1]
     _check_sizes([n] * min(count, limits.max_elements + 1), method, limits)
-    examples, _ = instances_of(array, task)
-    return Question(examples, method)
+    data, _ = instances_of(array, task)
+    return Question(list(data), method)
 
 
 def _document(body: bytes, kind: type) -> dict[str, Any]:
@@ -115,7 +114,8 @@ def _document(body: bytes, kind: type) -> dict[str, Any]:
         text = body.decode("utf-8")
     except UnicodeDecodeError as error:
         raise InputError(f"body: not UTF-8 at byte {error.start + 1}") from None
-    document = parse_object(text, "body", float)  # `check_instance` sees what is not finite
+    # `check_instance` refuses infinite numbers, so parse floats the fast way.
+    document = json_values.parse_object(text, "body", float)
     known = {field.name for field in fields(kind)}
     for key in document:
         if key not in known:
@@ -147,7 +147,7 @@ def _length(values: Any) -> int:
 
 def _example(values: Any, task: Task, number: int) -> Example:
     source = f"instance {number}"
-    nested.check_numbers(values, source)
+    json_values.check_numbers(values, source)
     inputs = checks.check_instance(values, task, source)
     return Example(inputs, source=source, elements=records_of(values))
 

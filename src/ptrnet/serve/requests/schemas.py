@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, get_args, get_type_hints
 from ptrnet.decoding import Decoder
 from ptrnet.decoding.options import DECODERS, DecoderOptions
 from ptrnet.errors import InputError, short, unknown
-from ptrnet.settings import check_type
+from ptrnet.settings import check
 
 # As JSON writes them; Python would take more.
 _NUMBERS = {
@@ -48,11 +48,11 @@ class MethodOptions:
             InputError: a value of another type.
         """
         hints = get_type_hints(MethodOptions)
-        values = {name: value for name, value in table.items() if value is not None}
-        for name, value in values.items():
-            check_type(name, value, _plain(hints[name]))
-        if "temperature" in values:
-            values["temperature"] = _float("temperature", values["temperature"])
+        values = {
+            name: check(name, value, _plain(hints[name]))
+            for name, value in table.items()
+            if value is not None
+        }
         return MethodOptions(**values)
 
     @classmethod
@@ -220,13 +220,6 @@ class ModelCard(Model):
 def _plain(hint: Any) -> Any:
     """A type without its None."""
     return next((part for part in get_args(hint) if part is not type(None)), hint)
-
-
-def _float(name: str, number: float) -> float:
-    try:
-        return float(number)
-    except OverflowError:
-        raise InputError(f"{name}: expected a finite number, got {short(number)}") from None
 
 
 def _value(name: str, text: str, kind: Any) -> Any:

@@ -11,16 +11,17 @@ import numpy as np
 from ptrnet import tasks
 from ptrnet.data import checks
 from ptrnet.data.arrays import count_features, records_of, split
-from ptrnet.data.examples import is_example
+from ptrnet.data.dataset import is_example
 from ptrnet.data.infer_task import feature_scaling, loosest_task
+from ptrnet.data.sizes import Sizes
 from ptrnet.errors import InputError, short, unknown
+from ptrnet.settings import to_mapping
 from ptrnet.solver import Solver
 from ptrnet.tasks.custom import CONSTRAINTS
-from ptrnet.training.callbacks.hooks import Hooks
+from ptrnet.training.callbacks import Hooks
 from ptrnet.training.costs.problem import CostProblem
 from ptrnet.training.costs.sampler import Costs
-from ptrnet.training.infer_recipe import size_ranges, validation
-from ptrnet.training.recipe import Recipe
+from ptrnet.training.recipe import Recipe, validation
 from ptrnet.training.run import train
 from ptrnet.types import Floats, Indices
 
@@ -99,8 +100,8 @@ def _infer_recipe(instances: Sequence[Floats], overrides: dict[str, Any]) -> Rec
             "valid_every": VALID_EVERY,
             "learning": LEARNING,
             **validation(overrides),
-            "n": size_ranges(np.array([len(instance) for instance in instances])),
-            **{name: getattr(task, name) for name in task.settings()},
+            "n": Sizes.of(map(len, instances)),
+            **to_mapping(task),
             **overrides,
             "task": tasks.CUSTOM,
         }

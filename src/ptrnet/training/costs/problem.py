@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from ptrnet.data.random_streams import VALID
-from ptrnet.data.sizes import parse_sizes
 from ptrnet.data.streams.instance_stream import FreshInstances, KnownInstances, instance_batch
 from ptrnet.errors import InputError
 from ptrnet.tasks.base import Task
@@ -54,7 +53,7 @@ def open_instances(
     Raises:
         InputError: no instance can be trained on.
     """
-    sizes, batch_size = parse_sizes(recipe.n), recipe.batch_size
+    sizes, batch_size = recipe.n, recipe.batch_size
     if problem is None:
         fresh = FreshInstances(task, sizes, batch_size, recipe.seed, first=first)
         valid = FreshInstances(task, sizes, batch_size, recipe.seed, VALID)

@@ -1,1 +1,1 @@
-"""What file formats share: the class `Format`, text, nested lists, Arrow's columns, TSPLIB."""
+"""What file formats share: the class `Format`, lines of text, JSON values."""

@@ -1,4 +1,4 @@
-"""The formats, by extension: the modules of `ptrnet.data.formats`, and those of plug-ins."""
+"""File formats by extension: the modules of `ptrnet.data.formats` and those of plug-ins."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -7,7 +7,6 @@ from pathlib import Path
 from types import ModuleType
 from typing import IO, Any
 
-from ptrnet.data.formats.parts.capabilities import Capabilities
 from ptrnet.data.formats.parts.lines import standard_input_is_json
 from ptrnet.errors import InputError, MissingExtraError, short, unknown
 from ptrnet.geometry.distances import EUCLIDEAN
@@ -19,11 +18,40 @@ _registry = Registry("file format", __name__.removesuffix(".parts.format"))
 
 
 @dataclass(frozen=True)
+class Capabilities:
+    """What files of a format can hold, so that we can refuse the rest instead of losing it.
+
+    Every module of `ptrnet.data.formats` has an object of this class as `CAPABILITIES`.
+
+    Args:
+        multiple: whether a file can hold more than one example.
+        answers: whether reading a file gives back the answers that were written.
+        extra: whether reading a file gives back the `extra` of an example.
+        distances: the distances that an example may have.
+        dictionaries: whether elements may have named fields.
+        task: the only task that the format serves; None for all tasks.
+        binary: whether `write` takes a stream of bytes instead of text.
+        stdout_format: the format of answers on standard output; empty for the same format.
+        package: an optional package that the format needs. The extra has the format's name.
+    """
+
+    multiple: bool = True
+    answers: bool = True
+    extra: bool = False
+    distances: tuple[str, ...] = (EUCLIDEAN,)
+    dictionaries: bool = False
+    task: str | None = None
+    binary: bool = False
+    stdout_format: str = ""
+    package: str = ""
+
+
+@dataclass(frozen=True)
 class Format:
     """One file format."""
 
     extension: str  # without the dot
-    module: ModuleType  # reads and writes files, and says what they can hold
+    module: ModuleType  # with `CAPABILITIES`, `read` and `write`
 
     @property
     def capabilities(self) -> Capabilities:
@@ -33,16 +61,16 @@ class Format:
 
     @property
     def tells_num_features(self) -> bool:
-        """Whether a file says how many numbers an element has, without its task."""
+        """Whether a file tells how many numbers an element has, without its task."""
         return hasattr(self.module, "num_features")
 
     def dictionaries(self, path: str) -> Iterator[tuple[list[Mapping[str, Any]], str]] | None:
-        """The elements of each instance, dictionaries, and the source of that instance.
+        """The elements of each instance, which are dictionaries, and its source.
 
-        None where the elements of the first instance are rows of numbers.
+        None if the elements of the first instance are rows of numbers.
 
         Raises:
-            InputError: a line that cannot be read; a later instance of rows of numbers.
+            InputError: a line that cannot be read, or a later instance of rows of numbers.
         """
         if not hasattr(self.module, "dictionaries"):
             return None
@@ -51,33 +79,33 @@ class Format:
         return instances
 
     def num_features(self, path: str) -> int:
-        """How many numbers an element of a file has; only where `tells_num_features`."""
+        """How many numbers an element of a file has; only if `tells_num_features`."""
         count: int = self.module.num_features(path)
         return count
 
     def read(self, path: str, task: Task) -> Iterator[Example]:
-        """The examples of a file, one by one."""
+        """Yield the examples of a file."""
         examples: Iterator[Example] = self.module.read(path, task)
         return examples
 
     def write(self, stream: IO[Any], examples: Iterable[Example], task: Task) -> None:
-        """Writes examples to a stream, of bytes where the format is binary, else of text."""
+        """Write examples to a stream of text or, if the format is binary, of bytes."""
         self.module.write(stream, examples, task)
 
     def open_for_writing(self, path: Path) -> IO[Any]:
-        """A stream that `write` takes."""
+        """Open a stream for `write`."""
         if self.capabilities.binary:
             return path.open("wb")
         return path.open("w", encoding="utf-8", newline="\n")
 
     def check_package(self) -> None:
-        """Refuses a format whose package is not installed."""
+        """Refuse a format whose package is not installed."""
         package = self.capabilities.package
         if package and find_spec(package) is None:
             raise MissingExtraError(f".{self.extension}", self.extension)
 
     def check_task(self, task: Task, path: str) -> None:
-        """Refuses a file whose format serves another task only, or needs a missing package."""
+        """Refuse a format that only serves another task, or whose package is not installed."""
         if self.capabilities.task not in (None, task.name):
             raise InputError(
                 f"{path}: .{self.extension} files are of task {self.capabilities.task}, "
@@ -86,7 +114,7 @@ class Format:
         self.check_package()
 
     def checked(self, examples: Iterable[Example], task: Task) -> Iterator[Example]:
-        """The same examples; InputError at the first that a file of the format cannot hold."""
+        """Yield the examples; raise InputError at the first that the format cannot hold."""
         for count, example in enumerate(examples):
             if count and not self.capabilities.multiple:
                 others = alternatives(example, task, lambda other: other.multiple)
@@ -110,7 +138,7 @@ class Format:
             yield example
 
     def checked_with_answers(self, examples: Iterable[Example], task: Task) -> Iterator[Example]:
-        """As `checked` gives them; an answer that could not be read again is refused, too."""
+        """As `checked`, but also refuse an answer that could not be read back."""
         for example in self.checked(examples, task):
             if example.outputs is not None and not self.capabilities.answers:
                 others = alternatives(example, task, lambda other: other.answers)
@@ -127,11 +155,11 @@ def names() -> list[str]:
 
 
 def register(extension: str, module: ModuleType) -> None:
-    """Adds a format: a module with `CAPABILITIES`, `read` and `write`, as in `ptrnet.data.formats`.
+    """Add a format: a module with `CAPABILITIES`, `read` and `write`, as in `ptrnet.data.formats`.
 
     Raises:
-        InputError: one of these is missing, CAPABILITIES is no `Capabilities`, or the extension is
-            taken.
+        InputError: one of these is missing, CAPABILITIES has another type than `Capabilities`, or
+            the extension is taken.
     """
     _check_module(module)
     _registry.register(extension, module)
@@ -139,7 +167,7 @@ def register(extension: str, module: ModuleType) -> None:
 
 
 def get(extension: str) -> Format:
-    """The format of a known extension."""
+    """Return the format of a known extension."""
     module = _registry.get(extension)
     known = _formats.get(extension)
     if known is None or known.module is not module:
@@ -148,11 +176,11 @@ def get(extension: str) -> Format:
     return known
 
 
-_formats: dict[str, Format] = {}  # by extension; of each the module has been checked
+_formats: dict[str, Format] = {}  # by extension; their modules have been checked
 
 
 def _check_module(module: ModuleType) -> None:
-    """Refuses a module that lacks what every format has."""
+    """Refuse a module that lacks a member that every format has."""
     for member in ("CAPABILITIES", "read", "write"):
         if not hasattr(module, member):
             raise InputError(f"register a file format: {module!r} has no {member}")
@@ -164,7 +192,7 @@ def _check_module(module: ModuleType) -> None:
 
 
 def format_of(path: str) -> Format:
-    """The format of a file by its extension; that of `-` is `txt`.
+    """Return the format of a file by its extension; that of `-` is `txt`.
 
     Raises:
         InputError: no extension, or an unknown one; the message suggests the nearest.
@@ -179,15 +207,15 @@ def format_of(path: str) -> Format:
 
 
 def input_format(path: str) -> Format:
-    """The format of what is read: of standard input, `-`, `jsonl` where a `{` comes first."""
+    """Return the format of a file to be read; standard input that begins with `{` is `jsonl`."""
     return get("jsonl") if path == "-" and standard_input_is_json() else format_of(path)
 
 
 def output_format(path: str, like: str | None) -> Format:
-    """The format in which answers to the instances of `like` are written to `path`.
+    """Return the format in which answers to the instances of `like` are written to `path`.
 
-    On standard output, `-`, it is the format of `like`, or what that format's `stdout_format` says;
-    `txt` where there is nothing alike, None.
+    On standard output, `-`, that is the format of `like` or its `stdout_format`, and `txt` if
+    `like` is None.
     """
     if path != "-" or like is None:
         return format_of(path)
@@ -198,11 +226,11 @@ def output_format(path: str, like: str | None) -> Format:
 def alternatives(
     example: Example, task: Task, fits: Callable[[Capabilities], bool] = lambda _: True
 ) -> str:
-    """The extensions that a complaint recommends, as in `.csv, .jsonl or .txt`.
+    """List the extensions that an error message recommends, as in `.csv, .jsonl or .txt`.
 
     Args:
-        example: the formats can hold all of it.
-        task: the formats serve it.
+        example: the formats must be able to hold all of it.
+        task: the formats must serve it.
         fits: what else the formats must be able to hold.
     """
     extensions = []

@@ -1,4 +1,4 @@
-"""Lines of text with their numbers, however large or broken the file."""
+"""Numbered lines of text files, however large or broken the file is."""
 
 import codecs
 import contextlib
@@ -14,26 +14,26 @@ from ptrnet.errors import InputError
 
 # Bytes: room for LARGEST points of two 25-character numbers, an answer, and as much again.
 LONGEST_LINE = 128 * LARGEST
-BLOCK = 2**22  # bytes of a block, about: some thousand lines, a second's work at most
+BLOCK = 2**22  # bytes of a block, about: some thousand lines, at most a second's work
 
 
 class Block(NamedTuple):
     """Consecutive lines of a file."""
 
-    start: int  # how many bytes of the file are before them
-    end: int  # the same at their end
+    start: int  # the byte at which they start
+    end: int  # the byte after them
     first: int  # the number of the first line, counted from 1
 
 
 def display_name(path: str) -> str:
-    """What complaints call a file: its path, and "standard input" for `-`."""
+    """The name of a file in error messages: its path, or "standard input" for `-`."""
     return "standard input" if path == "-" else path
 
 
 def numbered_lines(path: str) -> Iterator[tuple[int, str]]:
-    """The lines of a file, or of standard input for `-`, each with its number.
+    """Yield the lines of a file, or of standard input for `-`, with their numbers from 1 on.
 
-    Numbers are counted from 1; blank lines are counted, but left out.
+    Blank lines are counted but left out.
 
     Raises:
         InputError: no such file, not UTF-8, lines that end in `\\r` alone, or a line longer than
@@ -43,7 +43,7 @@ def numbered_lines(path: str) -> Iterator[tuple[int, str]]:
 
 
 def all_lines(path: str) -> Iterator[tuple[int, str]]:
-    """The lines of a file as `numbered_lines` gives them, blank ones included."""
+    """As `numbered_lines`, including blank lines."""
     if path != "-":
         with _opened(path) as stream:
             yield from _decoded(stream, path)
@@ -52,7 +52,7 @@ def all_lines(path: str) -> Iterator[tuple[int, str]]:
 
 
 def standard_input_is_json() -> bool:
-    """Whether standard input begins with `{`; waits for its first bytes, and takes none."""
+    """Whether standard input begins with `{`. Waits for its first bytes without consuming them."""
     stream = _standard_input()
     if stream not in _first_bytes:
         if isinstance(stream.buffer, io.BufferedReader):
@@ -65,21 +65,21 @@ def standard_input_is_json() -> bool:
     return _first_bytes[stream] == b"{"
 
 
-# Remembered for each standard input, as they can be looked at only before they are read.
+# Remembered for each standard input, because they can be peeked at only before they are read.
 _first_bytes: "WeakKeyDictionary[TextIO, bytes]" = WeakKeyDictionary()
 
 
 def _standard_input() -> TextIO:
-    if sys.stdin is None:  # closed by whoever started us
+    if sys.stdin is None:  # the parent process closed it
         raise InputError("standard input: cannot be read: it is closed")
     return sys.stdin
 
 
 def blocks(path: str) -> Iterator[Block]:
-    """All lines of a file in blocks of about BLOCK bytes, which can be read by themselves.
+    """Yield the lines of a file in blocks of about BLOCK bytes, which can be read independently.
 
-    A line longer than LONGEST_LINE may be cut, but is still longer than that in its block: whoever
-    reads the block refuses it.
+    A line longer than LONGEST_LINE may be cut, but in its block it is still longer than that, so
+    the reader of the block refuses it.
 
     Raises:
         InputError: no such file.
@@ -94,7 +94,7 @@ def blocks(path: str) -> Iterator[Block]:
 
 
 def count_lines(path: str) -> int:
-    """How many lines a file has, blank ones and an unfinished last one included."""
+    """Count the lines of a file, including blank lines and an unfinished last line."""
     count, last = 0, b"\n"
     with _opened(path) as stream:
         while content := stream.read(BLOCK):
@@ -103,7 +103,7 @@ def count_lines(path: str) -> int:
 
 
 def numbered_lines_of(block: Block, path: str) -> Iterator[tuple[int, str]]:
-    """The lines of one block of a file, as `numbered_lines` gives them."""
+    """Yield the lines of one block of a file as `numbered_lines` does."""
     with _opened(path) as stream:
         stream.seek(block.start)
         content = stream.read(block.end - block.start)
@@ -113,7 +113,7 @@ def numbered_lines_of(block: Block, path: str) -> Iterator[tuple[int, str]]:
 
 @contextlib.contextmanager
 def _opened(path: str) -> Iterator[BinaryIO]:
-    """The file as a stream of bytes. Raises InputError where it cannot be read."""
+    """Open a file for reading bytes. Raises InputError if it cannot be read."""
     try:
         with Path(path).open("rb") as stream:
             yield stream
@@ -122,7 +122,7 @@ def _opened(path: str) -> Iterator[BinaryIO]:
 
 
 def _decoded(stream: BinaryIO, source: str, first: int = 1) -> Iterator[tuple[int, str]]:
-    """The lines of a stream as text, from number `first` on."""
+    """Yield the lines of a stream as text, numbered from `first` on."""
     number = first - 1
     while line := stream.readline(LONGEST_LINE + 1):
         number += 1

@@ -1,0 +1,242 @@
+"""What the values of a table mean: numbers, missing values, ids, headers; and the rows of a CSV.
+
+The readers of `.csv`, of long tables, of `.jsonl` and of frames decide by these functions which of
+a user's columns are features. Where a column of numbers would be skipped without a word, because
+its numbers are written `1,5` or `3 kg` or because some are missing, they refuse it: otherwise the
+next column of numbers, perhaps one of ids, would be read as a coordinate.
+"""
+
+import csv
+import math
+import re
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from datetime import date
+from decimal import Decimal
+from numbers import Real
+from typing import Any
+
+import numpy as np
+
+from ptrnet.data.arrays import LARGEST_UNROUNDED
+from ptrnet.data.formats.parts.lines import all_lines
+from ptrnet.errors import InputError, short
+
+_ID_NAMES = {"", "#", "id", "index", "no", "nr", "number", "node", "unnamed: 0"}
+_MISSING = {"", "--", ".", "?", "#n/a", "n/a", "na", "nan", "nil", "null", "missing"}
+_SHEET_ERROR = re.compile(r"#[A-Z0-9/]+[!?]")  # #DIV/0!, #NAME?
+# 007 and 1_000 do not match: they are names.
+_PLAIN = re.compile(r"[+-]?(0|[1-9][0-9]*|[0-9]*\.[0-9]+|(0|[1-9][0-9]*)\.)([eE][+-]?[0-9]+)?")
+_SPACES = " \u00a0\u202f"
+_UNIT = r"%|\u00b0?[NSEWO]|\u00b0|[$\u20ac\u00a3\u00a5]|[kcm]?m|[km]?g|m?s|h|min|mi|ft|lb"
+# A sign, which may be the typographic minus, a currency, digits in groups of three or with a
+# decimal comma, and a unit: 1,234 or 52,5 or $3.50 or 3 kg or 13.4E; not 14a.
+_FOREIGN = re.compile(
+    rf"[<>~]?[-+\u2212]?[$\u20ac\u00a3\u00a5]?[{_SPACES}]?"
+    rf"(?:\d{{1,3}}(?:[,.'\u2019{_SPACES}]\d{{3}})+(?:[.,]\d+)?|\d+[.,]\d+|\d+)"
+    rf"(?:[eE][-+]?\d+)?(?P<unit>[{_SPACES}]?(?:{_UNIT})|[{_SPACES}][a-zA-Z\u00b5]{{1,3}}|)"
+)
+_DIRECTIONS = {*"NSEWO"}
+
+
+# Numbers
+
+
+def is_number(text: str) -> bool:
+    """Whether a text is meant as a number. `nan` and `1e400` are; `parse_number` refuses them."""
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+def is_finite_number(text: str) -> bool:
+    """Whether Python reads a text as a finite number."""
+    return is_number(text) and math.isfinite(float(text))
+
+
+def is_plain_number(text: str) -> bool:
+    """Whether a text is written as numbers usually are, unlike 007 and 1_000."""
+    return _PLAIN.fullmatch(text) is not None
+
+
+def are_plain_numbers(column: Iterable[str]) -> bool:
+    """Whether a column has plain numbers, and besides them only empty cells, nan and inf.
+
+    This is the rule for long tables, in which any column may hold names.
+    """
+    filled = [cell for cell in column if cell]
+    others = [cell for cell in filled if not is_plain_number(cell)]
+    return len(others) < len(filled) and all(
+        is_number(cell) and not is_finite_number(cell) for cell in others
+    )
+
+
+def parse_plain_number(cell: str, source: str) -> float | int | None:
+    """Return a cell of a column for which `are_plain_numbers`: None if it is empty.
+
+    Raises:
+        InputError: nan, inf, and overflow.
+    """
+    if not cell:
+        return None
+    if cell.lstrip("+-").isdecimal():
+        return int(cell)  # of any size: it may be an id that no model reads
+    return parse_number(cell, source)
+
+
+def are_foreign_numbers(texts: Collection[str]) -> bool:
+    """Whether texts are numbers in a notation that Python does not read, all with one unit if any.
+
+    Digits alone are not: codes and ids are written so.
+    """
+    matches = [_FOREIGN.fullmatch(text.strip()) for text in texts]
+    units = {match["unit"].strip(f"\u00b0{_SPACES}") for match in matches if match} - {""}
+    return (
+        bool(matches)
+        and all(matches)
+        and (len(units) <= 1 or units <= _DIRECTIONS)
+        and not all(text.strip().isdecimal() for text in texts)
+    )
+
+
+def is_real(value: Any) -> bool:
+    """Whether a value is a real number of any library; booleans are not."""
+    return isinstance(value, Real | Decimal) and not isinstance(value, bool | np.bool_)
+
+
+def parse_number(text: str, source: str) -> float:
+    """Return the finite float that a text stands for.
+
+    Raises:
+        InputError: other text, `nan`, `inf`, overflow, or the digits of a whole number that
+            float64 would round, so that we would answer another instance.
+    """
+    try:
+        value = float(text)
+    except ValueError:
+        raise InputError(f"{source}: expected a number, got {short(text)}") from None
+    if not math.isfinite(value) or "_" in text or not text.isascii():
+        raise InputError(f"{source}: expected a finite number, got {short(text)}")
+    digits = text.strip().lstrip("+-")
+    if abs(value) > LARGEST_UNROUNDED and digits.isdecimal() and int(digits) != abs(value):
+        raise InputError(
+            f"{source}: expected a whole number that float64 holds, got {short(text)}, which it "
+            f"rounds to {value:.0f}"
+        )
+    return value
+
+
+def parse_index(text: str, source: str) -> int:
+    """Return the whole number of at most 18 digits that a text stands for, or raise InputError."""
+    digits = text.removeprefix("-")
+    if not (digits.isascii() and digits.isdecimal()) or len(digits) > 18:
+        raise InputError(f"{source}: expected an index, got {short(text)}")
+    return int(text)
+
+
+# Missing values
+
+
+def is_empty(value: Any) -> bool:
+    """Whether a cell holds nothing: empty text, None, NaN, or pandas' NA and NaT."""
+    if value is None or type(value).__name__ == "NAType":
+        return True
+    return isinstance(value, str | Real | Decimal | date) and bool(value == "" or value != value)
+
+
+def is_missing(value: Any) -> bool:
+    """Whether a cell among numbers says that there is none: it is empty, or reads `n/a`, `?`, ...
+
+    Elsewhere such a text is a name: an id may be `NA`.
+    """
+    if not isinstance(value, str):
+        return is_empty(value)
+    text = value.strip()
+    return text.lower() in _MISSING or _SHEET_ERROR.fullmatch(text) is not None
+
+
+def hides_numbers(others: Iterable[Any], has_numbers: bool) -> bool:
+    """Whether a column that is not numeric was probably meant to be.
+
+    Args:
+        others: its values that are not numbers.
+        has_numbers: whether it has numbers, too.
+    """
+    filled = [value for value in others if not is_missing(value)]
+    if not all(isinstance(value, str) for value in filled):
+        return False  # lists and the like: we carry them along
+    return are_foreign_numbers(filled) or (has_numbers and all(map(is_finite_number, filled)))
+
+
+# Names of columns
+
+
+def is_id(name: Any) -> bool:
+    """Whether a column or field has a name that people give to ids."""
+    return isinstance(name, str) and name.strip().lower() in _ID_NAMES
+
+
+def without_ids(columns: Sequence[Any], names: Sequence[Any], d: int) -> list[Any]:
+    """Return the numeric columns; if there are more than d, without those that are named as ids."""
+    if len(columns) <= d:
+        return list(columns)
+    return [column for column, name in zip(columns, names, strict=True) if not is_id(name)]
+
+
+def check_no_ids(names: Iterable[Any], d: int, source: str) -> None:
+    """Refuse to read ids among the d numbers of an element.
+
+    If an element is a single number, ids may be exactly what the user wants to sort.
+    """
+    ids = [name for name in names if is_id(name)] if d > 1 else []
+    if ids:
+        raise InputError(
+            f"{source}: expected {d} numbers of each element besides ids, got "
+            f"{short(ids[0])} among them; if it is not an id, rename it"
+        )
+
+
+def check_header(names: Sequence[str], source: str) -> None:
+    """Refuse a header with duplicate names, of which one column would be lost."""
+    if len(set(names)) != len(names):
+        twice = next(name for name in names if names.count(name) > 1)
+        raise InputError(f"{source}: duplicate column name {short(twice)}")
+    if len(names) == 1 and any(mark in names[0] for mark in ";\t"):
+        raise InputError(f"{source}: columns must be separated by commas, got one column")
+
+
+# Rows
+
+
+def csv_rows(path: str, source: str) -> Iterator[tuple[list[str], int]]:
+    """Yield the cells of each row, stripped, and the line on which the row ends.
+
+    Raises:
+        InputError: a file that cannot be read or is not CSV, or a row of another width.
+    """
+    line_number = 1
+
+    def lines() -> Iterator[str]:
+        nonlocal line_number
+        for line_number, text in all_lines(path):  # noqa: B007  read outside
+            yield text
+
+    width = None
+    try:
+        for row in csv.reader(lines(), strict=True):
+            if len(row) < 2 and not any(cell.strip() for cell in row):
+                continue  # a blank line; one within a quoted text is a part of the text
+            width = len(row) if width is None else width
+            if len(row) != width:
+                if ";" in row[0] or "\t" in row[0]:
+                    raise InputError(
+                        f"{source}:{line_number}: columns must be separated by commas, and "
+                        f"numbers have decimal points, got {short(','.join(row))}"
+                    )
+                raise InputError(
+                    f"{source}:{line_number}: expected {width} columns, got {len(row)}"
+                )
+            yield [cell.strip() for cell in row], line_number
+    except csv.Error as error:
+        raise InputError(f"{source}:{line_number}: not CSV: {error}") from None

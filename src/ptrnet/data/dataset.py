@@ -1,0 +1,390 @@
+"""`Dataset`: instances and what is known of them, as columns.
+
+Everything that answers, labels, measures or learns maps a `Dataset` to a `Dataset`. The functions
+of this module are the only ones that make one from what a user holds: values in memory
+(`instances_of`, `examples_of`) or a file (`read_chunks`). They validate each instance and each
+answer once; what takes a `Dataset` does not check it again.
+
+The rule for one or many: an array, tensor or frame `(n, d)`, or nested lists of that shape, is one
+instance (`(n,)` as well where d = 1); a list of instances, or an array `(B, n, d)`, is many; and a
+tuple `(inputs, outputs)` is an instance with its answer.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
+from functools import cached_property
+from itertools import islice
+from typing import Any, overload
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ptrnet.data import checks, formats
+from ptrnet.data.arrays import depth, is_frame, records_of, split, unpack_objects
+from ptrnet.errors import InputError
+from ptrnet.tasks.base import Task
+from ptrnet.types import Answers, Example, Floats, Indices
+
+# The fields of an `Example` that are neither arrays of a `Dataset` nor derived from them.
+_CARRIED = tuple(f for f in fields(Example) if f.name not in ("inputs", "outputs", "log_prob"))
+
+
+@dataclass(frozen=True, eq=False)
+class Dataset(Sequence[Example]):
+    """Ragged columns of B instances; row i is `elements[starts[i]:starts[i + 1]]`.
+
+    A sequence of `Example`s: `data[3]` is one row, `data[10:20]` a view of ten rows, and each row
+    unpacks as `(inputs, outputs)`. The arrays may be memory maps.
+
+    Args:
+        elements: `(num_elements, d)` float64, the elements of all instances, one after another.
+        starts: `(B + 1,)`, where each instance begins in `elements`, and the end.
+        answers: `(num_indices,)` 0-based indices of all answers, flat; None if no answer is known.
+        answer_starts: `(B + 1,)`, where each answer begins in `answers`, and the end.
+        is_answered: `(B,)`, which answers are known; None if all of `answers` are.
+        item_size: the indices of one item of an answer: 3 for triangles.
+        log_probs: `(B,)` of the answers, if a model gave them.
+        context: `(B, c)`, features of the whole instance.
+        targets: by name ("rank", "grade", "member") `(num_elements,)` numbers, one an element, for
+            instances whose answers are told element by element.
+        carried: by name the B values of a field of `Example` that is carried along: `source`,
+            `extra`, `table`, `nodes`, `distance`, `elements` (the user's dictionaries).
+    """
+
+    elements: Floats
+    starts: Indices
+    answers: Indices | None = None
+    answer_starts: Indices | None = None
+    is_answered: NDArray[np.bool_] | None = None
+    item_size: int = 1
+    log_probs: Floats | None = None
+    context: Floats | None = None
+    targets: Mapping[str, Floats] = field(default_factory=dict)
+    carried: Mapping[str, Sequence[Any]] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, examples: Iterable[Example], item_size: int = 1) -> "Dataset":
+        """Return the columns of examples that have been validated.
+
+        Args:
+            examples: all with elements of d numbers.
+            item_size: of the task.
+        """
+        if isinstance(examples, Dataset):
+            return examples
+        rows = list(examples)
+        carried = {}
+        for f in _CARRIED:
+            values = [getattr(row, f.name) for row in rows]
+            default = {} if f.name == "extra" else f.default
+            if any(value != default for value in values):
+                carried[f.name] = values
+        elements = [row.inputs for row in rows]
+        data = cls(
+            np.concatenate(elements) if elements else np.zeros((0, 1)),
+            _starts_of([len(inputs) for inputs in elements]),
+            item_size=item_size,
+            carried=carried,
+        )
+        known = [row.outputs for row in rows]
+        if any(outputs is not None for outputs in known):
+            data = data.with_answers(known)
+        if any(row.log_prob is not None for row in rows):
+            log_probs = [np.nan if row.log_prob is None else row.log_prob for row in rows]
+            data = replace(data, log_probs=np.array(log_probs))
+        return data
+
+    def with_answers(
+        self, answers: Sequence[Indices | None], log_probs: Floats | None = None
+    ) -> "Dataset":
+        """Return the same instances with other answers: `(m,)` or `(t, item_size)`; None: unknown.
+
+        Args:
+            answers: B of them.
+            log_probs: `(B,)`, if a model gave them.
+        """
+        known = [np.zeros(0, np.int64) if a is None else a.ravel() for a in answers]
+        return replace(
+            self,
+            answers=np.concatenate(known) if known else np.zeros(0, np.int64),
+            answer_starts=_starts_of([len(a) for a in known]),
+            is_answered=np.array([a is not None for a in answers], bool),
+            log_probs=log_probs,
+        )
+
+    def with_extra(self, extra: Sequence[Mapping[str, Any]]) -> "Dataset":
+        """Return the same rows with other values in `Example.extra`."""
+        return replace(self, carried={**self.carried, "extra": extra})
+
+    @cached_property
+    def sizes(self) -> Indices:
+        """`(B,)`: the elements of each instance."""
+        return np.diff(self.starts)
+
+    @cached_property
+    def lengths(self) -> Indices:
+        """`(B,)`: the indices of each answer; 0 where it is not known."""
+        if self.answer_starts is None:
+            return np.zeros(len(self), np.int64)
+        return np.diff(self.answer_starts)
+
+    def outputs(self, row: int) -> Indices | None:
+        """Return the answer of one row, `(m,)` or `(t, item_size)`; None if it is not known."""
+        if self.answers is None or self.answer_starts is None:
+            return None
+        if self.is_answered is not None and not self.is_answered[row]:
+            return None
+        flat = self.answers[self.answer_starts[row] : self.answer_starts[row + 1]]
+        outputs = np.asarray(flat, np.int64)
+        return outputs if self.item_size == 1 else outputs.reshape(-1, self.item_size)
+
+    def rows_of_one_size(self, rows: Indices) -> tuple[Floats, Answers]:
+        """Return inputs `(B, n, d)` and padded answers `(B, M)` of rows that have one size n."""
+        assert self.answers is not None and self.answer_starts is not None
+        elements = np.arange(self.sizes[rows[0]])
+        inputs = self.elements[self.starts[rows][:, None] + elements]
+        starts, lengths = self.answer_starts[rows], self.lengths[rows]
+        places = starts[:, None] + np.arange(lengths.max())
+        mask = Answers(places, lengths).mask
+        flat = self.answers[np.where(mask, places, 0)]
+        return inputs, Answers(np.where(mask, flat, 0).astype(np.int64), lengths)
+
+    def chunks(self, size: int) -> Iterator["Dataset"]:
+        """Yield views of `size` rows, the last one of fewer."""
+        for first in range(0, len(self), size):
+            yield self[first : first + size]
+
+    def __len__(self) -> int:
+        return len(self.starts) - 1
+
+    @overload
+    def __getitem__(self, index: int) -> Example: ...
+    @overload
+    def __getitem__(self, index: slice) -> "Dataset": ...
+    def __getitem__(self, index: int | slice) -> "Example | Dataset":
+        if isinstance(index, slice):
+            return self._view(*index.indices(len(self)))
+        row = range(len(self))[index]  # negative numbers count from the end; raises IndexError
+        return Example(
+            np.asarray(self.elements[self.starts[row] : self.starts[row + 1]]),
+            self.outputs(row),
+            log_prob=None if self.log_probs is None else float(self.log_probs[row]),
+            **{name: values[row] for name, values in self.carried.items()},
+        )
+
+    def _view(self, first: int, stop: int, step: int) -> "Dataset":
+        if step != 1:
+            raise InputError(f"Dataset: expected a slice of step 1, got {step}")
+        stop = max(first, stop)
+        begin, end = self.starts[first], self.starts[stop]
+        answers, answer_starts = self.answers, self.answer_starts
+        if answers is not None and answer_starts is not None:
+            answers = answers[answer_starts[first] : answer_starts[stop]]
+            answer_starts = answer_starts[first : stop + 1] - answer_starts[first]
+        return replace(
+            self,
+            elements=self.elements[begin:end],
+            starts=self.starts[first : stop + 1] - begin,
+            answers=answers,
+            answer_starts=answer_starts,
+            is_answered=None if self.is_answered is None else self.is_answered[first:stop],
+            log_probs=None if self.log_probs is None else self.log_probs[first:stop],
+            context=None if self.context is None else self.context[first:stop],
+            targets={name: values[begin:end] for name, values in self.targets.items()},
+            carried={name: values[first:stop] for name, values in self.carried.items()},
+        )
+
+
+def _starts_of(counts: Sequence[int]) -> Indices:
+    return np.concatenate([[0], np.cumsum(counts, dtype=np.int64)]).astype(np.int64)
+
+
+def read_chunks(path: str, task: Task, size: int) -> Iterator[Dataset]:
+    """Yield the examples of a file, `size` at a time.
+
+    Raises:
+        InputError: no such file, another task's format, the first line that cannot be used, or no
+            instance at all.
+        MissingExtraError: the format needs a package that is not installed.
+    """
+    return chunks_of(formats.read(path, task), task, size)
+
+
+def chunks_of(examples: Iterable[Example], task: Task, size: int) -> Iterator[Dataset]:
+    """Yield validated examples as datasets of `size` rows, the last one of fewer."""
+    rest = iter(examples)
+    while chunk := list(islice(rest, size)):
+        yield Dataset.of(chunk, task.item_size)
+
+
+def instances_of(values: Any, task: Task) -> tuple[Dataset, bool]:
+    """Return one instance or many as a dataset, and whether it was one.
+
+    Args:
+        values: as the rule of this module has it; a `Dataset` is taken as it is. The outputs of
+            a tuple are checked, and left out.
+        task: of the instances.
+
+    Raises:
+        InputError: names the instance by its number, from 0 on.
+    """
+    if isinstance(values, Dataset):
+        return values, False
+    values = unpack_objects(values)
+    is_one = is_example(values, task) or _is_instance(values, task.num_features)
+    items = [values] if is_one else split(values, "instances")
+    rows = []
+    for k, item in enumerate(items):
+        if isinstance(item, tuple) and is_example(item, task):
+            rows.append(checked_example(item, task, f"instance {k}").replace(outputs=None))
+        else:
+            rows.append(checked_instance(item, task, f"instance {k}"))
+    return Dataset.of(rows, task.item_size), is_one
+
+
+def examples_of(values: Any, task: Task) -> tuple[Dataset, bool]:
+    """Return one example with its answer or many as a dataset, and whether it was one.
+
+    Args:
+        values: an `Example` or a tuple `(inputs, outputs)`; a list of such, or a `Dataset`. The
+            arrays of an `Example` are taken as they are, so that an answer of a model that is not
+            a valid answer of the task can be measured, too.
+        task: of the examples.
+
+    Raises:
+        InputError: names the example by its number, from 0 on.
+    """
+    if isinstance(values, Dataset):
+        for row in values:
+            checks.required_answer(row, task)
+        return values, False
+    is_one = is_example(values, task)
+    if not is_one and _is_instance(values, task.num_features):
+        raise InputError(
+            "examples: expected pairs of inputs (n, d) and outputs (m,), got an instance without "
+            "an answer"
+        )
+    items = [values] if is_one else split(values, "examples")
+    rows = [checked_example(item, task, example_name(k, item)) for k, item in enumerate(items)]
+    return Dataset.of(rows, task.item_size), is_one
+
+
+def one_example(values: Any, task: Task) -> Example:
+    """Return one validated instance, with its answer if it has one.
+
+    Raises:
+        InputError: the values are many instances, or cannot be used.
+    """
+    data, is_one = (examples_of if has_answer(values, task) else instances_of)(values, task)
+    if not is_one:
+        raise InputError(f"expected one instance, got a list of {len(data)}")
+    return data[0]
+
+
+def is_example(values: Any, task: Task) -> bool:
+    """Whether this is an `Example`, or a tuple of an instance and an answer."""
+    if isinstance(values, Example):
+        return True
+    if not isinstance(values, tuple) or len(values) != 2:
+        return False
+    inputs, outputs = map(depth, values)
+    return inputs == 2 if task.num_features > 1 else inputs > 0 and outputs == 1
+
+
+def has_answer(values: Any, task: Task) -> bool:
+    """Whether this is one example whose answer is known."""
+    return is_example(values, task) and inputs_and_outputs(values, "")[1] is not None
+
+
+def pairs_of(inputs: Any, outputs: Any) -> Iterator[tuple[Any, Any]]:
+    """Return the pairs of two sequences of equal length.
+
+    Raises:
+        InputError: they are not sequences, or their lengths differ.
+    """
+    xs, ys = split(inputs, "inputs"), split(outputs, "outputs")
+    if len(xs) != len(ys):
+        raise InputError(
+            f"expected as many outputs as inputs, got {len(ys)} outputs and {len(xs)} inputs"
+        )
+    return zip(xs, ys, strict=True)
+
+
+def _is_instance(values: Any, d: int) -> bool:
+    """Whether this has the shape of one instance, by the rule of this module."""
+    if is_frame(values):
+        return True
+    is_list = isinstance(values, list | tuple)
+    if isinstance(values, Mapping) or (is_list and (not values or is_row(values[0]))):
+        return False
+    ndim = depth(values)
+    if d == 1 and is_list and ndim == 2:  # (n, 1) if each row has one number; else rows are (n,)
+        return all(
+            isinstance(row, Mapping) or (depth(row) == 1 and len(row) == 1) for row in values
+        )
+    return 0 < ndim <= (1 if d == 1 and is_list else 2)
+
+
+def is_row(values: Any) -> bool:
+    """Whether this is a row of a dataset, or an instance that is a frame."""
+    return isinstance(values, Example) or is_frame(values)
+
+
+def checked_instance(values: Any, task: Task, source: str) -> Example:
+    """Return one validated instance, which keeps all that an `Example` knows."""
+    example = values if isinstance(values, Example) else Example(values, source=source)
+    source = example.source or source
+    # `inputs` may be the features of the elements that another model reads.
+    inputs = example.inputs if example.elements is None else example.elements
+    inputs = checks.frame_as_rows(inputs, task)
+    return example.replace(
+        inputs=checks.check_instance(inputs, task, source),
+        source=source,
+        elements=records_of(inputs),
+    )
+
+
+def example_name(number: int, item: Any) -> str:
+    """Return what complaints call an item of a list: its number, and where it was read."""
+    source = item.source if isinstance(item, Example) else ""
+    return f"example {number}" + (f" ({source})" if source else "")
+
+
+def checked_example(pair: Any, task: Task, source: str) -> Example:
+    """Return a validated example with its answer, from an `Example` or a pair."""
+    if isinstance(pair, Example):
+        checks.required_answer(pair, task, source)
+        if isinstance(pair.inputs, np.ndarray) and isinstance(pair.outputs, np.ndarray):
+            _check_indices(pair.outputs, len(pair.inputs), source)
+            return pair
+    inputs, outputs = inputs_and_outputs(pair, source)
+    inputs = checks.frame_as_rows(inputs, task)
+    instance = checks.check_instance(inputs, task, f"{source}: inputs")
+    indices = checks.check_outputs(outputs, len(instance), task, f"{source}: outputs")
+    elements = records_of(inputs)
+    if isinstance(pair, Example):
+        return pair.replace(inputs=instance, outputs=indices, elements=elements)
+    return Example(instance, indices, source, elements=elements)
+
+
+def _check_indices(outputs: NDArray[Any], n: int, source: str) -> None:
+    """Refuse indices of no element. The answer need not be one that the task allows."""
+    if outputs.dtype.kind not in "iu":
+        raise InputError(f"{source}: outputs: expected whole numbers, got {outputs.dtype}")
+    outside = outputs[(outputs < 0) | (outputs >= n)]
+    if outside.size:
+        raise InputError(f"{source}: outputs: expected 0 to {n - 1}, got {outside[0]}")
+
+
+def inputs_and_outputs(values: Any, source: str) -> tuple[Any, Any]:
+    """Return inputs and outputs. Raises InputError if the values are not a pair."""
+    try:
+        if isinstance(values, Mapping | str):
+            raise TypeError
+        inputs, outputs = values
+    except (TypeError, ValueError):
+        raise InputError(
+            f"{source}: expected a pair of inputs (n, d) and outputs (m,), got "
+            f"{type(values).__name__}"
+        ) from None
+    return inputs, outputs

@@ -1,0 +1,181 @@
+"""Examples as JSON values: objects, and nested lists of numbers and indices.
+
+The rows of `.jsonl` and of Parquet have this form, and so do the bodies that the service gets.
+"""
+
+import json
+import math
+import sys
+import warnings
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from ptrnet.data import checks
+from ptrnet.errors import AmbiguousInputWarning, InputError, file_of, short
+from ptrnet.geometry.distances import EUCLIDEAN, NAMES
+from ptrnet.tasks.base import Task
+from ptrnet.types import Example, Floats
+
+
+def parse_object(
+    text: str, source: str, parse_float: Callable[[str], float] | None = None
+) -> dict[str, Any]:
+    """Return the JSON object that a text holds.
+
+    Args:
+        text: JSON.
+        source: of the text, for complaints.
+        parse_float: turns digits into a number. By default it refuses overflow. `float` is faster
+            and turns overflow into infinity.
+
+    Raises:
+        InputError: anything but an object, a duplicate key, `NaN`, and overflow.
+    """
+
+    def refuse(word: str) -> float:
+        raise InputError(f"{source}: expected a finite number, got {word[:40]}")
+
+    def finite(digits: str) -> float:
+        value = float(digits)
+        return value if math.isfinite(value) else refuse(digits)
+
+    def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        row = dict(pairs)
+        if len(row) < len(pairs):
+            seen: set[str] = set()
+            for key, _ in pairs:
+                if key in seen:
+                    raise InputError(f'{source}: the key "{key[:40]}" occurs twice')
+                seen.add(key)
+        return row
+
+    try:
+        row = json.loads(
+            text,
+            parse_constant=refuse,
+            parse_float=parse_float or finite,
+            object_pairs_hook=unique,
+        )
+    except json.JSONDecodeError as error:
+        line = f"line {error.lineno}, " if error.lineno > 1 else ""
+        raise InputError(f"{source}: not JSON at {line}column {error.colno}: {error.msg}") from None
+    except RecursionError:
+        raise InputError(f"{source}: lists or objects are nested too deeply") from None
+    except ValueError as error:
+        if isinstance(error, InputError):  # a ValueError, too, raised by `refuse` or `unique`
+            raise
+        # The only one left: Python limits the digits of a whole number.
+        digits = sys.get_int_max_str_digits()
+        raise InputError(f"{source}: a whole number of more than {digits} digits") from None
+    if not isinstance(row, dict):
+        got = "a list" if isinstance(row, list) else json.dumps(row)[:40]
+        raise InputError(f"{source}: expected a JSON object, got {got}")
+    return row
+
+
+def example_from_row(inputs: Floats, row: dict[str, Any], task: Task, source: str) -> Example:
+    """Return the example of a row.
+
+    Args:
+        inputs: `(n, d)`, already checked.
+        row: all other keys. Those with a meaning are taken out; the rest is the example's `extra`.
+        task: of the example.
+        source: of the row.
+
+    Raises:
+        InputError: `outputs` are not an answer, or the task does not know the `distance`.
+
+    Warns:
+        AmbiguousInputWarning: a key of the user's is nearly `outputs` or `distance`.
+    """
+    outputs = row.pop("outputs", None)
+    if outputs is not None:
+        indices = flat_indices(outputs, task.item_size, f'{source}: "outputs"')
+        outputs = checks.check_answer(indices, len(inputs), task, f'{source}: "outputs"')
+    distance = checks.pop_distance(row, inputs, task, source)
+    for key, value in row.items():
+        name = key.strip().lower().rstrip("s")
+        if name == "output" and outputs is None and isinstance(value, list):
+            _warn_of_name(key, "outputs", source)
+        if name == "distance" and key != name and distance == EUCLIDEAN and value in NAMES:
+            _warn_of_name(key, name, source)
+    return Example(inputs, outputs, source, row, distance=distance)
+
+
+def _warn_of_name(key: str, expected: str, source: str) -> None:
+    warnings.warn(
+        f'{file_of(source)}: {short(key)} is kept as a key of your own; ours is "{expected}"',
+        AmbiguousInputWarning,
+        stacklevel=4,
+    )
+
+
+def other_keys(example: Example) -> dict[str, Any]:
+    """The keys and values of an example's row besides its inputs and outputs."""
+    distance = {} if example.distance == EUCLIDEAN else {"distance": example.distance}
+    for key in ("inputs", "outputs", *distance):
+        if key in example.extra:
+            raise InputError(
+                f'{example.source}: the key "{key}" has another meaning in a line; rename yours'
+            )
+    return {**distance, **example.extra}
+
+
+def records(values: Any, source: str) -> list[Mapping[str, Any]]:
+    """Return elements that are JSON objects. Raises InputError if they are not."""
+    if not isinstance(values, list) or not values:
+        raise InputError(f"{source}: expected a list of objects")
+    for k, element in enumerate(values, 1):
+        if not isinstance(element, Mapping):
+            raise InputError(f"{source}: element {k}: expected an object, got {short(element)}")
+    return values
+
+
+def check_numbers(values: Any, source: str) -> None:
+    """Refuse text, booleans and null as inputs: NumPy would turn them into numbers."""
+    if not isinstance(values, list):
+        raise InputError(f"{source}: expected a list of elements")
+    if values and isinstance(values[0], dict):
+        return  # the task's schema checks the values of its fields
+    if {type(v) for e in values for v in (e if isinstance(e, list) else (e,))} <= {int, float}:
+        return
+    for k, element in enumerate(values, 1):
+        for value in element if isinstance(element, list) else [element]:
+            if type(value) not in (int, float):
+                raise InputError(
+                    f"{source}: element {k}: expected a number, got {json.dumps(value)[:40]}"
+                )
+
+
+def num_features(values: Any, source: str) -> int:
+    """How many numbers the first element of an instance has."""
+    check_numbers(values, source)
+    if values and isinstance(values[0], dict):
+        raise InputError(f"{source}: expected elements of numbers, got an object")
+    if not values or values[0] == []:
+        raise InputError(f"{source}: expected elements of one number or more")
+    return len(values[0]) if isinstance(values[0], list) else 1
+
+
+def flat_indices(outputs: Any, item_size: int, source: str) -> list[int]:
+    """Return the indices of an answer as one flat list.
+
+    Args:
+        outputs: a list of indices or, if `item_size` is not 1, of lists of `item_size` indices.
+        item_size: indices in an item of the answer.
+        source: of the answer.
+
+    Raises:
+        InputError: anything else.
+    """
+    items = [outputs] if item_size == 1 else outputs
+    is_nested = isinstance(items, list) and all(isinstance(item, list) for item in items)
+    if not is_nested or not all(type(i) is int for item in items for i in item):
+        lists = "" if item_size == 1 else f"lists of {item_size} "
+        raise InputError(f"{source}: expected a list of {lists}whole numbers")
+    for number, item in enumerate(items, 1):
+        if item_size > 1 and len(item) != item_size:
+            raise InputError(
+                f"{source}: item {number}: expected {item_size} indices, got {len(item)}"
+            )
+    return [i for item in items for i in item]

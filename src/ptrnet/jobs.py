@@ -1,0 +1,274 @@
+"""A job: one function over many chunks of examples, by many processes, that survives a stop.
+
+While OUTPUT is computed, a folder `OUTPUT.partial/` next to it holds the job's key (`job.json`:
+everything that decides the result) and the finished chunks, each a file of lines named
+`NUMBER-CHECKSUM.EXTENSION`. The same job started again skips the chunks that are there and whose
+content has the checksum of their name; at the end the chunks are joined, and the folder is removed.
+"""
+
+import hashlib
+import json
+import shutil
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import asdict
+from functools import partial
+from io import StringIO
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, NamedTuple
+
+from ptrnet.data import formats
+from ptrnet.data.dataset import Dataset
+from ptrnet.errors import InputError, KilledError, OutputError, short
+from ptrnet.files import atomic_path, check_writable, checksum, locked, to_standard_output
+from ptrnet.parallel import LOCAL, ordered_map
+from ptrnet.progress import Bar
+from ptrnet.tasks.base import Task
+from ptrnet.version import VERSION
+
+CHUNK = 250  # rows of a chunk
+KEY = "job.json"
+_DIGITS = 32  # of the SHA-256 of a chunk's lines, in its file name
+
+
+class Source(NamedTuple):
+    """What a job works through.
+
+    Args:
+        chunks: the arguments of its function: datasets of CHUNK rows, or numbers of chunks.
+        num_rows: how many rows there are; None if that is not known.
+        key: everything about the input that decides the result, as JSON; None if the input cannot
+            be read again (standard input): then a stopped job cannot be resumed.
+        path: of the file; None for input in memory.
+    """
+
+    chunks: Iterable[Any]
+    num_rows: int | None
+    key: Mapping[str, Any] | None
+    path: str | None = None
+
+
+def file_source(path: str, chunks: Iterable[Dataset]) -> Source:
+    """Return the source of a job over a file. Raises InputError if it cannot be read."""
+    if path == "-" or not Path(path).is_file():
+        return Source(chunks, None, None, path)
+    try:
+        key = {"file": str(Path(path).resolve()), "sha256": checksum(path)}
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read: {error.strerror}") from None
+    return Source(chunks, formats.count_instances(path), key, path)
+
+
+def run(
+    function: Callable[[Any], Dataset], source: Source, activity: str, jobs: int, backend: str
+) -> Iterator[Dataset]:
+    """Yield `function` of every chunk, in order, with a progress bar that counts rows.
+
+    Args:
+        function: maps a chunk to a dataset; other processes can import it.
+        source: of the chunks.
+        activity: what the bar says, such as "labelling".
+        jobs: processes; -1 for one a core.
+        backend: where they run, see `ptrnet.parallel.ordered_map`.
+    """
+    with Bar(activity, source.num_rows) as bar:
+        for data in ordered_map(function, source.chunks, jobs, backend):
+            bar.add(len(data))
+            yield data
+
+
+def job(
+    function: Callable[[Any], Dataset],
+    source: Source,
+    task: Task,
+    output: str,
+    activity: str,
+    key: Mapping[str, Any],
+    jobs: int = 1,
+    backend: str = LOCAL,
+) -> int:
+    """Compute `function` of every chunk, and write the examples to a file.
+
+    Args:
+        function: maps a chunk to a dataset; other processes can import it.
+        source: of the chunks.
+        task: of the examples.
+        output: the file; "-" is standard output, in the format of the source.
+        activity: what the progress bar says, such as "labelling".
+        key: everything else that decides the result, as JSON: options, the weights' checksum.
+        jobs: processes; -1 for one a core.
+        backend: where they run, see `ptrnet.parallel.ordered_map`.
+
+    Returns:
+        How many answers of this run are not proved, although their labeller promises a proof.
+
+    Raises:
+        InputError: the first example that cannot be used or written; `output` cannot be written, or
+            there is an unfinished job with another key, or another run of this one.
+    """
+    target = formats.output_format(output, source.path)
+    if not target.capabilities.multiple or (output == "-" and target.capabilities.binary):
+        data = list(ordered_map(function, source.chunks, jobs, backend))
+        examples = [example for chunk in data for example in chunk]
+        # The examples of a file were checked when it was read.
+        write = formats.write if source.path is None else formats.write_checked
+        write(output, examples, task, source.path)
+        return sum(map(num_unproved, data))
+    is_binary = target.capabilities.binary
+    lines_format = formats.get("jsonl") if is_binary else target
+    compute = partial(_lines_of, function, task, lines_format.extension)
+    key = {"ptrnet": VERSION, "task": task.name, **asdict(task), "command": activity, **key}
+    unproved = 0
+    with _claimed(output, key, source) as folder:
+        done = _finished(folder, lines_format.extension)
+        todo = (item for item in enumerate(source.chunks) if item[0] not in done)
+        with Bar(activity, source.num_rows, sum(done.values())) as bar:
+            for number, lines, count in ordered_map(compute, todo, jobs, backend):
+                _write_chunk(folder, number, lines, lines_format.extension)
+                bar.add(lines.count(b"\n"))
+                unproved += count
+        _join(folder, output, task, target if is_binary else None)
+    return unproved
+
+
+def report_unproved(count: int) -> None:
+    """Say on standard error how many answers are not proved, if any."""
+    if count:
+        answers = "1 answer is" if count == 1 else f"{count:,} answers are"
+        print(
+            f'{answers} the best that was found, not proved: "proved": false in .jsonl and '
+            ".parquet; --strict refuses them",
+            file=sys.stderr,
+        )
+
+
+def num_unproved(data: Dataset) -> int:
+    """Return how many answers are not proved, although their labeller promises a proof."""
+    return sum(extra.get("proved") is False for extra in data.carried.get("extra", ()))
+
+
+def _lines_of(
+    function: Callable[[Any], Dataset], task: Task, extension: str, item: tuple[int, Any]
+) -> tuple[int, bytes, int]:
+    """Compute one chunk: its number, its lines, and how many of its answers are not proved.
+
+    Takes the format's extension, because other processes cannot unpickle a module.
+    """
+    number, chunk = item
+    data = function(chunk)
+    text = StringIO()
+    formats.get(extension).write(text, data, task)
+    return number, text.getvalue().encode(), num_unproved(data)
+
+
+@contextmanager
+def _claimed(output: str, key: Mapping[str, Any], source: Source) -> Iterator[Path]:
+    """The folder of a job's chunks, which no other run has meanwhile; removed on success.
+
+    After an interrupt, a killed process or a full disk the folder stays, if the job can be
+    resumed. It is removed after any other error, unless an earlier run left chunks in it: the error
+    would come again. Standard output has a temporary folder.
+    """
+    if output == "-":
+        with TemporaryDirectory() as temporary:
+            yield Path(temporary)
+        return
+    path = Path(output)
+    check_writable(path)
+    folder = path.with_name(f"{path.name}.partial")
+    try:
+        folder.mkdir(exist_ok=True)
+        with locked(folder, wait=False):
+            is_new = not (folder / KEY).exists()
+            _claim_key(folder, {**key, **(source.key or {"input": "standard input"})}, is_new)
+            try:
+                yield folder
+            except BaseException as error:
+                is_stop = isinstance(error, KeyboardInterrupt | KilledError | OSError | OutputError)
+                if _numbers(folder) and source.key is not None and (is_stop or not is_new):
+                    print(
+                        f"kept in {folder}: the same command continues from there",
+                        file=sys.stderr,
+                    )
+                elif is_new:
+                    shutil.rmtree(folder)
+                raise
+            shutil.rmtree(folder)
+    except OSError as error:
+        raise OutputError(f"{output}: cannot be written: {error.strerror or error}") from None
+
+
+def _claim_key(folder: Path, key: Mapping[str, Any], is_new: bool) -> None:
+    """Write the key of a new job, or refuse a folder with the chunks of another one."""
+    text = json.dumps(key, indent=1) + "\n"
+    if is_new:
+        with atomic_path(folder / KEY) as temporary:
+            temporary.write_text(text, encoding="utf-8")
+    else:
+        _check_key(folder, json.loads(text))
+
+
+def _check_key(folder: Path, key: Mapping[str, Any]) -> None:
+    """Refuse a folder with the chunks of another job."""
+    try:
+        former = json.loads((folder / KEY).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        former = None
+    if not isinstance(former, dict):
+        raise InputError(f"{folder / KEY}: not readable; delete {folder}")
+    for name in dict.fromkeys([*key, *former]):
+        if former.get(name) != key.get(name):
+            raise InputError(
+                f"{folder}: holds an unfinished job with other options ({name} "
+                f"{short(former.get(name), 100)}, asked {short(key.get(name), 100)}); finish "
+                "that, or delete the folder"
+            )
+
+
+def _numbers(folder: Path) -> dict[int, Path]:
+    """Return the chunk files by number."""
+    files = folder.glob("*-*.*")
+    return {int(file.name.partition("-")[0]): file for file in files}
+
+
+def _finished(folder: Path, extension: str) -> dict[int, int]:
+    """Return the number of rows of each finished chunk; remove damaged files."""
+    done = {}
+    for number, file in _numbers(folder).items():
+        lines = file.read_bytes()
+        if file.name == _chunk_name(number, lines, extension):
+            done[number] = lines.count(b"\n")
+        else:
+            print(
+                f"{file}: incomplete or damaged; its examples are computed again", file=sys.stderr
+            )
+            file.unlink()
+    if done:
+        print(f"resuming after {sum(done.values()):,} examples in {folder}", file=sys.stderr)
+    return done
+
+
+def _chunk_name(number: int, lines: bytes, extension: str) -> str:
+    return f"{number:06}-{hashlib.sha256(lines).hexdigest()[:_DIGITS]}.{extension}"
+
+
+def _write_chunk(folder: Path, number: int, lines: bytes, extension: str) -> None:
+    """Write a chunk under its own name, whose checksum proves it whole after a stop."""
+    (folder / _chunk_name(number, lines, extension)).write_bytes(lines)
+
+
+def _join(folder: Path, output: str, task: Task, target: formats.Format | None) -> None:
+    """Make the output of the chunks: their lines, or a file of a binary format `target`."""
+    files = [file for _, file in sorted(_numbers(folder).items())]
+    if target is not None:
+        examples = (e for file in files for e in formats.read(str(file), task))
+        formats.write_checked(output, examples, task)
+    elif output == "-":
+        to_standard_output(file.read_text(encoding="utf-8") for file in files)
+    else:
+        with atomic_path(Path(output)) as temporary, temporary.open("wb") as stream:
+            for file in files:
+                with file.open("rb") as lines:
+                    shutil.copyfileobj(lines, stream)

@@ -1,0 +1,211 @@
+"""Triangulations in the order in which a queue of edges reaches their triangles, and as apexes.
+
+The queue starts with one directed edge. The edge at its front, from u to v, is answered by the apex
+w of the triangle on its other side if that triangle has not been reached, else by NO_APEX. A
+triangle (u, v, w) opens two further sides, the edges (w, v) and (u, w), which join the queue in
+this order. But if the other side of such an edge was reached already, then the edge that waits for
+it leaves the queue instead.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from ptrnet.jit import jit
+from ptrnet.labellers.compiled import pair, turn
+from ptrnet.types import Floats, Indices
+
+NO_APEX = -1
+Start = tuple[int, int, int]  # a side, as `3 t + k`, and its two vertices
+
+
+class Traversal(NamedTuple):
+    """Triangulations of up to T triangles as a queue reaches them, each padded at its end."""
+
+    ordered: Indices  # (B, T, 3): tail, head and apex of each, as they are reached
+    counts: Indices  # (B,) triangles that are reached
+    apexes: Indices  # (B, 2 T + 3): the first edge, then an apex or NO_APEX for each edge
+    lengths: Indices  # (B,) of the apexes
+
+
+@jit
+def _neighbours(triangles: Indices) -> Indices:
+    """`(t, 3)`: at k the side at the other side of the edge opposite to vertex k, as `3 t + k`;
+    -1 where there is none."""
+    count = 3 * len(triangles)
+    keys = np.empty(count, np.int64)
+    largest = triangles.max() + 1
+    for side in range(count):
+        t, k = divmod(side, 3)
+        i, j = triangles[t, (k + 1) % 3], triangles[t, (k + 2) % 3]
+        keys[side] = min(i, j) * largest + max(i, j)
+    order = np.argsort(keys, kind="mergesort")
+    neighbours = np.full(count, -1, np.int64)
+    position = 0
+    while position + 1 < count:
+        one, other = order[position], order[position + 1]
+        if keys[one] == keys[other]:
+            neighbours[one], neighbours[other] = other, one
+            position += 1
+        position += 1
+    return neighbours
+
+
+@jit
+def _first_side(points: Floats, triangles: Indices, neighbours: Indices) -> Start:
+    """The side, as `3 t + k`, from which the queue starts, and its vertices a and b.
+
+    a is the lexicographically least vertex; of the hull's two edges at it the one to b has all
+    points at its left.
+    """
+    a = triangles[0, 0]
+    for vertex in triangles.flat:
+        if points[vertex, 0] < points[a, 0] or (
+            points[vertex, 0] == points[a, 0] and points[vertex, 1] < points[a, 1]
+        ):
+            a = vertex
+    first, b = -1, -1
+    for side in range(len(neighbours)):
+        t, k = divmod(side, 3)
+        for i, j in ((1, 2), (2, 1)):
+            if triangles[t, (k + i) % 3] != a:
+                continue
+            other = triangles[t, (k + j) % 3]
+            if first < 0:
+                first, b = side, other
+                continue
+            is_outer = neighbours[side] < 0
+            if is_outer != (neighbours[first] < 0):
+                is_better = is_outer
+            else:
+                is_better = turn(pair(points, a), pair(points, b), pair(points, other)) < 0
+            if is_better:
+                first, b = side, other
+    return first, a, b
+
+
+@jit
+def _side_between(triangles: Indices, tail: int, head: int) -> int:
+    """The side of the first triangle between two of its vertices, as `3 t + k`."""
+    for k in range(3):
+        if triangles[0, k] != tail and triangles[0, k] != head:
+            return k
+    return 0
+
+
+@jit
+def _reach(
+    triangles: Indices, neighbours: Indices, start: Start, ordered: Indices, apexes: Indices
+) -> tuple[int, int]:
+    """Fills `ordered` and `apexes` from the start `(side, tail, head)`; returns their lengths."""
+    side, tail, head = start
+    count, length, front, end = 0, 2, 0, 1
+    capacity = 2 * len(triangles) + 1
+    queue = np.empty((capacity, 3), np.int64)  # the side to reach, its tail and its head
+    queue[0] = side, tail, head
+    apexes[0], apexes[1] = tail, head
+    waits_at = np.full(len(neighbours), -1, np.int64)  # of a side to reach, its place in the queue
+    is_reached = np.zeros(len(triangles), np.bool_)
+    has_left = np.zeros(capacity, np.bool_)
+    while front < end:
+        side, tail, head = queue[front, 0], queue[front, 1], queue[front, 2]
+        front += 1
+        if has_left[front - 1]:
+            continue
+        if side < 0 or is_reached[side // 3]:
+            apexes[length] = NO_APEX
+            length += 1
+            continue
+        t, k = divmod(side, 3)
+        apex = triangles[t, k]
+        is_reached[t] = True
+        ordered[count] = tail, head, apex
+        apexes[length] = apex
+        count, length = count + 1, length + 1
+        for opposite, u, v in ((tail, apex, head), (head, tail, apex)):
+            across = 0
+            for j in range(3):
+                if triangles[t, j] == opposite:
+                    across = 3 * t + j
+            other = neighbours[across]
+            if waits_at[across] >= 0:
+                has_left[waits_at[across]] = True
+            else:
+                queue[end] = other, u, v
+                if other >= 0:
+                    waits_at[other] = end
+                end += 1
+    return count, length
+
+
+@jit
+def _traverse(
+    points: Floats,
+    triangles: Indices,
+    counts: Indices,
+    ordered: Indices,
+    reached: Indices,
+    apexes: Indices,
+    lengths: Indices,
+) -> None:
+    """Fills the arrays of a `Traversal`; without points the first triangle has the first edge."""
+    for b in range(len(triangles)):
+        if not counts[b]:
+            continue
+        some = triangles[b, : counts[b]]
+        neighbours = _neighbours(some)
+        if len(points):
+            start = _first_side(points[b], some, neighbours)
+        else:
+            tail, head = some[0, 0], some[0, 1]
+            start = _side_between(some, tail, head), tail, head
+        reached[b], lengths[b] = _reach(some, neighbours, start, ordered[b], apexes[b])
+
+
+def traverse(triangles: Indices, counts: Indices, points: Floats | None = None) -> Traversal:
+    """Traverses triangulations by the queue, from the hull's edge at the least vertex, x before y.
+
+    Args:
+        triangles: `(B, T, 3)` indices of vertices; no triangle occurs twice.
+        counts: `(B,)` how many are real.
+        points: `(B, n, 2)`; None: the first edge is that of the first two vertices of all.
+    """
+    batch, size, _ = triangles.shape
+    none = np.zeros(batch, np.int64)
+    traversal = Traversal(
+        np.zeros_like(triangles), none, np.zeros((batch, 2 * size + 3), np.int64), none.copy()
+    )
+    points = np.empty((0, 0, 2)) if points is None else points
+    _traverse(points, np.ascontiguousarray(triangles), counts, *traversal)
+    return traversal
+
+
+def triangles_of(apexes: Sequence[int]) -> list[tuple[int, int, int]]:
+    """The triangles `(tail, head, apex)` that a sequence names, as a queue reaches them.
+
+    What has no place repeats its last vertex: an element where no edge waits, or a first edge that
+    nothing follows. Any other sequence gets what it names, right or wrong.
+    """
+    if len(apexes) < 3 or NO_APEX in apexes[:2]:
+        elements = [apex for apex in apexes if apex != NO_APEX]
+        return [(elements[0], elements[-1], elements[-1])] if elements else []
+    triangles: list[tuple[int, int, int]] = []
+    waiting = {(apexes[0], apexes[1]): None}  # in the order of the queue
+    for apex in apexes[2:]:
+        if waiting:
+            tail, head = next(iter(waiting))
+            del waiting[tail, head]
+        else:
+            tail = head = apex
+        if apex == NO_APEX:
+            continue
+        triangles.append((tail, head, apex))
+        if tail == head:
+            continue
+        sides = [(head, apex), (apex, tail)]
+        joining = [side[::-1] for side in sides if side not in waiting]
+        for side in sides:
+            waiting.pop(side, None)
+        waiting.update(dict.fromkeys(joining))
+    return triangles

@@ -1,0 +1,137 @@
+"""What several labellers of tours share: batches of instances, tours as edges, and 2-opt.
+
+A tour is an order of all cities; its end is joined to its start.
+"""
+
+from collections.abc import Callable, Iterator
+
+import numpy as np
+
+from ptrnet.geometry import distances
+from ptrnet.geometry.scaling import scale_by_power_of_two
+from ptrnet.jit import jit
+from ptrnet.types import Answers, Floats, Indices
+
+_MAX_DISTANCES = 2**22  # that are in memory at a time
+
+
+def distance_matrices(inputs: Floats, distance: str) -> Iterator[tuple[slice, Floats]]:
+    """Slices of a batch of `(B, n, 2)` cities, each with the distances of its instances.
+
+    The distances are `(B, n, n)`, with B of the slice. Euclidean ones are those of the instance
+    scaled by a power of two, so that none overflows; the shortest tour stays the same.
+    """
+    batch, n, _ = inputs.shape
+    points = scale_by_power_of_two(inputs) if distance == distances.EUCLIDEAN else inputs
+    step = max(1, _MAX_DISTANCES // n**2)
+    for first in range(0, batch, step):
+        rows = slice(first, first + step)
+        yield rows, distances.matrix(points[rows], distance)
+
+
+def label_tours(
+    inputs: Floats, distance: str, write_tours: Callable[[Floats, Indices], None]
+) -> Answers:
+    """Tours of `(B, n, 2)` cities.
+
+    Args:
+        inputs: `(B, n, 2)` cities.
+        distance: a name of `ptrnet.geometry.distances`.
+        write_tours: computes the tours of instances by their distances `(B, n, n)`, and writes
+            them into an array `(B, n)`.
+    """
+    batch, n, _ = inputs.shape
+    tours = np.empty((batch, n), np.int64)
+    for rows, dist in distance_matrices(inputs, distance):
+        write_tours(dist, tours[rows])
+    return Answers(tours, np.full(batch, n, np.int64))
+
+
+@jit
+def tour_length(dist: Floats, tour: Indices) -> float:
+    """The length of the closed tour `(n,)` by `(n, n)` distances."""
+    total = dist[tour[-1], tour[0]]
+    for k in range(len(tour) - 1):
+        total += dist[tour[k], tour[k + 1]]
+    return total
+
+
+@jit
+def add_edge(neighbours: Indices, i: int, j: int) -> None:
+    """Writes the edge i-j into `neighbours` `(n, 2)`; -1 there stands for no neighbour yet."""
+    neighbours[i, 0 if neighbours[i, 0] < 0 else 1] = j
+    neighbours[j, 0 if neighbours[j, 0] < 0 else 1] = i
+
+
+@jit
+def walk(neighbours: Indices, start: int) -> Indices:
+    """`(n,)`: all cities in the order of their edges, from `start` to its first neighbour and on.
+
+    Args:
+        neighbours: `(n, 2)` of a tour, or of a path that begins at `start`; each end of a path
+            has -1 as its second neighbour.
+        start: a city.
+    """
+    n = len(neighbours)
+    tour = np.empty(n, np.int64)
+    previous, city = -1, start
+    for k in range(n):
+        tour[k] = city
+        first, second = neighbours[city]
+        next_city = first if first != previous else second
+        previous, city = city, next_city
+    return tour
+
+
+_ROUNDING = 1e-12  # relative to the edges: a smaller gain may be an error of rounding
+
+
+@jit
+def two_opt(dist: Floats, tour: Indices) -> None:
+    """Exchanges pairs of edges of the closed tour, in place, until no exchange shortens it.
+
+    Args:
+        dist: `(n, n)` distances.
+        tour: `(n,)` cities.
+    """
+    while closed_pass(dist, tour):
+        pass
+
+
+@jit
+def closed_pass(dist: Floats, tour: Indices) -> bool:
+    """Tries each pair of edges of the closed tour `(n,)` once; whether any was exchanged."""
+    n = len(tour)
+    improved = False
+    for i in range(n - 2):
+        for j in range(i + 2, n - (i == 0)):  # the first edge and the last share a city
+            improved |= exchange(dist, tour, i, j)
+    return improved
+
+
+@jit
+def open_pass(dist: Floats, path: Indices) -> bool:
+    """Tries each pair of edges of the open path `(n,)` once; whether any was exchanged."""
+    n = len(path)
+    improved = False
+    for i in range(n - 3):
+        for j in range(i + 2, n - 1):
+            improved |= exchange(dist, path, i, j)
+    return improved
+
+
+@jit
+def exchange(dist: Floats, tour: Indices, i: int, j: int) -> bool:
+    """Reverses positions i + 1 to j if that replaces two edges by shorter ones; whether it did.
+
+    The edges are those after the positions i and j; the one after the last leads to the first.
+    """
+    a, b, c, d = tour[i], tour[i + 1], tour[j], tour[(j + 1) % len(tour)]
+    before, after = dist[a, b] + dist[c, d], dist[a, c] + dist[b, d]
+    if after >= before * (1 - _ROUNDING):
+        return False
+    first, last = i + 1, j
+    while first < last:
+        tour[first], tour[last] = tour[last], tour[first]
+        first, last = first + 1, last - 1
+    return True

@@ -1,1 +1,0 @@
-"""Triangulations: their proof and repair, one made of whole numbers, and sequences of apexes."""

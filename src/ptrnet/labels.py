@@ -1,0 +1,294 @@
+"""Answers by an algorithm: `ptrnet.label` for given instances, `ptrnet.generate` for fresh ones."""
+
+from collections.abc import Sequence
+from functools import partial
+from os import PathLike, fspath
+from pathlib import Path
+from typing import Any, overload
+
+import numpy as np
+
+from ptrnet import jobs as bulk
+from ptrnet import labellers, tasks
+from ptrnet.data import formats
+from ptrnet.data.checks import check_sizes
+from ptrnet.data.dataset import Dataset, chunks_of, instances_of
+from ptrnet.data.random_streams import GENERATED
+from ptrnet.data.sizes import Sizes
+from ptrnet.errors import InputError, check_int, short
+from ptrnet.jobs import CHUNK, Source
+from ptrnet.parallel import LOCAL, check_backend, check_jobs
+from ptrnet.tasks.base import Task
+from ptrnet.types import Example
+
+
+def label(
+    task: str | Task,
+    file: Any,
+    *,
+    output: str | Path | None = None,
+    labeller: str | None = None,
+    strict: bool = False,
+    jobs: int = 1,
+    backend: str = LOCAL,
+) -> Any:
+    """Answer instances by an algorithm, and return or write them.
+
+    Answers that the file has are replaced. The algorithms draw nothing at random, and the answers
+    are the same for any `jobs` and `backend`. If a call that writes a file of lines (.txt, .jsonl,
+    .parquet) is stopped, its finished chunks stay in `OUTPUT.partial/`; the same call continues.
+
+    Args:
+        task: "hull", "delaunay", "tsp" or "sort"; or a task with other settings, such as
+            `ptrnet.load(...).task`.
+        file: the path of the instances, in any format; "-" is standard input. Or the instances
+            themselves, one or many, in any form that `Solver.solve` takes, or a `Dataset`.
+        output: the file for instances and answers; its extension is the format, "-" is standard
+            output. Answers to a .tsp file go to a .tour.
+        labeller: the algorithm, one of `task.labellers`; the task's first when None.
+        strict: whether to refuse an answer that is not proved, if the labeller promises a proof.
+            Otherwise it is the best that was found, `"proved": false` says so in .jsonl and
+            .parquet, and a line on standard error counts such answers.
+        jobs: processes, 1 or more; -1 for one a core.
+        backend: where they run: "local", or a cluster of "dask" or "ray".
+
+    Returns:
+        If `output` is None, a `Dataset`, whose rows unpack as pairs of inputs `(n, d)` and outputs,
+        0-based indices `(m,)` or triangles `(t, 3)`; for one instance its row alone. If a file is
+        written, None.
+
+    Raises:
+        InputError: an argument that is unknown; an instance that cannot be used, that the
+            algorithm does not take, or that `output` cannot hold, by file and line; a file that
+            cannot be written, or another unfinished job for it. No file is made then.
+        MissingExtraError: format, labeller or backend needs a package that is not installed.
+
+    Example:
+        >>> inputs, outputs = ptrnet.label("hull", [[0, 0], [1, 0], [0, 1], [0.2, 0.2]])
+        >>> outputs
+        array([0, 1, 2])
+    """
+    task = tasks.get(task) if isinstance(task, str) else task
+    if not isinstance(task, Task):
+        raise InputError(f"label: expected a task or its name first, got {short(task)}")
+    task.check_labeller(labeller)
+    target = _checked_target(output, task, jobs, backend)
+    if not isinstance(file, str | PathLike):
+        data, is_one = instances_of(file, task)
+        source = Source(data.chunks(CHUNK), len(data), None)
+    else:
+        path, is_one = fspath(file), False
+        if path != "-":
+            formats.check_input(path)
+            formats.check_not_overwritten(path, target or "-")
+        examples = formats.read(path, task)
+        if target is not None:
+            examples = formats.output_format(target, path).checked(examples, task)
+        source = bulk.file_source(path, chunks_of(examples, task, CHUNK))
+    function = partial(label_dataset, task, labeller, strict=strict)
+    key = {"labeller": labeller or task.labellers[0], "strict": strict}
+    labelled = _run(function, source, task, target, "labelling", key, jobs, backend)
+    return labelled[0] if labelled is not None and is_one else labelled
+
+
+@overload
+def generate(
+    task: str | Task,
+    n: str | int,
+    count: int,
+    *,
+    output: None = None,
+    labeller: str | None = None,
+    strict: bool = False,
+    seed: int = 0,
+    jobs: int = 1,
+    backend: str = LOCAL,
+) -> Dataset: ...
+
+
+@overload
+def generate(
+    task: str | Task,
+    n: str | int,
+    count: int,
+    *,
+    output: str | Path,
+    labeller: str | None = None,
+    strict: bool = False,
+    seed: int = 0,
+    jobs: int = 1,
+    backend: str = LOCAL,
+) -> None: ...
+
+
+def generate(
+    task: str | Task,
+    n: str | int,
+    count: int,
+    *,
+    output: str | Path | None = None,
+    labeller: str | None = None,
+    strict: bool = False,
+    seed: int = 0,
+    jobs: int = 1,
+    backend: str = LOCAL,
+) -> Dataset | None:
+    """Draw instances, answer them by an algorithm, and return or write both.
+
+    Example number k depends on the task, the sizes, the labeller and the seed alone, and not on
+    `count`, `jobs` or `backend`. If a call that writes a file of lines (.txt, .jsonl, .parquet) is
+    stopped, its finished chunks stay in `OUTPUT.partial/`, and the same call continues.
+
+    Args:
+        task: "hull", "delaunay", "tsp" or "sort"; or a task with other settings, such as
+            `ptrnet.load(...).task`.
+        n: the numbers of elements: 50, "5-50" or "5,10,20-30"; 1 to 100,000, and at least 3 for
+            "delaunay". The size of each instance is drawn uniformly.
+        count: how many examples, 1 or more.
+        output: the file; its extension is the format, "-" is standard output.
+        labeller: this and `strict` as in `label`.
+        seed: of everything that is drawn, 0 or more.
+        jobs: processes, 1 or more; -1 for one a core.
+        backend: where they run: "local", or a cluster of "dask" or "ray".
+
+    Returns:
+        If `output` is None, a `Dataset`, whose rows unpack as pairs of inputs `(n, d)` and outputs,
+        0-based indices `(m,)` or triangles `(t, 3)`. If a file is written, None.
+
+    Raises:
+        InputError: an argument that is out of its range or unknown, instances that are too large
+            for the labeller, a file that cannot be written, or another unfinished job for it. No
+            file is made then.
+        MissingExtraError: format, labeller or backend needs a package that is not installed.
+    """
+    task = tasks.get(task) if isinstance(task, str) else task
+    function, source, key = generation(task, Sizes(n), count, seed, labeller, strict)
+    target = _checked_target(output, task, jobs, backend)
+    return _run(function, source, task, target, "generating", key, jobs, backend)
+
+
+def generate_dataset(
+    task: Task,
+    sizes: Sequence[int],
+    count: int,
+    seed: int,
+    labeller: str | None = None,
+    activity: str = "generating",
+) -> Dataset:
+    """Return the examples of `generate`, of sizes drawn from `sizes`, with a bar for `activity`."""
+    function, source, _ = generation(task, sizes, count, seed, labeller)
+    chunks = bulk.run(function, source, activity, 1, LOCAL)
+    return Dataset.of((row for chunk in chunks for row in chunk), task.item_size)
+
+
+def generation(
+    task: Task,
+    sizes: Sequence[int],
+    count: int,
+    seed: int,
+    labeller: str | None = None,
+    strict: bool = False,
+) -> tuple["partial[Dataset]", Source, dict[str, Any]]:
+    """Return the job of `generate`: its function, its source (numbers of chunks), its key.
+
+    Raises:
+        InputError: an argument out of its range or unknown, sizes too large for the labeller.
+        MissingExtraError: the labeller needs a package that is not installed.
+    """
+    check_sizes(sizes, task)
+    count, seed = check_int("count", count, 1), check_int("seed", seed, 0)
+    task.check_labeller(labeller)
+    task.check_max_elements(labeller, max(sizes))
+    function = partial(_generate_chunk, task, sizes, seed, count, labeller, strict)
+    labeller = labeller or task.labellers[0]
+    key = {
+        "sizes": list(sizes), "count": count, "seed": seed, "labeller": labeller, "strict": strict
+    }  # fmt: skip
+    return function, Source(range(-(-count // CHUNK)), count, {}), key
+
+
+def label_dataset(
+    task: Task, labeller: str | None, data: Dataset, *, strict: bool = False
+) -> Dataset:
+    """Return the instances with an algorithm's answers; `extra["proved"]` is False if not proved.
+
+    Raises:
+        InputError: the algorithm does not take an instance, finds no answer to it, or no proof if
+            that is `strict`; the message begins with the instance's source.
+    """
+    groups: dict[tuple[int, str], list[int]] = {}
+    distances = data.carried.get("distance", ["euclidean"] * len(data))
+    for row, group in enumerate(zip(data.sizes.tolist(), distances, strict=True)):
+        groups.setdefault(group, []).append(row)
+    labelled = list(data)
+    name = labeller or task.labellers[0]
+    for (_, distance), rows in groups.items():
+        inputs = np.stack([labelled[row].inputs for row in rows])
+        try:
+            answers, proved = task.label_with_proof(inputs, labeller, distance)
+        except InputError as error:
+            raise InputError(f"{labelled[rows[0]].source}: {error}") from None
+        for row, outputs, is_proved in zip(rows, task.unpad(answers), proved, strict=True):
+            example = labelled[row]
+            if not len(outputs):
+                raise InputError(f"{example.source}: {labellers.failure(name)}")
+            if strict and not is_proved:
+                raise InputError(f"{example.source}: {labellers.unproved(name)}")
+            extra = dict(example.extra)
+            if task.may_be_unproved:
+                extra.pop("proved", None)  # the file says it of the former answer
+            if not is_proved:
+                extra["proved"] = False
+            labelled[row] = example.replace(outputs=outputs, extra=extra)
+    return Dataset.of(labelled, task.item_size)
+
+
+def _generate_chunk(
+    task: Task,
+    sizes: Sequence[int],
+    seed: int,
+    count: int,
+    labeller: str | None,
+    strict: bool,
+    number: int,
+) -> Dataset:
+    """Return chunk `number` of `count` examples: those from number `number * CHUNK` on."""
+    rng = np.random.default_rng([seed, GENERATED, number])
+    first = number * CHUNK
+    drawn_sizes = rng.choice(np.asarray(sizes), CHUNK)[: count - first]
+    drawn = [
+        Example(task.sample(rng, 1, int(n))[0], source=f"instance {k}")
+        for k, n in enumerate(drawn_sizes, first + 1)
+    ]
+    return label_dataset(task, labeller, Dataset.of(drawn, task.item_size), strict=strict)
+
+
+def _checked_target(output: str | Path | None, task: Task, jobs: int, backend: str) -> str | None:
+    """Return the output's path, after a look at everything that could refuse the job at its end."""
+    target = None if output is None else fspath(output)
+    if target is not None:
+        formats.check_output(target, task)
+    check_jobs(jobs)
+    check_backend(backend)
+    return target
+
+
+def _run(
+    function: "partial[Dataset]",
+    source: Source,
+    task: Task,
+    target: str | None,
+    activity: str,
+    key: dict[str, Any],
+    jobs: int,
+    backend: str,
+) -> Dataset | None:
+    """Run a job into memory, or into a file if there is a target; report unproved answers."""
+    if target is not None:
+        unproved = bulk.job(function, source, task, target, activity, key, jobs, backend)
+        bulk.report_unproved(unproved)
+        return None
+    chunks = bulk.run(function, source, activity, jobs, backend)
+    data = Dataset.of((row for chunk in chunks for row in chunk), task.item_size)
+    bulk.report_unproved(bulk.num_unproved(data))
+    return data

@@ -1,0 +1,120 @@
+"""The elements that remain after a prefix: put together to be encoded, and their positions."""
+
+import math
+from typing import NamedTuple
+
+import torch
+from torch import Tensor, nn
+
+from ptrnet.kernels.eager import can_read_values, is_recorded
+from ptrnet.masks import length_mask
+from ptrnet.models.base import safe_sqrt
+
+MARGIN = 10.0  # by so much is the score of an element too distant to encode below all the others
+
+
+class Rest(NamedTuple):
+    """The elements that are encoded after each of R prefixes of N elements: W of these at most."""
+
+    elements: Tensor  # (R, W) their indices, in the order of the instance; then padding
+    mask: Tensor  # (R, W) boolean, False on padding
+    distant: Tensor | None  # (R, N) boolean: what remains too, but is not encoded; None: nothing
+    size: int  # N
+
+    @classmethod
+    def of_all(cls, remaining: Tensor) -> "Rest":
+        """All that remains, by `(R, N)` booleans.
+
+        W is the most of a prefix; while operations are recorded or mapped, which cannot depend on
+        values, it is N.
+        """
+        counts, width = remaining.sum(-1), remaining.shape[1]
+        is_captured = remaining.is_cuda and torch.cuda.is_current_stream_capturing()
+        if can_read_values(remaining) and not is_captured:
+            width = int(counts.max())
+        return cls(
+            _in_front(remaining)[:, :width], length_mask(counts, width), None, remaining.shape[1]
+        )
+
+    @classmethod
+    def of_nearest(cls, remaining: Tensor, dist: Tensor, count: int) -> "Rest":
+        """The `count` elements of all that remains, `(R, N)`, whose dist `(R, N)` is the least."""
+        dist = dist.masked_fill(~remaining, torch.inf)
+        if is_recorded():  # for instances of any size, of fewer than `count` elements too
+            near = dist.argsort(-1).argsort(-1) < count
+        else:
+            indices = dist.topk(count, largest=False).indices
+            near = torch.zeros_like(remaining).scatter(1, indices, True)
+        rest = cls.of_all(remaining & near)
+        elements, mask = rest.elements[:, :count], rest.mask[:, :count]
+        return cls(elements, mask, remaining & ~near, rest.size)
+
+    def log_probs(self, scores: Tensor) -> Tensor:
+        """`(R, Q, S + N)` log-probabilities of all tokens, by the scores `(R, Q, S + W)`."""
+        num_specials = scores.shape[-1] - self.elements.shape[1]
+        is_padding = nn.functional.pad(~self.mask, (num_specials, 0))[:, None]
+        distant_score = scores.detach().amin(-1, keepdim=True) - MARGIN
+        scores = scores.masked_fill(is_padding, -torch.inf)
+        special, of_elements = scores[..., :num_specials], scores[..., num_specials:]
+        every = scores.new_full((*scores.shape[:2], self.size), -torch.inf)
+        if self.distant is not None:
+            every = torch.where(self.distant[:, None], distant_score, every)
+        every = every.scatter(-1, self.elements[:, None].expand(of_elements.shape), of_elements)
+        return torch.cat([special, every], -1).log_softmax(-1)
+
+    def positions(self, tokens: Tensor, num_specials: int) -> Tensor:
+        """The positions of tokens `(R, Q)` in `[special slots; elements]`: 0 to S + W - 1.
+
+        Of a token that does not remain it is arbitrary.
+        """
+        rows, width = self.elements.shape
+        slots = torch.arange(num_specials + width, device=tokens.device).expand(rows, -1)
+        special, of_elements = slots.tensor_split([num_specials], -1)
+        every = slots.new_zeros(rows, self.size).scatter(1, self.elements, of_elements)
+        return torch.cat([special, every], -1).gather(1, tokens)
+
+
+def _in_front(remaining: Tensor) -> Tensor:
+    """`(R, N)` indices: those where the booleans are True in their order, and then the others."""
+    if not is_recorded():
+        return remaining.to(torch.int8).argsort(dim=-1, descending=True, stable=True)
+    positions = torch.arange(remaining.shape[1], device=remaining.device)
+    keys = positions - remaining.long() * remaining.shape[1]  # no two are equal: any sort is stable
+    return keys.argsort(-1)
+
+
+class RelativePositions(nn.Module):
+    """`W [x; r; |r|; g; |g|; log s; sin(pi r); cos(pi r); sin(2 pi r); ...] + b`.
+
+    Of a point x, a current point c and a goal e: `r = (x - c) / s` and `g = (x - e) / s`, in units
+    of s, the largest number in any difference from c. In float32 (or better) under autocast.
+
+    Args:
+        features: numbers in a point, d.
+        units: of the result, H.
+        octaves: sines and cosines of each difference, each of twice the frequency before.
+    """
+
+    def __init__(self, features: int, units: int, octaves: int) -> None:
+        super().__init__()
+        self.octaves = octaves
+        self.map = nn.Linear(features * (3 + 2 * octaves) + 3, units)
+
+    def forward(self, points: Tensor, current: Tensor, goal: Tensor) -> Tensor:
+        """`(R, L, H)` of points `(R, L, d)`; the current point and the goal are `(R, 1, d)`."""
+        with torch.autocast(points.device.type, enabled=False):
+            differences = points - current
+            size = differences.abs().amax((1, 2), keepdim=True)
+            size = torch.where(size > 0, size, 1)
+            from_current, from_goal = differences / size, (points - goal) / size
+            dist_current, dist_goal = (_vector_length(x) for x in (from_current, from_goal))
+            scale = size.log().expand_as(dist_current)
+            angles = [2**k * math.pi * from_current for k in range(self.octaves)]
+            waves = [wave(angle) for angle in angles for wave in (torch.sin, torch.cos)]
+            numbers = [points, from_current, dist_current, from_goal, dist_goal, scale, *waves]
+            return self.map(torch.cat(numbers, -1))  # type: ignore[no-any-return]
+
+
+def _vector_length(x: Tensor) -> Tensor:
+    """`(R, L, 1)` of vectors `(R, L, d)`."""
+    return safe_sqrt(x.square().sum(-1, keepdim=True))

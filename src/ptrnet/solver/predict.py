@@ -1,0 +1,184 @@
+"""From instances to answers: batches of near sizes, the chunks of a job, answers that are drawn."""
+
+import hashlib
+from collections.abc import Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass, replace
+from itertools import chain
+from typing import Any, ClassVar, NamedTuple, Self
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from ptrnet import evaluation
+from ptrnet.augmentation import Candidate, best_candidate, decode_view
+from ptrnet.constraints import Constraint, Free
+from ptrnet.data.batches import batch_of, bucket_by_size
+from ptrnet.data.dataset import Dataset
+from ptrnet.data.padding import pad_instances
+from ptrnet.data.symmetries import augmented_view
+from ptrnet.decoding import Decoder, Sample
+from ptrnet.decoding.log_probs import sequence_log_probs
+from ptrnet.indexing import gather_tokens
+from ptrnet.jobs import CHUNK
+from ptrnet.kernels import loading
+from ptrnet.kernels.threads import one_thread
+from ptrnet.masks import length_mask
+from ptrnet.models.base import PointerModel, as_parameters
+from ptrnet.tasks.base import Task
+from ptrnet.types import END, Batch, Example, Floats, Indices
+
+# Elements of a batch, padding and beams included: 64 MB of keys at 256 hidden units.
+MAX_BATCH_ELEMENTS = 65_536
+# The same if the answers are known: all steps are computed at once, and more rows gain nothing.
+MAX_KNOWN_ELEMENTS = 8_192
+# Scores of such a batch, for each of its elements: 8 MB.
+SCORES_PER_ELEMENT = 256
+# A batch of at most so many rows and elements, beams included, gains nothing from a second thread.
+ROWS_OF_ONE_THREAD, ELEMENTS_OF_ONE_THREAD = 8, 256
+
+
+@dataclass(frozen=True)
+class PredictJob:
+    """Answers chunks of instances; other processes can import it.
+
+    Args:
+        model: the network.
+        task: of the instances.
+        decoder: searches for the answers.
+        constrained: whether only what the task allows as an answer is considered.
+        augment: how many views of each instance are answered; the best answer is kept.
+        is_long: whether to use compiled kernels from the first step on, so that the answers to a
+            chunk do not depend on which chunks the process has answered before.
+    """
+
+    activity: ClassVar[str] = "solving"
+
+    model: PointerModel
+    task: Task
+    decoder: Decoder
+    constrained: bool = True
+    augment: int = 1
+    is_long: bool = False
+
+    def for_many(self, count: int | None) -> Self:
+        """Return the job for `count` instances: long if they are several chunks, or unknown."""
+        return replace(self, is_long=count is None or count > CHUNK)
+
+    def __call__(self, data: Dataset) -> Dataset:
+        """Return the instances with the model's answers and their log-probabilities."""
+        if self.is_long:
+            loading.at_once()
+        constraint = (
+            self.task.build_constraint() if self.constrained else Free(self.task.min_length)
+        )
+        answers: dict[int, Candidate] = {}
+        sizes = (data.sizes * self.decoder.size).tolist()
+        for rows in bucket_by_size(sizes, MAX_BATCH_ELEMENTS):
+            instances = [self.task.normalize(data[row].inputs) for row in rows]
+            num_rows, largest = len(rows) * self.decoder.size, max(map(len, instances))
+            is_small = (
+                num_rows <= ROWS_OF_ONE_THREAD and num_rows * largest <= ELEMENTS_OF_ONE_THREAD
+            )
+            views = []
+            with one_thread() if is_small else nullcontext():
+                for k in range(self.augment):
+                    views.append(
+                        decode_view(k, instances, self.task, self.model, self.decoder, constraint)
+                    )
+            for row, *candidates in zip(rows, *views, strict=True):
+                answers[row] = best_candidate(self.task, data[row], list(chain(*candidates)))
+        best = [answers[row] for row in range(len(data))]
+        return data.with_answers(
+            [answer.outputs for answer in best], np.array([answer.log_prob for answer in best])
+        )
+
+    def key(self) -> dict[str, Any]:
+        """Return everything that decides the answers to an instance, as JSON."""
+        weights = hashlib.sha256(repr(sorted(self.model.settings().items())).encode())
+        for name, tensor in sorted(self.model.state_dict().items()):
+            weights.update(name.encode())
+            weights.update(tensor.detach().cpu().contiguous().numpy().tobytes())
+        return {
+            "weights": weights.hexdigest(),
+            "decoder": repr(self.decoder),
+            "constrained": self.constrained,
+            "augment": int(self.augment),
+        }
+
+
+@dataclass(frozen=True)
+class EvaluateJob(PredictJob):
+    """Answers chunks of examples, and scores the answers against the known ones."""
+
+    activity: ClassVar[str] = "evaluating"
+
+    def __call__(self, data: Dataset) -> Dataset:
+        """Return the examples, with the model's `answer` and its scores in `extra`."""
+        log_likelihoods = log_likelihoods_of(self.model, self.task, data)
+        return evaluation.with_scores(self.task, data, super().__call__(data), log_likelihoods)
+
+
+@torch.no_grad()
+def log_likelihoods_of(model: PointerModel, task: Task, examples: Sequence[Example]) -> Floats:
+    """Return the `(B,)` log-probabilities of B examples' answers, in the form models train on."""
+    log_likelihoods = np.empty(len(examples))
+    counts = [len(example.inputs) for example in examples]
+    sizes = [max(n, n * task.max_length(n) // SCORES_PER_ELEMENT) for n in counts]
+    for indices in bucket_by_size(sizes, MAX_KNOWN_ELEMENTS):
+        batch = batch_of([examples[i] for i in indices], task)
+        batch = Batch(*as_parameters(model, *batch))
+        log_probs = _target_log_probs(model, batch)
+        mask = length_mask(batch.target_lengths, batch.targets.shape[1])
+        sums = torch.where(mask, log_probs, 0).double().sum(1)
+        log_likelihoods[indices] = sums.cpu().numpy()
+    return log_likelihoods
+
+
+def _target_log_probs(model: PointerModel, batch: Batch) -> torch.Tensor:
+    """`(B, M)` log-probabilities of the targets; for large answers without `(B, M, S + N)`."""
+    rows, steps = batch.targets.shape
+    if rows * steps * batch.inputs.shape[1] <= 2 * MAX_BATCH_ELEMENTS * SCORES_PER_ELEMENT:
+        return gather_tokens(model.log_probs(*batch), batch.targets)
+    encoded = model.encode(batch.inputs, batch.lengths)
+    state, last = encoded.state, torch.zeros_like(batch.targets[:, :1])
+    columns = []
+    for step in range(steps):
+        target = batch.targets[:, step : step + 1]
+        log_probs, state = model.step(encoded, state, last)
+        columns.append(log_probs[:, 0].gather(1, target))
+        last = target
+    return torch.cat(columns, 1)
+
+
+class SampledAnswers(NamedTuple):
+    """K answers to each of B instances."""
+
+    answers: list[list[Indices]]  # B lists of K arrays of 0-based indices
+    log_probs: Tensor  # (B, K) of each under the policy that drew it, with gradients
+
+
+def sample_answers(
+    model: PointerModel,
+    task: Task,
+    instances: Sequence[Floats],
+    decoder: Sample,
+    constraint: Constraint,
+) -> SampledAnswers:
+    """Draw answers to instances `(n, d)`, which share one batch."""
+    views, orders = zip(
+        *(augmented_view(0, task, task.normalize(instance)) for instance in instances), strict=True
+    )
+    max_lengths = torch.tensor([task.max_length(len(instance)) for instance in instances])
+    inputs, lengths, most = as_parameters(model, *pad_instances(views), max_lengths)
+    tokens, sizes, _ = decoder.decode(model, inputs, lengths, most, constraint)
+    answers = [
+        [order[task.from_tokens(t[:size])] for t, size in zip(rows, row_sizes, strict=True)]
+        for order, rows, row_sizes in zip(orders, tokens.cpu().numpy(), sizes.tolist(), strict=True)
+    ]
+    closed = torch.nn.functional.pad(tokens, (0, 1), value=END)
+    log_probs = sequence_log_probs(
+        model, inputs, lengths, closed, sizes + 1, most, constraint, decoder.temperature
+    )
+    return SampledAnswers(answers, log_probs.constrained)

@@ -1,0 +1,325 @@
+"""What Lightning calls during a training: hooks of the caller, checkpoints, checks, progress."""
+
+import os
+import sys
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import lightning.pytorch as pl
+import torch
+from lightning.fabric.plugins.io import TorchCheckpointIO
+from lightning.pytorch.loggers import Logger
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.table import Column
+from torch import Tensor
+
+from ptrnet.errors import DivergedError, InputError, MissingExtraError, ModelError, unknown
+from ptrnet.training import checkpoint as run_checkpoint
+
+LOGGERS = ("mlflow", "wandb")
+
+
+@dataclass(frozen=True)
+class Hooks:
+    """Callbacks and loggers of a caller.
+
+    A callback that changes the training also changes the weights, so the recipe alone does not
+    determine them any more.
+
+    Args:
+        callbacks: of the class `lightning.pytorch.Callback`.
+        loggers: of the class `lightning.pytorch.loggers.Logger`, or a name of `LOGGERS`: Weights
+            and Biases' (extra "wandb") or MLflow's (extra "mlflow"), which writes `mlflow.db` into
+            the run's folder unless the environment says where (`MLFLOW_TRACKING_URI`).
+
+    Raises:
+        InputError: something else.
+        MissingExtraError: a logger's package is not installed.
+    """
+
+    callbacks: tuple[pl.Callback, ...] = ()
+    loggers: tuple[Logger | str, ...] = ()
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "callbacks", _listed(self.callbacks, "callbacks"))
+        object.__setattr__(self, "loggers", _listed(self.loggers, "loggers"))
+        for callback in self.callbacks:
+            if not isinstance(callback, pl.Callback):
+                raise InputError(
+                    "callbacks: expected objects of lightning.pytorch.Callback, "
+                    f"got {type(callback).__module__}.{type(callback).__name__}"
+                )
+        for logger in self.loggers:
+            if isinstance(logger, str):
+                _check_name(logger)
+            elif not isinstance(logger, Logger):
+                raise InputError(
+                    "loggers: expected objects of lightning.pytorch.loggers.Logger, "
+                    f"got {type(logger).__module__}.{type(logger).__name__}"
+                )
+
+    def loggers_of(self, output: Path) -> list[Logger]:
+        """The loggers, of a run in the folder `output`; nothing is written yet."""
+        return [
+            _build_logger(logger, output) if isinstance(logger, str) else logger
+            for logger in self.loggers
+        ]
+
+
+class LogRecipe(pl.Callback):
+    """Tells the caller's loggers the recipe, when the training begins."""
+
+    def __init__(self, loggers: list[Logger], facts: dict[str, Any]) -> None:
+        self.loggers, self.facts = loggers, facts
+
+    def on_train_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
+        for logger in self.loggers:
+            logger.log_hyperparams(self.facts)
+
+
+def _listed(values: Any, name: str) -> tuple[Any, ...]:
+    if not isinstance(values, Iterable) or isinstance(values, str):
+        raise InputError(f"{name}: expected a list, got {type(values).__name__}")
+    return tuple(values)
+
+
+def _check_name(name: str) -> None:
+    if name not in LOGGERS:
+        raise unknown("logger", name, LOGGERS)
+    if find_spec(name) is None:
+        raise MissingExtraError(f"logger {name}", name)
+
+
+def _build_logger(name: str, output: Path) -> Logger:
+    from lightning.pytorch.loggers import MLFlowLogger, WandbLogger
+
+    if name == "wandb":
+        return WandbLogger(name=output.name, save_dir=output / "logs", project="ptrnet")
+    logs = (output / "logs").resolve()
+    uri = os.environ.get("MLFLOW_TRACKING_URI") or f"sqlite:///{logs}/mlflow.db"
+    return MLFlowLogger("ptrnet", run_name=output.name, tracking_uri=uri)
+
+
+class BestWeights(pl.Callback):
+    """Keeps the weights of the lowest validation loss; ends after `patience` validations above it.
+
+    Its state is part of every checkpoint.
+    """
+
+    state_key = "best_weights"
+
+    def __init__(self, patience: int) -> None:
+        self.patience, self.waited = patience, 0
+        self.loss, self.step = float("inf"), 0
+        self.weights: dict[str, Tensor] = {}
+
+    def on_validation_end(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
+        loss = float(trainer.callback_metrics["valid_loss"])
+        self.waited += 1
+        if loss < self.loss:
+            self.loss, self.step, self.waited = loss, trainer.global_step, 0
+            state = pl_module.state_dict()
+            self.weights = {name: tensor.cpu().clone() for name, tensor in state.items()}
+        if self.has_ended:
+            trainer.should_stop = True
+            if trainer.is_global_zero:
+                print(
+                    f"ended at step {trainer.global_step}: no better loss in {self.patience} "
+                    f"validations than that of step {self.step}",
+                    file=sys.stderr,
+                )
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether `patience` validations in a row were no better; always False without patience."""
+        return 0 < self.patience <= self.waited
+
+    def state_dict(self) -> dict[str, Any]:
+        return {name: getattr(self, name) for name in ("waited", "loss", "step", "weights")}
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        for name, value in state_dict.items():
+            setattr(self, name, value)
+
+
+class CheckedCheckpointIO(TorchCheckpointIO):
+    """Checkpoints that survive a kill at any moment, are checked when read, and load no code."""
+
+    def save_checkpoint(self, checkpoint: Any, path: Any, storage_options: Any = None) -> None:
+        Path(path).parent.mkdir(parents=True, exist_ok=True)  # of a caller's own callback
+        run_checkpoint.write(Path(path), checkpoint)
+
+    def load_checkpoint(
+        self, path: Any, map_location: Any = None, weights_only: bool | None = True
+    ) -> dict[str, Any]:
+        return run_checkpoint.read(Path(path))
+
+
+class PeriodicCheckpoint(pl.Callback):
+    """Saves the state of the run every `every` steps, and at the end.
+
+    A validation on the same step comes first: a resumed run begins after it.
+    """
+
+    def __init__(self, path: Path, every: int, valid_every: int) -> None:
+        self.path, self.every, self.valid_every = path, every, valid_every
+
+    def on_train_batch_end(
+        self, trainer: pl.Trainer, pl_module: pl.LightningModule, *_: Any
+    ) -> None:
+        validates = trainer.enable_validation and trainer.global_step % self.valid_every == 0
+        if self._due(trainer) and not validates:
+            trainer.save_checkpoint(self.path)
+
+    def on_validation_end(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
+        if self._due(trainer) or trainer.should_stop:
+            trainer.save_checkpoint(self.path)
+
+    def _due(self, trainer: pl.Trainer) -> bool:
+        step = trainer.global_step
+        return step % self.every == 0 or step == trainer.max_steps
+
+
+LOSS_ROUNDING = 1e-2  # of a mean loss in bfloat16
+
+
+class FiniteLoss(pl.Callback):
+    """Raises DivergedError at the first loss that is not finite. Must be the first callback.
+
+    One process on a CPU looks at every step. Elsewhere that would make every step wait: the losses
+    are looked at together, every so many steps. In both, at each multiple of `intervals` and at the
+    end, which are the steps after which something is saved or validated, also the weights.
+
+    Args:
+        folder: of the run, whose checkpoint the error names.
+        intervals: in steps.
+        is_likelihood: whether a loss below 0 is refused, too: no probability is above 1.
+    """
+
+    def __init__(self, folder: Path, *intervals: int, is_likelihood: bool = False) -> None:
+        self.folder, self.intervals, self.is_likelihood = folder, intervals, is_likelihood
+        self.recent: list[Tensor] = []
+
+    def on_train_batch_end(
+        self, trainer: pl.Trainer, pl_module: pl.LightningModule, outputs: Any, *_: Any
+    ) -> None:
+        self.recent.append(outputs["loss"].detach())
+        step = trainer.global_step
+        is_due = step == trainer.max_steps or any(step % every == 0 for every in self.intervals)
+        is_cheap = pl_module.device.type == "cpu" and trainer.world_size == 1
+        if not is_due and not is_cheap:
+            return
+        losses = torch.stack(self.recent)
+        is_negative = self.is_likelihood and bool((losses < -LOSS_ROUNDING).any())
+        if trainer.strategy.reduce_boolean_decision(is_negative, all=False):
+            raise ModelError(
+                "the loss is below 0: the model's log_probs are no "
+                "log-probabilities, as log_softmax gives them"
+            )
+        finite = losses.isfinite()
+        has_diverged = not finite.all()
+        if is_due and not has_diverged:
+            has_diverged = not all(p.isfinite().all() for p in pl_module.parameters())
+        if trainer.strategy.reduce_boolean_decision(has_diverged, all=False):
+            first = step - len(self.recent) + 1
+            at = first + int(finite.long().argmin()) if not finite.all() else step
+            raise diverged_error(self.folder, at)
+        self.recent = []
+
+
+def diverged_error(folder: Path, step: int) -> DivergedError:
+    """The error of a diverged run: it names the checkpoint to begin again from."""
+    good = run_checkpoint.read_last(folder)
+    advice = "no checkpoint had been written; begin again with a smaller --learning-rate"
+    if good:
+        advice = (
+            f"the last good checkpoint, of step {good.content['global_step']}, is {good.path}; "
+            f"--weights {folder} with a smaller --learning-rate and another --output begins there"
+        )
+    return DivergedError(
+        f"training diverged at step {step}: its loss or its weights are no finite numbers; {advice}"
+    )
+
+
+LOG_EVERY = 50  # steps; reading the loss more often would slow small models
+LINE_EVERY = 60.0  # seconds between lines without a terminal
+
+
+class TrainingProgress(pl.Callback):
+    """Shows and logs means over the last LOG_EVERY steps; without a terminal as lines."""
+
+    def __init__(self, batch_size: int) -> None:
+        self.batch_size = batch_size
+        self.console = Console(stderr=True)
+        self.recent: list[dict[str, Any]] = []
+        self.valid = ""
+
+    def on_train_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
+        self.last_log = self.last_line = time.perf_counter()
+        self.console.quiet = not trainer.is_global_zero
+        self.bar = Progress(
+            TextColumn("{task.completed}/{task.total}", table_column=Column(no_wrap=True)),
+            BarColumn(bar_width=6),
+            # The time left keeps its place on a narrow terminal; the status is cut at its end.
+            TimeRemainingColumn(table_column=Column(min_width=7, no_wrap=True)),
+            TextColumn("left, {task.fields[status]}", table_column=Column(no_wrap=True)),
+            console=self.console,
+            disable=not self.console.is_terminal,
+            speed_estimate_period=120,
+        )
+        self.task = self.bar.add_task("", total=trainer.max_steps, status="")
+        self.bar.update(self.task, completed=trainer.global_step)
+        self.first_step = trainer.global_step
+        self.started = self.last_log
+        self.bar.start()
+
+    def on_train_batch_end(
+        self, trainer: pl.Trainer, pl_module: pl.LightningModule, outputs: Any, *_: Any
+    ) -> None:
+        self.recent.append(outputs)
+        step = trainer.global_step
+        if step % LOG_EVERY and step != trainer.max_steps:
+            return
+        now = time.perf_counter()
+        rate = len(self.recent) * self.batch_size / (now - self.last_log)
+        means = {key: sum(float(o[key]) for o in self.recent) / len(self.recent) for key in outputs}
+        self.recent, self.last_log = [], now
+        pl_module.log_dict({**means, "examples_per_second": rate})
+        metrics = " ".join(f"{key} {_text(key, value)}" for key, value in means.items())
+        status = f"{metrics} {rate:,.0f} examples/s{self.valid}"
+        self.bar.update(self.task, completed=step, status=status)
+        if not self.console.is_terminal and (
+            now - self.last_line > LINE_EVERY or step == trainer.max_steps
+        ):
+            self.last_line = now
+            left = (now - self.started) / (step - self.first_step) * (trainer.max_steps - step)
+            self.console.print(
+                f"step {step}/{trainer.max_steps} {status} {left / 60:.0f} min left",
+                soft_wrap=True,
+                highlight=False,
+            )
+
+    def on_validation_end(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
+        for key in ("accuracy", "cost"):
+            value = trainer.callback_metrics.get(f"valid_{key}")
+            if value is not None:
+                self.valid = f" valid {_text(key, float(value))}"
+
+    def on_train_end(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
+        self.bar.stop()
+
+    def on_exception(self, trainer: pl.Trainer, *_: Any) -> None:
+        if hasattr(self, "bar"):
+            self.bar.stop()
+
+
+def _text(metric: str, value: float) -> str:
+    """A share in percent, a loss with three digits, a cost with as many as tell."""
+    if metric == "accuracy":
+        return f"{value:.1%}"
+    return f"{value:.3f}" if metric == "loss" else f"{value:.5g}"

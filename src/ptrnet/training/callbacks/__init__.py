@@ -1,1 +1,0 @@
-"""What Lightning calls during a training: checkpoints, the best weights, the progress bar."""

@@ -1,0 +1,148 @@
+"""Tables of one instance: which columns are read, carried along or refused."""
+
+import numpy as np
+import pytest
+
+from ptrnet import tasks
+from ptrnet.cli import run
+from ptrnet.data import formats
+from ptrnet.errors import AmbiguousInputWarning, InputError
+from ptrnet.types import Example
+
+HULL, SORT, DELAUNAY = tasks.get("hull"), tasks.get("sort"), tasks.get("delaunay")
+TSP = tasks.get("tsp")
+POINTS = np.array([[0.0, 0.5], [1.0, 0.25], [0.1, 1e-7], [0.30000000000000004, 0.2]])
+
+
+def written(tmp_path, extension, examples, task=HULL):
+    path = tmp_path / f"f.{extension}"
+    formats.write(str(path), examples, task)
+    return path.read_bytes()
+
+
+def read(tmp_path, extension, content, task=HULL):
+    path = tmp_path / f"f.{extension}"
+    path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    return list(formats.read(str(path), task))
+
+
+def read_table(tmp_path, text, task):
+    """The instance of a table whose rows are separated by slashes."""
+    (example,) = read(tmp_path, "csv", "\n".join(text.split(" / ")) + "\n", task)
+    return example
+
+
+def test_writes_the_rows_in_the_order_of_the_answer(tmp_path):
+    table = 'name,x,y\n"Oslo, N",10.75,59.91\nRome,12.5,41.90\nBern,7.45,46.95\n'
+    (example,) = read(tmp_path, "csv", table)
+    assert example.inputs.tolist() == [[10.75, 59.91], [12.5, 41.9], [7.45, 46.95]]
+    answered = example.replace(outputs=np.array([2, 1]))
+    assert written(tmp_path, "csv", [answered]) == b"name,x,y\nBern,7.45,46.95\nRome,12.5,41.90\n"
+
+
+def test_writes_three_rows_for_each_triangle(tmp_path):
+    answered = Example(POINTS, np.array([[0, 2, 3], [1, 2, 3]]))
+    a, b, c, d = b"0.0,0.5\n", b"1.0,0.25\n", b"0.1,1e-07\n", b"0.30000000000000004,0.2\n"
+    assert written(tmp_path, "csv", [answered], DELAUNAY) == a + c + d + b + c + d
+
+
+@pytest.mark.parametrize("table", ["0,1\n2,3\n", "\ufeffx,y\n0,1\n2,3\n", "0, 1\r\n2, 3"])
+def test_reads_tables_with_and_without_a_header(tmp_path, table):
+    assert read(tmp_path, "csv", table)[0].inputs.tolist() == [[0, 1], [2, 3]]
+
+
+def test_carried_columns_and_keys_of_json_lines_do_not_mix(tmp_path):
+    (line,) = read(tmp_path, "jsonl", '{"inputs": [[0, 0], [1, 0]], "rows": 3, "header": "h"}')
+    assert written(tmp_path, "csv", [line]) == b"0.0,0.0\n1.0,0.0\n"
+    (table,) = read(tmp_path, "csv", "name,x,y\na,1,2\n")
+    assert written(tmp_path, "jsonl", [table]) == b'{"inputs": [[1.0, 2.0]]}\n'
+
+
+def test_names_may_look_like_numbers_and_a_numbered_first_row_is_doubted(tmp_path):
+    """House numbers are names, even if most are whole numbers; so are tags."""
+    path, hull = tmp_path / "a.csv", tasks.get("hull")
+    for text in ("0.5,0.1,12\n0.2,0.3,14\n0.7,0.3,14a\n", "0.5,0.1,1;2\n0.2,0.3,a;b\n"):
+        path.write_text(text)
+        (example,) = formats.read(str(path), hull)
+        assert example.inputs.tolist()[0] == [0.5, 0.1]
+    path.write_text("0,1\n0.5,0.25\n0.75,0.1\n")
+    with pytest.warns(AmbiguousInputWarning, match="0,1 is read as a row"):
+        (example,) = formats.read(str(path), hull)
+    assert len(example.inputs) == 3
+    path.write_text("0\n0.5\n0.25\n")  # a series that begins at 0
+    (example,) = formats.read(str(path), tasks.get("sort"))
+    assert len(example.inputs) == 3
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'zone,x,y / 1,"1,234",567 / 2,"2,345",678 / 3,"3,456",1',
+        'zone,x,y / 1,1,567 / 2,"2,345",678 / 3,3,1 / 4,7,8',
+        "zone,x,y / 1,\u22121,567 / 2,2,678 / 3,3,1 / 4,7,8",
+        "zone,x,y / 1,1,3 / 2,4,4 / 3,#DIV/0!,1",
+        "zone,x,y / 1,1,0 / 2,2, / 3,3, / 4,7,1",
+        "zone,x,y / 1,1,0 / 2,2, / 3,3, / 4,7,",
+        "year,lat,lon / 2020,52.5N,13.4 / 2021,48.1N,11.6",
+        "zone,x,y / 1,3 m,567 / 2,4 m,678 / 3,1 m,1",
+        "a,N/A,N/A / b,0,0 / c,1,0 / d,0,1",
+        '"0,5","1,5" / 1,2 / 3,4',
+        "52,5\t13,4 / 48,1\t11,6 / 50,9\t6,9",
+        "0,5 0,7 / 1,5 2,5 / 0,1 0,3",
+        "0,5 -1,7 / 1,5  2,5 / 0,1 0,3",
+    ],
+)
+def test_refuses_to_skip_coordinates_in_foreign_notation(tmp_path, text):
+    with pytest.raises(InputError, match=r"f\.csv:\d: (column|columns) "):
+        read_table(tmp_path, text, HULL)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'id,price / 1,"3,5" / 2,"2,1"',
+        "id,weight / 1,3 kg / 2,1 kg",
+        "id,weight / 1,$3.50 / 2,$2.10",
+        "a, / b,2 / c,1",
+        "N/A / 2 / 1",
+        "Apple;3,5 / Pear;2,7 / Fig;4,1",
+    ],
+)
+def test_refuses_to_skip_numbers_in_foreign_notation(tmp_path, text):
+    with pytest.raises(InputError, match=r"f\.csv:\d: (column|columns) "):
+        read_table(tmp_path, text, SORT)
+
+
+@pytest.mark.parametrize(
+    ("text", "task", "expected"),
+    [
+        (",0 / 0,5 / 1,3 / 2,4", SORT, [[5], [3], [4]]),
+        (",0,1 / 0,3,4 / 1,5,6 / 2,7,1", HULL, [[3, 4], [5, 6], [7, 1]]),
+        ("house,x,y / 12,0,0 / 14a,1,0 / 16,0,1", HULL, [[0, 0], [1, 0], [0, 1]]),
+        ("day,x,y / 2020-01-02,0,0 / 2020-01-03,1,0", HULL, [[0, 0], [1, 0]]),
+        ("tag,x,y / a;b,0,0 / c,1,0", HULL, [[0, 0], [1, 0]]),
+        ("stop,x,y / Area 51,0,0 / Area 52,1,0", HULL, [[0, 0], [1, 0]]),
+        ("x,y, / 0,0, / 1,0,", HULL, [[0, 0], [1, 0]]),
+        ("x,post,y / 0.5,114 55,0 / 1.5,114 56,0", HULL, [[0.5, 0], [1.5, 0]]),
+        ("x,post,y / 5,114 55,0 / 1,114 56,0", HULL, [[5, 0], [1, 0]]),
+        ("x,y,phone / 0,0,030 1234567 / 1,0,", HULL, [[0, 0], [1, 0]]),
+    ],
+)
+def test_skips_columns_that_are_not_features(tmp_path, text, task, expected):
+    assert read_table(tmp_path, text, task).inputs.tolist() == expected
+
+
+def test_objects_become_rows_below_their_names(tmp_path, capsys):
+    (tmp_path / "k.jsonl").write_text(
+        '{"inputs": [{"x": 0, "y": 1, "n": null}, {"y": 5, "x": 40, "n": "b"}, '
+        '{"n": "c", "x": 3, "y": 0}]}\n'
+    )
+    convert = ["convert", "--task", "hull", str(tmp_path / "k.jsonl"), str(tmp_path / "k.csv")]
+    assert run(convert) == 0
+    assert (tmp_path / "k.csv").read_text() == "x,y,n\n0,1,\n40,5,b\n3,0,c\n"
+    (tmp_path / "k.jsonl").write_text(
+        '{"inputs": [{"x": 0, "y": 1}, {"x": 0, "y": 5, "n": "b"}]}\n'
+    )
+    (tmp_path / "k.csv").unlink()
+    assert run(convert) == 2 and not (tmp_path / "k.csv").exists()
+    assert "has the same fields in every row: expected 'x, y'" in capsys.readouterr().err

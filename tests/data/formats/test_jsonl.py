@@ -1,0 +1,98 @@
+"""JSON lines, byte for byte."""
+
+import contextlib
+import json
+
+import numpy as np
+import pytest
+
+from ptrnet import tasks
+from ptrnet.cli import run
+from ptrnet.data import formats
+from ptrnet.errors import AmbiguousInputWarning, InputError
+from ptrnet.types import Example
+
+HULL, SORT, DELAUNAY = tasks.get("hull"), tasks.get("sort"), tasks.get("delaunay")
+TSP = tasks.get("tsp")
+POINTS = np.array([[0.0, 0.5], [1.0, 0.25], [0.1, 1e-7], [0.30000000000000004, 0.2]])
+
+
+def written(tmp_path, extension, examples, task=HULL):
+    path = tmp_path / f"f.{extension}"
+    formats.write(str(path), examples, task)
+    return path.read_bytes()
+
+
+def read(tmp_path, extension, content, task=HULL):
+    path = tmp_path / f"f.{extension}"
+    path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    return list(formats.read(str(path), task))
+
+
+def test_reads_and_writes_triangles_and_distances(tmp_path):
+    line = b'{"inputs": [[0.0, 0.0], [1.0, 0.0], [0.0, 1.0]], "outputs": [[0, 1, 2]]}\n'
+    assert written(tmp_path, "jsonl", read(tmp_path, "jsonl", line, DELAUNAY), DELAUNAY) == line
+    line = b'{"inputs": [[0.0, 0.0], [1.0, 0.0]], "outputs": [0, 1], "distance": "ATT"}\n'
+    (example,) = read(tmp_path, "jsonl", line, TSP)
+    assert example.distance == "ATT" and not example.extra
+    assert written(tmp_path, "jsonl", [example], TSP) == line
+    (hull,) = read(tmp_path, "jsonl", line, HULL)  # where nothing is measured, a key like any
+    assert hull.distance == "euclidean" and written(tmp_path, "jsonl", [hull]) == line
+
+
+def test_refuses_values_without_a_json_type(tmp_path):
+    for value in (float("nan"), {1, 2}):
+        example = Example(POINTS, source="a.parquet: row 7", extra={"w": value})
+        with pytest.raises(InputError, match=r"^a.parquet: row 7: cannot be written as JSON: "):
+            written(tmp_path, "jsonl", [example])
+
+
+def test_other_keys_survive_reading_and_writing(tmp_path):
+    line = '{"id": "a\u00e9", "inputs": [[0, 0.5], [1, 0.25]], "outputs": [1, 0], "w": [1]}\n'
+    (example,) = read(tmp_path, "jsonl", line)
+    assert example.outputs.tolist() == [1, 0]
+    assert written(tmp_path, "jsonl", [example]).decode() == (
+        '{"inputs": [[0.0, 0.5], [1.0, 0.25]], "outputs": [1, 0], "id": "a\\u00e9", "w": [1]}\n'
+    )
+
+
+def test_keeps_text_that_utf8_cannot_hold(tmp_path):
+    (example,) = read(tmp_path, "jsonl", '{"inputs": [[0, 0]], "name": "\\ud800"}')
+    assert b'"\\ud800"' in written(tmp_path, "jsonl", [example])
+
+
+def test_finds_a_duplicate_among_many_keys_in_linear_time(tmp_path):
+    """Quadratic time kept the parser of the service busy for hours."""
+    keys = "".join(f'"k{k}": 1, ' for k in range(100_000))
+    (tmp_path / "a.jsonl").write_text(f'{{{keys}"k99999": 2}}\n')
+    with pytest.raises(InputError, match='the key "k99999" occurs twice'):
+        list(formats.read(str(tmp_path / "a.jsonl"), tasks.get("hull")))
+
+
+@pytest.mark.parametrize(
+    ("keys", "message"),
+    [
+        ({"Outputs": [0, 1, 2]}, "'Outputs' is kept as a key of your own; ours is \"outputs\""),
+        ({"output": [0, 1, 2]}, "'output' is kept as a key of your own; ours is \"outputs\""),
+        ({"Distance": "EUC_2D"}, "'Distance' is kept as a key of your own; ours is \"distance\""),
+        ({"outputs": [0, 1, 2], "output": [1], "Distance": 3.5, "distances": [1]}, None),
+    ],
+)
+def test_warns_of_keys_that_are_nearly_ours(tmp_path, keys, message):
+    path = tmp_path / "a.jsonl"
+    path.write_text(json.dumps({"inputs": [[0, 0], [0, 1], [1, 0]], **keys}))
+    with (
+        pytest.warns(AmbiguousInputWarning, match=message) if message else contextlib.nullcontext()
+    ):
+        (example,) = formats.read(str(path), TSP)
+    assert example.extra.keys() == keys.keys() - {"outputs"}
+
+
+def test_warns_once_per_file(tmp_path, capsys):
+    path = tmp_path / "a.jsonl"
+    path.write_text('{"inputs": [[0, 0], [0, 1], [1, 0]], "Outputs": [0, 1, 2]}\n' * 3)
+    rows = tmp_path / "b.parquet"
+    for source, target in ((path, rows), (rows, tmp_path / "c.jsonl")):
+        assert run(["convert", str(source), str(target), "--task", "tsp"]) == 0
+        said = capsys.readouterr().err
+        assert said.count(f"{source.name}: 'Outputs' is kept as a key of your own") == 1

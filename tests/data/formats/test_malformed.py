@@ -1,0 +1,55 @@
+"""Every file in `malformed/` is refused in one line, word for word that in `COMPLAINTS`."""
+
+from pathlib import Path
+
+import pytest
+
+from ptrnet import tasks
+from ptrnet.data import formats
+from ptrnet.data.sizes import LARGEST
+from ptrnet.errors import InputError
+
+FOLDER = Path(__file__).parents[1] / "malformed"
+COMPLAINTS = [
+    tuple(line.split(": ", 1))
+    for line in (FOLDER / "COMPLAINTS").read_text(encoding="utf-8").splitlines()
+]
+
+
+def refused(name, task):
+    with pytest.raises(InputError) as error:
+        list(formats.read(name, tasks.get(task)))
+    return str(error.value)
+
+
+@pytest.mark.parametrize(("task", "complaint"), COMPLAINTS)
+def test_a_malformed_file_is_refused_in_one_line(monkeypatch, task, complaint):
+    monkeypatch.chdir(FOLDER)
+    name = complaint.split(":")[0]
+    if name == "bad-cities.tsp":
+        name = "bad-cities.tour"
+    assert refused(name, task) == complaint
+
+
+def test_every_malformed_file_has_a_complaint():
+    named = {complaint.split(":")[0] for _, complaint in COMPLAINTS}
+    present = {path.name for path in FOLDER.iterdir()} - {"COMPLAINTS"}
+    cities_of_tours = {f"{name.split('.')[0]}.tsp" for name in named if name.endswith(".tour")}
+    assert present - named - cities_of_tours == {"bad-cities.tour"} and named <= present
+
+
+@pytest.mark.parametrize(
+    ("content", "complaint"),
+    [
+        ("0 " * (2 * LARGEST + 2), f":1: expected 1 to {LARGEST} elements, got 100001"),
+        ('{"inputs": [[' + "9" * 5000 + ", 0]]}", ":1: a whole number of more than 4300 digits"),
+        ("[" * 100_000, ":1: lists or objects are nested too deeply"),
+    ],
+    ids=["elements", "digits", "depth"],
+)
+def test_refuses_too_many_elements_digits_and_levels(tmp_path, content, complaint):
+    path = tmp_path / ("a.txt" if content[0] == "0" else "a.jsonl")
+    path.write_text(content)
+    message = refused(str(path), "hull")
+    assert message.startswith(f"{path}{complaint}")
+    assert "\n" not in message and len(message) < 300

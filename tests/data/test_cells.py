@@ -1,0 +1,129 @@
+"""Which columns and fields are features: numbers, ids, missing values, foreign notations."""
+
+import json
+
+import numpy as np
+import pytest
+
+from ptrnet import InputError, tasks
+from ptrnet.data import cells, formats
+from ptrnet.data.dataset import instances_of
+
+HULL = tasks.get("hull")
+POINTS = np.random.default_rng(5).random((9, 2))
+NAMES = ["id", "Index", " nr ", "#"]
+
+
+def elements(name, fields):
+    """Dictionaries of an id and of the first coordinates."""
+    rows = zip(range(1, 10), *POINTS.T, strict=True)
+    return [dict(zip([name, *fields], row, strict=False)) for row in rows]
+
+
+def forms(rows, folder):
+    """The same elements in all forms that have names."""
+    pandas, polars = pytest.importorskip("pandas"), pytest.importorskip("polars")
+    yield rows
+    yield pandas.DataFrame(rows)
+    yield polars.DataFrame(rows)
+    lines, table = folder / "a.jsonl", folder / "a.csv"
+    lines.write_text(json.dumps({"inputs": rows}) + "\n")
+    text = [",".join(map(str, values)) for values in [[*rows[0]], *(r.values() for r in rows)]]
+    table.write_text("\n".join(text) + "\n")
+    for path in (lines, table):
+        yield str(path)
+
+
+def solve(solver, form):
+    if isinstance(form, str):
+        (form,) = formats.read(form, solver.task)
+    return solver.solve(form).tolist()
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_skips_an_id_beside_the_coordinates(name, small, tmp_path):
+    solver = small(scale=8.0)
+    expected = solver.solve(POINTS).tolist()
+    for form in forms(elements(name, ["x", "y"]), tmp_path):
+        assert solve(solver, form) == expected
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_refuses_to_read_an_id_as_a_coordinate(name, small, tmp_path):
+    solver = small(scale=8.0)
+    for form in forms(elements(name, ["x"]), tmp_path):
+        with pytest.raises(InputError, match=f"besides ids, got '({name.strip()}|{name})'"):
+            solve(solver, form)
+
+
+def test_a_single_number_may_have_the_name_of_an_id(small, tmp_path):
+    solver = small("sort", scale=8.0)
+    numbers = np.arange(9, 0, -1.0)
+    rows = [{"number": x} for x in numbers]
+    for form in forms(rows, tmp_path):
+        assert solve(solver, form) == solver.solve(numbers).tolist()
+
+
+@pytest.mark.parametrize(
+    "elements",
+    [
+        [{"place": 1, "osm": 2, "lat": "52.5"}, {"place": 3, "osm": 1, "lat": "48.1"}],
+        [{"stop": 1, "x": "1,000", "y": 2}, {"stop": 2, "x": 5, "y": 3}],
+        [{"stop": 1, "x": "5 m", "y": 2}, {"stop": 2, "x": "6 m", "y": 3}],
+    ],
+)
+def test_refuses_to_skip_fields_in_foreign_notation(elements):
+    with pytest.raises(InputError, match=r'element 1: "(lat|x)": expected a number'):
+        instances_of(elements, HULL)
+
+
+def test_refuses_to_skip_a_field_in_which_pandas_misses_numbers():
+    pandas = pytest.importorskip("pandas")
+    for missing in (pandas.NA, pandas.NaT):
+        with pytest.raises(InputError, match='element 1: "y": expected a number'):
+            instances_of([{"x": 1, "y": missing, "z": 3}, {"x": 2, "y": 3, "z": 4}], HULL)
+
+
+def test_skips_codes_and_names_of_objects():
+    elements = [{"zip": "10115", "name": "1a", "x": 1, "y": 2}, {"zip": "04109", "x": 2, "y": 3}]
+    (example,), _ = instances_of(elements, HULL)
+    assert example.inputs.tolist() == [[1, 2], [2, 3]]
+
+
+@pytest.mark.parametrize(
+    ("texts", "are_foreign"),
+    [
+        (["1,5", "2,25"], True),
+        (["1,234", "12,345"], True),
+        (["3 kg", "1 kg"], True),
+        (["$3.50", "2"], True),
+        (["52.5N", "13.4E"], True),
+        (["3 kg", "1 m"], False),
+        (["10115", "04109"], False),
+        (["14a", "16"], False),
+        ([], False),
+    ],
+)
+def test_foreign_numbers_share_one_unit_and_are_not_codes(texts, are_foreign):
+    assert cells.are_foreign_numbers(texts) == are_foreign
+
+
+def test_an_id_may_read_na_but_a_number_may_not():
+    assert cells.is_missing("NA") and not cells.is_empty("NA")
+    for value in (None, "", float("nan")):
+        assert cells.is_missing(value) and cells.is_empty(value)
+
+
+@pytest.mark.parametrize(
+    ("column", "are_plain"),
+    [
+        (["1", "", "2.5", "-2e1"], True),
+        (["1", "nan"], True),
+        (["nan", "inf"], False),
+        (["1", "007"], False),
+        (["1", "1_000"], False),
+        (["", ""], False),
+    ],
+)
+def test_a_column_of_a_long_table_is_numeric_if_its_cells_are_plain_numbers(column, are_plain):
+    assert cells.are_plain_numbers(column) == are_plain

@@ -1,0 +1,190 @@
+"""`Dataset`: rows come out as they went in; the rule for one instance or many."""
+
+import numpy as np
+import pytest
+import torch
+
+import ptrnet
+from ptrnet import tasks
+from ptrnet.data.dataset import Dataset, examples_of, instances_of
+from ptrnet.errors import InputError
+from ptrnet.types import Example, Nodes, Table
+
+RNG = np.random.default_rng(0)
+TASK_NAMES = ["hull", "delaunay", "tsp", "sort"]
+
+
+def rows(count=7, d=2):
+    """Examples of several sizes, some without an answer, with everything that a row carries."""
+    return [
+        Example(
+            RNG.random((k + 1, d)),
+            None if k % 3 == 2 else RNG.permutation(k + 1)[: k % 4],
+            source=f"a.jsonl:{k}",
+            extra={"name": k} if k % 2 else {},
+            table=Table(None, [["1"]], [0]) if k == 1 else None,
+            nodes=Nodes("t", [k]) if k == 4 else None,
+            distance="GEO" if k == 5 else "euclidean",
+            log_prob=None,
+            elements=[{"x": k}] * (k + 1) if k == 3 else None,
+        )
+        for k in range(count)
+    ]
+
+
+def assert_same(actual, expected):
+    assert np.array_equal(actual.inputs, expected.inputs)
+    assert (actual.outputs is None) == (expected.outputs is None)
+    if actual.outputs is not None:
+        assert actual.outputs.dtype == np.int64
+        assert np.array_equal(actual.outputs, expected.outputs)
+    for name in ("source", "extra", "table", "nodes", "distance", "log_prob", "elements"):
+        assert getattr(actual, name) == getattr(expected, name)
+
+
+def test_rows_come_out_as_they_went_in():
+    examples = rows()
+    data = Dataset.of(examples)
+    assert len(data) == 7
+    for actual, expected in zip(data, examples, strict=True):
+        assert_same(actual, expected)
+    assert_same(data[-1], examples[-1])
+    with pytest.raises(IndexError):
+        data[7]
+
+
+@pytest.mark.parametrize("cut", [slice(2, 5), slice(0, 0), slice(5, None), slice(-3, -1)])
+def test_a_slice_is_a_view_of_the_same_rows(cut):
+    examples = rows()
+    data = Dataset.of(examples)
+    part = data[cut]
+    assert len(part) == len(examples[cut])
+    for actual, expected in zip(part, examples[cut], strict=True):
+        assert_same(actual, expected)
+    for actual, expected in zip(part[1:], examples[cut][1:], strict=True):
+        assert_same(actual, expected)
+    if len(part):
+        assert np.shares_memory(part.elements, data.elements)
+    with pytest.raises(InputError, match="slice of step 1"):
+        data[::2]
+
+
+def test_triangles_keep_their_shape():
+    triangles = np.array([[0, 1, 2], [1, 2, 3]])
+    data = Dataset.of([Example(RNG.random((4, 2)), triangles)], item_size=3)
+    assert np.array_equal(data[0].outputs, triangles)
+    assert np.array_equal(data.with_answers([triangles[:1]])[0].outputs, triangles[:1])
+
+
+def test_targets_and_context_follow_their_rows():
+    data = Dataset(
+        np.arange(12.0).reshape(6, 2),
+        np.array([0, 2, 3, 6]),
+        context=np.array([[1.0], [2.0], [3.0]]),
+        targets={"grade": np.arange(6.0)},
+    )
+    part = data[1:]
+    assert part.context.tolist() == [[2.0], [3.0]]
+    assert part.targets["grade"].tolist() == [2, 3, 4, 5] and part.sizes.tolist() == [1, 3]
+    assert data[1].outputs is None and data.lengths.tolist() == [0, 0, 0]
+
+
+def test_rows_of_one_size_are_padded_together():
+    data = Dataset.of(
+        [Example(RNG.random((3, 2)), np.array(a)) for a in ([0], [2, 1], [1, 0, 2], [2])]
+    )
+    inputs, answers = data.rows_of_one_size(np.array([2, 0, 1]))
+    assert np.array_equal(inputs, np.stack([data[k].inputs for k in (2, 0, 1)]))
+    assert [a.tolist() for a in answers.rows()] == [[1, 0, 2], [0], [2, 1]]
+
+
+def test_no_rows_are_a_dataset_too():
+    empty = Dataset.of([])
+    assert len(empty) == 0 and list(empty) == [] and len(empty.with_answers([])) == 0
+
+
+def test_an_example_unpacks_as_a_pair():
+    example = Example(RNG.random((3, 2)), np.array([0, 1]), source="x")
+    inputs, outputs = example
+    assert inputs is example.inputs and outputs is example.outputs and example[1] is outputs
+
+
+POINTS = RNG.random((5, 2))
+FLAT = RNG.random(5)
+
+
+@pytest.mark.parametrize(
+    ("task", "values", "count"),
+    [
+        ("hull", POINTS, None),
+        ("hull", POINTS.tolist(), None),
+        ("hull", list(POINTS), None),
+        ("hull", tuple(map(tuple, POINTS.tolist())), None),
+        ("hull", ((0.0, 1.0), (0.5, 0.25)), None),
+        ("hull", torch.tensor(POINTS), None),
+        ("hull", Example(POINTS), None),
+        ("hull", (POINTS, [0, 1]), None),
+        ("hull", [POINTS], 1),
+        ("hull", [POINTS.tolist()] * 2, 2),
+        ("hull", np.stack([POINTS] * 3), 3),
+        ("hull", [Example(POINTS), Example(POINTS)], 2),
+        ("hull", [(POINTS, [0, 1]), (POINTS, [2])], 2),
+        ("hull", (p for p in [POINTS, POINTS]), 2),
+        ("hull", [], 0),
+        ("hull", np.zeros((0, 5, 2)), 0),
+        ("sort", FLAT, None),
+        ("sort", FLAT.tolist(), None),
+        ("sort", FLAT[:, None], None),
+        ("sort", FLAT[:, None].tolist(), None),
+        ("sort", FLAT.astype(object), None),
+        ("sort", [FLAT], 1),
+        ("sort", [FLAT.tolist(), FLAT.tolist()[:2]], 2),
+        ("sort", [FLAT[:, None]] * 2, 2),
+        ("sort", np.stack([FLAT[:, None]] * 2), 2),
+        ("sort", [Example(FLAT[:, None])], 1),
+    ],
+)
+def test_one_instance_or_many_follows_from_the_shape(task, values, count):
+    data, is_one = instances_of(values, tasks.get(task))
+    assert is_one == (count is None) and len(data) == (1 if count is None else count)
+    assert all(row.outputs is None for row in data)
+
+
+@pytest.mark.parametrize("task", TASK_NAMES)
+def test_a_dataset_is_many_everywhere(small, task):
+    solver, data = small(task), ptrnet.generate(task, 6, 3)
+    assert isinstance(data, Dataset) and len(data) == 3
+    instances = [inputs for inputs, _ in data]
+    expected = [a.tolist() for a in solver.solve(instances)]
+    assert [a.tolist() for a in solver.solve(data)] == expected
+    assert [row.outputs.tolist() for row in solver.predict(data)] == expected
+    assert [row.outputs.tolist() for row in ptrnet.label(task, data)] == [
+        row.outputs.tolist() for row in data
+    ]
+    assert solver.log_likelihoods(data).shape == (3,)
+    assert solver.evaluate(data) == solver.evaluate(list(data))
+
+
+def test_the_outputs_of_a_pair_are_checked_even_where_they_are_not_used(small):
+    with pytest.raises(InputError, match="outputs: expected a list of whole numbers"):
+        small().solve((POINTS, POINTS[:, 0]))
+
+
+@pytest.mark.parametrize("name", ["log_likelihoods", "evaluate"])
+def test_instances_without_answers_are_refused_where_answers_are_needed(small, name):
+    pandas = pytest.importorskip("pandas")
+    for values in (POINTS, POINTS.tolist(), pandas.DataFrame(POINTS, columns=["x", "y"])):
+        with pytest.raises(InputError, match=r"pairs of inputs .* got an instance without an ans"):
+            getattr(small(), name)(values)
+    with pytest.raises(InputError, match=r"example 0: expected a pair of .*, got ndarray"):
+        getattr(small(), name)([POINTS])
+    with pytest.raises(InputError, match="has no answer to measure against"):
+        getattr(small(), name)([Example(POINTS)])
+
+
+def test_what_is_neither_one_nor_many_is_refused():
+    for values in (3.5, "abc", {"x": [1.0]}, {1, 2}, None):
+        with pytest.raises(InputError, match="expected a list or an array"):
+            instances_of(values, tasks.get("hull"))
+    with pytest.raises(InputError, match="expected a list or an array"):
+        examples_of(3.5, tasks.get("hull"))

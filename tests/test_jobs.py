@@ -1,0 +1,153 @@
+"""A job's folder: what a stopped run leaves, who may continue it, and which damage is noticed."""
+
+import json
+from functools import partial
+
+import numpy as np
+import pytest
+
+from ptrnet import jobs, tasks
+from ptrnet.data import formats
+from ptrnet.data.dataset import Dataset
+from ptrnet.errors import InputError
+from ptrnet.files import locked
+from ptrnet.jobs import CHUNK, Source, job
+from ptrnet.types import Example
+
+TASK = tasks.get("sort")
+ROWS = 3 * CHUNK + 7
+
+
+def sorted_chunk(number):
+    """Chunk `number` of 757 examples, each a permutation of its own."""
+    rows = range(number * CHUNK, min(ROWS, (number + 1) * CHUNK))
+    numbers = [np.random.default_rng(k).random((4, 1)) for k in rows]
+    return Dataset.of([Example(x, np.argsort(x[:, 0])) for x in numbers])
+
+
+def run(path, function=sorted_chunk, key=None, processes=1):
+    source = Source(range(4), ROWS, {})
+    job(function, source, TASK, str(path), "sorting", key or {"seed": 1}, processes)
+
+
+def stop(path, monkeypatch, at="_join"):
+    """Run the job until it is interrupted; return its folder."""
+
+    def interrupt(*_):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(jobs, at, interrupt)
+        with pytest.raises(KeyboardInterrupt):
+            run(path)
+    return path.with_name(f"{path.name}.partial")
+
+
+def sorted_and_noted(computed, number):
+    computed.append(number)
+    return sorted_chunk(number)
+
+
+def refuse(number):
+    raise AssertionError(f"chunk {number} was computed again")
+
+
+@pytest.fixture
+def expected(tmp_path):
+    run(tmp_path / "expected.txt")
+    return (tmp_path / "expected.txt").read_bytes()
+
+
+def test_a_job_writes_its_rows_in_order_and_leaves_nothing_else(tmp_path):
+    run(tmp_path / "a.jsonl", processes=2)
+    assert [p.name for p in tmp_path.iterdir()] == ["a.jsonl"]
+    examples = list(formats.read(str(tmp_path / "a.jsonl"), TASK))
+    assert len(examples) == ROWS
+    for k, (inputs, outputs) in enumerate(examples):
+        assert np.array_equal(inputs, np.random.default_rng(k).random((4, 1)))
+        assert np.array_equal(inputs[outputs, 0], np.sort(inputs[:, 0]))
+
+
+def test_finished_chunks_are_not_computed_again(tmp_path, monkeypatch, expected, capsys):
+    stop(tmp_path / "a.txt", monkeypatch)
+    assert "the same command continues from there" in capsys.readouterr().err
+    run(tmp_path / "a.txt", refuse)
+    assert (tmp_path / "a.txt").read_bytes() == expected
+    assert f"resuming after {ROWS} examples" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("number", range(4))
+def test_a_missing_or_damaged_chunk_is_computed_again(
+    tmp_path, monkeypatch, expected, capsys, number
+):
+    for damage in (lambda b: b[:-9], lambda b: b"1" + b[1:], lambda b: b""):
+        folder = stop(tmp_path / "a.txt", monkeypatch)
+        (file,) = folder.glob(f"{number:06}-*")
+        file.write_bytes(damage(file.read_bytes()))
+        computed = []
+        run(tmp_path / "a.txt", partial(sorted_and_noted, computed))
+        assert computed == [number]
+        assert "incomplete or damaged" in capsys.readouterr().err
+        assert (tmp_path / "a.txt").read_bytes() == expected
+        (tmp_path / "a.txt").unlink()
+    folder = stop(tmp_path / "a.txt", monkeypatch)
+    next(folder.glob(f"{number:06}-*")).unlink()
+    run(tmp_path / "a.txt")
+    assert (tmp_path / "a.txt").read_bytes() == expected
+
+
+def test_an_unfinished_job_with_another_key_is_refused_and_left_alone(tmp_path, monkeypatch):
+    folder = stop(tmp_path / "a.txt", monkeypatch)
+    before = {p.name: p.read_bytes() for p in folder.iterdir()}
+    with pytest.raises(InputError, match=r"unfinished job with other options \(seed 1, asked 2\)"):
+        run(tmp_path / "a.txt", key={"seed": 2})
+    with pytest.raises(InputError, match=r"unfinished job with other options \(extra None, asked"):
+        run(tmp_path / "a.txt", key={"seed": 1, "extra": True})
+    assert {p.name: p.read_bytes() for p in folder.iterdir()} == before
+    (folder / jobs.KEY).write_text("{")
+    with pytest.raises(InputError, match="not readable; delete"):
+        run(tmp_path / "a.txt")
+
+
+def test_the_key_says_everything_that_decides_the_result(tmp_path, monkeypatch):
+    folder = stop(tmp_path / "a.txt", monkeypatch)
+    key = json.loads((folder / jobs.KEY).read_text())
+    assert key["task"] == "sort" and key["command"] == "sorting" and key["seed"] == 1
+    assert key["order"] == "given" and key["ptrnet"]
+
+
+def test_two_runs_of_one_job_at_once_are_refused(tmp_path):
+    folder = tmp_path / "a.txt.partial"
+    folder.mkdir()
+    with locked(folder), pytest.raises(InputError, match="another process is writing it"):
+        run(tmp_path / "a.txt")
+
+
+def test_an_error_of_the_work_leaves_no_new_folder(tmp_path, monkeypatch):
+    def fails(number):
+        if number == 2:
+            raise InputError("in.txt:501: bad")
+        return sorted_chunk(number)
+
+    with pytest.raises(InputError, match=r"in\.txt:501"):
+        run(tmp_path / "a.txt", fails)
+    assert not list(tmp_path.iterdir())
+    folder = stop(tmp_path / "a.txt", monkeypatch)
+    next(folder.glob("000002-*")).unlink()
+    with pytest.raises(InputError):
+        run(tmp_path / "a.txt", fails)
+    assert len(list(folder.glob("*-*"))) == 3
+
+
+def test_an_output_that_cannot_be_written_is_refused_before_the_work(tmp_path):
+    with pytest.raises(InputError, match="there is no folder"):
+        run(tmp_path / "missing" / "a.txt", refuse)
+    with pytest.raises(InputError, match="cannot be written: File name too long"):
+        run(tmp_path / ("a" * 250 + ".txt"), refuse)
+
+
+def test_one_instance_formats_and_streams_are_written_at_once(tmp_path, capsys):
+    run("-")
+    assert capsys.readouterr().out.count("\n") == ROWS
+    with pytest.raises(InputError):
+        job(refuse, Source([], 0, {}), TASK, str(tmp_path / "a.xyz"), "sorting", {})
