@@ -1,8 +1,12 @@
 import numpy as np
 import pytest
 
-from ptrnet.geometry.orders import first_equal, hilbert_order, lexicographic_order
-from ptrnet.geometry.scaling import scale_by_power_of_two
+from ptrnet.geometry.points import (
+    first_equal,
+    hilbert_order,
+    lexicographic_order,
+    scale_by_power_of_two,
+)
 
 
 @pytest.mark.parametrize("side", [2, 4, 32])

@@ -12,7 +12,7 @@ import numpy as np
 import torch
 
 from ptrnet.constraints import Constraint
-from ptrnet.data.padding import pad_answers, pad_instances
+from ptrnet.data.batches import pad_answers, pad_instances
 from ptrnet.data.symmetries import augmented_view
 from ptrnet.decoding import Decoder
 from ptrnet.models.base import PointerModel, as_parameters

@@ -6,7 +6,7 @@ import torch
 
 from ptrnet import tasks
 from ptrnet.constraints import Apexes
-from ptrnet.constraints.open_edges import OpenEdges
+from ptrnet.constraints.triangulations import OpenEdges
 
 END, NONE = 0, 1  # so token 2 is the first element
 TASK = tasks.get("delaunay", sequence="apexes")

@@ -14,7 +14,7 @@ from ptrnet import models, tasks
 from ptrnet.augmentation import canonicalize_valid
 from ptrnet.constraints import Free
 from ptrnet.data import formats
-from ptrnet.data.padding import pad_answers
+from ptrnet.data.batches import pad_answers
 from ptrnet.data.random_streams import TRAIN, VALID
 from ptrnet.data.streams.example_stream import ExampleStream
 from ptrnet.data.symmetries import augmented_view

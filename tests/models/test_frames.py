@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from ptrnet import models, tasks
-from ptrnet.constraints.open_edges import FrontEdge
+from ptrnet.constraints.triangulations import FrontEdge
 from ptrnet.decoding import Beam, Greedy, Incremental, Sample
 from ptrnet.errors import InputError
 from ptrnet.models.base import shift_right

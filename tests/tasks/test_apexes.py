@@ -7,7 +7,7 @@ import pytest
 from scipy.spatial import Delaunay
 
 from ptrnet import tasks
-from ptrnet.data.padding import pad_answers
+from ptrnet.data.batches import pad_answers
 from ptrnet.errors import InputError
 from ptrnet.types import Answers
 

@@ -9,8 +9,7 @@ from typing import Self
 import torch
 from torch import Tensor, nn
 
-from ptrnet.indexing import gather_tokens
-from ptrnet.masks import length_mask
+from ptrnet.masks import gather_tokens, length_mask
 from ptrnet.models.base import PointerModel
 from ptrnet.types import END, Batch
 

@@ -69,6 +69,7 @@ def solve(
     """
     from ptrnet.data import formats
     from ptrnet.data.dataset import Dataset
+    from ptrnet.solver import on_files
 
     if random is None:
         if points is not None:
@@ -80,7 +81,8 @@ def solve(
     decoder = decoding.build(seed)
     solver = load_solver(task, model)
     if path is not None and not json and not pictures.are_wanted:
-        solver.solve_file(
+        on_files.solve_file(
+            solver,
             path,
             output,
             decoder,

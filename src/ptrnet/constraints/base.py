@@ -11,7 +11,7 @@ from typing import Any, Protocol
 import torch
 from torch import Tensor
 
-from ptrnet.indexing import gather_rows
+from ptrnet.masks import gather_rows
 from ptrnet.types import END
 
 

@@ -1,9 +1,9 @@
 """`Dataset`: instances and what is known of them, as columns.
 
 Everything that answers, labels, measures or learns maps a `Dataset` to a `Dataset`. The functions
-of this module are the only ones that make one from what a user holds: values in memory
-(`instances_of`, `examples_of`) or a file (`read_chunks`). They validate each instance and each
-answer once; what takes a `Dataset` does not check it again.
+of this module are the only ones that make one: from values in memory (`instances_of`,
+`examples_of`), or from the rows that `ptrnet.data.formats` reads (`chunks_of`). Each instance and
+each answer is validated once, on this way; what takes a `Dataset` does not check it again.
 
 The rule for one or many: an array, tensor or frame `(n, d)`, or nested lists of that shape, is one
 instance (`(n,)` as well where d = 1); a list of instances, or an array `(B, n, d)`, is many; and a
@@ -19,7 +19,7 @@ from typing import Any, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from ptrnet.data import checks, formats
+from ptrnet.data import checks
 from ptrnet.data.arrays import depth, is_frame, records_of, split, unpack_objects
 from ptrnet.errors import InputError
 from ptrnet.tasks.base import Task
@@ -197,17 +197,6 @@ class Dataset(Sequence[Example]):
 
 def _starts_of(counts: Sequence[int]) -> Indices:
     return np.concatenate([[0], np.cumsum(counts, dtype=np.int64)]).astype(np.int64)
-
-
-def read_chunks(path: str, task: Task, size: int) -> Iterator[Dataset]:
-    """Yield the examples of a file, `size` at a time.
-
-    Raises:
-        InputError: no such file, another task's format, the first line that cannot be used, or no
-            instance at all.
-        MissingExtraError: the format needs a package that is not installed.
-    """
-    return chunks_of(formats.read(path, task), task, size)
 
 
 def chunks_of(examples: Iterable[Example], task: Task, size: int) -> Iterator[Dataset]:

@@ -17,8 +17,7 @@ from ptrnet.decoding.beam import Greedy
 from ptrnet.decoding.search import Decoder
 from ptrnet.decoding.settings import IncrementalSettings
 from ptrnet.decoding.steps import Hypotheses
-from ptrnet.indexing import gather_rows
-from ptrnet.masks import length_mask
+from ptrnet.masks import gather_rows, length_mask
 from ptrnet.models.base import PointerModel
 from ptrnet.types import END
 

@@ -7,8 +7,7 @@ from torch import Tensor
 
 from ptrnet.constraints import Constraint
 from ptrnet.constraints.base import allowed_tokens
-from ptrnet.indexing import gather_tokens
-from ptrnet.masks import length_mask
+from ptrnet.masks import gather_tokens, length_mask
 from ptrnet.models.base import PointerModel
 from ptrnet.types import END
 

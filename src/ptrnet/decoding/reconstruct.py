@@ -24,8 +24,7 @@ from ptrnet.decoding.beam import Greedy
 from ptrnet.decoding.search import Decoder
 from ptrnet.decoding.settings import MIN_PART, ReconstructSettings
 from ptrnet.decoding.steps import Hypotheses
-from ptrnet.indexing import gather_rows, gather_tokens
-from ptrnet.masks import length_mask
+from ptrnet.masks import gather_rows, gather_tokens, length_mask
 from ptrnet.models.base import PointerModel
 from ptrnet.types import END, Answers, Floats, Indices
 

@@ -8,8 +8,7 @@ from torch import Tensor
 from ptrnet.decoding.search import Search
 from ptrnet.decoding.settings import SampleSettings
 from ptrnet.decoding.steps import Hypotheses, Selection
-from ptrnet.indexing import gather_rows, gather_tokens
-from ptrnet.masks import length_mask
+from ptrnet.masks import gather_rows, gather_tokens, length_mask
 
 # Random numbers are counter-based, as Philox's: each is a hash of the seed, the instance, the
 # sample, the step and the token, and no state advances. Sample k of seed s has the counter

@@ -9,14 +9,13 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from ptrnet.data.padding import pad_instances
+from ptrnet.data.batches import pad_instances
 from ptrnet.data.random_streams import EXPORTED
 from ptrnet.data.sizes import Sizes
 from ptrnet.data.symmetries import augmented_view
 from ptrnet.decoding import Greedy
 from ptrnet.errors import InputError
-from ptrnet.indexing import gather_rows
-from ptrnet.masks import length_mask
+from ptrnet.masks import gather_rows, length_mask
 from ptrnet.models.base import PointerModel
 from ptrnet.progress import track
 from ptrnet.solver import Solver

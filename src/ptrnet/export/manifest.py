@@ -7,7 +7,7 @@ from typing import Any
 from ptrnet.data.sizes import LARGEST
 from ptrnet.export.graphs import DIMENSIONS, ENCODER, OPSET, STEP, Graph
 from ptrnet.files import checksum
-from ptrnet.geometry.scaling import SMALLEST_RANGE
+from ptrnet.geometry.points import SMALLEST_RANGE
 from ptrnet.pretrained.model_folder import registered_name
 from ptrnet.settings import to_mapping
 from ptrnet.solver import Solver

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ptrnet.geometry.scaling import scale_by_power_of_two
+from ptrnet.geometry.points import scale_by_power_of_two
 from ptrnet.types import Answers, Floats, Indices
 
 ROUNDING = 2.0**-52

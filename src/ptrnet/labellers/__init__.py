@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ptrnet.errors import InputError, MissingExtraError
-from ptrnet.plugins.registry import Registry
+from ptrnet.plugins import Registry
 from ptrnet.types import Answers, Floats
 
 Labeller = Callable[..., Answers]

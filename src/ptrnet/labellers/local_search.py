@@ -14,8 +14,7 @@ from numpy.typing import NDArray
 
 from ptrnet.geometry import distances
 from ptrnet.geometry.distances import EUCLIDEAN
-from ptrnet.geometry.orders import hilbert_order
-from ptrnet.geometry.scaling import scale_by_power_of_two
+from ptrnet.geometry.points import hilbert_order, scale_by_power_of_two
 from ptrnet.jit import assign, jit
 from ptrnet.labellers.held_karp import shortest_tour
 from ptrnet.labellers.tours import label_tours, tour_length

@@ -13,9 +13,8 @@ If floats cannot decide a turn, the whole instance is computed again in whole nu
 import numpy as np
 
 from ptrnet.geometry import predicates as exact
-from ptrnet.geometry.orders import lexicographic_order
+from ptrnet.geometry.points import lexicographic_order, scale_by_power_of_two
 from ptrnet.geometry.predicates import LARGEST_WHOLE, ROUNDING, TURN_ERROR, UNDERFLOW, Pair
-from ptrnet.geometry.scaling import scale_by_power_of_two
 from ptrnet.jit import assign, jit
 from ptrnet.labellers.compiled import is_between, pair, turn, turn_slack, turn_terms
 from ptrnet.types import Answers, Floats, Indices

@@ -18,7 +18,7 @@ import numpy as np
 from scipy.spatial import Delaunay, QhullError
 
 from ptrnet.geometry import predicates as exact
-from ptrnet.geometry.orders import first_equal, hilbert_order
+from ptrnet.geometry.points import first_equal, hilbert_order, scale_by_power_of_two
 from ptrnet.geometry.predicates import (
     CIRCLE_ERROR,
     TURN_ERROR,
@@ -27,7 +27,6 @@ from ptrnet.geometry.predicates import (
     Predicates,
     as_integers,
 )
-from ptrnet.geometry.scaling import scale_by_power_of_two
 from ptrnet.jit import assign, jit
 from ptrnet.labellers.compiled import in_circle, in_circle_terms, pair, turn, turn_terms
 from ptrnet.types import Answers, Floats, Indices

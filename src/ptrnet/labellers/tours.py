@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 import numpy as np
 
 from ptrnet.geometry import distances
-from ptrnet.geometry.scaling import scale_by_power_of_two
+from ptrnet.geometry.points import scale_by_power_of_two
 from ptrnet.jit import jit
 from ptrnet.types import Answers, Floats, Indices
 

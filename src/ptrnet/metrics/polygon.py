@@ -7,8 +7,8 @@ import numpy as np
 import shapely
 from numpy.typing import NDArray
 
+from ptrnet.geometry.points import scale_axes_by_powers_of_two
 from ptrnet.geometry.predicates import as_integers, doubled_area
-from ptrnet.geometry.scaling import scale_axes_by_powers_of_two
 from ptrnet.metrics.interval import Measure, Moments, Scores
 from ptrnet.metrics.interval import summarize as summarize_each
 from ptrnet.types import Example, Floats, Indices

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 from ptrnet.errors import InputError
 from ptrnet.models.settings import ModelSettings
-from ptrnet.plugins.registry import Registry
+from ptrnet.plugins import Registry
 from ptrnet.settings import from_mapping, options_of, require_settings
 
 if TYPE_CHECKING:  # names and settings are known without torch

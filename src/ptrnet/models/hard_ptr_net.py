@@ -2,7 +2,7 @@
 
 from torch import Tensor
 
-from ptrnet.indexing import gather_rows
+from ptrnet.masks import gather_rows
 from ptrnet.models.parts.free_running import FreeRunningPtrNet
 
 

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor, nn
 
-from ptrnet.indexing import gather_rows
 from ptrnet.kernels.additive import MAX_PLAIN_ENTRIES
 from ptrnet.kernels.eager import is_plain_float32, is_unchanged
 from ptrnet.kernels.lstm import MIN_ROWS
+from ptrnet.masks import gather_rows
 from ptrnet.models.base import (
     Encoded,
     PointerModel,

@@ -12,9 +12,8 @@ import torch
 from torch import Tensor, nn
 
 from ptrnet.errors import InputError
-from ptrnet.indexing import gather_rows
 from ptrnet.kernels.eager import is_recorded
-from ptrnet.masks import length_mask
+from ptrnet.masks import gather_rows, length_mask
 from ptrnet.models.base import Encoded, PointerModel, full_lengths, shift_right
 from ptrnet.models.parts.attention import EncoderLayer, attention_bias, encode_rows, layer_norm
 from ptrnet.models.parts.elements import normal_vectors

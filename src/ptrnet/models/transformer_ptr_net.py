@@ -9,10 +9,9 @@ import torch
 from torch import Tensor, nn
 
 from ptrnet.errors import InputError
-from ptrnet.indexing import gather_rows
 from ptrnet.kernels import decoder_layer, frames, loading
 from ptrnet.kernels.eager import is_plain_float32
-from ptrnet.masks import length_mask
+from ptrnet.masks import gather_rows, length_mask
 from ptrnet.models.base import Encoded, PointerModel, full_lengths, shift_right
 from ptrnet.models.parts.attention import (
     DecoderLayer,

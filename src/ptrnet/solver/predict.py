@@ -3,28 +3,24 @@
 import hashlib
 from collections.abc import Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import chain
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from ptrnet import evaluation
 from ptrnet.augmentation import Candidate, best_candidate, decode_view
 from ptrnet.constraints import Constraint, Free
-from ptrnet.data.batches import batch_of, bucket_by_size
+from ptrnet.data.batches import batch_of, bucket_by_size, pad_instances
 from ptrnet.data.dataset import Dataset
-from ptrnet.data.padding import pad_instances
 from ptrnet.data.symmetries import augmented_view
 from ptrnet.decoding import Decoder, Sample
 from ptrnet.decoding.log_probs import sequence_log_probs
-from ptrnet.indexing import gather_tokens
-from ptrnet.jobs import CHUNK
 from ptrnet.kernels import loading
 from ptrnet.kernels.threads import one_thread
-from ptrnet.masks import length_mask
+from ptrnet.masks import gather_tokens, length_mask
 from ptrnet.models.base import PointerModel, as_parameters
 from ptrnet.tasks.base import Task
 from ptrnet.types import END, Batch, Example, Floats, Indices
@@ -61,10 +57,6 @@ class PredictJob:
     constrained: bool = True
     augment: int = 1
     is_long: bool = False
-
-    def for_many(self, count: int | None) -> Self:
-        """Return the job for `count` instances: long if they are several chunks, or unknown."""
-        return replace(self, is_long=count is None or count > CHUNK)
 
     def __call__(self, data: Dataset) -> Dataset:
         """Return the instances with the model's answers and their log-probabilities."""
@@ -116,6 +108,8 @@ class EvaluateJob(PredictJob):
 
     def __call__(self, data: Dataset) -> Dataset:
         """Return the examples, with the model's `answer` and its scores in `extra`."""
+        from ptrnet import evaluation
+
         log_likelihoods = log_likelihoods_of(self.model, self.task, data)
         return evaluation.with_scores(self.task, data, super().__call__(data), log_likelihoods)
 

@@ -1,48 +1,27 @@
 """`Solver`: the one face of a trained model, in memory, on files and on disk."""
 
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import asdict
-from functools import partial
-from os import fspath
+from collections.abc import Iterable, Iterator
 from pathlib import Path
-from queue import Queue
-from threading import Thread
 from time import perf_counter
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ptrnet import jobs as bulk
-from ptrnet import tasks
 from ptrnet.attention import attention
 from ptrnet.constraints import Free
-from ptrnet.data import checks, formats
 from ptrnet.data.dataset import (
     Dataset,
-    chunks_of,
     examples_of,
     has_answer,
     instances_of,
     one_example,
-    read_chunks,
 )
-from ptrnet.data.sizes import Sizes
 from ptrnet.decoding import Decoder, Greedy, Sample
 from ptrnet.errors import InputError, check_int, short
-from ptrnet.evaluation import (
-    Evaluation,
-    check_room_for_scores,
-    describe_training,
-    evaluate,
-)
-from ptrnet.jobs import CHUNK, Source
-from ptrnet.labels import generation
-from ptrnet.metrics.interval import Measure
 from ptrnet.models.base import PointerModel, num_weights
-from ptrnet.parallel import LOCAL, check_backend, check_jobs
+from ptrnet.parallel import LOCAL
 from ptrnet.solver.answer import Answer, cost_of
 from ptrnet.solver.predict import (
-    EvaluateJob,
     PredictJob,
     SampledAnswers,
     log_likelihoods_of,
@@ -52,6 +31,10 @@ from ptrnet.solver.stored import HubMixin
 from ptrnet.solver.trained_range import Message, TrainedRange
 from ptrnet.tasks.base import Task
 from ptrnet.types import Example
+
+if TYPE_CHECKING:
+    from ptrnet.evaluation import Evaluation
+    from ptrnet.metrics.interval import Measure
 
 # Instances that are answered together in memory, so that those of near sizes share a batch.
 CHUNK_SIZE = 4096
@@ -131,7 +114,7 @@ class Solver(HubMixin):
         """
         data, is_one = instances_of(instances, self.task)
         began = perf_counter()
-        job = self._job(decoder, constrained, augment)
+        job = self.job(decoder, constrained, augment)
         solved = [row for chunk in data.chunks(CHUNK_SIZE) for row in job(chunk)]
         seconds = (perf_counter() - began) / max(1, len(solved))
         decoder = job.decoder
@@ -179,43 +162,33 @@ class Solver(HubMixin):
         Warns:
             OutOfDistributionWarning: as in `solve`.
         """
-        job, data = self._job(decoder, constrained, augment), self._dataset(data)
-        check_jobs(jobs)
-        check_backend(backend)
-        size = CHUNK_SIZE if jobs == 1 and backend == LOCAL else CHUNK
-        chunks = self._warned(data.chunks(size), job)
-        if activity or size == CHUNK:
-            source = Source(chunks, len(data), None)
-            function = job if size == CHUNK_SIZE else job.for_many(len(data))
-            solved = list(bulk.run(function, source, activity or job.activity, jobs, backend))
+        job, data = self.job(decoder, constrained, augment), self._dataset(data)
+        if activity or jobs != 1 or backend != LOCAL:
+            from ptrnet.solver import on_files
+
+            solved = on_files.solve_in_memory(self, data, job, activity, jobs, backend)
         else:
-            solved = list(map(job, chunks))
+            solved = list(map(job, self.warned(data.chunks(CHUNK_SIZE), job)))
         if len(solved) == 1:
             return solved[0]
         log_probs = [np.zeros(0), *(s.log_probs for s in solved if s.log_probs is not None)]
         answers = [s.outputs(row) for s in solved for row in range(len(s))]
         return data.with_answers(answers, np.concatenate(log_probs))
 
-    def _job(self, decoder: Decoder | None, constrained: bool, augment: int) -> PredictJob:
+    def job(self, decoder: Decoder | None, constrained: bool, augment: int) -> PredictJob:
         """Return the function that answers a chunk. Raises InputError for a bad option."""
         decoder = decoder or Greedy()
         self._check_options(decoder, augment)
         return PredictJob(self.model, self.task, decoder, constrained, augment)
 
-    def _evaluate_job(
-        self, decoder: Decoder | None, constrained: bool, augment: int
-    ) -> EvaluateJob:
-        """Return the function that answers and scores a chunk."""
-        job = self._job(decoder, constrained, augment)
-        return EvaluateJob(job.model, job.task, job.decoder, constrained, augment)
-
-    def _warned(self, chunks: Iterable[Dataset], job: PredictJob) -> Iterator[Dataset]:
+    def warned(self, chunks: Iterable[Dataset], job: PredictJob) -> Iterator[Dataset]:
         """Yield the chunks; warn, in this process, of instances that are unlike the training."""
         for chunk in chunks:
-            self._warn_of(chunk, job.decoder)
+            self.warn_of(chunk, job.decoder)
             yield chunk
 
-    def _warn_of(self, examples: Iterable[Example], decoder: Decoder) -> None:
+    def warn_of(self, examples: Iterable[Example], decoder: Decoder) -> None:
+        """Warn of instances that are unlike the training, once for each way."""
         for example in examples:
             self.trained_range.warn(self.messages_of(example, decoder))
 
@@ -356,7 +329,7 @@ class Solver(HubMixin):
         constrained: bool = True,
         augment: int = 1,
         activity: str = "",
-    ) -> dict[str, Measure]:
+    ) -> "dict[str, Measure]":
         """Return the measures of `evaluate` as objects.
 
         Args:
@@ -369,13 +342,17 @@ class Solver(HubMixin):
         )
         return self.score(examples, answered)
 
-    def score(self, examples: Iterable[Example], answered: Iterable[Example]) -> dict[str, Measure]:
+    def score(
+        self, examples: Iterable[Example], answered: Iterable[Example]
+    ) -> "dict[str, Measure]":
         """Return the measures of answers that are there already.
 
         Args:
             examples: with the true answers.
             answered: the same examples with the model's answers, from `predict`.
         """
+        from ptrnet.evaluation import evaluate
+
         examples, answered = self._dataset(examples), self._dataset(answered)
         log_likelihoods = log_likelihoods_of(self.model, self.task, examples)
         return evaluate(self.task, examples, answered, log_likelihoods)
@@ -413,40 +390,18 @@ class Solver(HubMixin):
                 written, or the beginning of other work in its place. No file is made then.
             MissingExtraError: format or backend needs a package that is not installed.
         """
-        path, target = fspath(file), fspath(output)
-        formats.check_output(target, self.task)
-        _check_bulk(path, jobs, backend)
-        formats.check_not_overwritten(path, target)
-        job = self._job(decoder, constrained, augment)
-        if path == target == "-":
-            solved = self._stream(formats.read(path, self.task), job)
-            formats.print_as_they_come(solved, self.task)
-            return
-        examples = formats.output_format(target, path).checked(
-            formats.read(path, self.task), self.task
-        )
-        chunks = chunks_of(examples, self.task, CHUNK)
-        source = bulk.file_source(path, self._warned(chunks, job))
-        bulk.job(
-            job.for_many(source.num_rows),
-            source,
-            self.task,
-            target,
-            job.activity,
-            job.key(),
-            jobs,
-            backend,
-        )
+        from ptrnet.solver import on_files
 
-    def _stream(self, examples: Iterable[Example], job: PredictJob) -> Iterator[Example]:
-        """Yield each example with its answer as soon as it was read; many at once if many wait.
-
-        What reading raises is raised after the answers to what was read before.
-        """
-        for chunk in _waiting(examples):
-            data = self._dataset(chunk)
-            self._warn_of(data, job.decoder)
-            yield from job(data)
+        on_files.solve_file(
+            self,
+            file,
+            output,
+            decoder,
+            constrained=constrained,
+            augment=augment,
+            jobs=jobs,
+            backend=backend,
+        )
 
     def evaluate_file(
         self,
@@ -458,7 +413,7 @@ class Solver(HubMixin):
         augment: int = 1,
         jobs: int = 1,
         backend: str = LOCAL,
-    ) -> Evaluation:
+    ) -> "Evaluation":
         """Answers every instance of a file, however long, and measures the answers by the file's.
 
         Args:
@@ -476,17 +431,18 @@ class Solver(HubMixin):
                 that cannot be written, or the beginning of other work in its place.
             MissingExtraError: format or backend needs a package that is not installed.
         """
-        path, target = fspath(file), None if output is None else fspath(output)
-        job = self._evaluate_job(decoder, constrained, augment)
-        if target is not None:
-            formats.check_keeps_extra(target, self.task)
-        _check_bulk(path, jobs, backend)
-        chunks = chunks_of(
-            _known(formats.read(path, self.task), self.task, target), self.task, CHUNK
+        from ptrnet.solver import on_files
+
+        return on_files.evaluate_file(
+            self,
+            file,
+            output,
+            decoder,
+            constrained=constrained,
+            augment=augment,
+            jobs=jobs,
+            backend=backend,
         )
-        source = bulk.file_source(path, self._warned(chunks, job))
-        job = job.for_many(source.num_rows)
-        return self._evaluation(job, source, target, job.key(), jobs, backend)
 
     def evaluate_random(
         self,
@@ -501,7 +457,7 @@ class Solver(HubMixin):
         augment: int = 1,
         jobs: int = 1,
         backend: str = LOCAL,
-    ) -> Evaluation:
+    ) -> "Evaluation":
         """Draws instances, and measures the model's answers by those of the task's first labeller.
 
         They are those of `ptrnet.generate` under the same seed.
@@ -523,39 +479,21 @@ class Solver(HubMixin):
             InputError: as `evaluate_file` and `ptrnet.generate` do; sizes that are not known.
             MissingExtraError: format or backend needs a package that is not installed.
         """
-        if n is None and "n" not in self.trained:
-            raise InputError("expected n: the model does not say on what sizes it was trained")
-        target = None if output is None else fspath(output)
-        if target is not None:
-            formats.check_keeps_extra(target, self.task)
-        check_jobs(jobs)
-        check_backend(backend)
-        task = self.task if points is None else tasks.with_points(self.task, points)
-        sizes = Sizes(self.trained["n"] if n is None else n)
-        draw, source, key = generation(task, sizes, count, seed)
-        job = self._evaluate_job(decoder, constrained, augment)
-        rng = np.random.default_rng(seed)
-        for size in (min(sizes), max(sizes)):
-            self._warn_of([Example(task.sample(rng, 1, size)[0])], job.decoder)
-        key |= {**asdict(task), **job.key()}
-        function = partial(_evaluate_drawn, draw, job.for_many(count))
-        return self._evaluation(function, source, target, key, jobs, backend)
+        from ptrnet.solver import on_files
 
-    def _evaluation(
-        self,
-        function: Callable[[Any], Dataset],
-        source: Source,
-        target: str | None,
-        key: dict[str, Any],
-        jobs: int,
-        backend: str,
-    ) -> Evaluation:
-        """Run the job of an evaluation, in memory or into a file, and sum its scores up."""
-        activity = EvaluateJob.activity
-        if target is None:
-            return Evaluation(self.task, bulk.run(function, source, activity, jobs, backend))
-        bulk.job(function, source, self.task, target, activity, key, jobs, backend)
-        return Evaluation(self.task, read_chunks(target, self.task, CHUNK))
+        return on_files.evaluate_random(
+            self,
+            count,
+            n,
+            output,
+            decoder,
+            points=points,
+            seed=seed,
+            constrained=constrained,
+            augment=augment,
+            jobs=jobs,
+            backend=backend,
+        )
 
     def plot(self, points: Any, ax: Any = None) -> Any:
         """Draws the model's answer to one instance, and the true one, dashed, where it is better.
@@ -641,6 +579,8 @@ class Solver(HubMixin):
 
     def __repr__(self) -> str:
         """The task, the network, and what it was trained on and scores."""
+        from ptrnet.evaluation import describe_training
+
         network = f"{type(self.model).__name__}, {num_weights(self.model):,} weights"
         lines = [f"Solver of task {self.task.name}: {network}"]
         return "\n".join([*lines, *describe_training(self.trained)])
@@ -653,59 +593,3 @@ def _pointed_at(answered: Example) -> list[Any]:
     if answered.outputs.ndim == 1:
         return [elements[k] for k in answered.outputs]
     return [[elements[k] for k in item] for item in answered.outputs]
-
-
-def _check_bulk(path: str, jobs: int, backend: str) -> None:
-    """Refuse bad arguments of a job over a file, before any work is done."""
-    check_jobs(jobs)
-    check_backend(backend)
-    if path != "-":
-        formats.check_input(path)
-
-
-def _known(examples: Iterable[Example], task: Task, target: str | None) -> Iterator[Example]:
-    """Yield examples; InputError at one without an answer, or without room for its scores."""
-    for example in examples:
-        checks.required_answer(example, task)
-        if target is not None:
-            check_room_for_scores(task, [example])
-        yield example
-
-
-def _evaluate_drawn(draw: Callable[[int], Dataset], job: EvaluateJob, number: int) -> Dataset:
-    """Draw chunk `number` and evaluate it, in the process that draws it."""
-    return job(draw(number))
-
-
-_END = EOFError()  # follows the last example
-
-
-def _waiting(examples: Iterable[Example]) -> Iterator[list[Example]]:
-    """Yield, as lists, all examples that a thread has read since the last list."""
-    waiting: Queue[Example | Exception] = Queue(CHUNK)
-
-    def read() -> None:
-        try:
-            for example in examples:
-                waiting.put(example)
-        except Exception as error:
-            waiting.put(error)
-        else:
-            waiting.put(_END)
-
-    Thread(target=read, daemon=True).start()
-    while True:
-        chunk: list[Example] = []
-        error: Exception | None = None
-        while error is None and (not chunk or not waiting.empty()):
-            item = waiting.get()
-            if isinstance(item, Exception):
-                error = item
-            else:
-                chunk.append(item)
-        if chunk:
-            yield chunk
-        if error is _END:
-            return
-        if error is not None:
-            raise error

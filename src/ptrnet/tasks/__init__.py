@@ -4,7 +4,7 @@ from dataclasses import replace
 from typing import Any, cast
 
 from ptrnet.errors import InputError, unknown
-from ptrnet.plugins.registry import Registry
+from ptrnet.plugins import Registry
 from ptrnet.settings import from_mapping, require_settings
 from ptrnet.tasks.base import Task
 

@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 import numpy as np
 
 from ptrnet.errors import InputError
-from ptrnet.geometry.orders import hilbert_order, lexicographic_order
+from ptrnet.geometry.points import fit_unit_cube, hilbert_order, lexicographic_order
 from ptrnet.geometry.sampling import sample_points
-from ptrnet.geometry.scaling import fit_unit_cube
 from ptrnet.settings import Settings, setting
 from ptrnet.tasks.labelling import Labelling
 from ptrnet.tasks.schema import Schema

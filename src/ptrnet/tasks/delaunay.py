@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 import numpy as np
 
 from ptrnet.errors import InputError
+from ptrnet.geometry.points import scale_by_power_of_two
 from ptrnet.geometry.predicates import Predicates
-from ptrnet.geometry.scaling import scale_by_power_of_two
 from ptrnet.settings import setting
 from ptrnet.tasks.base import Drawing, Task
 from ptrnet.types import END, NONE, Answers, Example, Floats, Indices

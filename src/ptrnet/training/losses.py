@@ -3,8 +3,7 @@
 import torch
 from torch import Tensor
 
-from ptrnet.indexing import gather_tokens
-from ptrnet.masks import length_mask
+from ptrnet.masks import gather_tokens, length_mask
 from ptrnet.models.base import PointerModel
 from ptrnet.types import Batch, CutBatch
 

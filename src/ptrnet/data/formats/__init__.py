@@ -17,6 +17,7 @@ from io import StringIO
 from pathlib import Path
 from tempfile import SpooledTemporaryFile
 
+from ptrnet.data.dataset import Dataset, chunks_of
 from ptrnet.data.formats.parts.format import (
     Capabilities,
     Format,
@@ -48,6 +49,7 @@ __all__ = [
     "output_format",
     "print_as_they_come",
     "read",
+    "read_chunks",
     "register",
     "write",
     "write_checked",
@@ -72,6 +74,17 @@ def read(path: str, task: Task) -> Iterator[Example]:
         yield example
     if empty:
         raise InputError(f"{display_name(path)}: holds no instance")
+
+
+def read_chunks(path: str, task: Task, size: int) -> Iterator[Dataset]:
+    """Yield the examples of a file, `size` at a time.
+
+    Raises:
+        InputError: no such file, another task's format, the first line that cannot be used, or no
+            instance at all.
+        MissingExtraError: the format needs a package that is not installed.
+    """
+    return chunks_of(read(path, task), task, size)
 
 
 def write(path: str, examples: Iterable[Example], task: Task, like: str | None = None) -> None:

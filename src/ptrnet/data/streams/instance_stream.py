@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ptrnet.data.padding import pad_instances
+from ptrnet.data.batches import pad_instances
 from ptrnet.data.random_streams import INSTANCE_ORDER, TRAIN
 from ptrnet.data.streams.batch_stream import BatchStream
 from ptrnet.data.streams.epochs import shuffled_batches

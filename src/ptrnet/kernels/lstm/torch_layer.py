@@ -10,11 +10,10 @@ forward and backward.
 import torch
 from torch import Tensor
 
-from ptrnet.indexing import gather_rows
 from ptrnet.kernels.cudnn import flatten_weights, without_autocast
 from ptrnet.kernels.eager import is_recorded
 from ptrnet.kernels.lstm.weights import Weights
-from ptrnet.masks import length_mask
+from ptrnet.masks import gather_rows, length_mask
 
 SATURATED = 1000.0
 

@@ -8,10 +8,10 @@ from typing import NamedTuple
 import torch
 from torch import Tensor, nn
 
-from ptrnet.constraints.open_edges import FrontEdge, OpenEdges
-from ptrnet.indexing import gather_rows
+from ptrnet.constraints.triangulations import FrontEdge, OpenEdges
 from ptrnet.kernels.eager import is_unchanged
 from ptrnet.kernels.frames import FrameScores, Round
+from ptrnet.masks import gather_rows
 from ptrnet.models.base import safe_sqrt
 
 UNITS = 32  # hidden units of a `FrameScore`, U

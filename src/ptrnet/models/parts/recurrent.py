@@ -7,12 +7,11 @@ import torch
 from torch import Tensor, nn
 
 from ptrnet.errors import InputError
-from ptrnet.indexing import gather_rows
 from ptrnet.kernels import lstm
 from ptrnet.kernels.cudnn import flatten_weights, without_autocast
 from ptrnet.kernels.eager import is_recorded, is_transformed
 from ptrnet.kernels.lstm import Weights, cell
-from ptrnet.masks import length_mask
+from ptrnet.masks import gather_rows, length_mask
 from ptrnet.models.settings import RecurrentSettings
 
 # Tensors (..., H). The first is the layer's output; in a stack the top layer's state comes first.

@@ -10,7 +10,7 @@ from torch import Tensor
 from ptrnet.decoding import Decoder, Greedy, Sample
 from ptrnet.decoding.log_probs import SequenceLogProbs, sequence_log_probs
 from ptrnet.errors import InputError
-from ptrnet.indexing import gather_rows
+from ptrnet.masks import gather_rows
 from ptrnet.models.base import PointerModel
 from ptrnet.tasks.base import Task
 from ptrnet.types import END, Floats, Indices, InstanceBatch

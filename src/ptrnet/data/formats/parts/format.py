@@ -10,7 +10,7 @@ from typing import IO, Any
 from ptrnet.data.formats.parts.lines import standard_input_is_json
 from ptrnet.errors import InputError, MissingExtraError, short, unknown
 from ptrnet.geometry.distances import EUCLIDEAN
-from ptrnet.plugins.registry import Registry
+from ptrnet.plugins import Registry
 from ptrnet.tasks.base import Task
 from ptrnet.types import Example
 

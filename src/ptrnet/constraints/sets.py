@@ -1,4 +1,4 @@
-"""Constraints whose state is the set of tokens that are left: free, subset, permutation, tour."""
+"""Constraints on which elements are left: free, subset, permutation, tour, closed subset."""
 
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -64,3 +64,33 @@ class Tour(Permutation):
             return super().allowed(state)
         first_element = torch.full_like(state.tokens[..., END], END + 1, dtype=torch.int64)
         return one_hot_mask(first_element, state.tokens.shape[2])
+
+
+class Polygon(NamedTuple):
+    """The state of the constraint."""
+
+    tokens: Tensor  # (B, K, S + N) boolean: what is not used yet; END's entry is not used
+    first: Tensor  # (B, K) the first token of the prefix; END as long as there is none
+    closed: Tensor  # (B, K) boolean: whether the first token has been repeated
+
+
+@dataclass(frozen=True)
+class ClosedSubset:
+    """Each element at most once, then the first one again; END comes then, and only then."""
+
+    def initial_state(self, lengths: Tensor, num_specials: int, num_tokens: int) -> Polygon:
+        tokens = length_mask(lengths + num_specials, num_tokens)[:, None]
+        closed = torch.zeros_like(tokens[..., END])
+        return Polygon(tokens, torch.full_like(closed, END, dtype=torch.int64), closed)
+
+    def allowed(self, state: Polygon) -> Tensor:
+        closing = one_hot_mask(state.first, state.tokens.shape[2])
+        return with_end((state.tokens | closing) & ~state.closed[..., None], state.closed)
+
+    def advance(self, state: Polygon, parents: Tensor, tokens: Tensor) -> Polygon:
+        unused, first, closed = (gather_prefixes(part, parents) for part in state)
+        return Polygon(
+            tokens=without(unused, tokens),
+            first=torch.where(first == END, tokens, first),
+            closed=closed | (tokens == first) | (tokens == END),
+        )

@@ -1,0 +1,234 @@
+"""A solver on files, by many processes: solving, evaluating, and lines as they arrive."""
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import asdict, replace
+from functools import partial
+from os import fspath
+from pathlib import Path
+from queue import Queue
+from threading import Thread
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ptrnet import jobs as bulk
+from ptrnet import tasks
+from ptrnet.data import checks, formats
+from ptrnet.data.dataset import Dataset, chunks_of
+from ptrnet.data.sizes import Sizes
+from ptrnet.decoding import Decoder
+from ptrnet.errors import InputError
+from ptrnet.evaluation import Evaluation, check_room_for_scores
+from ptrnet.jobs import CHUNK, Source
+from ptrnet.labels import generation
+from ptrnet.parallel import LOCAL, check_backend, check_jobs
+from ptrnet.solver.predict import EvaluateJob, PredictJob
+from ptrnet.tasks.base import Task
+from ptrnet.types import Example
+
+if TYPE_CHECKING:
+    from ptrnet.solver.solver import Solver
+
+
+def solve_in_memory(
+    solver: "Solver", data: Dataset, job: PredictJob, activity: str, jobs: int, backend: str
+) -> list[Dataset]:
+    """Return the answered chunks of instances, with a progress bar; see `Solver.predict`."""
+    check_jobs(jobs)
+    check_backend(backend)
+    source = Source(solver.warned(data.chunks(CHUNK), job), len(data), None)
+    job = _for_many(job, len(data))
+    return list(bulk.run(job, source, activity or job.activity, jobs, backend))
+
+
+def _for_many(job: Any, count: int | None) -> Any:
+    """Return the job for `count` instances: long if they are several chunks, or unknown."""
+    return replace(job, is_long=count is None or count > CHUNK)
+
+
+def solve_file(
+    solver: "Solver",
+    file: str | Path,
+    output: str | Path,
+    decoder: Decoder | None = None,
+    *,
+    constrained: bool = True,
+    augment: int = 1,
+    jobs: int = 1,
+    backend: str = LOCAL,
+) -> None:
+    """See `Solver.solve_file`."""
+    path, target = fspath(file), fspath(output)
+    formats.check_output(target, solver.task)
+    _check_bulk(path, jobs, backend)
+    formats.check_not_overwritten(path, target)
+    job = solver.job(decoder, constrained, augment)
+    if path == target == "-":
+        solved = _stream(solver, formats.read(path, solver.task), job)
+        formats.print_as_they_come(solved, solver.task)
+        return
+    examples = formats.output_format(target, path).checked(
+        formats.read(path, solver.task), solver.task
+    )
+    chunks = chunks_of(examples, solver.task, CHUNK)
+    source = bulk.file_source(path, solver.warned(chunks, job))
+    bulk.job(
+        _for_many(job, source.num_rows),
+        source,
+        solver.task,
+        target,
+        job.activity,
+        job.key(),
+        jobs,
+        backend,
+    )
+
+
+def _stream(solver: "Solver", examples: Iterable[Example], job: PredictJob) -> Iterator[Example]:
+    """Yield each example with its answer as soon as it was read; many at once if many wait.
+
+    What reading raises is raised after the answers to what was read before.
+    """
+    for chunk in _waiting(examples):
+        data = Dataset.of(chunk, solver.task.item_size)
+        solver.warn_of(data, job.decoder)
+        yield from job(data)
+
+
+def _evaluate_job(
+    solver: "Solver", decoder: Decoder | None, constrained: bool, augment: int
+) -> EvaluateJob:
+    """Return the function that answers and scores a chunk."""
+    return EvaluateJob(**vars(solver.job(decoder, constrained, augment)))
+
+
+def evaluate_file(
+    solver: "Solver",
+    file: str | Path,
+    output: str | Path | None = None,
+    decoder: Decoder | None = None,
+    *,
+    constrained: bool = True,
+    augment: int = 1,
+    jobs: int = 1,
+    backend: str = LOCAL,
+) -> Evaluation:
+    """See `Solver.evaluate_file`."""
+    path, target = fspath(file), None if output is None else fspath(output)
+    job = _evaluate_job(solver, decoder, constrained, augment)
+    if target is not None:
+        formats.check_keeps_extra(target, solver.task)
+    _check_bulk(path, jobs, backend)
+    chunks = chunks_of(
+        _known(formats.read(path, solver.task), solver.task, target), solver.task, CHUNK
+    )
+    source = bulk.file_source(path, solver.warned(chunks, job))
+    job = _for_many(job, source.num_rows)
+    return _evaluation(solver, job, source, target, job.key(), jobs, backend)
+
+
+def evaluate_random(
+    solver: "Solver",
+    count: int,
+    n: str | int | None = None,
+    output: str | Path | None = None,
+    decoder: Decoder | None = None,
+    *,
+    points: str | None = None,
+    seed: int = 0,
+    constrained: bool = True,
+    augment: int = 1,
+    jobs: int = 1,
+    backend: str = LOCAL,
+) -> Evaluation:
+    """See `Solver.evaluate_random`."""
+    if n is None and "n" not in solver.trained:
+        raise InputError("expected n: the model does not say on what sizes it was trained")
+    target = None if output is None else fspath(output)
+    if target is not None:
+        formats.check_keeps_extra(target, solver.task)
+    check_jobs(jobs)
+    check_backend(backend)
+    task = solver.task if points is None else tasks.with_points(solver.task, points)
+    sizes = Sizes(solver.trained["n"] if n is None else n)
+    draw, source, key = generation(task, sizes, count, seed)
+    job = _evaluate_job(solver, decoder, constrained, augment)
+    rng = np.random.default_rng(seed)
+    for size in (min(sizes), max(sizes)):
+        solver.warn_of([Example(task.sample(rng, 1, size)[0])], job.decoder)
+    key |= {**asdict(task), **job.key()}
+    function = partial(_evaluate_drawn, draw, _for_many(job, count))
+    return _evaluation(solver, function, source, target, key, jobs, backend)
+
+
+def _evaluation(
+    solver: "Solver",
+    function: Callable[[Any], Dataset],
+    source: Source,
+    target: str | None,
+    key: dict[str, Any],
+    jobs: int,
+    backend: str,
+) -> Evaluation:
+    """Run the job of an evaluation, in memory or into a file, and sum its scores up."""
+    activity = EvaluateJob.activity
+    if target is None:
+        return Evaluation(solver.task, bulk.run(function, source, activity, jobs, backend))
+    bulk.job(function, source, solver.task, target, activity, key, jobs, backend)
+    return Evaluation(solver.task, formats.read_chunks(target, solver.task, CHUNK))
+
+
+def _check_bulk(path: str, jobs: int, backend: str) -> None:
+    """Refuse bad arguments of a job over a file, before any work is done."""
+    check_jobs(jobs)
+    check_backend(backend)
+    if path != "-":
+        formats.check_input(path)
+
+
+def _known(examples: Iterable[Example], task: Task, target: str | None) -> Iterator[Example]:
+    """Yield examples; InputError at one without an answer, or without room for its scores."""
+    for example in examples:
+        checks.required_answer(example, task)
+        if target is not None:
+            check_room_for_scores(task, [example])
+        yield example
+
+
+def _evaluate_drawn(draw: Callable[[int], Dataset], job: EvaluateJob, number: int) -> Dataset:
+    """Draw chunk `number` and evaluate it, in the process that draws it."""
+    return job(draw(number))
+
+
+_END = EOFError()  # follows the last example
+
+
+def _waiting(examples: Iterable[Example]) -> Iterator[list[Example]]:
+    """Yield, as lists, all examples that a thread has read since the last list."""
+    waiting: Queue[Example | Exception] = Queue(CHUNK)
+
+    def read() -> None:
+        try:
+            for example in examples:
+                waiting.put(example)
+        except Exception as error:
+            waiting.put(error)
+        else:
+            waiting.put(_END)
+
+    Thread(target=read, daemon=True).start()
+    while True:
+        chunk: list[Example] = []
+        error: Exception | None = None
+        while error is None and (not chunk or not waiting.empty()):
+            item = waiting.get()
+            if isinstance(item, Exception):
+                error = item
+            else:
+                chunk.append(item)
+        if chunk:
+            yield chunk
+        if error is _END:
+            return
+        if error is not None:
+            raise error
