@@ -17,7 +17,7 @@ import numpy as np
 
 from ptrnet import labellers
 from ptrnet.geometry import distances
-from ptrnet.metrics.interval import mean
+from ptrnet.metrics.interval import Moments
 from ptrnet.parallel import ordered_map
 from ptrnet.types import Floats, Indices
 
@@ -85,10 +85,10 @@ def table_2() -> Iterator[str]:
     for n, columns in TABLE_2.items():
         inputs = instances(n, 10_000)
         best = shared(partial(labelled, "exact"), inputs)
-        yield f"| {n} | exact | {mean(best).text(3)} | | | |"
+        yield f"| {n} | exact | {Moments.of(best).measure().text(3)} | | | |"
         for name, paper in zip(("a1", "a2", "a3"), columns, strict=True):
             tour_lengths = shared(partial(labelled, name), inputs)
-            m = mean(tour_lengths)
+            m = Moments.of(tour_lengths).measure()
             cells = f"{m.text(3)} | {paper}"
             cells = f"{cells} | {m.value / paper - 1:+.2%} | {(tour_lengths / best - 1).mean():.2%}"
             yield f"| {n} | {name} | {cells} |"

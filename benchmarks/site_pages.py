@@ -1,9 +1,9 @@
-"""What `make docs` adds to the pages of docs/: a hook of mkdocs, named in mkdocs.yml.
+"""A hook of mkdocs, named in mkdocs.yml: what `make docs` adds to the pages of docs/.
 
-- Pages of the repository that stand outside docs/ come in as they are, nothing is copied by hand.
-- A link of a page is written for the repository, where it has to work too; here it is turned to
-  the place of its target in the site. A file that is no page travels with the site.
-- `<!-- help -->` becomes what `ptrnet VERB --help` prints, for every verb.
+- It includes pages of the repository that are outside docs/.
+- Pages link to each other as files of the repository. The hook turns such links to the place of
+  their target in the site, and adds linked files that are not pages.
+- It replaces `<!-- help -->` by what `ptrnet VERB --help` prints, for every verb.
 """
 
 import contextlib
@@ -19,14 +19,14 @@ from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
 
 ROOT = Path(__file__).parents[1]
-PAGES = ("CHANGELOG.md", "CONTRIBUTING.md", "examples/README.md")
+PAGES = ("CHANGELOG.md", "CONTRIBUTING.md", "benchmarks/log.md", "examples/README.md")
 FOLDERS = ("results", "benchmarks/results")
 # A fence, code in a line, or a link, whose target is group 1: links in code are no links.
 _LINK = re.compile(r"^```.*?^```|`[^`\n]+`|\]\(([^)\s]+)\)", re.DOTALL | re.MULTILINE)
 
 
 def on_files(files: Files, config: Any) -> Files:
-    """Adds the pages outside docs/, and the files that any page links to."""
+    """Add the pages outside docs/, and the files that any page links to."""
     for path in outside_pages():
         files.append(File.generated(config, path, abs_src_path=str(ROOT / path)))
     for page in list(files.documentation_pages()):
@@ -37,7 +37,7 @@ def on_files(files: Files, config: Any) -> Files:
 
 
 def on_page_markdown(markdown: str, page: Page, config: Any, files: Files) -> str:
-    """The page with its links as the site has them."""
+    """Return the page with its links as the site has them."""
     source = in_repository(page.file.src_uri)
     folder = posixpath.dirname(page.file.src_uri)
 
@@ -52,13 +52,13 @@ def on_page_markdown(markdown: str, page: Page, config: Any, files: Files) -> st
 
 
 def on_page_content(html: str, page: Page, config: Any, files: Files) -> str:
-    """The measured pages, so marked that their numbers stay on one line (docs/css/site.css)."""
+    """Mark measured pages, so that their numbers stay on one line (docs/css/site.css)."""
     measured = page.file.src_uri.startswith(FOLDERS)
     return f'<div class="measured">{html}</div>' if measured else html
 
 
 def outside_pages() -> list[str]:
-    """The pages that are no files of docs/, as paths in the repository; the site's are the same."""
+    """The pages outside docs/, as paths in the repository and in the site."""
     found = (path for folder in FOLDERS for path in sorted((ROOT / folder).glob("*.md")))
     return [*PAGES, *(path.relative_to(ROOT).as_posix() for path in found)]
 

@@ -37,16 +37,16 @@ def test_every_model_has_a_roofline_of_its_products(quick, model):
 def test_default_recipes_are_those_of_the_shipped_architectures(quick, monkeypatch):
     monkeypatch.setattr(train, "measure", lambda measurement, cases: iter(cases))
     recipes = [case.recipe for case in bench.plan("train", {})["train"]]
-    assert [(r.model, r.task, r.hidden_size, r.n, r.batch_size) for r in recipes] == [
-        ("ptr-net", "hull", 256, "50", 128),
-        ("ptr-net", "hull", 512, "50", 128),
-        ("transformer-ptr-net", "hull", 256, "50", 128),
-        ("remaining-ptr-net", "tsp", 256, "50", 128),
+    assert [(r.model, r.task.name, r.network.hidden_size) for r in recipes] == [
+        ("ptr-net", "hull", 256),
+        ("ptr-net", "hull", 512),
+        ("transformer-ptr-net", "hull", 256),
+        ("remaining-ptr-net", "tsp", 256),
     ]
-    assert {r.optimizer for r in recipes} == {"adamw"}
+    assert {(str(r.n), r.batch_size, r.optimizer) for r in recipes} == {("50", 128, "adamw")}
     # Elements are sorted if answers depend on indices that the model does not see.
     recipes = [case.recipe for case in bench.plan("train", {"task": "delaunay"})["train"]]
-    assert [r.settings.get("order") for r in recipes] == [None, None] + ["lexicographic"] * 2
+    assert [r.task.order for r in recipes] == ["given"] * 2 + ["lexicographic"] * 2
 
 
 def test_code_paths_name_the_instructions_of_the_processor(monkeypatch):
@@ -91,6 +91,6 @@ def test_code_paths_agree_with_the_lstm_layer_that_runs(precision, monkeypatch):
     model = models.build("ptr-net", 2, 1, hidden_size=8)
     with torch.autocast("cpu", torch.bfloat16, enabled=precision == "bfloat16"):
         model.log_probs(torch.rand(64, 5, 2), None, torch.zeros(64, 3, dtype=torch.int64))
-    recipe = Recipe("hull", precision=precision, hidden_size=8)
+    recipe = Recipe.from_table({"task": "hull", "precision": precision, "hidden_size": 8})
     described = "torch_layer" if "layers" in train.code_paths(recipe) else "cpu"
     assert set(called) == {described}

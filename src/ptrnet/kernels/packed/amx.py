@@ -19,7 +19,7 @@ so that each tile that is loaded is used twice. Rows that are left over, fewer t
 the upper half, the last of them with tiles of so few rows.
 
 Packing lays b out tile after tile in the order in which they are read: PyTorch, which does so in
-every call, takes 1.7 to 2.8 times as long for a recurrent step (`docs/performance.md`). Sums stay
+every call, takes 1.7 to 2.8 times as long for a recurrent step (`benchmarks/log.md`). Sums stay
 in float32. As in `avx512.py`, all of it is one file, and written in LLVM's own terms.
 """
 
