@@ -9,7 +9,7 @@ from ptrnet.constraints.triangulations import FrontEdge
 from ptrnet.decoding import Beam, Greedy, Incremental, Sample
 from ptrnet.errors import InputError
 from ptrnet.models.base import shift_right
-from ptrnet.models.parts.elements import Elements
+from ptrnet.models.parts.attention import Elements
 from ptrnet.models.parts.frames import EdgeFrames, OpenEdgeFeatures, OpenEdgeFrames
 from ptrnet.solver import Solver
 

@@ -6,10 +6,9 @@ its numbers are written `1,5` or `3 kg` or because some are missing, they refuse
 next column of numbers, perhaps one of ids, would be read as a coordinate.
 """
 
-import csv
 import math
 import re
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from datetime import date
 from decimal import Decimal
 from numbers import Real
@@ -18,7 +17,6 @@ from typing import Any
 import numpy as np
 
 from ptrnet.data.arrays import LARGEST_UNROUNDED
-from ptrnet.data.formats.parts.lines import all_lines
 from ptrnet.errors import InputError, short
 
 _ID_NAMES = {"", "#", "id", "index", "no", "nr", "number", "node", "unnamed: 0"}
@@ -207,36 +205,3 @@ def check_header(names: Sequence[str], source: str) -> None:
 
 
 # Rows
-
-
-def csv_rows(path: str, source: str) -> Iterator[tuple[list[str], int]]:
-    """Yield the cells of each row, stripped, and the line on which the row ends.
-
-    Raises:
-        InputError: a file that cannot be read or is not CSV, or a row of another width.
-    """
-    line_number = 1
-
-    def lines() -> Iterator[str]:
-        nonlocal line_number
-        for line_number, text in all_lines(path):  # noqa: B007  read outside
-            yield text
-
-    width = None
-    try:
-        for row in csv.reader(lines(), strict=True):
-            if len(row) < 2 and not any(cell.strip() for cell in row):
-                continue  # a blank line; one within a quoted text is a part of the text
-            width = len(row) if width is None else width
-            if len(row) != width:
-                if ";" in row[0] or "\t" in row[0]:
-                    raise InputError(
-                        f"{source}:{line_number}: columns must be separated by commas, and "
-                        f"numbers have decimal points, got {short(','.join(row))}"
-                    )
-                raise InputError(
-                    f"{source}:{line_number}: expected {width} columns, got {len(row)}"
-                )
-            yield [cell.strip() for cell in row], line_number
-    except csv.Error as error:
-        raise InputError(f"{source}:{line_number}: not CSV: {error}") from None

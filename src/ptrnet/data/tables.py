@@ -13,7 +13,7 @@ import numpy as np
 from ptrnet.data import cells
 from ptrnet.data.arrays import is_frame, rows_of, split
 from ptrnet.data.formats.parts import json_values
-from ptrnet.data.formats.parts.lines import numbered_lines
+from ptrnet.data.formats.parts.lines import csv_rows, numbered_lines
 from ptrnet.data.infer_task import loosest_task
 from ptrnet.errors import InputError, short
 from ptrnet.files import atomic_path
@@ -180,7 +180,7 @@ def _csv_rows(path: str, text_columns: set[str]) -> Iterator[tuple[Row, str]]:
     A column whose cells are all plain numbers or empty becomes numbers and None, unless
     `text_columns` names it.
     """
-    rows = list(cells.csv_rows(path, path))
+    rows = list(csv_rows(path, path))
     if len(rows) < 2:
         raise InputError(f"{path}: expected a header and at least one row")
     (header, line), *body = rows

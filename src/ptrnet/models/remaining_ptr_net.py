@@ -15,8 +15,13 @@ from ptrnet.errors import InputError
 from ptrnet.kernels.eager import is_recorded
 from ptrnet.masks import gather_rows, length_mask
 from ptrnet.models.base import Encoded, PointerModel, full_lengths, shift_right
-from ptrnet.models.parts.attention import EncoderLayer, attention_bias, encode_rows, layer_norm
-from ptrnet.models.parts.elements import normal_vectors
+from ptrnet.models.parts.attention import (
+    EncoderLayer,
+    attention_bias,
+    encode_rows,
+    layer_norm,
+    normal_vectors,
+)
 from ptrnet.models.parts.frames import PrefixEnds
 from ptrnet.models.parts.remaining import RelativePositions, Rest
 from ptrnet.models.settings import RemainingSettings

@@ -15,14 +15,15 @@ from ptrnet.masks import gather_rows, length_mask
 from ptrnet.models.base import Encoded, PointerModel, full_lengths, shift_right
 from ptrnet.models.parts.attention import (
     DecoderLayer,
+    Elements,
     EncoderLayer,
     KeysValues,
     attention_bias,
     causal_mask,
     encode_rows,
     layer_norm,
+    normal_vectors,
 )
-from ptrnet.models.parts.elements import Elements, normal_vectors
 from ptrnet.models.parts.frames import EdgeFrames, OpenEdgeFrames
 from ptrnet.models.settings import TransformerSettings
 

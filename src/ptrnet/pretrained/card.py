@@ -2,12 +2,14 @@
 
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ptrnet.files import atomic_path
-from ptrnet.metrics.interval import Measure
 from ptrnet.models.base import num_weights
 from ptrnet.pretrained.model_folder import CARD, Saved, registered_name
+
+if TYPE_CHECKING:
+    from ptrnet.metrics.interval import Measure
 
 _MAX_BYTES = 1_000_000
 _FENCE = "---\n"  # around the facts that the hub reads
@@ -110,7 +112,9 @@ def _known_facts(trained: dict[str, Any]) -> list[str]:
     return [key for key in ("n", "steps", "batch_size", "seed", "changed") if key in trained]
 
 
-def _scores(trained: dict[str, Any]) -> Iterator[tuple[Any, str, Measure]]:
+def _scores(trained: dict[str, Any]) -> Iterator[tuple[Any, str, "Measure"]]:
     """n, metric and measure of each score that a model's files know."""
+    from ptrnet.metrics.interval import Measure
+
     for score in trained.get("scores", []):
         yield score["n"], str(score["metric"]), Measure.from_dict(score)

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 from itertools import chain
-from typing import Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 import torch
@@ -16,14 +16,16 @@ from ptrnet.constraints import Constraint, Free
 from ptrnet.data.batches import batch_of, bucket_by_size, pad_instances
 from ptrnet.data.dataset import Dataset
 from ptrnet.data.symmetries import augmented_view
-from ptrnet.decoding import Decoder, Sample
-from ptrnet.decoding.log_probs import sequence_log_probs
+from ptrnet.decoding import Decoder
 from ptrnet.kernels import loading
 from ptrnet.kernels.threads import one_thread
 from ptrnet.masks import gather_tokens, length_mask
 from ptrnet.models.base import PointerModel, as_parameters
 from ptrnet.tasks.base import Task
 from ptrnet.types import END, Batch, Example, Floats, Indices
+
+if TYPE_CHECKING:
+    from ptrnet.decoding import Sample
 
 # Elements of a batch, padding and beams included: 64 MB of keys at 256 hidden units.
 MAX_BATCH_ELEMENTS = 65_536
@@ -157,10 +159,12 @@ def sample_answers(
     model: PointerModel,
     task: Task,
     instances: Sequence[Floats],
-    decoder: Sample,
+    decoder: "Sample",
     constraint: Constraint,
 ) -> SampledAnswers:
     """Draw answers to instances `(n, d)`, which share one batch."""
+    from ptrnet.decoding.log_probs import sequence_log_probs
+
     views, orders = zip(
         *(augmented_view(0, task, task.normalize(instance)) for instance in instances), strict=True
     )

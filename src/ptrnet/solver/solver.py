@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ptrnet.attention import attention
 from ptrnet.constraints import Free
 from ptrnet.data.dataset import (
     Dataset,
@@ -16,7 +15,7 @@ from ptrnet.data.dataset import (
     instances_of,
     one_example,
 )
-from ptrnet.decoding import Decoder, Greedy, Sample
+from ptrnet.decoding import Decoder, Greedy
 from ptrnet.errors import InputError, check_int, short
 from ptrnet.models.base import PointerModel, num_weights
 from ptrnet.parallel import LOCAL
@@ -231,6 +230,8 @@ class Solver(HubMixin):
         Raises:
             InputError: no instance, one that cannot be used, a size or a temperature out of range.
         """
+        from ptrnet.decoding import Sample
+
         data, _ = instances_of(instances, self.task)
         if not len(data):
             raise InputError("instances: expected at least one, got none")
@@ -281,6 +282,8 @@ class Solver(HubMixin):
         Raises:
             InputError: an instance or an answer that cannot be used.
         """
+        from ptrnet.attention import attention
+
         answered, is_one = self._with_answers(instances)
         attentions = [attention(self.model, self.task, example) for example in answered]
         return attentions[0] if is_one else attentions
@@ -533,6 +536,7 @@ class Solver(HubMixin):
         Raises:
             InputError: as in `plot`, or more than 200 steps or tokens.
         """
+        from ptrnet.attention import attention
         from ptrnet.plots.attention import draw_matrix
         from ptrnet.plots.figure import axes_or_new
         from ptrnet.plots.labels import element_names
@@ -556,6 +560,7 @@ class Solver(HubMixin):
             InputError: as in `plot`, or elements that are no points of the plane.
             MissingExtraError: matplotlib is not installed.
         """
+        from ptrnet.attention import attention
         from ptrnet.plots.answer import animate
 
         known = self._answered(points)

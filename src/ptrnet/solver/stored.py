@@ -9,7 +9,7 @@ from zlib import crc32
 from ptrnet.errors import InputError
 from ptrnet.files import exists
 from ptrnet.models.base import PointerModel
-from ptrnet.pretrained import card, hub, model_folder
+from ptrnet.pretrained import card, model_folder
 from ptrnet.tasks.base import Task
 
 RECIPE = "recipe.toml"  # in the folder of a training's run
@@ -59,6 +59,8 @@ class HubMixin:
         Raises:
             ModelError: the files are missing or broken, or the hub has none of that name.
         """
+        from ptrnet.pretrained import hub
+
         is_path = os.path.exists(name)  # noqa: PTH110  Path.exists raises for too long names
         folder = Path(name) if is_path else hub.fetch(str(name))
         return cls(*model_folder.load(folder), card=card.read(folder))
@@ -78,6 +80,8 @@ class HubMixin:
         Raises:
             ModelError: the hub refuses, or is not reached.
         """
+        from ptrnet.pretrained import hub
+
         saved, text = self._saved()
         text = text or card.basic(repository, saved)
         with tempfile.TemporaryDirectory() as folder:

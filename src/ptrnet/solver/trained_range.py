@@ -2,16 +2,19 @@
 
 import warnings
 from collections.abc import Iterable, Iterator
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
 
 from ptrnet.data.checks import labeller_advice
 from ptrnet.data.sizes import Sizes
 from ptrnet.errors import InputError, OutOfDistributionWarning
+from ptrnet.tasks import CUSTOM
 from ptrnet.tasks.base import Task
-from ptrnet.tasks.custom import Custom
 from ptrnet.types import Example
+
+if TYPE_CHECKING:
+    from ptrnet.tasks.custom import Custom
 
 MAX_DEVIATIONS = 10.0  # standard deviations of a feature, beyond which it is said
 # Of the extent of an instance; where half of it lies within less, networks tell elements apart too
@@ -62,7 +65,7 @@ class TrainedRange:
 
     def feature_messages(self, example: Example) -> Iterator[Message]:
         """A message for each feature that is far from the trained ones, said before or not."""
-        if not isinstance(self._task, Custom):  # others move points into the unit square
+        if self._task.name != CUSTOM:  # other tasks move points into the unit square
             yield from self._spread_messages(example)
             return
         largest = np.abs(self._task.normalize(example.inputs)).max(0, initial=0)
@@ -71,7 +74,7 @@ class TrainedRange:
             yield Message(
                 int(k),
                 f"{name} is {largest[k]:.0f} or more standard deviations from the "
-                f"trained examples' mean, {self._task.center[k]:.4g}",
+                f"trained examples' mean, {cast('Custom', self._task).center[k]:.4g}",
             )
 
     def _spread_messages(self, example: Example) -> Iterator[Message]:

@@ -9,7 +9,7 @@ from ptrnet.settings import from_mapping, require_settings
 from ptrnet.tasks.base import Task
 
 CUSTOM = "custom"  # of a user's own examples: a model may serve it, no verb names it
-_NO_TASKS = ("base", "labelling", "schema", CUSTOM)
+_NO_TASKS = ("base", "schema", CUSTOM)
 _registry = Registry("task", __name__, _NO_TASKS, "TASK")
 
 

@@ -15,7 +15,7 @@ from typing import Any, NoReturn, TextIO
 
 from ptrnet.data import cells, checks
 from ptrnet.data.formats.parts.format import Capabilities
-from ptrnet.data.formats.parts.lines import display_name
+from ptrnet.data.formats.parts.lines import csv_rows, display_name
 from ptrnet.data.sizes import LARGEST
 from ptrnet.errors import AmbiguousInputWarning, InputError, short
 from ptrnet.tasks.base import Task
@@ -33,7 +33,7 @@ def read(path: str, task: Task) -> Iterator[Example]:
     source = display_name(path)
     rows: list[list[str]] = []
     lines: list[int] = []
-    for row, line in cells.csv_rows(path, source):
+    for row, line in csv_rows(path, source):
         if len(rows) > LARGEST:
             raise InputError(f"{source}: expected at most {LARGEST} rows")
         rows.append(row)
