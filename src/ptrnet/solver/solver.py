@@ -374,23 +374,24 @@ class Solver(HubMixin):
         jobs: int = 1,
         backend: str = LOCAL,
     ) -> None:
-        """Answers every instance of a file, however long, and writes the answers to another.
+        """Answer every instance of a file, and write the answers to another file.
 
-        The file is read, answered and written in chunks, so that memory does not grow with it.
-        Where a call that writes a file of lines (.txt, .jsonl, .parquet) is stopped, what is done
-        stays beside the file, and the same call goes on.
+        The file is read, answered and written in chunks, so memory does not grow with it. If a
+        call that writes a file of lines (.txt, .jsonl, .parquet) is stopped, its finished chunks
+        stay in `OUTPUT.partial/`, and the same call continues.
 
         Args:
             file: the instances, in any format; "-" is standard input.
             output: where the answers go; its extension is the format, "-" is standard output. From
-                standard input to standard output each answer comes as soon as its line has.
+                standard input to standard output, each answer is printed as soon as its line has
+                been read.
             decoder: this and the next two as in `solve`.
             jobs: processes, 1 or more; -1 for one a core.
             backend: where they run: "local", or a cluster of "dask" or "ray".
 
         Raises:
             InputError: an instance that cannot be used, by file and line; a file that cannot be
-                written, or the beginning of other work in its place. No file is made then.
+                written, or another unfinished job for it. No file is made then.
             MissingExtraError: format or backend needs a package that is not installed.
         """
         from ptrnet.solver import on_files
@@ -417,21 +418,20 @@ class Solver(HubMixin):
         jobs: int = 1,
         backend: str = LOCAL,
     ) -> "Evaluation":
-        """Answers every instance of a file, however long, and measures the answers by the file's.
+        """Answer every instance of a file, and measure the answers against the file's own.
 
         Args:
             file: the examples, in any format; "-" is standard input.
-            output: where each example goes with the model's `answer` and its scores, .jsonl or
-                .parquet. Where the call is stopped, what is done stays beside it, and the same call
-                goes on. None: nowhere.
+            output: a .jsonl or .parquet file for the examples, each with the model's `answer` and
+                its scores; a stopped call continues as in `solve_file`. None: not written.
             decoder: this and the others as in `solve_file`.
 
         Returns:
-            The measures of all, and by size.
+            The measures over all examples, and by size.
 
         Raises:
             InputError: an example that cannot be used or has no answer, by file and line; a file
-                that cannot be written, or the beginning of other work in its place.
+                that cannot be written, or another unfinished job for it.
             MissingExtraError: format or backend needs a package that is not installed.
         """
         from ptrnet.solver import on_files
@@ -461,9 +461,9 @@ class Solver(HubMixin):
         jobs: int = 1,
         backend: str = LOCAL,
     ) -> "Evaluation":
-        """Draws instances, and measures the model's answers by those of the task's first labeller.
+        """Draw instances, and measure the model's answers against the task's first labeller.
 
-        They are those of `ptrnet.generate` under the same seed.
+        The instances are those of `ptrnet.generate` with the same seed.
 
         Args:
             count: how many, 1 or more.
@@ -476,7 +476,7 @@ class Solver(HubMixin):
             seed: of what is drawn, 0 or more.
 
         Returns:
-            The measures of all, and by size.
+            The measures over all examples, and by size.
 
         Raises:
             InputError: as `evaluate_file` and `ptrnet.generate` do; sizes that are not known.
