@@ -17,7 +17,7 @@ SMALL = ["--n", "4-6", "--steps", "3", "--hidden-size", "8", "--batch-size", "8"
 @pytest.fixture(scope="module")
 def server():
     """Processes of their own: what is registered stays for the life of one."""
-    modules = "data.bulk.generate", "models.ptr_net", "solver", "training.run"  # load no plug-ins
+    modules = "labels", "models.ptr_net", "solver", "training.run"  # load no plug-ins
     server = ForkServer("\n".join(f"import ptrnet.{module}" for module in modules))
     yield server
     server.close()

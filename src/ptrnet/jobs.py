@@ -256,7 +256,12 @@ def _chunk_name(number: int, lines: bytes, extension: str) -> str:
 
 def _write_chunk(folder: Path, number: int, lines: bytes, extension: str) -> None:
     """Write a chunk under its own name, whose checksum proves it whole after a stop."""
-    (folder / _chunk_name(number, lines, extension)).write_bytes(lines)
+    path = folder / _chunk_name(number, lines, extension)
+    try:
+        path.write_bytes(lines)
+    except OSError:
+        path.unlink(missing_ok=True)
+        raise
 
 
 def _join(folder: Path, output: str, task: Task, target: formats.Format | None) -> None:

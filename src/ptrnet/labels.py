@@ -1,6 +1,6 @@
 """Answers by an algorithm: `ptrnet.label` for given instances, `ptrnet.generate` for fresh ones."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import partial
 from os import PathLike, fspath
 from pathlib import Path
@@ -173,11 +173,12 @@ def generate_dataset(
     count: int,
     seed: int,
     labeller: str | None = None,
+    jobs: int = 1,
     activity: str = "generating",
 ) -> Dataset:
     """Return the examples of `generate`, of sizes drawn from `sizes`, with a bar for `activity`."""
     function, source, _ = generation(task, sizes, count, seed, labeller)
-    chunks = bulk.run(function, source, activity, 1, LOCAL)
+    chunks = bulk.run(function, source, activity, jobs, LOCAL)
     return Dataset.of((row for chunk in chunks for row in chunk), task.item_size)
 
 
@@ -208,7 +209,7 @@ def generation(
 
 
 def label_dataset(
-    task: Task, labeller: str | None, data: Dataset, *, strict: bool = False
+    task: Task, labeller: str | None, data: Iterable[Example], *, strict: bool = False
 ) -> Dataset:
     """Return the instances with an algorithm's answers; `extra["proved"]` is False if not proved.
 
@@ -216,6 +217,7 @@ def label_dataset(
         InputError: the algorithm does not take an instance, finds no answer to it, or no proof if
             that is `strict`; the message begins with the instance's source.
     """
+    data = Dataset.of(data, task.item_size)
     groups: dict[tuple[int, str], list[int]] = {}
     distances = data.carried.get("distance", ["euclidean"] * len(data))
     for row, group in enumerate(zip(data.sizes.tolist(), distances, strict=True)):

@@ -9,7 +9,10 @@ PROGRAM = """
 import sys, time
 from ptrnet import progress
 progress.DELAY = 0.0
-assert list(progress.track(range(4), "counting", 6, 2)) == [0, 1, 2, 3]
+assert list(progress.track(range(4), "counting", 4)) == [0, 1, 2, 3]
+with progress.Bar("adding", 6, 2) as bar:
+    bar.add(1)
+    bar.add(3)
 print(sorted({name.partition(".")[0] for name in sys.modules} & {"rich"}))
 """
 
@@ -18,7 +21,8 @@ def test_a_bar_counts_on_a_terminal():
     sizes = {"COLUMNS": "100", "TERM": "xterm"}
     code, out, said = run_at_terminal([sys.executable, "-c", PROGRAM], sizes)
     assert (code, out) == (0, "['rich']\n")
-    assert "counting" in said and "6/6" in said and "/s" in said
+    assert "counting" in said and "4/4" in said and "/s" in said
+    assert "adding" in said and "6/6" in said
 
 
 def test_elsewhere_it_prints_nothing_and_takes_no_memory_for_it():

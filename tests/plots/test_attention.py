@@ -20,7 +20,7 @@ def test_it_multiplies_to_the_probability_of_the_answer(small, task):
 
 
 def picture(path, solver, points):
-    answered = next(solver.predict([Example(points)]))
+    answered = solver.predict([Example(points)])[0]
     draw_attention(path, solver.task, answered, *solver.attention(answered))
     return matplotlib.image.imread(path)
 
