@@ -15,7 +15,7 @@ from collections.abc import Callable  # noqa: E402
 from ptrnet import models  # noqa: E402
 from ptrnet.bench.harness import Side, describe, interleaved, machine, ratio, spread, versions  # noqa: E402
 from ptrnet.bench.train import ptrnet_step  # noqa: E402
-from ptrnet.data.streams.example_stream import ExampleStream  # noqa: E402
+from ptrnet.data.streams import ExampleStream  # noqa: E402
 from ptrnet.training.recipe import Recipe  # noqa: E402
 
 ROUNDS = 7

@@ -79,6 +79,8 @@ def _map_in_processes(
             try:
                 for result in results:
                     if isinstance(result, PtrnetError):
+                        for _ in results:  # what is under way ends by itself
+                            pass
                         raise result
                     yield result
                     batch += islice(rest, 1)  # draws the next round while others compute

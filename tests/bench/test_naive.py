@@ -3,7 +3,7 @@
 import torch
 
 from ptrnet.bench.naive import NaivePtrNet
-from ptrnet.data.streams.example_stream import ExampleStream
+from ptrnet.data.streams import ExampleStream
 from ptrnet.decoding import Greedy
 from ptrnet.training.losses import losses
 

@@ -7,8 +7,7 @@ from ptrnet import tasks
 from ptrnet.bench import roofline
 from ptrnet.bench.roofline import Operand, Product, ProductsAlone, record_products
 from ptrnet.bench.train import recipe_for, recorder
-from ptrnet.data.streams.cut_stream import CutStream
-from ptrnet.data.streams.example_stream import ExampleStream
+from ptrnet.data.streams import CutStream, ExampleStream
 
 
 def operations(products):

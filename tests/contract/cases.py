@@ -38,7 +38,7 @@ SMALL = {
 }
 DECODERS = [
     cls(**SMALL.get(cls.name, {}))
-    for cls in vars(decoding).values()
+    for cls in (getattr(decoding, name) for name in decoding.__all__)
     if isinstance(cls, type) and issubclass(cls, Decoder) and not isabstract(cls)
 ]
 CONSTRAINTS = ["constrained", "free"]

@@ -16,7 +16,7 @@ from ptrnet.constraints import Free
 from ptrnet.data import formats
 from ptrnet.data.batches import pad_answers
 from ptrnet.data.random_streams import TRAIN, VALID
-from ptrnet.data.streams.example_stream import ExampleStream
+from ptrnet.data.streams import ExampleStream
 from ptrnet.data.symmetries import augmented_view
 from ptrnet.decoding import Beam, Greedy, Incremental, Sample
 from ptrnet.labels import generate_dataset

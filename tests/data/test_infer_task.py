@@ -9,7 +9,7 @@ import pytest
 
 from ptrnet import tasks
 from ptrnet.data import formats, infer_task
-from ptrnet.data.streams.split import draw_held_out
+from ptrnet.data.streams import draw_held_out
 from ptrnet.errors import AmbiguousInputWarning, InputError
 from ptrnet.types import Example
 
@@ -50,7 +50,7 @@ def test_the_strictest_constraint_is_guessed(written, chunks, answers, expected,
     assert inferred.task.constraint == expected
     assert inferred.task.longest_answer == max(map(len, answers))
     assert inferred.task.longest_share == max(map(len, answers)) / 3
-    assert inferred.lengths.tolist() == [len(a) for a in answers]
+    assert inferred.examples.lengths.tolist() == [len(a) for a in answers]
 
 
 @pytest.mark.parametrize(
@@ -99,29 +99,29 @@ def test_examples_are_checked_against_a_task(written, chunks, extension, third):
     """As the reader of the same task complains, of the first answer that it would not read."""
     path = written([[2, 0, 1], [0, 1], [1, 1], [0, 1, 2, 0], [2, 2]], extension=extension)
     free = infer_task.infer_task(path).task
-    infer_task.check_examples(path, free)
+    infer_task.open_checked(path, free)
     for constraint in ("subset", "permutation"):
         task = replace(free, constraint=constraint)
         with pytest.raises(InputError) as checked:
-            infer_task.check_examples(path, task)
+            infer_task.open_checked(path, task)
         with pytest.raises(InputError) as read:
             list(formats.read(path, task))
         assert str(checked.value) == str(read.value)
     short = replace(free, longest_answer=1, longest_share=1 / 3)
     with pytest.raises(InputError, match=r"mine.* expected at most 1 indices, got 3"):
-        infer_task.check_examples(path, short)
+        infer_task.open_checked(path, short)
     path = written([[1], [0], [1, 1], [0, 0, 0]], extension=extension)
     with pytest.raises(InputError, match=f"mine.{third}: expected at most 1 indices, got 2"):
-        infer_task.check_examples(path, short)
+        infer_task.open_checked(path, short)
     with pytest.raises(InputError, match="expected elements of 3 numbers, got 2"):
-        infer_task.check_examples(path, replace(free, center=(0.0,) * 3, spread=(1.0,) * 3))
+        infer_task.open_checked(path, replace(free, center=(0.0,) * 3, spread=(1.0,) * 3))
 
 
 def test_answers_are_not_read_again_where_none_is_refused(written, monkeypatch):
     path = written([[2, 0, 1], [0, 1]])
     task = infer_task.infer_task(path).task
     monkeypatch.setattr(formats, "read", None)  # not called
-    infer_task.check_examples(path, task)
+    infer_task.open_checked(path, task)
     assert infer_task.infer_task(path, "subset").task == task
 
 
@@ -130,7 +130,7 @@ def test_a_file_that_changes_while_it_is_checked_is_refused(written, monkeypatch
     task = replace(infer_task.infer_task(path).task, constraint="subset")
     monkeypatch.setattr(formats, "read", lambda path, task: iter(()))
     with pytest.raises(InputError, match=r"mine\.jsonl: was changed while it was read"):
-        infer_task.check_examples(path, task)
+        infer_task.open_checked(path, task)
 
 
 def test_features_are_measured(tmp_path, chunks):

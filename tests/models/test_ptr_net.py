@@ -105,5 +105,5 @@ def test_unknown_model_and_setting():
         models.build("ptrnet", 2, 1)
     with pytest.raises(InputError, match="did you mean 'hidden_size'"):
         models.build("ptr-net", 2, 1, hidden=3)
-    with pytest.raises(InputError, match="expected 1 to 65536, got 0"):
+    with pytest.raises(InputError, match="whole number from 1 to 65536, got 0"):
         models.build("ptr-net", 2, 1, hidden_size=0)

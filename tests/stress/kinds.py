@@ -15,7 +15,7 @@ import ptrnet
 from ptrnet import tasks
 from ptrnet.data import formats
 from ptrnet.data.bulk.resumable import ResumableFile
-from ptrnet.data.streams.memmap import open_memmap
+from ptrnet.data.stored import open_file
 from ptrnet.labels import generate_dataset
 from ptrnet.pretrained import model_folder
 from ptrnet.reproduce import records, testsets
@@ -66,11 +66,11 @@ def _load_model(folder: Path) -> Any:
 def _make_memmap(folder: Path) -> None:
     task = tasks.get("hull")
     formats.write(str(folder / "a.txt"), generate_dataset(task, [3, 5], 40, seed=1), task)
-    open_memmap(str(folder / "a.txt"), task)
+    open_file(str(folder / "a.txt"), task)
 
 
 def _load_memmap(folder: Path) -> Any:
-    examples = open_memmap(str(folder / "a.txt"), tasks.get("hull"))
+    examples = open_file(str(folder / "a.txt"), tasks.get("hull"))
     count = len(examples.sizes)
     return plain([examples.elements(0, count), examples.indices(0, count), examples.sizes])
 

@@ -15,8 +15,8 @@ STALLING = """
 import os, time
 from ptrnet import cli, runtime
 runtime.tune()
-from ptrnet.data.streams.example_stream import ExampleStream
-from ptrnet.data.streams.file_stream import FileStream
+from ptrnet.data.streams import ExampleStream
+from ptrnet.data.streams import DatasetStream
 
 def stalling(make_batch):
     def batch(stream, k, *args, **kwargs):
@@ -25,7 +25,7 @@ def stalling(make_batch):
         return make_batch(stream, k, *args, **kwargs)
     return batch
 
-for stream in (ExampleStream, FileStream):
+for stream in (ExampleStream, DatasetStream):
     stream.batch = stalling(stream.batch)
 if __name__ == "__main__":
     cli.main()

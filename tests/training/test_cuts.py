@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from ptrnet import InputError
-from ptrnet.data.streams.cut_stream import CutStream
+from ptrnet.data.streams import CutStream
 from ptrnet.training.recipe import Recipe
 from ptrnet.training.run import train
 

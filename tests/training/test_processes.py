@@ -11,9 +11,8 @@ import torch
 
 from ptrnet import tasks
 from ptrnet.data import formats
-from ptrnet.data.streams.example_stream import ExampleStream
-from ptrnet.data.streams.file_stream import FileStream
-from ptrnet.data.streams.ranks import rows_of_rank
+from ptrnet.data.stored import open_file
+from ptrnet.data.streams import DatasetStream, ExampleStream, rows_of_rank
 from ptrnet.errors import InputError
 from ptrnet.labels import generate_dataset
 from ptrnet.pretrained.model_folder import load
@@ -45,7 +44,10 @@ def test_processes_share_the_batches_of_one(tmp_path, world_size):
     task = tasks.get("hull")
     path = str(tmp_path / "hull.txt")
     formats.write(path, generate_dataset(task, [3, 5, 8], 19, seed=1), task)
-    for stream in (ExampleStream(task, [4, 7], 9, seed=2), FileStream(path, task, [3, 5, 8], 6, 2)):
+    for stream in (
+        ExampleStream(task, [4, 7], 9, seed=2),
+        DatasetStream(open_file(path, task), task, [3, 5, 8], 6, 2),
+    ):
         for k in range(8):
             whole = list(elements_and_tokens(stream.batch(k)))
             parts = [stream.batch(k, rank, world_size) for rank in range(world_size)]

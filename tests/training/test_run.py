@@ -12,7 +12,7 @@ import torch
 from ptrnet import tasks
 from ptrnet.data import formats
 from ptrnet.data.batches import batch_of
-from ptrnet.data.streams.file_stream import FileStream
+from ptrnet.data.streams import DatasetStream
 from ptrnet.errors import InputError
 from ptrnet.pretrained.model_folder import load
 from ptrnet.training import run_folder
@@ -225,14 +225,14 @@ def test_a_run_on_a_file_resumes_to_the_same_bits(tmp_path, monkeypatch):
         checkpoint_every=1,
     )
     straight = train(recipe, tmp_path / "straight").model.state_dict()
-    batch = FileStream.batch
+    batch = DatasetStream.batch
 
     def stopping(stream, k, **part):
         if k == 8:
             raise InterruptedError
         return batch(stream, k, **part)
 
-    monkeypatch.setattr(FileStream, "batch", stopping)
+    monkeypatch.setattr(DatasetStream, "batch", stopping)
     with pytest.raises(InterruptedError):
         train(recipe, tmp_path / "stopped")
     monkeypatch.undo()

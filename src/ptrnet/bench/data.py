@@ -12,8 +12,8 @@ from tempfile import TemporaryDirectory
 from ptrnet.bench.harness import Case, Result, Row, Setup, Side, measure
 from ptrnet.bench.train import TrainingStep, ptrnet_step, recipe_for
 from ptrnet.data import formats
-from ptrnet.data.streams.file_stream import FileStream
-from ptrnet.data.streams.memmap import open_memmap
+from ptrnet.data.stored import open_file
+from ptrnet.data.streams import DatasetStream
 from ptrnet.labels import generate_dataset
 from ptrnet.tasks.base import Task
 from ptrnet.training.recipe import Recipe
@@ -46,7 +46,7 @@ def _measure_with_file(recipe: Recipe, repeats: int) -> Iterator[Row]:
         task = recipe.task
         examples = generate_dataset(task, recipe.n, COUNT, recipe.seed)
         formats.write(path, examples, task)
-        open_memmap(path, task)
+        open_file(path, task)
         steps = STEPS * repeats
         # The kinds of steps are separate cases. If they ran in turn, the batches of one kind would
         # be made while the other trains.
@@ -148,7 +148,7 @@ def build_memmap(path: str, task: Task) -> Run:
 
     def run() -> None:
         shutil.rmtree(f"{copy}.packed", ignore_errors=True)
-        open_memmap(copy, task)
+        open_file(copy, task)
 
     return run
 
@@ -169,5 +169,7 @@ def step_on_fresh_examples(recipe: Recipe) -> TrainingStep:
     return TrainingStep.on_fresh_examples(ptrnet_step, recipe)
 
 
-def _stream(path: str, recipe: Recipe) -> FileStream:
-    return FileStream(path, recipe.task, recipe.n, recipe.batch_size, recipe.seed)
+def _stream(path: str, recipe: Recipe) -> DatasetStream:
+    return DatasetStream(
+        open_file(path, recipe.task), recipe.task, recipe.n, recipe.batch_size, recipe.seed
+    )

@@ -26,9 +26,7 @@ from ptrnet.bench import roofline
 from ptrnet.bench.harness import Baseline, Case, Result, Row, Setup, Side, measure
 from ptrnet.bench.naive import NaivePtrNet
 from ptrnet.bench.roofline import Product, ProductsAlone, record_products
-from ptrnet.data.streams.batch_stream import BatchStream
-from ptrnet.data.streams.cut_stream import CutStream
-from ptrnet.data.streams.example_stream import ExampleStream
+from ptrnet.data.streams import BatchStream, CutStream, ExampleStream
 from ptrnet.kernels import packed
 from ptrnet.kernels.lstm import has_onednn
 from ptrnet.kernels.lstm.cpu import MAX_FUSED

@@ -5,7 +5,7 @@ import inspect
 import sys
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -20,6 +20,9 @@ from ptrnet.cli.options import (
 )
 from ptrnet.errors import InputError, MissingExtraError
 from ptrnet.training.recipe import Recipe, infer_recipe, recipe_options
+
+if TYPE_CHECKING:
+    from ptrnet.data.dataset import Dataset
 
 
 def register(app: typer.Typer) -> None:
@@ -55,7 +58,7 @@ def train(
         _check_options(task_or_recipe, options)
     if resume:
         output, task_or_recipe = _resumed(task_or_recipe, output, options)
-    recipe, summary = _recipe(task_or_recipe, options)
+    recipe, summary, data = _recipe(task_or_recipe, options)
     runtime.compile_ahead_of_time()  # while this process imports Lightning
     try:
         from ptrnet.training.callbacks import Hooks
@@ -73,7 +76,7 @@ def train(
         elif output is None:
             output = numbered.enter_context(next_numbered(Path("runs"), recipe.task.name))
         try:
-            train(recipe, output, resume, hooks=hooks)
+            train(recipe, output, resume, hooks=hooks, data=data)
         except KeyboardInterrupt:
             if is_main_process():
                 print(f"go on with: ptrnet train --output {output} --resume", file=sys.stderr)
@@ -122,15 +125,17 @@ def _check_options(task_or_recipe: str, options: dict[str, Any]) -> None:
         )
 
 
-def _recipe(task_or_recipe: str | None, options: dict[str, Any]) -> tuple[Recipe, str]:
-    """The recipe that the arguments ask for; and what its file's examples are, where that tells."""
+def _recipe(
+    task_or_recipe: str | None, options: dict[str, Any]
+) -> tuple[Recipe, str, "Dataset | None"]:
+    """Return the recipe that the arguments ask for; of --data alone, a summary and the examples."""
     if task_or_recipe is None and "data" in options:
         return infer_recipe(options["data"], options)
     if task_or_recipe is None:
         raise InputError("expected TASK, RECIPE.toml or --data FILE, or --resume with --output")
     if task_or_recipe.endswith(".toml"):
-        return Recipe.read(Path(task_or_recipe), **options), ""
-    return Recipe.from_table(options, task=task_or_recipe), ""
+        return Recipe.read(Path(task_or_recipe), **options), "", None
+    return Recipe.from_table(options, task=task_or_recipe), "", None
 
 
 def _signature() -> inspect.Signature:

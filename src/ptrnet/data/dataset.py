@@ -49,6 +49,7 @@ class Dataset(Sequence[Example]):
             instances whose answers are told element by element.
         carried: by name the B values of a field of `Example` that is carried along: `source`,
             `extra`, `table`, `nodes`, `distance`, `elements` (the user's dictionaries).
+        fingerprint: of the file that the arrays are of, if they are on disk.
     """
 
     elements: Floats
@@ -61,6 +62,7 @@ class Dataset(Sequence[Example]):
     context: Floats | None = None
     targets: Mapping[str, Floats] = field(default_factory=dict)
     carried: Mapping[str, Sequence[Any]] = field(default_factory=dict)
+    fingerprint: str = ""
 
     @classmethod
     def of(cls, examples: Iterable[Example], item_size: int = 1) -> "Dataset":
@@ -127,6 +129,16 @@ class Dataset(Sequence[Example]):
         if self.answer_starts is None:
             return np.zeros(len(self), np.int64)
         return np.diff(self.answer_starts)
+
+    def elements_of(self, first: int, stop: int) -> Floats:
+        """Return the `(num_elements, d)` elements of the rows `first` to `stop - 1`."""
+        return self.elements[self.starts[first] : self.starts[stop]]
+
+    def answers_of(self, first: int, stop: int) -> Indices:
+        """Return the `(num_indices,)` answers of the rows `first` to `stop - 1`, flat."""
+        assert self.answers is not None and self.answer_starts is not None
+        flat = self.answers[self.answer_starts[first] : self.answer_starts[stop]]
+        return flat.astype(np.int64)
 
     def outputs(self, row: int) -> Indices | None:
         """Return the answer of one row, `(m,)` or `(t, item_size)`; None if it is not known."""

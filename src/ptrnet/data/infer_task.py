@@ -13,9 +13,9 @@ from typing import NamedTuple, NoReturn, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from ptrnet.data import formats
+from ptrnet.data import formats, stored
+from ptrnet.data.dataset import Dataset
 from ptrnet.data.infer_schema import infer_schema
-from ptrnet.data.streams.memmap import MemmapExamples, open_memmap
 from ptrnet.errors import AmbiguousInputWarning, InputError, unknown
 from ptrnet.tasks.custom import CONSTRAINTS, MAX_LENGTH, MIN_SPREAD, Custom, Kind, Unknown
 from ptrnet.tasks.schema import Schema
@@ -25,11 +25,10 @@ _CHUNK = 2**20  # elements and indices in memory at a time
 
 
 class InferredTask(NamedTuple):
-    """The task of a file's examples, and their sizes."""
+    """The task of a file's examples, and the examples."""
 
     task: Custom
-    sizes: Indices  # (num_examples,) elements of each instance
-    lengths: Indices  # (num_examples,) indices of each answer
+    examples: Dataset
 
 
 def infer_task(
@@ -58,12 +57,12 @@ def infer_task(
     if constraint not in (None, *CONSTRAINTS):
         raise unknown("constraint", str(constraint), CONSTRAINTS)
     loosest = _loosest_task_of_file(path, fields, unknown_category)
-    examples = open_memmap(path, loosest)
+    examples = stored.open_file(path, loosest)
     repeats = _find_repeats(examples)
     if constraint is None and repeats.any():
         _warn_of_other_forms(examples)
     center, spread = feature_scaling(
-        lambda: (examples.elements(first, stop) for first, stop in _chunks(examples))
+        lambda: (examples.elements_of(first, stop) for first, stop in _chunks(examples))
     )
     if loosest.schema is not None:
         is_category = loosest.schema.is_category
@@ -77,11 +76,11 @@ def infer_task(
         longest_share=min(float((examples.lengths / examples.sizes).max()), MAX_LENGTH),
     )
     _check_answers(path, task, examples, repeats)
-    return InferredTask(task, examples.sizes, examples.lengths)
+    return InferredTask(task, examples)
 
 
-def check_examples(path: str, task: Custom) -> None:
-    """Refuses a file whose examples are not of the task.
+def open_checked(path: str, task: Custom) -> Dataset:
+    """Return the examples of a file for a task that was inferred before, from this file or another.
 
     Raises:
         InputError: elements with another number of features, or the first answer that is too long
@@ -90,8 +89,9 @@ def check_examples(path: str, task: Custom) -> None:
     d = task.num_features if task.schema else formats.num_features(path)
     if d != task.num_features:
         raise InputError(f"{path}: expected elements of {task.num_features} numbers, got {d}")
-    examples = open_memmap(path, replace(task, constraint="free"))
+    examples = stored.open_file(path, replace(task, constraint="free"))
     _check_answers(path, task, examples, _find_repeats(examples))
+    return examples
 
 
 def loosest_task(d: int) -> Custom:
@@ -120,27 +120,27 @@ def task_of(schema: Schema) -> Custom:
     )
 
 
-def _find_repeats(examples: MemmapExamples) -> NDArray[np.bool_]:
+def _find_repeats(examples: Dataset) -> NDArray[np.bool_]:
     """`(num_examples,)`: whether an index occurs twice in the answer."""
     num_indices = int(examples.sizes.max())
     repeats = []
     for first, stop in _chunks(examples):
         owners = np.repeat(np.arange(stop - first), examples.lengths[first:stop])
         # (example, index) pairs as one number each: equal neighbours are a repeated index.
-        pairs = np.sort(owners * num_indices + examples.indices(first, stop))
+        pairs = np.sort(owners * num_indices + examples.answers_of(first, stop))
         repeated = pairs[1:][pairs[1:] == pairs[:-1]] // num_indices
         repeats.append(np.bincount(repeated, minlength=stop - first) > 0)
     return np.concatenate(repeats)
 
 
-def _strictest(examples: MemmapExamples, repeats: NDArray[np.bool_]) -> Kind:
+def _strictest(examples: Dataset, repeats: NDArray[np.bool_]) -> Kind:
     """The strictest constraint that all answers obey."""
     if repeats.any():
         return "free"
     return "permutation" if (examples.lengths == examples.sizes).all() else "subset"
 
 
-def _warn_of_other_forms(examples: MemmapExamples) -> None:
+def _warn_of_other_forms(examples: Dataset) -> None:
     """Warns where all answers look like masks, like closed tours or like padded lists."""
     for form, doubt in _FORMS.items():
         if all(form(examples, first, stop) for first, stop in _chunks(examples)):
@@ -152,20 +152,20 @@ def _warn_of_other_forms(examples: MemmapExamples) -> None:
             return
 
 
-def _are_masks(examples: MemmapExamples, first: int, stop: int) -> bool:
+def _are_masks(examples: Dataset, first: int, stop: int) -> bool:
     """Whether answers have a 0 or a 1 for each element."""
     is_long = examples.lengths[first:stop] == examples.sizes[first:stop]
     return bool(
-        examples.sizes.max() > 2 and is_long.all() and (examples.indices(first, stop) <= 1).all()
+        examples.sizes.max() > 2 and is_long.all() and (examples.answers_of(first, stop) <= 1).all()
     )
 
 
-def _are_closed(examples: MemmapExamples, first: int, stop: int) -> bool:
+def _are_closed(examples: Dataset, first: int, stop: int) -> bool:
     """Whether answers repeat their first index at the end, and no other."""
     lengths = examples.lengths[first:stop]
     if lengths.min() < 3:
         return False
-    flat, ends = examples.indices(first, stop), np.cumsum(lengths)
+    flat, ends = examples.answers_of(first, stop), np.cumsum(lengths)
     is_last = np.zeros(len(flat), bool)
     is_last[ends - 1] = True
     return bool((flat[ends - 1] == flat[ends - lengths]).all()) and _are_distinct(
@@ -173,12 +173,12 @@ def _are_closed(examples: MemmapExamples, first: int, stop: int) -> bool:
     )
 
 
-def _are_padded(examples: MemmapExamples, first: int, stop: int) -> bool:
+def _are_padded(examples: Dataset, first: int, stop: int) -> bool:
     """Whether answers are of one length, and repeat an index only in a run of it at the end."""
     lengths, longest = examples.lengths[first:stop], int(examples.lengths.max())
     if lengths.min() < longest or longest < 3:
         return False
-    answers = examples.indices(first, stop).reshape(-1, longest)
+    answers = examples.answers_of(first, stop).reshape(-1, longest)
     is_end = np.flip(np.flip(answers == answers[:, -1:], 1).cumprod(1), 1) == 1
     is_end &= is_end.sum(1, keepdims=True) > 1
     return _are_distinct(np.where(is_end, -1 - np.arange(longest), answers).ravel(), lengths)
@@ -202,9 +202,7 @@ _FORMS = {
 }
 
 
-def _check_answers(
-    path: str, task: Custom, examples: MemmapExamples, repeats: NDArray[np.bool_]
-) -> None:
+def _check_answers(path: str, task: Custom, examples: Dataset, repeats: NDArray[np.bool_]) -> None:
     """Refuses the first answer that is too long, or does not obey the constraint."""
     sizes, inverse = np.unique(examples.sizes, return_inverse=True)
     max_lengths = np.array([task.max_length(int(n)) for n in sizes])[inverse]
@@ -252,7 +250,7 @@ def feature_scaling(parts: Callable[[], Iterator[Floats]]) -> tuple[Floats, Floa
     return mean * unit, np.where((lowest < highest) & (spread >= MIN_SPREAD), spread, 1)
 
 
-def _chunks(examples: MemmapExamples) -> Iterator[tuple[int, int]]:
+def _chunks(examples: Dataset) -> Iterator[tuple[int, int]]:
     """Ranges `first, stop` of examples, each of at most about _CHUNK elements and indices."""
     ends = np.cumsum(examples.sizes + examples.lengths)
     first = 0

@@ -5,14 +5,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ptrnet.data import formats
+from ptrnet.data import formats, stored
 from ptrnet.data.batches import batches_of
-from ptrnet.data.infer_task import check_examples
+from ptrnet.data.dataset import Dataset
+from ptrnet.data.infer_task import open_checked
 from ptrnet.data.random_streams import VALID
-from ptrnet.data.streams.batch_stream import BatchStream
-from ptrnet.data.streams.cut_stream import CutStream, cut_batch
-from ptrnet.data.streams.example_stream import ExampleStream
-from ptrnet.data.streams.file_stream import FileStream
+from ptrnet.data.streams import BatchStream, CutStream, DatasetStream, ExampleStream, cut_batch
 from ptrnet.data.symmetries import augment, identity
 from ptrnet.labels import generate_dataset
 from ptrnet.tasks.base import Task
@@ -31,15 +29,25 @@ class TrainingExamples(NamedTuple):
     valid_batches: Sequence[Batch | CutBatch | InstanceBatch]
 
 
-def open_examples(recipe: Recipe, task: Task, first: int) -> TrainingExamples:
+def open_examples(
+    recipe: Recipe, task: Task, first: int, examples: Dataset | None = None
+) -> TrainingExamples:
     """The examples of a training that begins with batch number `first`.
+
+    Args:
+        recipe: of the training.
+        task: of the recipe.
+        first: the number of the first batch.
+        examples: those of the recipe's file, if they are open already.
 
     Raises:
         InputError: a file that cannot be used.
     """
-    stream = (
-        _file_stream(recipe, task, first) if recipe.data else _fresh_stream(recipe, task, first)
-    )
+    stream: DatasetStream | ExampleStream
+    if recipe.data:
+        stream = _dataset_stream(recipe, task, first, examples)
+    else:
+        stream = _fresh_stream(recipe, task, first)
     valid = list(formats.read(recipe.valid, task) if recipe.valid else stream.held_out)
     valid_batches = (
         batches_of(valid, task, recipe.batch_size) if valid else _fresh_valid_batches(recipe, task)
@@ -66,11 +74,16 @@ def fresh_test_examples(recipe: Recipe, task: Task) -> list[Example]:
     )
 
 
-def _file_stream(recipe: Recipe, task: Task, first: int) -> FileStream:
-    if isinstance(task, Custom):
-        check_examples(recipe.data, task)
-    return FileStream(
-        recipe.data,
+def _dataset_stream(
+    recipe: Recipe, task: Task, first: int, examples: Dataset | None
+) -> DatasetStream:
+    if examples is None:
+        if isinstance(task, Custom):
+            examples = open_checked(recipe.data, task)
+        else:
+            examples = stored.open_file(recipe.data, task)
+    return DatasetStream(
+        examples,
         task,
         recipe.n,
         recipe.batch_size,
@@ -79,6 +92,7 @@ def _file_stream(recipe: Recipe, task: Task, first: int) -> FileStream:
         transform=augment if recipe.augment else identity,
         valid_share=recipe.valid_share,
         max_valid=recipe.valid_batches * recipe.batch_size,
+        name=recipe.data,
     )
 
 

@@ -155,12 +155,12 @@ def _fit_answers(
         run_folder.check_unused(folder, EXAMPLES)
         file = Path(scratch) / EXAMPLES
         formats.write(str(file), _checked_examples(items, task), task)
-        inferred, summary = infer_recipe(
+        inferred, summary, data = infer_recipe(
             str(file), {**recipe, "constraint": task.constraint} if constraint else recipe
         )
         print(summary, file=sys.stderr)
         if output is None:
-            return Solver(*train(inferred, folder, hooks=hooks))
+            return Solver(*train(inferred, folder, hooks=hooks, data=data))
         with _examples_moved(Path(scratch), folder):
             inferred = replace(inferred, data=str(folder.resolve() / EXAMPLES))
             return Solver(*train(inferred, folder, hooks=hooks))

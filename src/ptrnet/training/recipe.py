@@ -21,6 +21,7 @@ from ptrnet.tasks.base import Task
 from ptrnet.tasks.custom import Custom, Unknown
 
 if TYPE_CHECKING:
+    from ptrnet.data.dataset import Dataset
     from ptrnet.data.infer_task import InferredTask
 
 LARGEST_BATCH = 2**24  # elements, padding included
@@ -339,8 +340,8 @@ def _model_options(of_recipe: Mapping[str, Option]) -> dict[str, Option]:
     return options
 
 
-def infer_recipe(path: str, overrides: Mapping[str, Any]) -> tuple[Recipe, str]:
-    """The recipe of a training on a file of examples, and one line on what they are.
+def infer_recipe(path: str, overrides: Mapping[str, Any]) -> tuple[Recipe, str, "Dataset"]:
+    """The recipe of a training on a file of examples, one line on what they are, and the examples.
 
     Args:
         path: of the file; see `ptrnet.data.infer_task`.
@@ -361,7 +362,7 @@ def infer_recipe(path: str, overrides: Mapping[str, Any]) -> tuple[Recipe, str]:
             "steps": STEPS,
             "valid_every": VALID_EVERY,
             **validation(overrides),
-            "n": Sizes.of(inferred.sizes),
+            "n": Sizes.of(inferred.examples.sizes),
             **to_mapping(inferred.task),
             **overrides,
             "fields": inferred.task.fields,
@@ -369,7 +370,7 @@ def infer_recipe(path: str, overrides: Mapping[str, Any]) -> tuple[Recipe, str]:
             "task": tasks.CUSTOM,
         }
     )
-    return recipe, _summary(inferred, constraint is None)
+    return recipe, _summary(inferred, constraint is None), inferred.examples
 
 
 def field_names(fields: str | Sequence[str]) -> tuple[str, ...]:
@@ -403,7 +404,8 @@ def validation(overrides: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _summary(inferred: "InferredTask", guessed: bool) -> str:
-    sizes, lengths, d = inferred.sizes, inferred.lengths, inferred.task.num_features
+    sizes, lengths = inferred.examples.sizes, inferred.examples.lengths
+    d = inferred.task.num_features
     schema = inferred.task.schema
     fields = f": {schema.describe()}" if schema else ""
     hint = " (guessed; the option constraint says otherwise)" if guessed else ""

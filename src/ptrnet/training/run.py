@@ -6,6 +6,7 @@ from pathlib import Path
 import torch
 
 from ptrnet import models, weights
+from ptrnet.data.dataset import Dataset
 from ptrnet.errors import InputError, NotFiniteError
 from ptrnet.kernels import loading
 from ptrnet.models.base import PointerModel
@@ -34,6 +35,7 @@ def train(
     resume: bool = False,
     problem: CostProblem | None = None,
     hooks: Hooks | None = None,
+    data: Dataset | None = None,
 ) -> model_folder.Saved:
     """Trains, and leaves in `output` the model, the recipe, the logs and the last checkpoint.
 
@@ -47,6 +49,7 @@ def train(
         problem: a user's instances and costs, where the recipe learns from costs; the task's own
             where None.
         hooks: a caller's callbacks and loggers.
+        data: the examples of the recipe's file, if they are open already.
 
     Raises:
         InputError: `output` holds another run, none to resume, or one that another process
@@ -58,7 +61,7 @@ def train(
     with contextlib.ExitStack() as locks:  # freed when the training ends, however it does
         if resume and is_main_process():
             locks.enter_context(run_folder.locked(output))
-        return _train(recipe, output, resume, problem, hooks or Hooks(), locks)
+        return _train(recipe, output, resume, problem, hooks or Hooks(), data, locks)
 
 
 def _train(
@@ -67,12 +70,13 @@ def _train(
     resume: bool,
     problem: CostProblem | None,
     hooks: Hooks,
+    data: Dataset | None,
     locks: contextlib.ExitStack,
 ) -> model_folder.Saved:
     task = recipe.task
     begun = checkpoint.read_last(output) if resume else None
     step = int(begun.content["global_step"]) if begun else 0
-    module, examples = _prepare(recipe, task, problem, step)
+    module, examples = _prepare(recipe, task, problem, step, data)
     best = BestWeights(recipe.patience)
     trainer = build_trainer(recipe, output, best, hooks)
     if is_main_process():
@@ -130,7 +134,7 @@ def _network(recipe: Recipe, task: Task) -> PointerModel:
 
 
 def _prepare(
-    recipe: Recipe, task: Task, problem: CostProblem | None, first: int
+    recipe: Recipe, task: Task, problem: CostProblem | None, first: int, data: Dataset | None
 ) -> tuple[TrainingModule, TrainingExamples]:
     """The model with its first weights, and what it is trained on from batch `first` on.
 
@@ -143,7 +147,7 @@ def _prepare(
     if recipe.weights and first == 0:  # a run that goes on has its own
         _load_weights(model, recipe, task)
     if recipe.learning == "answers":
-        module, examples = TrainingModule(model, recipe), open_examples(recipe, task, first)
+        module, examples = TrainingModule(model, recipe), open_examples(recipe, task, first, data)
     else:
         costs = problem.costs if problem else task_costs(task)
         examples = open_instances(recipe, task, problem, first)

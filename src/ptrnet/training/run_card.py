@@ -86,7 +86,7 @@ def write_card(
         rows = [[metric, free[metric].text(4), constrained[metric].text(4)] for metric in free]
         table = markdown_table(["metric", "free", "under the constraint"], rows)
         saved.trained["scores"] = [
-            {"n": recipe.n, "metric": metric, **constrained[metric].to_dict()}
+            {"n": str(recipe.n), "metric": metric, **constrained[metric].to_dict()}
             for metric in TOLD
             if metric in constrained
         ]

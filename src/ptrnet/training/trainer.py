@@ -17,7 +17,7 @@ from lightning.pytorch.loggers import CSVLogger, TensorBoardLogger
 from lightning.pytorch.utilities import rank_zero_only
 from torch.utils.data import DataLoader
 
-from ptrnet.data.streams.batch_stream import BatchStream
+from ptrnet.data.streams import BatchStream
 from ptrnet.parallel import end_with
 from ptrnet.training import checkpoint
 from ptrnet.training.callbacks import (

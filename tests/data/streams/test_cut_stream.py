@@ -5,8 +5,7 @@ import pytest
 import torch
 
 from ptrnet import models, tasks
-from ptrnet.data.streams.cut_stream import CutStream, cut_batch
-from ptrnet.data.streams.example_stream import ExampleStream
+from ptrnet.data.streams import CutStream, ExampleStream, cut_batch
 from ptrnet.training.losses import cut_losses
 from ptrnet.types import Batch
 

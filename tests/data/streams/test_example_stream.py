@@ -3,7 +3,7 @@
 import torch
 
 from ptrnet import tasks
-from ptrnet.data.streams.example_stream import ExampleStream
+from ptrnet.data.streams import ExampleStream
 
 
 def test_every_batch_comes_once_in_an_epoch():

@@ -7,13 +7,17 @@ from scipy.spatial import ConvexHull
 
 from ptrnet import tasks
 from ptrnet.data import formats
-from ptrnet.data.streams.example_stream import ExampleStream
-from ptrnet.data.streams.file_stream import FileStream
+from ptrnet.data.stored import open_file
+from ptrnet.data.streams import DatasetStream, ExampleStream
 from ptrnet.data.symmetries import augment
 from ptrnet.errors import InputError
 from ptrnet.labels import generate_dataset
 
 SIZES = [3, 4, 6, 9]
+
+
+def stream_of(path, task, *arguments, **options):
+    return DatasetStream(open_file(path, task), task, *arguments, name=path, **options)
 
 
 @pytest.fixture
@@ -46,7 +50,7 @@ def expected(task, examples):
 @pytest.mark.parametrize("name", tasks.names())
 def test_every_example_once_in_every_epoch(written, name):
     task, path, examples = written(name)
-    stream = FileStream(path, task, SIZES, 7, seed=3)
+    stream = stream_of(path, task, SIZES, 7, seed=3)
     assert stream.batches_per_epoch == 8
     epochs = [[stream.batch(8 * e + k) for k in range(8)] for e in range(3)]
     for batches in epochs:
@@ -62,17 +66,19 @@ def test_every_example_once_in_every_epoch(written, name):
 
 def test_batches_are_counted(written):
     task, path, _ = written("hull")
-    stream = FileStream(path, task, SIZES, 7, seed=3, transform=augment)
-    later = FileStream(path, task, SIZES, 7, seed=3, first=9, num_prefetch=1, transform=augment)
+    stream = stream_of(path, task, SIZES, 7, seed=3, transform=augment)
+    later = DatasetStream(
+        open_file(path, task), task, SIZES, 7, seed=3, first=9, num_prefetch=1, transform=augment
+    )
     for k, batch in zip(range(9, 20), later, strict=False):
         assert all(torch.equal(a, b) for a, b in zip(batch, stream.batch(k), strict=True))
-    other = FileStream(path, task, SIZES, 7, seed=4)
-    assert list(each(other.batch(0))) != list(each(FileStream(path, task, SIZES, 7, 3).batch(0)))
+    other = stream_of(path, task, SIZES, 7, seed=4)
+    assert list(each(other.batch(0))) != list(each(stream_of(path, task, SIZES, 7, 3).batch(0)))
 
 
 def test_an_example_is_changed_anew_each_time(written):
     task, path, examples = written("hull")
-    stream = FileStream(path, task, [9], 100, seed=3, transform=augment)
+    stream = stream_of(path, task, [9], 100, seed=3, transform=augment)
     first, second = set(each(stream.batch(0))), set(each(stream.batch(1)))
     assert len(first) == sum(len(e.inputs) == 9 for e in examples) and not first & second
 
@@ -87,24 +93,24 @@ def test_answers_are_made_canonical_and_instances_moved_into_the_square(tmp_path
         ({"closed": True}, [3, 4, 2, 1, 3, 0]),
     ):
         task = tasks.get("hull", **settings)
-        (batch,) = (FileStream(str(path), task, [5], 4, seed=1).batch(k) for k in [6])
+        (batch,) = (stream_of(str(path), task, [5], 4, seed=1).batch(k) for k in [6])
         assert batch.targets.tolist() == [tokens]
         assert batch.inputs.tolist() == [[[0, 1], [1, 1], [0, 0], [1, 0], [0.5, 0.5]]]
 
 
 def test_other_sizes_are_left_out(written):
     task, path, examples = written("sort")
-    stream = FileStream(path, task, [4, 9], 100, seed=1)
+    stream = stream_of(path, task, [4, 9], 100, seed=1)
     batch = stream.batch(0)
     wanted = [len(e.inputs) for e in examples if len(e.inputs) in (4, 9)]
     assert sorted(batch.lengths.tolist()) == sorted(wanted) and stream.batches_per_epoch == 1
     with pytest.raises(InputError, match=r"sort.txt: none of its .*; they have 3 to 9 elements"):
-        FileStream(path, task, [5, 10], 100, seed=1)
+        stream_of(path, task, [5, 10], 100, seed=1)
 
 
 def test_elements_come_in_the_order_that_the_model_reads(written):
     task, path, _ = written("hull", order="lexicographic")
-    stream = FileStream(path, task, SIZES, 50, seed=3, transform=augment)
+    stream = stream_of(path, task, SIZES, 50, seed=3, transform=augment)
     batch = stream.batch(0)
     fresh = ExampleStream(task, [9], 50, seed=3).batch(0)
     for inputs, lengths, *_ in (batch, fresh):

@@ -4,7 +4,7 @@ import threading
 
 import pytest
 
-from ptrnet.data.streams.prefetch import prefetch
+from ptrnet.data.streams import prefetch
 
 
 def test_items_come_in_their_order_each_made_once():
@@ -27,7 +27,7 @@ def test_an_error_is_raised_where_its_item_is_asked_for():
 def test_a_process_ends_well_while_items_are_made():
     """The thread is inside torch, without the interpreter's lock, when the program ends."""
     code = (
-        "import torch; from ptrnet.data.streams.prefetch import prefetch; x = torch.ones(600, 600);"
+        "import torch; from ptrnet.data.streams import prefetch; x = torch.ones(600, 600);"
         "items = prefetch(lambda k: (x @ x).sum(), 0, 2); next(items)"
     )
     result = subprocess.run([sys.executable, "-c", code], capture_output=True)

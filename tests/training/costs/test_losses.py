@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from ptrnet import models, tasks
-from ptrnet.data.streams.instance_stream import instance_batch
+from ptrnet.data.streams import instance_batch
 from ptrnet.decoding.log_probs import SequenceLogProbs
 from ptrnet.errors import InputError
 from ptrnet.training.costs.losses import mean_of_others, reinforce_loss, self_labelling_loss

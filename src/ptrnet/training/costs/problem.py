@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from ptrnet.data.random_streams import VALID
-from ptrnet.data.streams.instance_stream import FreshInstances, KnownInstances, instance_batch
+from ptrnet.data.streams import FreshInstances, KnownInstances, instance_batch
 from ptrnet.errors import InputError
 from ptrnet.tasks.base import Task
 from ptrnet.training.costs.sampler import Costs

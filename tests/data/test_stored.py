@@ -10,10 +10,9 @@ import numpy as np
 import pytest
 
 from ptrnet import tasks
-from ptrnet.data import formats
+from ptrnet.data import formats, stored
 from ptrnet.data.formats.parts import lines
-from ptrnet.data.streams import build_memmap, memmap
-from ptrnet.data.streams.memmap import open_memmap
+from ptrnet.data.stored import open_file
 from ptrnet.errors import InputError
 
 HULL, TSP, DELAUNAY, SORT = (tasks.get(name) for name in ("hull", "tsp", "delaunay", "sort"))
@@ -21,7 +20,7 @@ HULL, TSP, DELAUNAY, SORT = (tasks.get(name) for name in ("hull", "tsp", "delaun
 
 def as_lists(examples):
     """Inputs and answers of all examples."""
-    each = [examples.of_one_size(np.array([k])) for k in range(len(examples.sizes))]
+    each = [examples.rows_of_one_size(np.array([k])) for k in range(len(examples.sizes))]
     return [(i[0].tolist(), a.indices[0, : a.lengths[0]].tolist()) for i, a in each]
 
 
@@ -29,7 +28,7 @@ def as_lists(examples):
 def small_blocks(monkeypatch):
     """Blocks of a line or two, read by all processes; the tests' lines have 20 bytes and more."""
     monkeypatch.setattr(lines, "BLOCK", 30)
-    monkeypatch.setattr(build_memmap, "BLOCK", 30)
+    monkeypatch.setattr(stored, "BLOCK", 30)
 
 
 def test_every_number_is_the_float_that_its_text_means(tmp_path, small_blocks):
@@ -44,7 +43,7 @@ def test_every_number_is_the_float_that_its_text_means(tmp_path, small_blocks):
     path = tmp_path / "f.txt"
     rows = [texts[k : k + 6] for k in range(0, len(texts), 6)]
     path.write_text("".join(" ".join(row) + " output 1 2 3\n" for row in rows))
-    examples = as_lists(open_memmap(str(path), HULL))
+    examples = as_lists(open_file(str(path), HULL))
     assert len(examples) == len(rows)
     for (inputs, answer), row in zip(examples, rows, strict=True):
         flat = [value for element in inputs for value in element]
@@ -67,7 +66,7 @@ CONVENTIONS = [
 def test_conventions_of_the_authors(tmp_path, small_blocks, task, line, answer):
     path = tmp_path / "f.txt"
     path.write_bytes(f"\ufeff{line}\n\n{line} \r\n{line}".encode())
-    examples = as_lists(open_memmap(str(path), task))
+    examples = as_lists(open_file(str(path), task))
     assert [a for _, a in examples] == [answer] * 3
     numbers = list(map(float, line.split("output")[0].split()))
     assert np.ravel(examples[2][0]).tolist() == numbers
@@ -99,7 +98,7 @@ def test_complaints_are_those_of_the_reader(tmp_path, small_blocks, bad, before)
     with pytest.raises(InputError) as reader:
         list(formats.read(str(path), HULL))
     with pytest.raises(InputError) as memmap:
-        open_memmap(str(path), HULL)
+        open_file(str(path), HULL)
     assert str(memmap.value) == str(reader.value)
     assert str(memmap.value).startswith(f"{path}:{before + 3}:")
     assert list(tmp_path.iterdir()) == [path]
@@ -114,17 +113,17 @@ def test_examples_without_an_answer_are_refused(tmp_path, extension):
     }[extension]
     path.write_text(with_ * 4 + without + with_)
     with pytest.raises(InputError, match=r"f\.\w+:5: has no answer to train on"):
-        open_memmap(str(path), HULL)
+        open_file(str(path), HULL)
     assert list(tmp_path.iterdir()) == [path]
 
 
 def test_a_line_without_end_is_refused(tmp_path, small_blocks, monkeypatch):
     monkeypatch.setattr(lines, "LONGEST_LINE", 1000)
-    monkeypatch.setattr(build_memmap, "BLOCK", 2**22)  # one process: this one, with the patch
+    monkeypatch.setattr(stored, "BLOCK", 2**22)  # one process: this one, with the patch
     path = tmp_path / "f.txt"
     path.write_text(GOOD * 3 + "0 " * 5000)
     with pytest.raises(InputError, match=r"f\.txt:4: longer than 1000 bytes"):
-        open_memmap(str(path), HULL)
+        open_file(str(path), HULL)
 
 
 @pytest.mark.parametrize(
@@ -148,7 +147,7 @@ def test_what_is_no_file_of_examples(tmp_path, monkeypatch, name, words):
     for file, text in contents.items():
         (tmp_path / file).write_text(text)
     with pytest.raises(InputError, match=words):
-        open_memmap(name, HULL)
+        open_file(name, HULL)
     assert {path.name for path in tmp_path.iterdir()} == set(contents)
 
 
@@ -159,36 +158,36 @@ def arrays(path):
 def test_written_once_and_anew_when_the_content_has_changed(tmp_path, monkeypatch):
     path = tmp_path / "f.txt"
     path.write_text(GOOD)
-    first = open_memmap(str(path), HULL)
+    first = open_file(str(path), HULL)
     written = arrays(path)
     assert len(written) == 4 and not [p for p in written if p.stat().st_mode & 0o222 == 0]
     before = path.stat()
     os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns + 10**9))
     with monkeypatch.context() as patch:
-        patch.setattr(build_memmap, "build_memmap", None)  # not called
-        touched = open_memmap(str(path), HULL)
+        patch.setattr(stored, "build", None)  # not called
+        touched = open_file(str(path), HULL)
     assert as_lists(touched) == as_lists(first) and touched.fingerprint == first.fingerprint
     path.write_text(GOOD.replace("1 2 3 1", "1 3 2 1"))  # as long
     os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns + 10**9))  # and as old
-    assert as_lists(open_memmap(str(path), HULL))[0][1] == [0, 2, 1]
+    assert as_lists(open_file(str(path), HULL))[0][1] == [0, 2, 1]
     assert len(arrays(path)) == 4 and not set(arrays(path)) & set(written)
     assert as_lists(first)[0][1] == [0, 1, 2], "a map that was open still reads what it did"
-    assert as_lists(open_memmap(str(path), TSP))[0][1] == [0, 2, 1]
+    assert as_lists(open_file(str(path), TSP))[0][1] == [0, 2, 1]
     assert len(arrays(path)) == 8, "one for each task"
 
 
 def test_a_changing_file_is_refused(tmp_path, monkeypatch):
     path = tmp_path / "f.txt"
     path.write_text(GOOD)
-    build = build_memmap.build_memmap
+    build = stored.build
 
     def slow(*arguments):
         build(*arguments)
         path.write_text(GOOD * 2)
 
-    monkeypatch.setattr(build_memmap, "build_memmap", slow)
+    monkeypatch.setattr(stored, "build", slow)
     with pytest.raises(InputError, match=r"f\.txt: was changed while it was read"):
-        open_memmap(str(path), HULL)
+        open_file(str(path), HULL)
     assert list(tmp_path.iterdir()) == [path]
 
 
@@ -199,12 +198,12 @@ def test_the_users_cache_serves_where_the_folder_cannot(tmp_path, monkeypatch):
         path = tmp_path / folder / "f.txt"
         path.write_text(text)
         path.with_name("f.txt.packed").write_text("in the way")
-        assert len(open_memmap(str(path), HULL).sizes) == len(text) // len(GOOD)
+        assert len(open_file(str(path), HULL).sizes) == len(text) // len(GOOD)
     assert len(list((tmp_path / "cache" / "ptrnet").iterdir())) == 2
     (tmp_path / "no").write_text("")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "no"))
     with pytest.raises(InputError, match=r"b/f.txt.packed: cannot be written, nor can .*/no/"):
-        open_memmap(str(path), HULL)
+        open_file(str(path), HULL)
 
 
 def cut(values):
@@ -236,11 +235,11 @@ def shifted(values):
 def test_damaged_arrays_are_written_anew(tmp_path, capsys, name, damage):
     path = tmp_path / "f.txt"
     path.write_text(GOOD * 100)
-    whole = as_lists(open_memmap(str(path), HULL))
+    whole = as_lists(open_file(str(path), HULL))
     (array,) = (p for p in arrays(path) if p.stem == name)
     values = np.load(array)
     np.save(array, damage(values).astype(values.dtype))
-    assert as_lists(open_memmap(str(path), HULL)) == whole
+    assert as_lists(open_file(str(path), HULL)) == whole
     line = f"{array.parent}: damaged: {name}.npy is not as it was written; written anew\n"
     assert capsys.readouterr().err == line
 
@@ -249,17 +248,17 @@ def test_damaged_arrays_are_written_anew(tmp_path, capsys, name, damage):
 def test_damaged_checksums_are_written_anew(tmp_path, capsys, text):
     path = tmp_path / "f.txt"
     path.write_text(GOOD)
-    whole = as_lists(open_memmap(str(path), HULL))
+    whole = as_lists(open_file(str(path), HULL))
     (sums,) = tmp_path.rglob("checksums.json")
     sums.write_text(text)
-    assert as_lists(open_memmap(str(path), HULL)) == whole
+    assert as_lists(open_file(str(path), HULL)) == whole
     assert capsys.readouterr().err.endswith("; written anew\n")
 
 
 def test_damaged_arrays_that_cannot_be_removed_are_told(tmp_path, monkeypatch):
     path = tmp_path / "f.txt"
     path.write_text(GOOD)
-    open_memmap(str(path), HULL)
+    open_file(str(path), HULL)
     next(tmp_path.rglob("inputs.npy")).write_bytes(b"")
 
     def refused(folder):
@@ -267,16 +266,16 @@ def test_damaged_arrays_that_cannot_be_removed_are_told(tmp_path, monkeypatch):
 
     monkeypatch.setattr("shutil.rmtree", refused)
     with pytest.raises(InputError, match=r"damaged: inputs\.npy is not as it was written$"):
-        open_memmap(str(path), HULL)
+        open_file(str(path), HULL)
 
 
 def test_runs_at_once_write_one(tmp_path):
     path = tmp_path / "f.txt"
     path.write_text(GOOD * 2000)
     code = (
-        "import sys; from ptrnet import tasks; from ptrnet.data.streams.memmap import open_memmap;"
-        "examples = open_memmap(sys.argv[1], tasks.get('hull'));"
-        "import numpy as np; inputs, answers = examples.of_one_size(np.arange(2000));"
+        "import sys; from ptrnet import tasks; from ptrnet.data.stored import open_file;"
+        "examples = open_file(sys.argv[1], tasks.get('hull'));"
+        "import numpy as np; inputs, answers = examples.rows_of_one_size(np.arange(2000));"
         "print(inputs.sum(), answers.indices.sum())"
     )
     command = [sys.executable, "-c", code, str(path)]
@@ -290,14 +289,12 @@ def test_other_formats_give_the_same(tmp_path):
     text, lines_ = tmp_path / "f.txt", tmp_path / "f.jsonl"
     text.write_text(CONVENTIONS[4][1] + "\n" + CONVENTIONS[5][1] + "\n")
     formats.write(str(lines_), formats.read(str(text), DELAUNAY), DELAUNAY)
-    assert as_lists(open_memmap(str(text), DELAUNAY)) == as_lists(
-        open_memmap(str(lines_), DELAUNAY)
-    )
+    assert as_lists(open_file(str(text), DELAUNAY)) == as_lists(open_file(str(lines_), DELAUNAY))
 
 
 def test_what_another_run_renames_meanwhile_is_passed_by(tmp_path, monkeypatch):
     folder = tmp_path / "f.txt.packed"
-    former, others = f"hull-v{memmap.VERSION}-{'0' * 32}", f"hull-v{memmap.VERSION}-{'1' * 32}-2"
+    former, others = f"hull-v{stored.VERSION}-{'0' * 32}", f"hull-v{stored.VERSION}-{'1' * 32}-2"
     for name in (former, others):
         (folder / name).mkdir(parents=True)
     glob = Path.glob
@@ -306,6 +303,6 @@ def test_what_another_run_renames_meanwhile_is_passed_by(tmp_path, monkeypatch):
         return [*glob(path, pattern), path / ".hull-gone"]
 
     monkeypatch.setattr(Path, "glob", and_one_that_has_gone)
-    memmap._remove_outdated(folder, others.removesuffix("-2"), HULL)
+    stored._remove_outdated(folder, others.removesuffix("-2"), HULL)
     # Runs that read other fields of one file removed each other's arrays before they opened them.
     assert [path.name for path in folder.iterdir()] == [others]

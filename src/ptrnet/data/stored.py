@@ -1,0 +1,300 @@
+"""The examples of a file as a `Dataset` of memory maps, built once and opened by later runs.
+
+The arrays of `FILE` are in `FILE.packed/`, or in the user's cache folder if that cannot be made.
+There they have a folder named by the file's fingerprint: the task, a version, the SHA-256 of the
+file's content and, if elements have named fields, that of the fields that are read. So a file that
+has changed gets new arrays, and no run writes what another one reads:
+
+inputs.npy         (num_elements, d) float64, the elements of all instances one after another
+starts.npy         (num_examples + 1,) int64, where each instance begins in them, and the end
+answers.npy        (num_indices,) int32, the answers flat, 0-based, in the order of the file
+answer_starts.npy  (num_examples + 1,) int64, where each answer begins in them, and the end
+checksums.json     the SHA-256 of each of these files; damaged arrays are built anew
+
+Each run hashes the file and its arrays once. That costs little next to a training; size and time of
+a file would not tell a changed file from one that was only copied.
+"""
+
+import contextlib
+import hashlib
+import json
+import os
+import shutil
+import stat
+import sys
+import time
+from collections.abc import Iterable, Iterator
+from functools import partial
+from itertools import islice
+from pathlib import Path
+from typing import Any, NamedTuple, Self
+
+import joblib
+import numpy as np
+from numpy.lib import format as npy
+from numpy.typing import DTypeLike, NDArray
+
+from ptrnet import runtime
+from ptrnet.data import formats
+from ptrnet.data.dataset import Dataset
+from ptrnet.data.formats import txt
+from ptrnet.data.formats.parts.lines import BLOCK, Block, blocks
+from ptrnet.errors import InputError
+from ptrnet.files import FolderExistsError, atomic_folder, checksum
+from ptrnet.parallel import ordered_map
+from ptrnet.progress import track
+from ptrnet.tasks.base import Task
+from ptrnet.types import Example, Floats, Indices
+
+VERSION = 2  # of the arrays and what they hold
+ARRAYS = INPUTS, STARTS, ANSWERS, ANSWER_STARTS = (
+    "inputs.npy",
+    "starts.npy",
+    "answers.npy",
+    "answer_starts.npy",
+)
+CHECKSUMS = "checksums.json"
+_DIGITS = 32  # of the checksum of a file's content, in its fingerprint
+_GROUP = 4000  # examples that are in memory as objects at a time
+_DAY = 86_400  # seconds
+
+
+def open_file(path: str, task: Task) -> Dataset:
+    """Return the examples of a file as memory maps; build them first if they are not there.
+
+    Raises:
+        InputError: no such file, a line that cannot be used, an example without an answer, or
+            no room for the arrays.
+    """
+    fingerprint, folders = _fingerprint(path, task), _folders(Path(path))
+    for folder in folders:
+        if (folder / fingerprint).is_dir():
+            try:
+                return _open(folder / fingerprint, task)
+            except InputError as error:
+                _remove_damaged(folder / fingerprint, error)
+    folder = _first_writable(folders)
+    try:
+        with atomic_folder(folder / fingerprint) as temporary:
+            build(path, task, temporary)
+            if _fingerprint(path, task) != fingerprint:
+                raise InputError(f"{path}: was changed while it was read")
+    except FolderExistsError:  # another run's, of the same file
+        pass
+    except BaseException:
+        with contextlib.suppress(OSError):  # not empty: another run wrote arrays there
+            folder.rmdir()
+        raise
+    _remove_outdated(folder, fingerprint, task)
+    return _open(folder / fingerprint, task)
+
+
+def _open(folder: Path, task: Task) -> Dataset:
+    """Return the dataset in a folder that `build` wrote. Raises InputError if it is damaged."""
+    _check_arrays(folder)
+    try:
+        inputs, starts, answers, answer_starts = (
+            np.load(folder / array, mmap_mode="r", allow_pickle=False) for array in ARRAYS
+        )
+    except (OSError, ValueError) as error:
+        raise InputError(f"{folder}: damaged: {error}") from None
+    return Dataset(
+        inputs,
+        np.asarray(starts),
+        answers,
+        np.asarray(answer_starts),
+        item_size=task.item_size,
+        fingerprint=folder.name,
+    )
+
+
+class FlatExamples(NamedTuple):
+    """Examples as flat arrays."""
+
+    inputs: Floats  # (num_elements, d), of all instances
+    sizes: Indices  # (num_examples,) elements of each instance
+    answers: Indices  # (num_indices,), of all answers
+    lengths: Indices  # (num_examples,) indices of each answer
+
+
+def build(path: str, task: Task, folder: Path) -> None:
+    """Write all examples of a file into the arrays of an empty folder.
+
+    Raises:
+        InputError: the file cannot be read, holds no example, holds one without an answer, or
+            empty answers alone; the complaint is about the first line that cannot be used.
+    """
+    sizes, lengths = [np.zeros(1, np.int64)], [np.zeros(1, np.int64)]
+    with (
+        NpyWriter(folder / INPUTS, np.float64, (task.num_features,)) as inputs,
+        NpyWriter(folder / ANSWERS, np.int32) as answers,
+    ):
+        total = _num_blocks(path) if formats.format_of(path).extension == "txt" else None
+        for part in track(_read_flat(path, task), f"reading {path}", total):
+            inputs.append(part.inputs)
+            answers.append(part.answers)
+            sizes.append(part.sizes)
+            lengths.append(part.lengths)
+    if not inputs.count:
+        raise InputError(f"{path}: holds no instance")
+    if not answers.count:
+        raise InputError(f"{path}: every answer is empty")
+    np.save(folder / STARTS, np.concatenate(sizes).cumsum())
+    np.save(folder / ANSWER_STARTS, np.concatenate(lengths).cumsum())
+    sums = {array: checksum(folder / array) for array in ARRAYS}
+    (folder / CHECKSUMS).write_text(json.dumps(sums, indent=1) + "\n", encoding="utf-8")
+
+
+def _check_arrays(folder: Path) -> None:
+    """Refuse a folder whose arrays are not as they were written. Raises InputError."""
+    try:
+        sums = json.loads((folder / CHECKSUMS).read_text(encoding="utf-8"))
+        for array in ARRAYS:
+            if checksum(folder / array) != sums[array]:
+                raise InputError(f"{folder}: damaged: {array} is not as it was written")
+    except InputError:  # a ValueError, too
+        raise
+    except OSError as error:
+        raise InputError(f"{folder}: damaged: {error.strerror}") from None
+    except (ValueError, KeyError, TypeError):
+        raise InputError(f"{folder}: damaged: {CHECKSUMS} is not readable") from None
+
+
+def _read_flat(path: str, task: Task) -> Iterator[FlatExamples]:
+    """The examples of a file, some thousand at a time; of text a block at a time, in parallel."""
+    if formats.format_of(path).extension != "txt":
+        examples = formats.read(path, task)
+        while group := list(islice(examples, _GROUP)):
+            yield _flatten(group, task)
+        return
+    # One process for one block: starting others takes longer than reading it.
+    jobs = min(joblib.cpu_count(), _num_blocks(path))
+    yield from ordered_map(partial(_read_block, path=path, task=task), blocks(path), jobs)
+
+
+def _num_blocks(path: str) -> int:
+    """How many blocks a file has, about."""
+    return 1 + Path(path).stat().st_size // BLOCK
+
+
+def _read_block(block: Block, path: str, task: Task) -> FlatExamples:
+    return _flatten(txt.read_block(block, path, task), task)
+
+
+def _flatten(examples: Iterable[Example], task: Task) -> FlatExamples:
+    """Examples as flat arrays. Raises InputError for one without an answer."""
+    inputs, answers = [np.zeros((0, task.num_features))], [np.zeros(0, np.int64)]
+    for example in examples:
+        if example.outputs is None:
+            raise InputError(f"{example.source}: has no answer to train on")
+        inputs.append(example.inputs)
+        answers.append(example.outputs.ravel())
+    return FlatExamples(
+        np.concatenate(inputs),
+        np.array([len(i) for i in inputs[1:]], np.int64),
+        np.concatenate(answers),
+        np.array([len(a) for a in answers[1:]], np.int64),
+    )
+
+
+class NpyWriter:
+    """A new `.npy` file to which rows are appended; a context manager that completes the file.
+
+    Args:
+        path: of the file.
+        dtype: of its numbers.
+        row: the shape of a row; `()` if rows are single numbers.
+    """
+
+    def __init__(self, path: Path, dtype: DTypeLike, row: tuple[int, ...] = ()) -> None:
+        self.dtype, self.row, self.count = np.dtype(dtype), row, 0
+        self._stream = path.open("wb")
+        self._write_header()
+
+    def append(self, rows: NDArray[Any]) -> None:
+        """Adds rows, `(num_rows, *row)`, cast to the file's dtype."""
+        self._stream.write(np.ascontiguousarray(rows, self.dtype).tobytes())
+        self.count += len(rows)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        with self._stream:
+            # NumPy's header leaves room for the first axis to grow: the new one is as long.
+            self._stream.seek(0)
+            self._write_header()
+
+    def _write_header(self) -> None:
+        npy.write_array_header_1_0(
+            self._stream,
+            {
+                "descr": npy.dtype_to_descr(self.dtype),
+                "fortran_order": False,
+                "shape": (self.count, *self.row),
+            },
+        )
+
+
+def _remove_damaged(folder: Path, error: InputError) -> None:
+    """Removes a folder of arrays, and says why; raises the error where that cannot be."""
+    try:
+        shutil.rmtree(folder)
+    except OSError:
+        raise error from None
+    print(f"{error}; written anew", file=sys.stderr)
+
+
+def _fingerprint(path: str, task: Task) -> str:
+    """The name of the folder of arrays for the file as it is now."""
+    try:
+        status = os.stat(path)  # noqa: PTH116  Path.stat takes no empty name
+        if not stat.S_ISREG(status.st_mode):
+            raise InputError(f"{path}: expected a file, to be read more than once")
+        content = checksum(path)
+    except InputError:  # a ValueError, too
+        raise
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", error)
+        raise InputError(f"{path}: cannot be read: {reason}") from None
+    read = f"-{hashlib.sha256(repr(task.schema).encode()).hexdigest()[:16]}" if task.schema else ""
+    return f"{_prefix(task)}{content[:_DIGITS]}{read}"
+
+
+def _prefix(task: Task) -> str:
+    """What is before the digits of a file's content in its fingerprint."""
+    return f"{task.name}-v{VERSION}-"
+
+
+def _folders(path: Path) -> tuple[Path, Path]:
+    """The folders in which arrays of a file may lie: beside it, and in the user's cache."""
+    digest = hashlib.sha256(os.fsencode(path.resolve())).hexdigest()[:16]
+    cached = runtime.cache_folder() / f"{path.name}-{digest}.packed"
+    return path.with_name(f"{path.name}.packed"), cached
+
+
+def _first_writable(folders: tuple[Path, Path]) -> Path:
+    """The first folder that can be made and written. Raises InputError if there is none."""
+    for folder in folders:
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+        except OSError:
+            continue
+        if os.access(folder, os.W_OK):
+            return folder
+    raise InputError(f"{folders[0]}: cannot be written, nor can {folders[-1]}")
+
+
+def _remove_outdated(folder: Path, fingerprint: str, task: Task) -> None:
+    """Removes the arrays of former states of the file, and what killed runs left behind.
+
+    Those of other fields stay: a run may be about to open them.
+    """
+    present = fingerprint[: len(_prefix(task)) + _DIGITS]
+    for former in folder.glob(f"{task.name}-*"):
+        if not former.name.startswith(present):
+            shutil.rmtree(former, ignore_errors=True)
+    for temporary in folder.glob(f".{task.name}-*"):
+        with contextlib.suppress(FileNotFoundError):  # another run has just renamed it
+            if temporary.stat().st_mtime < time.time() - _DAY:  # younger: it may still be written
+                shutil.rmtree(temporary, ignore_errors=True)

@@ -1,1 +1,0 @@
-"""What feeds a training: numbered batches of fresh examples, or of the examples of a file."""
