@@ -14,7 +14,6 @@ import torch
 import ptrnet
 from ptrnet import tasks
 from ptrnet.data import formats
-from ptrnet.data.bulk.resumable import ResumableFile
 from ptrnet.data.stored import open_file
 from ptrnet.labels import generate_dataset
 from ptrnet.pretrained import model_folder
@@ -72,13 +71,13 @@ def _make_memmap(folder: Path) -> None:
 def _load_memmap(folder: Path) -> Any:
     examples = open_file(str(folder / "a.txt"), tasks.get("hull"))
     count = len(examples.sizes)
-    return plain([examples.elements(0, count), examples.indices(0, count), examples.sizes])
+    return plain([examples.elements, examples.answers_of(0, count), examples.sizes])
 
 
 @contextlib.contextmanager
 def never_finished() -> Iterator[None]:
-    """Bulk work in it is stopped before its end: its partial files stay."""
-    stop = mock.patch.object(ResumableFile, "finish", side_effect=KeyboardInterrupt)
+    """Stop a job before its end, so that its folder stays."""
+    stop = mock.patch("ptrnet.jobs._join", side_effect=KeyboardInterrupt)
     with stop, contextlib.suppress(KeyboardInterrupt), _silent():
         yield
 
@@ -174,9 +173,9 @@ KINDS = (
     ),
     Kind("model", _make_model, ("config.json", "model.safetensors"), _load_model),
     Kind("memmap", _make_memmap, ("a.txt.packed/*/*",), _load_memmap),
-    Kind("generating", _partial(_generate), ("*.partial.*",), _generate),
-    Kind("labelling", _partial(_label), ("*.partial.*",), _label),
-    Kind("solving", _partial(_solve), ("*.partial.*",), _solve),
+    Kind("generating", _partial(_generate), ("*.partial/*",), _generate),
+    Kind("labelling", _partial(_label), ("*.partial/*",), _label),
+    Kind("solving", _partial(_solve), ("*.partial/*",), _solve),
     Kind("records", _make_records, ("*.json",), _load_records),
     Kind("test-set", _load_test_set, ("ptrnet/*/*",), _load_test_set),
     Kind(

@@ -14,8 +14,8 @@ from tests.stress import failing_disk
 
 _NONE: Mapping[str, str] = {}
 SECONDS = 300  # the deadline of whatever is waited for
-_PRELOADED = ["ptrnet.cli.app", "ptrnet.training.run", "ptrnet.data.bulk.label", "ptrnet.serve.app"]
-_PRELOADED += ["ptrnet.solver", "ptrnet.data.bulk.generate", "ptrnet.weights", "uvicorn"]
+_PRELOADED = ["ptrnet.cli.app", "ptrnet.training.run", "ptrnet.labels", "ptrnet.serve.app"]
+_PRELOADED += ["ptrnet.solver", "ptrnet.weights", "uvicorn"]
 
 
 def _run(arguments: Sequence[str], log: str, environment: Mapping[str, str]) -> None:

@@ -131,7 +131,7 @@ def test_a_run_that_was_killed_keeps_the_best_weights(
     from ptrnet.training import callbacks
 
     options = {**TINY, "steps": 60, "patience": 4, "checkpoint_every": checkpoint_every}
-    recipe, _ = infer_recipe(str(mine), options)
+    recipe, _, _ = infer_recipe(str(mine), options)
     straight = train(recipe, tmp_path / "straight")
     save = callbacks.CheckedCheckpointIO.save_checkpoint
 
@@ -239,7 +239,7 @@ def test_a_training_of_all_examples(tmp_path):
 
 
 def test_a_recipe_is_checked_against_its_file(tmp_path, mine):
-    recipe, _ = infer_recipe(str(mine), {**TINY, "steps": 2})
+    recipe, _, _ = infer_recipe(str(mine), {**TINY, "steps": 2})
     other = tmp_path / "other.jsonl"
     for line, complaint in (
         ('{"inputs": [[1, 2, 3]], "outputs": [0, 0]}', "other.jsonl:1: .*expected all 1 indices"),

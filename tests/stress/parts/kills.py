@@ -100,7 +100,7 @@ def _case(work: Work, whole: Whole, rng: np.random.Generator, folder: Path) -> s
     begun = any(output.parent.iterdir())
     run(work.begin(whole.inputs, output), folder / "again.log")
     assert _content(work, output) == whole.content, "other bytes than without a kill"
-    left = [p.name for p in output.parent.iterdir() if ".partial." in p.name and p.name[0] != "."]
+    left = [p.name for p in output.parent.iterdir() if ".partial" in p.name and p.name[0] != "."]
     assert not left, f"left behind: {left}"
     if not is_running:
         return "had ended"
