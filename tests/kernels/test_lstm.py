@@ -7,8 +7,7 @@ import torch
 
 from ptrnet.kernels import packed
 from ptrnet.kernels.lstm import Weights, cell, cpu, lstm, reference, torch_layer
-from ptrnet.kernels.lstm.products import AmxProducts, Avx512Products, TorchProducts
-from ptrnet.kernels.packed import avx2, avx512
+from ptrnet.kernels.lstm.products import PackedProducts, TorchProducts
 
 CASES = [(1, 1, 1, 1), (3, 6, 2, 5), (40, 9, 3, 24), (33, 4, 20, 8), (2, 1, 1, 3)]
 
@@ -109,13 +108,13 @@ def test_without_gradients_it_reads_the_same(case, autocast):
     assert torch.equal(h, last[0]) and torch.equal(c, last[1])
 
 
-@pytest.mark.parametrize("kernel", [None, avx2, avx512])
-@pytest.mark.parametrize("units", [16, 24, 6])
-def test_float32_is_packed_where_that_is_faster(kernel, units, monkeypatch):
-    """By AVX-512 where nothing is learned: of the weights' gradients oneDNN is faster."""
+@pytest.mark.parametrize("can_multiply", [False, True])
+@pytest.mark.parametrize("units", [16, 24])
+def test_float32_is_packed_without_gradients(can_multiply, units, monkeypatch):
+    """With gradients oneDNN is faster, and units of 24 do not fill the panels."""
     package, calls = import_module("ptrnet.kernels.lstm"), []
     monkeypatch.setattr(package, "has_onednn", lambda: True)
-    monkeypatch.setattr(packed, "vector_kernel", lambda dtype: kernel)
+    monkeypatch.setattr(packed, "can_multiply", lambda dtype: can_multiply)
     for path in (cpu, torch_layer):
         monkeypatch.setattr(path, "lstm", lambda *arguments, path=path: calls.append(path))
     (x, h0, c0, *weights), lengths = draw(40, 9, 2, units, torch.float32)
@@ -124,9 +123,8 @@ def test_float32_is_packed_where_that_is_faster(kernel, units, monkeypatch):
     with torch.no_grad():
         lstm(*arguments)
         lstm(x[:31], lengths[:31], (h0[:31], c0[:31]), Weights(*weights))
-    fits = {None: False, avx2: units != 6, avx512: units == 16}[kernel]
-    learned = fits and kernel is avx2
-    assert calls == [cpu if learned else torch_layer, cpu if fits else torch_layer, torch_layer]
+    is_packed = can_multiply and units == 16
+    assert calls == [torch_layer, cpu if is_packed else torch_layer, torch_layer]
 
 
 def test_last_state_is_no_view_and_the_default_type_no_matter():
@@ -174,13 +172,9 @@ def test_bfloat16_products_do_not_blur_the_inputs():
 
 
 @pytest.mark.parametrize("features", [3, 32])
-@pytest.mark.parametrize("kind", [Avx512Products, AmxProducts])
-def test_packed_products_are_better_than_rounded_ones(kind, features, monkeypatch, request):
+def test_packed_products_are_better_than_rounded_ones(features, monkeypatch, needs_instructions):
     """Their sums stay in float32: of the same states and weights, they are nearer the truth."""
-    if kind is Avx512Products:
-        request.getfixturevalue("needs_instructions")(avx512, torch.bfloat16)
-    else:
-        request.getfixturevalue("needs_amx")
+    needs_instructions(torch.bfloat16)
     tensors, lengths = draw(40, 9, features, 32)
     exact = outcome(torch_layer.lstm, tensors, lengths, torch.float64)
 
@@ -190,7 +184,7 @@ def test_packed_products_are_better_than_rounded_ones(kind, features, monkeypatc
             actual = outcome(cpu.lstm, tensors, lengths, torch.float32)
         return [(a - b).abs().mean() for a, b in zip(actual, exact, strict=True)]
 
-    packed_errors, rounded_errors = errors(kind), errors(TorchProducts)
+    packed_errors, rounded_errors = errors(PackedProducts), errors(TorchProducts)
     assert all(a < 1.1 * b for a, b in zip(packed_errors, rounded_errors, strict=True))
     assert sum(packed_errors) < sum(rounded_errors)
 

@@ -16,7 +16,7 @@ from ptrnet.kernels.lstm import reference as lstm_reference
 from ptrnet.models.base import masked_log_softmax
 
 pytestmark = pytest.mark.skipif(
-    not pointer_step.can_serve(2, 64), reason="needs a processor with AVX2 or AVX-512"
+    not pointer_step.can_serve(2, 64), reason="needs a processor with AVX-512"
 )
 # Instances, prefixes, keys, units, features: one slice and two; rows that do not fill tiles of 4.
 SIZES = [

@@ -11,7 +11,7 @@ from ptrnet.kernels import additive_scores, lstm
 from ptrnet.kernels.additive import cpu
 from ptrnet.kernels.linear import linear
 from ptrnet.kernels.lstm import Weights
-from ptrnet.kernels.packed import has_amx, vector_kernel
+from ptrnet.kernels.packed import can_multiply
 from ptrnet.kernels.pointer_step import PointerStep, can_serve
 
 BATCH, N, FEATURES, UNITS = 128, 50, 2, 256
@@ -19,7 +19,7 @@ BATCH, N, FEATURES, UNITS = 128, 50, 2, 256
 
 def compile_training() -> None:
     """The layer, the scores and their gradients, in the type in which networks are trained here."""
-    low_precision = has_amx() or vector_kernel(torch.bfloat16) is not None
+    low_precision = can_multiply(torch.bfloat16)
     weights, inputs, lengths, state = _layer(requires_grad=True)
     v, matrix = _drawn(UNITS, requires_grad=True), _drawn(UNITS, UNITS, requires_grad=True)
     with torch.autocast("cpu", torch.bfloat16, enabled=low_precision):

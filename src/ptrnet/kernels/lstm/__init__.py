@@ -2,8 +2,8 @@
 
 `lstm` has three implementations: the compiled kernel (`cpu.py`), PyTorch's own layer
 (`torch_layer.py`) and the formula (`reference.py`). The kernel takes float32 inputs on a CPU under
-autocast, where PyTorch has no oneDNN, and in large batches where it multiplies by AVX2, or has no
-gradients to compute; the formula is taken where PyTorch's layer cannot follow, as under `vmap`;
+autocast, where PyTorch has no oneDNN, and in large batches without gradients where it multiplies by
+AVX-512; the formula is taken where PyTorch's layer cannot follow, as under `vmap`;
 PyTorch takes all else. `cell` is PyTorch's.
 
 Throughout the package B is the batch, N the elements of a sequence, each read in a step `t`, d the
@@ -92,11 +92,12 @@ def _is_compiled_faster(rows: int, weights: Weights) -> bool:
     # PyTorch has computed a small batch before compiled code would even be loaded.
     if rows < MIN_ROWS:
         return False
-    from ptrnet.kernels.lstm.products import Avx2Products, vector_products
+    if torch.is_grad_enabled():  # oneDNN is faster at the products of the weights' gradients
+        return False
+    from ptrnet.kernels.lstm.products import PackedProducts, products_class
 
-    products = vector_products(weights.hidden.shape[1], weights.input.shape[1], torch.float32)
-    # With AVX-512 oneDNN is faster at the backward pass's products, for the weights' gradients.
-    return products is Avx2Products or (products is not None and not torch.is_grad_enabled())
+    units, features = weights.hidden.shape[1], weights.input.shape[1]
+    return products_class(units, features, torch.float32) is PackedProducts
 
 
 @cache

@@ -16,7 +16,7 @@ from ptrnet.kernels.additive.cpu import PreparedKeys
 from ptrnet.kernels.lstm.cpu import MAX_FUSED, MIN_SLICE_ROWS
 from ptrnet.kernels.lstm.weights import Weights
 from ptrnet.kernels.numerics import as_array
-from ptrnet.kernels.packed import vector_kernel
+from ptrnet.kernels.packed import PANEL_COLUMNS, can_multiply, pack
 from ptrnet.kernels.pointer_step.loops import step
 from ptrnet.kernels.threads import run_slices
 from ptrnet.masks import length_mask
@@ -24,11 +24,9 @@ from ptrnet.masks import length_mask
 
 def can_serve(features: int, units: int) -> bool:
     """Whether `PointerStep` serves a decoder of so many inputs and units on this processor."""
-    kernel = vector_kernel(torch.float32)
-    if kernel is None or features > MAX_FUSED:
-        return False
-    # Else the zeros that fill up the last panel would stand between two queries.
-    return units % kernel.PANEL_COLUMNS == 0
+    # If the last panel were not filled, its zeros would lie between two queries.
+    fills_panels = units % PANEL_COLUMNS == 0
+    return fills_panels and features <= MAX_FUSED and can_multiply(torch.float32)
 
 
 class PointerStep:
@@ -48,11 +46,9 @@ class PointerStep:
     def __init__(self, weights: Weights, query: Tensor, keys: PreparedKeys) -> None:
         if keys.shape[2] != weights.hidden.shape[1]:
             raise ShapeError(f"expected keys of {weights.hidden.shape[1]} units, got {keys.shape}")
-        kernel = vector_kernel(torch.float32)
-        assert kernel is not None  # or `can_serve` had said no
         bias = (weights.input_bias + weights.hidden_bias)[None]
         fused = as_array(torch.cat([weights.input.t(), bias]))
-        hidden, packed_query = (kernel.pack(as_array(w).T) for w in (weights.hidden, query))
+        hidden, packed_query = (pack(as_array(w).T) for w in (weights.hidden, query))
         self._weights = hidden, fused, packed_query
         self._query, self._keys = query.clone(), keys
         self._features, self._units = weights.input.shape[1], weights.hidden.shape[1]

@@ -5,15 +5,12 @@ wait for each other at that. So all that a thread does in a step is one call.
 """
 
 import numpy as np
-import torch
 
 from ptrnet.jit import assign
 from ptrnet.kernels.additive.loops import write_exponentials, write_log_softmax, write_scores
 from ptrnet.kernels.lstm.gates import write_step
 from ptrnet.kernels.numerics import reassociating_jit, widest_vectors
-from ptrnet.kernels.packed import avx512, vector_kernel
-
-_multiply_tiles = (vector_kernel(torch.float32) or avx512).multiply_tiles
+from ptrnet.kernels.packed import multiply_tiles
 
 
 @reassociating_jit
@@ -84,12 +81,12 @@ def step(
                 assign(row_c[0, end], c[b, k])
                 end += 1
     sums = gates[0, start:end]  # which become the gates: each row is read before it is written
-    _multiply_tiles(row_h[0, start:end], hidden, sums, False)
+    multiply_tiles(row_h[0, start:end], hidden, sums, False)
     # A sequence of one step: `write_step` says what is what. From a constant row 0 on, in an array
     # of the slice's own, LLVM makes a step a quarter slower.
     write_step(0, start, end, sums, row_x, fused, gates, row_c, row_h, steps)
     queries = row_h[0]  # in the place of the states before
-    _multiply_tiles(row_h[1, start:end], query, queries[start:end], False)
+    multiply_tiles(row_h[1, start:end], query, queries[start:end], False)
     exponentials = np.empty((1, len(v)), v.dtype)
     large = 0
     for row in range(start, end):
