@@ -9,8 +9,7 @@ from torch import nn
 from ptrnet import decoding, models
 from ptrnet.errors import ShapeError
 from ptrnet.kernels import pointer_step
-from ptrnet.kernels.additive import cpu
-from ptrnet.kernels.additive import reference as scores_reference
+from ptrnet.kernels.additive import cpu, naive_scores
 from ptrnet.kernels.lstm import Weights
 from ptrnet.kernels.lstm import reference as lstm_reference
 from ptrnet.models.base import masked_log_softmax
@@ -48,7 +47,7 @@ def formulas(weights, query, v, keys, lengths, inputs, state):
     h, c = lstm_reference.cell(rows[0], (rows[1], rows[2]), weights)
     h, c = h.view(state[0].shape), c.view(state[0].shape)
     queries = h @ query.double().t()
-    scores = scores_reference.additive_scores(keys.double(), queries, v.double(), lengths)
+    scores = naive_scores(keys.double(), queries, v.double(), lengths)
     return masked_log_softmax(scores, lengths), h, c
 
 

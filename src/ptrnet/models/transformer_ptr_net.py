@@ -9,8 +9,8 @@ import torch
 from torch import Tensor, nn
 
 from ptrnet.errors import InputError
-from ptrnet.kernels import decoder_layer, frames, loading
-from ptrnet.kernels.eager import is_plain_float32
+from ptrnet.kernels import decoder_layer, frames
+from ptrnet.kernels.eager import is_loaded_for, is_plain_float32
 from ptrnet.masks import gather_rows, length_mask
 from ptrnet.models.base import Encoded, PointerModel, full_lengths, shift_right
 from ptrnet.models.parts.attention import (
@@ -154,9 +154,7 @@ class TransformerPtrNet(PointerModel):
         """The compiled kernels for a step of `(B, K, H)` rows; None: PyTorch computes all of it."""
         past = state[: 2 * len(self.decoder)]
         tensors = (rows, encoded.inputs, encoded.keys, *past, *chain(*encoded.keys_values))
-        if not is_plain_float32(*tensors) or not loading.is_loaded_for(
-            rows.shape[0] * rows.shape[1]
-        ):
+        if not is_plain_float32(*tensors) or not is_loaded_for(rows.shape[0] * rows.shape[1]):
             return None
         if not encoded.compiled:
             bias = encoded.bias[:, None, None]

@@ -21,7 +21,7 @@ import torch
 from torch import Tensor
 from torch.autograd.function import FunctionCtx
 
-from ptrnet.kernels.gradients import needs_plain, plain_gradients
+from ptrnet.kernels.eager import needs_plain, plain_gradients
 from ptrnet.kernels.lstm import reference
 from ptrnet.kernels.lstm.gates import backward_step, forward_step
 from ptrnet.kernels.lstm.products import products_class
