@@ -77,18 +77,21 @@ def test_code_paths_name_the_instructions_of_the_processor(monkeypatch):
 def test_code_paths_agree_with_the_lstm_layer_that_runs(precision, monkeypatch):
     """In float32 compiled layers are used only without gradients."""
     called = []
-    for path in ("cpu", "torch_layer"):
-        module = import_module(f"ptrnet.kernels.lstm.{path}")
-        layer = module.lstm
+    package = import_module("ptrnet.kernels.lstm")
+    for module, name in (
+        (import_module("ptrnet.kernels.lstm.cpu"), "lstm"),
+        (package, "torch_lstm"),
+    ):
+        layer = getattr(module, name)
 
-        def counted(*args, path=path, layer=layer):
-            called.append(path)
+        def counted(*args, name=name, layer=layer):
+            called.append(name)
             return layer(*args)
 
-        monkeypatch.setattr(module, "lstm", counted)
+        monkeypatch.setattr(module, name, counted)
     model = models.build("ptr-net", 2, 1, hidden_size=8)
     with torch.autocast("cpu", torch.bfloat16, enabled=precision == "bfloat16"):
         model.log_probs(torch.rand(64, 5, 2), None, torch.zeros(64, 3, dtype=torch.int64))
     recipe = Recipe.from_table({"task": "hull", "precision": precision, "hidden_size": 8})
-    described = "torch_layer" if "layers" in train.code_paths(recipe) else "cpu"
+    described = "torch_lstm" if "layers" in train.code_paths(recipe) else "lstm"
     assert set(called) == {described}

@@ -7,9 +7,8 @@ from torch._subclasses import FakeTensorMode
 from ptrnet.kernels import additive_scores, eager, prepared_scores
 from ptrnet.kernels.additive import cpu, factorised_scores, naive_scores
 from ptrnet.kernels.linear import linear
-from ptrnet.kernels.lstm import Weights, cell, lstm, torch_layer
+from ptrnet.kernels.lstm import Weights, cell, lstm, naive_lstm, torch_lstm
 from ptrnet.kernels.lstm import cpu as lstm_cpu
-from ptrnet.kernels.lstm import reference as lstm_reference
 from tests.kernels.test_additive import GPU, INTERPRETED, kernels
 from tests.kernels.test_lstm import draw as draw_lstm
 
@@ -132,7 +131,7 @@ def test_keys_prepared_before_serve_queries_under_vmap():
     torch.testing.assert_close(mapped[1], scores(2 * queries))
 
 
-@pytest.mark.parametrize("layer", [lstm_reference.lstm, torch_layer.lstm])
+@pytest.mark.parametrize("layer", [naive_lstm, torch_lstm])
 def test_the_layers_formula(layer):
     """Against `nn.LSTM`'s own cell, one step after the other."""
     (x, h0, c0, *weights), lengths = draw_lstm(3, 6, 2, 5)
@@ -149,7 +148,7 @@ def test_the_compiled_layer_is_differentiated_twice():
     """In float32, against the formula in float64: gradients, and the gradients of their squares."""
     tensors, lengths = draw_lstm(3, 4, 2, 5)
     outcomes = []
-    for layer, dtype in ((lstm_reference.lstm, torch.float64), (lstm_cpu.lstm, torch.float32)):
+    for layer, dtype in ((naive_lstm, torch.float64), (lstm_cpu.lstm, torch.float32)):
         copies = [t.to(dtype).requires_grad_() for t in tensors]
         total = sum(part.square().sum() for part in states_of(layer, lengths)(*copies))
         grads = torch.autograd.grad(total, copies, create_graph=True)
@@ -181,7 +180,7 @@ def test_layers_are_mapped(autocast):
         mapped = torch.func.vmap(one)(x, h0, c0)
     for part, expected in zip(
         mapped,
-        states_of(lstm_reference.lstm, lengths[:1].expand(40))(x, h0, c0, *weights),
+        states_of(naive_lstm, lengths[:1].expand(40))(x, h0, c0, *weights),
         strict=True,
     ):
         tolerance = 0.05 if autocast else 1e-5

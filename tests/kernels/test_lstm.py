@@ -6,8 +6,8 @@ import pytest
 import torch
 
 from ptrnet.kernels import packed
-from ptrnet.kernels.lstm import Weights, cell, cpu, lstm, reference, torch_layer
-from ptrnet.kernels.lstm.products import PackedProducts, TorchProducts
+from ptrnet.kernels.lstm import Weights, cell, cpu, lstm, naive_lstm, torch_lstm
+from ptrnet.kernels.lstm.cpu import PackedProducts, TorchProducts
 
 CASES = [(1, 1, 1, 1), (3, 6, 2, 5), (40, 9, 3, 24), (33, 4, 20, 8), (2, 1, 1, 3)]
 
@@ -62,7 +62,7 @@ def one_by_one(x, lengths, state, weights):
 def test_reference_stops_each_sequence_at_its_length(case):
     tensors, lengths = draw(*case)
     expected = outcome(one_by_one, tensors, lengths, torch.float64)
-    actual = outcome(torch_layer.lstm, tensors, lengths, torch.float64)
+    actual = outcome(torch_lstm, tensors, lengths, torch.float64)
     for a, b in zip(actual, expected, strict=True):
         torch.testing.assert_close(a, b, rtol=1e-10, atol=1e-11)
 
@@ -70,8 +70,8 @@ def test_reference_stops_each_sequence_at_its_length(case):
 @pytest.mark.parametrize("case", CASES)
 def test_compiled_is_as_good_as_pytorch_in_float32(case):
     tensors, lengths = draw(*case)
-    exact = outcome(torch_layer.lstm, tensors, lengths, torch.float64)
-    plain = outcome(torch_layer.lstm, tensors, lengths, torch.float32)
+    exact = outcome(torch_lstm, tensors, lengths, torch.float64)
+    plain = outcome(torch_lstm, tensors, lengths, torch.float32)
     actual = outcome(cpu.lstm, tensors, lengths, torch.float32)
     for truth, a, b in zip(exact, actual, plain, strict=True):
         tolerated = 4 * (b - truth).abs().max() + 2e-6 * truth.abs().max()
@@ -84,11 +84,9 @@ def test_compiled_is_as_good_as_pytorch_under_autocast(features, units):
     """Where oneDNN has no layer of bfloat16 for the processor, as the formula is."""
     onednn = torch.ops.mkldnn._is_mkldnn_bf16_supported()
     tensors, lengths = draw(40, 9, features, units)
-    exact = outcome(torch_layer.lstm, tensors, lengths, torch.float64)
+    exact = outcome(torch_lstm, tensors, lengths, torch.float64)
     with torch.autocast("cpu", dtype=torch.bfloat16):
-        plain = outcome(
-            (torch_layer if onednn else reference).lstm, tensors, lengths, torch.float32
-        )
+        plain = outcome(torch_lstm if onednn else naive_lstm, tensors, lengths, torch.float32)
         actual = outcome(cpu.lstm, tensors, lengths, torch.float32)
     for truth, a, b in zip(exact, actual, plain, strict=True):
         assert (a - truth).abs().max() <= 3 * (b - truth).abs().max() + 1e-3
@@ -115,8 +113,8 @@ def test_float32_is_packed_without_gradients(can_multiply, units, monkeypatch):
     package, calls = import_module("ptrnet.kernels.lstm"), []
     monkeypatch.setattr(package, "has_onednn", lambda: True)
     monkeypatch.setattr(packed, "can_multiply", lambda dtype: can_multiply)
-    for path in (cpu, torch_layer):
-        monkeypatch.setattr(path, "lstm", lambda *arguments, path=path: calls.append(path))
+    for module, name in ((cpu, "lstm"), (package, "torch_lstm")):
+        monkeypatch.setattr(module, name, lambda *arguments, name=name: calls.append(name))
     (x, h0, c0, *weights), lengths = draw(40, 9, 2, units, torch.float32)
     arguments = x, lengths, (h0, c0), Weights(*weights)
     lstm(*arguments)
@@ -124,13 +122,13 @@ def test_float32_is_packed_without_gradients(can_multiply, units, monkeypatch):
         lstm(*arguments)
         lstm(x[:31], lengths[:31], (h0[:31], c0[:31]), Weights(*weights))
     is_packed = can_multiply and units == 16
-    assert calls == [torch_layer, cpu if is_packed else torch_layer, torch_layer]
+    assert calls == ["torch_lstm", "lstm" if is_packed else "torch_lstm", "torch_lstm"]
 
 
 def test_last_state_is_no_view_and_the_default_type_no_matter():
     (x, h0, c0, *weights), lengths = draw(40, 9, 2, 16, torch.float32)
     arguments = x, lengths, (h0, c0), Weights(*weights)
-    expected = torch_layer.lstm(*arguments)
+    expected = torch_lstm(*arguments)
     torch.set_default_dtype(torch.float64)
     try:
         with torch.no_grad():
@@ -176,7 +174,7 @@ def test_packed_products_are_better_than_rounded_ones(features, monkeypatch, nee
     """Their sums stay in float32: of the same states and weights, they are nearer the truth."""
     needs_instructions(torch.bfloat16)
     tensors, lengths = draw(40, 9, features, 32)
-    exact = outcome(torch_layer.lstm, tensors, lengths, torch.float64)
+    exact = outcome(torch_lstm, tensors, lengths, torch.float64)
 
     def errors(kind):
         monkeypatch.setattr(cpu, "products_class", lambda *sizes: kind)
@@ -196,7 +194,7 @@ def test_large_sums_saturate_without_nan():
         assert part.isfinite().all()
 
 
-@pytest.mark.parametrize("layer", [lstm, cpu.lstm, torch_layer.lstm])
+@pytest.mark.parametrize("layer", [lstm, cpu.lstm, torch_lstm])
 @pytest.mark.parametrize("shape", [(0, 4, 2), (3, 0, 2)])
 def test_nothing_to_read_leaves_the_state_and_no_gradient(layer, shape):
     x = torch.randn(shape, requires_grad=True)
@@ -211,7 +209,7 @@ def test_nothing_to_read_leaves_the_state_and_no_gradient(layer, shape):
     assert not any(w.grad is not None and w.grad.any() for w in weights)
 
 
-@pytest.mark.parametrize("layer", [lstm, cpu.lstm, torch_layer.lstm])
+@pytest.mark.parametrize("layer", [lstm, cpu.lstm, torch_lstm])
 @pytest.mark.parametrize("bad", [1e5, torch.nan, torch.inf])
 def test_padding_may_hold_anything(layer, bad):
     """Outputs, states and every gradient but that of the padding itself."""

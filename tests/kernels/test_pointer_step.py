@@ -10,8 +10,7 @@ from ptrnet import decoding, models
 from ptrnet.errors import ShapeError
 from ptrnet.kernels import pointer_step
 from ptrnet.kernels.additive import cpu, naive_scores
-from ptrnet.kernels.lstm import Weights
-from ptrnet.kernels.lstm import reference as lstm_reference
+from ptrnet.kernels.lstm import Weights, naive_cell
 from ptrnet.models.base import masked_log_softmax
 
 pytestmark = pytest.mark.skipif(
@@ -44,7 +43,7 @@ def draw(batch, size, n, units, features, scale=1.0):
 def formulas(weights, query, v, keys, lengths, inputs, state):
     weights = Weights(*(w.double() for w in weights))
     rows = [t.double().flatten(0, 1) for t in (inputs, *state)]
-    h, c = lstm_reference.cell(rows[0], (rows[1], rows[2]), weights)
+    h, c = naive_cell(rows[0], (rows[1], rows[2]), weights)
     h, c = h.view(state[0].shape), c.view(state[0].shape)
     queries = h @ query.double().t()
     scores = naive_scores(keys.double(), queries, v.double(), lengths)

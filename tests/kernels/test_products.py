@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from ptrnet.kernels import packed
-from ptrnet.kernels.lstm.products import PackedProducts, TorchProducts, products_class
+from ptrnet.kernels.lstm.cpu import PackedProducts, TorchProducts, products_class
 
 DTYPES = (torch.float32, torch.bfloat16)
 N, BATCH = 3, 9

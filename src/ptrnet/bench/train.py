@@ -31,8 +31,7 @@ from ptrnet.data.streams.cut_stream import CutStream
 from ptrnet.data.streams.example_stream import ExampleStream
 from ptrnet.kernels import packed
 from ptrnet.kernels.lstm import has_onednn
-from ptrnet.kernels.lstm.cpu import MAX_FUSED
-from ptrnet.kernels.lstm.products import PackedProducts, products_class
+from ptrnet.kernels.lstm.cpu import MAX_FUSED, PackedProducts, products_class
 from ptrnet.models.base import PointerModel
 from ptrnet.models.settings import (
     EncoderSettings,

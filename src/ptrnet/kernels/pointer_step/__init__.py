@@ -13,8 +13,8 @@ from torch import Tensor, nn
 
 from ptrnet.errors import ShapeError
 from ptrnet.kernels.additive.cpu import PreparedKeys
+from ptrnet.kernels.lstm import Weights
 from ptrnet.kernels.lstm.cpu import MAX_FUSED, MIN_SLICE_ROWS
-from ptrnet.kernels.lstm.weights import Weights
 from ptrnet.kernels.numerics import as_array
 from ptrnet.kernels.packed import PANEL_COLUMNS, can_multiply, pack
 from ptrnet.kernels.pointer_step.loops import step

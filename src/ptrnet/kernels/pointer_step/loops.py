@@ -8,7 +8,7 @@ import numpy as np
 
 from ptrnet.jit import assign
 from ptrnet.kernels.additive.cpu import write_exponentials, write_log_softmax, write_scores
-from ptrnet.kernels.lstm.gates import write_step
+from ptrnet.kernels.lstm.cpu import write_step
 from ptrnet.kernels.numerics import reassociating_jit, widest_vectors
 from ptrnet.kernels.packed import multiply_tiles
 
