@@ -3,13 +3,12 @@
 import math
 from dataclasses import dataclass, field
 from itertools import chain
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import torch
 from torch import Tensor, nn
 
 from ptrnet.errors import InputError
-from ptrnet.kernels import decoder_layer, frames
 from ptrnet.kernels.eager import is_loaded_for, is_plain_float32
 from ptrnet.masks import gather_rows, length_mask
 from ptrnet.models.base import Encoded, PointerModel, full_lengths, shift_right
@@ -25,6 +24,10 @@ from ptrnet.models.parts.attention import (
 from ptrnet.models.parts.elements import Elements, normal_vectors
 from ptrnet.models.parts.frames import EdgeFrames, OpenEdgeFrames
 from ptrnet.models.settings import TransformerSettings
+
+if TYPE_CHECKING:
+    from ptrnet.kernels.decoder_layer import Step
+    from ptrnet.kernels.frames import FrameScores
 
 
 @dataclass(frozen=True)
@@ -44,8 +47,8 @@ class EncodedSet(Encoded):
 class Compiled(NamedTuple):
     """The steps of the decoder's layers, and the edge frames; None for what PyTorch computes."""
 
-    layers: tuple[decoder_layer.Step | None, ...]
-    frames: frames.FrameScores | None
+    layers: "tuple[Step | None, ...]"
+    frames: "FrameScores | None"
 
 
 class TransformerPtrNet(PointerModel):
