@@ -22,7 +22,7 @@ ENV PATH=/opt/ptrnet/bin:$PATH PYTHONUNBUFFERED=1
 USER ptrnet
 # Compiled once, while the image is built: the first answer need not wait.
 RUN python -c "from ptrnet import runtime; runtime.tune(); \
-from ptrnet.kernels import loading; loading.at_once(); \
+from ptrnet.kernels.eager import use_compiled_kernels; use_compiled_kernels(); \
 from ptrnet.serve.process.server import load_models, warm_up; from ptrnet import weights; \
 [warm_up(model.solver) for model in load_models(weights.names()).values()]"
 EXPOSE 8000

@@ -14,7 +14,7 @@ from torch.profiler import ProfilerActivity, profile
 
 from ptrnet.bench.harness import Side, describe, interleaved, machine, ratio, spread, versions
 from ptrnet.errors import PtrnetError
-from ptrnet.kernels.additive import factorised, reference
+from ptrnet.kernels.additive import factorised_scores, naive_scores
 
 BATCH, UNITS, ROUNDS, CALLS = 128, 512, 15, 10
 SIZES = ((50, 13), (200, 20), (200, 200))
@@ -33,9 +33,9 @@ def main() -> None:
     print("N     M     face         ms       ratio to reference   GPU ms   ratio   peak MB")
     faces = {
         "gpu": gpu.additive_scores,
-        "reference": reference.additive_scores,
-        "compiled": torch.compile(reference.additive_scores, dynamic=False),
-        "factorised": factorised.additive_scores,
+        "reference": naive_scores,
+        "compiled": torch.compile(naive_scores, dynamic=False),
+        "factorised": factorised_scores,
     }
     for n, m in SIZES:
         tensors = [torch.randn(s, device="cuda") for s in ((BATCH, n, UNITS), (BATCH, m, UNITS))]

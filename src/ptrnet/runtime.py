@@ -38,25 +38,6 @@ def tune() -> None:
     gc.set_threshold(5000)
 
 
-def compile_ahead_of_time() -> None:
-    """Starts a process that compiles what training needs, beside the first one on a machine.
-
-    To be called after `tune`. It is started once for each folder of compiled kernels, and where
-    there is a second core; that it was is kept there.
-    """
-    folder = os.environ.get("NUMBA_CACHE_DIR")
-    if folder is None or (os.cpu_count() or 1) < 2:
-        return
-    with contextlib.suppress(OSError):  # it was started before; or nothing can be kept there
-        Path(folder).mkdir(parents=True, exist_ok=True)
-        (Path(folder) / "compiled-ahead-of-time").touch(exist_ok=False)
-        # -P: a user's folder may have a torch.py.
-        command = [sys.executable, "-P", "-m", "ptrnet.kernels.aot"]
-        to_null = [(os.POSIX_SPAWN_OPEN, fd, os.devnull, os.O_RDWR, 0) for fd in range(3)]
-        # Nobody waits for it: a `subprocess.Popen` that is let go while it runs is warned about.
-        os.posix_spawn(sys.executable, command, os.environ, file_actions=to_null)
-
-
 def share_arena() -> None:
     """Lets threads take memory where the main thread does; to be called before they start.
 

@@ -50,24 +50,22 @@ def test_default_recipes_are_those_of_the_shipped_architectures(quick, monkeypat
 
 
 def test_code_paths_name_the_instructions_of_the_processor(monkeypatch):
-    def products(dtype, units=256, restricted=False, tiles=False, instruction=""):
-        packed.vector_kernel.cache_clear()
+    def products(dtype, units=256, restricted=False, instruction=""):
+        packed.can_multiply.cache_clear()
         monkeypatch.setattr(packed, "get_host_cpu_features", lambda: instruction)
         monkeypatch.setattr(train, "get_host_cpu_features", lambda: instruction)
         monkeypatch.setattr(packed, "is_restricted", lambda: restricted)
-        monkeypatch.setattr(packed.amx, "is_permitted", lambda: tiles)
         return train._products(units, 0, dtype)
 
     half, single = torch.bfloat16, torch.float32
-    assert "AMX tiles" in products(half, tiles=True)
+    assert "has AMX tiles" in products(half, instruction="+avx512bf16,+amx-bf16")
     assert "as the processor has avx512_bf16" in products(half, instruction="+avx512bf16")
     assert "as the processor has avx512f" in products(single, instruction="+avx512f")
     assert "PyTorch's, as the processor has no avx512_bf16" in products(half)
-    assert "as the processor has avx2" in products(single, instruction="+avx2,+fma")
-    assert "PyTorch's, as the processor has no avx2" in products(single)
+    assert "PyTorch's, as the processor has no avx512f" in products(single)
     assert "do not fill whole panels" in products(single, 6, instruction="+avx512f")
     assert "another processor" in products(single, restricted=True, instruction="+avx512f")
-    packed.vector_kernel.cache_clear()
+    packed.can_multiply.cache_clear()
     for model in models.names():
         sizes = {"n": "6"} if "n" in models.setting_names(model) else {}
         paths = train.code_paths(Recipe.from_table({"task": "hull", "model": model, **sizes}))
@@ -79,18 +77,21 @@ def test_code_paths_name_the_instructions_of_the_processor(monkeypatch):
 def test_code_paths_agree_with_the_lstm_layer_that_runs(precision, monkeypatch):
     """In float32 compiled layers are used only without gradients."""
     called = []
-    for path in ("cpu", "torch_layer"):
-        module = import_module(f"ptrnet.kernels.lstm.{path}")
-        layer = module.lstm
+    package = import_module("ptrnet.kernels.lstm")
+    for module, name in (
+        (import_module("ptrnet.kernels.lstm.cpu"), "lstm"),
+        (package, "torch_lstm"),
+    ):
+        layer = getattr(module, name)
 
-        def counted(*args, path=path, layer=layer):
-            called.append(path)
+        def counted(*args, name=name, layer=layer):
+            called.append(name)
             return layer(*args)
 
-        monkeypatch.setattr(module, "lstm", counted)
+        monkeypatch.setattr(module, name, counted)
     model = models.build("ptr-net", 2, 1, hidden_size=8)
     with torch.autocast("cpu", torch.bfloat16, enabled=precision == "bfloat16"):
         model.log_probs(torch.rand(64, 5, 2), None, torch.zeros(64, 3, dtype=torch.int64))
     recipe = Recipe.from_table({"task": "hull", "precision": precision, "hidden_size": 8})
-    described = "torch_layer" if "layers" in train.code_paths(recipe) else "cpu"
+    described = "torch_lstm" if "layers" in train.code_paths(recipe) else "lstm"
     assert set(called) == {described}

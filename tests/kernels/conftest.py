@@ -5,34 +5,20 @@ import torch
 from numba.core.codegen import get_host_cpu_features
 
 from ptrnet.kernels import packed
-from ptrnet.kernels.packed import avx2, avx512
 
-INSTRUCTIONS = {
-    (avx512, torch.float32): {"+avx512f"},
-    (avx512, torch.bfloat16): {"+avx512f", "+avx512bf16"},
-    (avx2, torch.float32): {"+avx2", "+fma"},
-}
+INSTRUCTIONS = {torch.float32: {"+avx512f"}, torch.bfloat16: {"+avx512f", "+avx512bf16"}}
 
 
 @pytest.fixture
 def needs_instructions():
-    """A function that skips a test unless a kernel's products of a type can be computed here.
+    """A function that skips a test unless packed products of a type can be computed here.
 
-    Also where they are not used, since the processor has something faster.
+    They can be where they are not used, because the processor has something faster.
     """
 
-    def skip_without(kernel, dtype):
-        instructions = INSTRUCTIONS.get((kernel, dtype))
-        if instructions is None:
-            pytest.skip(f"{kernel.__name__} has no products of {dtype}")
+    def skip_without(dtype):
+        instructions = INSTRUCTIONS[dtype]
         if packed.is_restricted() or not instructions <= set(get_host_cpu_features().split(",")):
-            pytest.skip(f"this processor has not {instructions}, or numba may not use them")
+            pytest.skip(f"this processor lacks one of {instructions}, or numba may not use them")
 
     return skip_without
-
-
-@pytest.fixture
-def needs_amx():
-    """Skips a test where there is no AMX."""
-    if not packed.has_amx():
-        pytest.skip("this processor has no AMX, or the system does not permit it")

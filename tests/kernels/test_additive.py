@@ -10,29 +10,31 @@ import pytest
 import torch
 
 from ptrnet.errors import ShapeError
-from ptrnet.kernels import additive_scores
-from ptrnet.kernels.additive import cpu, factorised, reference
+from ptrnet.kernels import additive, additive_scores
+from ptrnet.kernels.additive import cpu, factorised_scores, naive_scores
 
 INTERPRETED = os.environ.get("TRITON_INTERPRET") == "1"
 GPU = []
 if find_spec("triton") and (INTERPRETED or torch.cuda.is_available()):
     from ptrnet.kernels.additive import gpu
 
-    GPU = [gpu]
+    GPU = [gpu.additive_scores]
 
 
-def kernels(*modules):
-    return pytest.mark.parametrize("kernel", modules, ids=lambda m: m.__name__.rsplit(".", 1)[1])
+def kernels(*functions):
+    return pytest.mark.parametrize(
+        "kernel", functions, ids=lambda f: f.__module__.rsplit(".", 1)[1]
+    )
 
 
 def scores_of(kernel, *tensors):
     """The scores on the CPU of tensors on the CPU, computed on the kernel's device."""
     device = "cuda" if kernel in GPU and not INTERPRETED else "cpu"
-    return kernel.additive_scores(*(None if t is None else t.to(device) for t in tensors)).cpu()
+    return kernel(*(None if t is None else t.to(device) for t in tensors)).cpu()
 
 
-KERNELS = kernels(cpu, factorised, *GPU)
-FUSED = kernels(cpu, *GPU)  # these do not read padding
+KERNELS = kernels(cpu.additive_scores, factorised_scores, *GPU)
+FUSED = kernels(cpu.additive_scores, *GPU)  # these do not read padding
 SIZES = [(1, 1, 1, 1), (3, 7, 5, 33), (2, 1, 9, 16), (5, 12, 1, 7), (2, 37, 1, 130)]
 if not INTERPRETED:  # which is slow
     SIZES.append((64, 50, 13, 64))
@@ -46,7 +48,7 @@ def draw(batch, n, m, units, scale=1.0, dtype=torch.float32):
 
 def outcome(kernel, tensors, dtype, lengths=(None, None)):
     """Scores and gradients of one weighted sum of them, in float64. Strides are kept."""
-    if kernel is reference:
+    if kernel is naive_scores:
         with torch.autocast("cpu", enabled=False):
             return _outcome(kernel, tensors, dtype, lengths)
     return _outcome(kernel, tensors, dtype, lengths)
@@ -62,8 +64,8 @@ def _outcome(kernel, tensors, dtype, lengths):
 
 def assert_as_good_as_the_formula(kernel, tensors, lengths=(None, None), dtype=torch.float32):
     slack = 4.0
-    exact = outcome(reference, tensors, torch.float64, lengths)
-    plain = outcome(reference, tensors, dtype, lengths)
+    exact = outcome(naive_scores, tensors, torch.float64, lengths)
+    plain = outcome(naive_scores, tensors, dtype, lengths)
     actual = outcome(kernel, tensors, dtype, lengths)
     for truth, a, b in zip(exact, actual, plain, strict=True):
         scale = truth.abs().max().clamp(min=1e-6)
@@ -90,7 +92,7 @@ def test_float64_is_the_formula_to_rounding(kernel):
     tensors = draw(4, 9, 6, 20)
     for a, b in zip(
         outcome(kernel, tensors, torch.float64),
-        outcome(reference, tensors, torch.float64),
+        outcome(naive_scores, tensors, torch.float64),
         strict=True,
     ):
         torch.testing.assert_close(a, b, rtol=1e-11, atol=1e-12)
@@ -192,7 +194,7 @@ def test_half_types_are_computed_in_float32(kernel, dtype, n):
     precise = [t.detach().float().requires_grad_() for t in tensors]
     lengths = torch.tensor([n, 2]), torch.tensor([1, 3])
     scores = scores_of(kernel, *tensors, *lengths)
-    expected = reference.additive_scores(*precise, *lengths)
+    expected = naive_scores(*precise, *lengths)
     assert scores.dtype == torch.float32
     torch.testing.assert_close(scores, expected, rtol=1e-5, atol=1e-5)
     grad = torch.linspace(-1, 1, scores.numel()).view(scores.shape)
@@ -221,7 +223,7 @@ def test_any_number_of_threads_gives_the_same_scores_and_gradients():
         outcomes = []
         for count in (1, 2, 3):
             torch.set_num_threads(count)
-            outcomes.append(outcome(cpu, tensors, torch.float32))
+            outcomes.append(outcome(cpu.additive_scores, tensors, torch.float32))
     finally:
         torch.set_num_threads(threads)
     for other in outcomes[1:]:
@@ -268,4 +270,4 @@ def test_no_value_is_read_while_a_graph_is_recorded(monkeypatch):
             raise AssertionError(f"read {name}")
 
     monkeypatch.setattr(torch.cuda, "is_current_stream_capturing", lambda: True)
-    assert not factorised.can_factorise(OnGpu())
+    assert not additive.can_factorise(OnGpu())

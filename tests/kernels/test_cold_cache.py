@@ -1,18 +1,14 @@
-"""Kernels give the same bits when they are compiled and when they are loaded from the cache; and
-what is compiled ahead of a first training is what it would compile."""
+"""Kernels give the same bits when they are compiled and when they are loaded from the cache."""
 
 import os
 import subprocess
 import sys
 
-from ptrnet import runtime
-from ptrnet.cli import run
-
 PROBE = """
 import hashlib
 import torch
 from ptrnet.kernels import additive_scores
-from ptrnet.kernels.additive.arguments import Arguments
+from ptrnet.kernels.additive import Arguments
 from ptrnet.kernels.additive.cpu import PreparedKeys
 from ptrnet.kernels.lstm import Weights
 from ptrnet.kernels.lstm.cpu import lstm
@@ -72,82 +68,3 @@ def test_cold_and_warm_cache(tmp_path):
     assert cold.returncode == 0, cold.stderr
     assert list(tmp_path.rglob("*.nbc"))
     assert len(cold.stdout.split()) > 30 and cold.stdout == warm.stdout, cold.stderr
-
-
-# What a training compiles of `ptrnet.kernels` that was not compiled ahead of it.
-TRAINING = """
-import gc, sys
-from numba.core.dispatcher import Dispatcher
-from ptrnet.cli import run
-from ptrnet.kernels import aot
-
-def compiled():
-    kernels = [
-        o for o in gc.get_objects()
-        if isinstance(o, Dispatcher) and o.py_func.__module__.startswith("ptrnet.kernels")
-    ]
-    return {(k.py_func.__name__, s) for k in kernels for s in k.signatures}
-
-aot.compile_training()
-aot.compile_decoding()
-before = compiled()
-code = run(["train", "hull", "--n", "50", "--steps", "2", "--valid-every", "1",
-            "--valid-batches", "1", "--output", sys.argv[1]])
-print(len(before), compiled() - before, code)
-"""
-
-
-def test_a_training_finds_its_kernels_compiled(tmp_path):
-    probe = subprocess.run(
-        [sys.executable, "-c", TRAINING, str(tmp_path / "run")],
-        capture_output=True,
-        text=True,
-        timeout=300,
-    )
-    assert probe.returncode == 0, probe.stderr
-    *_, count, added, code = probe.stdout.split()
-    assert (added, code) == ("set()", "0") and int(count) > 3, probe.stdout
-
-
-def test_it_is_started_once(tmp_path, monkeypatch):
-    started = []
-    monkeypatch.setattr(os, "posix_spawn", lambda _, command, *__, **___: started.append(command))
-    monkeypatch.setattr(os, "cpu_count", lambda: 2)
-    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path / "compiled"))
-    for _ in range(2):
-        runtime.compile_ahead_of_time()
-    assert started == [[sys.executable, "-P", "-m", "ptrnet.kernels.aot"]]
-
-
-def test_python_does_not_complain_that_it_still_runs(tmp_path):
-    """Where warnings are errors, a test that trained first on a machine failed."""
-    code = (
-        "import os, sys; from ptrnet import runtime; os.cpu_count = lambda: 2; "
-        "sys.executable = '/bin/sleep'; runtime.compile_ahead_of_time(); print('started')"
-    )
-    probe = subprocess.run(
-        [sys.executable, "-W", "error", "-c", code],
-        env={**os.environ, "NUMBA_CACHE_DIR": str(tmp_path / "compiled")},
-        capture_output=True,
-        text=True,
-        timeout=60,
-    )
-    assert (probe.returncode, probe.stdout, probe.stderr) == (0, "started\n", "")
-
-
-def test_it_is_not_started_by_a_misspelt_task(tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr(os, "posix_spawn", lambda *_, **__: 1 / 0)
-    monkeypatch.setattr(os, "cpu_count", lambda: 2)
-    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path / "compiled"))
-    assert run(["train", "hul"]) == 2 and "hul" in capsys.readouterr().err
-    assert not (tmp_path / "compiled").exists()
-
-
-def test_nothing_is_started_where_nothing_is_kept(tmp_path, monkeypatch):
-    monkeypatch.setattr(os, "posix_spawn", lambda *_, **__: 1 / 0)
-    monkeypatch.setattr(os, "cpu_count", lambda: 2)
-    (tmp_path / "file").write_text("")
-    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path / "file"))
-    runtime.compile_ahead_of_time()
-    monkeypatch.delenv("NUMBA_CACHE_DIR")
-    runtime.compile_ahead_of_time()

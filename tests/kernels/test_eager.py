@@ -5,11 +5,10 @@ import torch
 from torch._subclasses import FakeTensorMode
 
 from ptrnet.kernels import additive_scores, eager, prepared_scores
-from ptrnet.kernels.additive import cpu, factorised, reference
+from ptrnet.kernels.additive import cpu, factorised_scores, naive_scores
 from ptrnet.kernels.linear import linear
-from ptrnet.kernels.lstm import Weights, cell, lstm, torch_layer
+from ptrnet.kernels.lstm import Weights, cell, lstm, naive_lstm, torch_lstm
 from ptrnet.kernels.lstm import cpu as lstm_cpu
-from ptrnet.kernels.lstm import reference as lstm_reference
 from tests.kernels.test_additive import GPU, INTERPRETED, kernels
 from tests.kernels.test_lstm import draw as draw_lstm
 
@@ -67,22 +66,22 @@ def test_what_is_eager():
     assert answers[-2:] == [True, True]
 
 
-@kernels(cpu, factorised, *(GPU if INTERPRETED else []))
+@kernels(cpu.additive_scores, factorised_scores, *(GPU if INTERPRETED else []))
 def test_scores_are_differentiated_twice(kernel):
     """Where queries are computed from the keys, too: each gets its own part of the gradient."""
     lengths = KEY_LENGTHS, QUERY_LENGTHS
     tensors = draw()
 
     def product(keys, queries, v):
-        return kernel.additive_scores(keys, queries + keys[:, :2].tanh() * v, v, *lengths)
+        return kernel(keys, queries + keys[:, :2].tanh() * v, v, *lengths)
 
     assert torch.autograd.gradgradcheck(product, tensors)
 
 
-@kernels(cpu, factorised)
+@kernels(cpu.additive_scores, factorised_scores)
 def test_batches_of_gradients_of_scores(kernel):
     tensors = draw()
-    scores = kernel.additive_scores(*tensors, KEY_LENGTHS, QUERY_LENGTHS)
+    scores = kernel(*tensors, KEY_LENGTHS, QUERY_LENGTHS)
     basis = torch.eye(scores.numel(), dtype=scores.dtype).view(-1, *scores.shape)
     options = {"retain_graph": True}
     batched = torch.autograd.grad(scores, tensors, basis, is_grads_batched=True, **options)
@@ -94,7 +93,7 @@ def test_batches_of_gradients_of_scores(kernel):
 def test_gradient_penalty_of_scores_has_a_gradient():
     """Found silently constant once: the kernel's own backward pass left no graph."""
     outcomes = []
-    for kernel in (additive_scores, reference.additive_scores):
+    for kernel in (additive_scores, naive_scores):
         keys, queries, v = draw()
         (grad,) = torch.autograd.grad(kernel(keys, queries, v).sum(), keys, create_graph=True)
         outcomes.append(torch.autograd.grad(grad.square().sum(), (keys, queries, v)))
@@ -111,7 +110,7 @@ def test_scores_are_mapped_traced_and_pushed_forward(prepare):
         return additive_scores(keys, queries, v)
 
     keys, queries, v = (t.detach() for t in draw(rows=5))
-    expected = reference.additive_scores(keys, queries, v)
+    expected = naive_scores(keys, queries, v)
 
     mapped = torch.func.vmap(lambda k, q: scores(k[None], q[None], v)[0])(keys, queries)
     torch.testing.assert_close(mapped, expected)
@@ -121,9 +120,7 @@ def test_scores_are_mapped_traced_and_pushed_forward(prepare):
     actual, along = torch.func.jvp(scores, (keys, queries, v), tangents)
     torch.testing.assert_close(actual, expected)
     pairs = list(zip((keys, queries, v), tangents, strict=True))
-    after, before = (
-        reference.additive_scores(*(t + length * d for t, d in pairs)) for length in (1e-6, -1e-6)
-    )
+    after, before = (naive_scores(*(t + length * d for t, d in pairs)) for length in (1e-6, -1e-6))
     torch.testing.assert_close(along, (after - before) / 2e-6, rtol=1e-6, atol=1e-6)
 
 
@@ -134,7 +131,7 @@ def test_keys_prepared_before_serve_queries_under_vmap():
     torch.testing.assert_close(mapped[1], scores(2 * queries))
 
 
-@pytest.mark.parametrize("layer", [lstm_reference.lstm, torch_layer.lstm])
+@pytest.mark.parametrize("layer", [naive_lstm, torch_lstm])
 def test_the_layers_formula(layer):
     """Against `nn.LSTM`'s own cell, one step after the other."""
     (x, h0, c0, *weights), lengths = draw_lstm(3, 6, 2, 5)
@@ -151,7 +148,7 @@ def test_the_compiled_layer_is_differentiated_twice():
     """In float32, against the formula in float64: gradients, and the gradients of their squares."""
     tensors, lengths = draw_lstm(3, 4, 2, 5)
     outcomes = []
-    for layer, dtype in ((lstm_reference.lstm, torch.float64), (lstm_cpu.lstm, torch.float32)):
+    for layer, dtype in ((naive_lstm, torch.float64), (lstm_cpu.lstm, torch.float32)):
         copies = [t.to(dtype).requires_grad_() for t in tensors]
         total = sum(part.square().sum() for part in states_of(layer, lengths)(*copies))
         grads = torch.autograd.grad(total, copies, create_graph=True)
@@ -183,7 +180,7 @@ def test_layers_are_mapped(autocast):
         mapped = torch.func.vmap(one)(x, h0, c0)
     for part, expected in zip(
         mapped,
-        states_of(lstm_reference.lstm, lengths[:1].expand(40))(x, h0, c0, *weights),
+        states_of(naive_lstm, lengths[:1].expand(40))(x, h0, c0, *weights),
         strict=True,
     ):
         tolerance = 0.05 if autocast else 1e-5

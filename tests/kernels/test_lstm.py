@@ -6,9 +6,8 @@ import pytest
 import torch
 
 from ptrnet.kernels import packed
-from ptrnet.kernels.lstm import Weights, cell, cpu, lstm, reference, torch_layer
-from ptrnet.kernels.lstm.products import AmxProducts, Avx512Products, TorchProducts
-from ptrnet.kernels.packed import avx2, avx512
+from ptrnet.kernels.lstm import Weights, cell, cpu, lstm, naive_lstm, torch_lstm
+from ptrnet.kernels.lstm.cpu import PackedProducts, TorchProducts
 
 CASES = [(1, 1, 1, 1), (3, 6, 2, 5), (40, 9, 3, 24), (33, 4, 20, 8), (2, 1, 1, 3)]
 
@@ -63,7 +62,7 @@ def one_by_one(x, lengths, state, weights):
 def test_reference_stops_each_sequence_at_its_length(case):
     tensors, lengths = draw(*case)
     expected = outcome(one_by_one, tensors, lengths, torch.float64)
-    actual = outcome(torch_layer.lstm, tensors, lengths, torch.float64)
+    actual = outcome(torch_lstm, tensors, lengths, torch.float64)
     for a, b in zip(actual, expected, strict=True):
         torch.testing.assert_close(a, b, rtol=1e-10, atol=1e-11)
 
@@ -71,8 +70,8 @@ def test_reference_stops_each_sequence_at_its_length(case):
 @pytest.mark.parametrize("case", CASES)
 def test_compiled_is_as_good_as_pytorch_in_float32(case):
     tensors, lengths = draw(*case)
-    exact = outcome(torch_layer.lstm, tensors, lengths, torch.float64)
-    plain = outcome(torch_layer.lstm, tensors, lengths, torch.float32)
+    exact = outcome(torch_lstm, tensors, lengths, torch.float64)
+    plain = outcome(torch_lstm, tensors, lengths, torch.float32)
     actual = outcome(cpu.lstm, tensors, lengths, torch.float32)
     for truth, a, b in zip(exact, actual, plain, strict=True):
         tolerated = 4 * (b - truth).abs().max() + 2e-6 * truth.abs().max()
@@ -85,11 +84,9 @@ def test_compiled_is_as_good_as_pytorch_under_autocast(features, units):
     """Where oneDNN has no layer of bfloat16 for the processor, as the formula is."""
     onednn = torch.ops.mkldnn._is_mkldnn_bf16_supported()
     tensors, lengths = draw(40, 9, features, units)
-    exact = outcome(torch_layer.lstm, tensors, lengths, torch.float64)
+    exact = outcome(torch_lstm, tensors, lengths, torch.float64)
     with torch.autocast("cpu", dtype=torch.bfloat16):
-        plain = outcome(
-            (torch_layer if onednn else reference).lstm, tensors, lengths, torch.float32
-        )
+        plain = outcome(torch_lstm if onednn else naive_lstm, tensors, lengths, torch.float32)
         actual = outcome(cpu.lstm, tensors, lengths, torch.float32)
     for truth, a, b in zip(exact, actual, plain, strict=True):
         assert (a - truth).abs().max() <= 3 * (b - truth).abs().max() + 1e-3
@@ -109,30 +106,29 @@ def test_without_gradients_it_reads_the_same(case, autocast):
     assert torch.equal(h, last[0]) and torch.equal(c, last[1])
 
 
-@pytest.mark.parametrize("kernel", [None, avx2, avx512])
-@pytest.mark.parametrize("units", [16, 24, 6])
-def test_float32_is_packed_where_that_is_faster(kernel, units, monkeypatch):
-    """By AVX-512 where nothing is learned: of the weights' gradients oneDNN is faster."""
+@pytest.mark.parametrize("can_multiply", [False, True])
+@pytest.mark.parametrize("units", [16, 24])
+def test_float32_is_packed_without_gradients(can_multiply, units, monkeypatch):
+    """With gradients oneDNN is faster, and units of 24 do not fill the panels."""
     package, calls = import_module("ptrnet.kernels.lstm"), []
     monkeypatch.setattr(package, "has_onednn", lambda: True)
-    monkeypatch.setattr(packed, "vector_kernel", lambda dtype: kernel)
-    for path in (cpu, torch_layer):
-        monkeypatch.setattr(path, "lstm", lambda *arguments, path=path: calls.append(path))
+    monkeypatch.setattr(packed, "can_multiply", lambda dtype: can_multiply)
+    for module, name in ((cpu, "lstm"), (package, "torch_lstm")):
+        monkeypatch.setattr(module, name, lambda *arguments, name=name: calls.append(name))
     (x, h0, c0, *weights), lengths = draw(40, 9, 2, units, torch.float32)
     arguments = x, lengths, (h0, c0), Weights(*weights)
     lstm(*arguments)
     with torch.no_grad():
         lstm(*arguments)
         lstm(x[:31], lengths[:31], (h0[:31], c0[:31]), Weights(*weights))
-    fits = {None: False, avx2: units != 6, avx512: units == 16}[kernel]
-    learned = fits and kernel is avx2
-    assert calls == [cpu if learned else torch_layer, cpu if fits else torch_layer, torch_layer]
+    is_packed = can_multiply and units == 16
+    assert calls == ["torch_lstm", "lstm" if is_packed else "torch_lstm", "torch_lstm"]
 
 
 def test_last_state_is_no_view_and_the_default_type_no_matter():
     (x, h0, c0, *weights), lengths = draw(40, 9, 2, 16, torch.float32)
     arguments = x, lengths, (h0, c0), Weights(*weights)
-    expected = torch_layer.lstm(*arguments)
+    expected = torch_lstm(*arguments)
     torch.set_default_dtype(torch.float64)
     try:
         with torch.no_grad():
@@ -174,15 +170,11 @@ def test_bfloat16_products_do_not_blur_the_inputs():
 
 
 @pytest.mark.parametrize("features", [3, 32])
-@pytest.mark.parametrize("kind", [Avx512Products, AmxProducts])
-def test_packed_products_are_better_than_rounded_ones(kind, features, monkeypatch, request):
+def test_packed_products_are_better_than_rounded_ones(features, monkeypatch, needs_instructions):
     """Their sums stay in float32: of the same states and weights, they are nearer the truth."""
-    if kind is Avx512Products:
-        request.getfixturevalue("needs_instructions")(avx512, torch.bfloat16)
-    else:
-        request.getfixturevalue("needs_amx")
+    needs_instructions(torch.bfloat16)
     tensors, lengths = draw(40, 9, features, 32)
-    exact = outcome(torch_layer.lstm, tensors, lengths, torch.float64)
+    exact = outcome(torch_lstm, tensors, lengths, torch.float64)
 
     def errors(kind):
         monkeypatch.setattr(cpu, "products_class", lambda *sizes: kind)
@@ -190,7 +182,7 @@ def test_packed_products_are_better_than_rounded_ones(kind, features, monkeypatc
             actual = outcome(cpu.lstm, tensors, lengths, torch.float32)
         return [(a - b).abs().mean() for a, b in zip(actual, exact, strict=True)]
 
-    packed_errors, rounded_errors = errors(kind), errors(TorchProducts)
+    packed_errors, rounded_errors = errors(PackedProducts), errors(TorchProducts)
     assert all(a < 1.1 * b for a, b in zip(packed_errors, rounded_errors, strict=True))
     assert sum(packed_errors) < sum(rounded_errors)
 
@@ -202,7 +194,7 @@ def test_large_sums_saturate_without_nan():
         assert part.isfinite().all()
 
 
-@pytest.mark.parametrize("layer", [lstm, cpu.lstm, torch_layer.lstm])
+@pytest.mark.parametrize("layer", [lstm, cpu.lstm, torch_lstm])
 @pytest.mark.parametrize("shape", [(0, 4, 2), (3, 0, 2)])
 def test_nothing_to_read_leaves_the_state_and_no_gradient(layer, shape):
     x = torch.randn(shape, requires_grad=True)
@@ -217,7 +209,7 @@ def test_nothing_to_read_leaves_the_state_and_no_gradient(layer, shape):
     assert not any(w.grad is not None and w.grad.any() for w in weights)
 
 
-@pytest.mark.parametrize("layer", [lstm, cpu.lstm, torch_layer.lstm])
+@pytest.mark.parametrize("layer", [lstm, cpu.lstm, torch_lstm])
 @pytest.mark.parametrize("bad", [1e5, torch.nan, torch.inf])
 def test_padding_may_hold_anything(layer, bad):
     """Outputs, states and every gradient but that of the padding itself."""

@@ -4,14 +4,14 @@ import pytest
 import torch
 
 from ptrnet.errors import ShapeError
-from ptrnet.kernels import loading
+from ptrnet.kernels import eager
 from tests.models.test_transformer import CASES, OPTIONS, POINTS, N, build
 
 
 @pytest.fixture(autouse=True)
 def loaded(monkeypatch):
     """Compiled code need not wait."""
-    monkeypatch.setattr(loading, "STEPS_BEFORE", 0)
+    monkeypatch.setattr(eager, "STEPS_BEFORE", 0)
 
 
 @CASES

@@ -11,7 +11,7 @@ import torch
 
 from ptrnet import models
 from ptrnet.errors import InputError
-from ptrnet.kernels import loading
+from ptrnet.kernels import eager
 from ptrnet.kernels.frames import FrameScores
 from ptrnet.models.parts import attention
 from tests.models.gradients import check_gradients
@@ -294,7 +294,7 @@ def test_frames_of_known_answers_are_compiled_without_gradients(monkeypatch, edg
     arguments = points, torch.tensor([5, 5, 4]), torch.where(targets == 6, 5, targets)
     expected, calls, score = model.log_probs(*arguments), [], FrameScores.__call__
     monkeypatch.setattr(FrameScores, "__call__", lambda *a: calls.append(len(a)) or score(*a))
-    loading.at_once()
+    eager.use_compiled_kernels()
     with torch.no_grad():
         torch.testing.assert_close(model.log_probs(*arguments), expected, rtol=1e-4, atol=1e-4)
     assert calls == [4]

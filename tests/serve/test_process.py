@@ -23,7 +23,7 @@ import uvicorn
 from ptrnet import models
 from ptrnet.cli import run
 from ptrnet.errors import InputError
-from ptrnet.kernels import loading
+from ptrnet.kernels import eager
 from ptrnet.serve.limits import Limits
 from ptrnet.serve.process import server, workers
 from ptrnet.serve.process.listening import address_of, listen, read_token
@@ -282,11 +282,11 @@ def test_models_are_named_by_the_last_part_of_their_path(model):
 
 @pytest.mark.parametrize("name", models.names())
 def test_every_model_is_warmed_up(small, name, monkeypatch):
-    monkeypatch.setattr(loading, "_steps", 0)
+    monkeypatch.setattr(eager, "_steps", 0)
     solver = small(model=name)
     network = solver.model
     before = [parameter.clone() for parameter in network.parameters()]
     server.warm_up(solver)
-    assert loading.is_loaded_for(1)
+    assert eager.is_loaded_for(1)
     assert all(map(torch.equal, before, network.parameters()))
     assert all(parameter.grad is None for parameter in network.parameters())

@@ -12,7 +12,7 @@ from tests.stress.state import Progress
 from tests.stress.trial import Trial
 
 # Those that start processes, or compile, take seconds: a whole run alone has them.
-SLOW = ("kills", "disk", "damage/compiled", "threads/processes", "memory/label")
+SLOW = ("kills", "disk", "threads/processes", "memory/label")
 QUICK = [trial for part in PARTS for trial in trials_of(part) if not trial.name.startswith(SLOW)]
 
 

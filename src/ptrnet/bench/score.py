@@ -12,7 +12,7 @@ import torch
 
 from ptrnet.bench.harness import Baseline, Case, Result, Row, Setup, Side, measure
 from ptrnet.kernels import additive_scores
-from ptrnet.kernels.additive.reference import additive_scores as additive_scores_reference
+from ptrnet.kernels.additive import naive_scores as additive_scores_reference
 from ptrnet.kernels.numerics import reassociating_jit
 from ptrnet.kernels.threads import run_slices
 from ptrnet.training.hardware import device_of

@@ -29,13 +29,7 @@ from ptrnet.bench.roofline import Product, ProductsAlone, record_products
 from ptrnet.data.streams import BatchStream, CutStream, ExampleStream
 from ptrnet.kernels import packed
 from ptrnet.kernels.lstm import has_onednn
-from ptrnet.kernels.lstm.cpu import MAX_FUSED
-from ptrnet.kernels.lstm.products import (
-    AmxProducts,
-    Avx2Products,
-    TorchProducts,
-    products_class,
-)
+from ptrnet.kernels.lstm.cpu import MAX_FUSED, PackedProducts, products_class
 from ptrnet.models.base import PointerModel
 from ptrnet.models.settings import (
     EncoderSettings,
@@ -422,8 +416,7 @@ def _on_cpu(recipe: Recipe, precision: str, score: str, cell: str) -> dict[str, 
         dtype = torch.bfloat16 if precision == "bfloat16" else torch.float32
         features = recipe.task.num_features
         sizes = recipe.network.hidden_size, 0 if features <= MAX_FUSED else features
-        is_by_avx2 = products_class(*sizes, dtype) is Avx2Products
-        if precision == "float32" and has_onednn() and not is_by_avx2:
+        if precision == "float32" and has_onednn():
             paths["layers"] = "PyTorch's nn.LSTM on oneDNN, the faster in float32 with gradients"
         else:
             paths["recurrent products"] = _products(*sizes, dtype)
@@ -434,18 +427,16 @@ def _on_cpu(recipe: Recipe, precision: str, score: str, cell: str) -> dict[str, 
 
 
 def _products(units: int, features: int, dtype: torch.dtype) -> str:
-    products = products_class(units, features, dtype)
-    if products is AmxProducts:
-        return "by AMX tiles, which the processor has and the units fill"
-    instructions = ["avx512_bf16"] if dtype == torch.bfloat16 else ["avx512f", "avx2"]
-    flags = get_host_cpu_features().split(",")
-    has = [name for name in instructions if f"+{name.replace('_', '')}" in flags]
-    if products is not TorchProducts:
-        return f"compiled, weights packed once a step, as the processor has {has[0]}"
+    instruction = "avx512_bf16" if dtype == torch.bfloat16 else "avx512f"
+    if products_class(units, features, dtype) is PackedProducts:
+        return f"compiled, weights packed once a step, as the processor has {instruction}"
     if packed.is_restricted():
         return "PyTorch's, as numba was told to compile for another processor, or not at all"
-    missing = f"the processor has no {instructions[-1]}"
-    return f"PyTorch's, as {'the units do not fill whole panels' if has else missing}"
+    if packed.can_multiply(dtype):
+        return "PyTorch's, as the units do not fill whole panels"
+    if dtype == torch.bfloat16 and "+amx-bf16" in get_host_cpu_features().split(","):
+        return "PyTorch's, as the processor has AMX tiles"
+    return f"PyTorch's, as the processor has no {instruction}"
 
 
 def _compiled() -> str:

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ptrnet import runtime
 from ptrnet.cli.options import (
     TASKS,
     complete_architectures,
@@ -59,7 +58,6 @@ def train(
     if resume:
         output, task_or_recipe = _resumed(task_or_recipe, output, options)
     recipe, summary, data = _recipe(task_or_recipe, options)
-    runtime.compile_ahead_of_time()  # while this process imports Lightning
     try:
         from ptrnet.training.callbacks import Hooks
         from ptrnet.training.run import train

@@ -1,9 +1,11 @@
-"""Whether code that PyTorch cannot look into may compute: every fast kernel asks here.
+"""Whether code that PyTorch cannot look into computes: every fast kernel asks here.
 
 A compiled kernel reads memory. While PyTorch records operations there is nothing that it could
 record, and where a tensor stands for others (a batch under `vmap`, a value with its tangent) its
 memory is not what it stands for. Then the plain formulas are taken, which PyTorch follows.
 """
+
+from collections.abc import Callable, Sequence
 
 import torch
 from torch import Tensor, nn
@@ -11,6 +13,14 @@ from torch._C import _functorch
 from torch.autograd import forward_ad
 from torch.nn import Parameter
 from torch.utils import _python_dispatch
+
+# Loading compiled code takes longer than PyTorch takes for a few answers, and if the code is not in
+# the cache, numba compiles it for ten seconds. So PyTorch computes the first steps of a process.
+# After STEPS_BEFORE steps it has taken a third of the time that loading takes, and compiled code is
+# loaded. A step counts once more for every ROWS_OF_A_STEP prefixes.
+STEPS_BEFORE, ROWS_OF_A_STEP = 100, 32
+
+_steps = 0  # computed by PyTorch in this process
 
 
 def is_eager(*tensors: Tensor) -> bool:
@@ -76,4 +86,58 @@ def is_transformed(*tensors: Tensor) -> bool:
     return not all(
         type(tensor) in (Tensor, Parameter) and not _functorch.is_legacy_batchedtensor(tensor)
         for tensor in tensors
+    )
+
+
+def use_compiled_kernels() -> None:
+    """Use compiled code from the next step on, so that resumed work computes the same bits."""
+    global _steps
+    _steps = STEPS_BEFORE
+
+
+def is_loaded_for(rows: int) -> bool:
+    """Whether compiled code computes the next step, of `rows` prefixes; counts the step if not.
+
+    The answer depends on the steps before and on nothing else, so that the same commands run the
+    same code again.
+    """
+    global _steps
+    if _steps >= STEPS_BEFORE:
+        return True
+    _steps += 1 + rows // ROWS_OF_A_STEP
+    return False
+
+
+def needs_plain(*grads: Tensor) -> bool:
+    """Whether a backward pass must not be a kernel's: PyTorch records it, or transforms `grads`.
+
+    The pass of `create_graph=True` runs with gradients enabled: what it computes has a gradient.
+    """
+    return torch.is_grad_enabled() or not is_eager(*grads)
+
+
+def plain_gradients(
+    formula: Callable[..., tuple[Tensor, ...]],
+    tensors: Sequence[Tensor],
+    grads: Sequence[Tensor],
+) -> tuple[Tensor, ...]:
+    """The gradients of a formula: for the `backward` of an autograd function, by its float inputs.
+
+    Args:
+        formula: of `tensors`, in operations that PyTorch differentiates as often as wanted.
+        tensors: the float inputs, as they were saved in the forward pass.
+        grads: of the outputs of `formula`.
+
+    Returns:
+        The gradient of each of `tensors`, zeros where none reaches it; under
+        `create_graph=True` with a graph that leads to `tensors` and `grads`.
+    """
+    create_graph = torch.is_grad_enabled()
+    with torch.enable_grad():
+        # Views: where one tensor was computed from another, its gradient is its own part alone.
+        views = [tensor.view_as(tensor) for tensor in tensors]
+        views = [v if v.requires_grad else v.detach().requires_grad_() for v in views]
+        outputs = formula(*views)
+    return torch.autograd.grad(
+        outputs, views, grads, create_graph=create_graph, allow_unused=True, materialize_grads=True
     )

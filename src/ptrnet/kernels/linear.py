@@ -37,6 +37,6 @@ def _is_packing_faster(x: Tensor, weight: Tensor) -> bool:
     multiplications = x.numel() * len(weight)
     if multiplications < MIN_MULTIPLICATIONS or multiplications < MIN_ROWS * weight.numel():
         return False
-    from ptrnet.kernels.packed import vector_kernel
+    from ptrnet.kernels.packed import can_multiply
 
-    return vector_kernel(torch.float32) is not None
+    return can_multiply(torch.float32)

@@ -24,7 +24,7 @@ from ptrnet.jit import cached
 _REASSOCIATING = {"reassoc", "contract", "arcp", "nsz"}
 
 # A kernel: what Python calls.
-reassociating_jit = cached(numba.njit(nogil=True, error_model="numpy", fastmath=_REASSOCIATING))
+reassociating_jit = cached(nogil=True, error_model="numpy", fastmath=_REASSOCIATING)
 
 # A function that kernels call. It is compiled into each of them: called, it would exist twice, in
 # its own module and in the kernel's, and be optimised and so rounded differently in the two; which

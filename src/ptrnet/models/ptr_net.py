@@ -48,7 +48,7 @@ class EncodedSlots(Encoded):
 class Pointer:
     """Decoder steps and where they point at the same keys, one after the other, as in decoding.
 
-    Those of many rows are compiled without gradients, where `kernels/pointer_step/` serves them.
+    Those of many rows are compiled without gradients, where `kernels/pointer_step.py` serves them.
 
     Args:
         decoder: gives the states.

@@ -3,14 +3,13 @@
 import math
 from dataclasses import dataclass, field
 from itertools import chain
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import torch
 from torch import Tensor, nn
 
 from ptrnet.errors import InputError
-from ptrnet.kernels import decoder_layer, frames, loading
-from ptrnet.kernels.eager import is_plain_float32
+from ptrnet.kernels.eager import is_loaded_for, is_plain_float32
 from ptrnet.masks import gather_rows, length_mask
 from ptrnet.models.base import Encoded, PointerModel, full_lengths, shift_right
 from ptrnet.models.parts.attention import (
@@ -26,6 +25,10 @@ from ptrnet.models.parts.attention import (
 )
 from ptrnet.models.parts.frames import EdgeFrames, OpenEdgeFrames
 from ptrnet.models.settings import TransformerSettings
+
+if TYPE_CHECKING:
+    from ptrnet.kernels.decoder_layer import Step
+    from ptrnet.kernels.frames import FrameScores
 
 
 @dataclass(frozen=True)
@@ -45,8 +48,8 @@ class EncodedSet(Encoded):
 class Compiled(NamedTuple):
     """The steps of the decoder's layers, and the edge frames; None for what PyTorch computes."""
 
-    layers: tuple[decoder_layer.Step | None, ...]
-    frames: frames.FrameScores | None
+    layers: "tuple[Step | None, ...]"
+    frames: "FrameScores | None"
 
 
 class TransformerPtrNet(PointerModel):
@@ -155,9 +158,7 @@ class TransformerPtrNet(PointerModel):
         """The compiled kernels for a step of `(B, K, H)` rows; None: PyTorch computes all of it."""
         past = state[: 2 * len(self.decoder)]
         tensors = (rows, encoded.inputs, encoded.keys, *past, *chain(*encoded.keys_values))
-        if not is_plain_float32(*tensors) or not loading.is_loaded_for(
-            rows.shape[0] * rows.shape[1]
-        ):
+        if not is_plain_float32(*tensors) or not is_loaded_for(rows.shape[0] * rows.shape[1]):
             return None
         if not encoded.compiled:
             bias = encoded.bias[:, None, None]

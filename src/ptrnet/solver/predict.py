@@ -17,7 +17,7 @@ from ptrnet.data.batches import batch_of, bucket_by_size, pad_instances
 from ptrnet.data.dataset import Dataset
 from ptrnet.data.symmetries import augmented_view
 from ptrnet.decoding import Decoder
-from ptrnet.kernels import loading
+from ptrnet.kernels.eager import use_compiled_kernels
 from ptrnet.kernels.threads import one_thread
 from ptrnet.masks import gather_tokens, length_mask
 from ptrnet.models.base import PointerModel, as_parameters
@@ -63,7 +63,7 @@ class PredictJob:
     def __call__(self, data: Dataset) -> Dataset:
         """Return the instances with the model's answers and their log-probabilities."""
         if self.is_long:
-            loading.at_once()
+            use_compiled_kernels()
         constraint = (
             self.task.build_constraint() if self.constrained else Free(self.task.min_length)
         )

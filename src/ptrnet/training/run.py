@@ -8,7 +8,7 @@ import torch
 from ptrnet import models, weights
 from ptrnet.data.dataset import Dataset
 from ptrnet.errors import InputError, NotFiniteError
-from ptrnet.kernels import loading
+from ptrnet.kernels.eager import use_compiled_kernels
 from ptrnet.models.base import PointerModel
 from ptrnet.pretrained import model_folder
 from ptrnet.solver import Solver
@@ -57,7 +57,7 @@ def train(
         DivergedError: the loss is no finite number; the last good checkpoint stays.
     """
     end_with_launcher()
-    loading.at_once()
+    use_compiled_kernels()
     with contextlib.ExitStack() as locks:  # freed when the training ends, however it does
         if resume and is_main_process():
             locks.enter_context(run_folder.locked(output))

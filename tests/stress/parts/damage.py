@@ -15,7 +15,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ptrnet.errors import PtrnetError
-from tests.stress.compiled import COMPILED
 from tests.stress.kinds import KINDS, Kind
 from tests.stress.trial import Trial, one_line
 
@@ -74,5 +73,5 @@ def _outcome(kind: Kind, expected: Any, files: Path) -> str:
 
 TRIALS = [
     Trial(f"damage/{kind.name}", 1000, partial(_prepare, kind), partial(_case, kind))
-    for kind in (*KINDS, COMPILED)
+    for kind in KINDS
 ]

@@ -23,9 +23,8 @@ import triton.language as tl
 from torch import Tensor
 from torch.autograd.function import FunctionCtx
 
-from ptrnet.kernels.additive import reference
-from ptrnet.kernels.additive.arguments import Arguments, check_arguments, promote
-from ptrnet.kernels.gradients import needs_plain
+from ptrnet.kernels.additive import Arguments, check_arguments, naive_gradients, promote
+from ptrnet.kernels.eager import needs_plain
 
 # The block that one program of 128 threads computes at a time. Forward: queries, keys and units,
 # for a single query, as in decoding, and for several. Backward: keys and units.
@@ -83,7 +82,7 @@ class _Scores(torch.autograd.Function):
     @staticmethod
     def backward(ctx: FunctionCtx, grad: Tensor) -> tuple[Tensor | None, ...]:
         if needs_plain(grad):
-            return reference.gradients(Arguments(*ctx.saved_tensors), grad)  # type: ignore[attr-defined]
+            return naive_gradients(Arguments(*ctx.saved_tensors), grad)  # type: ignore[attr-defined]
         *tensors, key_lengths, query_lengths = ctx.saved_tensors  # type: ignore[attr-defined]
         keys, queries, v = (t.contiguous() for t in tensors)
         (batch, n, units), m = keys.shape, queries.shape[1]

@@ -5,28 +5,50 @@ What makes it faster than a loop of cells, and than oneDNN's layer under autocas
 - the batch is cut into a slice for each thread, and each slice runs through all steps on its own
   thread: no two threads wait for each other at every step, and the recurrent weights stay in
   the core's cache;
-- the gates are one compiled pass over a step (`gates.py`), not a dozen of PyTorch's operations;
+- the gates are one compiled pass over a step, not a dozen of PyTorch's operations;
 - weights are converted to bfloat16 and packed once, not at every step, and sums stay in float32
-  (`products.py`, where the processor has the instruction);
+  (`PackedProducts`, if the processor has the instruction);
 - inputs of few features, such as coordinates, are fused: `W_ih x` is computed together with the
   gates, and in float32, as bfloat16's 8 bits would blur the points;
 - the recurrent weights' gradients are one product over all steps.
 
 Inside, tensors are step first, `(N, B, ...)`: a step is one block of memory.
+
+`Products` are the products of the steps: rows of a sequence, one step after the other, by one
+matrix. `PackedProducts` packs the matrix once, sums in float32 and is faster, but only on some
+processors and for some sizes. `TorchProducts` is PyTorch's product, whose sums are rounded to the
+matrix's type. The threads that share a batch share one object. Each thread has a buffer of its own
+for the rows of its slice, into which every product is written.
+
+The compiled gates at the end take a slice of the batch, the rows `first` to `last - 1`, in step
+`t`. Their bfloat16 arrays are uint16: `load` makes a number of such an array a float32, and
+`store(x, element)` rounds x to the type of `element`, whose value is not read; both leave float32
+as it is. `widest_vectors` lets loops use vectors of 512 bits. The arrays of fused inputs are `x`
+`(N, B, d)` and `w` `(d + 1, 4H)`, which is `W_ih` transposed with the sum of the biases as its last
+row; d is 0 if the inputs are not fused. `lengths` is `(B,)`.
 """
 
+from abc import ABC, abstractmethod
 from typing import NamedTuple
 
+import numpy as np
 import torch
 from torch import Tensor
 from torch.autograd.function import FunctionCtx
 
-from ptrnet.kernels.gradients import needs_plain, plain_gradients
-from ptrnet.kernels.lstm import reference
-from ptrnet.kernels.lstm.gates import backward_step, forward_step
-from ptrnet.kernels.lstm.products import products_class
-from ptrnet.kernels.lstm.weights import Weights
-from ptrnet.kernels.numerics import as_array
+from ptrnet.kernels import packed
+from ptrnet.kernels.eager import needs_plain, plain_gradients
+from ptrnet.kernels.lstm import Weights, naive_lstm
+from ptrnet.kernels.numerics import (
+    as_array,
+    as_strided_array,
+    exp32,
+    load,
+    reassociating_inline,
+    reassociating_jit,
+    store,
+    widest_vectors,
+)
 from ptrnet.kernels.threads import even_cuts, run_slices
 from ptrnet.masks import length_mask
 
@@ -34,6 +56,8 @@ from ptrnet.masks import length_mask
 MIN_SLICE_ROWS = 16
 # The most features of inputs that are fused: for so few a product of its own does not pay.
 MAX_FUSED = 16
+
+_ONE, _TWO = np.float32(1), np.float32(2)
 
 
 def lstm(
@@ -201,7 +225,7 @@ def _plain_gradients(
     """
 
     def formula(x: Tensor, h0: Tensor, c0: Tensor, *weights: Tensor) -> tuple[Tensor, ...]:
-        outputs, (h, c) = reference.lstm(x, lengths, (h0, c0), Weights(*weights))
+        outputs, (h, c) = naive_lstm(x, lengths, (h0, c0), Weights(*weights))
         return outputs.transpose(0, 1).to(dtype), h, c
 
     with torch.autocast("cpu", enabled=False):
@@ -253,3 +277,188 @@ def _fused(inputs: Tensor) -> Tensor:
     """The fused features of `(..., d)` inputs or weights: all where d <= MAX_FUSED, else none."""
     features = inputs.shape[-1]
     return inputs[..., : features if features <= MAX_FUSED else 0].contiguous()
+
+
+class Buffer(NamedTuple):
+    """The products of a slice's rows, `(rows, at least d_out)`: one memory under two types."""
+
+    tensor: Tensor
+    array: np.ndarray  # the same memory for compiled code, bfloat16 as uint16
+
+
+class Products(ABC):
+    """Products of the rows of a sequence with a matrix.
+
+    Args:
+        sequence: `(N, B, d_in)`, contiguous, float32 or bfloat16. It is not copied: a step's rows
+            may be written just before they are multiplied.
+        matrix: `(d_in, d_out)` of the same type, with any strides.
+    """
+
+    @abstractmethod
+    def __init__(self, sequence: Tensor, matrix: Tensor) -> None: ...
+
+    @abstractmethod
+    def buffer(self, rows: int) -> Buffer:
+        """Memory for the products of so many rows, zero at first."""
+
+    @abstractmethod
+    def multiply(self, t: int, first: int, last: int, out: Buffer) -> None:
+        """Writes `sequence[t, first:last] @ matrix` to `out`, which has `last - first` rows."""
+
+    @abstractmethod
+    def multiply_add(self, t: int, first: int, last: int, out: Buffer) -> None:
+        """Adds `sequence[t, first:last] @ matrix` to `out`."""
+
+
+class PackedProducts(Products):
+    """By a compiled kernel, with the matrix packed once; its buffers are float32."""
+
+    def __init__(self, sequence: Tensor, matrix: Tensor) -> None:
+        self._rows = as_array(sequence)
+        self._panels = packed.pack(as_strided_array(matrix))
+
+    def buffer(self, rows: int) -> Buffer:
+        columns = len(self._panels) * packed.PANEL_COLUMNS
+        return _zeros(rows, columns, torch.float32)
+
+    def multiply(self, t: int, first: int, last: int, out: Buffer) -> None:
+        packed.multiply(self._rows[t, first:last], self._panels, out.array)
+
+    def multiply_add(self, t: int, first: int, last: int, out: Buffer) -> None:
+        packed.multiply_add(self._rows[t, first:last], self._panels, out.array)
+
+
+class TorchProducts(Products):
+    """By PyTorch; its buffers have the matrix's type."""
+
+    def __init__(self, sequence: Tensor, matrix: Tensor) -> None:
+        self._rows, self._matrix = sequence, matrix
+
+    def buffer(self, rows: int) -> Buffer:
+        return _zeros(rows, self._matrix.shape[1], self._matrix.dtype)
+
+    def multiply(self, t: int, first: int, last: int, out: Buffer) -> None:
+        torch.mm(self._rows[t, first:last], self._matrix, out=out.tensor)
+
+    def multiply_add(self, t: int, first: int, last: int, out: Buffer) -> None:
+        out.tensor.addmm_(self._rows[t, first:last], self._matrix)
+
+
+def products_class(units: int, features: int, dtype: torch.dtype) -> type[Products]:
+    """The faster class that can serve a layer on this processor.
+
+    Args:
+        units: hidden units of the layer, H.
+        features: of the inputs, d, if they are multiplied by such products too, else 0.
+        dtype: of the products.
+    """
+    # bfloat16 is multiplied by pairs of rows of the matrix. Where the last panel is not filled, the
+    # zeros that fill it up are multiplied, too.
+    fills_words = dtype != torch.bfloat16 or features % 2 == 0
+    fills_panels = 4 * units % packed.PANEL_COLUMNS == 0
+    can_pack = fills_words and fills_panels and packed.can_multiply(dtype)
+    return PackedProducts if can_pack else TorchProducts
+
+
+def _zeros(rows: int, columns: int, dtype: torch.dtype) -> Buffer:
+    tensor = torch.zeros(rows, columns, dtype=dtype)
+    return Buffer(tensor, as_array(tensor))
+
+
+@reassociating_inline
+def _sigmoid(x):
+    return _ONE / (_ONE + exp32(-x))
+
+
+@reassociating_inline
+def _tanh(x):
+    return _ONE - _TWO / (_ONE + exp32(_TWO * x))
+
+
+@reassociating_inline
+def write_step(t, first, last, products, x, w, gates, c, h, lengths):
+    """`i, f, o = sigmoid, g = tanh` of `W_ih x + b + W_hh h`; `c' = f c + i g`, `h' = o tanh(c')`.
+
+    `products` `(rows, 4H or more)` is the part of the sum that is not fused, for each row of the
+    slice: `W_hh h`, or `W_hh h + W_ih x`. Writes the activations of the gates to `gates[t]` and the
+    states to `c[t + 1]` and `h[t + 1]`. A sequence that has ended keeps its state.
+
+    `h` and `c` are `(N + 1, B, H)` and `gates` is `(N, B, 4H)`. Where no backward pass needs them,
+    `c` is `(2, B, H)` and `gates` `(1, B, 4H)`, and later steps overwrite earlier ones.
+    """
+    widest_vectors()
+    units, features = c.shape[2], x.shape[2]
+    before, after = t % len(c), (t + 1) % len(c)  # where `c` holds these states
+    sums = np.empty(4 * units, np.float32)
+    for b in range(first, last):
+        if t >= lengths[b]:
+            for k in range(units):
+                c[after, b, k] = c[before, b, k]
+                h[t + 1, b, k] = h[t, b, k]
+            continue
+        out = gates[t % len(gates), b]
+        for k in range(4 * units):
+            sums[k] = w[features, k] + load(products[b - first, k])
+        for j in range(features):
+            for k in range(4 * units):
+                sums[k] += x[t, b, j] * w[j, k]
+        # Two loops: the processor computes several units at once if each is a short chain of
+        # operations; with one long chain for each unit, too few of them fit into its window.
+        for k in range(units):
+            i = _sigmoid(sums[k])
+            f = _sigmoid(sums[units + k])
+            g = _tanh(sums[2 * units + k])
+            c[after, b, k] = f * c[before, b, k] + i * g
+            out[k] = store(i, out[k])
+            out[units + k] = store(f, out[k])
+            out[2 * units + k] = store(g, out[k])
+        for k in range(units):
+            o = _sigmoid(sums[3 * units + k])
+            h[t + 1, b, k] = store(o * _tanh(c[after, b, k]), h[t, b, k])
+            out[3 * units + k] = store(o, out[k])
+
+
+@reassociating_jit
+def forward_step(t, first, last, products, x, w, gates, c, h, lengths):
+    """`write_step`, as Python calls it."""
+    write_step(t, first, last, products, x, w, gates, c, h, lengths)
+
+
+@reassociating_jit
+def backward_step(t, first, dh_next, dh_end, dc, dw, grads, x, gates, c, lengths):
+    """The gradient of `forward_step`; `gates[t]` is overwritten by the gradient of the sums.
+
+    The gradient of `h[t + 1]` has three parts: `grads[t]` `(B, H)` comes from the outputs,
+    `dh_next` `(rows, H or more)` from the products of step t + 1, and `dh_end` `(rows, H)` from the
+    last state. On padding they are summed in `dh_end`, which a sequence's last step takes up and
+    sets to 0. `dc` `(rows, H)` is the gradient of `c[t + 1]` and becomes that of `c[t]`. The
+    gradient of `w` is added to `dw` `(d + 1, 4H)`. `c` and `gates` hold all steps.
+    """
+    widest_vectors()
+    units, features = c.shape[2], x.shape[2]
+    for row in range(dh_next.shape[0]):
+        b = first + row
+        a = gates[t, b]  # (4H,) activations, replaced by gradients
+        if t >= lengths[b]:
+            for k in range(units):
+                dh_end[row, k] += load(grads[t, b, k]) + load(dh_next[row, k])
+            a[:] = 0
+            continue
+        for k in range(units):
+            i, f = load(a[k]), load(a[units + k])
+            g, o = load(a[2 * units + k]), load(a[3 * units + k])
+            dh = load(grads[t, b, k]) + load(dh_next[row, k]) + dh_end[row, k]
+            dh_end[row, k] = 0
+            tanh_c = _tanh(c[t + 1, b, k])
+            dcell = dc[row, k] + dh * o * (_ONE - tanh_c * tanh_c)
+            dc[row, k] = dcell * f
+            a[k] = store(dcell * g * i * (_ONE - i), a[k])
+            a[units + k] = store(dcell * c[t, b, k] * f * (_ONE - f), a[k])
+            a[2 * units + k] = store(dcell * i * (_ONE - g * g), a[k])
+            a[3 * units + k] = store(dh * tanh_c * o * (_ONE - o), a[k])
+        for k in range(4 * units):
+            dw[features, k] += load(a[k])
+        for j in range(features):
+            for k in range(4 * units):
+                dw[j, k] += x[t, b, j] * load(a[k])

@@ -3,16 +3,20 @@
 The residual stream keeps the type of its input; what autocast rounds are the layers' products.
 Norms have no weights: a linear map follows each, which would absorb them.
 
-In shapes, D is the units of a head, H / heads; M the rows that attend, L those attended to."""
+In shapes, D is the units of a head, H / heads; M the rows that attend, L those attended to.
+"""
 
 import math
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor, nn
 
-from ptrnet.kernels import decoder_layer
 from ptrnet.kernels.eager import is_eager, is_plain_float32, is_unchanged
+
+if TYPE_CHECKING:
+    from ptrnet.kernels.decoder_layer import Step
 
 
 class Elements(nn.Module):
@@ -273,14 +277,16 @@ class DecoderLayer(nn.Module):
         attended, extended = self.attention.step(layer_norm(rows), earlier)
         return self._after_self_attention(rows + attended, others, bias), extended
 
-    def compiled_step(self, others: KeysValues, bias: Tensor) -> decoder_layer.Step | None:
+    def compiled_step(self, others: KeysValues, bias: Tensor) -> "Step | None":
         """`step` with these `others` and `bias`, as a compiled kernel; None of a changed layer."""
         kinds = (DecoderLayer, SelfAttention, CrossAttention, FeedForward, nn.Linear, nn.ReLU)
         if not is_unchanged(self, kinds) or len(self.feed_forward) != 3:
             return None
         (first, _, second), attention, cross = self.feed_forward, self.attention, self.cross
         maps = (attention.inward, attention.outward, cross.query, cross.outward, first, second)
-        return decoder_layer.Step(attention.heads, others, bias, maps)  # type: ignore[arg-type]
+        from ptrnet.kernels.decoder_layer import Step  # imports numba
+
+        return Step(attention.heads, others, bias, maps)  # type: ignore[arg-type]
 
     def _after_self_attention(self, rows: Tensor, others: KeysValues, bias: Tensor) -> Tensor:
         rows = rows + self.cross(layer_norm(rows), others, bias)

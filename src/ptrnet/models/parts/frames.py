@@ -3,16 +3,18 @@
 All of it is computed from coordinates and stays float32 (or better) under autocast.
 """
 
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import torch
 from torch import Tensor, nn
 
 from ptrnet.constraints.triangulations import FrontEdge, OpenEdges
 from ptrnet.kernels.eager import is_unchanged
-from ptrnet.kernels.frames import FrameScores, Round
 from ptrnet.masks import gather_rows
 from ptrnet.models.base import safe_sqrt
+
+if TYPE_CHECKING:
+    from ptrnet.kernels.frames import FrameScores, Round
 
 UNITS = 32  # hidden units of a `FrameScore`, U
 ROUNDS = 3  # along the edge to the likeliest token, after the one along the last edge
@@ -103,13 +105,15 @@ class EdgeFrames(nn.Module):
         with torch.autocast(keys.device.type, enabled=False):
             return self.key(keys).permute(2, 0, 1).contiguous()[:, :, None]
 
-    def compiled(self, points: Tensor, keys: Tensor) -> FrameScores | None:
+    def compiled(self, points: Tensor, keys: Tensor) -> "FrameScores | None":
         """`forward` for points `(B, N, 2)` and keys of `project_keys`, as a compiled kernel.
 
         None of changed frames.
         """
         if not is_unchanged(self, (type(self), nn.ModuleList, FrameScore, nn.Linear)):
             return None
+        from ptrnet.kernels.frames import FrameScores  # imports numba
+
         rounds = [score.weights() for score in self.looks]  # type: ignore[operator]
         return FrameScores(points, keys, rounds, self.is_open)
 
@@ -149,8 +153,10 @@ class FrameScore(nn.Module):
         super().__init__()
         self.features, self.score = nn.Linear(features, UNITS), nn.Linear(UNITS, 1, bias=False)
 
-    def weights(self) -> Round:
+    def weights(self) -> "Round":
         """As the compiled kernel takes them."""
+        from ptrnet.kernels.frames import Round
+
         return Round(self.features.weight, self.features.bias, self.score.weight)
 
     def forward(self, features: Tensor, x: Tensor | None = None) -> Tensor:

@@ -8,9 +8,8 @@ from torch import Tensor, nn
 
 from ptrnet.errors import InputError
 from ptrnet.kernels import lstm
-from ptrnet.kernels.cudnn import flatten_weights, without_autocast
 from ptrnet.kernels.eager import is_recorded, is_transformed
-from ptrnet.kernels.lstm import Weights, cell
+from ptrnet.kernels.lstm import Weights, cell, flatten_weights, without_autocast
 from ptrnet.masks import gather_rows, length_mask
 from ptrnet.models.settings import RecurrentSettings
 

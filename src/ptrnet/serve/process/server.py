@@ -18,7 +18,7 @@ import uvicorn
 
 from ptrnet import runtime, weights
 from ptrnet.errors import InputError, OutOfDistributionWarning
-from ptrnet.kernels import loading
+from ptrnet.kernels.eager import use_compiled_kernels
 from ptrnet.serve.app import create_app
 from ptrnet.serve.exact import exact_of
 from ptrnet.serve.limits import Limits
@@ -90,7 +90,7 @@ def warm_up(solver: Solver) -> None:
 
     That is of the network, of the exact answers that traces have, and of the metrics.
     """
-    loading.at_once()
+    use_compiled_kernels()
     model, task = solver.model, solver.task
     with torch.no_grad():
         weight = next(model.parameters())

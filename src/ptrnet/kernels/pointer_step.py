@@ -12,23 +12,26 @@ import torch
 from torch import Tensor, nn
 
 from ptrnet.errors import ShapeError
-from ptrnet.kernels.additive.cpu import PreparedKeys
-from ptrnet.kernels.lstm.cpu import MAX_FUSED, MIN_SLICE_ROWS
-from ptrnet.kernels.lstm.weights import Weights
-from ptrnet.kernels.numerics import as_array
-from ptrnet.kernels.packed import vector_kernel
-from ptrnet.kernels.pointer_step.loops import step
+from ptrnet.jit import assign
+from ptrnet.kernels.additive.cpu import (
+    PreparedKeys,
+    write_exponentials,
+    write_log_softmax,
+    write_scores,
+)
+from ptrnet.kernels.lstm import Weights
+from ptrnet.kernels.lstm.cpu import MAX_FUSED, MIN_SLICE_ROWS, write_step
+from ptrnet.kernels.numerics import as_array, reassociating_jit, widest_vectors
+from ptrnet.kernels.packed import PANEL_COLUMNS, can_multiply, multiply_tiles, pack
 from ptrnet.kernels.threads import run_slices
 from ptrnet.masks import length_mask
 
 
 def can_serve(features: int, units: int) -> bool:
     """Whether `PointerStep` serves a decoder of so many inputs and units on this processor."""
-    kernel = vector_kernel(torch.float32)
-    if kernel is None or features > MAX_FUSED:
-        return False
-    # Else the zeros that fill up the last panel would stand between two queries.
-    return units % kernel.PANEL_COLUMNS == 0
+    # If the last panel were not filled, its zeros would lie between two queries.
+    fills_panels = units % PANEL_COLUMNS == 0
+    return fills_panels and features <= MAX_FUSED and can_multiply(torch.float32)
 
 
 class PointerStep:
@@ -48,11 +51,9 @@ class PointerStep:
     def __init__(self, weights: Weights, query: Tensor, keys: PreparedKeys) -> None:
         if keys.shape[2] != weights.hidden.shape[1]:
             raise ShapeError(f"expected keys of {weights.hidden.shape[1]} units, got {keys.shape}")
-        kernel = vector_kernel(torch.float32)
-        assert kernel is not None  # or `can_serve` had said no
         bias = (weights.input_bias + weights.hidden_bias)[None]
         fused = as_array(torch.cat([weights.input.t(), bias]))
-        hidden, packed_query = (kernel.pack(as_array(w).T) for w in (weights.hidden, query))
+        hidden, packed_query = (pack(as_array(w).T) for w in (weights.hidden, query))
         self._weights = hidden, fused, packed_query
         self._query, self._keys = query.clone(), keys
         self._features, self._units = weights.input.shape[1], weights.hidden.shape[1]
@@ -122,3 +123,92 @@ class PointerStep:
 def _empty(*shape: int) -> Tensor:
     """Memory in float32, whatever PyTorch's default is."""
     return torch.empty(shape, dtype=torch.float32)
+
+
+@reassociating_jit
+def step(
+    first,
+    slices,
+    rows,
+    row_x,
+    row_h,
+    row_c,
+    gates,
+    steps,
+    ended,
+    x,
+    h,
+    c,
+    next_h,
+    next_c,
+    log_probs,
+    hidden,
+    fused,
+    query,
+    bound,
+    keys,
+    v,
+    key_lengths,
+):
+    """Instances `first`, `first + slices` and so on; returns how many numbers are too large.
+
+    All that a thread does in a step is one compiled call. Each call releases the interpreter's lock
+    and takes it again, and two threads wait for each other at that.
+
+    In a batch in the order of its sizes neighbours end at similar steps: so slices stay even.
+
+    Args:
+        first: number of the first instance, below `slices`.
+        slices: of the batch.
+        rows: `(R, 2)`. This and the next five are memory to work in, of which a slice has its own
+            rows: instance and prefix of those that have not ended, which stand together there.
+        row_x: `(1, R, d)`.
+        row_h: `(2, R, H)`.
+        row_c: `(2, R, H)`.
+        gates: `(1, R, 4H)`.
+        steps: `(R,)`, ones.
+        ended: `(B, K)` boolean: the prefixes that are left out.
+        x: `(B, K, d)` inputs.
+        h: `(B, K, H)` hidden states.
+        c: `(B, K, H)` cell states.
+        next_h: `(B, K, H)`, written; 0 where a prefix is left out.
+        next_c: likewise.
+        log_probs: `(B, K, N)`, written; NaN where a prefix is left out.
+        hidden: the recurrent weights, packed.
+        fused: `(d + 1, 4H)`, the weights of the inputs and the biases' sum.
+        query: W2, packed.
+        bound: the number from which on one of a query is too large.
+        keys: `(B, N, H)`, their exponentials.
+        v: `(H,)`.
+        key_lengths: `(B,)`.
+    """
+    widest_vectors()
+    batch, size = ended.shape
+    start = end = first * (-(-batch // slices) * size)
+    for b in range(first, batch, slices):
+        for k in range(size):
+            if ended[b, k]:
+                next_h[b, k], next_c[b, k], log_probs[b, k] = 0, 0, np.nan
+            else:
+                rows[end, 0], rows[end, 1] = b, k
+                assign(row_x[0, end], x[b, k])
+                assign(row_h[0, end], h[b, k])
+                assign(row_c[0, end], c[b, k])
+                end += 1
+    sums = gates[0, start:end]  # which become the gates: each row is read before it is written
+    multiply_tiles(row_h[0, start:end], hidden, sums, False)
+    # A sequence of one step: `write_step` says what is what. From a constant row 0 on, in an array
+    # of the slice's own, LLVM makes a step a quarter slower.
+    write_step(0, start, end, sums, row_x, fused, gates, row_c, row_h, steps)
+    queries = row_h[0]  # in the place of the states before
+    multiply_tiles(row_h[1, start:end], query, queries[start:end], False)
+    exponentials = np.empty((1, len(v)), v.dtype)
+    large = 0
+    for row in range(start, end):
+        b, k = rows[row]
+        assign(next_h[b, k], row_h[1, row])
+        assign(next_c[b, k], row_c[1, row])
+        large += write_exponentials(queries[row : row + 1], 1, bound, exponentials)
+        write_scores(keys[b], key_lengths[b], exponentials, 1, v, log_probs[b, k : k + 1])
+        write_log_softmax(log_probs[b, k], key_lengths[b])
+    return large

@@ -1,0 +1,289 @@
+"""Products with weights packed once by vectors of 512 bits, for the few rows of a recurrent step.
+
+PyTorch's product packs the weights again in every call, rounds the sums of bfloat16, and reaches
+half to two thirds of the processor's float32 rate if the processor is not Intel's. Here the weights
+are packed once, and sums are float32.
+
+A product `a b` of a `(rows, depth)` and b `(depth, columns)` is computed in tiles of 4 rows by a
+panel of 64 columns: 16 sums, enough to keep the processor's multipliers busy. Rows that are left
+over, fewer than 4, go one by one through a tile of one row. Columns that a last panel lacks are
+packed as zeros. Packing lays out a panel line by line, in the order in which lines are read. In
+step k of a tile:
+
+                      columns  0..15      16..31     32..47     48..63
+                            ┌──────────┬──────────┬──────────┬──────────┐
+    line k of the panel     │ vector 0 │ vector 1 │ vector 2 │ vector 3 │   loaded once for all rows
+                            └──────────┴──────────┴──────────┴──────────┘
+                                 x          x          x          x
+    word k of row r         ┌──────────┬──────────┬──────────┬──────────┐
+    of a, 16 times   ──>    │ sums 0,0 │ sums 0,1 │ sums 0,2 │ sums 0,3 │   row r     of out
+    word k of row r+1 ─>    │ sums 1,0 │ sums 1,1 │ sums 1,2 │ sums 1,3 │   row r + 1
+    word k of row r+2 ─>    │ sums 2,0 │ sums 2,1 │ sums 2,2 │ sums 2,3 │   row r + 2
+    word k of row r+3 ─>    │ sums 3,0 │ sums 3,1 │ sums 3,2 │ sums 3,3 │   row r + 3
+                            └──────────┴──────────┴──────────┴──────────┘
+
+Each of the sums is a vector of float32. They stay in registers through all steps and are written to
+`out` once, after the last.
+
+A word is 32 bits. A line has one for each column of the panel:
+
+    float32     a number            word k = b[k, column]
+    bfloat16    a pair of numbers   word k = b[2k + 1, column] << 16 | b[2k, column]
+
+A row of `a` has its pairs in that order without being packed: its numbers are next to each other.
+So float32 takes as many steps as the depth, bfloat16 half as many.
+
+numba compiles no Python loop to this, nor to the instruction for bfloat16 (VDPBF16PS), which adds
+the products of two pairs to each of 16 float32. So a tile is written in LLVM's intermediate
+language.
+"""
+
+from functools import cache
+
+import numba
+import numpy as np
+import torch
+from llvmlite import ir
+from numba.core import config, types
+from numba.core.codegen import get_host_cpu_features
+from numba.extending import intrinsic, overload
+from torch import Tensor
+
+from ptrnet.kernels.numerics import as_array, reassociating_inline, reassociating_jit
+from ptrnet.kernels.threads import even_cuts, run_slices
+
+LANES = 16  # words in a vector
+VECTORS = 4  # vectors in a line of a panel
+PANEL_COLUMNS = VECTORS * LANES
+TILE_ROWS = 4
+_LINE_BYTES = 4 * PANEL_COLUMNS  # of a panel, and of a row of a tile's sums
+
+# Multiplications from which a slice is worth a thread: some 70 microseconds.
+MIN_MULTIPLICATIONS = 2**23
+
+_I32, _I64 = ir.IntType(32), ir.IntType(64)
+_WORDS, _FLOATS = ir.VectorType(_I32, LANES), ir.VectorType(ir.FloatType(), LANES)
+_VECTOR_BYTES = 4 * LANES
+
+
+@cache
+def can_multiply(dtype: torch.dtype) -> bool:
+    """Whether products of a type are fastest by these kernels on this processor.
+
+    False for bfloat16 if the processor has AMX tiles, which PyTorch uses. False, too, for every
+    type except float32 and bfloat16, and if numba may not compile for this processor.
+    """
+    if is_restricted():
+        return False
+    features = get_host_cpu_features().split(",")
+    if dtype == torch.bfloat16:
+        return "+avx512bf16" in features and "+amx-bf16" not in features
+    return dtype == torch.float32 and "+avx512f" in features
+
+
+def is_restricted() -> bool:
+    """Whether numba was told to compile for another processor, or not at all."""
+    return bool(config.CPU_NAME or config.CPU_FEATURES or config.DISABLE_JIT)  # type: ignore[attr-defined]
+
+
+def linear(x: Tensor, weight: Tensor) -> Tensor:
+    """`x W'`, `(..., d_out)` of float32 x `(..., d_in)` and W `(d_out, d_in)` on the CPU.
+
+    Computes no gradients; each thread takes a slice of the rows. Checks nothing: call it only if
+    `can_multiply(torch.float32)`.
+    """
+    rows, columns = x.numel() // x.shape[-1], len(weight)
+    panels = pack(as_array(weight).T)
+    product = torch.empty(rows, PANEL_COLUMNS * len(panels), dtype=torch.float32)
+    a, out = as_array(x).reshape(rows, -1), as_array(product)
+
+    def run(_: int, first: int, last: int) -> None:
+        multiply(a[first:last], panels, out[first:last])
+
+    run_slices(run, even_cuts(rows, rows * weight.numel() // MIN_MULTIPLICATIONS))
+    return product[:, :columns].view(*x.shape[:-1], columns)
+
+
+class _BFloat(ir.Type):
+    """LLVM's type of a bfloat16 number, which llvmlite does not define."""
+
+    def _to_string(self) -> str:
+        return "bfloat"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _BFloat)
+
+    def __hash__(self) -> int:
+        return hash(_BFloat)
+
+
+def _multiply_tile(rows: int):
+    """The product of 1 or 4 rows and one panel, as an intrinsic for compiled functions.
+
+    Its arguments: an array of a's type; the address of a's first row and the bytes from row to
+    row; the address of a panel and the number of its lines, at least 1; the address of the sums in
+    `out` and the bytes from row to row; whether to add to what is in `out` instead of replacing it.
+    """
+
+    def generate(context, builder, signature, arguments):
+        _, a, a_stride, panel, lines, out, out_stride, adds = arguments
+        multiply_add = _multiply_add(builder, signature.args[0].dtype)
+        entry = builder.block
+        loop, done = builder.append_basic_block("loop"), builder.append_basic_block("done")
+
+        outputs = {}  # pointers to a vector of `out`, by its row and vector in the tile
+        for r in range(rows):
+            row = builder.add(out, builder.mul(out_stride, _I64(r)))
+            for v in range(VECTORS):
+                outputs[r, v] = _pointer(builder, row, _I64(_VECTOR_BYTES * v), _FLOATS)
+        zeros = ir.Constant(_FLOATS, None)
+        first_sums = {
+            cell: builder.select(adds, builder.load(output, align=4), zeros)
+            for cell, output in outputs.items()
+        }
+        rows_of_a = [builder.add(a, builder.mul(a_stride, _I64(r))) for r in range(rows)]
+        builder.branch(loop)
+
+        builder.position_at_end(loop)
+        k = builder.phi(_I64)
+        sums = {cell: builder.phi(_FLOATS) for cell in outputs}
+        line = builder.add(panel, builder.mul(k, _I64(_LINE_BYTES)))
+        factors = [
+            builder.load(_pointer(builder, line, _I64(_VECTOR_BYTES * v), _WORDS), align=4)
+            for v in range(VECTORS)
+        ]
+        next_sums = {}
+        for r, row_of_a in enumerate(rows_of_a):
+            word = _broadcast_word(builder, row_of_a, k)
+            for v, factor in enumerate(factors):
+                next_sums[r, v] = multiply_add(sums[r, v], factor, word)
+        next_k = builder.add(k, _I64(1))
+        for phi, at_entry, after_step in [(k, _I64(0), next_k)] + [
+            (sums[cell], first_sums[cell], next_sums[cell]) for cell in outputs
+        ]:
+            phi.add_incoming(at_entry, entry)
+            phi.add_incoming(after_step, loop)
+        builder.cbranch(builder.icmp_signed("<", next_k, lines), loop, done)
+
+        builder.position_at_end(done)
+        for cell, output in outputs.items():
+            builder.store(next_sums[cell], output, align=4)
+        return context.get_dummy_value()
+
+    @intrinsic
+    def tile(typing, array, a, a_stride, panel, lines, out, out_stride, adds):
+        return types.void(array, *[types.intp] * 6, types.boolean), generate
+
+    return tile
+
+
+def _multiply_add(builder, dtype):
+    """A function that emits the sums plus the products of two vectors of words."""
+    if dtype == types.uint16:
+        pairs = ir.VectorType(_BFloat(), 2 * LANES)
+        instruction, factor = f"llvm.x86.avx512bf16.dpbf16ps.{32 * LANES}", pairs
+        parameters = [_FLOATS, pairs, pairs]
+    else:
+        instruction, factor = f"llvm.fma.v{LANES}f32", _FLOATS
+        parameters = [_FLOATS] * 3
+    function = builder.module.globals.get(instruction)
+    if function is None:
+        kind = ir.FunctionType(_FLOATS, parameters)
+        function = ir.Function(builder.module, kind, instruction)
+
+    def multiply_add(sums, vector, word):
+        factors = [builder.bitcast(vector, factor), builder.bitcast(word, factor)]
+        # The instruction for pairs takes the sums first, the other one last.
+        return builder.call(function, factors + [sums] if factor is _FLOATS else [sums, *factors])
+
+    return multiply_add
+
+
+def _pointer(builder, address, offset, kind):
+    return builder.inttoptr(builder.add(address, offset), kind.as_pointer())
+
+
+def _broadcast_word(builder, row, k):
+    """Word k of a row in all lanes of a vector."""
+    word = builder.load(_pointer(builder, row, builder.mul(k, _I64(4)), _I32), align=2)
+    undefined = ir.Constant(_WORDS, ir.Undefined)
+    first_lane = builder.insert_element(undefined, word, _I32(0))
+    return builder.shuffle_vector(first_lane, undefined, ir.Constant(_WORDS, None))
+
+
+_multiply_4x64, _multiply_1x64 = _multiply_tile(TILE_ROWS), _multiply_tile(1)
+
+
+@reassociating_jit
+def pack(matrix):
+    """The panels of a matrix: `(ceil(columns / 64), words in a column, 64)` uint32.
+
+    The matrix is `(depth, columns)` float32, or bfloat16 as uint16 with an even depth; any strides.
+    """
+    columns = matrix.shape[1]
+    panels = np.zeros((-(-columns // PANEL_COLUMNS), _words(matrix), PANEL_COLUMNS), np.uint32)
+    for panel in range(panels.shape[0]):
+        first = panel * PANEL_COLUMNS
+        for k in range(panels.shape[1]):
+            for column in range(min(PANEL_COLUMNS, columns - first)):
+                panels[panel, k, column] = _word(matrix, k, first + column)
+    return panels
+
+
+def _words(matrix):
+    """How many words a column has."""
+
+
+def _word(matrix, k, column):
+    """Word k of a column."""
+
+
+@overload(_words, inline="always")
+def _words_of(matrix):
+    if matrix.dtype == numba.uint16:
+        return lambda matrix: matrix.shape[0] // 2
+    return lambda matrix: matrix.shape[0]
+
+
+@overload(_word, inline="always")
+def _word_of(matrix, k, column):
+    if matrix.dtype == numba.uint16:
+
+        def pair(matrix, k, column):
+            lower, upper = matrix[2 * k, column], matrix[2 * k + 1, column]
+            return np.uint32(lower) | np.uint32(upper) << 16
+
+        return pair
+    return lambda matrix, k, column: np.float32(matrix[k, column]).view(np.uint32)
+
+
+@reassociating_jit
+def multiply(a, panels, out):
+    """`out = a b`, where `panels` are b packed.
+
+    `a` is `(rows, depth)` of b's type and `out` `(rows, 64 len(panels))` float32, both with the
+    numbers of a row next to each other. Nothing is checked: other shapes would read and write
+    beyond the arrays.
+    """
+    multiply_tiles(a, panels, out, False)
+
+
+@reassociating_jit
+def multiply_add(a, panels, out):
+    """`out += a b`; the arguments are those of `multiply`."""
+    multiply_tiles(a, panels, out, True)
+
+
+@reassociating_inline
+def multiply_tiles(a, panels, out, adds):
+    """`out = a b`, or `out += a b` if it `adds`, for kernels; as `multiply`."""
+    lines, a_stride, out_stride = panels.shape[1], a.strides[0], out.strides[0]
+    rows_in_fours = a.shape[0] // TILE_ROWS * TILE_ROWS
+    for p in range(panels.shape[0]):
+        panel, sums = panels[p].ctypes.data, out.ctypes.data + p * _LINE_BYTES
+        for r in range(0, rows_in_fours, TILE_ROWS):
+            row, out_row = a.ctypes.data + r * a_stride, sums + r * out_stride
+            _multiply_4x64(a, row, a_stride, panel, lines, out_row, out_stride, adds)
+        for r in range(rows_in_fours, a.shape[0]):
+            row, out_row = a.ctypes.data + r * a_stride, sums + r * out_stride
+            _multiply_1x64(a, row, a_stride, panel, lines, out_row, out_stride, adds)
