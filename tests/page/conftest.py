@@ -22,7 +22,6 @@ from ptrnet.errors import InputError
 from ptrnet.export import web_runtime
 from ptrnet.export.page_folder import export_page
 from ptrnet.serve.app import create_app
-from ptrnet.serve.service import Served
 
 TASKS = ("hull", "delaunay", "tsp", "sort")
 POINTS = "0.1,0.2;0.8,0.1;0.9,0.7;0.5,0.9;0.4,0.4;0.2,0.75"
@@ -79,7 +78,7 @@ def running(app):
 @pytest.fixture(scope="session")
 def service(models):
     """The address of a service of the shipped models."""
-    app = create_app({name: Served(name, solver) for name, solver in models.items()}, threads=1)
+    app = create_app(models, threads=1)
     before = torch.get_num_threads()
     with running(app) as address:
         yield address
