@@ -19,8 +19,8 @@ import uvicorn
 
 import ptrnet
 from ptrnet.errors import InputError
-from ptrnet.export import web_runtime
-from ptrnet.export.page_folder import export_page
+from ptrnet.export import page as export_folder
+from ptrnet.export.page import export_page
 from ptrnet.serve.app import create_app
 
 TASKS = ("hull", "delaunay", "tsp", "sort")
@@ -101,7 +101,7 @@ def runtime(tmp_path_factory):
         pytest.skip("no npm, which fetches onnxruntime-web; PTRNET_RUNTIME may name its folder")
     folder = tmp_path_factory.mktemp("runtime")
     try:
-        web_runtime.copy_runtime(folder, None)
+        export_folder.copy_runtime(folder, None)
     except InputError as error:
         pytest.skip(str(error))
     return folder
