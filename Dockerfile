@@ -11,7 +11,7 @@ RUN python -m venv /opt/ptrnet \
     && /opt/ptrnet/bin/pip install --no-cache-dir --no-compile -c /src/constraints.txt \
         torch --index-url https://download.pytorch.org/whl/cpu \
     && /opt/ptrnet/bin/pip install --no-cache-dir --no-compile -c /src/constraints.txt "/src[serve]" \
-    # What runs no program of ours: headers, and pip itself.
+    # Remove what the service does not need: headers and pip.
     && rm -rf /opt/ptrnet/lib/python3.11/site-packages/torch/include \
     && /opt/ptrnet/bin/pip uninstall --yes pip
 
@@ -20,13 +20,13 @@ RUN useradd --create-home --uid 10001 ptrnet
 COPY --from=build /opt/ptrnet /opt/ptrnet
 ENV PATH=/opt/ptrnet/bin:$PATH PYTHONUNBUFFERED=1
 USER ptrnet
-# Compiled once, while the image is built: the first answer need not wait.
+# Compile the kernels while the image is built, so that the first answer does not wait for them.
 RUN python -c "from ptrnet import runtime; runtime.tune(); \
 from ptrnet.kernels.eager import use_compiled_kernels; use_compiled_kernels(); \
-from ptrnet.serve.process.server import load_models, warm_up; from ptrnet import weights; \
-[warm_up(model.solver) for model in load_models(weights.names()).values()]"
+from ptrnet.serve.server import load_models, warm_up; from ptrnet import weights; \
+warm_up(load_models(weights.names()))"
 EXPOSE 8000
-# SIGTERM lets the service answer what it has accepted.
+# On SIGTERM the service answers the requests that it has accepted.
 STOPSIGNAL SIGTERM
 HEALTHCHECK --interval=10s --timeout=3s --start-period=30s CMD \
     ["python", "-c", "import urllib.request as r; r.urlopen('http://127.0.0.1:8000/healthz', timeout=2)"]

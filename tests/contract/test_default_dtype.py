@@ -8,7 +8,7 @@ import ptrnet
 from ptrnet import models, weights
 from ptrnet.export.folder import export_onnx
 from ptrnet.pretrained import model_folder
-from ptrnet.serve.process.server import warm_up
+from ptrnet.serve.server import warm_up
 from ptrnet.training.recipe import Recipe
 from ptrnet.training.run import train
 from tests.contract.cases import MODELS
@@ -57,7 +57,7 @@ def test_shipped_models_answer_as_ever(request):
     expected = answers()
     request.getfixturevalue("double")
     assert answers() == expected
-    warm_up(ptrnet.load("hull"))
+    warm_up({"hull": ptrnet.load("hull")})
 
 
 @pytest.mark.parametrize("name", ["hull-ptr-net", "hull"])

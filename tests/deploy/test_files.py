@@ -10,11 +10,11 @@ import pytest
 
 from ptrnet.cli import run
 from ptrnet.serve.limits import Limits
-from ptrnet.serve.routes import router
+from ptrnet.serve.routes import probes
 
 yaml = pytest.importorskip("yaml")
 ROOT = Path(__file__).parents[2]
-ROUTES = {route.path for route in router.routes}
+PROBES = {route.path for route in probes.routes}
 PORT = 8000
 
 
@@ -45,7 +45,7 @@ def test_it_ends_as_a_user_without_rights_that_it_made():
 def test_its_health_is_asked_of_the_service():
     found = dict(instructions())
     (route,) = re.findall(rf"http://127\.0\.0\.1:{PORT}(/\w+)", found["HEALTHCHECK"])
-    assert route in ROUTES and found["EXPOSE"] == str(PORT)
+    assert route in PROBES and found["EXPOSE"] == str(PORT)
 
 
 def test_its_command_is_the_programs(capsys):
@@ -70,7 +70,7 @@ def test_the_cluster_asks_the_services_routes_and_waits_for_its_answers():
     (container,) = pod["containers"]
     for probe in ("readinessProbe", "livenessProbe", "startupProbe"):
         probed = container[probe]["httpGet"]
-        assert probed["path"] in ROUTES and probed["port"] == PORT
+        assert probed["path"] in PROBES and probed["port"] == PORT
     labels = deployment["spec"]["template"]["metadata"]["labels"]
     assert labels == deployment["spec"]["selector"]["matchLabels"]
     assert labels == service["spec"]["selector"] == budget["spec"]["selector"]["matchLabels"]

@@ -12,8 +12,17 @@ import torch
 from ptrnet import models
 from ptrnet.decoding import Beam, Greedy
 from ptrnet.export.agreement import compare, fresh_instances
-from ptrnet.export.graphs import DIMENSIONS, ENCODER, STEP, Graph, Port, _write, write_graphs
-from ptrnet.export.onnx_model import OnnxModel, _session
+from ptrnet.export.graphs import (
+    DIMENSIONS,
+    ENCODER,
+    STEP,
+    Graph,
+    OnnxModel,
+    Port,
+    _session,
+    _write,
+    write_graphs,
+)
 from ptrnet.export.quantize import quantize_graphs
 from ptrnet.models.base import PointerModel
 from ptrnet.solver import Solver

@@ -16,8 +16,8 @@ import pytest
 import ptrnet
 from ptrnet.cli import run
 from ptrnet.errors import InputError
-from ptrnet.export import web_runtime
-from ptrnet.export.page_folder import export_page
+from ptrnet.export import page as export_folder
+from ptrnet.export.page import export_page
 from ptrnet.page import files
 
 
@@ -26,7 +26,7 @@ def runtime(tmp_path):
     """A folder that looks like onnxruntime's."""
     folder = tmp_path / "ort" / "dist"
     folder.mkdir(parents=True)
-    for name in web_runtime.FILES:
+    for name in export_folder.FILES:
         (folder / name).write_text(f"the content of {name}")
     return folder.parent
 
@@ -40,7 +40,7 @@ def test_the_folder_has_page_models_and_runtime(tmp_path, runtime, capsys):
     assert code == 0 and f"python -m http.server --directory {site}" in out
     assert {path.name for path in site.iterdir()} == {"index.html", "page", "models", "runtime"}
     assert {path.name for path in (site / "runtime").iterdir()} >= {
-        *web_runtime.FILES,
+        *export_folder.FILES,
         "LICENSE",
     }
     for name, content in files.parts().items():
@@ -92,7 +92,7 @@ def test_models_that_the_page_cannot_draw(tmp_path, small, runtime):
 
 
 def test_without_npm_the_other_way_is_named(tmp_path, monkeypatch):
-    monkeypatch.setattr(web_runtime.shutil, "which", lambda name: None)
+    monkeypatch.setattr(export_folder.shutil, "which", lambda name: None)
     with pytest.raises(InputError, match=r"npm is not installed.* or name with --runtime a folder"):
         export_page({"sort": ptrnet.load("sort")}, tmp_path / "site")
 
@@ -109,15 +109,15 @@ def package(folder, **contents):
 
 
 def test_only_the_pinned_package_is_unpacked(tmp_path, monkeypatch):
-    contents = {name: name.encode() * 3 for name in web_runtime.FILES}
+    contents = {name: name.encode() * 3 for name in export_folder.FILES}
     path = package(tmp_path, **contents)
     (tmp_path / "out").mkdir()
-    with pytest.raises(InputError, match="what it fetched has another checksum"):
-        web_runtime._unpack(path, tmp_path / "out")
+    with pytest.raises(InputError, match="the fetched package has another checksum"):
+        export_folder._unpack(path, tmp_path / "out")
     assert not list((tmp_path / "out").iterdir())
     digest = hashlib.sha512(path.read_bytes()).digest()
-    monkeypatch.setattr(web_runtime, "INTEGRITY", base64.b64encode(digest).decode())
-    web_runtime._unpack(path, tmp_path / "out")
+    monkeypatch.setattr(export_folder, "INTEGRITY", base64.b64encode(digest).decode())
+    export_folder._unpack(path, tmp_path / "out")
     assert {p.name: p.read_bytes() for p in (tmp_path / "out").iterdir()} == contents
 
 
@@ -127,7 +127,7 @@ def test_what_npm_complains_of_is_said(tmp_path, monkeypatch):
     program.chmod(0o755)
     monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
     with pytest.raises(InputError, match="was not fetched: no network; or name with --runtime"):
-        web_runtime.copy_runtime(tmp_path, None)
+        export_folder.copy_runtime(tmp_path, None)
 
 
 def test_the_commands_of_its_page_run(tmp_path, runtime, monkeypatch, capsys):

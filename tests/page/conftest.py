@@ -19,10 +19,9 @@ import uvicorn
 
 import ptrnet
 from ptrnet.errors import InputError
-from ptrnet.export import web_runtime
-from ptrnet.export.page_folder import export_page
+from ptrnet.export import page as export_folder
+from ptrnet.export.page import export_page
 from ptrnet.serve.app import create_app
-from ptrnet.serve.service import Served
 
 TASKS = ("hull", "delaunay", "tsp", "sort")
 POINTS = "0.1,0.2;0.8,0.1;0.9,0.7;0.5,0.9;0.4,0.4;0.2,0.75"
@@ -79,7 +78,7 @@ def running(app):
 @pytest.fixture(scope="session")
 def service(models):
     """The address of a service of the shipped models."""
-    app = create_app({name: Served(name, solver) for name, solver in models.items()}, threads=1)
+    app = create_app(models, threads=1)
     before = torch.get_num_threads()
     with running(app) as address:
         yield address
@@ -102,7 +101,7 @@ def runtime(tmp_path_factory):
         pytest.skip("no npm, which fetches onnxruntime-web; PTRNET_RUNTIME may name its folder")
     folder = tmp_path_factory.mktemp("runtime")
     try:
-        web_runtime.copy_runtime(folder, None)
+        export_folder.copy_runtime(folder, None)
     except InputError as error:
         pytest.skip(str(error))
     return folder

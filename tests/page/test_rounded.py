@@ -4,9 +4,8 @@ import numpy as np
 import pytest
 
 from ptrnet.decoding import Greedy
-from ptrnet.export.graphs import ENCODER
-from ptrnet.export.onnx_model import OnnxModel
-from ptrnet.export.page_folder import export_page
+from ptrnet.export.graphs import ENCODER, OnnxModel
+from ptrnet.export.page import export_page
 from ptrnet.solver import Solver
 from tests.page.conftest import Page, served
 from tests.page.test_static import ASK

@@ -2,14 +2,13 @@
 
 import threading
 
-from ptrnet.serve import exact
+from ptrnet.serve import tracing
 from ptrnet.serve.app import create_app
-from ptrnet.serve.service import Served
 from tests.page.conftest import fragment, place, running
 
 
 def test_a_link_of_a_task_that_is_not_here(open_page, models):
-    with running(create_app({"hull": Served("hull", models["hull"])})) as address:
+    with running(create_app({"hull": models["hull"]})) as address:
         page = open_page(address)
         page.open(fragment("sort"))
         page.see("#error", "no model for it is here")
@@ -18,7 +17,7 @@ def test_a_link_of_a_task_that_is_not_here(open_page, models):
 
 
 def test_a_service_that_has_ended_is_said(open_page, models):
-    with running(create_app({"hull": Served("hull", models["hull"])})) as address:
+    with running(create_app({"hull": models["hull"]})) as address:
         page = open_page(address)
         page.open(fragment("hull"))
     page.tab.mouse.click(*place(page, 0.95, 0.95))
@@ -28,9 +27,9 @@ def test_a_service_that_has_ended_is_said(open_page, models):
 def test_an_exact_answer_that_takes_long_comes_later(open_page, models, monkeypatch):
     monkeypatch.setattr("ptrnet.serve.service.EXACT_SECONDS", 0.0)
     released = threading.Event()
-    exact_of = exact.exact_of
-    monkeypatch.setattr(exact, "exact_of", lambda *of: released.wait(60) and exact_of(*of))
-    with running(create_app({"hull": Served("hull", models["hull"])})) as address:
+    exact_of = tracing.exact_of
+    monkeypatch.setattr(tracing, "exact_of", lambda *of: released.wait(60) and exact_of(*of))
+    with running(create_app({"hull": models["hull"]})) as address:
         page = open_page(address)
         page.tab.goto(address + fragment("hull"))
         page.see("#verdict", "the exact answer is still being computed")
@@ -53,7 +52,7 @@ def test_a_service_that_is_gone_is_said_and_comes_back(open_page, service):
 
 
 def test_the_token_is_asked_for_and_kept_in_memory(open_page, models):
-    app = create_app({"hull": Served("hull", models["hull"])}, token="letmein-letmein-letmein")
+    app = create_app({"hull": models["hull"]}, token="letmein-letmein-letmein")
     with running(app) as address:
         page = open_page(address)
         page.tab.goto(address)

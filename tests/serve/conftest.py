@@ -7,9 +7,8 @@ from threading import Event
 import httpx
 import pytest
 
-from ptrnet.serve import pace
+from ptrnet.serve import batching
 from ptrnet.serve.app import create_app
-from ptrnet.serve.service import Served
 from ptrnet.solver import Solver
 
 SOLVE = "/v1/models/hull/solve"
@@ -22,11 +21,15 @@ async def until(condition):
         await asyncio.sleep(0.002)
 
 
+def places(client):
+    """The queue of a client's app."""
+    return client.app.state.service.queue
+
+
 @asynccontextmanager
 async def client_of(models, limits=None, **options):
     """A client of an app with these solvers; the app is `client.app`."""
-    served = {name: Served(name, solver) for name, solver in models.items()}
-    app = create_app(served, limits, **options)
+    app = create_app(models, limits, **options)
     transport = httpx.ASGITransport(app, raise_app_exceptions=False)
     async with (
         app.router.lifespan_context(app),
@@ -57,13 +60,13 @@ def with_client(models):
 
 
 class BlockingSolver(Solver):
-    """Answers nothing until it is let go."""
+    """Answers nothing until `go` is set."""
 
     def __init__(self, solver):
         super().__init__(solver.model, solver.task, solver.trained)
         self.go, self.batches = Event(), []
 
-    def solve_examples(self, examples, decoder=None, **options):
+    def predict(self, examples, decoder=None, **options):
         self.batches.append([len(example.inputs) for example in examples])
         self.go.wait(20)
         return super().predict(examples, decoder, **options)
@@ -72,7 +75,9 @@ class BlockingSolver(Solver):
 @pytest.fixture
 def blocking(models, monkeypatch):
     """The hull's model, which answers nothing until `blocking.go` is set."""
-    monkeypatch.setattr(pace, "SECONDS", 60)  # waiting for that is no slow decoding
+    monkeypatch.setattr(
+        batching, "BATCH_SECONDS", 60
+    )  # the waiting does not count as slow decoding
     models["hull"] = BlockingSolver(models["hull"])
     yield models["hull"]
     models["hull"].go.set()

@@ -14,8 +14,7 @@ import pytest
 
 from ptrnet import weights
 from ptrnet.serve.app import create_app
-from ptrnet.serve.process.listening import read_token
-from ptrnet.serve.service import Served
+from ptrnet.serve.server import read_token
 from tests.page.conftest import running
 
 DOCS = Path(__file__).parents[2] / "docs"
@@ -46,7 +45,7 @@ def run(command, address, folder):
 
 @pytest.fixture(scope="module")
 def served():
-    return {name: Served(name, weights.load(name)) for name in ("hull", "tsp", "sort")}
+    return {name: weights.load(name) for name in ("hull", "tsp", "sort")}
 
 
 def test_questions_are_answered_as_it_says(served, tmp_path):

@@ -18,7 +18,7 @@ from ptrnet.data.stored import open_file
 from ptrnet.labels import generate_dataset
 from ptrnet.pretrained import model_folder
 from ptrnet.reproduce import records, testsets
-from ptrnet.serve.requests.npy import parse_npy
+from ptrnet.serve.requests import parse_npy
 from ptrnet.training import checkpoint
 from ptrnet.types import Example
 from tests.stress import rereading

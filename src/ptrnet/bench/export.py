@@ -22,8 +22,7 @@ from ptrnet.data.symmetries import permute_elements
 from ptrnet.decoding import Greedy
 from ptrnet.errors import InputError
 from ptrnet.export.folder import check_extra
-from ptrnet.export.graphs import write_graphs
-from ptrnet.export.onnx_model import OnnxModel
+from ptrnet.export.graphs import OnnxModel, write_graphs
 from ptrnet.models.base import PointerModel
 from ptrnet.training.recipe import LARGEST_BATCH
 

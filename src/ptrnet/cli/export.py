@@ -100,8 +100,7 @@ def _export_page(
 ) -> dict[str, Any]:
     from ptrnet import weights
     from ptrnet.export.folder import check_folder
-    from ptrnet.export.page_folder import export_page
-    from ptrnet.export.web_runtime import check_runtime
+    from ptrnet.export.page import check_runtime, export_page
 
     check_folder(folder.absolute())
     check_runtime(runtime)

@@ -1,16 +1,12 @@
 """`ptrnet serve`: the service."""
 
-import sys
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from ptrnet.cli.options import UnusedSeed, expand_option_groups
 from ptrnet.errors import MissingExtraError
 from ptrnet.serve.limits import Limits
-
-if TYPE_CHECKING:
-    from socket import socket
 
 
 def register(app: typer.Typer) -> None:
@@ -23,16 +19,15 @@ def serve(
         list[str] | None,
         typer.Option(
             "--model",
-            help="A shipped model, a model's folder or a hub id; may stand several times.  "
+            help="A shipped model, a model's folder or a hub id; may be given several times.  "
             "[all shipped models]",
         ),
     ] = None,
     host: Annotated[
-        str, typer.Option("--host", help="Other than this machine alone: with --token-file.")
+        str,
+        typer.Option("--host", help="An address that other machines reach needs --token-file."),
     ] = "127.0.0.1",
-    port: Annotated[
-        int, typer.Option("--port", min=0, max=65535, help="0: one that is free.")
-    ] = 8000,
+    port: Annotated[int, typer.Option("--port", min=0, max=65535, help="0: any free port.")] = 8000,
     token_file: Annotated[
         str | None,
         typer.Option("--token-file", help="A file with the token that requests have to carry."),
@@ -41,7 +36,7 @@ def serve(
         list[str] | None,
         typer.Option(
             "--allow-origin",
-            help="The origin of web pages that may ask, https://example.org; may stand several "
+            help="The origin of web pages that may ask, https://example.org; may be given several "
             "times.  [none]",
         ),
     ] = None,
@@ -49,51 +44,22 @@ def serve(
     limits: Limits,
     seed: UnusedSeed = 0,
 ) -> None:
-    """Answer requests over HTTP: POST /v1/models/NAME/solve, and what /openapi.json shows.
+    """Answer requests over HTTP: POST /v1/models/NAME/solve; /openapi.json lists all routes.
 
-    In a browser its address is a page to draw on, which shows how an answer comes about.
+    In a browser its address is a page to draw on, which shows how the model finds its answer.
 
-    Instances of many users share batches. Requests name their own seed. SIGTERM ends the service
-    when it has answered what it accepted.
+    Instances of many users share batches. Each request has its own seed. After SIGTERM the service
+    answers the requests that it has accepted, and ends.
 
     Example: ptrnet serve --model hull --model tsp --port 8000
     """
-    from ptrnet.serve.process.listening import check_origin, listen, read_token
-    from ptrnet.serve.process.signals import sigterm_exits
-
-    origins = allow_origin or []
-    for origin in origins:
-        check_origin(origin)
-    token = None if token_file is None else read_token(token_file)
-    with sigterm_exits(), listen(host, port, token is not None) as listener:
-        _serve(model, listener, limits, token, origins, workers)
-
-
-def _serve(
-    names: list[str] | None,
-    listener: "socket",
-    limits: Limits,
-    token: str | None,
-    origins: list[str],
-    workers: int,
-) -> None:
-    """Loads the models and serves them."""
     try:
-        from ptrnet.serve.process.server import App, load_models, run, warm_up
-        from ptrnet.serve.process.workers import run_workers
+        from ptrnet.serve import server
     except ModuleNotFoundError as error:
         raise MissingExtraError("serving", "serve") from error
     from ptrnet import weights
-    from ptrnet.serve.process.listening import address_of
 
-    app = App(names or weights.names(), limits, token, origins, workers)
-    models = load_models(app.models)
-    started = f"ptrnet serves {', '.join(models)} at {address_of(listener)}"
-    if workers > 1:
-        print(started, file=sys.stderr)
-        run_workers(app, listener)
-        return
-    for model in models.values():
-        warm_up(model.solver)
-    print(started, file=sys.stderr)
-    run(app, models, listener)
+    settings = server.Settings(
+        model or weights.names(), limits, token_file, allow_origin or [], workers
+    )
+    server.serve(settings, host, port)

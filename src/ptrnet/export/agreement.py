@@ -24,13 +24,13 @@ from ptrnet.tasks.custom import Custom
 from ptrnet.types import END, Floats
 
 TOLERANCE = 1e-4  # of a log-probability; of one below -1 relative to its size
-FLOAT32_ERRORS = 4  # PyTorch's own error against float64, so many times, is no difference either
-# A network that looks along the edge to its likeliest token (edge frames) answers quite otherwise
-# where two are as likely, by whichever rounding favours. Such an instance is known by this: exact
-# log-probabilities change by so much ...
+FLOAT32_ERRORS = 4  # a difference of this many float32 errors of PyTorch is tolerated, too
+# A network with edge frames looks along the edge to its likeliest token. If two tokens are equally
+# likely, rounding decides between quite different answers. To detect such an instance, we nudge its
+# coordinates NUDGES times by a relative NUDGE: exact log-probabilities then change by JUMP or more.
 JUMP = 0.01
-NUDGE, NUDGES = 2.0**-20, 16  # ... where coordinates change by so much of themselves, so many times
-LARGEST = 60  # elements of an instance that is compared, unless the model takes larger ones only
+NUDGE, NUDGES = 2.0**-20, 16
+LARGEST = 60  # elements of a compared instance, unless the model takes only larger ones
 BATCH = 128
 
 
@@ -39,16 +39,16 @@ class Agreement(NamedTuple):
 
     instances: int
     same_answers: int
-    # Other answers, whose first other token is as likely, and instances at which a network that
-    # chooses between tokens itself does so by rounding: the figures below leave the latter out.
+    # Answers that differ first in a token that is equally likely, and instances at which rounding
+    # decides inside the network. The errors below exclude the latter.
     ties: int
-    # The largest of any token's log-probability, at the steps of PyTorch's answers.
+    # The largest error of a token's log-probability, at the steps of PyTorch's answers.
     log_prob_error: float
-    # PyTorch's own, against float64, in the batches in which the tolerance was not kept.
+    # PyTorch's own error against float64, in the batches that exceed the tolerance.
     float32_error: float
 
     def error(self) -> str | None:
-        """What is wrong; None where the graphs may be given away."""
+        """Return what is wrong, or None if the graphs agree."""
         other = self.instances - self.same_answers - self.ties
         if other:
             return f"{other} of {self.instances} greedy answers differ from PyTorch's"
@@ -60,12 +60,12 @@ class Agreement(NamedTuple):
 def compare(
     model: PointerModel, exported: PointerModel, task: Task, instances: Sequence[Floats]
 ) -> Agreement:
-    """Greedy answers of both models to instances `(n, d)`, and every token's log-probability.
+    """Compare the greedy answers of both models to instances `(n, d)`, and the log-probabilities.
 
-    They agree where no log-probability differs by more than TOLERANCE; where float32 does not
-    carry so far, by more than a few times PyTorch's own error.
+    The models agree if no log-probability differs by more than TOLERANCE, or by more than
+    FLOAT32_ERRORS times PyTorch's own error if float32 is less precise.
     """
-    by_size = sorted(instances, key=len)  # batches of near sizes, which has less padding
+    by_size = sorted(instances, key=len)  # batches of similar sizes have less padding
     batches = [
         _compare_batch(model, exported, task, by_size[k : k + BATCH])
         for k in track(range(0, len(by_size), BATCH), "checking")
@@ -74,7 +74,7 @@ def compare(
         len(instances),
         sum(batch.same_answers for batch in batches),
         sum(batch.ties for batch in batches),
-        # Not `max`, which loses a NaN that comes after another number.
+        # Not `max`, which drops a NaN that comes after another number.
         float(np.max([batch.log_prob_error for batch in batches])),
         float(np.max([batch.float32_error for batch in batches])),
     )
@@ -91,7 +91,7 @@ def _compare_batch(
         Greedy().decode(m, inputs, lengths, max_lengths, task.build_constraint()).tokens[:, 0]
         for m in (model, exported)
     )
-    # By steps, which is what was exported: a model may compute all at once in another way.
+    # Step by step, as exported: a model may compute all steps at once in another way.
     rows = [PointerModel.log_probs(m, inputs, lengths, tokens) for m in (model, exported)]
     is_step = length_mask((tokens != END).sum(1) + 1, tokens.shape[1])
     errors = _largest_errors(rows[1], rows[0], is_step)
@@ -119,7 +119,7 @@ def _is_at_a_jump(
     exact: Tensor,
     is_step: Tensor,
 ) -> Tensor:
-    """Whether log-probabilities `exact` of each instance hang on the last digits of its inputs."""
+    """Whether the last digits of an instance's inputs decide its log-probabilities `exact`."""
     generator, change = torch.Generator().manual_seed(0), torch.zeros(len(inputs)).double()
     for _ in range(NUDGES):
         nudge = 1 + NUDGE * torch.randn(inputs.shape, generator=generator)
@@ -133,16 +133,16 @@ def _limit(float32_error: float) -> float:
 
 
 def _largest_errors(log_probs: Tensor, expected: Tensor, is_step: Tensor) -> Tensor:
-    """The largest errors `(B,)`: absolute, and relative where the expected value is below -1."""
+    """Return the largest errors `(B,)`: absolute, or relative for expected values below -1."""
     errors = (log_probs - expected).abs() / expected.abs().clamp(min=1)
     is_same = (log_probs == expected) | ~is_step[..., None]  # -inf on padding
     return torch.where(is_same, 0, errors).flatten(1).amax(1)
 
 
 def _first_difference(log_probs: Tensor, expected: Tensor, actual: Tensor) -> tuple[Tensor, Tensor]:
-    """Which of two `(B, M)` answers differ, and by how much less likely the other token is there.
+    """Return which of two `(B, M)` answers differ, and how much less likely the other token is.
 
-    That is relative where the likelier one is below -1, and 0 where there is no difference.
+    The gap is relative if the likelier log-probability is below -1, and 0 for equal answers.
     """
     steps = min(expected.shape[1], actual.shape[1])  # the shorter answer has END before it
     differs = expected[:, :steps] != actual[:, :steps]
@@ -155,13 +155,13 @@ def _first_difference(log_probs: Tensor, expected: Tensor, actual: Tensor) -> tu
 
 
 def sizes_of(solver: Solver) -> list[int]:
-    """The numbers of elements that the model answers, as far as it says: those it was trained on.
+    """Return the numbers of elements that the model was trained on, or 1 to 20 if unknown.
 
-    Few of many, and none of more than LARGEST elements where there are smaller ones.
+    Sizes above LARGEST are left out if there are smaller ones.
     """
     if solver.model.n is not None:
         return [solver.model.n]
-    try:  # facts are the trainer's: anything may stand there
+    try:  # the facts come from the trainer and may be anything
         sizes = list(Sizes(solver.trained["n"]))
     except (KeyError, InputError):
         sizes = list(range(1, 21))
@@ -170,9 +170,9 @@ def sizes_of(solver: Solver) -> list[int]:
 
 
 def fresh_instances(solver: Solver, count: int, seed: int) -> list[Floats]:
-    """Uniform instances `(n, d)`; of a user's own task normal ones, with the features' spread.
+    """Return uniform instances `(n, d)`; for the task `custom`, normal ones with its spread.
 
-    No two elements are equal: which of two equal ones is pointed at is decided by rounding.
+    No two elements are equal, because rounding would decide which of them the model points at.
     """
     rng = np.random.default_rng([seed, EXPORTED])
     sizes, task = rng.choice(sizes_of(solver), count), solver.task

@@ -1,4 +1,4 @@
-"""The folder that `ptrnet export` writes: all of it, checked, or nothing."""
+"""The folder that `ptrnet export` writes: complete and checked, or not at all."""
 
 import json
 import shutil
@@ -10,9 +10,8 @@ from typing import Any, Literal
 
 from ptrnet.errors import InputError, MissingExtraError, ModelError, check_int, short, unknown
 from ptrnet.export.agreement import TOLERANCE, compare, fresh_instances
-from ptrnet.export.graphs import write_graphs
+from ptrnet.export.graphs import OnnxModel, write_graphs
 from ptrnet.export.manifest import EXAMPLE, MANIFEST, describe, with_files
-from ptrnet.export.onnx_model import OnnxModel
 from ptrnet.export.quantize import cost, quantize_graphs
 from ptrnet.files import atomic_folder, exists
 from ptrnet.solver import Solver
@@ -21,17 +20,17 @@ WEIGHTS = ("float32", "int8")
 
 
 def check_extra() -> None:
-    """Raises MissingExtraError where a package of the extra `export` is not installed."""
+    """Raise MissingExtraError if a package of the extra `export` is not installed."""
     for package in ("onnx", "onnxruntime"):
         if find_spec(package) is None:
             raise MissingExtraError("export", "export")
 
 
 def check_folder(folder: Path) -> None:
-    """Refuses what cannot become the folder, before anything is computed.
+    """Refuse a path that cannot become the folder, before anything is computed.
 
     Raises:
-        InputError: it is a file or not empty, or the folder above is missing.
+        InputError: the path is a file or a folder that is not empty, or its parent is missing.
         MissingExtraError: a package of the extra `export` is not installed.
     """
     check_extra()
@@ -56,28 +55,28 @@ def export_onnx(
     instances: int = 100,
     seed: int = 0,
 ) -> dict[str, Any]:
-    """Writes a model as two ONNX graphs, for programs in any language: see `docs/export.md`.
+    """Write a model as two ONNX graphs for programs in any language; see `docs/export.md`.
 
-    The folder gets `encoder.onnx` and `step.onnx`, `manifest.json`, which says how they are used,
-    and `example.py`, which uses them. Before it is there, onnxruntime has answered fresh instances
-    with the graphs: as PyTorch, with log-probabilities equal to 1e-4, or to 4 times the error of
-    PyTorch's own float32.
+    The folder gets `encoder.onnx` and `step.onnx`, `manifest.json`, which says how to use them,
+    and `example.py`, which uses them. The folder appears only if onnxruntime answers fresh
+    instances as PyTorch does: its log-probabilities are equal to 1e-4, or to 4 times the float32
+    error of PyTorch.
 
     Args:
         solver: the model and its task, as `ptrnet.load` gives them.
-        folder: a new one, or an empty one.
-        weights: "int8" rounds the weights of matrix products after that check; the manifest then
-            says under `quantization` what this costs.
-        instances: how many are answered to check, and how many to measure what rounding costs.
-        seed: of what is drawn, 0 or more.
+        folder: new or empty.
+        weights: "int8" rounds the weights of matrix products after the check. The manifest then
+            has the loss of accuracy under `quantization`.
+        instances: the number of instances for the check, and for the loss of accuracy.
+        seed: of the instances, 0 or more.
 
     Returns:
-        The manifest, as it stands in the file.
+        The content of the manifest.
 
     Raises:
-        InputError: a folder that cannot be written or is not empty; an argument out of range.
+        InputError: the folder cannot be written or is not empty, or an argument is out of range.
         MissingExtraError: onnx or onnxruntime is not installed.
-        ModelError: the graphs do not compute what the model computes. Nothing is written then.
+        ModelError: the graphs do not compute what the model computes. Then nothing is written.
     """
     if not isinstance(solver, Solver):
         raise InputError(f"expected a model as ptrnet.load gives it, got {short(solver)}")
@@ -100,13 +99,13 @@ def export_onnx(
 
 
 def _write(solver: Solver, folder: Path, instances: int, seed: int) -> dict[str, Any]:
-    """Writes the graphs; returns what the manifest says of them, the check included."""
+    """Write and check the graphs; return their part of the manifest."""
     graphs = write_graphs(solver.model, folder)
     exported = OnnxModel(folder, solver.model)
     drawn = fresh_instances(solver, instances, seed)
     try:
         agreement = compare(solver.model, exported, solver.task, drawn)
-    except Exception as failure:  # onnxruntime's have no common base
+    except Exception as failure:  # the exceptions of onnxruntime have no common base
         if not type(failure).__module__.startswith("onnxruntime"):
             raise
         raise ModelError(
@@ -121,7 +120,7 @@ def _write(solver: Solver, folder: Path, instances: int, seed: int) -> dict[str,
 
 
 def _quantize(solver: Solver, folder: Path, instances: int, seed: int) -> dict[str, Any]:
-    """Rounds the graphs of a folder; returns what that costs."""
+    """Round the graphs of a folder; return the loss of accuracy."""
     whole = Solver(OnnxModel(folder, solver.model), solver.task)
     quantize_graphs(folder)
     rounded = Solver(OnnxModel(folder, solver.model), solver.task)

@@ -1,22 +1,23 @@
-"""Two ONNX graphs of a model: what is computed once for an instance, and a step of the decoder.
+"""The two ONNX graphs of a model: the encoder, which runs once an instance, and a decoding step.
 
-They are recorded by running the model on a small batch. What depends on sizes must not be a
-constant of the recording, so that it is run at two sizes, and the axes that differ are dynamic.
+`write_graphs` records them by running the model on a small batch. It runs the model at two sizes;
+the axes that differ are dynamic. `OnnxModel` runs the graphs as a model of ptrnet.
 """
 
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, is_dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 
 from ptrnet.errors import ModelError
-from ptrnet.export.tensors import tensors_of, with_tensors
-from ptrnet.models.base import PointerModel
+from ptrnet.models.base import Encoded, PointerModel, full_lengths
+from ptrnet.models.settings import ModelSettings
 
 ENCODER, STEP = "encoder.onnx", "step.onnx"
 RECORDED_OPSET = 20  # the newest that the exporter writes
@@ -45,14 +46,60 @@ class Port:
 
 @dataclass(frozen=True)
 class Graph:
-    """What goes into a graph, and what comes out of it, in their order."""
+    """The inputs and outputs of a graph, in order."""
 
     inputs: list[Port]
     outputs: list[Port]
 
 
+def tensors_of(encoded: Encoded) -> dict[str, Tensor]:
+    """Return all tensors except the state, by the path of fields to each.
+
+    A graph takes and returns only tensors, no objects. A tensor in several places is returned
+    once. Weights are left out, because they belong to the graph, and so is the number of tokens,
+    which becomes a tensor while a graph is recorded.
+    """
+    tensors: dict[str, Tensor] = {}
+    for name, tensor in _walk(replace(encoded, num_tokens=0, state=()), "encoded"):
+        if not any(tensor is other for other in tensors.values()):
+            tensors[name] = tensor
+    return tensors
+
+
+def with_tensors(encoded: Encoded, tensors: Mapping[str, Tensor]) -> Encoded:
+    """Return the same object with other tensors, under the names that `tensors_of` gives."""
+    replacements = {id(old): tensors[name] for name, old in tensors_of(encoded).items()}
+    rebuilt: Encoded = _rebuild(replace(encoded, state=()), replacements)
+    return rebuilt
+
+
+def _walk(value: Any, name: str) -> Iterator[tuple[str, Tensor]]:
+    if isinstance(value, Tensor) and not isinstance(value, nn.Parameter):
+        yield name, value
+    elif is_dataclass(value):
+        for f in fields(value):
+            if f.init:  # the other fields are computed from these
+                yield from _walk(getattr(value, f.name), f"{name}_{f.name}")
+    elif isinstance(value, list | tuple):
+        for k, item in enumerate(value):
+            yield from _walk(item, f"{name}_{k}")
+
+
+def _rebuild(value: Any, replacements: Mapping[int, Tensor]) -> Any:
+    if isinstance(value, Tensor):
+        return replacements.get(id(value), value)
+    if is_dataclass(value) and not isinstance(value, type):
+        parts = {f.name: getattr(value, f.name) for f in fields(value) if f.init}
+        return replace(
+            value, **{name: _rebuild(part, replacements) for name, part in parts.items()}
+        )
+    if isinstance(value, list | tuple):
+        return type(value)(_rebuild(item, replacements) for item in value)
+    return value
+
+
 class EncoderGraph(nn.Module):
-    """`encode` of a model: from inputs and lengths to a tuple of tensors, the state last."""
+    """`encode` of a model, from inputs and lengths to a tuple of tensors with the state last."""
 
     def __init__(self, model: PointerModel) -> None:
         super().__init__()
@@ -64,9 +111,11 @@ class EncoderGraph(nn.Module):
 
 
 class StepGraph(nn.Module):
-    """`step` of a model: the encoded tensors, the state and the last tokens, all of them tensors.
+    """`step` of a model, from the encoded tensors, the state and the last tokens.
 
-    `encoded` is of any batch: the object that the tensors are put into.
+    Args:
+        model: the model.
+        encoded: of any batch. The encoded tensors replace those in it.
     """
 
     def __init__(self, model: PointerModel, encoded: Any) -> None:
@@ -82,9 +131,9 @@ class StepGraph(nn.Module):
 
 
 class _Recording(NamedTuple):
-    """A run of both graphs at some sizes: their modules, and the tensors by name."""
+    """A run of both graphs at given sizes: the modules, and the tensors by name."""
 
-    sizes: tuple[int, ...]  # of DIMENSIONS
+    sizes: tuple[int, ...]  # in the order of DIMENSIONS
     encoder: nn.Module
     step: nn.Module
     encoder_inputs: dict[str, Tensor]
@@ -94,7 +143,7 @@ class _Recording(NamedTuple):
 
 
 def write_graphs(model: PointerModel, folder: Path) -> dict[str, Graph]:
-    """Writes the two files into a folder; returns what goes in and out, by the file's name."""
+    """Write the two files into a folder; return their inputs and outputs by the file's name."""
     with torch.no_grad():
         runs = [_record(model, 3, 7, 2, 2), _record(model, 5, 11, 4, 3)]
         small, large = runs
@@ -113,13 +162,13 @@ def write_graphs(model: PointerModel, folder: Path) -> dict[str, Graph]:
 
 
 def _record(model: PointerModel, batch: int, n: int, prefixes: int, steps: int) -> _Recording:
-    """Runs a model on `batch` random instances, and a step after `steps` tokens of prefixes."""
+    """Run a model on `batch` random instances, and a step after prefixes of `steps` tokens."""
     random = torch.Generator().manual_seed(0)
     n = model.n or n
     inputs = torch.rand(batch, n, model.features, generator=random, dtype=torch.float32)
     lengths = torch.full((batch,), n)
     if model.n is None:
-        lengths[1:] -= 1  # padding is recorded, too
+        lengths[1:] -= 1  # so that the recording includes padding
     encoded = model.encode(inputs, lengths)
     state = tuple(part.expand(-1, prefixes, *part.shape[2:]) for part in encoded.state)
     tokens = torch.zeros(batch, prefixes, dtype=torch.int64)
@@ -131,7 +180,7 @@ def _record(model: PointerModel, batch: int, n: int, prefixes: int, steps: int) 
     tensors = tensors_of(encoded)
     return _Recording(
         (batch, n, first + n, prefixes, steps, steps + 1, 1 + 2 * steps, 3 + 2 * steps),
-        EncoderGraph(model).eval(),  # the exporter gives a module, and so the model, its mode back
+        EncoderGraph(model).eval(),  # the exporter restores the mode of the module and its model
         StepGraph(model, encoded).eval(),
         {"inputs": inputs, "lengths": lengths},
         {**tensors, **_numbered("state", encoded.state)},
@@ -147,7 +196,7 @@ def _numbered(name: str, tensors: Sequence[Tensor]) -> dict[str, Tensor]:
 def _ports(
     runs: Sequence[_Recording], small: Mapping[str, Tensor], large: Mapping[str, Tensor]
 ) -> list[Port]:
-    """The tensors of a graph; an axis is named by the dimension whose sizes it had in both runs."""
+    """Return the tensors of a graph. An axis has the name of the dimension with its two sizes."""
     pairs = zip(*(run.sizes for run in runs), strict=True)
     dimensions: dict[tuple[int, ...], str] = dict(zip(pairs, DIMENSIONS, strict=True))
 
@@ -170,9 +219,9 @@ def _ports(
 
 
 def _write(module: nn.Module, inputs: Mapping[str, Tensor], graph: Graph, path: Path) -> Graph:
-    """Records a graph as a file of its own, weights included; returns it as it is in the file.
+    """Record a graph in a file, with its weights; return it as it is in the file.
 
-    An input that a model does not use, as free-running ones the tokens, is none of the file's.
+    The file lacks inputs that the model does not use, such as the tokens of a free-running model.
     """
     import onnx
     from onnx import version_converter
@@ -185,18 +234,18 @@ def _write(module: nn.Module, inputs: Mapping[str, Tensor], graph: Graph, path: 
             "operators that PyTorch's exporter knows"
         ) from None
     model = version_converter.convert_version(onnx.load(path), OPSET)
-    del model.graph.value_info[:]  # shapes that the converter has inferred
+    del model.graph.value_info[:]  # the shapes that the converter has inferred
     onnx.save(model, path)
     used = {node.name for node in model.graph.input}
     return Graph([port for port in graph.inputs if port.name in used], graph.outputs)
 
 
 def _export(module: nn.Module, inputs: Mapping[str, Tensor], graph: Graph, path: Path) -> None:
-    """Records what the module does with the inputs."""
+    """Record what the module does with the inputs."""
     ports = [*graph.inputs, *graph.outputs]
     torch.onnx.register_custom_op_symbolic("aten::copysign", _copysign, RECORDED_OPSET)
     with _silent_exporter(), warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of what is constant: the answers are compared afterwards
+        warnings.simplefilter("ignore")  # about constants; the answers are compared afterwards
         torch.onnx.export(
             module,
             tuple(inputs.values()),
@@ -208,13 +257,13 @@ def _export(module: nn.Module, inputs: Mapping[str, Tensor], graph: Graph, path:
                 for port in ports
             },
             opset_version=RECORDED_OPSET,
-            dynamo=False,  # records every model, in a second; the other exporter only some
+            dynamo=False,  # records every model in a second; the other exporter fails for some
         )
 
 
 @contextmanager
 def _silent_exporter() -> Iterator[None]:
-    """Where it fails, PyTorch's exporter prints the whole graph, whatever its switch says."""
+    """Work around PyTorch's exporter, which prints the whole graph if it fails."""
     log, torch._C._jit_onnx_log = torch._C._jit_onnx_log, lambda *_: None
     try:
         yield
@@ -223,7 +272,7 @@ def _silent_exporter() -> Iterator[None]:
 
 
 def _copysign(graph: Any, size: Any, sign: Any) -> Any:
-    """`aten::copysign`, which the exporter lacks; the sign of a zero shows in its reciprocal."""
+    """`aten::copysign`, which the exporter lacks. A zero has the sign of its reciprocal."""
     zero, one = (
         graph.op("Constant", value_t=torch.tensor(x, dtype=torch.float32)) for x in (0.0, 1.0)
     )
@@ -231,3 +280,58 @@ def _copysign(graph: Any, size: Any, sign: Any) -> Any:
     size = graph.op("Abs", size)
     is_negative = graph.op("Or", graph.op("Less", sign, zero), below)
     return graph.op("Where", is_negative, graph.op("Neg", size), size)
+
+
+@dataclass(frozen=True)
+class EncodedOnnx(Encoded):
+    """The outputs of the encoder's graph, by the names of the step's inputs."""
+
+    arrays: dict[str, Any]
+
+
+class OnnxModel(PointerModel):
+    """Runs the graphs of a folder in onnxruntime, on the CPU with as many threads as PyTorch.
+
+    Solvers and decoders use it as any other model.
+
+    Args:
+        folder: has both files.
+        model: the exported model. Its sizes are read, its weights are not.
+    """
+
+    def __init__(self, folder: Path, model: PointerModel) -> None:
+        super().__init__(model.features, model.num_specials, ModelSettings())
+        self.n = model.n
+        self.encoder, self.decoder = _session(folder / ENCODER), _session(folder / STEP)
+        self.device_of = nn.Parameter(torch.empty(0))  # solvers read the device of a weight
+
+    def encode(self, inputs: Tensor, lengths: Tensor | None = None) -> EncodedOnnx:
+        lengths = full_lengths(inputs) if lengths is None else lengths
+        self.check_lengths(lengths)
+        arrays = _run(self.encoder, {"inputs": inputs.numpy(), "lengths": lengths.numpy()})
+        state = [name for name in arrays if name.startswith("state_")]
+        tensors = tuple(torch.from_numpy(arrays.pop(name)) for name in state)
+        return EncodedOnnx(self.num_specials + inputs.shape[1], tensors, arrays)
+
+    def step(
+        self, encoded: EncodedOnnx, state: tuple[Tensor, ...], tokens: Tensor
+    ) -> tuple[Tensor, tuple[Tensor, ...]]:
+        earlier = {f"state_{k}": tensor.numpy() for k, tensor in enumerate(state)}
+        arrays = _run(self.decoder, {**encoded.arrays, **earlier, "tokens": tokens.numpy()})
+        log_probs, *after = (torch.from_numpy(array) for array in arrays.values())
+        return log_probs, tuple(after)
+
+
+def _session(path: Path) -> Any:
+    import onnxruntime
+
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads, options.log_severity_level = torch.get_num_threads(), 3
+    return onnxruntime.InferenceSession(path, options, ["CPUExecutionProvider"])
+
+
+def _run(session: Any, arrays: dict[str, Any]) -> dict[str, Any]:
+    """Return the outputs by name. The graph takes the arrays that are among its inputs."""
+    names: Sequence[str] = [output.name for output in session.get_outputs()]
+    feed = {port.name: np.ascontiguousarray(arrays[port.name]) for port in session.get_inputs()}
+    return dict(zip(names, session.run(names, feed), strict=True))

@@ -1,4 +1,4 @@
-"""`manifest.json`: all that a program in another language has to know to use the graphs."""
+"""`manifest.json`: what a program in another language needs to know to use the graphs."""
 
 from dataclasses import asdict
 from pathlib import Path
@@ -20,7 +20,7 @@ from ptrnet.version import VERSION
 FORMAT = 1
 MANIFEST, EXAMPLE = "manifest.json", "example.py"
 
-# The classes of `ptrnet.constraints`: their kinds and what they mean. Plug-ins may have others.
+# The kinds and meanings of the classes in `ptrnet.constraints`. Plug-ins may have others.
 CONSTRAINTS = {
     "Free": ("free", "any token; END not before min_length tokens"),
     "Subset": ("subset", "each element at most once; END not before min_length tokens"),
@@ -68,7 +68,7 @@ LOOP = [
 
 
 def describe(solver: Solver, graphs: dict[str, Graph]) -> dict[str, Any]:
-    """What the manifest says of a model and its graphs; files and checks are added to it."""
+    """Return the manifest of a model and its graphs, without files and checks."""
     task, model = solver.task, solver.model
     constraint = type(task.build_constraint())
     kind, meaning = CONSTRAINTS.get(constraint.__name__, ("other", constraint.__doc__ or ""))
@@ -113,7 +113,7 @@ def describe(solver: Solver, graphs: dict[str, Graph]) -> dict[str, Any]:
 
 
 def with_files(manifest: dict[str, Any], folder: Path) -> dict[str, Any]:
-    """The manifest with the size and the SHA-256 of each file that is in the folder."""
+    """Return the manifest with the size and the SHA-256 of each file in the folder."""
     files = {
         path.name: {"bytes": path.stat().st_size, "sha256": checksum(path)}
         for path in sorted(folder.iterdir())
@@ -122,7 +122,7 @@ def with_files(manifest: dict[str, Any], folder: Path) -> dict[str, Any]:
 
 
 def _fields(task: Task) -> dict[str, Any]:
-    """What the features are, where elements have fields."""
+    """Describe the features if elements have fields."""
     if task.schema is None:
         return {}
     pairs = zip(task.schema.fields, task.schema.categories, strict=True)
@@ -162,11 +162,11 @@ def _answer_kind(task: Task) -> str:
 
 
 def _max_tokens(task: Task) -> dict[str, Any]:
-    """`max_length` as `ceil(per_element * n) + plus`, from `least` to `most`."""
+    """Return `max_length` as `ceil(per_element * n) + plus`, clipped to `least` and `most`."""
     if isinstance(task, Custom) and task.constraint == "free":
         rule = {"per_element": task.longest_share, "plus": 0, "least": task.longest_answer}
         return {**rule, "most": MAX_LENGTH}
-    n = 1000  # large enough for the straight part
+    n = 1000  # large enough for the linear part
     slope = task.max_length(n + 1) - task.max_length(n)
     plus, minimum = task.max_length(n) - slope * n, task.max_length(task.min_elements)
     return {"per_element": slope, "plus": plus, "least": minimum, "most": task.max_length(LARGEST)}

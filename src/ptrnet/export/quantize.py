@@ -1,4 +1,4 @@
-"""Graphs whose matrices are of 8 bits: smaller files, and the accuracy that this costs."""
+"""Graphs with 8-bit matrices: smaller files, and the loss of accuracy."""
 
 import logging
 from collections.abc import Iterator
@@ -17,10 +17,10 @@ from ptrnet.types import Example
 
 
 def quantize_graphs(folder: Path) -> None:
-    """Replaces both files: weights of matrix products are rounded to 8 bits, and what is multiplied
-    with them at each run (onnxruntime's dynamic quantization).
+    """Replace both files by graphs that onnxruntime's dynamic quantization has rounded.
 
-    All without sign: else sums of two products saturate at 16 bits on x86 without VNNI.
+    The weights of matrix products have 8 bits; their other factor is rounded at each run. All
+    numbers are unsigned, because signed ones saturate at 16 bits on x86 without VNNI.
     """
     from onnxruntime.quantization import QuantType, quantize_dynamic
 
@@ -38,7 +38,7 @@ def quantize_graphs(folder: Path) -> None:
 
 
 def _products_with_vectors(path: Path) -> list[str]:
-    """The nodes of a graph that multiply with a vector, which has no channels to round by."""
+    """Return the nodes of a graph that multiply by a vector, which has no channels to round by."""
     import onnx
 
     graph = onnx.load(path).graph
@@ -48,17 +48,17 @@ def _products_with_vectors(path: Path) -> list[str]:
 
 
 def cost(solver: Solver, whole: Solver, rounded: Solver, count: int, seed: int) -> dict[str, Any]:
-    """What rounding costs, on `count` fresh instances, answered greedily under the constraint.
+    """Return the loss of accuracy by rounding, for greedy answers to `count` fresh instances.
 
-    Of each metric of the task its value and 95% interval with float32 weights and with int8; of
-    the task `custom`, which has no labels, the share of equal answers.
+    That is each metric of the task with its 95% interval, for float32 and for int8 weights. The
+    task `custom` has no labels, so only the share of equal answers is measured.
 
     Args:
         solver: the model in PyTorch.
-        whole: its graphs with float32 weights.
-        rounded: those with int8 weights.
-        count: of instances.
-        seed: of what is drawn.
+        whole: the graphs with float32 weights.
+        rounded: the graphs with int8 weights.
+        count: the number of instances.
+        seed: of the instances.
     """
     examples = _labelled(solver, count, seed)
     pairs = [_answers(graphs, examples) for graphs in (whole, rounded)]
@@ -85,7 +85,7 @@ def _answers(graphs: Solver, examples: Dataset) -> list[Any]:
 
 @contextmanager
 def _silent() -> Iterator[None]:
-    """Without the advice that onnxruntime logs."""
+    """Suppress the advice that onnxruntime logs."""
     former = logging.root.manager.disable
     logging.disable(logging.WARNING)
     try:

@@ -1,75 +1,69 @@
-"""The app: routes, errors, access and limits put together."""
+"""The app: routes, errors, the page and middleware put together."""
 
 from collections.abc import AsyncIterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
+from typing import Any
 
-from fastapi import FastAPI
+from fastapi import Depends, FastAPI, Request, Response
+from fastapi.responses import FileResponse
 from starlette.middleware.cors import CORSMiddleware
+from starlette.staticfiles import StaticFiles
+from starlette.types import Scope
 
-from ptrnet.serve import page, problems
-from ptrnet.serve.access import PROBES, Admitted, Counted, Token
-from ptrnet.serve.batching import Batcher
-from ptrnet.serve.exact import ExactAnswers
-from ptrnet.serve.head import Head
+from ptrnet.page import files
+from ptrnet.serve import problems, routes
 from ptrnet.serve.limits import Limits
-from ptrnet.serve.metrics import Metrics
-from ptrnet.serve.places import Places
-from ptrnet.serve.requests.bodies import Bodies
-from ptrnet.serve.requests.openapi import demand_token
-from ptrnet.serve.routes import QUESTIONS, router
-from ptrnet.serve.service import Served, Service
+from ptrnet.serve.metrics import CountingMiddleware, Metrics
+from ptrnet.serve.service import Service
+from ptrnet.solver import Solver
 from ptrnet.version import VERSION
 
 
 def create_app(
-    models: Mapping[str, Served],
+    models: Mapping[str, Solver],
     limits: Limits | None = None,
     *,
     token: str | None = None,
     origins: Sequence[str] = (),
     threads: int | None = None,
 ) -> FastAPI:
-    """The service as an ASGI app.
+    """Return the service as an ASGI app.
 
     Args:
         models: by the name in their address.
-        limits: those of `Limits()` when None.
-        token: what requests have to carry; None: nothing.
+        limits: `Limits()` if None.
+        token: that requests have to carry; None if everyone may ask.
         origins: of web pages that may ask; none by default.
-        threads: of torch; None: as many as it takes by itself.
+        threads: of PyTorch; None for PyTorch's default.
     """
-    limits = limits or Limits()
-    metrics, places = Metrics(), Places(limits.queue)
+    metrics = Metrics()
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
-        measuring, parsing = (ThreadPoolExecutor(1, name) for name in ("measuring", "parsing"))
-        with measuring, parsing:
-            async with Batcher(metrics, threads) as batcher:
-                bodies, exact = Bodies(limits), ExactAnswers()
-                app.state.service = Service(
-                    models, limits, batcher, places, bodies, metrics, measuring, exact, parsing
-                )
-                yield
+        async with Service(models, limits or Limits(), metrics, threads) as app.state.service:
+            yield
 
     app = FastAPI(
         title="ptrnet",
         version=VERSION,
         description="Pointer networks: answers made of positions in their own input.",
-        docs_url=None,  # these pages load scripts from elsewhere
-        redoc_url=None,
+        openapi_url=None,  # `routes.openapi` asks for the token
         redirect_slashes=False,
         lifespan=lifespan,
     )
-    app.include_router(router)
-    app.include_router(page.router)
-    problems.handle(app)
-    app.add_middleware(Head)
-    app.add_middleware(Admitted, places=places, routes=QUESTIONS)
-    if token is not None:
-        app.add_middleware(Token, token=token)
-        demand_token(app, PROBES)
+    if token is None:
+        app.include_router(routes.router)
+    else:
+        app.state.token = token
+        app.include_router(
+            routes.router,
+            dependencies=[Depends(routes.check_token)],
+            responses=routes.TOKEN_REFUSED,
+        )
+    app.include_router(routes.probes)
+    app.add_route("/", _index, include_in_schema=False)
+    app.mount(f"/{files.BELOW}", _PageFiles(directory=files.FOLDER))
+    problems.add_handlers(app)
     if origins:
         app.add_middleware(
             CORSMiddleware,
@@ -78,5 +72,19 @@ def create_app(
             allow_headers=["Authorization", "Content-Type"],
             expose_headers=["Retry-After"],
         )
-    app.add_middleware(Counted, metrics=metrics)
+    app.add_middleware(CountingMiddleware, metrics=metrics)
     return app
+
+
+async def _index(request: Request) -> Response:
+    """Return the page. It needs no token; it asks its user for the token."""
+    return FileResponse(files.FOLDER / files.INDEX, headers=files.HEADERS)
+
+
+class _PageFiles(StaticFiles):
+    """The other files of the page, with the headers that tell a browser what they may do."""
+
+    async def get_response(self, path: str, scope: Scope) -> Response:
+        response: Any = await super().get_response(path, scope)
+        response.headers.update(files.HEADERS)
+        return response

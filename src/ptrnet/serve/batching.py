@@ -1,99 +1,49 @@
-"""Requests that share batches: instances of many users go through a model together.
+"""Batches that requests share: instances of many users go through a model together.
 
-A batch has instances of one model, one method and about one size (n up to the same power of two),
-as many as memory allows and as are likely to be answered in half a second. Its first instance is
-that of the request that has waited longest; a request that does not fit goes on behind the others.
-Instances that take long have a thread of their own, beside that of others.
+The instances of a batch have one model, one method and about one size (n up to the same power of
+two). A batch has as many instances as fit into memory and as the model can probably answer in half
+a second. The request that has waited longest comes first; a request that does not fit into a batch
+queues again behind the others. Slow instances have a thread of their own, so that quick ones do not
+wait for them.
 """
 
 import asyncio
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from time import perf_counter
-from typing import NamedTuple, Self, TypeVar
+from typing import Any, NamedTuple, Self, cast
 
 import torch
+from torch import Tensor
 
-from ptrnet.serve.abandoning import Abandonable, AbandonedError
+from ptrnet.constraints import Constraint
+from ptrnet.decoding import Decoder, Hypotheses
+from ptrnet.models.base import PointerModel
 from ptrnet.serve.metrics import Metrics
-from ptrnet.serve.pace import SECONDS, Pace
-from ptrnet.serve.requests.schemas import Method
+from ptrnet.serve.schemas import Method
 from ptrnet.solver import Solver
 from ptrnet.types import Example
 
-WINDOW = 0.002  # seconds in which others may join the first of an idle service
-BATCH_ELEMENTS = 16_384  # of a batch, padding and prefixes included
-QUICK_ELEMENTS = 512  # of an instance, prefixes and views included, that keeps no other waiting
-
-Result = TypeVar("Result")
-
-
-class Key(NamedTuple):
-    """What the instances of a batch have in common."""
-
-    solver: Solver
-    method: Method
-    size: int  # the least power of two that is n or more
-
-    @property
-    def elements(self) -> int:
-        """How many an instance has, padding, prefixes and views included."""
-        return self.size * self.method.decoder.size * self.method.augment
-
-    @property
-    def is_quick(self) -> bool:
-        """Whether an instance takes little time."""
-        return self.elements <= QUICK_ELEMENTS
-
-    @property
-    def kind(self) -> tuple[Solver, str, int]:
-        """The same for batches whose instances take about the same time."""
-        return self.solver, self.method.decoder.name, self.elements.bit_length()
-
-
-class _Request:
-    """The instances of one request, and who waits for them."""
-
-    def __init__(self, examples: Sequence[Example]) -> None:
-        self.examples, self._missing = list(examples), len(examples)
-        self.future: asyncio.Future[list[Example]] = asyncio.get_running_loop().create_future()
-
-    def put(self, index: int, answered: Example) -> None:
-        """Takes the answer to an instance; with the last one the waiting is over."""
-        self.examples[index] = answered
-        self._missing -= 1
-        if not self._missing and not self.future.done():
-            self.future.set_result(self.examples)
-
-    def fail(self, error: Exception) -> None:
-        if not self.future.done():
-            self.future.set_exception(error)
-
-
-class _Part(NamedTuple):
-    """Those instances of a request that can share a batch, by their indices."""
-
-    key: Key
-    request: _Request
-    indices: deque[int]
-
-
-Items = list[tuple[_Request, int]]  # of a batch: whose instance, and which
+WINDOW = 0.002  # seconds in which other requests may join the first one of an idle service
+BATCH_ELEMENTS = 16_384  # elements of a batch, including padding and prefixes
+QUICK_ELEMENTS = 512  # elements of a quick instance, including prefixes and views
+BATCH_SECONDS = 0.5  # how long decoding a batch should take
 
 
 class Batcher:
-    """Answers instances in batches, in two threads: one for those that are quick, and one more.
+    """Answers instances in batches, in two threads: one for quick instances, one for slow ones.
 
     Args:
-        metrics: get to know of each batch.
-        threads: of torch; None: as many as it takes by itself.
+        metrics: record each batch.
+        threads: the threads of PyTorch in each of the two; None for PyTorch's default.
     """
 
     def __init__(self, metrics: Metrics, threads: int | None = None) -> None:
-        self._quick = _Queue(metrics, threads, Pace(BATCH_ELEMENTS))
-        self._slow = _Queue(metrics, threads, Pace(1))  # of which one alone may take seconds
+        self._quick = _BatchQueue(metrics, threads, AdaptiveBatchSize(BATCH_ELEMENTS))
+        # A single slow instance may take seconds, so the first batch has one.
+        self._slow = _BatchQueue(metrics, threads, AdaptiveBatchSize(1))
 
     async def __aenter__(self) -> Self:
         for queue in (self._quick, self._slow):
@@ -107,12 +57,12 @@ class Batcher:
     async def solve(
         self, solver: Solver, method: Method, examples: Sequence[Example]
     ) -> list[Example]:
-        """The examples with the model's answers, as `Solver.predict` gives them.
+        """Return the examples with the model's answers, as `Solver.predict` does.
 
-        A caller that is cancelled gives up what it has not got.
+        If the caller is cancelled, its remaining instances are not decoded.
 
         Raises:
-            PtrnetError: of `Solver.predict`.
+            PtrnetError: from `Solver.predict`.
         """
         if not examples:
             return []
@@ -121,56 +71,131 @@ class Batcher:
         for index, example in enumerate(examples):
             size = 1 << (len(example.inputs) - 1).bit_length()
             if size not in parts:
-                parts[size] = _Part(Key(solver, method, size), request, deque())
+                parts[size] = _Part(BatchKey(solver, method, size), request, deque())
             parts[size].indices.append(index)
         for part in parts.values():
             (self._quick if part.key.is_quick else self._slow).put(part)
         return await request.future
 
 
-class _Queue:
-    """Parts of requests that wait, and the thread that answers them; arguments as of `Batcher`."""
+class BatchKey(NamedTuple):
+    """What the instances of a batch have in common."""
 
-    def __init__(self, metrics: Metrics, threads: int | None, pace: Pace) -> None:
-        self._metrics, self._pace = metrics, pace
-        self._thread = ThreadPoolExecutor(1, "answering", partial(_use_threads, threads))
+    solver: Solver
+    method: Method
+    size: int  # the least power of two that is n or more
+
+    @property
+    def elements(self) -> int:
+        """Elements of an instance, including padding, prefixes and views."""
+        return self.size * self.method.decoder.size * self.method.augment
+
+    @property
+    def is_quick(self) -> bool:
+        """Whether decoding an instance takes little time."""
+        return self.elements <= QUICK_ELEMENTS
+
+    @property
+    def kind(self) -> Hashable:
+        """Equal for batches whose instances take about the same time."""
+        return self.solver, self.method.decoder.name, self.elements.bit_length()
+
+
+class AdaptiveBatchSize:
+    """The number of instances that a batch may have, for each kind of instances.
+
+    It doubles while full batches are in time, and shrinks after a slow one. `BATCH_ELEMENTS` bounds
+    the memory of a batch; this bounds its time, which differs a hundredfold between models and
+    decoders.
+
+    Args:
+        first: the size for a kind that is new.
+    """
+
+    def __init__(self, first: int) -> None:
+        self._first, self._sizes = first, dict[Hashable, int]()
+
+    def get(self, kind: Hashable) -> int:
+        """Return the number of instances that may share a batch, 1 or more."""
+        return self._sizes.get(kind, self._first)
+
+    def update(self, kind: Hashable, count: int, seconds: float) -> None:
+        """Learn from a batch of `count` instances that took, or was stopped after, `seconds`."""
+        if seconds > BATCH_SECONDS:
+            self._sizes[kind] = max(1, int(count * BATCH_SECONDS / seconds))
+        elif count >= self.get(kind):
+            self._sizes[kind] = 2 * count
+
+
+class _Request:
+    """The instances of a request, and the future that its caller awaits."""
+
+    def __init__(self, examples: Sequence[Example]) -> None:
+        self.examples, self._missing = list(examples), len(examples)
+        self.future: asyncio.Future[list[Example]] = asyncio.get_running_loop().create_future()
+
+    def set_answer(self, index: int, answered: Example) -> None:
+        self.examples[index] = answered
+        self._missing -= 1
+        if not self._missing and not self.future.done():
+            self.future.set_result(self.examples)
+
+    def fail(self, error: Exception) -> None:
+        if not self.future.done():
+            self.future.set_exception(error)
+
+
+class _Part(NamedTuple):
+    """The instances of a request that can share a batch, by their indices."""
+
+    key: BatchKey
+    request: _Request
+    indices: deque[int]
+
+
+Items = list[tuple[_Request, int]]  # the instances of a batch: a request, and an index in it
+
+
+class _BatchQueue:
+    """A queue of parts and the thread that answers them. The arguments are those of `Batcher`."""
+
+    def __init__(
+        self, metrics: Metrics, threads: int | None, batch_size: AdaptiveBatchSize
+    ) -> None:
+        self._metrics, self._batch_size = metrics, batch_size
+        self._thread = ThreadPoolExecutor(1, "answering", partial(_set_num_threads, threads))
         self._waiting: deque[_Part] = deque()
         self._arrived = asyncio.Event()
 
     def start(self) -> None:
-        self._task = asyncio.create_task(self._answer())
+        self._task = asyncio.create_task(self._answer_forever())
 
     def stop(self) -> None:
         self._task.cancel()
         self._thread.shutdown(cancel_futures=True)
 
     def put(self, part: _Part) -> None:
-        """Takes a part; its batch begins when others had the time to join it."""
         self._waiting.append(part)
         self._arrived.set()
 
-    async def run(self, function: Callable[[], Result]) -> Result:
-        """The result of a function that is called between two batches."""
-        return await asyncio.get_running_loop().run_in_executor(self._thread, function)
-
-    async def _answer(self) -> None:
+    async def _answer_forever(self) -> None:
         while True:
             await self._arrived.wait()
             await asyncio.sleep(WINDOW)
-            while items := self._next_batch():
-                await self._decode(*items)
+            while (batch := self._next_batch()) is not None:
+                await self._answer(*batch)
             self._arrived.clear()
 
-    def _next_batch(self) -> tuple[Key, Items] | None:
-        """The key and items of a batch; None where nobody waits."""
+    def _next_batch(self) -> tuple[BatchKey, Items] | None:
+        """Take a batch off the queue; return None if no request waits."""
         waiting = [part for part in self._waiting if not part.request.future.done()]
         self._waiting.clear()
         if not waiting:
             return None
         key = waiting[0].key
-        room = min(max(1, BATCH_ELEMENTS // key.elements), self._pace.room(key.kind))
+        room = min(max(1, BATCH_ELEMENTS // key.elements), self._batch_size.get(key.kind))
         items: Items = []
-        later = []  # behind those that have got nothing
+        unfinished = []  # they queue again behind the parts that got nothing
         for part in waiting:
             if part.key != key or len(items) == room:
                 self._waiting.append(part)
@@ -178,40 +203,91 @@ class _Queue:
             while part.indices and len(items) < room:
                 items.append((part.request, part.indices.popleft()))
             if part.indices:
-                later.append(part)
-        self._waiting.extend(later)
+                unfinished.append(part)
+        self._waiting.extend(unfinished)
         return key, items
 
-    async def _decode(self, key: Key, items: Items) -> None:
-        """Answers the items; where they fail together each request is tried alone."""
+    async def _answer(self, key: BatchKey, items: Items) -> None:
+        """Answer a batch. If it fails, try each of its requests alone, so that one cannot fail
+        another."""
         requests = list(dict.fromkeys(request for request, _ in items))
         examples = [request.examples[index] for request, index in items]
+        solve = partial(_solve, key, examples, requests)
         start = perf_counter()
         try:
-            answered = await self.run(partial(_solve, key, examples, requests))
-            self._pace.note(key.kind, len(items), perf_counter() - start)
-            self._metrics.batch(len(items), perf_counter() - start)
-            for (request, index), example in zip(items, answered, strict=True):
-                request.put(index, example)
+            answered = await asyncio.get_running_loop().run_in_executor(self._thread, solve)
         except AbandonedError:
-            if (seconds := perf_counter() - start) > SECONDS:  # of less time nothing is known
-                self._pace.note(key.kind, len(items), seconds)
-        except Exception as error:  # of a user's input, or a defect: whoever waits gets it
+            # A batch that was abandoned early says nothing about the time that it would take.
+            if (seconds := perf_counter() - start) > BATCH_SECONDS:
+                self._batch_size.update(key.kind, len(items), seconds)
+        except Exception as error:  # the caller gets it, whether wrong input or a defect
             if len(requests) == 1:
                 requests[0].fail(error)
                 return
             for alone in requests:
-                await self._decode(key, [item for item in items if item[0] is alone])
+                await self._answer(key, [item for item in items if item[0] is alone])
+        else:
+            seconds = perf_counter() - start
+            self._batch_size.update(key.kind, len(items), seconds)
+            self._metrics.batch(len(items), seconds)
+            for (request, index), example in zip(items, answered, strict=True):
+                request.set_answer(index, example)
 
 
-def _solve(key: Key, examples: list[Example], requests: list[_Request]) -> list[Example]:
+def _solve(key: BatchKey, examples: list[Example], requests: list[_Request]) -> list[Example]:
     decoder, constrained, augment = key.method
-    watched = Abandonable(decoder, lambda: all(r.future.done() for r in requests))
-    answers = key.solver.predict(examples, watched, constrained=constrained, augment=augment)
-    return list(answers)
+    abandonable = AbandonableDecoder(decoder, lambda: all(r.future.done() for r in requests))
+    return list(key.solver.predict(examples, abandonable, constrained=constrained, augment=augment))
 
 
-def _use_threads(threads: int | None) -> None:
+def _set_num_threads(threads: int | None) -> None:
     if threads is not None:
-        torch.get_num_threads()  # the first read of a thread resets that thread's setting
+        # PyTorch resets a thread's setting when the thread first reads it, so read it before.
+        torch.get_num_threads()
         torch.set_num_threads(threads)
+
+
+class AbandonedError(Exception):
+    """No caller waits for the answers of a batch."""
+
+
+class AbandonableDecoder(Decoder):
+    """A decoder that stops between two steps of the model once no caller waits.
+
+    Args:
+        decoder: does the decoding.
+        is_abandoned: whether no caller waits; called at each step.
+    """
+
+    def __init__(self, decoder: Decoder, is_abandoned: Callable[[], bool]) -> None:
+        self._decoder, self._is_abandoned = decoder, is_abandoned
+        self.name, self.size = decoder.name, decoder.size
+        self.needs_decomposable = decoder.needs_decomposable
+        self.needs_circular = decoder.needs_circular
+
+    def decode(
+        self,
+        model: PointerModel,
+        inputs: Tensor,
+        lengths: Tensor,
+        max_lengths: Tensor,
+        constraint: Constraint | None = None,
+    ) -> Hypotheses:
+        """See `Decoder.decode`. Raises AbandonedError."""
+        abandonable = cast(PointerModel, _AbandonableModel(model, self._is_abandoned))
+        return self._decoder.decode(abandonable, inputs, lengths, max_lengths, constraint)
+
+
+class _AbandonableModel:
+    """A model that raises AbandonedError in place of a step that no caller waits for."""
+
+    def __init__(self, model: PointerModel, is_abandoned: Callable[[], bool]) -> None:
+        self._model, self._is_abandoned = model, is_abandoned
+
+    def step(self, *arguments: Any) -> Any:
+        if self._is_abandoned():
+            raise AbandonedError
+        return self._model.step(*arguments)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._model, name)

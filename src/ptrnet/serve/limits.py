@@ -1,4 +1,4 @@
-"""How much the service takes on: each limit is an option of `ptrnet serve`."""
+"""The limits of the service. Each is an option of `ptrnet serve`."""
 
 from dataclasses import dataclass
 
@@ -7,7 +7,7 @@ from ptrnet.settings import Settings, setting
 
 @dataclass(frozen=True)
 class Limits(Settings):
-    """The limits of one process of the service."""
+    """The limits of one process of the service, each above 0."""
 
     queue: int = setting(64, "Requests that are answered or wait; more get 429.", gt=0)
     max_body: int = setting(8_388_608, "Bytes of a request.", gt=0)

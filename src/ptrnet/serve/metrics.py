@@ -1,6 +1,8 @@
-"""What Prometheus is told: requests, instances, batches and the queue."""
+"""Metrics for Prometheus: requests, instances, batches and the queue."""
 
 import os
+from http import HTTPStatus
+from time import perf_counter
 
 from prometheus_client import (
     CollectorRegistry,
@@ -11,15 +13,16 @@ from prometheus_client import (
     multiprocess,
 )
 from prometheus_client.exposition import CONTENT_TYPE_LATEST
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-SHARED = "PROMETHEUS_MULTIPROC_DIR"  # the folder in which several processes add up their numbers
+SHARED = "PROMETHEUS_MULTIPROC_DIR"  # names the folder through which processes share numbers
 MEDIA_TYPE = CONTENT_TYPE_LATEST
 _SIZES = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024)
 _SECONDS = (0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 30)
 
 
 class Metrics:
-    """The numbers of one service; of all its processes where they share a folder."""
+    """The numbers of a process, or of all processes of a service if they share a folder."""
 
     def __init__(self) -> None:
         registry = CollectorRegistry()
@@ -32,48 +35,79 @@ class Metrics:
         )
         self._seconds = Histogram(
             "ptrnet_request_seconds",
-            "From a request's headers to the end of its response.",
+            "From the headers of a request to the end of its response.",
             ["route"],
             buckets=_SECONDS,
             registry=registry,
         )
         self._instances = Counter(
-            "ptrnet_instances", "Instances that were answered.", ["model"], registry=registry
+            "ptrnet_instances", "Answered instances.", ["model"], registry=registry
         )
         self._batch_instances = Histogram(
-            "ptrnet_batch_instances", "Instances of a batch.", buckets=_SIZES, registry=registry
+            "ptrnet_batch_instances", "Instances in a batch.", buckets=_SIZES, registry=registry
         )
         self._batch_seconds = Histogram(
             "ptrnet_batch_seconds",
-            "How long a batch is decoded.",
+            "Time to decode a batch.",
             buckets=_SECONDS,
             registry=registry,
         )
         self.in_queue = Gauge(
             "ptrnet_queue",
-            "Requests that are answered or wait for it.",
+            "Requests that wait for their answer.",
             registry=registry,
             multiprocess_mode="livesum",
         )
 
     def request(self, route: str, status: int, seconds: float) -> None:
-        """Counts a request."""
+        """Count a request."""
         self._requests.labels(route, status).inc()
         self._seconds.labels(route).observe(seconds)
 
     def answered(self, model: str, count: int) -> None:
-        """Counts the instances of a request that was answered."""
+        """Count the instances of an answered request."""
         self._instances.labels(model).inc(count)
 
     def batch(self, count: int, seconds: float) -> None:
-        """Counts a batch of `count` instances."""
+        """Count a batch of `count` instances."""
         self._batch_instances.observe(count)
         self._batch_seconds.observe(seconds)
 
     def text(self) -> bytes:
-        """All numbers in Prometheus's format."""
+        """Return all numbers in the format of Prometheus."""
         registry = self._registry
         if SHARED in os.environ:
             registry = CollectorRegistry()
             multiprocess.MultiProcessCollector(registry)  # type: ignore[no-untyped-call]
         return generate_latest(registry)
+
+
+class CountingMiddleware:
+    """Counts requests, with their status and time.
+
+    Args:
+        app: answers the requests.
+        metrics: record them.
+    """
+
+    def __init__(self, app: ASGIApp, metrics: Metrics) -> None:
+        self._app, self._metrics = app, metrics
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request and count it."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        start, status = perf_counter(), int(HTTPStatus.INTERNAL_SERVER_ERROR)
+
+        async def send_and_note(message: Message) -> None:
+            nonlocal status
+            status = message.get("status", status)
+            await send(message)
+
+        try:
+            await self._app(scope, receive, send_and_note)
+        finally:
+            # The path as the route declares it, with {name}. Addresses of no route count together.
+            route = getattr(scope.get("route"), "path", "none")
+            self._metrics.request(route, status, perf_counter() - start)

@@ -1,25 +1,28 @@
-"""What a request can meet, as problem documents (RFC 9457): one line each, never a traceback."""
+"""The errors of the service as problem documents (RFC 9457): one line, never a traceback."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from http import HTTPStatus
+from typing import Any
 
 from fastapi import FastAPI, Request, Response
+from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 
-from ptrnet.errors import PtrnetError
-from ptrnet.serve.requests.openapi import PROBLEM
+from ptrnet.errors import InputError, PtrnetError, short, unknown
+from ptrnet.serve.schemas import MethodOptions
 
-CLOSE = {"Connection": "close"}  # where the rest of a body is not waited for
+PROBLEM = "application/problem+json"
+CLOSE = {"Connection": "close"}  # if the service does not wait for the rest of a body
 
 
 class Problem(Exception):
-    """A request that is not answered.
+    """A request that the service refuses.
 
     Args:
         status: of HTTP.
-        detail: one line: what was expected, what came, where.
-        headers: of the response, beside the usual.
+        detail: one line: what was expected, what came, and where.
+        headers: additional headers of the response.
     """
 
     def __init__(
@@ -29,7 +32,7 @@ class Problem(Exception):
         self.status, self.detail, self.headers = status, detail, dict(headers or {})
 
     def response(self) -> Response:
-        """The problem document."""
+        """Return the problem document."""
         document = {
             "type": "about:blank",
             "title": self.status.phrase,
@@ -40,12 +43,12 @@ class Problem(Exception):
 
 
 def too_large(detail: str) -> Problem:
-    """More than a limit of the service allows."""
+    """The request exceeds a limit."""
     return Problem(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, detail)
 
 
 def too_busy(detail: str) -> Problem:
-    """No place for the request now."""
+    """The service has no room for the request now."""
     return Problem(HTTPStatus.TOO_MANY_REQUESTS, detail, {"Retry-After": "1"})
 
 
@@ -54,27 +57,53 @@ def out_of_time(detail: str, headers: Mapping[str, str] | None = None) -> Proble
     return Problem(HTTPStatus.SERVICE_UNAVAILABLE, detail, headers)
 
 
-def handle(app: FastAPI) -> None:
-    """Makes every error of the app a problem document."""
+def one_line(error: Mapping[str, Any], kind: str, known: Iterable[str]) -> InputError:
+    """Return an error of pydantic as one line that names the field.
 
-    async def of_problem(request: Request, error: Exception) -> Response:
+    Args:
+        error: an item of `ValidationError.errors()`.
+        kind: what the names are: fields of a body, or options of an address.
+        known: the names that are allowed.
+    """
+    name = ".".join(map(str, error["loc"]))
+    if error["type"] == "extra_forbidden":
+        return unknown(kind, name, known)
+    if error["type"] == "json_invalid":
+        return InputError(f"body: {error['msg']}")
+    got = "" if error["type"] == "missing" else f", got {short(error['input'])}"
+    return InputError(f"{name or 'body'}: {error['msg']}{got}")
+
+
+def add_handlers(app: FastAPI) -> None:
+    """Make a problem document of every error of the app."""
+
+    async def problem(request: Request, error: Exception) -> Response:
         assert isinstance(error, Problem)
         return error.response()
 
-    async def of_input(request: Request, error: Exception) -> Response:
+    async def wrong_input(request: Request, error: Exception) -> Response:
         return Problem(HTTPStatus.UNPROCESSABLE_ENTITY, str(error)).response()
 
-    async def of_http(request: Request, error: Exception) -> Response:
+    async def wrong_option(request: Request, error: Exception) -> Response:
+        """The options in an address are the only thing that FastAPI itself validates."""
+        assert isinstance(error, RequestValidationError)
+        first = error.errors()[0]
+        option = {**first, "loc": first["loc"][1:]}  # without "query"
+        complaint = one_line(option, "option", MethodOptions.model_fields)
+        return Problem(HTTPStatus.UNPROCESSABLE_ENTITY, str(complaint)).response()
+
+    async def http_error(request: Request, error: Exception) -> Response:
         assert isinstance(error, HTTPException)
         status = HTTPStatus(error.status_code)
         address = f"{request.method} {request.url.path[:200]}"
         return Problem(status, f"{address}: {status.phrase.lower()}", error.headers).response()
 
-    async def of_defect(request: Request, error: Exception) -> Response:
-        detail = "a defect of ptrnet; the service's log says more"
+    async def defect(request: Request, error: Exception) -> Response:
+        detail = "a defect of ptrnet; the log of the service says more"
         return Problem(HTTPStatus.INTERNAL_SERVER_ERROR, detail).response()
 
-    app.add_exception_handler(Problem, of_problem)
-    app.add_exception_handler(PtrnetError, of_input)
-    app.add_exception_handler(HTTPException, of_http)
-    app.add_exception_handler(Exception, of_defect)
+    app.add_exception_handler(Problem, problem)
+    app.add_exception_handler(PtrnetError, wrong_input)
+    app.add_exception_handler(RequestValidationError, wrong_option)
+    app.add_exception_handler(HTTPException, http_error)
+    app.add_exception_handler(Exception, defect)

@@ -1,23 +1,29 @@
 """The addresses of the service."""
 
+import hmac
 from functools import partial
 from http import HTTPStatus
-from typing import Any
+from typing import Annotated, Any
 
-from fastapi import APIRouter, Request, Response
-from fastapi.responses import JSONResponse
-from fastapi.routing import APIRoute
+from fastapi import APIRouter, Depends, Query, Request, Response
+from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 from starlette.requests import ClientDisconnect
 
 from ptrnet.pretrained.model_folder import registered_name
 from ptrnet.serve.metrics import MEDIA_TYPE
-from ptrnet.serve.problems import Problem
-from ptrnet.serve.requests import npy
-from ptrnet.serve.requests.openapi import JSON, PROBLEM, json_body, json_or_npy_body
-from ptrnet.serve.requests.parsing import parse_array, parse_evaluate, parse_solve, parse_trace
-from ptrnet.serve.requests.schemas import (
+from ptrnet.serve.problems import CLOSE, PROBLEM, Problem
+from ptrnet.serve.requests import (
+    JSON,
+    NPY,
+    parse_array,
+    parse_evaluate,
+    parse_solve,
+    parse_trace,
+)
+from ptrnet.serve.schemas import (
     EvaluateRequest,
     EvaluateResponse,
+    MethodOptions,
     Model,
     ModelCard,
     SolveRequest,
@@ -25,22 +31,23 @@ from ptrnet.serve.requests.schemas import (
     TraceRequest,
     TraceResponse,
 )
-from ptrnet.serve.service import Served, Service, while_connected
+from ptrnet.serve.service import Parse, Service, while_connected
+from ptrnet.solver import Solver
 
-router = APIRouter()
-LEFT = 499  # for the log alone: nobody is there to read it
+CLIENT_LEFT = 499  # for the metrics only, because the client does not read it
 
-_REFUSALS: dict[int | str, dict[str, Any]] = {
-    status: {"description": description, "content": {PROBLEM: {}}}
-    for status, description in (
-        (404, "No such model."),
-        (413, "Larger than the service allows."),
-        (415, "Neither JSON nor .npy, or compressed."),
-        (422, "Not an instance, or a wrong option."),
-        (429, "The queue is full; Retry-After says when to come again."),
-        (503, "Out of time."),
-    )
-}
+
+def check_token(
+    request: Request,
+    given: Annotated[HTTPAuthorizationCredentials | None, Depends(HTTPBearer(auto_error=False))],
+) -> None:
+    """Refuse a request without the token. Only an app that has a token depends on this."""
+    expected: str = request.app.state.token
+    token = "" if given is None else given.credentials
+    if not hmac.compare_digest(token.encode(), expected.encode()):
+        detail = "Authorization: expected Bearer and the token of the service"
+        headers = {"WWW-Authenticate": "Bearer", **CLOSE}
+        raise Problem(HTTPStatus.UNAUTHORIZED, detail, headers)
 
 
 def _service(request: Request) -> Service:
@@ -48,130 +55,156 @@ def _service(request: Request) -> Service:
     return service
 
 
+TheService = Annotated[Service, Depends(_service)]
+TOKEN_REFUSED: dict[int | str, dict[str, Any]] = {
+    401: {"description": "No token, or a wrong one.", "content": {PROBLEM: {}}}
+}
+REFUSALS: dict[int | str, dict[str, Any]] = {
+    status: {"description": description, "content": {PROBLEM: {}}}
+    for status, description in (
+        (404, "No such model."),
+        (413, "Larger than the service allows."),
+        (415, "Neither JSON nor .npy, or compressed."),
+        (422, "Not an instance, or a wrong option."),
+        (429, "The queue is full. Retry-After says when to try again."),
+        (503, "Out of time."),
+    )
+}
+router = APIRouter()
+probes = APIRouter()  # they need no token
+
+
+def _body(kind: type[SolveRequest] | type[TraceRequest], *others: str) -> dict[str, Any]:
+    """Describe a body, which FastAPI does not read, because it could not limit it."""
+    content: dict[str, Any] = {JSON: {"schema": kind.model_json_schema()}}
+    content.update({media_type: {"schema": {"format": "binary"}} for media_type in others})
+    return {"requestBody": {"required": True, "content": content}}
+
+
 @router.post(
     "/v1/models/{name}/solve",
     response_model=SolveResponse,
-    responses=_REFUSALS,
-    openapi_extra=json_or_npy_body(SolveRequest),
+    responses=REFUSALS,
+    openapi_extra=_body(SolveRequest, NPY),
 )
-async def solve(name: str, request: Request) -> Response:
-    """Answers every instance: of JSON, or of an array (n, d) or (B, n, d) as NumPy saves it.
+async def solve(
+    name: str, request: Request, service: TheService, options: Annotated[MethodOptions, Query()]
+) -> SolveResponse | Response:
+    """Answer every instance of a JSON body, or of an array (n, d) or (B, n, d) in a .npy body.
 
-    With an array the options stand in the address: `?decoder=beam&beam_size=4`.
+    The options of a .npy body are in the address: `?decoder=beam&beam_size=4`.
     """
-    service = _service(request)
-    served, kind = service.model(name), _media_type(request, JSON, npy.MEDIA_TYPE)
-    parse: Any = parse_solve
-    if kind == npy.MEDIA_TYPE:
-        parse = partial(parse_array, options=request.query_params.multi_items())
-    parse = partial(parse, task=served.solver.task, limits=service.limits)
-    return await _respond(request, service.solve, served, parse)
+    task = service.model(name).task
+    if _media_type(request, JSON, NPY) == NPY:
+        parse = partial(parse_array, options=options, task=task, limits=service.limits)
+    else:
+        parse = partial(parse_solve, task=task, limits=service.limits)
+    return await _respond(request, service, partial(service.solve, name), parse)
 
 
 @router.post(
     "/v1/models/{name}/evaluate",
     response_model=EvaluateResponse,
-    responses=_REFUSALS,
-    openapi_extra=json_body(EvaluateRequest),
+    responses=REFUSALS,
+    openapi_extra=_body(EvaluateRequest),
 )
-async def evaluate(name: str, request: Request) -> Response:
-    """Measures the model's answers against the true ones, `outputs`."""
-    service = _service(request)
-    served, _ = service.model(name), _media_type(request, JSON)
-    parse = partial(parse_evaluate, task=served.solver.task, limits=service.limits)
-    return await _respond(request, service.evaluate, served, parse)
+async def evaluate(name: str, request: Request, service: TheService) -> EvaluateResponse | Response:
+    """Compare the model's answers with the true ones, `outputs`."""
+    task = service.model(name).task
+    _media_type(request, JSON)
+    parse = partial(parse_evaluate, task=task, limits=service.limits)
+    return await _respond(request, service, partial(service.evaluate, name), parse)
 
 
 @router.post(
     "/v1/models/{name}/trace",
     response_model=TraceResponse,
-    responses=_REFUSALS,
-    openapi_extra=json_body(TraceRequest),
+    responses=REFUSALS,
+    openapi_extra=_body(TraceRequest),
 )
-async def trace(name: str, request: Request) -> Response:
-    """How the answer to one instance comes about: each step's probabilities, and the beam.
+async def trace(name: str, request: Request, service: TheService) -> TraceResponse | Response:
+    """Answer one instance, with the probabilities and the beam at each step.
 
-    The exact answer stands beside it, where an algorithm has it within seconds.
+    The exact answer is included if an algorithm finds it within a second.
     """
-    service = _service(request)
-    served, _ = service.model(name), _media_type(request, JSON)
-    parse = partial(parse_trace, task=served.solver.task, limits=service.limits)
-    return await _respond(request, service.trace, served, parse)
+    task = service.model(name).task
+    _media_type(request, JSON)
+    parse = partial(parse_trace, task=task, limits=service.limits)
+    return await _respond(request, service, partial(service.trace, name), parse)
 
 
 @router.get("/v1/models")
-async def models(request: Request) -> dict[str, list[Model]]:
-    """The models: task, sizes and scores."""
-    return {"models": [Model(**_facts(served)) for served in _service(request).models.values()]}
+async def models(service: TheService) -> dict[str, list[Model]]:
+    """List the models with their task, sizes and scores."""
+    return {"models": [Model(**_facts(name, of)) for name, of in service.models.items()]}
 
 
-@router.get("/v1/models/{name}", responses={404: _REFUSALS[404]})
-async def model(name: str, request: Request) -> ModelCard:
-    """A model with its card."""
-    served = _service(request).model(name)
-    return ModelCard(**_facts(served), card=served.solver.card)
+@router.get("/v1/models/{name}", responses={404: REFUSALS[404]})
+async def model(name: str, service: TheService) -> ModelCard:
+    """Describe a model, with its card."""
+    solver = service.model(name)
+    return ModelCard(**_facts(name, solver), card=solver.card)
 
 
-@router.get("/healthz")
+@router.get("/metrics")
+async def metrics(service: TheService) -> Response:
+    """Return the numbers for Prometheus."""
+    return Response(service.metrics.text(), media_type=MEDIA_TYPE)
+
+
+@router.get("/openapi.json", include_in_schema=False)
+async def openapi(request: Request) -> dict[str, Any]:
+    """Describe the routes. FastAPI's own route would not ask for the token."""
+    description: dict[str, Any] = request.app.openapi()
+    return description
+
+
+@probes.get("/healthz")
 async def healthz() -> dict[str, str]:
-    """Whether the process lives."""
+    """Answer as long as the process lives."""
     return {"status": "ok"}
 
 
-@router.get("/readyz", responses={503: _REFUSALS[503]})
-async def readyz(request: Request) -> dict[str, str]:
-    """Whether requests are answered: not when the queue is full."""
-    places = _service(request).places
-    if places.taken >= places.count:
+@probes.get("/readyz", responses={503: REFUSALS[503]})
+async def readyz(service: TheService) -> dict[str, str]:
+    """Whether the queue has a free place."""
+    if service.queue.taken >= service.queue.size:
         raise Problem(HTTPStatus.SERVICE_UNAVAILABLE, "the queue is full")
     return {"status": "ready"}
 
 
-@router.get("/metrics")
-async def metrics(request: Request) -> Response:
-    """The numbers for Prometheus."""
-    return Response(_service(request).metrics.text(), media_type=MEDIA_TYPE)
-
-
-# What takes a place in the queue, by the last part of its address.
-QUESTIONS = {
-    route.path.rpartition("/")[2]: route
-    for route in router.routes
-    if isinstance(route, APIRoute) and "POST" in (route.methods or ())
-}
-
-
-async def _respond(request: Request, answer: Any, served: Served, parse: Any) -> Response:
-    """Reads the body and answers it; gives up when the client leaves."""
-    service = _service(request)
+async def _respond(request: Request, service: Service, answer: Any, parse: Parse) -> Any:
+    """Read the body and answer it. Stops if the client leaves."""
+    service.queue.refuse_if_full()  # before the body is read
     try:
         body = await service.bodies.read(request)
     except ClientDisconnect:
-        return Response(status_code=LEFT)
-    # The place is taken before anything waits: of a crowd that comes in one moment, all beyond the
-    # queue are then refused before the first answer takes the processor.
+        return Response(status_code=CLIENT_LEFT)
     async with service.admitted():
-        document = await while_connected(request.receive, answer(served, body, parse))
-    return Response(status_code=LEFT) if document is None else JSONResponse(document)
+        response = await while_connected(request.receive, answer(body, parse))
+    return Response(status_code=CLIENT_LEFT) if response is None else response
 
 
 def _media_type(request: Request, *expected: str) -> str:
-    """The media type of the body. Raises Problem 415 for one that is not expected."""
+    """Return the media type of the body. Raises Problem 415 for an unexpected or packed one."""
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if kind not in expected:
         detail = f"Content-Type: expected {' or '.join(expected)}, got {kind[:60] or 'none'}"
         raise Problem(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, detail)
+    encoding = request.headers.get("content-encoding", "identity")
+    if encoding.lower() != "identity":
+        detail = f"Content-Encoding: expected none, got {encoding[:40]!r}"
+        raise Problem(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, detail)
     if kind == JSON and request.query_params:
-        detail = "options of a JSON request stand in its body, not in the address"
+        detail = "the options of a JSON request belong into its body, not into the address"
         raise Problem(HTTPStatus.UNPROCESSABLE_ENTITY, detail)
     return kind
 
 
-def _facts(served: Served) -> dict[str, Any]:
-    solver = served.solver
+def _facts(name: str, solver: Solver) -> dict[str, Any]:
     n = solver.trained.get("n")
     return {
-        "name": served.name,
+        "name": name,
         "task": solver.task.name,
         "model": registered_name(solver.model),
         "features": solver.task.num_features,

@@ -1,63 +1,100 @@
-"""What the service does with a request that has been read: answer it, or measure its answers."""
+"""What the service does with a request: it takes a place in the queue, and is answered in time."""
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-from concurrent.futures import Executor
-from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
+from concurrent.futures import Executor, ThreadPoolExecutor
+from contextlib import asynccontextmanager, contextmanager
 from functools import partial
 from http import HTTPStatus
 from time import perf_counter
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, Self, TypeVar
 
 from ptrnet.decoding.search import Search
 from ptrnet.decoding.trace import Traced
 from ptrnet.errors import unknown
 from ptrnet.serve.batching import Batcher
-from ptrnet.serve.exact import ExactAnswers
 from ptrnet.serve.limits import Limits
 from ptrnet.serve.metrics import Metrics
-from ptrnet.serve.places import Places
-from ptrnet.serve.problems import Problem, out_of_time
-from ptrnet.serve.requests.bodies import Bodies
-from ptrnet.serve.requests.parsing import Question
-from ptrnet.serve.requests.schemas import Method
-from ptrnet.serve.tracing import compare, steps_of
+from ptrnet.serve.problems import Problem, out_of_time, too_busy
+from ptrnet.serve.requests import BodyReader, Question
+from ptrnet.serve.schemas import Answer, EvaluateResponse, Method, SolveResponse, TraceResponse
+from ptrnet.serve.tracing import ExactAnswers, compare, steps_of
 from ptrnet.solver import Solver
 from ptrnet.solver.answer import finite_cost
 from ptrnet.types import Example
 
-SMALL = 16_384  # bytes of a body that is parsed in the loop; a larger one, in a thread
-TURN = 0.001  # seconds of a turn of the loop in which it had something to do
-TURNS = 8  # that a request leaves to others
-EXACT_SECONDS = 1.0  # that a trace waits for the exact answer, once it has the model's
+SMALL_BODY = 16_384  # bytes; the event loop parses it faster than it hands it to a thread
+EXACT_SECONDS = 1.0  # how long a trace waits for the exact answer once it has the model's
 
 Result = TypeVar("Result")
+Parse = Callable[[bytes], Question]
 
 
-class Served(NamedTuple):
-    """A model of the service."""
+class AdmissionQueue:
+    """A bounded queue: a request has a place until it is answered, or is refused at once.
 
-    name: str
-    solver: Solver
+    A request takes its place when its body is complete, so that slow senders keep no other out.
+
+    Args:
+        size: the number of places.
+        metrics: show how many places are taken.
+    """
+
+    def __init__(self, size: int, metrics: Metrics) -> None:
+        self.size, self.taken, self._metrics = size, 0, metrics
+
+    def refuse_if_full(self) -> None:
+        """Raise Problem 429 if no place is left."""
+        if self.taken >= self.size:
+            raise too_busy(f"all {self.size} places of the queue are taken; try again")
+
+    @contextmanager
+    def place(self) -> Iterator[None]:
+        """Hold a place. Raises Problem 429 if no place is left."""
+        self.refuse_if_full()
+        self.taken += 1
+        self._metrics.in_queue.inc()
+        try:
+            yield
+        finally:
+            self.taken -= 1
+            self._metrics.in_queue.dec()
 
 
-@dataclass(frozen=True)
 class Service:
-    """The models, and what requests share."""
+    """The models and all that requests share. An asynchronous context manager.
 
-    models: Mapping[str, Served]
-    limits: Limits
-    batcher: Batcher
-    places: Places
-    bodies: Bodies
-    metrics: Metrics
-    measuring: Executor  # one thread: what takes long there keeps nobody's answers waiting
-    exact: ExactAnswers
-    parsing: Executor  # one thread: each that runs Python makes the loop wait for its turn longer
+    Args:
+        models: by the name in their address.
+        limits: of a request, and of the queue.
+        metrics: record the requests.
+        threads: of PyTorch; None for PyTorch's default.
+    """
 
-    def model(self, name: str) -> Served:
-        """A model by its name. Raises Problem 404, with the nearest name."""
+    def __init__(
+        self, models: Mapping[str, Solver], limits: Limits, metrics: Metrics, threads: int | None
+    ) -> None:
+        self.models, self.limits, self.metrics = models, limits, metrics
+        self.queue = AdmissionQueue(limits.queue, metrics)
+        self.bodies = BodyReader(limits)
+        self._batcher = Batcher(metrics, threads)
+        self._exact = ExactAnswers()
+        # One thread each. A second thread that runs Python would slow down the event loop, and
+        # metrics that take long must not delay the parsing of other requests.
+        self._parsing: Executor = ThreadPoolExecutor(1, "parsing")
+        self._measuring: Executor = ThreadPoolExecutor(1, "measuring")
+
+    async def __aenter__(self) -> Self:
+        await self._batcher.__aenter__()
+        return self
+
+    async def __aexit__(self, *error: object) -> None:
+        await self._batcher.__aexit__(*error)
+        self._parsing.shutdown()
+        self._measuring.shutdown()
+
+    def model(self, name: str) -> Solver:
+        """Return a model by its name. Raises Problem 404, which suggests the nearest name."""
         if name not in self.models:
             detail = str(unknown("model", name, self.models))
             raise Problem(HTTPStatus.NOT_FOUND, detail)
@@ -65,121 +102,96 @@ class Service:
 
     @asynccontextmanager
     async def admitted(self) -> AsyncIterator[None]:
-        """A place in the queue, and a deadline. Raises Problem 429 or 503."""
+        """Hold a place in the queue until the deadline. Raises Problem 429 or 503."""
         seconds = self.limits.answer_seconds
-        with self.places.take():
-            self.metrics.in_queue.inc()
+        with self.queue.place():
             try:
                 async with asyncio.timeout(seconds):
                     yield
             except TimeoutError:
                 raise out_of_time(f"no answer after {seconds:g} seconds") from None
-            finally:
-                self.metrics.in_queue.dec()
 
-    async def solve(
-        self, served: Served, body: bytes, parse: Callable[[bytes], Question]
-    ) -> dict[str, Any]:
-        """The `SolveResponse` to a body."""
-        start = perf_counter()
-        question = await self._aside(len(body), partial(parse, body))
-        solved = await self.batcher.solve(served.solver, question.method, question.examples)
-        answers = await self._aside(len(body), partial(_answers, served, question.method, solved))
-        self.metrics.answered(served.name, len(solved))
+    async def solve(self, name: str, body: bytes, parse: Parse) -> SolveResponse:
+        """Answer the instances of a body."""
+        start, solver = perf_counter(), self.model(name)
+        examples, method = await self._parse(body, parse)
+        solved = await self._batcher.solve(solver, method, examples)
+        self.metrics.answered(name, len(solved))
+        answers = [_answer(solver, method, example) for example in solved]
         seconds = perf_counter() - start
-        return {**_header(served, question.method), "answers": answers, "seconds": seconds}
+        return SolveResponse(**_header(name, solver, method), answers=answers, seconds=seconds)
 
-    async def evaluate(
-        self, served: Served, body: bytes, parse: Callable[[bytes], Question]
-    ) -> dict[str, Any]:
-        """The `EvaluateResponse` to a body."""
-        start = perf_counter()
-        examples, method = await self._aside(len(body), partial(parse, body))
-        answered = await self.batcher.solve(served.solver, method, examples)
+    async def evaluate(self, name: str, body: bytes, parse: Parse) -> EvaluateResponse:
+        """Compare the model's answers with the true answers of a body."""
+        start, solver = perf_counter(), self.model(name)
+        examples, method = await self._parse(body, parse)
+        answered = await self._batcher.solve(solver, method, examples)
         measures = await asyncio.get_running_loop().run_in_executor(
-            self.measuring, partial(served.solver.score, examples, answered)
+            self._measuring, partial(solver.score, examples, answered)
         )
-        self.metrics.answered(served.name, len(answered))
-        return {
-            **_header(served, method),
-            "instances": len(examples),
-            "metrics": {name: measure.to_dict() for name, measure in measures.items()},
-            "seconds": perf_counter() - start,
-        }
+        self.metrics.answered(name, len(answered))
+        return EvaluateResponse(
+            **_header(name, solver, method),
+            instances=len(examples),
+            metrics={metric: measure.to_dict() for metric, measure in measures.items()},
+            seconds=perf_counter() - start,
+        )
 
-    async def trace(
-        self, served: Served, body: bytes, parse: Callable[[bytes], Question]
-    ) -> dict[str, Any]:
-        """The `TraceResponse` to a body."""
-        start, solver = perf_counter(), served.solver
+    async def trace(self, name: str, body: bytes, parse: Parse) -> TraceResponse:
+        """Answer the instance of a body, and record the steps of the search."""
+        start, solver = perf_counter(), self.model(name)
         task = solver.task
-        (example,), method = await self._aside(len(body), partial(parse, body))
+        (example,), method = await self._parse(body, parse)
         assert isinstance(method.decoder, Search)
-        traced = Traced(method.decoder)  # equal to no other: it shares no batch
-        labelling = self.exact.ask(task, example)
-        (solved,) = await self.batcher.solve(solver, method._replace(decoder=traced), [example])
+        traced = Traced(method.decoder)  # equal to no other decoder, so it shares no batch
+        labelling = self._exact.submit(task, example)
+        (solved,) = await self._batcher.solve(solver, method._replace(decoder=traced), [example])
         await asyncio.wait([asyncio.wrap_future(labelling)], timeout=EXACT_SECONDS)
         pending = not labelling.done()
         exact = None if pending else labelling.result()
-        # Longer than a body, and all of it numbers.
-        steps = await self._aside(SMALL + 1, partial(steps_of, task, example, traced))
-        self.metrics.answered(served.name, 1)
-        return {
-            **_header(served, method),
-            "special_names": list(task.special_names),
-            **steps,
-            "answer": _answer(solver, method, solved),
-            "exact": exact,
-            "pending": pending,
-            **compare(task, solved, exact),
-            "seconds": perf_counter() - start,
-        }
+        correct, metrics = compare(task, solved, exact)
+        tokens, steps = await asyncio.get_running_loop().run_in_executor(
+            self._parsing, partial(steps_of, task, example, traced)
+        )
+        self.metrics.answered(name, 1)
+        return TraceResponse(
+            **_header(name, solver, method),
+            special_names=list(task.special_names),
+            tokens=tokens,
+            steps=steps,
+            answer=_answer(solver, method, solved),
+            exact=exact,
+            pending=pending,
+            correct=correct,
+            metrics=metrics,
+            seconds=perf_counter() - start,
+        )
 
-    async def _aside(self, size: int, function: Callable[[], Result]) -> Result:
-        """The result of a function, in the other thread where it takes long: the loop goes on."""
-        if size <= SMALL:
-            return function()
-        await _let_others_pass()
-        return await asyncio.get_running_loop().run_in_executor(self.parsing, function)
-
-
-async def _let_others_pass() -> None:
-    """Waits while the loop has much to do, a few of its turns at most.
-
-    A thread that runs Python takes the interpreter at each of the loop's system calls, and keeps
-    it for milliseconds. Of a crowd that comes in one moment each refusal would wait for that.
-    """
-    for _ in range(TURNS):
-        start = perf_counter()
-        await asyncio.sleep(0)
-        if perf_counter() - start < TURN:
-            return
+    async def _parse(self, body: bytes, parse: Parse) -> Question:
+        if len(body) <= SMALL_BODY:
+            return parse(body)
+        loop = asyncio.get_running_loop()
+        return await loop.run_in_executor(self._parsing, partial(parse, body))
 
 
-def _header(served: Served, method: Method) -> dict[str, str]:
-    task, decoder = served.solver.task.name, method.decoder.name
-    return {"task": task, "model": served.name, "decoder": decoder}
+def _header(name: str, solver: Solver, method: Method) -> dict[str, Any]:
+    return {"task": solver.task.name, "model": name, "decoder": method.decoder.name}
 
 
-def _answers(served: Served, method: Method, solved: list[Example]) -> list[dict[str, Any]]:
-    return [_answer(served.solver, method, example) for example in solved]
-
-
-def _answer(solver: Solver, method: Method, solved: Example) -> dict[str, Any]:
-    """The `Answer` to one instance."""
-    assert solved.outputs is not None
-    return {
-        "outputs": solved.outputs.tolist(),
-        "log_likelihood": solved.log_prob,
-        "cost": finite_cost(solver.task, solved),
-        "warnings": [text for _, text in solver.messages_of(solved, method.decoder)],
-    }
+def _answer(solver: Solver, method: Method, solved: Example) -> Answer:
+    assert solved.outputs is not None and solved.log_prob is not None
+    return Answer(
+        outputs=solved.outputs.tolist(),
+        log_likelihood=solved.log_prob,
+        cost=finite_cost(solver.task, solved),
+        warnings=[text for _, text in solver.messages_of(solved, method.decoder)],
+    )
 
 
 async def while_connected(
     receive: Callable[[], Awaitable[Mapping[str, Any]]], answer: Awaitable[Result]
 ) -> Result | None:
-    """The answer; None, and it is given up, where the client leaves before."""
+    """Return the answer; or cancel it and return None if the client leaves before."""
 
     async def leave() -> None:
         while (await receive())["type"] != "http.disconnect":

@@ -1,70 +1,162 @@
-"""How an answer came about, step by step, beside the exact one: the parts of a trace."""
+"""Traces: the steps of a search, and the exact answer to compare the model's answer with."""
 
+from collections import OrderedDict, deque
+from collections.abc import Callable, Hashable
+from concurrent.futures import Future
+from functools import partial
 from math import isfinite
-from typing import Any
+from threading import Condition, Thread
 
 import numpy as np
 
 from ptrnet.data.symmetries import augmented_view
 from ptrnet.decoding.trace import Step, Traced
+from ptrnet.errors import InputError
+from ptrnet.serve.schemas import ExactAnswer, Prefix, TraceStep
+from ptrnet.solver.answer import finite_cost
 from ptrnet.tasks.base import Task
 from ptrnet.types import END, Example, Indices
 
-DIGITS = 6  # of a probability, behind the point
+DIGITS = 6  # decimal places of a probability
+MAX_ANSWERS = 256  # exact answers that are kept, the most recent ones
+MAX_WAITING = 16  # exact answers of a task that wait to be computed; older ones are dropped
 
 
-def steps_of(task: Task, example: Example, traced: Traced) -> dict[str, Any]:
-    """The `tokens` and `steps` of a `TraceResponse`; elements as they stand in the instance.
+def steps_of(task: Task, example: Example, traced: Traced) -> tuple[list[int], list[TraceStep]]:
+    """Return the tokens of the answer and the steps of the search.
 
     Args:
         task: of the model.
-        example: the one instance that `traced` has answered.
-        traced: the search, its answer the first of its prefixes.
+        example: the only instance that `traced` has answered.
+        traced: the search. Its tokens follow the order in which the model read the elements; the
+            result follows the order of the instance.
     """
     _, order = augmented_view(0, task, task.normalize(example.inputs))
     special_tokens = np.arange(task.num_specials)
     from_read, to_read = (
         np.append(special_tokens, i + len(special_tokens)) for i in (order, order.argsort())
     )
-    steps: list[dict[str, Any]] = []
+    steps: list[TraceStep] = []
     for step in traced.steps:
-        count = len(steps[-1]["prefixes"]) if steps else 1
-        steps.append(_step(step, count, from_read, to_read))
-    return {"tokens": _tokens(steps), "steps": steps}
+        steps.append(_step(step, len(steps[-1].prefixes) if steps else 1, from_read, to_read))
+    return _tokens(steps), steps
 
 
-def _step(step: Step, count: int, from_read: Indices, to_read: Indices) -> dict[str, Any]:
-    """A `TraceStep`. Prefixes with a token that was not allowed stand last, and are left out."""
+def _step(step: Step, count: int, from_read: Indices, to_read: Indices) -> TraceStep:
+    """Return a step without the prefixes that the constraint forbids; they come last."""
     log_probs = step.log_probs[0, :count].double().cpu().numpy()[:, to_read]
     rounded = np.round(np.exp(log_probs), DIGITS).astype(object)
     rounded[np.isneginf(log_probs)] = None
     scores, parents, tokens = (part[0].tolist() for part in step.selection)
     prefixes = [
-        {"parent": parent, "token": int(from_read[token]), "log_likelihood": score}
+        Prefix(parent=parent, token=int(from_read[token]), log_likelihood=score)
         for score, parent, token in zip(scores, parents, tokens, strict=True)
         if isfinite(score)
     ]
-    return {"probabilities": rounded.tolist(), "prefixes": prefixes}
+    # The arrays are lists of numbers for certain, and validating them would take long.
+    return TraceStep.model_construct(probabilities=rounded.tolist(), prefixes=prefixes)
 
 
-def _tokens(steps: list[dict[str, Any]]) -> list[int]:
-    """The tokens of the first prefix of the last step, END included."""
+def _tokens(steps: list[TraceStep]) -> list[int]:
+    """Return the tokens of the first prefix of the last step, up to END."""
     tokens, k = [], 0
     for step in reversed(steps):
-        prefix = step["prefixes"][k]
-        tokens.append(prefix["token"])
-        k = prefix["parent"]
+        prefix = step.prefixes[k]
+        tokens.append(prefix.token)
+        k = prefix.parent
     tokens.reverse()
     return tokens[: tokens.index(END) + 1] if END in tokens else tokens
 
 
-def compare(task: Task, solved: Example, exact: dict[str, Any] | None) -> dict[str, Any]:
-    """The `correct` and `metrics` of a `TraceResponse`: an answer beside the exact one."""
+def compare(
+    task: Task, solved: Example, exact: ExactAnswer | None
+) -> tuple[bool | None, dict[str, float | None]]:
+    """Return whether the model's answer is as good as the exact one, and its metrics.
+
+    The first is None without a proved exact answer.
+    """
     if exact is None or solved.outputs is None:
-        return {"correct": None, "metrics": {}}
-    known = solved.replace(outputs=np.array(exact["outputs"], np.int64))
+        return None, {}
+    known = solved.replace(outputs=np.array(exact.outputs, np.int64))
     measures = task.measure([known], [solved.outputs])
-    return {
-        "correct": task.is_correct(known, solved.outputs) if exact["proved"] else None,
-        "metrics": {name: measure.to_dict()["value"] for name, measure in measures.items()},
-    }
+    is_correct = task.is_correct(known, solved.outputs) if exact.proved else None
+    return is_correct, {name: measure.to_dict()["value"] for name, measure in measures.items()}
+
+
+class ExactAnswers:
+    """Computes exact answers, those of each task in a thread of its own.
+
+    The threads are daemons: an exact tour may take a minute, and the process can end meanwhile.
+    """
+
+    def __init__(self) -> None:
+        self._threads: dict[str, _NewestFirst] = {}
+
+    def submit(self, task: Task, example: Example) -> "Future[ExactAnswer | None]":
+        """Return the result of `exact_of`. An instance that was submitted before has the same
+        future."""
+        if task.name not in self._threads:
+            self._threads[task.name] = _NewestFirst(f"exact {task.name}")
+        key = (task, example.inputs.shape, example.inputs.tobytes())
+        return self._threads[task.name].submit(key, partial(exact_of, task, example))
+
+
+def exact_of(task: Task, example: Example) -> ExactAnswer | None:
+    """Return the answer of the task's first labeller; None if it cannot label the instance."""
+    if not task.labellers:
+        return None
+    try:
+        task.check_labeller(None)
+        task.check_max_elements(None, len(example.inputs))
+    except InputError:
+        return None
+    answers, proved = task.label_with_proof(example.inputs[None])
+    (outputs,) = task.unpad(answers)
+    if not len(outputs):
+        return None
+    return ExactAnswer(
+        outputs=outputs.tolist(),
+        cost=finite_cost(task, example.replace(outputs=outputs)),
+        labeller=task.labellers[0],
+        proved=bool(proved[0]),
+    )
+
+
+Compute = Callable[[], ExactAnswer | None]
+
+
+class _NewestFirst:
+    """A thread that computes what was submitted last first, and keeps the results."""
+
+    def __init__(self, name: str) -> None:
+        self._futures: OrderedDict[Hashable, Future[ExactAnswer | None]] = OrderedDict()
+        # When it is full, the deque drops the entry at its other end, which is the oldest.
+        self._waiting: deque[tuple[Compute, Future[ExactAnswer | None]]] = deque(maxlen=MAX_WAITING)
+        self._changed = Condition()
+        Thread(target=self._work, name=name, daemon=True).start()
+
+    def submit(self, key: Hashable, compute: Compute) -> "Future[ExactAnswer | None]":
+        with self._changed:
+            future = self._futures.pop(key, None)
+            if future is None or (future.done() and future.exception() is not None):
+                future = Future()
+            self._futures[key] = future
+            if len(self._futures) > MAX_ANSWERS:
+                self._futures.popitem(last=False)
+            if not (future.running() or future.done()):
+                self._waiting.append((compute, future))
+                self._changed.notify()
+            return future
+
+    def _work(self) -> None:
+        while True:
+            with self._changed:
+                self._changed.wait_for(lambda: self._waiting)
+                compute, future = self._waiting.pop()
+                if future.done():  # it was submitted more than once
+                    continue
+                future.set_running_or_notify_cancel()
+            try:
+                future.set_result(compute())
+            except Exception as error:
+                future.set_exception(error)

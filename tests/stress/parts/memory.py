@@ -15,7 +15,6 @@ import numpy as np
 
 import ptrnet
 from ptrnet.serve.app import create_app
-from ptrnet.serve.service import Served
 from ptrnet.solver import Solver
 from tests.stress.trial import Trial
 from tests.support.small_models import small_solver
@@ -58,7 +57,7 @@ class Service:
 
     def __init__(self, solver: Solver) -> None:
         self._loop = asyncio.new_event_loop()
-        app = create_app({"mine": Served("mine", solver)})
+        app = create_app({"mine": solver})
         lifespan = app.router.lifespan_context(app)
         self._loop.run_until_complete(lifespan.__aenter__())
         transport = httpx.ASGITransport(app)

@@ -1,6 +1,5 @@
 """The trace of a search is what the solver did, and nothing else."""
 
-import json
 import math
 import time
 from threading import Event
@@ -11,9 +10,9 @@ from pydantic import TypeAdapter
 
 from ptrnet import tasks
 from ptrnet.decoding import Beam, Greedy
-from ptrnet.serve import exact, service
+from ptrnet.serve import service, tracing
 from ptrnet.serve.limits import Limits
-from ptrnet.serve.requests.schemas import TraceResponse
+from ptrnet.serve.schemas import TraceResponse
 from ptrnet.types import END, Example
 from tests.serve.conftest import problem
 
@@ -91,7 +90,7 @@ def test_each_prefix_extends_one_before_it(with_client, models):
         assert before == sorted(before, reverse=True) and len(before) <= 4
 
 
-def test_the_exact_answer_stands_beside(with_client, models, monkeypatch):
+def test_a_trace_includes_the_exact_answer(with_client, models, monkeypatch):
     monkeypatch.setattr(service, "EXACT_SECONDS", 60)  # the labeller may have to be compiled
     instance = RNG.random((6, 2))
     for task in ("hull", "delaunay"):
@@ -104,13 +103,11 @@ def test_the_exact_answer_stands_beside(with_client, models, monkeypatch):
         assert trace["correct"] == (measures["accuracy"]["value"] == 1)
 
 
-def test_a_slow_labeller_keeps_no_answer_waiting_and_its_own_is_there_later(
-    with_client, models, monkeypatch
-):
+def test_a_slow_labeller_delays_no_answer_and_its_own_comes_later(with_client, models, monkeypatch):
     released = Event()
     monkeypatch.setattr(service, "EXACT_SECONDS", 0.05)
     slow, right = RNG.random((2, 6, 2))
-    exact_of, calls = exact.exact_of, []
+    exact_of, calls = tracing.exact_of, []
 
     def computed(task, example):
         calls.append(example)
@@ -118,7 +115,7 @@ def test_a_slow_labeller_keeps_no_answer_waiting_and_its_own_is_there_later(
             released.wait(20)
         return exact_of(task, example)
 
-    monkeypatch.setattr(exact, "exact_of", computed)
+    monkeypatch.setattr(tracing, "exact_of", computed)
 
     async def scenario(client):
         async def ask(task, instance):
@@ -141,18 +138,18 @@ def test_a_slow_labeller_keeps_no_answer_waiting_and_its_own_is_there_later(
     assert len(calls) == 2  # asked again, the same computation goes on
 
 
-def test_the_newest_exact_answer_is_computed_first_and_the_oldest_given_up(monkeypatch):
-    monkeypatch.setattr(exact, "MAX_WAITING", 2)
+def test_the_newest_exact_answer_is_computed_first_and_the_oldest_only_if_asked_again(monkeypatch):
+    monkeypatch.setattr(tracing, "MAX_WAITING", 2)
     released, called = Event(), []
-    monkeypatch.setattr(exact, "exact_of", lambda _, example: called.append(example.source))
-    task, answers = tasks.get("hull"), exact.ExactAnswers()
+    monkeypatch.setattr(tracing, "exact_of", lambda _, example: called.append(example.source))
+    task, answers = tasks.get("hull"), tracing.ExactAnswers()
     inputs = RNG.random((5, 3, 2))
 
     def ask(k):
-        return answers.ask(task, Example(inputs[k], source=str(k)))
+        return answers.submit(task, Example(inputs[k], source=str(k)))
 
     with monkeypatch.context() as patch:
-        patch.setattr(exact, "exact_of", lambda *_: released.wait(20))
+        patch.setattr(tracing, "exact_of", lambda *_: released.wait(20))
         first = ask(0)
     while not first.running():
         time.sleep(0.001)
@@ -162,24 +159,26 @@ def test_the_newest_exact_answer_is_computed_first_and_the_oldest_given_up(monke
     for future in futures[1:]:
         future.result(20)
     assert called == ["2", "3"] and not futures[0].done()
-    assert ask(0) is first and ask(1) is not futures[0]
+    assert ask(0) is first
+    ask(1).result(20)
+    assert called == ["2", "3", "1"]
 
 
-def test_what_failed_once_is_computed_again(monkeypatch):
-    """For want of memory, say; it was kept as the answer."""
+def test_a_failed_exact_answer_is_computed_again(monkeypatch):
+    """It may have failed because memory was short."""
     errors = [MemoryError(), None]
 
     def exact_of(task, example):
         if error := errors.pop(0):
             raise error
-        return {}
+        return
 
-    monkeypatch.setattr(exact, "exact_of", exact_of)
-    answers = exact.ExactAnswers()
+    monkeypatch.setattr(tracing, "exact_of", exact_of)
+    answers = tracing.ExactAnswers()
     example = Example(np.zeros((3, 2)))
     with pytest.raises(MemoryError):
-        answers.ask(tasks.get("hull"), example).result(60)
-    assert answers.ask(tasks.get("hull"), example).result(60) == {}
+        answers.submit(tasks.get("hull"), example).result(60)
+    assert answers.submit(tasks.get("hull"), example).result(60) is None
 
 
 def test_numbers_beyond_floats_are_null(with_client, models):
@@ -203,9 +202,9 @@ def test_a_task_without_labellers_has_no_exact_answer(with_client, models, small
 @pytest.mark.parametrize(
     ("body", "status", "detail"),
     [
-        ({}, 422, 'body: expected "instance", got none'),
-        ({"instances": [[[0, 0]]]}, 422, "unknown field 'instances'; did you mean 'instance'?"),
-        ({"instance": 3}, 422, "instance: expected a list"),
+        ({}, 422, "instance: Field required"),
+        ({"instances": [[[0, 0]]]}, 422, "instance: Field required"),
+        ({"instance": 3}, 422, "instance 0: expected a list of elements"),
         ({"instance": [[0, 0]], "decoder": "sample"}, 422, "unknown decoder 'sample'"),
         ({"instance": [[0, 0]], "beam_size": 3}, 422, "beam_size does nothing with greedy"),
         ({"instance": [[0, 0]], "augment": 3}, 422, "unknown field 'augment'"),
@@ -222,23 +221,3 @@ def test_refusals(with_client, models, body, status, detail):
         return await client.post("/v1/models/hull/trace", json=body)
 
     assert detail in problem(with_client(scenario, Limits(max_trace=5000)), status)
-
-
-def test_the_page_is_open_and_says_what_a_browser_may_do(with_client):
-    async def scenario(client):
-        paths = ("/", "/page/main.js", "/page/page.css", "/page/../pyproject.toml", "/page/no.js")
-        return [await client.get(path) for path in paths]
-
-    index, script, style, *missing = with_client(scenario, token="letmein-letmein-letmein")
-    for response, media_type in ((index, "html"), (script, "javascript"), (style, "css")):
-        assert response.status_code == 200
-        assert response.headers["content-type"] == f"text/{media_type}; charset=utf-8"
-        assert response.headers["x-content-type-options"] == "nosniff"
-        assert response.headers["referrer-policy"] == "no-referrer"
-        parts = response.headers["content-security-policy"].split(";")
-        policy = dict(part.split(maxsplit=1) for part in parts)
-        assert policy["default-src"] == policy["frame-ancestors"] == "'none'"
-        assert policy["script-src"] == policy["connect-src"] == policy["style-src"] == "'self'"
-    for response in missing:
-        assert response.status_code in (401, 404)
-        assert json.loads(response.text)["status"] == response.status_code

@@ -1,4 +1,4 @@
-"""What is answered over HTTP is what `Solver` answers."""
+"""Each route answers as the solver does, and asks for the token."""
 
 import asyncio
 import io
@@ -11,10 +11,10 @@ import pytest
 from pydantic import TypeAdapter
 
 from ptrnet.decoding import Beam, Greedy, Incremental, Sample
-from ptrnet.serve import pace
-from ptrnet.serve.requests.schemas import EvaluateResponse, ModelCard, SolveResponse
+from ptrnet.serve import batching
+from ptrnet.serve.schemas import EvaluateResponse, ModelCard, SolveResponse
 from ptrnet.types import Example
-from tests.serve.conftest import problem
+from tests.serve.conftest import SOLVE, problem
 
 RNG = np.random.default_rng(0)
 
@@ -57,7 +57,7 @@ def check_same(answer, solver, instance, decoder, **settings):
     ],
 )
 @pytest.mark.parametrize("task", ["hull", "tsp", "sort", "delaunay"])
-def test_answers_are_the_solvers(with_client, models, task, options, decoder, settings):
+def test_answers_equal_those_of_the_solver(with_client, models, task, options, decoder, settings):
     instances = instances_of(models[task], (5, 9, 6, 3, 17, 5))
 
     async def scenario(client):
@@ -88,7 +88,7 @@ def test_one_instance_and_incremental_decoding(with_client, models):
     assert answer["warnings"] == []  # parts have sizes of their own
 
 
-def test_arrays_of_numpy(with_client, models):
+def test_npy_bodies_are_answered_like_json(with_client, models):
     many = RNG.random((4, 8, 2))
 
     async def scenario(client):
@@ -109,9 +109,9 @@ def test_arrays_of_numpy(with_client, models):
         assert [answer["outputs"] for answer in document["answers"]] == expected
 
 
-def test_requests_of_many_users_share_batches_and_change_nothing(with_client, models, monkeypatch):
+def test_sharing_batches_changes_no_answer(with_client, models, monkeypatch):
     """60 users at a time; each gets what the model answers alone."""
-    monkeypatch.setattr(pace, "SECONDS", 60)  # a busy machine's batches would be smaller
+    monkeypatch.setattr(batching, "BATCH_SECONDS", 60)  # a busy machine's batches would be smaller
     users = [
         (task, instances_of(models[task], RNG.integers(3, 20, RNG.integers(1, 4))), beam)
         for task in ("hull", "tsp", "sort")
@@ -140,7 +140,7 @@ def test_requests_of_many_users_share_batches_and_change_nothing(with_client, mo
 
 
 @pytest.mark.parametrize("task", ["hull", "tsp", "sort", "delaunay"])
-def test_evaluate_measures_as_the_solver_does(with_client, models, task):
+def test_evaluate_gives_the_metrics_of_the_solver(with_client, models, task):
     solver = models[task]
     instances = instances_of(solver, (6, 4, 9))
     outputs = solver.solve(instances, Sample(1, temperature=9.0, seed=1))
@@ -179,7 +179,7 @@ def test_each_instance_has_its_warnings(with_client):
     assert others[0][0].startswith("the model was trained on instances of 5 elements, this one has")
 
 
-def test_models_and_their_cards(with_client, models):
+def test_models_are_listed_with_their_cards(with_client, models):
     models["hull"].card = "# hull"
 
     async def scenario(client):
@@ -227,7 +227,7 @@ def test_the_description_names_every_route(with_client):
     assert "securitySchemes" not in document.get("components", {})
 
 
-def test_the_description_says_where_a_token_is_wanted(with_client):
+def test_the_description_says_which_routes_need_a_token(with_client):
     token = "letmein-letmein-letmein"
 
     async def scenario(client):
@@ -236,7 +236,7 @@ def test_the_description_says_where_a_token_is_wanted(with_client):
 
     document = with_client(scenario, token=token)
     assert document["components"]["securitySchemes"] == {
-        "token": {"type": "http", "scheme": "bearer"}
+        "HTTPBearer": {"type": "http", "scheme": "bearer"}
     }
     for path, operations in document["paths"].items():
         for operation in operations.values():
@@ -244,22 +244,17 @@ def test_the_description_says_where_a_token_is_wanted(with_client):
             assert ("401" in operation["responses"]) == ("security" in operation) == wanted, path
 
 
-def test_head_is_get_without_a_body(with_client):
+def test_head_is_answered_for_the_page_alone(with_client):
     async def scenario(client):
-        paths = ("/", "/healthz", "/v1/models", "/v1/models/hul", "/nothing")
-        pairs = [(await client.get(path), await client.head(path)) for path in paths]
-        return pairs, (await client.get("/metrics")).text
+        return [await client.head(path) for path in ("/", "/page/main.js", "/v1/models")]
 
-    pairs, metrics = with_client(scenario)
-    for route, status in (("/healthz", 200), ("/v1/models/{name}", 404), ("none", 404)):
-        assert f'ptrnet_requests_total{{route="{route}",status="{status}"}} 2.0' in metrics
-    for get, head in pairs:
-        assert (head.status_code, head.content) == (get.status_code, b"")
-        assert head.headers["content-length"] == str(len(get.content))
+    index, script, models = with_client(scenario)
+    assert (index.status_code, script.status_code, models.status_code) == (200, 200, 405)
+    assert index.content == script.content == b""
 
 
-def test_another_address_is_not_sent_elsewhere(with_client):
-    """`/v1/models/` was answered with a redirect, which is no problem document."""
+def test_a_slash_too_many_is_not_redirected(with_client):
+    """A redirect would not be a problem document."""
 
     async def scenario(client):
         return await client.get("/v1/models/")
@@ -267,10 +262,10 @@ def test_another_address_is_not_sent_elsewhere(with_client):
     assert "GET /v1/models/: not found" in problem(with_client(scenario), 404)
 
 
-def test_metrics_that_take_long_keep_no_answers_waiting(with_client, models, monkeypatch):
+def test_slow_metrics_do_not_delay_answers(with_client, models, monkeypatch):
     """A hull of many points is measured in seconds; once all answers waited for it."""
     measured = Event()
-    monkeypatch.setattr("ptrnet.serve.service.evaluate", lambda *_: measured.wait(20) and {})
+    monkeypatch.setattr("ptrnet.solver.Solver.score", lambda *_: measured.wait(20) and {})
     points = [[0.1, 0.2], [0.8, 0.3], [0.4, 0.9]]
 
     async def scenario(client):
@@ -286,7 +281,7 @@ def test_metrics_that_take_long_keep_no_answers_waiting(with_client, models, mon
     assert (status, was_first) == (200, True)
 
 
-def test_elements_with_fields(with_client, models, small):
+def test_elements_may_be_objects_with_fields(with_client, models, small):
     schema = {"fields": ("price", "colour"), "categories": ((), ("blue", "red"))}
     solver = small("custom", scale=8.0, **schema, center=(0.0,) * 3, spread=(1.0,) * 3)
     models["offers"] = solver
@@ -303,3 +298,73 @@ def test_elements_with_fields(with_client, models, small):
     assert answered.json()["answers"][0]["outputs"] == solver.solve(elements).tolist()
     assert "got 'pink'" in problem(unknown, 422)
     assert "expected elements with the fields price, colour" in problem(numbers, 422)
+
+
+def test_every_route_but_probes_needs_the_token(with_client):
+    paths = ("/v1/models", "/v1/models/hull", "/metrics", "/openapi.json")
+
+    async def scenario(client):
+        def get(path, *values):
+            return client.get(path, headers=[("Authorization", value) for value in values])
+
+        for path in paths:
+            for values in ((), ("Bearer wrong",), ("Bearer ",), ("letmein-letmein-letmein",)):
+                response = await get(path, *values)
+                assert "expected Bearer and the token" in problem(response, 401)
+                assert response.headers["www-authenticate"] == "Bearer"
+        good = [(await get(path, "Bearer letmein-letmein-letmein")).status_code for path in paths]
+        lower = await get("/v1/models", "bearer letmein-letmein-letmein")  # a scheme has no case
+        open_to_all = [(await get(path)).status_code for path in ("/healthz", "/readyz")]
+        refused = await client.post(SOLVE, content=b"x" * 10_000)
+        return [*good, lower.status_code], open_to_all, refused
+
+    good, open_to_all, refused = with_client(scenario, token="letmein-letmein-letmein")
+    assert good == [200] * 5 and open_to_all == [200, 200]
+    problem(refused, 401)
+
+
+def test_only_pages_of_allowed_origins_are_answered(with_client):
+    async def scenario(client):
+        responses = []
+        for origin in ("https://good.org", "https://bad.org"):
+            preflight = {
+                "Origin": origin,
+                "Access-Control-Request-Method": "POST",
+                "Access-Control-Request-Headers": "content-type,authorization",
+            }
+            responses += [
+                await client.options(SOLVE, headers=preflight),
+                await client.get("/v1/models", headers={"Origin": origin}),
+            ]
+        return [r.headers.get("access-control-allow-origin") for r in responses]
+
+    assert with_client(scenario) == [None] * 4
+    allowed = ["https://good.org"] * 2 + [None] * 2
+    assert with_client(scenario, origins=["https://good.org"], token="t" * 20) == allowed
+
+
+def test_pages_of_allowed_origins_can_read_retry_after(with_client):
+    async def scenario(client):
+        return await client.get("/v1/models", headers={"Origin": "https://good.org"})
+
+    response = with_client(scenario, origins=["https://good.org"])
+    assert "Retry-After" in response.headers["access-control-expose-headers"]
+
+
+def test_the_page_needs_no_token_and_restricts_the_browser(with_client):
+    async def scenario(client):
+        paths = ("/", "/page/main.js", "/page/page.css", "/page/../pyproject.toml", "/page/no.js")
+        return [await client.get(path) for path in paths]
+
+    index, script, style, *missing = with_client(scenario, token="letmein-letmein-letmein")
+    for response, media_type in ((index, "html"), (script, "javascript"), (style, "css")):
+        assert response.status_code == 200
+        assert response.headers["content-type"] == f"text/{media_type}; charset=utf-8"
+        assert response.headers["x-content-type-options"] == "nosniff"
+        assert response.headers["referrer-policy"] == "no-referrer"
+        parts = response.headers["content-security-policy"].split(";")
+        policy = dict(part.split(maxsplit=1) for part in parts)
+        assert policy["default-src"] == policy["frame-ancestors"] == "'none'"
+        assert policy["script-src"] == policy["connect-src"] == policy["style-src"] == "'self'"
+    for response in missing:
+        problem(response, 404)

@@ -1,4 +1,4 @@
-"""The program: where it listens, and how it ends."""
+"""The processes: where they listen, how they end, and what is refused before they start."""
 
 import contextlib
 import json
@@ -12,23 +12,16 @@ import threading
 import time
 import urllib.request
 from http.client import HTTPConnection, HTTPResponse
-from multiprocessing import get_context
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
 import torch
-import uvicorn
 
 from ptrnet import models
 from ptrnet.cli import run
 from ptrnet.errors import InputError
 from ptrnet.kernels import eager
-from ptrnet.serve.limits import Limits
-from ptrnet.serve.process import server, workers
-from ptrnet.serve.process.listening import address_of, listen, read_token
-from ptrnet.serve.process.server import App, load_models
-from ptrnet.serve.process.signals import sigterm_exits
+from ptrnet.serve.server import address_of, listen, load_models, read_token, warm_up
 
 SECONDS = 60  # the deadline of whatever is waited for
 INSTANCES = np.random.default_rng(0).random((300, 20, 2)).tolist()
@@ -42,7 +35,7 @@ def model(small, tmp_path):
 
 @pytest.fixture
 def served():
-    """A function: starts the program; returns the process and its address."""
+    """A function that starts the program and returns the process and its address."""
     processes = []
 
     def start(*arguments):
@@ -65,18 +58,28 @@ def served():
 
 
 def ask(address, body):
-    """The status and document of an answer, and what it says of its connection."""
+    """Return the status and the document of a response."""
     connection = HTTPConnection(address.removeprefix("http://"), timeout=SECONDS)
     headers = {"Content-Type": "application/json"}
     connection.request("POST", "/v1/models/mine/solve", json.dumps(body), headers)
     response = connection.getresponse()
     document = json.load(response)
     connection.close()
-    return response.status, document, response.getheader("Connection")
+    return response.status, document
+
+
+def wait_for_queue(address, count):
+    """Wait until that many requests are in the queue."""
+    deadline, in_queue = time.monotonic() + SECONDS, 0
+    while in_queue < count:
+        assert time.monotonic() < deadline, f"{in_queue} requests in the queue"
+        with urllib.request.urlopen(f"{address}/metrics", timeout=SECONDS) as response:
+            text = response.read().decode()
+        in_queue = float(re.search(r"^ptrnet_queue (\S+)", text, re.MULTILINE)[1])
 
 
 def begin(connection, body):
-    """Sends the head of a request; its body is accepted from then on, and still to come."""
+    """Send the head of a request. The service accepts it and waits for its body."""
     connection.sendall(
         b"POST /v1/models/mine/solve HTTP/1.1\r\nHost: mine\r\nExpect: 100-continue\r\n"
         b"Content-Type: application/json\r\nContent-Length: %d\r\n\r\n" % len(body)
@@ -101,23 +104,17 @@ def test_sigterm_finishes_what_was_accepted(served, model, small):
     threads = [threading.Thread(target=send) for _ in range(6)]
     for thread in threads:
         thread.start()
-    deadline, in_queue = time.monotonic() + SECONDS, 0
-    while in_queue < 6 and not answered:
-        assert time.monotonic() < deadline, f"{in_queue} requests in the queue"
-        with urllib.request.urlopen(f"{address}/metrics", timeout=SECONDS) as response:
-            text = response.read().decode()
-        in_queue = float(re.search(r"^ptrnet_queue (\S+)", text, re.MULTILINE)[1])
+    wait_for_queue(address, 6)
     process.send_signal(signal.SIGTERM)
     for thread in threads:
         thread.join(SECONDS)
     assert process.wait(SECONDS) == 0 and process.stderr.read() == ""
     assert len(answered) == 6
-    for status, document, _ in answered:
+    for status, document in answered:
         assert status == 200 and len(document["answers"]) == len(INSTANCES)
 
 
-def test_connections_are_closed_from_sigterm_on(served, model):
-    """The body of a request comes when the service listens no more."""
+def test_a_request_whose_body_arrives_after_sigterm_is_answered(served, model):
     process, address = served("--model", model)
     host, port = address.removeprefix("http://").split(":")
     body = json.dumps({"instances": INSTANCES}).encode()
@@ -132,58 +129,47 @@ def test_connections_are_closed_from_sigterm_on(served, model):
         with HTTPResponse(connection) as response:
             response.begin()
             assert len(json.load(response)["answers"]) == len(INSTANCES)
-            assert response.status == 200 and response.getheader("Connection") == "close"
+            assert response.status == 200
     assert process.wait(SECONDS) == 0 and process.stderr.read() == ""
 
 
-def test_idle_connections_are_closed(monkeypatch):
-    """One that never sent a request, and one that rests after its response; not a busy one."""
-    monkeypatch.setattr(server, "IDLE_SECONDS", 5)
-    clock = iter((0, 3, 6, 9, 12, 15))
-    monkeypatch.setattr(server, "monotonic", lambda: next(clock))
-
-    class Connection:
-        pass
-
-    def connection(cycle):
-        closed = []
-        transport = SimpleNamespace(close=lambda: closed.append(True))
-        made = Connection()
-        made.cycle, made.transport, made.closed = cycle, transport, closed
-        return made
-
-    busy, answered, next_one = (SimpleNamespace(response_complete=k > 0) for k in range(3))
-    silent, at_work, resting, active = map(connection, (None, busy, answered, answered))
-    made = server.Server(uvicorn.Config("none"))
-    made.server_state.connections = {silent, at_work, resting, active}
-    for k in range(3):
-        active.cycle = answered if k % 2 else next_one  # another request each time
-        made._close_idle()
-    assert silent.closed and resting.closed
-    assert not at_work.closed and not active.closed
+def test_ctrl_c_finishes_what_was_accepted_and_exits_with_130(served, model):
+    process, address = served("--model", model)
+    answered = []
+    body = {"instances": INSTANCES, "decoder": "beam"}
+    thread = threading.Thread(target=lambda: answered.append(ask(address, body)))
+    thread.start()
+    wait_for_queue(address, 1)
+    process.send_signal(signal.SIGINT)
+    thread.join(SECONDS)
+    assert process.wait(SECONDS) == 130 and process.stderr.read() == ""
+    assert [status for status, _ in answered] == [200]
 
 
-def test_sigterm_before_the_first_step(monkeypatch):
-    """It raised where the coroutine that serves was made and not begun, of which Python warned."""
-    begin = uvicorn.server.asyncio_run
+@pytest.mark.parametrize(
+    "head",
+    [
+        [b"X: " + b"a" * 1000 + b"\r\n"] * 2000,
+        [b"X: ", *[b"a" * 1000] * 2000],
+        [b"Transfer-Encoding: chunked\r\n\r\n1;", *[b"a" * 1000] * 2000],
+    ],
+    ids=["many headers", "a long header", "a chunk's extension"],
+)
+def test_headers_without_end_are_refused(served, model, head):
+    _, address = served("--model", model)
+    host, port = address.removeprefix("http://").split(":")
+    with socket.create_connection((host, port), timeout=SECONDS) as connection:
+        received = b""
+        with contextlib.suppress(ConnectionError):  # the response may be lost in a reset
+            connection.sendall(b"POST /v1/models/mine/solve HTTP/1.1\r\nHost: mine\r\n")
+            for part in head:
+                connection.sendall(part)
+            received = connection.recv(1000)
+        assert received[:12] in (b"", b"HTTP/1.1 400")
+    assert ask(address, {"instances": INSTANCES[:1]})[0] == 200
 
-    def begin_late(*arguments, **options):
-        signal.raise_signal(signal.SIGTERM)
-        return begin(*arguments, **options)
 
-    async def app(scope, receive, send):
-        raise AssertionError("nobody asks")
-
-    monkeypatch.setattr(uvicorn.server, "asyncio_run", begin_late)
-    config = uvicorn.Config(app, lifespan="off", log_config=None)
-    with socket.create_server(("127.0.0.1", 0)) as listener, sigterm_exits():
-        with pytest.raises(SystemExit) as stopped:
-            server.Server(config).run([listener])
-        assert stopped.value.code == 0
-        assert signal.getsignal(signal.SIGTERM).__qualname__.startswith("sigterm_exits")
-
-
-def test_a_port_in_use_is_one_line(model, capsys):
+def test_a_port_in_use_is_refused_in_one_line(model, capsys):
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         assert run(["serve", "--model", model, "--port", str(port)]) == 2
@@ -201,55 +187,52 @@ def test_workers_serve_one_address(served, model):
     assert process.wait(SECONDS) == 0 and process.stderr.read() == ""
 
 
-def test_a_worker_that_dies_is_replaced(monkeypatch, capsys):
-    """Here a worker sleeps; the third is the first that replaces one, and then all end."""
-    started = []
+def workers_of(process):
+    """Return the process ids of the workers."""
+    command = ["pgrep", "-P", str(process.pid), "-f", "spawn_main"]
+    return [int(pid) for pid in subprocess.run(command, capture_output=True).stdout.split()]
 
-    def start(app, listener):
-        target, arguments = (sys.exit, (7,)) if not started else (time.sleep, (60,))
-        process = get_context("spawn").Process(target=target, args=arguments)
-        process.start()
-        started.append(process)
-        if len(started) == 3:
-            os.kill(os.getpid(), signal.SIGTERM)
-        return process
 
-    monkeypatch.setattr(workers, "_start", start)
-    monkeypatch.setattr(workers, "PAUSE", 0.01)
-    app = App([], Limits(), None, [], workers=2)
-    with pytest.raises(SystemExit) as left, sigterm_exits():
-        workers.run_workers(app, socket.create_server(("127.0.0.1", 0)))
-    assert left.value.code == 0 and len(started) == 3
-    assert "a worker ended with 7: another" in capsys.readouterr().err
-    assert not any(process.is_alive() for process in started[:2])
-    started[2].terminate()  # it was not handed over when the signal came
-    started[2].join()
-    assert workers.SHARED not in os.environ
+def test_a_worker_that_is_killed_is_replaced(served, model):
+    process, address = served("--model", model, "--workers", "2")
+    assert ask(address, {"instances": INSTANCES[:2]})[0] == 200
+    killed, _ = workers_of(process)
+    os.kill(killed, signal.SIGKILL)
+    deadline = time.monotonic() + SECONDS
+    while len(alive := workers_of(process)) < 2 or killed in alive:
+        assert time.monotonic() < deadline, "no other worker"
+        time.sleep(0.1)
+    assert ask(address, {"instances": INSTANCES[:2]})[0] == 200
+    process.send_signal(signal.SIGTERM)
+    assert process.wait(SECONDS) == 0 and "Traceback" not in process.stderr.read()
 
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ("--host 0.0.0.0", "--host 0.0.0.0: others reach the service there: expected --token-file"),
-        ("--host ::", "--host ::: others reach"),
+        ("--host 0.0.0.0", "--host 0.0.0.0: other machines reach the service there"),
+        ("--host ::", "--host ::: other machines reach"),
         ("--host nowhere.invalid", "--host nowhere.invalid: "),
         ("--token-file none.txt", "--token-file: none.txt: cannot be read: No such file"),
-        ("--queue 0", "--queue: expected a number above 0, got 0"),
-        ("--answer-seconds nan", "--answer-seconds: expected a number above 0, got nan"),
-        ("--allow-origin example.org", "--allow-origin: expected such as https://example.org"),
+        ("--queue 0", "--queue: expected a whole number above 0, got 0"),
+        ("--answer-seconds nan", "--answer-seconds: expected a finite number above 0, got nan"),
+        (
+            "--allow-origin example.org",
+            "--allow-origin: expected an origin such as https://example.org",
+        ),
         ("--model hulll --port 0", "unknown model 'hulll'; did you mean 'hull'?"),
         ("--model sort --model sort --port 0", "--model sort: there is one named sort already"),
         ("--port 70000", "--port"),
         ("--workers 0", "--workers"),
     ],
 )
-def test_what_cannot_be_served_is_one_line(arguments, message, capsys):
+def test_wrong_options_are_refused_in_one_line(arguments, message, capsys):
     assert run(["serve", *arguments.split()]) == 2
     printed = capsys.readouterr()
     assert message in printed.err and printed.err.count("\n") == 1 and printed.out == ""
 
 
-def test_responses_wait_for_no_acknowledgement():
+def test_connections_send_packets_without_delay():
     with listen("127.0.0.1", 0, has_token=False) as listener:
         with socket.create_connection(listener.getsockname()):
             connection, _ = listener.accept()
@@ -257,7 +240,7 @@ def test_responses_wait_for_no_acknowledgement():
             assert connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
 
 
-def test_the_token_opens_other_hosts(tmp_path):
+def test_a_token_allows_other_hosts(tmp_path):
     path = tmp_path / "token"
     path.write_text("a-token-of-some-length\n")
     assert read_token(str(path)) == "a-token-of-some-length"
@@ -277,7 +260,7 @@ def test_the_token_opens_other_hosts(tmp_path):
 def test_models_are_named_by_the_last_part_of_their_path(model):
     loaded = load_models(["sort", model])
     assert list(loaded) == ["sort", "mine"]
-    assert loaded["sort"].solver.card.startswith("# sort")
+    assert loaded["sort"].card.startswith("# sort")
 
 
 @pytest.mark.parametrize("name", models.names())
@@ -286,7 +269,7 @@ def test_every_model_is_warmed_up(small, name, monkeypatch):
     solver = small(model=name)
     network = solver.model
     before = [parameter.clone() for parameter in network.parameters()]
-    server.warm_up(solver)
+    warm_up({name: solver})
     assert eager.is_loaded_for(1)
     assert all(map(torch.equal, before, network.parameters()))
     assert all(parameter.grad is None for parameter in network.parameters())

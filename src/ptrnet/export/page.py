@@ -1,0 +1,205 @@
+"""The folder that `ptrnet export --page` writes: the page, with models that answer in the browser.
+
+The browser runs the models in onnxruntime-web. Its 14 MB are not part of this package: npm fetches
+the pinned version, whose checksum is known here, or the user names a folder that has it.
+"""
+
+import base64
+import hashlib
+import importlib.util
+import json
+import shutil
+import subprocess
+import tarfile
+import tempfile
+from collections.abc import Mapping
+from os import PathLike
+from pathlib import Path
+from typing import Any, Literal
+
+from ptrnet.errors import InputError
+from ptrnet.export.folder import check_folder, export_onnx
+from ptrnet.files import atomic_folder
+from ptrnet.page import files
+from ptrnet.pretrained.model_folder import registered_name
+from ptrnet.solver import Solver
+
+TASKS = ("hull", "delaunay", "tsp", "sort")  # the tasks that the page can draw and check
+MODELS, RUNTIME = "models", "runtime"
+PACKAGE, VERSION = "onnxruntime-web", "1.30.0"
+INTEGRITY = (  # SHA-512 of the package, as in npm's registry and lock files
+    "q0y+JrrtukXSzsBWEMccVfqX25LRmosXHF+CaRJmg8pZClzcV7svNc4rKY3jL02Vb7QmRMDs1SigqR4CXAfKYQ=="
+)
+FILES = ("ort.wasm.min.mjs", "ort-wasm-simd-threaded.mjs", "ort-wasm-simd-threaded.wasm")
+LICENCES = ("LICENSE", "ThirdPartyNotices.txt")  # the Python package of onnxruntime has them, too
+NPM_SECONDS = 600
+
+
+def export_page(
+    models: Mapping[str, Solver],
+    folder: str | PathLike[str],
+    *,
+    runtime: str | PathLike[str] | None = None,
+    weights: Literal["float32", "int8"] = "float32",
+    instances: int = 100,
+    seed: int = 0,
+) -> dict[str, Any]:
+    """Write the page as files for any web server. The models answer in the browser.
+
+    Args:
+        models: by the names that the page shows.
+        folder: new or empty.
+        runtime: a folder with onnxruntime-web; None if npm fetches it.
+        weights: as in `export_onnx`, for each model.
+        instances: as in `export_onnx`.
+        seed: as in `export_onnx`.
+
+    Returns:
+        The manifests of the models, by name.
+
+    Raises:
+        InputError: no model, a model that the page cannot draw, a folder that cannot be written, or
+            no runtime. Then nothing is written.
+        MissingExtraError, ModelError: as in `export_onnx`.
+    """
+    path, source = Path(folder).absolute(), None if runtime is None else Path(runtime)
+    if not models:
+        raise InputError("models: expected one or more, got none")
+    for name, solver in models.items():
+        _check_model(name, solver)
+    check_folder(path)
+    check_runtime(source)
+    manifests: dict[str, Any] = {}
+    with atomic_folder(path) as temporary:
+        (temporary / RUNTIME).mkdir()
+        copy_runtime(temporary / RUNTIME, source)
+        (temporary / MODELS).mkdir()
+        for name, solver in models.items():
+            manifests[name] = export_onnx(
+                solver,
+                temporary / MODELS / name,
+                weights=weights,
+                instances=instances,
+                seed=seed,
+            )
+        listed = [_listed(name, solver) for name, solver in models.items()]
+        text = json.dumps(listed, indent=2) + "\n"
+        (temporary / MODELS / "models.json").write_text(text, encoding="utf-8")
+        _copy_page(temporary)
+    return manifests
+
+
+def _check_model(name: str, solver: Solver) -> None:
+    if solver.task.name not in TASKS:
+        raise InputError(
+            f"{name}: the page draws {', '.join(TASKS)}; this model is of task {solver.task.name}"
+        )
+    if solver.task.order != "given":
+        raise InputError(
+            f"{name}: the page reads elements in the order given, this model in "
+            f"{solver.task.order} order"
+        )
+
+
+def _listed(name: str, solver: Solver) -> dict[str, Any]:
+    """Return a model for the list of models, with the fields that a service has."""
+    return {
+        "name": name,
+        "task": solver.task.name,
+        "model": registered_name(solver.model),
+        "features": solver.task.num_features,
+        "n": solver.trained.get("n"),
+        "scores": solver.trained.get("scores", []),
+    }
+
+
+def _copy_page(folder: Path) -> None:
+    (folder / files.INDEX).write_bytes(files.static_index())
+    for name, content in files.parts().items():
+        path = folder / files.BELOW / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content)
+
+
+def copy_runtime(folder: Path, source: Path | None) -> None:
+    """Copy the files of the runtime and its licence into a folder.
+
+    Args:
+        folder: exists.
+        source: a folder that has the files, such as npm's package or its `dist`; None if npm
+            fetches them.
+
+    Raises:
+        InputError: a file is missing, npm is missing or fails, or the fetched package has another
+            checksum.
+    """
+    if source is None:
+        _fetch(folder)
+    else:
+        for name in FILES:
+            shutil.copyfile(_find(source, name), folder / name)
+    _copy_licences(folder, source)
+
+
+def check_runtime(source: Path | None) -> None:
+    """Refuse early what `copy_runtime` would refuse, as far as that needs no download."""
+    if source is not None:
+        for name in FILES:
+            _find(source, name)
+    elif shutil.which("npm") is None:
+        raise InputError(
+            f"npm is not installed, which fetches {PACKAGE} {VERSION}: install it, or name with "
+            f"--runtime a folder with {', '.join(FILES)}"
+        )
+
+
+def _find(source: Path, file: str) -> Path:
+    for path in (source / file, source / "dist" / file):
+        if path.is_file():
+            return path
+    raise InputError(f"--runtime {source}: expected {PACKAGE}'s files, got no {file}")
+
+
+def _fetch(folder: Path) -> None:
+    with tempfile.TemporaryDirectory() as temporary:
+        command = ["npm", "pack", f"{PACKAGE}@{VERSION}", "--silent"]
+        try:
+            done = subprocess.run(
+                command, cwd=temporary, capture_output=True, text=True, timeout=NPM_SECONDS
+            )
+            reason = (done.stderr.strip().splitlines() or ["no reason"])[-1]
+        except (OSError, subprocess.TimeoutExpired) as error:
+            raise InputError(f"npm: {PACKAGE} {VERSION} was not fetched: {error}") from None
+        packages = list(Path(temporary).glob("*.tgz"))
+        if done.returncode or len(packages) != 1:
+            raise InputError(
+                f"npm: {PACKAGE} {VERSION} was not fetched: {reason[:200]}; or name with --runtime "
+                "a folder that has it"
+            )
+        _unpack(packages[0], folder)
+
+
+def _unpack(package: Path, folder: Path) -> None:
+    """Check the checksum of npm's package, and take the files out of it."""
+    with package.open("rb") as stream:
+        digest = hashlib.file_digest(stream, "sha512").digest()
+    if base64.b64encode(digest).decode() != INTEGRITY:
+        raise InputError(f"npm: {PACKAGE} {VERSION}: the fetched package has another checksum")
+    with tarfile.open(package) as archive:
+        for name in FILES:
+            content = archive.extractfile(f"package/dist/{name}")
+            assert content is not None  # the package with this checksum has the file
+            with (folder / name).open("wb") as stream:
+                shutil.copyfileobj(content, stream)
+
+
+def _copy_licences(folder: Path, source: Path | None) -> None:
+    spec = importlib.util.find_spec("onnxruntime")
+    homes = [source] if source else []
+    homes += [Path(home) for home in (spec.submodule_search_locations if spec else None) or ()]
+    for name in LICENCES:
+        path = next((home / name for home in homes if (home / name).is_file()), None)
+        if path is not None:
+            shutil.copyfile(path, folder / name)
+    if not (folder / LICENCES[0]).is_file():
+        raise InputError(f"{PACKAGE}: expected its {LICENCES[0]} beside its files")

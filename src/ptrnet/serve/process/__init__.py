@@ -1,1 +1,0 @@
-"""The processes of the service: where they listen, what they serve, how they end."""

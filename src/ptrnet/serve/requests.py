@@ -1,0 +1,231 @@
+"""From the bytes of a request to checked examples and a method.
+
+The service reads a body within limits of bytes and seconds, lets pydantic check the options, and
+checks each instance once, with its task (`_example`).
+"""
+
+import asyncio
+import io
+import math
+from collections.abc import Iterable
+from http import HTTPStatus
+from typing import Any, NamedTuple, TypeVar
+
+import numpy as np
+from fastapi import Request
+from numpy.lib import format as npy
+from numpy.typing import NDArray
+from pydantic import BaseModel, ValidationError
+
+from ptrnet.data import checks
+from ptrnet.data.dataset import checked_instance
+from ptrnet.data.formats.parts import json_values
+from ptrnet.errors import InputError, short
+from ptrnet.serve.limits import Limits
+from ptrnet.serve.problems import CLOSE, Problem, one_line, out_of_time, too_busy, too_large
+from ptrnet.serve.schemas import EvaluateRequest, Method, MethodOptions, SolveRequest, TraceRequest
+from ptrnet.tasks.base import Task
+from ptrnet.types import Example
+
+JSON, NPY = "application/json", "application/x-npy"
+MAX_BODIES = 8  # bodies of the largest size that may be in memory while they arrive
+_REAL_KINDS = "fiu"  # NumPy's letters for real numbers
+_MIN_ELEMENTS = 8  # a prefix takes as much memory as one of an instance with this many elements
+
+Body = TypeVar("Body", bound=BaseModel)
+
+
+class Question(NamedTuple):
+    """What a request asks."""
+
+    examples: list[Example]  # with the true answers if the request has them
+    method: Method
+
+
+class BodyReader:
+    """Reads bodies. The bodies that are arriving share a budget of bytes.
+
+    Args:
+        limits: the bytes and the seconds of one body.
+    """
+
+    def __init__(self, limits: Limits) -> None:
+        self._limits, self._free = limits, MAX_BODIES * limits.max_body
+
+    async def read(self, request: Request) -> bytes:
+        """Return the whole body.
+
+        A body that is too large is read to its end but not kept, because many clients read the
+        response only after they have sent everything.
+
+        Raises:
+            Problem: 413 for too many bytes, 503 if time runs out, 429 if too many bodies arrive at
+                the same time.
+            ClientDisconnect: the client left.
+        """
+        limit = self._limits.max_body
+        complaint = f"body: expected at most {limit} bytes"
+        length = request.headers.get("content-length", "")
+        if length.isdecimal() and int(length[:18]) > limit and "expect" in request.headers:
+            raise Problem(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, complaint, CLOSE)
+        body, is_large = bytearray(), False
+        try:
+            async with asyncio.timeout(self._limits.body_seconds):
+                async for part in request.stream():
+                    is_large = is_large or len(body) + len(part) > limit
+                    if not is_large:
+                        self._reserve(len(part))
+                        body += part
+        except TimeoutError:
+            seconds = self._limits.body_seconds
+            raise out_of_time(f"body: not complete after {seconds:g} seconds", CLOSE) from None
+        finally:
+            self._free += len(body)
+        if is_large:
+            raise too_large(complaint)
+        return bytes(body)
+
+    def _reserve(self, count: int) -> None:
+        if count > self._free:
+            raise too_busy("too many bodies arrive at the same time; try again")
+        self._free -= count
+
+
+def parse_solve(body: bytes, task: Task, limits: Limits) -> Question:
+    """Return the instances of a `SolveRequest`. Raises InputError, or Problem 413."""
+    request = _parse_json(SolveRequest, body)
+    return _question(_instances(request), request.method(), task, limits)
+
+
+def parse_evaluate(body: bytes, task: Task, limits: Limits) -> Question:
+    """Return the examples of an `EvaluateRequest`. Raises InputError, or Problem 413."""
+    request = _parse_json(EvaluateRequest, body)
+    question = _question(_instances(request), request.method(), task, limits)
+    if not question.examples:
+        raise InputError("instances: expected one or more, got none")
+    outputs = request.outputs
+    answers = outputs if request.instance is None else [outputs]
+    count = len(question.examples)
+    if not isinstance(answers, list) or len(answers) != count:
+        got = f"{len(outputs)} of them" if isinstance(outputs, list) else short(outputs)
+        raise InputError(
+            f"outputs: expected a list with the answers to all {count} instances, got {got}"
+        )
+    examples = []
+    for example, answer in zip(question.examples, answers, strict=True):
+        source = f'{example.source}: "outputs"'
+        indices = json_values.flat_indices(answer, task.item_size, source)
+        known = checks.check_answer(indices, len(example.inputs), task, source)
+        examples.append(example.replace(outputs=known))
+    return Question(examples, question.method)
+
+
+def parse_trace(body: bytes, task: Task, limits: Limits) -> Question:
+    """Return the instance of a `TraceRequest`. Raises InputError, or Problem 413."""
+    request = _parse_json(TraceRequest, body)
+    method = request.method()
+    n = _length(request.instance)
+    steps, tokens = task.max_length(max(n, task.min_elements)) + 1, task.num_specials + n
+    if steps * method.decoder.size * tokens > limits.max_trace:
+        raise too_large(
+            f"a trace of {n} elements: expected at most {limits.max_trace} probabilities, "
+            f"got {steps} steps times {short(method.decoder.size)} prefixes times {tokens} tokens"
+        )
+    return _question([request.instance], method, task, limits)
+
+
+def parse_array(body: bytes, options: MethodOptions, task: Task, limits: Limits) -> Question:
+    """Return the instances of a `.npy` body.
+
+    Raises:
+        InputError: the body is not an array of instances, or an option is wrong.
+        Problem: 413 for too many instances.
+    """
+    array = parse_npy(body)
+    return _question(array if array.ndim == 3 else array[None], options.method(), task, limits)
+
+
+def _question(instances: Any, method: Method, task: Task, limits: Limits) -> Question:
+    _check_sizes(map(_length, instances), method, limits)
+    return Question([_example(values, task, k) for k, values in enumerate(instances)], method)
+
+
+def _example(values: Any, task: Task, number: int) -> Example:
+    """Check an instance. No other code of the service does."""
+    source = f"instance {number}"
+    if not isinstance(values, np.ndarray):
+        json_values.check_numbers(values, source)
+    return checked_instance(values, task, source)
+
+
+def _parse_json(kind: type[Body], body: bytes) -> Body:
+    """Return the request in a body of JSON. Raises InputError."""
+    try:
+        return kind.model_validate_json(body, strict=True)
+    except ValidationError as error:
+        raise one_line(error.errors(include_url=False)[0], "field", kind.model_fields) from None
+
+
+def _instances(request: SolveRequest) -> list[Any]:
+    if (request.instances is None) == (request.instance is None):
+        got = "neither" if request.instance is None else "both"
+        raise InputError(f'body: expected "instances" or "instance", got {got}')
+    return [request.instance] if request.instances is None else request.instances
+
+
+def _length(values: Any) -> int:
+    return len(values) if isinstance(values, list | np.ndarray) else 0
+
+
+def _check_sizes(lengths: Iterable[int], method: Method, limits: Limits) -> None:
+    """Refuse instances that are too large, alone or together, before any is made an array."""
+    total = per_prefix = 0
+    for k, n in enumerate(lengths):
+        total += max(n, 1)
+        per_prefix += max(n, _MIN_ELEMENTS)
+        if n > limits.max_n:
+            raise too_large(f"instance {k}: expected at most {limits.max_n} elements, got {n}")
+        if total > limits.max_elements:
+            raise too_large(
+                f"expected at most {limits.max_elements} elements in all instances, "
+                f"got {total} or more"
+            )
+    prefixes = method.decoder.size * method.augment
+    if prefixes * per_prefix > limits.max_prefix_elements and prefixes > 1:
+        raise too_large(
+            f"expected at most {limits.max_prefix_elements} elements times prefixes and views "
+            f"(an instance counts as at least {_MIN_ELEMENTS} elements), "
+            f"got {per_prefix} times {short(prefixes)}"
+        )
+
+
+def parse_npy(body: bytes) -> NDArray[Any]:
+    """Return the array in a `.npy` body: real numbers, `(n, d)` or `(B, n, d)`.
+
+    Nothing is unpickled, and the size in the header is compared with the size of the body.
+
+    Raises:
+        InputError: not a `.npy` file, not real numbers, or a length that is not the header's.
+    """
+    stream = io.BytesIO(body)
+    try:
+        version = npy.read_magic(stream)
+        if version not in ((1, 0), (2, 0)):
+            raise ValueError(f"version {version[0]}.{version[1]}")
+        read = npy.read_array_header_1_0 if version == (1, 0) else npy.read_array_header_2_0
+        shape, is_fortran, dtype = read(stream)
+    except Exception as error:  # Python's parser raises many types that have no common base
+        reason = (str(error) or type(error).__name__).splitlines()[0]
+        raise InputError(f"body: not a .npy file: {reason[:200]}") from None
+    if dtype.kind not in _REAL_KINDS or dtype.hasobject or dtype.itemsize > 8:
+        raise InputError(f"body: expected an array of real numbers, got type {str(dtype)[:40]}")
+    if len(shape) not in (2, 3) or any(type(length) is not int or length < 0 for length in shape):
+        raise InputError(f"body: expected shape (n, d) or (B, n, d), got {str(shape)[:40]}")
+    data = memoryview(body)[stream.tell() :]
+    count = math.prod(shape)
+    if count * dtype.itemsize != len(data):
+        raise InputError(
+            f"body: its header says {str(count * dtype.itemsize)[:20]} bytes of numbers, "
+            f"got {len(data)}"
+        )
+    return np.frombuffer(data, dtype).reshape(shape, order="F" if is_fortran else "C")

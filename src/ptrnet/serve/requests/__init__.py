@@ -1,1 +1,0 @@
-"""What stands in requests and responses: read, checked, and made examples."""
