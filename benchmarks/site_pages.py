@@ -91,8 +91,7 @@ def help_texts(markdown: str) -> Iterator[str]:
     from ptrnet.cli import run
     from ptrnet.cli.app import VERBS
 
-    for verb in VERBS:
-        name = verb.__name__.rpartition(".")[2]
+    for name in VERBS:
         with contextlib.redirect_stdout(io.StringIO()) as printed:
             run([name, "--help"])
         yield f"## ptrnet {name}\n\n```text\n{printed.getvalue().strip()}\n```\n"

@@ -34,7 +34,7 @@ class Bar:
     A context manager: the bar is gone when it ends, and does not overwrite what is printed then.
 
     Args:
-        description: the text next to the bar.
+        description: the text next to the bar; no bar is shown if it is empty.
         total: how many there are in all, if that is known.
         completed: how many of them were done before.
     """
@@ -43,7 +43,8 @@ class Bar:
         self._description, self._total, self._completed = description, total, completed
         self._count, self._began = 0, time.perf_counter()
         self._bar: Progress | None = None
-        self._is_shown = sys.stderr is not None and sys.stderr.isatty()
+        is_terminal = sys.stderr is not None and sys.stderr.isatty()
+        self._is_shown = bool(description) and is_terminal
 
     def add(self, count: int) -> None:
         """Count `count` more as done."""

@@ -13,9 +13,7 @@ from ptrnet.decoding import Beam, Incremental, Reconstruct, Sample
 from ptrnet.settings import options_of
 
 
-@pytest.mark.parametrize(
-    "verb", ["", *(verb.__name__.rpartition(".")[2] for verb in app.VERBS), "models show"]
-)
+@pytest.mark.parametrize("verb", ["", *app.VERBS, "models show"])
 def test_help_has_an_example(ptrnet, verb):
     code, out, _ = ptrnet(*verb.split(), "--help")
     assert code == 0 and (not verb or "Example: ptrnet " in out)

@@ -8,7 +8,7 @@ import ptrnet
 from ptrnet.cli import run
 from ptrnet.errors import DivergedError, ModelError
 from ptrnet.pretrained import model_folder
-from ptrnet.training.costs.module import CostModule
+from ptrnet.training.costs import CostModule
 from ptrnet.training.module import TrainingModule
 from ptrnet.training.recipe import Recipe
 from ptrnet.training.run import train

@@ -56,9 +56,11 @@ def _run(arguments: list[str]) -> int:
         arguments = _with_plugins(
             arguments
         )  # before options are made of tasks' and models' settings
-        from ptrnet.cli.app import app
+        from ptrnet.cli.app import VERBS, build
 
-        command = typer.main.get_command(app)
+        # A command imports what it needs; help, and words that are not a verb, need all verbs.
+        verbs = arguments[:1] if arguments and arguments[0] in VERBS else VERBS
+        command = typer.main.get_command(build(verbs))
         with warnings.catch_warnings():
             warnings.simplefilter("always", OutOfDistributionWarning)
             # Once, not for each line of a file.

@@ -1,32 +1,43 @@
 """The program: its verbs and `--version`."""
 
+from collections.abc import Sequence
+from importlib import import_module
 from typing import Annotated
 
 import typer
 
-from ptrnet.cli import (
-    bench,
-    convert,
-    evaluate,
-    export,
-    generate,
-    label,
-    models,
-    plot,
-    push,
-    reproduce,
-    serve,
-    solve,
-    train,
-)
 from ptrnet.version import VERSION
 
-app = typer.Typer(
-    name="ptrnet",
-    context_settings={"help_option_names": ["-h", "--help"]},
-    rich_markup_mode=None,
-    pretty_exceptions_enable=False,
+# One module of this package for each, in the order of the help.
+VERBS = (
+    "solve",
+    "evaluate",
+    "train",
+    "generate",
+    "label",
+    "convert",
+    "models",
+    "push",
+    "export",
+    "serve",
+    "reproduce",
+    "plot",
+    "bench",
 )
+
+
+def build(verbs: Sequence[str] = VERBS) -> typer.Typer:
+    """Return the program with some of its verbs; only their modules are imported."""
+    app = typer.Typer(
+        name="ptrnet",
+        context_settings={"help_option_names": ["-h", "--help"]},
+        rich_markup_mode=None,
+        pretty_exceptions_enable=False,
+    )
+    app.callback()(ptrnet)
+    for verb in verbs:
+        import_module(f"ptrnet.cli.{verb}").register(app)
+    return app
 
 
 def _print_version(requested: bool) -> None:
@@ -35,7 +46,6 @@ def _print_version(requested: bool) -> None:
         raise typer.Exit
 
 
-@app.callback()
 def ptrnet(
     version: Annotated[
         bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print it.")
@@ -45,22 +55,3 @@ def ptrnet(
 
     Every command takes --plugins FILE.py: tasks, models, labellers and formats of your own.
     """
-
-
-VERBS = (
-    solve,
-    evaluate,
-    train,
-    generate,
-    label,
-    convert,
-    models,
-    push,
-    export,
-    serve,
-    reproduce,
-    plot,
-    bench,
-)
-for verb in VERBS:
-    verb.register(app)

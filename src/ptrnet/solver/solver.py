@@ -19,6 +19,7 @@ from ptrnet.decoding import Decoder, Greedy
 from ptrnet.errors import InputError, check_int, short
 from ptrnet.models.base import PointerModel, num_weights
 from ptrnet.parallel import LOCAL
+from ptrnet.progress import Bar
 from ptrnet.solver.answer import Answer, cost_of
 from ptrnet.solver.predict import (
     PredictJob,
@@ -35,8 +36,9 @@ if TYPE_CHECKING:
     from ptrnet.evaluation import Evaluation
     from ptrnet.metrics.interval import Measure
 
-# Instances that are answered together in memory, so that those of near sizes share a batch.
-CHUNK_SIZE = 4096
+# Instances that are answered together in memory, so that those of near sizes share a batch; fewer
+# if a progress bar counts them.
+CHUNK_SIZE, CHUNK = 4096, 250
 
 
 class Solver(HubMixin):
@@ -162,12 +164,16 @@ class Solver(HubMixin):
             OutOfDistributionWarning: as in `solve`.
         """
         job, data = self.job(decoder, constrained, augment), self._dataset(data)
-        if activity or jobs != 1 or backend != LOCAL:
+        if jobs != 1 or backend != LOCAL:
             from ptrnet.solver import on_files
 
             solved = on_files.solve_in_memory(self, data, job, activity, jobs, backend)
         else:
-            solved = list(map(job, self.warned(data.chunks(CHUNK_SIZE), job)))
+            solved = []
+            with Bar(activity, len(data)) as bar:
+                for chunk in self.warned(data.chunks(CHUNK if activity else CHUNK_SIZE), job):
+                    solved.append(job(chunk))
+                    bar.add(len(chunk))
         if len(solved) == 1:
             return solved[0]
         log_probs = [np.zeros(0), *(s.log_probs for s in solved if s.log_probs is not None)]

@@ -12,7 +12,6 @@ from ptrnet.data.infer_task import open_checked
 from ptrnet.data.random_streams import VALID
 from ptrnet.data.streams import BatchStream, CutStream, DatasetStream, ExampleStream, cut_batch
 from ptrnet.data.symmetries import augment, identity
-from ptrnet.labels import generate_dataset
 from ptrnet.tasks.base import Task
 from ptrnet.tasks.custom import Custom
 from ptrnet.training.recipe import Recipe
@@ -67,6 +66,8 @@ def fresh_test_examples(recipe: Recipe, task: Task) -> list[Example]:
     if recipe.data or recipe.learning != "answers" or not count:
         return []
     sizes, labeller = recipe.n, recipe.labeller or None
+    from ptrnet.labels import generate_dataset
+
     return list(
         generate_dataset(
             task, sizes, count, recipe.seed, labeller, activity="labelling for the card"

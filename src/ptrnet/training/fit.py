@@ -119,7 +119,7 @@ def fit(
         return _fit_answers(examples, constraint, folder, hooks, recipe)
     if outputs is not None:
         raise InputError("fit: expected a cost or outputs, got both")
-    from ptrnet.training.costs.fit import fit_costs
+    from ptrnet.training.fit_costs import fit_costs
 
     if resume and folder is None:
         raise InputError("fit: resume goes with output, the folder of the run")

@@ -15,8 +15,7 @@ from ptrnet.solver import Solver
 from ptrnet.tasks.base import Task
 from ptrnet.training import checkpoint, run_folder
 from ptrnet.training.callbacks import BestWeights, Hooks, diverged_error
-from ptrnet.training.costs.module import CostModule
-from ptrnet.training.costs.problem import CostProblem, open_instances, task_costs
+from ptrnet.training.costs import CostModule, CostProblem, open_instances, task_costs
 from ptrnet.training.examples import TrainingExamples, fresh_test_examples, open_examples
 from ptrnet.training.module import TrainingModule
 from ptrnet.training.recipe import Recipe

@@ -10,8 +10,13 @@ from ptrnet import models, tasks
 from ptrnet.data.streams import instance_batch
 from ptrnet.decoding.log_probs import SequenceLogProbs
 from ptrnet.errors import InputError
-from ptrnet.training.costs.losses import mean_of_others, reinforce_loss, self_labelling_loss
-from ptrnet.training.costs.sampler import Sampler, Samples
+from ptrnet.training.costs import (
+    Sampler,
+    Samples,
+    mean_of_others,
+    reinforce_loss,
+    self_labelling_loss,
+)
 
 MODELS = ["ptr-net", "transformer-ptr-net", "remaining-ptr-net"]
 

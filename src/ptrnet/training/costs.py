@@ -1,0 +1,242 @@
+"""Learning without answers: from what the answers cost that the model samples.
+
+Both losses also teach the model what is allowed. Samples alone would not: they are drawn under the
+constraint, which hides what the model would give to forbidden tokens. But a beam ranks prefixes
+by log-probabilities of the model itself, and what is wasted on those tokens ranks them wrong.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from ptrnet.data.random_streams import VALID
+from ptrnet.data.streams import FreshInstances, KnownInstances, instance_batch
+from ptrnet.decoding import Decoder, Greedy, Sample
+from ptrnet.decoding.log_probs import SequenceLogProbs, sequence_log_probs
+from ptrnet.errors import InputError
+from ptrnet.masks import gather_rows
+from ptrnet.models.base import PointerModel
+from ptrnet.tasks.base import Task
+from ptrnet.training.examples import TrainingExamples
+from ptrnet.training.module import TrainingModule
+from ptrnet.training.recipe import Recipe
+from ptrnet.types import END, Example, Floats, Indices, InstanceBatch
+
+# What each of several answers to one instance `(n, d)` costs; less is better.
+Costs = Callable[[Floats, Sequence[Indices]], Floats]
+
+
+class Samples(NamedTuple):
+    """K answers to each of B instances, and their costs."""
+
+    tokens: Tensor  # (B, K, M), closed by END and padded with it
+    lengths: Tensor  # (B, K) tokens, END included
+    costs: Tensor  # (B, K) float32
+
+    def cheapest(self) -> "Samples":
+        """The cheapest answer to each instance alone: K = 1."""
+        best = self.costs.argmin(1, keepdim=True)
+        return Samples(
+            gather_rows(self.tokens, best), self.lengths.gather(1, best), self.costs.gather(1, best)
+        )
+
+
+class Sampler:
+    """Answers instances under the task's constraint, and asks for the costs of the answers.
+
+    Args:
+        model: the network.
+        task: of the instances.
+        costs: of answers to an instance, whose elements stand as the model reads them.
+    """
+
+    def __init__(self, model: PointerModel, task: Task, costs: Costs) -> None:
+        self.model, self.task, self.costs = model, task, costs
+        self.constraint = task.build_constraint()
+
+    def sample(self, batch: InstanceBatch, size: int, seed: int) -> Samples:
+        """`size` answers to each instance, drawn from the model's distribution."""
+        return self._decode(batch, Sample(size, seed=seed))
+
+    def greedy_costs(self, batch: InstanceBatch) -> Tensor:
+        """`(B,)` costs of the answers by greedy decoding."""
+        return self._decode(batch, Greedy()).costs[:, 0]
+
+    def log_probs(self, batch: InstanceBatch, samples: Samples) -> SequenceLogProbs:
+        """Log p of each sample under the constraint, from which it was drawn, and without it."""
+        inputs, lengths = batch[:2]
+        return sequence_log_probs(
+            self.model,
+            inputs,
+            lengths,
+            samples.tokens,
+            samples.lengths,
+            self._max_lengths(lengths),
+            self.constraint,
+        )
+
+    def _decode(self, batch: InstanceBatch, decoder: Decoder) -> Samples:
+        lengths = batch.lengths
+        tokens, answer_lengths, _ = decoder.decode(
+            self.model, batch.inputs, lengths, self._max_lengths(lengths), self.constraint
+        )
+        if tokens.shape[2] == int(answer_lengths.max()):  # one at least has no END
+            tokens = torch.nn.functional.pad(tokens, (0, 1), value=END)
+        costs = torch.from_numpy(self._costs(batch, tokens, answer_lengths))
+        return Samples(tokens, answer_lengths + 1, costs.to(tokens.device, torch.float32))
+
+    def _costs(self, batch: InstanceBatch, tokens: Tensor, lengths: Tensor) -> Floats:
+        """`(B, K)` costs of the answers. Raises InputError for one that is no finite number."""
+        costs = np.empty(lengths.shape)
+        rows = zip(batch.instances, tokens.cpu().numpy(), lengths.tolist(), strict=True)
+        for b, (instance, answers, sizes) in enumerate(rows):
+            outputs = [
+                self.task.from_tokens(answer[:size])
+                for answer, size in zip(answers, sizes, strict=True)
+            ]
+            costs[b] = self.costs(instance, outputs)
+            if not np.isfinite(costs[b]).all():
+                k = int(np.argmin(np.isfinite(costs[b])))
+                raise InputError(
+                    f"cost: expected a finite number, got {costs[b, k]} for the answer "
+                    f"{outputs[k].tolist()} to an instance of {len(instance)} elements"
+                )
+        return costs
+
+    def _max_lengths(self, lengths: Tensor) -> Tensor:
+        """`(R,)` the most tokens, END left out, that answers to so many elements have."""
+        most = [self.task.max_length(n) for n in lengths.tolist()]
+        return torch.tensor(most, device=lengths.device)
+
+
+def self_labelling_loss(log_probs: SequenceLogProbs, cheapest: Samples) -> Tensor:
+    """The mean negative log-likelihood of a token of the cheapest sample of each instance.
+
+    The model's own best answer is taken as the true one (self-labelling: Corsini et al. 2024).
+
+    Args:
+        log_probs: `(B, 1)` each, of these samples.
+        cheapest: of all samples of the model as it is now.
+    """
+    return -log_probs.unconstrained.sum() / cheapest.lengths.sum()
+
+
+def reinforce_loss(log_probs: SequenceLogProbs, samples: Samples, baseline: Tensor) -> Tensor:
+    """The mean over tokens of `(cost - baseline) log p - log a`, a being the share that is allowed.
+
+    The gradient of the first term is that of the mean cost.
+
+    That is REINFORCE (Williams 1992). The advantages `cost - baseline` are divided by their
+    standard deviation over the batch, so that the unit of the costs does not matter.
+
+    Args:
+        log_probs: `(B, K)` each, of the samples.
+        samples: of the model as it is now.
+        baseline: what each sample's cost is compared with; broadcast to `(B, K)`.
+    """
+    advantages = samples.costs - baseline
+    scale = advantages.square().mean().sqrt()
+    advantages = torch.where(scale > 0, advantages / scale, 0)
+    allowed = log_probs.unconstrained - log_probs.constrained
+    return (advantages * log_probs.constrained - allowed).sum() / samples.lengths.sum()
+
+
+def mean_of_others(costs: Tensor) -> Tensor:
+    """`(B, K)`: the mean cost of the other samples of the same instance (Kool et al. 2019)."""
+    return (costs.sum(1, keepdim=True) - costs) / (costs.shape[1] - 1)
+
+
+SEED_STRIDE = 2**32  # more steps than a training has: seeds of trainings share no samples
+
+
+class CostModule(TrainingModule):
+    """Samples answers, and makes the cheaper ones likelier. Validates by the mean greedy cost."""
+
+    def __init__(self, model: PointerModel, recipe: Recipe, task: Task, costs: Costs) -> None:
+        super().__init__(model, recipe)
+        self.sampler = Sampler(model, task, costs)
+
+    def training_step(self, batch: InstanceBatch, index: int) -> dict[str, Tensor]:  # type: ignore[override]
+        seed = self.recipe.seed * SEED_STRIDE + self.global_step
+        samples = self.sampler.sample(batch, self.recipe.samples, seed)
+        return {"loss": self._loss(batch, samples), "cost": samples.costs.mean()}
+
+    def _loss(self, batch: InstanceBatch, samples: Samples) -> Tensor:
+        if self.recipe.learning == "self-labelling":
+            cheapest = samples.cheapest()
+            return self_labelling_loss(self.sampler.log_probs(batch, cheapest), cheapest)
+        log_probs = self.sampler.log_probs(batch, samples)
+        if self.recipe.baseline == "greedy":
+            return reinforce_loss(log_probs, samples, self.sampler.greedy_costs(batch)[:, None])
+        return reinforce_loss(log_probs, samples, mean_of_others(samples.costs))
+
+    @torch.no_grad()
+    def validation_step(self, batch: InstanceBatch, index: int) -> None:  # type: ignore[override]
+        cost = self.sampler.greedy_costs(batch).mean()
+        values = {"valid_loss": cost, "valid_cost": cost}
+        self.log_dict(values, batch_size=len(batch.lengths))
+
+
+class CostProblem(NamedTuple):
+    """Instances of a user, and what answers to them cost."""
+
+    instances: Sequence[Floats]  # (n, d) each
+    costs: Costs
+
+
+def task_costs(task: Task) -> Costs:
+    """What the task says of costs.
+
+    Raises:
+        InputError: the task has none.
+    """
+    if not task.has_costs:
+        raise InputError(
+            f"task {task.name} has no cost of its own: ptrnet.fit(instances, cost=...) takes one"
+        )
+
+    def costs(instance: Floats, answers: Sequence[Indices]) -> Floats:
+        known = task.costs(Example(instance), answers)
+        assert known is not None
+        return known
+
+    return costs
+
+
+def open_instances(
+    recipe: Recipe, task: Task, problem: CostProblem | None, first: int
+) -> TrainingExamples:
+    """The instances of a training from costs that begins with batch number `first`.
+
+    Args:
+        recipe: of the training.
+        task: of the instances; draws them where there is no problem.
+        problem: a user's instances.
+        first: the number of the first batch.
+
+    Raises:
+        InputError: no instance can be trained on.
+    """
+    sizes, batch_size = recipe.n, recipe.batch_size
+    if problem is None:
+        fresh = FreshInstances(task, sizes, batch_size, recipe.seed, first=first)
+        valid = FreshInstances(task, sizes, batch_size, recipe.seed, VALID)
+        batches = [valid.batch(k) for k in range(recipe.valid_batches)]
+        return TrainingExamples(fresh, [], batches)
+    known = KnownInstances(
+        problem.instances,
+        task,
+        sizes,
+        batch_size,
+        recipe.seed,
+        first,
+        valid_share=recipe.valid_share,
+        max_valid=recipe.valid_batches * batch_size,
+    )
+    held_out = sorted((example.inputs for example in known.held_out), key=len)
+    starts = range(0, len(held_out), batch_size)
+    batches = [instance_batch(held_out[k : k + batch_size], task) for k in starts]
+    return TrainingExamples(known, [], batches)

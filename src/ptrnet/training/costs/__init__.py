@@ -1,1 +1,0 @@
-"""Learning without answers: from what the answers cost that the model samples."""
