@@ -34,7 +34,7 @@ def run_trial(trial: Trial, seed: int, share: float, folder: Path) -> Progress:
     shared = _prepared(trial, folder)
     version, saved = commit(), time.monotonic()
     try:
-        for k in track(range(progress.cases, count), trial.name, count, progress.cases):
+        for k in track(range(progress.cases, count), trial.name, count - progress.cases):
             began = time.monotonic()
             _run_case(trial, shared, k, progress, folder)
             progress.seconds += time.monotonic() - began

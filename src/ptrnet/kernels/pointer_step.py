@@ -19,8 +19,8 @@ from ptrnet.kernels.additive.cpu import (
     write_log_softmax,
     write_scores,
 )
-from ptrnet.kernels.lstm import Weights
 from ptrnet.kernels.lstm.cpu import MAX_FUSED, MIN_SLICE_ROWS, write_step
+from ptrnet.kernels.lstm.plain import Weights
 from ptrnet.kernels.numerics import as_array, reassociating_jit, widest_vectors
 from ptrnet.kernels.packed import PANEL_COLUMNS, can_multiply, multiply_tiles, pack
 from ptrnet.kernels.threads import run_slices

@@ -19,8 +19,7 @@ from ptrnet.settings import to_mapping
 from ptrnet.solver import Solver
 from ptrnet.tasks.custom import CONSTRAINTS
 from ptrnet.training.callbacks import Hooks
-from ptrnet.training.costs.problem import CostProblem
-from ptrnet.training.costs.sampler import Costs
+from ptrnet.training.costs import CostProblem, Costs
 from ptrnet.training.recipe import Recipe, validation
 from ptrnet.training.run import train
 from ptrnet.types import Floats, Indices

@@ -17,15 +17,42 @@ import warnings
 from collections.abc import Callable
 from functools import cache
 from importlib.util import find_spec
-from typing import NamedTuple
 
 import torch
 from torch import Tensor
-from torch.autograd.function import FunctionCtx
 
-from ptrnet.errors import ShapeError
-from ptrnet.kernels.eager import is_eager, needs_plain, plain_gradients
-from ptrnet.masks import length_mask
+from ptrnet.kernels.additive.plain import (
+    MAX_MAGNITUDE,
+    Arguments,
+    can_factorise,
+    check_arguments,
+    check_shapes,
+    factorised_scores,
+    naive_gradients,
+    naive_scores,
+    prepared_factorised_scores,
+    promote,
+    score_mask,
+)
+from ptrnet.kernels.eager import is_eager
+
+__all__ = [
+    "MAX_MAGNITUDE",
+    "MAX_PLAIN_ENTRIES",
+    "Arguments",
+    "additive_scores",
+    "can_factorise",
+    "check_arguments",
+    "check_shapes",
+    "factorised_scores",
+    "kernel_on",
+    "naive_gradients",
+    "naive_scores",
+    "prepared_factorised_scores",
+    "prepared_scores",
+    "promote",
+    "score_mask",
+]
 
 # Prepared scores of at most this many entries `v[h] * r` are plain PyTorch's: it takes some 20
 # microseconds more than the compiled kernel, but a short run then need not load that kernel, which
@@ -132,210 +159,3 @@ def _triton_runs(device: torch.device) -> bool:
         )
         return False
     return True
-
-
-class Arguments(NamedTuple):
-    """Those of `additive_scores`, without None."""
-
-    keys: Tensor  # (B, N, H)
-    queries: Tensor  # (B, M, H)
-    v: Tensor  # (H,)
-    key_lengths: Tensor  # (B,) int64
-    query_lengths: Tensor  # (B,) int64
-
-
-def check_arguments(
-    keys: Tensor,
-    queries: Tensor,
-    v: Tensor,
-    key_lengths: Tensor | None,
-    query_lengths: Tensor | None,
-) -> Arguments:
-    """The arguments of `additive_scores` with full lengths in the place of None.
-
-    Raises:
-        ShapeError: shapes that do not fit each other; lengths on the CPU that are out of range.
-    """
-    check_shapes(keys, queries, v)
-    return Arguments(
-        keys,
-        queries,
-        v,
-        _check_lengths("key_lengths", key_lengths, keys),
-        _check_lengths("query_lengths", query_lengths, queries),
-    )
-
-
-def check_shapes(keys: Tensor, queries: Tensor, v: Tensor) -> None:
-    """Raises ShapeError unless they are `(B, N, H)`, `(B, M, H)` and `(H,)`."""
-    if keys.ndim != 3 or queries.ndim != 3 or v.ndim != 1:
-        raise ShapeError(
-            "additive_scores expects keys (B, N, H), queries (B, M, H) and v (H,); got "
-            f"{tuple(keys.shape)}, {tuple(queries.shape)} and {tuple(v.shape)}"
-        )
-    batch, _, units = keys.shape
-    if queries.shape[0] != batch or queries.shape[2] != units or v.shape[0] != units:
-        raise ShapeError(
-            f"additive_scores: keys are {tuple(keys.shape)}, so queries must be "
-            f"({batch}, M, {units}) and v ({units},); got {tuple(queries.shape)} and "
-            f"{tuple(v.shape)}"
-        )
-
-
-def promote(arguments: Arguments) -> Arguments:
-    """The arguments in one float type: float64 where one of them is float64, else float32."""
-    keys, queries, v, *lengths = arguments
-    has_double = torch.float64 in (keys.dtype, queries.dtype, v.dtype)
-    dtype = torch.float64 if has_double else torch.float32
-    return Arguments(keys.to(dtype), queries.to(dtype), v.to(dtype), *lengths)
-
-
-def score_mask(arguments: Arguments) -> Tensor:
-    """`(B, M, N)` boolean: True where neither the key nor the query is padding."""
-    is_key = length_mask(arguments.key_lengths, arguments.keys.shape[1])
-    is_query = length_mask(arguments.query_lengths, arguments.queries.shape[1])
-    return is_query[:, :, None] & is_key[:, None, :]
-
-
-def _check_lengths(parameter: str, lengths: Tensor | None, padded: Tensor) -> Tensor:
-    batch, size = padded.shape[:2]
-    if lengths is None:
-        return torch.full((batch,), size, dtype=torch.int64, device=padded.device)
-    if lengths.shape != (batch,):
-        raise ShapeError(
-            f"additive_scores: {parameter} must be ({batch},); got {tuple(lengths.shape)}"
-        )
-    # The compiled kernel would read beyond its arrays; to read lengths on a GPU would cost time.
-    is_known = lengths.device.type == "cpu" and is_eager(lengths)
-    if is_known and not ((lengths >= 0) & (lengths <= size)).all():
-        raise ShapeError(
-            f"additive_scores: {parameter} must be in 0..{size}; got {lengths.tolist()}"
-        )
-    return lengths.to(dtype=torch.int64, device=padded.device)
-
-
-def naive_scores(
-    keys: Tensor,
-    queries: Tensor,
-    v: Tensor,
-    key_lengths: Tensor | None = None,
-    query_lengths: Tensor | None = None,
-) -> Tensor:
-    """As `additive_scores`, by the formula; memory `(B, M, N, H)`, any device.
-
-    The fast kernels are tested against it. PyTorch can record and transform its operations, and
-    differentiate them any number of times.
-    """
-    arguments = promote(check_arguments(keys, queries, v, key_lengths, query_lengths))
-    is_key = length_mask(arguments.key_lengths, keys.shape[1])
-    is_query = length_mask(arguments.query_lengths, queries.shape[1])
-    # Padding may hold anything: what is not finite would reach the gradients, as zero times NaN.
-    keys = arguments.keys.masked_fill(~is_key[..., None], 0)
-    queries = arguments.queries.masked_fill(~is_query[..., None], 0)
-    with torch.autocast(keys.device.type, enabled=False):
-        scores = torch.tanh(keys[:, None] + queries[:, :, None]) @ arguments.v
-    return scores.masked_fill(~(is_query[:, :, None] & is_key[:, None]), 0.0)
-
-
-def naive_gradients(arguments: Arguments, grad: Tensor) -> tuple[Tensor | None, ...]:
-    """The gradients of keys, queries and `v`, then None for the two lengths, as for a `backward`.
-
-    `grad` `(B, M, N)` is that of the scores of `arguments`. They can be differentiated again.
-    """
-    keys, queries, v, *lengths = arguments
-
-    def formula(*tensors: Tensor) -> tuple[Tensor]:
-        return (naive_scores(*tensors, *lengths),)
-
-    return (*plain_gradients(formula, (keys, queries, v), [grad]), None, None)
-
-
-# Keys and queries below this are factorised: exp(2 * 43) * exp(2 * 43) is inf, and 1 / (1 + inf) =
-# 0 is right; but exp(2 * 45) is inf by itself and inf * 0 is NaN. Clipping would be wrong: keys 60,
-# queries -50 must give tanh(10).
-MAX_MAGNITUDE = {torch.float32: 43.0, torch.float64: 350.0}
-
-
-def can_factorise(x: Tensor) -> bool:
-    """Whether the exponentials of keys or queries stay finite and above zero (NaN's do not).
-
-    False while a CUDA graph is recorded: it will be replayed with values not known now.
-    """
-    if x.is_cuda and torch.cuda.is_current_stream_capturing():
-        return False
-    bound = MAX_MAGNITUDE[x.dtype]
-    return not x.numel() or all(bool(-bound < end < bound) for end in x.aminmax())
-
-
-def factorised_scores(
-    keys: Tensor,
-    queries: Tensor,
-    v: Tensor,
-    key_lengths: Tensor | None = None,
-    query_lengths: Tensor | None = None,
-) -> Tensor:
-    """As `additive_scores`, on any device; one pass over the keys for each query."""
-    arguments = promote(check_arguments(keys, queries, v, key_lengths, query_lengths))
-    scores = _FactorisedScores.apply(arguments.keys, arguments.queries, arguments.v)
-    return scores.masked_fill(~score_mask(arguments), 0.0)
-
-
-def prepared_factorised_scores(
-    keys: Tensor, v: Tensor, key_lengths: Tensor | None = None
-) -> Callable[[Tensor], Tensor]:
-    """As `prepared_scores`, for few keys and queries: memory `(B, M, N, H)`."""
-    keys, _, v, lengths, _ = promote(check_arguments(keys, keys, v, key_lengths, None))
-    padding = ~length_mask(lengths, keys.shape[1])[:, None, :]
-    a = torch.exp(2 * keys) if can_factorise(keys) else None
-
-    def scores(queries: Tensor) -> Tensor:
-        check_shapes(keys, queries, v)
-        queries = queries.to(v.dtype)
-        if a is None or not can_factorise(queries):
-            return factorised_scores(keys, queries, v, lengths)
-        with torch.autocast(keys.device.type, enabled=False):
-            c = torch.exp(2 * queries)
-            r = (1 + a[:, None] * c[:, :, None]).reciprocal_()
-            return (v.sum() - 2 * (r @ v)).masked_fill(padding, 0.0)
-
-    return scores
-
-
-class _FactorisedScores(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx: FunctionCtx, keys: Tensor, queries: Tensor, v: Tensor) -> Tensor:
-        ctx.save_for_backward(keys, queries, v)
-        scores = keys.new_empty(len(keys), queries.shape[1], keys.shape[1])
-        with torch.autocast(keys.device.type, enabled=False):
-            tanh = _tanh_of_sums(keys, queries)
-            for i in range(queries.shape[1]):
-                scores[:, i] = tanh(i) @ v
-        return scores
-
-    @staticmethod
-    def backward(ctx: FunctionCtx, grad: Tensor) -> tuple[Tensor | None, ...]:
-        keys, queries, v = ctx.saved_tensors  # type: ignore[attr-defined]
-        if needs_plain(grad):
-            arguments = check_arguments(keys, queries, v, None, None)
-            return naive_gradients(arguments, grad)[:3]
-        grad_keys = torch.zeros_like(keys)
-        grad_queries = torch.zeros_like(queries)
-        grad_v = torch.zeros_like(v)
-        with torch.autocast(keys.device.type, enabled=False):
-            tanh = _tanh_of_sums(keys, queries)
-            for i in range(queries.shape[1]):
-                t = tanh(i)
-                g = grad[:, i]
-                grad_v += torch.einsum("bn,bnh->h", g, t)
-                slope = (1 - t * t) * g[..., None]
-                grad_keys += slope
-                grad_queries[:, i] = slope.sum(1)
-        return grad_keys * v, grad_queries * v, grad_v
-
-
-def _tanh_of_sums(keys: Tensor, queries: Tensor) -> Callable[[int], Tensor]:
-    """A function of i that returns `tanh(keys + queries[:, i])`, `(B, N, H)`."""
-    if not (can_factorise(keys) and can_factorise(queries)):
-        return lambda i: torch.tanh(keys + queries[:, i, None])
-    a, c = torch.exp(2 * keys), torch.exp(2 * queries)
-    return lambda i: 1 - 2 / (1 + a * c[:, i, None])

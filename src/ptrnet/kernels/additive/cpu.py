@@ -18,7 +18,7 @@ import torch
 from torch import Tensor
 from torch.autograd.function import FunctionCtx
 
-from ptrnet.kernels.additive import (
+from ptrnet.kernels.additive.plain import (
     MAX_MAGNITUDE,
     Arguments,
     check_arguments,

@@ -23,7 +23,7 @@ import triton.language as tl
 from torch import Tensor
 from torch.autograd.function import FunctionCtx
 
-from ptrnet.kernels.additive import Arguments, check_arguments, naive_gradients, promote
+from ptrnet.kernels.additive.plain import Arguments, check_arguments, naive_gradients, promote
 from ptrnet.kernels.eager import needs_plain
 
 # The block that one program of 128 threads computes at a time. Forward: queries, keys and units,

@@ -38,7 +38,7 @@ from torch.autograd.function import FunctionCtx
 
 from ptrnet.kernels import packed
 from ptrnet.kernels.eager import needs_plain, plain_gradients
-from ptrnet.kernels.lstm import Weights, naive_lstm
+from ptrnet.kernels.lstm.plain import Weights, naive_lstm
 from ptrnet.kernels.numerics import (
     as_array,
     as_strided_array,
