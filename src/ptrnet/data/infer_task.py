@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 
 from ptrnet.data import formats, stored
 from ptrnet.data.dataset import Dataset
-from ptrnet.data.infer_schema import infer_schema
 from ptrnet.errors import AmbiguousInputWarning, InputError, unknown
 from ptrnet.tasks.custom import CONSTRAINTS, MAX_LENGTH, MIN_SPREAD, Custom, Kind, Unknown
 from ptrnet.tasks.schema import Schema
@@ -103,6 +102,8 @@ def _loosest_task_of_file(path: str, fields: Sequence[str], unknown_category: Un
     """The task that takes every example of a file, whatever its answer is."""
     instances = formats.format_of(path).dictionaries(path)
     if instances is not None:
+        from ptrnet.data.infer_schema import infer_schema
+
         return task_of(infer_schema(instances, fields, unknown_category == "ignore"))
     d = formats.num_features(path)
     if fields:
