@@ -132,3 +132,13 @@ def test_a_missing_package_is_named(tmp_path, monkeypatch):
     with pytest.raises(MissingExtraError, match=r"ptrnet\[ray\]"):
         ptrnet.generate("sort", 5, 3, output=tmp_path / "a.txt", backend="ray")
     assert not list(tmp_path.iterdir())
+
+
+def test_instances_in_memory_that_a_file_cannot_hold_are_refused(tmp_path):
+    """A .txt file has no names of fields: they would be lost without a word."""
+    corner = [{"x": 0.1, "y": 0.2}, {"x": 0.9, "y": 0.3}, {"x": 0.4, "y": 0.8}]
+    with pytest.raises(InputError, match="would lose the names of the elements' fields"):
+        ptrnet.label("hull", [corner, corner], output=tmp_path / "a.txt")
+    assert not list(tmp_path.iterdir())
+    ptrnet.label("hull", [corner, corner], output=tmp_path / "a.jsonl")
+    assert (tmp_path / "a.jsonl").read_text().count('"x": 0.1') == 2

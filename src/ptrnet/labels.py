@@ -75,6 +75,9 @@ def label(
     target = _checked_target(output, task, jobs, backend)
     if not isinstance(file, str | PathLike):
         data, is_one = instances_of(file, task)
+        if target is not None:  # refuse what the file cannot hold before any work is done
+            rows = formats.output_format(target, None).checked(data, task)
+            data = Dataset.of(list(rows), task.item_size)
         source = Source(data.chunks(CHUNK), len(data), None)
     else:
         path, is_one = fspath(file), False
