@@ -61,6 +61,8 @@ class Example:
         distance: between elements, a name of `ptrnet.geometry.distances`.
         log_prob: of the answer, if a model gave it.
         elements: the n dictionaries that the user gave; None if the user gave numbers.
+        grades: `(n,)`, how right each element is, as an order with ties: the right answers begin
+            with the elements of the highest grade, in any order. None if answers have no ties.
     """
 
     inputs: Floats
@@ -72,6 +74,7 @@ class Example:
     distance: str = "euclidean"
     log_prob: float | None = None
     elements: Sequence[Mapping[str, Any]] | None = None
+    grades: Floats | None = None
 
     def replace(self, **changes: Any) -> Example:
         """Return a copy with other values in some fields."""

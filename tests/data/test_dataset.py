@@ -76,17 +76,14 @@ def test_triangles_keep_their_shape():
     assert np.array_equal(data.with_answers([triangles[:1]])[0].outputs, triangles[:1])
 
 
-def test_targets_and_context_follow_their_rows():
-    data = Dataset(
-        np.arange(12.0).reshape(6, 2),
-        np.array([0, 2, 3, 6]),
-        context=np.array([[1.0], [2.0], [3.0]]),
-        targets={"grade": np.arange(6.0)},
-    )
+def test_grades_follow_their_rows():
+    grades = [np.array([2.0, 0.0]), np.array([1.0]), np.array([0.0, 4.0, 4.0])]
+    rows = [Example(RNG.random((len(g), 2)), grades=g) for g in grades]
+    data = Dataset.of(rows)
+    assert data.grades.tolist() == [2, 0, 1, 0, 4, 4]
     part = data[1:]
-    assert part.context.tolist() == [[2.0], [3.0]]
-    assert part.targets["grade"].tolist() == [2, 3, 4, 5] and part.sizes.tolist() == [1, 3]
-    assert data[1].outputs is None and data.lengths.tolist() == [0, 0, 0]
+    assert [row.grades.tolist() for row in part] == [[1], [0, 4, 4]]
+    assert part[0].outputs is None and part.lengths.tolist() == [0, 0]
 
 
 def test_rows_of_one_size_are_padded_together():

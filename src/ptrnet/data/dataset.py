@@ -26,7 +26,9 @@ from ptrnet.tasks.base import Task
 from ptrnet.types import Answers, Example, Floats, Indices
 
 # The fields of an `Example` that are neither arrays of a `Dataset` nor derived from them.
-_CARRIED = tuple(f for f in fields(Example) if f.name not in ("inputs", "outputs", "log_prob"))
+_CARRIED = tuple(
+    f for f in fields(Example) if f.name not in ("inputs", "outputs", "log_prob", "grades")
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,9 +46,7 @@ class Dataset(Sequence[Example]):
         is_answered: `(B,)`, which answers are known; None if all of `answers` are.
         item_size: the indices of one item of an answer: 3 for triangles.
         log_probs: `(B,)` of the answers, if a model gave them.
-        context: `(B, c)`, features of the whole instance.
-        targets: by name ("rank", "grade", "member") `(num_elements,)` numbers, one an element, for
-            instances whose answers are told element by element.
+        grades: `(num_elements,)`, how right each element is; None unless answers are graded.
         carried: by name the B values of a field of `Example` that is carried along: `source`,
             `extra`, `table`, `nodes`, `distance`, `elements` (the user's dictionaries).
         fingerprint: of the file that the arrays are of, if they are on disk.
@@ -59,8 +59,7 @@ class Dataset(Sequence[Example]):
     is_answered: NDArray[np.bool_] | None = None
     item_size: int = 1
     log_probs: Floats | None = None
-    context: Floats | None = None
-    targets: Mapping[str, Floats] = field(default_factory=dict)
+    grades: Floats | None = None
     carried: Mapping[str, Sequence[Any]] = field(default_factory=dict)
     fingerprint: str = ""
 
@@ -88,6 +87,8 @@ class Dataset(Sequence[Example]):
             item_size=item_size,
             carried=carried,
         )
+        if rows and all(row.grades is not None for row in rows):
+            data = replace(data, grades=np.concatenate([row.grades for row in rows]))
         known = [row.outputs for row in rows]
         if any(outputs is not None for outputs in known):
             data = data.with_answers(known)
@@ -177,10 +178,12 @@ class Dataset(Sequence[Example]):
         if isinstance(index, slice):
             return self._view(*index.indices(len(self)))
         row = range(len(self))[index]  # negative numbers count from the end; raises IndexError
+        begin, end = self.starts[row], self.starts[row + 1]
         return Example(
-            np.asarray(self.elements[self.starts[row] : self.starts[row + 1]]),
+            np.asarray(self.elements[begin:end]),
             self.outputs(row),
             log_prob=None if self.log_probs is None else float(self.log_probs[row]),
+            grades=None if self.grades is None else self.grades[begin:end],
             **{name: values[row] for name, values in self.carried.items()},
         )
 
@@ -201,8 +204,7 @@ class Dataset(Sequence[Example]):
             answer_starts=answer_starts,
             is_answered=None if self.is_answered is None else self.is_answered[first:stop],
             log_probs=None if self.log_probs is None else self.log_probs[first:stop],
-            context=None if self.context is None else self.context[first:stop],
-            targets={name: values[begin:end] for name, values in self.targets.items()},
+            grades=None if self.grades is None else self.grades[begin:end],
             carried={name: values[first:stop] for name, values in self.carried.items()},
         )
 
