@@ -1,0 +1,99 @@
+from itertools import permutations
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from ptrnet.metrics.ranking import (
+    average_precision,
+    kendall_tau,
+    ndcg,
+    reciprocal_rank,
+    score_orders,
+)
+
+GRADES = np.array([3.0, 2, 3, 0, 1, 2])
+
+
+def graded(count, highest=4, seed=0):
+    """Random grades with ties, and orders of their elements."""
+    rng = np.random.default_rng(seed)
+    for n in rng.integers(2, 15, count):
+        yield rng.integers(0, highest + 1, n).astype(float), rng.permutation(n)
+
+
+def test_ndcg_of_a_published_example():
+    """The example of Wikipedia's article on DCG, with gains `2^grade - 1`: computed by hand."""
+    gains, discounts = [7, 3, 7, 0, 1, 3], [1 / np.log2(place + 1) for place in range(1, 7)]
+    dcg = sum(g * d for g, d in zip(gains, discounts, strict=True))
+    ideal = sum(g * d for g, d in zip([7, 7, 3, 3, 1, 0], discounts, strict=True))
+    assert ndcg(GRADES, np.arange(6), 10) == pytest.approx(dcg / ideal)
+    assert ndcg(GRADES, np.arange(6), 1) == 1
+    assert ndcg(GRADES, np.array([1, 0, 2, 3, 4, 5]), 1) == pytest.approx(3 / 7)
+
+
+@pytest.mark.parametrize("k", [1, 3, 5, 10])
+def test_ndcg_is_scikit_learns_if_that_is_given_the_gains(k):
+    metrics = pytest.importorskip("sklearn.metrics")
+    for grades, order in graded(100):
+        if grades.any():
+            gains, scores = 2**grades - 1, -np.argsort(order).astype(float)
+            expected = metrics.ndcg_score([gains], [scores], k=k)
+            assert ndcg(grades, order, k) == pytest.approx(expected)
+
+
+def test_average_precision_is_scikit_learns():
+    metrics = pytest.importorskip("sklearn.metrics")
+    for grades, order in graded(100, highest=1):
+        if grades.any():
+            expected = metrics.average_precision_score(grades > 0, -np.argsort(order))
+            assert average_precision(grades, order) == pytest.approx(expected)
+
+
+def test_kendall_tau_is_scipys():
+    for grades, order in graded(100):
+        if np.ptp(grades):
+            expected = stats.kendalltau(grades, -np.argsort(order)).statistic
+            assert kendall_tau(grades, order) == pytest.approx(expected)
+
+
+def test_reciprocal_rank_is_that_of_the_first_relevant_element():
+    assert reciprocal_rank(np.array([0.0, 0, 2, 1]), np.array([0, 3, 1, 2])) == 1 / 2
+    assert reciprocal_rank(np.array([0.0, 0, 2, 1]), np.array([0, 1, 3, 2])) == 1 / 3
+
+
+def test_right_orders_have_the_best_scores_of_all_orders():
+    """By brute force over the orders of five elements; tau-b with ties stays below 1."""
+    grades = np.array([0.0, 2, 1, 2, 0])
+    orders = [np.array(order) for order in permutations(range(5))]
+    scores = score_orders([grades] * len(orders), orders)
+    best = [k for k, order in enumerate(orders) if (np.diff(grades[order]) <= 0).all()]
+    for name, values in scores.items():
+        assert np.allclose(values[best], values.max()), name
+        assert values.max() == pytest.approx(np.sqrt(8 / 10) if name == "kendall_tau" else 1)
+
+
+def test_every_order_of_equal_grades_is_right():
+    for grades in (np.zeros(3), np.full(1, 2.0), np.zeros(1)):
+        orders = [np.array(order) for order in permutations(range(len(grades)))]
+        for values in score_orders([grades] * len(orders), orders).values():
+            assert (values == 1).all()
+
+
+def test_an_answer_that_is_no_order_of_all_elements_has_the_worst_values():
+    answers = [np.array(answer, np.int64) for answer in ([0, 1], [0, 1, 1], [], [0, 1, 2, 0])]
+    scores = score_orders([np.array([2.0, 1, 0])] * 4, answers)
+    assert all(
+        (values == (-1 if name == "kendall_tau" else 0)).all() for name, values in scores.items()
+    )
+
+
+def test_ndcg_stays_finite_for_grades_whose_gains_are_not():
+    grades = np.array([5000.0, 4999, 0])
+    assert ndcg(grades, np.array([1, 0, 2]), 1) == pytest.approx(1 / 2)
+    assert ndcg(grades, np.array([0, 1, 2]), 10) == 1
+
+
+def test_every_metric_is_there_without_instances():
+    names = ["ndcg@1", "ndcg@5", "ndcg@10", "mrr", "map", "kendall_tau"]
+    assert [*score_orders([], [])] == names
