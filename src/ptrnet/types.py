@@ -90,6 +90,11 @@ class Example:
         return 2
 
 
+def ranking(grades: Floats) -> Indices:
+    """Return the elements by their grades `(n,)`, the highest first; equal ones as they come."""
+    return np.argsort(-grades, kind="stable")
+
+
 class Answers(NamedTuple):
     """The answers of a batch, flat and padded: row `b` is `indices[b, :lengths[b]]`."""
 

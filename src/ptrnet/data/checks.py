@@ -195,6 +195,22 @@ def check_answer(values: Any, n: int, task: Task, source: str, first: int = 0) -
     return indices
 
 
+def check_grades(values: Any, n: int, source: str) -> Floats:
+    """Return the grades of n elements, `(n,)`.
+
+    Raises:
+        InputError: not n finite numbers.
+    """
+    grades = real_array(values, source, f"{n} numbers")
+    if grades.shape != (n,):
+        got = len(grades) if grades.ndim == 1 else f"shape {grades.shape}"
+        raise InputError(f"{source}: expected a number for each of {n} elements, got {got}")
+    if not np.isfinite(grades).all():
+        k = int(np.argmin(np.isfinite(grades)))
+        raise InputError(f"{source}: element {k + 1}: expected a finite number, got {grades[k]}")
+    return grades
+
+
 def check_outputs(values: Any, n: int, task: Task, source: str) -> Indices:
     """An array or list of 0-based indices as a valid answer.
 

@@ -46,7 +46,8 @@ class Dataset(Sequence[Example]):
         is_answered: `(B,)`, which answers are known; None if all of `answers` are.
         item_size: the indices of one item of an answer: 3 for triangles.
         log_probs: `(B,)` of the answers, if a model gave them.
-        grades: `(num_elements,)`, how right each element is; None unless answers are graded.
+        grades: `(num_elements,)`, how right each element is; NaN in rows without grades. None if
+            no row has any.
         carried: by name the B values of a field of `Example` that is carried along: `source`,
             `extra`, `table`, `nodes`, `distance`, `elements` (the user's dictionaries).
         fingerprint: of the file that the arrays are of, if they are on disk.
@@ -87,8 +88,11 @@ class Dataset(Sequence[Example]):
             item_size=item_size,
             carried=carried,
         )
-        if rows and all(row.grades is not None for row in rows):
-            data = replace(data, grades=np.concatenate([row.grades for row in rows]))
+        if any(row.grades is not None for row in rows):
+            grades = [
+                np.full(len(r.inputs), np.nan) if r.grades is None else r.grades for r in rows
+            ]
+            data = replace(data, grades=np.concatenate(grades))
         known = [row.outputs for row in rows]
         if any(outputs is not None for outputs in known):
             data = data.with_answers(known)
@@ -183,9 +187,14 @@ class Dataset(Sequence[Example]):
             np.asarray(self.elements[begin:end]),
             self.outputs(row),
             log_prob=None if self.log_probs is None else float(self.log_probs[row]),
-            grades=None if self.grades is None else self.grades[begin:end],
+            grades=self._grades(begin, end),
             **{name: values[row] for name, values in self.carried.items()},
         )
+
+    def _grades(self, begin: int, end: int) -> Floats | None:
+        if self.grades is None or begin == end or np.isnan(self.grades[begin]):
+            return None
+        return np.asarray(self.grades[begin:end])
 
     def _view(self, first: int, stop: int, step: int) -> "Dataset":
         if step != 1:

@@ -9,6 +9,7 @@ inputs.npy         (num_elements, d) float64, the elements of all instances one 
 starts.npy         (num_examples + 1,) int64, where each instance begins in them, and the end
 answers.npy        (num_indices,) int32, the answers flat, 0-based, in the order of the file
 answer_starts.npy  (num_examples + 1,) int64, where each answer begins in them, and the end
+grades.npy         (num_elements,) float64, only if answers are graded
 checksums.json     the SHA-256 of each of these files; damaged arrays are built anew
 
 Each run hashes the file and its arrays once. That costs little next to a training; size and time of
@@ -24,10 +25,10 @@ import stat
 import sys
 import time
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from functools import partial
-from itertools import islice
 from pathlib import Path
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 import joblib
 import numpy as np
@@ -36,7 +37,7 @@ from numpy.typing import DTypeLike, NDArray
 
 from ptrnet import runtime
 from ptrnet.data import formats
-from ptrnet.data.dataset import Dataset
+from ptrnet.data.dataset import Dataset, chunks_of
 from ptrnet.data.formats import txt
 from ptrnet.data.formats.parts.lines import BLOCK, Block, blocks
 from ptrnet.errors import InputError
@@ -44,15 +45,17 @@ from ptrnet.files import FolderExistsError, atomic_folder, checksum
 from ptrnet.parallel import ordered_map
 from ptrnet.progress import track
 from ptrnet.tasks.base import Task
-from ptrnet.types import Example, Floats, Indices
+from ptrnet.types import Example
 
-VERSION = 2  # of the arrays and what they hold
+VERSION = 3  # of the arrays and what they hold
 ARRAYS = INPUTS, STARTS, ANSWERS, ANSWER_STARTS = (
     "inputs.npy",
     "starts.npy",
     "answers.npy",
     "answer_starts.npy",
 )
+GRADES = "grades.npy"
+_DTYPES: dict[str, DTypeLike] = {INPUTS: np.float64, ANSWERS: np.int32, GRADES: np.float64}
 CHECKSUMS = "checksums.json"
 _DIGITS = 32  # of the checksum of a file's content, in its fingerprint
 _GROUP = 4000  # examples that are in memory as objects at a time
@@ -70,7 +73,7 @@ def open_file(path: str, task: Task) -> Dataset:
     for folder in folders:
         if (folder / fingerprint).is_dir():
             try:
-                return _open(folder / fingerprint, task)
+                return open_folder(folder / fingerprint, task)
             except InputError as error:
                 _remove_damaged(folder / fingerprint, error)
     folder = _first_writable(folders)
@@ -86,35 +89,29 @@ def open_file(path: str, task: Task) -> Dataset:
             folder.rmdir()
         raise
     _remove_outdated(folder, fingerprint, task)
-    return _open(folder / fingerprint, task)
+    return open_folder(folder / fingerprint, task)
 
 
-def _open(folder: Path, task: Task) -> Dataset:
-    """Return the dataset in a folder that `build` wrote. Raises InputError if it is damaged."""
-    _check_arrays(folder)
+def open_folder(folder: Path, task: Task) -> Dataset:
+    """Return the dataset of memory maps in a folder that `save` wrote.
+
+    Raises:
+        InputError: the arrays are not as they were written.
+    """
+    arrays = _checked_arrays(folder)
     try:
-        inputs, starts, answers, answer_starts = (
-            np.load(folder / array, mmap_mode="r", allow_pickle=False) for array in ARRAYS
-        )
+        maps = {a: np.load(folder / a, mmap_mode="r", allow_pickle=False) for a in arrays}
     except (OSError, ValueError) as error:
         raise InputError(f"{folder}: damaged: {error}") from None
     return Dataset(
-        inputs,
-        np.asarray(starts),
-        answers,
-        np.asarray(answer_starts),
+        maps[INPUTS],
+        np.asarray(maps[STARTS]),
+        maps[ANSWERS],
+        np.asarray(maps[ANSWER_STARTS]),
         item_size=task.item_size,
+        grades=maps.get(GRADES),
         fingerprint=folder.name,
     )
-
-
-class FlatExamples(NamedTuple):
-    """Examples as flat arrays."""
-
-    inputs: Floats  # (num_elements, d), of all instances
-    sizes: Indices  # (num_examples,) elements of each instance
-    answers: Indices  # (num_indices,), of all answers
-    lengths: Indices  # (num_examples,) indices of each answer
 
 
 def build(path: str, task: Task, folder: Path) -> None:
@@ -124,32 +121,53 @@ def build(path: str, task: Task, folder: Path) -> None:
         InputError: the file cannot be read, holds no example, holds one without an answer, or
             empty answers alone; the complaint is about the first line that cannot be used.
     """
+    total = _num_blocks(path) if formats.format_of(path).extension == "txt" else None
+    save(track(_read_parts(path, task), f"reading {path}", total), folder, path)
+
+
+def save(parts: Iterable[Dataset], folder: Path, source: str) -> None:
+    """Write the arrays of a dataset, given in parts, into an empty folder.
+
+    Args:
+        parts: with answers; all of them with grades, or none.
+        folder: the empty folder.
+        source: what messages call the examples.
+
+    Raises:
+        InputError: there is no example, or all answers are empty.
+    """
     sizes, lengths = [np.zeros(1, np.int64)], [np.zeros(1, np.int64)]
-    with (
-        NpyWriter(folder / INPUTS, np.float64, (task.num_features,)) as inputs,
-        NpyWriter(folder / ANSWERS, np.int32) as answers,
-    ):
-        total = _num_blocks(path) if formats.format_of(path).extension == "txt" else None
-        for part in track(_read_flat(path, task), f"reading {path}", total):
-            inputs.append(part.inputs)
-            answers.append(part.answers)
+    with contextlib.ExitStack() as files:
+        writers: dict[str, NpyWriter] = {}
+        for part in filter(len, parts):
+            assert part.answers is not None
+            columns = {INPUTS: part.elements, ANSWERS: part.answers}
+            if part.grades is not None:
+                columns[GRADES] = part.grades
+            for name, values in columns.items():
+                if name not in writers:
+                    writer = NpyWriter(folder / name, _DTYPES[name], values.shape[1:])
+                    writers[name] = files.enter_context(writer)
+                writers[name].append(values)
             sizes.append(part.sizes)
             lengths.append(part.lengths)
-    if not inputs.count:
-        raise InputError(f"{path}: holds no instance")
-    if not answers.count:
-        raise InputError(f"{path}: every answer is empty")
+    if not writers or not writers[INPUTS].count:
+        raise InputError(f"{source}: holds no instance")
+    if not writers[ANSWERS].count:
+        raise InputError(f"{source}: every answer is empty")
     np.save(folder / STARTS, np.concatenate(sizes).cumsum())
     np.save(folder / ANSWER_STARTS, np.concatenate(lengths).cumsum())
-    sums = {array: checksum(folder / array) for array in ARRAYS}
+    sums = {array: checksum(folder / array) for array in (*writers, STARTS, ANSWER_STARTS)}
     (folder / CHECKSUMS).write_text(json.dumps(sums, indent=1) + "\n", encoding="utf-8")
 
 
-def _check_arrays(folder: Path) -> None:
-    """Refuse a folder whose arrays are not as they were written. Raises InputError."""
+def _checked_arrays(folder: Path) -> list[str]:
+    """Return the names of a folder's arrays. Raises InputError if one is not as it was written."""
     try:
         sums = json.loads((folder / CHECKSUMS).read_text(encoding="utf-8"))
-        for array in ARRAYS:
+        if not {*ARRAYS} <= {*sums} <= {*_DTYPES, *ARRAYS}:
+            raise ValueError
+        for array in sums:
             if checksum(folder / array) != sums[array]:
                 raise InputError(f"{folder}: damaged: {array} is not as it was written")
     except InputError:  # a ValueError, too
@@ -158,14 +176,13 @@ def _check_arrays(folder: Path) -> None:
         raise InputError(f"{folder}: damaged: {error.strerror}") from None
     except (ValueError, KeyError, TypeError):
         raise InputError(f"{folder}: damaged: {CHECKSUMS} is not readable") from None
+    return list(sums)
 
 
-def _read_flat(path: str, task: Task) -> Iterator[FlatExamples]:
-    """The examples of a file, some thousand at a time; of text a block at a time, in parallel."""
+def _read_parts(path: str, task: Task) -> Iterator[Dataset]:
+    """Yield the examples of a file, some thousand at a time; blocks of text in parallel."""
     if formats.format_of(path).extension != "txt":
-        examples = formats.read(path, task)
-        while group := list(islice(examples, _GROUP)):
-            yield _flatten(group, task)
+        yield from chunks_of(with_answers(formats.read(path, task)), task, _GROUP)
         return
     # One process for one block: starting others takes longer than reading it.
     jobs = min(joblib.cpu_count(), _num_blocks(path))
@@ -177,24 +194,27 @@ def _num_blocks(path: str) -> int:
     return 1 + Path(path).stat().st_size // BLOCK
 
 
-def _read_block(block: Block, path: str, task: Task) -> FlatExamples:
-    return _flatten(txt.read_block(block, path, task), task)
+def _read_block(block: Block, path: str, task: Task) -> Dataset:
+    part = Dataset.of(with_answers(txt.read_block(block, path, task)), task.item_size)
+    return replace(part, carried={})  # the names of lines would have to be sent, too
 
 
-def _flatten(examples: Iterable[Example], task: Task) -> FlatExamples:
-    """Examples as flat arrays. Raises InputError for one without an answer."""
-    inputs, answers = [np.zeros((0, task.num_features))], [np.zeros(0, np.int64)]
+def with_answers(examples: Iterable[Example]) -> Iterator[Example]:
+    """Yield examples to train on.
+
+    Raises:
+        InputError: an example has no answer, or has grades if the others have none.
+    """
+    is_graded = None
     for example in examples:
         if example.outputs is None:
             raise InputError(f"{example.source}: has no answer to train on")
-        inputs.append(example.inputs)
-        answers.append(example.outputs.ravel())
-    return FlatExamples(
-        np.concatenate(inputs),
-        np.array([len(i) for i in inputs[1:]], np.int64),
-        np.concatenate(answers),
-        np.array([len(a) for a in answers[1:]], np.int64),
-    )
+        if is_graded is None:
+            is_graded = example.grades is not None
+        elif is_graded != (example.grades is not None):
+            expected = "grades, as the examples" if is_graded else "no grades, as in the examples"
+            raise InputError(f"{example.source}: expected {expected} before it")
+        yield example
 
 
 class NpyWriter:
@@ -206,7 +226,7 @@ class NpyWriter:
         row: the shape of a row; `()` if rows are single numbers.
     """
 
-    def __init__(self, path: Path, dtype: DTypeLike, row: tuple[int, ...] = ()) -> None:
+    def __init__(self, path: Path, dtype: DTypeLike, row: tuple[int, ...]) -> None:
         self.dtype, self.row, self.count = np.dtype(dtype), row, 0
         self._stream = path.open("wb")
         self._write_header()

@@ -13,8 +13,9 @@ from typing import Any
 from ptrnet.data import checks
 from ptrnet.errors import AmbiguousInputWarning, InputError, file_of, short
 from ptrnet.geometry.distances import EUCLIDEAN, NAMES
+from ptrnet.tasks import CUSTOM
 from ptrnet.tasks.base import Task
-from ptrnet.types import Example, Floats
+from ptrnet.types import Example, Floats, ranking
 
 
 def parse_object(
@@ -88,10 +89,15 @@ def example_from_row(inputs: Floats, row: dict[str, Any], task: Task, source: st
     Warns:
         AmbiguousInputWarning: a key of the user's is nearly `outputs` or `distance`.
     """
-    outputs = row.pop("outputs", None)
+    outputs, grades = row.pop("outputs", None), None
     if outputs is not None:
         indices = flat_indices(outputs, task.item_size, f'{source}: "outputs"')
         outputs = checks.check_answer(indices, len(inputs), task, f'{source}: "outputs"')
+    if task.name == CUSTOM and row.get("grades") is not None:
+        values = row.pop("grades")
+        check_numbers(values, f'{source}: "grades"', "grades")
+        grades = checks.check_grades(values, len(inputs), f'{source}: "grades"')
+        outputs = ranking(grades) if outputs is None else outputs
     distance = checks.pop_distance(row, inputs, task, source)
     for key, value in row.items():
         name = key.strip().lower().rstrip("s")
@@ -99,7 +105,7 @@ def example_from_row(inputs: Floats, row: dict[str, Any], task: Task, source: st
             _warn_of_name(key, "outputs", source)
         if name == "distance" and key != name and distance == EUCLIDEAN and value in NAMES:
             _warn_of_name(key, name, source)
-    return Example(inputs, outputs, source, row, distance=distance)
+    return Example(inputs, outputs, source, row, distance=distance, grades=grades)
 
 
 def _warn_of_name(key: str, expected: str, source: str) -> None:
@@ -112,13 +118,17 @@ def _warn_of_name(key: str, expected: str, source: str) -> None:
 
 def other_keys(example: Example) -> dict[str, Any]:
     """The keys and values of an example's row besides its inputs and outputs."""
-    distance = {} if example.distance == EUCLIDEAN else {"distance": example.distance}
-    for key in ("inputs", "outputs", *distance):
+    ours: dict[str, Any] = {}
+    if example.distance != EUCLIDEAN:
+        ours["distance"] = example.distance
+    if example.grades is not None:
+        ours["grades"] = example.grades.tolist()
+    for key in ("inputs", "outputs", *ours):
         if key in example.extra:
             raise InputError(
                 f'{example.source}: the key "{key}" has another meaning in a line; rename yours'
             )
-    return {**distance, **example.extra}
+    return {**ours, **example.extra}
 
 
 def records(values: Any, source: str) -> list[Mapping[str, Any]]:
@@ -131,10 +141,10 @@ def records(values: Any, source: str) -> list[Mapping[str, Any]]:
     return values
 
 
-def check_numbers(values: Any, source: str) -> None:
+def check_numbers(values: Any, source: str, what: str = "elements") -> None:
     """Refuse text, booleans and null as inputs: NumPy would turn them into numbers."""
     if not isinstance(values, list):
-        raise InputError(f"{source}: expected a list of elements")
+        raise InputError(f"{source}: expected a list of {what}")
     if values and isinstance(values[0], dict):
         return  # the task's schema checks the values of its fields
     if {type(v) for e in values for v in (e if isinstance(e, list) else (e,))} <= {int, float}:
