@@ -87,7 +87,7 @@ def test_what_one_instance_is_not_taken_for_many(tmp_path):
     for one in (offers[0], pandas.DataFrame(offers[0])):
         with pytest.raises(InputError, match="X: expected a list of instances, got one"):
             estimator.predict(one)
-    for key in ("steps", "hidden_size", "constraint"):
+    for key in ("steps", "hidden_size", "kind"):
         twice = ptrnet.PointerEstimator(steps=2, recipe={key: 3})
         with pytest.raises(InputError, match=f"recipe: {key} is a parameter of its own"):
             twice.fit(offers, [[0, 1, 2]] * 4)

@@ -10,6 +10,7 @@ import pytest
 
 from ptrnet import decoding, models, tasks
 from ptrnet.decoding import Beam, Decoder
+from ptrnet.tasks.custom import KINDS
 from tests.contract.pairwise import pairwise
 
 APEXES = [("delaunay", {"sequence": "apexes"})]
@@ -24,7 +25,7 @@ SETTINGS = [
 ]
 MIXTURES = ("soft-ptr-net", "hard-ptr-net", "multi-ptr-net")
 INFERRED = {"center": (0.4, 0.6, 0.5), "spread": (0.2, 0.3, 1.0), "longest_share": 1.5}
-CUSTOM = [("custom", {**INFERRED, "constraint": kind}) for kind in ("subset", "free")]
+CUSTOM = [("custom", {**INFERRED, "kind": kind}) for kind in KINDS if kind != "permutation"]
 EVERY_SETTING = [*SETTINGS, *CUSTOM]
 TASKS = pytest.mark.parametrize(("name", "settings"), SETTINGS)
 EVERY_TASK = pytest.mark.parametrize(("name", "settings"), EVERY_SETTING)

@@ -41,12 +41,10 @@ from tests.contract.pairwise import pairwise
 def answer_of(task, instance):
     """A label; of the task custom, which has none, an answer that may repeat, or be empty."""
     if task.name == "custom":
+        if task.is_ranking or task.kind == "choice":
+            return np.argsort(instance[:, 0])[: task.max_length(len(instance))]
         answer = np.flatnonzero(instance[:, 0] > 0.5)[::-1]
-        return (
-            answer
-            if task.constraint == "subset"
-            else answer.repeat(2)[: task.max_length(len(instance))]
-        )
+        return answer.repeat(2)[: task.max_length(len(instance))] if task.repeats else answer
     return task.unpad(task.label(instance[None]))[0]
 
 

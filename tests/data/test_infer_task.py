@@ -41,13 +41,17 @@ def chunks(request, monkeypatch):
         ([[2, 0, 1], [0, 1, 2]], "permutation"),
         ([[2, 0, 1], [0, 1]], "subset"),
         ([[2], []], "subset"),
-        ([[2, 0, 1], [0, 1, 2], [1, 1, 2]], "free"),
-        ([[0, 1, 2, 0], [0, 1, 2]], "free"),
+        ([[2], [0], [1]], "choice"),
+        ([[0, 1], [1]] * 19, "subset"),
+        ([[0, 1], [1]] * 20, "set"),
+        ([[0, 1], [1]] * 40 + [[2, 1]], "subset"),
+        ([[2, 0, 1], [0, 1, 2], [1, 1, 2]], "sequence"),
+        ([[0, 1, 2, 0], [0, 1, 2]], "sequence"),
     ],
 )
-def test_the_strictest_constraint_is_guessed(written, chunks, answers, expected, extension):
+def test_the_strictest_kind_is_guessed(written, chunks, answers, expected, extension):
     inferred = infer_task.infer_task(written(answers, extension=extension))
-    assert inferred.task.constraint == expected
+    assert inferred.task.kind == expected
     assert inferred.task.longest_answer == max(map(len, answers))
     assert inferred.task.longest_share == max(map(len, answers)) / 3
     assert inferred.examples.lengths.tolist() == [len(a) for a in answers]
@@ -74,22 +78,22 @@ def test_answers_in_another_form_are_doubted(written, chunks, answers, doubt):
     """Masks, closed and padded answers were learned as sequences with repeats without a word."""
     path = written(answers)
     with pytest.warns(AmbiguousInputWarning, match=doubt) if doubt else contextlib.nullcontext():
-        assert infer_task.infer_task(path).task.constraint == "free"
-    assert infer_task.infer_task(path, "free").task.constraint == "free"
+        assert infer_task.infer_task(path).task.kind == "sequence"
+    assert infer_task.infer_task(path, "sequence").task.kind == "sequence"
 
 
-def test_a_constraint_is_checked_and_the_line_named(written, chunks):
+def test_a_kind_is_checked_and_the_line_named(written, chunks):
     path = written([[2, 0, 1], [0, 1], [1, 1], [2, 2], [1]])
-    assert infer_task.infer_task(path).task.constraint == "free"
-    for constraint, line, complaint in (
+    assert infer_task.infer_task(path).task.kind == "sequence"
+    for kind, line, complaint in (
         ("permutation", 2, "expected all 3 indices, got 2"),
         ("subset", 3, "each index at most once, got 1 twice"),
+        ("choice", 1, "expected one index, got 3"),
+        ("grades", 2, "expected all 3 indices, got 2"),
     ):
         with pytest.raises(InputError, match=rf'mine.jsonl:{line}: "outputs": answer: {complaint}'):
-            infer_task.infer_task(path, constraint)
-    assert infer_task.infer_task(written([[2, 0, 1]]), "free").task.constraint == "free"
-    with pytest.raises(InputError, match="unknown constraint 'permutatoin'; did you mean 'permu"):
-        infer_task.infer_task(path, "permutatoin")
+            infer_task.infer_task(path, kind)
+    assert infer_task.infer_task(written([[2, 0, 1]]), "sequence").task.kind == "sequence"
 
 
 @pytest.mark.parametrize(
@@ -100,8 +104,8 @@ def test_examples_are_checked_against_a_task(written, chunks, extension, third):
     path = written([[2, 0, 1], [0, 1], [1, 1], [0, 1, 2, 0], [2, 2]], extension=extension)
     free = infer_task.infer_task(path).task
     infer_task.open_checked(path, free)
-    for constraint in ("subset", "permutation"):
-        task = replace(free, constraint=constraint)
+    for kind in ("subset", "permutation"):
+        task = replace(free, kind=kind)
         with pytest.raises(InputError) as checked:
             infer_task.open_checked(path, task)
         with pytest.raises(InputError) as read:
@@ -127,7 +131,7 @@ def test_answers_are_not_read_again_where_none_is_refused(written, monkeypatch):
 
 def test_a_file_that_changes_while_it_is_checked_is_refused(written, monkeypatch):
     path = written([[2, 0, 1], [0, 0]])
-    task = replace(infer_task.infer_task(path).task, constraint="subset")
+    task = replace(infer_task.infer_task(path).task, kind="subset")
     monkeypatch.setattr(formats, "read", lambda path, task: iter(()))
     with pytest.raises(InputError, match=r"mine\.jsonl: was changed while it was read"):
         infer_task.open_checked(path, task)

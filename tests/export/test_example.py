@@ -11,6 +11,7 @@ import pytest
 import ptrnet
 from ptrnet.augmentation import canonicalize_valid
 from ptrnet.export import example
+from ptrnet.tasks.custom import KINDS
 from tests.export.cases import build
 
 STANDARD = {"center": (100.0, -5.0), "spread": (3.0, 0.1)}
@@ -23,8 +24,8 @@ CASES = [
     ("remaining-ptr-net", "tsp", {}, {}),
     ("seq2seq", "tsp", {}, {}),
     *(
-        ("ptr-net", "custom", {**STANDARD, "constraint": kind, "longest_share": 1.5}, {})
-        for kind in ("permutation", "subset", "free")
+        ("ptr-net", "custom", {**STANDARD, "kind": kind, "longest_share": 1.5}, {})
+        for kind in KINDS
     ),
 ]
 

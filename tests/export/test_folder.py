@@ -85,7 +85,7 @@ def test_free_answers_of_many_sizes_are_described():
             "custom",
             center=(0.0,),
             spread=(1.0,),
-            constraint="free",
+            kind="sequence",
             longest_answer=longest_answer,
             longest_share=share,
         )
@@ -119,7 +119,7 @@ def test_instances_are_of_the_models_sizes():
     instances = fresh_instances(solver, 200, seed=0)
     assert {len(instance) for instance in instances} == set(range(3, 17))
     assert np.array_equal(instances[7], fresh_instances(solver, 200, seed=0)[7])
-    custom = tasks.get("custom", center=(100.0, -5.0), spread=(3.0, 0.1), constraint="subset")
+    custom = tasks.get("custom", center=(100.0, -5.0), spread=(3.0, 0.1), kind="subset")
     solver.task, solver.trained = custom, {}
     features = np.concatenate(fresh_instances(solver, 300, seed=0))
     assert np.allclose(features.mean(0), custom.center, rtol=0.01)
@@ -149,9 +149,7 @@ def test_the_command(tmp_path, capsys):
 
 
 def test_a_users_own_task_is_rounded_without_labels(tmp_path):
-    solver = build(
-        "ptr-net", "custom", {"center": (5.0,), "spread": (2.0,), "constraint": "subset"}
-    )
+    solver = build("ptr-net", "custom", {"center": (5.0,), "spread": (2.0,), "kind": "subset"})
     manifest = ptrnet.export_onnx(solver, tmp_path, weights="int8", instances=20)
     quantization = manifest["quantization"]
     assert quantization["metrics"] == {} and 0 <= quantization["equal_answers"] <= 1

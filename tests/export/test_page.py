@@ -77,7 +77,7 @@ def test_refused_in_one_line(arguments, message, tmp_path, monkeypatch, capsys, 
 
 
 def test_models_that_the_page_cannot_draw(tmp_path, small, runtime):
-    own = small("custom", center=(0.5,), spread=(0.3,), constraint="subset")
+    own = small("custom", center=(0.5,), spread=(0.3,), kind="subset")
     for models, message in (
         ({}, "models: expected one or more, got none"),
         (

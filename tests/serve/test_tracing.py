@@ -194,7 +194,7 @@ def test_numbers_beyond_floats_are_null(with_client, models):
 
 
 def test_a_task_without_labellers_has_no_exact_answer(with_client, models, small):
-    models["own"] = small("custom", center=(0.5,), spread=(0.3,), constraint="subset")
+    models["own"] = small("custom", center=(0.5,), spread=(0.3,), kind="subset")
     trace = trace_of(with_client, "own", [[0.1], [0.7], [0.4]]).json()
     assert (trace["exact"], trace["pending"], trace["metrics"]) == (None, False, {})
 

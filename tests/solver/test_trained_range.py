@@ -49,7 +49,7 @@ def test_decoding_part_by_part_has_no_size(small):
 
 
 def test_features_far_from_the_trained_ones(small):
-    task = {"center": (10.0, 0.0), "spread": (1.0, 5.0), "constraint": "free"}
+    task = {"center": (10.0, 0.0), "spread": (1.0, 5.0), "kind": "sequence"}
     trained = TrainedRange(small("custom", **task).task, {})
     near, far = np.array([[19.0, 49.0]]), np.array([[10.0, 51.0], [-3.0, 0.0]])
     assert said(lambda: trained.warn(trained.feature_messages(Example(near)))) == []

@@ -11,9 +11,9 @@ from ptrnet.types import Example
 ONE = {"center": (0.0,), "spread": (1.0,)}
 
 
-def custom(constraint="free", d=1, **settings):
+def custom(kind="sequence", d=1, **settings):
     scaling = {"center": (0.0,) * d, "spread": (1.0,) * d}
-    return tasks.get("custom", constraint=constraint, **{**scaling, **settings})
+    return tasks.get("custom", kind=kind, **{**scaling, **settings})
 
 
 def measured(task, truth, answer):
@@ -66,18 +66,24 @@ def test_subsets_are_measured_in_order_and_as_sets(truth, answer, accuracy, same
     [([1, 1, 2], [1, 1, 2], 1), ([1, 2, 3, 4], [1, 3, 3], 0.5), ([1], [1, 2], 0.5), ([], [], 1)],
 )
 def test_positions_that_agree(truth, answer, share):
-    assert measured(custom("free"), truth, answer)["in_place"] == share
+    assert measured(custom("sequence"), truth, answer)["in_place"] == share
 
 
 def test_what_answers_may_be():
-    cases = {"permutation": ([1, 0, 2], [1, 0]), "subset": ([2], [2, 2])}
+    cases = {
+        "permutation": ([1, 0, 2], [1, 0]),
+        "grades": ([1, 0, 2], [1, 0]),
+        "subset": ([2], [2, 2]),
+        "set": ([], [2, 2]),
+        "choice": ([2], []),
+    }
     for kind, (good, bad) in cases.items():
         assert custom(kind).answer_error(3, np.array(good)) is None
         assert custom(kind).answer_error(3, np.array(bad)) is not None
-    assert custom("free").answer_error(3, np.array([2, 2, 2, 2])) is None
+    assert custom("sequence").answer_error(3, np.array([2, 2, 2, 2])) is None
     assert custom("permutation", longest_share=9.0).max_length(3) == 3
-    assert custom("free", longest_answer=4, longest_share=1.5).max_length(2) == 4
-    assert custom("free", longest_answer=4, longest_share=1.5).max_length(5) == 8
+    assert custom("sequence", longest_answer=4, longest_share=1.5).max_length(2) == 4
+    assert custom("sequence", longest_answer=4, longest_share=1.5).max_length(5) == 8
 
 
 def test_features_are_scaled_each_by_itself():
@@ -111,7 +117,7 @@ def test_features_are_scaled_each_by_itself():
             {"center": 3, "spread": (1.0,)},
             "center: expected a list of numbers, got 3",
         ),
-        ({**ONE, "constraint": "subst"}, "task custom: unknown constraint 'subst'; did you mean"),
+        ({**ONE, "kind": "subst"}, "task custom: unknown kind 'subst'; did you mean"),
         ({**ONE, "longest_answer": -1}, "longest_answer: expected .* from 0 to 100000"),
         (
             {**ONE, "longest_answer": 10**30},
@@ -148,4 +154,4 @@ def test_pictures_keep_distances_as_well_as_a_plane_can(d):
             np.linalg.norm(p[:, None] - p[None], axis=-1) for p in (drawing.points, flat)
         )
         np.testing.assert_allclose(drawn, real, atol=1e-9)
-    assert custom("free", d).draw(flat[:1], np.array([0])).points.shape == (1, 2)
+    assert custom("sequence", d).draw(flat[:1], np.array([0])).points.shape == (1, 2)

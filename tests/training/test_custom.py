@@ -65,7 +65,7 @@ def test_it_learns_features_as_they_come():
     model = ptrnet.fit(
         rows(1500), "permutation", hidden_size=32, steps=400, learning_rate=0.01, valid_every=200
     )
-    assert model.task.constraint == "permutation"
+    assert model.task.kind == "permutation"
     new = [*rows(300, seed=1)]
     answers = model.solve([i for i, _ in new])
     right = [a.tolist() == o.tolist() for a, (_, o) in zip(answers, new, strict=True)]
@@ -76,7 +76,7 @@ def test_subsets_that_may_be_empty_and_sequences_with_repeats():
     rng = np.random.default_rng(0)
     small = [(x, np.flatnonzero(x > 0.6)) for x in rng.random((800, 3))]
     model = ptrnet.fit(small, hidden_size=32, steps=400, learning_rate=0.01, valid_every=200)
-    assert model.task.constraint == "subset"
+    assert model.task.kind == "subset"
     new = rng.random((300, 3))
     answers = model.solve([*new])
     right = [
@@ -91,7 +91,7 @@ def test_subsets_that_may_be_empty_and_sequences_with_repeats():
     free = [(x, twice(x)) for x in rng.random((800, 3))]
     with pytest.warns(AmbiguousInputWarning, match="where that is padding"):
         model = ptrnet.fit(free, hidden_size=32, steps=400, learning_rate=0.01, valid_every=200)
-    assert model.task.constraint == "free"
+    assert model.task.kind == "sequence"
     new = rng.random((200, 3))
     right = [a.tolist() == twice(x).tolist() for a, x in zip(model.solve([*new]), new, strict=True)]
     assert sum(right) / 200 > 0.6  # by chance, if it knew the form: 1/6
@@ -160,7 +160,7 @@ def test_a_run_that_was_killed_keeps_the_best_weights(
 
 
 @pytest.mark.parametrize(
-    ("examples", "constraint", "complaint"),
+    ("examples", "kind", "complaint"),
     [
         ([], None, "examples: expected at least one, got none"),
         (
@@ -181,15 +181,15 @@ def test_a_run_that_was_killed_keeps_the_best_weights(
         ([([[1.0]], [True])], None, "example 0: outputs: expected a list of whole numbers"),
         ([([[1.0]], [1])], None, "example 0: outputs: index 1: expected 0 to 0, got 1"),
         ([([[1.0], [2.0]], [0])], "permutation", "example 0: outputs: answer: expected all 2"),
-        ([([[1.0]], [0])], "order", "unknown constraint 'order'"),
+        ([([[1.0]], [0])], "order", "unknown kind 'order'"),
         ([([[float("nan")]], [0])], None, "example 0: inputs: element 1, number 1: expected a fin"),
         ([([[1.0], [2.0, 3.0]], [0])], None, "example 0: "),
         ([([[1.0]], [0])], None, "1 example, all kept to validate on; valid_share 0 keeps none"),
     ],
 )
-def test_examples_that_cannot_be_used(tmp_path, examples, constraint, complaint):
+def test_examples_that_cannot_be_used(tmp_path, examples, kind, complaint):
     with pytest.raises(InputError, match=complaint):
-        ptrnet.fit(examples, constraint, output=tmp_path / "m", steps=1)
+        ptrnet.fit(examples, kind, output=tmp_path / "m", steps=1)
     assert not (tmp_path / "m").exists()
 
 

@@ -79,7 +79,7 @@ def test_other_instances_do_not_resume_a_run(tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "complaint"),
     [
-        ({"constraint": None}, "fit: with a cost, constraint is one of permutation, subset, free"),
+        ({"constraint": None}, "fit: with a cost, kind is one of permutation, subset"),
         ({"constraint": "order"}, "unknown constraint 'order'"),
         ({"examples": []}, "instances: expected at least one, got none"),
         ({"examples": [[[1.0]], [["a"]]]}, "instance 1: expected elements of 1 number each"),

@@ -32,7 +32,7 @@ def test_every_form_is_written_as_the_same_examples(monkeypatch):
         pass
 
     def read(path, overrides):
-        raise Written(Path(path).read_text(), overrides.get("constraint"))
+        raise Written(Path(path).read_text(), overrides.get("kind"))
 
     monkeypatch.setattr("ptrnet.training.fit.infer_recipe", read)
 

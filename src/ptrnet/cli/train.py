@@ -39,7 +39,7 @@ def train(
 
     Examples are fresh, or those of --data FILE, each once in an epoch. FILE is read once and kept
     ready for later runs in FILE.packed/. With --data alone the examples say what is learned: what
-    answers are (or --constraint does), how many features elements have and how those are scaled;
+    answers are (or --kind does), how many features elements have and how those are scaled;
     a tenth of them is kept to validate on, and training ends when that gets no better.
 
     Leaves in the folder of --output: the model, its recipe, its logs and the last checkpoint.
@@ -114,8 +114,8 @@ def _check_options(task_or_recipe: str, options: dict[str, Any]) -> None:
 
     if task_or_recipe == tasks.CUSTOM:
         raise InputError("leave out TASK to train on a file of your own: ptrnet train --data FILE")
-    if "constraint" in options:
-        raise InputError("--constraint goes with --data FILE and no TASK")
+    for name in {"kind", "constraint"} & options.keys():
+        raise InputError(f"--{name} goes with --data FILE and no TASK")
     if Path(task_or_recipe).suffix[1:] in formats.names():
         raise InputError(
             f"expected TASK or RECIPE.toml, got {task_or_recipe}; did you mean --data "

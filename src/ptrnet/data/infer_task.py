@@ -1,26 +1,28 @@
-"""The task of a user's own examples: the constraint of their answers, the scale of their features.
+"""The task of a user's own examples: the kind of their answers, the scale of their features.
 
 Both are inferred from the memory-mapped examples. A file is read with the loosest task, as its
-constraint is not known yet; so whether answers obey one is checked here, and not by the reader.
+kind is not known yet; so whether answers are of a kind is checked here, and not by the reader.
 """
 
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from itertools import islice
-from typing import NamedTuple, NoReturn, cast
+from math import lgamma, log
+from typing import NamedTuple, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ptrnet.data import formats, stored
 from ptrnet.data.dataset import Dataset
-from ptrnet.errors import AmbiguousInputWarning, InputError, unknown
-from ptrnet.tasks.custom import CONSTRAINTS, MAX_LENGTH, MIN_SPREAD, Custom, Kind, Unknown
+from ptrnet.errors import AmbiguousInputWarning, InputError
+from ptrnet.tasks.custom import MAX_LENGTH, MIN_SPREAD, Custom, Kind, Unknown
 from ptrnet.tasks.schema import Schema
 from ptrnet.types import Floats, Indices
 
 _CHUNK = 2**20  # elements and indices in memory at a time
+_CHANCE = 1e-6  # what is less likely than this is not taken for chance
 
 
 class InferredTask(NamedTuple):
@@ -32,7 +34,7 @@ class InferredTask(NamedTuple):
 
 def infer_task(
     path: str,
-    constraint: str | None = None,
+    kind: Kind | None = None,
     fields: Sequence[str] = (),
     unknown_category: Unknown = "refuse",
 ) -> InferredTask:
@@ -40,25 +42,22 @@ def infer_task(
 
     Args:
         path: of the file.
-        constraint: of the answers, one of `CONSTRAINTS`; the strictest that they obey when None.
+        kind: of the answers; guessed from them when None.
         fields: of elements that are dictionaries those that are read; all where none is named.
         unknown_category: whether texts that no example has are refused, or ignored.
 
     Raises:
-        InputError: an unknown constraint, fields that elements do not have, a file that cannot be
-            used, an example without an answer, or the first answer that does not obey the
-            constraint, by its line.
+        InputError: fields that elements do not have, a file that cannot be used, an example
+            without an answer, or the first answer that is not of the kind, by its line.
 
     Warns:
-        AmbiguousInputWarning: no constraint is given, and the answers look like masks, closed
-            cycles or padded rows.
+        AmbiguousInputWarning: no kind is given, and the answers look like masks, closed cycles or
+            padded rows.
     """
-    if constraint not in (None, *CONSTRAINTS):
-        raise unknown("constraint", str(constraint), CONSTRAINTS)
     loosest = _loosest_task_of_file(path, fields, unknown_category)
     examples = stored.open_file(path, loosest)
     repeats = _find_repeats(examples)
-    if constraint is None and repeats.any():
+    if kind is None and repeats.any():
         _warn_of_other_forms(examples)
     center, spread = feature_scaling(
         lambda: (examples.elements_of(first, stop) for first, stop in _chunks(examples))
@@ -68,7 +67,7 @@ def infer_task(
         center, spread = np.where(is_category, 0, center), np.where(is_category, 1, spread)
     task = replace(
         loosest,
-        constraint=cast("Kind", constraint or _strictest(examples, repeats)),
+        kind=kind or _guess(examples, repeats),
         center=tuple(center.tolist()),
         spread=tuple(spread.tolist()),
         longest_answer=min(int(examples.lengths.max()), MAX_LENGTH),
@@ -83,12 +82,12 @@ def open_checked(path: str, task: Custom) -> Dataset:
 
     Raises:
         InputError: elements with another number of features, or the first answer that is too long
-            or does not obey the constraint, by its line.
+            or is not of the task's kind, by its line.
     """
     d = task.num_features if task.schema else formats.num_features(path)
     if d != task.num_features:
         raise InputError(f"{path}: expected elements of {task.num_features} numbers, got {d}")
-    examples = stored.open_file(path, replace(task, constraint="free"))
+    examples = stored.open_file(path, replace(task, kind="sequence"))
     _check_answers(path, task, examples, _find_repeats(examples))
     return examples
 
@@ -134,11 +133,32 @@ def _find_repeats(examples: Dataset) -> NDArray[np.bool_]:
     return np.concatenate(repeats)
 
 
-def _strictest(examples: Dataset, repeats: NDArray[np.bool_]) -> Kind:
-    """The strictest constraint that all answers obey."""
+def _guess(examples: Dataset, repeats: NDArray[np.bool_]) -> Kind:
+    """The strictest kind that all answers are of.
+
+    Answers whose indices all ascend, more of them than chance explains, are sets.
+    """
+    if examples.grades is not None:
+        return "grades"
     if repeats.any():
-        return "free"
-    return "permutation" if (examples.lengths == examples.sizes).all() else "subset"
+        return "sequence"
+    if (examples.lengths == examples.sizes).all():
+        return "permutation"
+    if (examples.lengths == 1).all():
+        return "choice"
+    counts = np.bincount(examples.lengths)
+    log_chance = -sum(count * lgamma(length + 1) for length, count in enumerate(counts.tolist()))
+    return "set" if log_chance < log(_CHANCE) and _all_ascend(examples) else "subset"
+
+
+def _all_ascend(examples: Dataset) -> bool:
+    """Whether the indices of each answer ascend."""
+    for first, stop in _chunks(examples):
+        owners = np.repeat(np.arange(stop - first), examples.lengths[first:stop])
+        answers = examples.answers_of(first, stop)
+        if ((np.diff(answers) <= 0) & (np.diff(owners) == 0)).any():
+            return False
+    return True
 
 
 def _warn_of_other_forms(examples: Dataset) -> None:
@@ -204,21 +224,23 @@ _FORMS = {
 
 
 def _check_answers(path: str, task: Custom, examples: Dataset, repeats: NDArray[np.bool_]) -> None:
-    """Refuses the first answer that is too long, or does not obey the constraint."""
+    """Refuses the first answer that is too long, or is not of the task's kind."""
     sizes, inverse = np.unique(examples.sizes, return_inverse=True)
     max_lengths = np.array([task.max_length(int(n)) for n in sizes])[inverse]
     refused = examples.lengths > max_lengths
-    if task.constraint != "free":
+    if not task.repeats:
         refused |= repeats
-    if task.constraint == "permutation":
+    if task.is_ranking:
         refused |= examples.lengths != examples.sizes
+    if task.kind == "choice":
+        refused |= examples.lengths != 1
     if refused.any():
         _refuse(path, task, int(np.argmax(refused)))
 
 
 def _refuse(path: str, task: Custom, index: int) -> NoReturn:
     """Raises what is wrong with the answer of example `index`, counted from 0, by its line."""
-    for example in islice(formats.read(path, replace(task, constraint="free")), index, None):
+    for example in islice(formats.read(path, replace(task, kind="sequence")), index, None):
         n, outputs = len(example.inputs), example.outputs
         if outputs is None:
             break

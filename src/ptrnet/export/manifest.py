@@ -163,7 +163,7 @@ def _answer_kind(task: Task) -> str:
 
 def _max_tokens(task: Task) -> dict[str, Any]:
     """Return `max_length` as `ceil(per_element * n) + plus`, clipped to `least` and `most`."""
-    if isinstance(task, Custom) and task.constraint == "free":
+    if isinstance(task, Custom) and task.repeats:
         rule = {"per_element": task.longest_share, "plus": 0, "least": task.longest_answer}
         return {**rule, "most": MAX_LENGTH}
     n = 1000  # large enough for the linear part

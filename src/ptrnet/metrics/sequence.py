@@ -64,6 +64,38 @@ def score_subsets(examples: Sequence[Example], answers: Iterable[Indices]) -> di
     }
 
 
+def score_sets(examples: Sequence[Example], answers: Iterable[Indices]) -> dict[str, Scores]:
+    """`accuracy`: the same elements, in whatever order; and `f1` as in `score_subsets`."""
+    scores = score_subsets(examples, answers)
+    return {"accuracy": scores["same_set"], "f1": scores["f1"]}
+
+
+def score_choices(examples: Sequence[Example], answers: Iterable[Indices]) -> dict[str, Scores]:
+    """`accuracy`: the answer is the example's element."""
+    return {"accuracy": _exact_matches(_pairs(examples, answers))}
+
+
+def score_grades(examples: Sequence[Example], answers: Iterable[Indices]) -> dict[str, Scores]:
+    """`accuracy`: the answer is an order of all elements, none before one of a higher grade."""
+    right = []
+    for example, answer in zip(examples, answers, strict=True):
+        if example.outputs is not None:
+            grades = grades_of(example)
+            ordered = is_permutation(answer, len(grades)) and (np.diff(grades[answer]) <= 0).all()
+            right.append(bool(ordered))
+    return {"accuracy": np.array(right, bool)}
+
+
+def grades_of(example: Example) -> Floats:
+    """The grades `(n,)` of an example; those of its order, the first element highest, if none."""
+    if example.grades is not None:
+        return example.grades
+    assert example.outputs is not None
+    grades = np.zeros(len(example.inputs))
+    grades[example.outputs] = np.arange(len(example.outputs), 0, -1)
+    return grades
+
+
 Pairs = list[tuple[Indices, Indices]]  # each the truth and a model's answer
 
 

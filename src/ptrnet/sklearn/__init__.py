@@ -27,8 +27,7 @@ class PointerEstimator(BaseEstimator):  # type: ignore[misc]
     what `ptrnet.fit` takes by default.
 
     Args:
-        constraint: what answers are: "permutation", "subset" or "free"; as the examples obey when
-            None.
+        kind: what answers are, as in `ptrnet.fit`; guessed from the examples when None.
         model: the architecture.
         hidden_size: units of encoder and decoder.
         steps: updates of the weights, at most.
@@ -46,7 +45,7 @@ class PointerEstimator(BaseEstimator):  # type: ignore[misc]
 
     def __init__(
         self,
-        constraint: str | None = None,
+        kind: str | None = None,
         *,
         model: str = "ptr-net",
         hidden_size: int = 256,
@@ -58,7 +57,7 @@ class PointerEstimator(BaseEstimator):  # type: ignore[misc]
         decoder: Decoder | None = None,
         recipe: dict[str, Any] | None = None,
     ) -> None:
-        self.constraint = constraint
+        self.kind = kind
         self.model = model
         self.hidden_size = hidden_size
         self.steps = steps
@@ -86,14 +85,14 @@ class PointerEstimator(BaseEstimator):  # type: ignore[misc]
         }
         if self.random_state is not None:
             options["seed"] = self.random_state
-        parameters = {"constraint", "model", "hidden_size", "augment", *options}
+        parameters = {"kind", "constraint", "model", "hidden_size", "augment", *options}
         for key in self.recipe or {}:
             if key in parameters:
                 raise InputError(f"recipe: {key} is a parameter of its own, or follows from one")
         self.solver_: Solver = fit(
             X,
             y,
-            self.constraint,
+            self.kind,
             model=self.model,
             hidden_size=self.hidden_size,
             augment=self.augment,

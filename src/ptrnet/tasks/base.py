@@ -192,7 +192,6 @@ class Task(Settings, Labelling):
     # ---- What a task may define; `canonicalize` and `distances` too.
 
     min_elements: ClassVar[int] = 1  # the fewest elements of an instance
-    min_length: ClassVar[int] = 1  # the fewest indices of an answer
     item_size: ClassVar[int] = 1  # the indices of one item of an answer
     symmetric: ClassVar[bool] = False  # right answers stay right when the square is turned, flipped
     # Whether an answer has only elements that the answers to the instance's parts have, as the
@@ -205,6 +204,11 @@ class Task(Settings, Labelling):
     def special_names(self) -> tuple[str, ...]:
         """What pictures call the special slots: END alone, or with those that the task adds."""
         return ("end",)
+
+    @property
+    def min_length(self) -> int:
+        """The fewest indices of an answer: 0 or 1."""
+        return 1
 
     @property
     def num_specials(self) -> int:

@@ -6,12 +6,12 @@ No labeller serves it, so it is not among the named tasks; only a model's folder
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from math import ceil
-from typing import TYPE_CHECKING, ClassVar, Literal, get_args
+from typing import TYPE_CHECKING, ClassVar, Literal, cast, get_args
 
 import numpy as np
 
-from ptrnet.errors import InputError
-from ptrnet.settings import setting
+from ptrnet.errors import InputError, unknown
+from ptrnet.settings import check, setting
 from ptrnet.tasks.base import Drawing, Task, duplicate_error
 from ptrnet.tasks.schema import Schema
 from ptrnet.types import Example, Floats, Indices
@@ -20,9 +20,15 @@ if TYPE_CHECKING:
     from ptrnet.constraints import Constraint
     from ptrnet.metrics.interval import Scores
 
-Kind = Literal["permutation", "subset", "free"]
+Kind = Literal["permutation", "subset", "sequence", "set", "choice", "grades"]
 Unknown = Literal["refuse", "ignore"]
-CONSTRAINTS = get_args(Kind)  # from the strictest to the loosest: each allows all before it
+KINDS: tuple[Kind, ...] = get_args(Kind)
+# What answers were called by the constraint that they obey: the values that `constraint` takes.
+CONSTRAINTS: dict[str, Kind] = {
+    "permutation": "permutation",
+    "subset": "subset",
+    "free": "sequence",
+}
 MAX_LENGTH = 100_000  # indices of an answer
 MIN_SPREAD = 1e-290  # a feature of less is as good as constant
 MAX_NORMALIZED = 1000.0  # numbers beyond, after scaling, are clipped to it
@@ -30,14 +36,22 @@ MAX_NORMALIZED = 1000.0  # numbers beyond, after scaling, are clipped to it
 
 @dataclass(frozen=True)
 class Custom(Task):
-    """The task `custom`: answers are an order, a subset, or a free sequence with repeats.
+    """The task `custom`: answers are of one of several kinds.
 
-    Subsets and free sequences may be empty. An instance is `(n, d)`, an answer `(m,)`. The metrics
-    stand in `docs/own-examples.md`.
+    An instance is `(n, d)`, an answer `(m,)`. The kinds, and what several right answers have in
+    common:
+
+    - `permutation`: an order of all elements.
+    - `subset`: some elements, each at most once, in an order that counts.
+    - `sequence`: an order in which elements may stand several times.
+    - `set`: some elements, in whatever order.
+    - `choice`: one element.
+    - `grades`: an order of all elements, the highest grade first; equal grades in whatever order.
+
+    Subsets, sequences and sets may be empty. The metrics are in `docs/own-examples.md`.
 
     Args:
-        constraint: what answers are: `permutation`, an order of all elements; `subset`, each at
-            most once; `free`, repeats as well.
+        kind: what answers are.
         fields: where elements are dictionaries, the fields that are read; see `Schema`.
         categories: of each field the texts that it may be; none where it is a number.
         unknown_category: whether any other text is refused, or ignored: none of the categories.
@@ -49,9 +63,8 @@ class Custom(Task):
 
     name: ClassVar[str] = "custom"
     labellers: ClassVar[tuple[str, ...]] = ()
-    min_length: ClassVar[int] = 0
 
-    constraint: Kind = setting("free", "what answers are")
+    kind: Kind = setting("sequence", "what answers are")
     fields: tuple[str, ...] = setting((), "the fields that are read of elements with names")
     categories: tuple[tuple[str, ...], ...] = setting((), "of each field its texts")
     unknown_category: Unknown = setting("refuse", "what other texts are")
@@ -89,7 +102,11 @@ class Custom(Task):
 
     @property
     def repeats(self) -> bool:
-        return self.constraint == "free"
+        return self.kind == "sequence"
+
+    @property
+    def min_length(self) -> int:
+        return int(self.kind == "choice")
 
     def normalize(self, inputs: Floats) -> Floats:
         """Instances `(..., n, d)` as the model reads them: each feature standardized."""
@@ -100,21 +117,30 @@ class Custom(Task):
             return np.clip(standardized, -MAX_NORMALIZED, MAX_NORMALIZED)
 
     def max_length(self, n: int) -> int:
-        if self.constraint != "free":
+        if self.kind == "choice":
+            return 1
+        if self.kind != "sequence":
             return n
         return min(max(self.longest_answer, ceil(self.longest_share * n)), MAX_LENGTH)
 
     def build_constraint(self) -> "Constraint":
         from ptrnet.constraints import Free, Permutation, Subset
 
-        if self.constraint == "permutation":
+        if self.is_ranking:
             return Permutation()
-        return Subset(self.min_length) if self.constraint == "subset" else Free(self.min_length)
+        return Free(self.min_length) if self.repeats else Subset(self.min_length)
+
+    @property
+    def is_ranking(self) -> bool:
+        """Whether answers have all elements."""
+        return self.kind in ("permutation", "grades")
 
     def answer_error(self, n: int, outputs: Indices, first: int = 0) -> str | None:
-        if self.constraint == "permutation" and len(outputs) != n:
+        if self.is_ranking and len(outputs) != n:
             return f"expected all {n} indices, got {len(outputs)}"
-        return None if self.constraint == "free" else duplicate_error(outputs, first)
+        if self.kind == "choice" and len(outputs) != 1:
+            return f"expected one index, got {len(outputs)}"
+        return None if self.repeats else duplicate_error(outputs, first)
 
     def score(self, examples: Sequence[Example], answers: Iterable[Indices]) -> dict[str, "Scores"]:
         from ptrnet.metrics import sequence
@@ -122,9 +148,12 @@ class Custom(Task):
         scores = {
             "permutation": sequence.score_orders,
             "subset": sequence.score_subsets,
-            "free": sequence.score_sequences,
+            "sequence": sequence.score_sequences,
+            "set": sequence.score_sets,
+            "choice": sequence.score_choices,
+            "grades": sequence.score_grades,
         }
-        return scores[self.constraint](examples, answers)
+        return scores[self.kind](examples, answers)
 
     def draw(self, inputs: Floats, outputs: Indices) -> Drawing:
         """The elements, joined in the order of the answer.
@@ -142,6 +171,21 @@ class Custom(Task):
             points = centred @ np.linalg.svd(centred, full_matrices=False)[2][:2].T
             points = np.pad(points, ((0, 0), (0, 2 - points.shape[1])))
         return Drawing(points, [points[outputs]], equal_axes=self.num_features > 2)
+
+
+def kind_of(kind: str | None, constraint: str | None = None) -> Kind | None:
+    """The kind that a user names, by its own name or by that of a constraint; None if neither is.
+
+    Raises:
+        InputError: an unknown name, or both.
+    """
+    if kind is not None and constraint is not None:
+        raise InputError(f"kind and constraint say the same: leave out constraint {constraint}")
+    if constraint is not None and constraint not in CONSTRAINTS:
+        raise unknown("constraint", constraint, CONSTRAINTS)
+    if kind is not None:
+        kind = check("kind", kind, Kind)
+    return cast("Kind | None", CONSTRAINTS[constraint] if constraint is not None else kind)
 
 
 TASK = Custom

@@ -19,9 +19,8 @@ from ptrnet.data.dataset import checked_example, example_name, inputs_and_output
 from ptrnet.data.infer_schema import infer_schema
 from ptrnet.data.infer_task import loosest_task, task_of
 from ptrnet.errors import InputError, MissingExtraError, short
-from ptrnet.settings import check
 from ptrnet.solver import Solver
-from ptrnet.tasks.custom import Custom, Kind
+from ptrnet.tasks.custom import Custom, Kind, kind_of
 from ptrnet.training import run_folder
 from ptrnet.training.recipe import field_names, infer_recipe
 from ptrnet.types import Example, Floats, Indices
@@ -36,8 +35,9 @@ INFERRED = ("center", "spread", "longest_answer", "longest_share", "categories")
 def fit(
     examples: Any,
     outputs: Any = None,
-    constraint: str | None = None,
+    kind: str | None = None,
     *,
+    constraint: str | None = None,
     cost: Callable[[Floats, Indices], float] | None = None,
     output: str | Path | None = None,
     resume: bool = False,
@@ -57,10 +57,12 @@ def fit(
             may be dictionaries, whose texts are categories, unless there is a `cost`; `read_table`
             makes them of a table. The columns of a frame are fields by their names.
         outputs: the outputs, as many as there are inputs: a list of such, or an array `(B, m)`.
-            A string here is the `constraint`.
-        constraint: what answers are: "permutation" (an order of all elements), "subset" (each at
-            most once) or "free" (repeats as well); the strictest that they obey when None. With
-            a `cost` it has to be said.
+            A string here is the `kind`.
+        kind: what answers are: "permutation" (an order of all elements), "subset" (each at most
+            once, in an order that counts), "sequence" (repeats as well), "set" (some elements in
+            whatever order), "choice" (one element) or "grades" (an order with ties); guessed from
+            the answers when None. With a `cost` it has to be said.
+        constraint: the kind by another name: "permutation", "subset" or "free", a sequence.
         cost: a function of inputs `(n, d)` and outputs `(m,)`, a finite number; less is better.
             The recipe's `learning` ("self-labelling" or "reinforce"), `samples` and `baseline`
             say how the model learns from it.
@@ -99,8 +101,9 @@ def fit(
             raise InputError(f"fit: {key} follows from the examples")
     if (recipe.get("devices", 1), recipe.get("nodes", 1)) != (1, 1):
         raise InputError("fit: trains in one process; several are started by ptrnet train")
-    if isinstance(outputs, str) and constraint is None:
-        outputs, constraint = None, outputs
+    if isinstance(outputs, str) and kind is None:
+        outputs, kind = None, outputs
+    kind = kind_of(kind, constraint)
     folder = None if output is None else Path(output)
     hooks = Hooks(callbacks, loggers)  # type: ignore[arg-type]
     if cost is None:
@@ -116,14 +119,14 @@ def fit(
             examples = pairs_of(examples, outputs)
         elif not isinstance(examples, Iterator):  # which is read once, and not held in memory
             examples = split(examples, "examples")
-        return _fit_answers(examples, constraint, folder, hooks, recipe)
+        return _fit_answers(examples, kind, folder, hooks, recipe)
     if outputs is not None:
         raise InputError("fit: expected a cost or outputs, got both")
     from ptrnet.training.fit_costs import fit_costs
 
     if resume and folder is None:
         raise InputError("fit: resume goes with output, the folder of the run")
-    return fit_costs(examples, cost, constraint, folder, resume, hooks, recipe)
+    return fit_costs(examples, cost, kind, folder, resume, hooks, recipe)
 
 
 def _plain(key: str, value: Any) -> Any:
@@ -135,7 +138,7 @@ def _plain(key: str, value: Any) -> Any:
 
 def _fit_answers(
     examples: Iterable[Any],
-    constraint: str | None,
+    kind: Kind | None,
     output: Path | None,
     hooks: "Hooks",
     recipe: dict[str, Any],
@@ -148,15 +151,15 @@ def _fit_answers(
     if first is None:
         raise InputError("examples: expected at least one, got none")
     task, items = _loosest_task(chain([first], items), recipe)
-    if constraint:
-        task = replace(task, constraint=check("constraint", constraint, Kind))
+    if kind:
+        task = replace(task, kind=kind)
     with tempfile.TemporaryDirectory() as scratch, _named_examples(scratch):
         folder = Path(scratch) / "run" if output is None else output
         run_folder.check_unused(folder, EXAMPLES)
         file = Path(scratch) / EXAMPLES
         formats.write(str(file), _checked_examples(items, task), task)
         inferred, summary, data = infer_recipe(
-            str(file), {**recipe, "constraint": task.constraint} if constraint else recipe
+            str(file), {**recipe, "kind": kind} if kind else recipe
         )
         print(summary, file=sys.stderr)
         if output is None:

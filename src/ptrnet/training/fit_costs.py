@@ -14,10 +14,10 @@ from ptrnet.data.arrays import count_features, records_of, split
 from ptrnet.data.dataset import is_example
 from ptrnet.data.infer_task import feature_scaling, loosest_task
 from ptrnet.data.sizes import Sizes
-from ptrnet.errors import InputError, short, unknown
+from ptrnet.errors import InputError, short
 from ptrnet.settings import to_mapping
 from ptrnet.solver import Solver
-from ptrnet.tasks.custom import CONSTRAINTS
+from ptrnet.tasks.custom import KINDS, Kind
 from ptrnet.training.callbacks import Hooks
 from ptrnet.training.costs import CostProblem, Costs
 from ptrnet.training.recipe import Recipe, validation
@@ -30,7 +30,7 @@ STEPS, VALID_EVERY, LEARNING = 10_000, 500, "self-labelling"
 def fit_costs(
     instances: Any,
     cost: Callable[[Floats, Indices], float],
-    constraint: str | None,
+    kind: Kind | None,
     output: Path | None,
     resume: bool,
     hooks: Hooks,
@@ -39,18 +39,16 @@ def fit_costs(
     """Trains a model on instances whose answers nobody knows; see `ptrnet.fit`.
 
     Raises:
-        InputError: a constraint that is missing or unknown; an instance that cannot be used, by
+        InputError: a kind that is missing; an instance that cannot be used, by
             its number from 0 on; a field of the recipe; an answer whose cost is no finite number.
     """
     if not callable(cost):
         raise InputError(f"fit: expected a function as cost, got {short(cost)}")
-    if constraint is None:
-        raise InputError(f"fit: with a cost, constraint is one of {', '.join(CONSTRAINTS)}")
-    if constraint not in CONSTRAINTS:
-        raise unknown("constraint", constraint, CONSTRAINTS)
+    if kind is None:
+        raise InputError(f"fit: with a cost, kind is one of {', '.join(KINDS)}")
     checked = _checked_instances(instances)
     problem = CostProblem(checked, _costs_of_each(cost))
-    inferred = _infer_recipe(checked, {**recipe, "constraint": constraint})
+    inferred = _infer_recipe(checked, {**recipe, "kind": kind})
     if output is not None:
         return Solver(*train(inferred, output, resume, problem, hooks))
     with tempfile.TemporaryDirectory() as scratch:

@@ -18,7 +18,7 @@ from ptrnet.errors import InputError, short, unknown
 from ptrnet.models.settings import ModelSettings, every_setting
 from ptrnet.settings import Option, Settings, check, options_of, setting, to_mapping, to_toml
 from ptrnet.tasks.base import Task
-from ptrnet.tasks.custom import Custom, Unknown
+from ptrnet.tasks.custom import CONSTRAINTS, Custom, Unknown, kind_of
 
 if TYPE_CHECKING:
     from ptrnet.data.dataset import Dataset
@@ -308,8 +308,9 @@ def _task_options(of_recipe: Mapping[str, Option]) -> dict[str, Option]:
     """Every setting that some task has; of task `custom` those that do not follow from examples."""
     custom, shared = options_of(Custom), options_of(Task)
     options = {
-        "constraint": replace(
-            custom["constraint"], default="guessed", help="what answers of --data are"
+        "kind": replace(custom["kind"], default="guessed", help="what answers of --data are"),
+        "constraint": Option(
+            "constraint", Literal[tuple(CONSTRAINTS)], "", "--kind; free is a sequence"
         ),
         "fields": replace(
             custom["fields"],
@@ -345,18 +346,20 @@ def infer_recipe(path: str, overrides: Mapping[str, Any]) -> tuple[Recipe, str, 
 
     Args:
         path: of the file; see `ptrnet.data.infer_task`.
-        overrides: keys of a recipe, which overrule what follows from the examples. `constraint` is
-            what answers are, by default the strictest that they obey; `fields`, a list or a text
-            such as price,colour, names what is read of elements that are objects.
+        overrides: keys of a recipe, which overrule what follows from the examples. `kind`, or
+            `constraint`, is what answers are, guessed by default; `fields`, a list or a text such
+            as price,colour, names what is read of elements that are objects.
 
     Raises:
         InputError: examples, or keys, that cannot be used.
     """
     from ptrnet.data.infer_task import infer_task
 
-    constraint, fields = overrides.get("constraint"), field_names(overrides.get("fields", ()))
+    overrides = dict(overrides)
+    kind = kind_of(overrides.pop("kind", None), overrides.pop("constraint", None))
+    fields = field_names(overrides.get("fields", ()))
     category = check("unknown_category", overrides.get("unknown_category", "refuse"), Unknown)
-    inferred = infer_task(path, constraint, fields, category)
+    inferred = infer_task(path, kind, fields, category)
     recipe = Recipe.from_table(
         {
             "steps": STEPS,
@@ -370,7 +373,7 @@ def infer_recipe(path: str, overrides: Mapping[str, Any]) -> tuple[Recipe, str, 
             "task": tasks.CUSTOM,
         }
     )
-    return recipe, _summary(inferred, constraint is None), inferred.examples
+    return recipe, _summary(inferred, kind is None), inferred.examples
 
 
 def field_names(fields: str | Sequence[str]) -> tuple[str, ...]:
@@ -408,9 +411,9 @@ def _summary(inferred: "InferredTask", guessed: bool) -> str:
     d = inferred.task.num_features
     schema = inferred.task.schema
     fields = f": {schema.describe()}" if schema else ""
-    hint = " (guessed; the option constraint says otherwise)" if guessed else ""
+    hint = " (guessed; the option kind says otherwise)" if guessed else ""
     return (
         f"{len(sizes):,} examples of {sizes.min()} to {sizes.max()} elements of {d} "
         f"feature{'s' * (d > 1)}{fields}; answers of {lengths.min()} to {lengths.max()} indices, "
-        f"taken as {inferred.task.constraint}{hint}"
+        f"taken as {inferred.task.kind}{hint}"
     )

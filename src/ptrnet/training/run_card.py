@@ -17,7 +17,10 @@ from ptrnet.types import Example
 ANSWERS = {
     "permutation": "orders of all elements",
     "subset": "subsets of the elements, each at most once",
-    "free": "sequences of elements, in which one may stand again",
+    "sequence": "sequences of elements, in which one may stand again",
+    "set": "sets of elements, in whatever order",
+    "choice": "one element",
+    "grades": "orders of all elements by their grades, equal grades in whatever order",
 }
 LIMITS = """\
 It answers what is like its examples: instances of other sizes, or with features in other ranges,
@@ -134,7 +137,7 @@ def _measures(solver: Solver, examples: list[Example]) -> list[dict[str, Measure
 
 
 def _subject(saved: model_folder.Saved) -> str:
-    kind = getattr(saved.task, "constraint", None)
+    kind = getattr(saved.task, "kind", None)
     if kind is None:
         return f"the task `{saved.task.name}`"
     d = saved.task.num_features
