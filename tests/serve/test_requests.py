@@ -230,7 +230,7 @@ BODIES = st.one_of(
 def test_any_body_is_read_or_refused(body):
     """Whatever comes, it is a question or a complaint."""
     task, limits = tasks.get("hull"), Limits(max_prefix_elements=1000)
-    for parse in (parse_solve, parse_evaluate, partial(parse_array, options=MethodOptions())):
+    for parse in (parse_solve, parse_evaluate, partial(parse_array, MethodOptions())):
         with suppress(PtrnetError, Problem):
-            question = parse(body, task=task, limits=limits)
-            assert all(example.inputs.shape[1] == 2 for example in question.examples)
+            question = parse(body, task, limits)
+            assert {example.inputs.shape[1] for example in question.data} <= {2}

@@ -133,8 +133,9 @@ def test_a_request_whose_body_arrives_after_sigterm_is_answered(served, model):
     assert process.wait(SECONDS) == 0 and process.stderr.read() == ""
 
 
-def test_ctrl_c_finishes_what_was_accepted_and_exits_with_130(served, model):
-    process, address = served("--model", model)
+@pytest.mark.parametrize("workers", ["1", "2"])
+def test_ctrl_c_finishes_what_was_accepted_and_exits_with_130(served, model, workers):
+    process, address = served("--model", model, "--workers", workers)
     answered = []
     body = {"instances": INSTANCES, "decoder": "beam"}
     thread = threading.Thread(target=lambda: answered.append(ask(address, body)))

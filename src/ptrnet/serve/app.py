@@ -14,7 +14,7 @@ from ptrnet.page import files
 from ptrnet.serve import problems, routes
 from ptrnet.serve.limits import Limits
 from ptrnet.serve.metrics import CountingMiddleware, Metrics
-from ptrnet.serve.service import Service
+from ptrnet.serve.service import FullQueueMiddleware, Service
 from ptrnet.solver import Solver
 from ptrnet.version import VERSION
 
@@ -37,10 +37,11 @@ def create_app(
         threads: of PyTorch; None for PyTorch's default.
     """
     metrics = Metrics()
+    service = Service(models, limits or Limits(), metrics, threads)
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
-        async with Service(models, limits or Limits(), metrics, threads) as app.state.service:
+        async with service:
             yield
 
     app = FastAPI(
@@ -51,6 +52,7 @@ def create_app(
         redirect_slashes=False,
         lifespan=lifespan,
     )
+    app.state.service = service
     if token is None:
         app.include_router(routes.router)
     else:
@@ -64,6 +66,7 @@ def create_app(
     app.add_route("/", _index, include_in_schema=False)
     app.mount(f"/{files.BELOW}", _PageFiles(directory=files.FOLDER))
     problems.add_handlers(app)
+    app.add_middleware(FullQueueMiddleware, queue=service.queue)
     if origins:
         app.add_middleware(
             CORSMiddleware,

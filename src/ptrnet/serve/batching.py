@@ -9,7 +9,7 @@ wait for them.
 
 import asyncio
 from collections import deque
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from time import perf_counter
@@ -19,6 +19,7 @@ import torch
 from torch import Tensor
 
 from ptrnet.constraints import Constraint
+from ptrnet.data.dataset import Dataset
 from ptrnet.decoding import Decoder, Hypotheses
 from ptrnet.models.base import PointerModel
 from ptrnet.serve.metrics import Metrics
@@ -54,22 +55,20 @@ class Batcher:
         for queue in (self._quick, self._slow):
             queue.stop()
 
-    async def solve(
-        self, solver: Solver, method: Method, examples: Sequence[Example]
-    ) -> list[Example]:
-        """Return the examples with the model's answers, as `Solver.predict` does.
+    async def solve(self, solver: Solver, method: Method, data: Dataset) -> Dataset:
+        """Return the instances with the model's answers, as `Solver.predict` does.
 
         If the caller is cancelled, its remaining instances are not decoded.
 
         Raises:
             PtrnetError: from `Solver.predict`.
         """
-        if not examples:
-            return []
-        request = _Request(examples)
+        if not len(data):
+            return data
+        request = _Request(data)
         parts: dict[int, _Part] = {}
-        for index, example in enumerate(examples):
-            size = 1 << (len(example.inputs) - 1).bit_length()
+        for index, n in enumerate(data.sizes.tolist()):
+            size = 1 << (n - 1).bit_length()
             if size not in parts:
                 parts[size] = _Part(BatchKey(solver, method, size), request, deque())
             parts[size].indices.append(index)
@@ -130,15 +129,15 @@ class AdaptiveBatchSize:
 class _Request:
     """The instances of a request, and the future that its caller awaits."""
 
-    def __init__(self, examples: Sequence[Example]) -> None:
-        self.examples, self._missing = list(examples), len(examples)
-        self.future: asyncio.Future[list[Example]] = asyncio.get_running_loop().create_future()
+    def __init__(self, data: Dataset) -> None:
+        self.data, self._answered = data, dict[int, Example]()
+        self.future: asyncio.Future[Dataset] = asyncio.get_running_loop().create_future()
 
     def set_answer(self, index: int, answered: Example) -> None:
-        self.examples[index] = answered
-        self._missing -= 1
-        if not self._missing and not self.future.done():
-            self.future.set_result(self.examples)
+        self._answered[index] = answered
+        if len(self._answered) == len(self.data) and not self.future.done():
+            rows = (self._answered[row] for row in range(len(self.data)))
+            self.future.set_result(Dataset.of(rows, self.data.item_size))
 
     def fail(self, error: Exception) -> None:
         if not self.future.done():
@@ -211,7 +210,7 @@ class _BatchQueue:
         """Answer a batch. If it fails, try each of its requests alone, so that one cannot fail
         another."""
         requests = list(dict.fromkeys(request for request, _ in items))
-        examples = [request.examples[index] for request, index in items]
+        examples = [request.data[index] for request, index in items]
         solve = partial(_solve, key, examples, requests)
         start = perf_counter()
         try:

@@ -1,7 +1,7 @@
 """From the bytes of a request to checked examples and a method.
 
 The service reads a body within limits of bytes and seconds, lets pydantic check the options, and
-checks each instance once, with its task (`_example`).
+checks each instance once, with its task (`_question`).
 """
 
 import asyncio
@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from pydantic import BaseModel, ValidationError
 
 from ptrnet.data import checks
-from ptrnet.data.dataset import checked_instance
+from ptrnet.data.dataset import Dataset, instances_of
 from ptrnet.data.formats.parts import json_values
 from ptrnet.errors import InputError, short
 from ptrnet.serve.limits import Limits
@@ -38,7 +38,7 @@ Body = TypeVar("Body", bound=BaseModel)
 class Question(NamedTuple):
     """What a request asks."""
 
-    examples: list[Example]  # with the true answers if the request has them
+    data: Dataset  # with the true answers if the request has them
     method: Method
 
 
@@ -101,23 +101,22 @@ def parse_evaluate(body: bytes, task: Task, limits: Limits) -> Question:
     """Return the examples of an `EvaluateRequest`. Raises InputError, or Problem 413."""
     request = _parse_json(EvaluateRequest, body)
     question = _question(_instances(request), request.method(), task, limits)
-    if not question.examples:
+    count = len(question.data)
+    if not count:
         raise InputError("instances: expected one or more, got none")
     outputs = request.outputs
     answers = outputs if request.instance is None else [outputs]
-    count = len(question.examples)
     if not isinstance(answers, list) or len(answers) != count:
         got = f"{len(outputs)} of them" if isinstance(outputs, list) else short(outputs)
         raise InputError(
             f"outputs: expected a list with the answers to all {count} instances, got {got}"
         )
-    examples = []
-    for example, answer in zip(question.examples, answers, strict=True):
-        source = f'{example.source}: "outputs"'
+    known = []
+    for k, (answer, n) in enumerate(zip(answers, question.data.sizes.tolist(), strict=True)):
+        source = f'instance {k}: "outputs"'
         indices = json_values.flat_indices(answer, task.item_size, source)
-        known = checks.check_answer(indices, len(example.inputs), task, source)
-        examples.append(example.replace(outputs=known))
-    return Question(examples, question.method)
+        known.append(checks.check_answer(indices, n, task, source))
+    return question._replace(data=question.data.with_answers(known))
 
 
 def parse_trace(body: bytes, task: Task, limits: Limits) -> Question:
@@ -134,7 +133,7 @@ def parse_trace(body: bytes, task: Task, limits: Limits) -> Question:
     return _question([request.instance], method, task, limits)
 
 
-def parse_array(body: bytes, options: MethodOptions, task: Task, limits: Limits) -> Question:
+def parse_array(options: MethodOptions, body: bytes, task: Task, limits: Limits) -> Question:
     """Return the instances of a `.npy` body.
 
     Raises:
@@ -146,16 +145,13 @@ def parse_array(body: bytes, options: MethodOptions, task: Task, limits: Limits)
 
 
 def _question(instances: Any, method: Method, task: Task, limits: Limits) -> Question:
+    """Check the instances. No other code of the service does."""
     _check_sizes(map(_length, instances), method, limits)
-    return Question([_example(values, task, k) for k, values in enumerate(instances)], method)
-
-
-def _example(values: Any, task: Task, number: int) -> Example:
-    """Check an instance. No other code of the service does."""
-    source = f"instance {number}"
-    if not isinstance(values, np.ndarray):
-        json_values.check_numbers(values, source)
-    return checked_instance(values, task, source)
+    rows = [Example(values, source=f"instance {k}") for k, values in enumerate(instances)]
+    for row in rows:
+        if not isinstance(row.inputs, np.ndarray):
+            json_values.check_numbers(row.inputs, row.source)
+    return Question(instances_of(rows, task)[0], method)
 
 
 def _parse_json(kind: type[Body], body: bytes) -> Body:

@@ -1,6 +1,7 @@
 """The addresses of the service."""
 
 import hmac
+from collections.abc import Awaitable, Callable
 from functools import partial
 from http import HTTPStatus
 from typing import Annotated, Any
@@ -31,13 +32,13 @@ from ptrnet.serve.schemas import (
     TraceRequest,
     TraceResponse,
 )
-from ptrnet.serve.service import Parse, Service, while_connected
+from ptrnet.serve.service import Parse, Result, Service, while_connected
 from ptrnet.solver import Solver
 
 CLIENT_LEFT = 499  # for the metrics only, because the client does not read it
 
 
-def check_token(
+async def check_token(
     request: Request,
     given: Annotated[HTTPAuthorizationCredentials | None, Depends(HTTPBearer(auto_error=False))],
 ) -> None:
@@ -50,12 +51,21 @@ def check_token(
         raise Problem(HTTPStatus.UNAUTHORIZED, detail, headers)
 
 
-def _service(request: Request) -> Service:
+# A dependency that is not `async` would run in a thread, which takes longer than all of these.
+async def _service(request: Request) -> Service:
     service: Service = request.app.state.service
     return service
 
 
 TheService = Annotated[Service, Depends(_service)]
+
+
+async def _known(name: str, service: TheService) -> str:
+    service.model(name)
+    return name
+
+
+ModelName = Annotated[str, Depends(_known)]
 TOKEN_REFUSED: dict[int | str, dict[str, Any]] = {
     401: {"description": "No token, or a wrong one.", "content": {PROBLEM: {}}}
 }
@@ -88,18 +98,18 @@ def _body(kind: type[SolveRequest] | type[TraceRequest], *others: str) -> dict[s
     openapi_extra=_body(SolveRequest, NPY),
 )
 async def solve(
-    name: str, request: Request, service: TheService, options: Annotated[MethodOptions, Query()]
+    name: ModelName,
+    request: Request,
+    service: TheService,
+    options: Annotated[MethodOptions, Query()],
 ) -> SolveResponse | Response:
     """Answer every instance of a JSON body, or of an array (n, d) or (B, n, d) in a .npy body.
 
     The options of a .npy body are in the address: `?decoder=beam&beam_size=4`.
     """
-    task = service.model(name).task
-    if _media_type(request, JSON, NPY) == NPY:
-        parse = partial(parse_array, options=options, task=task, limits=service.limits)
-    else:
-        parse = partial(parse_solve, task=task, limits=service.limits)
-    return await _respond(request, service, partial(service.solve, name), parse)
+    is_array = _media_type(request, JSON, NPY) == NPY
+    parse = partial(parse_array, options) if is_array else parse_solve
+    return await _respond(request, service, name, service.solve, parse)
 
 
 @router.post(
@@ -108,12 +118,12 @@ async def solve(
     responses=REFUSALS,
     openapi_extra=_body(EvaluateRequest),
 )
-async def evaluate(name: str, request: Request, service: TheService) -> EvaluateResponse | Response:
+async def evaluate(
+    name: ModelName, request: Request, service: TheService
+) -> EvaluateResponse | Response:
     """Compare the model's answers with the true ones, `outputs`."""
-    task = service.model(name).task
     _media_type(request, JSON)
-    parse = partial(parse_evaluate, task=task, limits=service.limits)
-    return await _respond(request, service, partial(service.evaluate, name), parse)
+    return await _respond(request, service, name, service.evaluate, parse_evaluate)
 
 
 @router.post(
@@ -122,15 +132,13 @@ async def evaluate(name: str, request: Request, service: TheService) -> Evaluate
     responses=REFUSALS,
     openapi_extra=_body(TraceRequest),
 )
-async def trace(name: str, request: Request, service: TheService) -> TraceResponse | Response:
+async def trace(name: ModelName, request: Request, service: TheService) -> TraceResponse | Response:
     """Answer one instance, with the probabilities and the beam at each step.
 
     The exact answer is included if an algorithm finds it within a second.
     """
-    task = service.model(name).task
     _media_type(request, JSON)
-    parse = partial(parse_trace, task=task, limits=service.limits)
-    return await _respond(request, service, partial(service.trace, name), parse)
+    return await _respond(request, service, name, service.trace, parse_trace)
 
 
 @router.get("/v1/models")
@@ -168,20 +176,25 @@ async def healthz() -> dict[str, str]:
 @probes.get("/readyz", responses={503: REFUSALS[503]})
 async def readyz(service: TheService) -> dict[str, str]:
     """Whether the queue has a free place."""
-    if service.queue.taken >= service.queue.size:
+    if service.queue.is_full:
         raise Problem(HTTPStatus.SERVICE_UNAVAILABLE, "the queue is full")
     return {"status": "ready"}
 
 
-async def _respond(request: Request, service: Service, answer: Any, parse: Parse) -> Any:
+async def _respond(
+    request: Request,
+    service: Service,
+    name: str,
+    answer: Callable[[str, bytes, Parse], Awaitable[Result]],
+    parse: Parse,
+) -> Result | Response:
     """Read the body and answer it. Stops if the client leaves."""
-    service.queue.refuse_if_full()  # before the body is read
     try:
         body = await service.bodies.read(request)
     except ClientDisconnect:
         return Response(status_code=CLIENT_LEFT)
     async with service.admitted():
-        response = await while_connected(request.receive, answer(body, parse))
+        response = await while_connected(request.receive, answer(name, body, parse))
     return Response(status_code=CLIENT_LEFT) if response is None else response
 
 

@@ -23,6 +23,7 @@ import numpy as np
 import torch
 import uvicorn
 from fastapi import FastAPI
+from uvicorn.supervisors import Multiprocess
 
 from ptrnet import runtime, weights
 from ptrnet.errors import InputError, OutOfDistributionWarning
@@ -57,7 +58,7 @@ def serve(settings: Settings, host: str, port: int) -> None:
 
     Raises:
         InputError: a setting is wrong, or the address cannot be used.
-        KeyboardInterrupt: on Ctrl-C, after the last answer; not with several workers.
+        KeyboardInterrupt: on Ctrl-C, after the last answer.
     """
     for origin in settings.origins:
         check_origin(origin)
@@ -90,20 +91,37 @@ def serve(settings: Settings, host: str, port: int) -> None:
             os.environ[SHARED] = folder
             os.environ[SETTINGS] = json.dumps(asdict(settings))
             print(started, file=sys.stderr)
-            uvicorn.run(
-                "ptrnet.serve.worker:create_worker",
+            config = uvicorn.Config(
+                "ptrnet.serve.server:create_worker",
                 factory=True,
                 workers=settings.workers,
                 timeout_worker_healthcheck=HEALTH_SECONDS,
-                fd=listener.fileno(),
                 **options,
             )
+            _Workers(config, [listener]).run()
 
 
-def settings_of_worker() -> Settings:
-    """Return the settings that `serve` has put into the environment."""
+class _Workers(Multiprocess):
+    """uvicorn's workers. After Ctrl-C and the last answer, they raise KeyboardInterrupt."""
+
+    is_interrupted = False
+
+    def handle_int(self) -> None:
+        self.is_interrupted = True
+        super().handle_int()
+
+    def run(self) -> None:
+        super().run()
+        if self.is_interrupted:
+            raise KeyboardInterrupt
+
+
+def create_worker() -> FastAPI:
+    """Return the app of a worker, whose settings `serve` has put into the environment."""
+    runtime.tune()
     settings = json.loads(os.environ[SETTINGS])
-    return Settings(**{**settings, "limits": Limits(**settings["limits"])})
+    settings = Settings(**{**settings, "limits": Limits(**settings["limits"])})
+    return prepare(settings, load_models(settings.models))
 
 
 def prepare(settings: Settings, models: Mapping[str, Solver]) -> FastAPI:

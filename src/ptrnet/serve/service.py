@@ -9,6 +9,9 @@ from http import HTTPStatus
 from time import perf_counter
 from typing import Any, Self, TypeVar
 
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from ptrnet.data.dataset import Dataset
 from ptrnet.decoding.search import Search
 from ptrnet.decoding.trace import Traced
 from ptrnet.errors import unknown
@@ -21,13 +24,14 @@ from ptrnet.serve.schemas import Answer, EvaluateResponse, Method, SolveResponse
 from ptrnet.serve.tracing import ExactAnswers, compare, steps_of
 from ptrnet.solver import Solver
 from ptrnet.solver.answer import finite_cost
+from ptrnet.tasks.base import Task
 from ptrnet.types import Example
 
 SMALL_BODY = 16_384  # bytes; the event loop parses it faster than it hands it to a thread
 EXACT_SECONDS = 1.0  # how long a trace waits for the exact answer once it has the model's
 
 Result = TypeVar("Result")
-Parse = Callable[[bytes], Question]
+Parse = Callable[[bytes, Task, Limits], Question]
 
 
 class AdmissionQueue:
@@ -43,15 +47,20 @@ class AdmissionQueue:
     def __init__(self, size: int, metrics: Metrics) -> None:
         self.size, self.taken, self._metrics = size, 0, metrics
 
-    def refuse_if_full(self) -> None:
-        """Raise Problem 429 if no place is left."""
-        if self.taken >= self.size:
-            raise too_busy(f"all {self.size} places of the queue are taken; try again")
+    @property
+    def is_full(self) -> bool:
+        """Whether no place is left."""
+        return self.taken >= self.size
+
+    def refusal(self) -> Problem:
+        """Return what a request gets that finds no place: Problem 429."""
+        return too_busy(f"all {self.size} places of the queue are taken; try again")
 
     @contextmanager
     def place(self) -> Iterator[None]:
         """Hold a place. Raises Problem 429 if no place is left."""
-        self.refuse_if_full()
+        if self.is_full:
+            raise self.refusal()
         self.taken += 1
         self._metrics.in_queue.inc()
         try:
@@ -59,6 +68,25 @@ class AdmissionQueue:
         finally:
             self.taken -= 1
             self._metrics.in_queue.dec()
+
+
+class FullQueueMiddleware:
+    """Refuses questions while the queue is full, before the router spends time on them.
+
+    Args:
+        app: answers the other requests.
+        queue: of the service.
+    """
+
+    def __init__(self, app: ASGIApp, queue: AdmissionQueue) -> None:
+        self._app, self._queue = app, queue
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer or refuse a request."""
+        is_question = scope["type"] == "http" and scope["method"] == "POST"
+        refuse = is_question and self._queue.is_full
+        answer = self._queue.refusal().response() if refuse else self._app
+        await answer(scope, receive, send)
 
 
 class Service:
@@ -113,47 +141,44 @@ class Service:
 
     async def solve(self, name: str, body: bytes, parse: Parse) -> SolveResponse:
         """Answer the instances of a body."""
-        start, solver = perf_counter(), self.model(name)
-        examples, method = await self._parse(body, parse)
-        solved = await self._batcher.solve(solver, method, examples)
-        self.metrics.answered(name, len(solved))
-        answers = [_answer(solver, method, example) for example in solved]
+        start, solver = perf_counter(), self.models[name]
+        data, method = await self._parse(body, parse, solver)
+        answered = await self._answered(name, method, data)
+        answers = [_answer(solver, method, example) for example in answered]
         seconds = perf_counter() - start
         return SolveResponse(**_header(name, solver, method), answers=answers, seconds=seconds)
 
     async def evaluate(self, name: str, body: bytes, parse: Parse) -> EvaluateResponse:
         """Compare the model's answers with the true answers of a body."""
-        start, solver = perf_counter(), self.model(name)
-        examples, method = await self._parse(body, parse)
-        answered = await self._batcher.solve(solver, method, examples)
+        start, solver = perf_counter(), self.models[name]
+        data, method = await self._parse(body, parse, solver)
+        answered = await self._answered(name, method, data)
         measures = await asyncio.get_running_loop().run_in_executor(
-            self._measuring, partial(solver.score, examples, answered)
+            self._measuring, partial(solver.score, data, answered)
         )
-        self.metrics.answered(name, len(answered))
         return EvaluateResponse(
             **_header(name, solver, method),
-            instances=len(examples),
+            instances=len(data),
             metrics={metric: measure.to_dict() for metric, measure in measures.items()},
             seconds=perf_counter() - start,
         )
 
     async def trace(self, name: str, body: bytes, parse: Parse) -> TraceResponse:
         """Answer the instance of a body, and record the steps of the search."""
-        start, solver = perf_counter(), self.model(name)
+        start, solver = perf_counter(), self.models[name]
         task = solver.task
-        (example,), method = await self._parse(body, parse)
+        data, method = await self._parse(body, parse, solver)
         assert isinstance(method.decoder, Search)
         traced = Traced(method.decoder)  # equal to no other decoder, so it shares no batch
-        labelling = self._exact.submit(task, example)
-        (solved,) = await self._batcher.solve(solver, method._replace(decoder=traced), [example])
+        labelling = self._exact.submit(task, data[0])
+        (solved,) = await self._answered(name, method._replace(decoder=traced), data)
         await asyncio.wait([asyncio.wrap_future(labelling)], timeout=EXACT_SECONDS)
         pending = not labelling.done()
         exact = None if pending else labelling.result()
         correct, metrics = compare(task, solved, exact)
         tokens, steps = await asyncio.get_running_loop().run_in_executor(
-            self._parsing, partial(steps_of, task, example, traced)
+            self._parsing, partial(steps_of, task, solved, traced)
         )
-        self.metrics.answered(name, 1)
         return TraceResponse(
             **_header(name, solver, method),
             special_names=list(task.special_names),
@@ -167,11 +192,17 @@ class Service:
             seconds=perf_counter() - start,
         )
 
-    async def _parse(self, body: bytes, parse: Parse) -> Question:
+    async def _parse(self, body: bytes, parse: Parse, solver: Solver) -> Question:
         if len(body) <= SMALL_BODY:
-            return parse(body)
+            return parse(body, solver.task, self.limits)
         loop = asyncio.get_running_loop()
-        return await loop.run_in_executor(self._parsing, partial(parse, body))
+        return await loop.run_in_executor(self._parsing, parse, body, solver.task, self.limits)
+
+    async def _answered(self, name: str, method: Method, data: Dataset) -> Dataset:
+        """Return the instances with the answers of a model."""
+        answered = await self._batcher.solve(self.models[name], method, data)
+        self.metrics.answered(name, len(answered))
+        return answered
 
 
 def _header(name: str, solver: Solver, method: Method) -> dict[str, Any]:
