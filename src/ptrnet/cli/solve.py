@@ -69,7 +69,6 @@ def solve(
     """
     from ptrnet.data import formats
     from ptrnet.data.dataset import Dataset
-    from ptrnet.solver import on_files
 
     if random is None:
         if points is not None:
@@ -81,8 +80,7 @@ def solve(
     decoder = decoding.build(seed)
     solver = load_solver(task, model)
     if path is not None and not json and not pictures.are_wanted:
-        on_files.solve_file(
-            solver,
+        solver.solve_file(
             path,
             output,
             decoder,

@@ -3,11 +3,9 @@
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, replace
 from functools import partial
-from os import fspath
-from pathlib import Path
 from queue import Queue
 from threading import Thread
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
@@ -16,12 +14,11 @@ from ptrnet import tasks
 from ptrnet.data import checks, formats
 from ptrnet.data.dataset import Dataset, chunks_of
 from ptrnet.data.sizes import Sizes
-from ptrnet.decoding import Decoder
 from ptrnet.errors import InputError
 from ptrnet.evaluation import Evaluation, check_room_for_scores
 from ptrnet.jobs import CHUNK, Source
 from ptrnet.labels import generation
-from ptrnet.parallel import LOCAL, check_backend, check_jobs
+from ptrnet.parallel import check_backend, check_jobs
 from ptrnet.solver.predict import EvaluateJob, PredictJob
 from ptrnet.tasks.base import Task
 from ptrnet.types import Example
@@ -29,9 +26,11 @@ from ptrnet.types import Example
 if TYPE_CHECKING:
     from ptrnet.solver.solver import Solver
 
+Job = TypeVar("Job", bound=PredictJob)
+
 
 def solve_in_memory(
-    solver: "Solver", data: Dataset, job: PredictJob, activity: str, jobs: int, backend: str
+    solver: "Solver", job: PredictJob, data: Dataset, activity: str, jobs: int, backend: str
 ) -> list[Dataset]:
     """Return the answered chunks of instances, with a progress bar; see `Solver.predict`."""
     check_jobs(jobs)
@@ -41,50 +40,29 @@ def solve_in_memory(
     return list(bulk.run(job, source, activity or job.activity, jobs, backend))
 
 
-def _for_many(job: Any, count: int | None) -> Any:
+def _for_many(job: Job, count: int | None) -> Job:
     """Return the job for `count` instances: long if they are several chunks, or unknown."""
     return replace(job, is_long=count is None or count > CHUNK)
 
 
 def solve_file(
-    solver: "Solver",
-    file: str | Path,
-    output: str | Path,
-    decoder: Decoder | None = None,
-    *,
-    constrained: bool = True,
-    augment: int = 1,
-    jobs: int = 1,
-    backend: str = LOCAL,
+    solver: "Solver", job: PredictJob, path: str, target: str, jobs: int, backend: str
 ) -> None:
-    """See `Solver.solve_file`."""
-    path, target = fspath(file), fspath(output)
-    formats.check_output(target, solver.task)
+    """Answer the instances of a file, and write the answers; see `Solver.solve_file`."""
+    task = solver.task
+    formats.check_output(target, task)
     _check_bulk(path, jobs, backend)
-    formats.check_not_overwritten(path, target)
-    job = solver.job(decoder, constrained, augment)
     if path == target == "-":
-        solved = _stream(solver, formats.read(path, solver.task), job)
-        formats.print_as_they_come(solved, solver.task)
+        formats.print_as_they_come(_stream(solver, job, formats.read(path, task)), task)
         return
-    examples = formats.output_format(target, path).checked(
-        formats.read(path, solver.task), solver.task
-    )
-    chunks = chunks_of(examples, solver.task, CHUNK)
-    source = bulk.file_source(path, solver.warned(chunks, job))
-    bulk.job(
-        _for_many(job, source.num_rows),
-        source,
-        solver.task,
-        target,
-        job.activity,
-        job.key(),
-        jobs,
-        backend,
-    )
+    formats.check_not_overwritten(path, target)
+    examples = formats.output_format(target, path).checked(formats.read(path, task), task)
+    source = bulk.file_source(path, solver.warned(chunks_of(examples, task, CHUNK), job))
+    function = _for_many(job, source.num_rows)
+    bulk.job(function, source, task, target, job.activity, job.key(), jobs, backend)
 
 
-def _stream(solver: "Solver", examples: Iterable[Example], job: PredictJob) -> Iterator[Example]:
+def _stream(solver: "Solver", job: PredictJob, examples: Iterable[Example]) -> Iterator[Example]:
     """Yield each example with its answer as soon as it was read; many at once if many wait.
 
     What reading raises is raised after the answers to what was read before.
@@ -95,74 +73,51 @@ def _stream(solver: "Solver", examples: Iterable[Example], job: PredictJob) -> I
         yield from job(data)
 
 
-def _evaluate_job(
-    solver: "Solver", decoder: Decoder | None, constrained: bool, augment: int
-) -> EvaluateJob:
-    """Return the function that answers and scores a chunk."""
-    return EvaluateJob(**vars(solver.job(decoder, constrained, augment)))
-
-
 def evaluate_file(
-    solver: "Solver",
-    file: str | Path,
-    output: str | Path | None = None,
-    decoder: Decoder | None = None,
-    *,
-    constrained: bool = True,
-    augment: int = 1,
-    jobs: int = 1,
-    backend: str = LOCAL,
+    solver: "Solver", job: EvaluateJob, path: str, target: str | None, jobs: int, backend: str
 ) -> Evaluation:
-    """See `Solver.evaluate_file`."""
-    path, target = fspath(file), None if output is None else fspath(output)
-    job = _evaluate_job(solver, decoder, constrained, augment)
+    """Compare answers with those of a file; see `Solver.evaluate_file`."""
+    task = solver.task
     if target is not None:
-        formats.check_keeps_extra(target, solver.task)
+        formats.check_keeps_extra(target, task)
     _check_bulk(path, jobs, backend)
-    chunks = chunks_of(
-        _known(formats.read(path, solver.task), solver.task, target), solver.task, CHUNK
-    )
-    source = bulk.file_source(path, solver.warned(chunks, job))
-    job = _for_many(job, source.num_rows)
-    return _evaluation(solver, job, source, target, job.key(), jobs, backend)
+    examples = _known(formats.read(path, task), task, target)
+    source = bulk.file_source(path, solver.warned(chunks_of(examples, task, CHUNK), job))
+    function = _for_many(job, source.num_rows)
+    return _evaluation(task, function, source, target, job.key(), jobs, backend)
 
 
 def evaluate_random(
     solver: "Solver",
+    job: EvaluateJob,
     count: int,
-    n: str | int | None = None,
-    output: str | Path | None = None,
-    decoder: Decoder | None = None,
-    *,
-    points: str | None = None,
-    seed: int = 0,
-    constrained: bool = True,
-    augment: int = 1,
-    jobs: int = 1,
-    backend: str = LOCAL,
+    n: str | int | None,
+    points: str | None,
+    seed: int,
+    target: str | None,
+    jobs: int,
+    backend: str,
 ) -> Evaluation:
-    """See `Solver.evaluate_random`."""
+    """Compare answers to drawn instances with a labeller's; see `Solver.evaluate_random`."""
     if n is None and "n" not in solver.trained:
         raise InputError("expected n: the model does not say on what sizes it was trained")
-    target = None if output is None else fspath(output)
+    task = solver.task if points is None else tasks.with_points(solver.task, points)
     if target is not None:
-        formats.check_keeps_extra(target, solver.task)
+        formats.check_keeps_extra(target, task)
     check_jobs(jobs)
     check_backend(backend)
-    task = solver.task if points is None else tasks.with_points(solver.task, points)
     sizes = Sizes(solver.trained["n"] if n is None else n)
     draw, source, key = generation(task, sizes, count, seed)
-    job = _evaluate_job(solver, decoder, constrained, augment)
     rng = np.random.default_rng(seed)
     for size in (min(sizes), max(sizes)):
         solver.warn_of([Example(task.sample(rng, 1, size)[0])], job.decoder)
     key |= {**asdict(task), **job.key()}
     function = partial(_evaluate_drawn, draw, _for_many(job, count))
-    return _evaluation(solver, function, source, target, key, jobs, backend)
+    return _evaluation(solver.task, function, source, target, key, jobs, backend)
 
 
 def _evaluation(
-    solver: "Solver",
+    task: Task,
     function: Callable[[Any], Dataset],
     source: Source,
     target: str | None,
@@ -173,9 +128,9 @@ def _evaluation(
     """Run the job of an evaluation, in memory or into a file, and sum its scores up."""
     activity = EvaluateJob.activity
     if target is None:
-        return Evaluation(solver.task, bulk.run(function, source, activity, jobs, backend))
-    bulk.job(function, source, solver.task, target, activity, key, jobs, backend)
-    return Evaluation(solver.task, formats.read_chunks(target, solver.task, CHUNK))
+        return Evaluation(task, bulk.run(function, source, activity, jobs, backend))
+    bulk.job(function, source, task, target, activity, key, jobs, backend)
+    return Evaluation(task, formats.read_chunks(target, task, CHUNK))
 
 
 def _check_bulk(path: str, jobs: int, backend: str) -> None:

@@ -1,6 +1,7 @@
 """`Solver`: the one face of a trained model, in memory, on files and on disk."""
 
 from collections.abc import Iterable, Iterator
+from os import fspath
 from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
@@ -22,6 +23,7 @@ from ptrnet.parallel import LOCAL
 from ptrnet.progress import Bar
 from ptrnet.solver.answer import Answer, cost_of
 from ptrnet.solver.predict import (
+    EvaluateJob,
     PredictJob,
     SampledAnswers,
     log_likelihoods_of,
@@ -167,7 +169,7 @@ class Solver(HubMixin):
         if jobs != 1 or backend != LOCAL:
             from ptrnet.solver import on_files
 
-            solved = on_files.solve_in_memory(self, data, job, activity, jobs, backend)
+            solved = on_files.solve_in_memory(self, job, data, activity, jobs, backend)
         else:
             solved = []
             with Bar(activity, len(data)) as bar:
@@ -402,16 +404,8 @@ class Solver(HubMixin):
         """
         from ptrnet.solver import on_files
 
-        on_files.solve_file(
-            self,
-            file,
-            output,
-            decoder,
-            constrained=constrained,
-            augment=augment,
-            jobs=jobs,
-            backend=backend,
-        )
+        job = self.job(decoder, constrained, augment)
+        on_files.solve_file(self, job, fspath(file), fspath(output), jobs, backend)
 
     def evaluate_file(
         self,
@@ -442,16 +436,9 @@ class Solver(HubMixin):
         """
         from ptrnet.solver import on_files
 
-        return on_files.evaluate_file(
-            self,
-            file,
-            output,
-            decoder,
-            constrained=constrained,
-            augment=augment,
-            jobs=jobs,
-            backend=backend,
-        )
+        job = EvaluateJob(**vars(self.job(decoder, constrained, augment)))
+        target = None if output is None else fspath(output)
+        return on_files.evaluate_file(self, job, fspath(file), target, jobs, backend)
 
     def evaluate_random(
         self,
@@ -490,19 +477,9 @@ class Solver(HubMixin):
         """
         from ptrnet.solver import on_files
 
-        return on_files.evaluate_random(
-            self,
-            count,
-            n,
-            output,
-            decoder,
-            points=points,
-            seed=seed,
-            constrained=constrained,
-            augment=augment,
-            jobs=jobs,
-            backend=backend,
-        )
+        job = EvaluateJob(**vars(self.job(decoder, constrained, augment)))
+        target = None if output is None else fspath(output)
+        return on_files.evaluate_random(self, job, count, n, points, seed, target, jobs, backend)
 
     def plot(self, points: Any, ax: Any = None) -> Any:
         """Draws the model's answer to one instance, and the true one, dashed, where it is better.
