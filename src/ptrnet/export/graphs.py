@@ -4,6 +4,7 @@
 the axes that differ are dynamic. `OnnxModel` runs the graphs as a model of ptrnet.
 """
 
+import os
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -21,6 +22,7 @@ from ptrnet.models.settings import ModelSettings
 
 ENCODER, STEP = "encoder.onnx", "step.onnx"
 RECORDED_OPSET = 20  # the newest that the exporter writes
+STDOUT = 1  # the file descriptor
 OPSET = 23  # the newest that this version of PyTorch knows
 
 DIMENSIONS = {
@@ -244,7 +246,7 @@ def _export(module: nn.Module, inputs: Mapping[str, Tensor], graph: Graph, path:
     """Record what the module does with the inputs."""
     ports = [*graph.inputs, *graph.outputs]
     torch.onnx.register_custom_op_symbolic("aten::copysign", _copysign, RECORDED_OPSET)
-    with _silent_exporter(), warnings.catch_warnings():
+    with _silent_stdout(), warnings.catch_warnings():
         warnings.simplefilter("ignore")  # about constants; the answers are compared afterwards
         torch.onnx.export(
             module,
@@ -262,13 +264,16 @@ def _export(module: nn.Module, inputs: Mapping[str, Tensor], graph: Graph, path:
 
 
 @contextmanager
-def _silent_exporter() -> Iterator[None]:
-    """Work around PyTorch's exporter, which prints the whole graph if it fails."""
-    log, torch._C._jit_onnx_log = torch._C._jit_onnx_log, lambda *_: None
+def _silent_stdout() -> Iterator[None]:
+    """Work around PyTorch's exporter: if it fails, its C++ code prints the whole graph."""
+    stdout = os.dup(STDOUT)
     try:
+        with open(os.devnull, "wb") as nowhere:  # noqa: PTH123  a device, not a path of the user
+            os.dup2(nowhere.fileno(), STDOUT)
         yield
     finally:
-        torch._C._jit_onnx_log = log
+        os.dup2(stdout, STDOUT)
+        os.close(stdout)
 
 
 def _copysign(graph: Any, size: Any, sign: Any) -> Any:
