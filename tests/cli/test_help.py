@@ -8,8 +8,8 @@ import pytest
 
 from ptrnet import models
 from ptrnet.cli import app, run
-from ptrnet.cli.groups.decoding import DecoderFlags
 from ptrnet.decoding import Beam, Incremental, Reconstruct, Sample
+from ptrnet.decoding.options import AnswerOptions
 from ptrnet.settings import options_of
 
 
@@ -63,7 +63,7 @@ def test_the_values_of_a_choice_are_listed(ptrnet):
 def test_the_defaults_in_the_help_are_the_decoders():
     """They are in brackets, because an option that is left out has no default of its own."""
     written = {}
-    for name, option in options_of(DecoderFlags).items():
+    for name, option in options_of(AnswerOptions).items():
         text = option.help
         if match := re.search(r"\[(\w+)\]$", text):
             written[name] = match[1]

@@ -5,20 +5,22 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ptrnet.cli.groups.bulk import Backend, Jobs
-from ptrnet.cli.groups.decoding import DecoderFlags
 from ptrnet.cli.options import (
     Arguments,
+    Backend,
+    Jobs,
     Json,
     Model,
     Points,
     Seed,
     echo,
     expand_option_groups,
+    flag_of,
     load_solver,
     task_alone,
     task_and_file,
 )
+from ptrnet.decoding.options import AnswerOptions
 from ptrnet.errors import InputError
 
 if TYPE_CHECKING:
@@ -35,7 +37,7 @@ def evaluate(
     *,
     arguments: Arguments = None,
     model: Model = None,
-    decoding: DecoderFlags,
+    decoding: AnswerOptions,
     output: Annotated[
         str | None,
         typer.Option(
@@ -81,7 +83,7 @@ def evaluate(
         task, path = task_and_file(arguments, model)
     else:
         task, path = task_alone(arguments, model), ""
-    decoder = decoding.build(seed)
+    decoder = decoding.build(seed, flag_of)
     solver = load_solver(task, model)
     if random is None:
         evaluation = solver.evaluate_file(

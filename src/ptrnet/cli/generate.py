@@ -4,8 +4,7 @@ from typing import Annotated
 
 import typer
 
-from ptrnet.cli.groups.bulk import Backend, Jobs
-from ptrnet.cli.options import Labeller, Seed, Strict, TaskName
+from ptrnet.cli.options import Backend, Jobs, Labeller, Seed, Strict, TaskName
 
 POINTS = (
     "How elements are spread: uniform, gaussian, clustered, curves, stretched, grid or duplicates; "

@@ -4,8 +4,7 @@ from typing import Annotated
 
 import typer
 
-from ptrnet.cli.groups.bulk import Backend, Jobs
-from ptrnet.cli.options import Labeller, Strict, TaskName, UnusedSeed
+from ptrnet.cli.options import Backend, Jobs, Labeller, Strict, TaskName, UnusedSeed
 
 
 def register(app: typer.Typer) -> None:

@@ -1,4 +1,4 @@
-"""What several verbs share: common options, groups of options, and the arguments `[TASK] FILE`."""
+"""What several verbs share: options, groups of options, and the arguments `[TASK] FILE`."""
 
 import inspect
 from collections.abc import Callable
@@ -96,9 +96,23 @@ Seed = Annotated[int, typer.Option("--seed", min=0, help="Of all that is drawn a
 # Scripts may give every command a seed; the help shows it where something is drawn.
 UnusedSeed = Annotated[int, typer.Option("--seed", min=0, hidden=True)]
 Json = Annotated[bool, typer.Option("--json", help="One JSON document on standard output.")]
+Jobs = Annotated[
+    int, typer.Option("--jobs", help="Processes; -1 for one a core. The file is the same.")
+]
+Backend = Annotated[
+    str,
+    typer.Option(
+        "--backend", help="Where they run: local, or a cluster of dask or ray (docs/scale.md)."
+    ),
+]
 
 
 _FLAGS = {"constrained": "--constrained/--free"}  # where a flag is not the name of its setting
+
+
+def flag_of(name: str) -> str:
+    """Return the flag of a setting, as complaints on the command line have it."""
+    return f"--{name.replace('_', '-')}"
 
 
 def parameter_of(
@@ -166,9 +180,9 @@ def expand_option_groups(command: Callable[..., None]) -> Callable[..., None]:
             try:
                 objects[name] = group(**values)
             except InputError as error:
-                setting, _, complaint = str(error).partition(":")
-                flag = f"--{setting.replace('_', '-')}:{complaint}"
-                raise InputError(flag if setting in values else str(error)) from None
+                name, _, complaint = str(error).partition(":")
+                flag = f"{flag_of(name)}:{complaint}"
+                raise InputError(flag if name in values else str(error)) from None
         command(**objects, **options)
 
     expanded.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]

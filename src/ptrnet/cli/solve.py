@@ -5,21 +5,23 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ptrnet.cli.groups.bulk import Backend, Jobs
-from ptrnet.cli.groups.decoding import DecoderFlags
-from ptrnet.cli.groups.drawing import PictureOptions
 from ptrnet.cli.options import (
     Arguments,
+    Backend,
+    Jobs,
     Json,
     Model,
     Points,
     Seed,
     echo,
     expand_option_groups,
+    flag_of,
     load_solver,
     task_alone,
     task_and_file,
 )
+from ptrnet.cli.pictures import PictureOptions
+from ptrnet.decoding.options import AnswerOptions
 from ptrnet.errors import InputError
 
 if TYPE_CHECKING:
@@ -39,7 +41,7 @@ def solve(
     *,
     arguments: Arguments = None,
     model: Model = None,
-    decoding: DecoderFlags,
+    decoding: AnswerOptions,
     output: Annotated[
         str, typer.Option("--output", help="Where the answers go; its extension is the format.")
     ] = "-",
@@ -77,7 +79,7 @@ def solve(
     else:
         task, path = task_alone(arguments, model), None
     pictures.check_paths()
-    decoder = decoding.build(seed)
+    decoder = decoding.build(seed, flag_of)
     solver = load_solver(task, model)
     if path is not None and not json and not pictures.are_wanted:
         solver.solve_file(

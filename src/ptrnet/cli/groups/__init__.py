@@ -1,1 +1,0 @@
-"""Options that several verbs have in common, or that belong together: a file for each group."""
