@@ -33,7 +33,7 @@ from ptrnet.training.recipe import Recipe
 from ptrnet.training.run_card import Card, markdown_table
 from ptrnet.types import Example
 
-SPREAD = {"mixed": " of all kinds of `--points`"}  # beside uniform instances
+SPREAD = {"mixed": " of all kinds of `--points`"}
 SIZES = {
     "hull": (5, 10, 50, 100, 200, 500),
     "delaunay": (5, 6, 7, 8, 9, 10, 12, 15),
@@ -41,7 +41,7 @@ SIZES = {
     "sort": (2, 5, 10, 15, 20, 25),
 }
 COUNT = 10_000
-FEWER = {  # where an answer takes longer, or no target stands
+FEWER = {  # sizes whose answers take longer, or for which the papers have no number
     ("hull", 200): 1000,
     ("hull", 500): 1000,
     **{("delaunay", n): 2000 for n in (6, 7, 8, 9, 12, 15)},
@@ -67,13 +67,13 @@ SEED = 20_260_000
 LABELS = {
     "hull": "labels by Qhull",
     "delaunay": "labels by Qhull",
-    "tsp": "the gap is to the shortest tours, proved (beyond 50 cities to a local search's); over "
-    "valid tours",
+    "tsp": "gaps are to tours that are proved to be the shortest (above 50 cities, to tours of a "
+    "local search), over valid tours",
     "sort": "labels by NumPy",
 }
 SUBJECT = {
     "hull": "planar convex hull: the vertices of the hull of points in the plane",
-    "delaunay": "planar Delaunay triangulation: the triangles whose circumcircles hold no point",
+    "delaunay": "planar Delaunay triangulation: the triangles whose circumcircles contain no point",
     "tsp": "the travelling salesman in the plane: a short closed tour of all cities",
     "sort": "sorting: the order of numbers",
 }
@@ -85,57 +85,57 @@ NETWORK = {
 EDGE = {"last": "last edge", "open": "edge that is continued"}
 LIMITS = {
     "sort": (
-        "Trained on 2 to 20 numbers of all kinds of `--points`, equal ones among them, which it\n"
-        "also sees as sines and cosines of ten octaves. Accuracy falls beyond 25 numbers, where\n"
-        "neighbours lie closer together than in training, and where each number stands many\n"
-        "times. Under the constraint every answer is a permutation, but it need not be the\n"
-        "right one."
+        "We trained this model on 2 to 20 numbers of all kinds of `--points`, including equal\n"
+        "ones. It also reads the numbers as sines and cosines in ten octaves. Accuracy falls for\n"
+        "more than 25 numbers, because neighbours are then closer together than in training, and\n"
+        "if each number occurs many times. Under the constraint every answer is a permutation,\n"
+        "but not always the right one."
     ),
     "delaunay": (
-        "At every step the network is told where each point lies as seen along the edge that is\n"
-        "continued: it learns which point is next, not what an angle is. Trained on 5 to 15\n"
-        "points uniform in the unit square. Wrong answers are likeliest where four points nearly\n"
-        "lie on one circle, and where points coincide. The constraint makes each edge the side of\n"
-        "two triangles at most; it does not make them Delaunay: where it must be right, use the\n"
-        "labeller `qhull`."
+        "At every step the network sees the position of each point relative to the edge that is\n"
+        "continued. So it learns which point comes next, not what an angle is. We trained it on 5\n"
+        "to 15 points, uniform in the unit square. It makes most mistakes if four points are\n"
+        "nearly on one circle, and if points coincide. The constraint allows each edge in at most\n"
+        "two triangles, but it does not make the triangles Delaunay. If the answer has to be\n"
+        "right, use the labeller `qhull`."
     ),
     "hull": (
-        "At every step the network is told where each point lies as seen along the last edge: it\n"
-        "learns which point is next, not what an angle is. Trained on sets of 1 to 50 points,\n"
-        "uniform and of other kinds (`--points mixed`). Wrong answers are likeliest where points\n"
-        "nearly lie on one line. An answer under the constraint has no vertex twice, but it need\n"
-        "not be the hull: where it must be right, use the labeller `monotone-chain`."
+        "At every step the network sees the position of each point relative to the last edge. So\n"
+        "it learns which point comes next, not what an angle is. We trained it on sets of 1 to 50\n"
+        "points, uniform and of other kinds (`--points mixed`). It makes most mistakes if points\n"
+        "are nearly on one line. Under the constraint an answer has no vertex twice, but it is\n"
+        "not always the hull. If the answer has to be right, use the labeller `monotone-chain`."
     ),
     "hull-ptr-net": (
-        "Trained on points uniform in the unit square. Accuracy falls as sets grow beyond the\n"
-        "sizes of the training, and on point sets that are spread very differently: points in a\n"
-        "thin band, in far clusters or on a circle, where every point is a vertex. An answer\n"
-        "under the constraint has no vertex twice, but it need not be the hull: where it must\n"
-        "be right, use the labeller `monotone-chain`."
+        "We trained this model on points that are uniform in the unit square. Accuracy falls on\n"
+        "sets that are larger than those of the training, and on sets with a very different\n"
+        "distribution: points in a thin band, in distant clusters, or on a circle, where every\n"
+        "point is a vertex. Under the constraint an answer has no vertex twice, but it is not\n"
+        "always the hull. If the answer has to be right, use the labeller `monotone-chain`."
     ),
     "delaunay-ptr-net": (
-        "Trained on 5 to 10 points uniform in the unit square, read from the left to the right.\n"
-        "Beyond that few answers are whole: where it must be right, use the labeller `qhull`. The\n"
-        "constraint makes whole, increasing triples; it does not make them Delaunay."
+        "We trained this model on 5 to 10 points, uniform in the unit square and sorted from left\n"
+        "to right. On larger sets few answers are completely right. If the answer has to be\n"
+        "right, use the labeller `qhull`. The constraint makes complete, increasing triples, but\n"
+        "it does not make them Delaunay."
     ),
     "tsp": (
-        "Trained on 5 to 50 cities uniform in the unit square. Every step encodes the cities that\n"
-        "remain, of more than a hundred those nearest to the last one, so an answer takes long\n"
-        "beyond a few hundred. Tours get longer where cities are spread very differently.\n"
-        "Several views (`--augment 8`) or\n"
-        "`--decoder reconstruct` make them shorter; where a tour must be the shortest, use the\n"
-        "labeller `exact`."
+        "We trained this model on 5 to 50 cities, uniform in the unit square. Every step encodes\n"
+        "the remaining cities (at most the hundred nearest to the last one), so answers take long\n"
+        "for more than a few hundred cities. Tours get longer if the cities have a very different\n"
+        "distribution. Several views (`--augment 8`) or `--decoder reconstruct` make them\n"
+        "shorter. If a tour has to be the shortest, use the labeller `exact`."
     ),
     "tsp-ptr-net": (
-        "Trained on 5 to 20 cities uniform in the unit square, read from the left to the right,\n"
-        "with exact labels. Tours get longer beyond 20 cities and where cities are spread very\n"
-        "differently; without the constraint ever fewer are valid. Where a tour must be short,\n"
-        "use the labellers `exact` or `local-search`."
+        "We trained this model on 5 to 20 cities, uniform in the unit square and sorted from left\n"
+        "to right, with exact labels. Tours get longer for more than 20 cities, and if the cities\n"
+        "have a very different distribution; without the constraint, fewer and fewer answers are\n"
+        "valid. If a tour has to be short, use the labeller `exact` or `local-search`."
     ),
     "sort-ptr-net": (
-        "Trained on numbers uniform in [0, 1]. Accuracy falls beyond 20 numbers and where\n"
-        "neighbours lie closer together than such numbers do. Under the constraint every answer\n"
-        "is a permutation, but it need not be the right one."
+        "We trained this model on numbers that are uniform in [0, 1]. Accuracy falls for more\n"
+        "than 20 numbers, and if neighbours are closer together than in such sets. Under the\n"
+        "constraint every answer is a permutation, but not always the right one."
     ),
 }
 
@@ -155,8 +155,8 @@ def examples(task: str, n: int, count: int) -> list[Example]:
 
 
 def free_note(task: str) -> str:
-    """How many instances are decoded without constraint, where they are not all."""
-    return f", of the first {FREE_COUNTS[task]:,} instances" if task in FREE_COUNTS else ""
+    """Return how many instances are decoded without constraint, unless all of them are."""
+    return f", on the first {FREE_COUNTS[task]:,} instances" if task in FREE_COUNTS else ""
 
 
 def beam_count(task: str) -> int:
@@ -221,7 +221,9 @@ def card(name: str, saved: model_folder.Saved, rows: list[dict], beam: int, fact
     network = NETWORK[recipe.model]
     if getattr(recipe.network, "edge_frames", False):
         edge = EDGE[recipe.network.frame_edge]
-        network += f", told the geometry of the {edge} at every step (edge frames: docs/models.md),"
+        network += (
+            f", which sees the geometry of the {edge} at every step (edge frames: docs/models.md),"
+        )
     columns = [(key, key, key.replace("_", " ")) for key in FREE[task]]
     for key, decoder in (
         ("constrained", "constrained"),
@@ -249,20 +251,20 @@ def card(name: str, saved: model_folder.Saved, rows: list[dict], beam: int, fact
             f"Network: {num_weights(saved.model):,} weights, encoder and decoder of "
             f"{saved.model.settings()['hidden_size']} units",
             f"Trained on: fresh instances of {trained['n']} elements"
-            f"{SPREAD.get(saved.task.points, '')}, labelled as they were drawn",
+            f"{SPREAD.get(saved.task.points, '')}, labelled during the training",
             f"Recipe: `ptrnet train src/ptrnet/recipes/{name}.toml --output my-{name}`\n"
             f"  ({trained['steps']:,} steps of {trained['batch_size']} examples, "
             f"seed {trained['seed']}){facts['note']}",
             f"Commit: {facts['commit']}",
             f"Time: {facts['minutes']} minutes on {facts['machine']}",
-            "Stored in half precision, computed in single precision",
+            "Weights are stored in half precision; the model computes in single precision",
         ],
         scores=(
-            "Percent, with 95% intervals, over fresh instances that no training used; "
+            "In percent, with 95% intervals, on fresh instances that no training used; "
             f"{LABELS[task]}.\n"
-            "Greedy decoding without constraint unless the column says so"
-            f"{free_note(task)}; beams on the\nfirst {beam_count(task):,} instances. Made by "
-            "`python benchmarks/ship.py`, which holds the seeds."
+            "Greedy decoding; without constraint unless the column says so"
+            f"{free_note(task)}. Beams on the\nfirst {beam_count(task):,} instances. "
+            "`python benchmarks/ship.py`, which contains the seeds, wrote this table."
         ),
         table=table,
         limits=LIMITS[name],
