@@ -57,3 +57,19 @@ def pytest_collection_finish():
 def small():
     """A function that builds an untrained solver of a task, by default of 16 units."""
     return small_solver
+
+
+@pytest.fixture
+def pushed(monkeypatch):
+    """The cards that are uploaded, by repository."""
+    cards = {}
+
+    class Hub:
+        def create_repo(self, repository, private, exist_ok):
+            return f"hub:{repository}{' (private)' if private else ''}"
+
+        def upload_folder(self, repo_id, folder_path):
+            cards[repo_id] = (folder_path / "README.md").read_text()
+
+    monkeypatch.setattr("huggingface_hub.HfApi", Hub)
+    return cards

@@ -266,4 +266,4 @@ def test_two_files_of_one_name_are_told_apart(run, tmp_path):
     files = os.pathsep.join(str(tmp_path / name / "mine.py") for name in ("a", "b"))
     code = "from ptrnet import labellers; print(labellers.names())"
     done = run(code, PTRNET_PLUGINS=files)
-    assert "is a file of plug-ins of the same name" in done.stderr
+    assert "is a plug-in of the same name" in done.stderr

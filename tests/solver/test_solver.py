@@ -68,61 +68,6 @@ def test_log_likelihoods_do_not_depend_on_where_a_files_answer_starts(small):
     assert values[0] == values[1] == values[2] < 0
 
 
-def test_round_trip_through_a_folder(small, tmp_path):
-    solver = small(scale=8.0)
-    solver.save_pretrained(tmp_path / "mine")
-    again = ptrnet.Solver.from_pretrained(tmp_path / "mine")
-    assert again.trained == solver.trained
-    points = np.random.default_rng(5).random((7, 2))
-    assert again.solve(points).tolist() == solver.solve(points).tolist()
-    assert ptrnet.load(tmp_path / "mine").task == solver.task
-
-
-def test_unknown_models_are_refused(tmp_path):
-    with pytest.raises(ptrnet.InputError, match="unknown model 'hul'"):
-        ptrnet.load("hul")
-    with pytest.raises(ptrnet.ModelError, match="no such folder"):
-        ptrnet.load(tmp_path / "none" / "model")
-
-
-def test_hub_ids_are_fetched_and_pushed_by_the_hubs_client(small, tmp_path, monkeypatch):
-    solver = small()
-    solver.save_pretrained(tmp_path / "cache")
-    requests = []
-    monkeypatch.setattr(
-        "huggingface_hub.snapshot_download",
-        lambda name, revision, allow_patterns: (
-            requests.append((name, revision)) or str(tmp_path / "cache")
-        ),
-    )
-    assert ptrnet.load("someone/hull-model").task == solver.task
-    assert ptrnet.load("someone/hull-model@v1.0").task == solver.task
-    assert requests == [("someone/hull-model", None), ("someone/hull-model", "v1.0")]
-
-    class Hub:
-        def create_repo(self, repository, private, exist_ok):
-            return f"hub:{repository}"
-
-        def upload_folder(self, repo_id, folder_path):
-            requests.append(sorted(p.name for p in folder_path.iterdir()))
-
-    monkeypatch.setattr("huggingface_hub.HfApi", Hub)
-    assert solver.push_to_hub("me/mine") == "hub:me/mine"
-    assert requests[-1] == ["README.md", "config.json", "model.safetensors"]
-    for name in ("mine", "me/mine@v1", "me/mi ne"):
-        with pytest.raises(ptrnet.ModelError, match="expected OWNER/NAME on the hub"):
-            solver.push_to_hub(name)
-
-
-def test_a_hub_that_refuses_is_one_line(monkeypatch):
-    def refuse(*_, **__):
-        raise OSError("not found\nmore words")
-
-    monkeypatch.setattr("huggingface_hub.snapshot_download", refuse)
-    with pytest.raises(ptrnet.ModelError, match=r"not had from the hub: not found$"):
-        ptrnet.load("someone/nothing")
-
-
 def test_likelihoods_of_large_answers_are_taken_step_by_step(small, monkeypatch):
     solver = small("sort", scale=8.0)
     rng = np.random.default_rng(6)

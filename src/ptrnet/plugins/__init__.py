@@ -1,11 +1,11 @@
-"""Tasks, models, labellers and file formats of others: from installed packages and from files.
+"""Plug-ins: tasks, models, labellers and file formats from installed packages and from files.
 
-An installed package names a module in its entry points, under the group `ptrnet.plugins`; a file is
-named by `ptrnet --plugins FILE`, or by the environment variable PTRNET_PLUGINS (several with the
-system's path separator), which processes inherit. Either is imported once, when ptrnet first looks
-for names, and calls `register` of what it extends.
+An installed package names a module in its entry points, under the group `ptrnet.plugins`. A file is
+named by `ptrnet --plugins FILE` or by the environment variable PTRNET_PLUGINS, which processes
+inherit (the system's path separator separates several files). A plug-in is imported once, when
+ptrnet first looks for names, and calls `register` of what it extends.
 
-`Registry` finds the names of one kind: modules of ptrnet, one a file, and what plug-ins registered.
+`Registry` finds the names of one kind: the modules of a package, and what plug-ins registered.
 """
 
 import importlib
@@ -23,21 +23,21 @@ from ptrnet.errors import InputError, unknown
 
 GROUP, VARIABLE = "ptrnet.plugins", "PTRNET_PLUGINS"
 _loaded: set[str] = set()
-_loading = RLock()  # other threads wait until there are all names
+_loading = RLock()  # other threads wait until all names are there
 
 
 def add(path: str) -> None:
-    """Puts a file where this process, and those that it starts, look for plug-ins."""
+    """Add a file to the plug-ins of this process and of those that it starts."""
     absolute = str(Path(path).absolute())
     if absolute not in _files():
         os.environ[VARIABLE] = os.pathsep.join([*_files(), absolute])
 
 
 def load() -> None:
-    """Imports what has not been imported yet.
+    """Import the plug-ins that have not been imported yet.
 
     Raises:
-        InputError: a file that is not there, or a plug-in that fails; it is named.
+        InputError: names a file that is missing, or a plug-in that fails.
     """
     with _loading:
         if GROUP not in _loaded:
@@ -55,7 +55,7 @@ def load() -> None:
 
 @contextmanager
 def _marked_as_loaded(name: str) -> Iterator[None]:
-    """Plug-ins ask for names while they are loaded; what fails is complained of again."""
+    """Mark a plug-in as loaded first, because it may ask for names; unmark it if it fails."""
     _loaded.add(name)
     try:
         yield
@@ -69,7 +69,7 @@ def _files() -> list[str]:
 
 
 def _import_file(path: Path) -> None:
-    """Imports a file as a module of this package, where processes find classes they are sent."""
+    """Import a file as a module of this package, where other processes find its classes."""
     _search(path.parent)
     if path.suffix != ".py" or not path.is_file():
         raise InputError(f"{path}: expected a Python file of plug-ins")
@@ -78,11 +78,11 @@ def _import_file(path: Path) -> None:
     except Exception as error:
         raise _broken(str(path), error) from error
     if Path(str(module.__file__)).resolve() != path.resolve():
-        raise InputError(f"{path}: {module.__file__} is a file of plug-ins of the same name")
+        raise InputError(f"{path}: {module.__file__} is a plug-in of the same name; rename one")
 
 
 def _search(folder: Path) -> None:
-    """Lets this package's modules be in a folder, too."""
+    """Look for modules of this package in a folder, too."""
     if str(folder) not in __path__:
         __path__.append(str(folder))
 
@@ -91,7 +91,8 @@ def _broken(name: str, error: Exception) -> InputError:
     return InputError(f"plug-in {name}: {type(error).__name__}: {error}")
 
 
-for _path in _files():  # a process that is sent an object of a plug-in's class imports that at once
+# A process that unpickles an object of a plug-in's class imports its module before `load`.
+for _path in _files():
     _search(Path(_path).parent)
 
 

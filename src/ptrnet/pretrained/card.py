@@ -11,39 +11,33 @@ from ptrnet.pretrained.model_folder import CARD, Saved, registered_name
 if TYPE_CHECKING:
     from ptrnet.metrics.interval import Measure
 
-_MAX_BYTES = 1_000_000
 _FENCE = "---\n"  # around the facts that the hub reads
+_FACTS = ("n", "steps", "batch_size", "seed", "changed")  # keys of `Saved.trained` in a card
 
 
 def read(folder: Path) -> str:
-    """The card in a model's folder; empty where there is none that can be read."""
-    path = folder / CARD
+    """Return the card in a model's folder; empty if the folder has none that can be read."""
     try:
-        if not path.is_file() or path.stat().st_size > _MAX_BYTES:
-            return ""
-        return path.read_text(encoding="utf-8")
+        return (folder / CARD).read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError):
         return ""
 
 
-def is_there(folder: Path) -> bool:
-    """Whether a folder has a file of a card's name."""
-    return (folder / CARD).exists()
-
-
 def write(folder: Path, text: str) -> None:
-    """Writes the card of a model's folder."""
+    """Write the card of a model's folder."""
     with atomic_path(folder / CARD) as path:
         path.write_text(text, encoding="utf-8")
 
 
 def basic(name: str, saved: Saved) -> str:
-    """A card for a model without one, from what its files say."""
+    """Return a card for a model without one, from the facts in its files."""
     count = num_weights(saved.model)
     facts = [f"Network: `{registered_name(saved.model)}`, {count:,} weights"]
     if saved.task.schema:
         facts.append(f"Reads: {saved.task.schema.describe()}")
-    facts += [f"Trained with {key} = {saved.trained[key]}" for key in _known_facts(saved.trained)]
+    facts += [
+        f"Trained with {key} = {saved.trained[key]}" for key in _FACTS if key in saved.trained
+    ]
     scores = [
         f"- n = {n}: {metric} {measure.text(1, 100)} percent, of {measure.count:,} instances"
         for n, metric, measure in _scores(saved.trained)
@@ -57,13 +51,13 @@ def basic(name: str, saved: Saved) -> str:
 
 
 def compose(title: str, summary: str, facts: Iterable[str], sections: Mapping[str, str]) -> str:
-    """A card as Markdown.
+    """Return a card as Markdown.
 
     Args:
-        title: of the card.
+        title: the title.
         summary: one paragraph.
-        facts: of the network and its training, an item of a list each.
-        sections: what stands under each heading, in their order; empty ones are left out.
+        facts: the items of a list: facts of the network and its training.
+        sections: text by heading, in order; empty ones are left out.
     """
     listed = "\n".join(f"- {fact}" for fact in facts)
     written = [f"## {heading}\n\n{text}" for heading, text in sections.items() if text]
@@ -71,7 +65,7 @@ def compose(title: str, summary: str, facts: Iterable[str], sections: Mapping[st
 
 
 def with_front_matter(card: str, name: str, saved: Saved, license: str | None = None) -> str:
-    """The card with the facts that the hub reads in front of it; where it has some, with those."""
+    """Return the card with the facts that the hub reads in front, if it has no such facts yet."""
     if card.startswith(_FENCE):
         return card if license is None else _with_license(card, license)
     from huggingface_hub import EvalResult, ModelCardData
@@ -81,7 +75,7 @@ def with_front_matter(card: str, name: str, saved: Saved, license: str | None = 
             task_type="other",
             task_name=saved.task.name,
             dataset_type="synthetic",
-            dataset_config=f"n = {n}",  # by which results are told apart
+            dataset_config=f"n = {n}",  # distinguishes the results
             dataset_name=f"instances of {n} elements",
             metric_type=metric,
             metric_value=round(measure.value, 6),
@@ -100,7 +94,7 @@ def with_front_matter(card: str, name: str, saved: Saved, license: str | None = 
 
 
 def _with_license(card: str, license: str) -> str:
-    """A card that has facts in front, with this licence among them."""
+    """Return a card that has facts in front, with this licence among them."""
     from huggingface_hub import ModelCard
 
     known = ModelCard(card, ignore_metadata_errors=True)
@@ -108,12 +102,8 @@ def _with_license(card: str, license: str) -> str:
     return str(known)
 
 
-def _known_facts(trained: dict[str, Any]) -> list[str]:
-    return [key for key in ("n", "steps", "batch_size", "seed", "changed") if key in trained]
-
-
 def _scores(trained: dict[str, Any]) -> Iterator[tuple[Any, str, "Measure"]]:
-    """n, metric and measure of each score that a model's files know."""
+    """Yield n, metric and measure of each score in a model's files."""
     from ptrnet.metrics.interval import Measure
 
     for score in trained.get("scores", []):

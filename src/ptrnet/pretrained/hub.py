@@ -15,14 +15,14 @@ def is_id(text: str) -> bool:
 
 
 def fetch(repository: str) -> Path:
-    """The folder with a repository's files, from the hub or its cache on this machine.
+    """Return the folder with a repository's files, from the hub or its cache on this machine.
 
     Args:
-        repository: "owner/name"; or "owner/name@revision", a branch, a tag or a commit: a commit
-            is the very same model for ever.
+        repository: "owner/name", or "owner/name@revision" with a branch, a tag or a commit. Only a
+            commit always names the same model.
 
     Raises:
-        ModelError: not the form of an id, not on the hub, or the hub is not reached.
+        ModelError: not an id, not on the hub, or the hub cannot be reached.
     """
     match = _ID.fullmatch(repository)
     if match is None:
@@ -34,13 +34,13 @@ def fetch(repository: str) -> Path:
         folder = snapshot_download(name, revision=revision, allow_patterns=[CONFIG, TENSORS, CARD])
     except Exception as error:  # the errors of the hub's client have no common base
         raise ModelError(
-            f"{repository}: no such folder, and not had from the hub: {_first_line(error)}"
+            f"{repository}: no such folder, and not fetched from the hub: {_first_line(error)}"
         ) from None
     return Path(folder)
 
 
 def push(folder: Path, repository: str, *, private: bool) -> str:
-    """Uploads a model's folder; returns its address. Raises ModelError when the hub refuses."""
+    """Upload a model's folder and return its address. Raises ModelError if the hub refuses."""
     match = _ID.fullmatch(repository)
     if match is None or match[2]:
         raise ModelError(f"expected OWNER/NAME on the hub, got {short(repository)}")

@@ -1,11 +1,10 @@
 """A model on disk: `config.json` says what to build, `model.safetensors` holds its numbers.
 
-Nothing is executed and nothing is trusted: every key, tensor name, shape and value is checked
-before a model is handed out, and the numbers as a whole by their checksum.
+No code of the folder is executed. Every key, tensor name, shape and value is checked before a model
+is returned, and both files have checksums.
 """
 
 import json
-import stat
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -23,10 +22,17 @@ from ptrnet.tasks.base import Task
 
 FORMAT = 1
 CONFIG, TENSORS, CARD = "config.json", "model.safetensors", "README.md"
-_KEYS = {"format", "model", "model_settings", "task", "task_settings", "trained"}
 # Of TENSORS, and of the other keys of CONFIG. A user who edits one of these removes its checksum.
 _CHECKSUM, _CONFIG_CHECKSUM = "sha256", "config_sha256"
-_MAX_CONFIG_BYTES = 1_000_000
+_KEYS = {
+    "format": int,
+    "model": str,
+    "model_settings": dict,
+    "task": str,
+    "task_settings": dict,
+    "trained": dict,
+}
+_OPTIONAL_KEYS = {_CHECKSUM: str, _CONFIG_CHECKSUM: str}
 _DTYPES = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
 
 
@@ -39,11 +45,11 @@ class Saved(NamedTuple):
 
 
 def save(folder: Path, saved: Saved, dtype: torch.dtype = torch.float32) -> None:
-    """Writes the two files; the folder is made where it is missing.
+    """Write the two files, and make the folder if it is missing.
 
     Raises:
-        InputError: a number of the model is not finite, or the folder cannot be made; nothing was
-            written.
+        InputError: a number of the model is not finite, or the folder cannot be made. Then nothing
+            is written.
     """
     tensors = {k: v.to(dtype).contiguous() for k, v in saved.model.state_dict().items()}
     for name, tensor in tensors.items():
@@ -64,8 +70,8 @@ def save(folder: Path, saved: Saved, dtype: torch.dtype = torch.float32) -> None
     content = to_bytes(tensors, metadata={"format": "pt"})
     config[_CHECKSUM] = checksum(content)
     config[_CONFIG_CHECKSUM] = json_checksum(config)
-    # Both are written before either is renamed, as each is of no use without the other; the
-    # configuration, by which a model is known to be there, is renamed last.
+    # Write both files before either is renamed, because each is of no use without the other. Rename
+    # the configuration last, because a folder that has one counts as a model.
     with atomic_path(folder / CONFIG) as config_path, atomic_path(folder / TENSORS) as path:
         path.write_bytes(content)
         config_path.write_text(json.dumps(config, indent=2) + "\n", encoding="utf-8")
@@ -77,11 +83,11 @@ def is_there(folder: Path) -> bool:
 
 
 def load(folder: Path) -> Saved:
-    """The model in a folder, in float32, ready to answer.
+    """Return the model of a folder, in float32 and in evaluation mode.
 
     Raises:
-        ModelError: no model there; a key unknown or missing; a file that is cut, or not the one
-            that the configuration was written with; a tensor that is missing, too many,
+        ModelError: the folder has no model; a key is unknown or missing; a file is damaged, or not
+            the one that the configuration was written with; a tensor is missing, unknown,
             misshapen or not finite.
     """
     config = _read_config(folder / CONFIG)
@@ -91,12 +97,12 @@ def load(folder: Path) -> Saved:
     ):
         if name not in known:
             raise ModelError(
-                f"{folder / CONFIG}: {unknown(kind, name, known)}; that of a plug-in is known by "
+                f"{folder / CONFIG}: {unknown(kind, name, known)}; name its plug-in by "
                 "--plugins FILE or PTRNET_PLUGINS"
             )
     try:
         task = tasks.get(config["task"], **config["task_settings"])
-        with torch.device("meta"):  # shapes alone: memory is taken when the file has proved them
+        with torch.device("meta"):  # without memory for weights, which come from the file
             model = models.build(
                 config["model"], task.num_features, task.num_specials, **config["model_settings"]
             )
@@ -115,55 +121,36 @@ def load(folder: Path) -> Saved:
 
 def _read_config(path: Path) -> dict[str, Any]:
     try:
-        status = path.stat()
-        if not stat.S_ISREG(status.st_mode):
-            raise ModelError(f"{path}: expected a file")
-        if status.st_size > _MAX_CONFIG_BYTES:
-            raise ModelError(f"{path}: expected at most {_MAX_CONFIG_BYTES} bytes")
         config = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise ModelError(f"{path}: no such file, so no model is there") from None
     except NotADirectoryError:
         raise ModelError(f"{path.parent}: expected a model's folder, got a file") from None
-    except ModelError:  # a ValueError, too
-        raise
     except (OSError, ValueError, RecursionError) as error:
         raise ModelError(f"{path}: not a model's configuration: {error}") from None
     if not isinstance(config, dict) or config.get("format") != FORMAT:
         raise ModelError(f'{path}: expected an object with "format": {FORMAT}')
-    for key in sorted(_KEYS ^ (set(config) - {_CHECKSUM, _CONFIG_CHECKSUM})):
+    for key in sorted(_KEYS.keys() ^ (config.keys() - _OPTIONAL_KEYS.keys())):
         state = "missing" if key in _KEYS else "unknown"
         raise ModelError(f"{path}: key {short(key)} is {state}")
-    for key, kind in (
-        ("model", str),
-        ("task", str),
-        ("model_settings", dict),
-        ("task_settings", dict),
-        ("trained", dict),
-        (_CHECKSUM, str),
-        (_CONFIG_CHECKSUM, str),
-    ):
-        if key in config and not isinstance(config[key], kind):
-            raise ModelError(
-                f"{path}: key {key!r} must be {kind.__name__}, got {short(config[key])}"
-            )
+    for key, value in config.items():
+        kind = {**_KEYS, **_OPTIONAL_KEYS}[key]
+        if not isinstance(value, kind):
+            raise ModelError(f"{path}: key {key!r} must be {kind.__name__}, got {short(value)}")
     others = {key: config[key] for key in config if key != _CONFIG_CHECKSUM}
-    if config.get(_CONFIG_CHECKSUM, "") not in ("", json_checksum(others)):
+    if config.get(_CONFIG_CHECKSUM) not in (None, json_checksum(others)):
         raise ModelError(
             f"{path}: not as it was written: damaged, or edited; to use it nevertheless, remove "
             f'"{_CONFIG_CHECKSUM}" from it'
         )
-    _check_scores(config["trained"].get("scores", []), path)
+    scores = config["trained"].get("scores", [])
+    if not isinstance(scores, list) or not all(map(_is_score, scores)):
+        raise ModelError(f"{path}: scores: expected a list of measures, got {short(scores)}")
     return config
 
 
-def _check_scores(scores: Any, path: Path) -> None:
-    """Refuses scores that cannot be shown."""
-    if not isinstance(scores, list) or not all(map(_is_score, scores)):
-        raise ModelError(f"{path}: scores: expected a list of measures, got {short(scores)}")
-
-
 def _is_score(score: Any) -> bool:
+    """Whether this is a measure that can be shown."""
     if not isinstance(score, dict) or not {"n", "metric", "count"} <= score.keys():
         return False
     values = (score.get(key, "") for key in ("value", "low", "high"))
@@ -173,19 +160,18 @@ def _is_score(score: Any) -> bool:
 
 
 def _check_content(path: Path, expected: str | None) -> None:
-    """Refuses a file whose content has another checksum than expected; None: nothing expected."""
+    """Refuse a file that is missing, or has another checksum than expected (None: any)."""
     try:
-        if not stat.S_ISREG(path.stat().st_mode):
-            raise ModelError(f"{path}: expected a file")
-        if expected is not None and checksum(path) != expected:
-            raise ModelError(
-                f"{path}: not the file that {CONFIG} has the checksum of: damaged, or another "
-                f'one; to use it nevertheless, remove "{_CHECKSUM}" from {CONFIG}'
-            )
+        actual = checksum(path)
     except FileNotFoundError:
         raise ModelError(f"{path}: no such file") from None
     except OSError as error:
         raise ModelError(f"{path}: cannot be read: {error.strerror}") from None
+    if expected not in (None, actual):
+        raise ModelError(
+            f"{path}: not the file that {CONFIG} has the checksum of: damaged, or another one; "
+            f'to use it nevertheless, remove "{_CHECKSUM}" from {CONFIG}'
+        )
 
 
 def _check_tensors(path: Path, tensors: dict[str, torch.Tensor], model: PointerModel) -> None:
@@ -204,15 +190,15 @@ def _check_tensors(path: Path, tensors: dict[str, torch.Tensor], model: PointerM
 
 
 def registered_name(model: PointerModel) -> str:
-    """The name of a model's architecture, as `ptrnet train --model` takes it.
+    """Return the name of a model's architecture, as `ptrnet train --model` takes it.
 
     Raises:
-        ModelError: it has none, so the files could not be loaded again.
+        ModelError: the class has no name, so its files could not be loaded.
     """
     kind = type(model)
     for name in models.names():
         known = models.kind(name)
-        # A notebook's cell may have defined the class anew since.
+        # Compare names, because a cell of a notebook may have defined the class again.
         if (known.__module__, known.__qualname__) == (kind.__module__, kind.__qualname__):
             return name
     cls = kind.__name__

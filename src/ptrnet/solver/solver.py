@@ -1,6 +1,7 @@
 """`Solver`: the one face of a trained model, in memory, on files and on disk."""
 
 from collections.abc import Iterable, Iterator
+from functools import cached_property
 from os import fspath
 from pathlib import Path
 from time import perf_counter
@@ -18,7 +19,7 @@ from ptrnet.data.dataset import (
 )
 from ptrnet.decoding import Decoder, Greedy
 from ptrnet.errors import InputError, check_int, short
-from ptrnet.models.base import PointerModel, num_weights
+from ptrnet.models.base import num_weights
 from ptrnet.parallel import LOCAL
 from ptrnet.progress import Bar
 from ptrnet.solver.answer import Answer, cost_of
@@ -31,7 +32,6 @@ from ptrnet.solver.predict import (
 )
 from ptrnet.solver.stored import HubMixin
 from ptrnet.solver.trained_range import Message, TrainedRange
-from ptrnet.tasks.base import Task
 from ptrnet.types import Example
 
 if TYPE_CHECKING:
@@ -53,15 +53,10 @@ class Solver(HubMixin):
         card: what its files tell people of it, Markdown; empty where nobody wrote any.
     """
 
-    def __init__(
-        self,
-        model: PointerModel,
-        task: Task,
-        trained: dict[str, Any] | None = None,
-        card: str = "",
-    ) -> None:
-        super().__init__(model, task, trained, card)
-        self.trained_range = TrainedRange(task, self.trained)
+    @cached_property
+    def trained_range(self) -> TrainedRange:
+        """Messages about instances that are unlike those of the training."""
+        return TrainedRange(self.task, self.trained)
 
     def solve(
         self,

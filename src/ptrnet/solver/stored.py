@@ -10,13 +10,14 @@ from ptrnet.errors import InputError
 from ptrnet.files import exists
 from ptrnet.models.base import PointerModel
 from ptrnet.pretrained import card, model_folder
+from ptrnet.pretrained.model_folder import CARD
 from ptrnet.tasks.base import Task
 
 RECIPE = "recipe.toml"  # in the folder of a training's run
 
 
 class HubMixin:
-    """Base class of `Solver`: its methods that write and read files."""
+    """Base class of `Solver`: its methods that write and read files. See there for arguments."""
 
     def __init__(
         self,
@@ -27,37 +28,38 @@ class HubMixin:
     ) -> None:
         self.model, self.task, self.trained = model.eval(), task, trained or {}
         self.card = card
+        # The card and a checksum of the weights that card and scores describe.
         self._described = (card, self._weights_crc()) if card or "scores" in self.trained else None
 
     def save_pretrained(self, folder: str | Path) -> None:
-        """Writes `config.json`, `model.safetensors` and the card; makes a missing folder.
+        """Write `config.json`, `model.safetensors` and the card; make the folder if it is missing.
 
         A README.md in a folder without a model stays as it is.
 
         Raises:
-            InputError: a folder that cannot be written, or that holds the run of a training, whose
-                checkpoints would be another model's.
+            InputError: the folder cannot be written, or holds the run of a training, whose
+                checkpoints would then belong to another model.
         """
         path = Path(folder)
         if exists(path / RECIPE):
             raise InputError(f"{path}: holds the run of a training; name another folder")
-        is_other_readme = card.is_there(path) and not model_folder.is_there(path)
+        is_users_readme = exists(path / CARD) and not model_folder.is_there(path)
         saved, text = self._saved()
         model_folder.save(path, saved)
-        if not is_other_readme:  # which is not ours to write over
+        if not is_users_readme:
             name = path.resolve().name
             text = text or card.basic(name, saved)
             card.write(path, card.with_front_matter(text, name, saved))
 
     @classmethod
     def from_pretrained(cls, name: str | Path) -> Self:
-        """The solver in a folder, or in a repository of the Hugging Face hub.
+        """Return the solver in a folder, or in a repository of the Hugging Face hub.
 
         Args:
-            name: the folder; or "owner/name" on the hub, "owner/name@revision" for one state of it.
+            name: the folder; or "owner/name" on the hub, or "owner/name@revision".
 
         Raises:
-            ModelError: the files are missing or broken, or the hub has none of that name.
+            ModelError: the files are missing or damaged, or the hub has none of that name.
         """
         from ptrnet.pretrained import hub
 
@@ -68,17 +70,17 @@ class HubMixin:
     def push_to_hub(
         self, repository: str, private: bool = False, license: str | None = None
     ) -> str:
-        """Uploads the files to "owner/name" on the Hugging Face hub; returns the address.
+        """Upload the files to "owner/name" on the Hugging Face hub, and return the address.
 
-        The card gets the facts in front that the hub reads: task, network, scores.
+        The card begins with the facts that the hub reads: task, network, scores.
 
         Args:
             repository: "owner/name".
-            private: whether a new repository is seen by its owner alone.
-            license: under which others may use the model, as the hub calls it, such as "mit".
+            private: whether only its owner sees a new repository.
+            license: of the model, by the hub's name for it, such as "mit".
 
         Raises:
-            ModelError: the hub refuses, or is not reached.
+            ModelError: the hub refuses, or cannot be reached.
         """
         from ptrnet.pretrained import hub
 
@@ -91,9 +93,10 @@ class HubMixin:
             return hub.push(Path(folder), repository, private=private)
 
     def _saved(self) -> tuple[model_folder.Saved, str]:
-        """What is written, and its card; without card and scores where these are of other weights.
+        """Return what to write, and the card.
 
-        A card that was put in the place of the first one stays.
+        Card and scores are left out if the weights have changed since, except a card that the user
+        has put in the place of the first one.
         """
         trained, text = self.trained, self.card
         if self._described is not None:
@@ -105,7 +108,6 @@ class HubMixin:
         return model_folder.Saved(self.model, self.task, trained), text
 
     def _weights_crc(self) -> int:
-        """By which changed weights are told from those that card and scores are of."""
         crc = 0
         for tensor in self.model.state_dict().values():
             crc = crc32(tensor.detach().float().cpu().contiguous().numpy(), crc)

@@ -1,11 +1,8 @@
 """Cards: they go where their model goes, and the hub can read them."""
 
-import json
 import re
-from pathlib import Path
 
 import pytest
-import torch
 from huggingface_hub import ModelCard
 
 import ptrnet
@@ -16,22 +13,6 @@ from ptrnet.training.recipe import Recipe
 from ptrnet.training.run import train
 
 FAST = {"n": "2-4", "steps": 30, "hidden_size": 16, "batch_size": 16, "valid_batches": 4}
-
-
-@pytest.fixture
-def pushed(monkeypatch):
-    """The cards that are uploaded, by repository."""
-    cards = {}
-
-    class Hub:
-        def create_repo(self, repository, private, exist_ok):
-            return f"hub:{repository}{' (private)' if private else ''}"
-
-        def upload_folder(self, repo_id, folder_path):
-            cards[repo_id] = (folder_path / "README.md").read_text()
-
-    monkeypatch.setattr("huggingface_hub.HfApi", Hub)
-    return cards
 
 
 def test_a_card_goes_with_its_model(tmp_path):
@@ -110,51 +91,6 @@ def test_the_card_of_a_training_is_fit_for_the_hub(tmp_path, pushed):
     assert "accuracy" in repr(solver)
 
 
-def test_scores_of_other_weights_are_left_out(tmp_path, pushed):
-    """A card went on praising weights that had been changed."""
-    solver = ptrnet.load("sort")
-    with torch.no_grad():
-        next(solver.model.parameters()).mul_(0.5)
-    solver.save_pretrained(tmp_path)
-    changed = ptrnet.load(tmp_path)
-    assert "scores" not in changed.trained and "accuracy" not in changed.card
-    assert "weights were changed after this training" in changed.card
-    solver.push_to_hub("me/sort")
-    assert ModelCard(pushed["me/sort"]).data.eval_results is None
-    solver.card = "# Mine\n"
-    solver.save_pretrained(tmp_path)
-    assert ptrnet.load(tmp_path).card.endswith("# Mine\n")
-
-
 def test_where_nobody_knows_answers_a_card_says_so(tmp_path):
     train(Recipe.from_table(task="sort", **{**FAST, "valid_batches": 0}), tmp_path / "run")
     assert "Of no examples" in (tmp_path / "run" / "README.md").read_text()
-
-
-def test_a_readme_that_is_no_card_stays(small, tmp_path):
-    (tmp_path / "README.md").write_text("mine")
-    small("sort").save_pretrained(tmp_path)
-    assert (tmp_path / "README.md").read_text() == "mine"
-    small("sort").save_pretrained(tmp_path / "other")
-    card = (tmp_path / "other" / "README.md").read_text()
-    small("hull").save_pretrained(tmp_path / "other")  # the folder of a model: its card is ours
-    assert (tmp_path / "other" / "README.md").read_text() != card
-
-
-@pytest.mark.parametrize("scores", [5, [5], [{"n": 5}], [{"n": 5, "metric": "x", "count": "y"}]])
-def test_scores_that_cannot_be_shown_are_refused(small, tmp_path, scores):
-    small("sort").save_pretrained(tmp_path)
-    config = json.loads((tmp_path / "config.json").read_text())
-    config["trained"]["scores"] = scores
-    del config["config_sha256"]
-    (tmp_path / "config.json").write_text(json.dumps(config))
-    with pytest.raises(ptrnet.ModelError, match="expected a list of measures"):
-        ptrnet.load(tmp_path)
-
-
-def test_a_configuration_comes_last(small, tmp_path, monkeypatch):
-    """A folder with a configuration counts as a model, so the weights must be there before it."""
-    order, replace = [], Path.replace
-    monkeypatch.setattr(Path, "replace", lambda t, p: order.append(p.name) or replace(t, p))
-    small("sort").save_pretrained(tmp_path)
-    assert order[:2] == ["model.safetensors", "config.json"]

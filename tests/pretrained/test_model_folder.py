@@ -1,7 +1,7 @@
 """Model folders: round trips, and hostile or broken files."""
 
 import json
-import os
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -9,7 +9,7 @@ import torch
 from safetensors.torch import load_file, save_file
 
 from ptrnet.errors import InputError, ModelError
-from ptrnet.pretrained import hub, model_folder
+from ptrnet.pretrained import model_folder
 
 
 @pytest.fixture
@@ -135,17 +135,6 @@ def test_missing_files(folder):
     refused(folder, "no model is there")
 
 
-@pytest.mark.parametrize("name", ["config.json", "model.safetensors"])
-@pytest.mark.parametrize("kind", ["fifo", "/dev/zero", "/dev/null"])
-def test_what_is_no_file_is_refused_and_not_waited_for(folder, name, kind):
-    (folder / name).unlink()
-    if kind == "fifo":
-        os.mkfifo(folder / name)
-    else:
-        (folder / name).symlink_to(kind)
-    refused(folder, rf"/{name}: expected a file$")
-
-
 def test_complaints_about_long_values_are_short(folder):
     config = (folder / "config.json").read_text()
     for changes in ({"model": "x" * 10**5}, {"x" * 10**5: 1}, {"task": [1] * 10**5}):
@@ -232,16 +221,25 @@ def test_a_network_without_a_name_is_not_saved(small, tmp_path):
     assert not (tmp_path / "m").exists()
 
 
-def test_the_run_of_a_training_keeps_its_own_model(small, tmp_path):
-    (tmp_path / "recipe.toml").write_text("")
-    with pytest.raises(InputError, match="holds the run of a training; name another folder"):
-        small().save_pretrained(tmp_path)
-
-
 def test_what_a_plug_in_has_brought_is_said(folder):
     edit_config(folder, task="top")
-    refused(folder, "; that of a plug-in is known by --plugins FILE or PTRNET_PLUGINS")
+    refused(folder, "; name its plug-in by --plugins FILE or PTRNET_PLUGINS")
 
 
-def test_revisions_may_have_slashes():
-    assert hub.is_id("owner/name@refs/pr/1") and not hub.is_id("owner/name/more")
+@pytest.mark.parametrize("scores", [5, [5], [{"n": 5}], [{"n": 5, "metric": "x", "count": "y"}]])
+def test_scores_that_cannot_be_shown_are_refused(small, tmp_path, scores):
+    small("sort").save_pretrained(tmp_path)
+    config = json.loads((tmp_path / "config.json").read_text())
+    config["trained"]["scores"] = scores
+    del config["config_sha256"]
+    (tmp_path / "config.json").write_text(json.dumps(config))
+    with pytest.raises(ModelError, match="expected a list of measures"):
+        model_folder.load(tmp_path)
+
+
+def test_a_configuration_comes_last(small, tmp_path, monkeypatch):
+    """A folder with a configuration counts as a model, so the weights must be there before it."""
+    order, replace = [], Path.replace
+    monkeypatch.setattr(Path, "replace", lambda t, p: order.append(p.name) or replace(t, p))
+    small("sort").save_pretrained(tmp_path)
+    assert order[:2] == ["model.safetensors", "config.json"]

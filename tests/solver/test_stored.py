@@ -1,0 +1,95 @@
+"""Solvers on disk and on the hub."""
+
+import numpy as np
+import pytest
+import torch
+from huggingface_hub import ModelCard
+
+import ptrnet
+
+
+def test_round_trip_through_a_folder(small, tmp_path):
+    solver = small(scale=8.0)
+    solver.save_pretrained(tmp_path / "mine")
+    again = ptrnet.Solver.from_pretrained(tmp_path / "mine")
+    assert again.trained == solver.trained
+    points = np.random.default_rng(5).random((7, 2))
+    assert again.solve(points).tolist() == solver.solve(points).tolist()
+    assert ptrnet.load(tmp_path / "mine").task == solver.task
+
+
+def test_unknown_models_are_refused(tmp_path):
+    with pytest.raises(ptrnet.InputError, match="unknown model 'hul'"):
+        ptrnet.load("hul")
+    with pytest.raises(ptrnet.ModelError, match="no such folder"):
+        ptrnet.load(tmp_path / "none" / "model")
+
+
+def test_hub_ids_are_fetched_and_pushed_by_the_hubs_client(small, tmp_path, monkeypatch):
+    solver = small()
+    solver.save_pretrained(tmp_path / "cache")
+    requests = []
+    monkeypatch.setattr(
+        "huggingface_hub.snapshot_download",
+        lambda name, revision, allow_patterns: (
+            requests.append((name, revision)) or str(tmp_path / "cache")
+        ),
+    )
+    assert ptrnet.load("someone/hull-model").task == solver.task
+    assert ptrnet.load("someone/hull-model@v1.0").task == solver.task
+    assert requests == [("someone/hull-model", None), ("someone/hull-model", "v1.0")]
+
+    class Hub:
+        def create_repo(self, repository, private, exist_ok):
+            return f"hub:{repository}"
+
+        def upload_folder(self, repo_id, folder_path):
+            requests.append(sorted(p.name for p in folder_path.iterdir()))
+
+    monkeypatch.setattr("huggingface_hub.HfApi", Hub)
+    assert solver.push_to_hub("me/mine") == "hub:me/mine"
+    assert requests[-1] == ["README.md", "config.json", "model.safetensors"]
+    for name in ("mine", "me/mine@v1", "me/mi ne"):
+        with pytest.raises(ptrnet.ModelError, match="expected OWNER/NAME on the hub"):
+            solver.push_to_hub(name)
+
+
+def test_a_hub_that_refuses_is_one_line(monkeypatch):
+    def refuse(*_, **__):
+        raise OSError("not found\nmore words")
+
+    monkeypatch.setattr("huggingface_hub.snapshot_download", refuse)
+    with pytest.raises(ptrnet.ModelError, match=r"not fetched from the hub: not found$"):
+        ptrnet.load("someone/nothing")
+
+
+def test_the_run_of_a_training_keeps_its_own_model(small, tmp_path):
+    (tmp_path / "recipe.toml").write_text("")
+    with pytest.raises(ptrnet.InputError, match="holds the run of a training; name another folder"):
+        small().save_pretrained(tmp_path)
+
+
+def test_scores_of_other_weights_are_left_out(tmp_path, pushed):
+    """A card went on praising weights that had been changed."""
+    solver = ptrnet.load("sort")
+    with torch.no_grad():
+        next(solver.model.parameters()).mul_(0.5)
+    solver.save_pretrained(tmp_path)
+    changed = ptrnet.load(tmp_path)
+    assert "scores" not in changed.trained and "accuracy" not in changed.card
+    assert "weights were changed after this training" in changed.card
+    solver.push_to_hub("me/sort")
+    assert ModelCard(pushed["me/sort"]).data.eval_results is None
+    solver.card = "# Mine\n"
+    solver.save_pretrained(tmp_path)
+    assert ptrnet.load(tmp_path).card.endswith("# Mine\n")
+
+
+def test_a_readme_that_is_no_card_stays(small, tmp_path):
+    (tmp_path / "README.md").write_text("mine")
+    small("sort").save_pretrained(tmp_path)
+    assert (tmp_path / "README.md").read_text() == "mine"
+    small("sort").save_pretrained(tmp_path / "other")
+    card = (tmp_path / "other" / "README.md").read_text()
+    small("hull").save_pretrained(tmp_path / "other")  # the folder of a model: its card is ours
+    assert (tmp_path / "other" / "README.md").read_text() != card
