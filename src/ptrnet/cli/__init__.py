@@ -1,4 +1,4 @@
-"""The command line: one file a verb, each parses, calls and prints."""
+"""The command line. Each command has a file, which parses, calls the library, and prints."""
 
 import contextlib
 import errno
@@ -9,33 +9,35 @@ from functools import partial
 from io import StringIO, TextIOWrapper
 from typing import Any
 
-# What a disk says that is full, broken or not to be written, wherever that comes up.
+# Errors of a disk that is full, broken or read-only; any code that writes may raise them.
 _DISK = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EROFS}
 
 
 def main() -> None:
-    """The program `ptrnet`. Exit codes: 0 done, 1 a bug or a training that diverged, 2 a user's
-    error, 130 interrupted."""
+    """Run the program `ptrnet`.
+
+    Exit codes: 0 done, 1 a bug or a training that diverged, 2 a user's error, 130 interrupted.
+    """
     from ptrnet import runtime
 
     runtime.tune()
-    if sys.stderr is None:  # closed: `print` would take standard output in its place
-        sys.stderr = open(os.devnull, "w")  # noqa: SIM115, PTH123  as long as the process
-    for stream in (sys.stdin, sys.stdout, sys.stderr):  # UTF-8, whatever the locale says
-        if isinstance(stream, TextIOWrapper):  # None where it was closed
+    if sys.stderr is None:  # it is closed, and `print` would use standard output instead
+        sys.stderr = open(os.devnull, "w")  # noqa: SIM115, PTH123  open as long as the process
+    for stream in (sys.stdin, sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):  # a closed stream is None
             stream.reconfigure(encoding="utf-8", errors="backslashreplace")
     sys.exit(run(sys.argv[1:]))
 
 
 def run(arguments: list[str]) -> int:
-    """Runs one command and returns its exit code. What is a bug is raised."""
+    """Run one command and return its exit code. Exceptions that are bugs are raised."""
     from ptrnet.errors import PtrnetError
     from ptrnet.files import to_standard_output
 
-    is_completed = "_PTRNET_COMPLETE" in os.environ  # by a shell, for which typer prints words
-    if is_completed or (arguments and not {"-h", "--help", "--version"} & set(arguments)):
+    completes = "_PTRNET_COMPLETE" in os.environ  # typer prints words for a shell
+    if completes or (arguments and not {"-h", "--help", "--version"} & set(arguments)):
         return _run(arguments)
-    # typer prints these itself, and what it does where that cannot be is a traceback.
+    # typer prints help itself, and would raise a traceback if standard output cannot be written.
     with contextlib.redirect_stdout(StringIO()) as printed:
         code = _run(arguments or ["--help"])
     try:
@@ -53,18 +55,16 @@ def _run(arguments: list[str]) -> int:
     # The base class of typer's errors: click's or, by version, typer's copy of it.
     usage_error: Any = next(c for c in typer.BadParameter.__mro__ if c.__name__ == "ClickException")
     try:
-        arguments = _with_plugins(
-            arguments
-        )  # before options are made of tasks' and models' settings
+        # Plug-ins come first, because settings of tasks and models become options.
+        arguments = _with_plugins(arguments)
         from ptrnet.cli.app import VERBS, build
 
-        # A command imports what it needs; help, and words that are not a verb, need all verbs.
+        # Import only the command's own module. Help and unknown commands need all of them.
         verbs = arguments[:1] if arguments and arguments[0] in VERBS else VERBS
         command = typer.main.get_command(build(verbs))
         with warnings.catch_warnings():
             warnings.simplefilter("always", OutOfDistributionWarning)
-            # Once, not for each line of a file.
-            warnings.simplefilter("default", AmbiguousInputWarning)
+            warnings.simplefilter("default", AmbiguousInputWarning)  # once for a file
             warnings.showwarning = partial(_print_warning, warnings.showwarning)
             return command.main(arguments, prog_name="ptrnet", standalone_mode=False) or 0
     except PtrnetError as error:
@@ -81,7 +81,7 @@ def _run(arguments: list[str]) -> int:
 
 
 def _usage_message(error: Any) -> str:
-    """What typer says; of an option that other libraries have, what it is called here."""
+    """Return typer's message, or the name that an option of other libraries has here."""
     option = getattr(error, "option_name", "").lstrip("-")
     if option and getattr(error.ctx, "info_name", "") == "train":
         from ptrnet.training.recipe import ELSEWHERE
@@ -93,10 +93,10 @@ def _usage_message(error: Any) -> str:
 
 
 def _with_plugins(arguments: list[str]) -> list[str]:
-    """The arguments without `--plugins FILE`, whose files are from now on known as plug-ins.
+    """Add the files of `--plugins FILE` to the plug-ins; return the other arguments.
 
     Raises:
-        InputError: the option stands without a file.
+        InputError: the option has no file.
     """
     from ptrnet import plugins
     from ptrnet.errors import InputError
@@ -115,7 +115,7 @@ def _with_plugins(arguments: list[str]) -> list[str]:
 
 
 def _print_warning(otherwise: Any, message: Any, category: type, *place: Any) -> None:
-    """Prints what a user should know as one line; leaves all other warnings to `otherwise`."""
+    """Print a warning of ptrnet as one line; leave all other warnings to `otherwise`."""
     from ptrnet.errors import AmbiguousInputWarning, OutOfDistributionWarning
 
     if issubclass(category, OutOfDistributionWarning | AmbiguousInputWarning):
@@ -125,7 +125,7 @@ def _print_warning(otherwise: Any, message: Any, category: type, *place: Any) ->
 
 
 def _print_error(message: str, exit_code: int) -> int:
-    """Prints the message as one line; returns the exit code."""
+    """Print the message as one line; return the exit code."""
     line = " ".join(message.split())
     print(f"ptrnet: {line}", file=sys.stderr)
     return exit_code

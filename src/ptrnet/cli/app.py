@@ -1,4 +1,4 @@
-"""The program: its verbs and `--version`."""
+"""The program: its commands and `--version`."""
 
 from collections.abc import Sequence
 from importlib import import_module
@@ -8,7 +8,7 @@ import typer
 
 from ptrnet.version import VERSION
 
-# One module of this package for each, in the order of the help.
+# The modules of the commands, in the order of the help.
 VERBS = (
     "solve",
     "evaluate",
@@ -27,7 +27,7 @@ VERBS = (
 
 
 def build(verbs: Sequence[str] = VERBS) -> typer.Typer:
-    """Return the program with some of its verbs; only their modules are imported."""
+    """Return the program with some of its commands; only their modules are imported."""
     app = typer.Typer(
         name="ptrnet",
         context_settings={"help_option_names": ["-h", "--help"]},

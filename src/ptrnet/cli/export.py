@@ -33,8 +33,8 @@ def export(
         typer.Option(
             "--page",
             metavar="DIR",
-            help="Write a web page instead, on which the models answer in the browser; by default "
-            "hull, delaunay, tsp and sort.",
+            help="Write a web page instead, on which the models answer in the browser.  [hull, "
+            "delaunay, tsp and sort]",
         ),
     ] = None,
     runtime: Annotated[
@@ -47,23 +47,23 @@ def export(
     ] = None,
     quantize: Annotated[
         bool,
-        typer.Option("--quantize", help="Weights of 8 bits; what that costs in accuracy is said."),
+        typer.Option("--quantize", help="Weights of 8 bits; prints the loss of accuracy."),
     ] = False,
     instances: Annotated[
         int,
         typer.Option(
-            "--instances", min=1, help="Answered to check the graphs, and to measure --quantize."
+            "--instances", min=1, help="Instances to check the graphs and measure --quantize with."
         ),
     ] = 100,
     seed: Seed = 0,
     json: Json = False,
 ) -> None:
-    """Write MODEL as two ONNX graphs, encoder.onnx and step.onnx, which is run for each token.
+    """Write MODEL as two ONNX graphs: encoder.onnx, and step.onnx, which runs once for each token.
 
-    manifest.json says all that a program in another language needs, and example.py decodes with
-    onnxruntime and NumPy alone. Before DIR is there, onnxruntime has answered fresh instances as
-    PyTorch does, with log-probabilities equal to 1e-4, or to 4 times the error of PyTorch's own
-    float32. Needs the extra: pip install "ptrnet[export]".
+    manifest.json describes them for programs in other languages, and example.py decodes with
+    onnxruntime and NumPy alone. DIR is written only if onnxruntime answers fresh instances as
+    PyTorch does, with log-probabilities equal to 1e-4 or to 4 times PyTorch's own float32 error.
+    Needs the extra: pip install "ptrnet[export]".
 
     Example: ptrnet export hull hull-onnx; or ptrnet export --page site hull tsp
     """
@@ -125,11 +125,11 @@ def _lines(folder: str, manifest: dict[str, Any]) -> "Iterator[str]":
     sizes = (f"{name} {file['bytes'] / 1e6:.2f} MB" for name, file in manifest["files"].items())
     yield f"{folder}: {', '.join(sizes)}, manifest.json"
     checked = manifest["checked"]
-    of_pytorch = f", whose own are exact to {checked['float32_error']:.1g}"
+    exact = checked["float32_error"]
     yield (
         f"checked on {checked['instances']} instances: the same answers as PyTorch's, "
         f"log-probabilities equal to {checked['log_prob_error']:.1g}"
-        f"{of_pytorch if checked['float32_error'] else ''}"
+        + (f" (PyTorch's float32 error: {exact:.1g})" if exact else "")
     )
     if "quantization" not in manifest:
         return

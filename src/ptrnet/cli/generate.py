@@ -7,8 +7,8 @@ import typer
 from ptrnet.cli.options import Backend, Jobs, Labeller, Seed, Strict, TaskName
 
 POINTS = (
-    "How elements are spread: uniform, gaussian, clustered, curves, stretched, grid or duplicates; "
-    "mixed: any of these."
+    "How elements are distributed: uniform, gaussian, clustered, curves, stretched, grid, "
+    "duplicates or mixed (any of these)."
 )
 
 
@@ -30,8 +30,8 @@ def generate(
 ) -> None:
     """Draw instances of TASK, answer them by an algorithm, and write both.
 
-    The file is the same whoever computes it. Where the work is stopped, what was done is kept
-    beside the file, and the same command goes on from there.
+    The file does not depend on --jobs and --backend. If the command is stopped, its finished chunks
+    stay next to the file, and the same command continues from there.
 
     Example: ptrnet generate tsp --n 5-20 --count 100000 --labeller exact --output tsp.txt
 

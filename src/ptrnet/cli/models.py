@@ -17,8 +17,8 @@ def register(app: typer.Typer) -> None:
 def list_models(context: typer.Context, seed: UnusedSeed = 0, json: Json = False) -> None:
     """List the shipped models: task, sizes, scores and file; `show NAME` prints a card.
 
-    Scores are those of free greedy decoding; under the task's constraint, as solve and evaluate
-    answer by default, they are a little higher.
+    The scores are measured with free greedy decoding. solve and evaluate obey the task's constraint
+    by default, which gives slightly higher scores.
 
     Example: ptrnet models show hull
     """

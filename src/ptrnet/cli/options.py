@@ -1,4 +1,4 @@
-"""What several verbs share: options, groups of options, and the arguments `[TASK] FILE`."""
+"""What several commands share: options, groups of options, and the arguments `[TASK] FILE`."""
 
 import inspect
 from collections.abc import Callable
@@ -17,16 +17,15 @@ if TYPE_CHECKING:
 TASKS = "hull, delaunay, tsp or sort"
 
 
-# What a shell completes; where nothing fits, that is files. Names of plug-ins are among them.
 def complete_tasks(incomplete: str) -> list[str]:
-    """Tasks that begin so."""
+    """Return the tasks, including those of plug-ins, that begin so."""
     from ptrnet import tasks
 
     return [name for name in tasks.names() if name.startswith(incomplete)]
 
 
 def complete_labellers(incomplete: str) -> list[str]:
-    """Algorithms, of any task, that begin so."""
+    """Return the algorithms of all tasks that begin so."""
     from ptrnet import tasks
 
     names = {name for task in tasks.names() for name in tasks.kind(task).labellers}
@@ -34,14 +33,14 @@ def complete_labellers(incomplete: str) -> list[str]:
 
 
 def complete_models(incomplete: str) -> list[str]:
-    """Shipped models that begin so."""
+    """Return the shipped models that begin so."""
     from ptrnet import weights
 
     return [name for name in weights.names() if name.startswith(incomplete)]
 
 
 def complete_architectures(incomplete: str) -> list[str]:
-    """Networks to train that begin so."""
+    """Return the networks to train that begin so."""
     from ptrnet import models
 
     return [name for name in models.names() if name.startswith(incomplete)]
@@ -63,8 +62,8 @@ Strict = Annotated[
     bool,
     typer.Option(
         "--strict",
-        help="Refuse an answer that is not proved, where the labeller promises a proof, and stop; "
-        'else it is the best that was found, with "proved": false in .jsonl and .parquet.',
+        help="Stop at an answer that is not proved, if the labeller promises a proof. Without this "
+        'option, the best answer found is kept, with "proved": false in .jsonl and .parquet.',
     ),
 ]
 Labeller = Annotated[
@@ -81,7 +80,7 @@ Model = Annotated[
     typer.Option(
         "--model",
         autocompletion=complete_models,
-        help="A shipped model, a model's folder or a hub id; by default the task's.",
+        help="A shipped model, a model's folder or a hub id.  [the task's shipped model]",
     ),
 ]
 Points = Annotated[
@@ -92,8 +91,8 @@ Points = Annotated[
         "duplicates.  [as the model was trained]",
     ),
 ]
-Seed = Annotated[int, typer.Option("--seed", min=0, help="Of all that is drawn at random.")]
-# Scripts may give every command a seed; the help shows it where something is drawn.
+Seed = Annotated[int, typer.Option("--seed", min=0, help="Of everything drawn at random.")]
+# Scripts may give every command a seed. The help shows the option only if the command draws.
 UnusedSeed = Annotated[int, typer.Option("--seed", min=0, hidden=True)]
 Json = Annotated[bool, typer.Option("--json", help="One JSON document on standard output.")]
 Jobs = Annotated[
@@ -107,7 +106,7 @@ Backend = Annotated[
 ]
 
 
-_FLAGS = {"constrained": "--constrained/--free"}  # where a flag is not the name of its setting
+_FLAGS = {"constrained": "--constrained/--free"}  # flags that differ from the setting's name
 
 
 def flag_of(name: str) -> str:
@@ -118,13 +117,13 @@ def flag_of(name: str) -> str:
 def parameter_of(
     setting: Option, completion: Callable[[str], list[str]] | None = None
 ) -> inspect.Parameter:
-    """A setting as a parameter that typer makes an option of.
+    """Return a setting as a parameter from which typer makes an option.
 
-    typer reads numbers; all other checks are those of the setting, which knows better words.
+    typer only reads numbers. The setting makes all other checks, with clearer messages.
 
     Args:
         setting: the setting.
-        completion: what a shell completes; by default the setting's choices.
+        completion: returns the words that a shell completes; by default the setting's choices.
     """
 
     def complete_choices(incomplete: str) -> list[str]:
@@ -143,11 +142,11 @@ def parameter_of(
 
 
 def expand_option_groups(command: Callable[..., None]) -> Callable[..., None]:
-    """The command as typer needs it: with one parameter for each option.
+    """Return the command as typer needs it: with one parameter for each option.
 
-    A parameter whose type is a dataclass is a group of options: its fields stand in its place,
-    with their types and defaults, and the command gets them as one object. Fields are settings
-    (`ptrnet.settings`), or annotated as typer needs it.
+    A parameter whose type is a dataclass is a group of options. typer sees its fields, with their
+    types and defaults, and the command gets them as one object. The fields are settings
+    (`ptrnet.settings`) or have annotations for typer.
     """
     parameters: list[inspect.Parameter] = []
     groups: dict[str, type] = {}
@@ -190,7 +189,7 @@ def expand_option_groups(command: Callable[..., None]) -> Callable[..., None]:
 
 
 def task_and_file(arguments: list[str] | None, model: str | None) -> tuple[str | None, str]:
-    """TASK and FILE. The task is None where it is left out: the model knows it.
+    """Return TASK and FILE. The task is None if it is left out, because the model knows it.
 
     Raises:
         InputError: neither TASK FILE nor FILE with a model; an unknown task.
@@ -204,7 +203,7 @@ def task_and_file(arguments: list[str] | None, model: str | None) -> tuple[str |
 
 
 def task_alone(arguments: list[str] | None, model: str | None) -> str | None:
-    """TASK, where there is no FILE; None where it is left out: the model knows it.
+    """Return TASK if there is no FILE. It is None if it is left out, because the model knows it.
 
     Raises:
         InputError: neither TASK nor a model; an unknown task.
@@ -229,7 +228,7 @@ def _unexpected(arguments: list[str] | None, expected: str) -> InputError:
 
 
 def load_solver(task: str | None, model: str | None) -> "Solver":
-    """The model that `--model` names, or the one shipped for the task.
+    """Return the model that `--model` names, or the one shipped for the task.
 
     Raises:
         InputError: no such model, or one of another task.
@@ -245,7 +244,7 @@ def load_solver(task: str | None, model: str | None) -> "Solver":
 
 
 def echo(text: str) -> None:
-    """Prints a text and a newline on standard output, or raises InputError where it cannot."""
+    """Print a text and a newline. Raises InputError if standard output cannot be written."""
     from ptrnet.files import to_standard_output
 
     to_standard_output([text, "\n"])

@@ -1,4 +1,4 @@
-"""The options of `solve` that draw one answer, and how they are carried out."""
+"""The options of `solve` that draw one answer."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class PictureOptions:
-    """The pictures to write, None for none, and the instance that they show."""
+    """The pictures to write, if any, and the instance that they show."""
 
     plot: Annotated[
         Path | None, typer.Option("--plot", help="Draw one answer: FILE.png or FILE.svg.")
@@ -27,7 +27,7 @@ class PictureOptions:
         typer.Option("--attention", help="Draw where the model looked: FILE.png or FILE.svg."),
     ] = None
     index: Annotated[
-        int, typer.Option("--index", min=0, help="The instance to draw, from 0 on.")
+        int, typer.Option("--index", min=0, help="The instance to draw; 0 is the first.")
     ] = 0
 
     @property
@@ -36,7 +36,7 @@ class PictureOptions:
         return self.plot is not None or self.attention is not None
 
     def check_paths(self) -> None:
-        """Refuses pictures that could not be written, before any work is done for them."""
+        """Refuse pictures that cannot be written, before any work is done for them."""
         for path in (self.plot, self.attention):
             if path is not None:
                 from ptrnet.plots.figure import check_picture
@@ -44,12 +44,12 @@ class PictureOptions:
                 check_picture(path)
 
     def check_index(self, count: int) -> None:
-        """Refuses an index that none of `count` instances has."""
+        """Refuse an index that none of `count` instances has."""
         if self.are_wanted and self.index >= count:
             raise InputError(f"--index: expected 0 to {count - 1}, got {self.index}")
 
     def draw_attention(self, solver: "Solver", answered: Sequence["Example"]) -> None:
-        """Writes the picture of the pointer's attention, where it is wanted."""
+        """Write the picture of the pointer's attention, if it is wanted."""
         if self.attention is None:
             return
         from ptrnet.plots.attention import draw_attention
@@ -62,10 +62,7 @@ class PictureOptions:
     def plotting(
         self, solver: "Solver", answered: Sequence["Example"], examples: Sequence["Example"]
     ) -> Iterator[None]:
-        """Draws the answer, where that is wanted, then runs the block, then writes the picture.
-
-        So there is no picture where the block fails.
-        """
+        """Draw the answer if wanted, run the block, and write the picture if the block succeeds."""
         if self.plot is None:
             yield
             return

@@ -18,13 +18,13 @@ def plot(
         "curves.png"
     ),
     x: Annotated[
-        str, typer.Option("--x", help="Across: steps, examples or minutes of training.")
+        str, typer.Option("--x", help="The horizontal axis: steps, examples or minutes.")
     ] = "steps",
     seed: UnusedSeed = 0,
 ) -> None:
-    """Draw loss, accuracy and cost of trainings, beside each other, as their logs have them.
+    """Draw the loss, accuracy and cost in the logs of trainings, next to each other.
 
-    RUN is the folder of a training, also of one that still runs.
+    RUN is the folder of a training, which may still be running.
 
     Example: ptrnet plot runs/hull runs/hull-512 --x examples --output curves.svg
     """

@@ -17,18 +17,20 @@ def push(
     ],
     repository: Annotated[str, typer.Argument(metavar="OWNER/NAME", help="Where it goes.")],
     private: Annotated[
-        bool, typer.Option("--private", help="A new repository is seen by its owner alone.")
+        bool, typer.Option("--private", help="Only its owner sees a new repository.")
     ] = False,
     license: Annotated[
         str | None,
-        typer.Option("--license", metavar="ID", help="Of the model, as the hub calls it: mit."),
+        typer.Option(
+            "--license", metavar="ID", help="Of the model, by the hub's name for it, such as mit."
+        ),
     ] = None,
     seed: UnusedSeed = 0,
 ) -> None:
     """Upload a model to the Hugging Face hub: its weights, its configuration and its card.
 
-    Log in first: hf auth login. Others then use it by its name, ptrnet solve --model OWNER/NAME,
-    or in one state of it, OWNER/NAME@REVISION.
+    Log in first: hf auth login. Others then use the model as ptrnet solve --model OWNER/NAME, or
+    one revision of it as OWNER/NAME@REVISION.
 
     Example: ptrnet push my-hull me/hull --license mit
     """

@@ -36,8 +36,8 @@ def serve(
         list[str] | None,
         typer.Option(
             "--allow-origin",
-            help="The origin of web pages that may ask, https://example.org; may be given several "
-            "times.  [none]",
+            help="The origin of web pages that may ask, such as https://example.org; may be given "
+            "several times.  [none]",
         ),
     ] = None,
     workers: Annotated[int, typer.Option("--workers", min=1, help="Processes.")] = 1,
@@ -46,10 +46,10 @@ def serve(
 ) -> None:
     """Answer requests over HTTP: POST /v1/models/NAME/solve; /openapi.json lists all routes.
 
-    In a browser its address is a page to draw on, which shows how the model finds its answer.
+    In a browser, its address is a page to draw on, which shows how the model finds its answer.
 
     Instances of many users share batches. Each request has its own seed. After SIGTERM the service
-    answers the requests that it has accepted, and ends.
+    answers the requests that it has accepted, and exits.
 
     Example: ptrnet serve --model hull --model tsp --port 8000
     """
