@@ -18,6 +18,16 @@ def scale(metric: str) -> float:
     return 1.0 if metric in _DIGITS else 100.0
 
 
+_INTRODUCTION = """\
+`ptrnet reproduce {name}` writes this page; `{document}` has the command, seed and interval
+of each number. Shares are in percent and lengths in the unit square, with 95% intervals over the
+instances of a test that no training saw; there is one training for each. Line *ours* is the same
+network and data with the training that we recommend, line *best* is the best network that ships
+for the task.
+"""
+_TITLES = {"full": "Results", "quick": "Quick runs, which only show that it works"}  # by budget
+
+
 def write(name: str, results: Path, recorded: Sequence[Record]) -> None:
     """Writes the page of a table's records."""
     with atomic_path(records.path_of(name, results, ".md")) as path:
@@ -27,19 +37,16 @@ def write(name: str, results: Path, recorded: Sequence[Record]) -> None:
 def page(table: Table, recorded: Sequence[Record]) -> Iterator[str]:
     """The page, line by line."""
     yield f"# {table.title}\n"
-    yield f"`ptrnet reproduce {table.name}`; each number with its command, seed and interval stands"
-    yield f"in `{records.path_of(table.name, Path(), '.json')}`. Shares in percent, lengths in the"
-    yield "unit square, with 95% intervals over the instances of a test that no training saw; one"
-    yield "training each. Line *ours* is the same network and data with the training that we"
-    yield "recommend, *best* the best network that is shipped for the task.\n"
+    document = records.path_of(table.name, Path(), ".json")
+    yield _INTRODUCTION.format(name=table.name, document=document)
     yield table.notes
-    for budget, title in (("full", "Results"), ("quick", "Quick, to see that it works")):
+    for budget, title in _TITLES.items():
         of_budget = [record for record in recorded if record.budget == budget]
         if of_budget:
             yield f"\n## {title}\n"
             head, *rows = compare(table, of_budget)
             yield markdown_table(head, rows)
-            yield "\nWhere the numbers come from:\n"
+            yield "\nCommands, commits and machines of these numbers:\n"
             head, *rows = origins(of_budget)
             yield markdown_table(head, rows)
 
