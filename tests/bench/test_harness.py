@@ -1,6 +1,5 @@
 """Times follow a fake clock, quartiles NumPy; peaks of memory are those of known allocations."""
 
-import re
 from functools import partial
 
 import numpy as np
@@ -11,7 +10,6 @@ from ptrnet.bench.harness import (
     Row,
     Side,
     Spread,
-    add_section,
     format_table,
     interleaved,
     peaks,
@@ -19,7 +17,6 @@ from ptrnet.bench.harness import (
     ratio,
     spread,
 )
-from ptrnet.errors import OutputError
 
 MB = 2**20
 
@@ -80,9 +77,9 @@ def test_peaks_exclude_memory_of_the_parent_process():
     assert process_peak() > 300
     # A setup returns the function that is run. Both have to be picklable.
     little, much = (partial(partial, np.ones, size * MB // 8) for size in (1, 200))
-    peak_mb = peaks({"little": little, "much": much}, "a test")
-    assert 10 < peak_mb["little"] < 250 and allocated.all()
-    assert 190 < peak_mb["much"] - peak_mb["little"] < 260
+    little_mb, much_mb = peaks([little, much], "a test")
+    assert 10 < little_mb < 250 and allocated.all()
+    assert 190 < much_mb - little_mb < 260
 
 
 def test_table_has_no_empty_columns():
@@ -97,18 +94,3 @@ def test_table_has_no_empty_columns():
         "train", "third", one.time, 7, "examples", baseline=Baseline("naive", 20, 10, 512.4)
     )
     assert "naive 20 ms  10.0   512" in format_table([beside])
-
-
-def test_each_run_appends_a_section_to_the_page_of_the_day(tmp_path):
-    rows = [Row("score", "a", Spread(1.0, 1.0, 2.0, 3), 10, "scores", paths={"gates": "compiled"})]
-    for command in ("ptrnet bench score", "ptrnet bench"):
-        saved = add_section(tmp_path / "new", command, "a machine", {"score": rows})
-    text = saved.read_text()
-    assert re.fullmatch(r"\d{4}-\d\d-\d\d\.md", saved.name)
-    assert text.count(f"# {saved.stem}, commit ") == 2
-    assert text.index("`ptrnet bench score`") < text.index("`ptrnet bench`")
-    assert text.count("\na machine\n") == text.count("\ngates: compiled\n") == 2
-    saved.unlink()
-    saved.mkdir()
-    with pytest.raises(OutputError, match=f"{saved}: cannot be written"):
-        add_section(tmp_path / "new", "ptrnet bench", "a machine", {"score": rows})

@@ -12,7 +12,7 @@ def quick(monkeypatch):
     """A small product, and no other processes."""
     from ptrnet.bench import harness, roofline
 
-    monkeypatch.setattr(harness, "peaks", lambda setups, title: dict.fromkeys(setups, 1.0))
+    monkeypatch.setattr(harness, "peaks", lambda setups, title: [1.0] * len(setups))
     monkeypatch.setitem(roofline._SIDE, "cpu", 32)
 
 

@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from ptrnet.bench.harness import Case, Result, Row, Setup, Side, measure
+from ptrnet.bench.harness import Case, Clock, Row, Side, measure
 from ptrnet.bench.train import TrainingStep, ptrnet_step, recipe_for
 from ptrnet.data import formats
 from ptrnet.data.stored import open_file
@@ -20,7 +20,6 @@ from ptrnet.training.recipe import Recipe
 
 COUNT = 10_000  # examples in the file
 STEPS = 10  # per repeat, because a step of a small network is short
-STEP, BYTES = "step", "bytes"  # sides
 
 Run = Callable[[], object]
 
@@ -43,97 +42,79 @@ def rows(
 def _measure_with_file(recipe: Recipe, repeats: int) -> Iterator[Row]:
     with TemporaryDirectory() as folder:
         path = str(Path(folder) / "examples.txt")
-        task = recipe.task
-        examples = generate_dataset(task, recipe.n, COUNT, recipe.seed)
-        formats.write(path, examples, task)
-        open_file(path, task)
+        examples = generate_dataset(recipe.task, recipe.n, COUNT, recipe.seed)
+        formats.write(path, examples, recipe.task)
+        open_file(path, recipe.task)
         steps = STEPS * repeats
         # The kinds of steps are separate cases. If they ran in turn, the batches of one kind would
         # be made while the other trains.
         cases = [
-            Reading(path, recipe, repeats),
-            Waiting("of the file", partial(step_on_file, path, recipe), recipe, steps),
-            Waiting("fresh", partial(step_on_fresh_examples, recipe), recipe, steps),
+            _reading(path, recipe, repeats),
+            _waiting("of the file", partial(step_on_file, path, recipe), recipe, steps),
+            _waiting("fresh", partial(step_on_fresh_examples, recipe), recipe, steps),
         ]
         yield from measure("data", cases)
 
 
-class Reading(Case):
+def _reading(path: str, recipe: Recipe, rounds: int) -> Case:
     """Reading a file in each of the possible ways."""
+    setups = {
+        "text, line by line": partial(read_lines, path, recipe.task),
+        "text, to a memory map": partial(build_memmap, path, recipe.task),
+        "memory map, in batches": partial(read_batches, path, recipe),
+    }
 
-    title = "reading"
-
-    def __init__(self, path: str, recipe: Recipe, rounds: int) -> None:
-        self.path, self.recipe, self.rounds = path, recipe, rounds
-
-    def setups(self) -> dict[str, Setup]:
-        return {
-            "text, line by line": partial(read_lines, self.path, self.recipe.task),
-            "text, to a memory map": partial(build_memmap, self.path, self.recipe.task),
-            "memory map, in batches": partial(read_batches, self.path, self.recipe),
-        }
-
-    def sides(self) -> dict[str, Side]:
-        sides = {name: Side(setup()) for name, setup in self.setups().items()}
-        return {**sides, BYTES: Side(Path(self.path).read_bytes)}
-
-    def rows(self, result: Result) -> Iterator[Row]:
-        for name in self.setups():
-            yield Row(
-                measurement="data",
-                name=name,
-                time=result.spread(name),
+    def rows(clock: Clock) -> Iterator[Row]:
+        sides = {name: Side(setup()) for name, setup in setups.items()}
+        timed = clock({**sides, "bytes": Side(Path(path).read_bytes)}, rounds, "data, reading")
+        for name in setups:
+            yield timed.row(
+                name,
+                "data",
+                name,
                 count=COUNT,
                 unit="examples",
                 facts={
-                    "task": self.recipe.task.name,
-                    "n": self.recipe.n[0],
+                    "task": recipe.task.name,
+                    "n": recipe.n[0],
                     "examples": COUNT,
-                    "bytes": Path(self.path).stat().st_size,
+                    "bytes": Path(path).stat().st_size,
                 },
-                roofline_ms=result.median(BYTES),
-                peak_mb=result.peak_mb[name],
+                roofline_ms=timed.median("bytes"),
             )
 
+    return Case(setups, rows)
 
-class Waiting(Case):
+
+def _waiting(
+    examples: str, make_step: Callable[[], TrainingStep], recipe: Recipe, rounds: int
+) -> Case:
     """Training steps on one kind of examples, and how long they wait for them."""
 
-    def __init__(
-        self, examples: str, make_step: Callable[[], TrainingStep], recipe: Recipe, rounds: int
-    ) -> None:
-        self.examples, self.make_step, self.recipe = examples, make_step, recipe
-        self.rounds, self.device = rounds, recipe.device
-        self.title = f"steps on {examples} examples"
-
-    def setups(self) -> dict[str, Setup]:
-        return {STEP: self.make_step}
-
-    def sides(self) -> dict[str, Side]:
-        self.step = self.make_step()
-        return {STEP: Side(self.step)}
-
-    def rows(self, result: Result) -> Iterator[Row]:
-        recipe, waiting_ms = self.recipe, self.step.waiting_ms
-        times = result.times[STEP].values()
-        share = waiting_ms * len(times) / sum(times)
-        yield Row(
-            measurement="data",
-            name=f"step, {recipe.network.hidden_size} units, examples {self.examples}",
-            time=result.spread(STEP),
+    def rows(clock: Clock) -> Iterator[Row]:
+        step, units = make_step(), recipe.network.hidden_size
+        title = f"data, steps on {examples} examples"
+        timed = clock({"step": Side(step)}, rounds, title, recipe.device)
+        times = timed.times["step"].values()
+        share = step.waiting_ms * len(times) / sum(times)
+        yield timed.row(
+            "step",
+            "data",
+            f"step, {units} units, examples {examples}",
             count=recipe.batch_size,
             unit="examples",
             facts={
                 "task": recipe.task.name,
                 "n": recipe.n[0],
                 "batch_size": recipe.batch_size,
-                "hidden_size": recipe.network.hidden_size,
-                "waiting_ms": waiting_ms,
+                "hidden_size": units,
+                "waiting_ms": step.waiting_ms,
                 "waiting_share": share,
             },
-            peak_mb=result.peak_mb[STEP],
-            note=f"waits {waiting_ms:.2f} ms for data, {share:.1%}",
+            note=f"waits {step.waiting_ms:.2f} ms for data, {share:.1%}",
         )
+
+    return Case({"step": make_step}, rows)
 
 
 def read_lines(path: str, task: Task) -> Run:

@@ -2,11 +2,11 @@
 
 A measurement consists of cases. Each case has
 
-- sides, which are timed in turn in one process, so that other work on the machine slows all alike;
 - setups, whose peak of memory is measured in a process of its own;
-- rows, which are printed as a table or as JSON.
+- a function that times its sides in turn in one process, so that other work on the machine slows
+  all alike, and makes rows of the times. Rows are printed as a table or as JSON.
 
-The end of this file describes the machine, and appends what was measured to a page of the day.
+The end of this file describes the machine.
 """
 
 import multiprocessing
@@ -18,18 +18,14 @@ import statistics
 import subprocess
 import sys
 import time
-from abc import ABC, abstractmethod
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field
-from datetime import datetime
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 from ptrnet import runtime
-from ptrnet.errors import OutputError
-from ptrnet.files import atomic_path
 from ptrnet.progress import track
 from ptrnet.version import VERSION
 
@@ -115,11 +111,10 @@ def _synchronize(device: str) -> Callable[[], object]:
 # ---- Memory
 
 Setup = Callable[[], Callable[[], object]]  # prepares the work, and returns a function that runs it
-Key = TypeVar("Key", bound=Hashable)
 RUNS = 2  # of the work whose memory is measured
 
 
-def peaks(setups: Mapping[Key, Setup], title: str) -> dict[Key, float]:
+def peaks(setups: Sequence[Setup], title: str) -> list[float]:
     """Run each setup's work RUNS times in a fresh process, and return the peaks of memory in MB.
 
     A peak includes the interpreter and all libraries, but not the processes that the work starts.
@@ -132,9 +127,7 @@ def peaks(setups: Mapping[Key, Setup], title: str) -> dict[Key, float]:
         initializer=_set_up_process,
         max_tasks_per_child=1,
     ) as processes:
-        results = processes.map(_peak, setups.values())
-        peak_mb = track(results, f"memory of {title}", len(setups))
-        return dict(zip(setups, peak_mb, strict=True))
+        return list(track(processes.map(_peak, setups), f"memory of {title}", len(setups)))
 
 
 def _set_up_process() -> None:
@@ -169,14 +162,13 @@ def process_peak() -> float:
 # ---- Rows
 
 
-@dataclass(frozen=True)
-class Baseline:
+class Baseline(NamedTuple):
     """What a time is compared with, measured in the same rounds."""
 
     name: str
     ms: float  # the median
     ratio: float  # how many times as long the baseline takes
-    peak_mb: float | None = None
+    peak_mb: float
 
 
 @dataclass(frozen=True)
@@ -190,11 +182,10 @@ class Row:
         count: how many units a run handles.
         unit: of the rate.
         facts: the settings, and other measured values, by their names in JSON.
+        peak_mb: the peak of memory of a process that does only this.
         roofline_ms: the least time that this machine could take.
         baseline: the other side of the ratio.
-        peak_mb: the peak of memory of a process that does only this.
         note: printed at the end of the row.
-        paths: which code each part of the work uses, and why, by part.
     """
 
     measurement: str
@@ -203,21 +194,10 @@ class Row:
     count: float
     unit: str
     facts: Mapping[str, Any] = field(default_factory=dict)
+    peak_mb: float | None = None
     roofline_ms: float | None = None
     baseline: Baseline | None = None
-    peak_mb: float | None = None
     note: str = ""
-    paths: Mapping[str, str] = field(default_factory=dict)
-
-    @property
-    def rate(self) -> float:
-        """Units per second."""
-        return 1000 * self.count / self.time.median
-
-    @property
-    def share(self) -> float | None:
-        """The roofline as a share of the time."""
-        return None if self.roofline_ms is None else self.roofline_ms / self.time.median
 
     def table(self) -> dict[str, Any]:
         """The row as a dictionary, flat except for the baseline. None: not measured."""
@@ -229,23 +209,23 @@ class Row:
             "low_ms": self.time.low,
             "high_ms": self.time.high,
             "runs": self.time.runs,
-            "rate": self.rate,
+            "rate": 1000 * self.count / self.time.median,
             "unit": f"{self.unit}/s",
             "roofline_ms": self.roofline_ms,
-            "roofline_share": self.share,
+            "roofline_share": self.roofline_ms and self.roofline_ms / self.time.median,
             "peak_mb": self.peak_mb,
-            "paths": dict(self.paths),
-            "other": None if self.baseline is None else vars(self.baseline),
+            "other": self.baseline and self.baseline._asdict(),
         }
 
     def cells(self) -> dict[str, str]:
         """The printed cells of the row by column title, including empty cells."""
-        baseline, share = self.baseline, self.share
+        table, baseline = self.table(), self.baseline
+        share = table["roofline_share"]
         return {
             "": self.name,
             "ms": _three_digits(self.time.median),
             "quartiles": f"{_three_digits(self.time.low)} to {_three_digits(self.time.high)}",
-            "rate": f"{_three_digits(self.rate)} {self.unit}/s",
+            "rate": f"{_three_digits(table['rate'])} {self.unit}/s",
             "roofline ms": _three_digits(self.roofline_ms),
             "share": "" if share is None else f"{share:.0%}",
             "peak MB": _three_digits(self.peak_mb),
@@ -257,7 +237,7 @@ class Row:
 
 
 def format_table(rows: Sequence[Row]) -> str:
-    """The rows as text: their common settings, a table without empty columns, code paths."""
+    """The rows as text: their common settings, and a table without empty columns."""
     common = [
         f"{key.replace('_', ' ')} {value}"
         for key, value in rows[0].facts.items()
@@ -268,8 +248,7 @@ def format_table(rows: Sequence[Row]) -> str:
     columns = [[head, *(row[head] for row in cells)] for head in heads]
     padded = [[cell.ljust(max(map(len, column))) for cell in column] for column in columns]
     lines = ["  ".join(line).rstrip() for line in zip(*padded, strict=True)]
-    paths = {part: path for row in rows for part, path in row.paths.items()}
-    return "\n".join([", ".join(common), *lines, *(f"{k}: {path}" for k, path in paths.items())])
+    return "\n".join([", ".join(common), *lines])
 
 
 def _three_digits(number: float | None) -> str:
@@ -282,59 +261,49 @@ def _three_digits(number: float | None) -> str:
 # ---- Cases
 
 
-@dataclass(frozen=True)
-class Result:
-    """The measured times of a case, by side, and its peaks of memory, by setup."""
+class Timed(NamedTuple):
+    """The measured times of a case by side, and its peaks of memory by setup."""
 
     times: Mapping[str, Times]
     peak_mb: Mapping[str, float]
 
-    def spread(self, side: str) -> Spread:
-        """The median of a side's times in milliseconds, and its quartiles."""
-        return spread(self.times[side].values())
-
     def median(self, side: str) -> float:
         """The median of a side's times in milliseconds."""
-        return self.spread(side).median
+        return spread(self.times[side].values()).median
 
-    def ratio(self, numerator: str, denominator: str) -> float:
-        """How many times as long the first side takes, in the rounds that have both."""
-        return ratio(self.times[numerator], self.times[denominator])
+    def baseline(self, name: str, side: str, than: str) -> Baseline:
+        """A side as the baseline of another one."""
+        times = self.times[side], self.times[than]
+        return Baseline(name, self.median(side), ratio(*times), self.peak_mb[side])
+
+    def row(self, side: str, measurement: str, name: str, **others: Any) -> Row:
+        """The row of a side; `others` are those of `Row`."""
+        time, peak_mb = spread(self.times[side].values()), self.peak_mb[side]
+        return Row(measurement, name, time, peak_mb=peak_mb, **others)
 
 
-class Case(ABC):
-    """One configuration of a measurement: the sides that run in turn, and the rows they give."""
+class Case(NamedTuple):
+    """One configuration of a measurement.
 
-    title: str  # of its progress bar
-    rounds: int
-    device: str = "cpu"
+    Args:
+        setups: the work whose peaks of memory are measured, by side.
+        rows: times the sides by the function that it is given, and yields what is reported. It is
+            called when the measurement reaches this case.
+    """
 
-    @abstractmethod
-    def setups(self) -> dict[str, Setup]:
-        """The work whose peak of memory is measured, each in a process of its own."""
+    setups: Mapping[str, Setup]
+    rows: Callable[["Clock"], Iterator[Row]]
 
-    @abstractmethod
-    def sides(self) -> dict[str, Side]:
-        """The work that is timed in turn. Called when the measurement reaches this case."""
 
-    @abstractmethod
-    def rows(self, result: Result) -> Iterator[Row]:
-        """The rows that are reported."""
+Clock = Callable[..., Timed]  # `interleaved`, with the case's peaks of memory
 
 
 def measure(measurement: str, cases: Sequence[Case]) -> Iterator[Row]:
     """Measure the memory of all cases first, then their times; yield the rows case by case."""
-    setups = {
-        (number, name): setup
-        for number, case in enumerate(cases)
-        for name, setup in case.setups().items()
-    }
-    peak_mb = peaks(setups, measurement)
-    for number, case in enumerate(cases):
-        title = f"{measurement}, {case.title}"
-        times = interleaved(case.sides(), case.rounds, title, case.device)
-        own_peaks = {name: mb for (owner, name), mb in peak_mb.items() if owner == number}
-        yield from case.rows(Result(times, own_peaks))
+    peak_mb = iter(peaks([s for case in cases for s in case.setups.values()], measurement))
+    by_case = [{side: next(peak_mb) for side in case.setups} for case in cases]
+    for case, own in zip(cases, by_case, strict=True):
+        yield from case.rows(lambda *args, own=own: Timed(interleaved(*args), own))
 
 
 # ---- The machine
@@ -359,6 +328,7 @@ def versions() -> dict[str, str]:
     """The versions of ptrnet, Python and the packages that do the work."""
     return {
         "ptrnet": VERSION,
+        "commit": commit(),
         "python": platform.python_version(),
         **{name: version(name) for name in ("torch", "numba", "numpy")},
     }
@@ -402,50 +372,3 @@ def _cpuinfo(key: str) -> str:
     info = Path("/proc/cpuinfo")
     lines = info.read_text().splitlines() if info.exists() else []
     return next((line.split(":", 1)[1].strip() for line in lines if line.startswith(key)), "")
-
-
-# ---- The page of the day
-
-
-def add_section(
-    folder: Path, command: str, machine: str, measured: Mapping[str, Sequence[Row]]
-) -> Path:
-    """Append what was measured to `folder/YYYY-MM-DD.md`, and return that path.
-
-    Args:
-        folder: of the pages, such as `benchmarks/results`. Created if it does not exist.
-        command: the command that measured.
-        machine: lines that describe the machine.
-        measured: the rows of each measurement.
-
-    Raises:
-        OutputError: the page cannot be written.
-    """
-    page = page_of(folder)
-    tables = "\n\n".join(f"{name}: {format_table(rows)}" for name, rows in measured.items())
-    section = (
-        f"# {page.stem}, commit {commit()}\n\n`{command}`\n\n```text\n{machine}\n\n{tables}\n```\n"
-    )
-    try:
-        former = page.read_text(encoding="utf-8").rstrip() if page.exists() else ""
-    except OSError as error:
-        raise OutputError(f"{page}: cannot be written: {error.strerror}") from None
-    with atomic_path(page) as temporary:
-        temporary.write_text(f"{former}\n\n{section}" if former else section, encoding="utf-8")
-    return page
-
-
-def page_of(folder: Path) -> Path:
-    """The page of today in a folder, which is created if it does not exist.
-
-    Raises:
-        OutputError: the page cannot be written.
-    """
-    page = folder / f"{datetime.now().date().isoformat()}.md"
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise OutputError(f"{page}: cannot be written: {error.strerror}") from None
-    if page.is_dir() or not os.access(folder, os.W_OK):
-        raise OutputError(f"{page}: cannot be written")
-    return page

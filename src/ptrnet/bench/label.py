@@ -10,7 +10,7 @@ from time import perf_counter
 import numpy as np
 
 from ptrnet import labellers, tasks
-from ptrnet.bench.harness import Case, Result, Row, Setup, Side, measure
+from ptrnet.bench.harness import Case, Clock, Row, Side, measure
 from ptrnet.data import checks
 from ptrnet.data.sizes import Sizes
 from ptrnet.errors import MissingExtraError
@@ -18,9 +18,8 @@ from ptrnet.parallel import ordered_map
 
 N = 50  # elements by default; fewer for an algorithm that is limited to fewer
 MIN_SECONDS = 0.2  # of a run, so that the time to distribute the work is negligible
-MEMORY_COUNT = 4  # instances in the measurement of memory
+MEMORY_COUNT = 4  # instances in the measurement of memory, which runs in one process
 CHUNKS = 4  # per process, if there are enough instances
-ONE_PROCESS, ALL_CORES = "one process", "all cores"  # a setup, and a side
 
 
 def rows(
@@ -39,7 +38,7 @@ def rows(
             except MissingExtraError as error:
                 print(f"left out: {error}", file=stderr)
             else:
-                cases.append(Labelling(Instances(name, labeller, size, seed), repeats))
+                cases.append(_case(Instances(name, labeller, size, seed), repeats))
     return measure("label", cases)
 
 
@@ -67,53 +66,45 @@ class Instances:
             pass
 
 
-class Labelling(Case):
-    """One labeller on every core."""
+def _case(instances: Instances, rounds: int) -> Case:
+    processes = cpu_count() or 1
+    title = f"{instances.task} by {instances.labeller}"
 
-    def __init__(self, instances: Instances, rounds: int) -> None:
-        self.instances, self.rounds = instances, rounds
-        self.title = f"{instances.task} by {instances.labeller}"
-        self.processes = cpu_count() or 1
-
-    def setups(self) -> dict[str, Setup]:
-        return {ONE_PROCESS: partial(one_process, self.instances)}
-
-    def sides(self) -> dict[str, Side]:
-        """A run of enough instances to take MIN_SECONDS."""
-        self.instances.label_in_parallel(self.processes, self.processes)  # start the processes
-        self.count, seconds = self.processes, 0.0
-        while seconds < MIN_SECONDS:
-            self.count *= 2
-            seconds = min(self._seconds() for _ in range(2))  # a process may start late
-        return {ALL_CORES: Side(self._run)}
-
-    def rows(self, result: Result) -> Iterator[Row]:
-        yield Row(
-            measurement="label",
-            name=f"{self.title}, n={self.instances.n}",
-            time=result.spread(ALL_CORES),
-            count=self.count,
+    def rows(clock: Clock) -> Iterator[Row]:
+        count = _count_of_a_run(instances, processes)
+        side = Side(partial(instances.label_in_parallel, count, processes))
+        yield clock({"labels": side}, rounds, f"label, {title}").row(
+            "labels",
+            "label",
+            f"{title}, n={instances.n}",
+            count=count,
             unit="labels",
             facts={
-                "task": self.instances.task,
-                "labeller": self.instances.labeller,
-                "n": self.instances.n,
-                "instances": self.count,
-                "processes": self.processes,
+                "task": instances.task,
+                "labeller": instances.labeller,
+                "n": instances.n,
+                "instances": count,
+                "processes": processes,
             },
-            peak_mb=result.peak_mb[ONE_PROCESS],
-            note=f"{self.count:,} instances",
+            note=f"{count:,} instances",
         )
 
-    def _run(self) -> None:
-        self.instances.label_in_parallel(self.count, self.processes)
-
-    def _seconds(self) -> float:
-        start = perf_counter()
-        self._run()
-        return perf_counter() - start
+    return Case({"labels": partial(_in_one_process, instances)}, rows)
 
 
-def one_process(instances: Instances) -> partial[None]:
+def _count_of_a_run(instances: Instances, processes: int) -> int:
+    """How many instances take MIN_SECONDS."""
+    count, seconds = processes, 0.0
+    instances.label_in_parallel(count, processes)  # start the processes
+    while seconds < MIN_SECONDS:
+        count, seconds = 2 * count, np.inf
+        for _ in range(2):  # a process may start late
+            start = perf_counter()
+            instances.label_in_parallel(count, processes)
+            seconds = min(seconds, perf_counter() - start)
+    return count
+
+
+def _in_one_process(instances: Instances) -> partial[None]:
     """A function that labels MEMORY_COUNT instances in one process."""
     return partial(instances.label, (0, MEMORY_COUNT))

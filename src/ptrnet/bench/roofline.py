@@ -1,17 +1,15 @@
-"""The least time that this machine could take for some work.
+"""The least time that this machine could take for some work on a CPU or a GPU.
 
-That is the number of operations at the best rate measured here (`product`), or the time of the
-work's matrix products alone (`record_products` and `ProductsAlone`). Both are timed as sides in the
-same rounds as the work.
+That is the floating-point operations of the work's matrix products, at the rate of a large product.
+The latter is timed as a side in the same rounds as the work.
 """
 
-from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+import math
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any, NamedTuple, Self
+from typing import Any
 
 import torch
-from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 
 _SIDE = {"cpu": 2048, "cuda": 8192}  # of a product that is large enough to reach the best rate
@@ -32,60 +30,17 @@ def product(dtype: torch.dtype, device: str) -> tuple[Callable[[], object], floa
     return lambda: a @ b, 2.0 * size**3
 
 
-def operations(batch: int, units: int, elements: int, slots: int, steps: float) -> float:
-    """Floating-point operations of a Ptr-Net's forward pass; its backward pass has twice as many.
+def count_operations(work: Callable[[], object]) -> float:
+    """Run `work` once, and count the floating-point operations of its matrix products.
 
-    A step of an LSTM is an `H x 4H` product, a projection to a key or a query an `H x H` one. The
-    products with coordinates are left out, because they are small.
+    Products of a matrix and a vector are left out: they take as long as reading the matrix. While
+    we count, models use their plain formulas (`kernels/eager.py`), whose products PyTorch sees, and
+    oneDNN computes only the products, because its LSTM layer hides them.
     """
-    return 2.0 * batch * units**2 * (4 * (elements + steps) + slots + steps)
-
-
-class Operand(NamedTuple):
-    """The layout and the type of a tensor."""
-
-    shape: tuple[int, ...]
-    strides: tuple[int, ...]
-    dtype: torch.dtype
-
-    @classmethod
-    def of(cls, tensor: Tensor) -> Self:
-        return cls(tuple(tensor.shape), tensor.stride(), tensor.dtype)
-
-    def fill(self, device: str) -> Tensor:
-        """A random tensor of this layout and type."""
-        steps = zip(self.shape, self.strides, strict=True)
-        size = 1 + sum((length - 1) * stride for length, stride in steps)
-        numbers = torch.rand(size, device=device).to(self.dtype)
-        return numbers.as_strided(self.shape, self.strides)
-
-
-class Product(NamedTuple):
-    """A product of two matrices `(m, k)` and `(k, n)`, or of two batches of matrices."""
-
-    left: Operand
-    right: Operand
-
-    @property
-    def operations(self) -> float:
-        """The number of multiplications and additions."""
-        rows = 2.0 * self.right.shape[-1]
-        for length in self.left.shape:
-            rows *= length
-        return rows
-
-
-def record_products(work: Callable[[], object]) -> Counter[Product]:
-    """Run `work` once, and count the matrix products that it computes.
-
-    Empty products are left out, and products of a matrix and a vector, which take as long as
-    reading the matrix. While we record, models use their plain formulas (`kernels/eager.py`), whose
-    products PyTorch sees, and oneDNN computes only the products, because its LSTM layer hides them.
-    """
-    recorder = _Recorder()
-    with _onednn(False), recorder:
+    counter = _Counter()
+    with _onednn(False), counter:
         work()
-    return recorder.products
+    return counter.operations
 
 
 @contextmanager
@@ -102,31 +57,14 @@ def _onednn(enabled: bool) -> Iterator[None]:
         torch.backends.mkldnn.set_flags(before)  # type: ignore[no-untyped-call]
 
 
-class ProductsAlone:
-    """Computes recorded products one after the other, with numbers that are prepared beforehand.
+class _Counter(TorchDispatchMode):  # type: ignore[no-untyped-call]
+    """Counts below autograd, so the products of a backward pass, too."""
 
-    Operands of the same layout share their numbers, so these stay in the caches if they fit.
-    """
-
-    def __init__(self, products: Mapping[Product, int], device: str) -> None:
-        operands = {operand for product in products for operand in product}
-        ready = {operand: operand.fill(device) for operand in operands}
-        self._pairs = [(ready[p.left], ready[p.right], count) for p, count in products.items()]
-
-    def __call__(self) -> None:
-        for left, right, count in self._pairs:
-            for _ in range(count):
-                left @ right
-
-
-class _Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
-    """Records products below autograd and autocast, so in the types that these have chosen."""
-
-    looks_on = True  # for kernels/eager.py: models may read values while we record
+    looks_on = True  # for kernels/eager.py: models may read values while we count
 
     def __init__(self) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
-        self.products: Counter[Product] = Counter()
+        self.operations = 0.0
 
     def __torch_dispatch__(
         self,
@@ -137,9 +75,7 @@ class _Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
     ) -> Any:
         if operation not in _LEFT:
             return operation(*args, **(kwargs or {}))
-        first = _LEFT[operation]
-        left, right = args[first : first + 2]
-        if left.numel() and right.numel():
-            self.products[Product(Operand.of(left), Operand.of(right))] += 1
+        left, right = args[_LEFT[operation] :][:2]
+        self.operations += 2.0 * math.prod(left.shape) * right.shape[-1]
         with _onednn(True):
             return operation(*args, **(kwargs or {}))

@@ -10,9 +10,9 @@ from functools import partial
 import numpy as np
 import torch
 
-from ptrnet.bench.harness import Baseline, Case, Result, Row, Setup, Side, measure
+from ptrnet.bench.harness import Case, Clock, Row, Side, measure
 from ptrnet.kernels import additive_scores
-from ptrnet.kernels.additive import naive_scores as additive_scores_reference
+from ptrnet.kernels.additive import naive_scores
 from ptrnet.kernels.numerics import reassociating_jit
 from ptrnet.kernels.threads import run_slices
 from ptrnet.training.hardware import device_of
@@ -22,7 +22,6 @@ from ptrnet.types import Floats
 HIDDEN_SIZES = (256, 512)  # by default
 STEPS = 13  # of the decoder, M
 REFERENCE_EVERY = 4  # rounds, because the reference is many times as slow
-KERNEL, REFERENCE, DIVISIONS = "kernel", "reference", "divisions"  # sides
 
 _ENTRIES, _TIMES = 4096, 2000  # float32 numbers that fit the first cache; divisions of each
 
@@ -41,60 +40,42 @@ def rows(
     shape = {"n": str(n), "batch_size": batch_size, "device": device_of(device), "seed": seed}
     sizes = HIDDEN_SIZES if hidden_size is None else (hidden_size,)
     recipes = [Recipe.from_table({"task": "hull", "hidden_size": h, **shape}) for h in sizes]
-    return measure("score", [Scores(recipe, repeats) for recipe in recipes])
+    return measure("score", [_case(recipe, repeats) for recipe in recipes])
 
 
-class Scores(Case):
-    """The scores of one number of units."""
+def _case(recipe: Recipe, rounds: int) -> Case:
+    n, units = recipe.n[0], recipe.network.hidden_size
+    count = recipe.batch_size * STEPS * n
 
-    def __init__(self, recipe: Recipe, rounds: int) -> None:
-        self.recipe, self.rounds, self.device = recipe, rounds, recipe.device
-        self.title = f"{recipe.network.hidden_size} units"
-
-    def setups(self) -> dict[str, Setup]:
-        return {
-            KERNEL: partial(kernel, self.recipe),
-            REFERENCE: partial(reference, self.recipe),
-        }
-
-    def sides(self) -> dict[str, Side]:
+    def rows(clock: Clock) -> Iterator[Row]:
+        divide, divisions = _divisions()
         sides = {
-            KERNEL: Side(kernel(self.recipe)),
-            REFERENCE: Side(reference(self.recipe), REFERENCE_EVERY),
+            "kernel": Side(kernel(recipe)),
+            "reference": Side(reference(recipe), REFERENCE_EVERY),
         }
-        divide, self.divisions = divisions()
-        if self.device == "cpu":
-            sides[DIVISIONS] = Side(divide)
-        return sides
-
-    def rows(self, result: Result) -> Iterator[Row]:
-        recipe, n = self.recipe, self.recipe.n[0]
-        scores = recipe.batch_size * STEPS * n
+        if recipe.device == "cpu":
+            sides["divisions"] = Side(divide)
+        timed = clock(sides, rounds, f"score, {units} units", recipe.device)
         roofline_ms = None
-        if self.device == "cpu":
-            needed = 2 * scores * recipe.network.hidden_size
-            roofline_ms = needed / self.divisions * result.median(DIVISIONS)
-        yield Row(
-            measurement="score",
-            name=self.title,
-            time=result.spread(KERNEL),
-            count=scores,
+        if recipe.device == "cpu":
+            roofline_ms = 2 * count * units / divisions * timed.median("divisions")
+        yield timed.row(
+            "kernel",
+            "score",
+            f"{units} units",
+            count=count,
             unit="scores",
             facts={
                 "n": n,
                 "steps": STEPS,
                 "batch_size": recipe.batch_size,
-                "hidden_size": recipe.network.hidden_size,
+                "hidden_size": units,
             },
             roofline_ms=roofline_ms,
-            baseline=Baseline(
-                REFERENCE,
-                result.median(REFERENCE),
-                result.ratio(REFERENCE, KERNEL),
-                result.peak_mb[REFERENCE],
-            ),
-            peak_mb=result.peak_mb[KERNEL],
+            baseline=timed.baseline("reference", "reference", than="kernel"),
         )
+
+    return Case({"kernel": partial(kernel, recipe), "reference": partial(reference, recipe)}, rows)
 
 
 def kernel(recipe: Recipe) -> Run:
@@ -104,7 +85,7 @@ def kernel(recipe: Recipe) -> Run:
 
 def reference(recipe: Recipe) -> Run:
     """The formula in plain PyTorch, forward and backward."""
-    return _forward_and_backward(additive_scores_reference, recipe)
+    return _forward_and_backward(naive_scores, recipe)
 
 
 def _forward_and_backward(scores: Callable[..., torch.Tensor], recipe: Recipe) -> Run:
@@ -119,7 +100,7 @@ def _forward_and_backward(scores: Callable[..., torch.Tensor], recipe: Recipe) -
     return lambda: torch.autograd.grad(scores(*inputs), inputs, grad)
 
 
-def divisions() -> tuple[Run, float]:
+def _divisions() -> tuple[Run, float]:
     """A function that computes `1 / (1 + x)` many times on every core, and how often it does."""
     threads = torch.get_num_threads()
     rows = np.ones((threads, _ENTRIES), np.float32)

@@ -5,7 +5,7 @@ and takes the same steps. The roofline is the time of the products alone.
 """
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
@@ -14,7 +14,7 @@ from torch import Tensor
 
 from ptrnet import tasks, weights
 from ptrnet.bench import roofline
-from ptrnet.bench.harness import Baseline, Case, Result, Row, Setup, Side, measure
+from ptrnet.bench.harness import Case, Clock, Row, Side, measure
 from ptrnet.bench.naive import NaivePtrNet
 from ptrnet.data import checks
 from ptrnet.data.sizes import Sizes
@@ -28,7 +28,7 @@ from ptrnet.training.recipe import LARGEST_BATCH
 TIMES_TRAINED = 10  # the second size, as a multiple of the largest size of the model's training
 BEAM_SIZE = 8
 SLOW_EVERY = 4  # rounds, of beam search and the naive side
-GREEDY, BEAM, NAIVE, ENCODER, PRODUCT = "greedy", "beam", "naive", "encoder", "product"  # sides
+COUNTED = 8  # instances whose products are counted
 
 Run = Callable[[], Tensor]  # returns tokens (B, K, M)
 
@@ -43,36 +43,34 @@ def rows(
 ) -> Iterator[Row]:
     """Rows for each size of the instances. Raises InputError if they cannot be answered."""
     kind, device = tasks.get(task), device_of(device)
-    trained = Sizes(weights.summary(ptr_net_of(task))["n"])[-1]
+    model = f"{task}-ptr-net" if f"{task}-ptr-net" in weights.names() else task
+    trained = Sizes(weights.summary(model)["n"])[-1]
     sizes = [trained, TIMES_TRAINED * trained] if n is None else Sizes(n)
     checks.check_sizes(sizes, kind)
-    if batch_size * sizes[-1] > LARGEST_BATCH:
-        raise InputError(f"batch size: {batch_size} instances of {sizes[-1]} are too many elements")
-    questions = [Questions(task, size, batch_size, device, seed) for size in sizes]
-    cases = [Decoding(questions[0], repeats, {GREEDY: greedy, BEAM: beam, NAIVE: naive})]
-    cases += [Decoding(larger, repeats, {GREEDY: greedy}) for larger in questions[1:]]
-    return measure("solve", cases)
+    check_batch(batch_size, sizes[-1])
+    questions = [Questions(model, size, batch_size, device, seed) for size in sizes]
+    return measure("solve", [_case(q, repeats, q is questions[0]) for q in questions])
 
 
-def ptr_net_of(task: str) -> str:
-    """The name of the shipped Ptr-Net of a task."""
-    name = f"{task}-ptr-net"
-    return name if name in weights.names() else task
+def check_batch(batch_size: int, n: int) -> None:
+    """Refuse a batch that would take too much memory."""
+    if batch_size * n > LARGEST_BATCH:
+        raise InputError(f"batch size: {batch_size} instances of {n} are too many elements")
 
 
 @dataclass(frozen=True)
 class Questions:
-    """A batch of fresh instances for the shipped Ptr-Net of a task."""
+    """A batch of fresh instances for a shipped model."""
 
-    task: str
+    model: str
     n: int
     batch_size: int
-    device: str
-    seed: int
+    device: str = "cpu"
+    seed: int = 0
 
     def solver(self) -> Solver:
-        """The shipped Ptr-Net, on the device."""
-        solver = weights.load(ptr_net_of(self.task))
+        """The shipped model, on the device."""
+        solver = weights.load(self.model)
         solver.model.to(self.device)
         return solver
 
@@ -88,83 +86,63 @@ class Questions:
         return inputs.to(self.device), lengths.to(self.device), max_tokens.to(self.device)
 
 
-class Decoding(Case):
-    """Decoders, `greedy` among them, on one batch."""
+def _case(questions: Questions, rounds: int, with_others: bool) -> Case:
+    """Greedy decoding, and `with_others` beam search and the naive Ptr-Net, on one batch."""
+    decoders = {"greedy": Greedy(), **({"beam": Beam(BEAM_SIZE)} if with_others else {})}
+    setups = {name: partial(search, questions, decoder) for name, decoder in decoders.items()}
+    if with_others:
+        setups["naive"] = partial(naive, questions)
 
-    def __init__(
-        self, questions: Questions, rounds: int, decoders: dict[str, Callable[[Questions], Run]]
-    ) -> None:
-        self.questions, self.rounds, self.decoders = questions, rounds, decoders
-        self.device, self.title = questions.device, f"n={questions.n}"
-
-    def setups(self) -> dict[str, Setup]:
-        return {name: partial(decode, self.questions) for name, decode in self.decoders.items()}
-
-    def sides(self) -> dict[str, Side]:
-        product, self.product_operations = roofline.product(torch.float32, self.device)
-        self.runs = {name: decode(self.questions) for name, decode in self.decoders.items()}
-        sides = {ENCODER: Side(encoder(self.questions)), PRODUCT: Side(product)}
-        for name, run in self.runs.items():
-            sides[name] = Side(run, 1 if name == GREEDY else SLOW_EVERY, warmups=1)
-        return sides
-
-    def rows(self, result: Result) -> Iterator[Row]:
-        baseline = None
-        if NAIVE in self.runs:
-            baseline = Baseline(
-                NAIVE,
-                result.median(NAIVE),
-                result.ratio(NAIVE, GREEDY),
-                result.peak_mb[NAIVE],
+    def rows(clock: Clock) -> Iterator[Row]:
+        solver, title = questions.solver(), f"n={questions.n}"
+        product, product_operations = roofline.product(torch.float32, questions.device)
+        runs = {name: setup() for name, setup in setups.items()}
+        sides = {"encoder": Side(encoder(questions)), "product": Side(product)}
+        for name, run in runs.items():
+            sides[name] = Side(run, 1 if name == "greedy" else SLOW_EVERY, warmups=1)
+        timed = clock(sides, rounds, f"solve, {title}", questions.device)
+        for side, decoder in decoders.items():
+            is_greedy, steps = side == "greedy", runs[side]().shape[2]
+            step_ms = (timed.median(side) - timed.median("encoder")) / steps
+            times_greedy = timed.baseline(side, side, than="greedy").ratio
+            note = f"{steps} steps of {step_ms:.3g} ms"
+            operations = _operations(questions, decoder) / product_operations
+            has_naive = with_others and is_greedy
+            yield timed.row(
+                side,
+                "solve",
+                f"{side if is_greedy else f'beam of {decoder.size}'}, {title}",
+                count=questions.batch_size,
+                unit="instances",
+                facts={
+                    "task": solver.task.name,
+                    "n": questions.n,
+                    "batch_size": questions.batch_size,
+                    "hidden_size": solver.model.settings()["hidden_size"],
+                    "beam_size": decoder.size,
+                    "decoder_steps": steps,
+                    "decoder_step_ms": step_ms,
+                    "times_greedy": times_greedy,
+                },
+                roofline_ms=operations * timed.median("product"),
+                baseline=timed.baseline("naive", "naive", than=side) if has_naive else None,
+                note=note if is_greedy else f"{note}; {times_greedy:.1f} times greedy",
             )
-        yield self._row(result, GREEDY, 1, f"greedy, {self.title}", baseline)
-        if BEAM in self.runs:
-            yield self._row(result, BEAM, BEAM_SIZE, f"beam of {BEAM_SIZE}, {self.title}", None)
 
-    def _row(
-        self, result: Result, side: str, beam_size: int, name: str, baseline: Baseline | None
-    ) -> Row:
-        questions, solver = self.questions, self.questions.solver()
-        units = solver.model.settings()["hidden_size"]
-        steps = self.runs[side]().shape[2]
-        step_ms = (result.median(side) - result.median(ENCODER)) / steps
-        times_greedy = result.ratio(side, GREEDY)
-        prefixes = 1 + (steps - 1) * beam_size  # of an instance, over all steps
-        slots = questions.n + solver.task.num_specials
-        operations = roofline.operations(questions.batch_size, units, questions.n, slots, prefixes)
-        rate = self.product_operations / result.median(PRODUCT)
-        note = f"{steps} steps of {step_ms:.3g} ms"
-        return Row(
-            measurement="solve",
-            name=name,
-            time=result.spread(side),
-            count=questions.batch_size,
-            unit="instances",
-            facts={
-                "task": questions.task,
-                "n": questions.n,
-                "batch_size": questions.batch_size,
-                "hidden_size": units,
-                "beam_size": beam_size,
-                "decoder_steps": steps,
-                "decoder_step_ms": step_ms,
-                "times_greedy": times_greedy,
-            },
-            roofline_ms=operations / rate,
-            baseline=baseline,
-            peak_mb=result.peak_mb[side],
-            note=note if side == GREEDY else f"{note}; {times_greedy:.1f} times greedy",
-        )
+    return Case(setups, rows)
 
 
-def greedy(questions: Questions) -> Run:
-    """A function that decodes greedily by the library."""
-    return _search(questions, Greedy())
+def _operations(questions: Questions, decoder: Decoder) -> float:
+    """The operations of a search, counted for some of the instances: plain scores take memory."""
+    some = replace(questions, batch_size=min(COUNTED, questions.batch_size))
+    counted = roofline.count_operations(search(some, decoder))
+    return counted * questions.batch_size / some.batch_size
 
 
-def beam(questions: Questions) -> Run:
-    """A function that runs the library's beam search."""
-    return _search(questions, Beam(BEAM_SIZE))
+def search(questions: Questions, decoder: Decoder) -> Run:
+    """A function that decodes by the library."""
+    solver, tensors = questions.solver(), questions.tensors()
+    return lambda: decoder.decode(solver.model, *tensors).tokens
 
 
 def naive(questions: Questions) -> Run:
@@ -183,8 +161,3 @@ def encoder(questions: Questions) -> Callable[[], object]:
             return solver.model.encode(inputs, lengths)
 
     return run
-
-
-def _search(questions: Questions, decoder: Decoder) -> Run:
-    solver, tensors = questions.solver(), questions.tensors()
-    return lambda: decoder.decode(solver.model, *tensors).tokens

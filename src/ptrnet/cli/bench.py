@@ -1,6 +1,5 @@
 """`ptrnet bench`: how fast it is on this machine."""
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -65,12 +64,6 @@ def bench(
     repeats: Annotated[
         int | None, typer.Option("--repeats", min=1, help="Runs behind each median.  [5 to 40]")
     ] = None,
-    save: Annotated[
-        Path | None,
-        typer.Option(
-            "--save", help="Folder; what was measured is added to its page of today, DATE.md."
-        ),
-    ] = None,
     seed: Seed = 0,
     json: Json = False,
 ) -> None:
@@ -84,28 +77,17 @@ def bench(
 
     A time is the median of several runs, with its quartiles; sides of a ratio run in turn. The
     roofline is the least time that the machine could take, at a rate measured in the same run
-    (train, solve: the products of matrices alone, in train each as large as the model has it, but
-    of the Ptr-Net at the rate of a large one; score: the divisions; data: reading the bytes).
-    Memory is the peak of a process that does only this, libraries included. With an otherwise
-    idle machine the numbers mean what they say; the load before is printed. Below a table of
-    training stands which code each part took on this machine, and why.
+    (train, solve: the products of matrices alone, at the rate of a large one; score: the divisions;
+    data: reading the bytes). Memory is the peak of a process that does only this, libraries
+    included. With an otherwise idle machine the numbers mean what they say; the load before is
+    printed.
 
     Example: ptrnet bench train --model transformer-ptr-net
-
-    Example: ptrnet bench train --save benchmarks/results
     """
-    import sys
     from json import dumps
 
     from ptrnet import bench
-    from ptrnet.bench.harness import (
-        add_section,
-        describe,
-        format_table,
-        machine,
-        page_of,
-        versions,
-    )
+    from ptrnet.bench.harness import describe, format_table, machine, versions
     from ptrnet.training.hardware import device_of
 
     options = {
@@ -120,20 +102,15 @@ def bench(
         "seed": seed,
     }
     planned = bench.plan(what, {key: value for key, value in options.items() if value is not None})
-    if save is not None:
-        page_of(save)  # before it takes minutes
     facts, numbers = machine(device_of(device or "cpu")), versions()
     if not json:
         echo(describe(facts, numbers))
-    measured: dict[str, list[Row]] = {}
-    for name, rows in planned.items():
-        measured[name] = list(rows)
+    all_rows: list[Row] = []
+    for name, measured in planned.items():
+        rows = list(measured)
+        all_rows += rows
         if not json:
-            echo(f"\n{name}: {format_table(measured[name])}")
-    if save is not None:
-        command = " ".join(["ptrnet", *sys.argv[1:]])
-        print(add_section(save, command, describe(facts, numbers), measured), file=sys.stderr)
-    all_rows = [row for rows in measured.values() for row in rows]
+            echo(f"\n{name}: {format_table(rows)}")
     if json:
         document = {"machine": facts, "versions": numbers, "seed": seed, **_step_ms(all_rows)}
         echo(dumps({**document, "rows": [row.table() for row in all_rows]}))
