@@ -200,6 +200,7 @@ def test_headers_and_names_are_passed_by(text, tmp_path):
         ("id,x,y\n1,0.5,\n2,0.1,\n", "leave out the column of ''"),
         ('zone,x,y\n1,"1,234",567\n2,"2,345",678\n', "leave out the column of '1,234'"),
         ("name;x,y\nA;3,5\nB;2,7\n", "leave out the column of 'A;3'"),
+        ("x,y\n1,2\n3,n/a\n", "expected a number in each row of its column, got 'n/a'"),
     ],
 )
 def test_numbers_that_are_written_otherwise_are_not_passed_by(text, complaint, tmp_path):

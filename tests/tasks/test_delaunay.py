@@ -2,8 +2,9 @@ import numpy as np
 import pytest
 import torch
 
-from ptrnet import tasks
-from ptrnet.errors import InputError
+from ptrnet import label, tasks
+from ptrnet.data import formats
+from ptrnet.errors import AmbiguousInputWarning, InputError
 from ptrnet.types import Answers
 
 POINTS = np.array([[0.9, 0.1], [0.1, 0.2], [0.5, 0.9], [0.5, 0.4], [0.9, 0.8]])
@@ -127,3 +128,13 @@ def test_the_constraint_allows_whole_increasing_triples_alone(task):
         assert bool(open_tokens[0]) == (complete and len(sequence) > 0), sequence
 
     walk([], constraint.initial_state(torch.tensor([n]), s, s + n + 2))
+
+
+def test_says_which_points_a_triangulation_leaves_out(tmp_path):
+    path = tmp_path / "points.csv"
+    path.write_text("0,0\n1,0\n0,1\n1,0\n.3,.4\n")
+    with pytest.warns(AmbiguousInputWarning, match=r"points.csv: elements 2 and 4 are equal; .*"):
+        (example,) = formats.read(str(path), tasks.get("delaunay"))
+    with pytest.warns(AmbiguousInputWarning, match=r"elements 2 and 4"):
+        _, triangles = label("delaunay", example)
+    assert 3 not in triangles and {0, 1, 2, 4} == {*triangles.ravel().tolist()}

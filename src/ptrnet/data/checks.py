@@ -10,12 +10,14 @@ from ptrnet.data import cells
 from ptrnet.data.arrays import is_frame, real_array, records_of, rows_of, to_array
 from ptrnet.data.sizes import LARGEST
 from ptrnet.errors import AmbiguousInputWarning, InputError, file_of, short
-from ptrnet.geometry.distances import EUCLIDEAN, GEO
+from ptrnet.geometry.distances import EUCLIDEAN, EXPLICIT, GEO, between, unrounded
 from ptrnet.tasks.base import Task
 from ptrnet.tasks.schema import Element, Schema
 from ptrnet.types import Answers, Example, Floats, Indices
 
-_MINUTES_OF_A_DEGREE = 60
+_MINUTES_OF_A_DEGREE, _MAX_LATITUDE, _MAX_LONGITUDE = 60, 90, 360
+# Of points that are compared, of equal distances, of a relative difference that rounding may lose.
+_MAX_COMPARED, _MANY, _MAX_SPREAD = 200, 1 / 3, 0.1
 MAX_COORDINATE = 1e10  # where distances are whole numbers: sums of 100,000 are still exact floats
 
 
@@ -149,10 +151,23 @@ def labeller_advice(task: Task) -> str:
 
 
 def check_solvable(inputs: Floats, task: Task, source: str) -> None:
-    """Refuses an instance that has no solution, such as points on one line to be triangulated."""
+    """Refuse an instance that has no solution, such as points on one line to be triangulated.
+
+    Warns:
+        AmbiguousInputWarning: an element that no answer has, because it equals another one.
+    """
     reason = task.instance_error(inputs)
     if reason:
         raise InputError(f"{source}: {reason}")
+    pair = task.left_out(inputs)
+    if pair:
+        file = file_of(source)
+        which = f"elements {pair[1] + 1} and {pair[0] + 1}" if file == source else "some elements"
+        warnings.warn(
+            f"{file}: {which} are equal; of equal ones only the first is in answers",
+            AmbiguousInputWarning,
+            stacklevel=3,
+        )
 
 
 def check_sizes(sizes: Sequence[int], task: Task) -> None:
@@ -234,27 +249,65 @@ def check_outputs(values: Any, n: int, task: Task, source: str) -> Indices:
     return check_answer(indices.ravel().tolist(), n, task, source)
 
 
-def check_magnitude(inputs: Floats, distance: str, source: str) -> None:
-    """Refuses coordinates so large that distances in whole numbers would not be exact."""
-    if distance != EUCLIDEAN and np.abs(inputs).max() > MAX_COORDINATE:
-        raise InputError(
-            f"{source}: {distance}: expected coordinates of at most {MAX_COORDINATE:.0e}, "
-            f"got {np.abs(inputs).max():.3g}"
-        )
+def check_distances(inputs: Floats, distance: str, source: str) -> None:
+    """Refuse coordinates so large that distances in whole numbers would not be exact.
 
-
-def warn_of_decimal_degrees(inputs: Floats, distance: str, source: str) -> None:
-    """Warns, by AmbiguousInputWarning, of coordinates of GEO that cannot be degrees and minutes."""
-    if distance != GEO:
+    Warns:
+        AmbiguousInputWarning: coordinates of GEO that cannot be degrees and minutes, or distances
+            that are equal only because they were rounded.
+    """
+    if distance == EUCLIDEAN:
         return
-    minutes = np.round(100 * np.abs(inputs - np.trunc(inputs)), 4)
-    if (minutes >= _MINUTES_OF_A_DEGREE).any():
-        warnings.warn(
-            f"{file_of(source)}: GEO takes coordinates as degrees and minutes, DDD.MM, and some "
-            "would have more than 59 minutes; decimal degrees have to be converted",
-            AmbiguousInputWarning,
-            stacklevel=3,
+    if np.abs(inputs).max() > MAX_COORDINATE:
+        numbers = "distances" if distance == EXPLICIT else "coordinates"
+        raise InputError(
+            f"{source}: {distance}: expected {numbers} of at most "
+            f"{MAX_COORDINATE:.0e}, got {np.abs(inputs).max():.3g}"
         )
+    doubt = (distance == GEO and _geo_doubt(inputs)) or _rounding_doubt(inputs, distance)
+    if doubt:
+        warnings.warn(f"{file_of(source)}: {doubt}", AmbiguousInputWarning, stacklevel=3)
+
+
+def _geo_doubt(inputs: Floats) -> str:
+    """Why coordinates of GEO may not be what the user meant; empty if they seem right."""
+    beyond = np.abs(inputs) > (_MAX_LATITUDE, _MAX_LONGITUDE)
+    if beyond.any():
+        return (
+            "GEO takes coordinates as degrees, latitude first, and some are beyond "
+            f"{_MAX_LATITUDE} or {_MAX_LONGITUDE}, such as {inputs[beyond][0]:g}; EUC_2D takes "
+            "coordinates of a plane"
+        )
+    if (np.round(100 * np.abs(inputs - np.trunc(inputs)), 4) >= _MINUTES_OF_A_DEGREE).any():
+        return (
+            "GEO takes coordinates as degrees and minutes, DDD.MM, and some would have more than "
+            "59 minutes; decimal degrees have to be converted"
+        )
+    return ""
+
+
+def _rounding_doubt(inputs: Floats, distance: str) -> str:
+    """Why whole numbers may be too coarse for these points; empty if they are not.
+
+    They are if many distances of pairs are one number, although the unrounded ones differ.
+    """
+    if distance == EXPLICIT:
+        return ""
+    some = inputs[:: -(-len(inputs) // _MAX_COMPARED)]
+    i, j = np.triu_indices(len(some), 1)
+    pairs = some[i], some[j], distance
+    values, counts = np.unique(between(*pairs), return_counts=True)
+    if not len(values) or counts.max() < 2 or counts.max() / counts.sum() < _MANY:
+        return ""
+    most = values[np.argmax(counts)]
+    exact = unrounded(*pairs)[between(*pairs) == most]
+    if np.ptp(exact) <= _MAX_SPREAD * exact.max():
+        return ""
+    return (
+        f"{distance} rounds distances to whole numbers, and {counts.max() / counts.sum():.0%} of "
+        f"them become {most:.0f} here, so tours can hardly be compared; "
+        + ("use EUC_2D, in metres" if distance == GEO else "multiply the coordinates by 1000")
+    )
 
 
 def pop_distance(row: dict[str, Any], inputs: Floats, task: Task, source: str) -> str:
@@ -273,6 +326,5 @@ def pop_distance(row: dict[str, Any], inputs: Floats, task: Task, source: str) -
             f'{source}: "distance": expected one of {", ".join(task.distances)}, '
             f"got {short(str(distance))}"
         )
-    check_magnitude(inputs, distance, source)
-    warn_of_decimal_degrees(inputs, distance, source)
+    check_distances(inputs, distance, source)
     return str(distance)

@@ -61,8 +61,10 @@ def numbers(rows: list[list[str]]) -> Any:
             )
     if not columns:
         raise ValueError("no column of numbers, between commas")
-    lines = [",".join(cells) for cells in zip(*columns, strict=True)]
-    return np.loadtxt(lines, delimiter=",", ndmin=2, comments=None)
+    for cell in (cell for cells in columns for cell in cells):
+        if not is_number(cell) or "_" in cell:
+            raise ValueError(f"expected a number in each row of its column, got {cell!r}")
+    return np.array(columns, float).T
 
 
 def is_number(cell: str) -> bool:

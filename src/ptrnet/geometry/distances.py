@@ -1,17 +1,22 @@
-"""Distances of points in the plane: Euclid's, and those of TSPLIB (Reinelt 1991, report of 1995).
+"""Distances of points: Euclid's, and those of TSPLIB (Reinelt 1991, report of 1995).
 
-TSPLIB's are whole numbers: EUC_2D rounds to the nearest, CEIL_2D up, ATT up from a tenth of the
-square, and GEO measures along the earth's surface between latitudes and longitudes in DDD.MM.
+TSPLIB's are whole numbers, and each is computed by the expression in its report: another one that
+is equal in exact arithmetic rounds some halves to the other side. EUC, MAN and MAX (of the plane or
+of space) round to the nearest whole number, CEIL_2D up, ATT up from a tenth of the square, and GEO
+measures along the earth's surface between latitudes and longitudes in DDD.MM. EXPLICIT is a matrix:
+row i of such an instance holds the distances from element i to every element.
 """
 
 import numpy as np
 
-from ptrnet.types import Floats
+from ptrnet.types import Floats, Indices
 
-EUCLIDEAN = "euclidean"
-EUC_2D, CEIL_2D, ATT, GEO = "EUC_2D", "CEIL_2D", "ATT", "GEO"
-TSPLIB = (EUC_2D, CEIL_2D, ATT, GEO)
-NAMES = (EUCLIDEAN, *TSPLIB)
+EUCLIDEAN, EXPLICIT = "euclidean", "EXPLICIT"
+CEIL_2D, ATT, GEO = "CEIL_2D", "ATT", "GEO"
+SPATIAL = ("EUC_3D", "MAN_3D", "MAX_3D")
+PLANAR = (EUCLIDEAN, "EUC_2D", "MAN_2D", "MAX_2D", CEIL_2D, ATT, GEO)
+NAMES = (*PLANAR, *SPATIAL, EXPLICIT)
+TSPLIB = NAMES[1:]
 
 _PI = 3.141592  # as TSPLIB has it; its known optima rest on these digits
 _EARTH_RADIUS = 6378.388  # km
@@ -19,28 +24,38 @@ _MAX_AT_ONCE = 256  # points whose distances are computed in one expression
 
 
 def between(a: Floats, b: Floats, name: str = EUCLIDEAN) -> Floats:
-    """Distances of points `(..., 2)` from points `(..., 2)`, broadcast: `(...)`.
+    """Distances of points `(..., d)` from points `(..., d)`, broadcast: `(...)`.
 
     Args:
         a: points.
         b: points.
-        name: of the distance, one of `NAMES`.
+        name: of the distance, one of `NAMES` but EXPLICIT.
     """
+    dist = unrounded(a, b, name)
+    if name in (EUCLIDEAN, GEO):
+        return np.floor(dist) if name == GEO else dist
+    return np.ceil(dist) if name in (CEIL_2D, ATT) else np.floor(dist + 0.5)
+
+
+def unrounded(a: Floats, b: Floats, name: str) -> Floats:
+    """As `between`, before it is rounded to a whole number."""
     if name == GEO:
         return _great_circle(a, b)
-    x, y = np.moveaxis(a - b, -1, 0)
-    if name == ATT:
-        return np.ceil(np.hypot(x, y) / np.sqrt(10.0))
-    dist = np.hypot(x, y)
-    if name == EUC_2D:
-        return np.floor(dist + 0.5)
-    return np.ceil(dist) if name == CEIL_2D else dist
+    differences = np.moveaxis(a - b, -1, 0)
+    if name == EUCLIDEAN:
+        return np.hypot(*differences)  # no square overflows
+    if name.startswith(("MAN", "MAX")):
+        return np.abs(differences).sum(0) if name.startswith("MAN") else np.abs(differences).max(0)
+    square = sum(x * x for x in differences)
+    return np.sqrt(square / 10.0 if name == ATT else square)
 
 
 def matrix(points: Floats, name: str = EUCLIDEAN) -> Floats:
-    """`(..., n, n)` distances of all pairs of `(..., n, 2)` points; zero on the diagonal."""
+    """`(..., n, n)` distances of all pairs of `(..., n, d)` points; zero on the diagonal."""
     n = points.shape[-2]
-    if n <= _MAX_AT_ONCE:
+    if name == EXPLICIT:
+        dist = points.copy()
+    elif n <= _MAX_AT_ONCE:
         dist = between(points[..., :, None, :], points[..., None, :, :], name)
     else:  # row by row: differences of all pairs would take twice the result's memory
         dist = np.empty((*points.shape[:-1], n))
@@ -50,12 +65,25 @@ def matrix(points: Floats, name: str = EUCLIDEAN) -> Floats:
     return dist
 
 
+def along(points: Floats, path: Indices, name: str = EUCLIDEAN) -> Floats:
+    """`(m - 1,)` distances of each of m points of a path from the next one.
+
+    Args:
+        points: `(n, d)`.
+        path: `(m,)` indices of points.
+        name: of the distance, one of `NAMES`.
+    """
+    if name == EXPLICIT:
+        return points[path[:-1], path[1:]]
+    return between(points[path[:-1]], points[path[1:]], name)
+
+
 def _great_circle(a: Floats, b: Floats) -> Floats:
-    """TSPLIB's GEO, whole kilometres."""
+    """TSPLIB's GEO, before it is rounded down to kilometres."""
     (lat_a, long_a), (lat_b, long_b) = (np.moveaxis(_radians(p), -1, 0) for p in (a, b))
     q1, q2, q3 = np.cos(long_a - long_b), np.cos(lat_a - lat_b), np.cos(lat_a + lat_b)
     cosine = 0.5 * ((1.0 + q1) * q2 - (1.0 - q1) * q3)
-    return np.floor(_EARTH_RADIUS * np.arccos(np.clip(cosine, -1, 1)) + 1.0)
+    return _EARTH_RADIUS * np.arccos(np.clip(cosine, -1, 1)) + 1.0
 
 
 def _radians(points: Floats) -> Floats:

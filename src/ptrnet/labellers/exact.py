@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from scipy.optimize import linprog
 from scipy.sparse import csr_array
 
-from ptrnet.geometry.distances import ATT, CEIL_2D, EUC_2D, EUCLIDEAN
+from ptrnet.geometry.distances import EUCLIDEAN
 from ptrnet.jit import assign, jit
 from ptrnet.labellers.held_karp import shortest_tour
 from ptrnet.labellers.local_search import MIN_CITIES, iterated_local_search
@@ -63,7 +63,9 @@ def label_with_bounds(inputs: Floats, distance: str = EUCLIDEAN) -> tuple[Answer
                 dist, tours[rows], bounds[rows], whole_numbers, done, min(EASY, WORK)
             )
         for b in np.flatnonzero(np.isneginf(bounds[rows])):
-            bounds[rows][b] = prove_with_relaxation(dist[b], tours[rows][b], distance, WORK, EASY)
+            bounds[rows][b] = prove_with_relaxation(
+                dist[b], tours[rows][b], whole_numbers, WORK, EASY
+            )
     return Answers(tours, np.full(batch, n, np.int64)), bounds
 
 
@@ -107,9 +109,6 @@ def _write_proved(
 # Equal cities are merged, a line has a bound of its own, and every other instance is searched from
 # the penalties of the linear program.
 ROUNDING = 1e-10  # relative to a tour's length: what is shorter by less counts as equally short
-# Cities at distance 0 are equally far from any other, by the triangle inequality. EUC_2D, which is
-# rounded to the nearest, does not obey it; in GEO two cities are at least 1 apart.
-_MERGEABLE = (EUCLIDEAN, CEIL_2D, ATT)
 
 
 @jit
@@ -122,28 +121,28 @@ def slack_of(length: float, whole_numbers: bool) -> float:
 
 
 def prove_with_relaxation(
-    dist: Floats, tour: Indices, distance: str, max_work: int, work_per_call: int
+    dist: Floats, tour: Indices, whole_numbers: bool, max_work: int, work_per_call: int
 ) -> float:
-    """Finds the shortest tour, or proves that a tour is the shortest.
+    """Find the shortest tour, or prove that a tour is the shortest.
 
     Args:
         dist: `(n, n)`, n of `MIN_CITIES` or more.
         tour: `(n,)` a good tour; replaced by a shorter one where there is one.
-        distance: the metric, one of `ptrnet.geometry.distances.NAMES`.
+        whole_numbers: all distances are.
         max_work: of the search, in nodes times the `n^2` distances.
         work_per_call: of a call of compiled code, between which Ctrl-C is seen.
 
     Returns:
         A lower bound of all tours; -inf where none was proved.
     """
-    if distance in _MERGEABLE:
+    slack = slack_of(tour_length(dist, tour), whole_numbers)
+    if _obeys_triangles(dist):
+        # Cities at distance 0 are equally far from any other.
         first = np.argmax(dist == 0, axis=1)  # of each city the first at distance 0, maybe itself
         if (first != np.arange(len(dist))).any():
-            return _prove_merged(dist, tour, first, distance, max_work, work_per_call)
-    slack = slack_of(tour_length(dist, tour), distance != EUCLIDEAN)
-    if distance != EUC_2D:  # the one without the triangle inequality
-        # By it no tour is shorter than to the farthest city and back, which is the length of a tour
-        # of cities on a line.
+            return _prove_merged(dist, tour, first, whole_numbers, max_work, work_per_call)
+        # No tour is shorter than to the farthest city and back, which is the length of a tour of
+        # cities on a line.
         line = np.argsort(dist[np.argmax(dist[0])], kind="stable")
         if tour_length(dist, line) - slack <= 2 * dist.max():
             tour[:] = line
@@ -159,8 +158,22 @@ def prove_with_relaxation(
     return bound
 
 
+def _obeys_triangles(dist: Floats) -> bool:
+    """Whether no way round by a third city is shorter, except by rounding.
+
+    TSPLIB's distances do not obey that where they are rounded to the nearest, nor do all matrices.
+    """
+    shortest = np.array([(dist + dist[k]).min(1) for k in range(len(dist))])  # of two steps
+    return bool((shortest >= dist - ROUNDING / 100 * dist.max()).all())
+
+
 def _prove_merged(
-    dist: Floats, tour: Indices, first: Indices, distance: str, max_work: int, work_per_call: int
+    dist: Floats,
+    tour: Indices,
+    first: Indices,
+    whole_numbers: bool,
+    max_work: int,
+    work_per_call: int,
 ) -> float:
     """`prove_with_relaxation` where some cities are equal: the tour of the distinct ones is proved.
 
@@ -175,7 +188,7 @@ def _prove_merged(
     else:
         short = np.arange(n)
         iterated_local_search(small, short, 2 * n)
-        bound = prove_with_relaxation(small, short, distance, max_work, work_per_call)
+        bound = prove_with_relaxation(small, short, whole_numbers, max_work, work_per_call)
     merged = np.concatenate([np.flatnonzero(first == city) for city in distinct[short]])
     if bound > -np.inf or tour_length(dist, merged) < tour_length(dist, tour):
         tour[:] = merged

@@ -37,6 +37,5 @@ def length(points: Floats, tour: Indices, distance: str = distances.EUCLIDEAN) -
     """The length of the closed tour through `(n, 2)` points; infinite where no float holds it."""
     if len(tour) < 2:
         return 0.0
-    path = points[tour]
     with np.errstate(over="ignore"):
-        return float(distances.between(path, np.roll(path, -1, 0), distance).sum())
+        return float(distances.along(points, np.append(tour, tour[0]), distance).sum())

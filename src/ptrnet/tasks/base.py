@@ -243,6 +243,10 @@ class Task(Settings, Labelling):
         """Why an instance has no answer; None if it has one."""
         return None
 
+    def left_out(self, inputs: Floats) -> tuple[int, int] | None:
+        """An element that no answer has, because it equals another one, and that one; or None."""
+        return None
+
     def normalize(self, inputs: Floats) -> Floats:
         """Instances `(..., n, d)` as the model reads them: in the unit cube."""
         return fit_unit_cube(inputs)

@@ -87,6 +87,11 @@ class Delaunay(Task):
             return None
         return "all points lie on one line: they have no triangulation"
 
+    def left_out(self, inputs: Floats) -> tuple[int, int] | None:
+        _, first, inverse = np.unique(inputs, axis=0, return_index=True, return_inverse=True)
+        others = np.flatnonzero(first[inverse.ravel()] != np.arange(len(inputs)))
+        return (int(others[0]), int(first[inverse.ravel()][others[0]])) if len(others) else None
+
     def canonicalize(self, inputs: Floats, answers: Answers) -> Answers:
         """Triangles as increasing triples by their incenters, or in the order of `traverse`."""
         if self.sequence == "apexes":

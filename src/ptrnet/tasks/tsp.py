@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from ptrnet.geometry.distances import NAMES
+from ptrnet.geometry.distances import PLANAR
 from ptrnet.geometry.predicates import area_signs
 from ptrnet.tasks.base import Drawing, Task, duplicate_error
 from ptrnet.types import Answers, Example, Floats, Indices
@@ -41,7 +41,7 @@ class Tsp(Task):
     symmetric: ClassVar[bool] = True
     circular: ClassVar[bool] = True
     may_be_unproved: ClassVar[bool] = True
-    distances: ClassVar[tuple[str, ...]] = NAMES
+    distances: ClassVar[tuple[str, ...]] = PLANAR
 
     @property
     def num_features(self) -> int:

@@ -103,13 +103,13 @@ def test_other_columns_survive_reading_and_writing(tmp_path):
     parquet.write_table(pa.table(columns), path)
     table = written(tmp_path / "b.parquet", read(path))
     assert table.select(["id", "w", "inputs"]).to_pydict() == columns
-    first = Example(POINTS, extra={"id": 7}, distance="ATT")
+    first = Example(1000 * POINTS, extra={"id": 7}, distance="EUC_2D")
     table = written(tmp_path / "c.parquet", [first, Example(POINTS)], TSP)
     assert table.select(["distance", "id"]).to_pylist() == [
-        {"distance": "ATT", "id": 7},
+        {"distance": "EUC_2D", "id": 7},
         {"distance": None, "id": None},
     ]
-    assert [e.distance for e in read(tmp_path / "c.parquet", TSP)] == ["ATT", "euclidean"]
+    assert [e.distance for e in read(tmp_path / "c.parquet", TSP)] == ["EUC_2D", "euclidean"]
 
 
 @pytest.mark.parametrize(

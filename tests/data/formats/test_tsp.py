@@ -3,6 +3,8 @@
 Coordinates, optima and optimal tours: TSPLIB95, G. Reinelt, Heidelberg.
 """
 
+import json
+
 import numpy as np
 import pytest
 
@@ -198,6 +200,7 @@ def test_writers_refuse_what_tsplib_cannot_hold(tmp_path):
     assert not list(tmp_path.iterdir())
 
 
+UNIT = np.random.default_rng(0).random((20, 2)).tolist()
 GEO = """NAME: x\nTYPE: TSP\nDIMENSION: 2\nEDGE_WEIGHT_TYPE: GEO
 NODE_COORD_SECTION\n1 52.31 13.24\n2 {} 2.21\nEOF\n"""
 
@@ -215,6 +218,37 @@ def test_warns_of_decimal_degrees(tmp_path):
             AmbiguousInputWarning, match=r"a\.[a-z]+: GEO takes .* more than 59 minutes"
         ):
             list(formats.read(str(name), TSP))
+
+
+@pytest.mark.parametrize(
+    ("distance", "points", "doubt"),
+    [
+        ("EUC_2D", UNIT, r"EUC_2D rounds .* of them become . here, .* by 1000"),
+        ("CEIL_2D", UNIT, r"CEIL_2D rounds .* 9\d% of them become 1 here"),
+        ("MAX_2D", UNIT, r"MAX_2D rounds .* become . here"),
+        ("GEO", [[413, 3], [40, 3]], r"GEO takes .* beyond 90 or 360, such as 413; EUC_2D"),
+        ("GEO", [[40, 1480], [40, 3]], r"GEO takes .* such as 1480;"),
+        ("GEO", [[40.001, 3], [40.002, 3], [40.003, 3]], r"GEO rounds .* use EUC_2D, in metres"),
+    ],
+)
+def test_warns_of_distances_that_say_little(tmp_path, distance, points, doubt):
+    lines = tmp_path / "a.jsonl"
+    lines.write_text(json.dumps({"inputs": points, "distance": distance}))
+    rows = "".join(f"{k} {x} {y}\n" for k, (x, y) in enumerate(points))
+    (tmp_path / "a.tsp").write_text(
+        f"DIMENSION: {len(points)}\nEDGE_WEIGHT_TYPE: {distance}\nNODE_COORD_SECTION\n{rows}"
+    )
+    for path in (lines, tmp_path / "a.tsp"):
+        with pytest.warns(AmbiguousInputWarning, match=f"{path.name}: {doubt}"):
+            list(formats.read(str(path), TSP))
+
+
+@pytest.mark.parametrize("points", [[[0, 0], [3, 0], [3, 4]], [[0, 0], [1000, 0], [0, 1000]]])
+def test_equal_distances_alone_are_no_reason_to_warn(tmp_path, points, recwarn):
+    path = tmp_path / "a.jsonl"
+    path.write_text(json.dumps({"inputs": points, "distance": "EUC_2D"}))
+    list(formats.read(str(path), TSP))
+    assert not recwarn.list
 
 
 def test_refuses_too_many_nodes_before_the_end_of_the_file(tmp_path, monkeypatch):

@@ -17,11 +17,11 @@ from ptrnet.data.formats.parts import json_values
 from ptrnet.data.formats.parts.format import Capabilities
 from ptrnet.data.formats.parts.lines import display_name, numbered_lines
 from ptrnet.errors import InputError
-from ptrnet.geometry.distances import NAMES
+from ptrnet.geometry.distances import PLANAR
 from ptrnet.tasks.base import Task
 from ptrnet.types import Example
 
-CAPABILITIES = Capabilities(extra=True, distances=NAMES, dictionaries=True)
+CAPABILITIES = Capabilities(extra=True, distances=PLANAR, dictionaries=True)
 
 
 def read(path: str, task: Task) -> Iterator[Example]:

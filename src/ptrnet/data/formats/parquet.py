@@ -18,7 +18,7 @@ from ptrnet.data import checks
 from ptrnet.data.formats.parts import json_values
 from ptrnet.data.formats.parts.format import Capabilities
 from ptrnet.errors import InputError, short
-from ptrnet.geometry.distances import NAMES
+from ptrnet.geometry.distances import PLANAR
 from ptrnet.tasks.base import Task
 from ptrnet.types import Example
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from pyarrow import parquet
 
 CAPABILITIES = Capabilities(
-    extra=True, distances=NAMES, binary=True, stdout_format="jsonl", package="pyarrow"
+    extra=True, distances=PLANAR, binary=True, stdout_format="jsonl", package="pyarrow"
 )
 
 _BATCH_ROWS = 64  # rows that are decoded together

@@ -14,12 +14,12 @@ from ptrnet.data.cells import parse_index
 from ptrnet.data.formats import tsp
 from ptrnet.data.formats.parts.format import Capabilities
 from ptrnet.errors import InputError, short
-from ptrnet.geometry.distances import TSPLIB
+from ptrnet.geometry.distances import PLANAR
 from ptrnet.metrics.tour import length
 from ptrnet.tasks.base import Task
 from ptrnet.types import Example, Indices
 
-CAPABILITIES = Capabilities(multiple=False, distances=TSPLIB, task="tsp")
+CAPABILITIES = Capabilities(multiple=False, distances=PLANAR[1:], task="tsp")
 
 SECTION = "TOUR_SECTION"
 

@@ -14,12 +14,12 @@ from ptrnet.data.formats.parts.format import Capabilities
 from ptrnet.data.formats.parts.lines import numbered_lines
 from ptrnet.data.sizes import LARGEST
 from ptrnet.errors import InputError, short
-from ptrnet.geometry.distances import TSPLIB
+from ptrnet.geometry.distances import PLANAR
 from ptrnet.tasks.base import Task
 from ptrnet.types import Example, Nodes
 
 CAPABILITIES = Capabilities(
-    multiple=False, answers=False, distances=TSPLIB, task="tsp", stdout_format="tour"
+    multiple=False, answers=False, distances=PLANAR[1:], task="tsp", stdout_format="tour"
 )
 
 SECTION = "NODE_COORD_SECTION"
@@ -32,7 +32,7 @@ def read(path: str, task: Task) -> Iterator[Example]:
     Warns:
         AmbiguousInputWarning: coordinates of GEO that cannot be degrees and minutes.
     """
-    allowed = {"TYPE": ("TSP",), "EDGE_WEIGHT_TYPE": TSPLIB}
+    allowed = {"TYPE": ("TSP",), "EDGE_WEIGHT_TYPE": PLANAR[1:]}
     keywords, rows = parse(path, SECTION, allowed)
     distance = required_value(keywords, "EDGE_WEIGHT_TYPE", path)
     required_value(keywords, "DIMENSION", path)
@@ -56,8 +56,7 @@ def read(path: str, task: Task) -> Iterator[Example]:
     title = keywords["NAME"].value if "NAME" in keywords else ""
     nodes = Nodes(title or UNNAMED, list(lines))
     inputs = checks.check_instance(points, task, path)
-    checks.check_magnitude(inputs, distance, path)
-    checks.warn_of_decimal_degrees(inputs, distance, path)
+    checks.check_distances(inputs, distance, path)
     yield Example(inputs, source=path, nodes=nodes, distance=distance)
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from ptrnet.data import checks
 from ptrnet.errors import AmbiguousInputWarning, InputError, file_of, short
-from ptrnet.geometry.distances import EUCLIDEAN, NAMES
+from ptrnet.geometry.distances import EUCLIDEAN, PLANAR
 from ptrnet.tasks import CUSTOM
 from ptrnet.tasks.base import Task
 from ptrnet.types import Example, Floats, ranking
@@ -103,7 +103,7 @@ def example_from_row(inputs: Floats, row: dict[str, Any], task: Task, source: st
         name = key.strip().lower().rstrip("s")
         if name == "output" and outputs is None and isinstance(value, list):
             _warn_of_name(key, "outputs", source)
-        if name == "distance" and key != name and distance == EUCLIDEAN and value in NAMES:
+        if name == "distance" and key != name and distance == EUCLIDEAN and value in PLANAR:
             _warn_of_name(key, name, source)
     return Example(inputs, outputs, source, row, distance=distance, grades=grades)
 

@@ -165,7 +165,7 @@ def csv_rows(path: str, source: str) -> Iterator[tuple[list[str], int]]:
                 continue  # a blank line; one within a quoted text is a part of the text
             width = len(row) if width is None else width
             if len(row) != width:
-                if ";" in row[0] or "\t" in row[0]:
+                if any(mark in cell for cell in row for mark in ";\t"):
                     raise InputError(
                         f"{source}:{line_number}: columns must be separated by commas, and "
                         f"numbers have decimal points, got {short(','.join(row))}"
