@@ -27,7 +27,7 @@ def attention(model: PointerModel, task: Task, answered: Example) -> tuple[Float
     if task.order != "given":
         outputs = canonicalize_valid(task, inputs, outputs)
     tokens = task.to_tokens(pad_answers([outputs])).indices[0]
-    batch = (*pad_instances([inputs]), torch.from_numpy(tokens[None]))
+    batch = (*pad_instances([inputs], task.exact_inputs), torch.from_numpy(tokens[None]))
     log_probs = model.log_probs(*as_parameters(model, *batch))
     probabilities = log_probs[0].double().exp().cpu().numpy()
     special = np.arange(task.num_specials)  # tokens, the same in both orders

@@ -50,7 +50,8 @@ def decode_view(
         *(augmented_view(number, task, instance) for instance in instances), strict=True
     )
     max_lengths = torch.tensor([task.max_length(len(instance)) for instance in instances])
-    inputs, lengths, most = as_parameters(model, *pad_instances(views), max_lengths)
+    padded = pad_instances(views, task.exact_inputs)
+    inputs, lengths, most = as_parameters(model, *padded, max_lengths)
     hypotheses = decoder.decode(model, inputs, lengths, most, constraint)
     rows = zip(
         orders,

@@ -95,8 +95,11 @@ def _usage_message(error: Any) -> str:
 def _with_plugins(arguments: list[str]) -> list[str]:
     """Add the files of `--plugins FILE` to the plug-ins; return the other arguments.
 
+    A file that stands for a task (`ptrnet train my_problem.py`) is known, too; in its place comes
+    the name of its problem.
+
     Raises:
-        InputError: the option has no file.
+        InputError: the option has no file, or the file of a problem defines none.
     """
     from ptrnet import plugins
     from ptrnet.errors import InputError
@@ -104,6 +107,10 @@ def _with_plugins(arguments: list[str]) -> list[str]:
     rest, words = [], iter(arguments)
     for word in words:
         name, equals, path = word.partition("=")
+        if name != "--plugins" and word.endswith(".py") and not word.startswith("-"):
+            from ptrnet import problems
+
+            word = problems.name_in(word)
         if name != "--plugins":
             rest.append(word)
             continue

@@ -16,6 +16,7 @@ VERBS = (
     "generate",
     "label",
     "convert",
+    "check",
     "models",
     "push",
     "export",

@@ -1,10 +1,11 @@
 """What an answer may be, token by token: one constraint for each kind of answer."""
 
 from ptrnet.constraints.base import Constraint
-from ptrnet.constraints.sets import ClosedSubset, Free, Permutation, Subset, Tour
+from ptrnet.constraints.sets import Anything, ClosedSubset, Free, Permutation, Subset, Tour
 from ptrnet.constraints.triangulations import Apexes, Triangles
 
 __all__ = [
+    "Anything",
     "Apexes",
     "ClosedSubset",
     "Constraint",

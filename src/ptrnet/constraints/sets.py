@@ -1,4 +1,4 @@
-"""Constraints on which elements are left: free, subset, permutation, tour, closed subset."""
+"""Constraints on which elements are left, from `Anything` to `Tour` and `ClosedSubset`."""
 
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -39,6 +39,19 @@ class Free:
 
     def advance(self, state: Remaining, parents: Tensor, tokens: Tensor) -> Remaining:
         return Remaining(gather_prefixes(state.tokens, parents), started=True)
+
+
+class Anything:
+    """Any token: for a model that gives no probability to what is not allowed."""
+
+    def initial_state(self, lengths: Tensor, num_specials: int, num_tokens: int) -> Tensor:
+        return torch.ones(1, 1, num_tokens, dtype=torch.bool, device=lengths.device)
+
+    def allowed(self, state: Tensor) -> Tensor:
+        return state
+
+    def advance(self, state: Tensor, parents: Tensor, tokens: Tensor) -> Tensor:
+        return state
 
 
 class Subset(Free):

@@ -12,10 +12,15 @@ from ptrnet.tasks.base import Task
 from ptrnet.types import Answers, Batch, Example, Floats, Indices
 
 
-def pad_instances(instances: Sequence[Floats]) -> tuple[Tensor, Tensor]:
-    """Instances `(n, d)` as one tensor `(B, N, d)` float32, and lengths `(B,)` int64."""
-    lengths = [len(instance) for instance in instances]
-    padded = np.zeros((len(instances), max(lengths), instances[0].shape[1]), np.float32)
+def pad_instances(instances: Sequence[Floats], is_exact: bool = False) -> tuple[Tensor, Tensor]:
+    """Instances `(n, d)` as one tensor `(B, N, d)`, and lengths `(B,)` int64.
+
+    Args:
+        instances: of one d.
+        is_exact: whether the tensor is float64 instead of float32.
+    """
+    lengths, dtype = [len(instance) for instance in instances], (np.float32, np.float64)[is_exact]
+    padded = np.zeros((len(instances), max(lengths), instances[0].shape[1]), dtype)
     for row, instance in zip(padded, instances, strict=True):
         row[: len(instance)] = instance
     return torch.from_numpy(padded), torch.tensor(lengths)
@@ -49,7 +54,7 @@ def batch_of(examples: Sequence[Example], task: Task) -> Batch:
 
 def pad_batch(instances: Sequence[Floats], answers: Sequence[Indices], task: Task) -> Batch:
     """One batch of normalized instances `(n, d)` and of canonical answers to them."""
-    inputs, lengths = pad_instances(instances)
+    inputs, lengths = pad_instances(instances, task.exact_inputs)
     targets = task.to_tokens(pad_answers(answers))
     return Batch(
         inputs, lengths, torch.from_numpy(targets.indices), torch.from_numpy(targets.lengths)
@@ -63,17 +68,21 @@ def batches_of(examples: Sequence[Example], task: Task, batch_size: int) -> list
     return [batch_of(by_size[k : k + batch_size], task) for k in starts]
 
 
-def bucket_by_size(sizes: Sequence[int], max_total: int) -> Iterator[list[int]]:
+def bucket_by_size(
+    sizes: Sequence[int], max_total: int, one_size: bool = False
+) -> Iterator[list[int]]:
     """Buckets of items to pad together: each the indices of items of about one size.
 
     Args:
         sizes: of all items.
         max_total: the largest total size of a bucket, padding included; an item that is larger
             gets a bucket of its own.
+        one_size: whether all items of a bucket have the same size.
     """
     bucket: list[int] = []
     for index in sorted(range(len(sizes)), key=sizes.__getitem__):
-        if bucket and sizes[index] * (len(bucket) + 1) > max_total:
+        is_full = sizes[index] * (len(bucket) + 1) > max_total
+        if bucket and (is_full or (one_size and sizes[index] != sizes[bucket[0]])):
             yield bucket
             bucket = []
         bucket.append(index)

@@ -112,7 +112,7 @@ class ExampleStream(BatchStream[Batch]):
             inputs = permute_elements(inputs, self.task.element_order(inputs))
         targets = self.task.to_tokens(self.task.label(inputs, self.labeller))
         return Batch(
-            torch.from_numpy(inputs.astype(np.float32)),
+            torch.from_numpy(inputs if self.task.exact_inputs else inputs.astype(np.float32)),
             torch.full((len(inputs),), n),
             torch.from_numpy(targets.indices),
             torch.from_numpy(targets.lengths),
@@ -378,7 +378,7 @@ def instance_batch(instances: Sequence[Floats], task: Task) -> InstanceBatch:
     orders = [task.element_order(inputs[None])[0] for inputs in scaled]
     read = [inputs[order] for inputs, order in zip(scaled, orders, strict=True)]
     ordered = [instance[order] for instance, order in zip(instances, orders, strict=True)]
-    return InstanceBatch(*pad_instances(read), ordered)
+    return InstanceBatch(*pad_instances(read, task.exact_inputs), ordered)
 
 
 def prefetch(make: Callable[[int], Item], first: int, num_prefetch: int) -> Iterator[Item]:

@@ -51,7 +51,7 @@ def sequence_log_probs(
     )
     tokens, flat_lengths = tokens.flatten(0, 1), lengths_with_end.flatten()
     log_probs = model.log_probs(inputs, lengths, tokens, flat_lengths)
-    num_tokens = model.num_specials + inputs.shape[1]
+    num_tokens = log_probs.shape[-1]
     allowed = allowed_tokens(constraint, tokens, lengths, model.num_specials, num_tokens)
     must_end = ~length_mask(max_lengths, steps)
     real = length_mask(flat_lengths, steps)

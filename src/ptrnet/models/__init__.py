@@ -10,7 +10,8 @@ from ptrnet.settings import from_mapping, options_of, require_settings
 if TYPE_CHECKING:  # names and settings are known without torch
     from ptrnet.models.base import PointerModel
 
-_registry = Registry("model", __name__, ("base", "settings"), "MODEL")
+STATES = "state-ptr-net"  # of problems alone, so no other task names it
+_registry = Registry("model", __name__, ("base", "settings", "state_ptr_net"), "MODEL")
 
 
 def names() -> list[str]:
@@ -36,7 +37,7 @@ def register(name: str, cls: "type[PointerModel]") -> None:
 
 def kind(name: str) -> "type[PointerModel]":
     """The class of a model. Raises InputError, with the nearest name, for an unknown one."""
-    cls: type[PointerModel] = _registry.get(name)
+    cls: type[PointerModel] = _registry.builtin(name) if name == STATES else _registry.get(name)
     return cls
 
 

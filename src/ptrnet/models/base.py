@@ -2,7 +2,7 @@
 
 from abc import ABC, abstractmethod
 from dataclasses import asdict, dataclass
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import torch
 from torch import Tensor, nn
@@ -11,6 +11,9 @@ from ptrnet.errors import ModelError
 from ptrnet.kernels.eager import is_eager
 from ptrnet.masks import length_mask
 from ptrnet.models.settings import ModelSettings
+
+if TYPE_CHECKING:
+    from ptrnet.tasks.base import Task
 
 
 @dataclass(frozen=True)
@@ -36,11 +39,18 @@ class PointerModel(nn.Module, ABC):
     """
 
     Settings: ClassVar[type[ModelSettings]] = ModelSettings
+    exact_inputs: ClassVar[bool] = False  # whether it reads float64, whatever its parameters are
+    one_size: ClassVar[bool] = False  # whether all instances of a batch must have one size
     n: int | None = None  # the one number of elements that instances must have; None: any
 
     def __init__(self, features: int, num_specials: int, settings: ModelSettings) -> None:
         super().__init__()
         self.features, self.num_specials, self._settings = features, num_specials, settings
+
+    @classmethod
+    def for_task(cls, task: "Task", settings: ModelSettings) -> "PointerModel":
+        """A fresh model of a task's instances."""
+        return cls(task.num_features, task.num_specials, settings)
 
     def settings(self) -> dict[str, Any]:
         """The keyword arguments that, after features and num_specials, build this model again."""
@@ -130,10 +140,11 @@ class PointerModel(nn.Module, ABC):
 
 
 def as_parameters(model: nn.Module, *tensors: Tensor) -> tuple[Tensor, ...]:
-    """The tensors on the model's device, floating-point ones in its parameters' type."""
+    """The tensors on the model's device, floating-point ones in the type that it reads."""
     parameter = next(model.parameters())
+    keeps_type = getattr(model, "exact_inputs", False)
     return tuple(
-        tensor.to(parameter if tensor.is_floating_point() else parameter.device)
+        tensor.to(parameter.device if keeps_type or not tensor.is_floating_point() else parameter)
         for tensor in tensors
     )
 

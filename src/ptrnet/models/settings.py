@@ -72,21 +72,27 @@ class DictionaryAttentionSettings(DictionarySettings, AttentionSettings):
 
 
 @dataclass(frozen=True, kw_only=True)
-class EncoderSettings(ModelSettings):
-    """Settings of models whose elements attend to each other, in the encoder of a transformer."""
+class LayerSettings(ModelSettings):
+    """Settings of models whose elements attend to each other, in layers of a transformer."""
 
     heads: int = setting(4, "transformer: heads of each attention", ge=1, le=MAX_UNITS)
     encoder_layers: int = setting(4, "transformer: layers of the encoder", ge=1, le=64)
     feed_forward: int = setting(
         512, "transformer: units between a layer's two maps", ge=1, le=MAX_UNITS
     )
-    octaves: int = setting(
-        0, "transformer: sines and cosines of each feature, in octaves", ge=0, le=16
-    )
 
     @property
     def sees_order(self) -> bool:
         return False
+
+
+@dataclass(frozen=True, kw_only=True)
+class EncoderSettings(LayerSettings):
+    """Settings of models that see the features of elements as they are."""
+
+    octaves: int = setting(
+        0, "transformer: sines and cosines of each feature, in octaves", ge=0, le=16
+    )
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -92,8 +92,8 @@ def load(folder: Path) -> Saved:
     """
     config = _read_config(folder / CONFIG)
     for kind, name, known in (
-        ("task", config["task"], [*tasks.names(), tasks.CUSTOM]),
-        ("model", config["model"], models.names()),
+        ("task", config["task"], [*tasks.names(), *tasks.problem_names(), tasks.CUSTOM]),
+        ("model", config["model"], [*models.names(), models.STATES]),
     ):
         if name not in known:
             raise ModelError(
@@ -102,10 +102,9 @@ def load(folder: Path) -> Saved:
             )
     try:
         task = tasks.get(config["task"], **config["task_settings"])
+        settings = models.settings_of(config["model"], **config["model_settings"])
         with torch.device("meta"):  # without memory for weights, which come from the file
-            model = models.build(
-                config["model"], task.num_features, task.num_specials, **config["model_settings"]
-            )
+            model = models.kind(config["model"]).for_task(task, settings)
     except InputError as error:
         raise ModelError(f"{folder / CONFIG}: {error}") from None
     path = folder / TENSORS
@@ -196,7 +195,7 @@ def registered_name(model: PointerModel) -> str:
         ModelError: the class has no name, so its files could not be loaded.
     """
     kind = type(model)
-    for name in models.names():
+    for name in [*models.names(), models.STATES]:
         known = models.kind(name)
         # Compare names, because a cell of a notebook may have defined the class again.
         if (known.__module__, known.__qualname__) == (kind.__module__, kind.__qualname__):

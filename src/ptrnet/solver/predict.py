@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from ptrnet.augmentation import Candidate, best_candidate, decode_view
-from ptrnet.constraints import Constraint, Free
+from ptrnet.constraints import Constraint
 from ptrnet.data.batches import batch_of, bucket_by_size, pad_instances
 from ptrnet.data.dataset import Dataset
 from ptrnet.data.symmetries import augmented_view
@@ -64,12 +64,11 @@ class PredictJob:
         """Return the instances with the model's answers and their log-probabilities."""
         if self.is_long:
             use_compiled_kernels()
-        constraint = (
-            self.task.build_constraint() if self.constrained else Free(self.task.min_length)
-        )
+        task = self.task
+        constraint = task.build_constraint() if self.constrained else task.free_constraint()
         answers: dict[int, Candidate] = {}
         sizes = (data.sizes * self.decoder.size).tolist()
-        for rows in bucket_by_size(sizes, MAX_BATCH_ELEMENTS):
+        for rows in bucket_by_size(sizes, MAX_BATCH_ELEMENTS, self.model.one_size):
             instances = [self.task.normalize(data[row].inputs) for row in rows]
             num_rows, largest = len(rows) * self.decoder.size, max(map(len, instances))
             is_small = (
@@ -122,7 +121,7 @@ def log_likelihoods_of(model: PointerModel, task: Task, examples: Sequence[Examp
     log_likelihoods = np.empty(len(examples))
     counts = [len(example.inputs) for example in examples]
     sizes = [max(n, n * task.max_length(n) // SCORES_PER_ELEMENT) for n in counts]
-    for indices in bucket_by_size(sizes, MAX_KNOWN_ELEMENTS):
+    for indices in bucket_by_size(sizes, MAX_KNOWN_ELEMENTS, model.one_size):
         batch = batch_of([examples[i] for i in indices], task)
         batch = Batch(*as_parameters(model, *batch))
         log_probs = _target_log_probs(model, batch)
@@ -169,7 +168,8 @@ def sample_answers(
         *(augmented_view(0, task, task.normalize(instance)) for instance in instances), strict=True
     )
     max_lengths = torch.tensor([task.max_length(len(instance)) for instance in instances])
-    inputs, lengths, most = as_parameters(model, *pad_instances(views), max_lengths)
+    padded = pad_instances(views, task.exact_inputs)
+    inputs, lengths, most = as_parameters(model, *padded, max_lengths)
     tokens, sizes, _ = decoder.decode(model, inputs, lengths, most, constraint)
     answers = [
         [order[task.from_tokens(t[:size])] for t, size in zip(rows, row_sizes, strict=True)]

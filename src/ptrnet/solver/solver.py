@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ptrnet.constraints import Free
 from ptrnet.data.dataset import (
     Dataset,
     examples_of,
@@ -238,7 +237,8 @@ class Solver(HubMixin):
         data, _ = instances_of(instances, self.task)
         if not len(data):
             raise InputError("instances: expected at least one, got none")
-        constraint = self.task.build_constraint() if constrained else Free(self.task.min_length)
+        task = self.task
+        constraint = task.build_constraint() if constrained else task.free_constraint()
         return sample_answers(
             self.model,
             self.task,

@@ -1,4 +1,8 @@
-"""The tasks. One file a task, found by its name; plug-ins register others."""
+"""The tasks. One file a task, found by its name; plug-ins register others.
+
+Problems (`ptrnet.problems`) are tasks, too: `kind` and `get` know them, `names` leaves the built-in
+ones out, because they are served by a model of their own.
+"""
 
 from dataclasses import replace
 from typing import Any, cast
@@ -11,11 +15,17 @@ from ptrnet.tasks.base import Task
 CUSTOM = "custom"  # of a user's own examples: a model may serve it, no verb names it
 _NO_TASKS = ("base", "schema", CUSTOM)
 _registry = Registry("task", __name__, _NO_TASKS, "TASK")
+_problems = Registry("problem", "ptrnet.problems", ("base", "check"), "PROBLEM")
 
 
 def names() -> list[str]:
     """The tasks that draw instances: the reference tasks, and those of plug-ins."""
     return _registry.names()
+
+
+def problem_names() -> list[str]:
+    """The built-in problems."""
+    return _problems.names()
 
 
 def register(cls: type[Task]) -> type[Task]:
@@ -38,8 +48,13 @@ def register(cls: type[Task]) -> type[Task]:
 
 def kind(name: str) -> type[Task]:
     """The class of a task. Raises InputError, with the nearest name, for an unknown one."""
-    cls: type[Task] = _registry.builtin(CUSTOM) if name == CUSTOM else _registry.get(name)
-    return cls
+    if name == CUSTOM:
+        return cast(type[Task], _registry.builtin(CUSTOM))
+    if name in _problems.names():
+        return cast(type[Task], _problems.get(name))
+    if name not in names():
+        raise unknown("task", name, [*names(), *_problems.names()])
+    return cast(type[Task], _registry.get(name))
 
 
 def get(name: str, /, **settings: Any) -> Task:

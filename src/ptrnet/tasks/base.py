@@ -6,7 +6,7 @@ Its base class `Labelling` computes answers by an algorithm."""
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -199,6 +199,9 @@ class Task(Settings, Labelling):
     decomposable: ClassVar[bool] = False
     # Whether an answer is a closed tour: right from any of its elements on, in either direction.
     circular: ClassVar[bool] = False
+    fixed: ClassVar[int] = 0  # leading elements that keep their places in any other view
+    exact_inputs: ClassVar[bool] = False  # whether models get instances as float64
+    recipe: ClassVar[Mapping[str, Any]] = {}  # defaults of its trainings, where they are others
 
     @property
     def special_names(self) -> tuple[str, ...]:
@@ -232,6 +235,26 @@ class Task(Settings, Labelling):
     def repeats(self) -> bool:
         """Whether a sequence of tokens may have an element twice."""
         return False
+
+    def free_constraint(self) -> "Constraint":
+        """What an answer obeys in any case, whatever the task allows."""
+        from ptrnet.constraints import Free
+
+        return Free(self.min_length)
+
+    def read_instance(self, row: dict[str, Any], source: str) -> Any:
+        """Take an instance, in any form that is to be checked, out of the object of a JSON line.
+
+        Raises:
+            InputError: a key is missing.
+        """
+        if "inputs" not in row:
+            raise InputError(f'{source}: expected the key "inputs"')
+        return row.pop("inputs")
+
+    def write_instance(self, example: Example) -> dict[str, Any]:
+        """The keys of a JSON line that hold an instance."""
+        return {"inputs": example.elements or example.inputs.tolist()}
 
     def sample(self, rng: np.random.Generator, count: int, n: int) -> Floats:
         """`(count, n, d)` fresh instances in the unit cube, spread as `points` says."""

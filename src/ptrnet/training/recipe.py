@@ -16,6 +16,7 @@ from ptrnet.data import checks
 from ptrnet.data.sizes import Sizes
 from ptrnet.errors import InputError, short, unknown
 from ptrnet.models.settings import ModelSettings, every_setting
+from ptrnet.problems import Problem
 from ptrnet.settings import Option, Settings, check, options_of, setting, to_mapping, to_toml
 from ptrnet.tasks.base import Task
 from ptrnet.tasks.custom import CONSTRAINTS, Custom, Unknown, kind_of
@@ -149,7 +150,9 @@ class Recipe(Settings):
         table = {**table, **changes}
         if "task" not in table:
             raise InputError('recipe: the key "task" is missing')
-        name, model = str(table["task"]), str(table.get("model", cls.model))
+        name = str(table["task"])
+        table = {**tasks.kind(name).recipe, **table}
+        model = str(table.get("model", cls.model))
         own, of_task = options_of(cls), options_of(tasks.kind(name))
         of_model = [key for key in models.setting_names(model) if key not in own]
         for key in table:
@@ -229,6 +232,11 @@ def _check_combination(recipe: Recipe) -> None:
         raise InputError(
             f"recipe: a batch of {recipe.batch_size} instances of {largest} elements is more "
             f"than {LARGEST_BATCH} elements"
+        )
+    if (recipe.model == models.STATES) != isinstance(recipe.task, Problem):
+        model = models.STATES if isinstance(recipe.task, Problem) else "another"
+        raise InputError(
+            f"recipe: {recipe.task.name} is learned by {model} model, got {recipe.model}"
         )
     if recipe.task.repeats and not getattr(recipe.network, "repeats", True):
         raise InputError(
@@ -322,7 +330,7 @@ def _task_options(of_recipe: Mapping[str, Option]) -> dict[str, Option]:
             custom["unknown_category"], help="texts that no example of --data has"
         ),
     }
-    for task in tasks.names():
+    for task in [*tasks.names(), *tasks.problem_names()]:
         for name, option in options_of(tasks.kind(task)).items():
             if name in of_recipe:
                 raise InputError(

@@ -128,8 +128,7 @@ def _restore(begun: checkpoint.Checkpoint, module: TrainingModule, best: BestWei
 
 def _network(recipe: Recipe, task: Task) -> PointerModel:
     """The model with fresh weights, in float32 whatever PyTorch's default is."""
-    size = task.num_features, task.num_specials
-    return models.kind(recipe.model)(*size, recipe.network).float()
+    return models.kind(recipe.model).for_task(task, recipe.network).float()
 
 
 def _prepare(

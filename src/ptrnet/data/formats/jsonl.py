@@ -11,6 +11,8 @@ from datetime import date, time, timedelta
 from decimal import Decimal
 from typing import Any, TextIO
 
+import numpy as np
+
 from ptrnet.data import checks
 from ptrnet.data.arrays import records_of
 from ptrnet.data.formats.parts import json_values
@@ -30,10 +32,9 @@ def read(path: str, task: Task) -> Iterator[Example]:
     for line, text in numbered_lines(path):
         source = f"{file}:{line}"
         row = json_values.parse_object(text, source)
-        if "inputs" not in row:
-            raise InputError(f'{source}: expected the key "inputs"')
-        values = row.pop("inputs")
-        json_values.check_numbers(values, f'{source}: "inputs"')
+        values = task.read_instance(row, source)
+        if not isinstance(values, np.ndarray):
+            json_values.check_numbers(values, f'{source}: "inputs"')
         inputs = checks.check_instance(values, task, f'{source}: "inputs"')
         example = json_values.example_from_row(inputs, row, task, source)
         yield example.replace(elements=records_of(values))
@@ -64,7 +65,7 @@ def _inputs(path: str) -> Iterator[tuple[Any, str]]:
 def write(stream: TextIO, examples: Iterable[Example], task: Task) -> None:
     """See `ptrnet.data.formats`."""
     for example in examples:
-        row: dict[str, Any] = {"inputs": example.elements or example.inputs.tolist()}
+        row = task.write_instance(example)
         if example.outputs is not None:
             row["outputs"] = example.outputs.tolist()
         row.update(json_values.other_keys(example))

@@ -1,0 +1,39 @@
+"""`ptrnet check`: the contracts of a problem, before it is trained."""
+
+from typing import Annotated
+
+import typer
+
+from ptrnet.cli.options import Seed, echo
+from ptrnet.errors import InputError
+
+
+def register(app: typer.Typer) -> None:
+    app.command()(check)
+
+
+def check(
+    problem: Annotated[
+        str,
+        typer.Argument(metavar="PROBLEM", help="A file such as my_problem.py, or a name."),
+    ],
+    seed: Seed = 0,
+) -> None:
+    """Try the contracts of a problem on random rollouts, and say in one line what is wrong.
+
+    The rollouts look for dead ends, for answers that depend on the batch or on the order of the
+    elements, for methods that change their arguments, and for numbers that a network cannot read.
+
+    Example: ptrnet check my_problem.py
+    """
+    from ptrnet import tasks
+    from ptrnet.problems import Problem
+    from ptrnet.problems.check import check_problem
+
+    kind = tasks.kind(problem)
+    if not issubclass(kind, Problem):
+        raise InputError(f"{problem} is a task without states: there is nothing to check")
+    try:
+        echo(check_problem(kind(), seed=seed))
+    except InputError as error:
+        raise InputError(f"{problem}: {error}") from None

@@ -1,0 +1,186 @@
+"""The pointer network of problems: it reads the state of a problem anew at every step.
+
+Light encoder, heavy decoder, as in Drakulic et al. (BQ-NCO, 2023) and Luo et al. (LEHD, 2023). What
+is left of a problem after some choices is a problem of the same kind.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from ptrnet.errors import InputError, ModelError
+from ptrnet.models.base import Encoded, PointerModel
+from ptrnet.models.parts.attention import (
+    EncoderLayer,
+    attention_bias,
+    encode_rows,
+    layer_norm,
+    normal_vectors,
+)
+from ptrnet.models.parts.remaining import Rest
+from ptrnet.models.settings import LayerSettings, ModelSettings
+
+if TYPE_CHECKING:
+    from ptrnet.problems.base import Problem, State
+    from ptrnet.tasks.base import Task
+
+
+@dataclass(frozen=True)
+class Started(Encoded):
+    """Instances before the first choice."""
+
+    names: Sequence[str]  # of the arrays of the problem's state, in the order of `state`
+
+
+class StatePtrNet(PointerModel):
+    """`p = softmax(u)`, `u_0 = v' h_0` for END and `u_j = W h_j` for the ways to element j.
+
+    `h` is `[whole; what remains]`, encoded by the layers of a transformer from the features that
+    the problem gives of its state. What the problem does not allow has no probability, and where
+    it allows only one token no network is asked.
+
+    The problem computes in float64, whatever the network does. In shapes, R is B K prefixes, T the
+    tokens `1 + N * ways`, and W the most elements that remain in one of them.
+    """
+
+    Settings = LayerSettings
+    exact_inputs: ClassVar[bool] = True
+    one_size: ClassVar[bool] = True
+
+    def __init__(self, problem: "Problem", settings: LayerSettings) -> None:
+        super().__init__(problem.num_features, problem.num_specials, settings)
+        units, heads = settings.hidden_size, settings.heads
+        if units % heads:
+            raise InputError(f"hidden_size: expected a multiple of {heads} heads, got {units}")
+        self.problem = problem
+        of_elements, of_whole = problem.feature_sizes
+        self.elements, self.whole = nn.Linear(of_elements, units), nn.Linear(of_whole, units)
+        self.whole_mark = nn.Parameter(normal_vectors(units, divisor=10))
+        self.layers = nn.ModuleList(
+            EncoderLayer(units, heads, settings.feed_forward)
+            for _ in range(settings.encoder_layers)
+        )
+        self.end, self.pointer = nn.Linear(units, 1), nn.Linear(units, problem.ways)
+
+    @classmethod
+    def for_task(cls, task: "Task", settings: ModelSettings) -> "StatePtrNet":
+        return cls(task, settings)  # type: ignore[arg-type]
+
+    def encode(self, inputs: Tensor, lengths: Tensor | None = None) -> Started:
+        state = self._start(inputs, lengths)
+        tensors = tuple(_to_tensor(rows, inputs.device)[:, None] for rows in state.values())
+        return Started(1 + inputs.shape[1] * self.problem.ways, tensors, tuple(state))
+
+    def step(
+        self, encoded: Started, state: tuple[Tensor, ...], tokens: Tensor
+    ) -> tuple[Tensor, tuple[Tensor, ...]]:
+        rows = {
+            name: part.flatten(0, 1).cpu().numpy()
+            for name, part in zip(encoded.names, state, strict=True)
+        }
+        rows = self.problem.advance(rows, _choices(tokens.flatten()))
+        log_probs = self._log_probs([rows], tokens.device)[0].view(*tokens.shape, -1)
+        parts = (_to_tensor(rows[name], tokens.device) for name in encoded.names)
+        return log_probs, tuple(part.view(*tokens.shape, *part.shape[1:]) for part in parts)
+
+    def log_probs(
+        self,
+        inputs: Tensor,
+        lengths: Tensor | None,
+        targets: Tensor,
+        target_lengths: Tensor | None = None,
+    ) -> Tensor:
+        """See `PointerModel`; all steps are computed at once, and sizes may differ."""
+        sizes = [inputs.shape[1]] if lengths is None else sorted(set(lengths.tolist()))
+        if lengths is not None and len(sizes) > 1:
+            return self._log_probs_by_size(inputs, lengths, targets, sizes)
+        state = self._start(inputs, lengths)
+        states = [state]
+        for i in range(targets.shape[1] - 1):
+            state = self.problem.advance(state, _choices(targets[:, i]))
+            states.append(state)
+        return self._log_probs(states, inputs.device).transpose(0, 1)
+
+    def _log_probs_by_size(
+        self, inputs: Tensor, lengths: Tensor, targets: Tensor, sizes: list[int]
+    ) -> Tensor:
+        num_tokens = 1 + inputs.shape[1] * self.problem.ways
+        every = torch.full((*targets.shape, num_tokens), -torch.inf, device=inputs.device)
+        for n in sizes:
+            rows = (lengths == n).nonzero()[:, 0]
+            some = self.log_probs(inputs[rows, :n], None, targets[rows])
+            some = nn.functional.pad(some, (0, num_tokens - some.shape[-1]), value=-torch.inf)
+            every = every.index_put((rows,), some)
+        return every
+
+    def _start(self, inputs: Tensor, lengths: Tensor | None) -> "State":
+        """The state of instances before the first choice.
+
+        Raises:
+            ModelError: they have several sizes.
+        """
+        n = inputs.shape[1]
+        if lengths is not None:
+            if (lengths != lengths[0]).any():
+                raise ModelError("expected instances of one size in a batch")
+            n = int(lengths[0])
+        return self.problem.start(inputs[:, :n].double().cpu().numpy())
+
+    def _log_probs(self, states: "list[State]", device: torch.device) -> Tensor:
+        """`(M, R, T)` log-probabilities of the next tokens in M states, each of R rows."""
+        decisions = [self.problem.decisions(state) for state in states]
+        is_open = [allowed.sum(1) > 1 for allowed in decisions]
+        open_states = [
+            {name: rows[some] for name, rows in state.items()}
+            for state, some in zip(states, is_open, strict=True)
+            if some.any()
+        ]
+        allowed = torch.from_numpy(np.stack(decisions)).to(device)
+        log_probs = torch.zeros(allowed.shape, device=device).masked_fill(~allowed, -torch.inf)
+        if not open_states:
+            return log_probs
+        scores = self._scores(open_states, device, allowed.shape[-1])
+        where = torch.from_numpy(np.stack(is_open)).to(device)
+        scores = scores.masked_fill(~allowed[where], -torch.inf)
+        return log_probs.index_put((where,), scores.log_softmax(-1))
+
+    def _scores(self, states: "list[State]", device: torch.device, num_tokens: int) -> Tensor:
+        """`(R, T)` scores of the tokens in all rows of the states; finite, float32."""
+        features = [self.problem.features(state) for state in states]
+        of_elements, of_whole = (
+            torch.from_numpy(np.concatenate(rows)).to(device, self.whole_mark.dtype)
+            for rows in zip(*features, strict=True)
+        )
+        remaining = np.concatenate([self.problem.remaining(state) for state in states])
+        rest = Rest.of_all(torch.from_numpy(remaining).to(device))
+        of_elements = of_elements.gather(
+            1, rest.elements[..., None].expand(-1, -1, of_elements.shape[-1])
+        )
+        with torch.autocast(device.type, enabled=False):  # features keep their digits
+            whole = (self.whole(of_whole) + self.whole_mark)[:, None]
+            rows = torch.cat([whole, self.elements(of_elements)], 1)
+        mask = nn.functional.pad(rest.mask, (1, 0), value=True)
+        bias = attention_bias(mask, rows.dtype)[:, None, None]
+        rows = layer_norm(encode_rows(self.layers, rows, bias))
+        with torch.autocast(device.type, enabled=False):
+            end, scores = self.end(rows[:, 0]), self.pointer(rows[:, 1:])
+        every = scores.new_zeros(len(rows), rest.size, self.problem.ways)
+        indices = rest.elements[..., None].expand(scores.shape)
+        every = every.scatter(1, indices, torch.where(rest.mask[..., None], scores, 0))
+        return torch.cat([end, every.flatten(1)], 1)
+
+
+def _choices(tokens: Tensor) -> np.ndarray:
+    """The problem's choices of `(R,)` tokens: STAY for END, which is the start symbol, too."""
+    return (tokens - 1).cpu().numpy()
+
+
+def _to_tensor(rows: np.ndarray, device: torch.device) -> Tensor:
+    return torch.from_numpy(np.require(rows, requirements=["C", "W"])).to(device)
+
+
+MODEL = StatePtrNet

@@ -1,0 +1,339 @@
+"""What a problem is: a task whose right answers nobody has to know.
+
+A problem says what may come next after each choice, and what an answer costs. A network learns from
+the costs of its own answers. `docs/dev/problems.md` says how problems and tasks relate.
+"""
+
+from abc import abstractmethod
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ptrnet.errors import InputError
+from ptrnet.tasks.base import Drawing, Task, duplicate_error
+from ptrnet.types import END, Answers, Example, Floats, Indices
+
+if TYPE_CHECKING:
+    from ptrnet.constraints import Constraint
+    from ptrnet.metrics.interval import Scores
+
+State = dict[str, NDArray[Any]]  # arrays `(B, ...)`, one row for each instance of a batch
+STAY = -1  # in place of a choice: the answer has ended
+
+
+@dataclass(frozen=True)
+class Problem(Task):
+    """A problem, stated by six methods: `sample`, `start`, `allowed`, `features`, `step`, `cost`.
+
+    All of them take and return NumPy arrays with a leading batch axis, and all instances of a batch
+    have one number of elements. No method may change its arguments.
+
+    An instance is an array `(n, d)`: a row for each element, with the numbers of `element_fields`
+    and then those of `shared_fields`, which are the same in every row. `pack` makes instances from
+    named arrays, `unpack` takes them apart. In files an instance is an object with these names.
+
+    A choice is an element that comes next. Where there are two `ways` to an element, directly (0)
+    or by element 0 (1), a choice is `2 * element + way`. An answer lists the elements in the order
+    in which they were chosen; element 0 stands between those that were reached by it.
+    """
+
+    element_fields: ClassVar[Mapping[str, int]]  # numbers that each element has, by name
+    shared_fields: ClassVar[Mapping[str, int]] = {}  # numbers that an instance has once
+    ways: ClassVar[int] = 1  # to an element: 1, or 2 (directly, or by element 0)
+    fixed: ClassVar[int] = 0  # leading elements that are not chosen, such as a depot
+    repeats: ClassVar[bool] = False  # type: ignore[misc]  # whether an element may come twice
+
+    labellers: ClassVar[tuple[str, ...]] = ()
+    min_length: ClassVar[int] = 0
+    model: ClassVar[str] = "state-ptr-net"
+    exact_inputs: ClassVar[bool] = True
+    recipe: ClassVar[Mapping[str, Any]] = {
+        "model": "state-ptr-net",
+        "learning": "self-labelling",
+        "n": "20",
+        "steps": 2000,
+        "batch_size": 32,
+        "hidden_size": 128,
+        "encoder_layers": 3,
+        "learning_rate": 1e-3,
+        "clip": 1.0,
+        "valid_every": 200,
+        "valid_batches": 8,
+        "checkpoint_every": 200,
+    }
+
+    # ---- What a problem must define.
+
+    @abstractmethod
+    def sample(self, rng: np.random.Generator, count: int, n: int) -> Floats:
+        """`(count, n, d)` fresh instances of n elements; see `pack`."""
+
+    @abstractmethod
+    def start(self, instance: Floats) -> State:
+        """The state of `(B, n, d)` instances before the first choice.
+
+        It holds all that the other methods need, also the parts of the instance.
+        """
+
+    @abstractmethod
+    def allowed(self, state: State) -> NDArray[np.bool_]:
+        """`(B, n)`, or `(B, n, 2)` with two ways: what may come next. Nothing: the answer ends."""
+
+    @abstractmethod
+    def features(self, state: State) -> tuple[Floats, Floats]:
+        """`(B, n, f)` numbers of each element and `(B, g)` of the whole, all of them about 1.
+
+        They are what the network sees of the state.
+        """
+
+    @abstractmethod
+    def step(self, state: State, choice: Indices) -> State:
+        """The state after `(B,)` choices, each of which is allowed."""
+
+    @abstractmethod
+    def cost(self, instance: Floats, answers: Indices) -> Floats:
+        """`(B,)` costs of `(B, m)` answers to `(B, n, d)` instances; less is better."""
+
+    # ---- What a problem may define; `max_length`, `instance_error`, `canonicalize`, `draw` too.
+
+    def may_end(self, state: State) -> NDArray[np.bool_]:
+        """`(B,)`: whether the answer may end although something is allowed. By default not."""
+        return np.zeros(len(next(iter(state.values()))), bool)
+
+    def remaining(self, state: State) -> NDArray[np.bool_]:
+        """`(B, n)`: the elements that still matter. By default all; fewer make training faster."""
+        return np.ones(self.allowed(state).shape[:2], bool)
+
+    def max_length(self, n: int) -> int:
+        """The most choices in an answer to an instance of n elements."""
+        return n - self.fixed
+
+    # ---- Instances and their named arrays.
+
+    def pack(self, **fields: Any) -> Floats:
+        """`(B, n, d)` instances of named arrays.
+
+        Args:
+            fields: each `(B, n)` or `(B, n, numbers)`; those that are shared `(B,)` or
+                `(B, numbers)`.
+        """
+        columns = [_with_width(np.asarray(fields[name], float), 3) for name in self.element_fields]
+        batch, n = columns[0].shape[:2]
+        for name in self.shared_fields:
+            values = _with_width(np.asarray(fields[name], float), 2)
+            columns.append(np.broadcast_to(values[:, None], (batch, n, values.shape[1])))
+        return np.concatenate(columns, -1)
+
+    def unpack(self, instance: Floats) -> State:
+        """The named arrays of `(B, n, d)` instances, as `pack` takes them."""
+        state, column = {}, 0
+        for fields, rows in ((self.element_fields, instance), (self.shared_fields, instance[:, 0])):
+            for name, width in fields.items():
+                values = rows[..., column : column + width]
+                state[name] = values[..., 0] if width == 1 else values
+                column += width
+        return state
+
+    def from_fields(self, fields: Mapping[str, Any], source: str) -> Floats:
+        """One instance `(n, d)` of named lists.
+
+        Raises:
+            InputError: `source`, and the field that is missing or misshapen.
+        """
+        arrays = {}
+        n = 0
+        widths = {**self.element_fields, **self.shared_fields}
+        for name, width in widths.items():
+            if name not in fields:
+                raise InputError(f'{source}: expected the key "{name}"')
+            try:
+                values = np.asarray(fields[name])
+            except ValueError:  # lists of several lengths
+                values = np.asarray(None)
+            is_shared = name in self.shared_fields
+            shape = (() if is_shared else (n or values.size // width,)) + (width,) * (width > 1)
+            if values.dtype.kind not in "iuf" or values.shape != shape or not values.size:
+                expected = f"shape {shape}" if shape else "a number"
+                raise InputError(f'{source}: "{name}": expected {expected} of finite numbers')
+            n = n or len(values)
+            arrays[name] = values[None]
+        return self.pack(**arrays)[0]
+
+    def to_fields(self, inputs: Floats) -> dict[str, Any]:
+        """The named lists of an instance `(n, d)`; what `from_fields` takes."""
+        return {name: values[0].tolist() for name, values in self.unpack(inputs[None]).items()}
+
+    # ---- What `Task` asks for, by the methods above.
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for name, default in (("order", "given"), ("points", "uniform")):
+            if getattr(self, name) != default:
+                raise InputError(f"{name}: problem {self.name} has no such setting")
+
+    @property
+    def num_features(self) -> int:
+        return sum(self.element_fields.values()) + sum(self.shared_fields.values())
+
+    @cached_property
+    def feature_sizes(self) -> tuple[int, int]:
+        """How many features an element has, and how many the whole."""
+        n = max(self.min_elements, self.fixed + 2)
+        of_elements, of_whole = self.features(
+            self.start(self.sample(np.random.default_rng(0), 1, n))
+        )
+        return of_elements.shape[-1], of_whole.shape[-1]
+
+    def normalize(self, inputs: Floats) -> Floats:
+        """Instances as they are: `features` says what the network sees of them."""
+        return inputs
+
+    def build_constraint(self) -> "Constraint":
+        from ptrnet.constraints import Anything
+
+        return Anything()
+
+    def free_constraint(self) -> "Constraint":
+        """The same: the network gives no probability to what is not allowed."""
+        return self.build_constraint()
+
+    def read_instance(self, row: dict[str, Any], source: str) -> Any:
+        inputs = self.from_fields(row, source)
+        for name in (*self.element_fields, *self.shared_fields):
+            del row[name]
+        return inputs
+
+    def write_instance(self, example: Example) -> dict[str, Any]:
+        return self.to_fields(example.inputs)
+
+    def to_tokens(self, answers: Answers) -> Answers:
+        if self.ways == 1:
+            return super().to_tokens(answers)
+        rows = []
+        for outputs in answers.rows():
+            before = np.append(0, outputs)[: len(outputs)]  # the answer begins at element 0
+            via = (before == 0) & (np.cumsum(before) > 0)
+            rows.append((2 * outputs + via + self.num_specials)[outputs != 0])
+        lengths = np.array([len(row) for row in rows], np.int64)
+        tokens = np.full((len(rows), int(lengths.max(initial=0)) + 1), END, np.int64)
+        for tokens_of_row, row in zip(tokens, rows, strict=True):
+            tokens_of_row[: len(row)] = row
+        return Answers(tokens, lengths + 1)
+
+    def from_tokens(self, tokens: Indices) -> Indices:
+        choices = tokens[tokens >= self.num_specials] - self.num_specials
+        if self.ways == 1:
+            return choices
+        elements, via = np.divmod(choices, 2)
+        return np.insert(elements, np.flatnonzero(via), 0)
+
+    def answer_error(self, n: int, outputs: Indices, first: int = 0) -> str | None:
+        chosen = outputs[outputs >= self.fixed] if self.ways > 1 else outputs
+        if (chosen < self.fixed).any():
+            return f"{first} to {self.fixed - 1 + first} are not chosen"
+        return None if self.repeats else duplicate_error(chosen, first)
+
+    def advance(self, state: State, choices: Indices) -> State:
+        """The state after `(B,)` choices, where STAY leaves a row as it is."""
+        moves = choices != STAY
+        if moves.all():
+            return self.step(state, choices)
+        if not moves.any():
+            return state
+        stepped = self.step({name: rows[moves] for name, rows in state.items()}, choices[moves])
+        advanced = {name: rows.copy() for name, rows in state.items()}
+        for name, rows in stepped.items():
+            advanced[name][moves] = rows
+        return advanced
+
+    def decisions(self, state: State) -> NDArray[np.bool_]:
+        """`(B, 1 + n * ways)`: which tokens may come next, END among them."""
+        allowed = self.allowed(state)
+        allowed = allowed.reshape(len(allowed), -1)
+        may_end = ~allowed.any(1) | self.may_end(state)
+        return np.concatenate([may_end[:, None], allowed], 1)
+
+    def answer_errors(self, inputs: Floats, answers: Sequence[Indices]) -> list[str | None]:
+        """Why each answer cannot answer the instance `(n, d)`; None if it can."""
+        errors: list[str | None] = [self.answer_error(len(inputs), answer) for answer in answers]
+        longest = self.max_length(len(inputs))
+        kept = [k for k, error in enumerate(errors) if error is None]
+        if not kept:
+            return errors
+        tokens, lengths = self.to_tokens(_padded([answers[k] for k in kept]))
+        state = self.start(np.broadcast_to(inputs, (len(kept), *inputs.shape)))
+        for t in range(tokens.shape[1]):
+            valid = np.take_along_axis(self.decisions(state), tokens[:, t : t + 1], 1)[:, 0]
+            choices = np.where(tokens[:, t] == END, STAY, tokens[:, t] - self.num_specials)
+            for row in np.flatnonzero(~valid & (t < lengths)):
+                if errors[kept[row]] is None:
+                    error = "ends too early"
+                    if choices[row] != STAY:
+                        error = f"element {choices[row] // self.ways} is not allowed then"
+                    errors[kept[row]] = f"after {t} choices: {error}"
+            has_failed = np.array([errors[k] is not None for k in kept])
+            state = self.advance(state, np.where(has_failed | (t >= longest), STAY, choices))
+        return errors
+
+    def costs(self, example: Example, answers: Sequence[Indices]) -> Floats:
+        """The cost of each answer; infinite for what is not an answer to the instance."""
+        costs = np.full(len(answers), np.inf)
+        by_length: dict[int, list[int]] = {}
+        for k, error in enumerate(self.answer_errors(example.inputs, answers)):
+            if error is None:
+                by_length.setdefault(len(answers[k]), []).append(k)
+        for rows in by_length.values():
+            instances = np.broadcast_to(example.inputs, (len(rows), *example.inputs.shape))
+            costs[rows] = self.cost(instances, np.stack([answers[k] for k in rows]))
+        return costs
+
+    def check_answers(self, answers: Answers, inputs: Floats, source: str) -> None:
+        super().check_answers(answers, inputs, source)
+        for k, (instance, answer) in enumerate(zip(inputs, answers.rows(), strict=True)):
+            (error,) = self.answer_errors(instance, [answer])
+            if error:
+                raise InputError(f"{source}: instance {k} of {len(instance)} elements: {error}")
+
+    def score(self, examples: Sequence[Example], answers: Iterable[Indices]) -> dict[str, "Scores"]:
+        """`cost`; `gap`, to the cost of the example's answer, as a share; `valid`.
+
+        Cost and gap are those of valid answers.
+        """
+        pairs = zip(examples, answers, strict=True)
+        costs = [self.costs(e, [a] if e.outputs is None else [a, e.outputs]) for e, a in pairs]
+        of_answers = np.array([c[0] for c in costs]).reshape(-1)
+        known = np.array([c[-1] for c in costs]).reshape(-1)
+        valid = np.isfinite(of_answers)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            gaps = (of_answers - known) / np.abs(known)
+        gaps = np.where(of_answers == known, 0.0, gaps)
+        return {
+            "cost": np.where(valid, of_answers, np.nan),
+            "gap": np.where(np.isfinite(gaps), gaps, np.nan),
+            "valid": valid,
+        }
+
+    def answer_stats(self, answered: Example) -> dict[str, float]:
+        """The `cost` of a valid answer."""
+        assert answered.outputs is not None
+        (cost,) = self.costs(answered, [answered.outputs])
+        return {"cost": float(cost)} if cost < np.inf else {}
+
+    def draw(self, inputs: Floats, outputs: Indices) -> Drawing:
+        raise InputError(f"problem {self.name} has no picture of its answers")
+
+
+def _with_width(values: Floats, ndim: int) -> Floats:
+    return values if values.ndim == ndim else values[..., None]
+
+
+def _padded(answers: Sequence[Indices]) -> Answers:
+    lengths = np.array([len(answer) for answer in answers], np.int64)
+    padded = np.zeros((len(answers), int(lengths.max(initial=0))), np.int64)
+    for row, answer in zip(padded, answers, strict=True):
+        row[: len(answer)] = answer
+    return Answers(padded, lengths)

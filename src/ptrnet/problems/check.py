@@ -1,0 +1,224 @@
+"""The contracts of a problem, tried on random rollouts and on all answers of tiny instances."""
+
+from collections.abc import Callable
+from copy import deepcopy
+from typing import Any
+
+import numpy as np
+
+from ptrnet.errors import InputError
+from ptrnet.problems.base import STAY, Problem, State
+from ptrnet.types import Example, Floats, Indices
+
+BATCH, TINY_ROLLOUTS = 8, 64  # instances that are rolled out together
+MAX_ANSWERS = 20_000  # of a tiny instance, beyond which exhaustive search stops
+LARGEST_FEATURE = 1000.0
+
+
+def check_problem(problem: Problem, sizes: tuple[int, ...] = (), seed: int = 0) -> str:
+    """Try the contracts of a problem, and return one line about what was tried.
+
+    - The same seed draws the same instances, and each of them can be solved.
+    - No method changes its arguments. Shapes and types are what they should be.
+    - No rollout is longer than `max_length`, so none runs into a loop.
+    - An instance has the same features, choices and costs alone as in a batch.
+    - Features and costs are finite, and features are of a size that a network can read.
+    - Elements in another order have the same features, choices and costs.
+    - Answers survive the way to tokens and back, and a replay of their choices accepts them.
+    - On a tiny instance, rollouts give no answer that exhaustive search does not find.
+
+    Args:
+        problem: to be tried.
+        sizes: numbers of elements; some small ones from the least on if empty.
+        seed: of instances and rollouts.
+
+    Raises:
+        InputError: the first contract that does not hold.
+    """
+    least = max(problem.min_elements, problem.fixed + 1)
+    sizes = sizes or tuple(range(least, least + 9, 2))
+    rollouts = 0
+    for n in sizes:
+        instance = _call("sample", problem.sample, np.random.default_rng([seed, n]), BATCH, n)
+        again = problem.sample(np.random.default_rng([seed, n]), BATCH, n)
+        _check(
+            instance.shape == (BATCH, n, problem.num_features),
+            f"sample: expected shape {(BATCH, n, problem.num_features)}, got {instance.shape}",
+        )
+        _check(np.isfinite(instance).all(), "sample: some number is not finite")
+        _check(np.array_equal(instance, again), "sample: the same seed drew other instances")
+        for one in instance:
+            _check(problem.instance_error(one) is None, f"sample: {problem.instance_error(one)}")
+        answers = _rollout(problem, instance, np.random.default_rng(seed))
+        _check_costs(problem, instance, answers)
+        _check_order(problem, instance, answers, np.random.default_rng(seed))
+        rollouts += len(answers)
+    rng = np.random.default_rng(seed)
+    count = _check_all_answers(problem, problem.sample(rng, 1, least + 3)[0], rng)
+    return (
+        f"{problem.name}: all contracts hold in {rollouts} rollouts of {sizes[0]} to {sizes[-1]} "
+        f"elements, and in all {count} answers to one instance of {least + 3}"
+    )
+
+
+def _rollout(problem: Problem, instance: Floats, rng: np.random.Generator) -> list[Indices]:
+    """Random answers to a batch, after a look at each state that they lead to."""
+    batch, n = instance.shape[:2]
+    width = () if problem.ways == 1 else (problem.ways,)
+    state = _call("start", problem.start, instance)
+    alone = [problem.start(instance[k : k + 1]) for k in range(batch)]
+    tokens: list[list[int]] = [[] for _ in range(batch)]
+    for t in range(problem.max_length(n) + 1):
+        for name, rows in state.items():
+            _check(
+                isinstance(rows, np.ndarray) and rows.shape[:1] == (batch,),
+                f'state["{name}"]: expected an array of {batch} rows, one for each instance',
+            )
+        allowed = _call("allowed", problem.allowed, state)
+        _check(
+            allowed.dtype == bool and allowed.shape == (batch, n, *width),
+            f"allowed: expected booleans {(batch, n, *width)}, got {allowed.dtype} {allowed.shape}",
+        )
+        _check(not allowed[:, : problem.fixed].any(), "allowed: fixed elements are not chosen")
+        decisions = problem.decisions(state)
+        features = _check_features(problem, state, batch, n)
+        remaining = _call("remaining", problem.remaining, state)
+        _check(
+            not (allowed.reshape(batch, n, -1).any(2) & ~remaining).any(),
+            "remaining: an element that is allowed does not remain",
+        )
+        choices = np.full(batch, STAY)
+        for k in range(batch):
+            _check(
+                np.array_equal(problem.decisions(alone[k])[0], decisions[k]),
+                f"allowed: instance {k} has other choices alone than in a batch, after {t} choices",
+            )
+            for of_batch, of_one in zip(features, problem.features(alone[k]), strict=True):
+                _check(
+                    np.allclose(of_batch[k], of_one[0], rtol=1e-9, atol=1e-9),
+                    f"features: instance {k} has others alone than in a batch, after {t} choices",
+                )
+            choices[k] = rng.choice(np.flatnonzero(decisions[k])) - 1
+            if choices[k] == STAY:
+                continue
+            tokens[k].append(choices[k] + problem.num_specials)
+            alone[k] = problem.step(alone[k], choices[k : k + 1])
+        if (choices == STAY).all():
+            return [problem.from_tokens(np.array(row, np.int64)) for row in tokens]
+        moves = choices != STAY
+        some = {name: rows[moves] for name, rows in state.items()}
+        _call("step", problem.step, some, choices[moves])
+        state = problem.advance(state, choices)
+    raise InputError(
+        f"max_length: expected at most {problem.max_length(n)} choices for {n} elements, but more "
+        "are allowed"
+    )
+
+
+def _check_features(problem: Problem, state: State, batch: int, n: int) -> tuple[Floats, Floats]:
+    features: tuple[Floats, Floats] = _call("features", problem.features, state)
+    of_elements, of_whole = problem.feature_sizes
+    for rows, shape in zip(features, ((batch, n, of_elements), (batch, of_whole)), strict=True):
+        _check(rows.shape == shape, f"features: expected shape {shape}, got {rows.shape}")
+        _check(np.isfinite(rows).all(), "features: some number is not finite")
+        largest = np.abs(rows).max(initial=0)
+        _check(
+            largest <= LARGEST_FEATURE,
+            f"features: expected numbers of about 1, got {largest:.4g}; divide by what is typical",
+        )
+    return features
+
+
+def _check_costs(problem: Problem, instance: Floats, answers: list[Indices]) -> None:
+    for k, (inputs, answer) in enumerate(zip(instance, answers, strict=True)):
+        (error,) = problem.answer_errors(inputs, [answer])
+        _check(error is None, f"step: answer {answer.tolist()} of a rollout is refused: {error}")
+        alone = _call("cost", problem.cost, inputs[None], answer[None])
+        _check(alone.shape == (1,), f"cost: expected shape (1,), got {alone.shape}")
+        _check(np.isfinite(alone[0]), f"cost: expected a finite number, got {alone[0]}")
+        same = [j for j, other in enumerate(answers) if len(other) == len(answer)]
+        together = problem.cost(instance[same], np.stack([answers[j] for j in same]))
+        _check(
+            np.allclose(together[same.index(k)], alone[0], rtol=1e-9, atol=1e-9),
+            f"cost: instance {k} costs {alone[0]} alone and {together[same.index(k)]} in a batch",
+        )
+
+
+def _check_order(
+    problem: Problem, instance: Floats, answers: list[Indices], rng: np.random.Generator
+) -> None:
+    """Shuffled elements must have the same features, choices and costs."""
+    n = instance.shape[1]
+    order = np.concatenate(
+        [np.arange(problem.fixed), problem.fixed + rng.permutation(n - problem.fixed)]
+    )
+    state, shuffled = problem.start(instance), problem.start(instance[:, order])
+    same = np.array_equal(problem.allowed(state)[:, order], problem.allowed(shuffled))
+    _check(same, "allowed: depends on the order of the elements")
+    of_elements, of_whole = problem.features(state)
+    others, whole = problem.features(shuffled)
+    same = np.allclose(of_elements[:, order], others) and np.allclose(of_whole, whole)
+    _check(same, "features: depend on the order of the elements")
+    position = np.argsort(order)
+    for inputs, answer in zip(instance, answers, strict=True):
+        costs = [
+            problem.cost(rows[None], indices[None])[0]
+            for rows, indices in ((inputs, answer), (inputs[order], position[answer]))
+        ]
+        _check(
+            np.isclose(*costs),
+            f"cost: depends on the order of the elements: {costs[0]} and {costs[1]}",
+        )
+
+
+def _check_all_answers(problem: Problem, inputs: Floats, rng: np.random.Generator) -> int:
+    """Compare rollouts of one instance, in a batch, with all answers that exhaustive search finds.
+
+    Returns:
+        The number of answers.
+    """
+    found = _all_answers(problem, inputs)
+    costs = problem.costs(Example(inputs), list(found.values()))
+    _check(np.isfinite(costs).all(), "cost: an answer that the choices lead to is refused")
+    for answer in _rollout(problem, np.repeat(inputs[None], TINY_ROLLOUTS, 0), rng):
+        is_known = tuple(answer.tolist()) in found or len(found) == MAX_ANSWERS
+        _check(is_known, f"step: {answer.tolist()} is an answer in a batch, but not alone")
+    return len(found)
+
+
+def _all_answers(problem: Problem, inputs: Floats) -> dict[tuple[int, ...], Indices]:
+    """All answers to an instance, MAX_ANSWERS at most, by exhaustive search."""
+    found: dict[tuple[int, ...], Indices] = {}
+    waiting: list[tuple[State, list[int]]] = [(problem.start(inputs[None]), [])]
+    while waiting and len(found) < MAX_ANSWERS:
+        state, tokens = waiting.pop()
+        for choice in np.flatnonzero(problem.decisions(state)[0]) - 1:
+            if choice == STAY:
+                answer = problem.from_tokens(np.array(tokens, np.int64))
+                found[tuple(answer.tolist())] = answer
+            else:
+                stepped = problem.step(state, np.array([choice]))
+                waiting.append((stepped, [*tokens, int(choice) + problem.num_specials]))
+    return found
+
+
+def _call(name: str, method: Callable[..., Any], *arguments: Any) -> Any:
+    """What a method returns, after a look at whether it changed its arguments."""
+    before = deepcopy(arguments)
+    try:
+        result = method(*arguments)
+    except InputError:
+        raise
+    except Exception as error:
+        raise InputError(f"{name}: raised {type(error).__name__}: {error}") from error
+    for old, new in zip(before, arguments, strict=True):
+        pairs = [(old[k], new[k]) for k in old] if isinstance(old, dict) else [(old, new)]
+        for a, b in pairs:
+            same = not isinstance(a, np.ndarray) or np.array_equal(a, b)
+            _check(same, f"{name}: changed its argument in place; copy it first")
+    return result
+
+
+def _check(holds: object, complaint: str) -> None:
+    if not holds:
+        raise InputError(complaint)

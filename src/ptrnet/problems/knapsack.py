@@ -1,0 +1,78 @@
+"""The knapsack: items of the most value that do not weigh more than the capacity."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ptrnet.problems.base import Problem, State
+from ptrnet.settings import setting
+from ptrnet.types import Answers, Floats, Indices
+
+TOLERANCE = 1e-9  # share of the capacity that a knapsack may weigh more
+
+
+@dataclass(frozen=True)
+class Knapsack(Problem):
+    """The problem `knapsack`: an answer lists the items to take; its cost is minus their value.
+
+    Fields of an instance: `weight` and `value` of each item, both 0 or more, and the `capacity`. A
+    knapsack may weigh a billionth more, so that 0.1 and 0.2 fit into 0.3. Fresh weights and values
+    are uniform in [0, 1], and the capacity is a quarter of `n` (Kwon et al. 2020).
+    """
+
+    name: ClassVar[str] = "knapsack"
+    element_fields: ClassVar[dict[str, int]] = {"weight": 1, "value": 1}
+    shared_fields: ClassVar[dict[str, int]] = {"capacity": 1}
+    labellers: ClassVar[tuple[str, ...]] = ("dynamic-programming",)
+
+    fill: float = setting(0.25, "capacity of drawn instances, as a share of n", gt=0, le=1)
+
+    def sample(self, rng: np.random.Generator, count: int, n: int) -> Floats:
+        weight, value = rng.random((2, count, n))
+        return self.pack(weight=weight, value=value, capacity=np.full(count, self.fill * n))
+
+    def start(self, instance: Floats) -> State:
+        state = self.unpack(instance)
+        left = state.pop("capacity") * (1 + TOLERANCE)
+        return {**state, "left": left, "taken": np.zeros(state["weight"].shape, bool)}
+
+    def allowed(self, state: State) -> NDArray[np.bool_]:
+        return ~state["taken"] & (state["weight"] <= state["left"][:, None])
+
+    def remaining(self, state: State) -> NDArray[np.bool_]:
+        return self.allowed(state)
+
+    def features(self, state: State) -> tuple[Floats, Floats]:
+        weight, value, left = (state[name] for name in ("weight", "value", "left"))
+        fits = self.allowed(state)
+        largest = np.where(fits, value, 0).max(1, keepdims=True)
+        worth = np.where(fits, value / np.where(largest > 0, largest, 1), 0)
+        share = np.where(fits, weight / np.where(left > 0, left, 1)[:, None], 1)
+        density = np.log((worth + 1e-6) / (share + 1e-6))
+        total = np.log(np.where(fits, share, 0).sum(1) + 1e-2)
+        return np.stack([share, worth, density], -1), np.stack([total, fits.mean(1)], -1)
+
+    def step(self, state: State, choice: Indices) -> State:
+        rows = np.arange(len(choice))
+        taken = state["taken"].copy()
+        taken[rows, choice] = True
+        return {**state, "taken": taken, "left": state["left"] - state["weight"][rows, choice]}
+
+    def instance_error(self, inputs: Floats) -> str | None:
+        if (inputs < 0).any():
+            return "weights, values and capacity must be 0 or more"
+        return None
+
+    def canonicalize(self, inputs: Floats, answers: Answers) -> Answers:
+        """Each answer with its heaviest items first."""
+        weights = np.take_along_axis(inputs[..., 0], answers.indices, 1)
+        order = np.argsort(np.where(answers.mask, -weights, np.inf), 1, kind="stable")
+        return Answers(np.take_along_axis(answers.indices, order, 1), answers.lengths)
+
+    def cost(self, instance: Floats, answers: Indices) -> Floats:
+        return -np.take_along_axis(self.unpack(instance)["value"], answers, 1).sum(1)
+
+
+PROBLEM = Knapsack

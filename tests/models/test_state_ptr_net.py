@@ -1,0 +1,104 @@
+"""The network of problems: distributions over what is allowed, alone and in a batch."""
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+import torch
+
+from ptrnet import Beam, Greedy, Sample, Solver, models, tasks
+from ptrnet.data.batches import pad_instances
+from ptrnet.errors import ModelError
+from ptrnet.problems import names
+from ptrnet.types import Example
+
+EVERY = pytest.mark.parametrize("name", names())
+
+
+def network(name):
+    torch.manual_seed(3)
+    task = tasks.get(name)
+    settings = models.settings_of(models.STATES, hidden_size=16, heads=2, encoder_layers=2)
+    return task, models.kind(models.STATES).for_task(task, settings).eval()
+
+
+def instances(task, n, count, seed=0):
+    return list(task.sample(np.random.default_rng(seed), count, n))
+
+
+@EVERY
+def test_step_by_step_equals_all_steps_at_once(name):
+    task, model = network(name)
+    inputs, lengths = pad_instances(instances(task, 6, 4), is_exact=True)
+    tokens = (
+        Sample(1, seed=1)
+        .decode(model, inputs, lengths, lengths * 100, task.build_constraint())
+        .tokens[:, 0]
+    )
+    tokens = torch.nn.functional.pad(tokens, (0, 1))
+    together = model.log_probs(inputs, lengths, tokens)
+    encoded = model.encode(inputs, lengths)
+    state, last = encoded.state, torch.zeros(4, 1, dtype=torch.int64)
+    ended = torch.zeros(4, dtype=torch.bool)
+    for i in range(tokens.shape[1]):
+        row, state = model.step(encoded, state, last)
+        torch.testing.assert_close(row[~ended, 0], together[~ended, i])
+        probabilities = row[~ended, 0].exp()
+        torch.testing.assert_close(probabilities.sum(-1), torch.ones(len(probabilities)))
+        last = tokens[:, i : i + 1]
+        ended |= last[:, 0] == 0
+
+
+@EVERY
+def test_known_answers_of_several_sizes_are_as_likely_alone(name):
+    task, model = network(name)
+    solver = Solver(model, task)
+    many = instances(task, 4, 2) + instances(task, 7, 2)
+    pairs = list(zip(many, solver.solve(many, Sample(1, seed=0)), strict=True))
+    together = solver.log_likelihoods(pairs)
+    alone = [solver.log_likelihoods(pair) for pair in pairs]
+    np.testing.assert_allclose(together, alone, atol=1e-5)
+
+
+def test_a_batch_to_decode_has_one_size():
+    task, model = network("knapsack")
+    with pytest.raises(ModelError, match="one size"):
+        model.encode(*pad_instances(instances(task, 3, 1) + instances(task, 5, 1), True))
+
+
+@EVERY
+def test_answers_are_valid_and_do_not_depend_on_the_batch(name):
+    task, model = network(name)
+    solver = Solver(model, task)
+    many = [inputs for n in (3, 6, 4, 6) for inputs in instances(task, n, 1, seed=n)]
+    for decoder in (Greedy(), Beam(3), Sample(4, seed=5)):
+        answers = solver.solve(many, decoder)
+        for inputs, answer in zip(many, answers, strict=True):
+            assert task.answer_errors(inputs, [answer]) == [None]
+            np.testing.assert_array_equal(solver.solve(inputs, decoder), answer)
+
+
+@EVERY
+def test_wider_beams_and_more_samples_cost_no_more(name):
+    task, model = network(name)
+    solver = Solver(model, task)
+    many = instances(task, 6, 8)
+    costs = {
+        size: [
+            task.costs(Example(inputs), [answer])[0]
+            for inputs, answer in zip(many, solver.solve(many, Sample(size, seed=5)), strict=True)
+        ]
+        for size in (1, 4, 32)
+    }
+    for fewer, more in pairwise(costs.values()):
+        assert (np.array(more) <= np.array(fewer) + 1e-9).all()
+
+
+@EVERY
+def test_model_survives_its_folder(name, tmp_path):
+    task, model = network(name)
+    solver = Solver(model, task)
+    solver.save_pretrained(tmp_path / "model")
+    again = Solver.from_pretrained(tmp_path / "model")
+    (inputs,) = instances(task, 5, 1)
+    assert again.answer(inputs).log_prob == solver.answer(inputs).log_prob

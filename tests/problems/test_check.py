@@ -1,0 +1,119 @@
+"""`ptrnet check`: what is right passes, and each fault has its line."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+import pytest
+
+from ptrnet import tasks
+from ptrnet.errors import InputError
+from ptrnet.problems import Problem, names
+from ptrnet.problems.check import check_problem
+
+
+@dataclass(frozen=True)
+class Right(Problem):
+    """Elements in any order; each costs its number times its place."""
+
+    name: ClassVar[str] = "right"
+    element_fields: ClassVar[dict[str, int]] = {"price": 1}
+
+    def sample(self, rng, count, n):
+        return self.pack(price=rng.random((count, n)))
+
+    def start(self, instance):
+        state = self.unpack(instance)
+        return {**state, "left": np.ones(state["price"].shape, bool)}
+
+    def allowed(self, state):
+        return state["left"]
+
+    def features(self, state):
+        left = state["left"]
+        return np.stack([state["price"], left], -1), left.mean(1, keepdims=True)
+
+    def step(self, state, choice):
+        left = state["left"].copy()
+        left[np.arange(len(choice)), choice] = False
+        return {**state, "left": left}
+
+    def cost(self, instance, answers):
+        prices = np.take_along_axis(self.unpack(instance)["price"], answers, 1)
+        return (prices * np.arange(answers.shape[1])).sum(1)
+
+
+class UnboundedAnswers(Right):
+    """Never finished."""
+
+    def step(self, state, choice):
+        return state
+
+
+class StepInPlace(Right):
+    def step(self, state, choice):
+        state["left"][np.arange(len(choice)), choice] = False
+        return state
+
+
+class FeaturesOfTheBatch(Right):
+    def features(self, state):
+        of_elements, of_whole = super().features(state)
+        return of_elements - of_elements.mean(0), of_whole
+
+
+class FeaturesOfIndices(Right):
+    def features(self, state):
+        of_elements, of_whole = super().features(state)
+        return of_elements + np.arange(of_elements.shape[1])[:, None], of_whole
+
+
+class UnseededSample(Right):
+    def sample(self, rng, count, n):
+        return super().sample(np.random.default_rng(), count, n)
+
+
+class CostOfTheBatch(Right):
+    def cost(self, instance, answers):
+        return super().cost(instance, answers) + len(answers)
+
+
+class LargeFeatures(Right):
+    def features(self, state):
+        of_elements, of_whole = super().features(state)
+        return 1e6 * of_elements, of_whole
+
+
+class RemainsLess(Right):
+    def remaining(self, state):
+        return np.zeros_like(state["left"])
+
+
+class Raises(Right):
+    def allowed(self, state):
+        return state["missing"]
+
+
+@pytest.mark.parametrize("name", names())
+def test_built_in_problems_keep_their_contracts(name):
+    assert "all contracts hold" in check_problem(tasks.get(name))
+
+
+@pytest.mark.parametrize(
+    ("kind", "complaint"),
+    [
+        (UnboundedAnswers, "max_length: expected at most"),
+        (StepInPlace, "step: changed its argument in place"),
+        (FeaturesOfTheBatch, "features: instance 0 has others alone than in a batch"),
+        (FeaturesOfIndices, "features: depend on the order of the elements"),
+        (UnseededSample, "sample: the same seed drew other instances"),
+        (CostOfTheBatch, "cost: instance 0 costs"),
+        (LargeFeatures, "features: expected numbers of about 1"),
+        (RemainsLess, "remaining: an element that is allowed does not remain"),
+        (Raises, "allowed: raised KeyError"),
+    ],
+)
+def test_each_fault_has_its_line(kind, complaint):
+    check_problem(Right())
+    with pytest.raises(InputError, match=complaint):
+        check_problem(kind())
