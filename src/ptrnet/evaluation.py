@@ -8,17 +8,24 @@ import numpy as np
 
 from ptrnet.data.dataset import Dataset
 from ptrnet.errors import InputError
+from ptrnet.metrics import calibration
 from ptrnet.metrics.interval import Measure, Moments, Scores, moments_of
 from ptrnet.tasks.base import Task
 from ptrnet.types import Example, Floats
 
 LOG_LIKELIHOOD = "log_likelihood"
+CONFIDENCE = "confidence"  # a metric; with it and accuracy there is a calibration error
+CALIBRATION_ERROR = "calibration_error"
 _ANSWER = "answer"  # beside it, of the model's
 MAX_ROWS = 12  # sizes that have a row of their own
 
 
 def evaluate(
-    task: Task, examples: Dataset, answered: Dataset, log_likelihoods: Floats
+    task: Task,
+    examples: Dataset,
+    answered: Dataset,
+    log_likelihoods: Floats,
+    element_scores: Sequence[Floats] = (),
 ) -> dict[str, Measure]:
     """Return the task's metrics of a model's answers, and the true answers' mean log-likelihood.
 
@@ -27,17 +34,41 @@ def evaluate(
         examples: with the true answers.
         answered: the same examples with the model's answers.
         log_likelihoods: `(B,)` of the true answers, by the model.
+        element_scores: `(n,)` of each example's elements, by the model; none if the task does not
+            measure them.
     """
-    scores = _scores(task, examples, answered, log_likelihoods)
-    return _summarize(task, moments_of(scores))
+    scores = _scores(task, examples, answered, log_likelihoods, element_scores)
+    return _summarize(task, _moments(scores))
 
 
 def _scores(
-    task: Task, examples: Dataset, answered: Dataset, log_likelihoods: Floats
+    task: Task,
+    examples: Dataset,
+    answered: Dataset,
+    log_likelihoods: Floats,
+    element_scores: Sequence[Floats],
 ) -> dict[str, Scores]:
     """Return by metric the `(B,)` scores of each answer; `log_likelihood` is one more."""
     outputs = [example.outputs for example in answered if example.outputs is not None]
-    return {**task.score(examples, outputs), LOG_LIKELIHOOD: log_likelihoods}
+    return {
+        **task.score(examples, outputs),
+        **task.score_elements(examples, element_scores),
+        LOG_LIKELIHOOD: log_likelihoods,
+    }
+
+
+def _no_scores(task: Task) -> dict[str, Scores]:
+    """Return the scores of no examples: the names and types of the task's metrics."""
+    return _scores(task, Dataset.of([]), Dataset.of([]), np.zeros(0), [])
+
+
+def _moments(scores: Mapping[str, Scores]) -> dict[str, Moments]:
+    """Return the moments of each metric's scores; with a confidence, those of its gaps too."""
+    if CONFIDENCE in scores:
+        right = scores["accuracy"] == 1
+        gaps = calibration.gaps_by_bin(scores[CONFIDENCE].astype(np.float64), right)
+        return moments_of({**scores, **gaps})
+    return moments_of(scores)
 
 
 class Evaluation:
@@ -46,29 +77,29 @@ class Evaluation:
     Args:
         task: of the examples.
         chunks: examples with their scores in `extra`, from `with_scores`.
+        by: a field of whole instances, whose values split the examples; see `group_value`.
     """
 
-    def __init__(self, task: Task, chunks: Iterable[Dataset]) -> None:
-        self._task, self._counts = task, Counter[int]()
-        self._by_size: dict[int, dict[str, Moments]] = {}
-        is_flag = {name: scores.dtype == bool for name, scores in task.score([], []).items()}
-        self._empty = {name: Moments(flag) for name, flag in is_flag.items()}
-        self._empty[LOG_LIKELIHOOD] = Moments(False)
+    def __init__(self, task: Task, chunks: Iterable[Dataset], by: str | None = None) -> None:
+        self._task, self._field = task, by
+        self._no_scores = _no_scores(task)
+        self._empty = _moments(self._no_scores)
+        self._by_size = _Groups(self._empty)
+        self._by_value = _Groups(self._empty)
         for chunk in chunks:
             self._add(chunk)
 
     def _add(self, data: Dataset) -> None:
-        sizes = data.sizes
-        for name, empty in self._empty.items():
+        scores: dict[str, Scores] = {}
+        for name, empty in self._no_scores.items():
             values = np.array([extra.get(name, np.nan) for extra in data.carried["extra"]], float)
-            scores: Scores = values == 1 if empty.is_flag else values
-            for n in np.unique(sizes).tolist():
-                of_size = self._by_size.setdefault(n, dict(self._empty))
-                of_size[name] += Moments.of(scores[sizes == n])
-        self._counts.update(sizes.tolist())
+            scores[name] = values == 1 if empty.dtype == bool else values
+        self._by_size.add(data.sizes.tolist(), scores)
+        if self._field is not None:
+            self._by_value.add([group_value(example, self._field) for example in data], scores)
 
     def __len__(self) -> int:
-        return self._counts.total()
+        return self._by_size.counts.total()
 
     def __repr__(self) -> str:
         measures = (f"{name} {measure.text(4)}" for name, measure in self.measures().items())
@@ -76,36 +107,101 @@ class Evaluation:
 
     def measures(self) -> dict[str, Measure]:
         """The metrics over all examples."""
-        return self._measures(sorted(self._by_size))
+        return _summarize(self._task, self._by_size.total(sorted(self._by_size.counts)))
 
     def by_size(self) -> dict[str, tuple[int, dict[str, Measure]]]:
-        """The same for each n, where the examples' sizes differ; else nothing.
+        """The same for each n, if the examples' sizes differ; else nothing.
 
-        Where there are more than `MAX_ROWS` sizes, ranges of them stand together (`5-8`).
+        If there are more than `MAX_ROWS` sizes, ranges of them share a row (`5-8`).
 
         Returns:
             By n or range, the number of instances and the measures.
         """
-        distinct, rows = sorted(self._by_size), {}
-        if len(distinct) < 2:
-            return {}
-        for part in np.array_split(distinct, min(len(distinct), MAX_ROWS)):
-            name = f"{part[0]}-{part[-1]}" if len(part) > 1 else str(part[0])
-            of_part = part.tolist()
-            rows[name] = (sum(self._counts[n] for n in of_part), self._measures(of_part))
+        return self._rows(self._by_size, "-") if len(self._by_size.counts) > 1 else {}
+
+    def by_value(self) -> dict[str, tuple[int, dict[str, Measure]]]:
+        """The same for each value of the field `by`; nothing without a field.
+
+        If there are more than `MAX_ROWS` different numbers, ranges of them share a row
+        (`1.5 to 4.25`).
+        """
+        return self._rows(self._by_value, " to ")
+
+    def _rows(self, groups: "_Groups", dash: str) -> dict[str, tuple[int, dict[str, Measure]]]:
+        rows = {}
+        for name, part in groups.parts(dash).items():
+            count = sum(groups.counts[value] for value in part)
+            rows[name] = (count, _summarize(self._task, groups.total(part)))
         return rows
 
-    def _measures(self, sizes: Sequence[int]) -> dict[str, Measure]:
-        moments = {
-            name: sum((self._by_size[n][name] for n in sizes), start=empty)
+
+class _Groups:
+    """The moments of scores, by a value that splits the examples.
+
+    Args:
+        empty: the moments of no examples.
+    """
+
+    def __init__(self, empty: Mapping[str, Moments]) -> None:
+        self.counts = Counter[Any]()
+        self._empty, self._moments = empty, dict[Any, dict[str, Moments]]()
+
+    def add(self, values: Sequence[Any], scores: Mapping[str, Scores]) -> None:
+        """Add the scores of B examples, whose groups are told by B values."""
+        rows: dict[Any, list[int]] = {}
+        for row, value in enumerate(values):
+            rows.setdefault(value, []).append(row)
+        for value, of_value in rows.items():
+            moments = _moments({name: column[of_value] for name, column in scores.items()})
+            present = self._moments.setdefault(value, dict(self._empty))
+            for name in present:
+                present[name] += moments[name]
+        self.counts.update(values)
+
+    def total(self, values: Iterable[Any]) -> dict[str, Moments]:
+        """Return the moments of the groups of some values together."""
+        of_values = [self._moments[value] for value in values]
+        return {
+            name: sum((moments[name] for moments in of_values), start=empty)
             for name, empty in self._empty.items()
         }
-        return _summarize(self._task, moments)
+
+    def parts(self, dash: str) -> dict[str, list[Any]]:
+        """Return the values of each row by its name: one value, or a range of numbers."""
+        if not all(isinstance(value, int | float) for value in self.counts):
+            return {str(value): [value] for value in sorted(self.counts, key=str)}
+        distinct = sorted(self.counts)
+        parts = np.array_split(np.arange(len(distinct)), min(len(distinct), MAX_ROWS) or 1)
+        rows = [[distinct[k] for k in part] for part in parts if len(part)]
+        return {f"{r[0]}{dash}{r[-1]}" if len(r) > 1 else str(r[0]): r for r in rows}
+
+
+def group_value(example: Example, field: str) -> Any:
+    """Return the value of a field of a whole instance, by which evaluations are split.
+
+    That is a key of its line or, for dictionaries, a field that all of its elements share.
+
+    Raises:
+        InputError: the example has no such field, or its elements differ in it.
+    """
+    if field in example.extra:
+        values = [example.extra[field]]
+    else:
+        values = [element[field] for element in example.elements or () if field in element]
+    if len(values) not in (1, len(example.inputs)):
+        raise InputError(f'{example.source}: by: expected the field "{field}" of an instance')
+    if any(value != values[0] for value in values):
+        raise InputError(
+            f'{example.source}: by: "{field}" differs between elements: expected a field of the '
+            "whole instance"
+        )
+    value = values[0].item() if isinstance(values[0], np.generic) else values[0]
+    return value if isinstance(value, str | int | float) else str(value)
 
 
 def check_room_for_scores(task: Task, examples: Iterable[Example]) -> None:
     """Refuses examples whose `extra` has a key of a score's name, but from a former evaluation."""
-    names = (*task.score([], []), LOG_LIKELIHOOD, _ANSWER)
+    names = (*_no_scores(task), _ANSWER)
     for example in examples:
         if {_ANSWER, LOG_LIKELIHOOD} <= set(example.extra):
             continue
@@ -117,14 +213,18 @@ def check_room_for_scores(task: Task, examples: Iterable[Example]) -> None:
 
 
 def with_scores(
-    task: Task, examples: Dataset, answered: Dataset, log_likelihoods: Floats
+    task: Task,
+    examples: Dataset,
+    answered: Dataset,
+    log_likelihoods: Floats,
+    element_scores: Sequence[Floats] = (),
 ) -> Dataset:
     """Return the examples, with the model's `answer` and each of its scores in their `extra`.
 
     A score is left out if a metric is not defined for an answer, and so is the score of an earlier
     evaluation. Arguments as in `evaluate`.
     """
-    columns = _scores(task, examples, answered, log_likelihoods)
+    columns = _scores(task, examples, answered, log_likelihoods, element_scores)
     rows = []
     for k, (example, other) in enumerate(zip(examples, answered, strict=True)):
         assert other.outputs is not None
@@ -137,8 +237,14 @@ def with_scores(
 
 
 def _summarize(task: Task, moments: Mapping[str, Moments]) -> dict[str, Measure]:
-    metrics = {name: of_metric for name, of_metric in moments.items() if name != LOG_LIKELIHOOD}
-    return {**task.summarize(metrics), LOG_LIKELIHOOD: moments[LOG_LIKELIHOOD].measure()}
+    gaps = {name: of_bin for name, of_bin in moments.items() if name in calibration.GAPS}
+    metrics = {
+        name: of_metric
+        for name, of_metric in moments.items()
+        if name != LOG_LIKELIHOOD and name not in gaps
+    }
+    measures = {**task.summarize(metrics), LOG_LIKELIHOOD: moments[LOG_LIKELIHOOD].measure()}
+    return {**measures, CALIBRATION_ERROR: calibration.error_of(gaps)} if gaps else measures
 
 
 def describe_training(trained: Mapping[str, Any]) -> Iterator[str]:

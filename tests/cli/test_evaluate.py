@@ -13,7 +13,7 @@ from ptrnet.data.dataset import Dataset
 from ptrnet.decoding import Greedy
 from ptrnet.jobs import CHUNK
 from ptrnet.labels import generate_dataset
-from ptrnet.solver.predict import EvaluateJob
+from ptrnet.solver.scoring import EvaluateJob
 from tests.cli.test_bulk import interrupted
 
 

@@ -9,8 +9,12 @@ from ptrnet.metrics.ranking import (
     kendall_tau,
     ndcg,
     reciprocal_rank,
-    score_orders,
+    score_chosen,
+    score_grades,
+    score_members,
+    score_permutations,
 )
+from ptrnet.types import Example
 
 GRADES = np.array([3.0, 2, 3, 0, 1, 2])
 
@@ -20,6 +24,11 @@ def graded(count, highest=4, seed=0):
     rng = np.random.default_rng(seed)
     for n in rng.integers(2, 15, count):
         yield rng.integers(0, highest + 1, n).astype(float), rng.permutation(n)
+
+
+def scored(grades, orders):
+    example = Example(np.zeros((len(grades), 1)), np.argsort(-grades), grades=grades)
+    return score_grades([example] * len(orders), orders)
 
 
 def test_ndcg_of_a_published_example():
@@ -66,7 +75,7 @@ def test_right_orders_have_the_best_scores_of_all_orders():
     """By brute force over the orders of five elements; tau-b with ties stays below 1."""
     grades = np.array([0.0, 2, 1, 2, 0])
     orders = [np.array(order) for order in permutations(range(5))]
-    scores = score_orders([grades] * len(orders), orders)
+    scores = scored(grades, orders)
     best = [k for k, order in enumerate(orders) if (np.diff(grades[order]) <= 0).all()]
     for name, values in scores.items():
         assert np.allclose(values[best], values.max()), name
@@ -76,13 +85,13 @@ def test_right_orders_have_the_best_scores_of_all_orders():
 def test_every_order_of_equal_grades_is_right():
     for grades in (np.zeros(3), np.full(1, 2.0), np.zeros(1)):
         orders = [np.array(order) for order in permutations(range(len(grades)))]
-        for values in score_orders([grades] * len(orders), orders).values():
+        for values in scored(grades, orders).values():
             assert (values == 1).all()
 
 
 def test_an_answer_that_is_no_order_of_all_elements_has_the_worst_values():
     answers = [np.array(answer, np.int64) for answer in ([0, 1], [0, 1, 1], [], [0, 1, 2, 0])]
-    scores = score_orders([np.array([2.0, 1, 0])] * 4, answers)
+    scores = scored(np.array([2.0, 1, 0]), answers)
     assert all(
         (values == (-1 if name == "kendall_tau" else 0)).all() for name, values in scores.items()
     )
@@ -95,5 +104,37 @@ def test_ndcg_stays_finite_for_grades_whose_gains_are_not():
 
 
 def test_every_metric_is_there_without_instances():
-    names = ["ndcg@1", "ndcg@5", "ndcg@10", "mrr", "map", "kendall_tau"]
-    assert [*score_orders([], [])] == names
+    names = ["accuracy", "ndcg@1", "ndcg@5", "ndcg@10", "mrr", "map", "kendall_tau"]
+    assert [*score_grades([], [])] == names
+    assert score_grades([], [])["accuracy"].dtype == bool
+
+
+def test_orders_without_ties_are_graded_by_their_places():
+    order = np.array([2, 0, 1])
+    scores = score_permutations(
+        [Example(np.zeros((3, 1)), order)] * 3, [order, order[::-1], np.array([2, 2, 0])]
+    )
+    assert scores["kendall_tau"].tolist() == [1, -1, -1]
+    assert scores["accuracy"].tolist() == [True, False, False]
+
+
+def test_places_of_choices_by_hand():
+    """The chosen elements are first, third and fifth of five."""
+    scores = np.log([0.1, 0.4, 0.05, 0.25, 0.2])
+    measured = score_chosen([1, 4, 2], [scores] * 3)
+    assert measured["mrr"].tolist() == [1, 1 / 3, 1 / 5]
+    assert measured["top@3"].tolist() == [True, True, False]
+    assert measured["top@5"].tolist() == [True, True, True]
+    assert measured["confidence"] == pytest.approx([0.4] * 3)
+
+
+def test_the_first_of_equal_scores_is_ahead():
+    assert score_chosen([0, 1], [np.zeros(2)] * 2)["mrr"].tolist() == [1, 1 / 2]
+
+
+def test_members_are_ranked_by_their_scores():
+    grades = np.array([1.0, 0, 2])
+    assert score_members([grades], [np.array([3.0, 2, 1])])["map"] == pytest.approx(
+        [(1 + 2 / 3) / 2]
+    )
+    assert score_members([], [])["map"].shape == (0,)

@@ -7,6 +7,7 @@ from ptrnet import models, tasks
 from ptrnet.augmentation import canonicalize_valid
 from ptrnet.data.batches import bucket_by_size
 from ptrnet.solver import predict as solver_batches
+from ptrnet.solver import scoring
 from ptrnet.solver import solver as solver_module
 from ptrnet.types import Example
 
@@ -73,9 +74,9 @@ def test_likelihoods_of_large_answers_are_taken_step_by_step(small, monkeypatch)
     rng = np.random.default_rng(6)
     examples = [Example(x, np.argsort(x[:, 0])) for x in (rng.random((n, 1)) for n in (3, 9, 6))]
     at_once = solver.log_likelihoods(examples)
-    monkeypatch.setattr(solver_batches, "MAX_BATCH_ELEMENTS", 10)
-    monkeypatch.setattr(solver_batches, "MAX_KNOWN_ELEMENTS", 10)
-    monkeypatch.setattr(solver_batches, "SCORES_PER_ELEMENT", 1)
+    monkeypatch.setattr(scoring, "MAX_BATCH_ELEMENTS", 10)
+    monkeypatch.setattr(scoring, "MAX_KNOWN_ELEMENTS", 10)
+    monkeypatch.setattr(scoring, "SCORES_PER_ELEMENT", 1)
     np.testing.assert_allclose(solver.log_likelihoods(examples), at_once, rtol=1e-5)
 
 

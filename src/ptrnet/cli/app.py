@@ -12,6 +12,7 @@ from ptrnet.version import VERSION
 VERBS = (
     "solve",
     "evaluate",
+    "explain",
     "train",
     "generate",
     "label",

@@ -1,6 +1,9 @@
 """`ptrnet evaluate`: a model's answers against a file's own."""
 
+from csv import writer
+from io import StringIO
 from json import dumps
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -25,6 +28,7 @@ from ptrnet.errors import InputError
 
 if TYPE_CHECKING:
     from ptrnet.metrics.interval import Measure
+    from ptrnet.solver import Solver
 
     Rows = dict[str, tuple[int, dict[str, Measure]]]
 
@@ -53,8 +57,27 @@ def evaluate(
         str | None, typer.Option("--n", help="With --random: sizes, 5-50.  [those of the training]")
     ] = None,
     points: Points = None,
+    by: Annotated[
+        str | None,
+        typer.Option(
+            "--by",
+            help="A row for each value of this field: a key of each line, or a field that all "
+            "elements of an instance share.",
+        ),
+    ] = None,
+    plot: Annotated[
+        Path | None,
+        typer.Option(
+            "--plot",
+            help="Draw whether probabilities are right, of a model of your own examples: FILE.png "
+            "or FILE.svg.",
+        ),
+    ] = None,
     csv: Annotated[
-        bool, typer.Option("--csv", help="A row for each n and metric, on standard output.")
+        bool,
+        typer.Option(
+            "--csv", help="A row for each n, or value of --by, and metric, on standard output."
+        ),
     ] = False,
     jobs: Jobs = 1,
     backend: Backend = "local",
@@ -63,9 +86,10 @@ def evaluate(
 ) -> None:
     """Measure a model's answers to FILE against the answers that FILE gives.
 
-    Every metric carries its count and a 95% interval. Where sizes differ, there is a row for each
-    n as well, or for ranges where there are more than 12. TASK may be left out with --model. With
-    --random there is no FILE: the instances are fresh, and the task's first labeller answers them.
+    Every metric carries its count and a 95% interval. If sizes differ, there is a row for each n
+    as well, or for ranges if there are more than 12. --by splits by a field instead. TASK may be
+    left out with --model. With --random there is no FILE: the instances are fresh, and the task's
+    first labeller answers them.
 
     Files of any length are read and answered in chunks. With --output each example's scores are
     kept, and a command that was stopped goes on when it is given again.
@@ -73,6 +97,8 @@ def evaluate(
     Example: ptrnet evaluate hull test.txt --decoder beam --beam-size 4
 
     Example: ptrnet evaluate hull million.txt --output scores.jsonl --jobs -1
+
+    Example: ptrnet evaluate --model my-offers test.jsonl --by country --plot calibration.png
     """
     if csv and json:
         raise InputError("--csv and --json are two forms of one output: expected one of them")
@@ -82,7 +108,16 @@ def evaluate(
                 raise InputError(f"{name} goes with --random")
         task, path = task_and_file(arguments, model)
     else:
+        for flag, given in (("--by", by), ("--plot", plot)):
+            if given is not None:
+                raise InputError(f"{flag} goes with a FILE, not with --random")
         task, path = task_alone(arguments, model), ""
+    if plot is not None:
+        from ptrnet.plots.figure import check_picture
+
+        check_picture(plot)
+        if path == "-":
+            raise InputError("--plot reads FILE again: expected a file, got standard input")
     decoder = decoding.build(seed, flag_of)
     solver = load_solver(task, model)
     if random is None:
@@ -94,6 +129,7 @@ def evaluate(
             augment=decoding.augment,
             jobs=jobs,
             backend=backend,
+            by=by,
         )
     else:
         evaluation = solver.evaluate_random(
@@ -108,22 +144,36 @@ def evaluate(
             jobs=jobs,
             backend=backend,
         )
+    if plot is not None:
+        _plot(plot, solver, path)
     header = {
         "task": solver.task.name,
         "model": model or solver.task.name,
         "decoder": decoder.name,
         "instances": len(evaluation),
     }
-    measures, by_size = evaluation.measures(), evaluation.by_size()
+    measures = evaluation.measures()
+    column, rows = ("n", evaluation.by_size()) if by is None else (by, evaluation.by_value())
     if csv:
-        echo(_csv({"all": (len(evaluation), measures), **by_size}))
+        echo(_csv(column, {"all": (len(evaluation), measures), **rows}))
     elif json:
-        by_n = [{"n": name, **_document(*row)} for name, row in by_size.items()]
         document = {**header, **_document(len(evaluation), measures)}
-        echo(dumps({**document, "by_n": by_n} if by_n else document))
+        if rows:
+            document[f"by_{column}"] = [
+                {column: name, **_document(*row)} for name, row in rows.items()
+            ]
+        echo(dumps(document))
     else:
         title = f"{len(evaluation)} instances, model {header['model']}, {decoder.name} decoding"
-        echo(_text(title, measures, by_size))
+        echo(_text(title, measures, column, rows))
+
+
+def _plot(picture: Path, solver: "Solver", path: str) -> None:
+    from ptrnet.data import formats
+    from ptrnet.plots.figure import axes
+
+    with axes(picture, 5.0, 5.0) as ax:
+        solver.plot_reliability(list(formats.read(path, solver.task)), ax)
 
 
 def _document(count: int, measures: "dict[str, Measure]") -> dict[str, Any]:
@@ -131,16 +181,16 @@ def _document(count: int, measures: "dict[str, Measure]") -> dict[str, Any]:
     return {"instances": count, "metrics": metrics}
 
 
-def _text(title: str, measures: "dict[str, Measure]", by_size: "Rows") -> str:
-    """The measures of all instances one below the other; below, a table by n."""
+def _text(title: str, measures: "dict[str, Measure]", column: str, rows: "Rows") -> str:
+    """The measures of all instances one below the other; below, a table by n or a field."""
     lines = [title]
     for metric, m in measures.items():
         value, interval = m.value_and_interval(4)
         interval = f"  95%: {interval}" if interval else ""
         lines.append(f"{metric:<18}{value:>10}{interval}  over {m.count}")
-    if by_size:
-        table = [["n", "instances", *measures]]
-        for name, (count, metrics) in by_size.items():
+    if rows:
+        table = [[column, "instances", *measures]]
+        for name, (count, metrics) in rows.items():
             table.append([name, str(count), *(m.text(3) for m in metrics.values())])
         widths = [max(map(len, column)) for column in zip(*table, strict=True)]
         lines += ["", *(_joined(cells, widths) for cells in table)]
@@ -152,11 +202,13 @@ def _joined(cells: list[str], widths: list[int]) -> str:
     return "  ".join(padded).rstrip()
 
 
-def _csv(rows: "Rows") -> str:
-    """A line for each n and metric; empty where there is no number."""
-    lines = ["n,metric,value,low,high,count,fail"]
+def _csv(column: str, rows: "Rows") -> str:
+    """A line for each row and metric; empty where there is no number."""
+    text = StringIO()
+    table = writer(text, lineterminator="\n")
+    table.writerow([column, "metric", "value", "low", "high", "count", "fail"])
     for name, (_, measures) in rows.items():
         for metric, m in measures.items():
             numbers = ("" if x is None else repr(x) for x in (m.value, m.low, m.high))
-            lines.append(",".join([name, metric, *numbers, str(m.count), str(m.fail).lower()]))
-    return "\n".join(lines)
+            table.writerow([name, metric, *numbers, m.count, str(m.fail).lower()])
+    return text.getvalue().removesuffix("\n")

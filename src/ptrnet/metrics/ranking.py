@@ -6,14 +6,17 @@ is 1: all grades are equal, or, for the reciprocal rank and the average precisio
 relevant. LightGBM counts such queries in the same way.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 
 import numpy as np
 
 from ptrnet.metrics.interval import Scores
-from ptrnet.types import Floats, Indices
+from ptrnet.metrics.sequence import grades_of, is_permutation, score_sequences
+from ptrnet.types import Example, Floats, Indices
 
 CUTOFFS = (1, 5, 10)  # of NDCG
+TOP = (3, 5)  # choices among so many are counted; the first alone is what accuracy counts
 
 
 def ndcg(grades: Floats, order: Indices, k: int) -> float:
@@ -50,24 +53,72 @@ def kendall_tau(grades: Floats, order: Indices) -> float:
     return float(signs.sum() / np.sqrt(len(signs) * num_untied)) if num_untied else 1.0
 
 
-def score_orders(grades: Sequence[Floats], orders: Iterable[Indices]) -> dict[str, Scores]:
-    """`ndcg@k`, `mrr`, `map` and `kendall_tau` of the orders of B instances.
+def score_permutations(
+    examples: Sequence[Example], answers: Iterable[Indices]
+) -> dict[str, Scores]:
+    """As `score_sequences`, and `kendall_tau`; that is -1 for what is no order of all elements."""
+    answers = list(answers)
+    tau = [
+        kendall_tau(grades_of(example), answer)
+        if is_permutation(answer, len(example.inputs))
+        else -1.0
+        for example, answer in zip(examples, answers, strict=True)
+        if example.outputs is not None
+    ]
+    return {**score_sequences(examples, answers), "kendall_tau": np.array(tau, float)}
 
-    An answer that is not an order of all elements has the worst values: 0, and tau -1.
+
+def score_grades(examples: Sequence[Example], answers: Iterable[Indices]) -> dict[str, Scores]:
+    """`accuracy`, `ndcg@k`, `mrr`, `map` and `kendall_tau` of the orders of B instances.
+
+    The accuracy is the share of orders in which no element is before one of a higher grade. An
+    answer that is not an order of all elements has the worst values: 0, and tau -1.
     """
-    names = (*(f"ndcg@{k}" for k in CUTOFFS), "mrr", "map", "kendall_tau")
-    rows = []
-    for of_elements, order in zip(grades, orders, strict=True):
-        if np.array_equal(np.sort(order), np.arange(len(of_elements))):
-            rows.append(
-                [
-                    *(ndcg(of_elements, order, k) for k in CUTOFFS),
-                    reciprocal_rank(of_elements, order),
-                    average_precision(of_elements, order),
-                    kendall_tau(of_elements, order),
-                ]
-            )
-        else:
-            rows.append([0.0] * (len(names) - 1) + [-1.0])
-    columns = np.array(rows, float).reshape(-1, len(names)).T
-    return dict(zip(names, columns, strict=True))
+    metrics: dict[str, Callable[[Floats, Indices], float]] = {
+        "accuracy": lambda grades, order: bool((np.diff(grades[order]) <= 0).all()),
+        **{f"ndcg@{k}": partial(ndcg, k=k) for k in CUTOFFS},
+        "mrr": reciprocal_rank,
+        "map": average_precision,
+        "kendall_tau": kendall_tau,
+    }
+    columns: dict[str, list[float]] = {name: [] for name in metrics}
+    for example, answer in zip(examples, answers, strict=True):
+        if example.outputs is None and example.grades is None:
+            continue
+        grades = grades_of(example)
+        is_order = is_permutation(answer, len(grades))
+        for name, metric in metrics.items():
+            worst = -1.0 if name == "kendall_tau" else 0.0
+            columns[name].append(metric(grades, answer) if is_order else worst)
+    return {
+        name: np.array(values, bool if name == "accuracy" else float)
+        for name, values in columns.items()
+    }
+
+
+def score_chosen(chosen: Sequence[int], scores: Sequence[Floats]) -> dict[str, Scores]:
+    """`top@k` and `mrr` of B choices, and `confidence`, the probability of the likeliest element.
+
+    Args:
+        chosen: B indices, the element that was chosen of each instance.
+        scores: `(n,)` log-probabilities of its elements.
+    """
+    places = np.array(
+        [np.flatnonzero(_best_first(s) == k)[0] for k, s in zip(chosen, scores, strict=True)], int
+    )
+    return {
+        **{f"top@{k}": places < k for k in TOP},
+        "mrr": 1 / (1 + places),
+        "confidence": np.array([np.exp(s.max()) for s in scores], float),
+    }
+
+
+def score_members(grades: Sequence[Floats], scores: Sequence[Floats]) -> dict[str, Scores]:
+    """`map`, the average precision of the elements of B sets in the order of their scores."""
+    values = [average_precision(g, _best_first(s)) for g, s in zip(grades, scores, strict=True)]
+    return {"map": np.array(values, float)}
+
+
+def _best_first(scores: Floats) -> Indices:
+    """Return the elements in the order of their scores; of equal ones the first, as `solve`."""
+    return np.argsort(-scores, kind="stable")

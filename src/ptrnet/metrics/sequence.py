@@ -37,19 +37,6 @@ def score_sequences(examples: Sequence[Example], answers: Iterable[Indices]) -> 
     }
 
 
-def score_orders(examples: Sequence[Example], answers: Iterable[Indices]) -> dict[str, Scores]:
-    """As `score_sequences`, and `kendall_tau`: Kendall's rank correlation (1938), 1 to -1.
-
-    An answer that is not an order of all elements counts -1.
-    """
-    pairs = _pairs(examples, answers)
-    return {
-        "accuracy": _exact_matches(pairs),
-        "in_place": np.array([_agreement(truth, answer) for truth, answer in pairs], float),
-        "kendall_tau": np.array([_kendall_tau(truth, answer) for truth, answer in pairs], float),
-    }
-
-
 def score_subsets(examples: Sequence[Example], answers: Iterable[Indices]) -> dict[str, Scores]:
     """`accuracy` as in `score_sequences`; `same_set`, in whatever order; and `f1`.
 
@@ -73,17 +60,6 @@ def score_sets(examples: Sequence[Example], answers: Iterable[Indices]) -> dict[
 def score_choices(examples: Sequence[Example], answers: Iterable[Indices]) -> dict[str, Scores]:
     """`accuracy`: the answer is the example's element."""
     return {"accuracy": _exact_matches(_pairs(examples, answers))}
-
-
-def score_grades(examples: Sequence[Example], answers: Iterable[Indices]) -> dict[str, Scores]:
-    """`accuracy`: the answer is an order of all elements, none before one of a higher grade."""
-    right = []
-    for example, answer in zip(examples, answers, strict=True):
-        if example.outputs is not None:
-            grades = grades_of(example)
-            ordered = is_permutation(answer, len(grades)) and (np.diff(grades[answer]) <= 0).all()
-            right.append(bool(ordered))
-    return {"accuracy": np.array(right, bool)}
 
 
 def grades_of(example: Example) -> Floats:
@@ -112,17 +88,6 @@ def _exact_matches(pairs: Pairs) -> Scores:
 def _agreement(truth: Indices, answer: Indices) -> float:
     shorter, longer = sorted((len(truth), len(answer)))
     return float((truth[:shorter] == answer[:shorter]).sum() / longer) if longer else 1.0
-
-
-def _kendall_tau(truth: Indices, answer: Indices) -> float:
-    n = len(truth)
-    if not is_permutation(answer, n):
-        return -1.0
-    if n < 2:
-        return 1.0
-    ranks = np.argsort(answer)[truth]
-    signs = np.sign(ranks[None, :] - ranks[:, None])[np.triu_indices(n, 1)]
-    return float(signs.mean())
 
 
 def _f1(truth: Indices, answer: Indices) -> float:

@@ -138,7 +138,7 @@ def draw_answer(
     ax.plot(*answer.points[answered].T, "o", color=ANSWER_COLOR, ms=4.5, zorder=4)
     ax.set_title(title, fontsize=11, loc="left")
     ax.margins(0.06)
-    _quieten(ax)
+    quieten(ax)
     if answer.equal_axes:
         ax.set_aspect("equal", adjustable="datalim")
     ax.legend(
@@ -164,7 +164,7 @@ def text_color() -> str:
     return str(matplotlib.rcParams["text.color"])
 
 
-def _quieten(ax: Any) -> None:
+def quieten(ax: Any) -> None:
     """Keep the background quiet: a light grid, and no box around it."""
     ax.spines[:].set_visible(False)
     ax.grid(color=QUIET_COLOR, alpha=GRID_ALPHA, lw=0.8)

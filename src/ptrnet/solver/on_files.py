@@ -15,11 +15,12 @@ from ptrnet.data import checks, formats
 from ptrnet.data.dataset import Dataset, chunks_of
 from ptrnet.data.sizes import Sizes
 from ptrnet.errors import InputError
-from ptrnet.evaluation import Evaluation, check_room_for_scores
+from ptrnet.evaluation import Evaluation, check_room_for_scores, group_value
 from ptrnet.jobs import CHUNK, Source
 from ptrnet.labels import generation
 from ptrnet.parallel import check_backend, check_jobs
-from ptrnet.solver.predict import EvaluateJob, PredictJob
+from ptrnet.solver.predict import PredictJob
+from ptrnet.solver.scoring import EvaluateJob
 from ptrnet.tasks.base import Task
 from ptrnet.types import Example
 
@@ -74,17 +75,23 @@ def _stream(solver: "Solver", job: PredictJob, examples: Iterable[Example]) -> I
 
 
 def evaluate_file(
-    solver: "Solver", job: EvaluateJob, path: str, target: str | None, jobs: int, backend: str
+    solver: "Solver",
+    job: EvaluateJob,
+    path: str,
+    target: str | None,
+    jobs: int,
+    backend: str,
+    by: str | None,
 ) -> Evaluation:
     """Compare answers with those of a file; see `Solver.evaluate_file`."""
     task = solver.task
     if target is not None:
         formats.check_keeps_extra(target, task)
     _check_bulk(path, jobs, backend)
-    examples = _known(formats.read(path, task), task, target)
+    examples = _known(formats.read(path, task), task, target, by)
     source = bulk.file_source(path, solver.warned(chunks_of(examples, task, CHUNK), job))
     function = _for_many(job, source.num_rows)
-    return _evaluation(task, function, source, target, job.key(), jobs, backend)
+    return _evaluation(task, function, source, target, job.key(), jobs, backend, by)
 
 
 def evaluate_random(
@@ -124,13 +131,14 @@ def _evaluation(
     key: dict[str, Any],
     jobs: int,
     backend: str,
+    by: str | None = None,
 ) -> Evaluation:
     """Run the job of an evaluation, in memory or into a file, and sum its scores up."""
     activity = EvaluateJob.activity
     if target is None:
-        return Evaluation(task, bulk.run(function, source, activity, jobs, backend))
+        return Evaluation(task, bulk.run(function, source, activity, jobs, backend), by)
     bulk.job(function, source, task, target, activity, key, jobs, backend)
-    return Evaluation(task, formats.read_chunks(target, task, CHUNK))
+    return Evaluation(task, formats.read_chunks(target, task, CHUNK), by)
 
 
 def _check_bulk(path: str, jobs: int, backend: str) -> None:
@@ -141,10 +149,14 @@ def _check_bulk(path: str, jobs: int, backend: str) -> None:
         formats.check_input(path)
 
 
-def _known(examples: Iterable[Example], task: Task, target: str | None) -> Iterator[Example]:
-    """Yield examples; InputError at one without an answer, or without room for its scores."""
+def _known(
+    examples: Iterable[Example], task: Task, target: str | None, by: str | None
+) -> Iterator[Example]:
+    """Yield examples; InputError at one without an answer, a value, or room for its scores."""
     for example in examples:
         checks.required_answer(example, task)
+        if by is not None:
+            group_value(example, by)
         if target is not None:
             check_room_for_scores(task, [example])
         yield example

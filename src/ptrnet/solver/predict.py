@@ -13,26 +13,21 @@ from torch import Tensor
 
 from ptrnet.augmentation import Candidate, best_candidate, decode_view
 from ptrnet.constraints import Constraint
-from ptrnet.data.batches import batch_of, bucket_by_size, pad_instances
+from ptrnet.data.batches import bucket_by_size, pad_instances
 from ptrnet.data.dataset import Dataset
 from ptrnet.data.symmetries import augmented_view
 from ptrnet.decoding import Decoder
 from ptrnet.kernels.eager import use_compiled_kernels
 from ptrnet.kernels.threads import one_thread
-from ptrnet.masks import gather_tokens, length_mask
 from ptrnet.models.base import PointerModel, as_parameters
 from ptrnet.tasks.base import Task
-from ptrnet.types import END, Batch, Example, Floats, Indices
+from ptrnet.types import END, Floats, Indices
 
 if TYPE_CHECKING:
     from ptrnet.decoding import Sample
 
 # Elements of a batch, padding and beams included: 64 MB of keys at 256 hidden units.
 MAX_BATCH_ELEMENTS = 65_536
-# The same if the answers are known: all steps are computed at once, and more rows gain nothing.
-MAX_KNOWN_ELEMENTS = 8_192
-# Scores of such a batch, for each of its elements: 8 MB.
-SCORES_PER_ELEMENT = 256
 # A batch of at most so many rows and elements, beams included, gains nothing from a second thread.
 ROWS_OF_ONE_THREAD, ELEMENTS_OF_ONE_THREAD = 8, 256
 
@@ -99,52 +94,6 @@ class PredictJob:
             "constrained": self.constrained,
             "augment": int(self.augment),
         }
-
-
-@dataclass(frozen=True)
-class EvaluateJob(PredictJob):
-    """Answers chunks of examples, and scores the answers against the known ones."""
-
-    activity: ClassVar[str] = "evaluating"
-
-    def __call__(self, data: Dataset) -> Dataset:
-        """Return the examples, with the model's `answer` and its scores in `extra`."""
-        from ptrnet import evaluation
-
-        log_likelihoods = log_likelihoods_of(self.model, self.task, data)
-        return evaluation.with_scores(self.task, data, super().__call__(data), log_likelihoods)
-
-
-@torch.no_grad()
-def log_likelihoods_of(model: PointerModel, task: Task, examples: Sequence[Example]) -> Floats:
-    """Return the `(B,)` log-probabilities of B examples' answers, in the form models train on."""
-    log_likelihoods = np.empty(len(examples))
-    counts = [len(example.inputs) for example in examples]
-    sizes = [max(n, n * task.max_length(n) // SCORES_PER_ELEMENT) for n in counts]
-    for indices in bucket_by_size(sizes, MAX_KNOWN_ELEMENTS, model.one_size):
-        batch = batch_of([examples[i] for i in indices], task)
-        batch = Batch(*as_parameters(model, *batch))
-        log_probs = _target_log_probs(model, batch)
-        mask = length_mask(batch.target_lengths, batch.targets.shape[1])
-        sums = torch.where(mask, log_probs, 0).double().sum(1)
-        log_likelihoods[indices] = sums.cpu().numpy()
-    return log_likelihoods
-
-
-def _target_log_probs(model: PointerModel, batch: Batch) -> torch.Tensor:
-    """`(B, M)` log-probabilities of the targets; for large answers without `(B, M, S + N)`."""
-    rows, steps = batch.targets.shape
-    if rows * steps * batch.inputs.shape[1] <= 2 * MAX_BATCH_ELEMENTS * SCORES_PER_ELEMENT:
-        return gather_tokens(model.log_probs(*batch), batch.targets)
-    encoded = model.encode(batch.inputs, batch.lengths)
-    state, last = encoded.state, torch.zeros_like(batch.targets[:, :1])
-    columns = []
-    for step in range(steps):
-        target = batch.targets[:, step : step + 1]
-        log_probs, state = model.step(encoded, state, last)
-        columns.append(log_probs[:, 0].gather(1, target))
-        last = target
-    return torch.cat(columns, 1)
 
 
 class SampledAnswers(NamedTuple):

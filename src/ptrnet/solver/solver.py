@@ -22,20 +22,23 @@ from ptrnet.models.base import num_weights
 from ptrnet.parallel import LOCAL
 from ptrnet.progress import Bar
 from ptrnet.solver.answer import Answer, cost_of
-from ptrnet.solver.predict import (
+from ptrnet.solver.predict import PredictJob, SampledAnswers, sample_answers
+from ptrnet.solver.scoring import (
     EvaluateJob,
-    PredictJob,
-    SampledAnswers,
+    element_probabilities,
+    element_scores,
+    judgements_of,
     log_likelihoods_of,
-    sample_answers,
 )
 from ptrnet.solver.stored import HubMixin
 from ptrnet.solver.trained_range import Message, TrainedRange
+from ptrnet.tasks.custom import Custom
 from ptrnet.types import Example
 
 if TYPE_CHECKING:
     from ptrnet.evaluation import Evaluation
     from ptrnet.metrics.interval import Measure
+    from ptrnet.solver.explain import Importance
 
 # Instances that are answered together in memory, so that those of near sizes share a batch; fewer
 # if a progress bar counts them.
@@ -270,6 +273,117 @@ class Solver(HubMixin):
         log_likelihoods = log_likelihoods_of(self.model, self.task, known)
         return float(log_likelihoods[0]) if is_one else log_likelihoods
 
+    def scores(self, instances: Any) -> Any:
+        """A number for each element: the higher, the earlier it stands or the surer it belongs.
+
+        They are the logarithms of `predict_proba` for a choice, grades and a permutation, and the
+        log-odds for a set, a subset and a sequence.
+
+        Args:
+            instances: one or many, in any form that `solve` takes.
+
+        Returns:
+            `(n,)` for one instance, a list of such arrays for many.
+
+        Raises:
+            InputError: as in `solve`; or the model is not one of a user's own examples.
+        """
+        data, is_one = self._scored(instances)
+        scores = element_scores(self.model, self._own_task(), data)
+        return scores[0] if is_one else scores
+
+    def predict_proba(self, instances: Any) -> Any:
+        """A probability for each element; which one depends on the kind of the answers.
+
+        - A choice: that the element is chosen, a softmax over the elements.
+        - Grades and permutations: that the element stands first, a softmax as well.
+        - Sets, subsets and sequences: that the element belongs to the answer. Each element has a
+          probability of its own, so they do not add up to 1.
+
+        Args, returns, errors: as of `scores`.
+        """
+        data, is_one = self._scored(instances)
+        probabilities = element_probabilities(self.model, self._own_task(), data)
+        return probabilities[0] if is_one else probabilities
+
+    def explain(self, examples: Any, *, repeats: int = 5, seed: int = 0) -> dict[str, Any]:
+        """How much the model loses if the values of a field are shuffled, for each of its fields.
+
+        This is permutation importance (Breiman 2001), by the metric of the kind of the answers. If
+        two fields say the same, the model may lose little without either.
+
+        Args:
+            examples: with the true answers, in any form that `evaluate` takes.
+            repeats: how often each field is shuffled.
+            seed: of the shuffles.
+
+        Returns:
+            `metric`, its `value` with the 95% interval `low` to `high` over `count` instances, and
+            `importance`: by field what the metric loses, with its interval, the greatest first.
+
+        Raises:
+            InputError: as in `evaluate`; or the model is not one of a user's own examples.
+        """
+        return self.importance(examples, repeats, seed).to_dict()
+
+    def importance(
+        self, examples: Any, repeats: int = 5, seed: int = 0, activity: str = ""
+    ) -> "Importance":
+        """Return the measures of `explain` as objects.
+
+        Args:
+            examples: this and the next two as in `explain`.
+            activity: what a progress bar says; no bar if it is empty.
+        """
+        from ptrnet.solver.explain import importance_of_fields
+
+        check_int("repeats", repeats, 1)
+        task = self._own_task()
+        data, _ = examples_of(examples, task)
+        if not len(data):
+            raise InputError("examples: expected at least one, got none")
+        return importance_of_fields(self.job(None, True, 1), task, data, repeats, seed, activity)
+
+    def plot_reliability(self, examples: Any, ax: Any = None) -> Any:
+        """Draw how often the model is right, by the probability that it gives.
+
+        Of a choice, grades and a permutation that is the probability of the likeliest first
+        element, of a set, a subset and a sequence that of each element; see `predict_proba`.
+
+        Args:
+            examples: with the true answers, in any form that `evaluate` takes.
+            ax: as in `plot`.
+
+        Returns:
+            The axes.
+
+        Raises:
+            InputError: as in `evaluate`; or the model is not one of a user's own examples.
+            MissingExtraError: matplotlib is not installed.
+        """
+        from ptrnet.plots.figure import axes_or_new
+        from ptrnet.plots.reliability import draw_reliability
+        from ptrnet.solver.scoring import claims_of
+
+        task = self._own_task()
+        data, _ = examples_of(examples, task)
+        ax = axes_or_new(ax)
+        draw_reliability(ax, *claims_of(self.model, task, data))
+        return ax
+
+    def _scored(self, instances: Any) -> tuple[Dataset, bool]:
+        """Return instances whose elements can be scored, and whether it is one."""
+        data, is_one = instances_of(instances, self._own_task())
+        self.warn_of(data, Greedy())
+        return data, is_one
+
+    def _own_task(self) -> Custom:
+        if not isinstance(self.task, Custom):
+            raise InputError(
+                f"expected a model of examples of one's own, got one of task {self.task.name}"
+            )
+        return self.task
+
     def attention(self, instances: Any) -> Any:
         """The pointer's distribution at each step of an answer (V 2.3: attention is the answer).
 
@@ -360,8 +474,8 @@ class Solver(HubMixin):
         from ptrnet.evaluation import evaluate
 
         examples, answered = self._dataset(examples), self._dataset(answered)
-        log_likelihoods = log_likelihoods_of(self.model, self.task, examples)
-        return evaluate(self.task, examples, answered, log_likelihoods)
+        judgements = judgements_of(self.model, self.task, examples)
+        return evaluate(self.task, examples, answered, *judgements)
 
     def _dataset(self, rows: Iterable[Example]) -> Dataset:
         return Dataset.of(rows, self.task.item_size)
@@ -412,6 +526,7 @@ class Solver(HubMixin):
         augment: int = 1,
         jobs: int = 1,
         backend: str = LOCAL,
+        by: str | None = None,
     ) -> "Evaluation":
         """Answer every instance of a file, and measure the answers against the file's own.
 
@@ -420,20 +535,22 @@ class Solver(HubMixin):
             output: a .jsonl or .parquet file for the examples, each with the model's `answer` and
                 its scores; a stopped call continues as in `solve_file`. None: not written.
             decoder: this and the others as in `solve_file`.
+            by: a field of the whole instance, whose values split the examples: a key of each line,
+                or a field that all elements of an instance share.
 
         Returns:
-            The measures over all examples, and by size.
+            The measures over all examples, by size, and by the values of the field.
 
         Raises:
-            InputError: an example that cannot be used or has no answer, by file and line; a file
-                that cannot be written, or another unfinished job for it.
+            InputError: an example that cannot be used, or has no answer or no such field, by file
+                and line; a file that cannot be written, or another unfinished job for it.
             MissingExtraError: format or backend needs a package that is not installed.
         """
         from ptrnet.solver import on_files
 
         job = EvaluateJob(**vars(self.job(decoder, constrained, augment)))
         target = None if output is None else fspath(output)
-        return on_files.evaluate_file(self, job, fspath(file), target, jobs, backend)
+        return on_files.evaluate_file(self, job, fspath(file), target, jobs, backend, by)
 
     def evaluate_random(
         self,

@@ -286,6 +286,16 @@ class Task(Settings, Labelling):
         """The answer that one sequence of tokens `(m,)`, END left out, stands for."""
         return tokens[tokens >= self.num_specials] - self.num_specials
 
+    def score_elements(
+        self, examples: Sequence[Example], scores: Sequence[Floats]
+    ) -> dict[str, "Scores"]:
+        """Metrics of a model's `(n,)` scores of each example's elements; none by default.
+
+        Returns:
+            As of `score`.
+        """
+        return {}
+
     def summarize(self, moments: Mapping[str, "Moments"]) -> dict[str, "Measure"]:
         """All scores together, by metric: shares that are right, and means, with intervals."""
         from ptrnet.metrics.interval import summarize

@@ -29,6 +29,14 @@ CONSTRAINTS: dict[str, Kind] = {
     "subset": "subset",
     "free": "sequence",
 }
+METRICS: dict[Kind, str] = {
+    "permutation": "kendall_tau",
+    "subset": "f1",
+    "sequence": "in_place",
+    "set": "f1",
+    "choice": "accuracy",
+    "grades": "ndcg@10",
+}
 MAX_LENGTH = 100_000  # indices of an answer
 MIN_SPREAD = 1e-290  # a feature of less is as good as constant
 MAX_NORMALIZED = 1000.0  # numbers beyond, after scaling, are clipped to it
@@ -143,17 +151,35 @@ class Custom(Task):
         return None if self.repeats else duplicate_error(outputs, first)
 
     def score(self, examples: Sequence[Example], answers: Iterable[Indices]) -> dict[str, "Scores"]:
-        from ptrnet.metrics import sequence
+        from ptrnet.metrics import ranking, sequence
 
         scores = {
-            "permutation": sequence.score_orders,
+            "permutation": ranking.score_permutations,
             "subset": sequence.score_subsets,
             "sequence": sequence.score_sequences,
             "set": sequence.score_sets,
             "choice": sequence.score_choices,
-            "grades": sequence.score_grades,
+            "grades": ranking.score_grades,
         }
         return scores[self.kind](examples, answers)
+
+    def score_elements(
+        self, examples: Sequence[Example], scores: Sequence[Floats]
+    ) -> dict[str, "Scores"]:
+        from ptrnet.metrics import ranking
+        from ptrnet.metrics.sequence import grades_of
+
+        if self.kind == "choice":
+            chosen = [int(e.outputs[0]) for e in examples if e.outputs is not None]
+            return ranking.score_chosen(chosen, scores)
+        if self.kind == "set":
+            return ranking.score_members(list(map(grades_of, examples)), scores)
+        return {}
+
+    @property
+    def metric(self) -> str:
+        """The metric by which models of the kind are compared; more of it is better."""
+        return METRICS[self.kind]
 
     def draw(self, inputs: Floats, outputs: Indices) -> Drawing:
         """The elements, joined in the order of the answer.

@@ -1,0 +1,65 @@
+"""`ptrnet explain`: which fields a model of a user's own examples needs."""
+
+from json import dumps
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ptrnet.cli.options import Json, Seed, echo
+
+
+def register(app: typer.Typer) -> None:
+    app.command()(explain)
+
+
+def explain(
+    model: Annotated[
+        str,
+        typer.Argument(metavar="MODEL", help="A model's folder or a hub id.", show_default=False),
+    ],
+    file: Annotated[
+        str, typer.Argument(metavar="FILE", help="Examples with answers.", show_default=False)
+    ],
+    repeats: Annotated[
+        int, typer.Option("--repeats", min=1, help="How often each field is shuffled.")
+    ] = 5,
+    plot: Annotated[
+        Path | None, typer.Option("--plot", help="Draw a bar for each field: FILE.png or FILE.svg.")
+    ] = None,
+    seed: Seed = 0,
+    json: Json = False,
+) -> None:
+    """Measure which fields a model of your own examples needs.
+
+    The values of one field after the other are shuffled between the elements of all instances of
+    FILE, and those of a field of the whole instance between the instances. The table says how much
+    the model's metric loses by that, with a 95% interval: NDCG@10 of grades, accuracy of a choice,
+    F1 of a set. If two fields say the same, the model may lose little without either.
+
+    Example: ptrnet explain my-offers test.jsonl --plot fields.png
+    """
+    from ptrnet.cli.options import load_solver
+    from ptrnet.data import formats
+    from ptrnet.plots.figure import axes, check_picture
+    from ptrnet.plots.importance import bars_height, draw_importance
+
+    if plot is not None:
+        check_picture(plot)
+    solver = load_solver(None, model)
+    examples = list(formats.read(file, solver.task))
+    importance = solver.importance(examples, repeats, seed, activity="explaining")
+    if plot is not None:
+        with axes(plot, 6.0, bars_height(len(importance.losses))) as ax:
+            draw_importance(ax, importance.losses, importance.metric)
+    if json:
+        echo(dumps({"model": model, "instances": len(examples), **importance.to_dict()}))
+        return
+    value = importance.complete.text(4)
+    lines = [f"{len(examples)} instances, model {model}: {importance.metric} {value}"]
+    rows = [(field, *m.value_and_interval(4)) for field, m in importance.losses.items()]
+    width = max(len("field"), *(len(field) for field, *_ in rows))
+    lines.append(f"{'field':<{width}}{'loss':>10}")
+    for field, loss, interval in rows:
+        lines.append(f"{field:<{width}}{loss:>10}" + f"  95%: {interval}" * bool(interval))
+    echo("\n".join(lines))

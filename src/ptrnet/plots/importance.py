@@ -1,0 +1,35 @@
+"""A bar for each field of a model: how much the model loses without it."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from ptrnet.metrics.interval import Measure
+from ptrnet.plots.answer import ANSWER_COLOR, QUIET_COLOR, quieten
+
+MAX_BARS = 30  # of the most important fields
+
+
+def bars_height(count: int) -> float:
+    """Return the inches that so many bars need."""
+    return 1.2 + 0.28 * min(count, MAX_BARS)
+
+
+def draw_importance(ax: Any, importance: Mapping[str, Measure], metric: str) -> None:
+    """Draw a bar with its interval for each field, the most important one on top.
+
+    Args:
+        ax: the axes to draw on.
+        importance: by field the loss, the greatest first; those after `MAX_BARS` are left out.
+        metric: whose loss it is.
+    """
+    rows = [(name, m) for name, m in importance.items() if m.value is not None][:MAX_BARS]
+    for place, (_, measure) in enumerate(rows):
+        assert measure.value is not None
+        ax.barh(place, measure.value, height=0.7, color=ANSWER_COLOR, zorder=2)
+        if measure.low is not None and measure.high is not None:
+            ax.plot([measure.low, measure.high], [place] * 2, color=QUIET_COLOR, lw=1.4, zorder=3)
+    ax.set_yticks(range(len(rows)), [name for name, _ in rows], parse_math=False)
+    ax.invert_yaxis()
+    ax.axvline(0, color=QUIET_COLOR, lw=0.8)
+    ax.set_xlabel(f"{metric} lost when the field is shuffled, with 95% interval", fontsize=9)
+    quieten(ax)

@@ -1,0 +1,49 @@
+"""The reliability diagram: how often a model is right, by the probability that it gives."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ptrnet.metrics.calibration import BINS, bin_of
+from ptrnet.metrics.interval import Moments
+from ptrnet.plots.answer import ANSWER_COLOR, QUIET_COLOR, quieten
+from ptrnet.types import Floats
+
+
+def draw_reliability(
+    ax: Any, probabilities: Floats, right: NDArray[np.bool_], subject: str
+) -> None:
+    """Draw for each bin of probabilities the share that is right, with its interval.
+
+    Args:
+        ax: the axes to draw on.
+        probabilities: `(num_claims,)`.
+        right: `(num_claims,)`.
+        subject: what is right or wrong, for the axes' names.
+    """
+    bins = bin_of(probabilities)
+    ax.plot([0, 1], [0, 1], "--", color=QUIET_COLOR, lw=1, label="as often as said")
+    for b in range(BINS):
+        inside = bins == b
+        measure = Moments.of(right[inside]).measure()
+        if measure.value is None or measure.low is None or measure.high is None:
+            continue
+        x, y = float(probabilities[inside].mean()), measure.value
+        errors = [[y - measure.low], [measure.high - y]]
+        ax.errorbar(x, y, yerr=errors, fmt="o", color=ANSWER_COLOR, ms=4.5, capsize=2.5, lw=1.2)
+        ax.annotate(
+            f"{measure.count:,}",
+            (x, measure.low),
+            xytext=(0, -4),
+            textcoords="offset points",
+            ha="center",
+            va="top",
+            fontsize=7,
+            color=QUIET_COLOR,
+        )
+    ax.set(xlim=(-0.02, 1.02), ylim=(-0.06, 1.02), aspect="equal")
+    ax.set_xlabel(f"probability that {subject}", fontsize=9)
+    ax.set_ylabel("share that was right, with its count", fontsize=9)
+    quieten(ax)
+    ax.legend(loc="upper left", frameon=False, fontsize=9)

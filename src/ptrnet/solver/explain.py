@@ -1,0 +1,96 @@
+"""Permutation importance (Breiman 2001): how much a model loses if a field is shuffled."""
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from ptrnet.data.dataset import Dataset
+from ptrnet.metrics.interval import Measure, Moments
+from ptrnet.progress import track
+from ptrnet.solver.predict import PredictJob
+from ptrnet.tasks.custom import Custom
+from ptrnet.types import Floats
+
+CHUNK = 4096  # instances that are answered together
+
+
+@dataclass(frozen=True)
+class Importance:
+    """What a model answers with all of its fields, and what it loses without each.
+
+    Args:
+        metric: of the kind of the answers.
+        complete: its value, with all fields.
+        losses: by field what the metric loses if the field is shuffled, the greatest first.
+    """
+
+    metric: str
+    complete: Measure
+    losses: dict[str, Measure]
+
+    def to_dict(self) -> dict[str, Any]:
+        """The measures as a JSON object."""
+        losses = {field: measure.to_dict() for field, measure in self.losses.items()}
+        return {"metric": self.metric, **self.complete.to_dict(), "importance": losses}
+
+
+def importance_of_fields(
+    job: PredictJob, task: Custom, data: Dataset, repeats: int, seed: int, activity: str = ""
+) -> Importance:
+    """Measure the metric of the task's kind with each field shuffled.
+
+    The values of a field are shuffled among all elements of all instances; those of a field that
+    all elements of an instance share, among the instances. The loss of an instance is the mean
+    over the repeats; the interval is that of the mean over the instances.
+
+    Args:
+        job: answers chunks of instances.
+        task: of the examples.
+        data: examples with answers.
+        repeats: how often each field is shuffled.
+        seed: of the shuffles.
+        activity: what a progress bar says; no bar if it is empty.
+    """
+    complete = _metric_of(job, task, data, data)
+    fields = field_columns(task)
+    rounds = [(field, k) for field in fields for k in range(repeats)]
+    losses = {field: np.zeros(len(data)) for field in fields}
+    for field, k in track(rounds, activity, len(rounds)):
+        rng = np.random.default_rng([seed, k, fields[field].start])
+        shuffled = _shuffled(data, fields[field], rng)
+        losses[field] += (complete - _metric_of(job, task, data, shuffled)) / repeats
+    measures = {field: Moments.of(loss).measure() for field, loss in losses.items()}
+    by_loss = dict(sorted(measures.items(), key=lambda row: -(row[1].value or 0)))
+    return Importance(task.metric, Moments.of(complete).measure(), by_loss)
+
+
+def field_columns(task: Custom) -> dict[str, slice]:
+    """Return the features of each field by its name; without names each feature is a field."""
+    if task.schema is None:
+        return {f"feature {k + 1}": slice(k, k + 1) for k in range(task.num_features)}
+    widths = [max(1, len(texts)) for texts in task.categories]
+    stops = np.cumsum(widths).tolist()
+    pairs = zip(task.fields, widths, stops, strict=True)
+    return {field: slice(stop - width, stop) for field, width, stop in pairs}
+
+
+def _metric_of(job: PredictJob, task: Custom, data: Dataset, instances: Dataset) -> Floats:
+    """Return the `(B,)` values of the metric of the kind, of the answers to changed instances."""
+    values = []
+    for known, chunk in zip(data.chunks(CHUNK), instances.chunks(CHUNK), strict=True):
+        answers = [example.outputs for example in job(chunk) if example.outputs is not None]
+        values.append(task.score(known, answers)[task.metric].astype(np.float64))
+    return np.concatenate(values)
+
+
+def _shuffled(data: Dataset, columns: slice, rng: np.random.Generator) -> Dataset:
+    """Return the instances with other values in some features."""
+    elements = np.array(data.elements)
+    values, owners = elements[:, columns], np.repeat(np.arange(len(data)), data.sizes)
+    of_instances = values[data.starts[:-1]]
+    if (values == of_instances[owners]).all():
+        elements[:, columns] = rng.permutation(of_instances)[owners]
+    else:
+        elements[:, columns] = rng.permutation(values)
+    return replace(data, elements=elements)

@@ -1,0 +1,158 @@
+"""`ptrnet explain`, and what `ptrnet evaluate` says of a model of a user's own examples."""
+
+import csv
+import io
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from ptrnet import load
+from tests.support.small_models import small_solver
+
+FIELDS = {"fields": ("price", "colour"), "categories": ((), ("blue", "red"))}
+NUMBERS = {"center": (0.0,) * 3, "spread": (1.0,) * 3}
+
+
+@pytest.fixture
+def offers(tmp_path):
+    """The folder of an untrained model of choices, and a file of 40 choices from two countries."""
+    solver = small_solver("custom", seed=1, scale=4.0, kind="choice", **FIELDS, **NUMBERS)
+    solver.save_pretrained(tmp_path / "offers")
+    rng, lines = np.random.default_rng(0), []
+    for k in range(40):
+        elements = [
+            {"price": round(float(rng.normal()), 3), "colour": str(rng.choice(["blue", "red"]))}
+            for _ in range(rng.integers(2, 7))
+        ]
+        chosen = min(range(len(elements)), key=lambda i: elements[i]["price"])
+        country = ["Peru, north", "Chad"][k % 2]
+        lines.append({"inputs": elements, "outputs": [chosen], "country": country, "income": k / 2})
+    path = tmp_path / "offers.jsonl"
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    return tmp_path / "offers", path, lines
+
+
+def parsed(outcome):
+    code, out, err = outcome
+    assert code == 0, err
+    return json.loads(out)
+
+
+def test_choices_are_measured_as_choices(ptrnet, offers):
+    model, path, lines = offers
+    document = parsed(ptrnet("evaluate", "--model", model, path, "--json"))
+    assert set(document["metrics"]) == {
+        "accuracy",
+        "top@3",
+        "top@5",
+        "mrr",
+        "confidence",
+        "log_likelihood",
+        "calibration_error",
+    }
+    solver = load(model)
+    expected = solver.evaluate([(line["inputs"], line["outputs"]) for line in lines])
+    for metric, row in document["metrics"].items():
+        assert row == pytest.approx(expected[metric], rel=1e-4, abs=1e-6), metric
+
+
+def test_scores_that_are_kept_give_the_same_measures(tmp_path, ptrnet, offers):
+    model, path, _ = offers
+    alone = parsed(ptrnet("evaluate", "--model", model, path, "--json"))
+    output = tmp_path / "scores.jsonl"
+    kept = parsed(ptrnet("evaluate", "--model", model, path, "--output", output, "--json"))
+    assert kept == alone
+    row = json.loads(output.read_text().splitlines()[0])
+    assert {"answer", "accuracy", "top@3", "mrr", "confidence", "country"} <= set(row)
+
+
+def test_rows_by_a_field_are_those_of_files_of_one_value(tmp_path, ptrnet, offers):
+    model, path, lines = offers
+    command = ("evaluate", "--model", model)
+    document = parsed(ptrnet(*command, path, "--by", "country", "--json"))
+    assert [row["country"] for row in document["by_country"]] == ["Chad", "Peru, north"]
+    for row in document["by_country"]:
+        part = tmp_path / "part.jsonl"
+        kept = [line for line in lines if line["country"] == row["country"]]
+        part.write_text("".join(json.dumps(line) + "\n" for line in kept))
+        alone = parsed(ptrnet(*command, part, "--json"))
+        assert row["instances"] == alone["instances"] == 20
+        for metric, expected in alone["metrics"].items():
+            assert row["metrics"][metric] == pytest.approx(expected, rel=1e-4, abs=1e-6), metric
+    table = list(csv.DictReader(io.StringIO(ptrnet(*command, path, "--by", "country", "--csv")[1])))
+    assert {row["country"] for row in table} == {"all", "Chad", "Peru, north"}
+    text = ptrnet(*command, path, "--by", "country")[1].splitlines()
+    assert [line.split()[0] for line in text[-3:]] == ["country", "Chad", "Peru,"]
+
+
+def test_many_numbers_of_a_field_share_rows(ptrnet, offers):
+    model, path, _ = offers
+    rows = parsed(ptrnet("evaluate", "--model", model, path, "--by", "income", "--json"))[
+        "by_income"
+    ]
+    assert len(rows) == 12 and sum(row["instances"] for row in rows) == 40
+    assert rows[0]["income"] == "0.0 to 1.5" and rows[-1]["income"] == "18.5 to 19.5"
+
+
+def test_elements_that_share_a_field_are_split_by_it(tmp_path, ptrnet, offers):
+    model, _, lines = offers
+    path = tmp_path / "shared.jsonl"
+    for k, line in enumerate(lines):
+        line["inputs"] = [
+            {**element, "season": ["dry", "wet"][k % 2]} for element in line["inputs"]
+        ]
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    rows = parsed(ptrnet("evaluate", "--model", model, path, "--by", "season", "--json"))[
+        "by_season"
+    ]
+    assert [(row["season"], row["instances"]) for row in rows] == [("dry", 20), ("wet", 20)]
+
+
+def test_a_field_that_cannot_split_is_refused(tmp_path, ptrnet, offers, refused):
+    model, path, _ = offers
+    output = tmp_path / "scores.jsonl"
+    command = ("evaluate", "--model", model, path, "--output", output, "--by")
+    refused(ptrnet(*command, "county"), 'offers.jsonl:1: by: expected the field "county"')
+    refused(ptrnet(*command, "price"), 'offers.jsonl:1: by: "price" differs between elements')
+    assert not output.exists()
+    refused(ptrnet("evaluate", "hull", "--random", 5, "--by", "n"), "--by goes with a FILE")
+
+
+def test_a_reliability_diagram_is_drawn(tmp_path, ptrnet, offers, refused):
+    pytest.importorskip("matplotlib")
+    model, path, _ = offers
+    picture = tmp_path / "calibration.svg"
+    assert ptrnet("evaluate", "--model", model, path, "--plot", picture)[0] == 0
+    assert "probability that the answer is right" in picture.read_text()
+    command = ("evaluate", "--model", model, "-", "--plot", picture)
+    refused(ptrnet(*command), "--plot reads FILE again: expected a file")
+
+
+def test_fields_are_explained_in_order_of_their_losses(tmp_path, ptrnet, offers):
+    pytest.importorskip("matplotlib")
+    model, path, lines = offers
+    picture = tmp_path / "fields.svg"
+    document = parsed(ptrnet("explain", model, path, "--plot", picture, "--json"))
+    expected = load(model).explain([(line["inputs"], line["outputs"]) for line in lines])
+    assert document == {"model": str(model), "instances": 40, **expected}
+    losses = [row["value"] for row in document["importance"].values()]
+    assert losses == sorted(losses, reverse=True) and len(losses) == 2
+    assert "colour" in picture.read_text()
+    text = ptrnet("explain", model, path)[1].splitlines()
+    assert text[0].startswith(f"40 instances, model {model}: accuracy ")
+    assert [line.split()[0] for line in text[2:]] == list(document["importance"])
+
+
+def test_what_cannot_be_explained_is_refused(tmp_path, ptrnet, offers, model, refused):
+    own, path, _ = offers
+    points = tmp_path / "points.txt"
+    points.write_text("0 0 1 0 0 1 output 1 2 3 1\n")
+    refused(ptrnet("explain", model, points), "examples of one's own, got one of task hull")
+    refused(ptrnet("explain", own, tmp_path / "none.jsonl"), "none.jsonl")
+    refused(ptrnet("explain", own, path, "--plot", "a.bmp"), "expected a picture's name")
+    unanswered = tmp_path / "new.jsonl"
+    unanswered.write_text('{"inputs": [{"price": 1, "colour": "red"}]}\n')
+    refused(ptrnet("explain", own, unanswered), "new.jsonl:1: has no answer")
+    assert not Path("a.bmp").exists()

@@ -1,0 +1,123 @@
+from dataclasses import replace
+from itertools import permutations
+
+import numpy as np
+import pytest
+
+from ptrnet.errors import InputError
+from ptrnet.solver import Solver
+from ptrnet.types import Example
+from tests.support.plackett_luce import plackett_luce
+from tests.support.small_models import small_solver
+
+KINDS = ("permutation", "subset", "sequence", "set", "choice", "grades")
+FIRST = ("permutation", "choice", "grades")
+SCORES = np.array([[0.7], [-1.2], [1.5], [0.1]])
+
+
+def probability_of(order, weights):
+    """Of an order of some elements and then the end, by Plackett and Luce."""
+    left, probability = 1 + weights.sum(), 1.0
+    for k in order:
+        probability *= weights[k] / left
+        left -= weights[k]
+    return probability / left
+
+
+def test_membership_is_the_share_of_all_answers_by_brute_force():
+    """The end's score is 0; all 65 answers to four elements are listed."""
+    weights = np.exp(SCORES[:, 0])
+    expected = np.zeros(4)
+    total = 0.0
+    for m in range(5):
+        for order in permutations(range(4), m):
+            probability = probability_of(order, weights)
+            total += probability
+            expected[list(order)] += probability
+    assert total == pytest.approx(1)
+    for kind in ("set", "subset"):
+        probabilities = plackett_luce(kind).predict_proba(SCORES)
+        assert probabilities == pytest.approx(expected, rel=1e-5)
+
+
+@pytest.mark.parametrize("kind", FIRST)
+def test_the_first_place_is_a_softmax_over_elements(kind):
+    weights = np.exp(SCORES[:, 0])
+    solver = plackett_luce(kind)
+    assert solver.predict_proba(SCORES) == pytest.approx(weights / weights.sum(), rel=1e-5)
+    assert np.exp(solver.scores(SCORES)) == pytest.approx(solver.predict_proba(SCORES))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_scores_of_a_batch_are_those_of_its_members_alone(kind):
+    solver = small_solver("custom", scale=4.0, center=(0.0, 0.0), spread=(1.0, 1.0), kind=kind)
+    rng = np.random.default_rng(3)
+    instances = [rng.normal(size=(n, 2)) for n in (1, 5, 2, 5, 9)]
+    together = solver.scores(instances)
+    for instance, scores in zip(instances, together, strict=True):
+        assert scores.shape == (len(instance),)
+        np.testing.assert_allclose(scores, solver.scores(instance), rtol=1e-4, atol=1e-5)
+    for probabilities in solver.predict_proba(instances):
+        assert ((probabilities >= 0) & (probabilities <= 1)).all()
+        assert kind not in FIRST or probabilities.sum() == pytest.approx(1)
+
+
+@pytest.mark.parametrize("kind", ["choice", "set"])
+def test_scores_are_in_the_order_of_the_user_if_the_model_reads_another(kind):
+    solver = plackett_luce(kind)
+    reader = Solver(solver.model, replace(solver.task, order="lexicographic"))
+    order = np.array([2, 0, 3, 1])
+    assert reader.scores(SCORES[order]) == pytest.approx(solver.scores(SCORES)[order])
+
+
+def test_likelihood_of_a_choice_is_that_among_the_elements():
+    weights = np.exp(SCORES[:, 0])
+    for chosen in range(4):
+        value = plackett_luce("choice").log_likelihoods((SCORES, [chosen]))
+        assert value == pytest.approx(np.log(weights[chosen] / weights.sum()), rel=1e-5)
+
+
+def test_metrics_of_a_choice_by_hand():
+    """The model's order is 2, 0, 3, 1, and its confidence the weight of element 2."""
+    weights = np.exp(SCORES[:, 0])
+    confidence = weights[2] / weights.sum()
+    measures = plackett_luce("choice").evaluate([(SCORES, [k]) for k in (2, 3, 1, 0)])
+    assert set(measures) == {
+        "accuracy",
+        "top@3",
+        "top@5",
+        "mrr",
+        "confidence",
+        "log_likelihood",
+        "calibration_error",
+    }
+    assert measures["accuracy"]["value"] == 1 / 4 and measures["top@3"]["value"] == 3 / 4
+    assert measures["mrr"]["value"] == pytest.approx((1 + 1 / 3 + 1 / 4 + 1 / 2) / 4)
+    assert measures["confidence"]["value"] == pytest.approx(confidence, rel=1e-5)
+    assert measures["calibration_error"]["value"] == pytest.approx(
+        abs(confidence - 1 / 4), rel=1e-4
+    )
+    expected = np.log(weights / weights.sum()).mean()
+    assert measures["log_likelihood"]["value"] == pytest.approx(expected, rel=1e-5)
+
+
+def test_metrics_of_grades_are_those_of_the_order_of_the_scores():
+    grades = np.array([1.0, 0, 0, 2])
+    example = Example(SCORES, np.array([3, 0, 1, 2]), grades=grades)
+    measures = plackett_luce("grades").evaluate([example])
+    dcg = 1 / np.log2(3) + 3 / np.log2(4)
+    assert measures["ndcg@10"]["value"] == pytest.approx(dcg / (3 + 1 / np.log2(3)))
+    assert measures["ndcg@1"]["value"] == 0 and measures["mrr"]["value"] == 1 / 2
+    assert {"ndcg@5", "map", "kendall_tau", "accuracy", "log_likelihood"} < set(measures)
+
+
+def test_metrics_of_a_set_rank_its_members():
+    """The model's set is {2, 0, 3}, in the order of their scores."""
+    measures = plackett_luce("set").evaluate([(SCORES, [0, 1])])
+    assert measures["f1"]["value"] == pytest.approx(2 * 1 / 5)
+    assert measures["map"]["value"] == pytest.approx((1 / 2 + 2 / 4) / 2)
+
+
+def test_models_of_named_tasks_have_no_scores_of_elements():
+    with pytest.raises(InputError, match="a model of examples of one's own, got one of task hull"):
+        small_solver("hull").predict_proba(np.random.default_rng(0).random((5, 2)))
