@@ -4,7 +4,7 @@ Log-likelihoods are of the true answers. Scores are a number for each element of
 early it stands, or how surely it belongs to the answer.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
@@ -74,9 +74,7 @@ def log_likelihoods_of(model: PointerModel, task: Task, examples: Sequence[Examp
         chosen = [example.outputs for example in examples]
         return np.array([s[c].item() for s, c in zip(scores, chosen, strict=True)], float)
     log_likelihoods = np.empty(len(examples))
-    counts = [len(example.inputs) for example in examples]
-    sizes = [max(n, n * task.max_length(n) // SCORES_PER_ELEMENT) for n in counts]
-    for indices in bucket_by_size(sizes, MAX_KNOWN_ELEMENTS, model.one_size):
+    for indices in _batches(model, task, [len(example.inputs) for example in examples]):
         batch = batch_of([examples[i] for i in indices], task)
         batch = Batch(*as_parameters(model, *batch))
         log_probs = _target_log_probs(model, batch)
@@ -84,6 +82,12 @@ def log_likelihoods_of(model: PointerModel, task: Task, examples: Sequence[Examp
         sums = torch.where(mask, log_probs, 0).double().sum(1)
         log_likelihoods[indices] = sums.cpu().numpy()
     return log_likelihoods
+
+
+def _batches(model: PointerModel, task: Task, counts: Sequence[int]) -> Iterator[list[int]]:
+    """Yield the rows of instances of so many elements that share a batch, all steps at once."""
+    sizes = [max(n, n * task.max_length(n) // SCORES_PER_ELEMENT) for n in counts]
+    return bucket_by_size(sizes, MAX_KNOWN_ELEMENTS, model.one_size)
 
 
 def _target_log_probs(model: PointerModel, batch: Batch) -> torch.Tensor:
@@ -117,8 +121,7 @@ def element_scores(model: PointerModel, task: Custom, data: Dataset) -> list[Flo
         answered = PredictJob(model, task, Greedy())(data)
         answers = [example.outputs for example in answered if example.outputs is not None]
     scores: list[Floats] = [np.zeros(0)] * len(data)
-    sizes = [n * (1 + len(answer)) for n, answer in zip(data.sizes.tolist(), answers, strict=True)]
-    for rows in bucket_by_size(sizes, MAX_KNOWN_ELEMENTS, model.one_size):
+    for rows in _batches(model, task, data.sizes.tolist()):
         of_rows = _scores_of_batch(
             model, task, [data[row].inputs for row in rows], [answers[row] for row in rows]
         )
