@@ -11,6 +11,7 @@ from ptrnet.version import VERSION
 
 _M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD, _M_ARENA_MAX = -1, -3, -8  # of glibc's malloc.h
 _MAX_INT = 2**31 - 1
+_PRIMITIVES = 128  # that oneDNN keeps; a step of a training needs some 20
 
 
 def cache_folder() -> Path:
@@ -27,12 +28,15 @@ def tune() -> None:
       takes fresh, zeroed pages for the next, which costs a third of an LSTM layer's time.
     - OpenMP's idle threads stop spinning soon: the compiled kernels run on threads of their own,
       which get a core only when torch's have gone to sleep.
+    - oneDNN keeps the code of fewer products: each shape has its own, and where sizes of instances
+      vary, the 1,024 that it would keep fill gigabytes and are hardly used again.
     - Cycles of objects are searched for less often: importing torch makes a great many objects
       that all stay, and the searches take a fifteenth of its time.
     """
     with contextlib.suppress(RuntimeError):  # a user without a home
         os.environ.setdefault("NUMBA_CACHE_DIR", str(cache_folder() / f"compiled-{VERSION}"))
     os.environ.setdefault("GOMP_SPINCOUNT", "5000")
+    os.environ.setdefault("ONEDNN_PRIMITIVE_CACHE_CAPACITY", str(_PRIMITIVES))
     _set_malloc(_M_MMAP_THRESHOLD, 2**30)
     _set_malloc(_M_TRIM_THRESHOLD, _MAX_INT)
     gc.set_threshold(5000)

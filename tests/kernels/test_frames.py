@@ -6,15 +6,15 @@ import pytest
 import torch
 
 from ptrnet.errors import ShapeError
-from ptrnet.models.parts.frames import EdgeFrames, OpenEdgeFrames
+from ptrnet.models.parts.frames import EdgeFrames
 
 UNITS = 8
 
 
-@pytest.fixture(params=[EdgeFrames, OpenEdgeFrames])
+@pytest.fixture(params=[False, True], ids=["last edge", "open edge"])
 def frames(request):
     torch.manual_seed(3)
-    return request.param(UNITS)
+    return EdgeFrames(UNITS, is_open=request.param)
 
 
 def arguments(frames, batch=3, prefixes=2, n=20, num_specials=2, seed=0, grid=None):

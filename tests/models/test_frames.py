@@ -10,7 +10,7 @@ from ptrnet.decoding import Beam, Greedy, Incremental, Sample
 from ptrnet.errors import InputError
 from ptrnet.models.base import shift_right
 from ptrnet.models.parts.attention import Elements
-from ptrnet.models.parts.frames import EdgeFrames, OpenEdgeFeatures, OpenEdgeFrames
+from ptrnet.models.parts.frames import EdgeFrames, OpenEdgeFeatures
 from ptrnet.solver import Solver
 
 HULL, APEXES = tasks.get("hull"), tasks.get("delaunay", sequence="apexes")
@@ -39,11 +39,11 @@ def test_with_edge_frames_a_batch_answers_as_its_members_alone(task, decoder, co
         assert not constrained or task.answer_error(len(instance), answer) is None
 
 
-@pytest.mark.parametrize("kind", [EdgeFrames, OpenEdgeFrames])
-def test_coordinates_stay_exact_under_autocast(kind):
+@pytest.mark.parametrize("is_open", [False, True])
+def test_coordinates_stay_exact_under_autocast(is_open):
     torch.manual_seed(5)
     points, tokens = torch.rand(3, 6, 2), torch.randint(0, 8, (3, 4))
-    elements, frames = Elements(2, 16, 4, True), kind(16)
+    elements, frames = Elements(2, 16, 4, True), EdgeFrames(16, is_open)
     ends = frames.all_ends(tokens, 2)
     arguments = torch.randn(3, 4, 8), ends, torch.randn(3, 4, 16), points
     keys = torch.randn(3, 8, 16)
@@ -60,9 +60,9 @@ def test_along_an_open_edge_the_apex_is_the_rightmost(points):
     task = tasks.get("delaunay", sequence="apexes", points=points)
     inputs = task.sample(np.random.default_rng(4), 50, 10)
     targets = torch.from_numpy(task.to_tokens(task.label(inputs)).indices)
-    frames = OpenEdgeFrames(8)
+    frames = EdgeFrames(8, is_open=True)
     front = FrontEdge(*frames.all_ends(shift_right(targets), 2))
-    view = OpenEdgeFeatures(torch.from_numpy(inputs).float(), 2, front)
+    view = OpenEdgeFeatures(torch.from_numpy(inputs).float(), 2, *front)
     angles = torch.atan2(view.y, view.x)
     angles = angles.masked_fill(sum(view.is_end) > 0, torch.inf)
     angles[..., 0] = torch.inf  # END

@@ -57,7 +57,7 @@ class PointerStep:
         self._weights = hidden, fused, packed_query
         self._query, self._keys = query.clone(), keys
         self._features, self._units = weights.input.shape[1], weights.hidden.shape[1]
-        self._kept: list[list[np.ndarray]] = []
+        self._kept: list[tuple[np.ndarray, ...]] = []
 
     def __call__(
         self, inputs: Tensor, state: tuple[Tensor, Tensor], ended: Tensor | None = None
@@ -89,12 +89,12 @@ class PointerStep:
         slices = max(1, min(torch.get_num_threads(), batch, running // MIN_SLICE_ROWS))
         memory = self._memory_for(slices * -(-batch // slices) * size)
         h, c, scores = _empty(*shape), _empty(*shape), _empty(batch, size, n)
-        tensors = (ended, inputs, *state, h, c, scores)
-        arrays = (*memory, *map(as_array, tensors), *self._weights, *self._keys.arrays)
+        before = tuple(map(as_array, (ended, inputs, *state)))
+        after = tuple(map(as_array, (h, c, scores)))
         counts = [0] * slices
 
         def run(k: int, *_: int) -> None:
-            counts[k] = step(k, slices, *arrays)
+            counts[k] = step(k, slices, memory, before, after, self._weights, self._keys.arrays)
 
         run_slices(run, range(slices + 1))
         self._kept.append(memory)
@@ -105,7 +105,7 @@ class PointerStep:
             scores[ended] = torch.nan
         return scores, (h, c)
 
-    def _memory_for(self, rows: int) -> list[np.ndarray]:
+    def _memory_for(self, rows: int) -> tuple[np.ndarray, ...]:
         """Memory to work in for so many rows: what another step has used, or new.
 
         Taken out of what is kept, as another thread may take a step at the same time.
@@ -117,7 +117,7 @@ class PointerStep:
         d, units = self._features, self._units
         sizes = (1, rows, d), (2, rows, units), (2, rows, units), (1, rows, 4 * units)
         indices, steps = np.empty((rows, 2), np.int64), np.ones(rows, np.int64)
-        return [indices, *(as_array(_empty(*size)) for size in sizes), steps]
+        return (indices, *(as_array(_empty(*size)) for size in sizes), steps)
 
 
 def _empty(*shape: int) -> Tensor:
@@ -126,30 +126,7 @@ def _empty(*shape: int) -> Tensor:
 
 
 @reassociating_jit
-def step(
-    first,
-    slices,
-    rows,
-    row_x,
-    row_h,
-    row_c,
-    gates,
-    steps,
-    ended,
-    x,
-    h,
-    c,
-    next_h,
-    next_c,
-    log_probs,
-    hidden,
-    fused,
-    query,
-    bound,
-    keys,
-    v,
-    key_lengths,
-):
+def step(first, slices, memory, before, after, weights, prepared):
     """Instances `first`, `first + slices` and so on; returns how many numbers are too large.
 
     All that a thread does in a step is one compiled call. Each call releases the interpreter's lock
@@ -160,28 +137,22 @@ def step(
     Args:
         first: number of the first instance, below `slices`.
         slices: of the batch.
-        rows: `(R, 2)`. This and the next five are memory to work in, of which a slice has its own
-            rows: instance and prefix of those that have not ended, which stand together there.
-        row_x: `(1, R, d)`.
-        row_h: `(2, R, H)`.
-        row_c: `(2, R, H)`.
-        gates: `(1, R, 4H)`.
-        steps: `(R,)`, ones.
-        ended: `(B, K)` boolean: the prefixes that are left out.
-        x: `(B, K, d)` inputs.
-        h: `(B, K, H)` hidden states.
-        c: `(B, K, H)` cell states.
-        next_h: `(B, K, H)`, written; 0 where a prefix is left out.
-        next_c: likewise.
-        log_probs: `(B, K, N)`, written; NaN where a prefix is left out.
-        hidden: the recurrent weights, packed.
-        fused: `(d + 1, 4H)`, the weights of the inputs and the biases' sum.
-        query: W2, packed.
-        bound: the number from which on one of a query is too large.
-        keys: `(B, N, H)`, their exponentials.
-        v: `(H,)`.
-        key_lengths: `(B,)`.
+        memory: to work in. A slice has R rows of its own in each array, where the prefixes that
+            have not ended stand together: instance and prefix `(R, 2)`, inputs `(1, R, d)`, hidden
+            and cell states `(2, R, H)`, gates `(1, R, 4H)`, and `(R,)` ones.
+        before: `(B, K)` boolean, the prefixes that are left out; inputs `(B, K, d)`; hidden and
+            cell states `(B, K, H)`.
+        after: hidden and cell states `(B, K, H)`, log-probabilities `(B, K, N)`. All are written;
+            0 and NaN where a prefix is left out.
+        weights: the recurrent weights, packed; `(d + 1, 4H)`, those of the inputs and the biases'
+            sum; W2, packed.
+        prepared: `PreparedKeys.arrays`.
     """
+    rows, row_x, row_h, row_c, gates, steps = memory
+    ended, x, h, c = before
+    next_h, next_c, log_probs = after
+    hidden, fused, query = weights
+    bound, keys, v, key_lengths = prepared
     widest_vectors()
     batch, size = ended.shape
     start = end = first * (-(-batch // slices) * size)

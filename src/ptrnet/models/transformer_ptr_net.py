@@ -23,7 +23,7 @@ from ptrnet.models.parts.attention import (
     layer_norm,
     normal_vectors,
 )
-from ptrnet.models.parts.frames import EdgeFrames, OpenEdgeFrames
+from ptrnet.models.parts.frames import EdgeFrames
 from ptrnet.models.settings import TransformerSettings
 
 if TYPE_CHECKING:
@@ -210,7 +210,7 @@ def _build_frames(
         )
     if is_open and num_specials != 2:
         raise InputError("frame_edge open: expected a task whose sequences are of apexes")
-    return OpenEdgeFrames(settings.hidden_size) if is_open else EdgeFrames(settings.hidden_size)
+    return EdgeFrames(settings.hidden_size, is_open)
 
 
 MODEL = TransformerPtrNet

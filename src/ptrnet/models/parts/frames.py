@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import torch
 from torch import Tensor, nn
 
-from ptrnet.constraints.triangulations import FrontEdge, OpenEdges
+from ptrnet.constraints.triangulations import OpenEdges
 from ptrnet.kernels.eager import is_unchanged
 from ptrnet.masks import gather_rows
 from ptrnet.models.base import safe_sqrt
@@ -55,42 +55,39 @@ class EdgeFrames(nn.Module):
     special slot has the position of the answer's first element. The first round's x is `A q + B k`
     of the decoder's state q and the token's state k.
 
+    In sequences of apexes the frame of the first round is that of the open edge whose triangle the
+    next token decides; until that edge is known frames are those of the first element.
+
     Args:
         units: size of queries and keys, H.
+        is_open: whether sequences are of apexes.
     """
 
-    is_open = False  # whether the edges are those of a triangulation that is continued
-    first_features, further_features = 5, 7 + 3 * len(SCALES)
-
-    def __init__(self, units: int) -> None:
+    def __init__(self, units: int, is_open: bool = False) -> None:
         super().__init__()
+        self.is_open = is_open
         self.query = nn.Linear(units, UNITS, bias=False)
         self.key = nn.Linear(units, UNITS, bias=False)
-        sizes = (self.first_features, *[self.further_features] * ROUNDS)
+        kind = self._features = OpenEdgeFeatures if is_open else LastEdgeFeatures
+        sizes = (kind.first_size, *[kind.further_size] * ROUNDS)
         rounds = (FrameScore(features) for features in sizes)
         self.looks = nn.ModuleList(rounds)  # "looks" is their name in models' files
 
-    # Subclasses override the next four: which edge it is, and where tokens are in its frame.
-
     def empty(self, tokens: Tensor) -> tuple[Tensor, ...]:
         """The state of empty prefixes, of as many as there are `(B, K)` tokens; see `ends`."""
-        return PrefixEnds.empty(tokens)
+        return OpenEdges.empty(tokens) if self.is_open else PrefixEnds.empty(tokens)
 
     def append(
         self, prefixes: tuple[Tensor, ...], tokens: Tensor, num_specials: int
     ) -> tuple[Tensor, ...]:
         """The state after one more token `(B, K)` of each prefix."""
+        if self.is_open:
+            return OpenEdges(*prefixes).append(tokens)
         return PrefixEnds(*prefixes).append(tokens, num_specials)
 
     def ends(self, prefixes: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
-        """The tokens that the edges run between, each `(B, K)`, as `forward` takes them."""
-        return prefixes
-
-    def view(self, points: Tensor, num_specials: int, ends: tuple[Tensor, ...]) -> "FrameFeatures":
-        """Points `(B, N, 2)` in the frames of the edges between `ends` `(B, M)`."""
-        return LastEdgeFeatures(points, num_specials, PrefixEnds(*ends))
-
-    # The rest is the same in all frames.
+        """The tokens that the edges run between, each `(B, K)`: `PrefixEnds` or a `FrontEdge`."""
+        return OpenEdges(*prefixes).front() if self.is_open else prefixes
 
     def all_ends(self, tokens: Tensor, num_specials: int) -> tuple[Tensor, ...]:
         """`ends` of the prefixes that end with each of the tokens: M of `(B, M)` tokens."""
@@ -108,9 +105,9 @@ class EdgeFrames(nn.Module):
     def compiled(self, points: Tensor, keys: Tensor) -> "FrameScores | None":
         """`forward` for points `(B, N, 2)` and keys of `project_keys`, as a compiled kernel.
 
-        None of changed frames.
+        Returns None if a part was subclassed, patched or hooked.
         """
-        if not is_unchanged(self, (type(self), nn.ModuleList, FrameScore, nn.Linear)):
+        if not is_unchanged(self, (EdgeFrames, nn.ModuleList, FrameScore, nn.Linear)):
             return None
         from ptrnet.kernels.frames import FrameScores  # imports numba
 
@@ -136,7 +133,7 @@ class EdgeFrames(nn.Module):
         """
         num_specials = scores.shape[2] - points.shape[1]
         with torch.autocast(scores.device.type, enabled=False):
-            views = self.view(points, num_specials, ends)
+            views = self._features(points, num_specials, *ends)
             states = self.query(queries).permute(2, 0, 1).contiguous()[..., None] + keys
             first, *further = self.looks
             scores = scores + first(views.along_last_edge(), states)
@@ -174,7 +171,7 @@ class FrameFeatures:
     """Every token in the frame of every prefix: its position along an edge, and its distance.
 
     Tensors of tokens are `(B, M, S + N)`, those of prefixes `(B, M, 1)`. A subclass says where
-    tokens are in its frames, by `set_frame`.
+    tokens are in its frames, by `set_frame`, and may add features of its own.
 
     Args:
         points: `(B, N, 2)` the elements' coordinates.
@@ -182,6 +179,8 @@ class FrameFeatures:
         first: `(B, M)` the first element of each prefix.
         last: `(B, M)` the element that frames are centered at; 0 if there is none yet.
     """
+
+    first_size, further_size = 5, 7 + 3 * len(SCALES)  # features in the first round, in the others
 
     def __init__(self, points: Tensor, num_specials: int, first: Tensor, last: Tensor) -> None:
         self.padded = nn.functional.pad(points, (0, 0, num_specials, 0))
@@ -243,13 +242,15 @@ class FrameFeatures:
 class LastEdgeFeatures(FrameFeatures):
     """Every token relative to the last element of every prefix, along the prefix's last edge."""
 
-    def __init__(self, points: Tensor, num_specials: int, ends: PrefixEnds) -> None:
-        super().__init__(points, num_specials, ends.first, ends.last)
-        previous, last = self.points_of(ends.previous), self.points_of(ends.last)
-        has_no_edge = (ends.previous == 0)[..., None]
+    def __init__(
+        self, points: Tensor, num_specials: int, first: Tensor, previous: Tensor, last: Tensor
+    ) -> None:
+        super().__init__(points, num_specials, first, last)
+        (from_x, from_y), (to_x, to_y) = self.points_of(previous), self.points_of(last)
+        has_no_edge = (previous == 0)[..., None]
         edge = (
-            torch.where(has_no_edge, 0, last[0] - previous[0]),
-            torch.where(has_no_edge, -1, last[1] - previous[1]),
+            torch.where(has_no_edge, 0, to_x - from_x),
+            torch.where(has_no_edge, -1, to_y - from_y),
         )
         self.set_frame(*self.offset, edge)
 
@@ -278,42 +279,18 @@ def signed_logs(x: Tensor) -> Tensor:
 # triangle, is the point at infinity: its angle is 0, clockwise of all points on the edge's right.
 
 
-class OpenEdgeFrames(EdgeFrames):
-    """`EdgeFrames` of the edge whose triangle the next token decides, in sequences of apexes.
-
-    Until that edge is known frames are those of the first element, as after one element in
-    `EdgeFrames`.
-    """
-
-    is_open = True
-    first_features = EdgeFrames.first_features + 6
-    further_features = EdgeFrames.further_features + 2
-
-    def empty(self, tokens: Tensor) -> tuple[Tensor, ...]:
-        return OpenEdges.empty(tokens)
-
-    def append(
-        self, prefixes: tuple[Tensor, ...], tokens: Tensor, num_specials: int
-    ) -> tuple[Tensor, ...]:
-        return OpenEdges(*prefixes).append(tokens)
-
-    def ends(self, prefixes: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
-        return OpenEdges(*prefixes).front()
-
-    def view(
-        self, points: Tensor, num_specials: int, ends: tuple[Tensor, ...]
-    ) -> "OpenEdgeFeatures":
-        return OpenEdgeFeatures(points, num_specials, FrontEdge(*ends))
-
-
 class OpenEdgeFeatures(FrameFeatures):
     """Every token at half the angle that every prefix's first open edge spans from there.
 
-    Its distance is the root of those from the two ends, in units of the edge's length.
+    Its distance is the root of those from the two ends, in units of the edge's length. The edges
+    are those of a `FrontEdge`.
     """
 
-    def __init__(self, points: Tensor, num_specials: int, front: FrontEdge) -> None:
-        first, tail, head = front
+    first_size, further_size = FrameFeatures.first_size + 6, FrameFeatures.further_size + 2
+
+    def __init__(
+        self, points: Tensor, num_specials: int, first: Tensor, tail: Tensor, head: Tensor
+    ) -> None:
         super().__init__(points, num_specials, tail, torch.where(head > 0, head, tail))
         has_edge = (head > 0)[..., None]
         (ux, uy), (vx, vy) = self.points_of(tail), self.points_of(head)
