@@ -118,15 +118,19 @@ class Batch(NamedTuple):
     lengths: Tensor  # (B,) int64, 1..N
     targets: Tensor  # (B, M) int64 tokens, each sequence closed by END
     target_lengths: Tensor  # (B,) int64, END included
+    # (B, N) float32: elements of equal grades are equally right; None if no two are. A right answer
+    # is any that differs from the targets by elements of equal grades.
+    grades: Tensor | None = None
 
 
 class CutBatch(NamedTuple):
     """A batch whose answers are cut: the tokens before the cut are known, the rest is learned."""
 
-    inputs: Tensor  # these four as in a `Batch`
+    inputs: Tensor  # these five as in a `Batch`
     lengths: Tensor
     targets: Tensor
     target_lengths: Tensor
+    grades: Tensor | None
     num_known: int  # the tokens before the cut, of every answer
 
 

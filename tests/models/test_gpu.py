@@ -36,7 +36,7 @@ def test_like_on_the_cpu(name, options, precision):
             low = device == "cuda" and precision == "bfloat16"
             with matmul_precision(precision, device):
                 with torch.autocast(device, torch.bfloat16, enabled=low):
-                    rows = module.log_probs(*batch).cpu()
+                    rows = module.log_probs(*batch[:4]).cpu()
                 rows = torch.where(real & rows.isfinite(), rows, 0)
                 (rows * torch.linspace(0, 1, rows.shape[-1])).sum().backward()
             results.append(

@@ -32,7 +32,7 @@ def batch_of(seed, steps=5, ragged=True, device="cuda"):
     targets = torch.randint(1, 4, (8, steps))
     targets[torch.arange(8), ends - 1] = 0
     batch = Batch(torch.rand(8, N, 2), lengths, targets, ends)
-    return Batch(*(tensor.to(device) for tensor in batch))
+    return Batch(*(tensor.to(device) for tensor in batch[:4]))
 
 
 def with_gradients(outputs, model, scale=1.0):

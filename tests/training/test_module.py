@@ -32,7 +32,7 @@ def batch():
 def negative_log_likelihoods(model, batch):
     """Of each answer, one instance and one token after the other."""
     sums = []
-    for x, n, targets, m in zip(*batch, strict=True):
+    for x, n, targets, m in zip(*batch[:4], strict=True):
         log_probs = model.log_probs(x[None, :n], None, targets[None, :m])[0]
         sums.append(-sum(log_probs[i, targets[i]] for i in range(m)))
     return torch.stack(sums)
@@ -59,7 +59,7 @@ def test_the_loss_is_the_mean_over_tokens(model, batch):
 
 def test_processes_have_the_loss_of_one(model, batch):
     """Theirs are averaged. One has more tokens than the other, which has a row that is none."""
-    parts = [Batch(*(t[:3] for t in batch)), Batch(*(t[2:].clone() for t in batch))]
+    parts = [Batch(*(t[:3] for t in batch[:4])), Batch(*(t[2:].clone() for t in batch[:4]))]
     parts[1].target_lengths[0] = 0
     counts = [part.target_lengths.sum() for part in parts]
     assert counts[0] != counts[1]

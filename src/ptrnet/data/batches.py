@@ -8,6 +8,7 @@ from torch import Tensor
 
 from ptrnet.data.checks import required_answer
 from ptrnet.data.symmetries import canonicalize
+from ptrnet.masks import gather_tokens
 from ptrnet.tasks.base import Task
 from ptrnet.types import Answers, Batch, Example, Floats, Indices
 
@@ -43,22 +44,94 @@ def batch_of(examples: Sequence[Example], task: Task) -> Batch:
     """
     instances: list[Floats] = []
     answers: list[Indices] = []
+    in_order: list[Floats | None] = []
     for example in examples:
         answer = required_answer(example, task)
         scaled = task.normalize(example.inputs)[None]
         inputs, canonical = canonicalize(task, scaled, pad_answers([answer]))
         instances += list(inputs)
         answers += canonical.rows()
-    return pad_batch(instances, answers, task)
+        in_order.append(None if example.grades is None else example.grades[answer])
+    return pad_batch(instances, answers, task, in_order)
 
 
-def pad_batch(instances: Sequence[Floats], answers: Sequence[Indices], task: Task) -> Batch:
-    """One batch of normalized instances `(n, d)` and of canonical answers to them."""
+def pad_batch(
+    instances: Sequence[Floats],
+    answers: Sequence[Indices],
+    task: Task,
+    in_order: Sequence[Floats | None] | None = None,
+) -> Batch:
+    """One batch of normalized instances and of canonical answers to them.
+
+    Args:
+        instances: `(n, d)` each.
+        answers: `(m,)` each.
+        task: of the instances.
+        in_order: the grades of each answer's elements, `(m,)`; None if there are none.
+    """
     inputs, lengths = pad_instances(instances, task.exact_inputs)
     targets = task.to_tokens(pad_answers(answers))
+    grades = [
+        task.grades(len(instance), answer, given)
+        for instance, answer, given in zip(
+            instances, answers, in_order or [None] * len(answers), strict=True
+        )
+    ]
+    known = [of_elements[:, None] for of_elements in grades if of_elements is not None]
     return Batch(
-        inputs, lengths, torch.from_numpy(targets.indices), torch.from_numpy(targets.lengths)
+        inputs,
+        lengths,
+        torch.from_numpy(targets.indices),
+        torch.from_numpy(targets.lengths),
+        pad_instances(known)[0][..., 0] if known else None,
     )
+
+
+def right_tokens(batch: Batch, num_tokens: int, first: int, stop: int) -> Tensor | None:
+    """`(B, stop - first, S + N)` boolean: the tokens that are right at each step of the targets.
+
+    Those are the elements of the target's grade that did not come before; for the special slots
+    the target alone. None if no two elements have equal grades: then only targets are right.
+
+    Args:
+        batch: with the targets of all steps.
+        num_tokens: S + N.
+        first: the first step.
+        stop: the step after the last.
+    """
+    if batch.grades is None:
+        return None
+    num_specials = num_tokens - batch.grades.shape[1]
+    # Each token has a class: an element its grade, a special slot one that no element has.
+    of_specials = batch.grades.new_full((len(batch.grades), num_specials), torch.inf)
+    classes = torch.cat([of_specials, batch.grades], 1)
+    targets = batch.targets[:, first:stop]
+    slots = torch.arange(num_tokens, device=targets.device)
+    is_target = slots == targets[..., None]
+    same_class = classes[:, None] == classes.gather(1, targets)[..., None]
+    is_element = (slots >= num_specials) & (slots < num_specials + batch.lengths[:, None])
+    steps = torch.arange(batch.targets.shape[1], device=targets.device).expand_as(batch.targets)
+    never = torch.full_like(classes, len(steps[0]), dtype=torch.int64)
+    came_at = never.scatter(1, batch.targets, steps)
+    remains = came_at[:, None] >= steps[:, first:stop, None]
+    return is_target | (same_class & is_element[:, None] & remains)
+
+
+def token_log_likelihoods(
+    log_probs: Tensor, batch: Batch, first: int = 0
+) -> tuple[Tensor, Tensor | None]:
+    """`(B, R)`: the log-probability that a token is right, at R steps; and the tokens that are.
+
+    Args:
+        log_probs: `(B, R, S + N)` of the steps from `first` on.
+        batch: with the targets of all steps. The result after an END is arbitrary.
+        first: the number of the first step.
+    """
+    stop = first + log_probs.shape[1]
+    right = right_tokens(batch, log_probs.shape[2], first, stop)
+    if right is None:
+        return gather_tokens(log_probs, batch.targets[:, first:stop]), None
+    return log_probs.masked_fill(~right, -torch.inf).logsumexp(-1), right
 
 
 def batches_of(examples: Sequence[Example], task: Task, batch_size: int) -> list[Batch]:

@@ -196,8 +196,10 @@ class DatasetStream(BatchStream[Batch]):
         rng = np.random.default_rng([self.seed, FILE_TRANSFORMS, k])
         instances: list[Floats] = []
         answers: list[Indices] = []
+        in_order: list[Floats | None] = []
         for group in np.split(indices, np.flatnonzero(np.diff(self._examples.sizes[indices])) + 1):
             inputs, outputs = self._examples.rows_of_one_size(group)
+            in_order += [self._examples.grades_in_order(int(row)) for row in group]
             scaled = self.task.normalize(inputs)
             transformed = self.transform(rng, self.task, scaled, outputs)
             inputs, outputs = canonicalize(self.task, *transformed)
@@ -205,8 +207,8 @@ class DatasetStream(BatchStream[Batch]):
             answers += outputs.rows()
         rows = rows_of_rank(len(indices), rank, world_size)
         if rows.start < rows.stop:
-            return pad_batch(instances[rows], answers[rows], self.task)
-        nothing = pad_batch(instances[:1], answers[:1], self.task)
+            return pad_batch(instances[rows], answers[rows], self.task, in_order[rows])
+        nothing = pad_batch(instances[:1], answers[:1], self.task, in_order[:1])
         return nothing._replace(target_lengths=torch.zeros(1, dtype=torch.int64))
 
     def _shuffle(self, epoch: int) -> list[Indices]:
@@ -245,14 +247,15 @@ def cut_batch(rng: np.random.Generator, task: Task, batch: Batch, num_cuts: int)
     are drawn too, and the first token is always known.
     """
     inputs, lengths, targets, target_lengths = (
-        tensor.repeat_interleave(num_cuts, 0) for tensor in batch
+        tensor.repeat_interleave(num_cuts, 0) for tensor in batch[:4]
     )
+    grades = None if batch.grades is None else batch.grades.repeat_interleave(num_cuts, 0)
     if task.circular:
         targets = _random_rotations(rng, targets, target_lengths - 1)
     longest = int(target_lengths.max())
     min_known = int(task.circular and longest > 1)
     num_known = int(rng.integers(min_known, max(longest, 1)))
-    return CutBatch(inputs, lengths, targets, target_lengths, num_known)
+    return CutBatch(inputs, lengths, targets, target_lengths, grades, num_known)
 
 
 def _random_rotations(rng: np.random.Generator, targets: Tensor, lengths: Tensor) -> Tensor:

@@ -23,6 +23,11 @@ class ModelSettings(Settings):
         """Whether the model can tell in which order the elements stand."""
         return True
 
+    @property
+    def scores_once(self) -> bool:
+        """Whether the scores of elements do not depend on the tokens before."""
+        return False
+
 
 @dataclass(frozen=True, kw_only=True)
 class RecurrentSettings(ModelSettings):
@@ -126,11 +131,31 @@ class RemainingSettings(EncoderSettings):
     repeats: bool = setting(False, "remaining-ptr-net: what was pointed at may be again")
 
 
+@dataclass(frozen=True, kw_only=True)
+class SetSettings(EncoderSettings):
+    """Settings of the model that scores each element of a set once."""
+
+    hidden_size: int = setting(64, "units of the network", ge=1, le=MAX_UNITS)
+    encoder_layers: int = setting(2, "layers of the network", ge=1, le=64)
+    feed_forward: int = setting(128, "units between a layer's two maps", ge=1, le=MAX_UNITS)
+    dropout: float = setting(
+        0.0, "set-ptr-net: share of units that are left out in training", ge=0, lt=1
+    )
+    answer: Literal["any", "all", "one"] = setting(
+        "any", "set-ptr-net: elements of an answer: any number, all, or one"
+    )
+    repeats: bool = setting(False, "set-ptr-net: what was pointed at may be again")
+
+    @property
+    def scores_once(self) -> bool:
+        return True
+
+
 def every_setting() -> dict[str, Option]:
-    """Each setting that some model has, by its name."""
+    """Each setting that some model has, by its name; of several the one of the base class."""
     settings: dict[str, Option] = {}
     classes: list[type[ModelSettings]] = [ModelSettings]
     for cls in classes:  # grows by its subclasses
-        settings.update(options_of(cls))
+        settings = {**options_of(cls), **settings}
         classes += cls.__subclasses__()
     return settings

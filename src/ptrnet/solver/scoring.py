@@ -13,11 +13,17 @@ import torch
 from numpy.typing import NDArray
 from scipy.special import expit, softmax
 
-from ptrnet.data.batches import batch_of, bucket_by_size, pad_answers, pad_instances
+from ptrnet.data.batches import (
+    batch_of,
+    bucket_by_size,
+    pad_answers,
+    pad_instances,
+    token_log_likelihoods,
+)
 from ptrnet.data.dataset import Dataset
 from ptrnet.data.symmetries import augmented_view
 from ptrnet.decoding import Greedy
-from ptrnet.masks import gather_tokens, length_mask
+from ptrnet.masks import length_mask
 from ptrnet.metrics.calibration import first_claims, member_claims
 from ptrnet.metrics.sequence import grades_of
 from ptrnet.models.base import PointerModel, as_parameters
@@ -76,7 +82,8 @@ def log_likelihoods_of(model: PointerModel, task: Task, examples: Sequence[Examp
     log_likelihoods = np.empty(len(examples))
     for indices in _batches(model, task, [len(example.inputs) for example in examples]):
         batch = batch_of([examples[i] for i in indices], task)
-        batch = Batch(*as_parameters(model, *batch))
+        grades = () if batch.grades is None else as_parameters(model, batch.grades)
+        batch = Batch(*as_parameters(model, *batch[:4]), *grades)
         log_probs = _target_log_probs(model, batch)
         mask = length_mask(batch.target_lengths, batch.targets.shape[1])
         sums = torch.where(mask, log_probs, 0).double().sum(1)
@@ -91,18 +98,17 @@ def _batches(model: PointerModel, task: Task, counts: Sequence[int]) -> Iterator
 
 
 def _target_log_probs(model: PointerModel, batch: Batch) -> torch.Tensor:
-    """`(B, M)` log-probabilities of the targets; for large answers without `(B, M, S + N)`."""
+    """`(B, M)` log-probabilities of right tokens; for large answers without `(B, M, S + N)`."""
     rows, steps = batch.targets.shape
     if rows * steps * batch.inputs.shape[1] <= 2 * MAX_BATCH_ELEMENTS * SCORES_PER_ELEMENT:
-        return gather_tokens(model.log_probs(*batch), batch.targets)
+        return token_log_likelihoods(model.log_probs(*batch[:4]), batch)[0]
     encoded = model.encode(batch.inputs, batch.lengths)
     state, last = encoded.state, torch.zeros_like(batch.targets[:, :1])
     columns = []
     for step in range(steps):
-        target = batch.targets[:, step : step + 1]
         log_probs, state = model.step(encoded, state, last)
-        columns.append(log_probs[:, 0].gather(1, target))
-        last = target
+        columns.append(token_log_likelihoods(log_probs, batch, step)[0])
+        last = batch.targets[:, step : step + 1]
     return torch.cat(columns, 1)
 
 

@@ -256,6 +256,11 @@ class Task(Settings, Labelling):
         """The keys of a JSON line that hold an instance."""
         return {"inputs": example.elements or example.inputs.tolist()}
 
+    @property
+    def answer(self) -> Literal["any", "all", "one"]:
+        """How many elements an answer has: any number, all, or one."""
+        return "any"
+
     def sample(self, rng: np.random.Generator, count: int, n: int) -> Floats:
         """`(count, n, d)` fresh instances in the unit cube, spread as `points` says."""
         from ptrnet.geometry.sampling import sample_points
@@ -322,6 +327,18 @@ class Task(Settings, Labelling):
     def has_costs(self) -> bool:
         """Whether `costs` tells the cost of any answer."""
         return type(self).costs is not Task.costs
+
+    def grades(self, n: int, outputs: Indices, in_order: Floats | None) -> Floats | None:
+        """`(n,)`: elements of equal grades are equally right at a step of an answer.
+
+        None if an answer has no ties.
+
+        Args:
+            n: elements of the instance.
+            outputs: the answer.
+            in_order: the grades of its elements, `(m,)`, if the example has any.
+        """
+        return None
 
     def answer_stats(self, answered: Example) -> dict[str, float]:
         """Numbers that are reported with an answer, in the units of its file."""

@@ -139,6 +139,12 @@ class Custom(Task):
         return Free(self.min_length) if self.repeats else Subset(self.min_length)
 
     @property
+    def answer(self) -> Literal["any", "all", "one"]:
+        if self.is_ranking:
+            return "all"
+        return "one" if self.kind == "choice" else "any"
+
+    @property
     def is_ranking(self) -> bool:
         """Whether answers have all elements."""
         return self.kind in ("permutation", "grades")
@@ -149,6 +155,16 @@ class Custom(Task):
         if self.kind == "choice" and len(outputs) != 1:
             return f"expected one index, got {len(outputs)}"
         return None if self.repeats else duplicate_error(outputs, first)
+
+    def grades(self, n: int, outputs: Indices, in_order: Floats | None) -> Floats | None:
+        if self.kind not in ("set", "grades"):
+            return None
+        grades = np.zeros(n)
+        if self.kind == "set":
+            grades[outputs] = 1
+        else:  # an order without ties has grades, too
+            grades[outputs] = np.arange(n, 0, -1) if in_order is None else in_order
+        return grades
 
     def score(self, examples: Sequence[Example], answers: Iterable[Indices]) -> dict[str, "Scores"]:
         from ptrnet.metrics import ranking, sequence

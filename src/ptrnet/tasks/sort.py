@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 import numpy as np
 
@@ -31,6 +31,10 @@ class Sort(Task):
 
     def max_length(self, n: int) -> int:
         return n
+
+    @property
+    def answer(self) -> Literal["any", "all", "one"]:
+        return "all"
 
     def build_constraint(self) -> "Constraint":
         from ptrnet.constraints import Permutation

@@ -6,7 +6,7 @@ positive. Where that area is zero, its second city has a smaller index than its 
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 import numpy as np
 
@@ -66,6 +66,10 @@ class Tsp(Task):
 
     def max_length(self, n: int) -> int:
         return n
+
+    @property
+    def answer(self) -> Literal["any", "all", "one"]:
+        return "all"
 
     def build_constraint(self) -> "Constraint":
         from ptrnet.constraints import Tour

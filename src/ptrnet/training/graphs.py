@@ -64,7 +64,8 @@ class _Graph:
 
     def __init__(self, model: PointerModel, batch: Batch, pool: Any) -> None:
         self.parameters = [p for p in model.parameters() if p.requires_grad]
-        self._batch = Batch(*(tensor.clone() for tensor in batch))
+        grades = None if batch.grades is None else batch.grades.clone()
+        self._batch = Batch(*(tensor.clone() for tensor in batch[:4]))._replace(grades=grades)
         with torch.enable_grad():
             self._graph, outputs = record(lambda: self._run(model), pool)
         self.loss, self.right, self.grads = outputs
@@ -72,7 +73,8 @@ class _Graph:
     def load(self, batch: Batch) -> None:
         """Copies a batch into the tensors that the graph reads."""
         for recorded, tensor in zip(self._batch, batch, strict=True):
-            recorded.copy_(tensor)
+            if recorded is not None and tensor is not None:
+                recorded.copy_(tensor)
 
     def replay(self) -> None:
         """Computes loss, right and grads of the batch loaded last."""

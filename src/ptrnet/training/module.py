@@ -11,7 +11,7 @@ from torch import Tensor
 from ptrnet.models.base import PointerModel
 from ptrnet.training import optimizers
 from ptrnet.training.graphs import GraphLosses
-from ptrnet.training.losses import cut_losses, losses
+from ptrnet.training.losses import cut_losses, gain_losses, losses
 from ptrnet.training.recipe import Recipe
 from ptrnet.types import Batch, CutBatch
 
@@ -24,14 +24,15 @@ class TrainingModule(pl.LightningModule):
     def __init__(self, model: PointerModel, recipe: Recipe) -> None:
         super().__init__()
         self.model, self.recipe = model, recipe
-        self._losses: Losses = partial(cut_losses if recipe.cuts else losses, model)
+        of_batch = gain_losses if recipe.loss == "gains" else losses
+        self._losses: Losses = partial(cut_losses if recipe.cuts else of_batch, model)
         # Of training; set at the first step, when the model is on its device.
         self._training_losses: Losses | None = None
 
     def training_step(self, batch: Batch | CutBatch, index: int) -> dict[str, Tensor]:
         if self._training_losses is None:
             on_one_gpu = self.device.type == "cuda" and self.trainer.world_size == 1
-            as_graph = on_one_gpu and not self.recipe.cuts
+            as_graph = on_one_gpu and not self.recipe.cuts and self.recipe.loss == "tokens"
             training_losses: Losses = GraphLosses(self.model) if as_graph else self._losses
             self._training_losses = training_losses
         loss, right = self._training_losses(batch)

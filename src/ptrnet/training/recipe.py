@@ -81,6 +81,10 @@ class Recipe(Settings):
     learning: Literal["answers", "self-labelling", "reinforce"] = setting(
         "answers", "from known answers; or from costs: the cheapest of the model's samples, or all"
     )
+    loss: Literal["tokens", "gains"] = setting(
+        "tokens",
+        "of known answers: of each token; or of gains 2^grade - 1 as the share of each element",
+    )
     samples: int = setting(
         16, "learning from costs: answers that are sampled to each instance", ge=2
     )
@@ -204,6 +208,8 @@ def _shared_settings(model: str, task: Task, n: Sizes) -> dict[str, Any]:
     names, shared = models.setting_names(model), dict[str, Any]()
     if "repeats" in names:
         shared["repeats"] = task.repeats
+    if "answer" in names:
+        shared["answer"] = task.answer
     if "n" in names:
         if len(n) > 1:
             raise InputError(f"model {model} has one n, such as {n[0]}; got {n}")
@@ -268,6 +274,11 @@ def _check_answers(recipe: Recipe) -> None:
             f"recipe: answers of task {task.name} depend on indices, which model {recipe.model} "
             f"does not see: {', or '.join(ways)}"
         )
+    if recipe.loss == "gains":
+        if not (isinstance(task, Custom) and task.kind == "grades"):
+            raise InputError("recipe: loss gains goes with answers of the kind grades")
+        if not recipe.network.scores_once:
+            raise InputError(f"recipe: loss gains goes with set-ptr-net, not with {recipe.model}")
     if recipe.examples and recipe.data:
         raise InputError("recipe: examples counts fresh ones; data has its own")
     if recipe.augment and not recipe.data:

@@ -36,7 +36,7 @@ def written(tmp_path):
 
 def each(batch):
     """What tells an example: its inputs, and its tokens."""
-    for inputs, n, targets, m in zip(*batch, strict=True):
+    for inputs, n, targets, m in zip(*batch[:4], strict=True):
         yield tuple(inputs[:n].ravel().tolist()), tuple(targets[:m].tolist())
 
 
@@ -71,7 +71,7 @@ def test_batches_are_counted(written):
         open_file(path, task), task, SIZES, 7, seed=3, first=9, num_prefetch=1, transform=augment
     )
     for k, batch in zip(range(9, 20), later, strict=False):
-        assert all(torch.equal(a, b) for a, b in zip(batch, stream.batch(k), strict=True))
+        assert all(torch.equal(a, b) for a, b in zip(batch[:4], stream.batch(k)[:4], strict=True))
     other = stream_of(path, task, SIZES, 7, seed=4)
     assert list(each(other.batch(0))) != list(each(stream_of(path, task, SIZES, 7, 3).batch(0)))
 

@@ -204,16 +204,17 @@ class FeedForward(nn.Sequential):
 
 
 class EncoderLayer(nn.Module):
-    """`x + self-attention(norm x)`, then `x + feed-forward(norm x)`."""
+    """`x + self-attention(norm x)`, then `x + feed-forward(norm x)`; dropout before each sum."""
 
-    def __init__(self, units: int, heads: int, inner_units: int) -> None:
+    def __init__(self, units: int, heads: int, inner_units: int, dropout: float = 0.0) -> None:
         super().__init__()
         self.attention = SelfAttention(units, heads)
         self.feed_forward = FeedForward(units, inner_units)
+        self.dropout = nn.Dropout(dropout)
 
     def forward(self, rows: Tensor, bias: Tensor) -> Tensor:
-        rows = rows + self.attention(layer_norm(rows), bias)
-        return rows + self.feed_forward(layer_norm(rows))
+        rows = rows + self.dropout(self.attention(layer_norm(rows), bias))
+        return rows + self.dropout(self.feed_forward(layer_norm(rows)))
 
 
 def encode_rows(layers: Iterable[nn.Module], rows: Tensor, bias: Tensor) -> Tensor:
@@ -239,7 +240,7 @@ def _encode_rows(layers: tuple[nn.Module, ...], rows: Tensor, bias: Tensor) -> T
     return rows
 
 
-_PARTS = (EncoderLayer, SelfAttention, FeedForward, nn.Linear, nn.ReLU)
+_PARTS = (EncoderLayer, SelfAttention, FeedForward, nn.Linear, nn.ReLU, nn.Dropout)
 
 
 def _parts(rows: Tensor, *layers: nn.Module) -> list[slice]:

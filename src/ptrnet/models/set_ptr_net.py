@@ -1,0 +1,113 @@
+"""A pointer network for sets: each element has one score, and an answer takes the highest first."""
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+
+from ptrnet.errors import InputError
+from ptrnet.masks import length_mask
+from ptrnet.models.base import Encoded, PointerModel, full_lengths, shift_right
+from ptrnet.models.parts.attention import (
+    Elements,
+    EncoderLayer,
+    attention_bias,
+    encode_rows,
+    layer_norm,
+    normal_vectors,
+)
+from ptrnet.models.settings import SetSettings
+
+
+@dataclass(frozen=True)
+class ScoredSet(Encoded):
+    """The scores of all tokens; nothing else of the instance is needed after it was read."""
+
+    scores: Tensor  # (B, S + N), -inf on padding
+
+
+class SetPtrNet(PointerModel):
+    """`u_j = w' relu(W e_j) + v' x_j`, `p(C_i) = softmax(u)` over what remains (Plackett 1975).
+
+    `e` are the states of special slots (their inputs are learned) and elements; all attend to each
+    other, in the encoder of a transformer. `x_j` are the features of element j: what is linear in
+    them needs no hidden unit. The scores are computed once and do not depend on the tokens before,
+    so the greedy answer sorts the elements. Scores are computed in float32 under autocast, too.
+
+    A step's state says which tokens came before, `(B, K, S + N)`.
+    """
+
+    Settings = SetSettings
+
+    def __init__(self, features: int, num_specials: int, settings: SetSettings) -> None:
+        super().__init__(features, num_specials, settings)
+        units, heads = settings.hidden_size, settings.heads
+        if units % heads:
+            raise InputError(f"hidden_size: expected a multiple of {heads} heads, got {units}")
+        self.answer, self.repeats = settings.answer, settings.repeats
+        self.elements = Elements(features, units, settings.octaves, see_indices=False)
+        self.special_inputs = nn.Parameter(normal_vectors(num_specials, units))
+        self.encoder = nn.ModuleList(
+            EncoderLayer(units, heads, settings.feed_forward, settings.dropout)
+            for _ in range(settings.encoder_layers)
+        )
+        self.head = nn.Sequential(
+            nn.Linear(units, units),
+            nn.ReLU(),
+            nn.Dropout(settings.dropout),
+            nn.Linear(units, 1),
+        )
+        self.linear = nn.Linear(features, 1, bias=False)
+
+    def encode(self, inputs: Tensor, lengths: Tensor | None = None) -> ScoredSet:
+        lengths = full_lengths(inputs) if lengths is None else lengths
+        special = self.special_inputs.expand(inputs.shape[0], -1, -1)
+        rows = torch.cat([special, self.elements(inputs)], 1)
+        is_token = length_mask(lengths + self.num_specials, rows.shape[1])
+        bias = attention_bias(is_token, rows.dtype)[:, None, None]
+        states = layer_norm(encode_rows(self.encoder, rows, bias))
+        with torch.autocast(inputs.device.type, enabled=False):
+            scores = self.head(states.to(inputs.dtype))[..., 0]
+            of_elements = self.linear(inputs)[..., 0]
+        scores = scores + nn.functional.pad(of_elements, (self.num_specials, 0))
+        scores = scores.masked_fill(~is_token, -torch.inf)
+        return ScoredSet(scores.shape[1], (torch.zeros_like(is_token)[:, None],), scores)
+
+    def step(
+        self, encoded: ScoredSet, state: tuple[Tensor, ...], tokens: Tensor
+    ) -> tuple[Tensor, tuple[Tensor, ...]]:
+        (seen,) = state
+        seen = seen | self._one_hot(tokens, seen.shape[-1])
+        return self._log_probs(encoded.scores, seen), (seen,)
+
+    def log_probs(
+        self,
+        inputs: Tensor,
+        lengths: Tensor | None,
+        targets: Tensor,
+        target_lengths: Tensor | None = None,
+    ) -> Tensor:
+        scores = self.encode(inputs, lengths).scores
+        counts = self._one_hot(shift_right(targets), scores.shape[1]).cumsum(1)
+        return self._log_probs(scores, counts > 0)
+
+    def _one_hot(self, tokens: Tensor, num_tokens: int) -> Tensor:
+        """`(B, M, S + N)` boolean: True at the elements of tokens `(B, M)`, never at slots."""
+        slots = torch.arange(num_tokens, device=tokens.device)
+        return (slots == tokens[..., None]) & (slots >= self.num_specials)
+
+    def _log_probs(self, scores: Tensor, seen: Tensor) -> Tensor:
+        """`(B, M, S + N)` log-probabilities of the next token after those `seen`, of that shape."""
+        is_impossible = (scores == -torch.inf)[:, None].expand_as(seen)
+        if not self.repeats:
+            is_impossible = is_impossible | seen
+        if self.answer != "any":
+            is_over = seen if self.answer == "one" else is_impossible
+            of_elements = is_over[..., self.num_specials :]
+            is_end = of_elements.any(-1) if self.answer == "one" else of_elements.all(-1)
+            is_element = torch.arange(seen.shape[-1], device=seen.device) >= self.num_specials
+            is_impossible = torch.where(is_end[..., None], is_element, is_impossible | ~is_element)
+        return scores[:, None].masked_fill(is_impossible, -torch.inf).log_softmax(-1)
+
+
+MODEL = SetPtrNet
