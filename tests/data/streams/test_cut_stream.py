@@ -7,7 +7,6 @@ import torch
 from ptrnet import models, tasks
 from ptrnet.data.streams import CutStream, ExampleStream, cut_batch
 from ptrnet.training.losses import cut_losses
-from ptrnet.types import Batch
 
 
 def cycle(tour):
@@ -68,5 +67,5 @@ def test_the_loss_of_a_rest_is_of_the_likelihoods(name):
         if name == "ptr-net":
             torch.testing.assert_close(loss, first + others)
         next_rows = model.rest_log_probs(*cut[:4], cut.num_known)[:, 0]
-        torch.testing.assert_close(next_rows, model.log_probs(*Batch(*cut[:4]))[:, num_known])
+        torch.testing.assert_close(next_rows, model.log_probs(*cut[:4])[:, num_known])
         assert right.shape == (6,) and loss > first - 1e-9
