@@ -43,7 +43,8 @@ def augment(
     batch, n, _ = inputs.shape
     if task.symmetric:
         inputs = apply_symmetry(inputs, rng.integers(SYMMETRIES, size=(batch,)))
-    order = rng.permuted(np.tile(np.arange(n), (batch, 1)), axis=1)
+    order = np.tile(np.arange(n), (batch, 1))
+    order[:, task.fixed :] = rng.permuted(order[:, task.fixed :], axis=1)
     return permute_elements(inputs, order), remap_indices(answers, np.argsort(order, axis=1))
 
 
@@ -72,7 +73,8 @@ def augmented_view(number: int, task: Task, instance: Floats) -> tuple[Floats, I
     if number:
         if task.symmetric:
             (instance,) = apply_symmetry(instance[None], np.array([number % SYMMETRIES]))
-        order = np.random.default_rng([number, len(instance)]).permutation(len(instance))
+        rng = np.random.default_rng([number, len(instance)])
+        order[task.fixed :] = rng.permutation(order[task.fixed :])
     order = order[task.element_order(instance[None, order])[0]]
     return instance[order], order
 
@@ -80,12 +82,15 @@ def augmented_view(number: int, task: Task, instance: Floats) -> tuple[Floats, I
 def apply_symmetry(points: Floats, symmetries: Indices) -> Floats:
     """Points `(B, n, 2)`, row b moved by symmetry `symmetries[b]` of the unit square.
 
+    Further numbers of an element, after its two coordinates, stay.
+
     A symmetry is a number from 0 to 7: first, bit 0 swaps x and y; then bit 1 mirrors x, and bit 2
     mirrors y. So 0 changes nothing.
     """
     bits = symmetries[:, None, None] >> np.arange(3) & 1  # (B, 1, 3)
-    swapped = np.where(bits[..., :1], points[..., ::-1], points)
-    return np.where(bits[..., 1:], 1 - swapped, swapped)
+    swapped = np.where(bits[..., :1], points[..., 1::-1], points[..., :2])
+    moved = np.where(bits[..., 1:], 1 - swapped, swapped)
+    return np.concatenate([moved, points[..., 2:]], -1)
 
 
 def permute_elements(inputs: Floats, order: Indices) -> Floats:

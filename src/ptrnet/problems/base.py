@@ -43,6 +43,7 @@ class Problem(Task):
 
     element_fields: ClassVar[Mapping[str, int]]  # numbers that each element has, by name
     shared_fields: ClassVar[Mapping[str, int]] = {}  # numbers that an instance has once
+    optional: ClassVar[Mapping[str, float]] = {}  # shared fields that files may lack, with values
     ways: ClassVar[int] = 1  # to an element: 1, or 2 (directly, or by element 0)
     fixed: ClassVar[int] = 0  # leading elements that are not chosen, such as a depot
     repeats: ClassVar[bool] = False  # type: ignore[misc]  # whether an element may come twice
@@ -147,6 +148,7 @@ class Problem(Task):
         arrays = {}
         n = 0
         widths = {**self.element_fields, **self.shared_fields}
+        fields = {**self.optional, **fields}
         for name, width in widths.items():
             if name not in fields:
                 raise InputError(f'{source}: expected the key "{name}"')
@@ -203,8 +205,8 @@ class Problem(Task):
 
     def read_instance(self, row: dict[str, Any], source: str) -> Any:
         inputs = self.from_fields(row, source)
-        for name in (*self.element_fields, *self.shared_fields):
-            del row[name]
+        for name in self.to_fields(inputs):
+            row.pop(name, None)
         return inputs
 
     def write_instance(self, example: Example) -> dict[str, Any]:

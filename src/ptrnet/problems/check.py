@@ -177,7 +177,7 @@ def _check_all_answers(problem: Problem, inputs: Floats, rng: np.random.Generato
     Returns:
         The number of answers.
     """
-    found = _all_answers(problem, inputs)
+    found = all_answers(problem, inputs)
     costs = problem.costs(Example(inputs), list(found.values()))
     _check(np.isfinite(costs).all(), "cost: an answer that the choices lead to is refused")
     for answer in _rollout(problem, np.repeat(inputs[None], TINY_ROLLOUTS, 0), rng):
@@ -186,7 +186,7 @@ def _check_all_answers(problem: Problem, inputs: Floats, rng: np.random.Generato
     return len(found)
 
 
-def _all_answers(problem: Problem, inputs: Floats) -> dict[tuple[int, ...], Indices]:
+def all_answers(problem: Problem, inputs: Floats) -> dict[tuple[int, ...], Indices]:
     """All answers to an instance, MAX_ANSWERS at most, by exhaustive search."""
     found: dict[tuple[int, ...], Indices] = {}
     waiting: list[tuple[State, list[int]]] = [(problem.start(inputs[None]), [])]

@@ -15,7 +15,7 @@ from ptrnet.tasks.base import Task
 CUSTOM = "custom"  # of a user's own examples: a model may serve it, no verb names it
 _NO_TASKS = ("base", "schema", CUSTOM)
 _registry = Registry("task", __name__, _NO_TASKS, "TASK")
-_problems = Registry("problem", "ptrnet.problems", ("base", "check"), "PROBLEM")
+_problems = Registry("problem", "ptrnet.problems", ("base", "check", "routes"), "PROBLEM")
 
 
 def names() -> list[str]:

@@ -1,0 +1,156 @@
+"""Capacitated vehicle routing: the shortest routes from a depot that serve all customers."""
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ptrnet.problems.base import Problem, State
+from ptrnet.problems.routes import dist, from_depot, path_length, place, route_lines
+from ptrnet.settings import setting
+from ptrnet.tasks.base import Drawing
+from ptrnet.types import Answers, Floats, Indices
+
+KNOWN_SIZES, CAPACITIES = (11, 21, 51, 101), (20, 30, 40, 50)
+
+
+@dataclass(frozen=True)
+class Cvrp(Problem):
+    """The problem `cvrp`: an answer lists customers route by route, with a 0 between routes.
+
+    Element 0 is the depot, where every route begins and ends; `n` counts it. Fields of an instance:
+    `position`, `(n, 2)`; the `demand` of each element, 0 for the depot; the `capacity` of a
+    vehicle; and `rounded`, 1 where distances are rounded to whole numbers, by default 0. The cost
+    is the length of all routes.
+
+    Fresh instances are those of Kool et al. (2019): uniform positions, demands of 1 to 9.
+    """
+
+    name: ClassVar[str] = "cvrp"
+    element_fields: ClassVar[dict[str, int]] = {"position": 2, "demand": 1}
+    shared_fields: ClassVar[dict[str, int]] = {"capacity": 1, "rounded": 1}
+    optional: ClassVar[dict[str, float]] = {"rounded": 0}
+    ways: ClassVar[int] = 2
+    fixed: ClassVar[int] = 1
+    symmetric: ClassVar[bool] = True
+    recipe: ClassVar[dict[str, Any]] = {**Problem.recipe, "n": "21"}
+
+    capacity: float = setting(
+        0.0, "of drawn instances; 0: as Kool et al., 30 with 20 customers, 40 with 50", ge=0
+    )
+
+    def sample(self, rng: np.random.Generator, count: int, n: int) -> Floats:
+        position = rng.random((count, n, 2))
+        demand = rng.integers(1, 10, (count, n)).astype(float)
+        demand[:, 0] = 0
+        capacity = max(self.capacity or np.floor(np.interp(n, KNOWN_SIZES, CAPACITIES)), 9)
+        return self.pack(
+            position=position,
+            demand=demand,
+            capacity=np.full(count, capacity),
+            rounded=np.zeros(count),
+        )
+
+    def instance_error(self, inputs: Floats) -> str | None:
+        demand, capacity = inputs[:, 2], inputs[0, 3]
+        if demand[0] != 0:
+            return f"element 0 is the depot: expected a demand of 0, got {demand[0]:g}"
+        if (demand < 0).any():
+            return f"expected demands of 0 or more, got {demand.min():g}"
+        if (demand > capacity).any():
+            k = int(np.argmax(demand > capacity))
+            return f"element {k}: its demand {demand[k]:g} is more than the capacity {capacity:g}"
+        return None
+
+    def start(self, instance: Floats) -> State:
+        state = self.unpack(instance)
+        unserved = np.ones(state["demand"].shape, bool)
+        unserved[:, 0] = False
+        return {
+            "position": from_depot(state["position"]),
+            "demand": state["demand"],
+            "capacity": state["capacity"],
+            "left": state["capacity"],
+            "unserved": unserved,
+            "last": np.zeros(len(instance), np.int64),
+        }
+
+    def allowed(self, state: State) -> NDArray[np.bool_]:
+        unserved = state["unserved"]
+        direct = unserved & (state["demand"] <= state["left"][:, None])
+        by_depot = unserved & (state["last"] > 0)[:, None]  # at the depot both ways are one
+        return np.stack([direct, by_depot], -1)
+
+    def remaining(self, state: State) -> NDArray[np.bool_]:
+        return state["unserved"]
+
+    def features(self, state: State) -> tuple[Floats, Floats]:
+        position, capacity = state["position"], state["capacity"][:, None]
+        here = place(position, state["last"])
+        to_last, to_depot = dist(position, here[:, None]), dist(position, np.zeros(2))
+        home = dist(here, np.zeros(2))[:, None]
+        demand, left = state["demand"] / capacity, state["left"][:, None] / capacity
+        of_customers = [
+            *np.moveaxis(position, -1, 0),
+            *np.moveaxis(position - here[:, None], -1, 0),
+            to_last,
+            to_depot,
+            home + to_depot - to_last,  # what the detour by the depot adds
+            demand,
+            left - demand,
+            demand <= left,
+        ]
+        unserved = np.where(state["unserved"], demand, 0).sum(1)
+        of_whole = [
+            left[:, 0],
+            np.log1p(unserved),
+            *here.T,
+            home[:, 0],
+            state["last"] == 0,
+            state["unserved"].mean(1),
+        ]
+        return np.stack(of_customers, -1), np.stack(of_whole, -1)
+
+    def step(self, state: State, choice: Indices) -> State:
+        customer, by_depot = np.divmod(choice, 2)
+        rows = np.arange(len(choice))
+        left = np.where(by_depot, state["capacity"], state["left"])
+        unserved = state["unserved"].copy()
+        unserved[rows, customer] = False
+        left = left - state["demand"][rows, customer]
+        return {**state, "left": left, "unserved": unserved, "last": customer}
+
+    def cost(self, instance: Floats, answers: Indices) -> Floats:
+        return path_length(self.unpack(instance), answers)
+
+    def canonicalize(self, inputs: Floats, answers: Answers) -> Answers:
+        """The fullest route first, each from that of its ends that is nearer to the depot."""
+        rows = [
+            _canonical(instance, answer)
+            for instance, answer in zip(inputs, answers.rows(), strict=True)
+        ]
+        lengths = np.array([len(row) for row in rows], np.int64)
+        indices = np.zeros((len(rows), int(lengths.max(initial=0))), np.int64)
+        for target, row in zip(indices, rows, strict=True):
+            target[: len(row)] = row
+        return Answers(indices, lengths)
+
+    def draw(self, inputs: Floats, outputs: Indices) -> Drawing:
+        return Drawing(inputs[:, :2], route_lines(inputs, outputs))
+
+
+def _canonical(inputs: Floats, answer: Indices) -> Indices:
+    routes = [route for route in np.split(answer, np.flatnonzero(answer == 0)) if route.any()]
+    to_depot = dist(inputs[:, :2], inputs[0, :2])
+    directed = []
+    for route in routes:
+        route = route[route > 0]
+        first, last = to_depot[route[[0, -1]]]
+        directed.append(route if first <= last else route[::-1])
+    directed.sort(key=lambda route: (-inputs[route, 2].sum(), to_depot[route[0]]))
+    parts = [part for route in directed for part in (np.zeros(1, np.int64), route)]
+    return np.concatenate(parts[1:]) if parts else answer[:0]
+
+
+PROBLEM = Cvrp

@@ -1,0 +1,195 @@
+"""The job shop: jobs whose operations need machines, scheduled to end as early as possible."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ptrnet.errors import InputError, short
+from ptrnet.problems.base import Problem, State
+from ptrnet.settings import setting
+from ptrnet.types import Floats, Indices
+
+MOST = 20  # operations of a job, and machines
+NONE = -1  # the machine of an operation that a job does not have
+
+
+@dataclass(frozen=True)
+class JobShop(Problem):
+    """The problem `job-shop`: an answer names, for each operation to be started, its job.
+
+    An element is a job; its operations have a fixed order, so an answer has each job as often as it
+    has operations. The cost is the makespan: the time at which the last operation ends. In files an
+    instance is `"jobs"`: for each job a list of `[machine, duration]`, machines from 0 on. In an
+    array an element has 20 machines, then 20 durations; machine -1 stands for no operation.
+
+    Only active schedules are answers (Giffler and Thompson 1960): no operation could start earlier
+    without another one starting later. Some optimal schedule is among them. Fresh instances are
+    those of Taillard (1993): durations of 1 to 99, each job on all machines in a random order.
+    """
+
+    name: ClassVar[str] = "job-shop"
+    element_fields: ClassVar[dict[str, int]] = {"machine": MOST, "duration": MOST}
+    repeats: ClassVar[bool] = True
+    recipe: ClassVar[dict[str, Any]] = {**Problem.recipe, "n": "6-10", "batch_size": 16}
+
+    machines: int = setting(6, "machines of drawn instances", ge=1, le=MOST)
+
+    def sample(self, rng: np.random.Generator, count: int, n: int) -> Floats:
+        order = np.tile(np.arange(self.machines, dtype=float), (count, n, 1))
+        shape = (count, n, MOST)
+        machine, duration = np.full(shape, float(NONE)), np.zeros(shape)
+        machine[..., : self.machines] = rng.permuted(order, axis=-1)
+        duration[..., : self.machines] = rng.integers(1, 100, (count, n, self.machines))
+        return self.pack(machine=machine, duration=duration)
+
+    def instance_error(self, inputs: Floats) -> str | None:
+        machine, duration = inputs[:, :MOST], inputs[:, MOST:]
+        exists = machine != NONE
+        if (machine != np.round(machine)).any() or (machine < NONE).any() or machine.max() >= MOST:
+            return f"expected machines 0 to {MOST - 1}"
+        if (exists[:, 1:] & ~exists[:, :-1]).any() or not exists[:, 0].all():
+            return "expected one operation or more of each job, and those that it lacks at its end"
+        if (duration < 0).any():
+            return f"expected durations of 0 or more, got {duration.min():g}"
+        return None
+
+    def max_length(self, n: int) -> int:
+        return n * MOST
+
+    def start(self, instance: Floats) -> State:
+        fields = self.unpack(instance)
+        batch, n, _ = instance.shape
+        return {
+            "machine": fields["machine"].astype(np.int64),
+            "duration": fields["duration"],
+            "done": np.zeros((batch, n), np.int64),  # operations of each job that have been started
+            "job_free": np.zeros((batch, n)),
+            "machine_free": np.zeros((batch, MOST)),
+        }
+
+    def _next(self, state: State) -> tuple[NDArray[np.bool_], Indices, Floats, Floats]:
+        """Of each job's next operation: whether there is one, its machine, duration, and start."""
+        done = np.minimum(state["done"], MOST - 1)[..., None]
+        machine = np.take_along_axis(state["machine"], done, 2)[..., 0]
+        duration = np.take_along_axis(state["duration"], done, 2)[..., 0]
+        waits = (state["done"] < MOST) & (machine != NONE)
+        free = np.take_along_axis(state["machine_free"], np.maximum(machine, 0), 1)
+        return waits, machine, duration, np.maximum(state["job_free"], free)
+
+    def allowed(self, state: State) -> NDArray[np.bool_]:
+        """Operations on a machine of one that could end first, if they can start before that."""
+        waits, machine, duration, start = self._next(state)
+        end = np.where(waits, start + duration, np.inf)
+        earliest_end = end.min(1, keepdims=True)
+        is_first = waits & (end == earliest_end)
+        machine = np.maximum(machine, 0)
+        ends_first = np.zeros((len(end), MOST), bool)  # the machines of the operations that do
+        rows, jobs = np.nonzero(is_first)
+        ends_first[rows, machine[rows, jobs]] = True
+        on_those = np.take_along_axis(ends_first, machine, 1)
+        return waits & on_those & ((start < earliest_end) | is_first)
+
+    def remaining(self, state: State) -> NDArray[np.bool_]:
+        return self._next(state)[0]
+
+    def features(self, state: State) -> tuple[Floats, Floats]:
+        waits, machine, duration, start = self._next(state)
+        positions = np.arange(MOST)
+        is_left = (state["machine"] != NONE) & (positions >= state["done"][..., None])
+        left = np.where(is_left, state["duration"], 0)
+        work, count = left.sum(2), is_left.sum(2)
+        load = np.zeros((len(work), MOST))  # work that is left for each machine
+        rows = np.broadcast_to(np.arange(len(work))[:, None, None], left.shape)
+        np.add.at(load, (rows, np.maximum(state["machine"], 0)), left)
+        unit = state["duration"].sum((1, 2)) / np.maximum((state["machine"] != NONE).sum((1, 2)), 1)
+        unit = np.where(unit > 0, unit, 1)[:, None]
+        now = np.where(waits, start, np.inf).min(1, keepdims=True)
+        now = np.where(np.isfinite(now), now, 0)
+        bound = np.where(waits, start + work, 0)  # no earlier than this ends the job
+        machine_bound = (state["machine_free"] + load).max(1, keepdims=True)
+        longest = np.maximum(bound.max(1, keepdims=True), machine_bound)
+        of_machine = np.take_along_axis(load, np.maximum(machine, 0), 1)
+        free = np.take_along_axis(state["machine_free"], np.maximum(machine, 0), 1)
+        after = np.take_along_axis(
+            np.pad(left, ((0, 0), (0, 0), (0, 1))),
+            np.minimum(state["done"] + 1, MOST)[..., None],
+            2,
+        )[..., 0]
+        of_jobs = [
+            duration / unit,
+            after / unit,
+            (start - now) / (5 * unit),
+            (state["job_free"] - free) / (5 * unit),
+            work / (5 * unit),
+            count / 5,
+            of_machine / (5 * unit),
+            (longest - bound) / (5 * unit),
+            (longest - free - of_machine) / (5 * unit),
+            self.allowed(state),
+            work / np.maximum(work.max(1, keepdims=True), 1e-12),
+        ]
+        of_jobs = [np.where(waits, part, 0) for part in of_jobs]
+        of_whole = [
+            (longest - now)[:, 0] / (10 * unit[:, 0]),
+            np.log1p(count.sum(1)) / 3,
+            waits.mean(1),
+        ]
+        return np.stack(of_jobs, -1), np.stack(of_whole, -1)
+
+    def step(self, state: State, choice: Indices) -> State:
+        rows = np.arange(len(choice))
+        _, machine, duration, start = (part[rows, choice] for part in self._next(state))
+        done, job_free, machine_free = (
+            state[name].copy() for name in ("done", "job_free", "machine_free")
+        )
+        done[rows, choice] += 1
+        job_free[rows, choice] = machine_free[rows, machine] = start + duration
+        return {**state, "done": done, "job_free": job_free, "machine_free": machine_free}
+
+    def cost(self, instance: Floats, answers: Indices) -> Floats:
+        """The makespan, where each operation starts as early as its job and its machine can."""
+        fields = self.unpack(instance)
+        rows = np.arange(len(answers))
+        done = np.zeros(instance.shape[:2], np.int64)
+        job_free, machine_free = np.zeros(instance.shape[:2]), np.zeros((len(answers), MOST))
+        for job in answers.T:
+            operation = done[rows, job]
+            machine = fields["machine"][rows, job, operation].astype(np.int64)
+            start = np.maximum(job_free[rows, job], machine_free[rows, machine])
+            end = start + fields["duration"][rows, job, operation]
+            job_free[rows, job] = machine_free[rows, machine] = end
+            done[rows, job] += 1
+        return job_free.max(1)  # type: ignore[no-any-return]
+
+    def from_fields(self, fields: Mapping[str, Any], source: str) -> Floats:
+        if "jobs" not in fields:
+            raise InputError(f'{source}: expected the key "jobs"')
+        jobs = fields["jobs"]
+        if not isinstance(jobs, list) or not jobs:
+            raise InputError(f'{source}: "jobs": expected a list of jobs, got {short(jobs)}')
+        machine, duration = np.full((len(jobs), MOST), float(NONE)), np.zeros((len(jobs), MOST))
+        for k, job in enumerate(jobs):
+            try:
+                operations = np.asarray(job, float)
+            except (TypeError, ValueError):
+                operations = np.zeros(0)
+            if operations.ndim != 2 or operations.shape[1] != 2 or len(operations) > MOST:
+                raise InputError(
+                    f'{source}: "jobs": job {k}: expected 1 to {MOST} pairs [machine, duration]'
+                )
+            machine[k, : len(job)], duration[k, : len(job)] = operations.T
+        return self.pack(machine=machine[None], duration=duration[None])[0]
+
+    def to_fields(self, inputs: Floats) -> dict[str, Any]:
+        jobs = []
+        for machine, duration in zip(inputs[:, :MOST], inputs[:, MOST:], strict=True):
+            exists = machine != NONE
+            pairs = zip(machine[exists].tolist(), duration[exists].tolist(), strict=True)
+            jobs.append([[int(m), int(d) if d == int(d) else d] for m, d in pairs])
+        return {"jobs": jobs}
+
+
+PROBLEM = JobShop

@@ -1,0 +1,134 @@
+"""Orienteering: the tour from a depot that collects the most prizes within a length."""
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ptrnet.problems.base import Problem, State
+from ptrnet.problems.routes import dist, path_length, place, round_where, route_lines
+from ptrnet.settings import setting
+from ptrnet.tasks.base import Drawing
+from ptrnet.types import Example, Floats, Indices
+
+TOLERANCE = 1e-9  # share of the length limit that a tour may be longer
+KNOWN_SIZES, LIMITS = (21, 51, 101), (2, 3, 4)
+
+
+@dataclass(frozen=True)
+class Orienteering(Problem):
+    """The problem `orienteering`: an answer lists the places of a tour, without the depot.
+
+    Element 0 is the depot, where the tour begins and ends; `n` counts it. Fields of an instance:
+    `position`, `(n, 2)`; the `prize` of each element, 0 for the depot; the `limit` of the tour's
+    length; and `rounded`, 1 where distances are rounded to whole numbers, by default 0. The cost is
+    minus the prizes.
+
+    Fresh instances are those of Kool et al. (2019): uniform positions, and prizes that grow with
+    the distance from the depot.
+    """
+
+    name: ClassVar[str] = "orienteering"
+    element_fields: ClassVar[dict[str, int]] = {"position": 2, "prize": 1}
+    shared_fields: ClassVar[dict[str, int]] = {"limit": 1, "rounded": 1}
+    optional: ClassVar[dict[str, float]] = {"rounded": 0}
+    fixed: ClassVar[int] = 1
+    symmetric: ClassVar[bool] = True
+    recipe: ClassVar[dict[str, Any]] = {**Problem.recipe, "n": "21"}
+
+    limit: float = setting(
+        0.0, "length of drawn tours; 0: as Kool et al., 2 with 20 places, 3 with 50", ge=0
+    )
+
+    def sample(self, rng: np.random.Generator, count: int, n: int) -> Floats:
+        position = rng.random((count, n, 2))
+        to_depot = dist(position, position[:, :1])
+        farthest = np.maximum(to_depot.max(1, keepdims=True), 1e-12)
+        prize = (1 + np.floor(99 * to_depot / farthest)) / 100
+        prize[:, 0] = 0
+        limit = self.limit or np.interp(n, KNOWN_SIZES, LIMITS)
+        return self.pack(
+            position=position, prize=prize, limit=np.full(count, limit), rounded=np.zeros(count)
+        )
+
+    def instance_error(self, inputs: Floats) -> str | None:
+        if inputs[0, 2] != 0:
+            return f"element 0 is the depot: expected a prize of 0, got {inputs[0, 2]:g}"
+        if (inputs[:, 2] < 0).any():
+            return f"expected prizes of 0 or more, got {inputs[:, 2].min():g}"
+        return None
+
+    def start(self, instance: Floats) -> State:
+        state = self.unpack(instance)
+        unvisited = np.ones(state["prize"].shape, bool)
+        unvisited[:, 0] = False
+        left = state["limit"] * (1 + TOLERANCE)
+        last = np.zeros(len(instance), np.int64)
+        return {**state, "left": left, "unvisited": unvisited, "last": last}
+
+    def _distances(self, state: State) -> tuple[Floats, Floats]:
+        """`(B, n)` each: from the last place, and to the depot."""
+        position = state["position"]
+        here = place(position, state["last"])[:, None]
+        rounded = state["rounded"][:, None]
+        return (
+            round_where(rounded, dist(position, here)),
+            round_where(rounded, dist(position, position[:, :1])),
+        )
+
+    def allowed(self, state: State) -> NDArray[np.bool_]:
+        there, back = self._distances(state)
+        return state["unvisited"] & (there + back <= state["left"][:, None])
+
+    def remaining(self, state: State) -> NDArray[np.bool_]:
+        return self.allowed(state)
+
+    def features(self, state: State) -> tuple[Floats, Floats]:
+        limit = np.where(state["limit"] > 0, state["limit"], 1)[:, None]
+        there, back = (part / limit for part in self._distances(state))
+        left = state["left"][:, None] / limit
+        relative = (state["position"] - state["position"][:, :1]) / limit[..., None]
+        here = place(relative, state["last"])
+        home = dist(here, np.zeros(2))[:, None]
+        is_allowed = self.allowed(state)
+        prize = np.where(is_allowed, state["prize"], 0)
+        prize = prize / np.maximum(prize.max(1, keepdims=True), 1e-12)
+        of_places = [
+            *np.moveaxis(relative, -1, 0),
+            *np.moveaxis(relative - here[:, None], -1, 0),
+            there,
+            back,
+            there + back - home,
+            np.maximum(left - there - back, 0),
+            prize,
+        ]
+        # Places out of reach are not encoded, and may be at any distance.
+        of_places = [np.where(is_allowed, part, 0) for part in of_places]
+        of_whole = [left[:, 0], home[:, 0], left[:, 0] - home[:, 0], *here.T, is_allowed.mean(1)]
+        return np.stack(of_places, -1), np.stack(of_whole, -1)
+
+    def step(self, state: State, choice: Indices) -> State:
+        rows = np.arange(len(choice))
+        there, _ = self._distances(state)
+        unvisited = state["unvisited"].copy()
+        unvisited[rows, choice] = False
+        left = state["left"] - there[rows, choice]
+        return {**state, "left": left, "unvisited": unvisited, "last": choice}
+
+    def cost(self, instance: Floats, answers: Indices) -> Floats:
+        return -np.take_along_axis(self.unpack(instance)["prize"], answers, 1).sum(1)
+
+    def answer_stats(self, answered: Example) -> dict[str, float]:
+        """The `cost` of a valid answer, and the `length` of its tour."""
+        stats = super().answer_stats(answered)
+        if stats and answered.outputs is not None:
+            (length,) = path_length(self.unpack(answered.inputs[None]), answered.outputs[None])
+            stats["length"] = float(length)
+        return stats
+
+    def draw(self, inputs: Floats, outputs: Indices) -> Drawing:
+        return Drawing(inputs[:, :2], route_lines(inputs, outputs))
+
+
+PROBLEM = Orienteering

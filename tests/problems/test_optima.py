@@ -1,0 +1,122 @@
+"""The best answers that choices lead to, against every answer by plain loops."""
+
+import math
+from itertools import permutations, product
+
+import numpy as np
+import pytest
+
+from ptrnet import tasks
+from ptrnet.problems.check import all_answers
+from ptrnet.types import Example
+
+SEEDS = pytest.mark.parametrize("seed", range(4))
+
+
+def drawn(name, n, seed, **settings):
+    task = tasks.get(name, **settings)
+    (inputs,) = task.sample(np.random.default_rng(seed), 1, n)
+    return task, inputs
+
+
+def best_found(task, inputs):
+    answers = list(all_answers(task, inputs).values())
+    return task.costs(Example(inputs), answers).min()
+
+
+def length(points, path):
+    return sum(math.dist(points[a], points[b]) for a, b in zip(path, path[1:], strict=False))
+
+
+@SEEDS
+def test_best_routes(seed):
+    task, inputs = drawn("cvrp", 6, seed, capacity=15)
+    points, demand, capacity = inputs[:, :2].tolist(), inputs[:, 2], inputs[0, 3]
+    best = math.inf
+    for order in permutations(range(1, 6)):
+        for cuts in product([False, True], repeat=4):
+            path, load, fits = [0], 0.0, True
+            for customer, is_cut in zip(order, (False, *cuts), strict=True):
+                if is_cut:
+                    path, load = [*path, 0], 0.0
+                load += demand[customer]
+                fits &= load <= capacity
+                path.append(customer)
+            if fits:
+                best = min(best, length(points, [*path, 0]))
+    assert best_found(task, inputs) == pytest.approx(best, rel=1e-12)
+
+
+@SEEDS
+def test_best_tour_within_a_length(seed):
+    task, inputs = drawn("orienteering", 7, seed, limit=1.6)
+    points, prize = inputs[:, :2].tolist(), inputs[:, 2]
+    best = max(
+        sum(prize[k] for k in tour)
+        for m in range(7)
+        for tour in permutations(range(1, 7), m)
+        if length(points, [0, *tour, 0]) <= 1.6
+    )
+    assert best_found(task, inputs) == pytest.approx(-best, rel=1e-12)
+
+
+def makespan(jobs, order):
+    done, job_free, machine_free = [0] * len(jobs), [0] * len(jobs), [0] * 20
+    for job in order:
+        machine, duration = jobs[job][done[job]]
+        done[job] += 1
+        job_free[job] = machine_free[machine] = max(job_free[job], machine_free[machine]) + duration
+    return max(job_free)
+
+
+@SEEDS
+def test_best_active_schedule_is_the_best_of_all(seed):
+    task, inputs = drawn("job-shop", 3, seed, machines=3)
+    jobs = task.to_fields(inputs)["jobs"]
+    best = min(makespan(jobs, order) for order in set(permutations([0, 1, 2] * 3)))
+    assert best_found(task, inputs) == best
+
+
+@SEEDS
+def test_costs_equal_those_of_plain_loops(seed):
+    task, inputs = drawn("job-shop", 4, seed, machines=4)
+    answers = list(all_answers(task, inputs).values())[:50]
+    expected = [makespan(task.to_fields(inputs)["jobs"], answer) for answer in answers]
+    np.testing.assert_array_equal(task.costs(Example(inputs), answers), expected)
+
+
+def test_rounded_routes_cost_whole_numbers():
+    task = tasks.get("cvrp")
+    fields = {"position": [[0, 0], [3, 4.4], [6, 0]], "demand": [0, 1, 1], "capacity": 1}
+    exact, rounded = (task.from_fields({**fields, "rounded": r}, "here") for r in (0, 1))
+    answer = np.array([1, 0, 2])
+    assert task.costs(Example(exact), [answer])[0] == pytest.approx(2 * math.hypot(3, 4.4) + 12)
+    assert task.costs(Example(rounded), [answer])[0] == 2 * 5 + 12
+
+
+@pytest.mark.parametrize(
+    "outputs", [[], [1], [1, 2, 3], [3, 0, 1, 2], [0, 3, 0, 0, 1, 2, 0], [2, 0, 1, 0, 3]]
+)
+def test_routes_survive_their_tokens(outputs):
+    from ptrnet.types import Answers
+
+    task = tasks.get("cvrp")
+    answers = Answers(np.array([outputs], np.int64).reshape(1, -1), np.array([len(outputs)]))
+    tokens, lengths = task.to_tokens(answers)
+    back = task.from_tokens(tokens[0, : lengths[0] - 1])
+    routes = " ".join(map(str, outputs)).split("0")
+    assert " ".join(map(str, back)) == "0".join(r for r in routes if r.strip()).strip()
+
+
+def test_infeasible_answers_cost_infinitely_much_and_say_why():
+    task = tasks.get("cvrp")
+    fields = {"position": [[0, 0], [1, 0], [2, 0]], "demand": [0, 3, 4], "capacity": 5}
+    inputs = task.from_fields(fields, "here")
+    answers = [np.array(a) for a in ([1, 2], [1], [1, 0, 2], [1, 1])]
+    np.testing.assert_array_equal(task.costs(Example(inputs), answers), [np.inf, np.inf, 6, np.inf])
+    assert task.answer_errors(inputs, answers) == [
+        "after 1 choices: element 2 is not allowed then",
+        "after 1 choices: ends too early",
+        None,
+        "each index at most once, got 1 twice",
+    ]
