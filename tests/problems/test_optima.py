@@ -1,14 +1,14 @@
 """The best answers that choices lead to, against every answer by plain loops."""
 
 import math
-from itertools import permutations, product
+from itertools import pairwise, permutations, product
 
 import numpy as np
 import pytest
 
 from ptrnet import tasks
 from ptrnet.problems.check import all_answers
-from ptrnet.types import Example
+from ptrnet.types import Answers, Example
 
 SEEDS = pytest.mark.parametrize("seed", range(4))
 
@@ -25,7 +25,7 @@ def best_found(task, inputs):
 
 
 def length(points, path):
-    return sum(math.dist(points[a], points[b]) for a, b in zip(path, path[1:], strict=False))
+    return sum(math.dist(points[a], points[b]) for a, b in pairwise(path))
 
 
 @SEEDS
@@ -98,8 +98,6 @@ def test_rounded_routes_cost_whole_numbers():
     "outputs", [[], [1], [1, 2, 3], [3, 0, 1, 2], [0, 3, 0, 0, 1, 2, 0], [2, 0, 1, 0, 3]]
 )
 def test_routes_survive_their_tokens(outputs):
-    from ptrnet.types import Answers
-
     task = tasks.get("cvrp")
     answers = Answers(np.array([outputs], np.int64).reshape(1, -1), np.array([len(outputs)]))
     tokens, lengths = task.to_tokens(answers)
@@ -120,3 +118,28 @@ def test_infeasible_answers_cost_infinitely_much_and_say_why():
         None,
         "each index at most once, got 1 twice",
     ]
+
+
+@SEEDS
+def test_active_schedules_end_no_later(seed):
+    task = tasks.get("job-shop", machines=5)
+    rng = np.random.default_rng(seed)
+    inputs = task.sample(rng, 40, 6)
+    orders = np.array([rng.permutation(np.repeat(np.arange(6), 5)) for _ in inputs])
+    active = task.canonicalize(inputs, Answers(orders, np.full(40, 30))).indices
+    assert (task.cost(inputs, active) <= task.cost(inputs, orders)).all()
+    for instance, order in zip(inputs, active, strict=True):
+        state = task.start(instance[None])
+        for job in order:
+            assert task.allowed(state)[0, job]
+            state = task.step(state, np.array([job]))
+
+
+@pytest.mark.parametrize(
+    ("name", "n", "package"), [("cvrp", 6, "pyvrp"), ("job-shop", 3, "ortools")]
+)
+def test_labels_are_the_best_of_all_answers(name, n, package):
+    pytest.importorskip(package)
+    task, inputs = drawn(name, n, 0, **({"machines": 3} if name == "job-shop" else {}))
+    (label,) = task.label(inputs[None]).rows()
+    assert task.costs(Example(inputs), [label])[0] == pytest.approx(best_found(task, inputs))

@@ -1,6 +1,6 @@
 """The job shop: jobs whose operations need machines, scheduled to end as early as possible."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ptrnet.errors import InputError, short
-from ptrnet.problems.base import Problem, State
+from ptrnet.problems.base import STAY, Problem, State
 from ptrnet.settings import setting
-from ptrnet.types import Floats, Indices
+from ptrnet.types import Answers, Floats, Indices
 
 MOST = 20  # operations of a job, and machines
 NONE = -1  # the machine of an operation that a job does not have
@@ -25,12 +25,14 @@ class JobShop(Problem):
     instance is `"jobs"`: for each job a list of `[machine, duration]`, machines from 0 on. In an
     array an element has 20 machines, then 20 durations; machine -1 stands for no operation.
 
-    Only active schedules are answers (Giffler and Thompson 1960): no operation could start earlier
-    without another one starting later. Some optimal schedule is among them. Fresh instances are
-    those of Taillard (1993): durations of 1 to 99, each job on all machines in a random order.
+    The network gives active schedules alone (Giffler and Thompson 1960): no operation could start
+    earlier without another one starting later. Some optimal schedule is among them. Fresh instances
+    are those of Taillard (1993): durations of 1 to 99, each job on all machines in a random order.
     """
 
     name: ClassVar[str] = "job-shop"
+    labellers: ClassVar[tuple[str, ...]] = ("cp-sat",)
+    may_be_unproved: ClassVar[bool] = True
     element_fields: ClassVar[dict[str, int]] = {"machine": MOST, "duration": MOST}
     repeats: ClassVar[bool] = True
     recipe: ClassVar[dict[str, Any]] = {**Problem.recipe, "n": "6-10", "batch_size": 16}
@@ -163,6 +165,49 @@ class JobShop(Problem):
             job_free[rows, job] = machine_free[rows, machine] = end
             done[rows, job] += 1
         return job_free.max(1)  # type: ignore[no-any-return]
+
+    def answer_errors(self, inputs: Floats, answers: Sequence[Indices]) -> list[str | None]:
+        """Any order of all operations is an answer, whether its schedule is active or not."""
+        expected = (inputs[:, :MOST] != NONE).sum(1)
+        errors: list[str | None] = []
+        for answer in answers:
+            counts = np.bincount(answer, minlength=len(inputs))
+            (wrong,) = np.nonzero(counts != expected)
+            errors.append(
+                f"job {wrong[0]}: expected {expected[wrong[0]]} operations, got {counts[wrong[0]]}"
+                if len(wrong)
+                else None
+            )
+        return errors
+
+    def canonicalize(self, inputs: Floats, answers: Answers) -> Answers:
+        """Active schedules in which no operation ends later.
+
+        Of the operations that may come next, that comes next which starts first in the answer. But
+        none overtakes an operation that starts only after the earliest end, lest it delay that.
+        """
+        batch, n, _ = inputs.shape
+        starts = np.full((batch, n, MOST + 1), np.inf)
+        state = self.start(inputs)
+        for t, job in enumerate(answers.indices.T):
+            moves = t < answers.lengths
+            rows = np.flatnonzero(moves)
+            starts[rows, job[rows], state["done"][rows, job[rows]]] = self._next(state)[3][
+                rows, job[rows]
+            ]
+            state = self.advance(state, np.where(moves, job, STAY))
+        state, indices = self.start(inputs), np.zeros_like(answers.indices)
+        for t in range(indices.shape[1]):
+            waits, _, duration, start = self._next(state)
+            end = np.where(waits, start + duration, np.inf)
+            earliest = end.min(1, keepdims=True)
+            order = np.take_along_axis(starts, state["done"][..., None], 2)[..., 0]
+            order = np.where(end == earliest, np.minimum(order, earliest), order)
+            job = np.where(self.allowed(state), order, np.inf).argmin(1)
+            moves = t < answers.lengths
+            indices[:, t] = np.where(moves, job, 0)
+            state = self.advance(state, np.where(moves, job, STAY))
+        return Answers(indices, answers.lengths)
 
     def from_fields(self, fields: Mapping[str, Any], source: str) -> Floats:
         if "jobs" not in fields:

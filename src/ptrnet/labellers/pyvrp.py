@@ -1,0 +1,63 @@
+"""Short routes by PyVRP's hybrid genetic search (Wouda, Lan and Kool 2024), without a proof.
+
+It stops after ITERATIONS iterations instead of seconds, so that the same instances get the same
+answers on any machine.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from ptrnet.types import Answers, Floats
+
+NEEDS = "pyvrp"
+ITERATIONS = 1000
+DIGITS = 10**6  # the longest distance as a whole number, which is what PyVRP computes with
+
+
+def label(inputs: Floats) -> Answers:
+    """Routes with a 0 between them, from a depot that is element 0.
+
+    Args:
+        inputs: `(B, n, 5)`: two coordinates, a demand, the capacity, and whether distances are
+            rounded.
+    """
+    answers = [_routes(instance) for instance in inputs]
+    lengths = np.array([len(answer) for answer in answers], np.int64)
+    indices = np.zeros((len(answers), int(lengths.max(initial=0))), np.int64)
+    for row, answer in zip(indices, answers, strict=True):
+        row[: len(answer)] = answer
+    return Answers(indices, lengths)
+
+
+def _routes(instance: Floats) -> list[int]:
+    import pyvrp
+    from pyvrp.stop import MaxIterations
+
+    position, demand, capacity = instance[:, :2], instance[:, 2], instance[0, 3]
+    dist = np.hypot(*np.moveaxis(position[:, None] - position, -1, 0))
+    if instance[0, 4]:
+        dist = np.floor(dist + 0.5)
+    else:
+        dist = np.round(dist * (DIGITS / max(dist.max(), 1e-300)))
+    whole: Any = dist.astype(np.int64)
+    # Demands, too, are whole numbers: rounded up, so that a full vehicle is never too full.
+    unit = 1.0 if (instance[:, 2:4] == np.round(instance[:, 2:4])).all() else DIGITS / capacity
+    n = len(instance)
+    data = pyvrp.ProblemData(
+        locations=[pyvrp.Location(x, y) for x, y in position],
+        clients=[
+            pyvrp.Client(location=k, delivery=[int(np.ceil(demand[k] * unit))]) for k in range(1, n)
+        ],
+        depots=[pyvrp.Depot(location=0)],
+        vehicle_types=[pyvrp.VehicleType(max(n - 1, 1), [int(np.floor(capacity * unit))])],
+        distance_matrices=[whole],
+        duration_matrices=[np.zeros((n, n), np.int64)],
+    )
+    result = pyvrp.solve(data, MaxIterations(ITERATIONS), seed=0)
+    if not result.is_feasible():
+        return []
+    answer: list[int] = []
+    for route in result.best.routes():
+        answer += [0] * bool(answer) + [visit.idx + 1 for visit in route if visit.is_client()]
+    return answer
