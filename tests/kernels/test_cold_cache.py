@@ -8,7 +8,7 @@ PROBE = """
 import hashlib
 import torch
 from ptrnet.kernels import additive_scores
-from ptrnet.kernels.additive import Arguments
+from ptrnet.kernels.additive.plain import Arguments
 from ptrnet.kernels.additive.cpu import PreparedKeys
 from ptrnet.kernels.lstm import Weights
 from ptrnet.kernels.lstm.cpu import lstm

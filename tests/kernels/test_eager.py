@@ -4,11 +4,13 @@ import pytest
 import torch
 from torch._subclasses import FakeTensorMode
 
+import ptrnet
 from ptrnet.kernels import additive_scores, eager, prepared_scores
 from ptrnet.kernels.additive import cpu, factorised_scores, naive_scores
 from ptrnet.kernels.linear import linear
 from ptrnet.kernels.lstm import Weights, cell, lstm, naive_lstm, torch_lstm
 from ptrnet.kernels.lstm import cpu as lstm_cpu
+from ptrnet.solver.predict import PredictJob
 from tests.kernels.test_additive import GPU, INTERPRETED, kernels
 from tests.kernels.test_lstm import draw as draw_lstm
 
@@ -203,3 +205,35 @@ def test_cells_and_linear_maps_are_mapped_and_traced():
     for a, b, c in zip(expected, traced(*tensors), mapped, strict=True):
         torch.testing.assert_close(b, a, rtol=1e-4, atol=1e-4)
         torch.testing.assert_close(c[:, 0], a, rtol=1e-4, atol=1e-4)
+
+
+@pytest.fixture
+def new_process(monkeypatch):
+    monkeypatch.setattr(eager, "_steps", 0)
+
+
+def test_first_steps_are_computed_by_pytorch(new_process, monkeypatch):
+    monkeypatch.setattr(eager, "STEPS_BEFORE", 3)
+    assert [eager.is_loaded_for(4) for _ in range(5)] == [False, False, False, True, True]
+
+
+def test_steps_of_many_prefixes_count_for_more(new_process, monkeypatch):
+    monkeypatch.setattr(eager, "STEPS_BEFORE", 10)
+    rows = 4 * eager.ROWS_OF_A_STEP
+    assert [eager.is_loaded_for(rows) for _ in range(4)] == [False, False, True, True]
+
+
+def test_resumed_work_uses_compiled_kernels_at_once(new_process):
+    eager.use_compiled_kernels()
+    assert eager.is_loaded_for(1)
+
+
+def test_long_work_and_trainings_use_compiled_kernels_at_once(new_process, tmp_path):
+    examples = ptrnet.generate("hull", n=4, count=4)
+    model = ptrnet.models.build("transformer-ptr-net", 2, 1, hidden_size=8, edge_frames=True)
+    job = PredictJob(model.eval(), ptrnet.tasks.get("hull"), ptrnet.Greedy(), is_long=True)
+    job(examples[:0])
+    assert eager.is_loaded_for(1)
+    eager._steps = 0
+    ptrnet.fit(examples, steps=1, batch_size=2, hidden_size=4, output=tmp_path / "run")
+    assert eager.is_loaded_for(1)

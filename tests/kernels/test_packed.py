@@ -50,10 +50,10 @@ def test_products_are_those_of_float64(dtype, rows, depth, columns, needs_instru
     exact = (a[1 : rows + 1, 3 : depth + 3].double() @ b.double()).numpy()
     tolerated = 1e-6 * depth**0.5 * np.abs(exact).max(initial=1)
 
-    packed.multiply(part, panels, out)
+    packed.multiply(part, panels, out, False)
     assert np.abs(out[:, :columns] - exact).max(initial=0) <= tolerated
     assert not out[:, columns:].any()
-    packed.multiply_add(part, panels, out)
+    packed.multiply(part, panels, out, True)
     assert np.abs(out[:, :columns] - 2 * exact).max(initial=0) <= 2 * tolerated
     out[:] = np.nan
     assert np.isnan(room).all()  # nothing around it was written

@@ -98,7 +98,7 @@ def linear(x: Tensor, weight: Tensor) -> Tensor:
     a, out = as_array(x).reshape(rows, -1), as_array(product)
 
     def run(_: int, first: int, last: int) -> None:
-        multiply(a[first:last], panels, out[first:last])
+        multiply(a[first:last], panels, out[first:last], False)
 
     run_slices(run, even_cuts(rows, rows * weight.numel() // MIN_MULTIPLICATIONS))
     return product[:, :columns].view(*x.shape[:-1], columns)
@@ -258,25 +258,19 @@ def _word_of(matrix, k, column):
 
 
 @reassociating_jit
-def multiply(a, panels, out):
-    """`out = a b`, where `panels` are b packed.
+def multiply(a, panels, out, adds):
+    """`out = a b`, or `out += a b` if it `adds`, where `panels` are b packed.
 
     `a` is `(rows, depth)` of b's type and `out` `(rows, 64 len(panels))` float32, both with the
     numbers of a row next to each other. Nothing is checked: other shapes would read and write
     beyond the arrays.
     """
-    multiply_tiles(a, panels, out, False)
-
-
-@reassociating_jit
-def multiply_add(a, panels, out):
-    """`out += a b`; the arguments are those of `multiply`."""
-    multiply_tiles(a, panels, out, True)
+    multiply_tiles(a, panels, out, adds)
 
 
 @reassociating_inline
 def multiply_tiles(a, panels, out, adds):
-    """`out = a b`, or `out += a b` if it `adds`, for kernels; as `multiply`."""
+    """`multiply`, for kernels."""
     lines, a_stride, out_stride = panels.shape[1], a.strides[0], out.strides[0]
     rows_in_fours = a.shape[0] // TILE_ROWS * TILE_ROWS
     for p in range(panels.shape[0]):

@@ -22,36 +22,20 @@ import torch
 from torch import Tensor
 
 from ptrnet.kernels.additive.plain import (
-    MAX_MAGNITUDE,
-    Arguments,
-    can_factorise,
     check_arguments,
-    check_shapes,
     factorised_scores,
-    naive_gradients,
     naive_scores,
     prepared_factorised_scores,
-    promote,
-    score_mask,
 )
 from ptrnet.kernels.eager import is_eager
 
 __all__ = [
-    "MAX_MAGNITUDE",
     "MAX_PLAIN_ENTRIES",
-    "Arguments",
     "additive_scores",
-    "can_factorise",
-    "check_arguments",
-    "check_shapes",
     "factorised_scores",
     "kernel_on",
-    "naive_gradients",
     "naive_scores",
-    "prepared_factorised_scores",
     "prepared_scores",
-    "promote",
-    "score_mask",
 ]
 
 # Prepared scores of at most this many entries `v[h] * r` are plain PyTorch's: it takes some 20

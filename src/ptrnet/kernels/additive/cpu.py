@@ -23,6 +23,7 @@ from ptrnet.kernels.additive.plain import (
     Arguments,
     check_arguments,
     check_shapes,
+    factorised_scores,
     naive_gradients,
     promote,
 )
@@ -144,8 +145,8 @@ class _Scores(torch.autograd.Function):
         cuts = _equal_work_cuts(key_lengths * query_lengths, len(v))
         large = _count_large(factorised_forward, cuts, v.dtype, arrays)
         if large:
-            run_slices(lambda _, first, last: direct_forward(first, last, *arrays), cuts)
-        ctx.is_factorised = not large  # type: ignore[attr-defined]
+            scores = factorised_scores(keys, queries, v, key_lengths, query_lengths)
+        ctx.is_large = large > 0  # type: ignore[attr-defined]
         ctx.save_for_backward(keys, queries, v, key_lengths, query_lengths)
         return scores
 
@@ -154,8 +155,8 @@ class _Scores(torch.autograd.Function):
         if needs_plain(grad):
             return naive_gradients(Arguments(*ctx.saved_tensors), grad)  # type: ignore[attr-defined]
         keys, queries, v, *lengths = ctx.saved_tensors  # type: ignore[attr-defined]
-        is_factorised = ctx.is_factorised  # type: ignore[attr-defined]
-        loop: Any = factorised_backward if is_factorised else direct_backward
+        if ctx.is_large:  # type: ignore[attr-defined]
+            return naive_gradients(Arguments(*ctx.saved_tensors), grad, factorised_scores)  # type: ignore[attr-defined]
         cuts = _equal_work_cuts(lengths[0] * lengths[1], len(v))
         grad_keys, grad_queries = (torch.empty(x.shape, dtype=x.dtype) for x in (keys, queries))
         # A row for each slice, added in one order: the same sum on every run. In float64, as
@@ -163,7 +164,11 @@ class _Scores(torch.autograd.Function):
         grad_v = torch.zeros(len(cuts) - 1, len(v), dtype=torch.float64)
         tensors = (keys, queries, v, *lengths, grad, grad_keys, grad_queries, grad_v)
         *arrays, rows = (as_array(t) for t in tensors)
-        run_slices(lambda k, first, last: loop(first, last, *arrays, rows[k]), cuts)
+
+        def run(k: int, first: int, last: int) -> None:
+            factorised_backward(first, last, *arrays, rows[k])
+
+        run_slices(run, cuts)
         return grad_keys, grad_queries, grad_v.sum(0).to(v.dtype), None, None
 
 
@@ -286,7 +291,7 @@ def factorised_backward(
     """Writes the gradients of keys and queries, and adds that of v to `grad_v`."""
     widest_vectors()
     units = v.shape[0]
-    one, two, four = v.dtype.type(1), v.dtype.type(2), v.dtype.type(4)
+    one, two = v.dtype.type(1), v.dtype.type(2)
     largest = v.dtype.type(_LARGEST)
     a, c = np.empty(keys.shape[1:], v.dtype), np.empty(queries.shape[1:], v.dtype)
     grad_a, grad_c, sums = np.empty_like(a), np.empty_like(c), np.empty_like(v)
@@ -310,49 +315,15 @@ def factorised_backward(
                     grad_c[i, h] += s
         for h in range(units):
             grad_v[h] += total - two * sums[h]
-        _write_scaled(grad_a, four, v, grad_keys[b])
-        _write_scaled(grad_c, four, v, grad_queries[b])
+        _write_scaled(grad_a, v, grad_keys[b])
+        _write_scaled(grad_c, v, grad_queries[b])
 
 
 @reassociating_inline
-def _write_scaled(sums, factor, v, out):
-    """`out = factor * v * sums`, in the type of `out`."""
+def _write_scaled(sums, v, out):
+    """`out = 4 v sums`, in the type of `out`."""
     widest_vectors()
+    four = v.dtype.type(4)
     for j in range(out.shape[0]):
         for h in range(out.shape[1]):
-            out[j, h] = store(factor * v[h] * sums[j, h], out[j, h])
-
-
-@reassociating_jit
-def direct_forward(first, last, keys, queries, v, key_lengths, query_lengths, scores):
-    """Writes the scores, for numbers of any magnitude."""
-    for b in range(first, last):
-        for i in range(query_lengths[b]):
-            for j in range(key_lengths[b]):
-                s = v.dtype.type(0)
-                for h in range(v.shape[0]):
-                    s += v[h] * np.tanh(load(keys[b, j, h]) + load(queries[b, i, h]))
-                scores[b, i, j] = s
-
-
-@reassociating_jit
-def direct_backward(
-    first, last, keys, queries, v, key_lengths, query_lengths, grad, grad_keys, grad_queries, grad_v
-):
-    """As `factorised_backward`, for numbers of any magnitude."""
-    one = v.dtype.type(1)
-    grad_a, grad_c = np.empty(keys.shape[1:], v.dtype), np.empty(queries.shape[1:], v.dtype)
-    for b in range(first, last):
-        grad_a[:] = 0
-        grad_c[:] = 0
-        for j in range(key_lengths[b]):
-            for i in range(query_lengths[b]):
-                g = grad[b, i, j]
-                for h in range(v.shape[0]):
-                    t = np.tanh(load(keys[b, j, h]) + load(queries[b, i, h]))
-                    s = g * (one - t * t)
-                    grad_v[h] += g * t
-                    grad_a[j, h] += s
-                    grad_c[i, h] += s
-        _write_scaled(grad_a, one, v, grad_keys[b])
-        _write_scaled(grad_c, one, v, grad_queries[b])
+            out[j, h] = store(four * v[h] * sums[j, h], out[j, h])

@@ -72,11 +72,18 @@ def promote(arguments: Arguments) -> Arguments:
     return Arguments(keys.to(dtype), queries.to(dtype), v.to(dtype), *lengths)
 
 
-def score_mask(arguments: Arguments) -> Tensor:
-    """`(B, M, N)` boolean: True where neither the key nor the query is padding."""
-    is_key = length_mask(arguments.key_lengths, arguments.keys.shape[1])
-    is_query = length_mask(arguments.query_lengths, arguments.queries.shape[1])
-    return is_query[:, :, None] & is_key[:, None, :]
+def _without_padding(arguments: Arguments) -> tuple[Arguments, Tensor]:
+    """The arguments in one float type, 0 on padding; and `(B, M, N)`, which scores are not padding.
+
+    Padding may hold anything: what is not finite would reach the gradients, as zero times NaN.
+    """
+    keys, queries, v, key_lengths, query_lengths = promote(arguments)
+    is_key = length_mask(key_lengths, keys.shape[1])
+    is_query = length_mask(query_lengths, queries.shape[1])
+    keys = keys.masked_fill(~is_key[..., None], 0)
+    queries = queries.masked_fill(~is_query[..., None], 0)
+    mask = is_query[:, :, None] & is_key[:, None]
+    return Arguments(keys, queries, v, key_lengths, query_lengths), mask
 
 
 def _check_lengths(parameter: str, lengths: Tensor | None, padded: Tensor) -> Tensor:
@@ -108,26 +115,25 @@ def naive_scores(
     The fast kernels are tested against it. PyTorch can record and transform its operations, and
     differentiate them any number of times.
     """
-    arguments = promote(check_arguments(keys, queries, v, key_lengths, query_lengths))
-    is_key = length_mask(arguments.key_lengths, keys.shape[1])
-    is_query = length_mask(arguments.query_lengths, queries.shape[1])
-    # Padding may hold anything: what is not finite would reach the gradients, as zero times NaN.
-    keys = arguments.keys.masked_fill(~is_key[..., None], 0)
-    queries = arguments.queries.masked_fill(~is_query[..., None], 0)
+    (keys, queries, v, *_), mask = _without_padding(
+        check_arguments(keys, queries, v, key_lengths, query_lengths)
+    )
     with torch.autocast(keys.device.type, enabled=False):
-        scores = torch.tanh(keys[:, None] + queries[:, :, None]) @ arguments.v
-    return scores.masked_fill(~(is_query[:, :, None] & is_key[:, None]), 0.0)
+        scores = torch.tanh(keys[:, None] + queries[:, :, None]) @ v
+    return scores.masked_fill(~mask, 0.0)
 
 
-def naive_gradients(arguments: Arguments, grad: Tensor) -> tuple[Tensor | None, ...]:
+def naive_gradients(
+    arguments: Arguments, grad: Tensor, scores: Callable[..., Tensor] = naive_scores
+) -> tuple[Tensor | None, ...]:
     """The gradients of keys, queries and `v`, then None for the two lengths, as for a `backward`.
 
-    `grad` `(B, M, N)` is that of the scores of `arguments`. They can be differentiated again.
+    `grad` `(B, M, N)` is that of the `scores` of `arguments`. They can be differentiated again.
     """
     keys, queries, v, *lengths = arguments
 
     def formula(*tensors: Tensor) -> tuple[Tensor]:
-        return (naive_scores(*tensors, *lengths),)
+        return (scores(*tensors, *lengths),)
 
     return (*plain_gradients(formula, (keys, queries, v), [grad]), None, None)
 
@@ -157,9 +163,11 @@ def factorised_scores(
     query_lengths: Tensor | None = None,
 ) -> Tensor:
     """As `additive_scores`, on any device; one pass over the keys for each query."""
-    arguments = promote(check_arguments(keys, queries, v, key_lengths, query_lengths))
+    arguments, mask = _without_padding(
+        check_arguments(keys, queries, v, key_lengths, query_lengths)
+    )
     scores = _FactorisedScores.apply(arguments.keys, arguments.queries, arguments.v)
-    return scores.masked_fill(~score_mask(arguments), 0.0)
+    return scores.masked_fill(~mask, 0.0)
 
 
 def prepared_factorised_scores(

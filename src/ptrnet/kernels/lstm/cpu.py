@@ -14,7 +14,7 @@ What makes it faster than a loop of cells, and than oneDNN's layer under autocas
 
 Inside, tensors are step first, `(N, B, ...)`: a step is one block of memory.
 
-`Products` are the products of the steps: rows of a sequence, one step after the other, by one
+The products of the steps are those of rows of a sequence, one step after the other, with one
 matrix. `PackedProducts` packs the matrix once, sums in float32 and is faster, but only on some
 processors and for some sizes. `TorchProducts` is PyTorch's product, whose sums are rounded to the
 matrix's type. The threads that share a batch share one object. Each thread has a buffer of its own
@@ -28,7 +28,6 @@ as it is. `widest_vectors` lets loops use vectors of 512 bits. The arrays of fus
 row; d is 0 if the inputs are not fused. `lengths` is `(B,)`.
 """
 
-from abc import ABC, abstractmethod
 from typing import NamedTuple
 
 import numpy as np
@@ -161,7 +160,7 @@ def _forward(
         for t in range(n):
             by_hidden.multiply(t, first, last, sums)
             if by_input:
-                by_input.multiply_add(t, first, last, sums)
+                by_input.multiply(t, first, last, sums, adds=True)
             forward_step(t, first, last, sums.array, *arrays)
 
     with torch.autocast("cpu", enabled=False):
@@ -286,8 +285,8 @@ class Buffer(NamedTuple):
     array: np.ndarray  # the same memory for compiled code, bfloat16 as uint16
 
 
-class Products(ABC):
-    """Products of the rows of a sequence with a matrix.
+class PackedProducts:
+    """Products of the rows of a sequence with a matrix by a compiled kernel, in float32.
 
     Args:
         sequence: `(N, B, d_in)`, contiguous, float32 or bfloat16. It is not copied: a step's rows
@@ -295,42 +294,21 @@ class Products(ABC):
         matrix: `(d_in, d_out)` of the same type, with any strides.
     """
 
-    @abstractmethod
-    def __init__(self, sequence: Tensor, matrix: Tensor) -> None: ...
-
-    @abstractmethod
-    def buffer(self, rows: int) -> Buffer:
-        """Memory for the products of so many rows, zero at first."""
-
-    @abstractmethod
-    def multiply(self, t: int, first: int, last: int, out: Buffer) -> None:
-        """Writes `sequence[t, first:last] @ matrix` to `out`, which has `last - first` rows."""
-
-    @abstractmethod
-    def multiply_add(self, t: int, first: int, last: int, out: Buffer) -> None:
-        """Adds `sequence[t, first:last] @ matrix` to `out`."""
-
-
-class PackedProducts(Products):
-    """By a compiled kernel, with the matrix packed once; its buffers are float32."""
-
     def __init__(self, sequence: Tensor, matrix: Tensor) -> None:
         self._rows = as_array(sequence)
         self._panels = packed.pack(as_strided_array(matrix))
 
     def buffer(self, rows: int) -> Buffer:
-        columns = len(self._panels) * packed.PANEL_COLUMNS
-        return _zeros(rows, columns, torch.float32)
+        """Memory for the products of so many rows, zero at first."""
+        return _zeros(rows, len(self._panels) * packed.PANEL_COLUMNS, torch.float32)
 
-    def multiply(self, t: int, first: int, last: int, out: Buffer) -> None:
-        packed.multiply(self._rows[t, first:last], self._panels, out.array)
-
-    def multiply_add(self, t: int, first: int, last: int, out: Buffer) -> None:
-        packed.multiply_add(self._rows[t, first:last], self._panels, out.array)
+    def multiply(self, t: int, first: int, last: int, out: Buffer, adds: bool = False) -> None:
+        """Write `sequence[t, first:last] @ matrix` to the rows of `out`, or add it to them."""
+        packed.multiply(self._rows[t, first:last], self._panels, out.array, adds)
 
 
-class TorchProducts(Products):
-    """By PyTorch; its buffers have the matrix's type."""
+class TorchProducts:
+    """As `PackedProducts`, by PyTorch; its buffers have the matrix's type."""
 
     def __init__(self, sequence: Tensor, matrix: Tensor) -> None:
         self._rows, self._matrix = sequence, matrix
@@ -338,14 +316,16 @@ class TorchProducts(Products):
     def buffer(self, rows: int) -> Buffer:
         return _zeros(rows, self._matrix.shape[1], self._matrix.dtype)
 
-    def multiply(self, t: int, first: int, last: int, out: Buffer) -> None:
-        torch.mm(self._rows[t, first:last], self._matrix, out=out.tensor)
+    def multiply(self, t: int, first: int, last: int, out: Buffer, adds: bool = False) -> None:
+        if adds:
+            out.tensor.addmm_(self._rows[t, first:last], self._matrix)
+        else:
+            torch.mm(self._rows[t, first:last], self._matrix, out=out.tensor)
 
-    def multiply_add(self, t: int, first: int, last: int, out: Buffer) -> None:
-        out.tensor.addmm_(self._rows[t, first:last], self._matrix)
 
-
-def products_class(units: int, features: int, dtype: torch.dtype) -> type[Products]:
+def products_class(
+    units: int, features: int, dtype: torch.dtype
+) -> type[PackedProducts | TorchProducts]:
     """The faster class that can serve a layer on this processor.
 
     Args:

@@ -76,21 +76,29 @@ def flatten_rows(rows: Tensor) -> Tensor:
     return rows.reshape(-1, rows.shape[-1])
 
 
-class LSTM(Recurrent):
-    """One layer with the parameters of `nn.LSTM`; its state is `(h, c)`.
+class Layer(Recurrent):
+    """One layer with PyTorch's parameters.
 
     Args:
         features: numbers in each element of the input, d.
         units: size of the hidden state, H.
     """
 
+    gates: int  # for each unit
+
     def __init__(self, features: int, units: int) -> None:
         super().__init__()
         self.units = units
-        self.w_input = nn.Parameter(torch.empty(4 * units, features))
-        self.w_hidden = nn.Parameter(torch.empty(4 * units, units))
-        self.b_input = nn.Parameter(torch.empty(4 * units))
-        self.b_hidden = nn.Parameter(torch.empty(4 * units))
+        self.w_input = nn.Parameter(torch.empty(self.gates * units, features))
+        self.w_hidden = nn.Parameter(torch.empty(self.gates * units, units))
+        self.b_input = nn.Parameter(torch.empty(self.gates * units))
+        self.b_hidden = nn.Parameter(torch.empty(self.gates * units))
+
+
+class LSTM(Layer):
+    """A layer with the parameters of `nn.LSTM`; its state is `(h, c)`."""
+
+    gates = 4
 
     @property
     def weights(self) -> Weights:
@@ -112,21 +120,10 @@ class LSTM(Recurrent):
         return next_h.view(h.shape), next_c.view(c.shape)
 
 
-class GRU(Recurrent):
-    """One layer with the parameters of `nn.GRU`; its state is `(h,)`.
+class GRU(Layer):
+    """A layer with the parameters of `nn.GRU`; its state is `(h,)`."""
 
-    Args:
-        features: numbers in each element of the input, d.
-        units: size of the hidden state, H.
-    """
-
-    def __init__(self, features: int, units: int) -> None:
-        super().__init__()
-        self.units = units
-        self.w_input = nn.Parameter(torch.empty(3 * units, features))
-        self.w_hidden = nn.Parameter(torch.empty(3 * units, units))
-        self.b_input = nn.Parameter(torch.empty(3 * units))
-        self.b_hidden = nn.Parameter(torch.empty(3 * units))
+    gates = 3
 
     @property
     def weights(self) -> list[Tensor]:

@@ -46,7 +46,7 @@ def test_products_of_a_slice(kind, dtype, d_in, d_out, needs_instructions):
         error = (out.tensor[:, :d_out] - expected).abs().max()
         assert error <= tolerance(kind, dtype)
         expected += other_sequence[t, FIRST:LAST].double() @ other.double()
-        both[1].multiply_add(t, FIRST, LAST, out)
+        both[1].multiply(t, FIRST, LAST, out, adds=True)
         error = (out.tensor[:, :d_out] - expected).abs().max()
         assert error <= 2 * tolerance(kind, dtype)
 
