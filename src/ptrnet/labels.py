@@ -19,7 +19,7 @@ from ptrnet.errors import InputError, check_int, short
 from ptrnet.jobs import CHUNK, Source
 from ptrnet.parallel import LOCAL, check_backend, check_jobs
 from ptrnet.tasks.base import Task
-from ptrnet.types import Example
+from ptrnet.types import Example, TourRules
 
 
 def label(
@@ -221,16 +221,16 @@ def label_dataset(
             that is `strict`; the message begins with the instance's source.
     """
     data = Dataset.of(data, task.item_size)
-    groups: dict[tuple[int, str], list[int]] = {}
-    distances = data.carried.get("distance", ["euclidean"] * len(data))
-    for row, group in enumerate(zip(data.sizes.tolist(), distances, strict=True)):
+    groups: dict[tuple[int, str, TourRules], list[int]] = {}
+    for row, example in enumerate(data):
+        group = len(example.inputs), example.distance, example.rules
         groups.setdefault(group, []).append(row)
     labelled = list(data)
     name = labeller or task.labellers[0]
-    for (_, distance), rows in groups.items():
+    for (_, distance, rules), rows in groups.items():
         inputs = np.stack([labelled[row].inputs for row in rows])
         try:
-            answers, proved = task.label_with_proof(inputs, labeller, distance)
+            answers, proved = task.label_with_proof(inputs, labeller, distance, rules)
         except InputError as error:
             raise InputError(f"{labelled[rows[0]].source}: {error}") from None
         for row, outputs, is_proved in zip(rows, task.unpad(answers), proved, strict=True):

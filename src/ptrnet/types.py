@@ -45,6 +45,18 @@ class Nodes(NamedTuple):
     ids: list[int]  # n, in the order of the elements
 
 
+class TourRules(NamedTuple):
+    """What a tour of task `tsp` must obey besides visiting every city once; cities are indices."""
+
+    start: int | None = None  # its first city
+    end: int | None = None  # its last city
+    is_open: bool = False  # whether there is no way back from the last city to the first
+    fixed: tuple[tuple[int, int], ...] = ()  # edges that it must have; if directed, in this order
+
+
+CLOSED = TourRules()  # a closed tour, which may begin anywhere
+
+
 @dataclass(frozen=True, eq=False)
 class Example:
     """An instance with its answer: a row of a `ptrnet.data.dataset.Dataset`.
@@ -59,6 +71,7 @@ class Example:
         table: the file, if the instance is a table's.
         nodes: names and ids, if the instance is TSPLIB's.
         distance: between elements, a name of `ptrnet.geometry.distances`.
+        rules: that a tour must obey.
         log_prob: of the answer, if a model gave it.
         elements: the n dictionaries that the user gave; None if the user gave numbers.
         grades: `(n,)`, how right each element is, as an order with ties: the right answers begin
@@ -72,6 +85,7 @@ class Example:
     table: Table | None = None
     nodes: Nodes | None = None
     distance: str = "euclidean"
+    rules: TourRules = CLOSED
     log_prob: float | None = None
     elements: Sequence[Mapping[str, Any]] | None = None
     grades: Floats | None = None

@@ -66,7 +66,10 @@ def test_a_tour_goes_by_the_ids_of_the_file_beside_it(square, ptrnet):
             "expected --task, one of delaunay, hull, sort, tsp: neither a.jsonl nor a.parquet "
             "tells it",
         ),
-        ("a.jsonl a.xls", "unknown file format 'xls' (known: csv, jsonl, parquet, tour, tsp, txt)"),
+        (
+            "a.jsonl a.xls",
+            "unknown file format 'xls' (known: atsp, csv, jsonl, parquet, tour, tsp, txt)",
+        ),
         ("a.jsonl no/a.tour", "no/a.tour: cannot be written: there is no folder no"),
         (
             "square.tsp a.jsonl --task hull",

@@ -49,7 +49,7 @@ class Dataset(Sequence[Example]):
         grades: `(num_elements,)`, how right each element is; NaN in rows without grades. None if
             no row has any.
         carried: by name the B values of a field of `Example` that is carried along: `source`,
-            `extra`, `table`, `nodes`, `distance`, `elements` (the user's dictionaries).
+            `extra`, `table`, `nodes`, `distance`, `rules`, `elements` (the user's dictionaries).
         fingerprint: of the file that the arrays are of, if they are on disk.
     """
 

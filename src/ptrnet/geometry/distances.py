@@ -8,6 +8,7 @@ row i of such an instance holds the distances from element i to every element.
 """
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ptrnet.types import Floats, Indices
 
@@ -63,6 +64,12 @@ def matrix(points: Floats, name: str = EUCLIDEAN) -> Floats:
             dist[..., i, :] = between(points[..., i : i + 1, :], points, name)
     dist[..., np.arange(n), np.arange(n)] = 0  # GEO adds a kilometre
     return dist
+
+
+def is_directed(matrices: Floats) -> NDArray[np.bool_]:
+    """`(B,)` whether some distance of each EXPLICIT `(B, n, n)` matrix depends on the direction."""
+    result: NDArray[np.bool_] = (matrices != matrices.swapaxes(1, 2)).any((1, 2))
+    return result
 
 
 def along(points: Floats, path: Indices, name: str = EUCLIDEAN) -> Floats:

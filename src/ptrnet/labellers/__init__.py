@@ -2,12 +2,13 @@
 plug-ins register others.
 
 Each file has a `label(inputs)` that takes `(B, n, d)` float64, the instances of one size, and
-gives their `Answers`; those of tours also take the name of a distance. A file may also have
+gives their `Answers`. Those of tours also take the name of a distance, and those with `TAKES_RULES`
+the `TourRules`, and distances that depend on the direction. A file may also have
 `MAX_ELEMENTS`, the most elements that it takes; `FAILURE`, the meaning of an empty answer; and
 `NEEDS`, a package of the extra "labels" that it imports. A labeller that promises
 proofs and may fail to find one has `label_with_proof`, which also returns which answers are proved,
-and `UNPROVED`, the meaning of an unproved answer. `compiled.py`, `edge_queue.py` and `tours.py` are
-no labellers: they hold what several share.
+and `UNPROVED`, the meaning of an unproved answer. `compiled.py`, `edge_queue.py`, `rules.py` and
+`tours.py` are no labellers: they hold what several share.
 """
 
 import math
@@ -15,6 +16,7 @@ from collections.abc import Callable
 from functools import cache
 from importlib.util import find_spec
 from types import ModuleType
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,7 +26,7 @@ from ptrnet.plugins import Registry
 from ptrnet.types import Answers, Floats
 
 Labeller = Callable[..., Answers]
-_registry = Registry("labeller", __name__, unlisted=("compiled", "edge_queue", "tours"))
+_registry = Registry("labeller", __name__, unlisted=("compiled", "edge_queue", "rules", "tours"))
 
 
 def names() -> list[str]:
@@ -59,6 +61,11 @@ def max_elements(name: str) -> float:
     return float(getattr(_module(name), "MAX_ELEMENTS", math.inf))
 
 
+def takes_rules(name: str) -> bool:
+    """Whether a labeller of tours takes rules, and distances that depend on the direction."""
+    return bool(getattr(_module(name), "TAKES_RULES", False))
+
+
 def check_package(name: str) -> None:
     """Raise MissingExtraError if a labeller needs a package that is not installed."""
     package = getattr(_module(name), "NEEDS", "")
@@ -72,7 +79,7 @@ def failure(name: str) -> str:
 
 
 def label_with_proof(
-    name: str, inputs: Floats, **options: str
+    name: str, inputs: Floats, **options: Any
 ) -> tuple[Answers, NDArray[np.bool_]]:
     """A labeller's answers, and `(B,)` whether each is what the labeller promises.
 

@@ -17,12 +17,22 @@ from scipy.sparse import csr_array
 
 from ptrnet.geometry.distances import EUCLIDEAN
 from ptrnet.jit import assign, jit
+from ptrnet.labellers import local_search
 from ptrnet.labellers.held_karp import shortest_tour
 from ptrnet.labellers.local_search import MIN_CITIES, iterated_local_search
-from ptrnet.labellers.tours import add_edge, distance_matrices, tour_length, walk
-from ptrnet.types import Answers, Floats, Indices
+from ptrnet.labellers.rules import Problem, doubled, halved, undirected
+from ptrnet.labellers.tours import (
+    add_edge,
+    distance_matrices,
+    is_plain,
+    label_by_rules,
+    tour_length,
+    walk,
+)
+from ptrnet.types import CLOSED, Answers, Floats, Indices, TourRules
 
 MAX_ELEMENTS = 80
+TAKES_RULES = True
 WORK = 10**9  # of one search, in nodes times its n^2 distances: about a minute
 EASY = 2 * 10**7  # of the first search, and of any call of compiled code: then Ctrl-C is seen
 UNPROVED = (
@@ -30,20 +40,24 @@ UNPROVED = (
 )
 
 
-def label(inputs: Floats, distance: str = EUCLIDEAN) -> Answers:
-    """The shortest tours of `(B, n, 2)` cities, n of 1 to 80; see `label_with_proof`."""
-    return label_with_proof(inputs, distance)[0]
+def label(inputs: Floats, distance: str = EUCLIDEAN, rules: TourRules = CLOSED) -> Answers:
+    """The shortest tours of `(B, n, d)` cities, n of 1 to 80; see `label_with_proof`."""
+    return label_with_proof(inputs, distance, rules)[0]
 
 
 def label_with_proof(
-    inputs: Floats, distance: str = EUCLIDEAN
+    inputs: Floats, distance: str = EUCLIDEAN, rules: TourRules = CLOSED
 ) -> tuple[Answers, NDArray[np.bool_]]:
     """Tours, and `(B,)` whether each is proved to be the shortest.
 
     If a proof would need more than `WORK`, the tour is the best that was found.
     """
-    answers, bounds = label_with_bounds(inputs, distance)
-    return answers, ~np.isneginf(bounds)
+    if is_plain(inputs, distance, rules):
+        answers, bounds = label_with_bounds(inputs, distance)
+        return answers, ~np.isneginf(bounds)
+    proved: list[bool] = []
+    answers = label_by_rules(inputs, distance, rules, lambda problem: _solve(problem, proved))
+    return answers, np.array(proved, bool)
 
 
 def label_with_bounds(inputs: Floats, distance: str = EUCLIDEAN) -> tuple[Answers, Floats]:
@@ -57,7 +71,7 @@ def label_with_bounds(inputs: Floats, distance: str = EUCLIDEAN) -> tuple[Answer
         if n < MIN_CITIES:
             _write_shortest(dist, tours[rows], bounds[rows])
             continue
-        done, whole_numbers = 0, distance != EUCLIDEAN
+        done, whole_numbers = 0, are_whole(dist)
         while done < len(dist):  # in parts: an interrupt waits for the end of a compiled function
             done = _write_proved(
                 dist, tours[rows], bounds[rows], whole_numbers, done, min(EASY, WORK)
@@ -67,6 +81,35 @@ def label_with_bounds(inputs: Floats, distance: str = EUCLIDEAN) -> tuple[Answer
                 dist[b], tours[rows][b], whole_numbers, WORK, EASY
             )
     return Answers(tours, np.full(batch, n, np.int64)), bounds
+
+
+def are_whole(dist: Floats) -> bool:
+    """Whether all distances are whole numbers."""
+    return bool((dist == np.rint(dist)).all())
+
+
+def _solve(problem: Problem, proved: list[bool]) -> Indices:
+    """A tour `(n,)` that has the problem's fixed edges, and whether it is proved, in `proved`."""
+    n = len(problem.dist)
+    tour = local_search.solve(problem, 2)
+    if n < MIN_CITIES:
+        proved.append(True)
+        return tour
+    slack = slack_of(tour_length(problem.dist, tour), are_whole(problem.dist))
+    directed = problem.directed
+    if directed:
+        problem, tour = undirected(problem), doubled(tour)
+    is_excluded = np.isinf(problem.dist)
+    dist = np.where(is_excluded, 0, problem.dist)
+    cost = undecided(dist)
+    cost[is_excluded] = EXCLUDED
+    for i, j in problem.fixed:
+        cost[i, j] = cost[j, i] = REQUIRED
+    bound = resume(search_of(dist, cost), tour, slack, EASY // n**2)
+    if bound == -np.inf:
+        bound = search_from_relaxation(dist, cost, tour, slack, WORK, EASY)
+    proved.append(bound > -np.inf)
+    return halved(tour) if directed else tour
 
 
 @jit
@@ -147,8 +190,24 @@ def prove_with_relaxation(
         if tour_length(dist, line) - slack <= 2 * dist.max():
             tour[:] = line
             return tour_length(dist, line) - slack
-    search = new_search(dist)
-    search.node.penalty[:] = best_penalties(dist)
+    return search_from_relaxation(dist, undecided(dist), tour, slack, max_work, work_per_call)
+
+
+def search_from_relaxation(
+    dist: Floats, cost: Floats, tour: Indices, slack: float, max_work: int, work_per_call: int
+) -> float:
+    """`resume` a search that begins with the penalties of the linear program; its bound.
+
+    Args:
+        dist: this and `cost` as in `search_of`.
+        cost: see `dist`.
+        tour: this and `slack` as in `prove`.
+        slack: see `tour`.
+        max_work: this and `work_per_call` as in `prove_with_relaxation`.
+        work_per_call: see `max_work`.
+    """
+    search = search_of(dist, cost)
+    search.node.penalty[:] = best_penalties(dist, cost)
     max_nodes, step = max_work // len(dist) ** 2, max(1, work_per_call // len(dist) ** 2)
     bound = -np.inf
     for nodes in range(step, max_nodes + step, step):
@@ -404,10 +463,30 @@ class Search(NamedTuple):
 
 
 @jit
+def undecided(dist: Floats) -> Floats:
+    """`(n, n)` costs of the edges where none is decided yet, except that no city has itself."""
+    cost = dist.copy()
+    for i in range(len(dist)):
+        cost[i, i] = EXCLUDED
+    return cost
+
+
+@jit
 def new_search(dist: Floats) -> Search:
     """The search of `(n, n)` distances, n of 5 or more, at its root."""
+    return search_of(dist, undecided(dist))
+
+
+@jit
+def search_of(dist: Floats, cost: Floats) -> Search:
+    """The search of distances where some edges are decided in advance, at its root.
+
+    Args:
+        dist: `(n, n)` distances, n of 5 or more.
+        cost: `(n, n)` the same, but REQUIRED or EXCLUDED where an edge is decided.
+    """
     return Search(
-        node=_root(dist),
+        node=_root(dist, cost.copy()),
         branches=_no_branches(len(dist)),
         num_nodes=np.zeros(1, np.int64),
         num_decided=np.zeros(1, np.int64),
@@ -452,6 +531,8 @@ def resume(search: Search, tour: Indices, slack: float, max_nodes: int) -> float
         bound = np.inf
         if possible:
             bound = _ascend(node, shortest - slack, shortest, _ROOT_STEPS if nodes == 1 else _STEPS)
+            if not _has_required(node):
+                bound = np.inf  # the required edges close a circle
             if bound < shortest and is_tour(node.tree):
                 assign(tour, tour_of(node.tree))
                 shortest = bound = tour_length(node.dist, tour)
@@ -470,12 +551,9 @@ def resume(search: Search, tour: Indices, slack: float, max_nodes: int) -> float
 
 
 @jit
-def _root(dist: Floats) -> Node:
-    """The node where no edge is decided."""
+def _root(dist: Floats, cost: Floats) -> Node:
+    """The node where the search has decided no edge."""
     n = len(dist)
-    cost = dist.copy()
-    for i in range(n):
-        cost[i, i] = EXCLUDED
     return Node(
         dist=dist,
         cost=cost,
@@ -531,6 +609,16 @@ def _propagate(node: Node, num_decided: int) -> tuple[int, bool]:
                         num_decided = _decide(node, num_decided, i, j, decision)
                 changed = True
     return num_decided, True
+
+
+@jit
+def _has_required(node: Node) -> bool:
+    """Whether the node's 1-tree has all required edges. If it has not, no 1-tree has."""
+    for j in range(1, len(node.cost)):
+        for i in range(j):
+            if node.cost[i, j] < -DECIDED and not is_tree_edge(node.tree, i, j):
+                return False
+    return True
 
 
 @jit
@@ -646,10 +734,10 @@ _MAX_DIST = 1e3
 _OPTIONS = {"dual_feasibility_tolerance": 1e-10, "primal_feasibility_tolerance": 1e-9}
 
 
-def best_penalties(dist: Floats) -> Floats:
-    """`(n,)` penalties of cities for the 1-tree bound of `(n, n)` distances; n of 5 or more."""
+def best_penalties(dist: Floats, cost: Floats) -> Floats:
+    """`(n,)` penalties of cities for the 1-tree bound; `dist` and `cost` as in `search_of`."""
     n = len(dist)
-    i, j = np.triu_indices(n, 1)
+    i, j = np.nonzero(np.triu(cost < DECIDED, 1))
     edges, scale = np.arange(len(i)), _MAX_DIST / (dist.max() or 1.0)
     incidence = csr_array(  # (n, num_edges): 1 for the two cities of an edge
         (np.ones(2 * len(i)), (np.concatenate([i, j]), np.concatenate([edges, edges])))
@@ -666,7 +754,7 @@ def best_penalties(dist: Floats) -> Floats:
             b_ub=max_inside if sets else None,
             A_eq=incidence,
             b_eq=np.full(n, 2.0),
-            bounds=(0, 1),
+            bounds=np.stack([cost[i, j] < -DECIDED, np.ones(len(i))], 1),  # 1 if it is required
             method="highs",
             options=_OPTIONS,
         )

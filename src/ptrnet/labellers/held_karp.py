@@ -7,15 +7,19 @@ import numpy as np
 
 from ptrnet.geometry.distances import EUCLIDEAN
 from ptrnet.jit import assign, jit
-from ptrnet.labellers.tours import label_tours
-from ptrnet.types import Answers, Floats, Indices
+from ptrnet.labellers.rules import with_fixed_edges
+from ptrnet.labellers.tours import is_plain, label_by_rules, label_tours
+from ptrnet.types import CLOSED, Answers, Floats, Indices, TourRules
 
 MAX_ELEMENTS = 20
+TAKES_RULES = True
 _WORK = 2 * 10**8  # steps, half a second: an interrupt waits for the end of a compiled function
 
 
-def label(inputs: Floats, distance: str = EUCLIDEAN) -> Answers:
-    """The shortest tours of `(B, n, 2)` cities, n of 1 to 20."""
+def label(inputs: Floats, distance: str = EUCLIDEAN, rules: TourRules = CLOSED) -> Answers:
+    """The shortest tours of `(B, n, d)` cities that obey the rules, n of 1 to 20."""
+    if not is_plain(inputs, distance, rules):
+        return label_by_rules(inputs, distance, rules, lambda p: shortest_tour(with_fixed_edges(p)))
     return label_tours(inputs, distance, _write_in_parts)
 
 
@@ -34,7 +38,7 @@ def _write_tours(dist: Floats, tours: Indices) -> None:
 
 @jit
 def shortest_tour(dist: Floats) -> Indices:
-    """The shortest tour `(n,)` by `(n, n)` distances, from city 0.
+    """The shortest tour `(n,)` by `(n, n)` distances, symmetric or not, from city 0.
 
     It takes `O(2^n n^2)` time and `O(2^n n)` memory. A set of cities other than 0 is an integer, of
     which bit j stands for city j + 1. `cost[s, j]` is the length of the shortest path from city 0

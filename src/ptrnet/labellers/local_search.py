@@ -12,21 +12,31 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ptrnet.errors import InputError
 from ptrnet.geometry import distances
 from ptrnet.geometry.distances import EUCLIDEAN
 from ptrnet.geometry.points import hilbert_order, scale_by_power_of_two
 from ptrnet.jit import assign, jit
 from ptrnet.labellers.held_karp import shortest_tour
-from ptrnet.labellers.tours import label_tours, tour_length
-from ptrnet.types import Answers, Floats, Indices
+from ptrnet.labellers.rules import Problem, with_fixed_edges
+from ptrnet.labellers.tours import is_plain, label_by_rules, label_tours, tour_length
+from ptrnet.types import CLOSED, Answers, Floats, Indices, TourRules
 
 KICKS = 6  # for each city
+TAKES_RULES = True
 MAX_MATRIX = 10_000  # cities, whose distances take 800 MB; more are improved piece by piece
 
 
-def label(inputs: Floats, distance: str = EUCLIDEAN) -> Answers:
-    """Tours of `(B, n, 2)` cities."""
+def label(inputs: Floats, distance: str = EUCLIDEAN, rules: TourRules = CLOSED) -> Answers:
+    """Tours of `(B, n, d)` cities that obey the rules."""
     batch, n, _ = inputs.shape
+    if not is_plain(inputs, distance, rules):
+        if n > MAX_MATRIX:
+            raise InputError(
+                f"labeller local-search: expected at most {MAX_MATRIX} elements with ends, fixed "
+                f"edges or distances that depend on the direction, got {n}"
+            )
+        return label_by_rules(inputs, distance, rules, lambda problem: solve(problem, KICKS))
     if n <= MAX_MATRIX:
         return label_tours(inputs, distance, _write_tours)
     tours = np.stack([tour_by_pieces(points, distance, KICKS) for points in inputs])
@@ -42,6 +52,16 @@ def _write_tours(dist: Floats, tours: Indices) -> None:
         else:
             assign(tours[b], np.arange(n))
             iterated_local_search(dist[b], tours[b], KICKS * n)
+
+
+def solve(problem: Problem, kicks: int) -> Indices:
+    """A good tour `(n,)` that has the problem's fixed edges, with so many kicks for each city."""
+    dist, n = with_fixed_edges(problem), len(problem.dist)
+    if n < MIN_CITIES:
+        return shortest_tour(dist)
+    tour = problem.order.copy()
+    iterated_local_search(dist, tour, kicks * n, problem.directed)
+    return tour
 
 
 # Many cities, piece by piece, in the spirit of Karp (1977). The distances of all pairs do not fit
@@ -94,13 +114,17 @@ _SEED = 0x9E3779B97F4A7C15
 
 
 @jit
-def iterated_local_search(dist: Floats, cities: Indices, kicks: int) -> float:
-    """Improves a tour in place; its kicks are the same in every call.
+def iterated_local_search(
+    dist: Floats, cities: Indices, kicks: int, directed: bool = False
+) -> float:
+    """Improve a tour in place; its kicks are the same in every call.
 
     Args:
         dist: `(n, n)` distances, n of `MIN_CITIES` or more.
         cities: `(n,)` the tour.
         kicks: how many are tried.
+        directed: whether distances depend on the direction. Then no path is turned round, and a
+            kick is two double bridges: a descent would take back a single one.
 
     Returns:
         The length of the improved tour.
@@ -109,27 +133,28 @@ def iterated_local_search(dist: Floats, cities: Indices, kicks: int) -> float:
     moves = new_moves(dist, NEIGHBOURS)
     tour = new_array_tour(cities)
     queue = Queue(cities=cities.copy(), queued=np.ones(n, np.bool_))
-    descend(moves, tour, queue, n)
+    scratch = np.empty(max(2 * _MAX_PATH, n), np.int64)
+    descend(moves, tour, queue, n, directed, scratch)
     position = tour.position
     best, best_position = cities.copy(), position.copy()
     random = np.uint64(_SEED)
-    scratch = np.empty(2 * _MAX_PATH, np.int64)
     max_path = min(_MAX_PATH, n // 3)
     for _ in range(kicks):
-        random = _xorshift(random)
-        start = _below(random, n)
-        size_1 = 1 + _below(random >> np.uint64(20), max_path)
-        size_2 = 1 + _below(random >> np.uint64(40), max_path)
-        gain = _double_bridge(dist, cities, position, start, size_1, size_2, scratch)
-        size = 0  # cities in the queue
-        for end in (start, start + size_2, start + size_1 + size_2):
-            for k in (end, end + 1):  # the edges that the kick put in
-                city = cities[k % n]
-                if not queue.queued[city]:
-                    queue.queued[city] = True
-                    queue.cities[size] = city
-                    size += 1
-        gain += descend(moves, tour, queue, size)
+        gain, size = 0.0, 0  # size: cities in the queue
+        for _ in range(2 if directed else 1):
+            random = _xorshift(random)
+            start = _below(random, n)
+            size_1 = 1 + _below(random >> np.uint64(20), max_path)
+            size_2 = 1 + _below(random >> np.uint64(40), max_path)
+            gain += _double_bridge(dist, cities, position, start, size_1, size_2, scratch)
+            for end in (start, start + size_2, start + size_1 + size_2):
+                for k in (end, end + 1):  # the edges that the kick put in
+                    city = cities[k % n]
+                    if not queue.queued[city]:
+                        queue.queued[city] = True
+                        queue.cities[size] = city
+                        size += 1
+        gain += descend(moves, tour, queue, size, directed, scratch)
         if gain >= 0:
             assign(best, cities)
             assign(best_position, position)
@@ -300,14 +325,18 @@ def nearest_neighbours(dist: Floats, count: int) -> Indices:
 
 
 @jit
-def descend(moves: Moves, tour: ArrayTour, queue: Queue, size: int) -> float:
-    """Improves `tour` in place, until no city that waits has a move that shortens it.
+def descend(
+    moves: Moves, tour: ArrayTour, queue: Queue, size: int, directed: bool, scratch: Indices
+) -> float:
+    """Improve `tour` in place, until no city that waits has a move that shortens it.
 
     Args:
         moves: of 5 cities or more.
         tour: of the same cities.
         queue: the first `size` of its cities wait; none waits afterwards.
         size: how many cities wait.
+        directed: as in `iterated_local_search`.
+        scratch: has room for n cities.
 
     Returns:
         The gain: by how much the tour has become shorter.
@@ -323,8 +352,13 @@ def descend(moves: Moves, tour: ArrayTour, queue: Queue, size: int) -> float:
         size -= 1
         queued[a] = False
         while True:
-            gain, num_touched = _two_opt(dist, nearest, min_gain, cities, position, a, touched)
-            if num_touched == 0:
+            if directed:
+                gain, num_touched = _exchange_paths(
+                    dist, nearest, min_gain, cities, position, a, touched, scratch
+                )
+            else:
+                gain, num_touched = _two_opt(dist, nearest, min_gain, cities, position, a, touched)
+            if num_touched == 0 and not directed:
                 gain, num_touched = _or_opt(dist, nearest, min_gain, cities, position, a, touched)
             if num_touched == 0:
                 break
@@ -412,6 +446,47 @@ def _or_opt(
                         touched[0], touched[1], touched[2] = a, tail, b
                         touched[3], touched[4], touched[5] = e, c, d
                         return gain, 6
+    return 0.0, 0
+
+
+@jit
+def _exchange_paths(
+    dist: Floats,
+    nearest: Indices,
+    min_gain: float,
+    cities: Indices,
+    position: Indices,
+    a: int,
+    touched: Indices,
+    scratch: Indices,
+) -> tuple[float, int]:
+    """Exchanges the path after `a` with the one after that, which begins at a near neighbour of a.
+
+    The order a b..d c..e f becomes a c..e b..d f: the exchange of three edges that turns no path
+    round, as directed distances need it. c..e has up to `_MAX_PATH` cities, b..d any number.
+    Returns as `_two_opt` does.
+    """
+    n, start = len(cities), position[a]
+    b = neighbour(cities, position, a, True)
+    for c in nearest[a]:
+        gain_so_far = dist[a, b] - dist[a, c]
+        if gain_so_far <= min_gain:
+            break
+        d = neighbour(cities, position, c, False)
+        size_1 = _steps(cities, position, a, c, True) - 1
+        gain, size_2 = min_gain, 0
+        for size in range(1, min(_MAX_PATH, n - 1 - size_1) + 1):
+            e = cities[(start + size_1 + size) % n]
+            f = cities[(start + size_1 + size + 1) % n]
+            longer_gain = gain_so_far + dist[d, c] + dist[e, f] - dist[e, b] - dist[d, f]
+            if longer_gain > gain:
+                gain, size_2 = longer_gain, size
+        if size_2:
+            touched[0], touched[1], touched[2], touched[3] = a, b, c, d
+            touched[4] = cities[(start + size_1 + size_2) % n]
+            touched[5] = cities[(start + size_1 + size_2 + 1) % n]
+            _double_bridge(dist, cities, position, start, size_1, size_2, scratch)
+            return gain, 6
     return 0.0, 0
 
 

@@ -10,7 +10,8 @@ import numpy as np
 from ptrnet.geometry import distances
 from ptrnet.geometry.points import scale_by_power_of_two
 from ptrnet.jit import jit
-from ptrnet.types import Answers, Floats, Indices
+from ptrnet.labellers.rules import Problem, reduce, restore
+from ptrnet.types import CLOSED, Answers, Floats, Indices, TourRules
 
 _MAX_DISTANCES = 2**22  # that are in memory at a time
 
@@ -19,10 +20,13 @@ def distance_matrices(inputs: Floats, distance: str) -> Iterator[tuple[slice, Fl
     """Slices of a batch of `(B, n, 2)` cities, each with the distances of its instances.
 
     The distances are `(B, n, n)`, with B of the slice. Euclidean ones are those of the instance
-    scaled by a power of two, so that none overflows; the shortest tour stays the same.
+    scaled by a power of two, so that none overflows; negative ones of matrices are raised to 0 or
+    more, all by the same. The shortest tour stays the same.
     """
     batch, n, _ = inputs.shape
     points = scale_by_power_of_two(inputs) if distance == distances.EUCLIDEAN else inputs
+    if distance == distances.EXPLICIT and batch:
+        points = points - min(0.0, points.min())
     step = max(1, _MAX_DISTANCES // n**2)
     for first in range(0, batch, step):
         rows = slice(first, first + step)
@@ -45,6 +49,37 @@ def label_tours(
     for rows, dist in distance_matrices(inputs, distance):
         write_tours(dist, tours[rows])
     return Answers(tours, np.full(batch, n, np.int64))
+
+
+def is_plain(inputs: Floats, distance: str, rules: TourRules) -> bool:
+    """Whether closed tours of symmetric distances are asked for, without any rule."""
+    is_directed = distance == distances.EXPLICIT and distances.is_directed(inputs).any()
+    return rules == CLOSED and not is_directed
+
+
+def label_by_rules(
+    inputs: Floats, distance: str, rules: TourRules, search: Callable[[Problem], Indices]
+) -> Answers:
+    """Tours of `(B, n, d)` cities that obey rules, or of distances that depend on the direction.
+
+    Args:
+        inputs: `(B, n, d)` cities, or `(B, n, n)` distances.
+        distance: a name of `ptrnet.geometry.distances`.
+        rules: that the tours obey.
+        search: finds a tour that solves a problem.
+
+    Raises:
+        InputError: no tour obeys the rules.
+    """
+    batch, n, _ = inputs.shape
+    matrices = distance_matrices(inputs, distance)
+    problems = [
+        reduce(dist, rules, bool((dist != dist.T).any()))
+        for _, several in matrices
+        for dist in several
+    ]
+    tours = [restore(search(problem), n, rules, problem.directed) for problem in problems]
+    return Answers(np.array(tours), np.full(batch, n, np.int64))
 
 
 @jit

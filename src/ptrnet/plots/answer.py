@@ -100,7 +100,9 @@ def _truth(task: Task, example: Example) -> tuple[Indices | None, bool]:
         task.check_max_elements(None, len(example.inputs))
     except InputError:
         return None, False
-    answers, proved = task.label_with_proof(example.inputs[None], None, example.distance)
+    answers, proved = task.label_with_proof(
+        example.inputs[None], None, example.distance, example.rules
+    )
     (outputs,) = task.unpad(answers)
     return (outputs if len(outputs) else None), bool(proved[0])
 

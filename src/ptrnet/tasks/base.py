@@ -16,7 +16,7 @@ from ptrnet.geometry.distances import EUCLIDEAN
 from ptrnet.geometry.points import fit_unit_cube, hilbert_order, lexicographic_order
 from ptrnet.settings import Settings, setting
 from ptrnet.tasks.schema import Schema
-from ptrnet.types import END, Answers, Example, Floats, Indices
+from ptrnet.types import CLOSED, END, Answers, Example, Floats, Indices, TourRules
 
 if TYPE_CHECKING:
     from ptrnet.constraints import Constraint
@@ -57,7 +57,11 @@ class Labelling(ABC):
         return self.label_with_proof(inputs, labeller, distance)[0]
 
     def label_with_proof(
-        self, inputs: Floats, labeller: str | None = None, distance: str = EUCLIDEAN
+        self,
+        inputs: Floats,
+        labeller: str | None = None,
+        distance: str = EUCLIDEAN,
+        rules: TourRules = CLOSED,
     ) -> tuple[Answers, NDArray[np.bool_]]:
         """The answers of `label`, and `(B,)` whether each of them is what the labeller promises.
 
@@ -71,12 +75,14 @@ class Labelling(ABC):
         from ptrnet import labellers  # compiles kernels: only where labels are computed
 
         self.check_max_elements(labeller, inputs.shape[1])
-        options = {} if distance == EUCLIDEAN else {"distance": distance}
+        options: dict[str, Any] = {} if distance == EUCLIDEAN else {"distance": distance}
+        if rules != CLOSED:  # only `tsp` has any
+            options["rules"] = rules
         name = labeller or self.labellers[0]
         answers, proved = labellers.label_with_proof(name, inputs, **options)
         if labellers.is_plugin(name):
             self.check_answers(answers, inputs, f"labeller {name}")
-        return self.canonicalize(inputs, answers), proved
+        return self.canonicalize(inputs, answers, **options), proved
 
     @abstractmethod
     def check_answers(self, answers: Answers, inputs: Floats, source: str) -> None:

@@ -1,7 +1,11 @@
-"""The symmetric travelling salesman in the plane (V 4.4): a short closed tour of all cities.
+"""The travelling salesman in the plane (V 4.4): a short closed tour of all cities.
 
 A tour starts at the first city of the instance and runs counter-clockwise: its signed area is
-positive. Where that area is zero, its second city has a smaller index than its last.
+positive. If that area is zero, or no cities of the plane are given, its second city has a smaller
+index than its last.
+
+Algorithms also take what networks do not: points of space, matrices of distances, fixed edges.
+`TourRules` say where a tour begins and ends, whether it is open, and which edges it must have.
 """
 
 from collections.abc import Iterable, Sequence
@@ -9,11 +13,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
-from ptrnet.geometry.distances import PLANAR
+from ptrnet.errors import InputError
+from ptrnet.geometry.distances import EUCLIDEAN, EXPLICIT, PLANAR, is_directed
 from ptrnet.geometry.predicates import area_signs
 from ptrnet.tasks.base import Drawing, Task, duplicate_error
-from ptrnet.types import Answers, Example, Floats, Indices
+from ptrnet.types import CLOSED, Answers, Example, Floats, Indices, TourRules
 
 if TYPE_CHECKING:
     from ptrnet.constraints import Constraint
@@ -51,18 +57,52 @@ class Tsp(Task):
     def depends_on_indices(self) -> bool:
         return self.order == "given"
 
-    def canonicalize(self, inputs: Floats, answers: Answers) -> Answers:
-        """Each tour from city 0 on, counter-clockwise."""
+    def canonicalize(
+        self,
+        inputs: Floats,
+        answers: Answers,
+        distance: str = EUCLIDEAN,
+        rules: TourRules = CLOSED,
+    ) -> Answers:
+        """Each tour from city 0 on, counter-clockwise; or as the rules want its ends."""
         tours, lengths = answers
         n = tours.shape[1]
-        if n < 2:
-            return answers
+        if n < 2 or rules.is_open or None not in (rules.start, rules.end):
+            return answers  # labellers write these from the first city to the last one
         steps = np.arange(n)
-        start = np.argmin(tours, axis=1)[:, None]
-        tours = np.take_along_axis(tours, (steps + start) % n, 1)
-        signs = area_signs(inputs, tours, lengths)
+        tours = np.take_along_axis(tours, (steps + np.argmin(tours, axis=1)[:, None]) % n, 1)
+        if distance in PLANAR:
+            signs = area_signs(inputs, tours, lengths)
+        else:  # a tour of directed distances cannot be turned round
+            directed = is_directed(inputs) if distance == EXPLICIT else np.zeros(len(tours), bool)
+            signs = directed.astype(np.int64)
         backwards = (signs < 0) | ((signs == 0) & (tours[:, 1] > tours[:, -1]))
-        return Answers(np.where(backwards[:, None], tours[:, -steps % n], tours), lengths)
+        tours = np.where(backwards[:, None], tours[:, -steps % n], tours)
+        if rules.start is not None:
+            tours = np.stack([np.roll(t, -int(np.argmax(t == rules.start))) for t in tours])
+        if rules.end is not None:
+            tours = np.stack([np.roll(t, -int(np.argmax(t == rules.end)) - 1) for t in tours])
+        return Answers(tours, lengths)
+
+    def label_with_proof(
+        self,
+        inputs: Floats,
+        labeller: str | None = None,
+        distance: str = EUCLIDEAN,
+        rules: TourRules = CLOSED,
+    ) -> tuple[Answers, NDArray[np.bool_]]:
+        """See `Labelling`. Raises InputError if the labeller does not take rules or directions."""
+        from ptrnet import labellers
+
+        name = labeller or self.labellers[0]
+        is_plain = rules == CLOSED and not (distance == EXPLICIT and is_directed(inputs).any())
+        if not is_plain and not labellers.takes_rules(name):
+            raise InputError(
+                f"labeller {name}: expected a closed tour without rules, and distances that are "
+                "equal in both directions; "
+                f"{', '.join(filter(labellers.takes_rules, self.labellers))} would serve"
+            )
+        return super().label_with_proof(inputs, labeller, distance, rules)
 
     def max_length(self, n: int) -> int:
         return n
@@ -99,7 +139,7 @@ class Tsp(Task):
 
         return np.array(
             [
-                length(example.inputs, tour, example.distance)
+                length(example.inputs, tour, example.distance, example.rules.is_open)
                 if is_permutation(tour, len(example.inputs))
                 else np.inf
                 for tour in answers
@@ -114,6 +154,50 @@ class Tsp(Task):
 
     def draw(self, inputs: Floats, outputs: Indices) -> Drawing:
         return Drawing(inputs, [inputs[np.append(outputs, outputs[:1])]])
+
+
+def with_rules(
+    example: Example, start: int | None = None, end: int | None = None, is_open: bool = False
+) -> Example:
+    """The example, whose tour also obeys these rules.
+
+    Args:
+        example: of task `tsp`.
+        start: the first city: its id in a TSPLIB file, else its 0-based index; None: any.
+        end: the last city, in the same way.
+        is_open: whether there is no way back from the last city to the first.
+
+    Raises:
+        InputError: no such city, or no tour obeys the rules.
+    """
+    if start is None and end is None and not is_open:
+        return example
+    n = len(example.inputs)
+    ids = example.nodes.ids if example.nodes else range(n)
+    for name, city in (("start", start), ("end", end)):
+        if city is not None and city not in ids:
+            expected = f"an id of {example.source}" if example.nodes else f"0 to {n - 1}"
+            raise InputError(f"{example.source}: {name}: expected {expected}, got {city}")
+    first, last = (None if city is None else ids.index(city) for city in (start, end))
+    if first is not None and first == last and n > 1:
+        raise InputError(f"{example.source}: expected a first city other than the last, {end}")
+    return checked_rules(
+        example.replace(rules=TourRules(first, last, is_open, example.rules.fixed))
+    )
+
+
+def checked_rules(example: Example) -> Example:
+    """The example. Raises InputError if no tour obeys its rules."""
+    from ptrnet.labellers.rules import reduce
+
+    rules, n = example.rules, len(example.inputs)
+    if rules.fixed and n > 1:
+        directed = example.distance == EXPLICIT and bool(is_directed(example.inputs[None])[0])
+        try:
+            reduce(np.zeros((n, n)), rules, directed, example.nodes.ids if example.nodes else ())
+        except InputError as error:
+            raise InputError(f"{example.source}: no tour obeys the fixed edges: {error}") from None
+    return example
 
 
 TASK = Tsp

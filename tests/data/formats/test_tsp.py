@@ -255,5 +255,5 @@ def test_refuses_too_many_nodes_before_the_end_of_the_file(tmp_path, monkeypatch
     monkeypatch.setattr("ptrnet.data.formats.tsp.LARGEST", 5)
     path = tmp_path / "a.tsp"
     path.write_text("TYPE : TSP\nNODE_COORD_SECTION\n" + "".join(f"{k} 0 0\n" for k in range(9)))
-    with pytest.raises(InputError, match=r"a\.tsp:9: expected at most 5 elements$"):
+    with pytest.raises(InputError, match=r"a\.tsp:8: expected at most 5 elements$"):
         list(formats.read(str(path), TSP))

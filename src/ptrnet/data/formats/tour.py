@@ -1,6 +1,7 @@
-"""TSPLIB's `.tour`: one tour through the cities of the `.tsp` beside it.
+"""TSPLIB's `.tour`: tours through the cities of the `.tsp` or `.atsp` beside it.
 
-The cities of `NAME.tour` and of `NAME.opt.tour` are in `NAME.tsp`.
+The cities of `NAME.tour` and of `NAME.opt.tour` are in `NAME.tsp`, or else in `NAME.atsp`. A file
+with several tours, each ended by -1, is read as that many examples.
 """
 
 import os
@@ -14,12 +15,12 @@ from ptrnet.data.cells import parse_index
 from ptrnet.data.formats import tsp
 from ptrnet.data.formats.parts.format import Capabilities
 from ptrnet.errors import InputError, short
-from ptrnet.geometry.distances import PLANAR
+from ptrnet.geometry.distances import TSPLIB
 from ptrnet.metrics.tour import length
 from ptrnet.tasks.base import Task
 from ptrnet.types import Example, Indices
 
-CAPABILITIES = Capabilities(multiple=False, distances=PLANAR[1:], task="tsp")
+CAPABILITIES = Capabilities(multiple=False, distances=TSPLIB, task="tsp")
 
 SECTION = "TOUR_SECTION"
 
@@ -27,14 +28,16 @@ SECTION = "TOUR_SECTION"
 def read(path: str, task: Task) -> Iterator[Example]:
     """See `ptrnet.data.formats`."""
     example = read_cities(path, task)
-    keywords, rows = tsp.parse(path, SECTION, {"TYPE": ("TOUR",)})
+    keywords, sections = tsp.parse(path, (SECTION,), {"TYPE": ("TOUR",)})
+    if SECTION not in sections:
+        raise InputError(f"{path}: expected a {SECTION}, got none")
     tsp.check_dimension(keywords, len(example.inputs), path)
-    outputs = _tour(rows, tsp.nodes_of(example).ids, path)
-    yield example.replace(outputs=outputs, source=path)
+    for outputs in _tours(sections[SECTION], tsp.nodes_of(example).ids, path):
+        yield example.replace(outputs=outputs, source=path)
 
 
 def read_cities(path: str, task: Task) -> Example:
-    """Return the cities of a tour, from the `.tsp` beside the `.tour`.
+    """Return the cities of a tour, from the `.tsp` or `.atsp` beside the `.tour`.
 
     Args:
         path: of the `.tour`, which need not exist.
@@ -44,12 +47,13 @@ def read_cities(path: str, task: Task) -> Example:
         InputError: there is no such `.tsp`, or it cannot be used.
     """
     stem = Path(path).with_suffix("")
-    tsp_path = f"{stem.with_suffix('') if stem.suffix == '.opt' else stem}.tsp"
-    # Path.is_file raises for names that are too long.
-    if not os.path.isfile(tsp_path):  # noqa: PTH113
-        raise InputError(f"{path}: its cities were expected in {tsp_path}, which does not exist")
-    (example,) = tsp.read(tsp_path, task)
-    return example
+    stem = stem.with_suffix("") if stem.suffix == ".opt" else stem
+    for cities in (f"{stem}.tsp", f"{stem}.atsp"):
+        # Path.is_file raises for names that are too long.
+        if os.path.isfile(cities):  # noqa: PTH113
+            (example,) = tsp.read(cities, task)
+            return example
+    raise InputError(f"{path}: its cities were expected in {stem}.tsp, which does not exist")
 
 
 def write(stream: TextIO, examples: Iterable[Example], task: Task) -> None:
@@ -64,9 +68,11 @@ def write(stream: TextIO, examples: Iterable[Example], task: Task) -> None:
         if complaint:
             raise InputError(f"{example.source}: the answer is not a tour: {complaint}")
         name, ids = tsp.nodes_of(example)
+        is_open = example.rules.is_open
+        measured = length(inputs, outputs, example.distance, is_open)
         lines = [
             f"NAME : {name}",
-            f"COMMENT : length {length(inputs, outputs, example.distance):.0f}",
+            f"COMMENT : {'open path, ' * is_open}length {measured:.15g}",
             "TYPE : TOUR",
             f"DIMENSION : {len(ids)}",
             SECTION,
@@ -77,34 +83,31 @@ def write(stream: TextIO, examples: Iterable[Example], task: Task) -> None:
         stream.writelines(f"{line}\n" for line in lines)
 
 
-def _tour(rows: list[tuple[int, list[str]]], ids: list[int], path: str) -> Indices:
-    """Return the tour `(n,)` as indices of elements.
+def _tours(rows: list[tsp.Row], ids: list[int], path: str) -> Iterator[Indices]:
+    """Yield the tours `(n,)` as indices of elements.
 
     Args:
-        rows: line number and fields of each line of the section; the fields are ids of cities.
+        rows: of the section; the fields are ids of cities, and -1 after each tour.
         ids: of the elements, in their order.
         path: of the file.
     """
     positions = {city: k for k, city in enumerate(ids)}
-    lines: dict[int, int] = {}  # of each city
-    ended = False
-    for line, field in ((line, field) for line, fields in rows for field in fields):
-        source = f"{path}:{line}"
+    lines: dict[int, int] = {}  # of each city of this tour
+    source, is_first = path, True
+    for line, field in [*((line, field) for line, fields in rows for field in fields), (0, "-1")]:
+        source = f"{path}:{line}" if line else source
         city = parse_index(field, source)
         if city == -1:
-            ended = True
-        elif ended:
-            raise InputError(
-                f"{source}: expected one tour, ended by -1, got {short(field)} after it"
-            )
+            if not lines and not is_first:
+                continue  # the end of all tours
+            missing = [city for city in ids if city not in lines]
+            if missing:
+                raise InputError(f"{source}: the tour ends without city {missing[0]}")
+            yield np.array([positions[city] for city in lines], np.int64)
+            lines, is_first = {}, False
         elif city not in positions:
             raise InputError(f"{source}: expected a city of the .tsp file, got {short(field)}")
         elif city in lines:
             raise InputError(f"{source}: city {city} occurs twice, first on line {lines[city]}")
         else:
             lines[city] = line
-    missing = [city for city in ids if city not in lines]
-    if missing:
-        source = f"{path}:{rows[-1][0]}" if rows else path
-        raise InputError(f"{source}: the tour ends without city {missing[0]}")
-    return np.array([positions[city] for city in lines], np.int64)

@@ -1,49 +1,109 @@
-"""TSPLIB's `.tsp` (Reinelt 1995): the whole file is one instance, with coordinates and a distance.
+"""TSPLIB's `.tsp` (Reinelt 1995): the whole file is one instance, of points or of distances.
 
-Lines `KEYWORD : value` in any order, with or without space around the colon, and a section of
+Lines `KEYWORD : value` in any order, with or without space around the colon, and sections of
 data; EOF may be missing. `.tour` files have the same form, and `parse` reads both. A tour through
-the cities of `NAME.tsp` is in `NAME.tour` beside it.
+the cities of `NAME.tsp` is in `NAME.tour` beside it. `.atsp` files are read and written here, too.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import warnings
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple, TextIO
+
+import numpy as np
 
 from ptrnet.data import checks
 from ptrnet.data.cells import parse_index, parse_number
 from ptrnet.data.formats.parts.format import Capabilities
 from ptrnet.data.formats.parts.lines import numbered_lines
 from ptrnet.data.sizes import LARGEST
-from ptrnet.errors import InputError, short
-from ptrnet.geometry.distances import PLANAR
+from ptrnet.errors import AmbiguousInputWarning, InputError, short
+from ptrnet.geometry.distances import EXPLICIT, SPATIAL, TSPLIB, is_directed
 from ptrnet.tasks.base import Task
-from ptrnet.types import Example, Nodes
+from ptrnet.tasks.tsp import checked_rules
+from ptrnet.types import Example, Floats, Nodes, TourRules
 
 CAPABILITIES = Capabilities(
-    multiple=False, answers=False, distances=PLANAR[1:], task="tsp", stdout_format="tour"
+    multiple=False, answers=False, distances=TSPLIB, task="tsp", stdout_format="tour"
 )
 
-SECTION = "NODE_COORD_SECTION"
+NODES, WEIGHTS = "NODE_COORD_SECTION", "EDGE_WEIGHT_SECTION"
+FIXED, DISPLAY = "FIXED_EDGES_SECTION", "DISPLAY_DATA_SECTION"
 UNNAMED = "unnamed"  # the name of instances that came from other formats
+
+# The matrix has these elements in their order, and those of the other triangle by symmetry; the
+# columns of one triangle are the rows of the other.
+_ROWS_OF = {
+    "UPPER_COL": "LOWER_ROW",
+    "LOWER_COL": "UPPER_ROW",
+    "UPPER_DIAG_COL": "LOWER_DIAG_ROW",
+    "LOWER_DIAG_COL": "UPPER_DIAG_ROW",
+}
+_FORMATS = ("FULL_MATRIX", "UPPER_ROW", "LOWER_ROW", "UPPER_DIAG_ROW", "LOWER_DIAG_ROW", *_ROWS_OF)
+_ALLOWED = {
+    "TYPE": ("TSP", "ATSP"),
+    "EDGE_WEIGHT_TYPE": TSPLIB,
+    "SALESMEN": ("1",),  # LKH's: of several tours, which we do not answer
+}
+# Keywords that change nothing in an instance as we read it, or that `parse` checks.
+_KNOWN = {
+    *_ALLOWED,
+    *("NAME", "DIMENSION", "EDGE_WEIGHT_FORMAT", "NODE_COORD_TYPE", "DISPLAY_DATA_TYPE"),
+}
+
+Row = tuple[int, list[str]]  # the number of a line, and its fields
 
 
 def read(path: str, task: Task) -> Iterator[Example]:
     """See `ptrnet.data.formats`.
 
     Warns:
-        AmbiguousInputWarning: coordinates of GEO that cannot be degrees and minutes.
+        AmbiguousInputWarning: distances that say little, see `checks.check_distances`; a keyword
+            that is not read; a matrix of a symmetric problem that is not symmetric.
     """
-    allowed = {"TYPE": ("TSP",), "EDGE_WEIGHT_TYPE": PLANAR[1:]}
-    keywords, rows = parse(path, SECTION, allowed)
+    keywords, sections = parse(path, (NODES, WEIGHTS, FIXED, DISPLAY), _ALLOWED)
     distance = required_value(keywords, "EDGE_WEIGHT_TYPE", path)
     required_value(keywords, "DIMENSION", path)
+    for keyword, (value, line) in keywords.items():
+        if keyword not in _KNOWN:
+            _warn(f"{path}:{line}: {keyword} : {value[:40]} is not read")
+    wanted = WEIGHTS if distance == EXPLICIT else NODES
+    if wanted not in sections:
+        raise InputError(f"{path}: expected a {wanted}, got none")
+    if distance == EXPLICIT:
+        inputs = _matrix(keywords, sections[WEIGHTS], path)
+        ids = list(range(1, len(inputs) + 1))
+    else:
+        ids, points = _points(sections[NODES], 3 if distance in SPATIAL else 2, path)
+        check_dimension(keywords, len(points), path)
+        checks.check_size(len(points), task, path)
+        inputs = np.array(points)
+    checks.check_distances(inputs, distance, path)
+    if distance == EXPLICIT and is_directed(inputs[None])[0] and _is_symmetric(keywords):
+        _warn(f"{path}: TYPE : TSP, but distances depend on the direction, and are read so")
+    title = keywords["NAME"].value if "NAME" in keywords else ""
+    rules = TourRules(fixed=_fixed_edges(sections.get(FIXED, []), ids, path))
+    nodes = Nodes(title or UNNAMED, ids)
+    yield checked_rules(Example(inputs, source=path, nodes=nodes, distance=distance, rules=rules))
+
+
+def _warn(text: str) -> None:
+    warnings.warn(text, AmbiguousInputWarning, stacklevel=3)
+
+
+def _is_symmetric(keywords: Mapping[str, "Entry"]) -> bool:
+    return "TYPE" not in keywords or keywords["TYPE"].value.split()[:1] == ["TSP"]
+
+
+def _points(rows: list[Row], d: int, path: str) -> tuple[list[int], list[list[float]]]:
+    """The ids of nodes and their d coordinates."""
     lines: dict[int, int] = {}  # the line of each id
     points = []
     for line, fields in rows:
         source = f"{path}:{line}"
-        if len(fields) != 3:
+        if len(fields) != d + 1:
             raise InputError(
-                f"{source}: expected a node: its id and two coordinates, got {len(fields)} "
-                f"field{'s' * (len(fields) != 1)}"
+                f"{source}: expected a node: its id and {'two' if d == 2 else 'three'} "
+                f"coordinates, got {len(fields)} field{'s' * (len(fields) != 1)}"
             )
         node = parse_index(fields[0], f"{source}: field 1")
         if node < 0:  # -1 is the end of a tour in .tour files
@@ -51,13 +111,69 @@ def read(path: str, task: Task) -> Iterator[Example]:
         if node in lines:
             raise InputError(f"{source}: node {node} occurs twice, first on line {lines[node]}")
         lines[node] = line
-        points.append([parse_number(fields[k], f"{source}: field {k + 1}") for k in (1, 2)])
-    check_dimension(keywords, len(points), path)
-    title = keywords["NAME"].value if "NAME" in keywords else ""
-    nodes = Nodes(title or UNNAMED, list(lines))
-    inputs = checks.check_instance(points, task, path)
-    checks.check_distances(inputs, distance, path)
-    yield Example(inputs, source=path, nodes=nodes, distance=distance)
+        points.append(
+            [parse_number(fields[k], f"{source}: field {k + 1}") for k in range(1, d + 1)]
+        )
+    return list(lines), points
+
+
+def _matrix(keywords: Mapping[str, "Entry"], rows: list[Row], path: str) -> Floats:
+    """The `(n, n)` distances of EDGE_WEIGHT_SECTION; the diagonal is 0, whatever the file has."""
+    n = _dimension(keywords, path)
+    required_value(keywords, "EDGE_WEIGHT_FORMAT", path)
+    value, line = keywords["EDGE_WEIGHT_FORMAT"]
+    if value not in _FORMATS:
+        raise InputError(
+            f"{path}:{line}: EDGE_WEIGHT_FORMAT: expected one of {', '.join(_FORMATS)}, "
+            f"got {short(value)}"
+        )
+    name = _ROWS_OF.get(value, value)
+    if name == "FULL_MATRIX":
+        i, j = np.indices((n, n)).reshape(2, -1)
+    else:
+        diagonal = 0 if "DIAG" in name else 1
+        i, j = np.triu_indices(n, diagonal) if "UPPER" in name else np.tril_indices(n, -diagonal)
+    weights = [
+        parse_number(field, f"{path}:{line}: field {k}")
+        for line, fields in rows
+        for k, field in enumerate(fields, 1)
+    ]
+    if len(weights) != len(i):
+        last = f":{rows[-1][0]}" if rows else ""
+        raise InputError(
+            f"{path}{last}: expected {len(i)} distances, a {value} of {n} nodes, got {len(weights)}"
+        )
+    dist = np.zeros((n, n))
+    if name != "FULL_MATRIX":
+        dist[j, i] = weights
+    dist[i, j] = weights
+    np.fill_diagonal(dist, 0)
+    return dist
+
+
+def _dimension(keywords: Mapping[str, "Entry"], path: str) -> int:
+    value, line = keywords["DIMENSION"]
+    n = parse_index(value, f"{path}:{line}: DIMENSION")
+    if not 1 <= n <= LARGEST:
+        raise InputError(f"{path}:{line}: DIMENSION: expected 1 to {LARGEST} nodes, got {n}")
+    return n
+
+
+def _fixed_edges(rows: list[Row], ids: list[int], path: str) -> tuple[tuple[int, int], ...]:
+    """The indices of the nodes of each fixed edge."""
+    positions = {node: k for k, node in enumerate(ids)}
+    ends: list[int] = []
+    source = path
+    for source, field in ((f"{path}:{line}", field) for line, fields in rows for field in fields):
+        node = parse_index(field, source)
+        if node == -1:
+            break
+        if node not in positions:
+            raise InputError(f"{source}: expected a node of a fixed edge, got {short(field)}")
+        ends.append(positions[node])
+    if len(ends) % 2:
+        raise InputError(f"{source}: expected two nodes of each fixed edge, got one")
+    return tuple(zip(ends[::2], ends[1::2], strict=True))
 
 
 def write(stream: TextIO, examples: Iterable[Example], task: Task) -> None:
@@ -66,16 +182,20 @@ def write(stream: TextIO, examples: Iterable[Example], task: Task) -> None:
         if example.outputs is not None:
             raise InputError(f"{example.source}: a .tsp file holds no answer; write that to .tour")
         name, ids = nodes_of(example)
+        is_matrix = example.distance == EXPLICIT
+        directed = is_matrix and is_directed(example.inputs[None])[0]
+        numbers = [" ".join(map(repr, row)) for row in example.inputs.tolist()]
         lines = [
             f"NAME : {name}",
-            "TYPE : TSP",
+            f"TYPE : {'ATSP' if directed else 'TSP'}",
             f"DIMENSION : {len(ids)}",
             f"EDGE_WEIGHT_TYPE : {example.distance}",
-            SECTION,
-            *(f"{i} {x!r} {y!r}" for i, (x, y) in zip(ids, example.inputs.tolist(), strict=True)),
-            "EOF",
+            *(["EDGE_WEIGHT_FORMAT : FULL_MATRIX", WEIGHTS, *numbers] if is_matrix else [NODES]),
+            *(f"{i} {row}" for i, row in zip(ids, numbers, strict=True) if not is_matrix),
         ]
-        stream.writelines(f"{line}\n" for line in lines)
+        if example.rules.fixed:
+            lines += [FIXED, *(f"{ids[i]} {ids[j]}" for i, j in example.rules.fixed), "-1"]
+        stream.writelines(f"{line}\n" for line in [*lines, "EOF"])
 
 
 def nodes_of(example: Example) -> Nodes:
@@ -94,49 +214,51 @@ class TsplibFile(NamedTuple):
     """The content of a TSPLIB file."""
 
     keywords: dict[str, Entry]
-    rows: list[tuple[int, list[str]]]  # of the section: line number and fields
+    sections: dict[str, list[Row]]  # by the keyword that opens each
 
 
-def parse(path: str, section: str, allowed: Mapping[str, Sequence[str]]) -> TsplibFile:
-    """Return the keywords of a file and the lines of its section.
+def parse(path: str, sections: Collection[str], allowed: Mapping[str, Sequence[str]]) -> TsplibFile:
+    """Return the keywords of a file and the lines of its sections.
 
     Args:
         path: the file.
-        section: the keyword that opens the section.
+        sections: the keywords that open the sections which it may have.
         allowed: the values that some keywords may have; other keywords may have any.
 
     Raises:
-        InputError: no such section or another one, a duplicate section or keyword, a value that
-            is not allowed, any other line, or more elements than any instance may have.
+        InputError: another section, a duplicate section or keyword, a value that is not allowed,
+            any other line, or more elements than any instance may have.
     """
     keywords: dict[str, Entry] = {}
-    rows: list[tuple[int, list[str]]] = []
-    opened = inside = False  # whether the section has begun, and whether this line is in it
+    found: dict[str, list[Row]] = {}
+    section = ""  # that this line is in
     for line, text in numbered_lines(path):
         source = f"{path}:{line}"
         keyword, colon, value = (part.strip() for part in text.partition(":"))
         if keyword == "EOF":
             break
-        if keyword == section and not value:
-            if opened:
-                raise InputError(f"{source}: {section} occurs twice")
-            opened = inside = True
-        elif inside and not keyword[:1].isalpha():
-            rows.append((line, text.split()))
-            if len(rows) > LARGEST + 1:  # a tour has one line more than cities, -1
+        if keyword in sections and not value:
+            if keyword in found:
+                raise InputError(f"{source}: {keyword} occurs twice")
+            section = keyword
+            found[section] = []
+        elif section and not keyword[:1].isalpha():
+            found[section].append((line, text.split()))
+            if section == NODES and len(found[section]) > LARGEST:
                 raise InputError(f"{source}: expected at most {LARGEST} elements")
         elif keyword.endswith("_SECTION"):
-            raise InputError(f"{source}: expected no section but {section}, got {short(keyword)}")
+            raise InputError(
+                f"{source}: expected no section but {' or '.join(sections)}, got {short(keyword)}"
+            )
         elif not colon:
             raise InputError(
-                f"{source}: expected KEYWORD : value or {section}, got {short(text.strip())}"
+                f"{source}: expected KEYWORD : value or {' or '.join(sections)}, "
+                f"got {short(text.strip())}"
             )
         else:
-            inside = False
+            section = ""
             _add_entry(keywords, keyword, Entry(value, line), allowed, source)
-    if not opened:
-        raise InputError(f"{path}: expected a {section}, got none")
-    return TsplibFile(keywords, rows)
+    return TsplibFile(keywords, found)
 
 
 def _add_entry(

@@ -1,0 +1,147 @@
+"""Rules for tours (ends, open paths, fixed edges) as closed tours of other distances.
+
+A closed tour through all cities is all that the searches know. So an open path gets one more city,
+the way back, at distance 0 from every city; and a first or last city becomes an edge that the tour
+must have. `exact` knows symmetric distances alone: each city of a directed problem becomes two.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from ptrnet.errors import InputError
+from ptrnet.types import Floats, Indices, TourRules
+
+Edges = Sequence[tuple[int, int]]
+
+
+class Problem(NamedTuple):
+    """A shortest closed tour is asked for, which has all fixed edges."""
+
+    dist: Floats  # (n, n), 0 or more; n includes the way back, if there is one
+    fixed: list[tuple[int, int]]  # if directed, from the first city to the second one
+    directed: bool  # whether some distance depends on the direction
+    order: Indices  # (n,) a tour that has the fixed edges
+
+
+def reduce(dist: Floats, rules: TourRules, directed: bool, names: Sequence[object] = ()) -> Problem:
+    """The problem whose closed tours stand for the tours that obey the rules.
+
+    Args:
+        dist: `(n, n)` distances, 0 or more.
+        rules: the rules.
+        directed: whether some distance depends on the direction.
+        names: what error messages call the cities; their indices if there are none.
+
+    Raises:
+        InputError: no tour obeys the rules.
+    """
+    n, start, end = len(dist), rules.start, rules.end
+    edges = list(rules.fixed)
+    if has_way_back(n, rules):
+        dist = np.pad(dist, (0, 1))
+        edges += [] if start is None else [(n, start)]
+        edges += [] if end is None else [(end, n)]
+    elif start is not None and end is not None and n > 2:
+        edges.append((end, start))
+    names = [*(names or range(n)), "the way back"]
+    return Problem(dist, edges, directed, chain(len(dist), edges, directed, names))
+
+
+def restore(tour: Indices, n: int, rules: TourRules, directed: bool) -> Indices:
+    """The tour `(n,)` that obeys the rules, of a closed tour of their problem.
+
+    It begins at the first city and ends at the last one, if the rules name them. An open path
+    without ends begins at that of the smaller index, if it may be turned.
+    """
+    start, end = rules.start, rules.end
+    if has_way_back(n, rules):
+        tour = np.roll(tour, -int(np.argmax(tour)))[1:]
+        first, last = tour[0], tour[-1]
+        is_backwards = last == start if start is not None else first == end
+        if start is None and end is None:
+            is_backwards = last < first
+    else:
+        if start is not None:
+            tour = np.roll(tour, -int(np.argmax(tour == start)))
+        elif end is not None:
+            tour = np.roll(tour, -int(np.argmax(tour == end)) - 1)
+        is_backwards = start is not None and end is not None and tour[-1] != end
+        if is_backwards and not directed:  # the first city stays
+            tour = np.roll(tour, -1)
+    return tour[::-1] if is_backwards and not directed else tour
+
+
+def has_way_back(n: int, rules: TourRules) -> bool:
+    """Whether the problem has a city for the way back: if an end of an open path is not known."""
+    return rules.is_open and n > 1 and (rules.start is None or rules.end is None)
+
+
+def chain(n: int, edges: Edges, directed: bool, names: Sequence[object]) -> Indices:
+    """An order `(n,)` of the cities in which those of each edge are neighbours.
+
+    Args:
+        n: cities.
+        edges: the edges.
+        directed: whether the second city of an edge has to come after its first.
+        names: of the cities.
+
+    Raises:
+        InputError: no tour has these edges.
+    """
+    paths = {city: [city] for city in range(n)}  # by each city of it
+    for i, j in edges:
+        one, other = paths[i], paths[j]
+        if not directed:
+            one = one if one[-1] == i else one[::-1]
+            other = other if other[0] == j else other[::-1]
+        if one[-1] != i or other[0] != j:
+            kind = "two edges in one direction" if directed else "more than two edges"
+            raise InputError(f"{kind} at {names[i if one[-1] != i else j]}")
+        if paths[i] is paths[j]:
+            if len(one) < n:
+                closing = f"{names[i]} and {names[j]}"
+                raise InputError(f"a circle that leaves out cities, closed by {closing}")
+            continue
+        joined = one + other
+        paths.update(dict.fromkeys(joined, joined))
+    return np.array([city for path in {id(p): p for p in paths.values()}.values() for city in path])
+
+
+def with_fixed_edges(problem: Problem) -> Floats:
+    """`(n, n)` distances by which no tour without all fixed edges is as short as one with them."""
+    dist = problem.dist.copy()
+    gain = (len(dist) + 1) * (dist.max() or 1.0)
+    for i, j in problem.fixed:
+        for edge in [(i, j)] if problem.directed else {(i, j), (j, i)}:
+            dist[edge] = problem.dist[edge] - gain
+    return dist
+
+
+def undirected(problem: Problem) -> Problem:
+    """A symmetric problem of 2 n cities for a directed one of n (Jonker and Volgenant 1983).
+
+    City i is entered at i and left at n + i, and the edge between the two is fixed. Edges between
+    two entries, or two exits, are infinitely long.
+    """
+    n = len(problem.dist)
+    dist = np.full((2 * n, 2 * n), np.inf)
+    dist[n:, :n], dist[:n, n:] = problem.dist, problem.dist.T
+    entries = np.arange(n)
+    dist[entries, n + entries] = dist[n + entries, entries] = 0
+    fixed = [(int(i), n + int(i)) for i in entries] + [(n + i, j) for i, j in problem.fixed]
+    return Problem(dist, fixed, False, doubled(problem.order))
+
+
+def doubled(tour: Indices) -> Indices:
+    """The tour `(2 n,)` of `undirected` cities for a directed tour `(n,)`."""
+    return np.stack([tour, len(tour) + tour], 1).ravel()
+
+
+def halved(tour: Indices) -> Indices:
+    """The directed tour `(n,)` for a tour `(2 n,)` of `undirected` cities."""
+    n = len(tour) // 2
+    tour = np.roll(tour, -int(np.argmin(tour)))  # from the entry of city 0 on, in either direction
+    entries = tour[tour < n]
+    return entries if tour[1] == n else np.roll(entries[::-1], 1)

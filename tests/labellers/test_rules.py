@@ -1,0 +1,129 @@
+"""Tours under rules and of directed distances: against all orders, and exact against Held-Karp."""
+
+from itertools import pairwise, permutations
+
+import numpy as np
+import pytest
+
+from ptrnet import labellers, tasks
+from ptrnet.errors import InputError
+from ptrnet.labellers.rules import doubled, halved
+from ptrnet.types import CLOSED, TourRules
+
+TSP = tasks.get("tsp")
+RULES = [
+    CLOSED,
+    TourRules(2),
+    TourRules(None, 3),
+    TourRules(1, 4),
+    TourRules(is_open=True),
+    TourRules(3, is_open=True),
+    TourRules(None, 2, True),
+    TourRules(5, 0, True),
+    TourRules(fixed=((0, 3), (3, 5))),
+    TourRules(1, None, True, ((0, 3), (4, 2))),
+]
+DIRECTED = pytest.mark.parametrize("directed", [False, True], ids=["symmetric", "directed"])
+
+
+def distances(rng, n, directed, whole):
+    """Whole numbers, of which many are equal, or others; some are below 0."""
+    dist = rng.integers(-2, 9, (n, n)).astype(float) if whole else rng.random((n, n)) * 100 - 20
+    dist = dist if directed else np.triu(dist, 1) + np.triu(dist, 1).T
+    np.fill_diagonal(dist, 0)
+    return dist
+
+
+def cost(dist, tour, rules):
+    return dist[tour[:-1], tour[1:]].sum() + (0 if rules.is_open else dist[tour[-1], tour[0]])
+
+
+def obeys(tour, rules, directed):
+    edges = {*pairwise(tour)}
+    edges |= set() if rules.is_open else {(tour[-1], tour[0])}
+    edges |= set() if directed else {(j, i) for i, j in edges}
+    ends = rules.start in (None, tour[0]) and rules.end in (None, tour[-1])
+    return ends and edges.issuperset(rules.fixed)
+
+
+@DIRECTED
+@pytest.mark.parametrize("rules", RULES)
+def test_the_best_of_all_orders_is_found(rules, directed):
+    rng = np.random.default_rng(0)
+    for n, whole in ((6, True), (6, False), (8, True)):
+        dist = distances(rng, n, directed, whole)
+        orders = map(np.array, permutations(range(n)))
+        best = min(cost(dist, order, rules) for order in orders if obeys(order, rules, directed))
+        for name in filter(labellers.takes_rules, TSP.labellers):
+            answers, proved = TSP.label_with_proof(dist[None], name, "EXPLICIT", rules)
+            (tour,) = answers.indices
+            assert proved.all() and sorted(tour) == list(range(n)) and obeys(tour, rules, directed)
+            assert cost(dist, tour, rules) == pytest.approx(best, abs=1e-9)
+
+
+@DIRECTED
+@pytest.mark.parametrize("rules", [CLOSED, RULES[-3], RULES[-1]])
+@pytest.mark.parametrize("whole", [False, True])
+def test_exact_equals_held_karp(rules, directed, whole):
+    rng = np.random.default_rng(1)
+    for n in (9, 13):
+        dist = distances(rng, n, directed, whole)
+        tours = {}
+        for name in ("exact", "held-karp", "local-search"):
+            answers, proved = TSP.label_with_proof(dist[None], name, "EXPLICIT", rules)
+            (tours[name],) = answers.indices
+            assert proved.all() and obeys(tours[name], rules, directed)
+        best = cost(dist, tours["held-karp"], rules)
+        assert cost(dist, tours["exact"], rules) == pytest.approx(best, abs=1e-8)
+        assert cost(dist, tours["local-search"], rules) >= best - 1e-8
+
+
+def test_a_directed_proof_that_needs_the_linear_program(monkeypatch):
+    """A search that gives up at once leaves no decision behind in the next one."""
+    monkeypatch.setattr("ptrnet.labellers.exact.EASY", 30 * 60**2)
+    rng = np.random.default_rng(2)
+    points = rng.random((30, 2)) * 100
+    dist = np.hypot(*np.moveaxis(points[:, None] - points, -1, 0)) * (
+        1 + 0.3 * rng.random((30, 30))
+    )
+    dist = np.floor(dist) * (1 - np.eye(30))
+    (tour,), proved = TSP.label_with_proof(dist[None], "exact", "EXPLICIT")[0].indices, True
+    good = labellers.get("local-search")(dist[None], "EXPLICIT").indices[0]
+    assert proved and cost(dist, tour, CLOSED) <= cost(dist, good, CLOSED)
+
+
+@pytest.mark.parametrize("rules", [TourRules(3), TourRules(None, 3)])
+def test_a_closed_tour_is_the_canonical_one_begun_elsewhere(rules):
+    points = np.random.default_rng(3).random((1, 12, 2))
+    (tour,) = TSP.label(points).indices
+    answers, _ = TSP.label_with_proof(points, None, rules=rules)
+    shift = int(np.argmax(tour == 3)) + (rules.end is not None)
+    assert answers.indices[0].tolist() == np.roll(tour, -shift).tolist()
+
+
+def test_one_way_back_only():
+    """Round a one-way street of four corners; the other way costs ten times as much."""
+    dist = np.full((4, 4), 10.0)
+    dist[[0, 2, 1, 3], [2, 1, 3, 0]] = 1
+    for name in ("exact", "held-karp", "local-search"):
+        answers, _ = TSP.label_with_proof(dist[None], name, "EXPLICIT")
+        assert answers.indices.tolist() == [[0, 2, 1, 3]]
+
+
+def test_labellers_that_take_no_rules_name_those_that_do():
+    points, directed = np.random.default_rng(4).random((1, 5, 2)), np.arange(25.0).reshape(1, 5, 5)
+    for call in (
+        lambda: TSP.label_with_proof(points, "a1", rules=TourRules(is_open=True)),
+        lambda: TSP.label_with_proof(directed, "a1", "EXPLICIT"),
+    ):
+        with pytest.raises(InputError, match=r"a1: expected .*; exact, held-karp, local-search w"):
+            call()
+    symmetric = directed + directed.swapaxes(1, 2)
+    assert TSP.label_with_proof(symmetric, "a2", "EXPLICIT")[1].all()
+
+
+def test_a_tour_of_doubled_cities_is_read_in_either_direction():
+    tour = np.array([0, 3, 1, 2])
+    for shift in range(8):
+        for turned in (doubled(tour), doubled(tour)[::-1]):
+            assert halved(np.roll(turned, shift)).tolist() == tour.tolist()
