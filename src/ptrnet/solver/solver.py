@@ -192,8 +192,15 @@ class Solver(HubMixin):
             yield chunk
 
     def warn_of(self, examples: Iterable[Example], decoder: Decoder) -> None:
-        """Warn of instances that are unlike the training, once for each way."""
+        """Warn of instances that are unlike the training, once for each way.
+
+        Raises:
+            InputError: an instance that no network can read.
+        """
         for example in examples:
+            reason = self.task.unreadable(example)
+            if reason:
+                raise InputError(f"{example.source}: {reason}")
             self.trained_range.warn(self.messages_of(example, decoder))
 
     def _check_options(self, decoder: Decoder, augment: int) -> None:

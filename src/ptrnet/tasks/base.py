@@ -277,6 +277,10 @@ class Task(Settings, Labelling):
         """Why an instance has no answer; None if it has one."""
         return None
 
+    def unreadable(self, example: Example) -> str | None:
+        """Why no network can answer an instance that algorithms can; None if one can."""
+        return None
+
     def left_out(self, inputs: Floats) -> tuple[int, int] | None:
         """An element that no answer has, because it equals another one, and that one; or None."""
         return None

@@ -104,6 +104,16 @@ class Tsp(Task):
             )
         return super().label_with_proof(inputs, labeller, distance, rules)
 
+    def unreadable(self, example: Example) -> str | None:
+        what = ""
+        if example.distance == EXPLICIT:
+            what = "a matrix of distances; networks read coordinates"
+        elif example.distance not in PLANAR:
+            what = "points of space; networks read the plane"
+        elif example.rules.fixed:
+            what = "fixed edges, which networks do not keep"
+        return what and f"{what}; ptrnet label tsp answers it by an algorithm"
+
     def max_length(self, n: int) -> int:
         return n
 

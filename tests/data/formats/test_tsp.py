@@ -13,7 +13,7 @@ from ptrnet.data import formats
 from ptrnet.errors import AmbiguousInputWarning, InputError
 from ptrnet.labels import label_dataset
 from ptrnet.metrics.tour import length
-from ptrnet.types import Example, Nodes
+from ptrnet.types import Example, Nodes, TourRules
 
 TSP = tasks.get("tsp")
 
@@ -257,3 +257,100 @@ def test_refuses_too_many_nodes_before_the_end_of_the_file(tmp_path, monkeypatch
     path.write_text("TYPE : TSP\nNODE_COORD_SECTION\n" + "".join(f"{k} 0 0\n" for k in range(9)))
     with pytest.raises(InputError, match=r"a\.tsp:8: expected at most 5 elements$"):
         list(formats.read(str(path), TSP))
+
+
+ROWS = {  # of cities a, b, c with ab = 1, ac = 2, bc = 3; the diagonal is 9
+    "UPPER_ROW": "1 2 3",
+    "LOWER_ROW": "1 2 3",
+    "UPPER_COL": "1 2 3",
+    "LOWER_COL": "1 2 3",
+    "UPPER_DIAG_ROW": "9 1 2 9 3 9",
+    "LOWER_DIAG_ROW": "9 1 9 2 3 9",
+    "UPPER_DIAG_COL": "9 1 9 2 3 9",
+    "LOWER_DIAG_COL": "9 1 2 9 3 9",
+    "FULL_MATRIX": "9 1 2 1 9 3 2 3 9",
+}
+MATRIX = (
+    "NAME: m\nTYPE: {}\nDIMENSION: 3\nEDGE_WEIGHT_TYPE: EXPLICIT\n"
+    "EDGE_WEIGHT_FORMAT: {}\nEDGE_WEIGHT_SECTION\n{}\nEOF\n"
+)
+
+
+@pytest.mark.parametrize("name", ROWS)
+def test_every_form_of_a_matrix_is_read(tmp_path, name):
+    text = MATRIX.format("TSP", name, ROWS[name].replace(" 2", "\n2"))
+    example = read(tmp_path / "m.tsp", text)
+    assert example.inputs.tolist() == [[0, 1, 2], [1, 0, 3], [2, 3, 0]]
+    assert (example.distance, example.nodes) == ("EXPLICIT", Nodes("m", [1, 2, 3]))
+
+
+def test_forms_of_four_cities_by_symmetry(tmp_path):
+    """With four cities rows and columns differ: entry i, j is 10 i + j, i < j."""
+    dist = np.array([[0, 1, 2, 3], [1, 0, 12, 13], [2, 12, 0, 23], [3, 13, 23, 0]])
+    for name, entries in {
+        "UPPER_ROW": [1, 2, 3, 12, 13, 23],
+        "LOWER_COL": [1, 2, 3, 12, 13, 23],
+        "LOWER_ROW": [1, 2, 12, 3, 13, 23],
+        "UPPER_COL": [1, 2, 12, 3, 13, 23],
+        "UPPER_DIAG_COL": [0, 1, 0, 2, 12, 0, 3, 13, 23, 0],
+        "LOWER_DIAG_COL": [0, 1, 2, 3, 0, 12, 13, 0, 23, 0],
+    }.items():
+        text = MATRIX.format("TSP", name, " ".join(map(str, entries))).replace(": 3", ": 4")
+        assert (read(tmp_path / "m.tsp", text).inputs == dist).all()
+
+
+def test_directed_matrices_and_points_of_space_survive_writing(tmp_path):
+    text = MATRIX.format("ATSP", "FULL_MATRIX", "0 1 2.5\n4 0 3\n-6 5 0")
+    example = read(tmp_path / "m.atsp", text)
+    assert example.inputs.tolist() == [[0, 1, 2.5], [4, 0, 3], [-6, 5, 0]]
+    copy = tmp_path / "copy.atsp"
+    formats.write(str(copy), [example], TSP)
+    assert copy.read_text().splitlines()[1:] == [
+        "TYPE : ATSP",
+        "DIMENSION : 3",
+        "EDGE_WEIGHT_TYPE : EXPLICIT",
+        "EDGE_WEIGHT_FORMAT : FULL_MATRIX",
+        "EDGE_WEIGHT_SECTION",
+        "0 1 2.5",
+        "4 0 3",
+        "-6 5 0",
+        "EOF",
+    ]
+    space = Example(
+        np.arange(9.0).reshape(3, 3), distance="MAN_3D", rules=TourRules(fixed=((0, 2),))
+    )
+    formats.write(str(tmp_path / "s.tsp"), [space], TSP)
+    (again,) = formats.read(str(tmp_path / "s.tsp"), TSP)
+    assert again.inputs.tolist() == space.inputs.tolist()
+    assert (again.distance, again.rules) == ("MAN_3D", space.rules)
+
+
+def test_warns_of_a_matrix_that_is_not_symmetric_and_of_keywords_that_are_not_read(tmp_path):
+    text = MATRIX.format("TSP", "FULL_MATRIX", "0 1 2 4 0 3 6 5 0")
+    with pytest.warns(AmbiguousInputWarning, match=r"m.tsp: TYPE : TSP, but distances depend"):
+        read(tmp_path / "m.tsp", text)
+    text = MATRIX.format("TSP\nDEPOT : 2", "LOWER_ROW", "1 2 3")
+    with pytest.warns(AmbiguousInputWarning, match=r"m.tsp:3: DEPOT : 2 is not read"):
+        read(tmp_path / "m.tsp", text)
+
+
+def test_labels_keep_the_fixed_edges_of_a_file(tmp_path):
+    """The shortest tour goes round the square; edge 1-3 across it is fixed, by ids 10 and 30."""
+    text = (
+        "DIMENSION : 4\nEDGE_WEIGHT_TYPE : EUC_2D\nNODE_COORD_SECTION\n"
+        "10 0 0\n20 100 0\n30 100 100\n40 0 100\nFIXED_EDGES_SECTION\n30 10\n-1\nEOF\n"
+    )
+    example = read(tmp_path / "f.tsp", text)
+    assert example.rules.fixed == ((2, 0),)
+    (labelled,) = label_dataset(TSP, None, [example])
+    assert labelled.outputs.tolist() in ([0, 2, 1, 3], [0, 1, 3, 2], [0, 2, 3, 1], [0, 3, 1, 2])
+    assert length(example.inputs, labelled.outputs, "EUC_2D") == 200 + 2 * 141
+
+
+@pytest.mark.parametrize("name", ["m.tsp", "m.atsp"])
+def test_several_tours_of_a_file_are_several_examples(tmp_path, name):
+    read(tmp_path / name, MATRIX.format("TSP", "LOWER_ROW", "1 2 3"))
+    path = tmp_path / "m.opt.tour"
+    path.write_text("TYPE : TOUR\nDIMENSION : 3\nTOUR_SECTION\n1 2 3 -1\n3\n1\n2\n-1\n-1\nEOF\n")
+    tours = [example.outputs.tolist() for example in formats.read(str(path), TSP)]
+    assert tours == [[0, 1, 2], [2, 0, 1]]

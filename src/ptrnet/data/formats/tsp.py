@@ -184,7 +184,10 @@ def write(stream: TextIO, examples: Iterable[Example], task: Task) -> None:
         name, ids = nodes_of(example)
         is_matrix = example.distance == EXPLICIT
         directed = is_matrix and is_directed(example.inputs[None])[0]
-        numbers = [" ".join(map(repr, row)) for row in example.inputs.tolist()]
+        ending = ".0" if is_matrix else ""  # whole distances are written as TSPLIB writes them
+        numbers = [
+            " ".join(repr(x).removesuffix(ending) for x in row) for row in example.inputs.tolist()
+        ]
         lines = [
             f"NAME : {name}",
             f"TYPE : {'ATSP' if directed else 'TSP'}",
