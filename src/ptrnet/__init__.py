@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from ptrnet import models as models
     from ptrnet import plugins as plugins
     from ptrnet import tasks as tasks
-    from ptrnet.data.tables import read_table
+    from ptrnet.data.formats import read_table
     from ptrnet.decoding import Beam, Greedy, Incremental, Reconstruct, Sample
     from ptrnet.errors import InputError, ModelError, OutOfDistributionWarning, PtrnetError
     from ptrnet.errors import OutOfDistributionWarning as OutsideTraining
@@ -69,7 +69,7 @@ _HOMES = {
     "generate": "labels",
     "label": "labels",
     "load": "weights",
-    "read_table": "data.tables",
+    "read_table": "data.formats",
 }
 
 

@@ -108,22 +108,24 @@ def test_foreign_numbers_share_one_unit_and_are_not_codes(texts, are_foreign):
     assert cells.are_foreign_numbers(texts) == are_foreign
 
 
-def test_an_id_may_read_na_but_a_number_may_not():
-    assert cells.is_missing("NA") and not cells.is_empty("NA")
-    for value in (None, "", float("nan")):
-        assert cells.is_missing(value) and cells.is_empty(value)
-
-
 @pytest.mark.parametrize(
-    ("column", "are_plain"),
+    ("column", "expected"),
     [
-        (["1", "", "2.5", "-2e1"], True),
-        (["1", "nan"], True),
-        (["nan", "inf"], False),
-        (["1", "007"], False),
-        (["1", "1_000"], False),
-        (["", ""], False),
+        (["1", "", "2.5", "-2e1"], [1, None, 2.5, -20.0]),
+        (["1", "nan", "n/a", "?"], [1, None, None, None]),
+        (["9007199254740993", "12"], [9007199254740993, 12]),
+        (["nan", "NA"], ["nan", "NA"]),
+        (["1", "007"], ["1", "007"]),
+        (["1", "1_000"], ["1", "1_000"]),
+        (["1", "red"], ["1", "red"]),
+        (["", ""], ["", ""]),
     ],
 )
-def test_a_column_of_a_long_table_is_numeric_if_its_cells_are_plain_numbers(column, are_plain):
-    assert cells.are_plain_numbers(column) == are_plain
+def test_a_column_of_a_long_table_is_numeric_if_its_cells_are_plain_numbers(column, expected):
+    assert cells.parse_column(column, str) == expected
+
+
+@pytest.mark.parametrize("cell", ["inf", "-Infinity", "1e400"])
+def test_infinite_numbers_are_refused_by_their_place(cell):
+    with pytest.raises(InputError, match=r"^row 1: expected a finite number"):
+        cells.parse_column(["1", cell], "row {}".format)

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from ptrnet import InputError
-from ptrnet.data.infer_schema import MAX_CATEGORIES, infer_schema
+from ptrnet.data.infer_schema import MAX_CATEGORIES, context_of, infer_schema
+from ptrnet.data.tables import Columns, Sets, Table
 from ptrnet.errors import AmbiguousInputWarning
 from ptrnet.tasks.schema import Schema
 
@@ -19,7 +20,7 @@ def test_texts_are_categories_and_numbers_are_features():
     schema = infer_schema([(OFFERS[:1], "x"), (OFFERS[1:], "y")], ["colour", "price"])
     assert schema == Schema(("colour", "price"), (("blue", "red"), ()))
     assert schema.is_category.tolist() == [True, True, False]
-    assert schema.encode(OFFERS, "x") == [[0, 1, 3], [1, 0, 1.5], [0, 1, 2]]
+    assert schema.encode(OFFERS, "x").tolist() == [[0, 1, 3], [1, 0, 1.5], [0, 1, 2]]
     assert infer_schema([(OFFERS, "x")]).fields == ("price", "colour", "title")
 
 
@@ -31,7 +32,6 @@ def test_refuses_names_and_texts_that_files_cannot_hold(element):
 
 def test_refuses_mixed_fields_and_fields_with_too_many_texts():
     mixed = [({**OFFERS[0], "colour": 7}, 'y: element 1: "colour": expected a text as before')]
-    mixed += [({**OFFERS[0], "colour": float("nan")}, "a text as before, got a missing value")]
     mixed += [({**OFFERS[0], "price": "7"}, 'y: element 1: "price": expected a number as before')]
     for element, complaint in mixed:
         with pytest.raises(InputError, match=complaint):
@@ -40,6 +40,46 @@ def test_refuses_mixed_fields_and_fields_with_too_many_texts():
     assert len(infer_schema([(names[:-1], "x")]).categories[0]) == MAX_CATEGORIES
     with pytest.raises(InputError, match="more than 1000 different texts are no categories"):
         infer_schema([(names, "x")])
+
+
+def test_missing_values_are_refused_by_their_place_if_told():
+    for field in ("price", "colour"):
+        offers = [OFFERS[0], {**OFFERS[1], field: None}]
+        with pytest.raises(
+            InputError, match=f'^x: element 2: "{field}": expected a value, got none'
+        ):
+            infer_schema([(offers, "x")], missing="refuse")
+        assert infer_schema([(OFFERS, "x")], missing="refuse") == infer_schema([(OFFERS, "x")])
+
+
+def test_the_mean_that_fills_gaps_is_that_of_all_instances():
+    rng = np.random.default_rng(0)
+    for scale in (1.0, 1e308, -1e300):
+        numbers = scale * rng.random(60)
+        instances = [
+            ([{"x": x} for x in part] + [{"x": None}], "s")
+            for part in np.split(numbers, [7, 8, 40])
+        ]
+        ((_, mean),) = infer_schema(instances).fills
+        assert mean == pytest.approx(np.mean(numbers / 64) * 64, rel=1e-12)
+
+
+def test_context_is_found_where_it_is_constant_in_every_set_and_not_in_all():
+    rng = np.random.default_rng(0)
+    rows = [(k, float(k % 3), 7.0, rng.random(), "ab"[k % 2]) for k in range(6) for _ in range(4)]
+    names = ("set", "income", "same", "price", "region")
+    sets = Sets(
+        Table.of([dict(zip(names, row, strict=True)) for row in rows]), Columns(set_id="set")
+    )
+    schema, data = sets.for_training()
+    assert context_of(data, schema) == ("income", "region")
+    assert context_of(data, schema, ["income"]) == ("income",)
+    with pytest.raises(InputError, match=r'^set 0: "price": expected one value in all elements'):
+        context_of(data, schema, ["price"])
+    with pytest.raises(
+        InputError, match=r'^context: expected fields that the model reads, got "x"'
+    ):
+        context_of(data, schema, ["x"])
 
 
 @pytest.mark.parametrize("texts", [("3.5", "2", "1e3"), ("52,5", "13,4")])

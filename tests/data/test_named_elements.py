@@ -101,7 +101,7 @@ def test_a_training_on_a_file_reads_the_fields_that_it_is_told(tmp_path, capsys)
     assert 'd.jsonl:1: "inputs": element 1: expected the field "w"' in capsys.readouterr().err
     numbers = written(tmp_path, '{"inputs": [[1, 2]], "outputs": [0]}\n', "n.jsonl")
     assert run(["train", "--data", numbers, "--fields", "x", *options]) == 2
-    assert "fields go with elements that are objects" in capsys.readouterr().err
+    assert "fields are of elements that are objects" in capsys.readouterr().err
     assert run(["train", "--data", data, "--unknown-category", "keep", *options]) == 2
     assert "unknown_category" in capsys.readouterr().err
 
@@ -201,12 +201,13 @@ def test_numbers_that_were_texts_are_these_texts(tmp_path):
     schema = ptrnet.fit(offers, [[0, 1, 2, 3]] * 4, **options).task.schema
     expected = schema.encode([{"size": size} for size in ("10", "10", "12.5", "2.0")], "")
     for sizes in ([10, 10.0, 12.5, 2.0], np.array([10, 10, 12.5, 2])):
-        assert schema.encode([{"size": size} for size in sizes], "") == expected
+        again = schema.encode([{"size": size} for size in sizes], "")
+        assert again.tolist() == expected.tolist()
     for size, name in (
         (12, "'12'"),
         (12.25, "'12.25'"),
         (10**400, "'1000"),
-        (float("nan"), "nan"),
+        (float("nan"), "''"),
         (True, "True"),
     ):
         with pytest.raises(InputError, match=f"got {name}"):
@@ -246,7 +247,7 @@ def test_elements_need_a_field():
 def test_complaints_name_fields(recwarn):
     offers = [[{"c": "ab"[k % 2], "p": k} for k in range(3)]] * 4
     solver = ptrnet.fit(offers, [[0, 1, 2]] * 4, steps=2, hidden_size=8, valid_batches=0)
-    with pytest.raises(InputError, match='element 2, "p": expected a finite number'):
+    with pytest.raises(InputError, match='element 2: "p": expected a number, got nan'):
         solver.solve([{"c": "a", "p": 1}, {"c": "a", "p": float("nan")}])
     solver.solve([{"c": "a", "p": 1e6}])
     assert any(str(w.message).startswith('"p" is ') for w in recwarn)

@@ -9,6 +9,9 @@ import pytest
 import ptrnet
 from ptrnet import InputError
 from ptrnet.cli import run
+from ptrnet.data import formats
+from ptrnet.data.infer_task import task_of
+from ptrnet.data.tables import Columns, Sets, Table
 
 TABLE = """order,price,colour,title,place
 A, 3.5,red,"one, two",2
@@ -43,28 +46,97 @@ def test_rows_of_one_id_are_an_instance(tmp_path):
         assert (a.extra, b.extra) == ({"order": "A"}, {"order": "B"})
 
 
-def test_labels_choose_and_without_a_column_there_is_no_answer(tmp_path):
+def test_members_are_a_set_and_without_a_column_there_is_no_answer(tmp_path):
     path = written(tmp_path, "s,x,in\n1,5,true\n1,6,No\n1,7,1\n2,8,0\n")
-    first, second = ptrnet.read_table(path, set_id="s", label="in")
+    first, second = ptrnet.read_table(path, set_id="s", member="in")
     assert first.outputs.tolist() == [0, 2] and second.outputs.tolist() == []
     assert ptrnet.read_table(path, set_id="s")[0].outputs is None
     assert ptrnet.read_table(path, set_id="s")[0].elements[0] == {"x": 5, "in": "true"}
 
 
+def test_the_answers_of_random_tables_are_what_their_columns_say():
+    """Against a plain reading of each set's rows; rows are shuffled."""
+    rng = np.random.default_rng(0)
+    for _ in range(20):
+        rows = [
+            {
+                "set": int(s),
+                "x": k,
+                "rank": rng.permutation(99)[0] / 4,
+                "grade": int(rng.integers(3)),
+            }
+            for k, s in enumerate(rng.integers(0, 6, 30))
+        ]
+        sets = {row["set"]: [r for r in rows if r["set"] == row["set"]] for row in rows}
+        for members in sets.values():
+            for k, row in enumerate(members):
+                row["chosen"], row["in"] = k == len(members) // 2, row["x"] % 3 == 0
+        ranked = ptrnet.read_table(rows, set_id="set", rank="rank")
+        graded = ptrnet.read_table(rows, set_id="set", grade="grade")
+        chosen = ptrnet.read_table(rows, set_id="set", chosen="chosen")
+        inside = ptrnet.read_table(rows, set_id="set", member="in")
+        for k, (key, members) in enumerate(sets.items()):
+            places = range(len(members))
+            assert ranked[k].extra == {"set": key}
+            assert [e["x"] for e in ranked[k].elements] == [row["x"] for row in members]
+            assert ranked[k].outputs.tolist() == sorted(places, key=lambda i: members[i]["rank"])
+            assert graded[k].grades.tolist() == [row["grade"] for row in members]
+            assert graded[k].outputs.tolist() == sorted(places, key=lambda i: -members[i]["grade"])
+            assert chosen[k].outputs.tolist() == [len(members) // 2]
+            assert inside[k].outputs.tolist() == [i for i in places if members[i]["in"]]
+
+
+def test_ranks_with_ties_are_grades_in_the_opposite_order():
+    rows = [{"s": s, "r": r} for s, r in (("a", 1), ("a", 2), ("a", 1), ("b", 3), ("a", None))]
+    a, b = ptrnet.read_table(rows, set_id="s", rank="r")
+    assert a.grades.tolist() == [2, 1, 2, 0] and a.outputs.tolist() == [0, 2, 1, 3]
+    assert b.grades.tolist() == [1] and b.outputs.tolist() == [0]
+
+
+@pytest.mark.parametrize("as_text", [False, True])
+def test_long_whole_numbers_stay_apart_as_ranks_and_as_ids(tmp_path, as_text):
+    ranks = [1700000000000000002, 1700000000000000001, 1700000000000000003]
+    ids = [2**53, 2**53 + 1, 2**53]
+    table = [{"id": i, "r": r} for i, r in zip(ids, ranks, strict=True)]
+    if as_text:
+        table = written(tmp_path, "id,r\n" + "".join(f"{row['id']},{row['r']}\n" for row in table))
+    first, second = ptrnet.read_table(table, set_id="id", rank="r")
+    assert first.outputs.tolist() == [0, 1] and first.grades is None
+    assert [str(e.extra["id"]) for e in (first, second)] == [str(2**53), str(2**53 + 1)]
+    one_set = ptrnet.read_table(table, set_id="id") and ptrnet.read_table(
+        [{"id": 1, "r": r} for r in ranks], set_id="id", rank="r"
+    )
+    assert one_set[0].outputs.tolist() == [1, 0, 2] and one_set[0].grades is None
+
+
+def test_floats_that_may_have_merged_ids_or_ranks_are_refused():
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame({"id": [2**53, 2**53 + 1, None], "r": [1, 2, 3]})
+    with pytest.raises(InputError, match=r'^row 0: "id": 9007199254740992 may have been another'):
+        ptrnet.read_table(frame.head(2), set_id="id", rank="r")
+    rows = [{"id": 1, "r": 1.7e18}, {"id": 1, "r": 2.0}]
+    with pytest.raises(InputError, match=r'^row 0: "r": .* may have been another whole number'):
+        ptrnet.read_table(rows, set_id="id", rank="r")
+
+
 @pytest.mark.parametrize(
     ("text", "options", "complaint"),
     [
-        (TABLE, {"set_id": "set"}, 't.csv:2: expected the column "set", got'),
-        (TABLE, {"set_id": "order", "rank": "r"}, 't.csv:2: expected the column "r", got'),
+        (TABLE, {"set_id": "set"}, 't.csv: expected the column "set", got'),
+        (TABLE, {"set_id": "order", "rank": "r"}, 't.csv: expected the column "r", got'),
         (
             TABLE,
             {"set_id": "order", "rank": "title"},
             't.csv:2: "title": expected a number or nothing',
         ),
-        (TABLE, {"set_id": "order", "label": "place"}, "expected 1 or 0, got '2'"),
-        (TABLE, {"set_id": "order", "rank": "a", "label": "b"}, "rank or a column label, got both"),
-        ("s,r\n1,2\n1,2\n", {"set_id": "s", "rank": "r"}, "t.csv:2 has 2, too"),
-        ("s,x\n1,nan\n1,2\n", {"set_id": "s"}, 't.csv:2: "x": expected a finite number, got'),
+        (TABLE, {"set_id": "order", "member": "place"}, "expected 1 or 0, got '2'"),
+        (TABLE, {"set_id": "order", "rank": "a", "member": "b"}, "got rank and member"),
+        (TABLE, {"set_id": "", "rank": "place"}, "rank: goes with set_id"),
+        ("s,c\n1,0\n1,0\n", {"set_id": "s", "chosen": "c"}, "one chosen row of s '1', got 0"),
+        ("s,c\n1,1\n2,1\n1,1\n", {"set_id": "s", "chosen": "c"}, 't.csv:2: "c": expected one'),
+        ("s,g\n1,1\n1,\n", {"set_id": "s", "grade": "g"}, 't.csv:3: "g": expected a grade'),
+        ("s,g\n1,1\n1,x\n", {"set_id": "s", "grade": "g"}, '"g": expected a number, got '),
+        ("s,x\n1,inf\n1,2\n", {"set_id": "s"}, 't.csv:2: "x": expected a finite number, got'),
         ("s,x\n1,2,3\n", {"set_id": "s"}, "t.csv:2: expected 2 columns, got 3"),
         (
             "s,s\n1,2\n",
@@ -75,7 +147,7 @@ def test_labels_choose_and_without_a_column_there_is_no_answer(tmp_path):
         ("s,x\n,2\n", {"set_id": "s"}, "t.csv:2: \"s\": expected a name or a number, got ''"),
         (",s\n0,1\n", {"set_id": "s"}, "t.csv:1: column 1: expected a name, got none"),
         ("s;x\n1;2\n", {"set_id": "s"}, "t.csv:1: columns must be separated by commas"),
-        ("s,x\n", {"set_id": 0}, "set_id: expected the name of a column, got 0"),
+        ("s,x\n", {"set_id": 0}, "set_id: expected a text, got 0"),
         ("s,x\n", {"set_id": "s"}, "t.csv: expected a header and at least one row"),
         ('s,x\n1,"2\n', {"set_id": "s"}, "not CSV"),
     ],
@@ -108,12 +180,12 @@ def test_places_of_other_types():
     assert ptrnet.read_table(rows, set_id="id", rank="rank")[0].outputs.tolist() == [2, 0]
 
 
-def test_labels_are_no_ranks():
+def test_flags_are_no_ranks():
     """Of two elements the one that was chosen came last."""
     rows = [{"id": 1, "rank": True}, {"id": 1, "rank": False}]
     with pytest.raises(InputError, match=r"row 0: .* got True; a column that tells which elements"):
         ptrnet.read_table(rows, set_id="id", rank="rank")
-    assert ptrnet.read_table(rows, set_id="id", label="rank")[0].outputs.tolist() == [0]
+    assert ptrnet.read_table(rows, set_id="id", member="rank")[0].outputs.tolist() == [0]
 
 
 @pytest.mark.parametrize("missing", [None, float("nan"), np.float32("nan"), ""])
@@ -123,7 +195,7 @@ def test_missing_cells(missing):
     (example,) = ptrnet.read_table(rows, set_id="id", rank="rank")
     assert example.outputs.tolist() == [4, 2, 0]
     rows = [{"id": 1, "in": label} for label in (True, missing, 1, 0)]
-    assert ptrnet.read_table(rows, set_id="id", label="in")[0].outputs.tolist() == [0, 2]
+    assert ptrnet.read_table(rows, set_id="id", member="in")[0].outputs.tolist() == [0, 2]
     for key in (missing, True, [1]):
         with pytest.raises(InputError, match=r'^row 0: "id": expected a name or a number'):
             ptrnet.read_table([{"id": key}], set_id="id")
@@ -150,8 +222,8 @@ LINE = {"inputs": [{"x": 1}, {"x": 2}], "outputs": [1, 0], "id": "a"}
         ({"inputs": [{"x": 1}], "id": "b"}, [], "has no answer"),
         ({**LINE, "customer": "c"}, [], "expected elements with the fields x, got"),
         ({**LINE, "inputs": [{"x": 1}, 3]}, [], "element 2: expected an object, got 3"),
-        ({**LINE, "outputs": [1]}, ["--task", "hull"], "--task does nothing with --set-id"),
-        (LINE, ["--label", "y"], "expected --rank or --label, got both"),
+        ({**LINE, "outputs": [1]}, ["--task", "hull"], "--task does nothing with a long table"),
+        (LINE, ["--member", "y"], "got rank and member"),
     ],
 )
 def test_what_no_table_holds_is_refused(tmp_path, capsys, others, options, complaint):
@@ -173,8 +245,10 @@ def test_what_else_a_line_has_is_a_column(tmp_path, capsys):
         assert run(["convert", lines, str(out), "--set-id", "id", "--rank", clash]) == 2
 
 
-@pytest.mark.parametrize("table", [None, 3, {"a": [1]}, [1, 2], [], "t.jsonl", "t.parquet"])
-def test_what_is_no_table_at_all(table):
+@pytest.mark.parametrize("table", [None, 3, {"a": [1]}, [1, 2], [], "t.jsonl"])
+def test_what_is_no_table_at_all(tmp_path, monkeypatch, table):
+    monkeypatch.chdir(tmp_path)
+    written(tmp_path, "{}\n", "t.jsonl")
     with pytest.raises(InputError, match=r"^(table|row 0|t\.\w+): expected"):
         ptrnet.read_table(table, set_id="a")
 
@@ -212,9 +286,74 @@ def test_a_table_goes_through_the_program_and_back(tmp_path, capsys):
         "A,1,0.25,red,z",
         "B,1,2,blue,x",
     ]
-    for wrong in (["t.csv", "t.txt", *columns], ["t.jsonl", "t.csv", "--set-id", "order"]):
-        assert run(["convert", *wrong]) == 2
-        assert "--set-id: expected a .csv" in capsys.readouterr().err
+    text = str(tmp_path / "t.txt")
+    assert run(["convert", table, text, *columns]) == 2
+    assert "would lose the names of the elements' fields" in capsys.readouterr().err
+    assert run(["convert", str(lines), table, "--set-id", "order"]) == 2
+    assert "expected the column of the answers" in capsys.readouterr().err
     assert run(["convert", str(lines), str(again), "--set-id", "order", "--rank", "price"]) == 2
     assert "expected elements with the fields" in capsys.readouterr().err
     assert "A,1,0.25" in again.read_text()
+
+
+def test_parquet_files_and_frames_are_the_tables_that_csv_files_are(tmp_path):
+    pandas = pytest.importorskip("pandas")
+    names = {"set_id": "order", "rank": "place"}
+    pandas.DataFrame(ROWS).to_parquet(tmp_path / "t.parquet")
+    expected = ptrnet.read_table(written(tmp_path, TABLE), **names)
+    for known, read in zip(
+        expected, ptrnet.read_table(str(tmp_path / "t.parquet"), **names), strict=True
+    ):
+        assert read.elements == known.elements and read.extra == known.extra
+        assert read.outputs.tolist() == known.outputs.tolist()
+
+
+@pytest.mark.parametrize("extension", ["csv", "parquet"])
+def test_a_table_is_written_with_all_its_columns_and_the_places(tmp_path, extension):
+    pa = pytest.importorskip("pyarrow")
+    path, out = tmp_path / f"t.{extension}", tmp_path / f"out.{extension}"
+    if extension == "csv":
+        path.write_text(TABLE)
+    else:
+        types = {"when": pa.array([1, 2, 3, 4], pa.timestamp("ns"))}
+        columns = {name: [row[name] for row in ROWS] for name in ROWS[0]}
+        pa.parquet.write_table(pa.table({**columns, **types}), path)
+    sets = formats.open_sets(str(path), Columns(set_id="order", rank="place"))
+    answers = [np.array([1, 2, 0]), np.array([0])]
+    formats.write_table(str(out), sets.answered(answers, "permutation"))
+    before, after = formats.table_of(path).columns, formats.table_of(out).columns
+    assert list(before) == list(after)
+    assert [int(place) for place in after["place"]] == [3, 1, 1, 2]
+    for name in before.keys() - {"place"}:
+        assert list(before[name]) == list(after[name])
+    with pytest.raises(InputError, match='has a column "place"; name one for the answers'):
+        formats.open_sets(str(path), Columns(set_id="order")).answered(answers, "grades")
+
+
+def test_a_choice_is_written_as_a_column_of_ones_and_zeros():
+    sets = Sets(Table.of(ROWS), Columns(set_id="order"))
+    table = sets.answered([np.array([2]), np.array([0])], "choice")
+    assert table.columns["chosen"] == [0, 1, 0, 1]
+    sets = Sets(Table.of(ROWS), Columns(set_id="order", rank="place"))
+    with pytest.raises(InputError, match="order 'A': an element needs one place"):
+        sets.answered([np.array([1, 1]), np.array([0])], "sequence")
+
+
+def test_columns_that_a_model_reads_are_found_in_any_order_and_others_are_ignored():
+    sets = Sets(Table.of(ROWS), Columns(set_id="order", rank="place"))
+    schema, data = sets.for_training(["price", "colour"])
+    shuffled = [{"new": 1, **dict(reversed(row.items()))} for row in ROWS]
+    again = Sets(Table.of(shuffled), Columns(set_id="order")).dataset(task_of(schema))
+    assert again.elements.tolist() == data.elements.tolist()
+    assert data.elements[:, 0].tolist() == [3.5, 1, 0.25, 2]
+    with pytest.raises(InputError, match=r'^table: expected the column "price", got'):
+        Sets(Table.of([{"order": 1}]), Columns(set_id="order")).dataset(task_of(schema))
+
+
+def test_names_and_ids_are_no_fields_unless_they_are_asked_for():
+    rows = [{"s": k // 2, "id": k, "title": f"t{k}", "x": k} for k in range(2002)]
+    sets = Sets(Table.of(rows), Columns(set_id="s"))
+    schema, _ = sets.for_training()
+    assert schema.fields == ("x",) and sets.left_out(schema) == ["id", "title"]
+    with pytest.raises(InputError, match="more than 1000 different texts are no categories"):
+        sets.for_training(["title"])

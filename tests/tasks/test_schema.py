@@ -7,6 +7,8 @@ import pytest
 
 from ptrnet import InputError
 from ptrnet.data.infer_schema import infer_schema
+from ptrnet.data.infer_task import task_of
+from ptrnet.settings import to_mapping
 from ptrnet.tasks.custom import Custom
 
 OFFERS = [
@@ -25,7 +27,7 @@ def test_an_unknown_text_is_refused_or_no_category():
     ):
         schema.encode(pink, "new")
     schema = infer_schema([(OFFERS, "x")], ["price", "colour"], ignores_unknown=True)
-    assert schema.encode(pink, "new") == [[1, 0, 0]]
+    assert schema.encode(pink, "new").tolist() == [[1, 0, 0]]
 
 
 @pytest.mark.parametrize(
@@ -36,7 +38,9 @@ def test_an_unknown_text_is_refused_or_no_category():
         ({"price": 1, "colour": 2.5}, "got '2.5', which no training example had"),
         ({"price": 1, "colour": True}, '"colour": expected a text, got True'),
         ({"price": 1, "colour": 2}, "expected one of 'blue', 'red', got '2'"),
-        ({"price": None, "colour": "red"}, '"price": expected a number or a text, got None'),
+        ({"price": None, "colour": "red"}, '"price": expected a number, got None; no training'),
+        ({"price": float("inf"), "colour": "red"}, '"price": expected a finite number, got inf'),
+        ({"price": 2**53 + 1, "colour": "red"}, "which it rounds to 9007199254740992"),
         ({"price": [1], "colour": "red"}, '"price": expected a number or a text'),
         ({"price": 1j, "colour": "red"}, '"price": expected a number or a text'),
         ([1, 2], "expected a dictionary, got"),
@@ -52,15 +56,35 @@ def test_what_an_element_cannot_be(element, complaint):
 def test_other_libraries_numbers_are_numbers():
     schema = infer_schema([(OFFERS, "x")], ["price"])
     elements = [{"price": x} for x in (Decimal("1.5"), np.int64(2), np.bool_(True), True)]
-    assert np.float64(schema.encode(elements, "x")).ravel().tolist() == [1.5, 2, 1, 1]
-    kinds = [type(e["price"]) for e in schema.read_fields([*elements, OFFERS[2]], "x")]
-    assert kinds == [float, int, bool, bool, float]
+    assert schema.encode(elements, "x").ravel().tolist() == [1.5, 2, 1, 1]
 
 
 def test_a_table_without_the_largest_size_has_numbers_for_texts():
     sizes = [{"size": size} for size in ("10", "12", "XL")]
     schema = infer_schema([(sizes, "x")])
-    assert schema.encode([{"size": 12}, {"size": np.int64(10)}], "y") == [[0, 1, 0], [1, 0, 0]]
+    features = schema.encode([{"size": 12}, {"size": np.int64(10)}], "y")
+    assert features.tolist() == [[0, 1, 0], [1, 0, 0]]
+
+
+def test_a_missing_number_is_the_mean_of_the_others_and_a_feature_that_says_so():
+    offers = [{"price": p, "colour": c} for p, c in ((1, "red"), (None, None), (3.5, "red"))]
+    schema = infer_schema([(offers, "x")])
+    assert schema.fills == (("price", 2.25),) and schema.categories == ((), ("", "red"))
+    assert schema.encode(offers, "x").tolist() == [[1, 0, 0, 1], [2.25, 1, 1, 0], [3.5, 0, 0, 1]]
+    assert schema.feature_names == ["price", "price is missing", "colour = ", "colour = red"]
+    assert schema.is_category.tolist() == [False, True, True, True]
+    assert schema.is_filled.tolist() == [True, False, False, False]
+    for missing in ("", "n/a", float("nan")):
+        assert schema.encode([{"price": missing, "colour": "red"}], "y").tolist() == [
+            [2.25, 1, 0, 1]
+        ]
+
+
+def test_a_stored_task_fills_in_what_its_training_filled_in():
+    offers = [{"w": 1, "price": p} for p in (1, None, 3.5)]
+    task = task_of(infer_schema([(offers, "x")]))
+    assert task.schema == infer_schema([(offers, "x")])
+    assert Custom(**to_mapping(task)).schema == task.schema
 
 
 def test_a_task_whose_settings_contradict_each_other_is_refused():

@@ -217,12 +217,12 @@ def test_fields_that_cannot_be_used_leave_nothing(tmp_path, fields, complaint):
     assert [path.name for path in tmp_path.iterdir()] == ["notes.txt"]
 
 
-@pytest.mark.parametrize("name", ["README.md", "data.txt", "examples.jsonl", "model.safetensors"])
+@pytest.mark.parametrize("name", ["README.md", "data.txt", "examples", "model.safetensors"])
 def test_files_that_are_there_are_not_written_over(tmp_path, mine, name):
     (tmp_path / name).write_text("precious")
     with pytest.raises(InputError, match=f"holds a file {name} already"):
         ptrnet.fit(rows(20), output=tmp_path, steps=2, **TINY)
-    if name != "examples.jsonl":
+    if name != "examples":
         with pytest.raises(InputError, match=f"holds a file {name} already"):
             train(infer_recipe(str(mine), {**TINY, "steps": 2})[0], tmp_path)
     assert (tmp_path / name).read_text() == "precious"
@@ -258,7 +258,7 @@ def test_a_recipe_is_checked_against_its_file(tmp_path, mine):
 def test_a_folder_that_holds_a_run_is_left_alone(tmp_path):
     examples = [*rows(20)]
     ptrnet.fit(examples, output=tmp_path / "m", steps=2, **TINY)
-    before = (tmp_path / "m" / "examples.jsonl").read_bytes()
+    before = (tmp_path / "m" / "examples" / "inputs.npy").read_bytes()
     with pytest.raises(InputError, match="holds a run already"):
         ptrnet.fit(examples[:9], output=tmp_path / "m", steps=2, **TINY)
-    assert (tmp_path / "m" / "examples.jsonl").read_bytes() == before
+    assert (tmp_path / "m" / "examples" / "inputs.npy").read_bytes() == before

@@ -1,7 +1,5 @@
 """`ptrnet.fit` of arrays of any library learns what it learns from lists of pairs."""
 
-from pathlib import Path
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -25,24 +23,26 @@ def test_two_sequences_train_the_weights_of_pairs():
     assert all(map(torch.equal, weights(torch.tensor(X, requires_grad=True), Y), expected))
 
 
-def test_every_form_is_written_as_the_same_examples(monkeypatch):
-    """The file of examples is all that a training sees of them."""
+def test_every_form_becomes_the_same_dataset(monkeypatch):
+    """The dataset is all that a training sees of examples."""
 
-    class Written(Exception):
+    class Stopped(Exception):
         pass
 
-    def read(path, overrides):
-        raise Written(Path(path).read_text(), overrides.get("kind"))
+    def read(inferred, data, overrides):
+        raise Stopped(inferred.examples, overrides.get("kind"))
 
-    monkeypatch.setattr("ptrnet.training.fit.infer_recipe", read)
+    monkeypatch.setattr("ptrnet.training.fit.recipe_of", read)
 
-    def written(*examples):
-        with pytest.raises(Written) as stopped:
+    def dataset(*examples):
+        with pytest.raises(Stopped) as stopped:
             ptrnet.fit(*examples)
-        return stopped.value.args
+        data, kind = stopped.value.args
+        columns = (data.elements, data.starts, data.answers, data.answer_starts)
+        return [column.tolist() for column in columns], kind
 
-    expected, _ = written([(x.tolist(), y.tolist()) for x, y in zip(X, Y, strict=True)])
-    assert expected.count("\n") == 20
+    expected, _ = dataset([(x.tolist(), y.tolist()) for x, y in zip(X, Y, strict=True)])
+    assert expected[0] == X.reshape(-1, 1).tolist() and expected[2] == Y.ravel().tolist()
     forms = [
         (X, Y),
         (X[..., 0], Y),  # of one feature: flat
@@ -54,9 +54,9 @@ def test_every_form_is_written_as_the_same_examples(monkeypatch):
         ([(torch.tensor(x), y.astype(np.uint8)) for x, y in zip(X, Y, strict=True)],),
     ]
     for form in forms:
-        assert written(*form) == (expected, None)
-    assert written(X, Y, "permutation") == (expected, "permutation")
-    assert written(list(zip(X, Y, strict=True)), "permutation") == (expected, "permutation")
+        assert dataset(*form) == (expected, None)
+    assert dataset(X, Y, "permutation") == (expected, "permutation")
+    assert dataset(list(zip(X, Y, strict=True)), "permutation") == (expected, "permutation")
 
 
 def test_instances_of_every_form_are_learned_from_costs():
@@ -92,7 +92,7 @@ def test_an_example_of_a_table_is_named_by_its_set():
     table = pd.DataFrame({"set": list("aabb"), "price": [1, 2, 3, np.nan], "place": [1, 2, 1, 2]})
     examples = ptrnet.read_table(table, set_id="set", rank="place")
     with pytest.raises(InputError, match=r"^example 1 \(set 'b'\): inputs: element 2"):
-        ptrnet.fit(examples, fields=["price"], **OPTIONS)
+        ptrnet.fit(examples, fields=["price"], missing="refuse", **OPTIONS)
 
 
 def test_names_of_other_libraries_lead_to_fields():
@@ -113,7 +113,7 @@ def test_what_validates_nothing_is_said():
     with pytest.raises(InputError, match="valid_batches: expected 0, or a file to validate on"):
         ptrnet.fit(examples, steps=1, hidden_size=8, valid_share=0, valid_batches=1)
     frame = pytest.importorskip("pandas").DataFrame({"order": [1, 1], "x": [2, 3]})
-    with pytest.raises(InputError, match=r"ptrnet\.read_table makes examples of a long table"):
+    with pytest.raises(InputError, match="fit: expected set_id, the column that says"):
         ptrnet.fit(frame)
 
 

@@ -5,7 +5,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ptrnet.cli.options import UnusedSeed
+from ptrnet.cli.options import UnusedSeed, expand_option_groups
+from ptrnet.data.tables import Columns
 from ptrnet.errors import InputError
 
 if TYPE_CHECKING:
@@ -14,10 +15,11 @@ if TYPE_CHECKING:
 
 
 def register(app: typer.Typer) -> None:
-    app.command()(convert)
+    app.command()(expand_option_groups(convert))
 
 
 def convert(
+    *,
     source: Annotated[
         str, typer.Argument(metavar="IN", help="The file; its extension tells the format.")
     ],
@@ -25,25 +27,14 @@ def convert(
     task: Annotated[
         str | None, typer.Option("--task", help="TASK; not needed for .tsp and .tour.")
     ] = None,
-    set_id: Annotated[
-        str | None,
-        typer.Option(
-            "--set-id", help="The column of a long .csv whose value the rows of an instance share."
-        ),
-    ] = None,
-    rank: Annotated[
-        str | None, typer.Option("--rank", help="The column with an element's place in the answer.")
-    ] = None,
-    label: Annotated[
-        str | None,
-        typer.Option("--label", help="Or the column that is 1 if the element is in the answer."),
-    ] = None,
+    columns: Columns,
     seed: UnusedSeed = 0,
 ) -> None:
     """Write the examples of IN in the format of OUT.
 
-    With --set-id one of the two is a long .csv, in which a row is an element. Its other columns
-    become the fields of objects in a .jsonl, and the other way round.
+    With --set-id one of the two is a long table (.csv, .parquet), in which a row is an element; a
+    .svmlight always is one. Its other columns become the fields of objects in a .jsonl, and the
+    other way round.
 
     The command refuses what OUT cannot hold: answers in .csv and .tsp, TSPLIB's distances in .txt
     and .csv, plain distances in .tsp. An example of TSPLIB is two files: write NAME.tsp, then
@@ -58,13 +49,11 @@ def convert(
     from ptrnet.progress import track
 
     source_format, target = formats.format_of(source), formats.format_of(output)
-    if set_id is not None:
+    if columns or source_format.columns or target.columns:
         if task is not None:
-            raise InputError("--task does nothing with --set-id")
-        _convert_table(source, output, set_id, rank, label)
+            raise InputError("--task does nothing with a long table")
+        _convert_table(source, output, columns)
         return
-    if rank or label:
-        raise InputError("--rank and --label need --set-id, the column of a long .csv")
     name = task or source_format.capabilities.task or target.capabilities.task
     if name is None:
         raise InputError(
@@ -79,31 +68,36 @@ def convert(
     formats.write_checked(output, track(examples, "converting"), kind)
 
 
-def _convert_table(
-    source: str, output: str, set_id: str, rank: str | None, label: str | None
-) -> None:
-    """Convert a long table to .jsonl, or the other way.
+def _convert_table(source: str, output: str, columns: Columns) -> None:
+    """Convert a long table to lines or to another table, or lines to a table.
 
     Raises:
         InputError: other formats, or a file that cannot be used.
     """
     from ptrnet.data import formats
+    from ptrnet.data.formats import jsonl
     from ptrnet.data.infer_task import loosest_task
-    from ptrnet.data.tables import read_lines, read_table, write_table
+    from ptrnet.data.tables import table_of_examples
 
-    if rank and label:
-        raise InputError("expected --rank or --label, got both")
-    extensions = [formats.format_of(path).extension for path in (source, output)]
     formats.check_output(output)
-    if extensions == ["csv", "jsonl"]:
-        examples = read_table(source, set_id=set_id, rank=rank, label=label)
-        formats.write(output, examples, loosest_task(1))
-    elif extensions == ["jsonl", "csv"] and rank and not label:
-        write_table(output, read_lines(source), set_id=set_id, rank=rank)
+    source_format, target = formats.check_input(source), formats.format_of(output)
+    if source_format.extension != "jsonl":
+        sets = formats.open_sets(source, columns)
+        assert sets is not None
+        if target.writes_tables:
+            formats.write_table(output, sets.table)
+        else:
+            formats.write(output, sets.examples(), loosest_task(1))
+        return
+    task = loosest_task(1)
+    if not target.columns:
+        examples = jsonl.read_any(source, task)
+        formats.write_table(output, table_of_examples(examples, columns, source))
+    elif source_format.dictionaries(source):
+        formats.write(output, jsonl.read_any(source, task), task)
     else:
-        raise InputError(
-            "--set-id: expected a .csv to be written to a .jsonl, or a .jsonl to a .csv with --rank"
-        )
+        task = loosest_task(formats.num_features(source))
+        formats.write(output, formats.read(source, task), task)
 
 
 def _with_city_names(

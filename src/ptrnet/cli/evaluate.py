@@ -23,6 +23,7 @@ from ptrnet.cli.options import (
     task_alone,
     task_and_file,
 )
+from ptrnet.data.tables import Columns
 from ptrnet.decoding.options import AnswerOptions
 from ptrnet.errors import InputError
 
@@ -42,6 +43,7 @@ def evaluate(
     arguments: Arguments = None,
     model: Model = None,
     decoding: AnswerOptions,
+    columns: Columns,
     output: Annotated[
         str | None,
         typer.Option(
@@ -92,13 +94,16 @@ def evaluate(
     first labeller answers them.
 
     Files of any length are read and answered in chunks. With --output each example's scores are
-    kept, and a command that was stopped goes on when it is given again.
+    kept, and a command that was stopped goes on when it is given again. With --set-id FILE is a
+    long table, in which a row is an element, and another of its columns has the answers.
 
     Example: ptrnet evaluate hull test.txt --decoder beam --beam-size 4
 
     Example: ptrnet evaluate hull million.txt --output scores.jsonl --jobs -1
 
     Example: ptrnet evaluate --model my-offers test.jsonl --by country --plot calibration.png
+
+    Example: ptrnet evaluate --model my-offers test.csv --set-id order --chosen bought
     """
     if csv and json:
         raise InputError("--csv and --json are two forms of one output: expected one of them")
@@ -130,6 +135,7 @@ def evaluate(
             jobs=jobs,
             backend=backend,
             by=by,
+            columns=columns,
         )
     else:
         evaluation = solver.evaluate_random(

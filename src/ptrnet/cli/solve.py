@@ -1,5 +1,6 @@
 """`ptrnet solve`: a file of instances in, their answers out."""
 
+from dataclasses import replace
 from json import dumps
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -21,6 +22,7 @@ from ptrnet.cli.options import (
     task_and_file,
 )
 from ptrnet.cli.pictures import PictureOptions
+from ptrnet.data.tables import NO_COLUMNS, Columns
 from ptrnet.decoding.options import AnswerOptions
 from ptrnet.errors import InputError
 
@@ -45,6 +47,7 @@ def solve(
     output: Annotated[
         str, typer.Option("--output", help="Where the answers go; its extension is the format.")
     ] = "-",
+    columns: Columns,
     pictures: PictureOptions,
     random: Annotated[
         int | None, typer.Option("--random", min=1, help="Draw an instance of N instead of a file.")
@@ -59,7 +62,9 @@ def solve(
 
     The answers are written in the file's own format: 1-based after `output` in .txt, 0-based in
     .jsonl, the rows in the answer's order in .csv. Those to a .tsp file are a .tour, those to
-    .parquet are printed as .jsonl. TASK may be left out with --model.
+    .parquet are printed as .jsonl. With --set-id FILE is a long table, in which a row is an
+    element. It is written as it is, with a column more for the answers: place, chosen or member, or
+    as --rank, --chosen or --member names it. TASK may be left out with --model.
 
     Files of any length are read, answered and written in chunks; where that is stopped, what was
     done is kept beside --output, and the same command goes on. Lines of standard input are answered
@@ -68,6 +73,8 @@ def solve(
     Example: ptrnet solve hull examples/capitals.csv --plot hull.png
 
     Example: ptrnet solve hull million.txt --output answered.txt --jobs -1
+
+    Example: ptrnet solve --model my-offers new.csv --set-id order --output answered.csv
     """
     from ptrnet.data import formats
     from ptrnet.data.dataset import Dataset
@@ -90,17 +97,18 @@ def solve(
             augment=decoding.augment,
             jobs=jobs,
             backend=backend,
+            columns=columns,
         )
         return
     formats.check_output(output, solver.task)
-    target = formats.output_format(output, path)
+    target = formats.output_format(output, None if columns else path)
     if path is None:
         assert random is not None
         instances = _random_instance(solver.task, points, random, seed)
     else:
         formats.check_input(path)
         formats.check_not_overwritten(path, output)
-        instances = formats.read(path, solver.task)
+        instances = formats.read(path, solver.task, replace(NO_COLUMNS, set_id=columns.set_id))
     examples = Dataset.of(target.checked(instances, solver.task), solver.task.item_size)
     pictures.check_index(len(examples))
     answered = solver.predict(

@@ -15,9 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ptrnet.errors import InputError, short
+from ptrnet.tasks.schema import LARGEST_UNROUNDED
 from ptrnet.types import Floats
 
-LARGEST_UNROUNDED = 2.0**53 - 1  # a larger float64 may be another whole number, rounded
 _NO_LISTS = (str, bytes, Mapping, set, frozenset, np.ma.MaskedArray)  # a set has no order
 _PLAIN = {float, int, list, tuple}  # what a list of numbers is made of
 _KINDS = {
@@ -157,13 +157,32 @@ def rows_of(frame: Any) -> list[Mapping[str, Any]]:
     """
     if not hasattr(frame, "to_dicts") and not hasattr(frame, "to_dict"):
         raise InputError(f"expected a frame of pandas or polars, got {type(frame).__name__}")
-    names = list(frame.columns)
-    if len({*names}) != len(names):
-        raise InputError(f"DataFrame has duplicate column names: {short(names)}")
+    _check_distinct(list(frame.columns))
     rows: list[Mapping[str, Any]] = (
         frame.to_dicts() if hasattr(frame, "to_dicts") else frame.to_dict("records")
     )
     return rows
+
+
+def columns_of(frame: Any) -> dict[str, list[Any]]:
+    """Return the columns of a frame of pandas, polars or pyarrow by their names.
+
+    Raises:
+        InputError: two columns have one name, or it is another frame.
+    """
+    if hasattr(frame, "to_pydict"):  # pyarrow
+        columns: dict[str, list[Any]] = frame.to_pydict()
+        return columns
+    if not hasattr(frame, "to_dicts") and not hasattr(frame, "to_dict"):
+        raise InputError(f"expected a frame of pandas or polars, got {type(frame).__name__}")
+    _check_distinct(list(frame.columns))
+    return {name: frame[name].to_list() for name in frame.columns}
+
+
+def _check_distinct(names: list[Any]) -> None:
+    """Refuse two columns of one name, of which one would be lost."""
+    if len({*names}) != len(names):
+        raise InputError(f"DataFrame has duplicate column names: {short(names)}")
 
 
 def count_features(values: Any) -> int:

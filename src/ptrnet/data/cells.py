@@ -9,19 +9,16 @@ next column of numbers, perhaps one of ids, would be read as a coordinate.
 import math
 import re
 from collections.abc import Collection, Iterable, Sequence
-from datetime import date
 from decimal import Decimal
 from numbers import Real
 from typing import Any
 
 import numpy as np
 
-from ptrnet.data.arrays import LARGEST_UNROUNDED
 from ptrnet.errors import InputError, short
+from ptrnet.tasks.schema import LARGEST_UNROUNDED, Place, is_missing
 
 _ID_NAMES = {"", "#", "id", "index", "no", "nr", "number", "node", "unnamed: 0"}
-_MISSING = {"", "--", ".", "?", "#n/a", "n/a", "na", "nan", "nil", "null", "missing"}
-_SHEET_ERROR = re.compile(r"#[A-Z0-9/]+[!?]")  # #DIV/0!, #NAME?
 # 007 and 1_000 do not match: they are names.
 _PLAIN = re.compile(r"[+-]?(0|[1-9][0-9]*|[0-9]*\.[0-9]+|(0|[1-9][0-9]*)\.)([eE][+-]?[0-9]+)?")
 _SPACES = " \u00a0\u202f"
@@ -58,29 +55,29 @@ def is_plain_number(text: str) -> bool:
     return _PLAIN.fullmatch(text) is not None
 
 
-def are_plain_numbers(column: Iterable[str]) -> bool:
-    """Whether a column has plain numbers, and besides them only empty cells, nan and inf.
+def parse_column(column: Sequence[str], place: Place) -> Sequence[Any]:
+    """Return the numbers of a column, None for a missing one; its texts if it has others.
 
     This is the rule for long tables, in which any column may hold names.
-    """
-    filled = [cell for cell in column if cell]
-    others = [cell for cell in filled if not is_plain_number(cell)]
-    return len(others) < len(filled) and all(
-        is_number(cell) and not is_finite_number(cell) for cell in others
-    )
-
-
-def parse_plain_number(cell: str, source: str) -> float | int | None:
-    """Return a cell of a column for which `are_plain_numbers`: None if it is empty.
 
     Raises:
-        InputError: nan, inf, and overflow.
+        InputError: a number is infinite, or too large for a float.
     """
-    if not cell:
-        return None
-    if cell.lstrip("+-").isdecimal():
-        return int(cell)  # of any size: it may be an id that no model reads
-    return parse_number(cell, source)
+    others = {k: cell for k, cell in enumerate(column) if not is_plain_number(cell)}
+    infinite = [k for k, cell in others.items() if is_number(cell) and not is_missing(cell)]
+    if len(others) == len(column) or any(is_finite_number(column[k]) for k in infinite):
+        return column  # of names, or of 007
+    if any(not is_missing(cell) and not is_number(cell) for cell in others.values()):
+        return column
+    numbers: list[Any] = [
+        None if k in others else int(cell) if cell.lstrip("+-").isdecimal() else float(cell)
+        for k, cell in enumerate(column)
+    ]
+    infinite += [k for k, number in enumerate(numbers) if number in (math.inf, -math.inf)]
+    if infinite:
+        k = min(infinite)
+        raise InputError(f"{place(k)}: expected a finite number, got {short(column[k])}")
+    return numbers
 
 
 def are_foreign_numbers(texts: Collection[str]) -> bool:
@@ -133,27 +130,6 @@ def parse_index(text: str, source: str) -> int:
     return int(text)
 
 
-# Missing values
-
-
-def is_empty(value: Any) -> bool:
-    """Whether a cell holds nothing: empty text, None, NaN, or pandas' NA and NaT."""
-    if value is None or type(value).__name__ == "NAType":
-        return True
-    return isinstance(value, str | Real | Decimal | date) and bool(value == "" or value != value)
-
-
-def is_missing(value: Any) -> bool:
-    """Whether a cell among numbers says that there is none: it is empty, or reads `n/a`, `?`, ...
-
-    Elsewhere such a text is a name: an id may be `NA`.
-    """
-    if not isinstance(value, str):
-        return is_empty(value)
-    text = value.strip()
-    return text.lower() in _MISSING or _SHEET_ERROR.fullmatch(text) is not None
-
-
 def hides_numbers(others: Iterable[Any], has_numbers: bool) -> bool:
     """Whether a column that is not numeric was probably meant to be.
 
@@ -202,6 +178,3 @@ def check_header(names: Sequence[str], source: str) -> None:
         raise InputError(f"{source}: duplicate column name {short(twice)}")
     if len(names) == 1 and any(mark in names[0] for mark in ";\t"):
         raise InputError(f"{source}: columns must be separated by commas, got one column")
-
-
-# Rows

@@ -12,7 +12,7 @@ from ptrnet.data.sizes import LARGEST
 from ptrnet.errors import AmbiguousInputWarning, InputError, file_of, short
 from ptrnet.geometry.distances import EUCLIDEAN, EXPLICIT, GEO, between, unrounded
 from ptrnet.tasks.base import Task
-from ptrnet.tasks.schema import Element, Schema
+from ptrnet.tasks.schema import Element, Schema, to_numbers, value_of
 from ptrnet.types import Answers, Example, Floats, Indices
 
 _MINUTES_OF_A_DEGREE, _MAX_LATITUDE, _MAX_LONGITUDE = 60, 90, 360
@@ -109,8 +109,12 @@ def _numeric_fields(elements: list[Element], values: Any, d: int, source: str) -
         if field not in fields:
             _check_skipped_field(field, elements, source)
     cells.check_no_ids(fields, d, source)
-    schema = Schema(tuple(fields), ((),) * d)
-    return schema.encode(elements, source)
+
+    def place(k: int) -> str:
+        return f"{source}: element {k + 1}"
+
+    columns = ([value_of(e, f, place(k)) for k, e in enumerate(elements)] for f in fields)
+    return np.column_stack([to_numbers(c, f, place) for f, c in zip(fields, columns, strict=True)])
 
 
 def _check_skipped_field(field: Any, elements: list[Element], source: str) -> None:
@@ -130,8 +134,13 @@ def _check_skipped_field(field: Any, elements: list[Element], source: str) -> No
 
 def check_size(n: int, task: Task, source: str) -> None:
     """Refuses an instance of too few elements for the task, or of too many for any."""
-    if not task.min_elements <= n <= LARGEST:
-        raise InputError(f"{source}: expected {task.min_elements} to {LARGEST} elements, got {n}")
+    check_num_elements(n, task.min_elements, source)
+
+
+def check_num_elements(n: int, least: int, source: str) -> None:
+    """Refuses fewer elements than the least, or more than any instance has."""
+    if not least <= n <= LARGEST:
+        raise InputError(f"{source}: expected {least} to {LARGEST} elements, got {n}")
 
 
 def required_answer(example: Example, task: Task, source: str = "") -> Indices:

@@ -2,19 +2,151 @@
 
 import warnings
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, Literal
 
-from ptrnet.data.cells import is_empty, is_finite_number, is_missing
+import numpy as np
+
+from ptrnet.data.cells import are_foreign_numbers, is_finite_number
+from ptrnet.data.dataset import Dataset
 from ptrnet.errors import AmbiguousInputWarning, InputError, short
-from ptrnet.tasks.schema import Element, Schema, is_text, value_of
+from ptrnet.tasks.schema import Element, Place, Schema, is_empty, is_missing, to_numbers, value_of
 
 MAX_CATEGORIES = 1000  # of a field; texts of a field with more are probably names
+Missing = Literal["fill", "refuse"]
+
+
+class Field:
+    """What the values of a field are, as far as they have been seen."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.texts: set[str] = set()
+        self.missing = ""  # the place of the first value that is not there
+        self._expected = ""  # what values have been: texts or numbers
+        self._count, self._half_mean = 0, 0.0
+
+    def add(self, values: Sequence[Any], place: Place) -> None:
+        """Take notice of values.
+
+        Raises:
+            InputError: a value is a text and others are numbers, or it is neither.
+        """
+        is_filled = [not is_missing(value) for value in values]
+        if not self.missing and not all(is_filled):
+            self.missing = place(is_filled.index(False))
+        kinds = ["a text" if isinstance(v, str) else "a number" for v in values]
+        filled = [kind for kind, is_there in zip(kinds, is_filled, strict=True) if is_there]
+        self._expected = self._expected or next(iter(filled), "")
+        if {*filled} - {self._expected}:
+            pairs = zip(kinds, is_filled, strict=True)
+            k = next(k for k, (kind, ok) in enumerate(pairs) if ok and kind != self._expected)
+            raise InputError(
+                f'{place(k)}: "{self.name}": expected {self._expected} as before, got '
+                f"{short(values[k])}"
+            )
+        if self._expected == "a number":
+            numbers = to_numbers(values, self.name, place)
+            numbers = numbers[~np.isnan(numbers)]
+            self._count += len(numbers)
+            if len(numbers):  # halved: the difference of 1e308 and -1e308 is not a float
+                half_mean = float(np.sum(numbers / (2 * len(numbers))))
+                self._half_mean += (half_mean - self._half_mean) * (len(numbers) / self._count)
+        else:
+            self._add_texts(values, place)
+
+    def _add_texts(self, values: Sequence[Any], place: Place) -> None:
+        new = {"" if is_empty(value) else value for value in values} - self.texts
+        for text in new:
+            try:
+                text.encode()
+            except UnicodeEncodeError:  # half a character, which no file can hold
+                k = list(values).index(text)
+                raise InputError(
+                    f'{place(k)}: "{self.name}": expected a text of whole characters, got '
+                    f"{short(text)}"
+                ) from None
+        self.texts |= new
+
+    @property
+    def is_number(self) -> bool:
+        """Whether all values that are there are numbers."""
+        return self._expected == "a number"
+
+    @property
+    def is_like_names(self) -> bool:
+        """Whether there are so many different texts that they are probably no categories."""
+        return not self.is_number and len(self.texts) > MAX_CATEGORIES
+
+    @property
+    def mean(self) -> float:
+        """The mean of the numbers that are there."""
+        return 2 * self._half_mean
+
+    def categories(self) -> tuple[str, ...]:
+        """The texts in order, none for a number.
+
+        Raises:
+            InputError: there are too many, or they are numbers in quotes of which one is missing.
+
+        Warns:
+            AmbiguousInputWarning: all texts are numbers in a notation that we do not read.
+        """
+        if self.is_number:
+            return ()
+        if len(self.texts) > MAX_CATEGORIES:
+            raise InputError(
+                f'"{self.name}": more than {MAX_CATEGORIES} different texts are no categories; '
+                "name the fields that the model is to read (fields)"
+            )
+        others = {text for text in self.texts if not is_finite_number(text)}
+        if len(others) < len(self.texts) and others and all(map(is_missing, others)):
+            raise InputError(
+                f'"{self.name}": expected only numbers, or texts, got numbers in quotes and '
+                f"{short(min(others))}; write numbers without quotes, or rename the category"
+            )
+        with_points = [text.replace(",", ".", 1) for text in self.texts]
+        if any("." in text for text in with_points) and (
+            all(map(is_finite_number, with_points)) or are_foreign_numbers(self.texts)
+        ):
+            warnings.warn(
+                f'"{self.name}": texts such as {short(min(self.texts))} are taken as categories; '
+                "write numbers as 1234.5, without quotes or units",
+                AmbiguousInputWarning,
+                stacklevel=4,
+            )
+        return tuple(sorted(self.texts))
+
+
+def schema_of(
+    fields: Sequence[Field], ignores_unknown: bool = False, missing: Missing = "fill"
+) -> Schema:
+    """Return the schema of fields whose values have all been seen.
+
+    Args:
+        fields: in the order in which the model reads them.
+        ignores_unknown: see `Schema`.
+        missing: whether a missing number becomes the mean of the others and a feature that says so,
+            or is refused. A missing text is the empty one.
+
+    Raises:
+        InputError: a value is missing, if that is refused; texts that are no categories.
+    """
+    gaps = [field for field in fields if field.missing and (field.is_number or missing == "refuse")]
+    if gaps and missing == "refuse":
+        raise InputError(f'{gaps[0].missing}: "{gaps[0].name}": expected a value, got none')
+    return Schema(
+        tuple(field.name for field in fields),
+        tuple(field.categories() for field in fields),
+        ignores_unknown,
+        tuple((field.name, field.mean) for field in gaps),
+    )
 
 
 def infer_schema(
     instances: Iterable[tuple[Sequence[Element], str]],
     fields: Sequence[str] = (),
     ignores_unknown: bool = False,
+    missing: Missing = "fill",
 ) -> Schema:
     """Return the schema of all elements of instances.
 
@@ -22,88 +154,78 @@ def infer_schema(
         instances: the elements of each training instance, and its source.
         fields: the fields that the model reads, in this order; by default all of the first element.
         ignores_unknown: see `Schema`.
+        missing: see `schema_of`.
 
     Raises:
         InputError: an element lacks one of the fields, a field is a number in one element and a
             text in another, or a field has too many different texts.
 
     Warns:
-        AmbiguousInputWarning: all texts of a field are numbers, and some have a point or a comma.
+        AmbiguousInputWarning: all texts of a field are numbers that we do not read as such.
     """
-    read = tuple(fields)
-    texts: dict[str, set[str]] = {}
+    seen: list[Field] = []
     for elements, source in instances:
-        for k, element in enumerate(elements, 1):
-            place = f"{source}: element {k}"
-            if not texts:
-                read = read or tuple(element)
-                if not read:
-                    raise InputError(f"{place}: expected a field to learn from, got none")
-                _check_names(read, place)
-                texts = {field: set() for field in read}
-                are_texts = [f for f in read if is_text(value_of(element, f, place))]
-            if not fields and not {*element} <= {*read}:
-                added = next(field for field in element if field not in read)
+
+        def place(number: int, source: str = source) -> str:
+            return f"{source}: element {number + 1}"
+
+        if not seen:
+            names = tuple(fields) or tuple(elements[0])
+            if not names:
+                raise InputError(f"{place(0)}: expected a field to learn from, got none")
+            check_names(names, place(0))
+            seen = [Field(name) for name in names]
+            known = {*names}
+        for k, element in enumerate(elements if not fields else ()):
+            if not {*element} <= known:
+                added = next(name for name in element if name not in known)
                 raise InputError(
-                    f'{place}: "{added}": the first element has no such field; fill it in, or '
+                    f'{place(k)}: "{added}": the first element has no such field; fill it in, or '
                     "name the fields that the model is to read (fields)"
                 )
-            for field in read:
-                value = value_of(element, field, place)
-                if is_text(value) != (field in are_texts):
-                    expected = "a text" if field in are_texts else "a number"
-                    got = "a missing value" if is_empty(value) else short(value)
-                    raise InputError(
-                        f'{place}: "{field}": expected {expected} as before, got {got}'
-                    )
-                if is_text(value):
-                    _check_unicode(value, f'{place}: "{field}"')
-                    texts[field].add(value)
-                    if len(texts[field]) > MAX_CATEGORIES:
-                        raise InputError(
-                            f'{place}: "{field}": more than {MAX_CATEGORIES} different texts are '
-                            "no categories; name the fields that the model is to read (fields)"
-                        )
-    for field in read:
-        _check_none_missing(field, texts[field])
-        _warn_of_numbers(field, texts[field])
-    return Schema(read, tuple(tuple(sorted(texts[f])) for f in read), ignores_unknown)
+        for field in seen:
+            field.add([value_of(e, field.name, place(k)) for k, e in enumerate(elements)], place)
+    return schema_of(seen, ignores_unknown, missing)
 
 
-def _check_none_missing(field: str, texts: set[str]) -> None:
-    """Refuse numbers that became categories because one of them is missing, as `n/a`."""
-    others = {text for text in texts if not is_finite_number(text)}
-    if len(others) < len(texts) and others and all(map(is_missing, others)):
-        raise InputError(
-            f'"{field}": expected only numbers, or texts, got numbers and {short(min(others))}; '
-            "give these elements a number or leave them out, or rename the category"
-        )
-
-
-def _warn_of_numbers(field: str, texts: set[str]) -> None:
-    """Warn if the categories of a field are probably numbers in quotes."""
-    with_points = [text.replace(",", ".", 1) for text in texts]
-    if any("." in text for text in with_points) and all(map(is_finite_number, with_points)):
-        warnings.warn(
-            f'"{field}": texts such as {short(min(texts))} are taken as categories; write numbers '
-            "without quotes",
-            AmbiguousInputWarning,
-            stacklevel=3,
-        )
-
-
-def _check_names(fields: Sequence[Any], source: str) -> None:
+def check_names(fields: Sequence[Any], source: str) -> None:
+    """Refuse names of fields that are not texts of whole characters."""
     for field in fields:
-        if not isinstance(field, str) or not field:
+        if not isinstance(field, str) or not field or any("\ud800" <= c <= "\udfff" for c in field):
             raise InputError(f"{source}: expected texts as names of fields, got {short(field)}")
-        _check_unicode(field, source)
 
 
-def _check_unicode(text: str, source: str) -> None:
-    """Refuse a lone surrogate, half a character: no file can hold it."""
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        raise InputError(
-            f"{source}: expected a text of whole characters, got {short(text)}"
-        ) from None
+def context_of(data: Dataset, schema: Schema, named: Sequence[str] = ()) -> tuple[str, ...]:
+    """Return the fields that all elements of an instance share, and not all instances.
+
+    Args:
+        data: the features of the examples, by the schema.
+        schema: of the examples.
+        named: the fields of which the user says so; looked for if empty.
+
+    Raises:
+        InputError: a named field is not one that the model reads, or differs within an instance.
+    """
+    for field in named:
+        if field not in schema.fields:
+            raise InputError(
+                f'context: expected fields that the model reads, got "{field}"; it reads '
+                f"{short(', '.join(schema.fields))}"
+            )
+    lows = np.minimum.reduceat(data.elements, data.starts[:-1], axis=0)
+    highs = np.maximum.reduceat(data.elements, data.starts[:-1], axis=0)
+    ends = np.cumsum(schema.widths)
+    shared = []
+    for field, end, width in zip(schema.fields, ends, schema.widths, strict=True):
+        low, high = lows[:, end - width : end], highs[:, end - width : end]
+        differs = (low != high).any(1)
+        if field in named and differs.any():
+            row = int(differs.argmax())
+            sources = data.carried.get("source")
+            source = sources[row] if sources else f"example {row + 1}"
+            raise InputError(
+                f'{source}: "{field}": expected one value in all elements, as it is named context'
+            )
+        if not differs.any() and (low != low[0]).any() and data.sizes.max() > 1:
+            shared.append(field)
+    return tuple(named or shared)

@@ -5,10 +5,11 @@ kind is not known yet; so whether answers are of a kind is checked here, and not
 """
 
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import islice
 from math import lgamma, log
+from pathlib import Path
 from typing import NamedTuple, NoReturn
 
 import numpy as np
@@ -16,10 +17,12 @@ from numpy.typing import NDArray
 
 from ptrnet.data import formats, stored
 from ptrnet.data.dataset import Dataset
+from ptrnet.data.infer_schema import Missing, context_of, infer_schema
+from ptrnet.data.tables import ANSWERS, Columns, Sets
 from ptrnet.errors import AmbiguousInputWarning, InputError
 from ptrnet.tasks.custom import MAX_LENGTH, MIN_SPREAD, Custom, Kind, Unknown
-from ptrnet.tasks.schema import Schema
-from ptrnet.types import Floats, Indices
+from ptrnet.tasks.schema import Element, Schema
+from ptrnet.types import Example, Floats, Indices
 
 _CHUNK = 2**20  # elements and indices in memory at a time
 _CHANCE = 1e-6  # what is less likely than this is not taken for chance
@@ -32,19 +35,42 @@ class InferredTask(NamedTuple):
     examples: Dataset
 
 
+class Reading(NamedTuple):
+    """How elements with fields are read.
+
+    Args:
+        fields: that the model reads; if empty, all.
+        unknown_category: whether texts that no example has are refused, or ignored.
+        missing: whether missing values are filled in, or refused.
+        context: the fields that all elements of an instance share; looked for if empty.
+    """
+
+    fields: Sequence[str] = ()
+    unknown_category: Unknown = "refuse"
+    missing: Missing = "fill"
+    context: Sequence[str] = ()
+
+    def schema(self, instances: Iterable[tuple[Sequence[Element], str]]) -> Schema:
+        """Return the schema of the elements of instances; see `infer_schema`."""
+        return infer_schema(instances, self.fields, self.unknown_category == "ignore", self.missing)
+
+
+AS_IT_IS = Reading()
+
+
 def infer_task(
     path: str,
     kind: Kind | None = None,
-    fields: Sequence[str] = (),
-    unknown_category: Unknown = "refuse",
+    reading: Reading = AS_IT_IS,
+    columns: Columns | None = None,
 ) -> InferredTask:
     """The task of all examples of a file.
 
     Args:
         path: of the file.
         kind: of the answers; guessed from them when None.
-        fields: of elements that are dictionaries those that are read; all where none is named.
-        unknown_category: whether texts that no example has are refused, or ignored.
+        reading: how elements with fields are read.
+        columns: of a long table, which of them say what.
 
     Raises:
         InputError: fields that elements do not have, a file that cannot be used, an example
@@ -54,40 +80,88 @@ def infer_task(
         AmbiguousInputWarning: no kind is given, and the answers look like masks, closed cycles or
             padded rows.
     """
-    loosest = _loosest_task_of_file(path, fields, unknown_category)
-    examples = stored.open_file(path, loosest)
+    sets = formats.open_sets(path, columns)
+    if sets is not None:
+        return infer_task_of_sets(sets, kind, reading)
+    loosest = _loosest_task_of_file(path, reading)
+    return infer_task_of(stored.open_file(path, loosest), loosest, path, kind, reading.context)
+
+
+def infer_task_of_sets(
+    sets: Sets, kind: Kind | None = None, reading: Reading = AS_IT_IS
+) -> InferredTask:
+    """As `infer_task`, of the sets of a long table; its columns say of what kind answers are."""
+    if not sets.columns.answer[0]:
+        raise InputError(
+            f"{sets.table.source}: expected the column of the answers: {', '.join(ANSWERS)}"
+        )
+    ignores_unknown = reading.unknown_category == "ignore"
+    schema, examples = sets.for_training(reading.fields, ignores_unknown, reading.missing)
+    kind, source = kind or sets.kind, sets.table.source
+    return infer_task_of(examples, task_of(schema), source, kind, reading.context)
+
+
+def infer_task_of(
+    examples: Dataset,
+    loosest: Custom,
+    source: str,
+    kind: Kind | None = None,
+    context: Sequence[str] = (),
+) -> InferredTask:
+    """As `infer_task`, of a dataset.
+
+    Args:
+        examples: with answers.
+        loosest: the task by which they were read.
+        source: their file, or what messages call them.
+        kind: of the answers; guessed from them when None.
+        context: the fields that all elements of an instance share; looked for if empty.
+    """
     repeats = _find_repeats(examples)
     if kind is None and repeats.any():
         _warn_of_other_forms(examples)
     center, spread = feature_scaling(
         lambda: (examples.elements_of(first, stop) for first, stop in _chunks(examples))
     )
-    if loosest.schema is not None:
-        is_category = loosest.schema.is_category
-        center, spread = np.where(is_category, 0, center), np.where(is_category, 1, spread)
+    schema = loosest.schema
+    if schema is not None:
+        # A model that is loaded fills missing numbers in by its center: to the same bits.
+        center = np.where(schema.is_filled, loosest.center, center)
+        center, spread = (
+            np.where(schema.is_category, 0, center),
+            np.where(schema.is_category, 1, spread),
+        )
+        context = context_of(examples, schema, context)
     task = replace(
         loosest,
         kind=kind or _guess(examples, repeats),
+        context=tuple(context),
         center=tuple(center.tolist()),
         spread=tuple(spread.tolist()),
         longest_answer=min(int(examples.lengths.max()), MAX_LENGTH),
         longest_share=min(float((examples.lengths / examples.sizes).max()), MAX_LENGTH),
     )
-    _check_answers(path, task, examples, repeats)
+    _check_answers(source, task, examples, repeats)
     return InferredTask(task, examples)
 
 
-def open_checked(path: str, task: Custom) -> Dataset:
+def open_checked(path: str, task: Custom, columns: Columns | None = None) -> Dataset:
     """Return the examples of a file for a task that was inferred before, from this file or another.
 
     Raises:
         InputError: elements with another number of features, or the first answer that is too long
             or is not of the task's kind, by its line.
     """
-    d = task.num_features if task.schema else formats.num_features(path)
-    if d != task.num_features:
-        raise InputError(f"{path}: expected elements of {task.num_features} numbers, got {d}")
-    examples = stored.open_file(path, replace(task, kind="sequence"))
+    loosest = replace(task, kind="sequence")
+    if stored.is_saved(path):
+        examples = stored.open_folder(Path(path), loosest)
+    elif sets := formats.open_sets(path, columns):
+        examples = sets.dataset(loosest)
+    else:
+        d = task.num_features if task.schema else formats.num_features(path)
+        if d != task.num_features:
+            raise InputError(f"{path}: expected elements of {task.num_features} numbers, got {d}")
+        examples = stored.open_file(path, loosest)
     _check_answers(path, task, examples, _find_repeats(examples))
     return examples
 
@@ -97,26 +171,32 @@ def loosest_task(d: int) -> Custom:
     return Custom(center=(0.0,) * d, spread=(1.0,) * d)
 
 
-def _loosest_task_of_file(path: str, fields: Sequence[str], unknown_category: Unknown) -> Custom:
+def _loosest_task_of_file(path: str, reading: Reading) -> Custom:
     """The task that takes every example of a file, whatever its answer is."""
     instances = formats.format_of(path).dictionaries(path)
     if instances is not None:
-        from ptrnet.data.infer_schema import infer_schema
-
-        return task_of(infer_schema(instances, fields, unknown_category == "ignore"))
+        return task_of(reading.schema(instances))
     d = formats.num_features(path)
-    if fields:
-        raise InputError(f"{path}: fields go with elements that are objects, got rows of numbers")
+    for name in ("fields", "context"):
+        if getattr(reading, name):
+            raise InputError(
+                f"{path}: {name} are of elements that are objects, got rows of numbers"
+            )
     return loosest_task(d)
 
 
 def task_of(schema: Schema) -> Custom:
     """The task that takes every example whose elements have these fields."""
+    center = np.zeros(len(schema.is_category))
+    center[schema.is_filled] = [value for _, value in schema.fills]
     return replace(
-        loosest_task(len(schema.is_category)),
+        loosest_task(len(center)),
         fields=schema.fields,
         categories=schema.categories,
+        filled=tuple(field for field, _ in schema.fills),
+        context=schema.context,
         unknown_category="ignore" if schema.ignores_unknown else "refuse",
+        center=tuple(center.tolist()),
     )
 
 
@@ -235,18 +315,23 @@ def _check_answers(path: str, task: Custom, examples: Dataset, repeats: NDArray[
     if task.kind == "choice":
         refused |= examples.lengths != 1
     if refused.any():
-        _refuse(path, task, int(np.argmax(refused)))
+        _refuse(path, task, examples, int(np.argmax(refused)))
 
 
-def _refuse(path: str, task: Custom, index: int) -> NoReturn:
+def _refuse(path: str, task: Custom, examples: Dataset, index: int) -> NoReturn:
     """Raises what is wrong with the answer of example `index`, counted from 0, by its line."""
-    for example in islice(formats.read(path, replace(task, kind="sequence")), index, None):
+    rows: Iterable[Example] = [examples[index]]
+    key = "outputs"
+    if "source" not in examples.carried:  # which memory maps do not keep
+        rows = islice(formats.read(path, replace(task, kind="sequence")), index, None)
+        key = '"outputs"'
+    for example in rows:
         n, outputs = len(example.inputs), example.outputs
         if outputs is None:
             break
         complaint = task.answer_error(n, outputs)
         if complaint:
-            raise InputError(f'{example.source}: "outputs": answer: {complaint}')
+            raise InputError(f"{example.source}: {key}: answer: {complaint}")
         raise InputError(
             f"{example.source}: expected at most {task.max_length(n)} indices, got {len(outputs)}"
         )

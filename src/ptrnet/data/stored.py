@@ -41,7 +41,7 @@ from ptrnet.data.dataset import Dataset, chunks_of
 from ptrnet.data.formats import txt
 from ptrnet.data.formats.parts.lines import BLOCK, Block, blocks
 from ptrnet.errors import InputError
-from ptrnet.files import FolderExistsError, atomic_folder, checksum
+from ptrnet.files import FolderExistsError, atomic_folder, checksum, exists
 from ptrnet.parallel import ordered_map
 from ptrnet.progress import track
 from ptrnet.tasks.base import Task
@@ -92,6 +92,11 @@ def open_file(path: str, task: Task) -> Dataset:
     return open_folder(folder / fingerprint, task)
 
 
+def is_saved(path: str) -> bool:
+    """Whether this is a folder that `save` wrote."""
+    return exists(f"{path}/{CHECKSUMS}")
+
+
 def open_folder(folder: Path, task: Task) -> Dataset:
     """Return the dataset of memory maps in a folder that `save` wrote.
 
@@ -110,7 +115,7 @@ def open_folder(folder: Path, task: Task) -> Dataset:
         np.asarray(maps[ANSWER_STARTS]),
         item_size=task.item_size,
         grades=maps.get(GRADES),
-        fingerprint=folder.name,
+        fingerprint=checksum(folder / CHECKSUMS),
     )
 
 

@@ -1,246 +1,513 @@
-"""Long tables: a row is an element, and one column tells to which instance it belongs."""
+"""Long tables: a row is an element, and one column tells to which set it belongs.
 
-import csv
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+A `Table` is columns of cells, whatever file or frame it was made of. `Sets` are its rows by sets,
+which may be anywhere in it. They become a `Dataset`: to train on (`Sets.for_training`), or for a
+model that is there (`Sets.dataset`).
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import date
 from decimal import Decimal
+from functools import cached_property
 from numbers import Real
-from pathlib import Path
-from typing import Any, cast
+from typing import Any, Self, cast
 
 import numpy as np
+from numpy.typing import NDArray
 
-from ptrnet.data import cells
-from ptrnet.data.arrays import is_frame, rows_of, split
-from ptrnet.data.formats.parts import json_values
-from ptrnet.data.formats.parts.lines import csv_rows, numbered_lines
-from ptrnet.data.infer_task import loosest_task
+from ptrnet.data import cells, checks
+from ptrnet.data.arrays import columns_of, is_frame, split
+from ptrnet.data.dataset import Dataset
+from ptrnet.data.infer_schema import Field, Missing, check_names, schema_of
 from ptrnet.errors import InputError, short
-from ptrnet.files import atomic_path
-from ptrnet.types import Example, Indices
+from ptrnet.files import checksum
+from ptrnet.settings import Settings, setting
+from ptrnet.tasks.base import Task
+from ptrnet.tasks.custom import Kind
+from ptrnet.tasks.schema import (
+    LARGEST_UNROUNDED,
+    Place,
+    Schema,
+    is_empty,
+    is_missing,
+    to_numbers,
+)
+from ptrnet.types import Example, Floats, Indices, ranking
 
-Row = Mapping[str, Any]
 _TRUE, _FALSE = ("1", "1.0", "true", "yes"), ("0", "0.0", "false", "no", "")
+ANSWERS = ("chosen", "rank", "grade", "member")
 
 
-def read_table(
-    table: Any, *, set_id: str, rank: str | None = None, label: str | None = None
-) -> list[Example]:
-    """Return the instances of a table, whose elements are dictionaries of its other columns.
-
-    `ptrnet.fit`, `solve`, `evaluate` and so on take the result. The rows of an instance may be
-    apart. Instances are in the order of their first rows.
+@dataclass(frozen=True)
+class Columns(Settings):
+    """The columns of a long table that are not fields of its elements; at most one answer.
 
     Args:
-        table: a CSV file with a header, a frame of pandas or polars, or a list of dictionaries.
-        set_id: the column whose value the rows of an instance share. It becomes the `extra` of
-            the instance.
-        rank: the column with an element's place in the answer: any distinct numbers, which are
-            sorted. A cell is empty if the element is not in the answer.
-        label: the column that tells whether an element is in the answer: 1 or 0, true or false,
-            yes or no. The answer has these elements in the order of the table.
+        set_id: whose value the rows of a set share; empty if the data is not a long table.
+        chosen: 1 in the one row of a set that was chosen, 0 elsewhere.
+        rank: the place of an element in the answer: any numbers, the least first. Equal ones are
+            ties; an empty cell is not in the answer.
+        grade: how right an element is, a number, the highest first.
+        member: 1 if an element belongs to the answer, a set without an order.
+    """
 
-    Returns:
-        An `Example` for each instance, with its answer if `rank` or `label` is given.
+    set_id: str = setting("", "long table: the column whose value the rows of a set share")
+    chosen: str = setting("", "its column that is 1 in the row that was chosen")
+    rank: str = setting("", "or the column with an element's place in the answer; equal: ties")
+    grade: str = setting("", "or the column with an element's grade, the highest first")
+    member: str = setting("", "or the column that is 1 if an element is in the answer, a set")
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        given = [name for name in ANSWERS if getattr(self, name)]
+        if len(given) > 1:
+            raise InputError(f"expected one of {', '.join(ANSWERS)}, got {' and '.join(given)}")
+        if given and not self.set_id:
+            raise InputError(f"{given[0]}: goes with set_id, the column that says what a set is")
+
+    def __bool__(self) -> bool:
+        return bool(self.set_id)
+
+    @property
+    def answer(self) -> tuple[str, str]:
+        """How the answer is written, one of the settings, and its column; empty if it is not."""
+        return next(((n, getattr(self, n)) for n in ANSWERS if getattr(self, n)), ("", ""))
+
+
+NO_COLUMNS = Columns()  # of what is not a long table
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """Columns of cells.
+
+    Args:
+        columns: by name, all of one length.
+        source: of the table, for messages.
+        place: what messages call a row.
+        is_text: whether numbers are written as texts, too.
+        default: the number of a field whose column is not there; None if that is refused.
+        arrow: the `pyarrow.Table`, if it was one.
+    """
+
+    columns: Mapping[str, Sequence[Any]]
+    source: str
+    place: Place
+    is_text: bool = False
+    default: float | None = None
+    arrow: Any = None
+
+    @classmethod
+    def of(cls, values: Any) -> Self:
+        """Return the table of a frame, or of a list of dictionaries.
+
+        Raises:
+            InputError: something else, or no row.
+        """
+        if is_frame(values):
+            columns = columns_of(values)
+        else:
+            rows = split(values, "table")
+            for k, row in enumerate(rows):
+                if not isinstance(row, Mapping):
+                    got = type(row).__name__
+                    raise InputError(f"row {k}: expected a dictionary of columns, got {got}")
+            names = dict.fromkeys(name for row in rows for name in row)
+            columns = {name: [row.get(name) for row in rows] for name in names}
+        table = cls(columns, "table", "row {}".format)
+        if not len(table):
+            raise InputError("table: expected at least one row, got none")
+        return table
+
+    def __len__(self) -> int:
+        return len(next(iter(self.columns.values()), ()))
+
+    def cells(self, name: str) -> Sequence[Any]:
+        """Return a column as it is. Raises InputError if there is none of this name."""
+        if name not in self.columns:
+            names = short(", ".join(map(str, self.columns)))
+            raise InputError(f'{self.source}: expected the column "{name}", got {names}')
+        return self.columns[name]
+
+    def values(self, name: str) -> Sequence[Any]:
+        """Return a column whose cells are numbers, None and texts."""
+        if name not in self.columns and self.default is not None:
+            return np.full(len(self), self.default).tolist()
+        column = self.cells(name)
+        if not self.is_text:
+            return column
+        return cells.parse_column(column, lambda k: f'{self.place(k)}: "{name}"')
+
+    def with_column(self, name: str, values: Sequence[Any]) -> "Table":
+        """Return the table with a column more, or with another one of its name."""
+        arrow = self.arrow
+        if arrow is not None and name in arrow.column_names:
+            arrow = arrow.drop_columns(name)
+        return replace(self, columns={**self.columns, name: values}, arrow=arrow)
+
+
+class Sets:
+    """The rows of a table by sets, which are in the order of their first rows.
+
+    Args:
+        table: the table.
+        columns: which of its columns say what.
 
     Raises:
-        InputError: no such file or column, or a cell that cannot be used, by its line or row.
+        InputError: a column is missing, or an id is not one.
     """
-    if not isinstance(set_id, str):
-        raise InputError(f"set_id: expected the name of a column, got {short(set_id)}")
-    if rank is not None and label is not None:
-        raise InputError("expected a column rank or a column label, got both")
-    key_columns = {name for name in (set_id, rank, label) if name is not None}
-    instances: dict[Any, list[tuple[Row, str]]] = {}
-    for row, source in _rows(table, key_columns):
-        for column in key_columns:
-            if not isinstance(row, Mapping) or column not in row:
-                raise InputError(
-                    f'{source}: expected the column "{column}", got {_describe_columns(row)}'
-                )
-        _check_id(row[set_id], f'{source}: "{set_id}"')
-        instances.setdefault(row[set_id], []).append((row, source))
-    if not instances:
-        raise InputError("table: expected at least one row, got none")
-    examples = []
-    for key, members in instances.items():
-        elements = [
-            {name: row[name] for name in row if name not in key_columns} for row, _ in members
+
+    def __init__(self, table: Table, columns: Columns) -> None:
+        self.table, self.columns = table, columns
+        numbers: dict[Any, int] = {}
+        codes = [
+            numbers.setdefault(_id(value, f'{table.place(k)}: "{columns.set_id}"'), len(numbers))
+            for k, value in enumerate(table.cells(columns.set_id))
         ]
-        outputs = _ranked(members, rank) if rank else None
-        if label:
-            outputs = _labelled(members, label)
-        source = f"{set_id} {short(key)}"
-        examples.append(
-            Example(cast("Any", elements), outputs, source, {set_id: key}, elements=elements)
-        )
-    return examples
+        self.ids = list(numbers)
+        self.rows: Indices = np.argsort(codes, kind="stable")  # of the table, set by set
+        self.starts: Indices = np.concatenate([[0], np.bincount(codes).cumsum()])
+
+    @cached_property
+    def sources(self) -> list[str]:
+        """What messages call each set."""
+        return [f"{self.columns.set_id} {short(key)}" for key in self.ids]
+
+    def _place(self, k: int) -> str:
+        return self.table.place(int(self.rows[k]))
+
+    def _sorted(self, values: Sequence[Any]) -> list[Any]:
+        return [values[row] for row in self.rows.tolist()]
+
+    @property
+    def names(self) -> list[str]:
+        """The columns that are fields of elements."""
+        keys = {self.columns.set_id, self.columns.answer[1]}
+        return [name for name in self.table.columns if name not in keys]
+
+    def elements(self) -> list[list[dict[str, Any]]]:
+        """Return the elements of each set as dictionaries."""
+        names = self.names
+        columns = [self._sorted(self.table.values(name)) for name in names]
+        rows = [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)]
+        rows = rows or [{} for _ in self.rows]
+        return [rows[a:b] for a, b in zip(self.starts[:-1], self.starts[1:], strict=True)]
+
+    def examples(self) -> list[Example]:
+        """Return the sets one by one; as inputs they have their elements."""
+        answers, grades = self._answers() if self.columns.answer[0] else (None, None)
+        parts = None if grades is None else self._split(grades)
+        return [
+            Example(
+                cast("Any", elements),
+                None if answers is None else answers[k],
+                source,
+                {self.columns.set_id: key},
+                elements=elements,
+                grades=None if parts is None else parts[k],
+            )
+            for k, (elements, source, key) in enumerate(
+                zip(self.elements(), self.sources, self.ids, strict=True)
+            )
+        ]
+
+    def dataset(self, task: Task, with_answers: bool = True) -> Dataset:
+        """Return the sets as instances of a task that is known, with their elements.
+
+        Args:
+            task: of the instances.
+            with_answers: whether the column of answers is read, if there is one.
+
+        Raises:
+            InputError: a field is missing, a value does not suit, or an answer is none of the
+                task.
+        """
+        elements = self.elements()
+        if task.schema is None:
+            pairs = zip(elements, self.sources, strict=True)
+            parts = [checks.check_instance(rows, task, source) for rows, source in pairs]
+            features = np.concatenate(parts)
+        else:
+            features = self._encoded(task.schema)
+        data = self._dataset(features, with_answers, task.min_elements)
+        for k, source in enumerate(self.sources):
+            outputs = data.outputs(k)
+            complaint = outputs is not None and task.answer_error(int(data.sizes[k]), outputs)
+            if complaint:
+                raise InputError(f"{source}: answer: {complaint}")
+        return replace(data, carried={**data.carried, "elements": elements})
+
+    def for_training(
+        self,
+        fields: Sequence[str] = (),
+        ignores_unknown: bool = False,
+        missing: Missing = "fill",
+    ) -> tuple[Schema, Dataset]:
+        """Return the schema of the elements, and the sets by it.
+
+        Args:
+            fields: that the model reads; if empty, all but ids and those with too many texts.
+            ignores_unknown: see `Schema`.
+            missing: see `schema_of`.
+
+        Raises:
+            InputError: a field is missing, or a value cannot be used.
+        """
+        names = list(fields) or [name for name in self.names if not cells.is_id(name)]
+        check_names(names, self.table.source)
+        seen = []
+        for name in names:
+            if name not in self.names and self.table.default is None:
+                raise InputError(
+                    f'{self.table.source}: expected the column "{name}" to be a field, got '
+                    f"{short(', '.join(self.names))}"
+                )
+            field = Field(name)
+            field.add(self.table.values(name), self.table.place)
+            if fields or not field.is_like_names:
+                seen.append(field)
+        if not seen:
+            raise InputError(f"{self.table.source}: expected a field to learn from, got none")
+        schema = schema_of(seen, ignores_unknown, missing)
+        return schema, self._dataset(self._encoded(schema), True)
+
+    def left_out(self, schema: Schema) -> list[str]:
+        """The columns that could be fields, and that the schema does not read."""
+        return [name for name in self.names if name not in schema.fields]
+
+    def _encoded(self, schema: Schema) -> Floats:
+        features = [
+            schema.encode_field(k, self._sorted(self.table.values(name)), self._place)
+            for k, name in enumerate(schema.fields)
+        ]
+        return np.hstack(features)
+
+    def _dataset(self, features: Floats, with_answers: bool, least: int = 1) -> Dataset:
+        extra = [{self.columns.set_id: key} for key in self.ids]
+        carried: dict[str, Any] = {"source": self.sources, "extra": extra}
+        data = Dataset(features, self.starts, carried=carried)
+        for source, size in zip(self.sources, data.sizes.tolist(), strict=True):
+            checks.check_num_elements(size, least, source)
+        if not (with_answers and self.columns.answer[0]):
+            return data
+        answers, grades = self._answers()
+        fingerprint = checksum(features.tobytes() + np.concatenate(answers).tobytes())
+        return replace(data.with_answers(answers), grades=grades, fingerprint=fingerprint)
+
+    @property
+    def kind(self) -> Kind:
+        """What the answers are, by the column that holds them."""
+        way, name = self.columns.answer
+        if way in ("chosen", "member", "grade"):
+            kinds: dict[str, Kind] = {"chosen": "choice", "member": "set", "grade": "grades"}
+            return kinds[way]
+        if self._answers()[1] is not None:
+            return "grades"
+        has_gaps = any(map(is_missing, self.table.cells(name)))
+        return "subset" if has_gaps else "permutation"
+
+    def _answers(self) -> tuple[list[Indices], Floats | None]:
+        """Return the answer of each set, and the grades of all elements if there are ties."""
+        way, name = self.columns.answer
+        column = self._sorted(self.table.cells(name))
+        if way in ("chosen", "member"):
+            answers = self._split(self._flags(column, name))
+            indices = [np.flatnonzero(flags) for flags in answers]
+            for k, chosen in enumerate(indices if way == "chosen" else ()):
+                if len(chosen) != 1:
+                    first = self._place(int(self.starts[k]))
+                    raise InputError(
+                        f'{first}: "{name}": expected one chosen row of {self.sources[k]}, got '
+                        f"{len(chosen)}"
+                    )
+            return indices, None
+        if way == "grade":
+            values = self._sorted(self.table.values(name))
+            grades = to_numbers(values, name, self._place)
+            if np.isnan(grades).any():
+                k = int(np.isnan(grades).argmax())
+                raise InputError(f'{self._place(k)}: "{name}": expected a grade, got none')
+        else:
+            ranks = [_rank(v, f'{self._place(k)}: "{name}"') for k, v in enumerate(column)]
+            pairs = zip(self.starts[:-1], self.starts[1:], strict=True)
+            parts = [_grades_of_ranks(ranks[a:b]) for a, b in pairs]
+            if not any(_has_ties(part) for part in parts):
+                return [ranking(part)[: np.count_nonzero(part)] for part in parts], None
+            grades = np.concatenate(parts)
+        return [ranking(part) for part in self._split(grades)], grades
+
+    def _split(self, values: NDArray[Any]) -> list[NDArray[Any]]:
+        return np.split(values, self.starts[1:-1])
+
+    def _flags(self, column: Sequence[Any], name: str) -> NDArray[np.bool_]:
+        flags = np.zeros(len(column), bool)
+        for k, value in enumerate(column):
+            text = "" if is_empty(value) else str(value).strip().lower()
+            if text not in (*_TRUE, *_FALSE):
+                raise InputError(f'{self._place(k)}: "{name}": expected 1 or 0, got {short(value)}')
+            flags[k] = text in _TRUE
+        return flags
+
+    def answered(self, answers: Iterable[Indices], kind: str) -> Table:
+        """Return the table with a column more, or with its column of answers anew.
+
+        The column is 1 or 0 if answers are a choice or a set, else the place in the answer from 1
+        on, empty for an element that is not in it.
+
+        Args:
+            answers: of each set.
+            kind: what they are.
+
+        Raises:
+            InputError: an element is in an answer twice; or the table has a column of the name.
+        """
+        name = self.answer_column(kind)
+        parts = [
+            answer_cells(_WAYS.get(kind, "rank"), outputs, stop - start, source)
+            for outputs, start, stop, source in zip(
+                answers, self.starts[:-1], self.starts[1:], self.sources, strict=True
+            )
+        ]
+        column = np.empty(len(self.rows), object)
+        column[self.rows] = [cell for part in parts for cell in part]
+        return self.table.with_column(name, column.tolist())
+
+    def answer_column(self, kind: str) -> str:
+        """Return the name of the column for answers of a kind.
+
+        Raises:
+            InputError: the table has another column of the name.
+        """
+        way = _WAYS.get(kind, "rank")
+        given, name = self.columns.answer
+        if given == way:
+            return name
+        name = "place" if way == "rank" else way
+        if name in self.table.columns:
+            raise InputError(
+                f'{self.table.source}: has a column "{name}"; name one for the answers ({way})'
+            )
+        return name
 
 
-def _rows(table: Any, text_columns: set[str]) -> Iterator[tuple[Row, str]]:
-    """Yield the rows of a table of any kind with their sources; see `_csv_rows`."""
-    if isinstance(table, str | Path):
-        if Path(table).suffix.lower() != ".csv":
-            raise InputError(f"{table}: expected a .csv, or the rows of another table as a frame")
-        yield from _csv_rows(str(table), text_columns)
-        return
-    rows = rows_of(table) if is_frame(table) else split(table, "table")
-    yield from ((row, f"row {k}") for k, row in enumerate(rows))
+_WAYS = {"choice": "chosen", "set": "member"}  # how a column tells answers of a kind; else by rank
 
 
-def _check_id(value: Any, source: str) -> None:
-    is_id = isinstance(value, str | Real | date) and not isinstance(value, bool | np.bool_)
-    if not is_id or cells.is_empty(value):
-        raise InputError(f"{source}: expected a name or a number, got {short(value)}")
-
-
-def write_table(path: str, examples: Iterable[Example], *, set_id: str, rank: str) -> None:
-    """Write a CSV file with a row for each element of each instance.
-
-    Its columns are the instance's id, the element's place in the answer from 1 on, which is empty
-    if the element is not in the answer, and the fields of the elements.
+def answer_cells(way: str, outputs: Indices, n: int, source: str) -> list[Any]:
+    """Return what a column says of an answer, for each of n elements.
 
     Args:
-        path: the file.
+        way: a setting of `Columns`: 1 or 0, or the place in the answer from 1 on.
+        outputs: the answer.
+        n: the elements.
+        source: of the answer.
+
+    Raises:
+        InputError: an element is in the answer twice.
+    """
+    if outputs.ndim != 1 or len({*outputs.tolist()}) != len(outputs):
+        raise InputError(f"{source}: an element needs one place in the answer, got several")
+    is_flag = way in _WAYS.values()
+    cells: list[Any] = [0 if is_flag else None] * n
+    for place, index in enumerate(outputs.tolist(), 1):
+        cells[index] = 1 if is_flag else place
+    return cells
+
+
+def table_of_examples(examples: Iterable[Example], columns: Columns, source: str) -> Table:
+    """Return a table with a row for each element of examples.
+
+    Its columns are the id, the answer, the rest of `extra`, which all elements of an instance
+    share, and the fields of the elements.
+
+    Args:
         examples: with `elements`. The id is in `extra` under `set_id`; if examples have no `extra`
-            at all, it is the number of the instance from 1 on. The rest of `extra` becomes
-            columns, too, with the same value for all elements of an instance.
-        set_id: the column of the ids.
-        rank: the column of the places.
+            at all, it is the number of the instance from 1 on.
+        columns: the names of the columns of id and answer.
+        source: of the examples.
 
     Raises:
         InputError: no answer, an answer with an element twice, elements with other fields than
             the first, or a field with the name of another column.
-        OutputError: the file cannot be written.
     """
-    columns: list[str] = []
-    with (
-        atomic_path(Path(path)) as temporary,
-        temporary.open("w", encoding="utf-8", newline="") as stream,
-    ):
-        writer = csv.writer(stream, lineterminator="\n")
-        has_ids = False
-        for number, example in enumerate(examples, 1):
-            key, other_keys = _id_and_others(example, set_id)
-            if number == 1:
-                has_ids = key is not None
-            if has_ids != (key is not None) or (not has_ids and other_keys):
-                raise InputError(f'{example.source}: expected the key "{set_id}", which is the id')
-            for place, element in zip(_places(example), example.elements or [], strict=True):
-                row = {set_id: key if has_ids else number, rank: place, **other_keys, **element}
-                if not columns:
-                    columns = list(row)
-                    writer.writerow(columns)
-                if list(row) != columns or len(row) != 2 + len(other_keys) + len(element):
-                    got = _describe_columns({**other_keys, **element})
-                    raise InputError(
-                        f"{example.source}: expected elements with the fields "
-                        f"{', '.join(columns[2:])}, got {got}"
-                    )
-                writer.writerow(row.values())
+    way, answer = columns.answer
+    if not way:
+        raise InputError(f"{source}: expected the column of the answers: {', '.join(ANSWERS)}")
+    rows: list[dict[str, Any]] = []
+    has_ids = False
+    for number, example in enumerate(examples, 1):
+        shared = {k: v for k, v in example.extra.items() if not isinstance(v, Mapping)}
+        key = shared.pop(columns.set_id, None)
+        if number == 1:
+            has_ids = key is not None
+        if has_ids != (key is not None) or (not has_ids and shared):
+            raise InputError(
+                f'{example.source}: expected the key "{columns.set_id}", which is the id'
+            )
+        elements = example.elements or ()
+        if way == "grade" and example.grades is not None:
+            answers = example.grades.tolist()
+        elif way != "grade" and example.outputs is not None:
+            answers = answer_cells(way, example.outputs, len(elements), example.source)
+        else:
+            raise InputError(f"{example.source}: has no answer for the column {answer}")
+        for cell, element in zip(answers, elements, strict=True):
+            row = {columns.set_id: key if has_ids else number, answer: cell, **shared, **element}
+            names = list(rows[0]) if rows else list(row)
+            if list(row) != names or len(row) != 2 + len(shared) + len(element):
+                got = short(", ".join(map(str, {**shared, **element})))
+                raise InputError(
+                    f"{example.source}: expected elements with the fields "
+                    f"{', '.join(names[2:])}, got {got}"
+                )
+            rows.append(row)
+    return Table.of(rows)
 
 
-def _id_and_others(example: Example, set_id: str) -> tuple[Any, dict[str, Any]]:
-    """The id of an example, None if it has none, and the rest of its `extra`."""
-    others = dict(example.extra)
-    key = others.pop(set_id, None)
-    return key, others
+def _id(value: Any, source: str) -> Any:
+    """Return an id as it is compared. Raises InputError if it is none, or may have been rounded."""
+    value = value.item() if isinstance(value, np.generic) else value
+    if isinstance(value, bool) or is_empty(value) or not isinstance(value, str | Real | date):
+        raise InputError(f"{source}: expected a name or a number, got {short(value)}")
+    _check_unrounded(value, source)
+    return value
 
 
-def read_lines(path: str) -> Iterator[Example]:
-    """Yield the examples of a .jsonl whose elements are objects with any fields.
-
-    Raises:
-        InputError: a line that is not such an example.
-    """
-    for line, text in numbered_lines(path):
-        source = f"{path}:{line}"
-        row = json_values.parse_object(text, source)
-        elements = json_values.records(row.pop("inputs", None), f'{source}: "inputs"')
-        nothing = np.zeros((len(elements), 1))
-        example = json_values.example_from_row(nothing, row, loosest_task(1), source)
-        yield example.replace(elements=elements)
-
-
-def _places(example: Example) -> list[Any]:
-    """The place of each element in the answer, from 1 on; empty text if it is not in the answer."""
-    places: list[Any] = [""] * len(example.inputs)
-    if example.outputs is None:
-        raise InputError(f"{example.source}: has no answer, so its elements have no places")
-    if example.outputs.ndim != 1 or len(set(example.outputs.tolist())) != len(example.outputs):
-        raise InputError(f"{example.source}: an element needs one place in the answer, got several")
-    for place, index in enumerate(example.outputs, 1):
-        places[index] = place
-    return places
-
-
-def _csv_rows(path: str, text_columns: set[str]) -> Iterator[tuple[Row, str]]:
-    """Yield the rows of a CSV file as dictionaries, with their sources.
-
-    A column whose cells are all plain numbers or empty becomes numbers and None, unless
-    `text_columns` names it.
-    """
-    rows = list(csv_rows(path, path))
-    if len(rows) < 2:
-        raise InputError(f"{path}: expected a header and at least one row")
-    (header, line), *body = rows
-    cells.check_header(header, f"{path}:{line}")
-    if "" in header:
+def _check_unrounded(value: Any, source: str) -> None:
+    """Refuse a float beyond 2^53: it may have been another whole number."""
+    if isinstance(value, float) and abs(value) > LARGEST_UNROUNDED:
         raise InputError(
-            f"{path}:{line}: column {header.index('') + 1}: expected a name, got none; if it is "
-            "the index of pandas, write the file by to_csv(index=False)"
-        )
-    columns = zip(header, zip(*(row for row, _ in body), strict=True), strict=True)
-    numeric = {name for name, column in columns if cells.are_plain_numbers(column)} - text_columns
-    for row, line in body:
-        source = f"{path}:{line}"
-        yield (
-            {
-                name: cells.parse_plain_number(cell, f'{source}: "{name}"')
-                if name in numeric
-                else cell
-                for name, cell in zip(header, row, strict=True)
-            },
-            source,
+            f"{source}: {value:.0f} may have been another whole number, as floats of this size are "
+            "rounded; read the column as whole numbers or as text"
         )
 
 
-def _ranked(members: Sequence[tuple[Row, str]], rank: str) -> Indices:
-    """The elements that have a rank, sorted by it."""
-    ranks: dict[float, int] = {}
-    for index, (row, source) in enumerate(members):
-        value = row[rank]
-        if cells.is_empty(value):
-            continue
-        if isinstance(value, str) and cells.is_plain_number(value):
-            value = float(value)
-        if isinstance(value, bool):
-            raise InputError(
-                f'{source}: "{rank}": expected a number or nothing, got {value}; a column that '
-                "tells which elements belong to the answer is a label"
-            )
-        if not isinstance(value, Real | Decimal):
-            raise InputError(
-                f'{source}: "{rank}": expected a number or nothing, got {short(value)}'
-            )
-        if float(value) in ranks:
-            other = members[ranks[float(value)]][1]
-            raise InputError(f'{source}: "{rank}": {other} has {row[rank]}, too')
-        ranks[float(value)] = index
-    return np.array([ranks[value] for value in sorted(ranks)], np.int64)
+def _rank(value: Any, source: str) -> Any:
+    """Return a rank, exact in whatever type it came; None if there is none."""
+    value = value.item() if isinstance(value, np.generic) else value
+    if is_missing(value):
+        return None
+    if isinstance(value, str) and cells.is_plain_number(value):
+        return int(value) if value.lstrip("+-").isdecimal() else Decimal(value)
+    if isinstance(value, bool):
+        raise InputError(
+            f"{source}: expected a number or nothing, got {value}; a column that tells which "
+            "elements belong to the answer is chosen or member"
+        )
+    if not isinstance(value, Real | Decimal):
+        raise InputError(f"{source}: expected a number or nothing, got {short(value)}")
+    _check_unrounded(value, source)
+    return value
 
 
-def _labelled(members: Sequence[tuple[Row, str]], label: str) -> Indices:
-    """The elements that are in the answer, in the order of the table."""
-    in_answer = []
-    for index, (row, source) in enumerate(members):
-        text = "" if cells.is_empty(row[label]) else str(row[label]).strip().lower()
-        if text not in (*_TRUE, *_FALSE):
-            raise InputError(f'{source}: "{label}": expected 1 or 0, got {short(row[label])}')
-        if text in _TRUE:
-            in_answer.append(index)
-    return np.array(in_answer, np.int64)
+def _grades_of_ranks(ranks: Sequence[Any]) -> Floats:
+    """Return grades that order elements as their ranks do: 1 for the last, 0 without a rank."""
+    distinct = sorted({rank for rank in ranks if rank is not None}, reverse=True)
+    grades = {rank: grade for grade, rank in enumerate(distinct, 1)}
+    return np.array([0 if rank is None else grades[rank] for rank in ranks], np.float64)
 
 
-def _describe_columns(row: Any) -> str:
-    return short(", ".join(map(str, row))) if isinstance(row, Mapping) else type(row).__name__
+def _has_ties(grades: Floats) -> bool:
+    positive = grades[grades > 0]
+    return len(np.unique(positive)) < len(positive)

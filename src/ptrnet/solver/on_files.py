@@ -14,11 +14,13 @@ from ptrnet import tasks
 from ptrnet.data import checks, formats
 from ptrnet.data.dataset import Dataset, chunks_of
 from ptrnet.data.sizes import Sizes
+from ptrnet.data.tables import Columns, Sets
 from ptrnet.errors import InputError
 from ptrnet.evaluation import Evaluation, check_room_for_scores, group_value
 from ptrnet.jobs import CHUNK, Source
 from ptrnet.labels import generation
 from ptrnet.parallel import check_backend, check_jobs
+from ptrnet.settings import to_mapping
 from ptrnet.solver.predict import PredictJob
 from ptrnet.solver.scoring import EvaluateJob
 from ptrnet.tasks.base import Task
@@ -47,12 +49,21 @@ def _for_many(job: Job, count: int | None) -> Job:
 
 
 def solve_file(
-    solver: "Solver", job: PredictJob, path: str, target: str, jobs: int, backend: str
+    solver: "Solver",
+    job: PredictJob,
+    path: str,
+    target: str,
+    jobs: int,
+    backend: str,
+    columns: Columns,
 ) -> None:
     """Answer the instances of a file, and write the answers; see `Solver.solve_file`."""
     task = solver.task
     formats.check_output(target, task)
     _check_bulk(path, jobs, backend)
+    if sets := formats.open_sets(path, columns):
+        _solve_table(solver, job, sets, target, jobs, backend)
+        return
     if path == target == "-":
         formats.print_as_they_come(_stream(solver, job, formats.read(path, task)), task)
         return
@@ -61,6 +72,24 @@ def solve_file(
     source = bulk.file_source(path, solver.warned(chunks_of(examples, task, CHUNK), job))
     function = _for_many(job, source.num_rows)
     bulk.job(function, source, task, target, job.activity, job.key(), jobs, backend)
+
+
+def _solve_table(
+    solver: "Solver", job: PredictJob, sets: Sets, target: str, jobs: int, backend: str
+) -> None:
+    """Answer the sets of a table; write it with a column of answers, or the sets as lines."""
+    kind = getattr(solver.task, "kind", "")
+    data = sets.dataset(solver.task, with_answers=False)
+    is_table = target == "-" or formats.format_of(target).writes_tables
+    if is_table:
+        sets.answer_column(kind)  # refuses a name that is taken before any work is done
+    chunks = solve_in_memory(solver, job, data, "", jobs, backend)
+    solved = [row for chunk in chunks for row in chunk]
+    if is_table:
+        answers = (row.outputs for row in solved if row.outputs is not None)
+        formats.write_table(target, sets.answered(answers, kind))
+    else:
+        formats.write(target, solved, solver.task)
 
 
 def _stream(solver: "Solver", job: PredictJob, examples: Iterable[Example]) -> Iterator[Example]:
@@ -82,16 +111,20 @@ def evaluate_file(
     jobs: int,
     backend: str,
     by: str | None,
+    columns: Columns,
 ) -> Evaluation:
     """Compare answers with those of a file; see `Solver.evaluate_file`."""
     task = solver.task
     if target is not None:
         formats.check_keeps_extra(target, task)
     _check_bulk(path, jobs, backend)
-    examples = _known(formats.read(path, task), task, target, by)
+    examples = _known(formats.read(path, task, columns), task, target, by)
     source = bulk.file_source(path, solver.warned(chunks_of(examples, task, CHUNK), job))
+    if columns:  # the lines of a long table are elements
+        source = source._replace(num_rows=None)
     function = _for_many(job, source.num_rows)
-    return _evaluation(task, function, source, target, job.key(), jobs, backend, by)
+    key = {**job.key(), **to_mapping(columns)}
+    return _evaluation(task, function, source, target, key, jobs, backend, by)
 
 
 def evaluate_random(

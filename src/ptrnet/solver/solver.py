@@ -16,6 +16,7 @@ from ptrnet.data.dataset import (
     instances_of,
     one_example,
 )
+from ptrnet.data.tables import NO_COLUMNS, Columns
 from ptrnet.decoding import Decoder, Greedy
 from ptrnet.errors import InputError, check_int, short
 from ptrnet.models.base import num_weights
@@ -65,6 +66,7 @@ class Solver(HubMixin):
         instances: Any,
         decoder: Decoder | None = None,
         *,
+        set_id: str = "",
         constrained: bool = True,
         augment: int = 1,
     ) -> Any:
@@ -77,6 +79,8 @@ class Solver(HubMixin):
                 unit square, or within a 64th of its side, are made to fill it by one shift and
                 one scale; for the task `custom` each feature is standardized as in training.
             decoder: `ptrnet.Greedy()` when None; `ptrnet.Beam(8)` searches wider.
+            set_id: if the instances are a long table, a frame or a file, its column whose value
+                the rows of an instance share. The columns that the model reads are found by name.
             constrained: whether only what the task allows as an answer is considered.
             augment: the number of views of each instance that are answered: turned, mirrored,
                 shuffled. The result is the answer of least cost, or the likeliest over all views.
@@ -92,6 +96,7 @@ class Solver(HubMixin):
             OutOfDistributionWarning: the first time that an instance has more or fewer elements
                 than the model was trained on, or features far from those.
         """
+        instances = self._sets(instances, set_id=set_id)
         data, is_one = instances_of(instances, self.task)
         solved = self.predict(data, decoder, constrained=constrained, augment=augment)
         answers = [solved.outputs(row) for row in range(len(solved))]
@@ -102,6 +107,7 @@ class Solver(HubMixin):
         instances: Any,
         decoder: Decoder | None = None,
         *,
+        set_id: str = "",
         constrained: bool = True,
         augment: int = 1,
     ) -> Any:
@@ -112,6 +118,7 @@ class Solver(HubMixin):
         Returns:
             An `Answer`, or a list of them, whose `outputs` are what `solve` gives.
         """
+        instances = self._sets(instances, set_id=set_id)
         data, is_one = instances_of(instances, self.task)
         began = perf_counter()
         job = self.job(decoder, constrained, augment)
@@ -427,12 +434,15 @@ class Solver(HubMixin):
         *,
         constrained: bool = True,
         augment: int = 1,
+        **columns: str,
     ) -> dict[str, dict[str, Any]]:
         """The task's metrics of the model's answers, as `ptrnet evaluate --json` has them.
 
         Args:
             examples: with the true answers, in any form that `log_likelihoods` takes.
             decoder: this and the others as in `solve`.
+            columns: of a long table, `set_id` and one of `chosen`, `rank`, `grade` and `member`, as
+                in `ptrnet.read_table`.
 
         Returns:
             For each metric its `value` with the 95% interval `low` to `high`, over `count`
@@ -442,7 +452,7 @@ class Solver(HubMixin):
         Raises:
             InputError: no example, one without an answer, or one that cannot be used.
         """
-        data, _ = examples_of(examples, self.task)
+        data, _ = examples_of(self._sets(examples, **columns), self.task)
         if not len(data):
             raise InputError("examples: expected at least one, got none")
         measures = self.measure(data, decoder, constrained=constrained, augment=augment)
@@ -484,6 +494,15 @@ class Solver(HubMixin):
         judgements = judgements_of(self.model, self.task, examples)
         return evaluate(self.task, examples, answered, *judgements)
 
+    def _sets(self, values: Any, **columns: str) -> Any:
+        """Return the sets of a long table as a dataset; other values as they are."""
+        if not any(columns.values()):
+            return values
+        from ptrnet.data import formats
+        from ptrnet.data.tables import Sets
+
+        return Sets(formats.table_of(values), Columns(**columns)).dataset(self.task)
+
     def _dataset(self, rows: Iterable[Example]) -> Dataset:
         return Dataset.of(rows, self.task.item_size)
 
@@ -497,6 +516,7 @@ class Solver(HubMixin):
         augment: int = 1,
         jobs: int = 1,
         backend: str = LOCAL,
+        columns: Columns = NO_COLUMNS,
     ) -> None:
         """Answer every instance of a file, and write the answers to another file.
 
@@ -512,6 +532,8 @@ class Solver(HubMixin):
             decoder: this and the next two as in `solve`.
             jobs: processes, 1 or more; -1 for one a core.
             backend: where they run: "local", or a cluster of "dask" or "ray".
+            columns: of a long table, `ptrnet.data.tables.Columns`. It is written with a column of
+                answers more, all its own as they are.
 
         Raises:
             InputError: an instance that cannot be used, by file and line; a file that cannot be
@@ -521,7 +543,7 @@ class Solver(HubMixin):
         from ptrnet.solver import on_files
 
         job = self.job(decoder, constrained, augment)
-        on_files.solve_file(self, job, fspath(file), fspath(output), jobs, backend)
+        on_files.solve_file(self, job, fspath(file), fspath(output), jobs, backend, columns)
 
     def evaluate_file(
         self,
@@ -534,6 +556,7 @@ class Solver(HubMixin):
         jobs: int = 1,
         backend: str = LOCAL,
         by: str | None = None,
+        columns: Columns = NO_COLUMNS,
     ) -> "Evaluation":
         """Answer every instance of a file, and measure the answers against the file's own.
 
@@ -544,6 +567,7 @@ class Solver(HubMixin):
             decoder: this and the others as in `solve_file`.
             by: a field of the whole instance, whose values split the examples: a key of each line,
                 or a field that all elements of an instance share.
+            columns: of a long table, `ptrnet.data.tables.Columns`.
 
         Returns:
             The measures over all examples, by size, and by the values of the field.
@@ -557,7 +581,7 @@ class Solver(HubMixin):
 
         job = EvaluateJob(**vars(self.job(decoder, constrained, augment)))
         target = None if output is None else fspath(output)
-        return on_files.evaluate_file(self, job, fspath(file), target, jobs, backend, by)
+        return on_files.evaluate_file(self, job, fspath(file), target, jobs, backend, by, columns)
 
     def evaluate_random(
         self,

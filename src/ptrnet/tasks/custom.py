@@ -4,16 +4,17 @@ No labeller serves it, so it is not among the named tasks; only a model's folder
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 from math import ceil
-from typing import TYPE_CHECKING, ClassVar, Literal, cast, get_args
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, cast, get_args
 
 import numpy as np
 
 from ptrnet.errors import InputError, unknown
 from ptrnet.settings import check, setting
 from ptrnet.tasks.base import Drawing, Task, duplicate_error
-from ptrnet.tasks.schema import Schema
+from ptrnet.tasks.schema import Schema, with_context, without_context
 from ptrnet.types import Example, Floats, Indices
 
 if TYPE_CHECKING:
@@ -62,6 +63,8 @@ class Custom(Task):
         kind: what answers are.
         fields: where elements are dictionaries, the fields that are read; see `Schema`.
         categories: of each field the texts that it may be; none where it is a number.
+        filled: the fields of which a missing number becomes the mean, and a feature that says so.
+        context: the fields that all elements of an instance share.
         unknown_category: whether any other text is refused, or ignored: none of the categories.
         center: the mean of each feature, d numbers.
         spread: the standard deviation of each feature, d numbers.
@@ -75,6 +78,8 @@ class Custom(Task):
     kind: Kind = setting("sequence", "what answers are")
     fields: tuple[str, ...] = setting((), "the fields that are read of elements with names")
     categories: tuple[tuple[str, ...], ...] = setting((), "of each field its texts")
+    filled: tuple[str, ...] = setting((), "the fields whose numbers may be missing")
+    context: tuple[str, ...] = setting((), "the fields that all elements of an instance share")
     unknown_category: Unknown = setting("refuse", "what other texts are")
     center: tuple[float, ...] = setting((), "the mean of each feature")
     spread: tuple[float, ...] = setting((), "the standard deviation of each feature", ge=MIN_SPREAD)
@@ -89,15 +94,36 @@ class Custom(Task):
             if len(getattr(self, name)) != max(len(self.center), 1):
                 raise InputError(f"{name}: expected a number for each feature")
         if len(self.fields) != len(self.categories) or (
-            self.schema is not None and len(self.schema.is_category) != len(self.center)
+            self.fields and len(self._schema_without_fills.is_category) != len(self.center)
         ):
             raise InputError("categories: expected a list of texts for each field")
 
     @property
+    def _schema_without_fills(self) -> Schema:
+        return Schema(
+            self.fields,
+            self.categories,
+            self.unknown_category == "ignore",
+            tuple((field, 0.0) for field in self.filled),
+            self.context,
+        )
+
+    @cached_property
     def schema(self) -> Schema | None:
         if not self.fields:
             return None
-        return Schema(self.fields, self.categories, self.unknown_category == "ignore")
+        schema = self._schema_without_fills
+        starts = np.cumsum([0, *schema.widths]).tolist()
+        means = {field: self.center[k] for field, k in zip(self.fields, starts[:-1], strict=True)}
+        return replace(schema, fills=tuple((field, means[field]) for field in self.filled))
+
+    def read_instance(self, row: dict[str, Any], source: str) -> Any:
+        return with_context(super().read_instance(row, source), row.get("context"), source)
+
+    def write_instance(self, example: Example) -> dict[str, Any]:
+        if not example.elements:
+            return super().write_instance(example)
+        return {"inputs": without_context(example.elements, example.extra.get("context"))}
 
     @property
     def num_features(self) -> int:

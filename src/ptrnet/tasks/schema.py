@@ -1,9 +1,11 @@
 """Elements that are dictionaries: how a model reads their fields as numbers."""
 
-from collections.abc import Iterable, Mapping
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import date
 from decimal import Decimal
-from numbers import Real
+from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
@@ -12,91 +14,197 @@ from numpy.typing import NDArray
 from ptrnet.errors import InputError, short
 
 Element = Mapping[str, Any]
+Place = Callable[[int], str]  # what messages call the element of a number
+LARGEST_UNROUNDED = 2.0**53 - 1  # a larger float64 may be another whole number, rounded
+_MISSING = {"", "--", ".", "?", "#n/a", "n/a", "na", "nan", "nil", "null", "missing"}
+_SHEET_ERROR = re.compile(r"#[A-Z0-9/]+[!?]")  # #DIV/0!, #NAME?
 
 
 @dataclass(frozen=True)
 class Schema:
     """The fields of an element in the order in which a model reads them.
 
-    A number is one feature. A text is one feature for each category, 1 for its own and 0 for the
-    others. The model does not read other fields.
+    A number is one feature; if some may be missing, a second one is 1 where it is. A text is one
+    feature for each category, 1 for its own and 0 for the others. The model does not read other
+    fields.
 
     Args:
         fields: the names of the fields.
         categories: the texts that each field may be; empty for a number.
         ignores_unknown: whether to encode any other text as all 0 instead of refusing it.
+        fills: by field the value of a missing number; other fields have to be there.
+        context: the fields that all elements of an instance share.
     """
 
     fields: tuple[str, ...]
     categories: tuple[tuple[str, ...], ...]
     ignores_unknown: bool = False
+    fills: tuple[tuple[str, float], ...] = ()
+    context: tuple[str, ...] = ()
+
+    @property
+    def widths(self) -> list[int]:
+        """The number of features of each field."""
+        fills = dict(self.fills)
+        pairs = zip(self.fields, self.categories, strict=True)
+        return [len(texts) or 1 + (field in fills) for field, texts in pairs]
 
     @property
     def is_category(self) -> NDArray[np.bool_]:
-        """`(d,)`: whether a feature belongs to a category."""
-        parts = [[bool(texts)] * max(1, len(texts)) for texts in self.categories]
+        """`(d,)`: whether a feature is 0 or 1: of a category, or of what is missing."""
+        pairs = zip(self.categories, self.widths, strict=True)
+        parts = [[bool(texts)] + [True] * (width - 1) for texts, width in pairs]
+        return np.array([feature for part in parts for feature in part], bool)
+
+    @property
+    def is_filled(self) -> NDArray[np.bool_]:
+        """`(d,)`: whether a feature is a number that may be missing."""
+        fills = dict(self.fills)
+        pairs = zip(self.fields, self.widths, strict=True)
+        parts = [[field in fills] + [False] * (width - 1) for field, width in pairs]
         return np.array([feature for part in parts for feature in part], bool)
 
     @property
     def feature_names(self) -> list[str]:
         """`d` names: the field of a number, or the field and the text of a category."""
-        return [
-            name
-            for field, texts in zip(self.fields, self.categories, strict=True)
-            for name in ([f"{field} = {text}" for text in texts] or [field])
-        ]
+        names = []
+        for field, texts, width in zip(self.fields, self.categories, self.widths, strict=True):
+            names += [f"{field} = {text}" for text in texts] or [field]
+            names += [f"{field} is missing"] * (not texts and width > 1)
+        return names
 
     def describe(self) -> str:
         """The fields in words: price (a number), colour (blue, red)."""
-        pairs = zip(self.fields, self.categories, strict=True)
-        return ", ".join(f"{field} ({_listed(t) if t else 'a number'})" for field, t in pairs)
+        fills, words = dict(self.fills), []
+        for field, texts in zip(self.fields, self.categories, strict=True):
+            what = _listed(texts) if texts else "a number"
+            what += ", if there is one" * (field in fills)
+            what += ", of the whole set" * (field in self.context)
+            words.append(f"{field} ({what})")
+        return ", ".join(words)
 
-    def encode(self, elements: Iterable[Element], source: str) -> list[list[Any]]:
-        """Return the features of each element, `(n, d)`, numbers in their own type.
+    def encode(self, elements: Iterable[Element], source: str) -> NDArray[np.float64]:
+        """Return the features of each element, `(n, d)`.
 
         Raises:
             InputError: an element lacks a field, or has a text for a number, a number for a text,
                 or an unknown category.
         """
-        return [
-            [
-                feature
-                for field, texts in zip(self.fields, self.categories, strict=True)
-                for feature in self._features(field, texts, element, f"{source}: element {k}")
-            ]
-            for k, element in enumerate(elements, 1)
-        ]
 
-    def read_fields(self, elements: Iterable[Element], source: str) -> list[Element]:
-        """Return the elements with only the fields that the model reads, as JSON values."""
-        return [
-            {field: value_of(element, field, f"{source}: element {k}") for field in self.fields}
-            for k, element in enumerate(elements, 1)
-        ]
+        def place(number: int) -> str:
+            return f"{source}: element {number + 1}"
 
-    def _features(
-        self, field: str, texts: tuple[str, ...], element: Element, source: str
-    ) -> list[Any]:
-        value = value_of(element, field, source)
-        if not texts:
-            if is_text(value):
-                raise InputError(f'{source}: "{field}": expected a number, got {short(value)}')
-            return [value]
-        if type(value) in (int, float):
-            value = _text_of(value, texts)
-        if not is_text(value):
-            raise InputError(f'{source}: "{field}": expected a text, got {short(value)}')
-        if value not in texts and not self.ignores_unknown:
-            known = _listed(map(short, texts))
+        elements = list(elements)
+        values = ([value_of(e, f, place(k)) for k, e in enumerate(elements)] for f in self.fields)
+        columns = [self.encode_field(f, column, place) for f, column in enumerate(values)]
+        return np.hstack(columns)
+
+    def encode_field(self, field: int, values: Sequence[Any], place: Place) -> NDArray[np.float64]:
+        """Return the features of one field, `(n, width)`.
+
+        Args:
+            field: its number in `fields`.
+            values: of n elements.
+            place: of an element, for messages.
+
+        Raises:
+            InputError: a value that the field cannot have.
+        """
+        name, texts = self.fields[field], self.categories[field]
+        if texts:
+            codes = {text: k for k, text in enumerate(texts)}
+            one_hot = np.zeros((len(values), len(texts)))
+            for k, value in enumerate(values):
+                text: Any = "" if is_empty(value) else value
+                if type(text) in (int, float):
+                    text = _text_of(text, texts)
+                if not isinstance(text, str):
+                    raise InputError(f'{place(k)}: "{name}": expected a text, got {short(value)}')
+                if text in codes:
+                    one_hot[k, codes[text]] = 1
+                elif not self.ignores_unknown:
+                    known = _listed(map(short, texts))
+                    raise InputError(
+                        f'{place(k)}: "{name}": expected one of {known}, got {short(text)}, which '
+                        "no training example had"
+                    )
+            return one_hot
+        numbers = to_numbers(values, name, place)
+        is_missing = np.isnan(numbers)
+        fill = dict(self.fills).get(name)
+        if fill is not None:
+            return np.column_stack([np.where(is_missing, fill, numbers), is_missing])
+        if is_missing.any():
+            k = int(is_missing.argmax())
             raise InputError(
-                f'{source}: "{field}": expected one of {known}, got {short(value)}, which no '
-                "training example had"
+                f'{place(k)}: "{name}": expected a number, got {short(values[k])}; no training '
+                "example lacks it, so the model has no value for a missing one"
             )
-        return [float(value == text) for text in texts]
+        return numbers[:, None]
+
+
+def with_context(elements: Any, context: Any, source: str) -> Any:
+    """Return elements with the fields of their context, if there is one.
+
+    Args:
+        elements: of an instance.
+        context: a dictionary of what all of them share; anything else is not a context.
+        source: of the instance.
+
+    Raises:
+        InputError: the elements have no names, or have a field of the context themselves.
+    """
+    if not isinstance(context, Mapping):
+        return elements
+    if not isinstance(elements, list) or not all(isinstance(e, Mapping) for e in elements):
+        raise InputError(f'{source}: "context" goes with elements that are objects')
+    for k, element in enumerate(elements, 1):
+        for field in context:
+            if field in element:
+                raise InputError(f'{source}: element {k}: "{field}" is in "context", too')
+    return [{**element, **context} for element in elements]
+
+
+def without_context(elements: Iterable[Element], context: Any) -> list[Element]:
+    """Return elements as they were before `with_context`."""
+    shared = context if isinstance(context, Mapping) else {}
+    return [{f: value for f, value in e.items() if f not in shared} for e in elements]
+
+
+def to_numbers(values: Sequence[Any], name: str, place: Place) -> NDArray[np.float64]:
+    """Return the numbers of a field as float64, NaN for a missing one.
+
+    Raises:
+        InputError: something else, infinity, or a whole number that float64 would round.
+    """
+    if {*map(type, values)} <= {int, float, type(None)}:
+        numbers = np.array(values, np.float64)
+        if (np.abs(numbers) <= LARGEST_UNROUNDED).all():  # False for NaN, too
+            return numbers
+    numbers = np.empty(len(values))
+    for k, value in enumerate(values):
+        number = value.item() if isinstance(value, np.generic) else value
+        if is_missing(number):
+            numbers[k] = np.nan
+            continue
+        if not isinstance(number, Real | Decimal):
+            raise InputError(f'{place(k)}: "{name}": expected a number, got {short(value)}')
+        try:
+            numbers[k] = float(number)
+        except OverflowError:
+            numbers[k] = np.inf
+        if not np.isfinite(numbers[k]):
+            raise InputError(f'{place(k)}: "{name}": expected a finite number, got {short(value)}')
+        if isinstance(number, Integral) and int(numbers[k]) != int(number):
+            raise InputError(
+                f'{place(k)}: "{name}": expected whole numbers that float64 holds, got {number}, '
+                f"which it rounds to {numbers[k]:.0f}"
+            )
+    return numbers
 
 
 def value_of(element: Any, field: str, source: str) -> Any:
-    """Return the value of a field, a number or a text, or raise InputError."""
+    """Return the value of a field, a number, a text or nothing, or raise InputError."""
     if not isinstance(element, Mapping):
         raise InputError(f"{source}: expected a dictionary, got {short(element)}")
     if field not in element:
@@ -105,11 +213,32 @@ def value_of(element: Any, field: str, source: str) -> Any:
     value = element[field]
     if isinstance(value, np.generic):
         value = value.item()
-    if isinstance(value, Decimal):
-        value = float(value)
-    if not is_text(value) and not isinstance(value, Real):
+    if not is_text(value) and not isinstance(value, Real | Decimal) and not is_empty(value):
         raise InputError(f'{source}: "{field}": expected a number or a text, got {short(value)}')
     return value
+
+
+def is_text(value: Any) -> bool:
+    """Whether a value is a category rather than a number."""
+    return isinstance(value, str)
+
+
+def is_empty(value: Any) -> bool:
+    """Whether a cell holds nothing: empty text, None, NaN, or pandas' NA and NaT."""
+    if value is None or type(value).__name__ == "NAType":
+        return True
+    return isinstance(value, str | Real | Decimal | date) and bool(value == "" or value != value)
+
+
+def is_missing(value: Any) -> bool:
+    """Whether a cell among numbers says that there is none: it is empty, or reads `n/a`, `?`, ...
+
+    Elsewhere such a text is a name: an id may be `NA`.
+    """
+    if not isinstance(value, str):
+        return is_empty(value)
+    text = value.strip()
+    return text.lower() in _MISSING or _SHEET_ERROR.fullmatch(text) is not None
 
 
 def _listed(texts: Iterable[str]) -> str:
@@ -118,19 +247,12 @@ def _listed(texts: Iterable[str]) -> str:
     return ", ".join([*names[:10], *["..."] * (len(names) > 10)])
 
 
-def _text_of(value: float, texts: tuple[str, ...]) -> Any:
+def _text_of(value: float, texts: tuple[str, ...]) -> str:
     """Return a number as the category that it was in training.
 
     If sizes were 10, 12.5 and XL, a later table without XL has a column of numbers.
     """
-    if value != value:
-        return value
     written = [str(value)]
     if isinstance(value, float) and value.is_integer():
         written.append(str(int(value)))
     return next((text for text in written if text in texts), written[0])
-
-
-def is_text(value: Any) -> bool:
-    """Whether a value is a category rather than a number."""
-    return isinstance(value, str)

@@ -47,7 +47,8 @@ def open_examples(
         stream = _dataset_stream(recipe, task, first, examples)
     else:
         stream = _fresh_stream(recipe, task, first)
-    valid = list(formats.read(recipe.valid, task) if recipe.valid else stream.held_out)
+    known = formats.read(recipe.valid, task, recipe.columns) if recipe.valid else stream.held_out
+    valid = list(known)
     valid_batches = (
         batches_of(valid, task, recipe.batch_size) if valid else _fresh_valid_batches(recipe, task)
     )
@@ -80,7 +81,7 @@ def _dataset_stream(
 ) -> DatasetStream:
     if examples is None:
         if isinstance(task, Custom):
-            examples = open_checked(recipe.data, task)
+            examples = open_checked(recipe.data, task, recipe.columns)
         else:
             examples = stored.open_file(recipe.data, task)
     return DatasetStream(

@@ -1,35 +1,42 @@
 """`ptrnet.fit`: from a user's own examples, in memory, to a trained model."""
 
 import contextlib
-import os
 import shutil
 import sys
 import tempfile
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
-from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ptrnet.data import formats
+from ptrnet.data import checks, formats, stored
 from ptrnet.data.arrays import count_features, is_frame, named_records_of, split
-from ptrnet.data.dataset import checked_example, example_name, inputs_and_outputs, pairs_of
-from ptrnet.data.infer_schema import infer_schema
-from ptrnet.data.infer_task import loosest_task, task_of
+from ptrnet.data.dataset import Dataset, checked_example, example_name, inputs_and_outputs, pairs_of
+from ptrnet.data.infer_task import (
+    InferredTask,
+    Reading,
+    infer_task_of,
+    infer_task_of_sets,
+    loosest_task,
+    task_of,
+)
+from ptrnet.data.tables import Columns, Sets
 from ptrnet.errors import InputError, MissingExtraError, short
+from ptrnet.files import atomic_folder, exists
+from ptrnet.settings import options_of
 from ptrnet.solver import Solver
 from ptrnet.tasks.custom import Custom, Kind, kind_of
 from ptrnet.training import run_folder
-from ptrnet.training.recipe import field_names, infer_recipe
+from ptrnet.training.recipe import kind_and_reading, recipe_of, summary
 from ptrnet.types import Example, Floats, Indices
 
 if TYPE_CHECKING:
     from ptrnet.training.callbacks import Hooks
 
-EXAMPLES = "examples.jsonl"
-INFERRED = ("center", "spread", "longest_answer", "longest_share", "categories")
+EXAMPLES = "examples"  # the folder of their arrays in the run's, and what messages call them
+INFERRED = ("center", "spread", "longest_answer", "longest_share", "categories", "filled")
 
 
 def fit(
@@ -113,12 +120,8 @@ def fit(
             )
         if recipe.get("learning", "answers") != "answers":
             raise InputError(f"fit: learning {short(recipe['learning'])} goes with a cost")
-        if outputs is None and is_frame(examples):
-            raise InputError("fit: ptrnet.read_table makes examples of a long table such as this")
         if outputs is not None:
-            examples = pairs_of(examples, outputs)
-        elif not isinstance(examples, Iterator):  # which is read once, and not held in memory
-            examples = split(examples, "examples")
+            examples = list(pairs_of(examples, outputs))
         return _fit_answers(examples, kind, folder, hooks, recipe)
     if outputs is not None:
         raise InputError("fit: expected a cost or outputs, got both")
@@ -137,104 +140,81 @@ def _plain(key: str, value: Any) -> Any:
 
 
 def _fit_answers(
-    examples: Iterable[Any],
-    kind: Kind | None,
-    output: Path | None,
-    hooks: "Hooks",
-    recipe: dict[str, Any],
+    examples: Any, kind: Kind | None, output: Path | None, hooks: "Hooks", recipe: dict[str, Any]
 ) -> Solver:
-    """Trains on examples, which are written to a file first."""
+    """Trains on examples in memory, or in a table."""
     from ptrnet.training.run import train
 
-    items = iter(examples)
-    first = next(items, None)
-    if first is None:
-        raise InputError("examples: expected at least one, got none")
-    task, items = _loosest_task(chain([first], items), recipe)
     if kind:
-        task = replace(task, kind=kind)
-    with tempfile.TemporaryDirectory() as scratch, _named_examples(scratch):
-        folder = Path(scratch) / "run" if output is None else output
-        run_folder.check_unused(folder, EXAMPLES)
-        file = Path(scratch) / EXAMPLES
-        formats.write(str(file), _checked_examples(items, task), task)
-        inferred, summary, data = infer_recipe(
-            str(file), {**recipe, "kind": kind} if kind else recipe
-        )
-        print(summary, file=sys.stderr)
-        if output is None:
-            return Solver(*train(inferred, folder, hooks=hooks, data=data))
-        with _examples_moved(Path(scratch), folder):
-            inferred = replace(inferred, data=str(folder.resolve() / EXAMPLES))
-            return Solver(*train(inferred, folder, hooks=hooks))
+        recipe["kind"] = kind
+    inferred, is_guessed = _inferred(examples, recipe)
+    made = recipe_of(inferred, EXAMPLES, recipe)
+    print(summary(inferred, is_guessed), file=sys.stderr)
+    if output is None:
+        with tempfile.TemporaryDirectory() as scratch:
+            return Solver(*train(made, Path(scratch) / "run", hooks=hooks, data=inferred.examples))
+    run_folder.check_unused(output, EXAMPLES)
+    with _saved(inferred.examples, output) as saved:
+        return Solver(*train(replace(made, data=str(saved)), output, hooks=hooks))
+
+
+def _inferred(examples: Any, recipe: dict[str, Any]) -> tuple[InferredTask, bool]:
+    """The task of examples, which are a table if columns of it are named; and whether guessed."""
+    kind, reading = kind_and_reading(recipe)
+    columns = Columns(**{key: recipe.pop(key) for key in options_of(Columns) if key in recipe})
+    if columns:
+        return infer_task_of_sets(Sets(formats.table_of(examples), columns), kind, reading), False
+    if is_frame(examples):
+        raise InputError("fit: expected set_id, the column that says which rows are a set")
+    items = split(examples, "examples")
+    if not items:
+        raise InputError("examples: expected at least one, got none")
+    sources = [example_name(k, item) for k, item in enumerate(items)]
+    pairs = [_pair(item, source) for item, source in zip(items, sources, strict=True)]
+    task = _loosest_task([inputs for inputs, _ in pairs], sources, reading)
+    rows = [
+        checked_example(pair, task, source).replace(grades=getattr(item, "grades", None))
+        for item, pair, source in zip(items, pairs, sources, strict=True)
+    ]
+    data = replace(Dataset.of(stored.with_answers(rows)), carried={"source": sources})
+    return infer_task_of(data, task, EXAMPLES, kind, reading.context), kind is None
+
+
+def _pair(item: Any, source: str) -> tuple[Any, Any]:
+    """Inputs and outputs of an example; as inputs its elements, if their fields have names."""
+    if isinstance(item, Example):
+        checks.required_answer(item, loosest_task(1), source)
+        if item.elements is not None:
+            return item.elements, item.outputs
+    return inputs_and_outputs(item, source)
+
+
+def _loosest_task(inputs: Sequence[Any], sources: Sequence[str], reading: Reading) -> Custom:
+    """The task that examples are checked against: as the first one is, or by all their fields."""
+    if named_records_of(inputs[0]) is not None:
+        rows = (named_records_of(values) or [] for values in inputs)
+        places = [f"{source}: inputs" for source in sources]
+        return task_of(reading.schema(zip(rows, places, strict=True)))
+    for name in ("fields", "context"):
+        if getattr(reading, name):
+            raise InputError(f"fit: {name} are of elements that are dictionaries, or frames")
+    return loosest_task(count_features(inputs[0]))
 
 
 @contextlib.contextmanager
-def _named_examples(scratch: str) -> Iterator[None]:
-    """Complaints of a file that the user has not made speak of the examples."""
-    file = str(Path(scratch) / EXAMPLES)
+def _saved(data: Dataset, folder: Path) -> Iterator[Path]:
+    """The examples in the run's folder; removed if the run is refused before it begins."""
+    is_new, saved = not exists(folder), folder / EXAMPLES
     try:
-        yield
-    except InputError as error:
-        if file not in str(error):
-            raise
-        raise InputError(str(error).replace(file, "examples")) from None
-
-
-@contextlib.contextmanager
-def _examples_moved(scratch: Path, folder: Path) -> Iterator[None]:
-    """The examples in the run's folder; back again where the run is refused before it begins."""
-    is_new = not os.path.exists(folder)  # noqa: PTH110  names of any length
-    try:
-        _move(scratch, folder)
-        yield
+        folder.mkdir(parents=True, exist_ok=True)
+        with atomic_folder(saved) as temporary:
+            stored.save([data], temporary, EXAMPLES)
+        yield saved.resolve()
+    except OSError as error:
+        raise InputError(f"{folder}: cannot be written: {error.strerror}") from None
     except BaseException:
-        if not (folder / run_folder.RECIPE).exists():
-            _move(folder, scratch)
+        if not exists(folder / run_folder.RECIPE):
+            shutil.rmtree(saved, ignore_errors=True)
             if is_new:
                 folder.rmdir()
         raise
-
-
-def _move(source: Path, target: Path) -> None:
-    """Moves the examples, and their memory-mapped arrays, from one folder to another."""
-    try:
-        target.mkdir(parents=True, exist_ok=True)
-        for path in (EXAMPLES, f"{EXAMPLES}.packed"):
-            if (source / path).exists():
-                shutil.move(source / path, target / path)
-    except OSError as error:
-        raise InputError(f"{target}: cannot be written: {error.strerror}") from None
-
-
-def _loosest_task(items: Iterator[Any], recipe: dict[str, Any]) -> tuple[Custom, Iterator[Any]]:
-    """The task that examples are checked against, and the examples again.
-
-    As far as the first one tells; where elements are dictionaries, as all do.
-    """
-    first = next(items)
-    inputs, _ = inputs_and_outputs(first, "example 0")
-    if named_records_of(inputs) is None:
-        if recipe.get("fields"):
-            raise InputError("fit: fields go with elements that are dictionaries, or frames")
-        return loosest_task(count_features(inputs)), chain([first], items)
-    everything = [first, *items]
-    sources = [example_name(k, item) for k, item in enumerate(everything)]
-    pairs = map(inputs_and_outputs, everything, sources)
-    instances = (
-        (named_records_of(inputs) or [], f"{source}: inputs")
-        for (inputs, _), source in zip(pairs, sources, strict=True)
-    )
-    fields = field_names(recipe.get("fields", ()))
-    is_ignored = recipe.get("unknown_category") == "ignore"
-    return task_of(infer_schema(instances, fields, is_ignored)), iter(everything)
-
-
-def _checked_examples(items: Iterator[Any], task: Custom) -> Iterator[Example]:
-    """The examples, of dictionaries with the fields alone that are read."""
-    for k, item in enumerate(items):
-        source = example_name(k, item)
-        example = checked_example(inputs_and_outputs(item, source), task, source)
-        if task.schema and example.elements:
-            example = example.replace(elements=task.schema.read_fields(example.elements, source))
-        yield example

@@ -13,17 +13,19 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 
 from ptrnet import models, tasks
 from ptrnet.data import checks
+from ptrnet.data.infer_schema import Missing
 from ptrnet.data.sizes import Sizes
+from ptrnet.data.tables import NO_COLUMNS, Columns
 from ptrnet.errors import InputError, short, unknown
 from ptrnet.models.settings import ModelSettings, every_setting
 from ptrnet.problems import Problem
 from ptrnet.settings import Option, Settings, check, options_of, setting, to_mapping, to_toml
 from ptrnet.tasks.base import Task
-from ptrnet.tasks.custom import CONSTRAINTS, Custom, Unknown, kind_of
+from ptrnet.tasks.custom import CONSTRAINTS, Custom, Kind, Unknown, kind_of
 
 if TYPE_CHECKING:
     from ptrnet.data.dataset import Dataset
-    from ptrnet.data.infer_task import InferredTask
+    from ptrnet.data.infer_task import InferredTask, Reading
 
 LARGEST_BATCH = 2**24  # elements, padding included
 # What other libraries call a field.
@@ -59,10 +61,12 @@ class Recipe(Settings):
     Args:
         task: what is learned.
         network: the settings of the model.
+        columns: of the file of examples, if it is a long table.
     """
 
     task: Task
     network: ModelSettings
+    columns: Columns = NO_COLUMNS
     model: str = setting("ptr-net", "the architecture")
     labeller: str = setting("", "algorithm that answers fresh examples; the task's first if none")
     data: str = setting("", "file of examples to train on; fresh ones if none is given")
@@ -158,9 +162,10 @@ class Recipe(Settings):
         table = {**tasks.kind(name).recipe, **table}
         model = str(table.get("model", cls.model))
         own, of_task = options_of(cls), options_of(tasks.kind(name))
+        of_columns = options_of(Columns)
         of_model = [key for key in models.setting_names(model) if key not in own]
         for key in table:
-            if key == "task" or key in own or key in of_task or key in of_model:
+            if key == "task" or any(key in part for part in (own, of_columns, of_task, of_model)):
                 continue
             if key in every_setting():
                 raise unknown(f"setting of model {model}", key, of_model)
@@ -171,7 +176,9 @@ class Recipe(Settings):
         values = {key: own[key].check(table[key]) for key in own if key in table}
         shared = _shared_settings(model, task, values.get("n", cls.n))
         settings = {**shared, **{key: table[key] for key in of_model if key in table}}
-        return cls(task=task, network=models.settings_of(model, **settings), **values)
+        columns = Columns(**{key: table[key] for key in of_columns if key in table})
+        network = models.settings_of(model, **settings)
+        return cls(task=task, network=network, columns=columns, **values)
 
     @classmethod
     def read(cls, path: Path, **changes: Any) -> Self:
@@ -192,6 +199,7 @@ class Recipe(Settings):
     def table(self) -> dict[str, Any]:
         """The flat keys again; what `from_table` takes."""
         own = {"task": self.task.name, **to_mapping(self)}
+        own |= {name: column for name, column in to_mapping(self.columns).items() if column}
         return {**own, **to_mapping(self.task), **to_mapping(self.network), **own}
 
     def toml(self) -> str:
@@ -220,6 +228,8 @@ def _shared_settings(model: str, task: Task, n: Sizes) -> dict[str, Any]:
 def _check_combination(recipe: Recipe) -> None:
     """Refuse sizes that do not suit the task, and values that contradict each other."""
     checks.check_sizes(recipe.n, recipe.task)
+    if recipe.columns and not (recipe.data and isinstance(recipe.task, Custom)):
+        raise InputError("recipe: set_id goes with a table as data, and without a TASK")
     one_n = getattr(recipe.network, "n", None)  # of a dictionary
     if one_n is not None and recipe.n != (one_n,):
         raise InputError(f"recipe: the network serves n = {one_n} alone, got {recipe.n}")
@@ -307,6 +317,7 @@ def recipe_options() -> dict[str, Option]:
     What the help says of a setting ends with the names that its value may have.
     """
     options = dict(options_of(Recipe))
+    options.update(options_of(Columns))
     options.update(_task_options(options))
     options.update(_model_options(options))
     names = {"model": " | ".join(models.names()), "labeller": _labellers()}
@@ -337,6 +348,13 @@ def _task_options(of_recipe: Mapping[str, Option]) -> dict[str, Option]:
             default="all",
             help="of elements of --data that are objects, as price,colour",
         ),
+        "context": replace(
+            custom["context"],
+            type=str,
+            default="found",
+            help="the fields of the whole set, as income,age",
+        ),
+        "missing": Option("missing", Missing, "fill", "what missing values are"),
         "unknown_category": replace(
             custom["unknown_category"], help="texts that no example of --data has"
         ),
@@ -374,28 +392,52 @@ def infer_recipe(path: str, overrides: Mapping[str, Any]) -> tuple[Recipe, str, 
     """
     from ptrnet.data.infer_task import infer_task
 
-    overrides = dict(overrides)
-    kind = kind_of(overrides.pop("kind", None), overrides.pop("constraint", None))
-    fields = field_names(overrides.get("fields", ()))
-    category = check("unknown_category", overrides.get("unknown_category", "refuse"), Unknown)
-    inferred = infer_task(path, kind, fields, category)
-    recipe = Recipe.from_table(
+    kind, reading = kind_and_reading(overrides)
+    columns = Columns(**{key: overrides[key] for key in options_of(Columns) if key in overrides})
+    inferred = infer_task(path, kind, reading, columns)
+    recipe = recipe_of(inferred, path, overrides)
+    return recipe, summary(inferred, is_guessed=kind is None and not columns), inferred.examples
+
+
+def kind_and_reading(overrides: Mapping[str, Any]) -> tuple[Kind | None, "Reading"]:
+    """What the keys of a recipe say of own examples: their kind, and how they are read."""
+    from ptrnet.data.infer_task import Reading
+
+    kind = kind_of(overrides.get("kind"), overrides.get("constraint"))
+    reading = Reading(
+        field_names("fields", overrides.get("fields", ())),
+        check("unknown_category", overrides.get("unknown_category", "refuse"), Unknown),
+        check("missing", overrides.get("missing", "fill"), Missing),
+        field_names("context", overrides.get("context", ())),
+    )
+    return kind, reading
+
+
+def recipe_of(inferred: "InferredTask", data: str, overrides: Mapping[str, Any]) -> Recipe:
+    """The recipe of a training on own examples.
+
+    Args:
+        inferred: the examples and their task.
+        data: their file, or what messages call them.
+        overrides: keys of a recipe, which overrule what follows from the examples.
+    """
+    of_task = to_mapping(inferred.task)
+    skipped = {"constraint", "missing", "kind", "fields", "context"}
+    return Recipe.from_table(
         {
             "steps": STEPS,
             "valid_every": VALID_EVERY,
             **validation(overrides),
             "n": Sizes.of(inferred.examples.sizes),
-            **to_mapping(inferred.task),
-            **overrides,
-            "fields": inferred.task.fields,
-            "data": path,
+            **of_task,
+            **{key: value for key, value in overrides.items() if key not in skipped},
+            "data": data,
             "task": tasks.CUSTOM,
         }
     )
-    return recipe, _summary(inferred, kind is None), inferred.examples
 
 
-def field_names(fields: str | Sequence[str]) -> tuple[str, ...]:
+def field_names(key: str, fields: str | Sequence[str]) -> tuple[str, ...]:
     """The names of a list, or of a text such as price,colour.
 
     Raises:
@@ -404,7 +446,7 @@ def field_names(fields: str | Sequence[str]) -> tuple[str, ...]:
     if isinstance(fields, str):
         fields = [name.strip() for name in fields.split(",")]
     if not isinstance(fields, list | tuple) or not all(isinstance(f, str) and f for f in fields):
-        raise InputError(f"fields: expected names of fields, got {short(fields)}")
+        raise InputError(f"{key}: expected names of fields, got {short(fields)}")
     return tuple(fields)
 
 
@@ -425,12 +467,13 @@ def validation(overrides: Mapping[str, Any]) -> dict[str, Any]:
     return {"valid_share": VALID_SHARE, "patience": PATIENCE}
 
 
-def _summary(inferred: "InferredTask", guessed: bool) -> str:
+def summary(inferred: "InferredTask", is_guessed: bool) -> str:
+    """One line on what own examples are."""
     sizes, lengths = inferred.examples.sizes, inferred.examples.lengths
     d = inferred.task.num_features
     schema = inferred.task.schema
     fields = f": {schema.describe()}" if schema else ""
-    hint = " (guessed; the option kind says otherwise)" if guessed else ""
+    hint = " (guessed; the option kind says otherwise)" if is_guessed else ""
     return (
         f"{len(sizes):,} examples of {sizes.min()} to {sizes.max()} elements of {d} "
         f"feature{'s' * (d > 1)}{fields}; answers of {lengths.min()} to {lengths.max()} indices, "

@@ -4,6 +4,9 @@
 - `read(path, task)`: yields the examples of a file; text formats also take `-`
 - `write(stream, examples, task)`: writes examples to an open stream of text or bytes
 - `num_features(path)`: numbers of an element, d; only if files tell it without a task
+- `table(path)` and `write_table(stream, table)`: of `ptrnet.data.tables.Table`; only if a file may
+  be a long table, in which a row is an element
+- `COLUMNS`: the columns of its tables, if all files name them alike
 - `dictionaries(path)`: yields the elements of each instance, which are dictionaries, and its
   source; returns None if the elements of the first instance are rows of numbers, and raises
   InputError if those of a later one are; only if elements may be dictionaries
@@ -16,6 +19,7 @@ from collections.abc import Iterable, Iterator
 from io import StringIO
 from pathlib import Path
 from tempfile import SpooledTemporaryFile
+from typing import TYPE_CHECKING, Any
 
 from ptrnet.data.dataset import Dataset, chunks_of
 from ptrnet.data.formats.parts.format import (
@@ -34,6 +38,9 @@ from ptrnet.files import atomic_path, check_writable, to_standard_output
 from ptrnet.tasks.base import Task
 from ptrnet.types import Example
 
+if TYPE_CHECKING:
+    from ptrnet.data.tables import Columns, Sets, Table
+
 __all__ = [
     "Capabilities",
     "Format",
@@ -46,20 +53,88 @@ __all__ = [
     "get",
     "names",
     "num_features",
+    "open_sets",
     "output_format",
     "print_as_they_come",
     "read",
     "read_chunks",
+    "read_table",
     "register",
     "write",
     "write_checked",
+    "write_table",
 ]
 
 _IN_MEMORY = 2**26  # bytes of output that we keep in memory before we use a temporary file
 
 
-def read(path: str, task: Task) -> Iterator[Example]:
-    """Yield the examples of a file.
+def open_sets(path: str, columns: "Columns | None" = None) -> "Sets | None":
+    """Return the sets of a long table; None if the file is not one.
+
+    Args:
+        path: of the file.
+        columns: which of its columns say what; empty if it is not a long table.
+
+    Raises:
+        InputError: no such file, a format without tables, or a file that cannot be used.
+        MissingExtraError: the format needs a package that is not installed.
+    """
+    source_format = input_format(path)
+    columns = columns or source_format.columns
+    if not columns:
+        return None
+    from ptrnet.data.tables import Sets
+
+    check_input(path)
+    return Sets(source_format.table(path), columns)
+
+
+def read_table(
+    table: Any,
+    *,
+    set_id: str,
+    chosen: str = "",
+    rank: str = "",
+    grade: str = "",
+    member: str = "",
+) -> list[Example]:
+    """Return the sets of a long table, whose elements are dictionaries of its other columns.
+
+    `ptrnet.fit`, `solve` and `evaluate` take tables by the same names of columns; this function is
+    for what needs sets one by one, such as splitting them. The rows of a set may be anywhere. Sets
+    are in the order of their first rows.
+
+    Args:
+        table: a file (.csv, .parquet, .svmlight), a frame of pandas or polars, or a list of
+            dictionaries.
+        set_id: the column whose value the rows of a set share; the key of the same name in
+            `extra`.
+        chosen: the column that is 1 in the one row that was chosen, 0 elsewhere.
+        rank: the column with an element's place in the answer: any numbers, the least first. Equal
+            ones are ties. A cell is empty if the element is not in the answer.
+        grade: the column with an element's grade, the highest first.
+        member: the column that is 1 if an element belongs to the answer, a set without an order.
+
+    Raises:
+        InputError: no such file or column, or a cell that cannot be used, by its line or row.
+    """
+    from ptrnet.data.tables import Columns, Sets
+
+    columns = Columns(set_id=set_id, chosen=chosen, rank=rank, grade=grade, member=member)
+    return Sets(table_of(table), columns).examples()
+
+
+def table_of(values: Any) -> "Table":
+    """Return the long table in a file, a frame or a list of dictionaries; see `read_table`."""
+    from ptrnet.data.tables import Table
+
+    if isinstance(values, str | Path):
+        return check_input(str(values)).table(str(values))
+    return Table.of(values)
+
+
+def read(path: str, task: Task, columns: "Columns | None" = None) -> Iterator[Example]:
+    """Yield the examples of a file; of a long table if `columns` say which of them say what.
 
     Raises:
         InputError: no such file, a format of another task, a line that cannot be used, or no
@@ -68,6 +143,11 @@ def read(path: str, task: Task) -> Iterator[Example]:
     """
     source_format = input_format(path)
     source_format.check_task(task, path)
+    if columns:
+        sets = open_sets(path, columns)
+        assert sets is not None
+        yield from sets.dataset(task)
+        return
     empty = True
     for example in source_format.read(path, task):
         empty = False
@@ -76,15 +156,17 @@ def read(path: str, task: Task) -> Iterator[Example]:
         raise InputError(f"{display_name(path)}: holds no instance")
 
 
-def read_chunks(path: str, task: Task, size: int) -> Iterator[Dataset]:
-    """Yield the examples of a file, `size` at a time.
+def read_chunks(
+    path: str, task: Task, size: int, columns: "Columns | None" = None
+) -> Iterator[Dataset]:
+    """Yield the examples of a file, `size` at a time; see `read`.
 
     Raises:
         InputError: no such file, another task's format, the first line that cannot be used, or no
             instance at all.
         MissingExtraError: the format needs a package that is not installed.
     """
-    return chunks_of(read(path, task), task, size)
+    return chunks_of(read(path, task, columns), task, size)
 
 
 def write(path: str, examples: Iterable[Example], task: Task, like: str | None = None) -> None:
@@ -125,6 +207,23 @@ def write_checked(
         return
     with atomic_path(Path(path)) as temporary, target.open_for_writing(temporary) as stream:
         target.write(stream, examples, task)
+
+
+def write_table(path: str, table: "Table") -> None:
+    """Write a long table; to standard output as .csv.
+
+    Raises:
+        InputError: a format without tables, or a table that it cannot hold.
+        OutputError: the file cannot be written completely.
+    """
+    if path == "-":
+        text = StringIO()
+        get("csv").write_table(text, table, path)
+        to_standard_output(text.getvalue().splitlines(keepends=True))
+        return
+    target = format_of(path)
+    with atomic_path(Path(path)) as temporary, target.open_for_writing(temporary) as stream:
+        target.write_table(stream, table, path)
 
 
 def print_as_they_come(examples: Iterable[Example], task: Task) -> None:

@@ -11,7 +11,7 @@ import csv
 import re
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, NoReturn, TextIO
+from typing import TYPE_CHECKING, Any, NoReturn, TextIO
 
 from ptrnet.data import cells, checks
 from ptrnet.data.formats.parts.format import Capabilities
@@ -19,7 +19,11 @@ from ptrnet.data.formats.parts.lines import csv_rows, display_name
 from ptrnet.data.sizes import LARGEST
 from ptrnet.errors import AmbiguousInputWarning, InputError, short
 from ptrnet.tasks.base import Task
+from ptrnet.tasks.schema import is_empty
 from ptrnet.types import Example, Table
+
+if TYPE_CHECKING:
+    from ptrnet.data import tables
 
 CAPABILITIES = Capabilities(multiple=False, answers=False, dictionaries=True)
 
@@ -87,6 +91,38 @@ def _read_numbers(rows: list[list[str]], lines: list[int], task: Task, source: s
     ]
     inputs = checks.check_instance(values, task, source)
     return Example(inputs, None, source, table=Table(header, rows, numeric))
+
+
+def table(path: str) -> "tables.Table":
+    """See `ptrnet.data.formats`."""
+    from ptrnet.data import tables
+
+    rows = list(csv_rows(path, path))
+    if len(rows) < 2:
+        raise InputError(f"{path}: expected a header and at least one row")
+    (header, line), *body = rows
+    cells.check_header(header, f"{path}:{line}")
+    if "" in header:
+        raise InputError(
+            f"{path}:{line}: column {header.index('') + 1}: expected a name, got none; if it is "
+            "the index of pandas, write the file by to_csv(index=False)"
+        )
+    columns = zip(*(row for row, _ in body), strict=True)
+    lines = [line for _, line in body]
+    return tables.Table(
+        dict(zip(header, columns, strict=True)),
+        path,
+        lambda k: f"{path}:{lines[k]}",
+        is_text=True,
+    )
+
+
+def write_table(stream: TextIO, table: "tables.Table") -> None:
+    """See `ptrnet.data.formats`."""
+    writer = csv.writer(stream, lineterminator="\n")
+    writer.writerow(table.columns)
+    rows = zip(*table.columns.values(), strict=True)
+    writer.writerows(["" if is_empty(cell) else cell for cell in row] for row in rows)
 
 
 def _is_header(first: list[str], numeric: list[int], ids: list[int], source: str) -> bool:

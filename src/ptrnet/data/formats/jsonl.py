@@ -1,8 +1,9 @@
 """JSON lines: `{"inputs": [[...], ...], "outputs": [...]}`, 0-based.
 
 Elements may be objects, `{"inputs": [{"price": 3.5, "colour": "red"}, ...]}`. An answer does not
-repeat its first index at the end. The key `distance` names a distance other than Euclid's. All
-other keys of a line are its example's `extra`, and are written again.
+repeat its first index at the end. The key `distance` names a distance other than Euclid's. Own
+examples may have `grades`, a number for each element, and `context`, an object of fields that all
+elements share. All other keys of a line are its example's `extra`, and are written again.
 """
 
 import json
@@ -21,6 +22,7 @@ from ptrnet.data.formats.parts.lines import display_name, numbered_lines
 from ptrnet.errors import InputError
 from ptrnet.geometry.distances import PLANAR
 from ptrnet.tasks.base import Task
+from ptrnet.tasks.schema import with_context
 from ptrnet.types import Example
 
 CAPABILITIES = Capabilities(extra=True, distances=PLANAR, dictionaries=True)
@@ -38,6 +40,21 @@ def read(path: str, task: Task) -> Iterator[Example]:
         inputs = checks.check_instance(values, task, f'{source}: "inputs"')
         example = json_values.example_from_row(inputs, row, task, source)
         yield example.replace(elements=records_of(values))
+
+
+def read_any(path: str, task: Task) -> Iterator[Example]:
+    """Yield the examples of a file whose elements are objects with any fields.
+
+    Raises:
+        InputError: a line that is not such an example.
+    """
+    for line, text in numbered_lines(path):
+        source = f"{path}:{line}"
+        row = json_values.parse_object(text, source)
+        elements = json_values.records(task.read_instance(row, source), f'{source}: "inputs"')
+        nothing = np.zeros((len(elements), 1))
+        example = json_values.example_from_row(nothing, row, task, source)
+        yield example.replace(elements=elements)
 
 
 def dictionaries(path: str) -> Iterator[tuple[list[Mapping[str, Any]], str]] | None:
@@ -59,7 +76,9 @@ def _inputs(path: str) -> Iterator[tuple[Any, str]]:
     """Yield the unchecked `inputs` of each line, None if it has none, and their source."""
     for line, text in numbered_lines(path):
         source = f"{path}:{line}"
-        yield json_values.parse_object(text, source).get("inputs"), f'{source}: "inputs"'
+        row = json_values.parse_object(text, source)
+        values = with_context(row.get("inputs"), row.get("context"), source)
+        yield values, f'{source}: "inputs"'
 
 
 def write(stream: TextIO, examples: Iterable[Example], task: Task) -> None:

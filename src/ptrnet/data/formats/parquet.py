@@ -6,7 +6,8 @@ memory.
 """
 
 import base64
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, NoReturn
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyarrow import parquet
 
+    from ptrnet.data import tables
+
 CAPABILITIES = Capabilities(
     extra=True, distances=PLANAR, binary=True, stdout_format="jsonl", package="pyarrow"
 )
@@ -38,7 +41,7 @@ _WRITTEN_BY_PTRNET = {b"writer": b"ptrnet"}  # in the metadata of a schema
 def read(path: str, task: Task) -> Iterator[Example]:
     """See `ptrnet.data.formats`."""
     number = 0
-    for batch in _batches(path, task):
+    for batch in _batches(path, partial(_check_schema, task=task, path=path)):
         for k in range(len(batch)):
             number += 1
             cells = {key: batch[key][k] for key in batch.schema.names}
@@ -47,7 +50,7 @@ def read(path: str, task: Task) -> Iterator[Example]:
 
 def num_features(path: str) -> int:
     """See `ptrnet.data.formats`."""
-    for batch in _batches(path, None):
+    for batch in _batches(path, partial(_check_schema, task=None, path=path)):
         source = f'{path}: row 1: "inputs"'
         return json_values.num_features(_to_python(batch["inputs"][0], source), source)
     raise InputError(f"{path}: holds no instance")
@@ -72,13 +75,51 @@ def write(stream: BinaryIO, examples: Iterable[Example], task: Task) -> None:
         raise InputError(f"{first[0].source}: cannot be written as Parquet: {reason}") from None
 
 
-def _batches(path: str, task: Task | None) -> Iterator["pa.RecordBatch"]:
-    """Yield the rows in batches; the columns have the types that the task needs.
+def table(path: str) -> "tables.Table":
+    """See `ptrnet.data.formats`."""
+    import pyarrow as pa
 
-    If the task is None, accept the types that any task could need.
+    from ptrnet.data import tables
+
+    batches = list(_batches(path, partial(_check_names, path=path)))
+    if not batches:
+        raise InputError(f"{path}: expected at least one row, got none")
+    arrow = pa.Table.from_batches(batches)
+    columns = {name: _column_to_python(arrow[name], path, name) for name in arrow.column_names}
+    return tables.Table(columns, path, lambda k: f"{path}: row {k + 1}", arrow=arrow)
+
+
+def write_table(stream: BinaryIO, table: "tables.Table") -> None:
+    """See `ptrnet.data.formats`. Columns of a Parquet file keep their types."""
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    kept = [] if table.arrow is None else table.arrow.column_names
+    columns = {n: table.arrow[n] if n in kept else table.values(n) for n in table.columns}
+    try:
+        parquet.write_table(pa.table(columns), stream)
+    except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
+        reason = str(error).splitlines()[0]
+        raise InputError(f"{table.source}: cannot be written as Parquet: {reason}") from None
+
+
+def _column_to_python(column: "pa.ChunkedArray", path: str, name: str) -> list[Any]:
+    try:
+        values: list[Any] = column.to_pylist()
+        return values
+    except (ValueError, OverflowError):  # a type that Python does not have
+        return [_to_python(cell, f'{path}: row {k}: "{name}"') for k, cell in enumerate(column, 1)]
+
+
+def _batches(path: str, check: Callable[["pa.Schema"], None]) -> Iterator["pa.RecordBatch"]:
+    """Yield the rows in batches.
+
+    Args:
+        path: of the file.
+        check: refuses columns that do not suit.
 
     Raises:
-        InputError: other types, or a file that Arrow cannot read to its end.
+        InputError: a file that Arrow cannot read to its end.
     """
     from pyarrow import ArrowException, parquet
 
@@ -87,7 +128,7 @@ def _batches(path: str, task: Task | None) -> Iterator["pa.RecordBatch"]:
         with Path(path).open("rb") as stream:
             file = parquet.ParquetFile(stream, page_checksum_verification=True)
             _check_footer(file, path)
-            _check_schema(file.schema_arrow, task, path)
+            check(file.schema_arrow)
             for batch in file.iter_batches(_BATCH_ROWS):
                 batch.validate(full=True)  # otherwise Arrow accepts text that is not UTF-8
                 yield batch
@@ -136,9 +177,7 @@ def _check_schema(schema: "pa.Schema", task: Task | None, path: str) -> None:
     from pyarrow import types
 
     names = schema.names
-    twice = [key for key in names if names.count(key) > 1]
-    if twice:
-        raise InputError(f'{path}: column "{twice[0]}" occurs twice')
+    _check_names(schema, path)
     if "inputs" not in names:
         raise InputError(
             f'{path}: expected a column "inputs", got {", ".join(names)[:80] or "none"}'
@@ -154,6 +193,12 @@ def _check_schema(schema: "pa.Schema", task: Task | None, path: str) -> None:
         if not types.is_null(leaf) and (depth != lists or not types.is_integer(leaf)):
             expected = "list<int64>" if lists == 1 else "list<list<int64>>"
             _refuse(schema, "outputs", expected, path)
+
+
+def _check_names(schema: "pa.Schema", path: str) -> None:
+    twice = [key for key in schema.names if schema.names.count(key) > 1]
+    if twice:
+        raise InputError(f'{path}: column "{twice[0]}" occurs twice')
 
 
 def _refuse(schema: "pa.Schema", key: str, expected: str, path: str) -> NoReturn:
@@ -233,12 +278,12 @@ def _schema_of(examples: Sequence[Example], task: Task) -> "pa.Schema":
     ]
     rows = [json_values.other_keys(example) for example in examples]
     for key in dict.fromkeys(key for row in rows for key in row):
-        _check_name(key, rows, examples)
+        _check_key(key, rows, examples)
         fields.append((key, _column(key, rows, examples, None).type))
     return pa.schema(fields)
 
 
-def _check_name(key: str, rows: Sequence[dict[str, Any]], examples: Sequence[Example]) -> None:
+def _check_key(key: str, rows: Sequence[dict[str, Any]], examples: Sequence[Example]) -> None:
     """Refuse a key that cannot name a column: JSON allows keys that are not Unicode text."""
     try:
         key.encode()

@@ -12,7 +12,6 @@ from typing import NamedTuple, TextIO
 import numpy as np
 
 from ptrnet.data import checks
-from ptrnet.data.arrays import LARGEST_UNROUNDED
 from ptrnet.data.cells import parse_index, parse_number
 from ptrnet.data.formats.parts.format import Capabilities
 from ptrnet.data.formats.parts.lines import (
@@ -23,6 +22,7 @@ from ptrnet.data.formats.parts.lines import (
 )
 from ptrnet.errors import AmbiguousInputWarning, InputError
 from ptrnet.tasks.base import Task
+from ptrnet.tasks.schema import LARGEST_UNROUNDED
 from ptrnet.types import Example, Floats, Indices
 
 CAPABILITIES = Capabilities()

@@ -5,14 +5,18 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 from types import ModuleType
-from typing import IO, Any
+from typing import IO, TYPE_CHECKING, Any
 
 from ptrnet.data.formats.parts.lines import standard_input_is_json
 from ptrnet.errors import InputError, MissingExtraError, short, unknown
+from ptrnet.files import exists
 from ptrnet.geometry.distances import EUCLIDEAN
 from ptrnet.plugins import Registry
 from ptrnet.tasks.base import Task
 from ptrnet.types import Example
+
+if TYPE_CHECKING:
+    from ptrnet.data.tables import Columns, Table
 
 _registry = Registry("file format", __name__.removesuffix(".parts.format"))
 
@@ -87,6 +91,34 @@ class Format:
         """Yield the examples of a file."""
         examples: Iterator[Example] = self.module.read(path, task)
         return examples
+
+    @property
+    def columns(self) -> "Columns | None":
+        """The columns of every file, if they are long tables that name their columns alike."""
+        columns: Columns | None = getattr(self.module, "COLUMNS", None)
+        return columns
+
+    @property
+    def writes_tables(self) -> bool:
+        """Whether a file may be a long table with any columns."""
+        return hasattr(self.module, "write_table")
+
+    def table(self, path: str) -> "Table":
+        """Return a file as a long table. Raises InputError if the format has none."""
+        self._check_is_table("table", path)
+        table: Table = self.module.table(path)
+        return table
+
+    def write_table(self, stream: IO[Any], table: "Table", path: str) -> None:
+        """Write a long table. Raises InputError if the format has none."""
+        self._check_is_table("write_table", path)
+        self.module.write_table(stream, table)
+
+    def _check_is_table(self, member: str, path: str) -> None:
+        if not hasattr(self.module, member):
+            others = [f".{name}" for name in names() if hasattr(get(name).module, member)]
+            raise InputError(f"{path}: expected a table, {' or '.join(others)}")
+        self.check_package()
 
     def write(self, stream: IO[Any], examples: Iterable[Example], task: Task) -> None:
         """Write examples to a stream of text or, if the format is binary, of bytes."""
@@ -176,6 +208,7 @@ def get(extension: str) -> Format:
     return known
 
 
+_ALIASES = {"svm": "svmlight", "libsvm": "svmlight"}
 _formats: dict[str, Format] = {}  # by extension; their modules have been checked
 
 
@@ -198,7 +231,10 @@ def format_of(path: str) -> Format:
         InputError: no extension, or an unknown one; the message suggests the nearest.
     """
     extension = "txt" if path == "-" else Path(path).suffix.removeprefix(".").lower()
+    extension = _ALIASES.get(extension, extension)
     known = names()
+    if extension not in known and exists(f"{path}.query"):  # as LightGBM's examples are named
+        return get("svmlight")
     if not extension:
         raise InputError(f"{path}: expected an extension, one of .{', .'.join(known)}")
     if extension not in known:

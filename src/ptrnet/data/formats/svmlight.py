@@ -1,0 +1,122 @@
+"""svmlight and LETOR: `GRADE qid:ID INDEX:VALUE ... # COMMENT`, an element a line.
+
+A feature that a line does not name is 0. Instead of `qid:`, a file `FILE.query` may have the number
+of lines of each set, as LightGBM has it. A model reads features by their indices, which are the
+names of its fields; comments are kept in the field `#`.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, TextIO
+
+import numpy as np
+
+from ptrnet.data.cells import parse_number
+from ptrnet.data.formats.parts.format import Capabilities
+from ptrnet.data.formats.parts.lines import numbered_lines
+from ptrnet.data.tables import Columns, Sets, Table
+from ptrnet.errors import InputError, short
+from ptrnet.tasks import CUSTOM
+from ptrnet.tasks.base import Task
+from ptrnet.types import Example
+
+CAPABILITIES = Capabilities(dictionaries=True, task=CUSTOM, stdout_format="jsonl")
+COLUMNS = Columns(set_id="qid", grade="grade")
+COMMENT = "#"
+
+
+def read(path: str, task: Task) -> Iterator[Example]:
+    """See `ptrnet.data.formats`."""
+    return iter(Sets(table(path), COLUMNS).dataset(task))
+
+
+def table(path: str) -> Table:
+    """See `ptrnet.data.formats`."""
+    grades: list[float] = []
+    ids: list[str] = []
+    lines: list[int] = []
+    comments: list[str] = []
+    columns: dict[int, list[tuple[int, float]]] = {}  # by index, the rows and values
+    for line, text in numbered_lines(path):
+        content, _, comment = text.partition(COMMENT)
+        if not content.strip():
+            continue
+        source, row = f"{path}:{line}", len(grades)
+        grade, *fields = content.split()
+        if fields and fields[0].startswith("qid:"):
+            ids.append(fields.pop(0).removeprefix("qid:"))
+        if ids and len(ids) != row + 1:
+            raise InputError(f"{source}: expected qid:ID after the grade in every line or in none")
+        grades.append(parse_number(grade, f"{source}: grade"))
+        lines.append(line)
+        comments.append(comment.strip())
+        for field in fields:
+            index, colon, value = field.partition(":")
+            if not colon or not index.isascii() or not index.isdecimal():
+                raise InputError(f"{source}: expected INDEX:VALUE, got {short(field)}")
+            column = columns.setdefault(int(index), [])
+            if column and column[-1][0] == row:
+                raise InputError(f"{source}: feature {index} occurs twice")
+            column.append((row, parse_number(value, f"{source}: feature {index}")))
+    if not grades:
+        raise InputError(f"{path}: holds no instance")
+    table: dict[str, Sequence[Any]] = {"grade": grades, "qid": ids or _query_ids(path, len(grades))}
+    for number, entries in sorted(columns.items()):
+        rows, values = zip(*entries, strict=True)
+        dense = np.zeros(len(grades))
+        dense[list(rows)] = values
+        table[str(number)] = dense.tolist()
+    if any(comments):
+        table[COMMENT] = comments
+    return Table(table, path, lambda k: f"{path}:{lines[k]}", default=0.0)
+
+
+def _query_ids(path: str, count: int) -> list[str]:
+    """Return the set of each row, from 1 on, by the numbers of rows in `FILE.query`."""
+    file = f"{path}.query"
+    if not Path(file).is_file():
+        raise InputError(
+            f"{path}: expected qid:ID after the grade, or a file {file} with the number of rows of "
+            "each set"
+        )
+    sizes = []
+    for line, text in numbered_lines(file):
+        if not text.strip().isdecimal():
+            raise InputError(f"{file}:{line}: expected a number of rows, got {short(text.strip())}")
+        sizes.append(int(text))
+    if sum(sizes) != count:
+        raise InputError(f"{file}: expected {count} rows in all, as {path} has, got {sum(sizes)}")
+    return np.repeat(np.arange(1, len(sizes) + 1), sizes).astype(str).tolist()
+
+
+def write(stream: TextIO, examples: Iterable[Example], task: Task) -> None:
+    """See `ptrnet.data.formats`."""
+    for number, example in enumerate(examples, 1):
+        if example.grades is None:
+            raise InputError(
+                f"{example.source}: a .svmlight file holds grades, got an answer without"
+            )
+        key = str(example.extra.get("qid", number))
+        if any(c.isspace() or c == COMMENT for c in key):
+            raise InputError(f"{example.source}: expected a qid without blanks, got {short(key)}")
+        elements = example.elements or [
+            {str(k): value for k, value in enumerate(row, 1)} for row in example.inputs.tolist()
+        ]
+        for grade, element in zip(example.grades.tolist(), elements, strict=True):
+            features = {n: value for n, value in element.items() if n != COMMENT}
+            for name, value in features.items():
+                if not name.isdecimal() or isinstance(value, str) or value is None:
+                    raise InputError(
+                        f'{example.source}: "{name}": a .svmlight file holds numbers under the '
+                        f"index of their feature, got {short(value)}"
+                    )
+            named = sorted(features, key=int)
+            row = [f"{name}:{_number(features[name])}" for name in named if features[name]]
+            comment = [f"# {element[COMMENT]}"] if element.get(COMMENT) else []
+            stream.write(" ".join([_number(grade), f"qid:{key}", *row, *comment]) + "\n")
+
+
+def _number(value: float) -> str:
+    return (
+        str(int(value)) if float(value).is_integer() and abs(value) < 1e15 else repr(float(value))
+    )

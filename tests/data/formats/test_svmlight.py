@@ -1,0 +1,125 @@
+"""svmlight files with `qid:`, LETOR's comments, and LightGBM's files of group sizes."""
+
+import numpy as np
+import pytest
+
+import ptrnet
+from ptrnet import InputError
+from ptrnet.cli import run
+from ptrnet.data import formats
+from ptrnet.data.infer_task import infer_task, loosest_task
+from ptrnet.data.tables import Columns, Sets, Table
+from ptrnet.types import Example, ranking
+
+LETOR = """# made by hand
+2 qid:10 1:0.5 3:-2e1 46:1 # GX000-00 inc = 1
+0 qid:10 1:0.25
+1 qid:9 3:4 46:7 #docid = b
+
+1 qid:10 46:2
+"""
+
+
+def written(tmp_path, text, name="r.svmlight"):
+    (tmp_path / name).write_text(text)
+    return str(tmp_path / name)
+
+
+def test_lines_of_one_query_are_a_set_and_absent_features_are_zero(tmp_path):
+    ten, nine = infer_task(written(tmp_path, LETOR)).examples
+    assert ten.inputs.tolist() == [[0.5, -20, 1], [0.25, 0, 0], [0, 0, 2]]
+    assert ten.grades.tolist() == [2, 0, 1] and ten.outputs.tolist() == [0, 2, 1]
+    assert nine.inputs.tolist() == [[0, 4, 7]] and nine.extra == {"qid": "9"}
+    task = infer_task(written(tmp_path, LETOR, "r.svm")).task
+    assert task.kind == "grades" and task.fields == ("1", "3", "46")
+
+
+def test_a_model_reads_the_features_that_it_knows_of_a_later_file(tmp_path):
+    task = infer_task(written(tmp_path, LETOR)).task
+    later = written(tmp_path, "0 qid:1 2:9 46:3\n", "later.svm")
+    (example,) = formats.read(later, task)
+    assert example.inputs.tolist() == [[0, 0, 3]]
+
+
+def test_files_of_group_sizes_tell_the_sets_whatever_the_name(tmp_path):
+    path = written(tmp_path, "1 0:1\n0 0:2\n2 0:3\n", "rank.train")
+    written(tmp_path, "2\n1\n", "rank.train.query")
+    first, second = infer_task(path).examples
+    assert first.grades.tolist() == [1, 0] and second.inputs.tolist() == [[3]]
+    written(tmp_path, "2\n2\n", "rank.train.query")
+    with pytest.raises(InputError, match=r"rank\.train\.query: expected 3 rows in all, .*got 4"):
+        infer_task(path)
+
+
+def test_random_rankings_survive_a_write_and_a_read(tmp_path):
+    rng = np.random.default_rng(0)
+    rows = [
+        {
+            "s": f"q{s}",
+            "grade": int(rng.integers(5)),
+            **{str(k): float(rng.normal()) for k in (3, 20)},
+        }
+        for s in range(8)
+        for _ in range(rng.integers(1, 6))
+    ]
+    examples = Sets(Table.of(rows), Columns(set_id="s", grade="grade")).examples()
+    path = str(tmp_path / "r.svmlight")
+    formats.write(path, [e.replace(extra={"qid": e.extra["s"]}) for e in examples], loosest_task(1))
+    again = formats.open_sets(path).examples()
+    for known, read in zip(examples, again, strict=True):
+        assert read.elements == known.elements and read.extra == {"qid": known.extra["s"]}
+        assert read.grades.tolist() == known.grades.tolist()
+
+
+def test_comments_and_numbers_go_through_the_program_and_back(tmp_path):
+    path, lines, again = written(tmp_path, LETOR), tmp_path / "r.jsonl", tmp_path / "again.svm"
+    assert run(["convert", path, str(lines)]) == 0
+    assert run(["convert", str(lines), str(again)]) == 0
+    assert again.read_text().splitlines() == [
+        "2 qid:10 1:0.5 3:-20 46:1 # GX000-00 inc = 1",
+        "0 qid:10 1:0.25",
+        "1 qid:10 46:2",
+        "1 qid:9 3:4 46:7 # docid = b",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "complaint"),
+    [
+        ("1 1:2\n", "r.svmlight: expected qid:ID after the grade, or a file"),
+        ("1 qid:1 1:2\n1 1:2\n", ":2: expected qid:ID after the grade in every line"),
+        ("x qid:1 1:2\n", ":1: grade: expected a number, got 'x'"),
+        ("1 qid:1 a:2\n", ":1: expected INDEX:VALUE, got 'a:2'"),
+        ("1 qid:1 1\n", ":1: expected INDEX:VALUE, got '1'"),
+        ("1 qid:1 1:nan\n", ":1: feature 1: expected a finite number"),
+        ("1 qid:1 1:2 1:3\n", ":1: feature 1 occurs twice"),
+        ("# nothing\n", "holds no instance"),
+    ],
+)
+def test_malformed_lines_are_refused_by_their_numbers(tmp_path, text, complaint):
+    with pytest.raises(InputError) as error:
+        infer_task(written(tmp_path, text))
+    assert complaint in str(error.value) and "\n" not in str(error.value)
+
+
+def test_what_the_format_cannot_hold_is_refused(tmp_path):
+    path = str(tmp_path / "r.svm")
+    plain = Example(np.ones((2, 1)), np.array([0]), "here")
+    named = plain.replace(elements=[{"price": 1}, {"price": 2}], grades=np.ones(2))
+    for example, words in ((plain, "holds grades"), (named, "under the index of their feature")):
+        with pytest.raises(InputError, match=f"^here.*{words}"):
+            formats.write(path, [example], loosest_task(1))
+    with pytest.raises(InputError, match="files are of task custom"):
+        formats.write(path, [plain], ptrnet.tasks.get("hull"))
+
+
+def test_rankings_of_arrays_are_numbered_from_one(tmp_path):
+    path = str(tmp_path / "r.svm")
+    grades = np.array([0.5, 2])
+    example = Example(np.array([[1, 0.1], [0, 3]]), ranking(grades), grades=grades)
+    formats.write(path, [example, example], loosest_task(2))
+    assert (tmp_path / "r.svm").read_text().splitlines()[:2] == [
+        "0.5 qid:1 1:1 2:0.1",
+        "2 qid:1 2:3",
+    ]
+    assert [e.inputs.tolist() for e in infer_task(path).examples] == [example.inputs.tolist()] * 2
