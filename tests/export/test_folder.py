@@ -3,18 +3,13 @@
 import hashlib
 import json
 
-import numpy as np
 import pytest
 import torch
 
 import ptrnet
-from ptrnet import tasks
 from ptrnet.cli import run
 from ptrnet.errors import InputError, MissingExtraError, ModelError
 from ptrnet.export import folder as export_folder
-from ptrnet.export.agreement import FLOAT32_ERRORS, Agreement, fresh_instances
-from ptrnet.export.manifest import CONSTRAINTS, _max_tokens
-from tests.contract.cases import EVERY_SETTING, EVERY_TASK
 from tests.export.cases import build
 
 FILES = {"encoder.onnx", "step.onnx", "manifest.json", "example.py"}
@@ -68,34 +63,6 @@ def test_a_folder_that_another_export_fills_meanwhile(tmp_path, monkeypatch):
     assert [file.name for file in tmp_path.rglob("*")] == ["out", "other"]
 
 
-@EVERY_TASK
-def test_every_task_is_described(name, settings):
-    """The most tokens for any n; a constraint that the manifest explains."""
-    task = tasks.get(name, **settings)
-    rule = _max_tokens(task)
-    assert type(task.build_constraint()).__name__ in CONSTRAINTS
-    for n in [*range(task.min_elements, 200), 99_999]:
-        longest = np.ceil(rule["per_element"] * n) + rule["plus"]
-        assert np.clip(longest, rule["least"], rule["most"]) == task.max_length(n)
-
-
-def test_free_answers_of_many_sizes_are_described():
-    for longest_answer, share in ((0, 0.0), (5, 0.3), (1, 2.5), (100, 1.0)):
-        task = tasks.get(
-            "custom",
-            center=(0.0,),
-            spread=(1.0,),
-            kind="sequence",
-            longest_answer=longest_answer,
-            longest_share=share,
-        )
-        rule = _max_tokens(task)
-        for n in (1, 2, 3, 7, 50, 1001, 99_999):
-            longest = np.clip(np.ceil(rule["per_element"] * n), rule["least"], rule["most"])
-            assert longest == task.max_length(n)
-    assert len(EVERY_SETTING) > 8
-
-
 def test_wrong_graphs_are_not_given_away(tmp_path, monkeypatch):
     """Those of another model: what is compared is the model that was given."""
     other, write = build("ptr-net", scale=3.0), export_folder.write_graphs
@@ -103,27 +70,6 @@ def test_wrong_graphs_are_not_given_away(tmp_path, monkeypatch):
     with pytest.raises(ModelError, match=r"not exported: in onnxruntime .* PyTorch's"):
         ptrnet.export_onnx(build("ptr-net"), tmp_path / "out", instances=20)
     assert not list(tmp_path.iterdir())
-
-
-def test_what_counts_as_agreement():
-    assert Agreement(9, 9, 0, 1e-5, 0.0).error() is None
-    assert Agreement(9, 8, 1, 1e-5, 0.0).error() is None
-    assert "1 of 9 greedy answers differ" in Agreement(9, 8, 0, 1e-5, 0.0).error()
-    assert "differ from PyTorch's by 0.00011" in Agreement(9, 9, 0, 1.1e-4, 0.0).error()
-    assert Agreement(9, 9, 0, 1.1e-4, 1.1e-4 / FLOAT32_ERRORS).error() is None
-    assert "by nan" in Agreement(9, 9, 0, float("nan"), 0.0).error()
-
-
-def test_instances_are_of_the_models_sizes():
-    solver = build("ptr-net")
-    instances = fresh_instances(solver, 200, seed=0)
-    assert {len(instance) for instance in instances} == set(range(3, 17))
-    assert np.array_equal(instances[7], fresh_instances(solver, 200, seed=0)[7])
-    custom = tasks.get("custom", center=(100.0, -5.0), spread=(3.0, 0.1), kind="subset")
-    solver.task, solver.trained = custom, {}
-    features = np.concatenate(fresh_instances(solver, 300, seed=0))
-    assert np.allclose(features.mean(0), custom.center, rtol=0.01)
-    assert np.allclose(features.std(0), custom.spread, rtol=0.1)
 
 
 def outcome(capsys, *arguments):

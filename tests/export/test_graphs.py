@@ -1,7 +1,6 @@
 """The graphs of every model compute what the model computes, for instances of any size."""
 
 import shutil
-from copy import deepcopy
 from pathlib import Path
 from typing import NamedTuple
 
@@ -10,7 +9,7 @@ import pytest
 import torch
 
 from ptrnet import models
-from ptrnet.decoding import Beam, Greedy
+from ptrnet.decoding import Beam
 from ptrnet.export.agreement import compare, fresh_instances
 from ptrnet.export.graphs import (
     DIMENSIONS,
@@ -24,7 +23,6 @@ from ptrnet.export.graphs import (
     write_graphs,
 )
 from ptrnet.export.quantize import quantize_graphs
-from ptrnet.models.base import PointerModel
 from ptrnet.solver import Solver
 from tests.export.cases import SETTINGS, build, label
 
@@ -67,40 +65,6 @@ def test_answers_and_log_probabilities_are_pytorchs(exported):
     assert agreement.ties <= 5  # decided by rounding
     limit = max(1e-4, 4 * agreement.float32_error)  # PyTorch's own error, against float64
     assert agreement.log_prob_error <= limit and agreement.float32_error < 1e-3
-
-
-def test_a_choice_by_rounding_inside_the_network_is_no_difference():
-    """A network that looks along the edge to its likeliest token jumps where two are as likely."""
-    solver = build(*next(case for case in SETTINGS if "frame_edge" in case[3]))
-    model, task, lengths = solver.model, solver.task, torch.tensor([6])
-    torch.manual_seed(0)
-    before, after = torch.rand(2, 1, 6, 2)
-    for points in (before, after):  # of the unit square whatever is between them
-        points[0, :2] = torch.tensor([[0.0, 0.0], [1.0, 1.0]])
-    max_lengths = torch.tensor([task.max_length(6)])
-    answer = Greedy().decode(model, before, lengths, max_lengths, task.build_constraint())
-
-    @torch.no_grad()
-    def log_probs(points):
-        return PointerModel.log_probs(model, points, lengths, answer.tokens[:, 0])
-
-    def distance(one, other):
-        return float((one - other).abs().max())
-
-    ends = [log_probs(before), log_probs(after)]
-    while (before - after).abs().max() > 1e-7:  # the half in which there is a jump
-        middle = (before + after) / 2
-        between = log_probs(middle)
-        if distance(ends[0], between) > distance(between, ends[1]):
-            after, ends[1] = middle, between
-        else:
-            before, ends[0] = middle, between
-    assert distance(*ends) > 1
-
-    rounded = deepcopy(model)
-    rounded.encode = lambda inputs, lengths: model.encode(after, lengths)
-    agreement = compare(model, rounded, task, [before[0].double().numpy()])
-    assert (agreement.same_answers, agreement.ties) == (0, 1) and agreement.error() is None
 
 
 def test_prefixes_of_a_beam_are_served(exported):

@@ -113,11 +113,11 @@ def test_only_the_pinned_package_is_unpacked(tmp_path, monkeypatch):
     path = package(tmp_path, **contents)
     (tmp_path / "out").mkdir()
     with pytest.raises(InputError, match="the fetched package has another checksum"):
-        export_folder._unpack(path, tmp_path / "out")
+        export_folder.unpack(path, tmp_path / "out")
     assert not list((tmp_path / "out").iterdir())
     digest = hashlib.sha512(path.read_bytes()).digest()
     monkeypatch.setattr(export_folder, "INTEGRITY", base64.b64encode(digest).decode())
-    export_folder._unpack(path, tmp_path / "out")
+    export_folder.unpack(path, tmp_path / "out")
     assert {p.name: p.read_bytes() for p in (tmp_path / "out").iterdir()} == contents
 
 

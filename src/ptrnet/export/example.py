@@ -1,11 +1,11 @@
-"""Answers one instance by the two graphs beside this file, with onnxruntime and NumPy alone.
+"""Answer one instance with the two graphs next to this file, by onnxruntime and NumPy alone.
 
-    python example.py points.csv     # an element a row; prints the answer's 0-based indices
+    python example.py points.csv     # one element a row; prints the 0-based indices of the answer
 
-Columns are of numbers, or of names, which are passed by; above them may be a header. Where the
-manifest names fields, the file has a header with their names.
+Columns of names are skipped, and so is a header. If the manifest names fields, the file must have a
+header with their names.
 
-What is done here, and why, is in manifest.json; docs/export.md of ptrnet tells it in words.
+manifest.json describes the steps of this program; docs/export.md of ptrnet explains them.
 """
 
 import csv
@@ -22,10 +22,10 @@ BITS = 20  # of each coordinate along Hilbert's curve
 
 
 def read(path: str, fields: list[dict[str, Any]]) -> Any:
-    """The elements `(n, d)` of a file; of fields with categories a feature for each of these."""
+    """Return the elements `(n, d)` of a file; each category of a field is a feature."""
     with Path(path).open(newline="", encoding="utf-8-sig") as file:
         table = [[cell.strip() for cell in row] for row in csv.reader(file)]
-    rows = [row for row in table if row not in ([], [""])]  # not those of two empty cells
+    rows = [row for row in table if row not in ([], [""])]  # a row of empty cells stays
     first = 0 if fields or (rows and any(map(is_number, rows[0]))) else 1
     if not rows[first:]:
         sys.exit(f"{path}: expected an element in each line, got none")
@@ -50,7 +50,7 @@ def read(path: str, fields: list[dict[str, Any]]) -> Any:
 
 
 def numbers(rows: list[list[str]]) -> Any:
-    """The columns of numbers; columns in which there is none are names, and have no digits."""
+    """Return the columns of numbers. Columns without any number must be names without digits."""
     columns = []
     for cells in zip(*rows, strict=True):
         if any(map(is_number, cells)):
@@ -77,28 +77,28 @@ def is_number(cell: str) -> bool:
 
 
 def finite(elements: Any, path: str) -> Any:
-    """The elements; ends the program where there is a number that is none."""
+    """Return the elements, or end the program if one is not finite."""
     if not np.isfinite(elements).all():
         sys.exit(f"{path}: expected finite numbers")
     return elements
 
 
 def scale(points: Any, scaling: dict[str, Any]) -> Any:
-    """The elements `(n, d)` as the model reads them."""
+    """Return the elements `(n, d)` as the model reads them."""
     if scaling["kind"] == "standardize":
         center, spread = np.array(scaling["center"]), np.array(scaling["spread"])
         return np.clip((points - center) / spread, -scaling["clip"], scaling["clip"])
     low, high = points.min(0), points.max(0)
     is_inside = (low >= 0).all() and (high <= 1).all()
-    part = 1 if is_inside else 0.5  # the range of 1e308 and -1e308 is no float
-    width = (high * part - low * part).max()  # one scale for all features: proportions stay
+    part = 1 if is_inside else 0.5  # so that the range of 1e308 and -1e308 does not overflow
+    width = (high * part - low * part).max()  # one scale for all features keeps proportions
     if is_inside and (width == 0 or width >= scaling["smallest_range"]):
         return points
     return np.clip((points * part - low * part) / (width if width > 0 else 1), 0, 1)
 
 
 def reading_order(points: Any, order: str) -> Any:
-    """The indices of the elements `(n, d)` in the order in which the model reads them."""
+    """Return the indices of the elements `(n, d)` in the order in which the model reads them."""
     if order == "lexicographic":
         return np.lexsort(tuple(points.T[::-1]))
     if order == "given":
@@ -119,7 +119,7 @@ def reading_order(points: Any, order: str) -> Any:
 
 
 def allowed(tokens: list[int], num_tokens: int, constraint: dict[str, Any]) -> Any:
-    """Which of the tokens may come next; of a kind that is not known here, any may."""
+    """Return which tokens may come next: any if this program does not know the constraint."""
     kind, mask = constraint["kind"], np.ones(num_tokens, bool)
     mask[0] = len(tokens) >= constraint["min_length"]
     if kind in ("subset", "permutation", "tour", "closed-subset"):
@@ -140,11 +140,11 @@ def allowed(tokens: list[int], num_tokens: int, constraint: dict[str, Any]) -> A
 
 
 def grow(tokens: list[int]) -> tuple[list[list[int]], list[tuple[int, int]]]:
-    """The triangles of a sequence of apexes, and the edges that wait for theirs; in tokens."""
+    """Return the triangles of a sequence of apexes, and the edges still in the queue, in tokens."""
     edges, triangles = [tuple(tokens[:2])], []
     for apex in tokens[2:]:
         tail, head = edges.pop(0)
-        if apex == 1:  # there is none
+        if apex == 1:  # the edge has no triangle
             continue
         triangles.append([tail, head, apex])
         for side in ((head, apex), (apex, tail)):
@@ -156,7 +156,7 @@ def grow(tokens: list[int]) -> tuple[list[list[int]], list[tuple[int, int]]]:
 
 
 def decode(points: Any, folder: Path) -> list[int]:
-    """The tokens of the likeliest-next-token answer to one instance `(n, d)`, END left out."""
+    """Return the tokens of the greedy answer to one instance `(n, d)`, without END."""
     manifest = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))
     run = onnxruntime.InferenceSession
     encoder, step = (run(folder / manifest[graph]["file"]) for graph in ("encoder", "step"))
@@ -168,7 +168,7 @@ def decode(points: Any, folder: Path) -> list[int]:
     longest = int(np.clip(longest, most["least"], most["most"]))
     tokens: list[int] = []
     while len(tokens) < longest:
-        values["tokens"] = np.array([tokens[-1:] or [0]])  # what the decoder is feeds first is 0
+        values["tokens"] = np.array([tokens[-1:] or [0]])  # END is the first input
         feeds = {port.name: values[port.name] for port in step.get_inputs()}
         log_probs, *state = step.run(None, feeds)
         values.update({f"state_{k}": value for k, value in enumerate(state)})
@@ -181,7 +181,7 @@ def decode(points: Any, folder: Path) -> list[int]:
 
 
 def solve(points: Any, folder: Path) -> list[Any]:
-    """The answer to one instance `(n, d)`: 0-based indices, or triples of them."""
+    """Return the answer to one instance `(n, d)`: 0-based indices, or triples of them."""
     manifest = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))
     if points.shape[1] != manifest["inputs"]["features"]:
         sys.exit(f"expected {manifest['inputs']['features']} numbers in each line")

@@ -27,10 +27,10 @@ OPSET = 23  # the newest that this version of PyTorch knows
 
 DIMENSIONS = {
     "batch": "instances",
-    "elements": "of the longest instance; of the others padding, any finite numbers, follows",
+    "elements": "of the longest instance; pad the others with any finite numbers",
     "tokens": "special slots, then elements",
-    "prefixes": "beginnings of an answer, of each instance: 1 for greedy decoding",
-    "steps": "tokens that the decoder has been fed before; 0 at first",
+    "prefixes": "beginnings of an answer that each instance has: 1 for greedy decoding",
+    "steps": "tokens that the decoder has read before; 0 at first",
     "next_steps": "steps + 1",
     "edges": "1 + 2 steps",
     "next_edges": "3 + 2 steps",

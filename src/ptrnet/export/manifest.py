@@ -37,8 +37,8 @@ CONSTRAINTS = {
     ),
     "Apexes": (
         "apexes",
-        "two different elements, then for each edge of a queue in its turn the apex of the "
-        "triangle at its left, or slot 1, which says that there is none; END when none waits",
+        "two different elements, then for each edge of a queue the apex of the triangle to its "
+        "left, or slot 1 if there is none; END when the queue is empty",
     ),
 }
 OBEYED_BY_EXAMPLE = ("free", "subset", "permutation", "tour", "closed-subset", "apexes")
@@ -46,24 +46,24 @@ OBEYED_BY_EXAMPLE = ("free", "subset", "permutation", "tour", "closed-subset", "
 ANSWERS = {
     "indices": "the elements of the tokens, in their order",
     "closed": "the elements of the tokens, in their order, without the last, which is the first",
-    "triangles": "special slots left out, each three elements are a triangle",
+    "triangles": "without special slots, each three elements are a triangle",
     "apexes": "a queue of directed edges starts with the edge from element 1 to element 2 of the "
-    "sequence; each further token is for the edge (a, b) in front, which leaves: an element c is "
-    "the triangle (a, b, c), slot 1 is none; then of the sides (b, c) and (c, a) each that waits "
-    "in the queue leaves it, and of each that does not the reverse joins at the end",
+    "sequence; each further token removes the first edge (a, b) of the queue: an element c is the "
+    "triangle (a, b, c), slot 1 is no triangle; then each of the sides (b, c) and (c, a) is "
+    "removed if it is in the queue; otherwise its reverse is added to the end of the queue",
 }
 ORDERS = (
-    "given: as they come; lexicographic: by the first feature, then the second, and so on; "
-    "hilbert: along Hilbert's curve. The answer's indices are in the order given. Where the model "
-    "reads another one, ptrnet then writes a polygon or a tour from its canonical start on."
+    "given: the order of the file; lexicographic: by the first feature, then the second, and so on;"
+    " hilbert: along Hilbert's curve. The indices of the answer refer to the given order. If the "
+    "model reads another order, ptrnet writes a polygon or a tour from its canonical start on."
 )
 LOOP = [
-    "scale the elements, put them into the order, pass them to the encoder once",
-    "encoded_* of the step are the encoder's outputs of these names, at each step the same",
-    "state_K is at first the encoder's output, then the step's output next_state_K",
-    "tokens, where the step has that input, is at first 0, then the token chosen last",
-    "log_probs are of the next token, -inf on padding: choose the likeliest that is allowed",
-    "END (token 0) ends the answer; so does max_tokens tokens",
+    "scale the elements, put them into the order, and pass them to the encoder once",
+    "encoded_* of the step are the encoder's outputs of these names, the same at each step",
+    "state_K is first the encoder's output, then the step's output next_state_K",
+    "tokens, if the step has that input, is first 0, then the token chosen last",
+    "log_probs are those of the next token, -inf on padding: choose the likeliest allowed token",
+    "the answer ends with END (token 0), or after max_tokens tokens",
 ]
 
 
@@ -108,7 +108,7 @@ def describe(solver: Solver, graphs: dict[str, Graph]) -> dict[str, Any]:
             "min_length": task.min_length,
             "obeyed_by_example": kind in OBEYED_BY_EXAMPLE,
         },
-        "answer": {"kind": answer, "meaning": ANSWERS[answer], "max_tokens": _max_tokens(task)},
+        "answer": {"kind": answer, "meaning": ANSWERS[answer], "max_tokens": max_tokens(task)},
     }
 
 
@@ -132,8 +132,9 @@ def _fields(task: Task) -> dict[str, Any]:
             {"name": name, "categories": list(texts), "unknown_category": unknown}
             for name, texts in pairs
         ],
-        "fields_meaning": "a field without categories is a feature; another one is a feature for "
-        "each category, 1 for the element's own and 0 else; any other text is refused, or all 0",
+        "fields_meaning": "a field without categories is a feature; a field with categories is a "
+        "feature for each of them, 1 for the element's own category and 0 for the others; an "
+        "unknown category is refused, or 0 in all of them if unknown_category is ignore",
     }
 
 
@@ -149,9 +150,9 @@ def _scaling(task: Task) -> dict[str, Any]:
     return {
         "kind": "unit-cube",
         "smallest_range": SMALLEST_RANGE,
-        "meaning": "an instance with a number outside of 0 to 1, or whose largest range of a "
-        "feature is below smallest_range and not 0: from each feature its least value is taken, "
-        "then all are divided by that largest range; others stay as they are",
+        "meaning": "if an instance has a number outside of 0 to 1, or if the largest range of its "
+        "features is below smallest_range and not 0: subtract the minimum of each feature, then "
+        "divide all features by that largest range; leave other instances unchanged",
     }
 
 
@@ -161,7 +162,7 @@ def _answer_kind(task: Task) -> str:
     return "closed" if getattr(task, "closed", False) else "indices"
 
 
-def _max_tokens(task: Task) -> dict[str, Any]:
+def max_tokens(task: Task) -> dict[str, Any]:
     """Return `max_length` as `ceil(per_element * n) + plus`, clipped to `least` and `most`."""
     if isinstance(task, Custom) and task.repeats:
         rule = {"per_element": task.longest_share, "plus": 0, "least": task.longest_answer}

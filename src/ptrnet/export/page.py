@@ -1,12 +1,11 @@
 """The folder that `ptrnet export --page` writes: the page, with models that answer in the browser.
 
-The browser runs the models in onnxruntime-web. Its 14 MB are not part of this package: npm fetches
+The browser runs the models in onnxruntime-web. This package does not contain its 14 MB: npm fetches
 the pinned version, whose checksum is known here, or the user names a folder that has it.
 """
 
 import base64
 import hashlib
-import importlib.util
 import json
 import shutil
 import subprocess
@@ -31,8 +30,7 @@ INTEGRITY = (  # SHA-512 of the package, as in npm's registry and lock files
     "q0y+JrrtukXSzsBWEMccVfqX25LRmosXHF+CaRJmg8pZClzcV7svNc4rKY3jL02Vb7QmRMDs1SigqR4CXAfKYQ=="
 )
 FILES = ("ort.wasm.min.mjs", "ort-wasm-simd-threaded.mjs", "ort-wasm-simd-threaded.wasm")
-LICENCES = ("LICENSE", "ThirdPartyNotices.txt")  # the Python package of onnxruntime has them, too
-NPM_SECONDS = 600
+LICENCES = ("LICENSE", "ThirdPartyNotices.txt")  # in the Python package of onnxruntime
 
 
 def export_page(
@@ -121,6 +119,18 @@ def _copy_page(folder: Path) -> None:
         path.write_bytes(content)
 
 
+def check_runtime(source: Path | None) -> None:
+    """Refuse early what `copy_runtime` would refuse, without a download."""
+    if source is not None:
+        for name in FILES:
+            _find(source, name)
+    elif shutil.which("npm") is None:
+        raise InputError(
+            f"npm is not installed, which fetches {PACKAGE} {VERSION}: install it, or name with "
+            f"--runtime a folder with {', '.join(FILES)}"
+        )
+
+
 def copy_runtime(folder: Path, source: Path | None) -> None:
     """Copy the files of the runtime and its licence into a folder.
 
@@ -130,27 +140,17 @@ def copy_runtime(folder: Path, source: Path | None) -> None:
             fetches them.
 
     Raises:
-        InputError: a file is missing, npm is missing or fails, or the fetched package has another
-            checksum.
+        InputError: a file is missing, npm fails, or the fetched package has another checksum.
     """
+    import onnxruntime
+
     if source is None:
         _fetch(folder)
     else:
         for name in FILES:
             shutil.copyfile(_find(source, name), folder / name)
-    _copy_licences(folder, source)
-
-
-def check_runtime(source: Path | None) -> None:
-    """Refuse early what `copy_runtime` would refuse, as far as that needs no download."""
-    if source is not None:
-        for name in FILES:
-            _find(source, name)
-    elif shutil.which("npm") is None:
-        raise InputError(
-            f"npm is not installed, which fetches {PACKAGE} {VERSION}: install it, or name with "
-            f"--runtime a folder with {', '.join(FILES)}"
-        )
+    for name in LICENCES:
+        shutil.copyfile(Path(onnxruntime.__file__).with_name(name), folder / name)
 
 
 def _find(source: Path, file: str) -> Path:
@@ -163,24 +163,23 @@ def _find(source: Path, file: str) -> Path:
 def _fetch(folder: Path) -> None:
     with tempfile.TemporaryDirectory() as temporary:
         command = ["npm", "pack", f"{PACKAGE}@{VERSION}", "--silent"]
-        try:
-            done = subprocess.run(
-                command, cwd=temporary, capture_output=True, text=True, timeout=NPM_SECONDS
-            )
+        done = subprocess.run(command, cwd=temporary, capture_output=True, text=True)
+        if done.returncode:
             reason = (done.stderr.strip().splitlines() or ["no reason"])[-1]
-        except (OSError, subprocess.TimeoutExpired) as error:
-            raise InputError(f"npm: {PACKAGE} {VERSION} was not fetched: {error}") from None
-        packages = list(Path(temporary).glob("*.tgz"))
-        if done.returncode or len(packages) != 1:
             raise InputError(
                 f"npm: {PACKAGE} {VERSION} was not fetched: {reason[:200]}; or name with --runtime "
                 "a folder that has it"
             )
-        _unpack(packages[0], folder)
+        (package,) = Path(temporary).glob("*.tgz")
+        unpack(package, folder)
 
 
-def _unpack(package: Path, folder: Path) -> None:
-    """Check the checksum of npm's package, and take the files out of it."""
+def unpack(package: Path, folder: Path) -> None:
+    """Compare the checksum of npm's package, and copy the runtime's files out of it.
+
+    Raises:
+        InputError: it is another package.
+    """
     with package.open("rb") as stream:
         digest = hashlib.file_digest(stream, "sha512").digest()
     if base64.b64encode(digest).decode() != INTEGRITY:
@@ -191,15 +190,3 @@ def _unpack(package: Path, folder: Path) -> None:
             assert content is not None  # the package with this checksum has the file
             with (folder / name).open("wb") as stream:
                 shutil.copyfileobj(content, stream)
-
-
-def _copy_licences(folder: Path, source: Path | None) -> None:
-    spec = importlib.util.find_spec("onnxruntime")
-    homes = [source] if source else []
-    homes += [Path(home) for home in (spec.submodule_search_locations if spec else None) or ()]
-    for name in LICENCES:
-        path = next((home / name for home in homes if (home / name).is_file()), None)
-        if path is not None:
-            shutil.copyfile(path, folder / name)
-    if not (folder / LICENCES[0]).is_file():
-        raise InputError(f"{PACKAGE}: expected its {LICENCES[0]} beside its files")

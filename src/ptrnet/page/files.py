@@ -1,21 +1,15 @@
-"""The files of the page, and what a browser may do with them.
+"""The files of the page, and the headers that tell a browser what they may do.
 
-`index.html` stands at the page's address, all else below `page/`. The same files are the page of a
-service and, with models and their runtime beside them, a page without one: its `index.html` names
-where the answers come from.
+`index.html` is at the page's address, all other files are below `page/`. A service serves these
+files as they are. A page without a service has them next to models and their runtime; a `meta` tag
+of `index.html` says which of the two answers.
 """
 
 from pathlib import Path
 
 FOLDER = Path(__file__).parent / "static"
 INDEX = "index.html"
-BELOW = "page"  # the folder in which the other files stand
-MEDIA_TYPES = {
-    ".html": "text/html; charset=utf-8",
-    ".css": "text/css; charset=utf-8",
-    ".js": "text/javascript; charset=utf-8",
-    ".svg": "image/svg+xml",
-}
+BELOW = "page"  # the folder of the other files
 _SOURCE = '<meta name="source" content="service">'
 _POLICY = (
     "default-src 'none'; script-src 'self'{scripts}; style-src 'self'; img-src 'self'; "
@@ -31,13 +25,8 @@ HEADERS = {
 }
 
 
-def index() -> bytes:
-    """The page that a service answers."""
-    return (FOLDER / INDEX).read_bytes()
-
-
 def static_index() -> bytes:
-    """The page that answers by itself: with its own policy, as no service sends one."""
+    """Return the index of a page without a service: the policy of the headers is in the file."""
     policy = _POLICY.format(scripts=" 'wasm-unsafe-eval'")  # onnxruntime is WebAssembly
     tags = (
         f'<meta http-equiv="Content-Security-Policy" content="{policy}">\n'
@@ -48,7 +37,7 @@ def static_index() -> bytes:
 
 
 def parts() -> dict[str, bytes]:
-    """The other files, by their paths below `page/`."""
-    paths = (path for path in sorted(FOLDER.rglob("*")) if path.suffix in MEDIA_TYPES)
+    """Return the other files, by their paths below `page/`."""
+    paths = (path for path in sorted(FOLDER.rglob("*")) if path.is_file())
     names = {path.relative_to(FOLDER).as_posix(): path for path in paths}
     return {name: path.read_bytes() for name, path in names.items() if name != INDEX}
