@@ -20,11 +20,11 @@ def build() -> FastAPI:
 
     from ptrnet import weights
     from ptrnet.serve.app import create_app
-    from ptrnet.serve.server import load_models, read_token, warm_up
+    from ptrnet.serve.server import read_token, warm_up
 
     file = os.environ.get("PTRNET_TOKEN_FILE")
     names = os.environ.get("PTRNET_MODELS", "").split() or weights.names()
-    models = load_models(names)
+    models = weights.load_named(names)
     warm_up(models)
     return create_app(models, token=read_token(file) if file else None, threads=1)
 

@@ -21,7 +21,7 @@ from ptrnet import models
 from ptrnet.cli import run
 from ptrnet.errors import InputError
 from ptrnet.kernels import eager
-from ptrnet.serve.server import address_of, listen, load_models, read_token, warm_up
+from ptrnet.serve.server import address_of, listen, read_token, warm_up
 
 SECONDS = 60  # the deadline of whatever is waited for
 INSTANCES = np.random.default_rng(0).random((300, 20, 2)).tolist()
@@ -222,7 +222,7 @@ def test_a_worker_that_is_killed_is_replaced(served, model):
             "--allow-origin: expected an origin such as https://example.org",
         ),
         ("--model hulll --port 0", "unknown model 'hulll'; did you mean 'hull'?"),
-        ("--model sort --model sort --port 0", "--model sort: there is one named sort already"),
+        ("--model sort --model sort --port 0", "sort: there is a model named sort already"),
         ("--port 70000", "--port"),
         ("--workers 0", "--workers"),
     ],
@@ -256,12 +256,6 @@ def test_a_token_allows_other_hosts(tmp_path):
         assert address_of(listener).startswith("http://0.0.0.0:")
     with listen("localhost", 0, has_token=False) as listener:
         assert listener.getsockname()[1] > 0
-
-
-def test_models_are_named_by_the_last_part_of_their_path(model):
-    loaded = load_models(["sort", model])
-    assert list(loaded) == ["sort", "mine"]
-    assert loaded["sort"].card.startswith("# sort")
 
 
 @pytest.mark.parametrize("name", models.names())

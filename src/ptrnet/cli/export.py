@@ -11,8 +11,6 @@ from ptrnet.errors import InputError
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-PAGE_MODELS = ("hull", "delaunay", "tsp", "sort")
-
 
 def register(app: typer.Typer) -> None:
     app.command()(export)
@@ -69,6 +67,10 @@ def export(
     """
     from json import dumps
 
+    from ptrnet import weights
+    from ptrnet.export.folder import export_onnx
+    from ptrnet.export.page import TASKS, export_page
+
     words = arguments or []
     checks: dict[str, Any] = {
         "weights": "int8" if quantize else "float32",
@@ -76,41 +78,16 @@ def export(
         "seed": seed,
     }
     if page is not None:
-        manifests = _export_page(words or list(PAGE_MODELS), page, runtime, checks)
+        models = weights.load_named(words or TASKS)
+        manifests = export_page(models, page, runtime=runtime, **checks)
         echo(dumps(manifests) if json else "\n".join(_page_lines(page, manifests)))
         return
     if runtime is not None:
         raise InputError("--runtime does nothing without --page")
     if len(words) != 2:
         raise InputError(f"export: expected MODEL and DIR, got {len(words)} arguments")
-    manifest = _export(words[0], Path(words[1]), checks)
+    manifest = export_onnx(weights.load(words[0]), words[1], **checks)
     echo(dumps(manifest) if json else "\n".join(_lines(words[1], manifest)))
-
-
-def _export(model: str, folder: Path, checks: dict[str, Any]) -> dict[str, Any]:
-    from ptrnet import weights
-    from ptrnet.export.folder import check_folder, export_onnx
-
-    check_folder(folder.absolute())
-    return export_onnx(weights.load(model), folder, **checks)
-
-
-def _export_page(
-    names: list[str], folder: Path, runtime: Path | None, checks: dict[str, Any]
-) -> dict[str, Any]:
-    from ptrnet import weights
-    from ptrnet.export.folder import check_folder
-    from ptrnet.export.page import check_runtime, export_page
-
-    check_folder(folder.absolute())
-    check_runtime(runtime)
-    models = {}
-    for text in names:
-        name = Path(text).resolve().name
-        if name in models:
-            raise InputError(f"{text}: there is a model named {name} already")
-        models[name] = weights.load(text)
-    return export_page(models, folder, runtime=runtime, **checks)
 
 
 def _page_lines(folder: Path, manifests: dict[str, Any]) -> "Iterator[str]":

@@ -20,8 +20,8 @@ from ptrnet.errors import InputError
 from ptrnet.export.folder import check_folder, export_onnx
 from ptrnet.files import atomic_folder
 from ptrnet.page import files
-from ptrnet.pretrained.model_folder import registered_name
 from ptrnet.solver import Solver
+from ptrnet.weights import facts
 
 TASKS = ("hull", "delaunay", "tsp", "sort")  # the tasks that the page can draw and check
 MODELS, RUNTIME = "models", "runtime"
@@ -80,7 +80,7 @@ def export_page(
                 instances=instances,
                 seed=seed,
             )
-        listed = [_listed(name, solver) for name, solver in models.items()]
+        listed = [facts(name, solver) for name, solver in models.items()]
         text = json.dumps(listed, indent=2) + "\n"
         (temporary / MODELS / "models.json").write_text(text, encoding="utf-8")
         _copy_page(temporary)
@@ -97,18 +97,6 @@ def _check_model(name: str, solver: Solver) -> None:
             f"{name}: the page reads elements in the order given, this model in "
             f"{solver.task.order} order"
         )
-
-
-def _listed(name: str, solver: Solver) -> dict[str, Any]:
-    """Return a model for the list of models, with the fields that a service has."""
-    return {
-        "name": name,
-        "task": solver.task.name,
-        "model": registered_name(solver.model),
-        "features": solver.task.num_features,
-        "n": solver.trained.get("n"),
-        "scores": solver.trained.get("scores", []),
-    }
 
 
 def _copy_page(folder: Path) -> None:

@@ -10,7 +10,7 @@ from fastapi import APIRouter, Depends, Query, Request, Response
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 from starlette.requests import ClientDisconnect
 
-from ptrnet.pretrained.model_folder import registered_name
+from ptrnet import weights
 from ptrnet.serve.metrics import MEDIA_TYPE
 from ptrnet.serve.problems import CLOSE, PROBLEM, Problem
 from ptrnet.serve.requests import (
@@ -33,7 +33,6 @@ from ptrnet.serve.schemas import (
     TraceResponse,
 )
 from ptrnet.serve.service import Parse, Result, Service, while_connected
-from ptrnet.solver import Solver
 
 CLIENT_LEFT = 499  # for the metrics only, because the client does not read it
 
@@ -144,14 +143,14 @@ async def trace(name: ModelName, request: Request, service: TheService) -> Trace
 @router.get("/v1/models")
 async def models(service: TheService) -> dict[str, list[Model]]:
     """List the models with their task, sizes and scores."""
-    return {"models": [Model(**_facts(name, of)) for name, of in service.models.items()]}
+    return {"models": [Model(**weights.facts(name, of)) for name, of in service.models.items()]}
 
 
 @router.get("/v1/models/{name}", responses={404: REFUSALS[404]})
 async def model(name: str, service: TheService) -> ModelCard:
     """Describe a model, with its card."""
     solver = service.model(name)
-    return ModelCard(**_facts(name, solver), card=solver.card)
+    return ModelCard(**weights.facts(name, solver), card=solver.card)
 
 
 @router.get("/metrics")
@@ -212,16 +211,3 @@ def _media_type(request: Request, *expected: str) -> str:
         detail = "the options of a JSON request belong into its body, not into the address"
         raise Problem(HTTPStatus.UNPROCESSABLE_ENTITY, detail)
     return kind
-
-
-def _facts(name: str, solver: Solver) -> dict[str, Any]:
-    n = solver.trained.get("n")
-    return {
-        "name": name,
-        "task": solver.task.name,
-        "model": registered_name(solver.model),
-        "features": solver.task.num_features,
-        "fields": list(solver.task.schema.fields) if solver.task.schema else [],
-        "n": None if n is None else str(n),
-        "scores": solver.trained.get("scores", []),
-    }

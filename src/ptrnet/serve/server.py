@@ -46,7 +46,7 @@ HEALTH_SECONDS = 60  # in which a worker has to react; it may have to compile co
 class Settings:
     """What each process of a service needs to know."""
 
-    models: Sequence[str]  # as `weights.load` takes them
+    models: Sequence[str]  # as `weights.load_named` takes them
     limits: Limits
     token_file: str | None
     origins: Sequence[str]
@@ -77,7 +77,7 @@ def serve(settings: Settings, host: str, port: int) -> None:
         ),
     }
     with listen(host, port, token is not None) as listener:
-        models = load_models(settings.models)
+        models = weights.load_named(settings.models)
         started = f"ptrnet serves {', '.join(models)} at {address_of(listener)}"
         if settings.workers == 1:
             app = prepare(settings, models)
@@ -121,7 +121,7 @@ def create_worker() -> FastAPI:
     runtime.tune()
     settings = json.loads(os.environ[SETTINGS])
     settings = Settings(**{**settings, "limits": Limits(**settings["limits"])})
-    return prepare(settings, load_models(settings.models))
+    return prepare(settings, weights.load_named(settings.models))
 
 
 def prepare(settings: Settings, models: Mapping[str, Solver]) -> FastAPI:
@@ -139,21 +139,6 @@ def prepare(settings: Settings, models: Mapping[str, Solver]) -> FastAPI:
     # seconds, and delay all requests by more than a tenth of a second.
     gc.freeze()
     return app
-
-
-def load_models(names: Sequence[str]) -> dict[str, Solver]:
-    """Return the models by the name in their address: the last part of a folder or a hub id.
-
-    Raises:
-        InputError: there is no such model, or two have the same name.
-    """
-    models: dict[str, Solver] = {}
-    for text in names:
-        name = text if text in weights.names() else Path(text).resolve().name
-        if name in models:
-            raise InputError(f"--model {text}: there is one named {name} already")
-        models[name] = weights.load(text)
-    return models
 
 
 def warm_up(models: Mapping[str, Solver]) -> None:

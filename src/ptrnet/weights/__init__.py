@@ -2,30 +2,32 @@
 
 import json
 import os
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from ptrnet.errors import unknown
+from ptrnet.errors import InputError, unknown
 from ptrnet.pretrained import model_folder
+from ptrnet.pretrained.model_folder import registered_name
 from ptrnet.solver import Solver
 
 _FOLDER = Path(__file__).parent
 
 
 def names() -> list[str]:
-    """The shipped models."""
+    """Return the names of the shipped models."""
     return sorted(p.parent.name for p in _FOLDER.glob(f"*/{model_folder.CONFIG}"))
 
 
 def folder(name: str) -> Path:
-    """The folder of a shipped model. Raises InputError, with the nearest name, if unknown."""
+    """Return the folder of a shipped model. Raises InputError with the nearest name if unknown."""
     if name not in names():
         raise unknown("model", name, names())
     return _FOLDER / name
 
 
 def summary(name: str) -> dict[str, Any]:
-    """A shipped model in a list of models: its name, task, sizes, scores by size and file."""
+    """Return what a list of models says of a shipped one: task, sizes, scores by size, file."""
     config = json.loads((folder(name) / model_folder.CONFIG).read_text(encoding="utf-8"))
     trained = config["trained"]
     return {
@@ -39,7 +41,7 @@ def summary(name: str) -> dict[str, Any]:
 
 
 def load(name: str | Path) -> Solver:
-    """A trained model, ready to solve instances.
+    """Return a trained model.
 
     Args:
         name: a shipped model ("hull"), a folder that `save_pretrained` or a training wrote, or
@@ -47,8 +49,8 @@ def load(name: str | Path) -> Solver:
             "owner/name@revision" of a branch, a tag or a commit.
 
     Raises:
-        ModelError: the files are broken, or the hub has none.
-        InputError: no such name; the nearest is suggested.
+        ModelError: the files are damaged, or the hub has none.
+        InputError: no such name; the message suggests the nearest.
     """
     text = str(name)
     if text in names():
@@ -57,3 +59,32 @@ def load(name: str | Path) -> Solver:
     if not os.path.exists(text) and Path(text).name == text:  # noqa: PTH110
         raise unknown("model", text, names())
     return Solver.from_pretrained(name)
+
+
+def load_named(texts: Iterable[str]) -> dict[str, Solver]:
+    """Return several models by name: the last part of a folder or of a hub id.
+
+    Raises:
+        InputError: there is no such model, or two have the same name.
+    """
+    models: dict[str, Solver] = {}
+    for text in texts:
+        name = text if text in names() else Path(text).resolve().name
+        if name in models:
+            raise InputError(f"{text}: there is a model named {name} already")
+        models[name] = load(text)
+    return models
+
+
+def facts(name: str, solver: Solver) -> dict[str, Any]:
+    """Return what the page needs to know of a model."""
+    task, n = solver.task, solver.trained.get("n")
+    return {
+        "name": name,
+        "task": task.name,
+        "model": registered_name(solver.model),
+        "features": task.num_features,
+        "fields": list(task.schema.fields) if task.schema else [],
+        "n": None if n is None else str(n),
+        "scores": solver.trained.get("scores", []),
+    }
