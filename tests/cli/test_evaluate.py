@@ -185,3 +185,39 @@ def test_an_example_without_an_answer_is_named(tmp_path, refused, ptrnet, model)
     result = ptrnet("evaluate", "--model", model, path, "--output", output)
     refused(result, "a.jsonl:2: has no answer to measure against")
     assert sorted(p.name for p in tmp_path.iterdir()) == ["a.jsonl", "model"]
+
+
+def test_evaluate_has_the_documented_shape(ptrnet, model, points):
+    code, out, _ = ptrnet("evaluate", "hull", points, "--model", model, "--json")
+    document = json.loads(out)
+    assert code == 0
+    assert list(document)[:5] == ["task", "model", "decoder", "instances", "metrics"]
+    assert document["instances"] == 30 and document["decoder"] == "greedy"
+    assert list(document["metrics"]) == ["accuracy", "simple", "area", "log_likelihood"]
+    for name, measure in document["metrics"].items():
+        assert {"value", "low", "high", "count"} <= set(measure), name
+        assert measure.get("fail") or measure["low"] <= measure["value"] <= measure["high"]
+    code, out, _ = ptrnet("evaluate", points, "--model", model)
+    assert code == 0 and out.splitlines()[0] == (f"30 instances, model {model}, greedy decoding")
+
+
+def test_evaluate_needs_answers(tmp_path, ptrnet, model, refused):
+    path = tmp_path / "a.txt"
+    path.write_text("0 0 1 0 0 1 output 1 2 3\n0 0 1 1\n")
+    refused(ptrnet("evaluate", path, "--model", model), "a.txt:2: has no answer")
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ["--decoder", "sample", "--samples", "3", "--temperature", "0.5"],
+        ["--decoder", "incremental", "--window", "4"],
+        ["--decoder", "incremental", "--inner", "beam", "--beam-size", "3"],
+        ["--augment", "4"],
+    ],
+)
+def test_every_decoder_is_reached(ptrnet, points, options):
+    code, out, _ = ptrnet("evaluate", "hull", points, "--json", *options)
+    document = json.loads(out)
+    assert code == 0 and document["metrics"]["accuracy"]["value"] > 0.8
+    assert document["decoder"] == (options[1] if options[0] == "--decoder" else "greedy")

@@ -24,7 +24,7 @@ PAGES = [
 ]
 # Pages whose commands other tests run, or that show none of ours.
 ELSEWHERE = {
-    "docs/serve.md": "tests/serve/test_guide.py",
+    "docs/serve.md": "tests/docs/test_serve.py",
     "docs/page.md": "tests/page/test_static.py",
     "docs/reliability.md": "tests/stress/test_machine.py",
 }
