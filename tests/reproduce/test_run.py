@@ -58,7 +58,7 @@ def test_a_table_is_run_once(tiny, trained, capsys):
     out, err = capsys.readouterr()
     assert json.loads(out)["tables"]["tiny/hulls"] == before
     assert (
-        err == "done before: 3 of 3 lines of rows, as results has them; --again tests them anew\n"
+        err == "done before: 3 of 3 lines of rows, in results; --again repeats their tests\n"
     )
     assert len(trained) == 1 and document() == before
     assert ptrnet(["reproduce", "tiny/hulls/first", "--again"]) == 0
@@ -74,7 +74,7 @@ def test_stopped_it_goes_on(tiny, trained, monkeypatch, capsys):
 
     monkeypatch.setattr(records, "put", stop)
     assert ptrnet(["reproduce", "tiny/hulls"]) == 130
-    assert capsys.readouterr().err.endswith("go on with the same command\n")
+    assert capsys.readouterr().err.endswith("the same command continues\n")
     monkeypatch.setattr(records, "put", put)
     assert [r["row"] for r in document()] == ["first"]
     assert ptrnet(["reproduce", "tiny/hulls"]) == 0

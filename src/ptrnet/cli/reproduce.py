@@ -1,4 +1,4 @@
-"""`ptrnet reproduce`: the papers' tables, our number beside the paper's."""
+"""`ptrnet reproduce`: the papers' tables, our number next to the paper's."""
 
 import sys
 import warnings
@@ -28,8 +28,8 @@ def reproduce(
         list[str] | None,
         typer.Option(
             "--line",
-            help="paper: its own regime; ours: the same network, trained as we recommend; best: "
-            "the best network that is shipped. May stand several times.  [ours]",
+            help="paper: the paper's own training; ours: the same network, trained as we "
+            "recommend; best: the best shipped network. May be given several times.  [ours]",
         ),
     ] = None,
     budget: Annotated[
@@ -38,21 +38,23 @@ def reproduce(
     ] = "full",
     list_: Annotated[
         bool,
-        typer.Option("--list", help="What there is, what is done, and how long the rest takes."),
+        typer.Option("--list", help="List the rows, what is done, and how long the rest takes."),
     ] = False,
-    again: Annotated[bool, typer.Option("--again", help="Test rows anew that are done.")] = False,
+    again: Annotated[bool, typer.Option("--again", help="Test finished rows again.")] = False,
     seed: Annotated[
-        int | None, typer.Option(min=0, help="Of the trainings.  [as the recipes have it]")
+        int | None, typer.Option(min=0, help="Of the trainings.  [those of the recipes]")
     ] = None,
     runs: Annotated[Path, typer.Option(help="The folder of trainings.")] = Path("runs/reproduce"),
-    results: Annotated[Path, typer.Option(help="Of tables, as .md and .json.")] = Path("results"),
+    results: Annotated[Path, typer.Option(help="The folder of tables, .md and .json.")] = Path(
+        "results"
+    ),
     json: Json = False,
 ) -> None:
-    """Train and test what the papers' tables show; print our number beside the paper's.
+    """Train and test the models of the papers' tables; print our number next to the paper's.
 
-    Trainings queue, those of one recipe once. Before the first it is said how long all will take
-    here, measured by a few steps of each. Stopped, the same command goes on; rows that are done are
-    not run again. --list measures these steps, too: a minute or two for all tables.
+    Each recipe is trained once, one after another. The command first measures a few steps of each
+    and says how long all trainings will take; so does --list, in a minute or two for all tables. If
+    the command is stopped, the same command continues; finished rows do not run again.
 
     Example: ptrnet reproduce --list
 
@@ -93,7 +95,7 @@ def reproduce(
 
 
 def _run(jobs: "Sequence[Job]", again: bool, runs: Path, results: Path, json: bool) -> None:
-    """Runs what is not done yet, and prints the whole tables of it."""
+    """Run the unfinished jobs, and print the whole tables of all jobs."""
     from json import dumps
 
     from ptrnet.reproduce import records
@@ -105,22 +107,22 @@ def _run(jobs: "Sequence[Job]", again: bool, runs: Path, results: Path, json: bo
     left = seconds_left(recipes, runs)
     if len(rest) < len(jobs):
         print(
-            f"done before: {len(jobs) - len(rest)} of {len(jobs)} lines of rows, as {results} has "
-            "them; --again tests them anew",
+            f"done before: {len(jobs) - len(rest)} of {len(jobs)} lines of rows, in {results}; "
+            "--again repeats their tests",
             file=sys.stderr,
         )
     if rest:
         trainings = sum(seconds > 0 for seconds in left.values())
         print(
-            f"to do: {len(rest)} of {len(jobs)} lines of rows, and for them {trainings} of the "
-            f"trainings, which take {duration(sum(left.values()))} on this machine",
+            f"to do: {len(rest)} of {len(jobs)} lines of rows, with {trainings} trainings, which "
+            f"take {duration(sum(left.values()))} on this machine",
             file=sys.stderr,
         )
     try:
         for record in run(rest, runs, results):
             print(f"{record.row}: {record.line} done", file=sys.stderr)
     except KeyboardInterrupt:
-        print("go on with the same command", file=sys.stderr)
+        print("the same command continues", file=sys.stderr)
         raise
     job_keys = {(job.row.table, job.row.name, job.name, job.budget.name) for job in jobs}
     recorded = {
@@ -138,7 +140,7 @@ def _run(jobs: "Sequence[Job]", again: bool, runs: Path, results: Path, json: bo
 
 
 def _table(name: str, recorded: "Sequence[Record]") -> str:
-    """A table on the terminal."""
+    """Return a table for the terminal."""
     from ptrnet.reproduce import report, tables
 
     table = tables.read(name)
@@ -146,7 +148,7 @@ def _table(name: str, recorded: "Sequence[Record]") -> str:
 
 
 def _list(jobs: "Sequence[Job]", runs: Path, results: Path, json: bool) -> None:
-    """Prints every row with the state of each line."""
+    """Print every row with the state of each line."""
     from json import dumps
 
     from ptrnet.reproduce.forecast import duration, seconds_left
