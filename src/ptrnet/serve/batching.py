@@ -11,16 +11,14 @@ import asyncio
 from collections import deque
 from collections.abc import Callable, Hashable
 from concurrent.futures import ThreadPoolExecutor
+from copy import copy
 from functools import partial
 from time import perf_counter
 from typing import Any, NamedTuple, Self, cast
 
 import torch
-from torch import Tensor
 
-from ptrnet.constraints import Constraint
 from ptrnet.data.dataset import Dataset
-from ptrnet.decoding import Decoder, Hypotheses
 from ptrnet.models.base import PointerModel
 from ptrnet.serve.metrics import Metrics
 from ptrnet.serve.schemas import Method
@@ -234,9 +232,13 @@ class _BatchQueue:
 
 
 def _solve(key: BatchKey, examples: list[Example], requests: list[_Request]) -> list[Example]:
+    def is_abandoned() -> bool:
+        return all(request.future.done() for request in requests)
+
     decoder, constrained, augment = key.method
-    abandonable = AbandonableDecoder(decoder, lambda: all(r.future.done() for r in requests))
-    return list(key.solver.predict(examples, abandonable, constrained=constrained, augment=augment))
+    solver = copy(key.solver)
+    solver.model = cast(PointerModel, _AbandonableModel(key.solver.model, is_abandoned))
+    return list(solver.predict(examples, decoder, constrained=constrained, augment=augment))
 
 
 def _set_num_threads(threads: int | None) -> None:
@@ -250,35 +252,8 @@ class AbandonedError(Exception):
     """No caller waits for the answers of a batch."""
 
 
-class AbandonableDecoder(Decoder):
-    """A decoder that stops between two steps of the model once no caller waits.
-
-    Args:
-        decoder: does the decoding.
-        is_abandoned: whether no caller waits; called at each step.
-    """
-
-    def __init__(self, decoder: Decoder, is_abandoned: Callable[[], bool]) -> None:
-        self._decoder, self._is_abandoned = decoder, is_abandoned
-        self.name, self.size = decoder.name, decoder.size
-        self.needs_decomposable = decoder.needs_decomposable
-        self.needs_circular = decoder.needs_circular
-
-    def decode(
-        self,
-        model: PointerModel,
-        inputs: Tensor,
-        lengths: Tensor,
-        max_lengths: Tensor,
-        constraint: Constraint | None = None,
-    ) -> Hypotheses:
-        """See `Decoder.decode`. Raises AbandonedError."""
-        abandonable = cast(PointerModel, _AbandonableModel(model, self._is_abandoned))
-        return self._decoder.decode(abandonable, inputs, lengths, max_lengths, constraint)
-
-
 class _AbandonableModel:
-    """A model that raises AbandonedError in place of a step that no caller waits for."""
+    """A model that raises AbandonedError instead of taking a step that no caller waits for."""
 
     def __init__(self, model: PointerModel, is_abandoned: Callable[[], bool]) -> None:
         self._model, self._is_abandoned = model, is_abandoned
