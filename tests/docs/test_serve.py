@@ -37,7 +37,7 @@ def documented(start):
 def run(command, address, folder):
     command = command.replace("http://127.0.0.1:8000/", address)
     done = subprocess.run(
-        ["bash", "-c", command], cwd=folder, capture_output=True, text=True, timeout=60
+        ["bash", "-c", command], cwd=folder, capture_output=True, text=True, timeout=240
     )
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout) if "curl" in command else done.stdout
@@ -95,9 +95,9 @@ def test_the_service_starts_as_it_says(tmp_path, small):
                 said = process.stderr.readline()
                 assert ("my-model" in said) == ("my-model" in line) and " at http://" in said
                 address = said.split()[-1].replace("0.0.0.0", "127.0.0.1")
-                with urllib.request.urlopen(f"{address}/healthz", timeout=60) as response:
+                with urllib.request.urlopen(f"{address}/healthz", timeout=240) as response:
                     assert response.status == 200
                 process.send_signal(signal.SIGTERM)
-                assert process.wait(60) == 0
+                assert process.wait(240) == 0
             finally:
                 process.kill()

@@ -57,9 +57,7 @@ def test_a_table_is_run_once(tiny, trained, capsys):
     assert ptrnet(["reproduce", "tiny/hulls", "--line", "ours", "--line", "best", "--json"]) == 0
     out, err = capsys.readouterr()
     assert json.loads(out)["tables"]["tiny/hulls"] == before
-    assert (
-        err == "done before: 3 of 3 lines of rows, in results; --again repeats their tests\n"
-    )
+    assert err == "done before: 3 of 3 lines of rows, in results; --again repeats their tests\n"
     assert len(trained) == 1 and document() == before
     assert ptrnet(["reproduce", "tiny/hulls/first", "--again"]) == 0
     assert len(trained) == 1  # tested anew, not trained
