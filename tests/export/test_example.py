@@ -114,6 +114,68 @@ FIELDS = [
     {"name": "price", "categories": [], "unknown_category": "refuse"},
     {"name": "colour", "categories": ["blue", "red"], "unknown_category": "refuse"},
 ]
+POINTS = [[0, 0.5], [1, 0]]
+NONE = r"t\.csv: expected an element in each line, got none"
+
+
+@pytest.mark.parametrize(
+    ("fields", "text", "expected"),
+    [
+        ([], "0,0.5\n1,0\n", POINTS),
+        ([], "x,y\n0,0.5\n1,0\n", POINTS),
+        ([], "\ufeff0,0.5\n1,0\n", POINTS),
+        ([], "\nlongitude, latitude \n\n0,0.5\n1,0\n", POINTS),
+        ([], 'name,x,y\noak,0,0.5\n"elm, old",1,0\n', POINTS),
+        ([], "0,0.5,oak\n1,0,elm\n", POINTS),
+        (FIELDS, "\ufeffprice , colour\r\n 1.5, red\r\n\r\n2,blue \r\n", [[1.5, 0, 1], [2, 1, 0]]),
+    ],
+)
+def test_headers_names_and_the_marks_of_spreadsheets_are_skipped(fields, text, expected, tmp_path):
+    (tmp_path / "t.csv").write_bytes(text.encode())
+    assert example.read(str(tmp_path / "t.csv"), fields).tolist() == expected
+
+
+@pytest.mark.parametrize(
+    ("fields", "text", "complaint"),
+    [
+        (FIELDS, "price,colour\n1,pink\n", "unknown in colour: pink"),
+        (FIELDS, "price,colour\n1,\n", "unknown in colour: "),
+        (FIELDS, "price,colour\nnan,red\n", "expected finite numbers"),
+        (FIELDS, "price,colour\n1,red,2\n", "expected a header and rows of 2 columns"),
+        (FIELDS, "price,colour\n1,red\n1\n", "expected a header and rows of 2 columns"),
+        (FIELDS, "price,colour\n", "expected a header and rows of 2 columns"),
+        (FIELDS, "price,color\n1,red\n", "expected one column colour, got price, color"),
+        (FIELDS, "price,colour,price\n1,red,2\n", "expected one column price, got"),
+        (FIELDS, "\n", NONE),
+        ([], "\n", NONE),
+        ([], "x,y\n", NONE),
+        ([], "0,0\n1,0\nnan,1\n", "expected finite numbers"),
+        ([], "0,0\ninf,1\n", "expected finite numbers"),
+        ([], "0,0\n#2,0.5\n1,1\n", "#2"),  # a skipped row would move the indices of those below
+        ([], "x;y\n52,5;13,4\n48,1;11,6\n", "expected as many cells in each line"),
+        ([], "id,x,y\n1,0.5,\n2,0.1,\n", "leave out the column of ''"),
+        ([], 'zone,x,y\n1,"1,234",567\n2,"2,345",678\n', "leave out the column of '1,234'"),
+        ([], "name;x,y\nA;3,5\nB;2,7\n", "leave out the column of 'A;3'"),
+        ([], "x,y\n1,2\n3,n/a\n", "expected a number in each row of its column, got 'n/a'"),
+        ([], "0,1\n,2\n", "."),
+        ([], "0,1\noak,2\n", "."),
+        ([], "x,1\n0,2\n", "."),
+        ([], "x,y\n0;1\n", "."),
+        ([], "0,1\n0\n", "."),
+        ([], "1,1_0\n", "."),
+        ([], "0,1\n,\n1,0\n", "."),
+    ],
+)
+def test_other_tables_are_refused(fields, text, complaint, tmp_path):
+    (tmp_path / "t.csv").write_text(text)
+    with pytest.raises((SystemExit, ValueError), match=complaint):
+        example.read(str(tmp_path / "t.csv"), fields)
+
+
+def test_too_few_points_are_refused(tmp_path):
+    ptrnet.export_onnx(build("ptr-net", "delaunay"), tmp_path / "d", instances=2)
+    with pytest.raises(SystemExit, match="expected 3 elements or more"):
+        example.solve(np.array(POINTS), tmp_path / "d")
 
 
 def test_a_cell_that_is_too_long_is_a_line_and_no_traceback(tmp_path):
@@ -125,113 +187,6 @@ def test_a_cell_that_is_too_long_is_a_line_and_no_traceback(tmp_path):
     done = subprocess.run(command, capture_output=True, text=True)
     assert done.returncode == 1 and done.stderr.count("\n") == 1
     assert "field larger than field limit" in done.stderr
-
-
-@pytest.mark.parametrize(
-    ("text", "complaint"),
-    [
-        ("price,colour\n1,pink\n", "unknown in colour: pink"),
-        ("price,colour\n1,\n", "unknown in colour: "),
-        ("price,colour\nnan,red\n", "expected finite numbers"),
-        ("price,colour\n1,red,2\n", "expected a header and rows of 2 columns"),
-        ("price,colour\n1,red\n1\n", "expected a header and rows of 2 columns"),
-        ("price,colour\n", "expected a header and rows of 2 columns"),
-        ("price,color\n1,red\n", "expected one column colour, got price, color"),
-        ("price,colour,price\n1,red,2\n", "expected one column price, got"),
-    ],
-)
-def test_tables_that_the_model_refuses(text, complaint, tmp_path):
-    (tmp_path / "t.csv").write_text(text)
-    with pytest.raises(SystemExit, match=complaint):
-        example.read(str(tmp_path / "t.csv"), FIELDS)
-
-
-@pytest.mark.parametrize("fields", [[], FIELDS])
-def test_an_empty_file_is_refused(fields, tmp_path):
-    """It was a warning of NumPy's, and a complaint about numbers."""
-    (tmp_path / "t.csv").write_text("\n")
-    with pytest.raises(SystemExit, match=r"t\.csv: expected an element in each line, got none"):
-        example.read(str(tmp_path / "t.csv"), fields)
-
-
-def test_a_spreadsheet_s_table_is_read(tmp_path):
-    """With its mark of UTF-8, and blanks around cells."""
-    (tmp_path / "t.csv").write_bytes(b"\xef\xbb\xbfprice , colour\r\n 1.5, red\r\n\r\n2,blue \r\n")
-    assert example.read(str(tmp_path / "t.csv"), FIELDS).tolist() == [[1.5, 0, 1], [2, 1, 0]]
-
-
-@pytest.mark.parametrize("text", ["0,0\n1,0\nnan,1\n", "0,0\ninf,1\n", "0,0\n#2,0.5\n1,1\n"])
-def test_rows_that_are_no_points_are_refused(text, tmp_path):
-    """A row that was skipped as a comment moved the indices of those below."""
-    (tmp_path / "t.csv").write_text(text)
-    with pytest.raises((SystemExit, ValueError), match=r"finite numbers|#2"):
-        example.read(str(tmp_path / "t.csv"), [])
-
-
-def test_a_mark_of_byte_order_and_too_few_points(tmp_path):
-    (tmp_path / "t.csv").write_text("\ufeff0,0\n1,0\n", encoding="utf-8")
-    points = example.read(str(tmp_path / "t.csv"), [])
-    assert points.tolist() == [[0, 0], [1, 0]]
-    ptrnet.export_onnx(build("ptr-net", "delaunay"), tmp_path / "d", instances=2)
-    with pytest.raises(SystemExit, match="expected 3 elements or more"):
-        example.solve(points, tmp_path / "d")
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "x,y\n0,0.5\n1,0\n",
-        "\nlongitude, latitude \n\n0,0.5\n1,0\n",
-        "0,0.5\n1,0\n",
-        'name,x,y\noak,0,0.5\n"elm, old",1,0\n',
-        "0,0.5,oak\n1,0,elm\n",
-    ],
-)
-def test_headers_and_names_are_passed_by(text, tmp_path):
-    """They were refused as numbers that are none, though `ptrnet solve` takes them."""
-    (tmp_path / "t.csv").write_text(text)
-    assert example.read(str(tmp_path / "t.csv"), []).tolist() == [[0, 0.5], [1, 0]]
-
-
-@pytest.mark.parametrize(
-    ("text", "complaint"),
-    [
-        ("x;y\n52,5;13,4\n48,1;11,6\n", "expected as many cells in each line"),
-        ("id,x,y\n1,0.5,\n2,0.1,\n", "leave out the column of ''"),
-        ('zone,x,y\n1,"1,234",567\n2,"2,345",678\n', "leave out the column of '1,234'"),
-        ("name;x,y\nA;3,5\nB;2,7\n", "leave out the column of 'A;3'"),
-        ("x,y\n1,2\n3,n/a\n", "expected a number in each row of its column, got 'n/a'"),
-    ],
-)
-def test_numbers_that_are_written_otherwise_are_not_passed_by(text, complaint, tmp_path):
-    """German tables were read as (52, 4), and ids in the place of what was missing."""
-    (tmp_path / "t.csv").write_text(text)
-    with pytest.raises((SystemExit, ValueError), match=complaint):
-        example.read(str(tmp_path / "t.csv"), [])
-
-
-def test_a_header_alone_is_no_instance(tmp_path):
-    (tmp_path / "t.csv").write_text("x,y\n")
-    with pytest.raises(SystemExit, match="expected an element in each line, got none"):
-        example.read(str(tmp_path / "t.csv"), [])
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "0,1\n,2\n",
-        "0,1\noak,2\n",
-        "x,1\n0,2\n",
-        "x,y\n0;1\n",
-        "0,1\n0\n",
-        "1,1_0\n",
-        "0,1\n,\n1,0\n",
-    ],
-)
-def test_texts_and_holes_are_refused(text, tmp_path):
-    (tmp_path / "t.csv").write_text(text)
-    with pytest.raises((SystemExit, ValueError)):
-        example.read(str(tmp_path / "t.csv"), [])
 
 
 def test_the_program_says_what_is_wrong_with_its_call_and_its_files(tmp_path):
