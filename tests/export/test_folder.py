@@ -107,9 +107,9 @@ def test_a_users_own_task_is_rounded_without_labels(tmp_path):
     ("arguments", "message"),
     [
         (("hul", "out"), "unknown model 'hul'; did you mean 'hull'?"),
-        (("hull", "full"), "full: is not empty, expected a new or an empty folder"),
-        (("hull", "full/a"), "full/a: is a file, expected a new or an empty folder"),
-        (("hull", "no/out"), "no/out: cannot be written: there is no folder "),
+        (("hull", "full"), "full: expected a new or an empty folder: is not empty"),
+        (("hull", "full/a"), "full/a: expected a new or an empty folder: Not a directory"),
+        (("hull", "no/out"), "no/out: cannot be written: No such file or directory"),
     ],
 )
 def test_refused_in_one_line(arguments, message, tmp_path, monkeypatch, capsys):

@@ -64,7 +64,7 @@ def test_the_folder_has_page_models_and_runtime(tmp_path, runtime, capsys):
             "--runtime nothing: expected onnxruntime-web's files, got no ort.wasm.min.mjs",
         ),
         (["export", "--page", "site", "hull", "hull"], "there is a model named hull already"),
-        (["export", "--page", "no/site"], "cannot be written: there is no folder "),
+        (["export", "--page", "no/site"], "cannot be written: No such file or directory"),
     ],
 )
 def test_refused_in_one_line(arguments, message, tmp_path, monkeypatch, capsys, runtime):

@@ -27,24 +27,19 @@ def check_extra() -> None:
 
 
 def check_folder(folder: Path) -> None:
-    """Refuse a path that cannot become the folder, before anything is computed.
+    """Refuse a path that exists and is not an empty folder.
 
     Raises:
-        InputError: the path is a file or a folder that is not empty, or its parent is missing.
+        InputError: the path is a file, or a folder that is not empty or cannot be read.
         MissingExtraError: a package of the extra `export` is not installed.
     """
     check_extra()
-    if exists(folder):
-        if not folder.is_dir():
-            raise InputError(f"{folder}: is a file, expected a new or an empty folder")
-        try:
-            is_empty = not any(folder.iterdir())
-        except OSError as error:
-            raise InputError(f"{folder}: cannot be read: {error.strerror}") from None
-        if not is_empty:
-            raise InputError(f"{folder}: is not empty, expected a new or an empty folder")
-    if not folder.parent.is_dir():
-        raise InputError(f"{folder}: cannot be written: there is no folder {folder.parent}")
+    try:
+        reason = "is not empty" if exists(folder) and any(folder.iterdir()) else ""
+    except OSError as error:
+        reason = str(error.strerror)
+    if reason:
+        raise InputError(f"{folder}: expected a new or an empty folder: {reason}")
 
 
 def export_onnx(
