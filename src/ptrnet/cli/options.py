@@ -4,6 +4,7 @@ import inspect
 from collections.abc import Callable
 from dataclasses import MISSING, fields, is_dataclass
 from functools import wraps
+from importlib import import_module
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -17,34 +18,19 @@ if TYPE_CHECKING:
 TASKS = "hull, delaunay, tsp or sort"
 
 
-def complete_tasks(incomplete: str) -> list[str]:
-    """Return the tasks, including those of plug-ins, that begin so."""
-    from ptrnet import tasks
+def _completion(package: str) -> Callable[[str], list[str]]:
+    """Return a function that completes names of a package, including those of plug-ins."""
 
-    return [name for name in tasks.names() if name.startswith(incomplete)]
+    def complete(incomplete: str) -> list[str]:
+        names = import_module(f"ptrnet.{package}").names()
+        return [name for name in names if name.startswith(incomplete)]
 
-
-def complete_labellers(incomplete: str) -> list[str]:
-    """Return the algorithms of all tasks that begin so."""
-    from ptrnet import tasks
-
-    names = {name for task in tasks.names() for name in tasks.kind(task).labellers}
-    return sorted(name for name in names if name.startswith(incomplete))
+    return complete
 
 
-def complete_models(incomplete: str) -> list[str]:
-    """Return the shipped models that begin so."""
-    from ptrnet import weights
-
-    return [name for name in weights.names() if name.startswith(incomplete)]
-
-
-def complete_architectures(incomplete: str) -> list[str]:
-    """Return the networks to train that begin so."""
-    from ptrnet import models
-
-    return [name for name in models.names() if name.startswith(incomplete)]
-
+complete_tasks, complete_labellers = _completion("tasks"), _completion("labellers")
+complete_models = _completion("weights")  # the shipped ones
+complete_architectures = _completion("models")
 
 Arguments = Annotated[
     list[str] | None,
