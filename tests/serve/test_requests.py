@@ -197,15 +197,6 @@ def test_other_media_types_are_refused(with_client):
     assert "options of a JSON request belong into its body" in problem(both, 422)
 
 
-def test_unknown_addresses_and_methods_are_problems(with_client):
-    async def scenario(client):
-        return await client.get("/nothing"), await client.get(SOLVE)
-
-    nothing, wrong = with_client(scenario)
-    assert "GET /nothing: not found" in problem(nothing, 404)
-    assert "method not allowed" in problem(wrong, 405)
-
-
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
     lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=3), inner),

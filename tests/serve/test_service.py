@@ -8,7 +8,6 @@ import pytest
 
 from ptrnet.errors import InputError
 from ptrnet.serve.limits import Limits
-from ptrnet.solver import Solver
 from tests.serve.conftest import QUESTION, SOLVE, TRIANGLE, client_of, places, problem, until
 
 
@@ -28,20 +27,6 @@ def test_a_full_queue_refuses_at_once_and_is_free_again(with_client, blocking):
     assert int(refused.headers["retry-after"]) >= 1
     assert problem(ready, 503) == "the queue is full"
     assert answered == [200, 200, 200] and after.status_code == 200
-
-
-def test_a_defect_is_no_traceback(with_client, models):
-    class Broken(Solver):
-        def predict(self, *arguments, **options):
-            raise ZeroDivisionError("secret")
-
-    models["hull"] = Broken(models["hull"].model, models["hull"].task)
-
-    async def scenario(client):
-        return await client.post(SOLVE, json=QUESTION)
-
-    detail = problem(with_client(scenario), 500)
-    assert "defect" in detail and "secret" not in detail
 
 
 async def call(app, messages, headers=()):
