@@ -18,8 +18,7 @@ from ptrnet.export.graphs import (
     Graph,
     OnnxModel,
     Port,
-    _session,
-    _write,
+    write_graph,
     write_graphs,
 )
 from ptrnet.export.quantize import quantize_graphs
@@ -27,6 +26,7 @@ from ptrnet.solver import Solver
 from tests.export.cases import SETTINGS, build, label
 
 onnx = pytest.importorskip("onnx")
+onnxruntime = pytest.importorskip("onnxruntime")
 RECORDED = 7  # elements of the instances that a graph is recorded with
 LARGEST = 12  # elements of those on which answers are compared
 
@@ -136,8 +136,10 @@ def test_copysign_reads_the_sign_of_zero(sign, tmp_path):
     path = tmp_path / "copysign.onnx"
     ports = [Port("x", "float32", [3]), Port("sign", "float32", [3])]
     inputs = {"x": torch.tensor([2.0, -3.0, 1e-45]), "sign": torch.full((3,), sign)}
-    _write(Copysign().eval(), inputs, Graph(ports, [Port("y", "float32", [3])]), path)
-    (y,) = _session(path).run(None, {key: value.numpy() for key, value in inputs.items()})
+    write_graph(Copysign().eval(), inputs, Graph(ports, [Port("y", "float32", [3])]), path)
+    (y,) = onnxruntime.InferenceSession(path).run(
+        None, {key: value.numpy() for key, value in inputs.items()}
+    )
     expected = np.copysign(inputs["x"].numpy(), inputs["sign"].numpy())
     assert np.array_equal(y, expected)
 

@@ -158,8 +158,8 @@ def write_graphs(model: PointerModel, folder: Path) -> dict[str, Graph]:
             _ports(runs, small.step_outputs, large.step_outputs),
         )
         return {
-            ENCODER: _write(small.encoder, small.encoder_inputs, encoder, folder / ENCODER),
-            STEP: _write(small.step, small.step_inputs, step, folder / STEP),
+            ENCODER: write_graph(small.encoder, small.encoder_inputs, encoder, folder / ENCODER),
+            STEP: write_graph(small.step, small.step_inputs, step, folder / STEP),
         }
 
 
@@ -220,16 +220,36 @@ def _ports(
     ]
 
 
-def _write(module: nn.Module, inputs: Mapping[str, Tensor], graph: Graph, path: Path) -> Graph:
-    """Record a graph in a file, with its weights; return it as it is in the file.
+def write_graph(module: nn.Module, inputs: Mapping[str, Tensor], graph: Graph, path: Path) -> Graph:
+    """Record in a file what a module does with the inputs; return the graph as it is in the file.
 
-    The file lacks inputs that the model does not use, such as the tokens of a free-running model.
+    The file has the weights. It lacks inputs that the module does not use, such as the tokens of a
+    free-running model.
+
+    Raises:
+        ModelError: the module uses an operator that the exporter does not know.
     """
     import onnx
     from onnx import version_converter
 
+    ports = [*graph.inputs, *graph.outputs]
+    torch.onnx.register_custom_op_symbolic("aten::copysign", _copysign, RECORDED_OPSET)
     try:
-        _export(module, inputs, graph, path)
+        with _silent_stdout(), warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # about constants; the answers are compared afterwards
+            torch.onnx.export(
+                module,
+                tuple(inputs.values()),
+                path,
+                input_names=[port.name for port in graph.inputs],
+                output_names=[port.name for port in graph.outputs],
+                dynamic_axes={
+                    port.name: {k: x for k, x in enumerate(port.shape) if isinstance(x, str)}
+                    for port in ports
+                },
+                opset_version=RECORDED_OPSET,
+                dynamo=False,  # records any model in a second; the other exporter fails for some
+            )
     except torch.onnx.errors.OnnxExporterError as error:
         raise ModelError(
             f"not exported: {str(error).splitlines()[0]}; a network has to be written with "
@@ -240,27 +260,6 @@ def _write(module: nn.Module, inputs: Mapping[str, Tensor], graph: Graph, path: 
     onnx.save(model, path)
     used = {node.name for node in model.graph.input}
     return Graph([port for port in graph.inputs if port.name in used], graph.outputs)
-
-
-def _export(module: nn.Module, inputs: Mapping[str, Tensor], graph: Graph, path: Path) -> None:
-    """Record what the module does with the inputs."""
-    ports = [*graph.inputs, *graph.outputs]
-    torch.onnx.register_custom_op_symbolic("aten::copysign", _copysign, RECORDED_OPSET)
-    with _silent_stdout(), warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # about constants; the answers are compared afterwards
-        torch.onnx.export(
-            module,
-            tuple(inputs.values()),
-            path,
-            input_names=[port.name for port in graph.inputs],
-            output_names=[port.name for port in graph.outputs],
-            dynamic_axes={
-                port.name: {k: size for k, size in enumerate(port.shape) if isinstance(size, str)}
-                for port in ports
-            },
-            opset_version=RECORDED_OPSET,
-            dynamo=False,  # records every model in a second; the other exporter fails for some
-        )
 
 
 @contextmanager
