@@ -38,7 +38,7 @@ def test_a_table_is_run_once(tiny, trained, capsys):
     assert ptrnet(["reproduce", "tiny/hulls", "--line", "ours", "--line", "best"]) == 0
     out, err = capsys.readouterr()
     assert len(trained) == 1  # both rows are of one recipe
-    assert "3 of 3 lines of rows, and for them 1 of the trainings" in err
+    assert "3 of 3 lines of rows, with 1 trainings" in err
     first, second, best = sorted(document(), key=lambda r: (r["line"] == "best", r["row"]))
     assert (first["model"], first["instances"], first["examples"]) == (second["model"], 200, 480)
     assert first["decoder"] == "beam 2, valid" and second["decoder"] == "greedy"
