@@ -76,7 +76,7 @@ def test_stopped_it_goes_on(tiny, trained, monkeypatch, capsys):
     monkeypatch.setattr(records, "put", put)
     assert [r["row"] for r in document()] == ["first"]
     assert ptrnet(["reproduce", "tiny/hulls"]) == 0
-    assert "1 of 2 lines of rows, and for them 0 of the trainings" in capsys.readouterr().err
+    assert "1 of 2 lines of rows, with 0 trainings" in capsys.readouterr().err
     assert [r["row"] for r in document()] == ["first", "second"]
 
 

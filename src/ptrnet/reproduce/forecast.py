@@ -7,6 +7,8 @@ from itertools import islice
 from pathlib import Path
 from statistics import mean
 
+from torch import Tensor
+
 from ptrnet.bench.train import ptrnet_step
 from ptrnet.progress import track
 from ptrnet.reproduce.trainings import folder_of, is_trained, steps_done
@@ -51,7 +53,8 @@ def seconds_per_step(recipe: Recipe) -> float:
     times = []
     for batch in islice(stream.batches(), WARMUPS + STEPS):
         began = time.perf_counter()
-        step(type(batch)(*(x.to(device) for x in batch)))
+        tensors = (x.to(device) if isinstance(x, Tensor) else x for x in batch)
+        step(type(batch)(*tensors))
         times.append(time.perf_counter() - began)
     return mean(times[WARMUPS:])
 
