@@ -104,6 +104,12 @@ def canonicalize_valid(task: Task, inputs: Floats, outputs: Indices) -> Indices:
     return canonical
 
 
+def settle_valid(task: Task, inputs: Floats, outputs: Indices) -> Indices:
+    """One answer, decided exactly where models cannot; an invalid one as it is."""
+    is_valid = task.answer_error(len(inputs), outputs) is None
+    return task.settle(inputs, outputs) if is_valid else outputs
+
+
 def logsumexp(log_probs: Sequence[float]) -> float:
     """The logarithm of the summed probabilities."""
     largest = max(log_probs)

@@ -59,6 +59,18 @@ def test_features_far_from_the_trained_ones(small):
     assert messages[0].endswith("mean, 10")
 
 
+@pytest.mark.parametrize(("gap", "is_said"), [(1.0, False), (0.0, False), (1e-7, True)])
+def test_custom_elements_that_float32_makes_equal_are_named(small, gap, is_said):
+    task = {"center": (0.0,), "spread": (1.0,), "kind": "sequence"}
+    trained = TrainedRange(small("custom", **task).task, {})
+    instance = np.array([[3.0], [5.0], [4.0], [5.0 + gap]])
+    messages = said(lambda: trained.warn(trained.feature_messages(Example(instance))))
+    expected = (
+        "the model reads elements as equal that differ, such as elements 2 and 4: it computes "
+    )
+    assert messages == [expected + "in float32"] * is_said
+
+
 def test_the_program_says_it_on_standard_error(small, tmp_path, capsys):
     small().save_pretrained(tmp_path)
     assert run(["solve", "--model", str(tmp_path), "--random", "7"]) == 0

@@ -110,16 +110,20 @@ def in_circle_slack(points: tuple[Pair, ...], rounded: tuple[Pair, ...]) -> Any:
         points: the four arguments of `in_circle`.
         rounded: of each coordinate 1 if it may be off by rounding, else 0.
     """
-    p = points[3]
-    corners = [(q[0] - p[0], q[1] - p[1]) for q in points[:3]]
-    gradients = [_lifted_gradient(*(corners[(k + m) % 3] for m in range(3))) for k in range(3)]
-    gradients.append((-sum(g[0] for g in gradients), -sum(g[1] for g in gradients)))
+    gradients = in_circle_gradients(*points)
     slack: Any = 0
     for axis in (0, 1):
         size = sum(abs(q[axis]) for q in points)
         for gradient, weight in zip(gradients, rounded, strict=True):
             slack = slack + weight[axis] * size * abs(gradient[axis])
     return slack
+
+
+def in_circle_gradients(a: Pair, b: Pair, c: Pair, p: Pair) -> list[Pair]:
+    """The derivatives of `in_circle` by the coordinates of each of its arguments."""
+    corners = [(q[0] - p[0], q[1] - p[1]) for q in (a, b, c)]
+    gradients = [_lifted_gradient(*(corners[(k + m) % 3] for m in range(3))) for k in range(3)]
+    return [*gradients, (-sum(g[0] for g in gradients), -sum(g[1] for g in gradients))]
 
 
 def _lifted_gradient(a: Pair, b: Pair, c: Pair) -> Pair:

@@ -51,8 +51,10 @@ def is_delaunay(points: Floats, outputs: Indices) -> bool:
         return False
     vertices[turns < 0] = vertices[turns < 0][:, [0, 2, 1]]  # counter-clockwise
     distinct = np.unique(first)
-    i, j, k = (vertices[:, m, None] for m in range(3))
-    if (predicates.in_circle_beyond_rounding(i, j, k, distinct) > 0).any():
+    # Skip the triangles' own vertices: to prove that they are exactly on the circle takes long.
+    rows, columns = (distinct != vertices[..., None]).all(1).nonzero()
+    i, j, k = vertices[rows].T
+    if (predicates.in_circle_beyond_rounding(i, j, k, distinct[columns]) > 0).any():
         return False
     return _covers_hull(predicates, vertices, distinct)
 
@@ -72,5 +74,6 @@ def _covers_hull(predicates: Predicates, vertices: Indices, distinct: Indices) -
     if len(directed) < len(edges):  # two triangles on one side of an edge
         return False
     rim = np.array([(i, j) for i, j in directed if (j, i) not in directed], np.int64)
-    beyond = predicates.turn_beyond_rounding(rim[:, :1], rim[:, 1:], distinct)
+    rows, columns = (distinct != rim[..., None]).all(1).nonzero()
+    beyond = predicates.turn_beyond_rounding(rim[rows, 0], rim[rows, 1], distinct[columns])
     return not (beyond < 0).any()

@@ -19,7 +19,8 @@ class Answer:
     Args:
         inputs: `(n, d)`, the instance.
         outputs: `(m,)` 0-based indices; of triangles `(t, 3)`.
-        log_prob: of the answer, by the model; of the likeliest view where there are several.
+        log_prob: of the model's answer, before nearly equal elements were told apart exactly; of
+            the likeliest view where there are several.
         cost: by the task, less is better: a tour's length; None where the task has no costs.
         decoder: its name.
         seconds: that the answer took; its share of the time, where many were answered together.

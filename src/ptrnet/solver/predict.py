@@ -11,7 +11,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from ptrnet.augmentation import Candidate, best_candidate, decode_view
+from ptrnet.augmentation import Candidate, best_candidate, decode_view, settle_valid
 from ptrnet.constraints import Constraint
 from ptrnet.data.batches import bucket_by_size, pad_instances
 from ptrnet.data.dataset import Dataset
@@ -76,10 +76,13 @@ class PredictJob:
                         decode_view(k, instances, self.task, self.model, self.decoder, constraint)
                     )
             for row, *candidates in zip(rows, *views, strict=True):
-                answers[row] = best_candidate(self.task, data[row], list(chain(*candidates)))
-        best = [answers[row] for row in range(len(data))]
+                best = best_candidate(self.task, data[row], list(chain(*candidates)))
+                outputs = settle_valid(self.task, data[row].inputs, best.outputs)
+                answers[row] = best._replace(outputs=outputs)
+        ordered = [answers[row] for row in range(len(data))]
         return data.with_answers(
-            [answer.outputs for answer in best], np.array([answer.log_prob for answer in best])
+            [answer.outputs for answer in ordered],
+            np.array([answer.log_prob for answer in ordered]),
         )
 
     def key(self) -> dict[str, Any]:

@@ -78,6 +78,8 @@ class Solver(HubMixin):
                 or a `Dataset` is many. Numbers are real, of any type. Points outside the
                 unit square, or within a 64th of its side, are made to fill it by one shift and
                 one scale; for the task `custom` each feature is standardized as in training.
+                If an answer is right except for elements nearer to each other than models
+                resolve, the tasks `sort`, `hull` and `delaunay` make it exact.
             decoder: `ptrnet.Greedy()` when None; `ptrnet.Beam(8)` searches wider.
             set_id: if the instances are a long table, a frame or a file, its column whose value
                 the rows of an instance share. The columns that the model reads are found by name.

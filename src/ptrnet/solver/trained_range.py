@@ -9,6 +9,7 @@ import numpy as np
 from ptrnet.data.checks import labeller_advice
 from ptrnet.data.sizes import Sizes
 from ptrnet.errors import InputError, OutOfDistributionWarning
+from ptrnet.geometry.points import first_equal
 from ptrnet.tasks import CUSTOM
 from ptrnet.tasks.base import Task
 from ptrnet.types import Example
@@ -64,7 +65,10 @@ class TrainedRange:
         )
 
     def feature_messages(self, example: Example) -> Iterator[Message]:
-        """A message for each feature that is far from the trained ones, said before or not."""
+        """A message for each feature that is far from the trained ones, said before or not.
+
+        Of the task `custom` also one for elements that float32 cannot tell apart.
+        """
         if self._task.name != CUSTOM:  # other tasks move points into the unit square
             yield from self._spread_messages(example)
             return
@@ -75,6 +79,20 @@ class TrainedRange:
                 int(k),
                 f"{name} is {largest[k]:.0f} or more standard deviations from the "
                 f"trained examples' mean, {cast('Custom', self._task).center[k]:.4g}",
+            )
+        yield from self._float32_messages(example)
+
+    def _float32_messages(self, example: Example) -> Iterator[Message]:
+        """At most one: of different elements that are equal in float32."""
+        seen = self._task.normalize(example.inputs).astype(np.float32).astype(float)
+        hidden = np.flatnonzero(first_equal(seen) != first_equal(example.inputs))
+        if len(hidden):
+            k = hidden[0]
+            j = first_equal(seen)[k]
+            yield Message(
+                "float32",
+                f"the model reads elements as equal that differ, such as elements {j + 1} and "
+                f"{k + 1}: it computes in float32",
             )
 
     def _spread_messages(self, example: Example) -> Iterator[Message]:

@@ -289,6 +289,18 @@ class Task(Settings, Labelling):
         """Instances `(..., n, d)` as the model reads them: in the unit cube."""
         return fit_unit_cube(inputs)
 
+    def settle(self, inputs: Floats, outputs: Indices) -> Indices:
+        """A model's answer to `(n, d)` elements, exact where it is right up to the resolution.
+
+        Models cannot tell elements apart that are nearly equal (`ptrnet.geometry.resolution`). A
+        task may decide by its own exact rule what depends on them.
+
+        Args:
+            inputs: the instance, as the user gave it.
+            outputs: a valid answer. Returned as it is, if it is wrong for other reasons.
+        """
+        return outputs
+
     def to_tokens(self, answers: Answers) -> Answers:
         """The sequences that a model is trained to emit, END included."""
         batch, width = answers.indices.shape

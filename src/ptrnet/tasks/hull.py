@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 
 import numpy as np
 
-from ptrnet.geometry.predicates import area_signs
+from ptrnet.geometry.predicates import Predicates, area_signs
+from ptrnet.geometry.resolution import merge_near_points, rings_are_near
 from ptrnet.tasks.base import Drawing, Task, duplicate_error, setting
 from ptrnet.types import Answers, Example, Floats, Indices
 
@@ -56,6 +57,10 @@ class Hull(Task):
     def repeats(self) -> bool:
         return self.closed
 
+    def normalize(self, inputs: Floats) -> Floats:
+        """Instances in the unit square, with nearly equal points in one place."""
+        return merge_near_points(super().normalize(inputs))
+
     def canonicalize(self, inputs: Floats, answers: Answers) -> Answers:
         """Each hull counter-clockwise, from the vertex that `start` names."""
         indices, lengths = _counter_clockwise(inputs, answers)
@@ -99,6 +104,13 @@ class Hull(Task):
             return "expected at least one vertex, got none"
         return duplicate_error(outputs, first)
 
+    def settle(self, inputs: Floats, outputs: Indices) -> Indices:
+        """The exact hull, if the answer differs from it by less than RESOLUTION."""
+        if _is_hull(inputs, outputs):
+            return outputs
+        (exact,) = self.label(inputs[None]).rows()
+        return exact if rings_are_near(super().normalize(inputs), outputs, exact) else outputs
+
     def score(self, examples: Sequence[Example], answers: Iterable[Indices]) -> dict[str, "Scores"]:
         from ptrnet.metrics.polygon import score
 
@@ -111,6 +123,15 @@ class Hull(Task):
 
     def draw(self, inputs: Floats, outputs: Indices) -> Drawing:
         return Drawing(inputs, [inputs[np.append(outputs, outputs[:1])]])
+
+
+def _is_hull(points: Floats, ring: Indices) -> bool:
+    """Whether no point lies outside an edge of a ring, and each of its corners turns left."""
+    before, after, predicates = np.roll(ring, 1), np.roll(ring, -1), Predicates(points)
+    everything = np.arange(len(points))
+    edges, others = ((ring[:, None] != everything) & (after[:, None] != everything)).nonzero()
+    outside = predicates.turn(ring[edges], after[edges], others) < 0
+    return not outside.any() and bool((predicates.turn(before, ring, after) > 0).all())
 
 
 def _counter_clockwise(inputs: Floats, answers: Answers) -> Answers:

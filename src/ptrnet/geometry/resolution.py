@@ -1,0 +1,90 @@
+"""Answers that are right up to what models resolve, in instances of the unit square.
+
+Models compute in float32, and learn from points that are seldom very near to each other. They
+cannot decide what depends on differences below `RESOLUTION`: which of two nearly equal points is a
+vertex, on which side of an edge a point lies, which diagonal of four points on nearly one circle
+belongs to a triangulation. If an answer is right except for such decisions, `Task.settle` replaces
+it by the exact one.
+"""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ptrnet.geometry.predicates import in_circle, in_circle_gradients, turn
+from ptrnet.types import Floats, Indices
+
+RESOLUTION = 1e-5
+MERGED = RESOLUTION / 2  # so that the answer to merged points is right up to RESOLUTION
+MAX_MERGED = 1024  # points of an instance; all pairs are compared
+# The perimeter of a convex set in the unit square is at most 4.
+AREA_RESOLUTION = 4 * RESOLUTION
+
+
+def merge_near_points(points: Floats) -> Floats:
+    """Instances `(..., n, 2)`, in which nearly equal points have the place of the first of them.
+
+    Models know equal points from training. Points that float32 just tells apart confuse them: the
+    direction from one to the other is noise.
+    """
+    may_be_near = (np.diff(np.sort(points[..., 0])) < MERGED).any(-1)
+    if points.shape[-2] > MAX_MERGED or not may_be_near.any():
+        return points
+    merged, compared = points.copy(), points[may_be_near]
+    gaps = np.abs(compared[..., None, :] - compared[..., None, :, :]).max(-1)
+    first = (gaps < MERGED).argmax(-1)
+    merged[may_be_near] = np.take_along_axis(compared, first[..., None], -2)
+    return merged
+
+
+def rings_are_near(points: Floats, ring: Indices, other: Indices) -> bool:
+    """Whether two rings of vertices in the same direction differ by less than RESOLUTION."""
+    a, b = points[ring], points[other]
+    gap = max(_segment_distances(a, b).max(), _segment_distances(b, a).max())
+    return bool(gap < RESOLUTION and abs(_area(a) - _area(b)) < AREA_RESOLUTION)
+
+
+def circles_are_nearly_empty(points: Floats, triangles: Indices) -> bool:
+    """Whether no point lies inside a circle of `(t, 3)` triangles, if points move by RESOLUTION.
+
+    Thin triangles, which could lose their area by such a move, do not count.
+    """
+    corners, is_thin = _corners(points, triangles)
+    a, b, c = ((x[:, None], y[:, None]) for x, y in corners)
+    p = points.T
+    slack = sum(abs(x) + abs(y) for x, y in in_circle_gradients(a, b, c, p))
+    is_inside = in_circle(a, b, c, p) > RESOLUTION * slack
+    return not is_inside[~is_thin].any()
+
+
+def triangles_are_near(points: Floats, triangles: Indices, others: Indices) -> bool:
+    """Whether triangles cover the same area as others, thin ones left out."""
+    areas = [abs(turn(*_corners(points, part)[0])).sum() / 2 for part in (triangles, others)]
+    corners, is_thin = _corners(points, others)
+    a, b, c = _corners(points, triangles)[0]
+    p = np.mean(corners, axis=0)[:, ~is_thin, None]  # the centers of the others
+    is_covered = (turn(a, b, p) >= 0) & (turn(b, c, p) >= 0) & (turn(c, a, p) >= 0)
+    return abs(areas[0] - areas[1]) < AREA_RESOLUTION and bool(is_covered.any(1).all())
+
+
+def _corners(points: Floats, triangles: Indices) -> tuple[list[Floats], NDArray[np.bool_]]:
+    """Three `(2, t)` corners of triangles, counter-clockwise, and which triangles are thin."""
+    a, b, c = (points[triangles[:, k]].T for k in range(3))
+    areas = turn(a, b, c)
+    sides = sum(abs(p - q).sum(0) for p, q in ((a, b), (b, c), (c, a)))
+    left = [a, np.where(areas > 0, b, c), np.where(areas > 0, c, b)]
+    return left, abs(areas) <= RESOLUTION * sides
+
+
+def _segment_distances(points: Floats, ring: Floats) -> Floats:
+    """`(n,)` distances of points `(n, 2)` from the nearest edge of a ring `(m, 2)`."""
+    along, offset = np.roll(ring, -1, 0) - ring, points[:, None] - ring
+    squares = (along**2).sum(-1)
+    share = np.clip((offset * along).sum(-1) / np.where(squares > 0, squares, 1), 0, 1)
+    nearest: Floats = np.linalg.norm(offset - share[..., None] * along, axis=-1).min(1)
+    return nearest
+
+
+def _area(ring: Floats) -> float:
+    """The area of a ring `(m, 2)`, positive if it runs counter-clockwise."""
+    x, y = (ring - ring[0]).T
+    return float((x * np.roll(y, -1) - np.roll(x, -1) * y).sum() / 2)
