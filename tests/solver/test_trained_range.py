@@ -109,7 +109,9 @@ def test_elements_nearly_one_beside_one_far_away(name):
     (warning,) = solver.answer(instance).warnings
     assert warning == message
     instance[:8] = instance[0]
-    assert said(lambda: solver.answer(instance)) == [] == [*solver.answer(instance).warnings]
+    answered = []
+    assert said(lambda: answered.append(solver.answer(instance))) == []
+    assert answered[0].warnings == ()
 
 
 @pytest.mark.parametrize("kind", ["uniform", "mixed"])
