@@ -5,8 +5,6 @@ on all threads as to compute. Here each thread takes its slice of the batch thro
 the weights are packed once for all steps of a search.
 """
 
-from contextlib import suppress
-
 import numpy as np
 import torch
 from torch import Tensor, nn
@@ -57,7 +55,6 @@ class PointerStep:
         self._weights = hidden, fused, packed_query
         self._query, self._keys = query.clone(), keys
         self._features, self._units = weights.input.shape[1], weights.hidden.shape[1]
-        self._kept: list[tuple[np.ndarray, ...]] = []
 
     def __call__(
         self, inputs: Tensor, state: tuple[Tensor, Tensor], ended: Tensor | None = None
@@ -87,7 +84,7 @@ class PointerStep:
         else:
             running -= int(ended.sum())
         slices = max(1, min(torch.get_num_threads(), batch, running // MIN_SLICE_ROWS))
-        memory = self._memory_for(slices * -(-batch // slices) * size)
+        memory = self._memory(slices * -(-batch // slices) * size)
         h, c, scores = _empty(*shape), _empty(*shape), _empty(batch, size, n)
         before = tuple(map(as_array, (ended, inputs, *state)))
         after = tuple(map(as_array, (h, c, scores)))
@@ -97,7 +94,6 @@ class PointerStep:
             counts[k] = step(k, slices, memory, before, after, self._weights, self._keys.arrays)
 
         run_slices(run, range(slices + 1))
-        self._kept.append(memory)
         if self._keys.is_large or any(counts):
             scores = self._keys(nn.functional.linear(h, self._query))
             is_key = length_mask(self._keys.lengths, n)[:, None]
@@ -105,15 +101,8 @@ class PointerStep:
             scores[ended] = torch.nan
         return scores, (h, c)
 
-    def _memory_for(self, rows: int) -> tuple[np.ndarray, ...]:
-        """Memory to work in for so many rows: what another step has used, or new.
-
-        Taken out of what is kept, as another thread may take a step at the same time.
-        """
-        with suppress(IndexError):
-            memory = self._kept.pop()
-            if len(memory[0]) == rows:
-                return memory
+    def _memory(self, rows: int) -> tuple[np.ndarray, ...]:
+        """Memory to work in for so many rows; see `step`."""
         d, units = self._features, self._units
         sizes = (1, rows, d), (2, rows, units), (2, rows, units), (1, rows, 4 * units)
         indices, steps = np.empty((rows, 2), np.int64), np.ones(rows, np.int64)
