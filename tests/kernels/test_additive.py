@@ -34,7 +34,6 @@ def scores_of(kernel, *tensors):
 
 
 KERNELS = kernels(cpu.additive_scores, factorised_scores, *GPU)
-FUSED = kernels(cpu.additive_scores, *GPU)  # these do not read padding
 SIZES = [(1, 1, 1, 1), (3, 7, 5, 33), (2, 1, 9, 16), (5, 12, 1, 7), (2, 37, 1, 130)]
 if not INTERPRETED:  # which is slow
     SIZES.append((64, 50, 13, 64))
@@ -131,7 +130,7 @@ def test_what_stands_in_the_padding_does_not_matter(kernel):
     assert torch.equal(clean, scores_of(kernel, dirty, queries, v, *lengths))
 
 
-@FUSED
+@KERNELS
 @pytest.mark.parametrize("bad", [torch.nan, torch.inf])
 def test_padding_may_hold_anything(kernel, bad):
     """In keys and queries, and in the gradient of their scores."""

@@ -39,13 +39,13 @@ _IS_FIRST, _IS_LAST, _IS_TOKEN, _IS_SPECIAL, _ROWS = 12, 13, 14, 15, 16
 _HAS_ELEMENT, _HAS_EDGE, _HAS_TAIL, _HAS_FIRST, _FEATURES = 16, 17, 18, 19, 20
 _BIAS, _SCORE, _COLUMNS = 20, 21, 22
 
-# The features that the columns of weights are for, in the first round and in the others.
-FIRST = np.array([_COSINE, _SINE, _LOG_DIST, _IS_FIRST, _IS_LAST])
-FIRST_OPEN = np.array([*FIRST, 5, 6, 7, _HAS_EDGE, _HAS_TAIL, _HAS_FIRST])
-FURTHER = np.array([*range(15), _HAS_ELEMENT])
-FURTHER_OPEN = np.array([*FURTHER, _HAS_EDGE, _IS_SPECIAL])
+# The features that a round has, in the order of its weights: the first round, and the others.
+FIRST = [_COSINE, _SINE, _LOG_DIST, _IS_FIRST, _IS_LAST]
+FIRST_OPEN = [*FIRST, *range(_SINE_LOGS, _LINE_LOGS), _HAS_EDGE, _HAS_TAIL, _HAS_FIRST]
+FURTHER = [*range(_IS_SPECIAL), _HAS_ELEMENT]
+FURTHER_OPEN = [*FURTHER, _HAS_EDGE, _IS_SPECIAL]
 
-# What the features are made of: where every token is seen. The last two rows are for a moment.
+# What the features are made of: where every token is seen. The last two rows are scratch memory.
 _X, _Y, _DIST, _LOG, _SCALE, _LINE_DIST, _SEEN = range(7)
 
 
@@ -72,11 +72,14 @@ class FrameScores:
     def __init__(
         self, points: Tensor, keys: Tensor, rounds: Sequence[Round], is_open: bool
     ) -> None:
-        columns = (FIRST_OPEN, FURTHER_OPEN) if is_open else (FIRST, FURTHER)
-        weights = (tuple(map(as_array, parts)) for parts in zip(*rounds, strict=True))
         self._is_open = is_open
         self._points, self._keys = as_array(points), as_array(keys)
-        self._weights = order_features(*weights, *columns)
+        # (rounds, U, 22): the weights of all features, 0 where a round lacks one; bias and score.
+        self._weights = np.zeros((len(rounds), len(keys), _COLUMNS), np.float32)
+        first, further = (FIRST_OPEN, FURTHER_OPEN) if is_open else (FIRST, FURTHER)
+        for k, (rows, parts) in enumerate(zip(self._weights, rounds, strict=True)):
+            rows[:, further if k else first] = parts.weight.detach()
+            rows[:, _BIAS], rows[:, _SCORE] = parts.bias.detach(), parts.score[0].detach()
 
     def __call__(self, scores: Tensor, ends: Sequence[Tensor], queries: Tensor) -> Tensor:
         """The scores `(B, M, S + N)` after all rounds.
@@ -113,27 +116,6 @@ class FrameScores:
 
 
 @reassociating_jit
-def order_features(weights, biases, score_weights, first, further):
-    """`(rounds, U, 22)`: weights of all features, 0 of those that a round has not; then the rest.
-
-    Args:
-        weights: of each round `(U, F)`.
-        biases: of each round `(U,)`.
-        score_weights: of each round `(1, U)`.
-        first: the features of the first round, of those arrays above.
-        further: those of the others.
-    """
-    ordered = np.zeros((len(weights), len(weights[0]), _COLUMNS), np.float32)
-    for k in range(len(weights)):
-        for u in range(weights[k].shape[0]):
-            for f in range(weights[k].shape[1]):
-                ordered[k, u, first[f] if k == 0 else further[f]] = weights[k][u, f]
-            ordered[k, u, _BIAS] = biases[k][u]
-            ordered[k, u, _SCORE] = score_weights[k][0, u]
-    return ordered
-
-
-@reassociating_jit
 def score_prefixes(begin, end, is_open, scores, points, ends, queries, keys, weights):
     """Adds to the scores of instances `begin` to `end`, in place.
 
@@ -149,7 +131,7 @@ def score_prefixes(begin, end, is_open, scores, points, ends, queries, keys, wei
         ends: three `(B, M)` of tokens.
         queries: `(B, M, U)`.
         keys: `(U, B, 1, S + N)`.
-        weights: of `order_features`.
+        weights: `(rounds, U, 22)` of every feature, then bias and score.
     """
     steps, num_tokens = scores.shape[1:]
     num_specials = num_tokens - points.shape[1]
