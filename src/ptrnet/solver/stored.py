@@ -61,10 +61,11 @@ class HubMixin:
         Raises:
             ModelError: the files are missing or damaged, or the hub has none of that name.
         """
-        from ptrnet.pretrained import hub
+        folder = Path(name)
+        if not os.path.exists(name):  # noqa: PTH110  Path.exists raises for too long names
+            from ptrnet.pretrained import hub
 
-        is_path = os.path.exists(name)  # noqa: PTH110  Path.exists raises for too long names
-        folder = Path(name) if is_path else hub.fetch(str(name))
+            folder = hub.fetch(str(name))
         return cls(*model_folder.load(folder), card=card.read(folder))
 
     def push_to_hub(
