@@ -8,7 +8,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from ptrnet.constraints.base import gather_prefixes
 from ptrnet.decoding import Beam, Greedy, Incremental, Sample
-from ptrnet.errors import ModelError
+from ptrnet.errors import ModelError, NotFiniteError
 from tests.contract.cases import EVERY_SETTING, MODELS
 
 
@@ -96,3 +96,20 @@ def test_log_probabilities_that_are_none(small, monkeypatch, decoder, value):
     monkeypatch.setattr(type(solver.model), "step", broken)
     with pytest.raises(ModelError, match="are not finite"):
         solver.solve(np.array([[0.3], [0.1], [0.2]]), decoder)
+
+
+@pytest.mark.parametrize("door", ["greedy", "beam", "sample", "log-likelihoods"])
+def test_half_precision_that_overflows_is_refused_alike_everywhere(small, door):
+    solver = small("hull")
+    with torch.no_grad():
+        for parameter in solver.model.parameters():
+            parameter.copy_(torch.full_like(parameter, torch.nan))
+    solver.model.half()
+    points = np.random.default_rng(0).random((6, 2))
+    decoders = {decoder.name: decoder for decoder in DECODERS}
+    with pytest.raises(NotFiniteError) as raised:
+        if door in decoders:
+            solver.solve(points, decoders[door])
+        else:
+            solver.log_likelihoods((points, [0, 1, 2]))
+    assert str(raised.value).startswith(f"{door}: the model's log-probabilities of answers are not")

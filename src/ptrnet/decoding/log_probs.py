@@ -7,9 +7,27 @@ from torch import Tensor
 
 from ptrnet.constraints import Constraint
 from ptrnet.constraints.base import allowed_tokens
+from ptrnet.errors import NotFiniteError
 from ptrnet.masks import gather_tokens, length_mask
 from ptrnet.models.base import PointerModel
 from ptrnet.types import END
+
+
+def check_finite(asked: str, log_probs: Tensor) -> None:
+    """Refuses log-probabilities from which no answer can be chosen or judged.
+
+    Args:
+        asked: what the model was asked for: a decoder, or log-likelihoods.
+        log_probs: of answers.
+
+    Raises:
+        NotFiniteError: NaN or infinity.
+    """
+    if not log_probs.isfinite().all():
+        dtype = str(log_probs.dtype).removeprefix("torch.")
+        raise NotFiniteError(
+            f"{asked}: the model's log-probabilities of answers are not finite, computed in {dtype}"
+        )
 
 
 class SequenceLogProbs(NamedTuple):

@@ -14,7 +14,8 @@ from torch import Tensor
 
 from ptrnet.constraints import Constraint, Free
 from ptrnet.constraints.base import gather_prefixes
-from ptrnet.errors import InputError, NotFiniteError
+from ptrnet.decoding.log_probs import check_finite
+from ptrnet.errors import InputError
 from ptrnet.kernels.threads import use_one_thread_in_fork
 from ptrnet.models.base import PointerModel
 from ptrnet.types import END
@@ -159,11 +160,7 @@ class Search(Decoder):
         hypotheses = selector.finalize(Hypotheses(prefixes, (prefixes != END).sum(2), scores))
         # A NaN stays in a prefix's score and counts as the largest, so that prefix is among those
         # that are returned. A score of -inf means that no allowed token had a probability above 0.
-        if not hypotheses.log_probs.isfinite().all():
-            raise NotFiniteError(
-                f"{self.name}: the model's log-probabilities are not finite, so they say nothing "
-                "of an answer: its weights are too large"
-            )
+        check_finite(self.name, hypotheses.log_probs)
         return hypotheses
 
     def _check_size(self, num_tokens: int) -> None:

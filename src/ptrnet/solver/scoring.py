@@ -23,6 +23,7 @@ from ptrnet.data.batches import (
 from ptrnet.data.dataset import Dataset
 from ptrnet.data.symmetries import augmented_view
 from ptrnet.decoding import Greedy
+from ptrnet.decoding.log_probs import check_finite
 from ptrnet.masks import length_mask
 from ptrnet.metrics.calibration import first_claims, member_claims
 from ptrnet.metrics.sequence import grades_of
@@ -86,7 +87,9 @@ def log_likelihoods_of(model: PointerModel, task: Task, examples: Sequence[Examp
         batch = Batch(*as_parameters(model, *batch[:4]), *grades)
         log_probs = _target_log_probs(model, batch)
         mask = length_mask(batch.target_lengths, batch.targets.shape[1])
-        sums = torch.where(mask, log_probs, 0).double().sum(1)
+        real = torch.where(mask, log_probs, 0)
+        check_finite("log-likelihoods", real.masked_fill(real == -torch.inf, 0))  # -inf: impossible
+        sums = real.double().sum(1)
         log_likelihoods[indices] = sums.cpu().numpy()
     return log_likelihoods
 

@@ -284,6 +284,7 @@ class Solver(HubMixin):
 
         Raises:
             InputError: an example without an answer, or that cannot be used.
+            NotFiniteError: log-probabilities that are NaN.
         """
         known, is_one = examples_of(examples, self.task)
         log_likelihoods = log_likelihoods_of(self.model, self.task, known)
