@@ -101,7 +101,8 @@ def solve(
         )
         return
     formats.check_output(output, solver.task)
-    target = formats.output_format(output, None if columns else path)
+    like = path or f"drawn.{solver.task.stdout_format}"
+    target = formats.output_format(output, None if columns else like)
     if path is None:
         assert random is not None
         instances = _random_instance(solver.task, points, random, seed)
@@ -127,7 +128,7 @@ def solve(
     if json:
         echo(dumps(_document(solver, model, decoder.name, answered)))
     elif output == "-":
-        formats.write_checked(output, answered, solver.task, like=path)
+        formats.write_checked(output, answered, solver.task, like=like)
 
 
 def _random_instance(task: "Task", points: str | None, n: int, seed: int) -> "Iterable[Example]":

@@ -235,6 +235,13 @@ def check_grades(values: Any, n: int, source: str) -> Floats:
     return grades
 
 
+def check_feasible(inputs: Floats, outputs: Indices, task: Task, source: str) -> None:
+    """Refuse an answer that some other instance of this size might have, but not this one."""
+    reason = task.infeasible(inputs, outputs)
+    if reason:
+        raise InputError(f"{source}: answer: {reason}")
+
+
 def check_outputs(values: Any, n: int, task: Task, source: str) -> Indices:
     """An array or list of 0-based indices as a valid answer.
 

@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 from ptrnet.data import checks
 from ptrnet.data.arrays import depth, is_frame, records_of, split, unpack_objects
 from ptrnet.errors import InputError
+from ptrnet.problems import Problem
 from ptrnet.tasks.base import Task
 from ptrnet.types import Answers, Example, Floats, Indices
 
@@ -247,7 +248,7 @@ def instances_of(values: Any, task: Task) -> tuple[Dataset, bool]:
     """
     if isinstance(values, Dataset):
         return values, False
-    values = unpack_objects(values)
+    values = _of_problem(values, task) if isinstance(task, Problem) else unpack_objects(values)
     is_one = is_example(values, task) or _is_instance(values, task.num_features)
     items = [values] if is_one else split(values, "instances")
     rows = []
@@ -257,6 +258,18 @@ def instances_of(values: Any, task: Task) -> tuple[Dataset, bool]:
         else:
             rows.append(checked_instance(item, task, f"instance {k}"))
     return Dataset.of(rows, task.item_size), is_one
+
+
+def _of_problem(values: Any, task: Problem) -> Any:
+    """Return instances with arrays in the place of dictionaries of named arrays."""
+    if isinstance(values, Mapping):
+        return task.from_fields(values, "instance 0")
+    if isinstance(values, list):
+        return [
+            task.from_fields(value, f"instance {k}") if isinstance(value, Mapping) else value
+            for k, value in enumerate(values)
+        ]
+    return unpack_objects(values)
 
 
 def examples_of(values: Any, task: Task) -> tuple[Dataset, bool]:
@@ -378,6 +391,7 @@ def checked_example(pair: Any, task: Task, source: str) -> Example:
     inputs = checks.frame_as_rows(inputs, task)
     instance = checks.check_instance(inputs, task, f"{source}: inputs")
     indices = checks.check_outputs(outputs, len(instance), task, f"{source}: outputs")
+    checks.check_feasible(instance, indices, task, f"{source}: outputs")
     elements = records_of(inputs)
     if isinstance(pair, Example):
         return pair.replace(inputs=instance, outputs=indices, elements=elements)

@@ -50,7 +50,7 @@ class Problem(Task):
 
     labellers: ClassVar[tuple[str, ...]] = ()
     min_length: ClassVar[int] = 0
-    model: ClassVar[str] = "state-ptr-net"
+    stdout_format: ClassVar[str] = "jsonl"
     exact_inputs: ClassVar[bool] = True
     recipe: ClassVar[Mapping[str, Any]] = {
         "model": "state-ptr-net",
@@ -156,18 +156,25 @@ class Problem(Task):
                 values = np.asarray(fields[name])
             except ValueError:  # lists of several lengths
                 values = np.asarray(None)
-            is_shared = name in self.shared_fields
-            shape = (() if is_shared else (n or values.size // width,)) + (width,) * (width > 1)
+            shape: tuple[int, ...] = (width,) if width > 1 else ()
+            if name in self.element_fields:
+                n = n or (len(values) if values.ndim else 0)
+                shape = (n, *shape)
             if values.dtype.kind not in "iuf" or values.shape != shape or not values.size:
-                expected = f"shape {shape}" if shape else "a number"
-                raise InputError(f'{source}: "{name}": expected {expected} of finite numbers')
-            n = n or len(values)
+                of_element = f"{width} numbers" if width > 1 else "a number"
+                rows = f" for each of {n or 'some'} elements" if name in self.element_fields else ""
+                raise InputError(f'{source}: "{name}": expected {of_element}{rows}')
             arrays[name] = values[None]
         return self.pack(**arrays)[0]
 
     def to_fields(self, inputs: Floats) -> dict[str, Any]:
         """The named lists of an instance `(n, d)`; what `from_fields` takes."""
-        return {name: values[0].tolist() for name, values in self.unpack(inputs[None]).items()}
+        fields = {name: values[0] for name, values in self.unpack(inputs[None]).items()}
+        return {
+            name: (values.astype(np.int64) if _are_whole(values) else values).tolist()
+            for name, values in fields.items()
+            if name not in self.optional or values != self.optional[name]
+        }
 
     # ---- What `Task` asks for, by the methods above.
 
@@ -205,7 +212,7 @@ class Problem(Task):
 
     def read_instance(self, row: dict[str, Any], source: str) -> Any:
         inputs = self.from_fields(row, source)
-        for name in self.to_fields(inputs):
+        for name in (*self.optional, *self.to_fields(inputs)):
             row.pop(name, None)
         return inputs
 
@@ -281,6 +288,9 @@ class Problem(Task):
             state = self.advance(state, np.where(has_failed | (t >= longest), STAY, choices))
         return errors
 
+    def infeasible(self, inputs: Floats, outputs: Indices) -> str | None:
+        return self.answer_errors(inputs, [outputs])[0]
+
     def costs(self, example: Example, answers: Sequence[Indices]) -> Floats:
         """The cost of each answer; infinite for what is not an answer to the instance."""
         costs = np.full(len(answers), np.inf)
@@ -327,6 +337,11 @@ class Problem(Task):
 
     def draw(self, inputs: Floats, outputs: Indices) -> Drawing:
         raise InputError(f"problem {self.name} has no picture of its answers")
+
+
+def _are_whole(values: Floats) -> bool:
+    """Whether integers hold the values exactly."""
+    return bool((values == np.round(values)).all() and (np.abs(values) < 2**53).all())
 
 
 def _with_width(values: Floats, ndim: int) -> Floats:

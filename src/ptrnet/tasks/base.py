@@ -205,6 +205,7 @@ class Task(Settings, Labelling):
     decomposable: ClassVar[bool] = False
     # Whether an answer is a closed tour: right from any of its elements on, in either direction.
     circular: ClassVar[bool] = False
+    stdout_format: ClassVar[str] = "txt"  # of answers to instances that are of no file
     fixed: ClassVar[int] = 0  # leading elements that keep their places in any other view
     exact_inputs: ClassVar[bool] = False  # whether models get instances as float64
     recipe: ClassVar[Mapping[str, Any]] = {}  # defaults of its trainings, where they are others
@@ -283,6 +284,10 @@ class Task(Settings, Labelling):
 
     def left_out(self, inputs: Floats) -> tuple[int, int] | None:
         """An element that no answer has, because it equals another one, and that one; or None."""
+        return None
+
+    def infeasible(self, inputs: Floats, outputs: Indices) -> str | None:
+        """Why `outputs`, to which `answer_error` has no objection, cannot answer this instance."""
         return None
 
     def normalize(self, inputs: Floats) -> Floats:

@@ -35,9 +35,11 @@ def read(path: str, task: Task) -> Iterator[Example]:
         source = f"{file}:{line}"
         row = json_values.parse_object(text, source)
         values = task.read_instance(row, source)
+        inputs_source = source
         if not isinstance(values, np.ndarray):
-            json_values.check_numbers(values, f'{source}: "inputs"')
-        inputs = checks.check_instance(values, task, f'{source}: "inputs"')
+            inputs_source = f'{source}: "inputs"'
+            json_values.check_numbers(values, inputs_source)
+        inputs = checks.check_instance(values, task, inputs_source)
         example = json_values.example_from_row(inputs, row, task, source)
         yield example.replace(elements=records_of(values))
 

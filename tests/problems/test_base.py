@@ -1,0 +1,71 @@
+"""Instances of problems: named arrays, lines of JSON, and what is wrong with them."""
+
+import json
+
+import numpy as np
+import pytest
+
+from ptrnet import tasks
+from ptrnet.data import formats
+from ptrnet.data.dataset import instances_of
+from ptrnet.errors import InputError
+from ptrnet.problems import names
+from ptrnet.types import Example
+
+CVRP = tasks.get("cvrp")
+FIELDS = {"position": [[0, 0], [1, 0], [2, 0.5]], "demand": [0, 3, 4], "capacity": 6}
+
+
+@pytest.mark.parametrize("name", names())
+def test_instances_survive_lines_of_json(name, tmp_path):
+    task = tasks.get(name)
+    written = [Example(x) for n in (3, 6) for x in task.sample(np.random.default_rng(n), 2, n)]
+    file = tmp_path / "instances.jsonl"
+    formats.write(str(file), written, task)
+    for before, after in zip(written, formats.read(str(file), task), strict=True):
+        np.testing.assert_array_equal(after.inputs, before.inputs)
+
+
+def test_named_arrays_are_one_instance_or_many():
+    data, is_one = instances_of(FIELDS, CVRP)
+    assert is_one and len(data) == 1
+    data, is_one = instances_of([FIELDS, CVRP.from_fields(FIELDS, "")], CVRP)
+    assert not is_one
+    np.testing.assert_array_equal(data[0].inputs, data[1].inputs)
+    assert CVRP.to_fields(data[0].inputs) == FIELDS
+
+
+@pytest.mark.parametrize(
+    ("changes", "complaint"),
+    [
+        ({"capacity": None}, '"capacity": expected a number'),
+        ({"capacity": [1, 2]}, '"capacity": expected a number'),
+        ({"position": [[0, 0], [1], [2, 2]]}, '"position": expected 2 numbers for each'),
+        ({"demand": [0, 1]}, '"demand": expected a number for each of 3 elements'),
+        ({"demand": [0, 1, "a"]}, '"demand": expected a number for each of 3 elements'),
+        ({"demand": [0, 1, 7]}, "element 2: its demand 7 is more than the capacity 6"),
+        ({"demand": [1, 1, 1]}, "element 0 is the depot"),
+        ({"outputs": [1, 2]}, '"outputs": answer: after 1 choices: element 2 is not allowed'),
+        ({"outputs": [1, 0]}, '"outputs": answer: after 1 choices: ends too early'),
+        ({"outputs": [1, 0, 3]}, '"outputs": index 3: expected 0 to 2'),
+    ],
+)
+def test_complaints_name_line_and_field(changes, complaint, tmp_path):
+    file = tmp_path / "instances.jsonl"
+    file.write_text(json.dumps({**FIELDS, **changes}) + "\n")
+    with pytest.raises(InputError) as error:
+        list(formats.read(str(file), CVRP))
+    assert complaint in str(error.value)
+    assert str(error.value).startswith(f"{file}:1: ")
+
+
+def test_a_missing_field_is_named(tmp_path):
+    file = tmp_path / "instances.jsonl"
+    file.write_text('{"position": [[0, 0]], "demand": [0]}\n')
+    with pytest.raises(InputError, match='expected the key "capacity"'):
+        list(formats.read(str(file), CVRP))
+
+
+def test_settings_of_points_are_refused():
+    with pytest.raises(InputError, match="points: problem knapsack has no such setting"):
+        tasks.get("knapsack", points="grid")
