@@ -159,9 +159,13 @@ class Recipe(Settings):
         if "task" not in table:
             raise InputError('recipe: the key "task" is missing')
         name = str(table["task"])
-        table = {**tasks.kind(name).recipe, **table}
+        kind = tasks.kind(name)
+        table = {**kind.recipe, **table}
         model = str(table.get("model", cls.model))
-        own, of_task = options_of(cls), options_of(tasks.kind(name))
+        if (model == models.STATES) != issubclass(kind, Problem):
+            served = models.STATES if issubclass(kind, Problem) else "another model"
+            raise InputError(f"recipe: {name} is learned by {served}, got {model}")
+        own, of_task = options_of(cls), options_of(kind)
         of_columns = options_of(Columns)
         of_model = [key for key in models.setting_names(model) if key not in own]
         for key in table:
@@ -248,11 +252,6 @@ def _check_combination(recipe: Recipe) -> None:
         raise InputError(
             f"recipe: a batch of {recipe.batch_size} instances of {largest} elements is more "
             f"than {LARGEST_BATCH} elements"
-        )
-    if (recipe.model == models.STATES) != isinstance(recipe.task, Problem):
-        model = models.STATES if isinstance(recipe.task, Problem) else "another"
-        raise InputError(
-            f"recipe: {recipe.task.name} is learned by {model} model, got {recipe.model}"
         )
     if recipe.task.repeats and not getattr(recipe.network, "repeats", True):
         raise InputError(

@@ -73,7 +73,7 @@ def read(path: str, task: Task) -> Iterator[Example]:
         inputs = _matrix(keywords, sections[WEIGHTS], path)
         ids = list(range(1, len(inputs) + 1))
     else:
-        ids, points = _points(sections[NODES], 3 if distance in SPATIAL else 2, path)
+        ids, points = points_of(sections[NODES], 3 if distance in SPATIAL else 2, path)
         check_dimension(keywords, len(points), path)
         checks.check_size(len(points), task, path)
         inputs = np.array(points)
@@ -94,7 +94,7 @@ def _is_symmetric(keywords: Mapping[str, "Entry"]) -> bool:
     return "TYPE" not in keywords or keywords["TYPE"].value.split()[:1] == ["TSP"]
 
 
-def _points(rows: list[Row], d: int, path: str) -> tuple[list[int], list[list[float]]]:
+def points_of(rows: list[Row], d: int, path: str) -> tuple[list[int], list[list[float]]]:
     """The ids of nodes and their d coordinates."""
     lines: dict[int, int] = {}  # the line of each id
     points = []

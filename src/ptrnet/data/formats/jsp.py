@@ -1,0 +1,60 @@
+"""The standard text of job shops, `.jsp`: the whole file is one instance of `job-shop`.
+
+Lines that begin with # are comments. The first other line has the numbers of jobs and machines;
+then each job is a line of pairs: a machine, from 0 on, and how long the job needs it.
+"""
+
+from collections.abc import Iterable, Iterator
+from typing import Any, TextIO
+
+from ptrnet.data import checks
+from ptrnet.data.cells import parse_index, parse_number
+from ptrnet.data.formats.parts.format import Capabilities
+from ptrnet.data.formats.parts.lines import display_name, numbered_lines
+from ptrnet.errors import InputError
+from ptrnet.problems.job_shop import JobShop
+from ptrnet.tasks.base import Task
+from ptrnet.types import Example
+
+CAPABILITIES = Capabilities(
+    multiple=False, answers=False, task="job-shop", stdout_format="jsonl"
+)
+
+
+def read(path: str, task: Task) -> Iterator[Example]:
+    """See `ptrnet.data.formats`."""
+    assert isinstance(task, JobShop)
+    file = display_name(path)
+    lines = [(k, text.split()) for k, text in numbered_lines(path) if text.strip()[0] != "#"]
+    if not lines:
+        return
+    (line, head), *rows = lines
+    if len(head) != 2:
+        raise InputError(f"{file}:{line}: expected the numbers of jobs and machines")
+    count, machines = (parse_index(word, f"{file}:{line}") for word in head)
+    if len(rows) != count:
+        raise InputError(f"{file}: expected {count} jobs, as line {line} says, got {len(rows)}")
+    jobs: list[Any] = []
+    for line, words in rows:
+        source = f"{file}:{line}"
+        if not words or len(words) % 2:
+            raise InputError(f"{source}: expected pairs of machine and duration")
+        job = []
+        for machine, duration in zip(words[::2], words[1::2], strict=True):
+            number = parse_index(machine, f"{source}: machine")
+            if not 0 <= number < machines:
+                raise InputError(f"{source}: machine: expected 0 to {machines - 1}, got {number}")
+            job.append([number, parse_number(duration, f"{source}: duration")])
+        jobs.append(job)
+    inputs = checks.check_instance(task.from_fields({"jobs": jobs}, file), task, file)
+    yield Example(inputs, source=file)
+
+
+def write(stream: TextIO, examples: Iterable[Example], task: Task) -> None:
+    """See `ptrnet.data.formats`."""
+    for example in examples:
+        jobs = task.write_instance(example)["jobs"]
+        machines = 1 + max(machine for job in jobs for machine, _ in job)
+        stream.write(f"{len(jobs)} {machines}\n")
+        for job in jobs:
+            stream.write(" ".join(f"{machine} {duration!r}" for machine, duration in job) + "\n")

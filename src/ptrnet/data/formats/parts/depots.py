@@ -1,0 +1,102 @@
+"""Files in TSPLIB's form of problems with a depot: CVRPLIB's `.vrp` and OPLib's `.oplib`."""
+
+from collections.abc import Iterable
+from typing import NamedTuple, TextIO
+
+from ptrnet.data import checks
+from ptrnet.data.cells import parse_index, parse_number
+from ptrnet.data.formats import tsp
+from ptrnet.errors import InputError
+from ptrnet.problems import Problem
+from ptrnet.types import Example, Nodes
+
+DEPOTS = "DEPOT_SECTION"
+
+
+class Form(NamedTuple):
+    """What the files of one problem have, and the fields that hold it."""
+
+    type: str  # of the file
+    limit: str  # the keyword of the number that an instance has once
+    limit_field: str
+    section: str  # with a number of each node
+    number_field: str
+
+
+def read(path: str, problem: Problem, form: Form) -> Example:
+    """The instance in a file, with the depot as element 0 and rounded distances."""
+    allowed = {"TYPE": (form.type,), "EDGE_WEIGHT_TYPE": ("EUC_2D",)}
+    keywords, sections = tsp.parse(path, (tsp.NODES, form.section, DEPOTS), allowed)
+    for name in (tsp.NODES, form.section, DEPOTS):
+        if name not in sections:
+            raise InputError(f"{path}: expected a {name}, got none")
+    tsp.required_value(keywords, "EDGE_WEIGHT_TYPE", path)
+    limit = parse_number(tsp.required_value(keywords, form.limit, path), f"{path}: {form.limit}")
+    ids, points = tsp.points_of(sections[tsp.NODES], 2, path)
+    tsp.check_dimension(keywords, len(points), path)
+    numbers = _numbers(sections[form.section], ids, path, form.section)
+    depots = [fields for _, fields in sections[DEPOTS] if fields != ["-1"]]
+    if len(depots) != 1 or depots[0] not in ([str(node)] for node in ids):
+        raise InputError(f"{path}: {DEPOTS}: expected the id of one node, got {len(depots)} lines")
+    first = ids.index(int(depots[0][0]))
+    order = [first, *(k for k in range(len(ids)) if k != first)]
+    fields = {
+        "position": [points[k] for k in order],
+        form.number_field: [numbers[ids[k]] for k in order],
+        form.limit_field: limit,
+        "rounded": 1,
+    }
+    inputs = checks.check_instance(problem.from_fields(fields, path), problem, path)
+    name = keywords["NAME"].value if "NAME" in keywords else tsp.UNNAMED
+    return Example(inputs, source=path, nodes=Nodes(name, [ids[k] for k in order]))
+
+
+def _numbers(rows: list[tsp.Row], ids: list[int], path: str, section: str) -> dict[int, float]:
+    """A number for each id."""
+    numbers: dict[int, float] = {}
+    for line, fields in rows:
+        source = f"{path}:{line}"
+        if len(fields) != 2:
+            raise InputError(f"{source}: expected an id and a number, got {len(fields)} fields")
+        node = parse_index(fields[0], f"{source}: field 1")
+        if node in numbers or node not in ids:
+            reason = "occurs twice" if node in numbers else f"is not in the {tsp.NODES}"
+            raise InputError(f"{source}: node {node} {reason}")
+        numbers[node] = parse_number(fields[1], f"{source}: field 2")
+    for node in ids:
+        if node not in numbers:
+            raise InputError(f"{path}: {section}: expected a number for node {node}, got none")
+    return numbers
+
+
+def write(stream: TextIO, examples: Iterable[Example], problem: Problem, form: Form) -> None:
+    """Write instances, each as a file.
+
+    Raises:
+        InputError: distances that are not rounded, which the file would not say.
+    """
+    for example in examples:
+        fields = problem.unpack(example.inputs[None])
+        if not fields["rounded"][0]:
+            raise InputError(
+                f"{example.source}: a .{form.type.lower()} file would round distances, in the unit "
+                "square to 0 or 1; write to .jsonl"
+            )
+        name, ids = tsp.nodes_of(example)
+        position, numbers = fields["position"][0].tolist(), fields[form.number_field][0].tolist()
+        lines = [
+            f"NAME : {name}",
+            f"TYPE : {form.type}",
+            f"DIMENSION : {len(ids)}",
+            "EDGE_WEIGHT_TYPE : EUC_2D",
+            f"{form.limit} : {fields[form.limit_field][0]:.17g}",
+            tsp.NODES,
+            *(f"{node} {x!r} {y!r}" for node, (x, y) in zip(ids, position, strict=True)),
+            form.section,
+            *(f"{node} {number:.17g}" for node, number in zip(ids, numbers, strict=True)),
+            DEPOTS,
+            str(ids[0]),
+            "-1",
+            "EOF",
+        ]
+        stream.writelines(f"{line}\n" for line in lines)

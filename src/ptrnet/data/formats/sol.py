@@ -1,0 +1,64 @@
+"""CVRPLIB's `.sol`: the routes of the `.vrp` beside it, and their length.
+
+A line `Route #1: 4 2 7` names the customers of a route, from 1 on as the file has them after the
+depot, and `Cost 1234` is the length. Reading `NAME.sol` needs `NAME.vrp`.
+"""
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import TextIO
+
+import numpy as np
+
+from ptrnet.data import checks
+from ptrnet.data.cells import parse_index
+from ptrnet.data.formats.parts import depots
+from ptrnet.data.formats.parts.format import Capabilities
+from ptrnet.data.formats.parts.lines import numbered_lines
+from ptrnet.errors import InputError
+from ptrnet.problems.cvrp import Cvrp
+from ptrnet.tasks.base import Task
+from ptrnet.types import Example, Indices
+
+CAPABILITIES = Capabilities(multiple=False, task="cvrp")
+
+
+def read(path: str, task: Task) -> Iterator[Example]:
+    """See `ptrnet.data.formats`."""
+    from ptrnet.data.formats import vrp  # which reads these routes, too
+
+    assert isinstance(task, Cvrp)
+    example = depots.read(str(Path(path).with_suffix(".vrp")), task, vrp.FORM)
+    outputs = read_routes(path, len(example.inputs))
+    checks.check_feasible(example.inputs, outputs, task, path)
+    yield example.replace(outputs=outputs, source=path)
+
+
+def read_routes(path: str, n: int) -> Indices:
+    """The customers of all routes, with a 0 between routes, of an instance of n elements."""
+    outputs: list[int] = []
+    for line, text in numbered_lines(path):
+        label, colon, customers = text.partition(":")
+        if not colon or not label.strip().lower().startswith("route"):
+            continue
+        outputs += [0] * bool(outputs)
+        for k, word in enumerate(customers.split(), 1):
+            customer = parse_index(word, f"{path}:{line}: customer {k}")
+            if not 0 < customer < n:
+                raise InputError(
+                    f"{path}:{line}: customer {k}: expected 1 to {n - 1}, got {customer}"
+                )
+            outputs.append(customer)
+    return np.array(outputs, np.int64)
+
+
+def write(stream: TextIO, examples: Iterable[Example], task: Task) -> None:
+    """See `ptrnet.data.formats`. Raises InputError for an example without valid routes."""
+    for example in examples:
+        if example.outputs is None:
+            raise InputError(f"{example.source}: has no answer, and a .sol file holds nothing else")
+        checks.check_feasible(example.inputs, example.outputs, task, example.source)
+        routes = np.split(example.outputs, np.flatnonzero(example.outputs == 0))
+        for number, route in enumerate(routes, 1):
+            stream.write(f"Route #{number}: {' '.join(map(str, route[route > 0]))}\n")
+        stream.write(f"Cost {task.answer_stats(example)['cost']:.15g}\n")

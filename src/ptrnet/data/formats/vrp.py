@@ -1,0 +1,40 @@
+"""CVRPLIB's `.vrp` (Uchoa et al. 2017): the whole file is one instance of `cvrp`.
+
+Distances are EUC_2D, rounded to the nearest whole number. The depot becomes element 0. Routes are
+in `NAME.sol` beside `NAME.vrp`; if it is there, they are the answer.
+"""
+
+import os
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import TextIO
+
+from ptrnet.data import checks
+from ptrnet.data.formats import sol
+from ptrnet.data.formats.parts import depots
+from ptrnet.data.formats.parts.format import Capabilities
+from ptrnet.problems.cvrp import Cvrp
+from ptrnet.tasks.base import Task
+from ptrnet.types import Example
+
+CAPABILITIES = Capabilities(multiple=False, answers=False, task="cvrp", stdout_format="sol")
+
+FORM = depots.Form("CVRP", "CAPACITY", "capacity", "DEMAND_SECTION", "demand")
+
+
+def read(path: str, task: Task) -> Iterator[Example]:
+    """See `ptrnet.data.formats`."""
+    assert isinstance(task, Cvrp)
+    example = depots.read(path, task, FORM)
+    solution = str(Path(path).with_suffix(".sol"))
+    if os.path.isfile(solution):  # noqa: PTH113  Path.is_file raises for names that are too long
+        outputs = sol.read_routes(solution, len(example.inputs))
+        checks.check_feasible(example.inputs, outputs, task, solution)
+        example = example.replace(outputs=outputs)
+    yield example
+
+
+def write(stream: TextIO, examples: Iterable[Example], task: Task) -> None:
+    """See `ptrnet.data.formats`."""
+    assert isinstance(task, Cvrp)
+    depots.write(stream, examples, task, FORM)

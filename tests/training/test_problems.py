@@ -1,0 +1,126 @@
+"""Trainings of problems: they lower costs, can be resumed, and leave a model that serves."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import lightning.pytorch as pl
+import numpy as np
+import pytest
+import torch
+
+from ptrnet import Solver, models, tasks
+from ptrnet.errors import InputError
+from ptrnet.problems import names
+from ptrnet.training.callbacks import Hooks
+from ptrnet.training.recipe import Recipe
+from ptrnet.training.run import train
+from ptrnet.types import Example
+
+TARDINESS = Path(__file__).parents[2] / "examples/plugins/tardiness.py"
+SMALL = {
+    "n": "6",
+    "batch_size": 8,
+    "samples": 6,
+    "valid_batches": 1,
+    "hidden_size": 16,
+    "heads": 2,
+    "encoder_layers": 1,
+    "feed_forward": 32,
+    "precision": "float32",
+}
+
+
+class StopAt(pl.Callback):
+    def __init__(self, step):
+        self.step = step
+
+    def on_train_batch_end(self, trainer, *_):
+        if trainer.global_step == self.step:
+            raise KeyboardInterrupt
+
+
+def mean_cost(solver, instances):
+    answers = solver.solve(instances)
+    task = solver.task
+    pairs = zip(instances, answers, strict=True)
+    return np.mean([task.costs(Example(x), [a])[0] for x, a in pairs])
+
+
+@pytest.mark.parametrize("learning", ["self-labelling", "reinforce"])
+def test_training_lowers_the_cost(learning, tmp_path):
+    recipe = Recipe.from_table(SMALL, task="knapsack", learning=learning, steps=60)
+    instances = list(recipe.task.sample(np.random.default_rng(5), 64, 6))
+    before = Solver(*train(Recipe.from_table(recipe.table(), steps=1), tmp_path / "before"))
+    after = Solver(*train(recipe, tmp_path / "after"))
+    assert mean_cost(after, instances) < mean_cost(before, instances)
+
+
+@pytest.mark.parametrize("name", names())
+def test_a_resumed_run_gives_the_same_weights(name, tmp_path):
+    recipe = Recipe.from_table(SMALL, task=name, n="5", steps=4, checkpoint_every=2)
+    straight = train(recipe, tmp_path / "straight").model.state_dict()
+    with pytest.raises(KeyboardInterrupt):
+        train(recipe, tmp_path / "run", hooks=Hooks((StopAt(3),)))
+    resumed = train(recipe, tmp_path / "run", resume=True).model.state_dict()
+    assert all(torch.equal(straight[key], resumed[key]) for key in straight)
+
+
+def test_problems_learn_from_answers_of_a_labeller(tmp_path):
+    recipe = Recipe.from_table(SMALL, task="knapsack", learning="answers", steps=40)
+    solver = Solver(*train(recipe, tmp_path / "run"))
+    task = recipe.task
+    inputs = task.sample(np.random.default_rng(0), 16, 6)
+    examples = [
+        Example(x, outputs)
+        for x, outputs in zip(inputs, task.unpad(task.label(inputs)), strict=True)
+    ]
+    fresh = Solver(untrained(recipe), task)
+    assert solver.log_likelihoods(examples).sum() > fresh.log_likelihoods(examples).sum()
+
+
+def untrained(recipe):
+    torch.manual_seed(0)
+    return models.kind(recipe.model).for_task(recipe.task, recipe.network)
+
+
+@pytest.mark.parametrize(
+    ("table", "complaint"),
+    [
+        ({"task": "knapsack", "model": "ptr-net", "hidden_size": 8}, "learned by state-ptr-net"),
+        ({"task": "hull", "model": "state-ptr-net"}, "hull is learned by another model"),
+        ({"task": "orienteering", "learning": "answers"}, "has no labeller"),
+    ],
+)
+def test_models_and_problems_that_do_not_fit_are_refused(table, complaint):
+    with pytest.raises(InputError, match=complaint):
+        Recipe.from_table(table)
+
+
+def test_a_file_of_a_users_own_is_checked_trained_and_solved(tmp_path):
+    def ptrnet(*arguments):
+        command = [sys.executable, "-m", "ptrnet", *map(str, arguments)]
+        return subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+
+    assert "all contracts hold" in ptrnet("check", TARDINESS).stdout
+    options = [f"--{key.replace('_', '-')}={value}" for key, value in SMALL.items()]
+    done = ptrnet("train", TARDINESS, "--steps=2", *options)
+    assert done.stdout == "runs/tardiness-1\n", done.stderr
+    solved = ptrnet("solve", TARDINESS, "--random", 6, "--model", "runs/tardiness-1")
+    line = json.loads(solved.stdout)
+    assert sorted(line["outputs"]) == list(range(6))
+    assert set(line) == {"duration", "due", "weight", "outputs"}
+    wrong = tmp_path / "wrong.py"
+    wrong.write_text("x = 1\n")
+    refused = ptrnet("train", wrong)
+    assert refused.returncode == 2
+    assert refused.stderr.startswith(f"ptrnet: {wrong}: expected one class")
+
+
+def test_built_in_problems_have_defaults_for_everything():
+    for name in names():
+        recipe = Recipe.from_table(task=name)
+        assert recipe.model == "state-ptr-net"
+        assert Recipe.from_table(recipe.table()) == recipe
+        assert tasks.get(name) == recipe.task
