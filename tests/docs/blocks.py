@@ -35,6 +35,7 @@ REASONS = {
     "needs Docker",
     "takes hours",
     "run by tests/test_plugins.py",
+    "run by tests/training/test_problems.py",
 }
 _BLOCK = re.compile(
     r"<!-- before: (?P<before>[^\n]+) -->"

@@ -29,3 +29,114 @@ DEMAND_SECTION
 DEPOT_SECTION
  2
  -1
+EOF
+"""
+OP = """NAME : small
+TYPE : OP
+DIMENSION : 3
+COST_LIMIT : 20
+EDGE_WEIGHT_TYPE : EUC_2D
+NODE_COORD_SECTION
+1 0 0
+2 3 4
+3 6 8
+NODE_SCORE_SECTION
+1 0
+2 7
+3 9
+DEPOT_SECTION
+1
+-1
+EOF
+"""
+# Fisher and Thompson 1963, 6 jobs on 6 machines; the shortest makespan is 55.
+FT06 = """# ft06
+6 6
+2 1 0 3 1 6 3 7 5 3 4 6
+1 8 2 5 4 10 5 10 0 10 3 4
+2 5 3 4 5 8 0 9 1 1 4 7
+1 5 0 5 2 5 3 3 4 8 5 9
+2 9 1 3 4 5 5 4 0 3 3 1
+1 3 3 3 5 9 0 10 4 4 2 1
+"""
+
+
+def read(tmp_path, name, text, task):
+    file = tmp_path / name
+    file.write_text(text)
+    (example,) = formats.read(str(file), tasks.get(task))
+    return example
+
+
+def test_routes_cost_what_their_rounded_legs_do(tmp_path):
+    """The depot is node 2: customers 1, 2, 3 of the solution are nodes 1, 3, 4."""
+    (tmp_path / "small.sol").write_text("Route #1: 1 2\nRoute #2: 3\nCost 40\n")
+    example = read(tmp_path, "small.vrp", VRP, "cvrp")
+    assert example.nodes.ids == [2, 1, 3, 4]
+    np.testing.assert_array_equal(example.outputs, [1, 2, 0, 3])
+    assert tasks.get("cvrp").answer_stats(example) == {"cost": 5 + 5 + 10 + 10 + 10}
+
+
+def test_a_solution_file_is_read_and_written(tmp_path):
+    (tmp_path / "small.sol").write_text("Route #1: 1 2\nRoute #2: 3\nCost 40\n")
+    read(tmp_path, "small.vrp", VRP, "cvrp")
+    task = tasks.get("cvrp")
+    (example,) = formats.read(str(tmp_path / "small.sol"), task)
+    again = tmp_path / "again.sol"
+    formats.write(str(again), [example], task)
+    assert again.read_text() == (tmp_path / "small.sol").read_text()
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "task"),
+    [("a.vrp", VRP, "cvrp"), ("a.oplib", OP, "orienteering"), ("a.jsp", FT06, "job-shop")],
+)
+def test_instances_survive_their_files(name, text, task, tmp_path):
+    example = read(tmp_path, name, text, task)
+    again = tmp_path / f"again-{name}"
+    formats.write(str(again), [example], tasks.get(task))
+    (other,) = formats.read(str(again), tasks.get(task))
+    np.testing.assert_array_equal(other.inputs, example.inputs)
+
+
+def test_a_tour_may_be_as_long_as_the_limit(tmp_path):
+    task, tour = tasks.get("orienteering"), [np.array([1, 2])]
+    example = read(tmp_path, "small.oplib", OP, "orienteering")
+    assert task.costs(example, tour)[0] == -16
+    example = read(tmp_path, "less.oplib", OP.replace("20", "19"), "orienteering")
+    assert task.costs(example, tour)[0] == np.inf
+
+
+def test_the_optimum_of_ft06(tmp_path):
+    example = read(tmp_path, "ft06.jsp", FT06, "job-shop")
+    order = [2, 1, 0, 2, 0, 3, 1, 2, 5, 3, 4, 1, 5, 0, 2, 5, 4, 3]
+    order += [4, 2, 3, 1, 5, 0, 3, 4, 5, 1, 5, 0, 2, 3, 4, 1, 0, 4]
+    assert tasks.get("job-shop").costs(example, [np.array(order)])[0] == 55
+
+
+@pytest.mark.parametrize(
+    ("name", "task", "text", "complaint"),
+    [
+        ("a.vrp", "cvrp", VRP.replace("EUC_2D", "GEO"), "EDGE_WEIGHT_TYPE: expected EUC_2D"),
+        ("a.vrp", "cvrp", VRP.replace("4 3\nDEPOT", "DEPOT"), "expected a number for node 4"),
+        ("a.vrp", "cvrp", VRP.replace("3 4\n4 3", "3 4\n4 x"), "a.vrp:16: field 2"),
+        ("a.vrp", "cvrp", VRP.replace("CAPACITY : 6\n", ""), "CAPACITY"),
+        ("a.vrp", "cvrp", VRP.replace(" 2\n -1", " 2\n 3\n -1"), "expected the id of one node"),
+        ("a.vrp", "cvrp", VRP.replace("3 4\n4 3", "3 7\n4 3"), "more than the capacity"),
+        ("a.oplib", "orienteering", OP.replace("OP\n", "TSP\n"), "TYPE"),
+        ("a.jsp", "job-shop", FT06.replace("6 6", "7 6"), "expected 7 jobs, as line 2 says, got 6"),
+        ("a.jsp", "job-shop", FT06.replace("2 9 1 3", "2 9 6 3"), "a.jsp:7: machine: expected 0"),
+        ("a.jsp", "job-shop", FT06.replace("2 9 1 3", "2 9 1"), "a.jsp:7: expected pairs"),
+        ("a.jsp", "cvrp", FT06, "files are of task job-shop"),
+    ],
+)
+def test_what_is_wrong_is_named(name, task, text, complaint, tmp_path):
+    with pytest.raises(InputError, match=re.escape(complaint)):
+        read(tmp_path, name, text, task)
+
+
+def test_distances_that_are_not_rounded_are_not_written(tmp_path):
+    task = tasks.get("cvrp")
+    (inputs,) = task.sample(np.random.default_rng(0), 1, 4)
+    with pytest.raises(InputError, match=r"write to \.jsonl"):
+        formats.write(str(tmp_path / "a.vrp"), [Example(inputs, source="here")], task)

@@ -16,9 +16,7 @@ from ptrnet.problems.job_shop import JobShop
 from ptrnet.tasks.base import Task
 from ptrnet.types import Example
 
-CAPABILITIES = Capabilities(
-    multiple=False, answers=False, task="job-shop", stdout_format="jsonl"
-)
+CAPABILITIES = Capabilities(multiple=False, answers=False, task="job-shop", stdout_format="jsonl")
 
 
 def read(path: str, task: Task) -> Iterator[Example]:
