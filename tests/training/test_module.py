@@ -11,6 +11,7 @@ from ptrnet.data.batches import batch_of
 from ptrnet.training.module import TrainingModule
 from ptrnet.training.recipe import Recipe
 from ptrnet.types import Batch, Example
+from tests.support.small_models import small_solver
 
 
 @pytest.fixture
@@ -65,3 +66,28 @@ def test_processes_have_the_loss_of_one(model, batch):
     assert counts[0] != counts[1]
     losses = step(model, parts[0], counts[1]), step(model, parts[1], counts[0])
     torch.testing.assert_close(sum(losses) / 2, step(model, batch))
+
+
+@pytest.mark.parametrize("kind", ["permutation", "subset", "sequence", "set", "grades"])
+def test_a_validation_has_the_metric_of_the_kind(kind, monkeypatch):
+    """As an evaluation of the same examples has it."""
+    solver = small_solver("custom", scale=4.0, kind=kind, center=(0.0, 0.0), spread=(1.0, 1.0))
+    rng = np.random.default_rng(2)
+    examples = []
+    for n in (3, 5, 2, 5):
+        grades = rng.integers(0, 3, n).astype(float)
+        size = n if kind in ("permutation", "grades") else n - 1
+        examples.append(
+            Example(
+                rng.normal(size=(n, 2)),
+                np.argsort(-grades, kind="stable")[:size],
+                grades=grades if kind == "grades" else None,
+            )
+        )
+    metric, logged = solver.task.metric, {}
+    module = TrainingModule(solver.model, Recipe.from_table(task="hull"))
+    module.recipe = SimpleNamespace(task=solver.task)  # a recipe of own examples needs their file
+    monkeypatch.setattr(module, "log_dict", lambda values, batch_size: logged.update(values))
+    module.validation_step(batch_of(examples, solver.task), 0)
+    expected = solver.evaluate(examples)[metric]["value"]
+    assert float(logged[f"valid_{metric}"]) == pytest.approx(expected, rel=1e-5)

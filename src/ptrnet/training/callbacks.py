@@ -19,6 +19,7 @@ from rich.table import Column
 from torch import Tensor
 
 from ptrnet.errors import DivergedError, InputError, MissingExtraError, ModelError, unknown
+from ptrnet.tasks.custom import METRICS
 from ptrnet.training import checkpoint as run_checkpoint
 
 LOGGERS = ("mlflow", "wandb")
@@ -305,10 +306,11 @@ class TrainingProgress(pl.Callback):
             )
 
     def on_validation_end(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
-        for key in ("accuracy", "cost"):
+        for key in ("accuracy", "cost", *METRICS.values()):  # the last one that there is
             value = trainer.callback_metrics.get(f"valid_{key}")
             if value is not None:
-                self.valid = f" valid {_text(key, float(value))}"
+                name = "" if key in ("accuracy", "cost") else f"{key} "
+                self.valid = f" valid {name}{_text(key, float(value))}"
 
     def on_train_end(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
         self.bar.stop()
@@ -322,4 +324,4 @@ def _text(metric: str, value: float) -> str:
     """A share in percent, a loss with three digits, a cost with as many as tell."""
     if metric == "accuracy":
         return f"{value:.1%}"
-    return f"{value:.3f}" if metric == "loss" else f"{value:.5g}"
+    return f"{value:.5g}" if metric == "cost" else f"{value:.3f}"

@@ -8,14 +8,37 @@ import lightning.pytorch as pl
 import torch
 from torch import Tensor
 
+from ptrnet.decoding import Greedy
 from ptrnet.models.base import PointerModel
+from ptrnet.tasks.custom import Custom
 from ptrnet.training import optimizers
 from ptrnet.training.graphs import GraphLosses
 from ptrnet.training.losses import cut_losses, gain_losses, losses
 from ptrnet.training.recipe import Recipe
-from ptrnet.types import Batch, CutBatch
+from ptrnet.types import Batch, CutBatch, Example
 
 Losses = Callable[[Any], tuple[Tensor, Tensor]]  # the loss of a batch, and which answers are right
+
+
+@torch.no_grad()
+def mean_of_metric(model: PointerModel, task: Custom, batch: Batch) -> float:
+    """The mean, over the greedy answers to a batch, of the metric of the task's kind."""
+    longest = [task.max_length(n) for n in batch.lengths.tolist()]
+    answers = Greedy().decode(
+        model,
+        batch.inputs,
+        batch.lengths,
+        torch.tensor(longest, device=batch.lengths.device),
+        task.build_constraint(),
+    )
+    examples = []
+    for k, n in enumerate(batch.lengths.tolist()):
+        grades = None if batch.grades is None else batch.grades[k, :n].double().cpu().numpy()
+        outputs = task.from_tokens(batch.targets[k].cpu().numpy())
+        inputs = batch.inputs[k, :n].double().cpu().numpy()
+        examples.append(Example(inputs, outputs, grades=grades))
+    answered = [task.from_tokens(tokens) for tokens in answers.tokens[:, 0].cpu().numpy()]
+    return float(task.score(examples, answered)[task.metric].mean())
 
 
 class TrainingModule(pl.LightningModule):
@@ -51,6 +74,10 @@ class TrainingModule(pl.LightningModule):
     def validation_step(self, batch: Batch | CutBatch, index: int) -> None:
         loss, right = self._losses(batch)
         values = {"valid_loss": loss, "valid_accuracy": right.float().mean()}
+        task = self.recipe.task
+        if isinstance(task, Custom) and task.metric != "accuracy" and isinstance(batch, Batch):
+            mean = mean_of_metric(self.model, task, batch)
+            values[f"valid_{task.metric}"] = torch.tensor(mean, device=self.device)
         self.log_dict(values, batch_size=len(right))
 
     def configure_gradient_clipping(
