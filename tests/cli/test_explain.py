@@ -156,3 +156,31 @@ def test_what_cannot_be_explained_is_refused(tmp_path, ptrnet, offers, model, re
     unanswered.write_text('{"inputs": [{"price": 1, "colour": "red"}]}\n')
     refused(ptrnet("explain", own, unanswered), "new.jsonl:1: has no answer")
     assert not Path("a.bmp").exists()
+
+
+def test_long_tables_are_measured_and_explained_as_their_sets(tmp_path, ptrnet, offers):
+    model, path, lines = offers
+    table = tmp_path / "offers.csv"
+    rows = [
+        [k, line["country"], *element.values(), int(i == line["outputs"][0])]
+        for k, line in enumerate(lines)
+        for i, element in enumerate(line["inputs"])
+    ]
+    with table.open("w", newline="") as stream:
+        writer = csv.writer(stream)
+        writer.writerows([["order", "country", "price", "colour", "bought"], *rows])
+    columns = ("--set-id", "order", "--chosen", "bought")
+    assert parsed(ptrnet("explain", model, table, *columns, "--json")) == parsed(
+        ptrnet("explain", model, path, "--json")
+    )
+    command = ("evaluate", "--model", model)
+    by_country = ("--by", "country", "--json")
+    assert parsed(ptrnet(*command, table, *columns, *by_country)) == parsed(
+        ptrnet(*command, path, *by_country)
+    )
+    solver = load(model)
+    scores = solver.scores(table, set_id="order")
+    for expected, given in zip(solver.scores([x["inputs"] for x in lines]), scores, strict=True):
+        np.testing.assert_allclose(given, expected, rtol=1e-4)
+    options = {"set_id": "order", "chosen": "bought"}
+    assert solver.explain(table, **options) == solver.explain(table, **options, seed=0)

@@ -57,12 +57,13 @@ def test_all_features_of_a_field_are_shuffled_together():
         kind="choice",
         fields=("price", "colour", "size"),
         categories=((), ("blue", "red", "white"), ()),
-        center=(0.0,) * 5,
-        spread=(1.0,) * 5,
+        filled=("size",),  # with a feature that says what is missing
+        center=(0.0,) * 6,
+        spread=(1.0,) * 6,
     )
     columns = field_columns(task)
     assert [*columns] == ["price", "colour", "size"]
-    assert [np.arange(5)[part].tolist() for part in columns.values()] == [[0], [1, 2, 3], [4]]
+    assert [np.arange(6)[part].tolist() for part in columns.values()] == [[0], [1, 2, 3], [4, 5]]
 
 
 def test_grades_lose_ndcg():

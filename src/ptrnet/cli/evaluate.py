@@ -151,7 +151,7 @@ def evaluate(
             backend=backend,
         )
     if plot is not None:
-        _plot(plot, solver, path)
+        _plot(plot, solver, path, columns)
     header = {
         "task": solver.task.name,
         "model": model or solver.task.name,
@@ -174,12 +174,12 @@ def evaluate(
         echo(_text(title, measures, column, rows))
 
 
-def _plot(picture: Path, solver: "Solver", path: str) -> None:
+def _plot(picture: Path, solver: "Solver", path: str, columns: Columns) -> None:
     from ptrnet.data import formats
     from ptrnet.plots.figure import axes
 
     with axes(picture, 5.0, 5.0) as ax:
-        solver.plot_reliability(list(formats.read(path, solver.task)), ax)
+        solver.plot_reliability(list(formats.read(path, solver.task, columns)), ax)
 
 
 def _document(count: int, measures: "dict[str, Measure]") -> dict[str, Any]:

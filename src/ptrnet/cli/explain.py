@@ -6,14 +6,16 @@ from typing import Annotated
 
 import typer
 
-from ptrnet.cli.options import Json, Seed, echo
+from ptrnet.cli.options import Json, Seed, echo, expand_option_groups
+from ptrnet.data.tables import Columns
 
 
 def register(app: typer.Typer) -> None:
-    app.command()(explain)
+    app.command()(expand_option_groups(explain))
 
 
 def explain(
+    *,
     model: Annotated[
         str,
         typer.Argument(metavar="MODEL", help="A model's folder or a hub id.", show_default=False),
@@ -21,6 +23,7 @@ def explain(
     file: Annotated[
         str, typer.Argument(metavar="FILE", help="Examples with answers.", show_default=False)
     ],
+    columns: Columns,
     repeats: Annotated[
         int, typer.Option("--repeats", min=1, help="How often each field is shuffled.")
     ] = 5,
@@ -38,6 +41,8 @@ def explain(
     F1 of a set. If two fields say the same, the model may lose little without either.
 
     Example: ptrnet explain my-offers test.jsonl --plot fields.png
+
+    Example: ptrnet explain my-offers test.csv --set-id order --chosen bought
     """
     from ptrnet.cli.options import load_solver
     from ptrnet.data import formats
@@ -47,7 +52,7 @@ def explain(
     if plot is not None:
         check_picture(plot)
     solver = load_solver(None, model)
-    examples = list(formats.read(file, solver.task))
+    examples = list(formats.read(file, solver.task, columns))
     importance = solver.importance(examples, repeats, seed, activity="explaining")
     if plot is not None:
         with axes(plot, 6.0, bars_height(len(importance.losses))) as ax:

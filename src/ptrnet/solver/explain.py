@@ -69,7 +69,7 @@ def field_columns(task: Custom) -> dict[str, slice]:
     """Return the features of each field by its name; without names each feature is a field."""
     if task.schema is None:
         return {f"feature {k + 1}": slice(k, k + 1) for k in range(task.num_features)}
-    widths = [max(1, len(texts)) for texts in task.categories]
+    widths = task.schema.widths
     stops = np.cumsum(widths).tolist()
     pairs = zip(task.fields, widths, stops, strict=True)
     return {field: slice(stop - width, stop) for field, width, stop in pairs}

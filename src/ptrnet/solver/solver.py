@@ -290,7 +290,7 @@ class Solver(HubMixin):
         log_likelihoods = log_likelihoods_of(self.model, self.task, known)
         return float(log_likelihoods[0]) if is_one else log_likelihoods
 
-    def scores(self, instances: Any) -> Any:
+    def scores(self, instances: Any, *, set_id: str = "") -> Any:
         """A number for each element: the higher, the earlier it stands or the surer it belongs.
 
         They are the logarithms of `predict_proba` for a choice, grades and a permutation, and the
@@ -298,6 +298,7 @@ class Solver(HubMixin):
 
         Args:
             instances: one or many, in any form that `solve` takes.
+            set_id: as in `solve`.
 
         Returns:
             `(n,)` for one instance, a list of such arrays for many.
@@ -305,11 +306,11 @@ class Solver(HubMixin):
         Raises:
             InputError: as in `solve`; or the model is not one of a user's own examples.
         """
-        data, is_one = self._scored(instances)
+        data, is_one = self._scored(instances, set_id)
         scores = element_scores(self.model, self._own_task(), data)
         return scores[0] if is_one else scores
 
-    def predict_proba(self, instances: Any) -> Any:
+    def predict_proba(self, instances: Any, *, set_id: str = "") -> Any:
         """A probability for each element; which one depends on the kind of the answers.
 
         - A choice: that the element is chosen, a softmax over the elements.
@@ -319,11 +320,13 @@ class Solver(HubMixin):
 
         Args, returns, errors: as of `scores`.
         """
-        data, is_one = self._scored(instances)
+        data, is_one = self._scored(instances, set_id)
         probabilities = element_probabilities(self.model, self._own_task(), data)
         return probabilities[0] if is_one else probabilities
 
-    def explain(self, examples: Any, *, repeats: int = 5, seed: int = 0) -> dict[str, Any]:
+    def explain(
+        self, examples: Any, *, repeats: int = 5, seed: int = 0, **columns: str
+    ) -> dict[str, Any]:
         """How much the model loses if the values of a field are shuffled, for each of its fields.
 
         This is permutation importance (Breiman 2001), by the metric of the kind of the answers. If
@@ -333,6 +336,7 @@ class Solver(HubMixin):
             examples: with the true answers, in any form that `evaluate` takes.
             repeats: how often each field is shuffled.
             seed: of the shuffles.
+            columns: of a long table, as in `evaluate`.
 
         Returns:
             `metric`, its `value` with the 95% interval `low` to `high` over `count` instances, and
@@ -341,7 +345,7 @@ class Solver(HubMixin):
         Raises:
             InputError: as in `evaluate`; or the model is not one of a user's own examples.
         """
-        return self.importance(examples, repeats, seed).to_dict()
+        return self.importance(self._sets(examples, **columns), repeats, seed).to_dict()
 
     def importance(
         self, examples: Any, repeats: int = 5, seed: int = 0, activity: str = ""
@@ -361,7 +365,7 @@ class Solver(HubMixin):
             raise InputError("examples: expected at least one, got none")
         return importance_of_fields(self.job(None, True, 1), task, data, repeats, seed, activity)
 
-    def plot_reliability(self, examples: Any, ax: Any = None) -> Any:
+    def plot_reliability(self, examples: Any, ax: Any = None, **columns: str) -> Any:
         """Draw how often the model is right, by the probability that it gives.
 
         Of a choice, grades and a permutation that is the probability of the likeliest first
@@ -370,6 +374,7 @@ class Solver(HubMixin):
         Args:
             examples: with the true answers, in any form that `evaluate` takes.
             ax: as in `plot`.
+            columns: of a long table, as in `evaluate`.
 
         Returns:
             The axes.
@@ -383,14 +388,15 @@ class Solver(HubMixin):
         from ptrnet.solver.scoring import claims_of
 
         task = self._own_task()
-        data, _ = examples_of(examples, task)
+        data, _ = examples_of(self._sets(examples, **columns), task)
         ax = axes_or_new(ax)
         draw_reliability(ax, *claims_of(self.model, task, data))
         return ax
 
-    def _scored(self, instances: Any) -> tuple[Dataset, bool]:
+    def _scored(self, instances: Any, set_id: str) -> tuple[Dataset, bool]:
         """Return instances whose elements can be scored, and whether it is one."""
-        data, is_one = instances_of(instances, self._own_task())
+        task = self._own_task()
+        data, is_one = instances_of(self._sets(instances, set_id=set_id), task)
         self.warn_of(data, Greedy())
         return data, is_one
 
