@@ -25,8 +25,9 @@ def ndcg(grades: Floats, order: Indices, k: int) -> float:
     That is the definition of Burges et al. (2005). scikit-learn's gains are the grades themselves.
     """
     positive = np.maximum(grades, 0)
-    # Divided by 2^max, because 2^grade may be infinite: a common factor of all gains cancels.
-    gains = np.exp2(positive - positive.max()) - np.exp2(-positive.max())
+    # Divided by 2^max, a common factor that cancels, because 2^grade may be infinite. 2^grade - 1
+    # is 2^grade (1 - 2^-grade), which keeps the digits of small grades.
+    gains = np.exp2(positive - positive.max()) * -np.expm1(-positive * np.log(2))
     discounts = 1 / np.log2(np.arange(2, min(k, len(gains)) + 2))
     ideal = np.sort(gains)[::-1][: len(discounts)] @ discounts
     return float(gains[order[:k]] @ discounts / ideal) if ideal > 0 else 1.0
