@@ -30,6 +30,13 @@ def attention(model: PointerModel, task: Task, answered: Example) -> tuple[Float
     batch = (*pad_instances([inputs], task.exact_inputs), torch.from_numpy(tokens[None]))
     log_probs = model.log_probs(*as_parameters(model, *batch))
     probabilities = log_probs[0].double().exp().cpu().numpy()
+    if probabilities.shape[1] > task.num_specials + len(inputs):  # ways to elements: add them up
+        ways = (probabilities.shape[1] - task.num_specials) // len(inputs)
+        special, of_ways = np.split(probabilities, [task.num_specials], axis=1)
+        of_elements = of_ways.reshape(len(tokens), len(inputs), ways).sum(2)
+        probabilities = np.concatenate([special, of_elements], 1)
+        element_tokens = (tokens - task.num_specials) // ways + task.num_specials
+        tokens = np.where(tokens < task.num_specials, tokens, element_tokens)
     special = np.arange(task.num_specials)  # tokens, the same in both orders
     from_read, to_read = (np.append(special, i + len(special)) for i in (order, position))
     return probabilities[:, to_read], from_read[tokens]

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 import torch
 
-from ptrnet import Beam, Greedy, Sample, Solver, models, tasks
+from ptrnet import Beam, Greedy, Sample, Solver, export_onnx, models, tasks
 from ptrnet.data.batches import pad_instances
-from ptrnet.errors import ModelError
+from ptrnet.errors import InputError, ModelError
 from ptrnet.problems import names
 from ptrnet.types import Example
 
@@ -103,3 +103,21 @@ def test_model_survives_its_folder(name, tmp_path):
     (inputs,) = instances(task, 5, 1)
     np.testing.assert_array_equal(again.solve(inputs), solver.solve(inputs))
     assert again.answer(inputs).log_prob == pytest.approx(solver.answer(inputs).log_prob, abs=1e-5)
+
+
+@EVERY
+def test_attention_points_at_elements(name):
+    task, model = network(name)
+    solver = Solver(model, task)
+    (inputs,) = instances(task, 5, 1)
+    probabilities, tokens = solver.attention(inputs)
+    assert probabilities.shape == (len(tokens), 6)
+    np.testing.assert_allclose(probabilities.sum(1), 1, atol=1e-6)
+    chosen = [token - 1 for token in tokens if token]
+    assert chosen == [element for element in solver.solve(inputs) if element or not task.fixed]
+
+
+def test_export_says_why_it_cannot(tmp_path):
+    task, model = network("knapsack")
+    with pytest.raises(InputError, match="knapsack computes its states in Python"):
+        export_onnx(Solver(model, task), tmp_path / "onnx")

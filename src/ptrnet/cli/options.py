@@ -16,13 +16,15 @@ if TYPE_CHECKING:
     from ptrnet.solver import Solver
 
 TASKS = "hull, delaunay, tsp or sort"
+PROBLEMS = "cvrp, knapsack, orienteering, job-shop, or a file such as my_problem.py"
 
 
 def _completion(package: str) -> Callable[[str], list[str]]:
     """Return a function that completes names of a package, including those of plug-ins."""
 
     def complete(incomplete: str) -> list[str]:
-        names = import_module(f"ptrnet.{package}").names()
+        module = import_module(f"ptrnet.{package}")
+        names = [*module.names(), *getattr(module, "problem_names", list)()]
         return [name for name in names if name.startswith(incomplete)]
 
     return complete
@@ -37,12 +39,15 @@ Arguments = Annotated[
     typer.Argument(
         metavar="[TASK] FILE",
         show_default=False,
-        help=f"TASK is {TASKS}.",
+        help=f"TASK is {TASKS}; or a problem: {PROBLEMS}.",
         autocompletion=complete_tasks,
     ),
 ]
 TaskName = Annotated[
-    str, typer.Argument(metavar="TASK", help=f"{TASKS}.", autocompletion=complete_tasks)
+    str,
+    typer.Argument(
+        metavar="TASK", help=f"{TASKS}; or a problem: {PROBLEMS}.", autocompletion=complete_tasks
+    ),
 ]
 Strict = Annotated[
     bool,

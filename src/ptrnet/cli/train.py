@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ptrnet.cli.options import (
+    PROBLEMS,
     TASKS,
     complete_architectures,
     complete_labellers,
@@ -94,7 +95,7 @@ def _resumed(
     from ptrnet import tasks
     from ptrnet.training.run_folder import RECIPE, last_numbered
 
-    is_task = task_or_recipe in tasks.names()
+    is_task = task_or_recipe in [*tasks.names(), *tasks.problem_names()]
     if output is None and is_task:
         output = last_numbered(Path("runs"), str(task_or_recipe))
     if output is None or not (is_task or (task_or_recipe is None and "data" not in options)):
@@ -140,7 +141,7 @@ def _signature() -> inspect.Signature:
     """The signature that the options are read from: every key of a recipe, by its name."""
     argument = typer.Argument(
         metavar="TASK|RECIPE.toml",
-        help=f"TASK is {TASKS}.",
+        help=f"TASK is {TASKS}; or a problem: {PROBLEMS}.",
         show_default=False,
         autocompletion=complete_tasks,
     )

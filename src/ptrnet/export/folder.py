@@ -79,6 +79,10 @@ def export_onnx(
     if weights not in WEIGHTS:
         raise unknown("weights", weights, WEIGHTS)
     instances, seed = check_int("instances", instances, 1), check_int("seed", seed, 0)
+    if solver.task.exact_inputs:
+        raise InputError(
+            f"export: {solver.task.name} computes its states in Python, which no ONNX graph holds"
+        )
     check_folder(path)
     model = deepcopy(solver.model).cpu().float()
     with atomic_folder(path) as temporary:

@@ -98,7 +98,7 @@ def _truth(task: Task, example: Example) -> tuple[Indices | None, bool]:
     try:
         task.check_labeller(None)
         task.check_max_elements(None, len(example.inputs))
-    except InputError:
+    except (InputError, MissingExtraError):
         return None, False
     answers, proved = task.label_with_proof(
         example.inputs[None], None, example.distance, example.rules

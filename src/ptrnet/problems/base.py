@@ -329,6 +329,12 @@ class Problem(Task):
             "valid": valid,
         }
 
+    def is_correct(self, example: Example, outputs: Indices) -> bool:
+        """Whether `outputs` cost no more than the example's answer, but for rounding."""
+        assert example.outputs is not None
+        cost, known = self.costs(example, [outputs, example.outputs])
+        return bool(cost <= known + 1e-9 * abs(known))
+
     def answer_stats(self, answered: Example) -> dict[str, float]:
         """The `cost` of a valid answer."""
         assert answered.outputs is not None
