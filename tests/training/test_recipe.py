@@ -134,6 +134,7 @@ def test_settings_of_the_model_are_keys_of_the_recipe(tmp_path):
     assert again.table() == recipe.table()
     assert to_mapping(again.network) == {
         "hidden_size": 8,
+        "ensemble": 1,
         "cell": "gru",
         "layers": 2,
         "bidirectional": False,

@@ -25,6 +25,8 @@ from ptrnet.tasks.schema import Element, Schema
 from ptrnet.types import Example, Floats, Indices
 
 _CHUNK = 2**20  # elements and indices in memory at a time
+# Answers of so many examples, of each size at most; and the share of them that agrees.
+_FEWEST_DOUBTED, _MAX_DOUBTED, _DOUBTED_SHARE = 10, 10_000, 0.95
 _CHANCE = 1e-6  # what is less likely than this is not taken for chance
 
 
@@ -251,6 +253,41 @@ def _warn_of_other_forms(examples: Dataset) -> None:
                 stacklevel=4,
             )
             return
+
+
+def warn_of_positions(examples: Dataset) -> None:
+    """Warn where nearly all answers are one and the same function of the elements' positions.
+
+    Such are the first elements in their order, or from the last one back; or, for each number of
+    elements, one answer. A model that does not see positions cannot learn that, and one that does
+    would learn nothing else.
+
+    Warns:
+        AmbiguousInputWarning: they are.
+    """
+    counts = {"the first ones, as they stand": 0, "the last ones, backwards": 0, "one answer": 0}
+    num_rows = 0
+    for n in np.unique(examples.sizes[examples.sizes > 1]).tolist():
+        rows = np.flatnonzero((examples.sizes == n) & (examples.lengths > 0))[:_MAX_DOUBTED]
+        if not len(rows):
+            continue
+        _, answers = examples.rows_of_one_size(rows)
+        places = np.where(answers.mask, answers.indices, -1)
+        steps = np.arange(places.shape[1])
+        num_rows += len(rows)
+        for form, expected in zip(counts, (steps, n - 1 - steps), strict=False):
+            counts[form] += int(np.where(answers.mask, places == expected, True).all(1).sum())
+        counts["one answer"] += int(np.unique(places, axis=0, return_counts=True)[1].max())
+    form = max(counts, key=lambda name: counts[name])
+    if num_rows >= _FEWEST_DOUBTED and counts[form] >= _DOUBTED_SHARE * num_rows:
+        what = "the same elements by position" if form == "one answer" else f"elements {form}"
+        warnings.warn(
+            f"{counts[form] / num_rows:.0%} of the answers are {what}: were the elements sorted by "
+            "their answer? ptrnet learns from their features alone; if their order means "
+            "something, say so (ordered).",
+            AmbiguousInputWarning,
+            stacklevel=4,
+        )
 
 
 def _are_masks(examples: Dataset, first: int, stop: int) -> bool:

@@ -11,3 +11,4 @@ HELD_OUT = 5  # those of a file that validate
 CUTS = 6  # of answers
 INSTANCE_ORDER = 7  # of instances without answers
 EXPORTED = 8  # instances by which graphs are compared with their model
+DROPOUT = 9  # units that are left out at a step of a training

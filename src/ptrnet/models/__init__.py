@@ -11,7 +11,7 @@ if TYPE_CHECKING:  # names and settings are known without torch
     from ptrnet.models.base import PointerModel
 
 STATES = "state-ptr-net"  # of problems alone, so no other task names it
-_registry = Registry("model", __name__, ("base", "settings", "state_ptr_net"), "MODEL")
+_registry = Registry("model", __name__, ("base", "ensemble", "settings", "state_ptr_net"), "MODEL")
 
 
 def names() -> list[str]:
@@ -58,4 +58,4 @@ def settings_of(name: str, /, **values: Any) -> ModelSettings:
 
 def build(name: str, features: int, num_specials: int, /, **settings: Any) -> "PointerModel":
     """A fresh model for elements of d `features`, and S special slots; see `settings_of`."""
-    return kind(name)(features, num_specials, settings_of(name, **settings))
+    return kind(name).fresh(features, num_specials, settings_of(name, **settings))

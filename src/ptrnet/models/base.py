@@ -49,8 +49,21 @@ class PointerModel(nn.Module, ABC):
 
     @classmethod
     def for_task(cls, task: "Task", settings: ModelSettings) -> "PointerModel":
-        """A fresh model of a task's instances."""
-        return cls(task.num_features, task.num_specials, settings)
+        """A fresh model of a task's instances; several of them if the settings say `ensemble`."""
+        return cls.fresh(task.num_features, task.num_specials, settings)
+
+    @classmethod
+    def fresh(cls, features: int, num_specials: int, settings: ModelSettings) -> "PointerModel":
+        """As `for_task`, for elements of d `features` and S special slots."""
+        if settings.ensemble == 1:
+            return cls(features, num_specials, settings)
+        from ptrnet.models.ensemble import Ensemble
+
+        return Ensemble([cls(features, num_specials, settings) for _ in range(settings.ensemble)])
+
+    def networks(self) -> list["PointerModel"]:
+        """The networks that are trained each for itself: this one, or those of an ensemble."""
+        return [self]
 
     def settings(self) -> dict[str, Any]:
         """The keyword arguments that, after features and num_specials, build this model again."""

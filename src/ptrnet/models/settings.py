@@ -17,6 +17,9 @@ class ModelSettings(Settings):
     """Settings of every model."""
 
     hidden_size: int = setting(256, "units of encoder and decoder", ge=1, le=MAX_UNITS)
+    ensemble: int = setting(
+        1, "networks with other first weights, whose probabilities are averaged", ge=1, le=64
+    )
 
     @property
     def sees_order(self) -> bool:

@@ -194,7 +194,7 @@ def registered_name(model: PointerModel) -> str:
     Raises:
         ModelError: the class has no name, so its files could not be loaded.
     """
-    kind = type(model)
+    kind = type(model.networks()[0])
     for name in [*models.names(), models.STATES]:
         known = models.kind(name)
         # Compare names, because a cell of a notebook may have defined the class again.

@@ -3,7 +3,7 @@
 import os
 import sys
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
@@ -110,12 +110,16 @@ class BestWeights(pl.Callback):
     """Keeps the weights of the lowest validation loss; ends after `patience` validations above it.
 
     Its state is part of every checkpoint.
+
+    Args:
+        patience: the number of validations; 0 never ends.
+        save: called with the number of the step when weights are better than all before.
     """
 
     state_key = "best_weights"
 
-    def __init__(self, patience: int) -> None:
-        self.patience, self.waited = patience, 0
+    def __init__(self, patience: int, save: Callable[[int], None]) -> None:
+        self.patience, self.save, self.waited = patience, save, 0
         self.loss, self.step = float("inf"), 0
         self.weights: dict[str, Tensor] = {}
 
@@ -126,6 +130,8 @@ class BestWeights(pl.Callback):
             self.loss, self.step, self.waited = loss, trainer.global_step, 0
             state = pl_module.state_dict()
             self.weights = {name: tensor.cpu().clone() for name, tensor in state.items()}
+            if trainer.is_global_zero:
+                self.save(self.step)
         if self.has_ended:
             trainer.should_stop = True
             if trainer.is_global_zero:

@@ -149,7 +149,7 @@ def _fit_answers(
         recipe["kind"] = kind
     inferred, is_guessed = _inferred(examples, recipe)
     made = recipe_of(inferred, EXAMPLES, recipe)
-    print(summary(inferred, is_guessed), file=sys.stderr)
+    print(summary(inferred, made, is_guessed), file=sys.stderr)
     if output is None:
         with tempfile.TemporaryDirectory() as scratch:
             return Solver(*train(made, Path(scratch) / "run", hooks=hooks, data=inferred.examples))

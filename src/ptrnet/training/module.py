@@ -5,9 +5,11 @@ from functools import partial
 from typing import Any
 
 import lightning.pytorch as pl
+import numpy as np
 import torch
 from torch import Tensor
 
+from ptrnet.data.random_streams import DROPOUT
 from ptrnet.decoding import Greedy
 from ptrnet.models.base import PointerModel
 from ptrnet.tasks.custom import Custom
@@ -41,6 +43,12 @@ def mean_of_metric(model: PointerModel, task: Custom, batch: Batch) -> float:
     return float(task.score(examples, answered)[task.metric].mean())
 
 
+def _means(of_each: list[Losses], batch: Any) -> tuple[Tensor, Tensor]:
+    """The mean loss of networks, and for each answer the share of them that give it."""
+    of_networks, right = zip(*(of_network(batch) for of_network in of_each), strict=True)
+    return torch.stack(of_networks).mean(), torch.stack(right).float().mean(0)
+
+
 class TrainingModule(pl.LightningModule):
     """Maximises `sum log p(C | P)` (V eq. 2), as a mean over the batch's tokens."""
 
@@ -48,7 +56,8 @@ class TrainingModule(pl.LightningModule):
         super().__init__()
         self.model, self.recipe = model, recipe
         of_batch = gain_losses if recipe.loss == "gains" else losses
-        self._losses: Losses = partial(cut_losses if recipe.cuts else of_batch, model)
+        self._of_batch = cut_losses if recipe.cuts else of_batch
+        self._losses: Losses = partial(self._of_batch, model)
         # Of training; set at the first step, when the model is on its device.
         self._training_losses: Losses | None = None
 
@@ -56,8 +65,17 @@ class TrainingModule(pl.LightningModule):
         if self._training_losses is None:
             on_one_gpu = self.device.type == "cuda" and self.trainer.world_size == 1
             as_graph = on_one_gpu and not self.recipe.cuts and self.recipe.loss == "tokens"
-            training_losses: Losses = GraphLosses(self.model) if as_graph else self._losses
-            self._training_losses = training_losses
+            networks = self.model.networks()
+            of_each: list[Losses] = [
+                GraphLosses(network) if as_graph else partial(self._of_batch, network)
+                for network in networks
+            ]
+            self._training_losses = of_each[0] if len(of_each) == 1 else partial(_means, of_each)
+        if getattr(self.recipe.network, "dropout", 0):
+            # A run that goes on leaves out the units that it would have left out.
+            step, world = self.trainer.global_step, self.trainer.world_size
+            stream = [self.recipe.seed, DROPOUT, step * world + self.trainer.global_rank]
+            torch.manual_seed(int(np.random.default_rng(stream).integers(2**63)))
         loss, right = self._training_losses(batch)
         return {"loss": loss * self._loss_weight(batch), "accuracy": right.float().mean()}
 

@@ -22,6 +22,7 @@ from ptrnet.problems import Problem
 from ptrnet.settings import Option, Settings, check, options_of, setting, to_mapping, to_toml
 from ptrnet.tasks.base import Task
 from ptrnet.tasks.custom import CONSTRAINTS, Custom, Kind, Unknown, kind_of
+from ptrnet.training import own_data
 
 if TYPE_CHECKING:
     from ptrnet.data.dataset import Dataset
@@ -50,8 +51,6 @@ ELSEWHERE = {
     "accelerator": "'device'",
     **dict.fromkeys(("architecture", "arch"), "'model'"),
 }
-# Defaults for a file of examples; those of `Recipe` suit fresh ones without end.
-STEPS, VALID_EVERY, VALID_SHARE, PATIENCE = 20_000, 500, 0.1, 10
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -75,7 +74,7 @@ class Recipe(Settings):
     )
     augment: bool = setting(False, "with data: elements shuffled, the square turned or mirrored")
     n: Sizes = setting(Sizes("5-50"), "sizes of the instances: 50, 5-50 or 5,10,20-30")
-    steps: int = setting(60_000, "updates of the weights; by default 20,000 on own examples", ge=1)
+    steps: int = setting(60_000, "updates of the weights; on own examples by their number", ge=1)
     batch_size: int = setting(128, "examples in an update", ge=1)
     cuts: int = setting(
         0,
@@ -126,7 +125,7 @@ class Recipe(Settings):
     nodes: int = setting(1, "machines that share each batch", ge=1)
     seed: int = setting(1, "of the weights and of the examples", ge=0, lt=2**63)
     valid_every: int = setting(
-        2000, "steps between validations; by default 500 on own examples", ge=1
+        2000, "steps between validations; on own examples a 20th of the steps", ge=1
     )
     valid: str = setting("", "file of examples to validate on; fresh ones if none is given")
     valid_share: float = setting(
@@ -303,6 +302,8 @@ def _check_answers(recipe: Recipe) -> None:
 
 def _check_costs(recipe: Recipe) -> None:
     """Refuse a training from costs of a task without any, and options of one on answers."""
+    if recipe.network.ensemble > 1:
+        raise InputError("recipe: ensemble goes with learning from answers, not from costs")
     if not (recipe.task.has_costs or isinstance(recipe.task, Custom)):
         raise InputError(f"recipe: task {recipe.task.name} has no cost; learning: expected answers")
     for name in ("labeller", "data", "examples", "valid", "augment", "cuts"):
@@ -340,6 +341,9 @@ def _task_options(of_recipe: Mapping[str, Option]) -> dict[str, Option]:
         "kind": replace(custom["kind"], default="guessed", help="what answers of --data are"),
         "constraint": Option(
             "constraint", Literal[tuple(CONSTRAINTS)], "", "--kind; free is a sequence"
+        ),
+        "ordered": Option(
+            "ordered", bool, False, "with --data: the order of the elements means something"
         ),
         "fields": replace(
             custom["fields"],
@@ -384,7 +388,8 @@ def infer_recipe(path: str, overrides: Mapping[str, Any]) -> tuple[Recipe, str, 
         path: of the file; see `ptrnet.data.infer_task`.
         overrides: keys of a recipe, which overrule what follows from the examples. `kind`, or
             `constraint`, is what answers are, guessed by default; `fields`, a list or a text such
-            as price,colour, names what is read of elements that are objects.
+            as price,colour, names what is read of elements that are objects; `ordered`, whether the
+            order of the elements means something. What is not given follows from the examples.
 
     Raises:
         InputError: examples, or keys, that cannot be used.
@@ -395,7 +400,8 @@ def infer_recipe(path: str, overrides: Mapping[str, Any]) -> tuple[Recipe, str, 
     columns = Columns(**{key: overrides[key] for key in options_of(Columns) if key in overrides})
     inferred = infer_task(path, kind, reading, columns)
     recipe = recipe_of(inferred, path, overrides)
-    return recipe, summary(inferred, is_guessed=kind is None and not columns), inferred.examples
+    is_guessed = kind is None and not columns
+    return recipe, summary(inferred, recipe, is_guessed), inferred.examples
 
 
 def kind_and_reading(overrides: Mapping[str, Any]) -> tuple[Kind | None, "Reading"]:
@@ -420,12 +426,20 @@ def recipe_of(inferred: "InferredTask", data: str, overrides: Mapping[str, Any])
         data: their file, or what messages call them.
         overrides: keys of a recipe, which overrule what follows from the examples.
     """
+    from ptrnet.data.infer_task import warn_of_positions
+
     of_task = to_mapping(inferred.task)
-    skipped = {"constraint", "missing", "kind", "fields", "context"}
+    skipped = {"constraint", "missing", "kind", "fields", "context", "ordered"}
+    overrides = dict(overrides)
+    for key in ("steps", "batch_size"):  # from which other values follow
+        if key in overrides:
+            overrides[key] = options_of(Recipe)[key].check(overrides[key])
+    ordered = check("ordered", overrides.get("ordered", False), bool)
+    if not ordered:
+        warn_of_positions(inferred.examples)
     return Recipe.from_table(
         {
-            "steps": STEPS,
-            "valid_every": VALID_EVERY,
+            **own_data.defaults(inferred, ordered, overrides),
             **validation(overrides),
             "n": Sizes.of(inferred.examples.sizes),
             **of_task,
@@ -456,18 +470,18 @@ def validation(overrides: Mapping[str, Any]) -> dict[str, Any]:
         InputError: batches to validate on are asked for, and no examples are left for them.
     """
     if overrides.get("valid"):
-        return {"patience": PATIENCE}
+        return {"patience": own_data.PATIENCE}
     if overrides.get("valid_share") == 0 and overrides.get("valid_batches"):
         raise InputError(
             "valid_batches: expected 0, or a file to validate on (valid): valid_share is 0"
         )
     if 0 in (overrides.get("valid_share"), overrides.get("valid_batches")):
         return {"valid_share": 0.0, "valid_batches": 0}
-    return {"valid_share": VALID_SHARE, "patience": PATIENCE}
+    return {"valid_share": own_data.VALID_SHARE, "patience": own_data.PATIENCE}
 
 
-def summary(inferred: "InferredTask", is_guessed: bool) -> str:
-    """One line on what own examples are."""
+def summary(inferred: "InferredTask", recipe: Recipe, is_guessed: bool) -> str:
+    """One line on what own examples are, and one on what is trained on them."""
     sizes, lengths = inferred.examples.sizes, inferred.examples.lengths
     d = inferred.task.num_features
     schema = inferred.task.schema
@@ -476,5 +490,5 @@ def summary(inferred: "InferredTask", is_guessed: bool) -> str:
     return (
         f"{len(sizes):,} examples of {sizes.min()} to {sizes.max()} elements of {d} "
         f"feature{'s' * (d > 1)}{fields}; answers of {lengths.min()} to {lengths.max()} indices, "
-        f"taken as {inferred.task.kind}{hint}"
+        f"taken as {inferred.task.kind}{hint}\n{own_data.describe(recipe)}"
     )

@@ -2,6 +2,7 @@
 
 import contextlib
 from pathlib import Path
+from typing import Any
 
 import torch
 
@@ -37,6 +38,8 @@ def train(
     data: Dataset | None = None,
 ) -> model_folder.Saved:
     """Trains, and leaves in `output` the model, the recipe, the logs and the last checkpoint.
+
+    With `patience`, the best model so far is there from the first validation on.
 
     With `resume` the run in `output` goes on from its checkpoint, to the very weights that it
     would have reached without a stop (same machine, versions and thread count).
@@ -76,7 +79,11 @@ def _train(
     begun = checkpoint.read_last(output) if resume else None
     step = int(begun.content["global_step"]) if begun else 0
     module, examples = _prepare(recipe, task, problem, step, data)
-    best = BestWeights(recipe.patience)
+
+    def save(step: int) -> None:
+        model_folder.save(output, model_folder.Saved(module.model, task, _facts(recipe, step)))
+
+    best = BestWeights(recipe.patience, save)
     trainer = build_trainer(recipe, output, best, hooks)
     if is_main_process():
         _claim(output, recipe, resume, locks)
@@ -178,7 +185,7 @@ def _load_weights(model: PointerModel, recipe: Recipe, task: Task) -> None:
 
 
 def _model_of(name_or_path: str) -> Solver:
-    """A model by its name or folder; of an unfinished run, as its last checkpoint has it."""
+    """A model by its name or folder; of a run without a model yet, as its checkpoint has it."""
     folder = Path(name_or_path)
     has_run, has_model = (
         (folder / file).is_file() for file in (run_folder.RECIPE, model_folder.CONFIG)
@@ -196,9 +203,13 @@ def _trained_model(
     recipe: Recipe, task: Task, module: TrainingModule, best: BestWeights, steps: int
 ) -> model_folder.Saved:
     """The model with its best weights; with its last ones where no patience asks for the best."""
-    trained = {key: recipe.table()[key] for key in ("n", "steps", "batch_size", "seed")}
-    trained["steps"] = steps
     if best.weights:
         module.load_state_dict(best.weights)
-        trained["steps"] = best.step
-    return model_folder.Saved(module.model.cpu().eval(), task, trained)
+        steps = best.step
+    return model_folder.Saved(module.model.cpu().eval(), task, _facts(recipe, steps))
+
+
+def _facts(recipe: Recipe, steps: int) -> dict[str, Any]:
+    """What a model's files say of its training."""
+    table = recipe.table()
+    return {**{key: table[key] for key in ("n", "steps", "batch_size", "seed")}, "steps": steps}

@@ -1,0 +1,96 @@
+"""Several networks of one kind, whose probabilities are averaged at each step."""
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import chain, islice
+
+import torch
+from torch import Tensor, nn
+
+from ptrnet.models.base import Encoded, PointerModel
+
+
+@dataclass(frozen=True)
+class EncodedByEach(Encoded):
+    """What each network has encoded, without its state; `state` has all of them, side by side."""
+
+    members: list[Encoded]
+    state_sizes: tuple[int, ...]  # the tensors in each network's state
+
+
+class Ensemble(PointerModel):
+    """`p = mean_k p_k` of the next token; the members share nothing but the tokens.
+
+    Args:
+        members: networks of one kind and of equal settings, two or more.
+    """
+
+    def __init__(self, members: Sequence[PointerModel]) -> None:
+        first = members[0]
+        super().__init__(first.features, first.num_specials, first._settings)
+        self.members = nn.ModuleList(members)
+        self.n = first.n
+
+    def networks(self) -> list[PointerModel]:
+        """The members."""
+        return list(self.members)  # type: ignore[arg-type]
+
+    def encode(self, inputs: Tensor, lengths: Tensor | None = None) -> EncodedByEach:
+        encoded = [member.encode(inputs, lengths) for member in self.networks()]
+        return EncodedByEach(
+            encoded[0].num_tokens,
+            tuple(chain.from_iterable(part.state for part in encoded)),
+            [_without_state(part) for part in encoded],
+            tuple(len(part.state) for part in encoded),
+        )
+
+    def step(
+        self, encoded: EncodedByEach, state: tuple[Tensor, ...], tokens: Tensor
+    ) -> tuple[Tensor, tuple[Tensor, ...]]:
+        log_probs: list[Tensor] = []
+        after: list[Tensor] = []
+        rest = iter(state)
+        for member, part, size in zip(
+            self.networks(), encoded.members, encoded.state_sizes, strict=True
+        ):
+            of_member, next_state = member.step(part, tuple(islice(rest, size)), tokens)
+            log_probs.append(of_member)
+            after += next_state
+        return _log_mean(log_probs), tuple(after)
+
+    def log_probs(
+        self,
+        inputs: Tensor,
+        lengths: Tensor | None,
+        targets: Tensor,
+        target_lengths: Tensor | None = None,
+    ) -> Tensor:
+        arguments = (inputs, lengths, targets, target_lengths)
+        return _log_mean(member.log_probs(*arguments) for member in self.networks())
+
+    def rest_log_probs(
+        self,
+        inputs: Tensor,
+        lengths: Tensor | None,
+        targets: Tensor,
+        target_lengths: Tensor | None,
+        num_known: int,
+    ) -> Tensor:
+        arguments = (inputs, lengths, targets, target_lengths, num_known)
+        return _log_mean(member.rest_log_probs(*arguments) for member in self.networks())
+
+
+def _without_state(encoded: Encoded) -> Encoded:
+    """What a network has encoded, for an export: no state, and no number that is a tensor there."""
+    is_number = isinstance(encoded.num_tokens, int)
+    return replace(encoded, state=(), num_tokens=encoded.num_tokens if is_number else 0)
+
+
+def _log_mean(log_probs: Sequence[Tensor] | Iterator[Tensor]) -> Tensor:
+    """The logarithm of the mean of probabilities, of which logarithms are given."""
+    every = torch.stack(list(log_probs))
+    is_impossible = (every == -torch.inf).all(0)
+    # Filled before the sum: the gradient of a sum of zeros alone has no finite logarithm.
+    mean = every.masked_fill(is_impossible, 0).logsumexp(0) - math.log(len(every))
+    return mean.masked_fill(is_impossible, -torch.inf)

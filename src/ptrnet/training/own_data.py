@@ -1,0 +1,111 @@
+"""What a training on own examples does unless the user says otherwise: it follows from the data.
+
+`docs/dev/own-data-defaults.md` has the measurements behind the numbers.
+"""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from ptrnet import models
+from ptrnet.models.settings import every_setting
+
+if TYPE_CHECKING:
+    from ptrnet.data.infer_task import InferredTask
+    from ptrnet.training.recipe import Recipe
+
+SETS, SEQUENCES = "set-ptr-net", "transformer-ptr-net"
+VALIDATIONS, PATIENCE, VALID_SHARE = 20, 10, 0.1
+# By the number of examples that there are at most: examples in a batch, dropout, layers, networks.
+SIZES = (
+    (500, 16, 0.3, 1, 5),
+    (2_000, 32, 0.3, 1, 3),
+    (5_000, 64, 0.3, 1, 3),
+    (20_000, 128, 0.2, 2, 1),
+    (float("inf"), 128, 0.0, 2, 1),
+)
+# People's choices and grades are noisy: after a few epochs, a network learns them by heart.
+EPOCHS = {"choice": 10, "grades": 10}
+OTHER_EPOCHS, FEWEST_STEPS, MOST_STEPS = 40, 150, 4_000
+MANY = 5_000  # examples of orders, from which on a decoder learns them step by step
+LARGEST_GAIN = 30.0  # of a grade: beyond, gains of 2^grade say nothing but which grade is highest
+
+
+def defaults(inferred: "InferredTask", ordered: bool, given: Mapping[str, Any]) -> dict[str, Any]:
+    """The recipe's keys that follow from the examples, as far as the user has not given them.
+
+    Args:
+        inferred: the task and the examples.
+        ordered: whether the order of the elements means something.
+        given: the keys that the user has given.
+    """
+    task, count = inferred.task, len(inferred.examples)
+    model = given.get("model") or _model(inferred, ordered, given)
+    chosen: dict[str, Any] = {"model": model}
+    names = models.setting_names(model)
+    if model not in (SETS, SEQUENCES):  # of the papers: 256 units, and as long as it takes
+        chosen |= {"steps": 20_000, "valid_every": 500}
+    else:
+        batch_size, dropout, layers, networks = next(row for most, *row in SIZES if count <= most)
+        batch_size = given.get("batch_size", batch_size)
+        if model == SETS:
+            epochs = EPOCHS.get(task.kind, OTHER_EPOCHS)
+            steps = min(max(epochs * count // batch_size, FEWEST_STEPS), MOST_STEPS)
+            chosen |= {"dropout": dropout, "ensemble": networks}
+            chosen |= {"encoder_layers": layers, "weight_decay": 0.02, "precision": "float32"}
+        else:
+            steps = 6_000
+            chosen |= {"hidden_size": 64, "feed_forward": 256, "clip": 1.0}
+            chosen |= {"encoder_layers": 2, "decoder_layers": 1, "see_indices": ordered}
+        steps = given.get("steps", steps)
+        chosen |= {"batch_size": batch_size, "steps": steps}
+        chosen["valid_every"] = max(1, steps // VALIDATIONS)
+    if not ordered and (model not in (SETS, SEQUENCES) or given.get("see_indices")):
+        chosen["augment"] = True
+    if task.kind == "grades" and model == SETS and _are_gains(inferred):
+        chosen["loss"] = "gains"
+    return {key: value for key, value in chosen.items() if key in names or key not in _settings()}
+
+
+def _model(inferred: "InferredTask", ordered: bool, given: Mapping[str, Any]) -> str:
+    """The network for the data, or the first one that has the settings which are given.
+
+    Where an order counts, a network with a decoder learns more from many examples.
+    """
+    kind, count = inferred.task.kind, len(inferred.examples)
+    has_order = kind in ("permutation", "subset") and count >= MANY
+    best = SEQUENCES if ordered or kind == "sequence" or has_order else SETS
+    needed = given.keys() & _settings()
+    for model in (best, "ptr-net", *models.names()):
+        if needed <= set(models.setting_names(model)):
+            return model
+    return best
+
+
+def _settings() -> set[str]:
+    """The names of settings that models have."""
+    return set(every_setting())
+
+
+def _are_gains(inferred: "InferredTask") -> bool:
+    """Whether grades are of the size that gains `2^grade - 1` are made for."""
+    grades = inferred.examples.grades
+    if grades is None:
+        return False
+    return bool(grades.min() >= 0 and grades.max() <= LARGEST_GAIN)
+
+
+def describe(recipe: "Recipe") -> str:
+    """One line on what is trained: the network, how long, whether it sees the order."""
+    network = recipe.network
+    layers = getattr(network, "encoder_layers", 0)
+    size = f"{recipe.model} of {network.hidden_size} units"
+    size += f" and {layers} layer{'s' * (layers > 1)}" if layers else ""
+    parts = [f"{network.ensemble} times {size}" if network.ensemble > 1 else size]
+    if dropout := getattr(network, "dropout", 0):
+        parts.append(f"dropout {dropout:g}")
+    parts.append(f"{recipe.steps:,} steps of {recipe.batch_size} examples")
+    if recipe.loss == "gains":
+        parts.append("learning gains 2^grade - 1")
+    is_seen = network.sees_order and not recipe.augment
+    order = "is seen" if is_seen else "is not seen (--ordered shows it)"
+    return f"{', '.join(parts)}; the order of the elements {order}"

@@ -1,0 +1,132 @@
+"""What a training on own examples does by default, and what the user says instead."""
+
+import json
+
+import numpy as np
+import pytest
+
+import ptrnet
+from ptrnet.errors import AmbiguousInputWarning, InputError
+from ptrnet.training.recipe import infer_recipe
+
+
+@pytest.fixture
+def file_of(tmp_path):
+    """A function that writes examples of a kind, and gives the path of the file."""
+
+    def write(kind, count=20, highest=4):
+        rng = np.random.default_rng(0)
+        path = tmp_path / "mine.jsonl"
+        with path.open("w") as stream:
+            for _ in range(count):
+                inputs, order = rng.random((5, 2)), rng.permutation(5).tolist()
+                answers = {
+                    "permutation": {"outputs": order},
+                    "subset": {"outputs": order[: rng.integers(1, 4)]},
+                    "sequence": {"outputs": order[:2] * 2},
+                    "set": {"outputs": sorted(order[:2])},
+                    "choice": {"outputs": order[:1]},
+                    "grades": {"grades": rng.integers(0, highest, 5, endpoint=True).tolist()},
+                }[kind]
+                stream.write(json.dumps({"inputs": inputs.tolist(), **answers}) + "\n")
+        return str(path)
+
+    return write
+
+
+@pytest.mark.parametrize(
+    ("kind", "model"),
+    [
+        ("permutation", "set-ptr-net"),
+        ("subset", "set-ptr-net"),
+        ("sequence", "transformer-ptr-net"),
+        ("set", "set-ptr-net"),
+        ("choice", "set-ptr-net"),
+        ("grades", "set-ptr-net"),
+    ],
+)
+def test_the_network_follows_from_the_kind_and_sees_no_order(file_of, kind, model):
+    recipe, summary, _ = infer_recipe(file_of(kind), {"kind": kind})
+    assert recipe.model == model and not recipe.network.sees_order
+    assert f"taken as {kind}" in summary and f"{model} of 64 units" in summary
+    assert "the order of the elements is not seen (--ordered shows it)" in summary
+    assert recipe.loss == ("gains" if kind == "grades" else "tokens")
+
+
+@pytest.mark.parametrize("kind", ["permutation", "choice", "set"])
+def test_small_data_has_more_dropout_and_several_networks(file_of, kind):
+    small, _, _ = infer_recipe(file_of(kind, 100), {"kind": kind})
+    large, summary, _ = infer_recipe(file_of(kind, 6_000), {"kind": kind})
+    assert small.network.dropout > 0 and small.network.ensemble > 1
+    assert large.network.ensemble == 1 and large.batch_size > small.batch_size
+    assert large.model == ("transformer-ptr-net" if kind == "permutation" else "set-ptr-net")
+    assert "times" not in summary
+
+
+def test_what_the_user_says_wins(file_of):
+    path = file_of("choice")
+    given = {"dropout": 0.0, "ensemble": 1, "steps": 60, "batch_size": 7, "precision": "auto"}
+    recipe, _, _ = infer_recipe(path, given)
+    assert {key: recipe.table()[key] for key in given} == given
+    assert recipe.valid_every == 3  # still a 20th of the steps
+    recipe, _, _ = infer_recipe(path, {"model": "ptr-net"})
+    assert recipe.steps == 20_000 and recipe.network.hidden_size == 256 and recipe.augment
+    recipe, _, _ = infer_recipe(path, {"score": "dot"})
+    assert recipe.model == "ptr-net" and recipe.network.score == "dot"
+
+
+def test_an_order_that_means_something_is_seen(file_of):
+    recipe, summary, _ = infer_recipe(file_of("choice"), {"ordered": True})
+    assert recipe.network.sees_order and not recipe.augment
+    assert "the order of the elements is seen" in summary
+    recipe, _, _ = infer_recipe(file_of("choice"), {"ordered": True, "model": "ptr-net"})
+    assert not recipe.augment
+
+
+def test_gains_are_learned_only_from_grades_that_have_some(file_of):
+    recipe, _, _ = infer_recipe(file_of("grades", highest=1000), {})
+    assert recipe.loss == "tokens"
+    with pytest.raises(InputError, match="loss gains goes with set-ptr-net, not with ptr-net"):
+        infer_recipe(file_of("grades"), {"loss": "gains", "model": "ptr-net"})
+    with pytest.raises(InputError, match="loss gains goes with answers of the kind grades"):
+        infer_recipe(file_of("choice"), {"loss": "gains"})
+
+
+@pytest.mark.parametrize(
+    ("answer", "doubt"),
+    [
+        (lambda rng, n: np.arange(n), "100% of the answers are elements the first ones"),
+        (lambda rng, n: np.arange(n)[::-1], "the last ones, backwards"),
+        (lambda rng, n: np.arange(rng.integers(1, n)), "the first ones, as they stand"),
+        (lambda rng, n: np.array([2, 0]), "the same elements by position"),
+        (lambda rng, n: rng.permutation(n), None),
+        (lambda rng, n: rng.integers(n, size=1), None),
+    ],
+)
+def test_answers_that_follow_from_positions_are_doubted(tmp_path, recwarn, answer, doubt):
+    rng = np.random.default_rng(1)
+    path = tmp_path / "mine.jsonl"
+    with path.open("w") as stream:
+        for n in rng.integers(3, 6, 40):
+            row = {"inputs": rng.random((n, 2)).tolist(), "outputs": answer(rng, n).tolist()}
+            stream.write(json.dumps(row) + "\n")
+    infer_recipe(str(path), {})
+    doubts = [str(w.message) for w in recwarn if w.category is AmbiguousInputWarning]
+    assert len(doubts) == (doubt is not None) and (doubt is None or doubt in doubts[0])
+    recwarn.clear()
+    infer_recipe(str(path), {"ordered": True})
+    assert not recwarn.list
+
+
+def test_choices_by_a_rule_are_learned_with_calibrated_probabilities(tmp_path):
+    """Utilities with Gumbel noise: the right probabilities are the softmax of the utilities."""
+    rng = np.random.default_rng(0)
+    inputs = rng.normal(size=(1500, 4, 3))
+    utilities = inputs @ [1.5, -1.0, 0.0]
+    chosen = (utilities + rng.gumbel(size=utilities.shape)).argmax(1)
+    model = ptrnet.fit(list(inputs[:1200]), chosen[:1200, None], ensemble=1, steps=300)
+    assert model.task.kind == "choice"
+    shares = np.exp(utilities[1200:]) / np.exp(utilities[1200:]).sum(1, keepdims=True)
+    best = np.log(shares[np.arange(300), chosen[1200:]]).mean()
+    pairs = list(zip(inputs[1200:], chosen[1200:, None], strict=True))
+    assert model.log_likelihoods(pairs).mean() > best - 0.05
