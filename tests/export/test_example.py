@@ -106,13 +106,30 @@ def test_fields_are_read_by_their_names(unknown, tmp_path):
     rows = [f"{e['colour']},x{k},{e['price']}\n" for k, e in enumerate(elements)]
     (tmp_path / "table.csv").write_text("colour,title,price\n" + "".join(rows))
     points = example.read(str(tmp_path / "table.csv"), manifest["inputs"]["fields"])
-    assert points.tolist() == solver.task.schema.encode(elements, "")
+    assert points.tolist() == solver.task.schema.encode(elements, "").tolist()
     assert example.solve(points, tmp_path) == solver.solve(elements).tolist()
 
 
+def test_missing_numbers_are_filled_in_as_the_model_fills_them_in(tmp_path):
+    features = {"fields": ("price",), "categories": ((),), "filled": ("price",)}
+    scaling = {"center": (2.25, 0.0), "spread": (3.0, 1.0)}
+    solver = build("ptr-net", "custom", {**features, **scaling}, {})
+    manifest = ptrnet.export_onnx(solver, tmp_path, instances=3)
+    cells = ["1.5", "", "n/a", "4", "NaN"]
+    (tmp_path / "table.csv").write_text("price,x\n" + "".join(f"{cell},1\n" for cell in cells))
+    points = example.read(str(tmp_path / "table.csv"), manifest["inputs"]["fields"])
+    expected = solver.task.schema.encode([{"price": c} for c in (1.5, None, None, 4, None)], "")
+    assert points.tolist() == expected.tolist()
+
+
 FIELDS = [
-    {"name": "price", "categories": [], "unknown_category": "refuse"},
-    {"name": "colour", "categories": ["blue", "red"], "unknown_category": "refuse"},
+    {"name": "price", "categories": [], "unknown_category": "refuse", "missing": None},
+    {
+        "name": "colour",
+        "categories": ["blue", "red"],
+        "unknown_category": "refuse",
+        "missing": None,
+    },
 ]
 POINTS = [[0, 0.5], [1, 0]]
 NONE = r"t\.csv: expected an element in each line, got none"
@@ -180,7 +197,7 @@ def test_too_few_points_are_refused(tmp_path):
 
 def test_a_cell_that_is_too_long_is_a_line_and_no_traceback(tmp_path):
     (tmp_path / "example.py").write_bytes(Path(example.__file__).read_bytes())
-    fields = [{"name": "due", "categories": [], "unknown_category": "refuse"}]
+    fields = [{"name": "due", "categories": [], "unknown_category": "refuse", "missing": None}]
     (tmp_path / "manifest.json").write_text(json.dumps({"inputs": {"fields": fields}, "files": {}}))
     (tmp_path / "t.csv").write_text('due\n"' + "1" * 200_000)
     command = [sys.executable, tmp_path / "example.py", tmp_path / "t.csv"]

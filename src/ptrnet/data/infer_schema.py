@@ -10,6 +10,7 @@ from ptrnet.data.cells import are_foreign_numbers, is_finite_number
 from ptrnet.data.dataset import Dataset
 from ptrnet.errors import AmbiguousInputWarning, InputError, short
 from ptrnet.tasks.schema import Element, Place, Schema, is_empty, is_missing, to_numbers, value_of
+from ptrnet.types import Floats
 
 MAX_CATEGORIES = 1000  # of a field; texts of a field with more are probably names
 Missing = Literal["fill", "refuse"]
@@ -31,6 +32,12 @@ class Field:
         Raises:
             InputError: a value is a text and others are numbers, or it is neither.
         """
+        if {*map(type, values)} <= {int, float}:
+            numbers = to_numbers(values, self.name, place)
+            if self._expected != "a text" and not np.isnan(numbers).any():
+                self._expected = "a number"
+                self._add_numbers(numbers)
+                return
         is_filled = [not is_missing(value) for value in values]
         if not self.missing and not all(is_filled):
             self.missing = place(is_filled.index(False))
@@ -46,13 +53,15 @@ class Field:
             )
         if self._expected == "a number":
             numbers = to_numbers(values, self.name, place)
-            numbers = numbers[~np.isnan(numbers)]
-            self._count += len(numbers)
-            if len(numbers):  # halved: the difference of 1e308 and -1e308 is not a float
-                half_mean = float(np.sum(numbers / (2 * len(numbers))))
-                self._half_mean += (half_mean - self._half_mean) * (len(numbers) / self._count)
+            self._add_numbers(numbers[~np.isnan(numbers)])
         else:
             self._add_texts(values, place)
+
+    def _add_numbers(self, numbers: Floats) -> None:
+        self._count += len(numbers)
+        if len(numbers):  # halved: the difference of 1e308 and -1e308 is not a float
+            half_mean = float(np.sum(numbers / (2 * len(numbers))))
+            self._half_mean += (half_mean - self._half_mean) * (len(numbers) / self._count)
 
     def _add_texts(self, values: Sequence[Any], place: Place) -> None:
         new = {"" if is_empty(value) else value for value in values} - self.texts

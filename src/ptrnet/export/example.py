@@ -19,6 +19,7 @@ import numpy as np
 import onnxruntime
 
 BITS = 20  # of each coordinate along Hilbert's curve
+MISSING = {"", "--", ".", "?", "#n/a", "n/a", "na", "nan", "nil", "null", "missing"}
 
 
 def read(path: str, fields: list[dict[str, Any]]) -> Any:
@@ -41,7 +42,13 @@ def read(path: str, fields: list[dict[str, Any]]) -> Any:
         if header.count(field["name"]) != 1:
             sys.exit(f"{path}: expected one column {field['name']}, got {', '.join(header)}")
         column, texts = [row[header.index(field["name"])] for row in rows], field["categories"]
-        if not texts:
+        if not texts and field["missing"] is not None:
+            gaps = [cell.lower() in MISSING for cell in column]
+            filled = [
+                field["missing"] if gap else cell for gap, cell in zip(gaps, column, strict=True)
+            ]
+            features += [np.array(filled, float), np.array(gaps, float)]
+        elif not texts:
             features.append(np.array(column, float))
         elif not set(column) <= set(texts) and field["unknown_category"] == "refuse":
             sys.exit(f"{path}: unknown in {field['name']}: {', '.join(set(column) - set(texts))}")

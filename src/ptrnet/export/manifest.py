@@ -127,14 +127,22 @@ def _fields(task: Task) -> dict[str, Any]:
         return {}
     pairs = zip(task.schema.fields, task.schema.categories, strict=True)
     unknown = "ignore" if task.schema.ignores_unknown else "refuse"
+    fills = dict(task.schema.fills)
     return {
         "fields": [
-            {"name": name, "categories": list(texts), "unknown_category": unknown}
+            {
+                "name": name,
+                "categories": list(texts),
+                "unknown_category": unknown,
+                "missing": fills.get(name),
+            }
             for name, texts in pairs
         ],
         "fields_meaning": "a field without categories is a feature; a field with categories is a "
         "feature for each of them, 1 for the element's own category and 0 for the others; an "
-        "unknown category is refused, or 0 in all of them if unknown_category is ignore",
+        "unknown category is refused, or 0 in all of them if unknown_category is ignore. If "
+        "missing is a number, it stands for a missing one, and the field has a second feature: 1 "
+        "if the number is missing, else 0",
     }
 
 
