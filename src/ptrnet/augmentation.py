@@ -11,13 +11,13 @@ from typing import NamedTuple
 import numpy as np
 import torch
 
-from ptrnet.constraints import Constraint
+from ptrnet.constraints import Begun, Constraint
 from ptrnet.data.batches import pad_answers, pad_instances
 from ptrnet.data.symmetries import augmented_view
 from ptrnet.decoding import Decoder
 from ptrnet.models.base import PointerModel, as_parameters
 from ptrnet.tasks.base import Task
-from ptrnet.types import Example, Floats, Indices
+from ptrnet.types import CLOSED, Example, Floats, Indices
 
 
 class Candidate(NamedTuple):
@@ -35,6 +35,7 @@ def decode_view(
     model: PointerModel,
     decoder: Decoder,
     constraint: Constraint,
+    beginnings: Sequence[Indices] = (),
 ) -> list[list[Candidate]]:
     """The decoder's hypotheses for view `number` of each instance, as answers to the instance.
 
@@ -45,6 +46,8 @@ def decode_view(
         model: the network.
         decoder: searches for the answers.
         constraint: what they obey.
+        beginnings: `(k,)` elements of each instance with which its answer has to begin; if none,
+            it may begin anywhere.
     """
     views, orders = zip(
         *(augmented_view(number, task, instance) for instance in instances), strict=True
@@ -52,6 +55,10 @@ def decode_view(
     max_lengths = torch.tensor([task.max_length(len(instance)) for instance in instances])
     padded = pad_instances(views, task.exact_inputs)
     inputs, lengths, most = as_parameters(model, *padded, max_lengths)
+    if beginnings:
+        places = [np.argsort(o)[b] for o, b in zip(orders, beginnings, strict=True)]
+        first = torch.from_numpy(np.array(places) + model.num_specials).to(inputs.device)
+        constraint = Begun(constraint, first)
     hypotheses = decoder.decode(model, inputs, lengths, most, constraint)
     rows = zip(
         orders,
@@ -73,14 +80,13 @@ def best_candidate(task: Task, example: Example, candidates: Sequence[Candidate]
     """The candidate that is the answer to the example's instance.
 
     Where the task has costs (a tour's length), the cheapest. Else the answer whose probability,
-    summed over the views that gave it, is largest. Valid answers are brought into canonical form;
-    but a lone candidate stays as it is, unless the task orders elements.
+    summed over the views that gave it, is largest. Valid answers are brought into canonical form,
+    or into that of the example's rules; but a lone candidate stays as it is, unless there are rules
+    or the task orders elements.
     """
-    if len(candidates) == 1 and task.order == "given":
+    if len(candidates) == 1 and task.order == "given" and example.rules == CLOSED:
         return candidates[0]
-    candidates = [
-        c._replace(outputs=canonicalize_valid(task, example.inputs, c.outputs)) for c in candidates
-    ]
+    candidates = [c._replace(outputs=_canonicalize(task, example, c.outputs)) for c in candidates]
     costs = task.costs(example, [c.outputs for c in candidates])
     if costs is not None:
         return candidates[int(np.argmin(costs))]
@@ -94,6 +100,11 @@ def best_candidate(task: Task, example: Example, candidates: Sequence[Candidate]
         by_answer.values(), key=lambda by_view: logsumexp([c.log_prob for c in by_view.values()])
     )
     return max(likeliest.values(), key=lambda c: c.log_prob)
+
+
+def _canonicalize(task: Task, example: Example, outputs: Indices) -> Indices:
+    canonical = canonicalize_valid(task, example.inputs, outputs)
+    return canonical if example.rules == CLOSED else task.obey(example, canonical)
 
 
 def canonicalize_valid(task: Task, inputs: Floats, outputs: Indices) -> Indices:

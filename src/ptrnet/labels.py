@@ -11,15 +11,17 @@ import numpy as np
 from ptrnet import jobs as bulk
 from ptrnet import labellers, tasks
 from ptrnet.data import formats
-from ptrnet.data.checks import check_sizes
+from ptrnet.data.checks import check_matrix, check_sizes
 from ptrnet.data.dataset import Dataset, chunks_of, instances_of
 from ptrnet.data.random_streams import GENERATED
 from ptrnet.data.sizes import Sizes
 from ptrnet.errors import InputError, check_int, short
+from ptrnet.geometry.distances import EXPLICIT
 from ptrnet.jobs import CHUNK, Source
 from ptrnet.parallel import LOCAL, check_backend, check_jobs
 from ptrnet.tasks.base import Task
-from ptrnet.types import Example, TourRules
+from ptrnet.tasks.tsp import with_ends
+from ptrnet.types import Ends, Example, TourRules
 
 
 def label(
@@ -29,6 +31,9 @@ def label(
     output: str | Path | None = None,
     labeller: str | None = None,
     strict: bool = False,
+    start: int | None = None,
+    end: int | None = None,
+    open: bool = False,
     jobs: int = 1,
     backend: str = LOCAL,
 ) -> Any:
@@ -42,13 +47,18 @@ def label(
         task: "hull", "delaunay", "tsp" or "sort"; or a task with other settings, such as
             `ptrnet.load(...).task`.
         file: the path of the instances, in any format; "-" is standard input. Or the instances
-            themselves, one or many, in any form that `Solver.solve` takes, or a `Dataset`.
+            themselves, one or many, in any form that `Solver.solve` takes, or a `Dataset`. An array
+            `(n, n)` of three rows or more is a matrix of distances for the task "tsp".
         output: the file for instances and answers; its extension is the format, "-" is standard
             output. Answers to a .tsp file go to a .tour.
         labeller: the algorithm, one of `task.labellers`; the task's first when None.
         strict: whether to refuse an answer that is not proved, if the labeller promises a proof.
             Otherwise it is the best that was found, `"proved": false` says so in .jsonl and
             .parquet, and a line on standard error counts such answers.
+        start: of task "tsp": the city where each tour begins, an id of a .tsp file, else a 0-based
+            index; None for any.
+        end: in the same way, the city where it ends.
+        open: of task "tsp": whether there is no way back from the last city to the first.
         jobs: processes, 1 or more; -1 for one a core.
         backend: where they run: "local", or a cluster of "dask" or "ray".
 
@@ -73,8 +83,15 @@ def label(
         raise InputError(f"label: expected a task or its name first, got {short(task)}")
     task.check_labeller(labeller)
     target = _checked_target(output, task, jobs, backend)
+    ends = Ends(start, end, open)
     if not isinstance(file, str | PathLike):
-        data, is_one = instances_of(file, task)
+        if task.takes_matrices and _is_matrix(file):
+            dist = check_matrix(file, task, "matrix")
+            file = [Example(dist, source="matrix", distance=EXPLICIT)]
+            data, is_one = Dataset.of(file, task.item_size), True
+        else:
+            data, is_one = instances_of(file, task)
+        data = Dataset.of(list(with_ends(data, task, ends)), task.item_size)
         if target is not None:  # refuse what the file cannot hold before any work is done
             rows = formats.output_format(target, None).checked(data, task)
             data = Dataset.of(list(rows), task.item_size)
@@ -84,12 +101,12 @@ def label(
         if path != "-":
             formats.check_input(path)
             formats.check_not_overwritten(path, target or "-")
-        examples = formats.read(path, task)
+        examples = with_ends(formats.read(path, task), task, ends)
         if target is not None:
             examples = formats.output_format(target, path).checked(examples, task)
         source = bulk.file_source(path, chunks_of(examples, task, CHUNK))
     function = partial(label_dataset, task, labeller, strict=strict)
-    key = {"labeller": labeller or task.labellers[0], "strict": strict}
+    key = {"labeller": labeller or task.labellers[0], "strict": strict, "ends": list(ends)}
     labelled = _run(function, source, task, target, "labelling", key, jobs, backend)
     return labelled[0] if labelled is not None and is_one else labelled
 
@@ -266,6 +283,15 @@ def _generate_chunk(
         for k, n in enumerate(drawn_sizes, first + 1)
     ]
     return label_dataset(task, labeller, Dataset.of(drawn, task.item_size), strict=strict)
+
+
+def _is_matrix(values: Any) -> bool:
+    """Whether these are n rows of n numbers, n of 3 or more."""
+    kinds = (list, np.ndarray)
+    if not isinstance(values, kinds) or len(values) < 3:
+        return False
+    rows_fit = all(isinstance(row, kinds) and len(row) == len(values) for row in values)
+    return rows_fit and np.ndim(values[0][0]) == 0
 
 
 def _checked_target(output: str | Path | None, task: Task, jobs: int, backend: str) -> str | None:

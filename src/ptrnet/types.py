@@ -54,6 +54,14 @@ class TourRules(NamedTuple):
     fixed: tuple[tuple[int, int], ...] = ()  # edges that it must have; if directed, in this order
 
 
+class Ends(NamedTuple):
+    """Where a user wants tours to begin and end; cities are ids of a TSPLIB file, else indices."""
+
+    start: int | None = None
+    end: int | None = None
+    is_open: bool = False  # whether there is no way back from the last city to the first
+
+
 CLOSED = TourRules()  # a closed tour, which may begin anywhere
 
 

@@ -68,8 +68,8 @@ def test_a_tour_goes_by_the_ids_of_the_file_beside_it(square, ptrnet):
         ),
         (
             "a.jsonl a.xls",
-            "unknown file format 'xls' (known: atsp, csv, jsonl, parquet, svmlight, tour, tsp, "
-            "txt)",
+            "unknown file format 'xls' (known: atsp, csv, jsonl, npy, parquet, svmlight, tour, "
+            "tsp, txt)",
         ),
         ("a.jsonl no/a.tour", "no/a.tour: cannot be written: there is no folder no"),
         (

@@ -4,7 +4,17 @@ from typing import Annotated
 
 import typer
 
-from ptrnet.cli.options import Backend, Jobs, Labeller, Strict, TaskName, UnusedSeed
+from ptrnet.cli.options import (
+    Backend,
+    End,
+    Jobs,
+    Labeller,
+    Open,
+    Start,
+    Strict,
+    TaskName,
+    UnusedSeed,
+)
 
 
 def register(app: typer.Typer) -> None:
@@ -19,6 +29,9 @@ def label(
     ] = "-",
     labeller: Labeller = None,
     strict: Strict = False,
+    start: Start = None,
+    end: End = None,
+    open: Open = False,
     jobs: Jobs = -1,
     backend: Backend = "local",
     seed: UnusedSeed = 0,
@@ -30,6 +43,8 @@ def label(
     coordinates as they stand; tours of `exact` are proved, or said not to be. Where the work is
     stopped, what was done is kept beside the output, and the same command goes on.
 
+    Tours may also be of square matrices of distances, in .tsp, .atsp, .npy and .csv.
+
     Example: ptrnet label hull points.csv --labeller monotone-chain --output hull.csv
     """
     import ptrnet
@@ -40,6 +55,9 @@ def label(
         output=output,
         labeller=labeller,
         strict=strict,
+        start=start,
+        end=end,
+        open=open,
         jobs=jobs,
         backend=backend,
     )

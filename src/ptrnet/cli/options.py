@@ -66,6 +66,16 @@ Labeller = Annotated[
         "tsp: exact, held-karp, a1, a2, a3, local-search; sort: argsort.",
     ),
 ]
+Start = Annotated[
+    int | None,
+    typer.Option(
+        "--start", help="tsp: the first city, by its 0-based index; of a .tsp file by its id."
+    ),
+]
+End = Annotated[int | None, typer.Option("--end", help="tsp: the last city, in the same way.")]
+Open = Annotated[
+    bool, typer.Option("--open", help="tsp: a path, with no way back from the last city.")
+]
 Model = Annotated[
     str | None,
     typer.Option(

@@ -9,11 +9,14 @@ import typer
 from ptrnet.cli.options import (
     Arguments,
     Backend,
+    End,
     Jobs,
     Json,
     Model,
+    Open,
     Points,
     Seed,
+    Start,
     echo,
     expand_option_groups,
     flag_of,
@@ -53,6 +56,9 @@ def solve(
         int | None, typer.Option("--random", min=1, help="Draw an instance of N instead of a file.")
     ] = None,
     points: Points = None,
+    start: Start = None,
+    end: End = None,
+    open: Open = False,
     jobs: Jobs = 1,
     backend: Backend = "local",
     seed: Seed = 0,
@@ -72,12 +78,16 @@ def solve(
 
     Example: ptrnet solve hull examples/capitals.csv --plot hull.png
 
+    Example: ptrnet solve tsp stops.csv --start 0 --end 7 --open
+
     Example: ptrnet solve hull million.txt --output answered.txt --jobs -1
 
     Example: ptrnet solve --model my-offers new.csv --set-id order --output answered.csv
     """
     from ptrnet.data import formats
     from ptrnet.data.dataset import Dataset
+    from ptrnet.tasks.tsp import with_ends
+    from ptrnet.types import Ends
 
     if random is None:
         if points is not None:
@@ -95,11 +105,16 @@ def solve(
             decoder,
             constrained=decoding.constrained,
             augment=decoding.augment,
+            start=start,
+            end=end,
+            open=open,
             jobs=jobs,
             backend=backend,
             columns=columns,
         )
         return
+    ends = Ends(start, end, open)
+    solver.check_ends(solver.job(decoder, decoding.constrained, decoding.augment), ends)
     formats.check_output(output, solver.task)
     like = path or f"drawn.{solver.task.stdout_format}"
     target = formats.output_format(output, None if columns else like)
@@ -110,6 +125,7 @@ def solve(
         formats.check_input(path)
         formats.check_not_overwritten(path, output)
         instances = formats.read(path, solver.task, replace(NO_COLUMNS, set_id=columns.set_id))
+    instances = with_ends(instances, solver.task, ends)
     examples = Dataset.of(target.checked(instances, solver.task), solver.task.item_size)
     pictures.check_index(len(examples))
     answered = solver.predict(

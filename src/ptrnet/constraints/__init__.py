@@ -1,12 +1,13 @@
 """What an answer may be, token by token: one constraint for each kind of answer."""
 
 from ptrnet.constraints.base import Constraint
-from ptrnet.constraints.sets import Anything, ClosedSubset, Free, Permutation, Subset, Tour
+from ptrnet.constraints.sets import Anything, Begun, ClosedSubset, Free, Permutation, Subset, Tour
 from ptrnet.constraints.triangulations import Apexes, Triangles
 
 __all__ = [
     "Anything",
     "Apexes",
+    "Begun",
     "ClosedSubset",
     "Constraint",
     "Free",

@@ -1,12 +1,12 @@
 """Constraints on which elements are left, from `Anything` to `Tour` and `ClosedSubset`."""
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
 
-from ptrnet.constraints.base import gather_prefixes, one_hot_mask, with_end, without
+from ptrnet.constraints.base import Constraint, gather_prefixes, one_hot_mask, with_end, without
 from ptrnet.masks import length_mask
 from ptrnet.types import END
 
@@ -77,6 +77,39 @@ class Tour(Permutation):
             return super().allowed(state)
         first_element = torch.full_like(state.tokens[..., END], END + 1, dtype=torch.int64)
         return one_hot_mask(first_element, state.tokens.shape[2])
+
+
+class Beginning(NamedTuple):
+    """The state of `Begun`."""
+
+    state: Any  # of the constraint
+    step: int  # tokens of the prefixes
+
+
+@dataclass(frozen=True, eq=False)
+class Begun:
+    """A constraint on sequences whose first tokens are given.
+
+    Args:
+        constraint: for the tokens after these.
+        tokens: `(B, k)` the first k tokens of each instance.
+    """
+
+    constraint: Constraint
+    tokens: Tensor
+
+    def initial_state(self, lengths: Tensor, num_specials: int, num_tokens: int) -> Beginning:
+        return Beginning(self.constraint.initial_state(lengths, num_specials, num_tokens), 0)
+
+    def allowed(self, state: Beginning) -> Tensor:
+        allowed = self.constraint.allowed(state.state)
+        if state.step >= self.tokens.shape[1]:
+            return allowed
+        given = self.tokens[:, state.step : state.step + 1]
+        return one_hot_mask(given, allowed.shape[2]).expand_as(allowed)
+
+    def advance(self, state: Beginning, parents: Tensor, tokens: Tensor) -> Beginning:
+        return Beginning(self.constraint.advance(state.state, parents, tokens), state.step + 1)
 
 
 class Polygon(NamedTuple):

@@ -265,6 +265,32 @@ def check_outputs(values: Any, n: int, task: Task, source: str) -> Indices:
     return check_answer(indices.ravel().tolist(), n, task, source)
 
 
+def check_matrix(values: Any, task: Task, source: str) -> Floats:
+    """Return the values as `(n, n)` distances of n elements, with 0 on the diagonal.
+
+    Args:
+        values: numbers in any form that `real_array` takes; those on the diagonal are not read.
+        task: of the instance.
+        source: the file, or the argument, that the values came from.
+
+    Raises:
+        InputError: the values are not such a matrix, or not finite.
+    """
+    dist = real_array(values, source, "a square matrix of distances").copy()
+    if dist.ndim != 2 or dist.shape[0] != dist.shape[1]:
+        raise InputError(f"{source}: expected distances (n, n), got shape {dist.shape}")
+    check_size(len(dist), task, source)
+    np.fill_diagonal(dist, 0)
+    if not np.isfinite(dist).all():
+        i, j = np.argwhere(~np.isfinite(dist))[0]
+        raise InputError(
+            f"{source}: row {i + 1}, column {j + 1}: expected a finite distance, got {dist[i, j]}; "
+            "write a large number if there is no way"
+        )
+    check_distances(dist, EXPLICIT, source)
+    return dist
+
+
 def check_distances(inputs: Floats, distance: str, source: str) -> None:
     """Refuse coordinates so large that distances in whole numbers would not be exact.
 

@@ -83,6 +83,11 @@ class Dataset(Sequence[Example]):
             if any(value != default for value in values):
                 carried[f.name] = values
         elements = [row.inputs for row in rows]
+        widths = {inputs.shape[1] for inputs in elements}
+        if len(widths) > 1:  # matrices of distances, points of space
+            raise InputError(
+                f"expected instances with equally many numbers an element, got {sorted(widths)}"
+            )
         data = cls(
             np.concatenate(elements) if elements else np.zeros((0, 1)),
             _starts_of([len(inputs) for inputs in elements]),

@@ -1,6 +1,7 @@
 """Pictures of an instance with the network's answer, also as an animation of its steps."""
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -39,15 +40,23 @@ def draw_answered(ax: Any, task: Task, answered: Example, known: Indices | None)
     truth, is_proved = _truth(task, answered) if task.labellers else (known, True)
     is_correct = truth is not None and task.is_correct(answered.replace(outputs=truth), outputs)
     title = _title(task, answered, truth, is_proved)
-    true_drawing = None if truth is None or is_correct else task.draw(inputs, truth)
+    true_drawing = None if truth is None or is_correct else _drawing(task, answered, truth)
     _name_axes(ax, answered)  # before names of elements find their places
-    answer = task.draw(inputs, outputs)
+    answer = _drawing(task, answered, outputs)
     if true_drawing is not None and task.item_size > 1 and task.num_features == 2:
         assert truth is not None
         _mark_items(ax, inputs, outputs, truth)
     draw_answer(
         ax, answer, true_drawing, element_names(answered), title, dict.fromkeys(outputs.ravel())
     )
+
+
+def _drawing(task: Task, example: Example, outputs: Indices) -> Drawing:
+    """The picture of an answer, without the way back of an open path."""
+    drawing = task.draw(example.inputs, outputs)
+    if not example.rules.is_open:
+        return drawing
+    return replace(drawing, lines=[line[:-1] for line in drawing.lines])
 
 
 def _title(task: Task, answered: Example, truth: Indices | None, is_proved: bool) -> str:

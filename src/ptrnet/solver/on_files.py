@@ -24,7 +24,8 @@ from ptrnet.settings import to_mapping
 from ptrnet.solver.predict import PredictJob
 from ptrnet.solver.scoring import EvaluateJob
 from ptrnet.tasks.base import Task
-from ptrnet.types import Example
+from ptrnet.tasks.tsp import with_ends
+from ptrnet.types import Ends, Example
 
 if TYPE_CHECKING:
     from ptrnet.solver.solver import Solver
@@ -53,6 +54,7 @@ def solve_file(
     job: PredictJob,
     path: str,
     target: str,
+    ends: Ends,
     jobs: int,
     backend: str,
     columns: Columns,
@@ -64,14 +66,16 @@ def solve_file(
     if sets := formats.open_sets(path, columns):
         _solve_table(solver, job, sets, target, jobs, backend)
         return
+    instances = with_ends(formats.read(path, task), task, ends)
     if path == target == "-":
-        formats.print_as_they_come(_stream(solver, job, formats.read(path, task)), task)
+        formats.print_as_they_come(_stream(solver, job, instances), task)
         return
     formats.check_not_overwritten(path, target)
-    examples = formats.output_format(target, path).checked(formats.read(path, task), task)
+    examples = formats.output_format(target, path).checked(instances, task)
     source = bulk.file_source(path, solver.warned(chunks_of(examples, task, CHUNK), job))
     function = _for_many(job, source.num_rows)
-    bulk.job(function, source, task, target, job.activity, job.key(), jobs, backend)
+    key = {**job.key(), "ends": list(ends)}
+    bulk.job(function, source, task, target, job.activity, key, jobs, backend)
 
 
 def _solve_table(

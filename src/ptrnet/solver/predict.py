@@ -1,7 +1,7 @@
 """From instances to answers: batches of near sizes, the chunks of a job, answers that are drawn."""
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 from itertools import chain
@@ -63,17 +63,19 @@ class PredictJob:
         constraint = task.build_constraint() if self.constrained else task.free_constraint()
         answers: dict[int, Candidate] = {}
         sizes = (data.sizes * self.decoder.size).tolist()
-        for rows in bucket_by_size(sizes, MAX_BATCH_ELEMENTS, self.model.one_size):
+        beginnings = [task.beginning(example) for example in data]
+        for rows in _batches(sizes, beginnings, self.model.one_size):
             instances = [self.task.normalize(data[row].inputs) for row in rows]
             num_rows, largest = len(rows) * self.decoder.size, max(map(len, instances))
             is_small = (
                 num_rows <= ROWS_OF_ONE_THREAD and num_rows * largest <= ELEMENTS_OF_ONE_THREAD
             )
+            first = [np.array(beginnings[row], np.int64) for row in rows if beginnings[row]]
             views = []
             with one_thread() if is_small else nullcontext():
                 for k in range(self.augment):
                     views.append(
-                        decode_view(k, instances, self.task, self.model, self.decoder, constraint)
+                        decode_view(k, instances, task, self.model, self.decoder, constraint, first)
                     )
             for row, *candidates in zip(rows, *views, strict=True):
                 best = best_candidate(self.task, data[row], list(chain(*candidates)))
@@ -97,6 +99,16 @@ class PredictJob:
             "constrained": self.constrained,
             "augment": int(self.augment),
         }
+
+
+def _batches(
+    sizes: list[int], beginnings: list[list[int]], one_size: bool
+) -> Iterator[Sequence[int]]:
+    """Yield rows of near sizes whose answers begin with as many given elements."""
+    for count in sorted({len(beginning) for beginning in beginnings}):
+        alike = [row for row, beginning in enumerate(beginnings) if len(beginning) == count]
+        for rows in bucket_by_size([sizes[row] for row in alike], MAX_BATCH_ELEMENTS, one_size):
+            yield [alike[row] for row in rows]
 
 
 class SampledAnswers(NamedTuple):

@@ -34,7 +34,7 @@ from ptrnet.solver.scoring import (
 from ptrnet.solver.stored import HubMixin
 from ptrnet.solver.trained_range import Message, TrainedRange
 from ptrnet.tasks.custom import Custom
-from ptrnet.types import Example
+from ptrnet.types import Ends, Example
 
 if TYPE_CHECKING:
     from ptrnet.evaluation import Evaluation
@@ -193,6 +193,16 @@ class Solver(HubMixin):
         decoder = decoder or Greedy()
         self._check_options(decoder, augment)
         return PredictJob(self.model, self.task, decoder, constrained, augment)
+
+    def check_ends(self, job: PredictJob, ends: Ends) -> None:
+        """Refuse ends that the search would not keep, or of another task than tours."""
+        from ptrnet.tasks.tsp import check_ends
+
+        check_ends(self.task, ends)
+        if not job.constrained and ends != Ends():
+            raise InputError("start, end and open go with constrained decoding")
+        if job.decoder.needs_circular and None not in (ends.start, ends.end):
+            raise InputError(f"{job.decoder.name} decoding does not keep both ends of a tour")
 
     def warned(self, chunks: Iterable[Dataset], job: PredictJob) -> Iterator[Dataset]:
         """Yield the chunks; warn, in this process, of instances that are unlike the training."""
@@ -523,6 +533,9 @@ class Solver(HubMixin):
         *,
         constrained: bool = True,
         augment: int = 1,
+        start: int | None = None,
+        end: int | None = None,
+        open: bool = False,
         jobs: int = 1,
         backend: str = LOCAL,
         columns: Columns = NO_COLUMNS,
@@ -539,6 +552,10 @@ class Solver(HubMixin):
                 standard input to standard output, each answer is printed as soon as its line has
                 been read.
             decoder: this and the next two as in `solve`.
+            start: this and the next two as in `ptrnet.label`. With both ends the network begins
+                with them; if an end of an open path is free, a closed tour is cut.
+            end: see `start`.
+            open: see `start`.
             jobs: processes, 1 or more; -1 for one a core.
             backend: where they run: "local", or a cluster of "dask" or "ray".
             columns: of a long table, `ptrnet.data.tables.Columns`. It is written with a column of
@@ -551,8 +568,9 @@ class Solver(HubMixin):
         """
         from ptrnet.solver import on_files
 
-        job = self.job(decoder, constrained, augment)
-        on_files.solve_file(self, job, fspath(file), fspath(output), jobs, backend, columns)
+        job, ends = self.job(decoder, constrained, augment), Ends(start, end, open)
+        self.check_ends(job, ends)
+        on_files.solve_file(self, job, fspath(file), fspath(output), ends, jobs, backend, columns)
 
     def evaluate_file(
         self,

@@ -31,6 +31,8 @@ class Labelling(ABC):
     may_be_unproved: ClassVar[bool] = False  # whether a labeller may give less than it promises
     distances: ClassVar[tuple[str, ...]] = (EUCLIDEAN,)  # between elements, that the task knows
 
+    takes_matrices: ClassVar[bool] = False  # of distances in place of elements, for its labellers
+
     def canonicalize(self, inputs: Floats, answers: Answers) -> Answers:
         """Equal answers in one form, the one that models are trained to give.
 
@@ -277,6 +279,14 @@ class Task(Settings, Labelling):
     def instance_error(self, inputs: Floats) -> str | None:
         """Why an instance has no answer; None if it has one."""
         return None
+
+    def beginning(self, example: Example) -> list[int]:
+        """The elements with which a network has to begin the example's answer, by its rules."""
+        return []
+
+    def obey(self, example: Example, outputs: Indices) -> Indices:
+        """The answer to `example` that obeys its rules, of a network's answer in canonical form."""
+        return outputs
 
     def unreadable(self, example: Example) -> str | None:
         """Why no network can answer an instance that algorithms can; None if one can."""

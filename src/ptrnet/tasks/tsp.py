@@ -8,7 +8,7 @@ Algorithms also take what networks do not: points of space, matrices of distance
 `TourRules` say where a tour begins and ends, whether it is open, and which edges it must have.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Literal
 
@@ -16,10 +16,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ptrnet.errors import InputError
-from ptrnet.geometry.distances import EUCLIDEAN, EXPLICIT, PLANAR, is_directed
+from ptrnet.geometry.distances import EUCLIDEAN, EXPLICIT, PLANAR, along, is_directed
 from ptrnet.geometry.predicates import area_signs
 from ptrnet.tasks.base import Drawing, Task, duplicate_error
-from ptrnet.types import CLOSED, Answers, Example, Floats, Indices, TourRules
+from ptrnet.types import CLOSED, Answers, Ends, Example, Floats, Indices, TourRules
 
 if TYPE_CHECKING:
     from ptrnet.constraints import Constraint
@@ -47,6 +47,7 @@ class Tsp(Task):
     symmetric: ClassVar[bool] = True
     circular: ClassVar[bool] = True
     may_be_unproved: ClassVar[bool] = True
+    takes_matrices: ClassVar[bool] = True
     distances: ClassVar[tuple[str, ...]] = PLANAR
 
     @property
@@ -103,6 +104,37 @@ class Tsp(Task):
                 f"{', '.join(filter(labellers.takes_rules, self.labellers))} would serve"
             )
         return super().label_with_proof(inputs, labeller, distance, rules)
+
+    def beginning(self, example: Example) -> list[int]:
+        """Both ends: a tour that begins with the last city and the first one joins them."""
+        start, end = example.rules.start, example.rules.end
+        return [] if start is None or end is None else [end, start]
+
+    def obey(self, example: Example, outputs: Indices) -> Indices:
+        """The tour begun where the rules want it; if an end of a path is free, cut there.
+
+        It is cut at its longest leg, or at the longer one of the two at the city that is named.
+        """
+        (start, end, is_open, _), n = example.rules, len(example.inputs)
+        if n < 2 or self.answer_error(n, outputs) is not None:
+            return outputs
+        if start is not None and end is not None:
+            tour = np.roll(outputs, -int(np.argmax(outputs == start)))
+            return tour if tour[-1] == end else np.roll(tour[::-1], 1)
+        fixed = start if end is None else end
+        if not is_open:
+            turn = int(np.argmax(outputs == fixed)) + (start is None)
+            return np.roll(outputs, -turn)
+        legs = along(example.inputs, np.append(outputs, outputs[:1]), example.distance)
+        if fixed is not None:
+            place = int(np.argmax(outputs == fixed))
+            legs[np.setdiff1d(np.arange(n), [place, (place - 1) % n])] = -np.inf
+        path = np.roll(outputs, -int(np.argmax(legs)) - 1)
+        if fixed is None:
+            is_backwards = path[0] > path[-1]
+        else:
+            is_backwards = path[0 if end is None else -1] != fixed
+        return path[::-1].copy() if is_backwards else path
 
     def unreadable(self, example: Example) -> str | None:
         what = ""
@@ -166,34 +198,38 @@ class Tsp(Task):
         return Drawing(inputs, [inputs[np.append(outputs, outputs[:1])]])
 
 
-def with_rules(
-    example: Example, start: int | None = None, end: int | None = None, is_open: bool = False
-) -> Example:
-    """The example, whose tour also obeys these rules.
-
-    Args:
-        example: of task `tsp`.
-        start: the first city: its id in a TSPLIB file, else its 0-based index; None: any.
-        end: the last city, in the same way.
-        is_open: whether there is no way back from the last city to the first.
+def with_ends(examples: Iterable[Example], task: Task, ends: Ends) -> Iterator[Example]:
+    """Yield the examples, whose tours also begin and end as a user wants.
 
     Raises:
-        InputError: no such city, or no tour obeys the rules.
+        InputError: another task, no such city, or no tour obeys the rules.
     """
-    if start is None and end is None and not is_open:
-        return example
+    check_ends(task, ends)
+    if ends == Ends():
+        yield from examples
+    else:
+        for example in examples:
+            yield _with_ends(example, ends)
+
+
+def check_ends(task: Task, ends: Ends) -> None:
+    """Refuse ends of the answers to another task."""
+    if ends != Ends() and task.name != Tsp.name:
+        raise InputError(f"start, end and open go with task tsp, not with {task.name}")
+
+
+def _with_ends(example: Example, ends: Ends) -> Example:
     n = len(example.inputs)
     ids = example.nodes.ids if example.nodes else range(n)
-    for name, city in (("start", start), ("end", end)):
+    for name, city in (("start", ends.start), ("end", ends.end)):
         if city is not None and city not in ids:
-            expected = f"an id of {example.source}" if example.nodes else f"0 to {n - 1}"
+            expected = "an id of the file" if example.nodes else f"0 to {n - 1}"
             raise InputError(f"{example.source}: {name}: expected {expected}, got {city}")
-    first, last = (None if city is None else ids.index(city) for city in (start, end))
+    first, last = (None if city is None else ids.index(city) for city in ends[:2])
     if first is not None and first == last and n > 1:
-        raise InputError(f"{example.source}: expected a first city other than the last, {end}")
-    return checked_rules(
-        example.replace(rules=TourRules(first, last, is_open, example.rules.fixed))
-    )
+        raise InputError(f"{example.source}: end: expected another city than the first, {ends.end}")
+    rules = TourRules(first, last, ends.is_open, example.rules.fixed)
+    return checked_rules(example.replace(rules=rules))
 
 
 def checked_rules(example: Example) -> Example:

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+import ptrnet
 from ptrnet import tasks
 from ptrnet.cli import run
 from ptrnet.data import formats
@@ -146,3 +147,44 @@ def test_objects_become_rows_below_their_names(tmp_path, capsys):
     (tmp_path / "k.csv").unlink()
     assert run(convert) == 2 and not (tmp_path / "k.csv").exists()
     assert "has the same fields in every row: expected 'x, y'" in capsys.readouterr().err
+
+
+# Round the square A, B, C, D; the ways across are longer.
+MATRICES = {
+    "numbers alone": "0,1,5,2\n1,0,2,5\n5,2,0,1\n2,5,1,0\n",
+    "a header": "A,B,C,D\n0,1,5,2\n1,0,2,5\n5,2,0,1\n2,5,1,0\n",
+    "names": "A,,1,5,2\nB,1,,2,5\nC,5,2,,1\nD,2,5,1,\n",
+    "both": ",A,B,C,D\nA,9,1,5,2\nB,1,9,2,5\nC,5,2,9,1\nD,2,5,1,9\n",
+    "pandas": ",0,1,2,3\n0,0,1,5,2\n1,1,0,2,5\n2,5,2,0,1\n3,2,5,1,0\n",
+}
+
+
+@pytest.mark.parametrize("name", MATRICES)
+def test_a_square_matrix_is_distances_for_the_task_that_takes_them(tmp_path, name):
+    path = tmp_path / "m.csv"
+    path.write_text(MATRICES[name])
+    (example,) = formats.read(str(path), tasks.get("tsp"))
+    assert example.distance == "EXPLICIT"
+    assert example.inputs.tolist() == [[0, 1, 5, 2], [1, 0, 2, 5], [5, 2, 0, 1], [2, 5, 1, 0]]
+    ptrnet.label("tsp", path, output=tmp_path / "answer.csv", start=2)
+    names = "ABCD" if "A" in MATRICES[name] else "0123"
+    assert (tmp_path / "answer.csv").read_text().split() in (
+        [*names[2:], *names[:2]],
+        [names[2], names[1], names[0], names[3]],
+    )
+    with pytest.raises(InputError, match=r"got [45] numeric|expected a number"):
+        list(formats.read(str(path), tasks.get("hull")))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "id,x,y,size\n1,0,1,4\n2,1,0,4\n3,1,1,7\n",  # three cities with three numbers
+        ",A,B,C\nA,0,1,2\nB,1,0,3\nX,2,3,0\n",  # rows and columns of other names
+    ],
+)
+def test_other_tables_are_no_matrices(tmp_path, text):
+    path = tmp_path / "m.csv"
+    path.write_text(text)
+    with pytest.raises(InputError):
+        list(formats.read(str(path), tasks.get("tsp")))

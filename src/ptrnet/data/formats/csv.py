@@ -3,8 +3,9 @@
 A header is optional. The numeric columns are the features, in their order; if there are too many,
 those that are named as ids are left out. The other columns are carried along and written again
 with their rows. A model that reads fields by their names finds its columns by the header instead.
-An answer is written as the rows that it points at, in its order; for triangles that is three rows
-each.
+A task that takes distances also reads a square matrix of them, with or without names of its rows
+and columns. The answer to one is the names in its order; any other answer is written as the rows
+that it points at, in its order; for triangles that is three rows each.
 """
 
 import csv
@@ -18,6 +19,7 @@ from ptrnet.data.formats.parts.format import Capabilities
 from ptrnet.data.formats.parts.lines import csv_rows, display_name
 from ptrnet.data.sizes import LARGEST
 from ptrnet.errors import AmbiguousInputWarning, InputError, short
+from ptrnet.geometry.distances import EUCLIDEAN, EXPLICIT
 from ptrnet.tasks.base import Task
 from ptrnet.tasks.schema import is_empty
 from ptrnet.types import Example, Table
@@ -25,7 +27,9 @@ from ptrnet.types import Example, Table
 if TYPE_CHECKING:
     from ptrnet.data import tables
 
-CAPABILITIES = Capabilities(multiple=False, answers=False, dictionaries=True)
+CAPABILITIES = Capabilities(
+    multiple=False, answers=False, distances=(EUCLIDEAN, EXPLICIT), dictionaries=True
+)
 
 
 def read(path: str, task: Task) -> Iterator[Example]:
@@ -44,7 +48,40 @@ def read(path: str, task: Task) -> Iterator[Example]:
         lines.append(line)
     if rows:
         read_rows = _read_numbers if task.schema is None else _read_fields
-        yield read_rows(rows, lines, task, source)
+        matrix = _read_matrix(rows, task, source) if task.takes_matrices else None
+        yield matrix or read_rows(rows, lines, task, source)
+
+
+def _read_matrix(rows: list[list[str]], task: Task, source: str) -> Example | None:
+    """Return the instance whose distances are the rows; None if they are no square of 3 or more.
+
+    There may be a row of names above them and a column of names beside them; if there are both, the
+    names are equal. All cells of the diagonal are equal, of numbers or empty.
+    """
+    height, width = len(rows), len(rows[0])
+    has_header = height > width or (height == width and not cells.is_number(rows[0][0]))
+    has_names = width > height or (height == width and has_header)
+    body = [row[has_names:] for row in rows[has_header:]]
+    n = len(body)
+    if n < 3 or len(body[0]) != n or len({body[i][i] for i in range(n)}) > 1:
+        return None
+    if not all(map(cells.is_number, (body[i][j] for i in range(n) for j in range(n) if i != j))):
+        return None
+    names = [str(k) for k in range(n)]
+    if has_header:
+        names = rows[0][has_names:]
+    if has_names:
+        named = [row[0] for row in rows[has_header:]]
+        if has_header and named != names:
+            return None
+        names = named
+    dist = [
+        [float(cell) if i != j else 0.0 for j, cell in enumerate(r)] for i, r in enumerate(body)
+    ]
+    table = Table(None, [[name] for name in names], [])  # an answer is a list of names
+    return Example(
+        checks.check_matrix(dist, task, source), source=source, table=table, distance=EXPLICIT
+    )
 
 
 def _read_fields(rows: list[list[str]], lines: list[int], task: Task, source: str) -> Example:
@@ -254,6 +291,8 @@ def write(stream: TextIO, examples: Iterable[Example], task: Task) -> None:
             rows = example.table.rows
             if example.table.header:
                 writer.writerow(example.table.header)
+        elif example.distance == EXPLICIT and example.outputs is not None:
+            rows = [[str(k)] for k in range(len(rows))]
         order = range(len(rows)) if example.outputs is None else example.outputs.ravel()
         writer.writerows(rows[i] for i in order)
 

@@ -85,18 +85,21 @@ def write(stream: TextIO, examples: Iterable[Example], task: Task) -> None:
     for example in examples:
         fields = list(map(repr, example.inputs.ravel().tolist()))
         if example.outputs is not None:
-            fields += ["output", *_answer_fields(example.outputs + 1, task)]
+            fields += ["output", *_answer_fields(example.outputs + 1, task, example.rules.is_open)]
         stream.write(" ".join(fields) + "\n")
 
 
-def _answer_fields(indices: Indices, task: Task) -> list[str]:
-    """Return the fields of an answer, `(m,)` or `(t, item_size)`, whose indices are 1-based."""
+def _answer_fields(indices: Indices, task: Task, is_open: bool) -> list[str]:
+    """Return the fields of an answer, `(m,)` or `(t, item_size)`, whose indices are 1-based.
+
+    An open path does not repeat its first index, but it is read back as a closed tour.
+    """
     closed, separator = _SYNTAX.get(task.name, Syntax())
     if separator:
         items = [" ".join(map(str, item)) for item in indices.tolist()]
         return f" {separator} ".join(items).split()
     flat = indices.ravel().tolist()
-    return [str(i) for i in (flat + flat[:1] if closed else flat)]
+    return [str(i) for i in (flat + flat[:1] if closed and not is_open else flat)]
 
 
 def _split(text: str) -> tuple[list[str], list[str] | None]:

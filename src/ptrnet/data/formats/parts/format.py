@@ -178,6 +178,12 @@ class Format:
                     f"{example.source}: a .{self.extension} file would lose the answer; "
                     f"write to {others}"
                 )
+            if example.rules.is_open and not self.capabilities.extra:
+                others = alternatives(example, task, lambda other: other.extra)
+                raise InputError(
+                    f"{example.source}: a .{self.extension} file would lose that the path is open; "
+                    f"write to {others}"
+                )
             yield example
 
 

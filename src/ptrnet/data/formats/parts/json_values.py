@@ -15,7 +15,7 @@ from ptrnet.errors import AmbiguousInputWarning, InputError, file_of, short
 from ptrnet.geometry.distances import EUCLIDEAN, PLANAR
 from ptrnet.tasks import CUSTOM
 from ptrnet.tasks.base import Task
-from ptrnet.types import Example, Floats, ranking
+from ptrnet.types import CLOSED, Example, Floats, TourRules, ranking
 
 
 def parse_object(
@@ -100,13 +100,16 @@ def example_from_row(inputs: Floats, row: dict[str, Any], task: Task, source: st
         grades = checks.check_grades(values, len(inputs), f'{source}: "grades"')
         outputs = ranking(grades) if outputs is None else outputs
     distance = checks.pop_distance(row, inputs, task, source)
+    rules = CLOSED
+    if task.takes_matrices and row.get("open") is True:  # any other value is the user's own
+        rules = TourRules(is_open=row.pop("open"))
     for key, value in row.items():
         name = key.strip().lower().rstrip("s")
         if name == "output" and outputs is None and isinstance(value, list):
             _warn_of_name(key, "outputs", source)
         if name == "distance" and key != name and distance == EUCLIDEAN and value in PLANAR:
             _warn_of_name(key, name, source)
-    return Example(inputs, outputs, source, row, distance=distance, grades=grades)
+    return Example(inputs, outputs, source, row, distance=distance, rules=rules, grades=grades)
 
 
 def _warn_of_name(key: str, expected: str, source: str) -> None:
@@ -124,6 +127,8 @@ def other_keys(example: Example) -> dict[str, Any]:
         ours["distance"] = example.distance
     if example.grades is not None:
         ours["grades"] = example.grades.tolist()
+    if example.rules.is_open:
+        ours["open"] = True
     for key in ("inputs", "outputs", *ours):
         if key in example.extra:
             raise InputError(

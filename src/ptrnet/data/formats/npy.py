@@ -1,0 +1,47 @@
+"""NumPy's `.npy`: a square matrix of distances, one instance of task `tsp`.
+
+Row i holds the distances from element i to every element; the diagonal is not read.
+"""
+
+from collections.abc import Iterable, Iterator
+from typing import BinaryIO
+
+import numpy as np
+
+from ptrnet.data import checks
+from ptrnet.data.formats.parts.format import Capabilities
+from ptrnet.errors import InputError
+from ptrnet.geometry.distances import EXPLICIT
+from ptrnet.tasks.base import Task
+from ptrnet.types import Example
+
+CAPABILITIES = Capabilities(
+    multiple=False,
+    answers=False,
+    distances=(EXPLICIT,),
+    task="tsp",
+    binary=True,
+    stdout_format="tour",
+)
+
+
+def read(path: str, task: Task) -> Iterator[Example]:
+    """See `ptrnet.data.formats`."""
+    try:
+        values = np.load(path, allow_pickle=False)
+    except OSError as error:
+        reason = error.strerror or "not a .npy file, or a damaged one"
+        raise InputError(f"{path}: cannot be read: {reason}") from None
+    except (ValueError, EOFError):
+        raise InputError(f"{path}: not a .npy file of numbers, or a damaged one") from None
+    if not isinstance(values, np.ndarray):
+        raise InputError(f"{path}: expected one array, got a .npz file of several")
+    yield Example(checks.check_matrix(values, task, path), source=path, distance=EXPLICIT)
+
+
+def write(stream: BinaryIO, examples: Iterable[Example], task: Task) -> None:
+    """See `ptrnet.data.formats`. Raises InputError for an example with an answer."""
+    for example in examples:
+        if example.outputs is not None:
+            raise InputError(f"{example.source}: a .npy file holds no answer; write that to .tour")
+        np.save(stream, example.inputs)

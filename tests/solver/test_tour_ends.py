@@ -1,0 +1,133 @@
+"""Tours with given ends, and open ones, by networks and by algorithms."""
+
+import json
+
+import numpy as np
+import pytest
+
+import ptrnet
+from ptrnet import tasks
+from ptrnet.data import formats
+from ptrnet.data.dataset import Dataset
+from ptrnet.decoding.reconstruct import Reconstruct
+from ptrnet.errors import InputError
+from ptrnet.metrics.tour import length
+from ptrnet.tasks.tsp import with_ends
+from ptrnet.types import Ends, Example, Nodes, TourRules
+
+TSP = tasks.get("tsp")
+POINTS = np.random.default_rng(0).random((6, 20, 2))
+ENDS = [
+    Ends(3, 7),
+    Ends(3, 7, True),
+    Ends(4),
+    Ends(None, 4),
+    Ends(is_open=True),
+    Ends(5, None, True),
+    Ends(None, 5, True),
+]
+
+
+@pytest.fixture(scope="module")
+def solver():
+    return ptrnet.load("tsp")
+
+
+def examples(ends, points=POINTS):
+    rows = [Example(inputs, source=f"row {k}") for k, inputs in enumerate(points)]
+    return Dataset.of(with_ends(rows, TSP, ends))
+
+
+@pytest.mark.parametrize("ends", ENDS)
+@pytest.mark.parametrize(
+    "options", [{}, {"decoder": ptrnet.Beam(3)}, {"augment": 3}], ids=["greedy", "beam", "views"]
+)
+def test_networks_answer_with_the_ends_that_are_asked_for(solver, ends, options):
+    solved = solver.predict(examples(ends), **options)
+    for row, inputs in zip(solved, POINTS, strict=True):
+        assert sorted(row.outputs) == list(range(20))
+        assert ends.start in (None, row.outputs[0]) and ends.end in (None, row.outputs[-1])
+        best = ptrnet.label("tsp", inputs, start=ends.start, end=ends.end, open=ends.is_open)
+        shortest = length(inputs, best.outputs, is_open=ends.is_open)
+        assert best.rules == row.rules == TourRules(*ends)
+        # A closed tour that is cut is longer than the best path: by 24% at most here.
+        assert shortest * (1 - 1e-9) <= length(inputs, row.outputs, is_open=ends.is_open)
+        assert length(inputs, row.outputs, is_open=ends.is_open) <= 1.3 * shortest
+
+
+def test_an_answer_with_ends_does_not_depend_on_its_batch(solver):
+    ends = examples(Ends(3, 7))
+    together = solver.predict(Dataset.of([*ends, *examples(Ends(), POINTS[:2])]))
+    for row, example in zip(together, ends, strict=False):
+        assert row.outputs.tolist() == solver.predict([example])[0].outputs.tolist()
+    for row, inputs in zip(list(together)[len(ends) :], POINTS, strict=False):
+        assert row.outputs.tolist() == solver.solve(inputs).tolist()
+
+
+@pytest.mark.parametrize("ends", [Ends(is_open=True), Ends(4, None, True), Ends(None, 4, True)])
+def test_a_closed_tour_is_cut_where_the_path_is_shortest(ends):
+    inputs = POINTS[0]
+    (example,) = examples(ends, POINTS[:1])
+    closed = TSP.label(POINTS[:1]).indices[0]
+    for tour in (np.roll(closed, k) for k in range(20)):
+        path = TSP.obey(example, tour)
+        turned = [np.roll(way, k) for way in (tour, tour[::-1]) for k in range(20)]
+        fit = [
+            length(inputs, way, is_open=True)
+            for way in turned
+            if ends.start in (None, way[0]) and ends.end in (None, way[-1])
+        ]
+        assert length(inputs, path, is_open=True) == pytest.approx(min(fit))
+        assert ends.start in (None, path[0]) and ends.end in (None, path[-1])
+
+
+def test_ends_that_cannot_be_are_refused(solver, tmp_path):
+    hull = Example(POINTS[0])
+    for call, message in (
+        (lambda: list(with_ends([hull], tasks.get("hull"), Ends(1))), "go with task tsp, not with"),
+        (lambda: examples(Ends(20)), "row 0: start: expected 0 to 19, got 20"),
+        (lambda: examples(Ends(2, 2)), "row 0: end: expected another city than the first, 2"),
+        (
+            lambda: ptrnet.label("tsp", POINTS[0], labeller="a1", open=True),
+            "held-karp, local-searc",
+        ),
+    ):
+        with pytest.raises(InputError, match=message):
+            call()
+    path = tmp_path / "a.txt"
+    formats.write(str(path), [Example(POINTS[0])], TSP)
+    for options, message in (
+        ({"constrained": False}, "go with constrained decoding"),
+        ({"decoder": Reconstruct(rounds=1)}, "reconstruct decoding does not keep both ends"),
+    ):
+        with pytest.raises(InputError, match=message):
+            solver.solve_file(path, tmp_path / "b.txt", start=1, end=2, **options)
+    assert [*tmp_path.iterdir()] == [path]
+
+
+def test_ends_are_named_by_the_ids_of_a_file():
+    example = Example(POINTS[0][:4], nodes=Nodes("a", [10, 20, 30, 40]), source="a.tsp")
+    (row,) = with_ends([example], TSP, Ends(30, 10, True))
+    assert row.rules == TourRules(2, 0, True)
+    with pytest.raises(InputError, match=r"a.tsp: start: expected an id of the file, got 2"):
+        list(with_ends([example], TSP, Ends(2)))
+
+
+def test_fixed_edges_of_a_file_and_ends_agree_or_are_refused():
+    example = Example(POINTS[0][:5], source="a.tsp", rules=TourRules(fixed=((0, 1), (0, 2))))
+    (row,) = with_ends([example], TSP, Ends(3, is_open=True))
+    assert row.rules.fixed == ((0, 1), (0, 2))
+    with pytest.raises(InputError, match="no tour obeys the fixed edges: more than two edges at 0"):
+        list(with_ends([example], TSP, Ends(0, is_open=True)))
+
+
+@pytest.mark.parametrize("extension", ["jsonl", "parquet"])
+def test_files_say_that_a_path_is_open(tmp_path, extension):
+    path = tmp_path / f"a.{extension}"
+    ptrnet.label("tsp", POINTS[:2], output=path, open=True)
+    rows = list(formats.read(str(path), TSP))
+    assert [row.rules for row in rows] == [TourRules(is_open=True)] * 2
+    paths = ptrnet.label("tsp", POINTS[:2], open=True)
+    assert [row.outputs.tolist() for row in rows] == [row.outputs.tolist() for row in paths]
+    if extension == "jsonl":
+        assert json.loads(path.read_text().splitlines()[0])["open"] is True
