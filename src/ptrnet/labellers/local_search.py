@@ -23,6 +23,7 @@ from ptrnet.labellers.tours import is_plain, label_by_rules, label_tours, tour_l
 from ptrnet.types import CLOSED, Answers, Floats, Indices, TourRules
 
 KICKS = 6  # for each city
+MATRIX_KICKS = 30  # for each city under rules, or of directed distances, which are harder
 TAKES_RULES = True
 MAX_MATRIX = 10_000  # cities, whose distances take 800 MB; more are improved piece by piece
 
@@ -36,7 +37,7 @@ def label(inputs: Floats, distance: str = EUCLIDEAN, rules: TourRules = CLOSED) 
                 f"labeller local-search: expected at most {MAX_MATRIX} elements with ends, fixed "
                 f"edges or distances that depend on the direction, got {n}"
             )
-        return label_by_rules(inputs, distance, rules, lambda problem: solve(problem, KICKS))
+        return label_by_rules(inputs, distance, rules, lambda p: solve(p, MATRIX_KICKS))
     if n <= MAX_MATRIX:
         return label_tours(inputs, distance, _write_tours)
     tours = np.stack([tour_by_pieces(points, distance, KICKS) for points in inputs])
