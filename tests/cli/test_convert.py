@@ -4,6 +4,8 @@ import json
 
 import pytest
 
+from ptrnet.data import formats
+
 SQUARE = (
     "NAME : square\nTYPE : TSP\nDIMENSION : 4\nEDGE_WEIGHT_TYPE : EUC_2D\nNODE_COORD_SECTION\n"
     "1 0 0\n2 30 40\n3 30 0\n4 0 40\nEOF\n"
@@ -68,8 +70,7 @@ def test_a_tour_goes_by_the_ids_of_the_file_beside_it(square, ptrnet):
         ),
         (
             "a.jsonl a.xls",
-            "unknown file format 'xls' (known: atsp, csv, jsonl, npy, parquet, svmlight, tour, "
-            "tsp, txt)",
+            f"unknown file format 'xls' (known: {', '.join(formats.names())})",
         ),
         ("a.jsonl no/a.tour", "no/a.tour: cannot be written: there is no folder no"),
         (
