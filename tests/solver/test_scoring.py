@@ -118,6 +118,13 @@ def test_metrics_of_a_set_rank_its_members():
     assert measures["map"]["value"] == pytest.approx((1 / 2 + 2 / 4) / 2)
 
 
+@pytest.mark.parametrize("outputs", [[], [0, 1]])
+def test_a_choice_of_no_or_several_elements_is_refused(outputs):
+    example = Example(SCORES, np.array(outputs, np.int64), source="a.jsonl:3")
+    with pytest.raises(InputError, match=f"a.jsonl:3: a choice is one element, got {len(outputs)}"):
+        plackett_luce("choice").evaluate([example])
+
+
 def test_models_of_named_tasks_have_no_scores_of_elements():
     with pytest.raises(InputError, match="a model of examples of one's own, got one of task hull"):
         small_solver("hull").predict_proba(np.random.default_rng(0).random((5, 2)))

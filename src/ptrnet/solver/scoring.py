@@ -24,6 +24,7 @@ from ptrnet.data.dataset import Dataset
 from ptrnet.data.symmetries import augmented_view
 from ptrnet.decoding import Greedy
 from ptrnet.decoding.log_probs import check_finite
+from ptrnet.errors import InputError
 from ptrnet.masks import length_mask
 from ptrnet.metrics.calibration import first_claims, member_claims
 from ptrnet.metrics.sequence import grades_of
@@ -78,8 +79,7 @@ def log_likelihoods_of(model: PointerModel, task: Task, examples: Sequence[Examp
     """
     if isinstance(task, Custom) and task.kind == "choice":
         scores = element_scores(model, task, Dataset.of(examples))
-        chosen = [example.outputs for example in examples]
-        return np.array([s[c].item() for s, c in zip(scores, chosen, strict=True)], float)
+        return np.array([s[_chosen(e)] for s, e in zip(scores, examples, strict=True)], float)
     log_likelihoods = np.empty(len(examples))
     for indices in _batches(model, task, [len(example.inputs) for example in examples]):
         batch = batch_of([examples[i] for i in indices], task)
@@ -92,6 +92,15 @@ def log_likelihoods_of(model: PointerModel, task: Task, examples: Sequence[Examp
         sums = real.double().sum(1)
         log_likelihoods[indices] = sums.cpu().numpy()
     return log_likelihoods
+
+
+def _chosen(example: Example) -> int:
+    """Return the one element that was chosen. Raises InputError if there are none, or several."""
+    outputs = [] if example.outputs is None else example.outputs.tolist()
+    if len(outputs) != 1:
+        source = example.source or "example"
+        raise InputError(f"{source}: a choice is one element, got {len(outputs)}")
+    return int(outputs[0])
 
 
 def _batches(model: PointerModel, task: Task, counts: Sequence[int]) -> Iterator[list[int]]:
