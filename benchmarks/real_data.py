@@ -299,23 +299,26 @@ class Row(NamedTuple):
     megabytes: float
 
 
-def read_rows(runs: Path, name: str) -> tuple[dict[str, Row], int, str]:
-    """By method the row of a set that is complete; the number of sets; and their sizes."""
-    rows, count, sizes_text = {}, 0, ""
-    for method in METHODS:
-        files = [runs / run_name(name, method, fold) for fold in range(FOLDS)]
+def read_rows(runs: Path, name: str) -> tuple[dict[str, Row], str]:
+    """By method the row of a set, from the folds that ptrnet was measured on; and a title."""
+    ours = [fold for fold in range(FOLDS) if (runs / run_name(name, OURS, fold)).exists()]
+    rows, title = {}, name
+    for method in METHODS if ours else ():
+        files = [runs / run_name(name, method, fold) for fold in ours]
         if not all(file.exists() for file in files):
             continue
         read = [json.loads(file.read_text()) for file in files]
-        count, (low, *_, high) = read[0]["sets"], [read[0]["elements"][0], *read[0]["elements"]]
-        sizes_text = str(low) if low == high else f"{low} to {high}"
+        sizes = read[0]["elements"]
+        of_elements = f"{min(sizes)} to {max(sizes)}" if len(sizes) > 1 else str(sizes[0])
+        title = f"{name}: {read[0]['sets']:,} sets of {of_elements} elements"
+        title += "" if len(ours) == FOLDS else f", measured on {len(ours)} of {FOLDS} folds"
         values = {
             metric: np.concatenate([r["metrics"][metric] for r in read])
             for metric in read[0]["metrics"]
         }
         seconds = float(np.mean([r["seconds"] for r in read]))
         rows[method] = Row(values, seconds, max(r["megabytes"] for r in read))
-    return rows, count, sizes_text
+    return rows, title
 
 
 def run_name(name: str, method: str, fold: int) -> str:
@@ -329,11 +332,11 @@ def difference(ours: Floats, other: Floats) -> Measure:
 def page(runs: Path, names: Sequence[str], machine: str, commit: str) -> str:
     lines = ["# Choices and rankings of real data", "", INTRODUCTION.format(commit, machine)]
     for name in names:
-        rows, count, of_elements = read_rows(runs, name)
+        rows, title = read_rows(runs, name)
         if OURS not in rows:
             continue
         ours = rows[OURS].values
-        lines += ["", f"## {name}: {count:,} sets of {of_elements} elements", ""]
+        lines += ["", f"## {title}", ""]
         metrics = [metric for metric in ours if metric != "NDCG@5"]
         head = ["method", *(cell for metric in metrics for cell in (metric, "ahead"))]
         lines += ["| " + " | ".join([*head, "seconds", "MB"]) + " |"]
