@@ -280,13 +280,13 @@ def cpu_seconds() -> float:
 INTRODUCTION = f"""\
 `python benchmarks/real_data.py`, commit {{}}, on {{}}, one thread a training.
 
-Five folds by sets, seed {SEED}. A value is the mean over all sets, each of which is measured by a
-model that was not trained on it. *ahead* is how far ptrnet is above a method on the same sets,
+Five folds by sets, seed {SEED}. A value is the mean over the sets of all measured folds, by models
+that were not trained on them. *ahead* is how far ptrnet is above a method on the same sets,
 with its 95% interval, which does not cover other seeds or folds. Seconds of processor and the peak
 of memory are those of one training, with start-up and reading; other work shared the machine.
 
 - *ptrnet* is `ptrnet train --data FILE --kind KIND`.
-- *ptrnet, Ptr-Net* is the former default, with `{FORMER_OPTIONS}`.
+- *ptrnet, Ptr-Net*, if it is listed, is the former default, with `{FORMER_OPTIONS}`.
 - *LightGBM* has its defaults. Its scores have no scale, so they have no log-likelihood.
 - The *conditional logit* (McFadden 1974) is linear in the same fields, without interactions."""
 
