@@ -15,7 +15,16 @@ from tests.stress.runner import run_one, run_trial, table  # noqa: E402
 from tests.stress.state import ROOT, Progress  # noqa: E402
 from tests.stress.trial import Trial  # noqa: E402
 
-PARTS = ("kills", "disk", "damage", "lines", "threads", "memory", "geometry")  # long ones first
+PARTS = (
+    "kills",
+    "disk",
+    "damage",
+    "lines",
+    "threads",
+    "memory",
+    "geometry",
+    "digits",
+)  # long ones first
 FOLDER = ROOT / "runs" / "stress"
 
 

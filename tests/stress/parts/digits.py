@@ -1,0 +1,125 @@
+"""Last digits: rounded distances, elements that are nearly equal, and long whole numbers."""
+
+import math
+from collections.abc import Callable
+from fractions import Fraction
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+
+import ptrnet
+from ptrnet.geometry.distances import between
+from ptrnet.geometry.resolution import RESOLUTION
+from ptrnet.types import Floats, Indices
+from tests.stress import exact_answers
+from tests.stress.trial import Trial
+
+SIZE = 10  # elements of an instance
+LARGEST_GAP = 18  # gaps are 1 to 1e-17 wide
+
+
+def _distances(_: None, rng: np.random.Generator, folder: Path) -> str:
+    """TSPLIB's distances of nodes of few digits are those of its own expressions, in Python."""
+    digits = int(rng.integers(0, 4))
+    a, b = np.round(rng.random((2, 2)) * 10.0 ** rng.integers(0, 5), digits).tolist()
+    (folder / "points.txt").write_text(repr((a, b)))
+    xd, yd = a[0] - b[0], a[1] - b[1]
+    square = xd * xd + yd * yd
+    rij = math.sqrt(square / 10.0)
+    tij = int(rij + 0.5)
+    expected = {
+        "EUC_2D": int(math.sqrt(square) + 0.5),
+        "CEIL_2D": math.ceil(math.sqrt(square)),
+        "ATT": tij + 1 if tij < rij else tij,
+        "MAN_2D": int(abs(xd) + abs(yd) + 0.5),
+        "MAX_2D": max(int(abs(xd) + 0.5), int(abs(yd) + 0.5)),
+    }
+    actual = {name: int(between(np.array(a), np.array(b), name)) for name in expected}
+    assert actual == expected, (actual, expected)
+    return "equal"
+
+
+def _solved(
+    is_right: Callable[[Floats, Indices], bool],
+    solver: ptrnet.Solver,
+    rng: np.random.Generator,
+    folder: Path,
+) -> str:
+    """Two elements that are nearly equal are answered as well as two that are equal."""
+    inputs = rng.random((SIZE, solver.task.num_features))
+    i, j = rng.choice(SIZE, 2, replace=False)
+    gap = 10.0 ** -int(rng.integers(LARGEST_GAP))
+    direction = rng.normal(size=solver.task.num_features)
+    inputs[j] = inputs[i] + gap * direction / np.linalg.norm(direction)
+    (folder / "inputs.txt").write_text(repr(inputs.tolist()))
+    if is_right(inputs, solver.solve(inputs)):
+        return "right"
+    assert gap >= RESOLUTION or not _is_right_if_equal(is_right, solver, inputs, i, j)
+    return "wrong, as the model is"
+
+
+def _is_right_if_equal(
+    is_right: Callable[[Floats, Indices], bool],
+    solver: ptrnet.Solver,
+    inputs: Floats,
+    i: int,
+    j: int,
+) -> bool:
+    """Whether the model answers the instance if the elements i and j are equal."""
+    equal = inputs.copy()
+    equal[j] = equal[i]
+    return is_right(equal, solver.solve(equal))
+
+
+def _is_sorted(inputs: Floats, answer: Indices) -> bool:
+    values = [Fraction(x) for x in inputs[:, 0].tolist()]
+    return answer.tolist() == sorted(range(SIZE), key=lambda k: (values[k], k))
+
+
+def _is_hull(points: Floats, answer: Indices) -> bool:
+    """Whether the ring is exact, or the label's, which allows for rounded coordinates."""
+    exact = exact_answers.whole_points(points)
+    (label,) = ptrnet.tasks.get("hull").label(points[None]).rows()
+    ring = {exact[k] for k in answer}
+    return len(ring) == len(answer) and (
+        ring == set(exact_answers.hull_of(exact)) or ring == {exact[k] for k in label}
+    )
+
+
+def _is_delaunay(points: Floats, answer: Indices) -> bool:
+    triangles = [tuple(triangle) for triangle in answer.tolist()]
+    return exact_answers.is_delaunay(exact_answers.whole_points(points), triangles)
+
+
+def _tables(_: None, rng: np.random.Generator, folder: Path) -> str:
+    """Identifiers and ranks of up to 19 digits group and order rows as Python's integers do."""
+    start = int(rng.integers(2**53, 2**62))
+    ids = [start + int(k) for k in rng.integers(3, size=SIZE)]
+    ranks = [start + int(k) for k in rng.permutation(SIZE)]
+    lines = [f"{i},{r}" for i, r in zip(ids, ranks, strict=True)]
+    (folder / "t.csv").write_text("\n".join(["id,r", *lines, ""]))
+    sets = ptrnet.read_table(str(folder / "t.csv"), set_id="id", rank="r")
+    expected = []
+    for i in dict.fromkeys(ids):
+        of_set = [r for other, r in zip(ids, ranks, strict=True) if other == i]
+        expected.append(sorted(range(len(of_set)), key=of_set.__getitem__))
+    assert [example.outputs.tolist() for example in sets] == expected
+    return "equal"
+
+
+def _model(name: str, folder: Path) -> ptrnet.Solver:
+    return ptrnet.load(name)
+
+
+def _nothing(folder: Path) -> None:
+    """Cases that share nothing."""
+
+
+TRIALS = [
+    Trial("digits/distances", 20_000, _nothing, _distances),
+    Trial("digits/sort", 2_000, partial(_model, "sort"), partial(_solved, _is_sorted)),
+    Trial("digits/hull", 2_000, partial(_model, "hull"), partial(_solved, _is_hull)),
+    Trial("digits/delaunay", 2_000, partial(_model, "delaunay"), partial(_solved, _is_delaunay)),
+    Trial("digits/tables", 2_000, _nothing, _tables),
+]
