@@ -1,0 +1,105 @@
+"""Long tables from training to answers: by the command line, as frames, resumed."""
+
+import json
+
+import numpy as np
+import pytest
+
+import ptrnet
+from ptrnet.cli import run
+
+TINY = {"steps": 2, "hidden_size": 8, "batch_size": 4, "valid_batches": 0}
+OPTIONS = [f"--{name.replace('_', '-')}={value}" for name, value in TINY.items()]
+
+
+def rows(count=12):
+    """Offers of which the cheapest was bought; every seventh price is missing."""
+    rng = np.random.default_rng(0)
+    table = []
+    for order in range(count):
+        prices = rng.random(3).round(3)
+        for k, price in enumerate(prices):
+            bought = int(k == prices.argmin())
+            price = None if len(table) % 7 == 0 else float(price)
+            fields = {"price": price, "colour": "ab"[k % 2], "income": order % 5, "bought": bought}
+            table.append({"order": 2**60 + order, **fields})
+    return [table[k] for k in rng.permutation(len(table))]
+
+
+def written(path, table):
+    rows = [["" if cell is None else str(cell) for cell in row.values()] for row in table]
+    path.write_text("".join(",".join(row) + "\n" for row in [[*table[0]], *rows]))
+    return str(path)
+
+
+def test_a_table_is_trained_on_resumed_measured_and_answered(tmp_path, capsys):
+    data, model = written(tmp_path / "t.csv", rows()), str(tmp_path / "m")
+    columns = ["--set-id", "order", "--chosen", "bought"]
+    assert run(["train", "--data", data, *columns, *OPTIONS, "--output", model]) == 0
+    summary = capsys.readouterr().err
+    assert "12 examples of 3 to 3 elements" in summary and "choice" in summary
+    task = ptrnet.load(model).task
+    assert (task.kind, task.context, task.filled) == ("choice", ("income",), ("price",))
+    assert run(["train", "--output", model, "--resume"]) == 0
+    assert run(["evaluate", "--model", model, data, *columns, "--json"]) == 0
+    measured = json.loads(capsys.readouterr().out.splitlines()[-1])
+    assert measured["instances"] == 12
+    out = str(tmp_path / "out.csv")
+    assert run(["solve", "--model", model, data, "--set-id", "order", "--output", out]) == 0
+    before, after = ((tmp_path / f).read_text().splitlines() for f in ("t.csv", "out.csv"))
+    assert [line.rpartition(",")[0] for line in after] == before
+    assert after[0].endswith(",chosen") and sum(line.endswith(",1") for line in after[1:]) == 12
+    bad = written(tmp_path / "bad.csv", [{**row, "bought": 1} for row in rows()])
+    assert run(["train", "--data", bad, *columns, *OPTIONS, "--output", str(tmp_path / "no")]) == 2
+    assert "expected one chosen row" in capsys.readouterr().err and not (tmp_path / "no").exists()
+
+
+def test_frames_files_and_rows_train_the_same_weights(tmp_path):
+    pandas = pytest.importorskip("pandas")
+    table = rows()
+    frame = pandas.DataFrame(table)
+    columns = {"set_id": "order", "chosen": "bought"}
+    given = (table, frame, written(tmp_path / "t.csv", table))
+    first, *others = (ptrnet.fit(values, **columns, **TINY) for values in given)
+    for other in others:
+        assert other.task == first.task
+        for a, b in zip(*(m.model.state_dict().values() for m in (first, other)), strict=True):
+            assert a.equal(b)
+    answers = [a.tolist() for a in first.solve(frame, set_id="order")]
+    shuffled = frame[[*reversed(frame.columns)]].assign(note="x")
+    assert [a.tolist() for a in first.solve(shuffled, set_id="order")] == answers
+    assert first.evaluate(frame, **columns)["accuracy"]["count"] == 12
+
+
+def test_a_run_of_fit_keeps_its_examples_and_is_resumed_from_them(tmp_path, capsys):
+    model = str(tmp_path / "m")
+    ptrnet.fit(rows(), set_id="order", chosen="bought", output=model, **TINY)
+    assert run(["train", "--output", model, "--resume"]) == 0
+    array = next((tmp_path / "m" / "examples").glob("inputs.npy"))
+    array.write_bytes(array.read_bytes()[:-8])
+    capsys.readouterr()
+    assert run(["train", "--output", model, "--resume"]) == 2
+    assert "inputs.npy is not as it was written" in capsys.readouterr().err
+
+
+def test_context_of_a_line_is_read_as_fields_of_its_elements_and_written_back(tmp_path, capsys):
+    elements = [{"price": 1.0}, {"price": 2.5}]
+    lines = [
+        {"inputs": elements, "outputs": [k % 2], "context": {"income": k % 3}} for k in range(8)
+    ]
+    path, model = tmp_path / "c.jsonl", str(tmp_path / "m")
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    assert run(["train", "--data", str(path), *OPTIONS, "--output", model]) == 0
+    solver = ptrnet.load(model)
+    assert solver.task.fields == ("price", "income") and solver.task.context == ("income",)
+    capsys.readouterr()
+    assert run(["solve", "--model", model, str(path)]) == 0
+    answered = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert [{**line, "outputs": None} for line in answered] == [
+        {**line, "outputs": None} for line in lines
+    ]
+    merged = [[{**e, "income": k % 3} for e in elements] for k in range(8)]
+    assert [line["outputs"] for line in answered] == [a.tolist() for a in solver.solve(merged)]
+    path.write_text(json.dumps({**lines[0], "context": {"price": 1}}) + "\n")
+    assert run(["solve", "--model", model, str(path)]) == 2
+    assert 'c.jsonl:1: element 1: "price" is in "context", too' in capsys.readouterr().err
