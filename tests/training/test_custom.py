@@ -47,6 +47,7 @@ def test_a_file_of_ones_own_becomes_a_model(tmp_path, mine, monkeypatch, capsys)
     assert "taken as permutation (guessed" in err
     card = (tmp_path / "m" / "README.md").read_text()
     assert "answers are orders of all elements" in card and "Of 20 examples" in card
+    assert "set-ptr-net of 16 units and 1 layer, dropout 0.3, 30 steps of 16 examples" in card
     assert "| kendall_tau |" in card
     out, _ = ptrnet_command("evaluate", "--model", "m", mine, "--json")
     metrics = json.loads(out)["metrics"]

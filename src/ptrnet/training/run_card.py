@@ -11,6 +11,8 @@ from ptrnet.metrics.interval import Measure
 from ptrnet.models.base import num_weights
 from ptrnet.pretrained import card, model_folder
 from ptrnet.solver import Solver
+from ptrnet.tasks.custom import Custom
+from ptrnet.training import own_data
 from ptrnet.training.recipe import Recipe
 from ptrnet.types import Example
 
@@ -103,6 +105,7 @@ def write_card(
             f"Trained on: {Path(recipe.data).name or 'fresh instances'}, instances of "
             f"{_sizes(str(recipe.n))} elements",
             *([f"Reads: {saved.task.schema.describe()}"] if saved.task.schema else []),
+            *([f"Trained: {own_data.describe(recipe)}"] if isinstance(recipe.task, Custom) else []),
             f"Training: seed {recipe.seed}, batches of {recipe.batch_size}, weights of step "
             f"{saved.trained['steps']:,} of {recipe.steps:,} at most; the rest is in `recipe.toml`",
             f"With: PyTorch {torch.__version__.partition('+')[0]}, {torch.get_num_threads()} "
