@@ -1,7 +1,7 @@
 """A problem of one's own: jobs on one machine, and what it costs that they are late.
 
 ptrnet check examples/plugins/tardiness.py
-ptrnet train examples/plugins/tardiness.py --n 10 --steps 1500
+ptrnet train examples/plugins/tardiness.py --n 10 --steps 1000
 """
 
 from dataclasses import dataclass
