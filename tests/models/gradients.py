@@ -1,10 +1,10 @@
-"""Gradients of a model's likelihood against small differences."""
+"""Check the gradients of a model's likelihood by finite differences."""
 
 import torch
 
 
 def check_gradients(model, points, targets, tolerance):
-    """The derivative along a random direction of all parameters, in float64."""
+    """Compare the derivative along a random direction of all parameters, in float64."""
 
     def loss():
         return model.log_probs(points, None, targets).gather(2, targets[..., None]).sum()

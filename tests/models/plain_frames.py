@@ -1,4 +1,4 @@
-"""What edge frames show, in plain numbers: of one prefix of one instance, by angles."""
+"""The features of edge frames for one prefix of one instance, computed from angles."""
 
 import cmath
 import math
@@ -15,7 +15,7 @@ def dist(v):
 
 
 def cosine_sine(edge, v):
-    """Of the angle from an edge to a vector; zeros where one has no length."""
+    """Cosine and sine of the angle from an edge to a vector; zeros if one of them is zero."""
     if math.hypot(*edge) == 0 or math.hypot(*v) == 0:
         return [0.0, 0.0]
     angle = math.atan2(v[1], v[0]) - math.atan2(edge[1], edge[0])
@@ -27,7 +27,7 @@ def signed_logs(x):
 
 
 class LastEdge:
-    """What is seen along the last edge of an answer that has these tokens."""
+    """The features along the last edge of an answer that begins with these tokens."""
 
     def __init__(self, points, tokens):
         elements = [t for t in tokens if t >= NUM_SPECIALS]
@@ -46,7 +46,7 @@ class LastEdge:
 
 
 class OpenEdge(LastEdge):
-    """The same along the edge that is answered for next, in a sequence of apexes."""
+    """The features along the edge whose triangle comes next in a sequence of apexes."""
 
     def __init__(self, points, tokens):
         tokens = [t for t in tokens if t != 0]
@@ -70,7 +70,7 @@ class OpenEdge(LastEdge):
 
 
 def front_edge(tokens):
-    """The edge that is answered for next, by a plain queue; its first end alone, or nothing."""
+    """The edge whose triangle comes next, by a plain queue; at first, one end or nothing."""
     if len(tokens) < 2:
         return tokens
     queue = [tuple(tokens[:2])]

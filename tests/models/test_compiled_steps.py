@@ -1,4 +1,4 @@
-"""A transformer's steps by compiled code: when it computes them, and what it may not stand for."""
+"""Compiled decoder steps of the transformer: their results, and when PyTorch must compute them."""
 
 import pytest
 import torch
@@ -10,12 +10,12 @@ from tests.models.test_transformer import CASES, OPTIONS, POINTS, N, build
 
 @pytest.fixture(autouse=True)
 def loaded(monkeypatch):
-    """Compiled code need not wait."""
+    """Use compiled code from the first step."""
     monkeypatch.setattr(eager, "STEPS_BEFORE", 0)
 
 
 @CASES
-def test_steps_of_compiled_code_are_those_of_pytorch(options):
+def test_compiled_steps_equal_those_of_pytorch(options):
     model, lengths = build(options), torch.tensor([N, 2 * N])
     points = torch.rand(2, 2 * N, 2, generator=torch.Generator().manual_seed(2))
     targets = torch.tensor([[2, 4, 3, 1, 5, 0], [8, 2, 1, 6, 3, 0]])
@@ -33,7 +33,7 @@ def test_steps_of_compiled_code_are_those_of_pytorch(options):
 
 
 @CASES
-def test_with_gradients_and_in_float64_it_is_pytorch(options):
+def test_pytorch_computes_steps_with_gradients_or_in_other_dtypes(options):
     model, points = build(options), torch.tensor([POINTS] * 20)
     start = torch.zeros(20, 1, dtype=torch.int64)
     with torch.no_grad():
@@ -47,13 +47,13 @@ def test_with_gradients_and_in_float64_it_is_pytorch(options):
         encoded = model.encode(points)
         _, state = model.step(encoded, encoded.state, start)
     assert not encoded.compiled
-    with torch.no_grad():  # what was rounded is no float32
+    with torch.no_grad():  # a bfloat16 state cannot be read by the kernels, and is accepted
         model.step(model.encode(points), state, start)
 
 
 @torch.no_grad()
-def test_a_changed_network_is_pytorchs():
-    """Compiled code would not call a hook, nor what stands in a part's place."""
+def test_pytorch_computes_layers_with_hooks_or_replaced_parts():
+    """Compiled code would ignore both."""
     model, points = build(OPTIONS[2]).float(), torch.tensor([POINTS])
     calls = []
     hooks = (model.decoder[0].cross.query, model.frames.looks[1])
@@ -70,7 +70,7 @@ def test_a_changed_network_is_pytorchs():
 
 
 @torch.no_grad()
-def test_a_state_of_another_shape_is_refused():
+def test_state_of_another_shape_is_refused():
     model, points = build(OPTIONS[2]).float(), torch.tensor([POINTS] * 3)
     encoded = model.encode(points)
     with pytest.raises(ShapeError, match="expected keys and values of 3 x 4 prefixes"):
@@ -81,7 +81,7 @@ def test_a_state_of_another_shape_is_refused():
 
 
 @torch.no_grad()
-def test_a_state_may_lie_in_any_order():
+def test_state_may_have_any_strides():
     model, points = build(OPTIONS[0]).float(), torch.rand(3, N, 2)
     encoded, tokens = model.encode(points), torch.tensor([[2], [3], [4]])
     _, state = model.step(encoded, encoded.state, torch.zeros_like(tokens))

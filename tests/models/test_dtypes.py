@@ -1,4 +1,4 @@
-"""Models in float64, and their derivatives by the points that they read."""
+"""Models in float64, and their derivatives with respect to the points."""
 
 import numpy as np
 import pytest
@@ -12,7 +12,7 @@ SHIPPED = ["hull", "delaunay", "tsp", "sort", "hull-ptr-net"]
 
 
 @pytest.mark.parametrize("name", SHIPPED)
-def test_a_model_in_float64_serves_whatever_float32_serves(name):
+def test_float64_model_supports_all_methods_of_solver(name):
     single, double = ptrnet.load(name), ptrnet.load(name)
     double.model.double()
     instances = ptrnet.generate(double.task, 10, 8)
@@ -39,13 +39,15 @@ def of_shipped(name):
 
 def of_small(small, name):
     module, (inputs, lengths, targets) = build(small, name), draw(0)
-    targets = torch.rand(inputs.shape[:2]).argsort(1)[:, : targets.shape[1]] + 1  # no one twice
+    targets = (
+        torch.rand(inputs.shape[:2]).argsort(1)[:, : targets.shape[1]] + 1
+    )  # distinct elements
     return lambda inputs: likelihood(module(inputs, lengths, targets), targets), inputs
 
 
 @pytest.mark.parametrize("name", [*SHIPPED, *models.names()])
-def test_derivatives_by_the_points(small, name):
-    """Were NaN where networks see along edges: distances of 0 have a root."""
+def test_derivatives_by_points_equal_finite_differences(small, name):
+    """Edge frames take roots of distances of 0, whose plain derivative would be NaN."""
     total, inputs = of_shipped(name) if name in SHIPPED else of_small(small, name)
     inputs.requires_grad_()
     (gradient,) = torch.autograd.grad(total(inputs), inputs)

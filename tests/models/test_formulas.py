@@ -1,6 +1,6 @@
-"""Every recurrent variant, with every option, against its formula in plain loops and float64.
+"""Compare every recurrent model with its formula, in plain loops and float64.
 
-Weights are read by their names in the model's files; nothing else of the models is used.
+The formulas use nothing of a model but its weights, by their names in the state.
 """
 
 import math
@@ -56,7 +56,7 @@ def softmax(u):
 
 
 class Formulas:
-    """A model's numbers as lists, and the formulas."""
+    """The formulas on the weights of a model as lists."""
 
     def __init__(self, name, model):
         self.name, self.settings = name, model.settings()
@@ -87,7 +87,7 @@ class Formulas:
         return [network] if count == 1 else [f"{network}.layers.{k}" for k in range(count)]
 
     def read(self, network, rows):
-        """The outputs of the top layer, and the last state of each layer, the bottom one first."""
+        """The outputs of the top layer, and the last state of each layer from bottom to top."""
         states, parts = [], 1 if self.settings["cell"] == "gru" else 2
         for layer in self.layers(network):
             if self.settings["bidirectional"]:
@@ -172,7 +172,7 @@ FREE_RUNNING = ["soft-ptr-net", "hard-ptr-net", "multi-ptr-net"]
 
 @pytest.mark.parametrize("options", OPTIONS, ids=lambda o: "-".join(map(str, o.values())) or "-")
 @pytest.mark.parametrize("name", NAMES)
-def test_equals_the_formula(name, options):
+def test_log_probs_equal_the_formula(name, options):
     model = build(name, options).eval()
     points = torch.rand(1, N, 2, dtype=torch.float64)
     log_probs = model.log_probs(points, None, torch.tensor([TARGETS]))[0]
@@ -184,8 +184,8 @@ def test_equals_the_formula(name, options):
 
 @pytest.mark.parametrize("options", OPTIONS[1:], ids=lambda o: "-".join(map(str, o.values())))
 @pytest.mark.parametrize("name", NAMES)
-def test_padding_and_steps_change_nothing(name, options):
-    """With every option, as the contracts have it for the defaults; padding is not even zero."""
+def test_padding_and_single_steps_change_nothing(name, options):
+    """Like the standing contracts, but with every option, and with random padding."""
     model = build(name, options).eval()
     lengths = [N] * 3 if model.n else [2, N, 1]
     points = torch.rand(3, N + 2, 2, dtype=torch.float64)
@@ -208,7 +208,7 @@ def test_padding_and_steps_change_nothing(name, options):
 
 @pytest.mark.parametrize("teacher_forcing", [True, False])
 @pytest.mark.parametrize("name", FREE_RUNNING)
-def test_what_is_fed_in_training(name, teacher_forcing):
+def test_decoder_reads_true_elements_only_in_training_with_teacher_forcing(name, teacher_forcing):
     model = build(name, {}, teacher_forcing=teacher_forcing).train()
     points = torch.rand(1, N, 2, dtype=torch.float64)
     log_probs = model.log_probs(points, None, torch.tensor([TARGETS]))[0]
@@ -222,7 +222,7 @@ def test_what_is_fed_in_training(name, teacher_forcing):
 
 
 @pytest.mark.parametrize("threshold", [0.05, 0.2, 0.9])
-def test_multi_at_other_thresholds(threshold):
+def test_multi_ptr_net_equals_the_formula_at_other_thresholds(threshold):
     model = build("multi-ptr-net", {}, threshold=threshold).eval()
     points = torch.rand(1, N, 2, dtype=torch.float64)
     log_probs = model.log_probs(points, None, torch.tensor([TARGETS]))[0]
@@ -233,8 +233,8 @@ def test_multi_at_other_thresholds(threshold):
 
 
 @pytest.mark.parametrize("name", [*FREE_RUNNING, "seq2seq-attention", "memory-ptr-net"])
-def test_gradients_are_those_of_small_differences(name):
-    """Where the mixture has no gradient, a small difference does not change it either."""
+def test_gradients_equal_finite_differences(name):
+    """Choices of elements without a gradient do not change by a small step, either."""
     settings = {"teacher_forcing": False} if name in FREE_RUNNING else {}
     model = build(name, {}, **settings).train()
     points, targets = torch.rand(3, N, 2, dtype=torch.float64), torch.tensor([TARGETS] * 3)

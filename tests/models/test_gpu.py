@@ -1,4 +1,4 @@
-"""Models on a GPU against the same on the CPU. They need one."""
+"""Compare models on a GPU with the same models on the CPU. Skipped without a GPU."""
 
 import copy
 
@@ -16,8 +16,8 @@ N = 6
 @pytest.mark.parametrize("name", models.names())
 @pytest.mark.parametrize("options", [{}, {"cell": "gru", "layers": 2, "bidirectional": True}])
 @pytest.mark.parametrize("precision", ["float32", "tf32", "bfloat16"])
-def test_like_on_the_cpu(name, options, precision):
-    """Log-probabilities and gradients, and no warning; TF32 and bfloat16 to their own digits."""
+def test_log_probs_and_gradients_equal_those_of_the_cpu(name, options, precision):
+    """TF32 and bfloat16 have larger tolerances. Warnings are errors in all tests."""
     torch.manual_seed(0)
     known = models.setting_names(name)
     options = {key: value for key, value in {"n": N, **options}.items() if key in known}
@@ -49,7 +49,7 @@ def test_like_on_the_cpu(name, options, precision):
 
 
 @needs_gpu
-def test_a_solver_answers_alike_on_both(small):
+def test_solver_gives_the_same_answers_on_cpu_and_gpu(small):
     solver = small("hull", scale=4.0)
     sets = [
         torch.rand(n, 2, generator=torch.Generator().manual_seed(n)).numpy() for n in (5, 9, 30)

@@ -1,4 +1,4 @@
-"""The Ptr-Net against V 2.3 written out with plain loops, in float64."""
+"""Compare the Ptr-Net with the formulas of V 2.3, in plain loops and float64."""
 
 import math
 
@@ -27,7 +27,7 @@ def times(matrix, vector):
 
 
 def cell(layer, x, h, c):
-    """One LSTM step, unit by unit."""
+    """One LSTM step."""
     lists = [p.tolist() for p in (layer.w_input, layer.w_hidden, layer.b_input, layer.b_hidden)]
     sums = [
         a + b + p + q
@@ -41,7 +41,7 @@ def cell(layer, x, h, c):
 
 
 def slow_log_probs(model, points, targets):
-    """log p of every token at every step: slots are `<=`, then the points."""
+    """Log-probabilities of all tokens (special slots, then points) at each step."""
     units = model.settings()["hidden_size"]
     h = c = [0.0] * units
     states = [row.tolist() for row in model.special_states]
@@ -65,7 +65,7 @@ def slow_log_probs(model, points, targets):
 
 
 @pytest.mark.parametrize(("n", "num_specials"), [(1, 1), (4, 1), (5, 2)])
-def test_equals_the_formula(n, num_specials):
+def test_log_probs_equal_the_formula(n, num_specials):
     model = build(num_specials=num_specials)
     points = torch.rand(1, n, 2, dtype=torch.float64)
     targets = [num_specials, *([num_specials + n - 1, 1] if n > 1 else []), 0]
@@ -74,7 +74,7 @@ def test_equals_the_formula(n, num_specials):
     torch.testing.assert_close(log_probs, expected, rtol=0, atol=1e-12)
 
 
-def test_gradients_in_float32_are_those_of_float64():
+def test_float32_gradients_are_near_float64_ones():
     model = build(units=32)
     points = torch.rand(5, 7, 2, dtype=torch.float64)
     targets = torch.randint(0, 8, (5, 6))
@@ -94,13 +94,13 @@ def test_gradients_in_float32_are_those_of_float64():
         assert (grad - exact[name]).norm() < 1e-5 * exact[name].norm(), name
 
 
-def test_weights_start_as_in_the_paper():
+def test_initial_weights_are_uniform_as_in_the_paper():
     for name, parameter in models.build("ptr-net", 2, 1, hidden_size=32).named_parameters():
         assert parameter.abs().max() <= 0.08, name
         assert parameter.numel() < 10 or parameter.std() > 0.03, name
 
 
-def test_unknown_model_and_setting():
+def test_unknown_models_and_settings_are_refused():
     with pytest.raises(InputError, match="did you mean 'ptr-net'"):
         models.build("ptrnet", 2, 1)
     with pytest.raises(InputError, match="did you mean 'hidden_size'"):

@@ -1,6 +1,6 @@
-"""The network that encodes what remains, against its formula with plain loops, in float64.
+"""Compare `remaining-ptr-net` with its formula, in plain loops and float64.
 
-Weights are read by their names in the model's files; nothing else of the model is used.
+The formula uses nothing of the model but its weights, by their names in the state.
 """
 
 import math
@@ -37,7 +37,7 @@ def norm(x):
 
 
 class Formula:
-    """A model's weights as lists, and what it computes of them."""
+    """The formula on the weights of a model as lists."""
 
     def __init__(self, model):
         self.settings = model.settings()
@@ -133,7 +133,7 @@ def build(**settings):
     [{}, {"repeats": True}, {"heads": 3, "octaves": 0}, {"encoder_layers": 1}],
     ids=str,
 )
-def test_equals_the_formula(settings):
+def test_log_probs_equal_the_formula(settings):
     model = build(**settings)
     points = torch.rand(1, N, 2, dtype=torch.float64)
     actual = model.log_probs(points, None, torch.tensor([TARGETS]))[0]
@@ -142,19 +142,19 @@ def test_equals_the_formula(settings):
     torch.testing.assert_close(actual, expected, rtol=0, atol=1e-11)
 
 
-def test_what_was_pointed_at_is_not_pointed_at_again():
-    """And of a prefix count its first element, its last, and which ones: not their order."""
+def test_elements_of_the_answer_have_probability_zero():
+    """The distribution depends on the set of seen elements, the first and the last one."""
     model = build()
     points = torch.rand(1, N, 2, dtype=torch.float64)
     targets = torch.tensor([[2, 4, 5, 3, 6, 0], [2, 5, 4, 3, 6, 0]])
     rows = model.log_probs(points.expand(2, -1, -1), None, targets).exp()
     assert (rows[0, 3, targets[0, :3]] == 0).all() and rows[0, 3, 3] > 0
     torch.testing.assert_close(rows[0, 4:], rows[1, 4:])
-    assert (rows[0, 5, 2:] == 0).all()  # nothing remains but the special slots
+    assert (rows[0, 5, 2:] == 0).all()  # only special slots remain
 
 
-def test_coordinates_keep_their_digits_under_autocast():
-    """Points that bfloat16 would round to one are told from each other."""
+def test_autocast_does_not_round_coordinates():
+    """bfloat16 would round all these points to the same one."""
     torch.manual_seed(3)
     model = models.build("remaining-ptr-net", 2, 1, hidden_size=16, octaves=8).eval()
     points, targets = 0.5 + torch.rand(1, 6, 2) * 2**-12, torch.tensor([[1, 2, 3]])
@@ -167,13 +167,13 @@ def test_coordinates_keep_their_digits_under_autocast():
     assert (exact[0, 0, 1:].max() - exact[0, 0, 1:].min()) > 0.02
 
 
-def test_heads_share_the_units_evenly():
+def test_hidden_size_must_be_a_multiple_of_heads():
     with pytest.raises(InputError, match="hidden_size: expected a multiple of 4 heads, got 6"):
         build(heads=4)
 
 
-def test_only_the_nearest_are_encoded():
-    """Tokens near by are as likely as where all the others are gone; none is impossible."""
+def test_only_nearest_elements_are_encoded():
+    """Near tokens have the odds of an instance without the others, which stay possible."""
     near, full = build(nearest=3), build()
     points = torch.rand(2, 9, 2, dtype=torch.float64)
     prefix = torch.tensor([[2, 4, 3], [5, 2, 9]])

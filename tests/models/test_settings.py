@@ -1,4 +1,4 @@
-"""The settings of models: what is refused, in one line, and what old files hold."""
+"""The settings of models: values that are refused, and names that old files contain."""
 
 import re
 
@@ -13,7 +13,7 @@ ONE_N = ["seq2seq", "seq2seq-attention"]
 
 
 def known(name, options):
-    """Those of the options that are settings of the model."""
+    """The options that are settings of the model."""
     return {key: options[key] for key in options.keys() & set(models.setting_names(name))}
 
 
@@ -54,14 +54,14 @@ def known(name, options):
         ),
     ],
 )
-def test_refused(name, settings, words):
+def test_bad_settings_are_refused_in_one_line(name, settings, words):
     with pytest.raises(InputError, match=words) as error:
         models.build(name, 2, 1, **settings)
     assert "\n" not in str(error.value)
 
 
 @pytest.mark.parametrize("name", ONE_N)
-def test_another_n_is_refused_and_both_are_named(small, name):
+def test_error_about_another_size_names_both(small, name):
     solver = small("hull", name)
     other = torch.rand(9, 2).numpy()
     with pytest.raises(ModelError, match=r"n = 6 answers .* got one of 9") as error:
@@ -74,7 +74,7 @@ def test_another_n_is_refused_and_both_are_named(small, name):
     assert torch.equal(log_probs, alone)
 
 
-def test_the_ptr_nets_tensors_keep_their_names():
+def test_tensors_of_ptr_net_keep_their_names():
     network = "(w_input|w_hidden|b_input|b_hidden)"
     known = f"(encoder|decoder).{network}|key.weight|query.weight|v|special_inputs|special_states"
     tensors = models.build("ptr-net", 2, 1, hidden_size=4).state_dict()
@@ -82,7 +82,7 @@ def test_the_ptr_nets_tensors_keep_their_names():
 
 
 @pytest.mark.parametrize("name", models.names())
-def test_settings_build_the_same_model_again(name):
+def test_model_can_be_rebuilt_from_its_settings(name):
     options = {"n": 4, "layers": 2, "cell": "gru", "heads": 2, "octaves": 1}
     model = models.build(name, 3, 2, hidden_size=6, **known(name, options))
     again = models.build(name, 3, 2, **model.settings())
@@ -90,7 +90,7 @@ def test_settings_build_the_same_model_again(name):
     assert shapes[0] == shapes[1] and again.settings() == model.settings()
 
 
-def test_every_setting_is_one_of_the_list():
+def test_every_setting_lists_the_settings_of_all_models():
     named = {setting for name in models.names() for setting in models.setting_names(name)}
     assert named == set(every_setting())
 
@@ -99,8 +99,8 @@ def test_every_setting_is_one_of_the_list():
 @pytest.mark.parametrize(
     "options", [{}, {"cell": "gru", "layers": 2, "bidirectional": True, "octaves": 8}]
 )
-def test_bfloat16_is_near(name, options):
-    """Under autocast, in both modes: the same function, to bfloat16's three digits."""
+def test_autocast_changes_log_probs_by_rounding_only(name, options):
+    """In both modes of the module. bfloat16 has three digits."""
     torch.manual_seed(0)
     model = models.build(name, 2, 1, hidden_size=16, **known(name, {"n": 6, **options}))
     inputs, targets = torch.rand(4, 6, 2), torch.randint(0, 7, (4, 5))

@@ -1,6 +1,6 @@
-"""The transformer against its formula written out with plain loops, in float64.
+"""Compare the transformer with its formula, in plain loops and float64.
 
-Weights are read by their names in the model's files; nothing else of the model is used.
+The formula uses nothing of the model but its weights, by their names in the state.
 """
 
 import math
@@ -33,7 +33,7 @@ OPTIONS = [
 ]
 CASES = pytest.mark.parametrize("options", OPTIONS, ids=lambda o: "-".join(map(str, o.values())))
 UNITS, N = 6, 5
-POINTS = [(0.1, 0.2), (0.9, 0.3), (0.9, 0.3), (0.5, 0.7), (0.4, 0.1)]  # two in one place
+POINTS = [(0.1, 0.2), (0.9, 0.3), (0.9, 0.3), (0.5, 0.7), (0.4, 0.1)]  # two are equal
 TARGETS = [3, 6, 2, 1, 4, 3, 0]
 
 
@@ -69,10 +69,10 @@ def norm(x):
 
 
 class Formulas:
-    """A model's numbers as lists, and the formulas.
+    """The formulas on the weights of a model as lists.
 
-    Of two elements in one place rounding says which is the likeliest: the first or the last of
-    those whose scores are as good as equal.
+    Rounding decides which of two elements in one place is the likeliest. `likeliest` chooses the
+    first (0) or the last (-1) of the elements with nearly equal scores.
     """
 
     def __init__(self, model, likeliest=0):
@@ -85,7 +85,7 @@ class Formulas:
         return plus(product, self.w[f"{name}.bias"]) if f"{name}.bias" in self.w else product
 
     def attention(self, query, keys, values):
-        """One query's mean of the values, head by head."""
+        """The weighted mean of the values for one query, head by head."""
         width, heads = UNITS // self.settings["heads"], []
         for a in range(0, UNITS, width):
             part = slice(a, a + width)
@@ -122,7 +122,7 @@ class Formulas:
         return [norm(row) for row in rows]
 
     def decode(self, tokens, states):
-        """The decoder's state after tokens, the start symbol first: all anew for every step."""
+        """The decoder's state after tokens, beginning with the start symbol; without a cache."""
         rows = [states[t] for t in tokens]
         for k in range(self.settings["decoder_layers"]):
             layer = f"decoder.{k}"
@@ -153,7 +153,7 @@ class Formulas:
         return dot(self.w[f"{layer}.score.weight"][0], hidden)
 
     def edge_frames(self, scores, view, d, states):
-        """The scores with what four rounds add, in angles."""
+        """The scores after four rounds of edge frames, computed from angles."""
         vectors, begun, query, added = view.vectors, view.begun, self.map("frames.query", d), []
         for t, v in enumerate(vectors):
             angle = cosine_sine(view.edge, v) if begun else [0.0] * 2
@@ -180,7 +180,7 @@ class Formulas:
 
 @CASES
 @pytest.mark.parametrize("features", [2, 3])
-def test_equals_the_formula(options, features):
+def test_log_probs_equal_the_formula(options, features):
     if features != 2 and "edge_frames" in options:
         with pytest.raises(InputError, match="expected elements of 2 numbers, here they are of 3"):
             build(options, features)
@@ -197,8 +197,8 @@ def test_equals_the_formula(options, features):
 
 
 @CASES
-def test_padding_and_steps_change_nothing(options):
-    """With every option, as the contracts have it for the defaults; prefixes side by side."""
+def test_padding_and_single_steps_change_nothing(options):
+    """Like the standing contracts, but with every option, and several prefixes at once."""
     model = build(options)
     lengths = [2, N, 1]
     points = torch.rand(3, N + 2, 2, dtype=torch.float64)
@@ -222,8 +222,8 @@ def test_padding_and_steps_change_nothing(options):
 
 
 @CASES
-def test_gradients_are_those_of_small_differences(options):
-    """Of points apart: of two in one place rounding says which edge is looked along."""
+def test_gradients_equal_finite_differences(options):
+    """The points are distinct: of two equal ones, rounding would choose the frame's edge."""
     model = build(options)
     points = torch.tensor([[*POINTS[:2], (0.7, 0.9), *POINTS[3:]]] * 2, dtype=torch.float64)
     targets = torch.tensor([TARGETS] * 2)
@@ -232,7 +232,7 @@ def test_gradients_are_those_of_small_differences(options):
 
 
 @pytest.mark.parametrize("options", [{}, {"octaves": 8}, {"edge_frames": True}])
-def test_an_order_that_is_not_seen_changes_nothing(options):
+def test_order_of_elements_does_not_matter_without_indices(options):
     model = build(options | {"heads": 2})
     points = torch.rand(1, N, 2, dtype=torch.float64)
     order = torch.tensor([3, 0, 4, 1, 2])
@@ -244,8 +244,8 @@ def test_an_order_that_is_not_seen_changes_nothing(options):
 
 @pytest.mark.parametrize("limit", [1, 40, 700, 10**6])
 @pytest.mark.parametrize("bias_shape", [(5, 1, 1, 13), (9, 13), ()])
-def test_attention_of_a_few_rows_at_a_time_is_the_same(monkeypatch, limit, bias_shape):
-    """Five sets of 13 elements with 500 times as many took gigabytes where all came at once."""
+def test_attention_in_chunks_equals_attention_at_once(monkeypatch, limit, bias_shape):
+    """Chunks limit the memory for scores, which grows with the square of the elements."""
     monkeypatch.setattr(attention, "MAX_SCORES", limit)
     rng = torch.Generator().manual_seed(0)
     queries, keys, values = (
@@ -264,17 +264,17 @@ def test_attention_of_a_few_rows_at_a_time_is_the_same(monkeypatch, limit, bias_
     scores = torch.einsum("bhmd,bhld->bhml", queries, keys) / 2 + bias
     expected = torch.einsum("bhml,bhld->bmhd", scores.softmax(-1), values).reshape(5, 9, 8)
     assert torch.allclose(attended, expected, rtol=1e-12, atol=1e-12)
-    assert max(sizes) <= max(limit, 2 * 13)  # a row of all heads is never cut
+    assert max(sizes) <= max(limit, 2 * 13)  # a row of all heads is never split
 
 
 @pytest.mark.parametrize("limit", [1, 20, 26, 10**6])
-def test_the_encoders_rows_of_a_few_examples_at_a_time_are_the_same(monkeypatch, limit):
+def test_encoder_in_chunks_equals_encoder_at_once(monkeypatch, limit):
     monkeypatch.setattr(attention, "MAX_ROWS", limit)
     torch.manual_seed(0)
     layers = [attention.EncoderLayer(8, 2, 12) for _ in range(2)]
     rows = torch.randn(5, 13, 8)
     bias = attention.attention_bias(torch.rand(5, 1, 1, 13) > 0.2, torch.float32)
-    expected = layers[1](layers[0](rows, bias), bias)  # with gradients, and so all at once
+    expected = layers[1](layers[0](rows, bias), bias)  # at once, because of gradients
     sizes = []
     monkeypatch.setattr(layers[0], "forward", partial(record_size, sizes, layers[0].forward))
     with torch.no_grad():
@@ -283,12 +283,12 @@ def test_the_encoders_rows_of_a_few_examples_at_a_time_are_the_same(monkeypatch,
     layers[1].register_forward_hook(lambda layer, inputs, output: sizes.append(output.shape[:2]))
     with torch.no_grad():
         attention.encode_rows(layers, rows, bias)
-    assert sizes[-1] == (5, 13)  # whoever looks on sees all examples
+    assert sizes[-1] == (5, 13)  # with a hook, all at once
 
 
 @pytest.mark.parametrize("edge", ["last", "open"])
-def test_frames_of_known_answers_are_compiled_without_gradients(monkeypatch, edge):
-    """For 250 hulls of 50 points PyTorch's take 75 MB more than the kernel's."""
+def test_log_probs_use_compiled_frames_without_gradients(monkeypatch, edge):
+    """For 250 hulls of 50 points, PyTorch needs 75 MB more than the kernel."""
     model = build({"heads": 1, "edge_frames": True, "frame_edge": edge}).float()
     points, targets = torch.rand(3, N, 2), torch.tensor([TARGETS] * 3)
     arguments = points, torch.tensor([5, 5, 4]), torch.where(targets == 6, 5, targets)

@@ -1,4 +1,4 @@
-"""Every model under what PyTorch offers to record and to transform, against the model itself."""
+"""Compare every model with its traces, exports and transforms (`vmap`, `grad`) by PyTorch."""
 
 import pytest
 import torch
@@ -14,7 +14,7 @@ B, N, M = 3, 6, 4
 
 
 class LogProbs(torch.nn.Module):
-    """What an export asks for: a module whose `forward` it is."""
+    """A module with `log_probs` as its `forward`, as exports need it."""
 
     def __init__(self, model):
         super().__init__()
@@ -51,8 +51,8 @@ def assert_same(actual, expected):
 
 @MODELS
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64], ids=str)
-def test_traces_serve_other_values_and_sizes(small, name, dtype):
-    """As an export to ONNX takes them. Wrong by far once: kernels left zeros in the trace."""
+def test_traces_are_right_for_other_values_and_sizes(small, name, dtype):
+    """The ONNX export traces models. Kernels that write into arrays would leave zeros."""
     module = build(small, name, dtype)
     traced = torch.jit.trace(module, draw(0, dtype=dtype), check_trace=False)
     batches = [draw(1, dtype=dtype)]
@@ -65,8 +65,8 @@ def test_traces_serve_other_values_and_sizes(small, name, dtype):
 
 @pytest.mark.parametrize("name", ["ptr-net", "transformer-ptr-net"])
 @pytest.mark.parametrize("with_gradients", [True, False])
-def test_exports_serve_other_batches(small, name, with_gradients):
-    """What is computed part by part, to keep less, looked at sizes before it asked who traces."""
+def test_exports_are_right_for_other_batch_sizes(small, name, with_gradients):
+    """Code that computes in chunks must not read sizes while it is exported."""
     module, batch = build(small, name), torch.export.Dim("batch", min=2, max=6000)
     shapes = tuple({0: batch} for _ in range(3))
     with torch.set_grad_enabled(with_gradients):
@@ -75,15 +75,15 @@ def test_exports_serve_other_batches(small, name, with_gradients):
     assert_same(program.module()(*others), module(*others))
 
 
-def test_an_export_may_be_strict(small):
-    """Dynamo then reads the code, and could not read PyTorch's stack of modes."""
+def test_strict_export_works(small):
+    """Dynamo then interprets the code. It cannot interpret PyTorch's stack of modes."""
     module, arguments = build(small, "remaining-ptr-net"), draw(0)
     program = torch.export.export(module, arguments, strict=True)
     assert_same(program.module()(*arguments), module(*arguments))
 
 
 @MODELS
-def test_models_are_mapped_over_instances_and_their_gradients(small, name):
+def test_vmap_of_gradients_equals_gradients_of_the_batch(small, name):
     module, (inputs, lengths, targets) = build(small, name), draw(0)
     parameters = dict(module.named_parameters())
 
@@ -106,7 +106,7 @@ def test_models_are_mapped_over_instances_and_their_gradients(small, name):
 
 
 @MODELS
-def test_a_gradient_penalty_is_the_hessians(small, name):
+def test_gradient_of_squared_gradient_equals_hessian_product(small, name):
     """`d |g|^2 / dx = 2 H g`: double backward against forward over reverse."""
     module, (inputs, lengths, targets) = build(small, name), draw(0, batch=1, steps=2)
 
@@ -122,7 +122,7 @@ def test_a_gradient_penalty_is_the_hessians(small, name):
     assert actual.any()
 
 
-def test_gru_layers_are_mapped(small):
+def test_vmap_over_gru_layers(small):
     model = models.build("ptr-net", 2, 1, hidden_size=8, cell="gru").double()
     inputs, lengths, targets = draw(0)
     mapped = torch.func.vmap(lambda x, t: model.log_probs(x[None], None, t[None])[0])(

@@ -1,4 +1,11 @@
-"""The networks. One file a variant, found by its name; plug-ins register others."""
+"""The networks, one file for each. Plug-ins register further ones.
+
+Example:
+    >>> from ptrnet import models
+    >>> models.names()[:2]
+    ['hard-ptr-net', 'memory-ptr-net']
+    >>> model = models.build("ptr-net", 2, 1, hidden_size=64)
+"""
 
 from typing import TYPE_CHECKING, Any
 
@@ -7,23 +14,30 @@ from ptrnet.models.settings import ModelSettings
 from ptrnet.plugins import Registry
 from ptrnet.settings import from_mapping, options_of, require_settings
 
-if TYPE_CHECKING:  # names and settings are known without torch
+if TYPE_CHECKING:  # names and settings must not import torch
     from ptrnet.models.base import PointerModel
 
-STATES = "state-ptr-net"  # of problems alone, so no other task names it
+STATES = "state-ptr-net"  # serves problems only, so `names` leaves it out
 _registry = Registry("model", __name__, ("base", "ensemble", "settings", "state_ptr_net"), "MODEL")
 
 
 def names() -> list[str]:
-    """The known models, as they are spelled on the command line."""
+    """The names of the models, as the command line spells them."""
     return _registry.names()
 
 
 def register(name: str, cls: "type[PointerModel]") -> None:
-    """Register a model under a name, such as "my-net".
+    """Register a model under a name.
+
+    Args:
+        name: for the command line and recipes, such as "my-net".
+        cls: a class derived from `PointerModel`.
 
     Raises:
         InputError: `cls` is not derived from `PointerModel`, or the name is taken.
+
+    Example:
+        >>> models.register("my-net", MyNet)
     """
     from ptrnet.models.base import PointerModel
 
@@ -36,26 +50,33 @@ def register(name: str, cls: "type[PointerModel]") -> None:
 
 
 def kind(name: str) -> "type[PointerModel]":
-    """The class of a model. Raises InputError, with the nearest name, for an unknown one."""
+    """The class of a model. Raises InputError if it is unknown, and suggests the nearest name."""
     cls: type[PointerModel] = _registry.builtin(name) if name == STATES else _registry.get(name)
     return cls
 
 
 def setting_names(name: str) -> list[str]:
-    """The settings that a model has."""
+    """The names of a model's settings."""
     return list(options_of(kind(name).Settings))
 
 
 def settings_of(name: str, /, **values: Any) -> ModelSettings:
-    """The settings of a model: these values, and defaults for the others.
+    """The settings of a model: the given values, and defaults for all others.
 
     Raises:
-        InputError: the model does not have such a setting (the nearest is suggested), one is
-            missing, or a value does not fit.
+        InputError: the model has no such setting (the message suggests the nearest), a setting
+            without a default is missing, or a value is out of range.
     """
     return from_mapping(kind(name).Settings, values, f"model {name}")
 
 
 def build(name: str, features: int, num_specials: int, /, **settings: Any) -> "PointerModel":
-    """A fresh model for elements of d `features`, and S special slots; see `settings_of`."""
+    """Build a model with random weights.
+
+    Args:
+        name: of the model.
+        features: numbers in an element, d.
+        num_specials: special slots of the task, S.
+        settings: as in `settings_of`.
+    """
     return kind(name).fresh(features, num_specials, settings_of(name, **settings))

@@ -1,4 +1,8 @@
-"""What every model offers: `encode` once, `step` for each token, `log_probs` for a known answer."""
+"""The interface of all models.
+
+`encode` reads the instances once, `step` gives the distribution of the next token, and `log_probs`
+gives the distributions at all steps of a known answer.
+"""
 
 from abc import ABC, abstractmethod
 from dataclasses import asdict, dataclass
@@ -18,11 +22,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Encoded:
-    """What a decoder needs of a batch of instances. A variant adds fields.
+    """A batch of instances as a decoder needs it. Models add fields of their own.
 
     Args:
-        num_tokens: the width of a distribution over tokens, S + N.
-        state: the decoder's state before the first step, each tensor `(B, 1, ...)`.
+        num_tokens: number of tokens that a distribution covers, S + N.
+        state: the state before the first step, tensors `(B, 1, ...)`.
     """
 
     num_tokens: int
@@ -32,16 +36,18 @@ class Encoded:
 class PointerModel(nn.Module, ABC):
     """A network that points at its inputs: `p(C | P) = prod_i p(C_i | C_<i, P)` (V eq. 1).
 
-    Args of every model:
+    A subclass defines `encode` and `step`; the other methods have defaults.
+
+    Args:
         features: numbers in an element, d.
-        num_specials: special slots S of the pointer, END first.
-        settings: an instance of the class `Settings` of the model.
+        num_specials: special slots of the pointer, S. The first one is END.
+        settings: an instance of the model's class `Settings`.
     """
 
     Settings: ClassVar[type[ModelSettings]] = ModelSettings
-    exact_inputs: ClassVar[bool] = False  # whether it reads float64, whatever its parameters are
-    one_size: ClassVar[bool] = False  # whether all instances of a batch must have one size
-    n: int | None = None  # the one number of elements that instances must have; None: any
+    exact_inputs: ClassVar[bool] = False  # whether inputs stay float64 if the weights are float32
+    one_size: ClassVar[bool] = False  # whether the instances of a batch must have equal sizes
+    n: int | None = None  # the only size that the model accepts; None: any size
 
     def __init__(self, features: int, num_specials: int, settings: ModelSettings) -> None:
         super().__init__()
@@ -49,12 +55,12 @@ class PointerModel(nn.Module, ABC):
 
     @classmethod
     def for_task(cls, task: "Task", settings: ModelSettings) -> "PointerModel":
-        """A fresh model of a task's instances; several of them if the settings say `ensemble`."""
+        """Build a model with random weights for the instances of a task; see `fresh`."""
         return cls.fresh(task.num_features, task.num_specials, settings)
 
     @classmethod
     def fresh(cls, features: int, num_specials: int, settings: ModelSettings) -> "PointerModel":
-        """As `for_task`, for elements of d `features` and S special slots."""
+        """Build a model with random weights: an `Ensemble` if the setting `ensemble` exceeds 1."""
         if settings.ensemble == 1:
             return cls(features, num_specials, settings)
         from ptrnet.models.ensemble import Ensemble
@@ -62,24 +68,24 @@ class PointerModel(nn.Module, ABC):
         return Ensemble([cls(features, num_specials, settings) for _ in range(settings.ensemble)])
 
     def networks(self) -> list["PointerModel"]:
-        """The networks that are trained each for itself: this one, or those of an ensemble."""
+        """The networks that are trained separately: this one, or those of an ensemble."""
         return [self]
 
     def settings(self) -> dict[str, Any]:
-        """The keyword arguments that, after features and num_specials, build this model again."""
+        """The settings by name, as `ptrnet.models.build` takes them."""
         return asdict(self._settings)
 
     def check_lengths(self, lengths: Tensor) -> None:
-        """Refuses instances of `lengths` `(B,)` that the model cannot answer.
+        """Check that the model accepts instances of `lengths` `(B,)`.
 
         Raises:
-            ModelError: one has another number of elements than the model's one n.
+            ModelError: the model accepts a single size, and an instance has another.
         """
         if self.n is None:
             return
         is_captured = lengths.is_cuda and torch.cuda.is_current_stream_capturing()
         if is_captured or not is_eager(lengths):
-            return  # operations are recorded, to run later, or transformed: there are no values
+            return  # a trace, an export or `vmap` has no values that we could check
         other = lengths[lengths != self.n]
         if len(other):
             raise ModelError(
@@ -89,19 +95,25 @@ class PointerModel(nn.Module, ABC):
 
     @abstractmethod
     def encode(self, inputs: Tensor, lengths: Tensor | None = None) -> Encoded:
-        """Reads `(B, N, d)` instances of `lengths` `(B,)`; None: without padding."""
+        """Encode instances.
+
+        Args:
+            inputs: `(B, N, d)`.
+            lengths: `(B,)` number of elements of each instance; None: no padding.
+        """
 
     @abstractmethod
     def step(
         self, encoded: Any, state: tuple[Tensor, ...], tokens: Tensor
     ) -> tuple[Tensor, tuple[Tensor, ...]]:
-        """One decoder step for K prefixes of each instance.
+        """Take one decoder step for K prefixes of each instance.
 
         Args:
-            encoded: what `encode` returned.
-            state: tensors `(B, K, ...)`: at first `encoded.state`, then what `step` returned.
-            tokens: `(B, K)` the last token of each prefix; 0, the start symbol, of all of them at
-                first. Then 0 is END, and what is returned of that prefix is arbitrary, or NaN.
+            encoded: the result of `encode`.
+            state: tensors `(B, K, ...)`: `encoded.state` at the first step, then the state that
+                the previous step returned.
+            tokens: `(B, K)` the last token of each prefix. At the first step all are 0, the start
+                symbol. Later 0 is END: results for such a prefix are arbitrary and may be NaN.
 
         Returns:
             Log-probabilities `(B, K, S + N)` of the next token, -inf on padding, and the state
@@ -115,17 +127,17 @@ class PointerModel(nn.Module, ABC):
         targets: Tensor,
         target_lengths: Tensor | None = None,
     ) -> Tensor:
-        """Log-probabilities `(B, M, S + N)` of every token, where the tokens before it are true.
+        """Log-probabilities `(B, M, S + N)` of all tokens at each step of known answers.
 
-        Here it is one `step` after the other. A model whose decoder inputs are known beforehand
-        overrides it, and takes all steps at once.
+        Each step is given the true tokens before it (teacher forcing). This implementation calls
+        `step` in a loop. A model that can take all steps at once should override it.
 
         Args:
             inputs: `(B, N, d)` instances.
-            lengths: `(B,)` elements of each; None: without padding.
+            lengths: `(B,)` number of elements of each instance; None: no padding.
             targets: `(B, M)` the true tokens.
-            target_lengths: `(B,)` tokens of each target, END included; None: without padding.
-                The log-probabilities of what follows END are arbitrary.
+            target_lengths: `(B,)` tokens of each target, including END; None: no padding.
+                Log-probabilities after END are arbitrary.
         """
         encoded = self.encode(inputs, lengths)
         state, last_tokens, rows = encoded.state, shift_right(targets), []
@@ -142,18 +154,26 @@ class PointerModel(nn.Module, ABC):
         target_lengths: Tensor | None,
         num_known: int,
     ) -> Tensor:
-        """Log-probabilities `(B, R, S + N)` of the rest of each target, after its first tokens.
+        """Log-probabilities `(B, R, S + N)` of the tokens that follow a known prefix.
 
-        Row 0 is of the next token, as `log_probs` has it. A model may give it alone (R = 1), or
-        rows for the tokens after it as well, where it learns from these too.
+        A training with `--cuts` uses them. Row 0 is the next token's, as in `log_probs`. A model
+        may return this row alone (R = 1), or also rows for later tokens if it can learn from them.
 
-        The arguments are those of `log_probs`, and of every target `num_known` tokens are known.
+        Args:
+            inputs: as in `log_probs`.
+            lengths: as in `log_probs`.
+            targets: as in `log_probs`.
+            target_lengths: as in `log_probs`.
+            num_known: number of tokens of each target that are known.
         """
         return self.log_probs(inputs, lengths, targets, target_lengths)[:, num_known:]
 
 
 def as_parameters(model: nn.Module, *tensors: Tensor) -> tuple[Tensor, ...]:
-    """The tensors on the model's device, floating-point ones in the type that it reads."""
+    """Move tensors to a model's device, and floating-point ones to its dtype.
+
+    A model with `exact_inputs` reads floating-point tensors as they are.
+    """
     parameter = next(model.parameters())
     keeps_type = getattr(model, "exact_inputs", False)
     return tuple(
@@ -163,42 +183,42 @@ def as_parameters(model: nn.Module, *tensors: Tensor) -> tuple[Tensor, ...]:
 
 
 def full_lengths(batch: Tensor) -> Tensor:
-    """The lengths `(B,)` of a batch `(B, N, ...)` without padding."""
+    """The lengths `(B,)` of a batch `(B, N, ...)` that has no padding."""
     return torch.full((batch.shape[0],), batch.shape[1], device=batch.device)
 
 
 def masked_log_softmax(scores: Tensor, lengths: Tensor) -> Tensor:
-    """Over the first `lengths` `(B,)` entries of each row of `(B, K, S + N)`; -inf after them."""
+    """Log-softmax of scores `(B, K, S + N)` over the first `lengths` `(B,)` tokens; -inf after."""
     padding = ~length_mask(lengths, scores.shape[-1])
     return scores.masked_fill(padding[:, None], -torch.inf).log_softmax(-1)
 
 
 def decoder_inputs(inputs: Tensor, special_inputs: Tensor) -> Tensor:
-    """`(B, S + N, d)`: what the decoder is fed after each token.
+    """The decoder's input after each token, `(B, S + N, d)`.
 
-    That is a learned input `(S, d)` after a special slot, and the element itself after an element
-    of the instances `(B, N, d)`.
+    After a special slot that is a learned input, one of `special_inputs` `(S, d)`. After an
+    element it is the element itself, one of `inputs` `(B, N, d)`.
     """
     return torch.cat([special_inputs.expand(inputs.shape[0], -1, -1), inputs], 1)
 
 
 def safe_sqrt(x: Tensor) -> Tensor:
-    """The root of what is 0 or more; its derivative at 0 is 0, and not infinite."""
+    """The square root of numbers of 0 or more, with derivative 0 instead of infinity at 0."""
     is_zero = x == 0
     return torch.where(is_zero, 0, torch.where(is_zero, 1, x).sqrt())
 
 
 def shift_right(targets: Tensor) -> Tensor:
-    """The last token before each step of `(B, M)` targets: the start symbol, then the targets."""
+    """The previous token at each step of targets `(B, M)`; the start symbol at the first step."""
     return nn.functional.pad(targets[:, :-1], (1, 0))
 
 
 def init_uniform(module: nn.Module) -> None:
-    """Draws every parameter uniformly from [-0.08, 0.08] (V 3)."""
+    """Draw every parameter uniformly from [-0.08, 0.08], as in V 3."""
     for parameter in module.parameters():
         nn.init.uniform_(parameter, -0.08, 0.08)
 
 
 def num_weights(model: nn.Module) -> int:
-    """How many numbers a model has learned."""
+    """The number of learned parameters."""
     return sum(parameter.numel() for parameter in model.parameters())

@@ -1,4 +1,4 @@
-"""The Hard Ptr-Net (C 2.4): the likeliest element is fed next."""
+"""The Hard Ptr-Net (C 2.4): the next decoder input is the likeliest element."""
 
 from torch import Tensor
 
@@ -7,7 +7,10 @@ from ptrnet.models.parts.free_running import FreeRunningPtrNet
 
 
 class HardPtrNet(FreeRunningPtrNet):
-    """Fed next: `P_k`, `k = argmax a`. The argmax has no gradient, so none flows into `a` here."""
+    """The next decoder input is `P_k` with `k = argmax a` (C 2.4).
+
+    The argmax has no gradient, so none flows through the next input into `a`.
+    """
 
     def next_input(self, attention: Tensor, inputs: Tensor) -> Tensor:
         return gather_rows(inputs, attention.argmax(-1))

@@ -1,4 +1,4 @@
-"""The Multi Ptr-Net (C 2.5): the mean of the likely elements is fed next."""
+"""The Multi Ptr-Net (C 2.5): the next decoder input is the mean of the likely elements."""
 
 import torch
 from torch import Tensor
@@ -9,10 +9,10 @@ from ptrnet.models.settings import ThresholdSettings
 
 
 class MultiPtrNet(FreeRunningPtrNet):
-    """Fed next: the mean of the `P_j` with `a_j >= threshold`; of the argmax when none reaches it.
+    """The next decoder input is the mean of all `P_j` with `a_j >= threshold` (C 2.5).
 
-    Which elements these are has no gradient, so none flows into `a` here; the learned inputs of
-    special slots get theirs.
+    If no `a_j` reaches the threshold, it is `P_k` with `k = argmax a`. The choice of elements has
+    no gradient, so none flows into `a` here. The learned inputs of special slots have gradients.
     """
 
     Settings = ThresholdSettings

@@ -1,4 +1,4 @@
-"""The Pointer Network (V 2.3): attention over the inputs is the answer."""
+"""The Pointer Network (V 2.3): the attention over the inputs is the distribution of the answer."""
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -37,25 +37,26 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class EncodedSlots(Encoded):
-    """The tokens that a Ptr-Net can point at: special slots, then elements."""
+    """The encoded tokens of a Ptr-Net: special slots, then elements."""
 
-    inputs: Tensor  # (B, S + N, d): what the decoder is fed after each token
-    lengths: Tensor  # (B,) the tokens that are not padding: S + n
-    keys: Tensor  # (B, S + N, H): what the pointer scores
-    pointer: "Pointer"  # at these keys, of one step after the other
+    inputs: Tensor  # (B, S + N, d): the decoder's input after each token
+    lengths: Tensor  # (B,) number of tokens that are not padding: S + n
+    keys: Tensor  # (B, S + N, H): the keys that the pointer scores
+    pointer: "Pointer"  # takes the decoder's steps and points at these keys
 
 
 class Pointer:
-    """Decoder steps and where they point at the same keys, one after the other, as in decoding.
+    """Takes decoder steps one after another, each of which points at the same keys.
 
-    Those of many rows are compiled without gradients, where `kernels/pointer_step.py` serves them.
+    Without gradients, and if there are many rows, a compiled kernel computes the whole step
+    (`kernels/pointer_step.py`).
 
     Args:
-        decoder: gives the states.
-        query: of a state, W2.
+        decoder: computes the next state.
+        query: projects a state to a query (W2).
         keys: `(B, S + N, H)`.
-        v: of the additive score; None for another.
-        lengths: `(B,)` keys that are not padding.
+        v: the vector of the additive score; None for other scores.
+        lengths: `(B,)` number of keys that are not padding.
     """
 
     def __init__(
@@ -76,10 +77,10 @@ class Pointer:
         """Log-probabilities `(B, K, S + N)` and the next state.
 
         Args:
-            inputs: `(B, K, d)` of the decoder.
-            state: of the decoder.
-            tokens: `(B, K)`, the last of each prefix, as of `PointerModel.step`; where they are
-                given, prefixes that have ended may be left out.
+            inputs: `(B, K, d)`, the decoder's inputs.
+            state: the decoder's state.
+            tokens: `(B, K)`, the last token of each prefix, as in `PointerModel.step`. If they are
+                given, the step may skip prefixes that have ended.
         """
         compiled = self._compiled_for(inputs, state)
         if compiled is not None:
@@ -93,12 +94,12 @@ class Pointer:
         decoder, query, scorer = self._decoder, self._query, self._scorer
         keys, v, rows = scorer.keys, scorer.v, inputs.shape[0] * inputs.shape[1]
         if rows < MIN_ROWS or keys.numel() <= MAX_PLAIN_ENTRIES:
-            return None  # done before compiled code would even be loaded
+            return None  # PyTorch is faster than loading compiled code
         if v is None or not (isinstance(decoder, LSTM) and isinstance(query, Linear)):
             return None
         if not is_plain_float32(inputs, *state, keys, v):
             return None
-        if self._compiled is not None:  # of the same weights, and without hooks, as it was made
+        if self._compiled is not None:  # weights and hooks were checked when it was made
             return self._compiled
         if not (is_unchanged(decoder, (LSTM,)) and is_unchanged(query, (Linear,))):
             return None
@@ -112,7 +113,11 @@ class Pointer:
 
 
 class PtrNet(PointerModel):
-    """`u_j = v' tanh(W1 e_j + W2 d_i)`, `p(C_i) = softmax(u)`, fed next: a copy of `P_{C_i}`."""
+    """`u_j = v' tanh(W1 e_j + W2 d_i)`, `p(C_i) = softmax(u)` (V 2.3).
+
+    An LSTM encodes the elements `P_j` as `e_j`. A second one, whose state is `d_i`, reads a copy
+    of the element `P_{C_i}` that it has pointed at.
+    """
 
     Settings = AttentionSettings
 
@@ -124,17 +129,18 @@ class PtrNet(PointerModel):
         self.key = key_projection(settings.score, units)
         self.query = query_projection(settings.score, units)
         self.v = score_vector(settings.score, units)
-        # Slot 0 of both: `=>` is what the decoder is fed first, `<=` what it points at to end.
+        # Slot 0 of the inputs is `=>`, the decoder's first input. Slot 0 of the states is `<=`, to
+        # which the decoder points in order to end (V figure 1).
         self.special_inputs = nn.Parameter(torch.empty(num_specials, features))
         self.special_states = nn.Parameter(torch.empty(num_specials, units))
         init_uniform(self)
 
     def run_encoder(self, inputs: Tensor, lengths: Tensor) -> tuple[Tensor, State]:
-        """The states `(B, N, H)` that the pointer attends to, and the decoder's first state."""
+        """The states `(B, N, H)` that the pointer scores, and the decoder's first state."""
         return self.encoder(inputs, lengths)  # type: ignore[no-any-return]
 
     def encode_slots(self, inputs: Tensor, lengths: Tensor | None) -> EncodedSlots:
-        """The tokens that can be pointed at, and the decoder's first state."""
+        """Encode the tokens that the pointer can choose, and the decoder's first state."""
         lengths = full_lengths(inputs) if lengths is None else lengths
         states, state = self.run_encoder(inputs, lengths)
         special = self.special_states.to(states.dtype).expand(inputs.shape[0], -1, -1)

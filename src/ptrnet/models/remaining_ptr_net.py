@@ -1,8 +1,8 @@
-"""A pointer network that encodes what remains anew at every step.
+"""A pointer network that encodes the remaining elements again at every step.
 
-Light encoder, heavy decoder, as in Drakulic et al. (BQ-NCO, 2023) and Luo et al. (LEHD, 2023): what
-is left of a problem is a problem of the same kind, and of what was answered only the two ends
-matter for the rest.
+It has a light encoder and a heavy decoder, as in Drakulic et al. (BQ-NCO, 2023) and Luo et al.
+(LEHD, 2023). After some tokens, the rest of a problem is a smaller problem of the same kind. It
+depends only on the first and the last element of the answer so far.
 """
 
 from dataclasses import dataclass
@@ -29,22 +29,22 @@ from ptrnet.models.settings import RemainingSettings
 
 @dataclass(frozen=True)
 class Instances(Encoded):
-    """The instances as they came: nothing is encoded before a step."""
+    """The instances themselves, because all encoding happens in the steps."""
 
     inputs: Tensor  # (B, N, d)
-    mask: Tensor  # (B, N) boolean: the elements that are no padding
+    mask: Tensor  # (B, N) boolean: False on padding
 
 
 class PrefixState(NamedTuple):
-    """The state of K prefixes of each instance; tokens as in `PrefixEnds`."""
+    """The state of K prefixes of each instance; the other fields are those of `PrefixEnds`."""
 
-    seen: Tensor  # (B, K, N) boolean: the elements that were pointed at
+    seen: Tensor  # (B, K, N) boolean: whether the prefix has the element
     first: Tensor  # (B, K)
     previous: Tensor  # (B, K)
     last: Tensor  # (B, K)
 
     def append(self, tokens: Tensor, num_specials: int) -> "PrefixState":
-        """The state after one more token `(B, K)` of each prefix."""
+        """The state after another token `(B, K)` of each prefix."""
         seen, *ends = self
         element_tokens = torch.arange(seen.shape[-1], device=seen.device) + num_specials
         seen = seen | (element_tokens == tokens[..., None])
@@ -52,16 +52,18 @@ class PrefixState(NamedTuple):
 
 
 class RemainingPtrNet(PointerModel):
-    """`p = softmax(u)`, `u_j = (W1 h_0)' W2 h_j / sqrt(H)`; `h` is `[last; special slots; what
-    remains]`, encoded by the layers of a transformer.
+    """`p = softmax(u)`, `u_j = (W1 h_0)' W2 h_j / sqrt(H)`, where a transformer's layers encode
+    `h = [last token; special slots; remaining elements]` at every step.
 
-    The last token has the position of the last element, and the special slots that of the first
-    one: to end is to close the tour. Before the first element both have the mean of all. They get
-    learned marks, and so do elements that were pointed at, where `repeats` leaves them among what
-    remains. With `nearest`, only that many elements near the last one are encoded. Coordinates, and
-    scores, are computed in float32 under autocast, too.
+    The last token has the coordinates of the last element. The special slots have those of the
+    first one, because ending means closing the tour. Before the first element, both have the mean
+    of all elements. Learned marks are added to tell these rows from elements. With `repeats`,
+    elements of the answer stay among the remaining ones, with a mark of their own. With `nearest`,
+    only that many elements near the last one are encoded. Coordinates and scores are computed in
+    float32 even under autocast.
 
-    In shapes, R is B K prefixes, and W the most elements that are encoded after one.
+    In shapes, R is the number of prefixes, B K, and W the largest number of elements that are
+    encoded after a prefix.
     """
 
     Settings = RemainingSettings
@@ -78,7 +80,8 @@ class RemainingPtrNet(PointerModel):
             for _ in range(settings.encoder_layers)
         )
         self.query, self.key = (nn.Linear(units, units, bias=False) for _ in range(2))
-        # The last token is a special one, of which END is the start, or else any element.
+        # A mark for each special token that can be last (END stands for the start), and one mark
+        # for all elements.
         self.last_marks = nn.Parameter(normal_vectors(num_specials + 1, units, divisor=10))
         self.slot_marks = nn.Parameter(normal_vectors(num_specials, units, divisor=10))
         self.seen_mark = nn.Parameter(normal_vectors(units, divisor=10)) if self.repeats else None
@@ -106,11 +109,11 @@ class RemainingPtrNet(PointerModel):
         target_lengths: Tensor | None,
         num_known: int,
     ) -> Tensor:
-        """See `PointerModel`; what remains is encoded once, all of it, after the known tokens.
+        """See `PointerModel`. The remaining elements are encoded once, after the known tokens.
 
-        Row r > 0 is of the token after token r of the rest. Its query is the state of token r
-        instead of that of the last known token: the same question, after tokens that are not
-        known. Where elements repeat it has no one answer, and row 0 stands alone.
+        Row r > 0 predicts the token after token r of the rest. Its query is the state of token r,
+        while row 0 uses that of the last known token. With `repeats` only row 0 is returned,
+        because an element may have several successors.
         """
         encoded = self.encode(inputs, lengths)
         prefixes, last_tokens = PrefixState(*encoded.state), shift_right(targets)
@@ -127,10 +130,17 @@ class RemainingPtrNet(PointerModel):
     def _encode_rest(
         self, encoded: Instances, prefixes: PrefixState, last_tokens: Tensor, nearest: int
     ) -> tuple[Rest, Tensor]:
-        """What remains after prefixes, whose last tokens are `(B, K)`, and the states of all rows.
+        """Encode what remains after each prefix.
 
-        Of `nearest` elements only, or of all where it is 0. States are `(R, 1 + S + W, H)`: of the
-        last token, the special slots, the elements.
+        Args:
+            encoded: the instances.
+            prefixes: their state.
+            last_tokens: `(B, K)`.
+            nearest: number of elements near the last one to encode; 0: all.
+
+        Returns:
+            The remaining elements, and the states `(R, 1 + S + W, H)` of the last token, the
+            special slots and these elements.
         """
         remaining = encoded.mask[:, None].expand_as(prefixes.seen)
         if not self.repeats:
@@ -151,7 +161,10 @@ class RemainingPtrNet(PointerModel):
     def _current_and_goal(
         self, inputs: Tensor, prefixes: PrefixState, remaining: Tensor
     ) -> tuple[Tensor, Tensor]:
-        """The prefixes' last and first elements, each `(B, K, 1, d)`; at first the mean of all."""
+        """The last and the first element of each prefix, each `(B, K, 1, d)`.
+
+        An empty prefix has the mean of all elements instead.
+        """
         weights = remaining.to(inputs.dtype)
         with torch.autocast(inputs.device.type, enabled=False):
             mean = (weights @ inputs) / weights.sum(-1, keepdim=True).clamp(min=1)
@@ -166,7 +179,7 @@ class RemainingPtrNet(PointerModel):
         return current, goal
 
     def _read(self, inputs: Tensor, rest: Rest, current: Tensor, goal: Tensor) -> Tensor:
-        """`(R, 1 + S + W, H)` of the points; current ones and goals are `(R, 1, d)`."""
+        """The rows `(R, 1 + S + W, H)` before encoding; `current` and `goal` are `(R, 1, d)`."""
         points = gather_rows(inputs, rest.elements.reshape(inputs.shape[0], -1))
         points = points.view(*rest.elements.shape, self.features)
         points = torch.where(rest.mask[..., None], points, current)
@@ -175,7 +188,7 @@ class RemainingPtrNet(PointerModel):
         return places
 
     def _marks(self, seen: Tensor, rest: Rest, last_tokens: Tensor) -> Tensor:
-        """`(R, 1 + S + W, H)`: what tells the last token, special slots and seen elements."""
+        """Learned marks of the last token, special slots and seen elements, `(R, 1 + S + W, H)`."""
         last = self.last_marks[last_tokens.clamp(max=self.num_specials).view(-1, 1)]
         marks = torch.cat([last, self.slot_marks.expand(last.shape[0], -1, -1)], 1)
         marks = nn.functional.pad(marks, (0, 0, 0, rest.elements.shape[1]))
@@ -185,7 +198,7 @@ class RemainingPtrNet(PointerModel):
         return marks + is_seen[..., None] * self.seen_mark
 
     def _scores(self, query_states: Tensor, states: Tensor) -> Tensor:
-        """`(R, Q, S + W)`: how Q queries of states `(R, Q, H)` score all states but the first."""
+        """Scores `(R, Q, S + W)` of all states except the first, for Q queries `(R, Q, H)`."""
         keys, queries = self.key(states[:, 1:]), self.query(query_states)
         with torch.autocast(keys.device.type, enabled=False):
             keys, queries = keys.to(states.dtype), queries.to(states.dtype)

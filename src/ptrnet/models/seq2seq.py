@@ -1,4 +1,4 @@
-"""Sequence to sequence (V 2.1): one LSTM reads, another answers from a fixed dictionary."""
+"""Sequence to sequence (V 2.1): an LSTM reads the input, another one emits dictionary symbols."""
 
 from torch import Tensor, nn
 
@@ -9,7 +9,10 @@ from ptrnet.models.settings import DictionarySettings
 
 
 class Seq2Seq(DictionaryModel):
-    """`p(C_i) = softmax(W d_i + b)` over the dictionary; the encoder's last state starts `d`."""
+    """`p(C_i) = softmax(W d_i + b)` over a dictionary (V 2.1).
+
+    The decoder, whose state is `d_i`, starts from the encoder's last state.
+    """
 
     Settings = DictionarySettings
 

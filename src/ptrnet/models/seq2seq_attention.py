@@ -1,4 +1,4 @@
-"""Sequence to sequence with attention (V 2.2, B)."""
+"""Sequence to sequence with attention over the encoder's states (V 2.2, B)."""
 
 from dataclasses import dataclass
 
@@ -23,15 +23,15 @@ class EncodedStates(Encoded):
     """The encoder's states, which the decoder attends to."""
 
     states: Tensor  # (B, N, H): e
-    scorer: Scorer  # of these states, for the queries of one step after the other
+    scorer: Scorer  # scores these states at each step
 
 
 class Seq2SeqAttention(DictionaryModel):
-    """`u_j = v' tanh(W1 e_j + W2 d_i)`, `d'_i = sum_j softmax(u)_j e_j`, over the dictionary
-    `p(C_i) = softmax(W [d_i; d'_i] + b)`.
+    """`u_j = v' tanh(W1 e_j + W2 d_i)`, `d'_i = sum_j softmax(u)_j e_j` (V 2.2), and
+    `p(C_i) = softmax(W [d_i; d'_i] + b)` over a dictionary.
 
-    Fed next: the embedding of `C_i` with `[d_i; d'_i]`; at the start `d_0` is the encoder's last
-    output and `d'_0` is zero.
+    The next decoder input is the embedding of `C_i` together with `[d_i; d'_i]`. At the first step
+    `d_0` is the encoder's last output, and `d'_0` is zero.
     """
 
     Settings = DictionaryAttentionSettings

@@ -1,6 +1,6 @@
-"""The settings of models, each declared once. No torch here.
+"""The settings of models. This module must not import torch, so that `--help` stays fast.
 
-A variant has one of these classes as its `Settings`; its fields are keyword arguments of
+Each model has one of these classes as its `Settings`. The fields are keyword arguments of
 `models.build` and options of `ptrnet train`.
 """
 
@@ -9,7 +9,7 @@ from typing import Literal
 
 from ptrnet.settings import Option, Settings, options_of, setting
 
-MAX_UNITS = 65_536  # a layer of more would not fit any memory; a dictionary likewise
+MAX_UNITS = 65_536  # a square matrix of this size takes 17 GB in float32
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -23,70 +23,72 @@ class ModelSettings(Settings):
 
     @property
     def sees_order(self) -> bool:
-        """Whether the model can tell in which order the elements stand."""
+        """Whether answers may depend on the order of the elements."""
         return True
 
     @property
     def scores_once(self) -> bool:
-        """Whether the scores of elements do not depend on the tokens before."""
+        """Whether the scores of elements are independent of the previous tokens."""
         return False
 
 
 @dataclass(frozen=True, kw_only=True)
 class RecurrentSettings(ModelSettings):
-    """Settings of models that read and answer one element after another."""
+    """Settings of models whose encoder and decoder are recurrent."""
 
-    cell: Literal["lstm", "gru"] = setting("lstm", "cell of encoder and decoder")
-    layers: int = setting(1, "layers of encoder and decoder, each", ge=1, le=64)
-    bidirectional: bool = setting(False, "half of the encoder's units read backwards")
+    cell: Literal["lstm", "gru"] = setting("lstm", "recurrent cell of encoder and decoder")
+    layers: int = setting(1, "layers of the encoder, and of the decoder", ge=1, le=64)
+    bidirectional: bool = setting(False, "half of the encoder's units read the elements backwards")
 
 
 @dataclass(frozen=True, kw_only=True)
 class AttentionSettings(RecurrentSettings):
     """Settings of models that score encoder states against decoder states."""
 
-    score: Literal["additive", "dot", "general"] = setting("additive", "how an element is scored")
+    score: Literal["additive", "dot", "general"] = setting(
+        "additive", "attention score of an element"
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
 class FreeRunningSettings(AttentionSettings):
-    """Settings of models whose next input is made of their own distribution."""
+    """Settings of models whose next decoder input is a function of their own distribution."""
 
     teacher_forcing: bool = setting(
         True,
-        "soft-, hard- and multi-ptr-net are fed the true elements in training; free running if not",
+        "soft-, hard- and multi-ptr-net: in training, the decoder reads the true elements",
     )
 
 
 @dataclass(frozen=True, kw_only=True)
 class ThresholdSettings(FreeRunningSettings):
-    """Settings of the model whose next input is the mean of the likely elements."""
+    """Settings of the model whose next decoder input is the mean of the likely elements."""
 
     threshold: float = setting(
-        0.1, "multi-ptr-net: least probability of what is fed", ge=1e-6, le=1
+        0.1, "multi-ptr-net: least probability of an element that the decoder reads", ge=1e-6, le=1
     )
 
 
 @dataclass(frozen=True, kw_only=True)
 class DictionarySettings(RecurrentSettings):
-    """Settings of models whose output is a fixed dictionary."""
+    """Settings of models whose output is a fixed dictionary, so all instances have one size."""
 
-    n: int = setting(MISSING, "elements of every instance", ge=1, le=MAX_UNITS)
+    n: int = setting(MISSING, "number of elements of every instance", ge=1, le=MAX_UNITS)
 
 
 @dataclass(frozen=True, kw_only=True)
 class DictionaryAttentionSettings(DictionarySettings, AttentionSettings):
-    """Settings of models whose output is a fixed dictionary, and that score encoder states."""
+    """Settings of models with a fixed dictionary and attention over encoder states."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class LayerSettings(ModelSettings):
-    """Settings of models whose elements attend to each other, in layers of a transformer."""
+    """Settings of models that have the layers of a transformer."""
 
-    heads: int = setting(4, "transformer: heads of each attention", ge=1, le=MAX_UNITS)
+    heads: int = setting(4, "transformer: attention heads", ge=1, le=MAX_UNITS)
     encoder_layers: int = setting(4, "transformer: layers of the encoder", ge=1, le=64)
     feed_forward: int = setting(
-        512, "transformer: units between a layer's two maps", ge=1, le=MAX_UNITS
+        512, "transformer: hidden units of a feed-forward layer", ge=1, le=MAX_UNITS
     )
 
     @property
@@ -96,24 +98,24 @@ class LayerSettings(ModelSettings):
 
 @dataclass(frozen=True, kw_only=True)
 class EncoderSettings(LayerSettings):
-    """Settings of models that see the features of elements as they are."""
+    """Settings of models whose encoder reads the features of elements."""
 
     octaves: int = setting(
-        0, "transformer: sines and cosines of each feature, in octaves", ge=0, le=16
+        0, "transformer: number of frequencies of sines and cosines of each feature", ge=0, le=16
     )
 
 
 @dataclass(frozen=True, kw_only=True)
 class TransformerSettings(EncoderSettings):
-    """Settings of the model that reads all elements at once."""
+    """Settings of the transformer."""
 
     decoder_layers: int = setting(2, "transformer: layers of the decoder", ge=1, le=64)
-    see_indices: bool = setting(False, "transformer: elements' indices are seen")
+    see_indices: bool = setting(False, "transformer: adds sines of the elements' indices")
     edge_frames: bool = setting(
-        False, "transformer: elements are seen in the frame of the answer's last edge, too"
+        False, "transformer: scores use positions relative to the last edge of the answer"
     )
     frame_edge: Literal["last", "open"] = setting(
-        "last", "transformer: edge of the frames; open: of a sequence of apexes"
+        "last", "transformer: the edge of edge_frames; open: for a sequence of apexes"
     )
 
     @property
@@ -123,15 +125,15 @@ class TransformerSettings(EncoderSettings):
 
 @dataclass(frozen=True, kw_only=True)
 class RemainingSettings(EncoderSettings):
-    """Settings of the model that encodes what remains at every step."""
+    """Settings of the model that encodes the remaining elements at every step."""
 
     nearest: int = setting(
         0,
-        "remaining-ptr-net: elements encoded at a step, those near the last one; 0: all",
+        "remaining-ptr-net: encode only this many elements near the last one; 0: all",
         ge=0,
         le=MAX_UNITS,
     )
-    repeats: bool = setting(False, "remaining-ptr-net: what was pointed at may be again")
+    repeats: bool = setting(False, "remaining-ptr-net: an answer may repeat elements")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -140,14 +142,14 @@ class SetSettings(EncoderSettings):
 
     hidden_size: int = setting(64, "units of the network", ge=1, le=MAX_UNITS)
     encoder_layers: int = setting(2, "layers of the network", ge=1, le=64)
-    feed_forward: int = setting(128, "units between a layer's two maps", ge=1, le=MAX_UNITS)
+    feed_forward: int = setting(128, "hidden units of a feed-forward layer", ge=1, le=MAX_UNITS)
     dropout: float = setting(
-        0.0, "set-ptr-net: share of units that are left out in training", ge=0, lt=1
+        0.0, "set-ptr-net: dropout, the share of units to drop in training", ge=0, lt=1
     )
     answer: Literal["any", "all", "one"] = setting(
-        "any", "set-ptr-net: elements of an answer: any number, all, or one"
+        "any", "set-ptr-net: number of elements in an answer"
     )
-    repeats: bool = setting(False, "set-ptr-net: what was pointed at may be again")
+    repeats: bool = setting(False, "set-ptr-net: an answer may repeat elements")
 
     @property
     def scores_once(self) -> bool:
@@ -155,10 +157,10 @@ class SetSettings(EncoderSettings):
 
 
 def every_setting() -> dict[str, Option]:
-    """Each setting that some model has, by its name; of several the one of the base class."""
+    """All settings of all models, by name. A base class takes precedence over its subclasses."""
     settings: dict[str, Option] = {}
     classes: list[type[ModelSettings]] = [ModelSettings]
-    for cls in classes:  # grows by its subclasses
+    for cls in classes:  # the list grows in the loop: breadth first
         settings = {**options_of(cls), **settings}
         classes += cls.__subclasses__()
     return settings

@@ -1,4 +1,4 @@
-"""A transformer over the set (Vaswani et al. 2017, norms first) with a pointer."""
+"""A transformer (Vaswani et al. 2017; norms come first) whose output is a pointer."""
 
 import math
 from dataclasses import dataclass, field
@@ -33,35 +33,35 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class EncodedSet(Encoded):
-    """The tokens that the decoder attends to and points at: special slots, then elements."""
+    """The encoded tokens: special slots, then elements."""
 
     inputs: Tensor  # (B, N, d)
-    states: Tensor  # (B, S + N, H): what the decoder is fed after each token
-    keys: Tensor  # (B, S + N, H): what the pointer scores
-    bias: Tensor  # (B, S + N): 0, and -inf on padding
+    states: Tensor  # (B, S + N, H): the decoder's input after each token
+    keys: Tensor  # (B, S + N, H): the keys that the pointer scores
+    bias: Tensor  # (B, S + N): -inf on padding, 0 elsewhere
     keys_values: list[KeysValues]  # of the states, for each layer's cross-attention
     frame_keys: Tensor | None  # of the states, for the edge frames
-    # Made by the first step that compiled code takes, of these tensors and the weights of then.
+    # Empty, or one item. The first compiled step prepares it from these tensors and the weights.
     compiled: list["Compiled"] = field(init=False, default_factory=list)
 
 
 class Compiled(NamedTuple):
-    """The steps of the decoder's layers, and the edge frames; None for what PyTorch computes."""
+    """Compiled steps of the decoder's layers, and edge frames; None: PyTorch computes this part."""
 
     layers: "tuple[Step | None, ...]"
     frames: "FrameScores | None"
 
 
 class TransformerPtrNet(PointerModel):
-    """`u_j = d_i' W e_j / sqrt(H)`, `p(C_i) = softmax(u)`, fed next: `e_{C_i}`.
+    """`u_j = d_i' W e_j / sqrt(H)`, `p(C_i) = softmax(u)`; the next decoder input is `e_{C_i}`.
 
-    `e` are the encoder's states of special slots (their inputs are learned) and elements; all
-    attend to each other. `d_i` is the state of a decoder that attends to what it was fed so far,
-    and to `e`. With `edge_frames` each score has what `EdgeFrames` adds. Coordinates, and scores,
-    are computed in float32 under autocast, too.
+    `e` are the encoder's states of special slots, whose inputs are learned, and of elements. All
+    of them attend to each other. `d_i` is the state of a decoder that attends to its earlier
+    inputs and to `e`. With `edge_frames`, `EdgeFrames` adds a term to each score. Coordinates and
+    scores are computed in float32 even under autocast.
 
-    A step's state has the keys and values of the tokens so far, `(B, K, t, H)`, of each layer;
-    with `edge_frames` then what tells the edge.
+    The state of a step has the keys and values `(B, K, t, H)` of each layer for the t tokens so
+    far. With `edge_frames`, the state of the frames follows.
     """
 
     Settings = TransformerSettings
@@ -83,7 +83,7 @@ class TransformerPtrNet(PointerModel):
         lengths = full_lengths(inputs) if lengths is None else lengths
         states, bias = self._encode_tokens(inputs, lengths)
         batch, num_tokens, units = states.shape
-        # First, as they take the most memory until they are there.
+        # Must run first, because it needs the most temporary memory.
         keys_values = [layer.cross.keys_values(states) for layer in self._decoder_layers()]
         with torch.autocast(states.device.type, enabled=False):
             keys = self.pointer(states) / math.sqrt(units)
@@ -102,7 +102,7 @@ class TransformerPtrNet(PointerModel):
         )
 
     def _encode_tokens(self, inputs: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor]:
-        """The encoder's states `(B, S + N, H)`, and `(B, S + N)`: 0, and -inf on padding."""
+        """The encoder's states `(B, S + N, H)`, and the bias `(B, S + N)` of attention to them."""
         special = self.special_inputs.expand(inputs.shape[0], -1, -1)
         rows = torch.cat([special, self.elements(inputs)], 1)
         bias = attention_bias(length_mask(lengths + self.num_specials, rows.shape[1]), rows.dtype)
@@ -115,9 +115,13 @@ class TransformerPtrNet(PointerModel):
         ends: tuple[Tensor, ...] | None,
         compiled: Compiled | None = None,
     ) -> Tensor:
-        """Log-probabilities `(B, M, S + N)` of the next tokens, of decoder states `(B, M, H)`.
+        """Log-probabilities `(B, M, S + N)` of the next tokens.
 
-        `ends` are those of the frames' edges, each `(B, M)`; None without edge frames.
+        Args:
+            encoded: the encoded tokens.
+            rows: the decoder's states `(B, M, H)`.
+            ends: the ends of the frames' edges, each `(B, M)`; None without edge frames.
+            compiled: the kernels that can be used.
         """
         queries = layer_norm(rows)
         with torch.autocast(queries.device.type, enabled=False):
@@ -155,7 +159,7 @@ class TransformerPtrNet(PointerModel):
     def _compiled(
         self, encoded: EncodedSet, rows: Tensor, state: tuple[Tensor, ...]
     ) -> Compiled | None:
-        """The compiled kernels for a step of `(B, K, H)` rows; None: PyTorch computes all of it."""
+        """The compiled kernels for a step of rows `(B, K, H)`; None: PyTorch computes all of it."""
         past = state[: 2 * len(self.decoder)]
         tensors = (rows, encoded.inputs, encoded.keys, *past, *chain(*encoded.keys_values))
         if not is_plain_float32(*tensors) or not is_loaded_for(rows.shape[0] * rows.shape[1]):
@@ -169,7 +173,7 @@ class TransformerPtrNet(PointerModel):
             edges = None
             if self.frames is not None and encoded.frame_keys is not None:
                 edges = self.frames.compiled(encoded.inputs, encoded.frame_keys)
-            # In one piece: another thread may decode with the same encoded set.
+            # A single append, because another thread may decode with the same `encoded`.
             encoded.compiled.append(Compiled(tuple(layers), edges))
         return encoded.compiled[0]
 
@@ -198,7 +202,7 @@ class TransformerPtrNet(PointerModel):
 def _build_frames(
     features: int, num_specials: int, settings: TransformerSettings
 ) -> EdgeFrames | None:
-    """The edge frames of the settings; refuses elements and sequences that have no such edges."""
+    """The edge frames of the settings. Raises InputError if the task has no such edges."""
     is_open = settings.frame_edge == "open"
     if not settings.edge_frames:
         if is_open:

@@ -1,1 +1,1 @@
-"""What models are composed of: recurrent layers, scores, and what several variants share."""
+"""The parts that several models share: recurrent layers, attention, scores, edge frames."""

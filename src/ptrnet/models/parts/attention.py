@@ -1,9 +1,9 @@
-"""Multi-head attention and the layers that are built of it (Vaswani et al. 2017), norms first.
+"""Multi-head attention, and transformer layers with norms first (Vaswani et al. 2017).
 
-The residual stream keeps the type of its input; what autocast rounds are the layers' products.
-Norms have no weights: a linear map follows each, which would absorb them.
+The residual stream keeps the dtype of its input: autocast rounds only the products of layers.
+Norms have no weights, because a linear layer follows each norm and could absorb them.
 
-In shapes, D is the units of a head, H / heads; M the rows that attend, L those attended to.
+In shapes, D is the number of units of a head, H / heads. M rows attend to L rows.
 """
 
 import math
@@ -20,16 +20,17 @@ if TYPE_CHECKING:
 
 
 class Elements(nn.Module):
-    """`W [p; sin(pi p); cos(pi p); sin(2 pi p); ...] + b`, and sines of the index where it is seen.
+    """Embedding of elements, `W [p; sin(pi p); cos(pi p); sin(2 pi p); ...] + b`.
 
-    In float32 (or better) under autocast: features keep all their digits.
+    It is computed in float32 or better even under autocast, because bfloat16 would round nearby
+    features to equal ones.
 
     Args:
         features: numbers in an element, d.
         units: size of the output, H.
-        octaves: sines and cosines of each feature, each of twice the frequency before.
-        see_indices: whether `sin` and `cos` of `j / 10000^(2k / H)` are added, j the index of the
-            element (Vaswani et al. 2017).
+        octaves: number of frequencies; each is twice the previous one.
+        see_indices: whether to add `sin` and `cos` of `j / 10000^(2k / H)`, where j is the index
+            of the element (Vaswani et al. 2017, section 3.5).
     """
 
     def __init__(self, features: int, units: int, octaves: int, see_indices: bool) -> None:
@@ -38,7 +39,7 @@ class Elements(nn.Module):
         self.map = nn.Linear(features * (1 + 2 * octaves), units)
 
     def forward(self, inputs: Tensor) -> Tensor:
-        """`(B, N, H)` of `(B, N, d)`."""
+        """Embed elements `(B, N, d)` as `(B, N, H)`."""
         with torch.autocast(inputs.device.type, enabled=False):
             angles = [2**k * math.pi * inputs for k in range(self.octaves)]
             waves = [wave(angle) for angle in angles for wave in (torch.sin, torch.cos)]
@@ -47,7 +48,7 @@ class Elements(nn.Module):
 
 
 def index_encoding(rows: Tensor) -> Tensor:
-    """`(N, H)`, what is added to `(B, N, H)` rows: sines of the indices, then their cosines."""
+    """The encoding `(N, H)` of the indices of rows `(B, N, H)`: sines, then cosines."""
     _, n, units = rows.shape
     exponents = torch.arange(-(-units // 2), device=rows.device, dtype=rows.dtype)
     indices = torch.arange(n, device=rows.device, dtype=rows.dtype)
@@ -56,13 +57,14 @@ def index_encoding(rows: Tensor) -> Tensor:
 
 
 def normal_vectors(*shape: int, divisor: float = 1.0) -> Tensor:
-    """Normal numbers, for learned vectors to start from; any where tensors have no memory.
+    """Normally distributed initial values of learned vectors.
 
-    Drawing such would import a compiler, which takes longer than all else that loading does.
+    On the meta device nothing is drawn: `normal_` there would import PyTorch's compiler, which
+    takes longer than the rest of loading a model.
 
     Args:
-        shape: of the tensor.
-        divisor: of the numbers; 10 makes their standard deviation 0.1.
+        shape: the shape of the tensor.
+        divisor: divides the numbers; 10 gives a standard deviation of 0.1.
     """
     numbers = torch.empty(shape)
     return numbers if numbers.is_meta else numbers.normal_() / divisor
@@ -70,25 +72,25 @@ def normal_vectors(*shape: int, divisor: float = 1.0) -> Tensor:
 
 KeysValues = tuple[Tensor, Tensor]
 
-# What is computed at a time where nothing has to be kept: 1 MB of scores, which stays in a cache,
-MAX_SCORES = 2**18
-MAX_ROWS = 2**11  # and half as much of the rows between an encoder's layers, of 64 units.
+# Without gradients we compute attention in chunks that fit the processor's cache.
+MAX_SCORES = 2**18  # 1 MB of scores
+MAX_ROWS = 2**11  # 0.5 MB of rows with 64 units
 
 
 def attend(queries: Tensor, keys: Tensor, values: Tensor, bias: Tensor) -> Tensor:
-    """`softmax(q k' / sqrt(D) + bias) v` in each head, heads side by side: `(..., M, H)`.
+    """`softmax(q k' / sqrt(D) + bias) v` in each head, with heads concatenated: `(..., M, H)`.
 
-    Written out, and with the softmax in float32 or better: on a CPU the backward pass of PyTorch's
-    fused attention takes several times as long in bfloat16, and cannot be differentiated again.
+    We do not use PyTorch's fused attention: on a CPU its backward pass in bfloat16 takes several
+    times as long, and it has no second derivative. The softmax is in float32 or better.
 
     Args:
         queries: `(..., heads, M, D)`.
         keys: `(..., heads, L, D)`.
         values: `(..., heads, L, D)`.
-        bias: 0 or -inf, of a shape that broadcasts to `(..., heads, M, L)`; see `attention_bias`.
+        bias: 0 or -inf, broadcast to `(..., heads, M, L)`; see `attention_bias`.
     """
     is_kept = torch.is_grad_enabled() or queries.dim() != 4 or queries.device.type != "cpu"
-    # Before any size is looked at: an export would serve no others.
+    # Must run before any size is read: an exported graph would accept only these sizes.
     if is_kept or not is_eager(queries, keys, values, bias):
         return _attend(queries, keys, values, bias)
     batch, heads, steps, _ = queries.shape
@@ -96,7 +98,7 @@ def attend(queries: Tensor, keys: Tensor, values: Tensor, bias: Tensor) -> Tenso
     if batch * steps * scores_of_row <= MAX_SCORES:
         return _attend(queries, keys, values, bias)
     k = max(1, MAX_SCORES // (scores_of_row * steps))  # examples at a time
-    m = min(steps, max(1, MAX_SCORES // scores_of_row))  # and rows
+    m = min(steps, max(1, MAX_SCORES // scores_of_row))  # rows at a time
     bias = bias.expand(batch, heads, steps, keys.shape[-2])
     attended = values.new_empty(batch, steps, heads * values.shape[-1])
     for i in range(0, batch, k):
@@ -110,29 +112,29 @@ def attend(queries: Tensor, keys: Tensor, values: Tensor, bias: Tensor) -> Tenso
 
 
 def _attend(queries: Tensor, keys: Tensor, values: Tensor, bias: Tensor) -> Tensor:
-    """The formula of `attend`."""
+    """`attend` without chunks."""
     scores = (queries * (1 / math.sqrt(queries.shape[-1]))) @ keys.transpose(-1, -2)
     attended = (scores + bias).softmax(-1).to(values.dtype) @ values
     return attended.transpose(-2, -3).flatten(-2)
 
 
 def split_heads(rows: Tensor, heads: int) -> Tensor:
-    """`(..., M, H)` as `(..., heads, M, H / heads)`."""
+    """Reshape `(..., M, H)` to `(..., heads, M, H / heads)`."""
     return rows.view(*rows.shape[:-1], heads, rows.shape[-1] // heads).transpose(-2, -3)
 
 
 def layer_norm(rows: Tensor) -> Tensor:
-    """Each row with mean 0 and variance 1."""
-    return nn.functional.layer_norm(rows, (int(rows.shape[-1]),))  # constant where it is traced
+    """Normalize each row to mean 0 and variance 1."""
+    return nn.functional.layer_norm(rows, (int(rows.shape[-1]),))  # a constant in traces
 
 
 def attention_bias(mask: Tensor, dtype: torch.dtype) -> Tensor:
-    """A mask as a term of scores: 0 where it is True, -inf elsewhere."""
+    """The term to add to scores: 0 where the mask is True, -inf elsewhere."""
     return torch.zeros(mask.shape, dtype=dtype, device=mask.device).masked_fill(~mask, -torch.inf)
 
 
 def causal_mask(steps: int, device: torch.device) -> Tensor:
-    """`(M, M)` boolean for M `steps`: True where a step may see a step: earlier ones, itself."""
+    """`(M, M)` boolean: whether a step (row) may attend to a step (column), which is no later."""
     positions = torch.arange(steps, device=device)
     return positions <= positions[:, None]
 
@@ -146,15 +148,19 @@ class SelfAttention(nn.Module):
         self.inward, self.outward = nn.Linear(units, 3 * units), nn.Linear(units, units)
 
     def forward(self, rows: Tensor, bias: Tensor) -> Tensor:
-        """`(B, L, H)` of `(B, L, H)` rows; the bias broadcasts to `(B, heads, L, L)`."""
+        """Attend from rows `(B, L, H)` to themselves; the bias broadcasts to `(B, heads, L, L)`."""
         queries, keys, values = (split_heads(x, self.heads) for x in self.inward(rows).chunk(3, -1))
         return self.outward(attend(queries, keys, values, bias))
 
     def step(self, rows: Tensor, earlier: KeysValues) -> tuple[Tensor, KeysValues]:
-        """The newest row `(..., H)` of each sequence attends to the earlier ones and to itself.
+        """Attend from the newest row of each sequence to the earlier ones and to itself.
 
-        `earlier` are their keys and values `(..., t, H)`. Returns `(..., H)`, and `earlier` with
-        the newest row's keys and values.
+        Args:
+            rows: the newest rows, `(..., H)`.
+            earlier: keys and values `(..., t, H)` of the earlier rows.
+
+        Returns:
+            The new rows `(..., H)`, and the keys and values including those of the newest row.
         """
         queries, *newest = self.inward(rows)[..., None, :].chunk(3, -1)
         keys, values = (
@@ -167,7 +173,7 @@ class SelfAttention(nn.Module):
 
 
 class CrossAttention(nn.Module):
-    """Rows attend to other rows."""
+    """Rows attend to other rows, as the decoder does to the encoder's states."""
 
     def __init__(self, units: int, heads: int) -> None:
         super().__init__()
@@ -176,7 +182,7 @@ class CrossAttention(nn.Module):
         self.outward = nn.Linear(units, units)
 
     def keys_values(self, others: Tensor) -> KeysValues:
-        """Keys and values `(B, heads, L, D)` of the rows `(B, L, H)`, to be computed only once."""
+        """Keys and values `(B, heads, L, D)` of `others` `(B, L, H)`; compute them once."""
         parts = _parts(others, self.others)
         if len(parts) < 2:
             keys, values = self.others(others).chunk(2, -1)
@@ -192,7 +198,7 @@ class CrossAttention(nn.Module):
         return keys, values
 
     def forward(self, rows: Tensor, others: KeysValues, bias: Tensor) -> Tensor:
-        """`(B, M, H)` of `(B, M, H)` rows; the bias broadcasts to `(B, heads, M, L)`."""
+        """Attend from rows `(B, M, H)` to others; the bias broadcasts to `(B, heads, M, L)`."""
         return self.outward(attend(split_heads(self.query(rows), self.heads), *others, bias))
 
 
@@ -218,11 +224,11 @@ class EncoderLayer(nn.Module):
 
 
 def encode_rows(layers: Iterable[nn.Module], rows: Tensor, bias: Tensor) -> Tensor:
-    """What `EncoderLayer`s, one after another, make of `(B, L, H)` rows.
+    """Apply encoder layers to rows `(B, L, H)`.
 
     Args:
-        layers: that all attend with the same bias.
-        rows: of B examples; overwritten where they are encoded part by part.
+        layers: `EncoderLayer`s.
+        rows: the rows of B examples. They may be overwritten.
         bias: 0 or -inf, `(B, 1, 1, L)`; see `attention_bias`.
     """
     layers = tuple(layers)
@@ -244,11 +250,11 @@ _PARTS = (EncoderLayer, SelfAttention, FeedForward, nn.Linear, nn.ReLU, nn.Dropo
 
 
 def _parts(rows: Tensor, *layers: nn.Module) -> list[slice]:
-    """The examples of `(B, L, H)` rows that layers take at a time: MAX_ROWS without gradients.
+    """Split B examples of rows `(B, L, H)` into chunks of about MAX_ROWS rows.
 
-    All of them at once if autograd or a forward hook is active.
+    Do not split them if autograd or a forward hook is active.
     """
-    # Before any size is looked at, as in `attend`.
+    # Must run before any size is read, as in `attend`.
     if not is_plain_float32(rows) or not all(is_unchanged(layer, _PARTS) for layer in layers):
         return [slice(None)]
     examples = max(1, MAX_ROWS // rows.shape[1])
@@ -256,7 +262,7 @@ def _parts(rows: Tensor, *layers: nn.Module) -> list[slice]:
 
 
 class DecoderLayer(nn.Module):
-    """An encoder's layer with cross-attention between its two parts."""
+    """An encoder layer with cross-attention between self-attention and feed-forward."""
 
     def __init__(self, units: int, heads: int, inner_units: int) -> None:
         super().__init__()
@@ -267,19 +273,22 @@ class DecoderLayer(nn.Module):
     def forward(
         self, rows: Tensor, causal_bias: Tensor, others: KeysValues, bias: Tensor
     ) -> Tensor:
-        """All steps `(B, M, H)` at once; `others` and `bias` are those of the cross-attention."""
+        """Take all steps `(B, M, H)` at once; `others` and `bias` are for the cross-attention."""
         rows = rows + self.attention(layer_norm(rows), causal_bias)
         return self._after_self_attention(rows, others, bias)
 
     def step(
         self, rows: Tensor, earlier: KeysValues, others: KeysValues, bias: Tensor
     ) -> tuple[Tensor, KeysValues]:
-        """The newest rows `(B, K, H)`; `earlier` is of those before, each `(B, K, t, H)`."""
+        """Take one step for rows `(B, K, H)`; `earlier` as in `SelfAttention.step`."""
         attended, extended = self.attention.step(layer_norm(rows), earlier)
         return self._after_self_attention(rows + attended, others, bias), extended
 
     def compiled_step(self, others: KeysValues, bias: Tensor) -> "Step | None":
-        """`step` with these `others` and `bias`, as a compiled kernel; None of a changed layer."""
+        """`step` with these `others` and `bias` as a compiled kernel.
+
+        Returns None if the layer was subclassed, patched or hooked.
+        """
         kinds = (DecoderLayer, SelfAttention, CrossAttention, FeedForward, nn.Linear, nn.ReLU)
         if not is_unchanged(self, kinds) or len(self.feed_forward) != 3:
             return None

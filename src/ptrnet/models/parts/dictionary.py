@@ -1,4 +1,4 @@
-"""The base of sequence-to-sequence models (V 2.1, 2.2): a fixed dictionary, and so one n."""
+"""Base class of sequence-to-sequence models (V 2.1, 2.2), which need one size of instances."""
 
 import torch
 from torch import Tensor, nn
@@ -9,9 +9,10 @@ from ptrnet.models.settings import DictionarySettings
 
 
 class DictionaryModel(PointerModel):
-    """Answers in the symbols of a dictionary: the special slots, then positions 1 to n.
+    """Emits symbols of a fixed dictionary: the special slots, then positions 1 to n.
 
-    What is fed next is a learned embedding of the last symbol; END's stands for `=>`.
+    The next decoder input is a learned embedding of the last symbol. At the first step it is the
+    embedding of END, which stands for `=>`.
     """
 
     n: int
@@ -27,7 +28,7 @@ class DictionaryModel(PointerModel):
         """The encoder's states `(B, n, H)` and its last state.
 
         Raises:
-            ModelError: an instance has not n elements.
+            ModelError: an instance does not have n elements.
         """
         lengths = full_lengths(inputs) if lengths is None else lengths
         self.check_lengths(lengths)

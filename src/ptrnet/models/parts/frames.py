@@ -1,6 +1,6 @@
-"""Edge frames: the position of elements in the plane relative to an edge, and scores of that.
+"""Edge frames: scores from the positions of elements relative to an edge in the plane.
 
-All of it is computed from coordinates and stays float32 (or better) under autocast.
+Everything is computed from coordinates, in float32 or better even under autocast.
 """
 
 from typing import TYPE_CHECKING, NamedTuple
@@ -17,26 +17,26 @@ if TYPE_CHECKING:
     from ptrnet.kernels.frames import FrameScores, Round
 
 UNITS = 32  # hidden units of a `FrameScore`, U
-ROUNDS = 3  # along the edge to the likeliest token, after the one along the last edge
-# A difference below such a scale is seen by its size, above it by its logarithm.
+ROUNDS = 3  # rounds along the edge to the likeliest token, after the round along the last edge
+# `signed_logs` is linear below a scale and logarithmic above it.
 SCALES = (1e-3, 1e-5, 1e-7)
 MIN_DIST = 1e-6  # replaces a distance of zero, as we take logarithms
 
 
 class PrefixEnds(NamedTuple):
-    """The elements that prefixes begin and end with, as tokens `(B, K)`; 0 where none is."""
+    """The first and the last two elements of prefixes, as tokens `(B, K)`; 0 if there is none."""
 
     first: Tensor
-    previous: Tensor  # the last but one
+    previous: Tensor  # the element before the last one
     last: Tensor
 
     @classmethod
     def empty(cls, tokens: Tensor) -> "PrefixEnds":
-        """The ends of empty prefixes, of as many as there are `(B, K)` tokens."""
+        """The ends of empty prefixes, in the shape of `tokens` `(B, K)`."""
         return cls(*[torch.zeros_like(tokens)] * 3)
 
     def append(self, tokens: Tensor, num_specials: int) -> "PrefixEnds":
-        """The ends after one more token `(B, K)` of each prefix; special slots are not elements."""
+        """The ends after another token `(B, K)` of each prefix; special slots change nothing."""
         is_element = tokens >= num_specials
         return PrefixEnds(
             torch.where(is_element & (self.first == 0), tokens, self.first),
@@ -46,21 +46,22 @@ class PrefixEnds(NamedTuple):
 
 
 class EdgeFrames(nn.Module):
-    """Adds to the score of every token what a small network makes of its position in a frame.
+    """Adds a term to the score of each token, which a small network computes from its position.
 
-    In the first round the frame is the last edge of the answer, from the last element but one to
-    the last (after a single element: down the second axis). In each further round it is the edge
-    from the last element to the likeliest token so far; where no element has been pointed at yet,
-    there is no edge, and differences of coordinates are seen instead of cosines and sines. A
-    special slot has the position of the answer's first element. The first round's x is `A q + B k`
-    of the decoder's state q and the token's state k.
+    Positions are relative to an edge, the frame. In the first round, this is the last edge of the
+    answer, between its last two elements (after a single element: downwards along the second
+    axis). In each further round, it is the edge from the last element to the token with the highest
+    score so far. Before the first element there is no edge: the network then reads differences of
+    coordinates instead of cosines and sines. A special slot has the position of the answer's first
+    element. In the first round, the network also reads `A q + B k`, where q is the decoder's state
+    and k the token's state.
 
-    In sequences of apexes the frame of the first round is that of the open edge whose triangle the
-    next token decides; until that edge is known frames are those of the first element.
+    In sequences of apexes, the first frame is the open edge whose triangle the next token decides.
+    Before this edge is known, the frame is that after a single element.
 
     Args:
         units: size of queries and keys, H.
-        is_open: whether sequences are of apexes.
+        is_open: whether answers are sequences of apexes.
     """
 
     def __init__(self, units: int, is_open: bool = False) -> None:
@@ -71,16 +72,16 @@ class EdgeFrames(nn.Module):
         kind = self._features = OpenEdgeFeatures if is_open else LastEdgeFeatures
         sizes = (kind.first_size, *[kind.further_size] * ROUNDS)
         rounds = (FrameScore(features) for features in sizes)
-        self.looks = nn.ModuleList(rounds)  # "looks" is their name in models' files
+        self.looks = nn.ModuleList(rounds)  # the name "looks" is part of saved weights
 
     def empty(self, tokens: Tensor) -> tuple[Tensor, ...]:
-        """The state of empty prefixes, of as many as there are `(B, K)` tokens; see `ends`."""
+        """The state of empty prefixes, in the shape of `tokens` `(B, K)`; see `ends`."""
         return OpenEdges.empty(tokens) if self.is_open else PrefixEnds.empty(tokens)
 
     def append(
         self, prefixes: tuple[Tensor, ...], tokens: Tensor, num_specials: int
     ) -> tuple[Tensor, ...]:
-        """The state after one more token `(B, K)` of each prefix."""
+        """The state after another token `(B, K)` of each prefix."""
         if self.is_open:
             return OpenEdges(*prefixes).append(tokens)
         return PrefixEnds(*prefixes).append(tokens, num_specials)
@@ -90,7 +91,7 @@ class EdgeFrames(nn.Module):
         return OpenEdges(*prefixes).front() if self.is_open else prefixes
 
     def all_ends(self, tokens: Tensor, num_specials: int) -> tuple[Tensor, ...]:
-        """`ends` of the prefixes that end with each of the tokens: M of `(B, M)` tokens."""
+        """The `ends` after each of M tokens `(B, M)`, each `(B, M)`."""
         prefixes, steps = self.empty(tokens[:, :1]), []
         for i in range(tokens.shape[1]):
             prefixes = self.append(prefixes, tokens[:, i : i + 1], num_specials)
@@ -98,7 +99,7 @@ class EdgeFrames(nn.Module):
         return tuple(torch.cat(columns, 1) for columns in zip(*steps, strict=True))
 
     def project_keys(self, keys: Tensor) -> Tensor:
-        """Keys `(B, S + N, H)` projected to `(U, B, 1, S + N)`, as `forward` takes them."""
+        """Project keys `(B, S + N, H)` to `(U, B, 1, S + N)`, the form that `forward` takes."""
         with torch.autocast(keys.device.type, enabled=False):
             return self.key(keys).permute(2, 0, 1).contiguous()[:, :, None]
 
@@ -125,11 +126,11 @@ class EdgeFrames(nn.Module):
         """The scores `(B, M, S + N)` after all rounds.
 
         Args:
-            scores: `(B, M, S + N)` before them, -inf on padding.
-            ends: each `(B, M)`, of the prefixes' edges.
-            queries: `(B, M, H)` of the prefixes.
-            points: `(B, N, 2)` the elements' coordinates.
-            keys: of the tokens, from `project_keys`.
+            scores: `(B, M, S + N)` before all rounds, -inf on padding.
+            ends: the tokens at the ends of each prefix's edge, each `(B, M)`.
+            queries: `(B, M, H)`, one for each prefix.
+            points: `(B, N, 2)`, the elements' coordinates.
+            keys: the tokens' keys, from `project_keys`.
         """
         num_specials = scores.shape[2] - points.shape[1]
         with torch.autocast(scores.device.type, enabled=False):
@@ -144,22 +145,23 @@ class EdgeFrames(nn.Module):
 
 
 class FrameScore(nn.Module):
-    """`w' max(0, W f + b + x)` of the F features f of each step and token."""
+    """`w' max(0, W f + b + x)`, where f are F features of a token at a step."""
 
     def __init__(self, features: int) -> None:
         super().__init__()
         self.features, self.score = nn.Linear(features, UNITS), nn.Linear(UNITS, 1, bias=False)
 
     def weights(self) -> "Round":
-        """As the compiled kernel takes them."""
+        """The weights in the form that the compiled kernel takes."""
         from ptrnet.kernels.frames import Round
 
         return Round(self.features.weight, self.features.bias, self.score.weight)
 
     def forward(self, features: Tensor, x: Tensor | None = None) -> Tensor:
-        """`(B, M, S + N)` of `(F, B, M, S + N)` features and x `(U, B, M, S + N)`, None: 0.
+        """Scores `(B, M, S + N)` of features `(F, B, M, S + N)` and x `(U, B, M, S + N)` (None: 0).
 
-        The axis of features comes first: the last one would be too short for fast rows.
+        Features are the first axis, because a last axis of a few features would make short rows,
+        which are slow.
         """
         weight, bias = self.features.weight, self.features.bias[:, None]
         hidden = torch.addmm(bias, weight, features.flatten(1))
@@ -168,16 +170,16 @@ class FrameScore(nn.Module):
 
 
 class FrameFeatures:
-    """Every token in the frame of every prefix: its position along an edge, and its distance.
+    """The features of each token in the frame of each prefix: direction and distance.
 
-    Tensors of tokens are `(B, M, S + N)`, those of prefixes `(B, M, 1)`. A subclass says where
-    tokens are in its frames, by `set_frame`, and may add features of its own.
+    Tensors with a value for each token are `(B, M, S + N)`, those with a value for each prefix
+    `(B, M, 1)`. A subclass places tokens in its frames by `set_frame`, and may add features.
 
     Args:
-        points: `(B, N, 2)` the elements' coordinates.
-        num_specials: special slots, S. Each has the position of the answer's first element.
-        first: `(B, M)` the first element of each prefix.
-        last: `(B, M)` the element that frames are centered at; 0 if there is none yet.
+        points: `(B, N, 2)`, the elements' coordinates.
+        num_specials: special slots, S. They have the position of the answer's first element.
+        first: `(B, M)`, the first element of each prefix.
+        last: `(B, M)`, the element at the center of the frame; 0 if there is none yet.
     """
 
     first_size, further_size = 5, 7 + 3 * len(SCALES)  # features in the first round, in the others
@@ -199,26 +201,32 @@ class FrameFeatures:
         ]
 
     def points_of(self, tokens: Tensor) -> tuple[Tensor, Tensor]:
-        """The coordinates of tokens `(B, M)`, each `(B, M, 1)`."""
+        """The coordinates x and y of tokens `(B, M)`, each `(B, M, 1)`."""
         x, y = gather_rows(self.padded, tokens).chunk(2, -1)
         return x, y
 
     def set_frame(self, x: Tensor, y: Tensor, edge: tuple[Tensor, Tensor]) -> None:
-        """Set the position of every token, and the direction of every prefix's edge."""
+        """Set the position of each token, and the direction of each prefix's edge."""
         self.x, self.y, self.edge = x, y, edge
         self.dist = vector_length(x, y)
         self.log_dist = self.dist.log()
 
     def along_last_edge(self) -> Tensor:
-        """`(5, B, M, S + N)`: cosine and sine of the angle with the last edge, log of the distance,
-        and whether the token is where the first and the last element are."""
+        """Features `(5, B, M, S + N)` in the first round.
+
+        They are cosine and sine of the angle to the edge, the logarithm of the distance, and
+        whether the token is at the first and at the last element.
+        """
         x, y = self.edge
         framed = [*self._cosine_sine(x, y, vector_length(x, y)), self.log_dist]
         return torch.stack([*(torch.where(self.has_element, f, 0) for f in framed), *self.is_end])
 
     def along_edge_to(self, token: Tensor) -> Tensor:
-        """`(F, B, M, S + N)`: the same of the edge to the tokens `(B, M, 1)`, the distance from its
-        line, and logarithms of these, by which tokens that are near each other differ."""
+        """Features `(F, B, M, S + N)` for the edge to the tokens `(B, M, 1)`.
+
+        They are those of `along_last_edge`, and the distance from the line of the edge. Their
+        logarithms are added, because they differ for tokens that are close to each other.
+        """
         x, y, dist, log_dist = (
             values.gather(2, token) for values in (self.x, self.y, self.dist, self.log_dist)
         )
@@ -234,13 +242,13 @@ class FrameFeatures:
         return torch.cat([geometry[:2], logs, torch.stack([log_ratio, *flags])])
 
     def _cosine_sine(self, x: Tensor, y: Tensor, length: Tensor) -> tuple[Tensor, Tensor]:
-        """Cosine and sine of the angle from a vector to every token; 0 where one has no length."""
+        """Cosine and sine of the angle from a vector to each token; 0 if the vector is zero."""
         product = length * self.dist
         return (x * self.x + y * self.y) / product, (x * self.y - y * self.x) / product
 
 
 class LastEdgeFeatures(FrameFeatures):
-    """Every token relative to the last element of every prefix, along the prefix's last edge."""
+    """The features of each token relative to the last element and the last edge of each prefix."""
 
     def __init__(
         self, points: Tensor, num_specials: int, first: Tensor, previous: Tensor, last: Tensor
@@ -261,29 +269,30 @@ def vector_length(x: Tensor, y: Tensor) -> Tensor:
 
 
 def signed_logs(x: Tensor) -> Tensor:
-    """`(F, 3, ...)` of `(F, ...)`: `sign(x) log(1 + |x| / scale)` for each scale.
+    """`sign(x) log(1 + |x| / scale)` for each of three scales: `(F, 3, ...)` of x `(F, ...)`.
 
-    Together, as on few tokens an operation costs no less than on many.
+    All scales in one operation, because on small tensors each operation costs the same.
     """
     size = x.abs()
     scaled = torch.stack([size * (1 / scale) for scale in SCALES], 1)
-    return scaled.log1p() * x.sign()[:, None]  # not copysign: NaN where differentiated twice
+    return scaled.log1p() * x.sign()[:, None]  # the second derivative of copysign is NaN
 
 
-# Sequences of apexes continue a triangulation edge by edge: the edge is the first open one. Seen
-# from a point p, the edge from u to v spans an angle: that of `(v - p) / (u - p)`, with points of
-# the plane as complex numbers. It is positive on the edge's left, and the apex of the edge's
-# Delaunay triangle is the point with the largest angle. A frame has points at half of that angle,
-# clockwise. So all points are within a right angle of the first axis, and the apex is the
-# rightmost: it is clockwise of every other point, as the next vertex of a hull is. NONE, no
-# triangle, is the point at infinity: its angle is 0, clockwise of all points on the edge's right.
+# Sequences of apexes continue a triangulation at its first open edge. Seen from a point p, the edge
+# from u to v spans the angle of `(v - p) / (u - p)`, with points of the plane as complex numbers.
+# The angle is positive on the left of the edge. The apex of the edge's Delaunay triangle is the
+# point with the largest angle. A frame places points at half of this angle, clockwise. All points
+# are then within a right angle of the first axis, and the apex is clockwise of every other point,
+# as the next vertex of a hull is. NONE (no triangle) is the point at infinity: its angle is 0,
+# clockwise of all points on the right of the edge.
 
 
 class OpenEdgeFeatures(FrameFeatures):
-    """Every token at half the angle that every prefix's first open edge spans from there.
+    """The features of each token relative to the first open edge of each prefix.
 
-    Its distance is the root of those from the two ends, in units of the edge's length. The edges
-    are those of a `FrontEdge`.
+    A token is placed at half the angle that the edge spans from there. Its distance is the square
+    root of the product of its distances from the two ends, divided by the edge's length. The
+    arguments `tail` and `head` are those of a `FrontEdge`.
     """
 
     first_size, further_size = FrameFeatures.first_size + 6, FrameFeatures.further_size + 2
@@ -300,8 +309,8 @@ class OpenEdgeFeatures(FrameFeatures):
         is_special = (self.tokens < num_specials).to(x.dtype)
         x = torch.where(is_special > 0, 1, x / length)
         y = torch.where(is_special > 0, 0, y / length)
-        # The edge is the frame's first axis. Without an edge, frames are those of `EdgeFrames`
-        # after one element: along the second axis, downwards.
+        # The edge is the first axis of the frame. Without an edge, the frame is the one that
+        # `EdgeFrames` uses after a single element: downwards along the second axis.
         edge = has_edge.to(x.dtype), has_edge.to(x.dtype) - 1
         offset_x, offset_y = self.offset
         self.set_frame(torch.where(has_edge, x, offset_x), torch.where(has_edge, y, offset_y), edge)
@@ -310,8 +319,11 @@ class OpenEdgeFeatures(FrameFeatures):
         self.is_special = is_special.expand_as(x)
 
     def along_last_edge(self) -> Tensor:
-        """`(11, B, M, S + N)`: those of an edge of the answer, logarithms of the sine, and what is
-        known: whether the edge, an end of it, any element."""
+        """Features `(11, B, M, S + N)` in the first round.
+
+        They are those of the base class, logarithms of the sine, and whether the edge, an end of
+        it, and any element are known.
+        """
         features = super().along_last_edge()
         logs = signed_logs(features[1:2])[0]
         return torch.cat([features, logs, torch.stack(self.known)])
@@ -322,11 +334,11 @@ class OpenEdgeFeatures(FrameFeatures):
 
 
 def _half_angle(ux: Tensor, uy: Tensor, vx: Tensor, vy: Tensor) -> tuple[Tensor, Tensor]:
-    """The root of `conj(v) u`: at half the angle from v to u, in (-90, 90] degrees."""
+    """The complex square root of `conj(v) u`, whose angle is half of that from v to u."""
     dot, cross = ux * vx + uy * vy, uy * vx - ux * vy
     size = safe_sqrt((ux.square() + uy.square()) * (vx.square() + vy.square()))
     larger = safe_sqrt((size + dot.abs()) / 2)
-    smaller = cross / torch.where(larger > 0, 2 * larger, 1)  # the cross product, too, is 0 there
+    smaller = cross / torch.where(larger > 0, 2 * larger, 1)  # if larger is 0, so is cross
     acute = dot >= 0
     return (
         torch.where(acute, larger, smaller.abs()),

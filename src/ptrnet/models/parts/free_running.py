@@ -1,4 +1,4 @@
-"""The base of the Soft, Hard and Multi Ptr-Net (C 2.3-2.5), fed their own distribution."""
+"""Base class of the Soft, Hard and Multi Ptr-Net (C 2.3-2.5)."""
 
 from abc import abstractmethod
 from dataclasses import replace
@@ -11,15 +11,15 @@ from ptrnet.models.settings import FreeRunningSettings
 
 
 class FreeRunningPtrNet(PtrNet):
-    """A Ptr-Net whose next input is made of `a = softmax(u)` instead of the token `C_i`.
+    """A Ptr-Net whose next decoder input depends on `a = softmax(u)`, not on the token `C_i`.
 
-    So the distribution at a step does not depend on the tokens before it, and a search's prefixes
-    differ only in their tokens. `a` covers the special slots, too: their part of a mixture is
-    their learned input, `=>` for END.
+    So the distribution at a step does not depend on the chosen tokens, and the prefixes of a
+    search differ only in their tokens. `a` includes the special slots. For them, `next_input` uses
+    their learned inputs, such as `=>` for END.
 
-    C does not say what is fed in training. With `teacher_forcing` it is `P_{C_i}`, as for the
-    Ptr-Net, as long as the module is in training mode; without it (free running) it is what
-    `next_input` makes of `a`, step by step. In evaluation mode it always is.
+    C does not say what the decoder reads in training. With `teacher_forcing` it reads `P_{C_i}`,
+    like the Ptr-Net, while the module is in training mode. Otherwise, and always in evaluation
+    mode, it reads the result of `next_input` (free running).
     """
 
     Settings = FreeRunningSettings
@@ -34,11 +34,11 @@ class FreeRunningPtrNet(PtrNet):
 
         Args:
             attention: `a`, `(B, K, S + N)`.
-            inputs: `(B, S + N, d)` what stands for each slot and element.
+            inputs: `(B, S + N, d)`, the learned inputs of special slots and the elements.
         """
 
     def encode(self, inputs: Tensor, lengths: Tensor | None = None) -> EncodedSlots:
-        """The state has the next input, at first `=>`, after the decoder's state."""
+        """See `PointerModel`. The state ends with the next decoder input, `=>` at first."""
         encoded = self.encode_slots(inputs, lengths)
         start_symbol = encoded.inputs[:, :1]
         return replace(encoded, state=(*encoded.state, start_symbol))

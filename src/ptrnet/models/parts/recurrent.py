@@ -1,4 +1,4 @@
-"""Recurrent layers: their interface, LSTM, GRU, stacks of layers, and both directions."""
+"""Recurrent layers: LSTM, GRU, stacks of layers, and bidirectional layers."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
@@ -13,30 +13,36 @@ from ptrnet.kernels.lstm import Weights, cell, flatten_weights, without_autocast
 from ptrnet.masks import gather_rows, length_mask
 from ptrnet.models.settings import RecurrentSettings
 
-# Tensors (..., H). The first is the layer's output; in a stack the top layer's state comes first.
+# Tensors (..., H). The first is the layer's output. A stack has the top layer's state first.
 State = tuple[Tensor, ...]
 
 
 class Recurrent(nn.Module, ABC):
-    """Reads padded batches, or one step of many sequences at a time."""
+    """Interface of recurrent layers: read whole padded batches, or take one step."""
 
     @abstractmethod
     def forward(
         self, inputs: Tensor, lengths: Tensor, state: State | None = None
     ) -> tuple[Tensor, State]:
-        """Reads each `(B, N, d)` sequence up to its length `(B,)`.
+        """Read padded sequences.
 
-        Returns outputs `(B, N, H)`, arbitrary after a sequence's end, and the state, each tensor
-        `(B, H)`, after its last element. A state of None is zero.
+        Args:
+            inputs: `(B, N, d)`.
+            lengths: `(B,)`.
+            state: the first state, tensors `(B, H)`; None: zeros.
+
+        Returns:
+            Outputs `(B, N, H)`, arbitrary on padding, and the state after the last element of each
+            sequence.
         """
 
     @abstractmethod
     def step(self, inputs: Tensor, state: State) -> State:
-        """The next state of many sequences: inputs `(..., d)`, state tensors `(..., H)`."""
+        """The next state, for inputs `(..., d)` and state tensors `(..., H)`."""
 
 
 class Stack(Recurrent):
-    """Layers, each of which reads the outputs of the one before."""
+    """Several layers; each reads the outputs of the previous one."""
 
     def __init__(self, layers: Sequence[Recurrent]) -> None:
         super().__init__()
@@ -48,7 +54,7 @@ class Stack(Recurrent):
         outputs, last_states = inputs, []
         first_states = [None] * len(self.layers) if state is None else self._split(state)
         for layer, first_state in zip(self.layers, first_states, strict=True):
-            # In the type of the inputs, so that the next layer does not round them once more.
+            # Use the dtype of the inputs, so that the next layer does not round outputs again.
             outputs, last_state = layer(outputs.to(inputs.dtype), lengths, first_state)
             last_states.append(last_state)
         return outputs, _join(last_states)
@@ -61,30 +67,30 @@ class Stack(Recurrent):
         return _join(states)
 
     def _split(self, state: State) -> list[State]:
-        """The state of each layer, the bottom one first."""
+        """Split a state into those of the layers, from bottom to top."""
         size = len(state) // len(self.layers)
         return [state[k : k + size] for k in range(0, len(state), size)][::-1]
 
 
 def _join(states: list[State]) -> State:
-    """One state of the layers' states, which come with the bottom one first."""
+    """Join the states of layers, given from bottom to top, into one state."""
     return tuple(tensor for state in reversed(states) for tensor in state)
 
 
 def flatten_rows(rows: Tensor) -> Tensor:
-    """`(..., d)` as `(R, d)`, the only shape that PyTorch's cells take."""
+    """Reshape `(..., d)` to `(R, d)`, the only shape that PyTorch's cells accept."""
     return rows.reshape(-1, rows.shape[-1])
 
 
 class Layer(Recurrent):
-    """One layer with PyTorch's parameters.
+    """One recurrent layer with the same parameters as PyTorch's.
 
     Args:
         features: numbers in each element of the input, d.
         units: size of the hidden state, H.
     """
 
-    gates: int  # for each unit
+    gates: int  # per unit
 
     def __init__(self, features: int, units: int) -> None:
         super().__init__()
@@ -96,7 +102,7 @@ class Layer(Recurrent):
 
 
 class LSTM(Layer):
-    """A layer with the parameters of `nn.LSTM`; its state is `(h, c)`."""
+    """A layer with the parameters of `nn.LSTM`. Its state is `(h, c)`."""
 
     gates = 4
 
@@ -121,7 +127,7 @@ class LSTM(Layer):
 
 
 class GRU(Layer):
-    """A layer with the parameters of `nn.GRU`; its state is `(h,)`."""
+    """A layer with the parameters of `nn.GRU`. Its state is `(h,)`."""
 
     gates = 3
 
@@ -137,12 +143,14 @@ class GRU(Layer):
         h = h.to(inputs.dtype)
         if is_transformed(inputs, h, *self.weights):  # `torch.gru` has no rule for `vmap`
             return self._step_by_step(inputs, lengths, h)
-        training = torch.is_grad_enabled() or is_recorded()  # makes cuDNN save what backward needs
+        training = (
+            torch.is_grad_enabled() or is_recorded()
+        )  # so that cuDNN keeps what backward needs
         context, (inputs, h) = without_autocast(inputs, h)
         weights = flatten_weights(self.weights) if inputs.is_cuda else self.weights
         with context:
             outputs, _ = torch.gru(inputs, h[None], weights, True, 1, 0.0, training, False, True)
-        # A GRU's output is its state, so the last state is the output at each sequence's end.
+        # The output of a GRU is its state, so the last state is the last output of each sequence.
         last = (lengths - 1).clamp(min=0)[:, None, None].expand(-1, 1, self.units)
         return outputs, (torch.where((lengths > 0)[:, None], outputs.gather(1, last)[:, 0], h),)
 
@@ -177,7 +185,8 @@ CELLS: dict[str, type[LSTM] | type[GRU]] = {"lstm": LSTM, "gru": GRU}
 class Bidirectional(Recurrent):
     """Half of the units read forwards and half backwards (B 3.2): `e_j = [e>_j; e<_j]`.
 
-    So `e_j`, and the state that a decoder starts from, `[e>_n; e<_1]`, have the decoder's size.
+    Both `e_j` and the last state `[e>_n; e<_1]`, from which a decoder starts, then have the size
+    of the decoder's state.
     """
 
     def __init__(self, forwards: Recurrent, backwards: Recurrent) -> None:
@@ -188,7 +197,7 @@ class Bidirectional(Recurrent):
         self, inputs: Tensor, lengths: Tensor, state: State | None = None
     ) -> tuple[Tensor, State]:
         if state is not None:
-            raise ValueError("both directions start from zero")
+            raise ValueError("a bidirectional layer starts from zeros, expected state=None")
         forward_outputs, last = self.forwards(inputs, lengths)
         reversed_outputs, first = self.backwards(reverse_sequences(inputs, lengths), lengths)
         backward_outputs = reverse_sequences(reversed_outputs, lengths)
@@ -196,11 +205,11 @@ class Bidirectional(Recurrent):
         return outputs, tuple(torch.cat(pair, -1) for pair in zip(last, first, strict=True))
 
     def step(self, inputs: Tensor, state: State) -> State:
-        raise ValueError("a step has no backwards")
+        raise ValueError("a bidirectional layer reads whole sequences, not single steps")
 
 
 def reverse_sequences(rows: Tensor, lengths: Tensor) -> Tensor:
-    """`(B, N, d)` sequences backwards, each within its length; padding stays where it is."""
+    """Reverse sequences `(B, N, d)` within their lengths; padding stays in place."""
     positions = torch.arange(rows.shape[1], device=rows.device)
     reverse = lengths[:, None] - 1 - positions
     positions = torch.where(reverse >= 0, reverse, positions)
@@ -208,10 +217,10 @@ def reverse_sequences(rows: Tensor, lengths: Tensor) -> Tensor:
 
 
 def encoder(features: int, settings: RecurrentSettings) -> Recurrent:
-    """The layers of an encoder, which reads instances.
+    """Build the layers of an encoder, which reads instances.
 
     Raises:
-        InputError: both directions, of an odd number of units.
+        InputError: a bidirectional encoder has an odd number of units.
     """
     cell, units = CELLS[settings.cell], settings.hidden_size
     if settings.bidirectional and units % 2:
@@ -226,13 +235,13 @@ def encoder(features: int, settings: RecurrentSettings) -> Recurrent:
 
 
 def decoder(features: int, settings: RecurrentSettings) -> Recurrent:
-    """The layers of a decoder, which reads one token at a time from the encoder's last state on."""
+    """Build the layers of a decoder, which starts from the encoder's last state."""
     cell = CELLS[settings.cell]
     return _stack([cell(size, settings.hidden_size) for size in _input_sizes(features, settings)])
 
 
 def _input_sizes(features: int, settings: RecurrentSettings) -> list[int]:
-    """The features of each layer's inputs."""
+    """The input sizes of the layers."""
     return [features, *[settings.hidden_size] * (settings.layers - 1)]
 
 

@@ -1,4 +1,4 @@
-"""The elements that remain after a prefix: put together to be encoded, and their positions."""
+"""The elements that remain after a prefix, gathered in front, and their relative positions."""
 
 import math
 from typing import NamedTuple
@@ -10,23 +10,25 @@ from ptrnet.kernels.eager import can_read_values, is_recorded
 from ptrnet.masks import length_mask
 from ptrnet.models.base import safe_sqrt
 
-MARGIN = 10.0  # by so much is the score of an element too distant to encode below all the others
+# The score of an element that is too distant to be encoded, below the lowest score of the others:
+# unlikely (e^-10), but not impossible.
+MARGIN = 10.0
 
 
 class Rest(NamedTuple):
-    """The elements that are encoded after each of R prefixes of N elements: W of these at most."""
+    """The elements to encode after each of R prefixes: W of N elements, at most."""
 
-    elements: Tensor  # (R, W) their indices, in the order of the instance; then padding
+    elements: Tensor  # (R, W) indices of the elements, increasing; then padding
     mask: Tensor  # (R, W) boolean, False on padding
-    distant: Tensor | None  # (R, N) boolean: what remains too, but is not encoded; None: nothing
+    distant: Tensor | None  # (R, N) boolean: remaining elements that are not encoded; None: none
     size: int  # N
 
     @classmethod
     def of_all(cls, remaining: Tensor) -> "Rest":
-        """All that remains, by `(R, N)` booleans.
+        """Take all remaining elements, those where `remaining` `(R, N)` is True.
 
-        W is the most of a prefix; while operations are recorded or mapped, which cannot depend on
-        values, it is N.
+        W is the largest number of them. In a trace, an export or `vmap` it is N, because shapes
+        cannot depend on values there.
         """
         counts, width = remaining.sum(-1), remaining.shape[1]
         is_captured = remaining.is_cuda and torch.cuda.is_current_stream_capturing()
@@ -38,9 +40,9 @@ class Rest(NamedTuple):
 
     @classmethod
     def of_nearest(cls, remaining: Tensor, dist: Tensor, count: int) -> "Rest":
-        """The `count` elements of all that remains, `(R, N)`, whose dist `(R, N)` is the least."""
+        """Take the `count` remaining elements with the smallest `dist` `(R, N)`."""
         dist = dist.masked_fill(~remaining, torch.inf)
-        if is_recorded():  # for instances of any size, of fewer than `count` elements too
+        if is_recorded():  # `topk` in a graph would refuse instances of fewer than `count` elements
             near = dist.argsort(-1).argsort(-1) < count
         else:
             indices = dist.topk(count, largest=False).indices
@@ -50,7 +52,7 @@ class Rest(NamedTuple):
         return cls(elements, mask, remaining & ~near, rest.size)
 
     def log_probs(self, scores: Tensor) -> Tensor:
-        """`(R, Q, S + N)` log-probabilities of all tokens, by the scores `(R, Q, S + W)`."""
+        """Log-probabilities `(R, Q, S + N)` of all tokens from scores `(R, Q, S + W)`."""
         num_specials = scores.shape[-1] - self.elements.shape[1]
         is_padding = nn.functional.pad(~self.mask, (num_specials, 0))[:, None]
         distant_score = scores.detach().amin(-1, keepdim=True) - MARGIN
@@ -63,9 +65,9 @@ class Rest(NamedTuple):
         return torch.cat([special, every], -1).log_softmax(-1)
 
     def positions(self, tokens: Tensor, num_specials: int) -> Tensor:
-        """The positions of tokens `(R, Q)` in `[special slots; elements]`: 0 to S + W - 1.
+        """The positions of tokens `(R, Q)` in `[special slots; elements]`, from 0 to S + W - 1.
 
-        Of a token that does not remain it is arbitrary.
+        The position of a token that does not remain is arbitrary.
         """
         rows, width = self.elements.shape
         slots = torch.arange(num_specials + width, device=tokens.device).expand(rows, -1)
@@ -75,24 +77,27 @@ class Rest(NamedTuple):
 
 
 def _in_front(remaining: Tensor) -> Tensor:
-    """`(R, N)` indices: those where the booleans are True in their order, and then the others."""
+    """Indices `(R, N)`: first those where the boolean is True, then the others, each increasing."""
     if not is_recorded():
         return remaining.to(torch.int8).argsort(dim=-1, descending=True, stable=True)
     positions = torch.arange(remaining.shape[1], device=remaining.device)
-    keys = positions - remaining.long() * remaining.shape[1]  # no two are equal: any sort is stable
+    keys = (
+        positions - remaining.long() * remaining.shape[1]
+    )  # all keys differ, so the sort need not be stable
     return keys.argsort(-1)
 
 
 class RelativePositions(nn.Module):
-    """`W [x; r; |r|; g; |g|; log s; sin(pi r); cos(pi r); sin(2 pi r); ...] + b`.
+    """Embedding of points, `W [x; r; |r|; g; |g|; log s; sin(pi r); cos(pi r); ...] + b`.
 
-    Of a point x, a current point c and a goal e: `r = (x - c) / s` and `g = (x - e) / s`, in units
-    of s, the largest number in any difference from c. In float32 (or better) under autocast.
+    For a point x, a current point c and a goal e: `r = (x - c) / s` and `g = (x - e) / s`. The
+    scale s is the largest absolute coordinate of any `x - c`. It is computed in float32 or better
+    even under autocast.
 
     Args:
         features: numbers in a point, d.
-        units: of the result, H.
-        octaves: sines and cosines of each difference, each of twice the frequency before.
+        units: size of the result, H.
+        octaves: number of frequencies of sines and cosines; each is twice the previous one.
     """
 
     def __init__(self, features: int, units: int, octaves: int) -> None:
@@ -101,7 +106,7 @@ class RelativePositions(nn.Module):
         self.map = nn.Linear(features * (3 + 2 * octaves) + 3, units)
 
     def forward(self, points: Tensor, current: Tensor, goal: Tensor) -> Tensor:
-        """`(R, L, H)` of points `(R, L, d)`; the current point and the goal are `(R, 1, d)`."""
+        """Embed points `(R, L, d)` as `(R, L, H)`; `current` and `goal` are `(R, 1, d)`."""
         with torch.autocast(points.device.type, enabled=False):
             differences = points - current
             size = differences.abs().amax((1, 2), keepdim=True)
@@ -116,5 +121,5 @@ class RelativePositions(nn.Module):
 
 
 def _vector_length(x: Tensor) -> Tensor:
-    """`(R, L, 1)` of vectors `(R, L, d)`."""
+    """The lengths `(R, L, 1)` of vectors `(R, L, d)`."""
     return safe_sqrt(x.square().sum(-1, keepdim=True))

@@ -1,11 +1,10 @@
-"""Attention scores of queries and keys: B's additive score, and the two that are products.
+"""Attention scores of queries and keys.
 
-Each is a projection of the encoder's states to keys, one of the decoder's states to queries, and
-the vector `v` where there is one:
+Encoder states `e` are projected to keys, and decoder states `d` to queries:
 
-- additive: `v' tanh(W1 e + W2 d)`,
-- dot: `d' e`,
-- general: `d' W e`.
+- additive: `v' tanh(W1 e + W2 d)` (B A.1.2, V eq. 3)
+- dot: `d' e` (Luong et al. 2015)
+- general: `d' W e` (Luong et al. 2015)
 """
 
 from collections.abc import Callable
@@ -20,7 +19,7 @@ from ptrnet.kernels.linear import linear
 
 
 class Linear(nn.Linear):
-    """`W x`, with the parameters of `nn.Linear`."""
+    """`W x` with the library's kernel for linear layers."""
 
     def __init__(self, inputs: int, outputs: int) -> None:
         super().__init__(inputs, outputs, bias=False)
@@ -30,17 +29,17 @@ class Linear(nn.Linear):
 
 
 def key_projection(score: str, units: int) -> nn.Module:
-    """W1 of the additive score, W of the general one."""
+    """The projection of encoder states: W1 of the additive score, W of the general one."""
     return nn.Identity() if score == "dot" else Linear(units, units)
 
 
 def query_projection(score: str, units: int) -> nn.Module:
-    """W2 of the additive score."""
+    """The projection of decoder states: W2 of the additive score."""
     return Linear(units, units) if score == "additive" else nn.Identity()
 
 
 def score_vector(score: str, units: int) -> nn.Parameter | None:
-    """`v` of the additive score."""
+    """The vector `v` of the additive score; None for the others."""
     return nn.Parameter(torch.empty(units)) if score == "additive" else None
 
 
@@ -51,10 +50,14 @@ def scores(
     key_lengths: Tensor | None = None,
     query_lengths: Tensor | None = None,
 ) -> Tensor:
-    """`(B, M, N)` of `(B, N, H)` keys and `(B, M, H)` queries; arbitrary on padding.
+    """Scores `(B, M, N)` of keys for queries, arbitrary on padding.
 
-    The lengths `(B,)` save time where they can; None: without padding. Without `v` the score is a
-    product.
+    Args:
+        keys: `(B, N, H)`.
+        queries: `(B, M, H)`.
+        v: the vector of the additive score; None: the product of keys and queries.
+        key_lengths: `(B,)`; None: no padding. Kernels may skip padding to save time.
+        query_lengths: likewise.
     """
     if v is None:
         return matmul_float32(queries, keys.transpose(1, 2))
@@ -63,9 +66,9 @@ def scores(
 
 @dataclass
 class Scorer:
-    """`scores` of the same keys for queries that come one after the other, as in decoding.
+    """Scores the same keys at each step of a decoder.
 
-    Without gradients the first call prepares the keys for all that follow.
+    Without gradients, the first call prepares the keys for later calls.
     """
 
     keys: Tensor  # (B, N, H)
@@ -74,7 +77,7 @@ class Scorer:
     _prepared: Callable[[Tensor], Tensor] | None = field(default=None, init=False)
 
     def __call__(self, queries: Tensor) -> Tensor:
-        """`(B, K, N)` of queries `(B, K, H)`."""
+        """Scores `(B, K, N)` for queries `(B, K, H)`."""
         if self.v is None or torch.is_grad_enabled() or not is_eager(self.keys, queries):
             return scores(self.keys, queries, self.v, self.key_lengths)
         if self._prepared is None:
@@ -83,7 +86,7 @@ class Scorer:
 
 
 def matmul_float32(a: Tensor, b: Tensor) -> Tensor:
-    """The product of matrices in float32 or better, under autocast, too."""
+    """The product of matrices in float32 or better, even under autocast."""
     dtype = torch.promote_types(torch.promote_types(a.dtype, b.dtype), torch.float32)
     with torch.autocast(a.device.type, enabled=False):
         return a.to(dtype) @ b.to(dtype)
