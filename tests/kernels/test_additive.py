@@ -10,8 +10,7 @@ import pytest
 import torch
 
 from ptrnet.errors import ShapeError
-from ptrnet.kernels import additive_scores
-from ptrnet.kernels.additive import cpu, factorised_scores, naive_scores, plain
+from ptrnet.kernels.additive import additive_scores, cpu, factorised_scores, naive_scores, plain
 
 INTERPRETED = os.environ.get("TRITON_INTERPRET") == "1"
 GPU = []

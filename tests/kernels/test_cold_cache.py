@@ -7,7 +7,7 @@ import sys
 PROBE = """
 import hashlib
 import torch
-from ptrnet.kernels import additive_scores
+from ptrnet.kernels.additive import additive_scores
 from ptrnet.kernels.additive.plain import Arguments
 from ptrnet.kernels.additive.cpu import PreparedKeys
 from ptrnet.kernels.lstm import Weights

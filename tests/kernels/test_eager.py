@@ -5,8 +5,14 @@ import torch
 from torch._subclasses import FakeTensorMode
 
 import ptrnet
-from ptrnet.kernels import additive_scores, eager, prepared_scores
-from ptrnet.kernels.additive import cpu, factorised_scores, naive_scores
+from ptrnet.kernels import eager
+from ptrnet.kernels.additive import (
+    additive_scores,
+    cpu,
+    factorised_scores,
+    naive_scores,
+    prepared_scores,
+)
 from ptrnet.kernels.linear import linear
 from ptrnet.kernels.lstm import Weights, cell, lstm, naive_lstm, torch_lstm
 from ptrnet.kernels.lstm import cpu as lstm_cpu

@@ -8,6 +8,7 @@ from ptrnet import tasks
 from ptrnet.constraints import Free
 from ptrnet.data import formats
 from ptrnet.errors import InputError
+from ptrnet.geometry.points import fit_unit_cube
 from ptrnet.metrics import sequence
 from ptrnet.tasks.base import Drawing, Task
 from ptrnet.types import Example
@@ -21,7 +22,7 @@ from ptrnet.types import Example
     )
 )
 def test_normalized_points_are_inside_the_unit_square(points):
-    normalized = tasks.get("hull").normalize(points)
+    normalized = fit_unit_cube(points)
     assert normalized.min() >= 0 and normalized.max() <= 1
     if points.min() >= 0 and points.max() <= 1 and np.ptp(points, axis=0).max() >= 1 / 64:
         assert normalized is points

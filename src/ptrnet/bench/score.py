@@ -11,8 +11,7 @@ import numpy as np
 import torch
 
 from ptrnet.bench.harness import Case, Clock, Row, Side, measure
-from ptrnet.kernels import additive_scores
-from ptrnet.kernels.additive import naive_scores
+from ptrnet.kernels.additive import additive_scores, naive_scores
 from ptrnet.kernels.numerics import reassociating_jit
 from ptrnet.kernels.threads import run_slices
 from ptrnet.training.hardware import device_of

@@ -22,7 +22,6 @@ from numpy.typing import NDArray
 from ptrnet.data import checks
 from ptrnet.data.arrays import depth, is_frame, records_of, split, unpack_objects
 from ptrnet.errors import InputError
-from ptrnet.problems import Problem
 from ptrnet.tasks.base import Task
 from ptrnet.types import Answers, Example, Floats, Indices
 
@@ -253,7 +252,7 @@ def instances_of(values: Any, task: Task) -> tuple[Dataset, bool]:
     """
     if isinstance(values, Dataset):
         return values, False
-    values = _of_problem(values, task) if isinstance(task, Problem) else unpack_objects(values)
+    values = unpack_objects(_without_fields(values, task))
     is_one = is_example(values, task) or _is_instance(values, task.num_features)
     items = [values] if is_one else split(values, "instances")
     rows = []
@@ -265,16 +264,16 @@ def instances_of(values: Any, task: Task) -> tuple[Dataset, bool]:
     return Dataset.of(rows, task.item_size), is_one
 
 
-def _of_problem(values: Any, task: Problem) -> Any:
-    """Return instances with arrays in the place of dictionaries of named arrays."""
+def _without_fields(values: Any, task: Task) -> Any:
+    """Return instances with what the task makes of those that are dictionaries."""
     if isinstance(values, Mapping):
         return task.from_fields(values, "instance 0")
-    if isinstance(values, list):
+    if isinstance(values, list) and any(isinstance(value, Mapping) for value in values):
         return [
             task.from_fields(value, f"instance {k}") if isinstance(value, Mapping) else value
             for k, value in enumerate(values)
         ]
-    return unpack_objects(values)
+    return values
 
 
 def examples_of(values: Any, task: Task) -> tuple[Dataset, bool]:

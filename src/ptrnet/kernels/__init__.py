@@ -2,8 +2,3 @@
 
 Nothing here knows a model or a task.
 """
-
-from ptrnet.kernels.additive import additive_scores, prepared_scores
-from ptrnet.kernels.lstm import lstm
-
-__all__ = ["additive_scores", "lstm", "prepared_scores"]

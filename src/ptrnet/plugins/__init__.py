@@ -9,6 +9,7 @@ ptrnet first looks for names, and calls `register` of what it extends.
 """
 
 import importlib
+import importlib.util
 import os
 import pkgutil
 from collections.abc import Iterator
@@ -146,8 +147,9 @@ class Registry:
 
     @cache  # noqa: B019  a registry lives as long as its process
     def _builtin_names(self) -> list[str]:
-        path = importlib.import_module(self._package).__path__
-        modules = (m.name for m in pkgutil.iter_modules(path) if not m.ispkg)
+        spec = importlib.util.find_spec(self._package)  # does not import the package itself
+        folders = spec.submodule_search_locations if spec else None
+        modules = (m.name for m in pkgutil.iter_modules(folders) if not m.ispkg)
         return [name.replace("_", "-") for name in modules if name not in self._unlisted]
 
 

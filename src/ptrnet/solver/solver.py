@@ -16,7 +16,6 @@ from ptrnet.data.dataset import (
     instances_of,
     one_example,
 )
-from ptrnet.data.tables import NO_COLUMNS, Columns
 from ptrnet.decoding import Decoder, Greedy
 from ptrnet.errors import InputError, check_int, short
 from ptrnet.models.base import num_weights
@@ -24,22 +23,16 @@ from ptrnet.parallel import LOCAL
 from ptrnet.progress import Bar
 from ptrnet.solver.answer import Answer, cost_of
 from ptrnet.solver.predict import PredictJob, SampledAnswers, sample_answers
-from ptrnet.solver.scoring import (
-    EvaluateJob,
-    element_probabilities,
-    element_scores,
-    judgements_of,
-    log_likelihoods_of,
-)
 from ptrnet.solver.stored import HubMixin
 from ptrnet.solver.trained_range import Message, TrainedRange
-from ptrnet.tasks.custom import Custom
 from ptrnet.types import Ends, Example
 
 if TYPE_CHECKING:
+    from ptrnet.data.tables import Columns
     from ptrnet.evaluation import Evaluation
     from ptrnet.metrics.interval import Measure
     from ptrnet.solver.explain import Importance
+    from ptrnet.tasks.custom import Custom
 
 # Instances that are answered together in memory, so that those of near sizes share a batch; fewer
 # if a progress bar counts them.
@@ -297,6 +290,8 @@ class Solver(HubMixin):
             NotFiniteError: log-probabilities that are NaN.
         """
         known, is_one = examples_of(examples, self.task)
+        from ptrnet.solver.scoring import log_likelihoods_of
+
         log_likelihoods = log_likelihoods_of(self.model, self.task, known)
         return float(log_likelihoods[0]) if is_one else log_likelihoods
 
@@ -317,6 +312,8 @@ class Solver(HubMixin):
             InputError: as in `solve`; or the model is not one of a user's own examples.
         """
         data, is_one = self._scored(instances, set_id)
+        from ptrnet.solver.scoring import element_scores
+
         scores = element_scores(self.model, self._own_task(), data)
         return scores[0] if is_one else scores
 
@@ -331,6 +328,8 @@ class Solver(HubMixin):
         Args, returns, errors: as of `scores`.
         """
         data, is_one = self._scored(instances, set_id)
+        from ptrnet.solver.scoring import element_probabilities
+
         probabilities = element_probabilities(self.model, self._own_task(), data)
         return probabilities[0] if is_one else probabilities
 
@@ -410,7 +409,9 @@ class Solver(HubMixin):
         self.warn_of(data, Greedy())
         return data, is_one
 
-    def _own_task(self) -> Custom:
+    def _own_task(self) -> "Custom":
+        from ptrnet.tasks.custom import Custom
+
         if not isinstance(self.task, Custom):
             raise InputError(
                 f"expected a model of examples of one's own, got one of task {self.task.name}"
@@ -508,6 +509,7 @@ class Solver(HubMixin):
             answered: the same examples with the model's answers, from `predict`.
         """
         from ptrnet.evaluation import evaluate
+        from ptrnet.solver.scoring import judgements_of
 
         examples, answered = self._dataset(examples), self._dataset(answered)
         judgements = judgements_of(self.model, self.task, examples)
@@ -518,7 +520,7 @@ class Solver(HubMixin):
         if not any(columns.values()):
             return values
         from ptrnet.data import formats
-        from ptrnet.data.tables import Sets
+        from ptrnet.data.tables import Columns, Sets
 
         return Sets(formats.table_of(values), Columns(**columns)).dataset(self.task)
 
@@ -538,7 +540,7 @@ class Solver(HubMixin):
         open: bool = False,
         jobs: int = 1,
         backend: str = LOCAL,
-        columns: Columns = NO_COLUMNS,
+        columns: "Columns | None" = None,
     ) -> None:
         """Answer every instance of a file, and write the answers to another file.
 
@@ -558,18 +560,20 @@ class Solver(HubMixin):
             open: see `start`.
             jobs: processes, 1 or more; -1 for one a core.
             backend: where they run: "local", or a cluster of "dask" or "ray".
-            columns: of a long table, `ptrnet.data.tables.Columns`. It is written with a column of
-                answers more, all its own as they are.
+            columns: of a long table, `ptrnet.data.tables.Columns`; None for other files. The output
+                has all columns of the table, and one more for the answers.
 
         Raises:
             InputError: an instance that cannot be used, by file and line; a file that cannot be
                 written, or another unfinished job for it. No file is made then.
             MissingExtraError: format or backend needs a package that is not installed.
         """
+        from ptrnet.data.tables import NO_COLUMNS
         from ptrnet.solver import on_files
 
         job, ends = self.job(decoder, constrained, augment), Ends(start, end, open)
         self.check_ends(job, ends)
+        columns = columns or NO_COLUMNS
         on_files.solve_file(self, job, fspath(file), fspath(output), ends, jobs, backend, columns)
 
     def evaluate_file(
@@ -583,7 +587,7 @@ class Solver(HubMixin):
         jobs: int = 1,
         backend: str = LOCAL,
         by: str | None = None,
-        columns: Columns = NO_COLUMNS,
+        columns: "Columns | None" = None,
     ) -> "Evaluation":
         """Answer every instance of a file, and measure the answers against the file's own.
 
@@ -594,7 +598,7 @@ class Solver(HubMixin):
             decoder: this and the others as in `solve_file`.
             by: a field of the whole instance, whose values split the examples: a key of each line,
                 or a field that all elements of an instance share.
-            columns: of a long table, `ptrnet.data.tables.Columns`.
+            columns: of a long table, `ptrnet.data.tables.Columns`; None for other files.
 
         Returns:
             The measures over all examples, by size, and by the values of the field.
@@ -604,10 +608,13 @@ class Solver(HubMixin):
                 and line; a file that cannot be written, or another unfinished job for it.
             MissingExtraError: format or backend needs a package that is not installed.
         """
+        from ptrnet.data.tables import NO_COLUMNS
         from ptrnet.solver import on_files
+        from ptrnet.solver.scoring import EvaluateJob
 
         job = EvaluateJob(**vars(self.job(decoder, constrained, augment)))
         target = None if output is None else fspath(output)
+        columns = columns or NO_COLUMNS
         return on_files.evaluate_file(self, job, fspath(file), target, jobs, backend, by, columns)
 
     def evaluate_random(
@@ -646,6 +653,7 @@ class Solver(HubMixin):
             MissingExtraError: format or backend needs a package that is not installed.
         """
         from ptrnet.solver import on_files
+        from ptrnet.solver.scoring import EvaluateJob
 
         job = EvaluateJob(**vars(self.job(decoder, constrained, augment)))
         target = None if output is None else fspath(output)

@@ -50,11 +50,11 @@ def kind(name: str) -> type[Task]:
     """The class of a task. Raises InputError, with the nearest name, for an unknown one."""
     if name == CUSTOM:
         return cast(type[Task], _registry.builtin(CUSTOM))
+    if name in names():  # first, so that solving a task does not import the problems
+        return cast(type[Task], _registry.get(name))
     if name in _problems.names():
         return cast(type[Task], _problems.get(name))
-    if name not in names():
-        raise unknown("task", name, [*names(), *_problems.names()])
-    return cast(type[Task], _registry.get(name))
+    raise unknown("task", name, [*names(), *_problems.names()])
 
 
 def get(name: str, /, **settings: Any) -> Task:

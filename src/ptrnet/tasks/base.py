@@ -251,6 +251,14 @@ class Task(Settings, Labelling):
 
         return Free(self.min_length)
 
+    def from_fields(self, fields: Mapping[str, Any], source: str) -> Any:
+        """Return what a dictionary given in place of an instance stands for: here, itself.
+
+        A problem makes an array of it. Tasks of elements with fields take a list of dictionaries
+        as one instance, so that each of these is an element.
+        """
+        return fields
+
     def read_instance(self, row: dict[str, Any], source: str) -> Any:
         """Take an instance, in any form that is to be checked, out of the object of a JSON line.
 

@@ -46,7 +46,7 @@ def additive_scores(
     key_lengths: Tensor | None = None,
     query_lengths: Tensor | None = None,
 ) -> Tensor:
-    """As `ptrnet.kernels.additive_scores`; tensors on a GPU, lengths above N and M are clipped."""
+    """As `ptrnet.additive_scores`; tensors on a GPU, lengths above N and M are clipped."""
     arguments = check_arguments(keys, queries, v, key_lengths, query_lengths)
     return _Scores.apply(*_to_kernel_types(arguments))
 

@@ -62,7 +62,7 @@ _ONE, _TWO = np.float32(1), np.float32(2)
 def lstm(
     inputs: Tensor, lengths: Tensor, state: tuple[Tensor, Tensor], weights: Weights
 ) -> tuple[Tensor, tuple[Tensor, Tensor]]:
-    """As `ptrnet.kernels.lstm`, for float32 tensors on the CPU.
+    """As `ptrnet.kernels.lstm.lstm`, for float32 tensors on the CPU.
 
     Raises:
         ValueError: shapes that do not fit each other.

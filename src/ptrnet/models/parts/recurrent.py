@@ -7,9 +7,8 @@ import torch
 from torch import Tensor, nn
 
 from ptrnet.errors import InputError
-from ptrnet.kernels import lstm
 from ptrnet.kernels.eager import is_recorded, is_transformed
-from ptrnet.kernels.lstm import Weights, cell, flatten_weights, without_autocast
+from ptrnet.kernels.lstm import Weights, cell, flatten_weights, lstm, without_autocast
 from ptrnet.masks import gather_rows, length_mask
 from ptrnet.models.settings import RecurrentSettings
 

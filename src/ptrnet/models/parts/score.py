@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 import torch
 from torch import Tensor, nn
 
-from ptrnet.kernels import additive_scores, prepared_scores
+from ptrnet.kernels.additive import additive_scores, prepared_scores
 from ptrnet.kernels.eager import is_eager
 from ptrnet.kernels.linear import linear
 
