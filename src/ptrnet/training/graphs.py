@@ -40,6 +40,8 @@ class GraphLosses:
     def __call__(self, batch: Batch) -> tuple[Tensor, Tensor]:
         """As `losses`; the gradients are those of the latest call alone."""
         self._model.check_lengths(batch.lengths)
+        if batch.grades is not None:  # not tried on a GPU
+            return losses(self._model, batch)
         batch = _pad_targets(batch)
         autocast = torch.is_autocast_enabled("cuda")
         key = (batch.inputs.shape, batch.targets.shape, self._model.training, autocast)
@@ -64,17 +66,15 @@ class _Graph:
 
     def __init__(self, model: PointerModel, batch: Batch, pool: Any) -> None:
         self.parameters = [p for p in model.parameters() if p.requires_grad]
-        grades = None if batch.grades is None else batch.grades.clone()
-        self._batch = Batch(*(tensor.clone() for tensor in batch[:4]))._replace(grades=grades)
+        self._batch = Batch(*(tensor.clone() for tensor in batch[:4]))
         with torch.enable_grad():
             self._graph, outputs = record(lambda: self._run(model), pool)
         self.loss, self.right, self.grads = outputs
 
     def load(self, batch: Batch) -> None:
         """Copies a batch into the tensors that the graph reads."""
-        for recorded, tensor in zip(self._batch, batch, strict=True):
-            if recorded is not None and tensor is not None:
-                recorded.copy_(tensor)
+        for recorded, tensor in zip(self._batch[:4], batch[:4], strict=True):
+            recorded.copy_(tensor)
 
     def replay(self) -> None:
         """Computes loss, right and grads of the batch loaded last."""

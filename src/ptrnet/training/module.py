@@ -64,7 +64,9 @@ class TrainingModule(pl.LightningModule):
     def training_step(self, batch: Batch | CutBatch, index: int) -> dict[str, Tensor]:
         if self._training_losses is None:
             on_one_gpu = self.device.type == "cuda" and self.trainer.world_size == 1
-            as_graph = on_one_gpu and not self.recipe.cuts and self.recipe.loss == "tokens"
+            # Only what has run on a GPU is recorded by default.
+            has_run = self.recipe.model == "ptr-net" and self.recipe.loss == "tokens"
+            as_graph = on_one_gpu and has_run and not self.recipe.cuts
             networks = self.model.networks()
             of_each: list[Losses] = [
                 GraphLosses(network) if as_graph else partial(self._of_batch, network)
