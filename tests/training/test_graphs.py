@@ -166,11 +166,11 @@ class NoGraph:
     """Stands for a graph where there is no GPU: takes batches of one shape, and computes anew."""
 
     def __init__(self, model, batch, pool):
-        self.model, self.shapes = model, [t.shape for t in batch]
+        self.model, self.shapes = model, [t.shape for t in batch[:4]]
         self.parameters = list(model.parameters())
 
     def load(self, batch):
-        assert [t.shape for t in batch] == self.shapes
+        assert [t.shape for t in batch[:4]] == self.shapes
         self.batch = batch
 
     def replay(self):
