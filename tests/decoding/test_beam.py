@@ -1,4 +1,4 @@
-"""The search against enumeration of every sequence."""
+"""Beam search against brute force over every sequence."""
 
 from itertools import product
 
@@ -19,7 +19,7 @@ CONSTRAINTS = {
 
 
 def allowed(constraint, n, sequence):
-    """Whether a finished sequence (END left out) obeys a constraint, said independently of it."""
+    """Whether a finished sequence (without END) obeys a constraint, in plain Python."""
     distinct = len(set(sequence)) == len(sequence)
     if constraint == "subset":
         return distinct and len(sequence) >= 1
@@ -47,21 +47,21 @@ def best_by_brute_force(model, points, constraint, max_length):
 
 @pytest.mark.parametrize("constraint", CONSTRAINTS)
 @pytest.mark.parametrize("seed", range(4))
-def test_a_beam_of_all_prefixes_is_the_brute_force_best(small, constraint, seed):
-    solver = small(seed=seed, scale=12.0)
+def test_a_beam_of_all_prefixes_finds_the_brute_force_best(small, constraint, seed):
+    solver = small(seed=seed, scale=12.0)  # large weights, so that answers differ in probability
     n = 3
     max_length = 4 if constraint == "closed" else 3
     points = torch.rand(1, n, 2)
     with torch.no_grad():
         score, sequence = best_by_brute_force(solver.model, points, constraint, max_length)
-    hypotheses = Beam(300).decode(
+    hypotheses = Beam(300).decode(  # more than the sequences of 4 tokens out of 4: 4^4 = 256
         solver.model, points, torch.tensor([n]), torch.tensor([max_length]), CONSTRAINTS[constraint]
     )
     assert tuple(hypotheses.tokens[0, 0, : hypotheses.lengths[0, 0]].tolist()) == sequence
     assert float(hypotheses.log_probs[0, 0]) == pytest.approx(score, abs=1e-4)
 
 
-def test_greedy_is_the_argmax_of_each_step(small):
+def test_greedy_takes_the_argmax_of_each_step(small):
     solver = small(scale=10.0)
     points = torch.rand(6, 5, 2)
     lengths, max_lengths = torch.full((6,), 5), torch.full((6,), 7)
@@ -71,15 +71,15 @@ def test_greedy_is_the_argmax_of_each_step(small):
         targets = torch.tensor([[*tokens, 0]])
         with torch.no_grad():
             best = solver.model.log_probs(points[b : b + 1], None, targets)[0].argmax(-1)
-        steps = len(tokens) + (len(tokens) < 7)
-        best[0] = targets[0, 0]  # an answer has at least one token
+        steps = len(tokens) + (len(tokens) < 7)  # a full answer ends without being asked
+        best[0] = targets[0, 0]  # END may be likelier, but an answer has at least one token
         assert best[:steps].tolist() == targets[0, :steps].tolist() and tokens
 
 
 def test_an_answer_is_never_longer_than_allowed(small):
     solver = small(scale=10.0)
     model = solver.model
-    with torch.no_grad():  # the end scores lowest of all: -sum |v|
+    with torch.no_grad():  # give END the lowest score that there is, -sum |v|
         lowest = torch.linalg.solve(model.key.weight, -20 * model.v.sign())
         model.special_states.copy_(lowest[None])
     points = torch.rand(8, 6, 2)
@@ -88,7 +88,8 @@ def test_an_answer_is_never_longer_than_allowed(small):
     assert torch.equal(hypotheses.lengths[:, 0], max_lengths)
 
 
-def test_wider_beams_find_no_less_likely_answers_on_the_whole(small):
+def test_wider_beams_find_likelier_answers_on_average(small):
+    """A wider beam may lose on one instance, so the test sums over fifty."""
     solver = small(scale=10.0)
     points, n = torch.rand(50, 6, 2), torch.full((50,), 6)
     totals = [
@@ -99,12 +100,12 @@ def test_wider_beams_find_no_less_likely_answers_on_the_whole(small):
 
 
 @pytest.mark.parametrize("size", [0, -1, 1.5])
-def test_beam_size_is_checked(size):
+def test_an_invalid_beam_size_is_refused(size):
     with pytest.raises(InputError, match="size: expected a whole number of 1 or more"):
         Beam(size)
 
 
-def test_free_is_what_no_constraint_is(small):
+def test_no_constraint_equals_free(small):
     solver = small(scale=10.0)
     points, n = torch.rand(5, 4, 2), torch.tensor([4, 2, 3, 4, 1])
     a = Beam(3).decode(solver.model, points, n, n)

@@ -1,4 +1,4 @@
-"""Incremental decoding against a plain loop, and with a model that cannot err."""
+"""Incremental decoding against a plain loop, and with an inner decoder that is always right."""
 
 import numpy as np
 import pytest
@@ -10,7 +10,7 @@ from ptrnet.labellers.monotone_chain import label
 
 
 class Oracle(Decoder):
-    """The true hull of every instance."""
+    """A decoder that answers with the true hull."""
 
     name, size = "oracle", 1
 
@@ -37,7 +37,7 @@ def test_with_a_perfect_inner_decoder_the_answer_is_the_hull(small, window):
 
 @pytest.mark.parametrize("inner", [Greedy(), Beam(3), Sample(2, seed=0)], ids=lambda d: d.name)
 @pytest.mark.parametrize("closed", [False, True])
-def test_equals_a_plain_loop_over_groups(small, inner, closed):
+def test_incremental_equals_a_plain_loop_over_groups(small, inner, closed):
     solver = small(scale=8.0, closed=closed, start="lower-left")
     points = np.random.default_rng(1).random((14, 2))
     answer = solver.solve(points, Incremental(4, inner))
@@ -46,19 +46,20 @@ def test_equals_a_plain_loop_over_groups(small, inner, closed):
         members = np.sort(np.append(members, np.arange(start, min(start + 4, 14))))
         expected = members[solver.solve(points[members], inner)]
         members = np.unique(expected)
-    # Of several samples the best is given from its canonical start, of a group's it is not.
+    # The solver rotates the best of several samples to its canonical start, but it does not see
+    # the samples of the groups.
     same = sorted if inner.name == "sample" else list
     assert same(answer.tolist()) == same(expected.tolist())
 
 
 @pytest.mark.parametrize("window", [2**63, 10**40])
-def test_a_window_beyond_any_instance_is_one_over_all(small, window):
-    """Such a window was no number of torch's, and a traceback."""
+def test_a_window_beyond_int64_covers_the_whole_instance(small, window):
+    """torch cannot represent such a window."""
     points = np.random.default_rng(0).random((9, 2))
     assert (small().solve(points, Incremental(window)) == small().solve(points)).all()
 
 
-def test_a_window_over_all_is_plain_decoding(small):
+def test_a_window_of_the_whole_instance_equals_plain_decoding(small):
     solver = small(scale=8.0)
     instances = list(np.random.default_rng(2).random((5, 9, 2)))
     answers, plain = solver.solve(instances, Incremental(9)), solver.solve(instances)
@@ -66,12 +67,12 @@ def test_a_window_over_all_is_plain_decoding(small):
 
 
 @pytest.mark.parametrize("task", ["sort", "tsp", "delaunay"])
-def test_other_tasks_are_refused(small, task):
+def test_tasks_that_are_not_decomposable_are_refused(small, task):
     solver = small(task)
     with pytest.raises(InputError, match=f"incremental decoding does not serve {task}"):
         solver.solve([solver.task.sample(np.random.default_rng(0), 1, 5)[0]], Incremental())
 
 
-def test_the_window_is_checked():
+def test_an_invalid_window_is_refused():
     with pytest.raises(InputError, match="window"):
         Incremental(0)

@@ -19,7 +19,7 @@ from ptrnet.errors import InputError
         ({"decoder": "reconstruct", "part": 20}, Reconstruct(part=20, seed=7)),
     ],
 )
-def test_options_that_are_left_out_are_the_decoders(options, decoder):
+def test_options_that_are_left_out_have_the_decoders_defaults(options, decoder):
     assert DecoderOptions(**options).build(7) == decoder
 
 
@@ -35,6 +35,6 @@ def test_options_that_are_left_out_are_the_decoders(options, decoder):
         ({"decoder": "beam", "samples": 2}, "samples does nothing with beam decoding"),
     ],
 )
-def test_options_that_cannot_be_used_are_refused(options, complaint):
+def test_unknown_invalid_and_unused_options_are_refused(options, complaint):
     with pytest.raises(InputError, match=complaint):
         DecoderOptions(**options).build(7)

@@ -1,4 +1,4 @@
-"""Re-construction: tours that only get shorter. The model is one that knows nothing."""
+"""Reconstruction of tours, with untrained models: any improvement comes from the decoder."""
 
 from types import SimpleNamespace
 
@@ -30,7 +30,7 @@ def test_more_rounds_are_never_worse(small, model):
 
 
 def test_a_seed_and_a_number_of_rounds_give_the_same_tours(small, monkeypatch):
-    """And so many seconds, by a clock that goes on by one with every look at it."""
+    """A time limit gives the same tours too: the test's clock advances by 1 s at each reading."""
     solver, points = small("tsp", "ptr-net", scale=4.0), np.random.default_rng(2).random((3, 40, 2))
     tours = [t.tolist() for t in solver.solve(points, Reconstruct(rounds=6))]
     assert [t.tolist() for t in solver.solve(points, Reconstruct(rounds=6))] == tours
@@ -41,7 +41,7 @@ def test_a_seed_and_a_number_of_rounds_give_the_same_tours(small, monkeypatch):
     assert Reconstruct().seconds == 1.0 and Reconstruct(rounds=3).seconds is None
 
 
-def test_an_instance_alone_gets_the_tour_that_it_gets_among_others(small):
+def test_an_instance_gets_the_same_tour_alone_and_in_a_batch(small):
     solver, rng = small("tsp", "ptr-net", scale=4.0), np.random.default_rng(4)
     points = [rng.random((n, 2)) for n in (30, 40, 40, 7, 25)]
     together = solver.solve(points, Reconstruct(rounds=8, part=12))
@@ -50,7 +50,7 @@ def test_an_instance_alone_gets_the_tour_that_it_gets_among_others(small):
         assert solver.solve(p, Reconstruct(rounds=8, part=12)).tolist() == tour.tolist()
 
 
-def test_the_likelihoods_are_those_of_the_tours(small):
+def test_log_probabilities_are_the_models_own_for_both_tours(small):
     model = small("tsp", "remaining-ptr-net", scale=4.0).model
     inputs, lengths = torch.rand(3, 12, 2), torch.tensor([12, 7, 10])
     hypotheses = Reconstruct(rounds=5, part=12).decode(model, inputs, lengths, lengths)
@@ -64,7 +64,7 @@ def test_the_likelihoods_are_those_of_the_tours(small):
         torch.testing.assert_close(log_probs, expected, rtol=1e-4, atol=1e-4)
 
 
-def test_what_is_no_tour_is_refused(small):
+def test_other_tasks_and_invalid_settings_are_refused(small):
     with pytest.raises(InputError, match="reconstruct decoding does not serve hull"):
         small("hull").solve(np.random.default_rng(0).random((9, 2)), Reconstruct())
     bad = {

@@ -1,4 +1,4 @@
-"""Samples against the model's own probabilities, summed over every sequence."""
+"""Sampling against the model's own probabilities of every sequence."""
 
 from itertools import product
 
@@ -15,7 +15,7 @@ N = 3
 
 
 def probabilities(model, points):
-    """Of every answer of one or two tokens that starts freely, by enumeration."""
+    """Return the probability of every answer of one or two tokens, by enumeration."""
     probability = {}
     for sequence in product(range(1, N + 1), repeat=2):
         targets = torch.tensor([[*sequence, 0]])
@@ -27,7 +27,7 @@ def probabilities(model, points):
     return probability
 
 
-def test_answers_come_as_often_as_the_model_says(small):
+def test_frequencies_of_answers_follow_the_models_probabilities(small):
     solver = small(seed=3, scale=8.0)
     points, count = torch.rand(1, N, 2), 40_000
     hypotheses = Sample(count, seed=5).decode(
@@ -41,13 +41,14 @@ def test_answers_come_as_often_as_the_model_says(small):
     ):
         seen[tuple(tokens[:end])] = seen.get(tuple(tokens[:end]), 0) + 1
     assert set(seen) <= set(expected)
-    # Chi-square with one degree for each answer but one: four deviations above its mean.
+    # Pearson's chi-square with one degree of freedom less than answers: its mean is `free`, its
+    # standard deviation sqrt(2 free). The seed is fixed, so four deviations are a generous bound.
     off = sum((seen.get(s, 0) - count * p) ** 2 / (count * p) for s, p in expected.items())
     free = len(expected) - 1
     assert off < free + 4 * (2 * free) ** 0.5
 
 
-def test_they_are_sorted_and_their_likelihood_is_the_models(small):
+def test_samples_are_sorted_by_the_models_own_log_probabilities(small):
     solver = small(scale=8.0)
     points, n = torch.rand(4, 5, 2), torch.full((4,), 5)
     hypotheses = Sample(6, seed=0).decode(solver.model, points, n, n, Subset())
@@ -62,7 +63,7 @@ def test_they_are_sorted_and_their_likelihood_is_the_models(small):
             assert float(hypotheses.log_probs[b, k]) == pytest.approx(likely, abs=1e-4)
 
 
-def test_nearly_without_temperature_it_is_greedy(small):
+def test_sampling_near_temperature_0_equals_greedy(small):
     solver = small(scale=8.0)
     points, n = torch.rand(20, 6, 2), torch.full((20,), 6)
     cold = Sample(2, temperature=1e-6, seed=0).decode(solver.model, points, n, n, Permutation())
@@ -70,8 +71,8 @@ def test_nearly_without_temperature_it_is_greedy(small):
     assert torch.equal(cold.tokens[:, 0], greedy.tokens[:, 0])
 
 
-def test_seeds_and_instances_differ_and_repeat(small):
-    solver = small(scale=2.0)
+def test_draws_depend_on_the_seed_and_the_instance_alone(small):
+    solver = small(scale=2.0)  # small weights, so that many answers are about equally likely
     instances = list(np.random.default_rng(0).random((3, 9, 2)))
     one = [a.tolist() for a in solver.solve(instances, Sample(1, seed=1))]
     again = [a.tolist() for a in solver.solve([*instances[::-1], instances[0]], Sample(1, seed=1))]
@@ -82,7 +83,7 @@ def test_seeds_and_instances_differ_and_repeat(small):
     assert len(set(map(tuple, rows))) == 50
 
 
-def test_the_shortest_of_the_samples_is_taken(small):
+def test_solve_takes_the_shortest_of_the_sampled_tours(small):
     solver = small("tsp", scale=2.0)
     points = np.random.default_rng(1).random((8, 2))
     one, many = (solver.solve(points, Sample(k, seed=0)) for k in (1, 200))
@@ -92,7 +93,7 @@ def test_the_shortest_of_the_samples_is_taken(small):
 @pytest.mark.parametrize(
     "odd", [{"seed": 10**30}, {"temperature": 1e-310}, {"temperature": 1e300}, {"seed": 2**63}]
 )
-def test_odd_arguments_still_obey(small, odd):
+def test_extreme_seeds_and_temperatures_still_give_tours(small, odd):
     solver = small("tsp", scale=8.0)
     for answer in solver.solve(
         list(np.random.default_rng(0).random((3, 7, 2))), Sample(3, **{"seed": 0, **odd})
@@ -103,12 +104,12 @@ def test_odd_arguments_still_obey(small, odd):
 @pytest.mark.parametrize(
     "bad", [{"size": 0}, *({"temperature": value} for value in (0.0, float("inf"), "1"))]
 )
-def test_arguments_are_checked(bad):
+def test_invalid_arguments_are_refused(bad):
     with pytest.raises(InputError):
         Sample(**bad)
 
 
-def test_without_a_seed_every_call_draws_anew(small):
+def test_without_a_seed_each_call_draws_new_answers(small):
     solver = small("tsp")
     points = np.random.default_rng(0).random((9, 2))
     drawn = {tuple(solver.solve(points, Sample(1))) for _ in range(20)}

@@ -1,4 +1,4 @@
-"""The search loop stays on the device; if scores overflow, it gives an answer or an error."""
+"""The search loop stays on the model's device, and refuses scores that are not finite."""
 
 import numpy as np
 import pytest
@@ -13,21 +13,21 @@ from tests.contract.cases import EVERY_SETTING, MODELS
 
 
 class OnOneDevice(TorchDispatchMode):
-    """Refuses operations on tensors of the processor where all should be on another device."""
+    """Fails if an operation reads or makes a CPU tensor with dimensions."""
 
     def __torch_dispatch__(self, operation, types, args=(), kwargs=None):
         outputs = operation(*args, **(kwargs or {}))
         for leaf in pytree.tree_leaves((args, kwargs, outputs)):
             is_number = not isinstance(leaf, torch.Tensor) or not leaf.dim()
-            assert is_number or leaf.is_meta, f"{operation}: on the processor"
+            assert is_number or leaf.is_meta, f"{operation}: on the CPU"
         return outputs
 
 
 @pytest.mark.parametrize(("name", "settings"), EVERY_SETTING)
 @MODELS
 def test_a_step_stays_on_the_device(small, monkeypatch, name, settings, model):
-    """Tensors of the device "meta", which have no values, stand for those of a GPU."""
-    autocast = torch.autocast
+    """Run on the device "meta", which has shapes but no values, in place of a GPU."""
+    autocast = torch.autocast  # it does not know the device "meta"
     monkeypatch.setattr(torch, "autocast", lambda device, **options: autocast("cpu", **options))
     solver = small(name, model, **settings)
     network, constraint = solver.model.to("meta"), solver.task.build_constraint()
@@ -57,7 +57,7 @@ DECODERS = [Greedy(), Beam(3), Sample(4, seed=0), Incremental(2)]
 @pytest.mark.parametrize("decoder", DECODERS, ids=lambda decoder: decoder.name)
 @pytest.mark.parametrize("task", ["hull", "delaunay", "tsp", "sort"])
 @pytest.mark.parametrize("size", [1e20, 1e30, 3e38])
-def test_weights_that_overflow(small, task, decoder, size):
+def test_weights_that_overflow_give_a_valid_answer_or_an_error(small, task, decoder, size):
     solver = small(task)
     with torch.no_grad():
         for parameter in solver.model.parameters():
@@ -83,8 +83,7 @@ def is_valid(task, answer):
 
 @pytest.mark.parametrize("decoder", DECODERS[:3], ids=lambda decoder: decoder.name)
 @pytest.mark.parametrize("value", [float("nan"), float("inf"), -float("inf")])
-def test_log_probabilities_that_are_none(small, monkeypatch, decoder, value):
-    """From the third step on."""
+def test_nan_or_infinity_from_the_third_step_on_is_refused(small, monkeypatch, decoder, value):
     solver = small("sort")
     step, steps = type(solver.model).step, []
 
@@ -99,7 +98,7 @@ def test_log_probabilities_that_are_none(small, monkeypatch, decoder, value):
 
 
 @pytest.mark.parametrize("door", ["greedy", "beam", "sample", "log-likelihoods"])
-def test_half_precision_that_overflows_is_refused_alike_everywhere(small, door):
+def test_nan_weights_in_half_precision_are_refused_with_one_message(small, door):
     solver = small("hull")
     with torch.no_grad():
         for parameter in solver.model.parameters():

@@ -1,4 +1,7 @@
-"""From a model's distributions to answers. One search serves all: greedy is a beam of one."""
+"""Decoders, which turn a model's distributions over the next token into answers.
+
+Greedy decoding, beam search and sampling share one search loop (`search.py`).
+"""
 
 import importlib
 from typing import TYPE_CHECKING, Any
@@ -11,7 +14,7 @@ if TYPE_CHECKING:
     from ptrnet.decoding.search import Decoder, Hypotheses
 
 __all__ = ["Beam", "Decoder", "Greedy", "Hypotheses", "Incremental", "Reconstruct", "Sample"]
-# Imported when first used: the command line reads the decoders' settings without torch.
+# Imported at first use, because the command line reads the decoders' settings without torch.
 _HOMES = {
     "Beam": "beam",
     "Decoder": "search",
@@ -29,5 +32,5 @@ def _imported(name: str) -> Any:
     return getattr(importlib.import_module(f"{__name__}.{_HOMES[name]}"), name)
 
 
-if not TYPE_CHECKING:  # which would take every name for one of ours
+if not TYPE_CHECKING:  # a type checker would accept any name of a module with `__getattr__`
     __getattr__ = _imported

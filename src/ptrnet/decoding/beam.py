@@ -11,10 +11,14 @@ from ptrnet.decoding.settings import BeamSettings
 
 @dataclass(frozen=True)
 class Beam(BeamSettings, Search):
-    """At each step extends each prefix by every allowed token, and keeps the likeliest of all.
+    """Beam search: extend each prefix by every allowed token, and keep the likeliest extensions.
 
     Args:
-        size: the prefixes of an instance that are kept after each step, K.
+        size: number of prefixes of an instance that are kept after each step, K. Time and memory
+            grow with it.
+
+    Example:
+        >>> tour = ptrnet.load("tsp").solve(points, ptrnet.Beam(8))
     """
 
     name = "beam"
@@ -23,12 +27,11 @@ class Beam(BeamSettings, Search):
         return self
 
     def select(self, step: int, scores: Tensor, log_probs: Tensor) -> Selection:
-        """The `size` likeliest extensions of an instance's prefixes, the likeliest first.
+        """Select the `size` likeliest extensions of an instance's prefixes, the likeliest first.
 
-        There are fewer where there are not as many extensions; a beam of one has one prefix. See
-        `Selector.select`.
+        If there are fewer extensions than `size`, all of them are kept. See `Selector.select`.
         """
-        if self.size == 1:
+        if self.size == 1:  # greedy decoding: a maximum is faster than `topk` over one prefix
             best, tokens = log_probs.max(2)
             return Selection(scores + best, torch.zeros_like(tokens), tokens)
         batch, _, num_tokens = log_probs.shape
@@ -37,15 +40,20 @@ class Beam(BeamSettings, Search):
         return Selection(best, indices // num_tokens, indices % num_tokens)
 
     def is_finished(self, ended: Tensor) -> bool:
-        return bool(ended[:, 0].all())  # no prefix can overtake a likelier one that has ended
+        # Log-probabilities are at most 0, so no prefix can overtake a likelier one that has ended.
+        return bool(ended[:, 0].all())
 
     def finalize(self, hypotheses: Hypotheses) -> Hypotheses:
-        """The likeliest answer of each instance alone."""
+        """Return only the likeliest answer of each instance."""
         return Hypotheses(*(tensor[:, :1] for tensor in hypotheses))
 
 
 class Greedy(Beam):
-    """The likeliest token at each step: a beam of one."""
+    """Greedy decoding: take the likeliest token at each step, as a beam of one does.
+
+    Example:
+        >>> hull = ptrnet.load("hull").solve(points, ptrnet.Greedy())  # the default
+    """
 
     name = "greedy"
 

@@ -1,9 +1,9 @@
-"""Incremental decoding (Wang, Wang 2016): an instance is solved group by group.
+"""Incremental decoding (Wang, Wang 2016): solve an instance group by group.
 
 The first group is the first `window` elements. The elements of its answer are then solved together
-with the next `window` elements, and so on, until all elements have been seen. This is sound for a
-decomposable task, where an element that is not in the answer to a part is not in the answer to the
-whole: the hull of a set is the hull of its parts' hulls.
+with the next `window` elements, and so on, until all elements have been seen. The task must be
+decomposable: an element that is not in the answer to a part must not be in the answer to the whole.
+The hull is such a task, because the hull of a set is the hull of its parts' hulls.
 """
 
 from dataclasses import dataclass, field
@@ -23,15 +23,18 @@ from ptrnet.types import END
 
 @dataclass(frozen=True)
 class Incremental(IncrementalSettings, Decoder):
-    """Solves groups of `window` elements one after another.
+    """Solve groups of `window` elements one after another.
 
     The result is one answer for each instance. Its log-probability is that of the last group's
-    answer. No warning says that an instance is larger than those of the training: the network sees
-    groups of it, whose size `window` decides.
+    answer. Large instances give no out-of-distribution warning, because the network sees only
+    groups, and `window` decides how large they are.
 
     Args:
-        window: new elements in a group, 1 or more; the paper tries 1, 5, 10, 25 and 50.
-        inner: solves each group; only its likeliest answer is used.
+        window: number of new elements in a group, 1 or more. The paper tries 1, 5, 10, 25 and 50.
+        inner: the decoder that solves each group; only its likeliest answer is used.
+
+    Example:
+        >>> hull = ptrnet.load("hull").solve(points, ptrnet.Incremental(window=25))
     """
 
     inner: Decoder = field(default_factory=Greedy)
@@ -56,17 +59,17 @@ class Incremental(IncrementalSettings, Decoder):
         batch, n, _ = inputs.shape
         positions = torch.arange(n, device=inputs.device)
         real = length_mask(lengths, n)
-        extra_tokens = max_lengths - lengths  # tokens of an answer beyond one for each element
+        extra_tokens = max_lengths - lengths  # a closed hull repeats its first element, for one
         in_answer = torch.zeros(batch, n, dtype=torch.bool, device=inputs.device)
         tokens = torch.full((batch, int(max_lengths.max()) + 1), END, device=inputs.device)
         log_probs = inputs.new_zeros(batch)
-        window = min(self.window, n)  # a larger one is the same, and may exceed int64
+        window = min(self.window, n)  # a larger one gives the same answers, and may exceed int64
         for start in range(0, int(lengths.max()), window):
-            rows = torch.nonzero(lengths > start)[:, 0]  # instances with elements left
+            rows = torch.nonzero(lengths > start)[:, 0]  # the instances that have elements left
             group = (positions >= start) & (positions < start + window)
             members = (in_answer[rows] | group) & real[rows]
             counts = members.sum(1)
-            # The positions of the members come first, in their order; the rest is padding.
+            # A stable sort moves the members to the front, in their order; the rest is padding.
             elements = (~members).long().argsort(dim=1, stable=True)[:, : int(counts.max())]
             hypotheses = self.inner.decode(
                 model,
@@ -85,11 +88,11 @@ class Incremental(IncrementalSettings, Decoder):
 
 
 def _tokens_of_instance(tokens: Tensor, elements: Tensor, num_specials: int) -> Tensor:
-    """Tokens of groups, renumbered as tokens of their instances: `(B, M)`.
+    """Renumber the tokens of groups as tokens of their instances: `(B, M)`.
 
     Args:
-        tokens: `(B, M)`, in which elements are numbered within their group.
-        elements: `(B, N)` the positions in the instance of the N elements of each group.
+        tokens: `(B, M)` tokens, whose elements are numbered within their group.
+        elements: `(B, N)` positions in the instance of the N elements of each group.
         num_specials: special slots S; tokens below it stay as they are.
     """
     positions = elements.gather(1, (tokens - num_specials).clamp(min=0))
@@ -97,6 +100,6 @@ def _tokens_of_instance(tokens: Tensor, elements: Tensor, num_specials: int) -> 
 
 
 def _elements_in(tokens: Tensor, n: int, num_specials: int) -> Tensor:
-    """`(B, n)` boolean: which of n elements stand in answers of `(B, M)` tokens."""
+    """Return `(B, n)` boolean: which of n elements are in answers of `(B, M)` tokens."""
     mask = torch.zeros(len(tokens), num_specials + n, dtype=torch.bool, device=tokens.device)
     return mask.scatter(1, tokens, True)[:, num_specials:]

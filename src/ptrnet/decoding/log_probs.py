@@ -1,4 +1,4 @@
-"""The log-probabilities of known answers, as `Sample` draws them, with gradients."""
+"""Log-probabilities of known answers, with gradients, and the check that they are finite."""
 
 from typing import NamedTuple
 
@@ -14,14 +14,14 @@ from ptrnet.types import END
 
 
 def check_finite(asked: str, log_probs: Tensor) -> None:
-    """Refuses log-probabilities from which no answer can be chosen or judged.
+    """Refuse log-probabilities of answers that are NaN or infinite.
 
     Args:
-        asked: what the model was asked for: a decoder, or log-likelihoods.
-        log_probs: of answers.
+        asked: what the model was asked for: the name of a decoder, or "log-likelihoods".
+        log_probs: log-probabilities of answers, of any shape.
 
     Raises:
-        NotFiniteError: NaN or infinity.
+        NotFiniteError: some log-probability is NaN or infinite.
     """
     if not log_probs.isfinite().all():
         dtype = str(log_probs.dtype).removeprefix("torch.")
@@ -33,8 +33,8 @@ def check_finite(asked: str, log_probs: Tensor) -> None:
 class SequenceLogProbs(NamedTuple):
     """Log-probabilities of K sequences for each of B instances."""
 
-    constrained: Tensor  # (B, K) under the constraint, as `Sample` draws them
-    unconstrained: Tensor  # (B, K) by the model alone, forbidden tokens included
+    constrained: Tensor  # (B, K) renormalized over the allowed tokens, as `Sample` draws them
+    unconstrained: Tensor  # (B, K) the model's own; forbidden tokens keep their probability
 
 
 def sequence_log_probs(
@@ -47,23 +47,23 @@ def sequence_log_probs(
     constraint: Constraint,
     temperature: float = 1.0,
 ) -> SequenceLogProbs:
-    """Log p of each sequence under the constraint, and without it.
+    """Return the log-probability of each sequence under the constraint, and without it.
 
-    Under the constraint what it forbids has probability 0 at every step, and what it allows sums
-    to 1: that is the policy from which REINFORCE (Williams 1992) samples.
+    Under the constraint, forbidden tokens have probability 0 at every step, and the probabilities
+    of allowed tokens sum to 1. This is the policy from which REINFORCE (Williams 1992) samples.
 
     Args:
-        model: gives the log-probabilities.
+        model: the model that gives the log-probabilities.
         inputs: `(B, N, d)` instances.
-        lengths: `(B,)` elements of each instance.
-        tokens: `(B, K, M)`, closed by END and padded with it.
-        lengths_with_end: `(B, K)` tokens of each, END included.
-        max_lengths: `(B,)` the most tokens of an answer, END left out.
+        lengths: `(B,)` number of elements of each instance.
+        tokens: `(B, K, M)` sequences, each closed by END and padded with END.
+        lengths_with_end: `(B, K)` number of tokens of each sequence, END included.
+        max_lengths: `(B,)` maximum number of tokens of an answer, without END.
         constraint: which tokens may come next.
-        temperature: above 0; what is drawn from is `p^(1/temperature)`.
+        temperature: above 0; the tokens are drawn from `p^(1/temperature)`.
     """
     size, steps = tokens.shape[1:]
-    # From here on the K answers of an instance are rows of their own, (B K, ...).
+    # From here on, each of an instance's K sequences is a row: (B K, ...).
     inputs, lengths, max_lengths = (
         part.repeat_interleave(size, 0) for part in (inputs, lengths, max_lengths)
     )
@@ -73,15 +73,15 @@ def sequence_log_probs(
     allowed = allowed_tokens(constraint, tokens, lengths, model.num_specials, num_tokens)
     must_end = ~length_mask(max_lengths, steps)
     real = length_mask(flat_lengths, steps)
-    only_end = torch.arange(log_probs.shape[-1], device=tokens.device) == END
+    only_end = torch.arange(num_tokens, device=tokens.device) == END
     allowed = torch.where((must_end | ~real)[..., None], only_end, allowed)
     logits = log_probs / temperature
 
-    def of_sequences(token_log_probs: Tensor) -> Tensor:
-        of_tokens = gather_tokens(token_log_probs, tokens)
-        return torch.where(real, of_tokens, 0).sum(1).view(lengths_with_end.shape)
+    def sum_over_tokens(token_log_probs: Tensor) -> Tensor:
+        chosen = gather_tokens(token_log_probs, tokens)
+        return torch.where(real, chosen, 0).sum(1).view(lengths_with_end.shape)
 
     return SequenceLogProbs(
-        of_sequences(logits.masked_fill(~allowed, -torch.inf).log_softmax(-1)),
-        of_sequences(logits.log_softmax(-1)),
+        sum_over_tokens(logits.masked_fill(~allowed, -torch.inf).log_softmax(-1)),
+        sum_over_tokens(logits.log_softmax(-1)),
     )

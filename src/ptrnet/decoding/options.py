@@ -1,4 +1,7 @@
-"""A decoder by its name and options, for the command line and the service. No torch here."""
+"""Decoders by name and options, for the command line and the service.
+
+This module does not import torch, so that `ptrnet --help` starts fast.
+"""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -16,10 +19,10 @@ from ptrnet.settings import Settings, options_of, setting
 if TYPE_CHECKING:
     from ptrnet.decoding import Decoder
 
-Search = Literal["greedy", "beam", "sample"]  # incremental decoding runs one of them on each window
+Search = Literal["greedy", "beam", "sample"]  # incremental decoding solves each window by one
 Name = Literal["greedy", "beam", "sample", "incremental", "reconstruct"]
 DECODERS = get_args(Name)
-# The options that each decoder has, with the names of its settings.
+# The options of each decoder, and the settings that they set.
 _SETTINGS_OF = {
     "greedy": {},
     "beam": {"beam_size": "size"},
@@ -30,7 +33,7 @@ _SETTINGS_OF = {
 
 
 def _option(cls: type[Settings], name: str) -> Any:
-    """A decoder's setting as an option that may be left out: then the decoder has its default."""
+    """Return a decoder's setting as an option whose default, None, leaves it to the decoder."""
     declared = options_of(cls)[name]
     default = "" if declared.default is None else f"  [{declared.default:g}]"
     return setting(None, declared.help + default, **declared.bounds._asdict())
@@ -38,7 +41,12 @@ def _option(cls: type[Settings], name: str) -> Any:
 
 @dataclass(frozen=True)
 class DecoderOptions(Settings):
-    """A decoder's name and options; None stands for an option that was left out."""
+    """A decoder's name and options. An option that was left out is None.
+
+    Example:
+        >>> DecoderOptions(decoder="beam", beam_size=4).build(seed=1)
+        Beam(size=4)
+    """
 
     decoder: Name = setting("greedy", "greedy, beam, sample, incremental or reconstruct.")
     beam_size: int | None = _option(BeamSettings, "size")
@@ -46,21 +54,21 @@ class DecoderOptions(Settings):
     temperature: float | None = _option(SampleSettings, "temperature")
     window: int | None = _option(IncrementalSettings, "window")
     inner: Search | None = setting(
-        None, "What solves each window: greedy, beam or sample.  [greedy]"
+        None, "Search that solves each window: greedy, beam or sample.  [greedy]"
     )
     seconds: float | None = _option(ReconstructSettings, "seconds")
     rounds: int | None = _option(ReconstructSettings, "rounds")
     part: int | None = _option(ReconstructSettings, "part")
 
     def build(self, seed: int, spell: Callable[[str], str] = str) -> "Decoder":
-        """The decoder, with its defaults for options that were left out.
+        """Build the decoder, with its defaults for options that were left out.
 
         Args:
-            seed: of what is drawn at random.
-            spell: how complaints write the name of an option.
+            seed: seed of decoders that draw random numbers.
+            spell: how error messages write the name of an option, such as `--beam-size`.
 
         Raises:
-            InputError: an option that does nothing here.
+            InputError: an option was given that this decoder does not have.
         """
         from ptrnet.decoding.incremental import Incremental
         from ptrnet.decoding.reconstruct import Reconstruct
@@ -88,16 +96,16 @@ class DecoderOptions(Settings):
         return Sample(seed=seed, **self._settings("sample")) if name == "sample" else Greedy()
 
     def _settings(self, name: str) -> dict[str, Any]:
-        """The settings of the decoder whose options were not left out."""
+        """Return the settings of a decoder whose options were given."""
         given = {key: getattr(self, option) for option, key in _SETTINGS_OF[name].items()}
         return {key: value for key, value in given.items() if value is not None}
 
 
 @dataclass(frozen=True)
 class AnswerOptions(DecoderOptions):
-    """How instances are answered: the decoder, and what goes with every decoder."""
+    """How instances are answered: the decoder, and the options that every decoder has."""
 
     augment: int = setting(
-        1, "Views of an instance, turned and shuffled; the best answer counts.", ge=1
+        1, "Solve this many turned and shuffled views of an instance; keep the best answer.", ge=1
     )
-    constrained: bool = setting(True, "Consider only what the task allows as an answer.")
+    constrained: bool = setting(True, "Consider only answers that the task allows.")

@@ -1,8 +1,9 @@
-"""Tours improved for as long as one waits: random parts are solved again by the network.
+"""Improve tours for a given time: the network solves random parts of them again.
 
-A part runs from one city to another; the cities between them are what remains of a tour that
-began at the second of these two and has just come to the first (random re-construction, as in
-LEHD, Luo et al. 2023). The new order replaces the former one where it is shorter:
+A part is a path with two fixed ends. To the network, its inner cities are those that remain of a
+tour which began at the last city of the part and has just come to the first one (random
+re-construction, as in LEHD, Luo et al. 2023). The new order replaces the former one if it is
+shorter:
 
     tour      ... a b c d e z ...
     part      z a | b c d e       a tour that began at z and has come to a; b to e remain
@@ -30,19 +31,23 @@ from ptrnet.types import END, Answers, Floats, Indices
 
 @dataclass(frozen=True)
 class Reconstruct(ReconstructSettings, Decoder):
-    """Improves the tours of a greedy search, in rounds of all instances of a batch at once.
+    """Improve the tours of a greedy search, in rounds over all instances of a batch at once.
 
-    Of each instance it gives the tour that it ends with and the one that it began with, so that it
-    is never worse. What is drawn in a round follows from the seed and the round alone: more rounds
-    continue from there, and as many rounds give the same tours, alone and in any batch.
+    The decoder returns two answers for each instance: the improved tour and the greedy one. So the
+    better of them is never worse than greedy decoding. The parts of a round depend on the seed and
+    the round's number alone. Therefore an instance gets the same tour after the same number of
+    rounds, alone or in any batch, and more rounds continue from there.
 
     Args:
-        seconds: for the instances of a batch, after the greedy search; None: no limit, or 1.0
-            where `rounds` is None, too.
-        rounds: the most of them; None: no limit.
-        part: the most cities that are solved again at once; best about as many as the instances had
-            on which the model was trained.
-        seed: of the parts.
+        seconds: time limit for the instances of a batch, after the greedy search. None: no limit,
+            or 1.0 if `rounds` is None, too.
+        rounds: maximum number of rounds; None: no limit.
+        part: maximum number of cities that are solved again at once. A good value is the number of
+            cities of the instances that the model was trained on.
+        seed: seed of the choice of parts.
+
+    Example:
+        >>> tour = ptrnet.load("tsp").solve(points, ptrnet.Reconstruct(seconds=5.0))
     """
 
     size: int = field(default=1, init=False)
@@ -64,7 +69,7 @@ class Reconstruct(ReconstructSettings, Decoder):
         max_lengths: Tensor,
         constraint: Constraint | None = None,
     ) -> Hypotheses:
-        """See `Decoder`; `constraint` is not read, as all answers are tours under `Tour`."""
+        """See `Decoder.decode`. `constraint` is ignored, because every answer obeys `Tour`."""
         greedy = Greedy().decode(model, inputs, lengths, max_lengths, Tour())
         tours = (greedy.tokens[:, 0] - model.num_specials).clamp(min=0).cpu().numpy()
         tours = self._improve(model, inputs, tours, lengths.cpu().numpy())
@@ -80,18 +85,18 @@ class Reconstruct(ReconstructSettings, Decoder):
     def _improve(
         self, model: PointerModel, inputs: Tensor, tours: Indices, sizes: Indices
     ) -> Indices:
-        """The tours after all rounds that there is time for.
+        """Return the tours after the rounds that the limits allow.
 
         Args:
-            model: solves the parts.
-            inputs: `(B, N, d)`.
-            tours: `(B, N + 1)`, each of as many cities as `sizes` says; what stands after them, and
-                always in the last column, where END was, is 0.
-            sizes: `(B,)`.
+            model: the model that solves the parts.
+            inputs: `(B, N, d)` cities.
+            tours: `(B, N + 1)`, padded with 0. The last column is always padding: END was there.
+            sizes: `(B,)` number of cities of each tour.
         """
-        if sizes.max() < MIN_PART + 2:
+        if sizes.max() < MIN_PART + 2:  # no tour has room for a part
             return tours
         deadline = math.inf if self.seconds is None else time.monotonic() + self.seconds
+        # Lengths are compared in float64: in float32 an exchange could look shorter by rounding.
         points = inputs.double().cpu().numpy()
         for round_number in count():
             if round_number == self.rounds or time.monotonic() >= deadline:
@@ -101,19 +106,20 @@ class Reconstruct(ReconstructSettings, Decoder):
         return tours
 
     def _parts(self, drawn: Floats, sizes: Indices) -> tuple[Indices, Indices]:
-        """Parts of tours of `sizes` `(B,)` cities; those of a tour share only their ends.
+        """Choose parts of tours of `sizes` `(B,)` cities. Parts of a tour share only their ends.
 
         Args:
-            drawn: three numbers from 0 to 1: how long the parts are, where the first one begins,
-                and in which direction they go.
+            drawn: three numbers from 0 to 1: the share of the maximum length, the start of the
+                first part, and the direction.
+            sizes: `(B,)` number of cities of each tour.
 
         Returns:
-            For each of P parts the row of its tour, `(P,)`, and positions in that tour, `(P, W)`:
-            first that of the fixed city after the part, then that of the fixed city before it,
-            then those of its inner cities in their order; -1 pads parts that are shorter than W.
+            The row of the tour of each of P parts, `(P,)`, and positions in that tour, `(P, W)`:
+            first the fixed city after the part, then the fixed city before it, then the inner
+            cities in their order. -1 pads parts that are shorter than W.
         """
         rows: list[int] = []
-        parts: list[Indices] = []  # (W,) positions each
+        parts: list[Indices] = []  # positions of each part
         share, rotation, direction = drawn.tolist()
         for row, n in enumerate(sizes.tolist()):
             max_inner = min(self.part, n - 2)
@@ -124,7 +130,8 @@ class Reconstruct(ReconstructSettings, Decoder):
             steps = np.concatenate([[inner + 1], np.arange(inner + 1)])
             along = (starts[:, None] + steps) % n
             rows += [row] * len(starts)
-            parts += list(n - 1 - along if direction < 0.5 else along)  # backwards, or forwards
+            # A network may do better in one direction than in the other, so rounds take either.
+            parts += list(n - 1 - along if direction < 0.5 else along)
         padded = np.full((len(parts), max(map(len, parts))), -1)
         for padded_row, positions in zip(padded, parts, strict=True):
             padded_row[: len(positions)] = positions
@@ -139,10 +146,15 @@ def _with_parts_solved(
     rows: Indices,
     positions: Indices,
 ) -> Indices:
-    """The tours `(B, N + 1)`, with their parts in the model's order where that is shorter.
+    """Return the tours `(B, N + 1)`, with each part in the model's order if that is shorter.
 
-    `inputs` and `points`, the same in float64, are `(B, N, d)`; `rows` `(P,)` and `positions`
-    `(P, W)` are the parts.
+    Args:
+        model: the model that solves the parts.
+        inputs: `(B, N, d)` cities.
+        points: the same in float64.
+        tours: `(B, N + 1)`.
+        rows: `(P,)` the tour of each part, see `Reconstruct._parts`.
+        positions: `(P, W)` the positions of each part.
     """
     mask = positions >= 0
     cities = tours[rows[:, None], positions]
@@ -164,10 +176,12 @@ def _with_parts_solved(
 
 
 def _solve_parts(model: PointerModel, inputs: Tensor, counts: Tensor) -> Indices:
-    """`(P, W)`: the order of each part's cities in a greedy tour that begins with cities 0 and 1.
+    """Return `(P, W)`: each part's cities in the order of a greedy tour that begins with 0 and 1.
 
-    The inputs are the cities of the P parts, `(P, W, d)`, as many of each as `counts` `(P,)` says;
-    what stands after these stays there.
+    Args:
+        model: the model that solves the parts.
+        inputs: `(P, W, d)` cities of the parts, padded.
+        counts: `(P,)` number of cities of each part. Padding keeps its place.
     """
     batch, width, _ = inputs.shape
     counts = counts.to(inputs.device)
@@ -192,7 +206,7 @@ def _solve_parts(model: PointerModel, inputs: Tensor, counts: Tensor) -> Indices
 
 
 def _closed_lengths(path: Floats, mask: np.ndarray) -> Floats:
-    """`(P,)`: the lengths of closed tours of points `(P, W, d)`; the mask is False on padding."""
+    """Return `(P,)` lengths of closed tours of points `(P, W, d)`; the mask is False on padding."""
     steps = np.linalg.norm(np.diff(path, axis=1), axis=-1)
     closing = path[np.arange(len(path)), mask.sum(1) - 1] - path[:, 0]
     lengths: Floats = (steps * mask[:, 1:]).sum(1) + np.linalg.norm(closing, axis=-1)
@@ -200,7 +214,7 @@ def _closed_lengths(path: Floats, mask: np.ndarray) -> Floats:
 
 
 def _from_city_0(tours: Indices, sizes: Indices) -> Indices:
-    """The tours `(B, N + 1)` of `sizes` `(B,)` cities, each from city 0 on."""
+    """Rotate the tours `(B, N + 1)` of `sizes` `(B,)` cities, so that each begins at city 0."""
     steps, mask = np.arange(tours.shape[1]), Answers(tours, sizes).mask
     start = np.argmin(np.where(mask, tours, tours.shape[1]), 1)[:, None]
     rotation = np.where(mask, (steps + start) % sizes[:, None], steps)
@@ -208,7 +222,10 @@ def _from_city_0(tours: Indices, sizes: Indices) -> Indices:
 
 
 def _log_probs(model: PointerModel, inputs: Tensor, lengths: Tensor, tokens: Tensor) -> Tensor:
-    """`(B, 1)` of the sequences `(B, M)`, each with one END after its tokens."""
+    """Return `(B, 1)` log-probabilities of the tours `(B, M)`, the END after each included.
+
+    `model.log_probs` would keep `(B, M, S + N)` numbers in memory; this function keeps one step's.
+    """
     encoded = model.encode(inputs, lengths)
     state, last = encoded.state, torch.full_like(tokens[:, :1], END)
     total = inputs.new_zeros(len(inputs), 1)

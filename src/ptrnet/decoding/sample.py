@@ -1,4 +1,4 @@
-"""Sampling from the model's distribution: K answers of each instance."""
+"""Sampling: draw K answers of each instance from the model's distribution."""
 
 from dataclasses import dataclass
 
@@ -9,25 +9,29 @@ from ptrnet.decoding.search import Hypotheses, Search, Selection
 from ptrnet.decoding.settings import SampleSettings
 from ptrnet.masks import gather_rows, gather_tokens, length_mask
 
-# Random numbers are counter-based, as Philox's: each is a hash of the seed, the instance, the
-# sample, the step and the token, and no state advances. Sample k of seed s has the counter
-# s * SEED_STRIDE + k: a seed has 65,537 of its own. Token j of step t has t * STEP_STRIDE + j: a
-# step has a million.
+# The random numbers are counter-based, like Philox's: each is a hash of the seed, the instance, the
+# sample, the step and the token. There is no state, so draws do not depend on their order.
+# Sample k of seed s has the counter s * SEED_STRIDE + k, so counters of neighbouring seeds differ
+# for up to 65,537 samples. Token j of step t has t * STEP_STRIDE + j, so counters of neighbouring
+# steps differ for up to a million tokens.
 SEED_STRIDE, STEP_STRIDE = 0x10001, 0x100003
 
 
 @dataclass(frozen=True)
 class Sample(SampleSettings, Search):
-    """Draws `size` answers of each instance, token by token, from `p^(1/temperature)`.
+    """Draw `size` answers of each instance, token by token, from `p^(1/temperature)`.
 
-    With a seed, what is drawn depends on it and on the instance alone: not on its batch, its
-    padding or the device. An instance that occurs twice gets the same answers twice.
+    With a seed, the random numbers depend on the seed and the instance alone, and not on the
+    batch, the padding or the device. Two equal instances get the same answers.
 
     Args:
-        size: answers of an instance, K.
-        temperature: above 0; near 0 it is as greedy decoding, at 1 p is the model's own.
-        seed: of the random numbers: the same call draws the same answers again. None: each call
-            draws anew, from torch's generator.
+        size: number of answers of an instance, K.
+        temperature: above 0. Near 0, sampling equals greedy decoding; at 1, p is the model's own.
+        seed: seed of the random numbers; the same call draws the same answers again. None: each
+            call draws a new seed from torch's generator.
+
+    Example:
+        >>> tour = ptrnet.load("tsp").solve(points, ptrnet.Sample(100, seed=1))  # the shortest
     """
 
     name = "sample"
@@ -42,21 +46,22 @@ class Sample(SampleSettings, Search):
 
 
 class GumbelSelector:
-    """Draws each prefix's next token by the Gumbel-max trick.
+    """Draw each prefix's next token by the Gumbel-max trick.
 
-    The argmax of log-probabilities with Gumbel noise added is a draw from their softmax.
+    If independent Gumbel noise is added to log-probabilities, their argmax is a draw from the
+    distribution (Gumbel 1954).
 
     Args:
         keys: `(B, K)` int64, one for each sample. The random number for a token at a step is a
             hash of the key, the step and the token.
-        temperature: log-probabilities are divided by it.
+        temperature: the divisor of the log-probabilities.
     """
 
     def __init__(self, keys: Tensor, temperature: float) -> None:
         self._keys, self._temperature = keys, temperature
 
     def select(self, step: int, scores: Tensor, log_probs: Tensor) -> Selection:
-        """Extends each prefix by one drawn token; at the first step, the empty prefix K times.
+        """Extend each prefix by one drawn token; at the first step, the empty prefix K times.
 
         See `Selector.select`.
         """
@@ -67,7 +72,7 @@ class GumbelSelector:
         log_probs = log_probs.expand(-1, size, -1)
         counters = torch.arange(num_tokens, device=scores.device) + (step + 1) * STEP_STRIDE
         noise = gumbel_noise(splitmix64(self._keys[..., None] ^ splitmix64(counters)))
-        # 0 for the likeliest token, so that one is finite at the lowest temperature too.
+        # Make the likeliest token 0, so that it stays finite even at the lowest temperature.
         relative = log_probs.double() - log_probs.amax(-1, keepdim=True)
         tokens = (relative / self._temperature + noise).argmax(-1)
         token_log_probs = gather_tokens(log_probs, tokens)
@@ -78,7 +83,7 @@ class GumbelSelector:
         return bool(ended.all())
 
     def finalize(self, hypotheses: Hypotheses) -> Hypotheses:
-        """All samples, the likeliest first."""
+        """Return all samples, the likeliest first."""
         tokens, lengths, log_probs = hypotheses
         order = log_probs.argsort(dim=1, descending=True, stable=True)
         return Hypotheses(
@@ -87,7 +92,8 @@ class GumbelSelector:
 
 
 def hash_instance(inputs: Tensor, lengths: Tensor) -> Tensor:
-    """`(B,)` int64: a hash of each instance of `(B, N, d)` inputs, as float32, without padding."""
+    """Return `(B,)` int64 hashes of instances `(B, N, d)`; padding does not change them."""
+    # Models compute in float32 by default, so only instances that differ in float32 differ here.
     bits = inputs.float().contiguous().view(torch.int32).long()
     counters = torch.arange(bits[0].numel(), device=bits.device).view(bits.shape[1:])
     real = length_mask(lengths, bits.shape[1])[..., None]
@@ -95,18 +101,19 @@ def hash_instance(inputs: Tensor, lengths: Tensor) -> Tensor:
 
 
 def splitmix64(x: Tensor) -> Tensor:
-    """SplitMix64's hash of each int64 (Steele, Lea, Flood 2014): every bit depends on every bit."""
+    """Hash each int64 by the finalizer of SplitMix64 (Steele, Lea, Flood 2014)."""
     x = (x ^ _unsigned_shift(x, 30)) * -4658895280553007687  # 0xBF58476D1CE4E5B9, signed
     x = (x ^ _unsigned_shift(x, 27)) * -7723592293110705685  # 0x94D049BB133111EB, signed
     return x ^ _unsigned_shift(x, 31)
 
 
 def gumbel_noise(bits: Tensor) -> Tensor:
-    """Draws from the standard Gumbel distribution, float64: one from the bits of each int64."""
+    """Turn each int64 of random bits into a float64 draw from the standard Gumbel distribution."""
+    # 53 bits are what a float64 holds; adding a half keeps the uniform number above 0.
     uniform = (_unsigned_shift(bits, 11).double() + 0.5) * 2.0**-53
     return -torch.log(-torch.log(uniform))
 
 
 def _unsigned_shift(x: Tensor, bits: int) -> Tensor:
-    """`x >> bits` of int64 taken as unsigned: zeros come in from the left."""
+    """Shift int64 right as if it were unsigned: zeros come in from the left."""
     return (x >> bits) & ((1 << (64 - bits)) - 1)

@@ -1,9 +1,9 @@
-"""What a decoder is, and the loop that every search over prefixes shares.
+"""The interface of a decoder, and the loop that every search over prefixes shares.
 
-A prefix is the beginning of an answer: the tokens so far. A search holds K prefixes of each of B
-instances. At every step the model gives the log-probabilities of their next tokens, and a selector
-decides which K extended prefixes replace them. The tokens are S special slots, END first, and then
-N elements. Everything is batched, on tensors, on the model's device.
+A prefix is the tokens of an unfinished answer. A search holds K prefixes of each of B instances.
+At every step the model gives the log-probabilities of their next tokens, and a selector decides
+which K extended prefixes replace them. The tokens are S special slots, END first, and then N
+elements. All work is done on batches of tensors on the model's device.
 """
 
 from abc import ABC, abstractmethod
@@ -20,18 +20,19 @@ from ptrnet.kernels.threads import use_one_thread_in_fork
 from ptrnet.models.base import PointerModel
 from ptrnet.types import END
 
-MAX_EXTENSIONS = 2**26  # of one instance at a step: K (S + N)
+# Maximum number of extended prefixes of one instance at a step, K (S + N): 256 MB in float32.
+MAX_EXTENSIONS = 2**26
 
 
 class Hypotheses(NamedTuple):
     """The answers of each instance at the end of a search, the likeliest first.
 
-    K counts the answers that are returned: a beam returns one, however many prefixes it held.
+    K is the number of returned answers, not of prefixes: a beam of any size returns one.
 
     Attributes:
         tokens: `(B, K, M)`, padded with END.
-        lengths: `(B, K)` tokens of each answer, END left out.
-        log_probs: `(B, K)` of each answer, END included.
+        lengths: `(B, K)` number of tokens of each answer, without END.
+        log_probs: `(B, K)` log-probability of each answer, END included.
     """
 
     tokens: Tensor
@@ -42,11 +43,13 @@ class Hypotheses(NamedTuple):
 class Decoder(ABC):
     """Turns a model's distributions over the next token into answers.
 
+    A subclass has a name and implements `decode`. `Solver.solve` takes any decoder.
+
     Attributes:
-        name: of the decoder.
-        size: the prefixes of an instance that are in memory at a time, K.
-        needs_decomposable: whether it serves only tasks that are `decomposable`.
-        needs_circular: whether it serves only tasks that are `circular`.
+        name: the decoder's name, for error messages.
+        size: number of prefixes of an instance in memory, K. The solver makes batches by it.
+        needs_decomposable: whether the decoder serves only tasks that are `decomposable`.
+        needs_circular: whether the decoder serves only tasks that are `circular`.
     """
 
     name: str
@@ -63,56 +66,57 @@ class Decoder(ABC):
         max_lengths: Tensor,
         constraint: Constraint | None = None,
     ) -> Hypotheses:
-        """Answers a batch.
+        """Answer a batch of instances.
 
         Args:
-            model: gives the log-probabilities.
+            model: the model that gives the log-probabilities.
             inputs: `(B, N, d)` instances.
-            lengths: `(B,)` elements of each instance.
-            max_lengths: `(B,)` the most tokens of each answer, END left out: a prefix of that
-                length can only end.
-            constraint: which tokens may come next; None: all but padding, and but END as the
-                first token.
+            lengths: `(B,)` number of elements of each instance.
+            max_lengths: `(B,)` maximum number of tokens of each answer, without END. A prefix of
+                that length can only end.
+            constraint: which tokens may come next. None: any element or special slot, except END
+                as the first token.
 
         Raises:
-            InputError: K prefixes of that many tokens would take too much memory.
+            InputError: `size` prefixes over that many tokens would take too much memory.
             NotFiniteError: the log-probability of an answer is not finite.
         """
 
 
 class Selection(NamedTuple):
-    """The prefixes after a step, each a prefix before it and one more token."""
+    """The prefixes after a step: each is a former prefix and one more token."""
 
     scores: Tensor  # (B, K) log-probabilities of the new prefixes
-    parents: Tensor  # (B, K) which of its instance's prefixes each of them extends
-    tokens: Tensor  # (B, K) by which token
+    parents: Tensor  # (B, K) the former prefix of the same instance that each of them extends
+    tokens: Tensor  # (B, K) the token that is added
 
 
 class Selector(Protocol):
     """Selects the next prefixes of one batch at each step, and says when the search ends."""
 
     def select(self, step: int, scores: Tensor, log_probs: Tensor) -> Selection:
-        """The next prefixes.
+        """Select the next prefixes.
 
         Args:
-            step: tokens of the prefixes before it, 0 at first.
-            scores: `(B, K)` log-probabilities of the prefixes; K is 1 at the first step.
-            log_probs: `(B, K, S + N)` of their next tokens, -inf for those that are not allowed.
+            step: number of tokens of the former prefixes, from 0.
+            scores: `(B, K)` log-probabilities of the former prefixes; K is 1 at the first step.
+            log_probs: `(B, K, S + N)` log-probabilities of their next tokens, -inf for forbidden
+                ones.
         """
 
     def is_finished(self, ended: Tensor) -> bool:
-        """Whether the search may stop; `ended` `(B, K)`, boolean, says which prefixes have END."""
+        """Whether the search may stop. `ended` `(B, K)` is True for prefixes that have END."""
 
     def finalize(self, hypotheses: Hypotheses) -> Hypotheses:
-        """The answers to return, from all prefixes that the search holds at its end."""
+        """Return the answers, given all prefixes that the search holds at its end."""
 
 
 class Search(Decoder):
-    """A decoder that extends prefixes token by token."""
+    """A decoder that extends prefixes token by token, as its selector decides."""
 
     @abstractmethod
     def selector(self, inputs: Tensor, lengths: Tensor) -> Selector:
-        """A selector for one batch of `(B, N, d)` inputs and `(B,)` lengths."""
+        """Return a selector for one batch of inputs `(B, N, d)` and lengths `(B,)`."""
 
     @torch.no_grad()
     def decode(
@@ -131,8 +135,9 @@ class Search(Decoder):
         constraint_state = constraint.initial_state(lengths, model.num_specials, encoded.num_tokens)
         selector = self.selector(inputs, lengths)
         only_end = torch.arange(encoded.num_tokens, device=inputs.device) == END
-        # END after END costs nothing: prefixes that have ended stay as they are.
+        # A prefix that has ended is extended by END with log-probability 0, so its score stays.
         after_end = torch.where(only_end, inputs.new_zeros(()), -torch.inf)
+        # Read once, because each read of a GPU's value waits for the GPU.
         shortest, longest = int(max_lengths.min()), int(max_lengths.max())
 
         batch = len(inputs)
@@ -158,8 +163,9 @@ class Search(Decoder):
             constraint_state = constraint.advance(constraint_state, parents, tokens)
 
         hypotheses = selector.finalize(Hypotheses(prefixes, (prefixes != END).sum(2), scores))
-        # A NaN stays in a prefix's score and counts as the largest, so that prefix is among those
-        # that are returned. A score of -inf means that no allowed token had a probability above 0.
+        # One check at the end is enough: torch counts NaN as the largest number, so a prefix with
+        # a NaN score is always selected. A score of -inf means that every allowed token had
+        # probability 0.
         check_finite(self.name, hypotheses.log_probs)
         return hypotheses
 

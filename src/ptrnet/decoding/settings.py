@@ -1,29 +1,39 @@
-"""The settings of decoders, each declared once. No torch here."""
+"""Settings of decoders, each declared once.
+
+This module does not import torch, so that `ptrnet --help` starts fast.
+"""
 
 from dataclasses import dataclass
 
 from ptrnet.settings import Settings, setting
 
-MIN_PART = 4  # cities between the ends of a part of a tour
+# Minimum number of cities between the two fixed ends of a part of a tour. Four cities have 24
+# orders; fewer leave the network little to improve.
+MIN_PART = 4
 
 
 @dataclass(frozen=True)
 class BeamSettings(Settings):
     """Settings of a beam search."""
 
-    size: int = setting(8, "Prefixes that a beam keeps.", ge=1, kw_only=False)
+    size: int = setting(8, "Prefixes that the beam keeps after each step.", ge=1, kw_only=False)
 
 
 @dataclass(frozen=True)
 class SampleSettings(Settings):
-    """Settings of a decoder that draws answers."""
+    """Settings of a decoder that draws answers at random."""
 
-    size: int = setting(16, "Answers that are drawn; the best counts.", ge=1, kw_only=False)
+    size: int = setting(
+        16, "Draw this many answers of each instance; keep the best.", ge=1, kw_only=False
+    )
     temperature: float = setting(
-        1.0, "Of the draws: near 0 greedy, 1 the model's own.", gt=0, kw_only=False
+        1.0,
+        "Sampling temperature: near 0 is greedy, 1 is the model's own distribution.",
+        gt=0,
+        kw_only=False,
     )
     seed: int | None = setting(
-        None, "Of the random numbers; they are drawn anew if none.", ge=0, kw_only=False
+        None, "Seed of the random numbers; each call draws new ones if none.", ge=0, kw_only=False
     )
 
 
@@ -41,18 +51,18 @@ class ReconstructSettings(Settings):
     """Settings of a decoder that solves parts of tours again."""
 
     seconds: float | None = setting(
-        None, "How long parts of tours are solved again.  [1]", ge=0, kw_only=False
+        None, "Solve parts of tours again for this many seconds a batch.  [1]", ge=0, kw_only=False
     )
     rounds: int | None = setting(
         None,
-        "How often they are; unlike --seconds the same on any machine.",
+        "Solve parts again this many times; unlike --seconds, the same on any machine.",
         ge=0,
         kw_only=False,
     )
     part: int = setting(
         50,
-        "Cities of such a part: about as many as the model learned on.",
+        "Maximum number of cities of a part: about the size that the model was trained on.",
         ge=MIN_PART,
         kw_only=False,
     )
-    seed: int = setting(1, "Of the parts.", ge=0, kw_only=False)
+    seed: int = setting(1, "Seed of the choice of parts.", ge=0, kw_only=False)

@@ -1,4 +1,4 @@
-"""A search that records its steps, so that they can be inspected and drawn."""
+"""A search that records its steps, so that a caller can inspect and draw them."""
 
 from typing import NamedTuple
 
@@ -8,22 +8,27 @@ from ptrnet.decoding.search import Hypotheses, Search, Selection, Selector
 
 
 class Step(NamedTuple):
-    """A step of a search."""
+    """One step of a search."""
 
-    log_probs: Tensor  # (B, K, S + N) of the next tokens of the K prefixes before the step
-    selection: Selection  # the prefixes after it
+    log_probs: Tensor  # (B, K, S + N) for the next tokens of the K prefixes before the step
+    selection: Selection  # the prefixes after the step
 
 
 class Traced(Search):
-    """Searches as another search does, and records the steps.
+    """A wrapper that gives the answers of another search and records its steps.
 
     Args:
-        search: whose steps are recorded.
+        search: the search to record.
+
+    Example:
+        >>> traced = Traced(Beam(3))
+        >>> hull = ptrnet.load("hull").solve(points, traced)
+        >>> traced.steps[0].selection.tokens  # (1, 3): the first tokens of the three prefixes
     """
 
     def __init__(self, search: Search) -> None:
         self._search, self.name, self.size = search, search.name, search.size
-        self.steps: list[Step] = []  # of the last batch
+        self.steps: list[Step] = []  # the steps of the last batch
 
     def selector(self, inputs: Tensor, lengths: Tensor) -> Selector:
         self.steps = []
@@ -31,7 +36,7 @@ class Traced(Search):
 
 
 class _Recorder:
-    """A selector that records the log-probabilities that it is given and what it selects."""
+    """A selector that records its inputs and its selections."""
 
     def __init__(self, selector: Selector, steps: list[Step]) -> None:
         self._selector, self._steps = selector, steps
