@@ -1,4 +1,4 @@
-"""Every constraint against enumeration: the sequences that it lets through, said independently."""
+"""Every constraint against brute force: a plain rule says which sequences it has to allow."""
 
 from itertools import product
 
@@ -32,8 +32,8 @@ CONSTRAINTS = {
 
 
 @pytest.mark.parametrize("name", CONSTRAINTS)
-def test_the_answers_are_those_that_obey(name):
-    """All prefixes of a length at once, as those of one instance; half of them in another order."""
+def test_allowed_answers_are_those_that_obey_the_rule(name):
+    """All prefixes of one length are extended at once, as the prefixes of one instance."""
     constraint, obeys = CONSTRAINTS[name]
     prefixes, answers = [()], set()
     state = constraint.initial_state(torch.tensor([N]), 1, 1 + N + PADDING)
@@ -42,6 +42,7 @@ def test_the_answers_are_those_that_obey(name):
         assert allowed.shape == (len(prefixes), 1 + N + PADDING) and not allowed[:, 1 + N :].any()
         answers |= {prefixes[k] for k in torch.nonzero(allowed[:, 0])[:, 0].tolist()}
         extensions = torch.nonzero(allowed[:, 1:])
+        # A search reorders its prefixes, so the state has to follow `parents` in any order.
         extensions = torch.cat([extensions[1::2], extensions[::2]])
         parents, tokens = extensions[:, 0][None], extensions[:, 1][None] + 1
         state = constraint.advance(state, parents, tokens)

@@ -1,4 +1,4 @@
-"""Sequences of apexes: the constraint against a plain queue, in all cases and on random walks."""
+"""`Apexes` against a plain queue, on all sequences of few elements and on random walks."""
 
 import numpy as np
 import pytest
@@ -13,7 +13,7 @@ TASK = tasks.get("delaunay", sequence="apexes")
 
 
 class PlainQueue:
-    """What a prefix has named, in lists and sets."""
+    """The queue, the sides and the triangles of a prefix, in lists and sets."""
 
     def __init__(self, prefix):
         self.prefix, self.queue, self.sides, self.triangles = prefix, [], set(), set()
@@ -51,7 +51,7 @@ class PlainQueue:
 
 
 def check(prefixes, state, n):
-    """The constraint's tokens, and the edge in front, of all prefixes against the plain queue's."""
+    """Compare allowed tokens and the edge in front with the plain queue's, for all prefixes."""
     allowed, (first, tail, head) = Apexes().allowed(state), state.edges.front()
     for k, prefix in enumerate(prefixes):
         plain = PlainQueue(prefix)
@@ -72,9 +72,8 @@ def check_answer(tokens, n):
 
 
 @pytest.mark.parametrize(("n", "expected"), [(3, 1), (4, 4), (5, 23)])
-def test_every_sequence_is_that_of_a_plain_queue(n, expected):
-    """All prefixes of a length at once, as those of one instance. Elements are alike: it is enough
-    that an element comes first after those with smaller numbers have come."""
+def test_allowed_sequences_are_those_of_a_plain_queue(n, expected):
+    """Elements differ only by number, so new ones are taken in increasing order (`is_next`)."""
     prefixes, count = [()], 0
     state = Apexes().initial_state(torch.tensor([n]), 2, n + 2 + 3)
     while prefixes:
@@ -111,11 +110,11 @@ def test_random_walks_reach_an_end(n):
         state = Apexes().advance(state, parents[None], tokens[parents][None])
     for tokens in answers:
         check_answer(tokens, n)
-    assert max(len(tokens) for tokens in answers) > 2 * n - 1  # what triangulations need at most
+    # The constraint knows no coordinates: some walks are longer than any real triangulation's.
+    assert max(len(tokens) for tokens in answers) > 2 * n - 1
 
 
-def test_as_many_triangles_as_points_can_have():
-    """Afterwards there is nothing but NONE, and then the end."""
+def test_only_none_is_allowed_after_the_maximum_number_of_triangles():
     n, tokens = 4, [2, 3, 4, 5, 5, 1, 1]
     state = Apexes().initial_state(torch.tensor([n]), 2, n + 2)
     zero = torch.zeros(1, 1, dtype=torch.int64)
@@ -128,7 +127,8 @@ def test_as_many_triangles_as_points_can_have():
     assert Apexes().allowed(state)[0, 0].tolist() == [True] + [False] * (n + 1)
 
 
-def test_any_tokens_may_come_where_nothing_is_constrained():
+def test_queues_stay_consistent_for_arbitrary_tokens():
+    """A model reads its queue even if the search is not constrained."""
     torch.manual_seed(1)
     tokens = torch.randint(0, 6, (50, 12))
     edges = OpenEdges.empty(tokens[:, :1])

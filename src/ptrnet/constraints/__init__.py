@@ -1,4 +1,4 @@
-"""What an answer may be, token by token: one constraint for each kind of answer."""
+"""Constraints, which say token by token what an answer may be: one for each kind of answer."""
 
 from ptrnet.constraints.base import Constraint
 from ptrnet.constraints.sets import Anything, Begun, ClosedSubset, Free, Permutation, Subset, Tour

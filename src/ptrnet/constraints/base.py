@@ -1,9 +1,8 @@
 """The interface of a constraint, and the tensor operations that constraints share.
 
-A constraint is an automaton that runs beside the search: for each of K prefixes of each of B
-instances it has a state, says which tokens may come next, and moves on when the search has extended
-its prefixes. Tokens are numbered as the model's: the S special slots, END first, then the N
-elements.
+A constraint is an automaton. It keeps a state for each of K prefixes of each of B instances, says
+which tokens may come next, and advances after the search has extended its prefixes. Tokens are
+numbered like the model's: the S special slots, END first, then the N elements.
 """
 
 from typing import Any, Protocol
@@ -16,37 +15,55 @@ from ptrnet.types import END
 
 
 class Constraint(Protocol):
-    """A constraint. A state is of any type of its own, and never written in place."""
+    """Which tokens may come next after each prefix.
+
+    Each constraint chooses the type of its state. The methods must not change a state in place,
+    because several prefixes may share it. They must not read values of a tensor either (`.item()`,
+    `bool(tensor)`), because the search may be recorded as a CUDA graph. `allowed` must leave each
+    prefix that has not ended at least one token.
+
+    Example:
+        >>> constraint = Permutation()
+        >>> state = constraint.initial_state(torch.tensor([3]), num_specials=1, num_tokens=4)
+        >>> parents, tokens = torch.tensor([[0]]), torch.tensor([[2]])
+        >>> state = constraint.advance(state, parents, tokens)
+        >>> constraint.allowed(state)  # END not yet, and token 2 has been used
+        tensor([[[False,  True, False,  True]]])
+    """
 
     def initial_state(self, lengths: Tensor, num_specials: int, num_tokens: int) -> Any:
-        """The state of the empty prefixes, one for each instance (K = 1).
+        """Return the state of the empty prefixes, one for each instance (K = 1).
 
         Args:
-            lengths: `(B,)` elements of each instance.
+            lengths: `(B,)` number of elements of each instance.
             num_specials: special slots S.
             num_tokens: S + N, padding included.
         """
 
     def allowed(self, state: Any) -> Tensor:
-        """`(B, K, S + N)` boolean: the tokens that may come next."""
+        """Return `(B, K, S + N)` boolean: the tokens that may come next."""
 
     def advance(self, state: Any, parents: Tensor, tokens: Tensor) -> Any:
-        """The state after a step of the search.
+        """Return the state after a step of the search.
 
-        Prefix k of instance b is now the former prefix `parents[b, k]` followed by
-        `tokens[b, k]`; both are `(B, K)`, and the former K may have been another.
+        Prefix k of instance b is now the former prefix `parents[b, k]` followed by `tokens[b, k]`.
+
+        Args:
+            state: the state before the step. Its K may differ from that of the step.
+            parents: `(B, K)` indices of former prefixes.
+            tokens: `(B, K)` tokens that extend them.
         """
 
 
 def allowed_tokens(
     constraint: Constraint, tokens: Tensor, lengths: Tensor, num_specials: int, num_tokens: int
 ) -> Tensor:
-    """`(B, M, S + N)` boolean: what the constraint allows at each step of known sequences.
+    """Return `(B, M, S + N)` boolean: the tokens allowed at each step of known sequences.
 
     Args:
         constraint: which tokens may come next.
         tokens: `(B, M)` the sequences.
-        lengths: `(B,)` elements of each instance.
+        lengths: `(B,)` number of elements of each instance.
         num_specials: special slots S.
         num_tokens: S + N, padding included.
     """
@@ -60,20 +77,21 @@ def allowed_tokens(
 
 
 def gather_prefixes(rows: Tensor, parents: Tensor) -> Tensor:
-    """`gather_rows` of rows `(B, K, ...)` by `(B, K)` parents; of one prefix without a copy."""
+    """Return the rows `(B, K, ...)` of the parents `(B, K)`."""
+    # Greedy decoding has one prefix, whose only parent is itself: there is nothing to copy.
     return rows if rows.shape[1] == parents.shape[1] == 1 else gather_rows(rows, parents)
 
 
 def one_hot_mask(tokens: Tensor, num_tokens: int) -> Tensor:
-    """`(B, K, num_tokens)` boolean: True at each of the `(B, K)` tokens alone."""
+    """Return `(B, K, num_tokens)` boolean: True only at each of the tokens `(B, K)`."""
     return torch.arange(num_tokens, device=tokens.device) == tokens[..., None]
 
 
 def without(mask: Tensor, tokens: Tensor) -> Tensor:
-    """The mask `(B, K, S + N)`, False at each of the `(B, K)` tokens."""
+    """Return the mask `(B, K, S + N)` with False at each of the tokens `(B, K)`."""
     return mask.scatter(2, tokens[..., None], False)
 
 
 def with_end(mask: Tensor, may_end: Tensor) -> Tensor:
-    """The mask `(B, K, S + N)` with `may_end` `(B, K)` as END's entry."""
+    """Return the mask `(B, K, S + N)` with `may_end` `(B, K)` as its entry for END."""
     return torch.cat([may_end[..., None], mask[..., END + 1 :]], -1)

@@ -1,4 +1,4 @@
-"""Constraints on which elements are left, from `Anything` to `Tour` and `ClosedSubset`."""
+"""Constraints on elements that remain: `Free`, `Subset`, `Permutation`, `Tour`, `ClosedSubset`."""
 
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -12,18 +12,18 @@ from ptrnet.types import END
 
 
 class Remaining(NamedTuple):
-    """The state of these constraints."""
+    """The state of `Free` and the constraints that derive from it."""
 
-    tokens: Tensor  # (B, K, S + N) boolean: what may still come; END's entry is True before END
+    tokens: Tensor  # (B, K, S + N) boolean: tokens that may still come; True for END until it came
     started: bool  # whether the prefixes have a token
 
 
 @dataclass(frozen=True)
 class Free:
-    """Any token that is not padding, at any time.
+    """Any token that is not padding may come at any time.
 
     Args:
-        min_length: tokens that an answer has at least, 0 or 1.
+        min_length: minimum number of tokens of an answer, 0 or 1.
     """
 
     min_length: int = 1
@@ -42,7 +42,7 @@ class Free:
 
 
 class Anything:
-    """Any token: for a model that gives no probability to what is not allowed."""
+    """Every token may come, for models that give forbidden tokens probability 0 themselves."""
 
     def initial_state(self, lengths: Tensor, num_specials: int, num_tokens: int) -> Tensor:
         return torch.ones(1, 1, num_tokens, dtype=torch.bool, device=lengths.device)
@@ -55,7 +55,7 @@ class Anything:
 
 
 class Subset(Free):
-    """Each element at most once: the answer is a subset in some order."""
+    """Each element at most once. The answer is a subset in some order."""
 
     def advance(self, state: Remaining, parents: Tensor, tokens: Tensor) -> Remaining:
         remaining, started = super().advance(state, parents, tokens)
@@ -70,7 +70,11 @@ class Permutation(Subset):
 
 
 class Tour(Permutation):
-    """Each element exactly once, the first one first."""
+    """Each element exactly once, beginning with element 0.
+
+    A tour is a circle, so any city can be its first. Fixing it leaves each circle only its two
+    directions.
+    """
 
     def allowed(self, state: Remaining) -> Tensor:
         if state.started:
@@ -113,16 +117,19 @@ class Begun:
 
 
 class Polygon(NamedTuple):
-    """The state of the constraint."""
+    """The state of `ClosedSubset`."""
 
-    tokens: Tensor  # (B, K, S + N) boolean: what is not used yet; END's entry is not used
-    first: Tensor  # (B, K) the first token of the prefix; END as long as there is none
+    tokens: Tensor  # (B, K, S + N) boolean: elements not used yet; the entry of END has no meaning
+    first: Tensor  # (B, K) the first token of the prefix; END for an empty prefix
     closed: Tensor  # (B, K) boolean: whether the first token has been repeated
 
 
 @dataclass(frozen=True)
 class ClosedSubset:
-    """Each element at most once, then the first one again; END comes then, and only then."""
+    """Each element at most once, then the first one again, then END.
+
+    Vinyals et al. (2015) draw hulls as such closed polygons.
+    """
 
     def initial_state(self, lengths: Tensor, num_specials: int, num_tokens: int) -> Polygon:
         tokens = length_mask(lengths + num_specials, num_tokens)[:, None]

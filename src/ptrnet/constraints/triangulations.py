@@ -1,16 +1,16 @@
-"""The two constraints of triangulations: by triangles, or by apexes of open edges.
+"""The two constraints of triangulations: sequences of triangles, and sequences of apexes.
 
 `Triangles`: triangles of increasing indices, with or without separators. A small automaton reads
-such a sequence; its table says for each state and each kind of token which state follows. A
-vertex is larger than the one before it in its triangle, and leaves enough larger elements for the
-vertices that must follow.
+the sequence. Its table gives the next state for each state and each kind of token. A vertex is
+larger than the one before it in its triangle, and leaves enough larger elements for the vertices
+that must follow.
 
 `Apexes`: a triangulation grows along a queue of open edges (`OpenEdges`). A sequence is
-`a, b, t3, t4, ...`: a directed edge, then one token for each edge, in the order of the queue. The
-queue starts with the edge from a to b. An element is the apex of the triangle on the edge's left;
-NONE says that there is no triangle. A triangle of the edge (a, b) and the apex c has two further
-sides, b to c and c to a. A side that waits in the queue has its triangle now, and leaves; otherwise
-its reverse joins the queue: (c, b), and then (a, c).
+`a, b, t3, t4, ...`: a directed edge, then one token for each edge in the order of the queue. The
+queue starts with the edge from a to b. A token is either the apex of the triangle on the edge's
+left, or NONE if there is no triangle. The triangle of the edge (a, b) and the apex c has two more
+sides, b to c and c to a. If such a side is in the queue, it has its triangle now and leaves the
+queue. Otherwise its reverse joins the queue: (c, b), and then (a, c).
 """
 
 from dataclasses import dataclass
@@ -26,18 +26,18 @@ from ptrnet.types import NONE
 
 
 class Phase(IntEnum):
-    """Where in a sequence a prefix stands."""
+    """The state of the automaton: what a prefix needs next."""
 
     FIRST = 0  # the first vertex of a triangle must come
     SECOND = 1  # its second vertex must come
     THIRD = 2  # its third vertex must come
-    COMPLETE = 3  # the last triangle is complete: the end may come, or what leads to another
+    COMPLETE = 3  # the last triangle is complete: END, a separator or another triangle may come
     ENDED = 4
-    FORBIDDEN = 5  # a token came that may not
+    FORBIDDEN = 5  # a forbidden token came
 
 
-FIRST, SECOND, THIRD, COMPLETE, ENDED = list(Phase)[:-1]
-_ = Phase.FORBIDDEN
+# Short names, so that the tables below can be read at a glance.
+FIRST, SECOND, THIRD, COMPLETE, ENDED, _ = Phase
 
 TRIANGLES = (
     # END    vertex
@@ -57,13 +57,13 @@ SEPARATED_TRIANGLES = (
     (ENDED, _, _),  # ENDED
     (_, _, _),  # FORBIDDEN
 )
-# How many vertices must follow one that comes in this phase.
+# The number of vertices that must still come after a vertex in this phase.
 VERTICES_TO_FOLLOW = (2, 1, 0, 2, 0, 0)
 
 
 @cache
 def _tables(num_specials: int, device: torch.device) -> tuple[Tensor, Tensor]:
-    """The next phase by phase and kind of token `(6, S + 1)`, and `VERTICES_TO_FOLLOW` `(6,)`."""
+    """Return `(6, S + 1)` the next phase by phase and kind of token, and `VERTICES_TO_FOLLOW`."""
     transitions = TRIANGLES if num_specials == 1 else SEPARATED_TRIANGLES
     return (
         torch.tensor(transitions, device=device),
@@ -72,20 +72,20 @@ def _tables(num_specials: int, device: torch.device) -> tuple[Tensor, Tensor]:
 
 
 class OpenTriangle(NamedTuple):
-    """The state of the constraint."""
+    """The state of `Triangles`."""
 
     phase: Tensor  # (B, K) a `Phase`
-    previous: Tensor  # (B, K) the last vertex of a triangle that is not complete; 0 without one
+    previous: Tensor  # (B, K) the last vertex of an unfinished triangle; 0 if there is none
     tokens: Tensor  # (S + N,) all tokens: 0, 1, 2, ...
     padding: Tensor  # (B, 1) the first token that is padding: S + n
 
 
 @dataclass(frozen=True)
 class Triangles:
-    """One triangle or more, each three increasing indices.
+    """One triangle or more, each written as three increasing indices.
 
     Args:
-        num_specials: special slots S: END alone, or 2, END and a separator between triangles.
+        num_specials: special slots S: 1 (END), or 2 (END, and a separator between triangles).
     """
 
     num_specials: int
@@ -106,55 +106,58 @@ class Triangles:
 
     def advance(self, state: OpenTriangle, parents: Tensor, tokens: Tensor) -> OpenTriangle:
         transitions = _tables(self.num_specials, tokens.device)[0]
-        kind = tokens.clamp(max=self.num_specials)  # the special slots, then any vertex
+        kind = tokens.clamp(max=self.num_specials)  # all vertices are of one kind, the last
         phase = transitions[gather_prefixes(state.phase, parents), kind]
         unfinished = (phase == Phase.SECOND) | (phase == Phase.THIRD)
         return state._replace(phase=phase, previous=torch.where(unfinished, tokens, 0))
 
 
 class FrontEdge(NamedTuple):
-    """The edges whose triangle the next token decides, as tokens `(B, K)`; 0 where none is."""
+    """The edge whose triangle the next token decides, as tokens `(B, K)`; 0 if there is none."""
 
     first: Tensor  # the first element of the prefix
     tail: Tensor
-    head: Tensor  # 0, too, where only the first element is known
+    head: Tensor  # also 0 if the prefix has only one element
 
 
 class OpenEdges(NamedTuple):
-    """Every edge that has joined the queue of a prefix, in its order.
+    """Every edge that has ever joined the queue of a prefix, in order.
 
-    Every token adds two of the E columns; those without an edge are 0, and not open.
+    Every token adds two of the E columns, so that all prefixes have the same shape. A column
+    without an edge is 0 and not open.
     """
 
     tails: Tensor  # (B, K, E) tokens
     heads: Tensor  # (B, K, E) tokens
-    apexes: Tensor  # (B, K, E) of the triangle at the edge's right; 0 at the first edge
-    is_open: Tensor  # (B, K, E) boolean: whether the edge waits
+    apexes: Tensor  # (B, K, E) apex of the triangle on the edge's right; 0 for the first edge
+    is_open: Tensor  # (B, K, E) boolean: whether the edge is still in the queue
 
     @classmethod
     def empty(cls, tokens: Tensor) -> "OpenEdges":
-        """The queues of empty prefixes, of as many as there are `(B, K)` tokens."""
+        """Return the queues of empty prefixes, one for each of the tokens `(B, K)`."""
         nothing = torch.zeros_like(tokens)[..., None]
         return cls(nothing, nothing, nothing, torch.ones_like(nothing, dtype=torch.bool))
 
     def front(self) -> FrontEdge:
-        """The edges in front of the queues."""
+        """Return the first open edge of each queue."""
         index, waits = self._front()
         tail, head = ((ends.gather(-1, index) * waits)[..., 0] for ends in self[:2])
         return FrontEdge(self.tails[..., 0], tail, head)
 
     def append(self, tokens: Tensor) -> "OpenEdges":
-        """The queues after one more token `(B, K)` of each prefix; END changes nothing."""
+        """Return the queues after one more token `(B, K)` of each prefix. END changes nothing."""
         index, waits = self._front()
         tokens, tail, head = tokens[..., None], *(x.gather(-1, index) for x in self[:2])
         is_element = (tokens > NONE) & waits
         is_apex = is_element & (head > 0)
         names_tail, names_head = is_element & (tail == 0), is_element & (tail > 0) & (head == 0)
-        leaves = is_apex | (tokens == NONE)
+        leaves = is_apex | (tokens == NONE)  # the edge in front has its answer
         tails = self.tails.scatter(-1, index, torch.where(names_tail, tokens, tail))
         heads = self.heads.scatter(-1, index, torch.where(names_head, tokens, head))
         is_open = self.is_open.scatter(-1, index, waits & ~leaves)
 
+        # The new triangle's two sides, head to apex and apex to tail. `has_triangle` `(B, K, 2, E)`
+        # finds them in the queue.
         starts, ends = torch.cat([head, tokens], -1), torch.cat([tokens, tail], -1)
         has_triangle = (tails[..., None, :] == starts[..., None]) & is_apex[..., None]
         has_triangle = has_triangle & (heads[..., None, :] == ends[..., None])
@@ -168,28 +171,29 @@ class OpenEdges(NamedTuple):
         )
 
     def _front(self) -> tuple[Tensor, Tensor]:
-        """The column `(B, K, 1)` of the first open edge, and whether there is one."""
+        """Return the column `(B, K, 1)` of the first open edge, and whether there is one."""
+        # argmax returns the first of equal values, but does not take booleans.
         index = self.is_open.to(torch.uint8).argmax(-1, keepdim=True)
         return index, self.is_open.gather(-1, index)
 
 
 class Triangulation(NamedTuple):
-    """The state of the constraint."""
+    """The state of `Apexes`."""
 
     edges: OpenEdges
-    num_triangles: Tensor  # (B, K)
-    max_triangles: Tensor  # (B, 1) triangles that a triangulation can have
+    num_triangles: Tensor  # (B, K) triangles so far
+    max_triangles: Tensor  # (B, 1) maximum number of triangles of a triangulation
     tokens: Tensor  # (S + N,) all tokens: 0, 1, 2, ...
     padding: Tensor  # (B, 1) the first token that is padding: S + n
 
 
 @dataclass(frozen=True)
 class Apexes:
-    """Two different elements, then apexes or NONE until no edge waits; END comes then.
+    """Two different elements, then apexes or NONE until the queue is empty, then END.
 
-    The first edge has an apex. No triangle comes twice, a directed edge is a side of one triangle
-    at most, and of none where NONE has been said. Triangles are as many as n points can have, at
-    most 2 n - 5: afterwards only NONE is left, so that the end is always reached.
+    The first edge must have an apex. No triangle comes twice. A directed edge is a side of at most
+    one triangle, and of none if NONE was its answer. There are at most 2 n - 5 triangles, which is
+    the maximum for n points. Then only NONE is allowed, so every sequence reaches its end.
     """
 
     def initial_state(self, lengths: Tensor, num_specials: int, num_tokens: int) -> Triangulation:
@@ -220,15 +224,15 @@ class Apexes:
 
 
 def _without_triangle(state: Triangulation) -> Tensor:
-    """`(B, K, S + N)` boolean: the elements that may be no apex of the edge in front.
+    """Return `(B, K, S + N)` boolean: elements that must not be the apex of the edge in front.
 
-    With them one of the other two sides would have its triangle already, or would be an edge at
-    which NONE has been said; or the triangle is the one at the edge's other side.
+    With such an apex, another side of the triangle would be an edge that already has a triangle or
+    NONE, or the triangle would be the one on the other side of the edge.
     """
     tails, heads, apexes, is_open = state.edges
     _, tail, head = (ends[..., None] for ends in state.edges.front())
     is_front = (tails == tail) & (heads == head)
-    # Known edges that make such a side: their other end is excluded.
+    # The other ends of known edges that would be such a side.
     beyond_heads = ((tails == head) & ~is_open) | (tails == tail)
     beyond_tails = ((heads == tail) & ~is_open) | (heads == head)
     excluded = torch.cat([heads * beyond_heads, tails * beyond_tails, apexes * is_front], -1)
