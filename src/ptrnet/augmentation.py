@@ -12,12 +12,12 @@ import numpy as np
 import torch
 
 from ptrnet.constraints import Begun, Constraint
-from ptrnet.data.batches import pad_answers, pad_instances
+from ptrnet.data.batches import pad_instances
 from ptrnet.data.symmetries import augmented_view
 from ptrnet.decoding import Decoder
 from ptrnet.models.base import PointerModel, as_parameters
 from ptrnet.tasks.base import Task
-from ptrnet.types import CLOSED, Example, Floats, Indices
+from ptrnet.types import CLOSED, Example, Floats, Indices, pad_answers
 
 
 class Candidate(NamedTuple):

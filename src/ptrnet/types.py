@@ -133,6 +133,16 @@ class Answers(NamedTuple):
         return [row[:k] for row, k in zip(self.indices, self.lengths, strict=True)]
 
 
+def pad_answers(answers: Sequence[Indices | Sequence[int]]) -> Answers:
+    """Return answers of different lengths as one array `(B, M)`: each flat, and padded with 0."""
+    rows = [np.ravel(answer) for answer in answers]
+    lengths = np.array([len(row) for row in rows], np.int64)
+    padded = np.zeros((len(rows), int(lengths.max(initial=0))), np.int64)
+    for padded_row, row in zip(padded, rows, strict=True):
+        padded_row[: len(row)] = row
+    return Answers(padded, lengths)
+
+
 class Batch(NamedTuple):
     """A batch of examples to train a model on. Lengths say what is padding, never a value does."""
 

@@ -7,9 +7,8 @@ import pytest
 from scipy.spatial import Delaunay
 
 from ptrnet import tasks
-from ptrnet.data.batches import pad_answers
 from ptrnet.errors import InputError
-from ptrnet.types import Answers
+from ptrnet.types import Answers, pad_answers
 
 TASK = tasks.get("delaunay", sequence="apexes")
 PLAIN = tasks.get("delaunay")

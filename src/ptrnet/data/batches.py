@@ -10,7 +10,7 @@ from ptrnet.data.checks import required_answer
 from ptrnet.data.symmetries import canonicalize
 from ptrnet.masks import gather_tokens
 from ptrnet.tasks.base import Task
-from ptrnet.types import Answers, Batch, Example, Floats, Indices
+from ptrnet.types import Batch, Example, Floats, Indices, pad_answers
 
 
 def pad_instances(instances: Sequence[Floats], is_exact: bool = False) -> tuple[Tensor, Tensor]:
@@ -25,15 +25,6 @@ def pad_instances(instances: Sequence[Floats], is_exact: bool = False) -> tuple[
     for row, instance in zip(padded, instances, strict=True):
         row[: len(instance)] = instance
     return torch.from_numpy(padded), torch.tensor(lengths)
-
-
-def pad_answers(answers: Sequence[Indices]) -> Answers:
-    """Answers of different lengths as one array `(B, M)`: each flat, and padded with zeros."""
-    lengths = np.array([answer.size for answer in answers], np.int64)
-    padded = np.zeros((len(answers), int(lengths.max(initial=0))), np.int64)
-    for row, answer in zip(padded, answers, strict=True):
-        row[: answer.size] = answer.ravel()
-    return Answers(padded, lengths)
 
 
 def batch_of(examples: Sequence[Example], task: Task) -> Batch:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ptrnet.types import Answers, Floats
+from ptrnet.types import Answers, Floats, pad_answers
 
 NEEDS = "ortools"
 UNPROVED = "no proof was found within the time limit"
@@ -28,11 +28,8 @@ def label_with_proof(inputs: Floats) -> tuple[Answers, NDArray[np.bool_]]:
             durations, which are whole numbers.
     """
     schedules = [_schedule(instance) for instance in inputs]
-    lengths = np.array([len(answer) for answer, _ in schedules], np.int64)
-    indices = np.zeros((len(schedules), int(lengths.max(initial=0))), np.int64)
-    for row, (answer, _) in zip(indices, schedules, strict=True):
-        row[: len(answer)] = answer
-    return Answers(indices, lengths), np.array([proved for _, proved in schedules], bool)
+    answers = pad_answers([answer for answer, _ in schedules])
+    return answers, np.array([proved for _, proved in schedules], bool)
 
 
 def _schedule(instance: Floats) -> tuple[list[int], bool]:

@@ -3,7 +3,7 @@ dominates (Nemhauser and Ullmann 1969)."""
 
 import numpy as np
 
-from ptrnet.types import Answers, Floats, Indices
+from ptrnet.types import Answers, Floats, Indices, pad_answers
 
 TOLERANCE = 1e-9  # share of the capacity that a knapsack may weigh more, as 0.1 + 0.2 and 0.3 do
 
@@ -14,12 +14,7 @@ def label(inputs: Floats) -> Answers:
     Args:
         inputs: `(B, n, 3)`: weight and value of each item, and the capacity.
     """
-    answers = [_best_items(instance) for instance in inputs]
-    lengths = np.array([len(answer) for answer in answers], np.int64)
-    indices = np.zeros((len(answers), int(lengths.max(initial=0))), np.int64)
-    for row, answer in zip(indices, answers, strict=True):
-        row[: len(answer)] = answer
-    return Answers(indices, lengths)
+    return pad_answers([_best_items(instance) for instance in inputs])
 
 
 def _best_items(instance: Floats) -> Indices:

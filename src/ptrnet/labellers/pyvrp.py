@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ptrnet.types import Answers, Floats
+from ptrnet.types import Answers, Floats, pad_answers
 
 NEEDS = "pyvrp"
 ITERATIONS = 1000
@@ -22,12 +22,7 @@ def label(inputs: Floats) -> Answers:
         inputs: `(B, n, 5)`: two coordinates, a demand, the capacity, and whether distances are
             rounded.
     """
-    answers = [_routes(instance) for instance in inputs]
-    lengths = np.array([len(answer) for answer in answers], np.int64)
-    indices = np.zeros((len(answers), int(lengths.max(initial=0))), np.int64)
-    for row, answer in zip(indices, answers, strict=True):
-        row[: len(answer)] = answer
-    return Answers(indices, lengths)
+    return pad_answers([_routes(instance) for instance in inputs])
 
 
 def _routes(instance: Floats) -> list[int]:

@@ -29,7 +29,7 @@ from ptrnet.geometry.predicates import (
 )
 from ptrnet.jit import assign, jit
 from ptrnet.labellers.compiled import in_circle, in_circle_terms, pair, turn, turn_terms
-from ptrnet.types import Answers, Floats, Indices
+from ptrnet.types import Answers, Floats, Indices, pad_answers
 
 FAILURE = "all points lie on one line: they have no triangulation"
 
@@ -41,17 +41,12 @@ def label(inputs: Floats) -> Answers:
     shifted = scale_by_power_of_two(inputs / 2 - corner / 2)  # halves: it cannot overflow
     scaled = scale_by_power_of_two(inputs)
     lost = ((np.abs(scaled) < UNDERFLOW) & (inputs != 0)).any(axis=(1, 2))  # digits, by scaling
-    answers = [
-        (
+    return pad_answers(
+        [
             triangulate(inputs[b]) if lost[b] else _triangles(inputs[b], scaled[b], shifted[b])
-        ).ravel()
-        for b in range(len(inputs))
-    ]
-    lengths = np.array([len(answer) for answer in answers], np.int64)
-    indices = np.zeros((len(answers), lengths.max(initial=0)), np.int64)
-    for row, answer in zip(indices, answers, strict=True):
-        row[: len(answer)] = answer
-    return Answers(indices, lengths)
+            for b in range(len(inputs))
+        ]
+    )
 
 
 def _triangles(inputs: Floats, scaled: Floats, shifted: Floats) -> Indices:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from ptrnet.errors import InputError
 from ptrnet.tasks.base import Drawing, Task, duplicate_error
-from ptrnet.types import END, Answers, Example, Floats, Indices
+from ptrnet.types import END, Answers, Example, Floats, Indices, pad_answers
 
 if TYPE_CHECKING:
     from ptrnet.constraints import Constraint
@@ -273,7 +273,7 @@ class Problem(Task):
         kept = [k for k, error in enumerate(errors) if error is None]
         if not kept:
             return errors
-        tokens, lengths = self.to_tokens(_padded([answers[k] for k in kept]))
+        tokens, lengths = self.to_tokens(pad_answers([answers[k] for k in kept]))
         state = self.start(np.broadcast_to(inputs, (len(kept), *inputs.shape)))
         for t in range(tokens.shape[1]):
             valid = np.take_along_axis(self.decisions(state), tokens[:, t : t + 1], 1)[:, 0]
@@ -352,11 +352,3 @@ def _are_whole(values: Floats) -> bool:
 
 def _with_width(values: Floats, ndim: int) -> Floats:
     return values if values.ndim == ndim else values[..., None]
-
-
-def _padded(answers: Sequence[Indices]) -> Answers:
-    lengths = np.array([len(answer) for answer in answers], np.int64)
-    padded = np.zeros((len(answers), int(lengths.max(initial=0))), np.int64)
-    for row, answer in zip(padded, answers, strict=True):
-        row[: len(answer)] = answer
-    return Answers(padded, lengths)

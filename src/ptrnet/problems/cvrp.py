@@ -10,7 +10,7 @@ from ptrnet.problems.base import Problem, State
 from ptrnet.problems.routes import dist, from_depot, path_length, place, route_lines
 from ptrnet.settings import setting
 from ptrnet.tasks.base import Drawing
-from ptrnet.types import Answers, Floats, Indices
+from ptrnet.types import Answers, Floats, Indices, pad_answers
 
 KNOWN_SIZES, CAPACITIES = (11, 21, 51, 101), (20, 30, 40, 50)
 
@@ -127,15 +127,7 @@ class Cvrp(Problem):
 
     def canonicalize(self, inputs: Floats, answers: Answers) -> Answers:
         """The fullest route first, each from that of its ends that is nearer to the depot."""
-        rows = [
-            _canonical(instance, answer)
-            for instance, answer in zip(inputs, answers.rows(), strict=True)
-        ]
-        lengths = np.array([len(row) for row in rows], np.int64)
-        indices = np.zeros((len(rows), int(lengths.max(initial=0))), np.int64)
-        for target, row in zip(indices, rows, strict=True):
-            target[: len(row)] = row
-        return Answers(indices, lengths)
+        return pad_answers([_canonical(*pair) for pair in zip(inputs, answers.rows(), strict=True)])
 
     def draw(self, inputs: Floats, outputs: Indices) -> Drawing:
         return Drawing(inputs[:, :2], route_lines(inputs, outputs))

@@ -16,7 +16,6 @@ from scipy.special import expit, softmax
 from ptrnet.data.batches import (
     batch_of,
     bucket_by_size,
-    pad_answers,
     pad_instances,
     token_log_likelihoods,
 )
@@ -32,7 +31,7 @@ from ptrnet.models.base import PointerModel, as_parameters
 from ptrnet.solver.predict import MAX_BATCH_ELEMENTS, PredictJob
 from ptrnet.tasks.base import Task
 from ptrnet.tasks.custom import Custom
-from ptrnet.types import END, Batch, Example, Floats, Indices
+from ptrnet.types import END, Batch, Example, Floats, Indices, pad_answers
 
 # Elements of a batch whose answers are known: all steps are computed at once, and more rows gain
 # nothing.
