@@ -1,4 +1,4 @@
-"""A job's folder: what a stopped run leaves, who may continue it, and which damage is noticed."""
+"""Jobs: what a stopped run leaves, which run may resume it, and which damage is noticed."""
 
 import json
 from functools import partial
@@ -19,7 +19,7 @@ ROWS = 3 * CHUNK + 7
 
 
 def sorted_chunk(number):
-    """Chunk `number` of 757 examples, each a permutation of its own."""
+    """Return chunk `number` of 757 examples; example k has the random numbers of seed k."""
     rows = range(number * CHUNK, min(ROWS, (number + 1) * CHUNK))
     numbers = [np.random.default_rng(k).random((4, 1)) for k in rows]
     return Dataset.of([Example(x, np.argsort(x[:, 0])) for x in numbers])
@@ -109,7 +109,7 @@ def test_an_unfinished_job_with_another_key_is_refused_and_left_alone(tmp_path, 
         run(tmp_path / "a.txt")
 
 
-def test_the_key_says_everything_that_decides_the_result(tmp_path, monkeypatch):
+def test_the_key_holds_task_command_options_and_version(tmp_path, monkeypatch):
     folder = stop(tmp_path / "a.txt", monkeypatch)
     key = json.loads((folder / jobs.KEY).read_text())
     assert key["task"] == "sort" and key["command"] == "sorting" and key["seed"] == 1
@@ -123,7 +123,7 @@ def test_two_runs_of_one_job_at_once_are_refused(tmp_path):
         run(tmp_path / "a.txt")
 
 
-def test_an_error_of_the_work_leaves_no_new_folder(tmp_path, monkeypatch):
+def test_an_error_removes_a_new_folder_and_keeps_chunks_of_an_earlier_run(tmp_path, monkeypatch):
     def fails(number):
         if number == 2:
             raise InputError("in.txt:501: bad")
@@ -146,7 +146,7 @@ def test_an_output_that_cannot_be_written_is_refused_before_the_work(tmp_path):
         run(tmp_path / ("a" * 250 + ".txt"), refuse)
 
 
-def test_one_instance_formats_and_streams_are_written_at_once(tmp_path, capsys):
+def test_standard_output_gets_all_rows_and_unknown_formats_are_refused(tmp_path, capsys):
     run("-")
     assert capsys.readouterr().out.count("\n") == ROWS
     with pytest.raises(InputError):

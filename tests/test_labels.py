@@ -1,4 +1,4 @@
-"""`ptrnet.generate` and `ptrnet.label`: pairs in memory, files as the program writes them."""
+"""`ptrnet.generate` and `ptrnet.label`, in memory and into files."""
 
 import sys
 
@@ -46,7 +46,8 @@ def test_pairs_do_not_depend_on_count_or_jobs():
     assert not np.array_equal(other[0], pairs[0][0])
 
 
-def test_an_algorithm_and_a_task_with_settings_are_used():
+def test_the_labeller_and_the_tasks_settings_are_used():
+    # Two exact algorithms must agree.
     cities = ptrnet.generate("tsp", 8, 5, labeller="held-karp")
     assert_same(ptrnet.generate("tsp", 8, 5, labeller="exact"), cities)
     leftmost = ptrnet.generate(tasks.get("hull", start="leftmost"), 8, 20)
@@ -54,7 +55,7 @@ def test_an_algorithm_and_a_task_with_settings_are_used():
         assert outputs[0] == inputs[:, 0].argmin()
 
 
-def test_standard_streams(capsys, monkeypatch, tmp_path):
+def test_standard_output_has_the_format_of_the_input(capsys, monkeypatch, tmp_path):
     assert ptrnet.generate("sort", 2, 3, output="-") is None
     out = capsys.readouterr().out
     assert out.count(" output ") == 3
@@ -93,7 +94,9 @@ VALID = {"n": 5, "count": 3}
         ("hull", {"output": "a.csv"}, "a .csv file holds one instance; write several to"),
     ],
 )
-def test_generate_refuses_in_one_line(tmp_path, monkeypatch, task, arguments, complaint):
+def test_generate_refuses_bad_arguments_with_one_line_and_writes_nothing(
+    tmp_path, monkeypatch, task, arguments, complaint
+):
     monkeypatch.chdir(tmp_path)
     with pytest.raises(InputError) as error:
         ptrnet.generate(task, **{**VALID, "output": "a.txt", **arguments})
@@ -118,7 +121,9 @@ def test_generate_refuses_in_one_line(tmp_path, monkeypatch, task, arguments, co
     ],
 )
 @pytest.mark.parametrize("output", ["a.txt", None])
-def test_label_refuses_in_one_line(tmp_path, monkeypatch, text, arguments, complaint, output):
+def test_label_refuses_bad_input_with_one_line_and_writes_nothing(
+    tmp_path, monkeypatch, text, arguments, complaint, output
+):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "in.txt").write_text(text)
     with pytest.raises(InputError) as error:
@@ -135,7 +140,7 @@ def test_a_missing_package_is_named(tmp_path, monkeypatch):
 
 
 def test_instances_in_memory_that_a_file_cannot_hold_are_refused(tmp_path):
-    """A .txt file has no names of fields: they would be lost without a word."""
+    """A .txt file has no names of fields, so it would lose them silently."""
     corner = [{"x": 0.1, "y": 0.2}, {"x": 0.9, "y": 0.3}, {"x": 0.4, "y": 0.8}]
     with pytest.raises(InputError, match="would lose the names of the elements' fields"):
         ptrnet.label("hull", [corner, corner], output=tmp_path / "a.txt")

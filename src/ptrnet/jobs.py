@@ -1,9 +1,9 @@
-"""A job: one function over many chunks of examples, by many processes, that survives a stop.
+"""Jobs: apply a function to many chunks of examples, in many processes, and resume after a stop.
 
 While OUTPUT is computed, a folder `OUTPUT.partial/` next to it holds the job's key (`job.json`:
-everything that decides the result) and the finished chunks, each a file of lines named
-`NUMBER-CHECKSUM.EXTENSION`. The same job started again skips the chunks that are there and whose
-content has the checksum of their name; at the end the chunks are joined, and the folder is removed.
+everything that decides the result) and the finished chunks. Each chunk is a file of lines named
+`NUMBER-CHECKSUM.EXTENSION`. If the same job is started again, it skips every chunk whose content
+has the checksum of its name. At the end the chunks are joined, and the folder is removed.
 """
 
 import hashlib
@@ -28,20 +28,22 @@ from ptrnet.progress import Bar
 from ptrnet.tasks.base import Task
 from ptrnet.version import VERSION
 
-CHUNK = 250  # rows of a chunk
+# Rows of a chunk: a stop loses at most one chunk for each process. `generate` draws random numbers
+# by the chunk, so another value would change the examples of a seed.
+CHUNK = 250
 KEY = "job.json"
-_DIGITS = 32  # of the SHA-256 of a chunk's lines, in its file name
+_DIGITS = 32  # hexadecimal digits of a chunk's SHA-256 in its file name: 128 bits are enough
 
 
 class Source(NamedTuple):
-    """What a job works through.
+    """The input of a job.
 
     Args:
-        chunks: the arguments of its function: datasets of CHUNK rows, or numbers of chunks.
-        num_rows: how many rows there are; None if that is not known.
-        key: everything about the input that decides the result, as JSON; None if the input cannot
-            be read again (standard input): then a stopped job cannot be resumed.
-        path: of the file; None for input in memory.
+        chunks: the arguments of the job's function: datasets of CHUNK rows, or numbers of chunks.
+        num_rows: number of rows; None if unknown.
+        key: everything about the input that decides the result, as JSON. None if the input cannot
+            be read again (standard input), so that a stopped job cannot be resumed.
+        path: path of the file; None for input in memory.
     """
 
     chunks: Iterable[Any]
@@ -67,10 +69,10 @@ def run(
     """Yield `function` of every chunk, in order, with a progress bar that counts rows.
 
     Args:
-        function: maps a chunk to a dataset; other processes can import it.
-        source: of the chunks.
-        activity: what the bar says, such as "labelling".
-        jobs: processes; -1 for one a core.
+        function: maps a chunk to a dataset. Other processes must be able to import it.
+        source: the chunks.
+        activity: text of the bar, such as "labelling".
+        jobs: number of processes; -1 for one a core.
         backend: where they run, see `ptrnet.parallel.ordered_map`.
     """
     with Bar(activity, source.num_rows) as bar:
@@ -92,31 +94,39 @@ def job(
     """Compute `function` of every chunk, and write the examples to a file.
 
     Args:
-        function: maps a chunk to a dataset; other processes can import it.
-        source: of the chunks.
-        task: of the examples.
+        function: maps a chunk to a dataset. Other processes must be able to import it.
+        source: the chunks.
+        task: the task of the examples.
         output: the file; "-" is standard output, in the format of the source.
-        activity: what the progress bar says, such as "labelling".
+        activity: text of the progress bar, such as "labelling".
         key: everything else that decides the result, as JSON: options, the weights' checksum.
-        jobs: processes; -1 for one a core.
+        jobs: number of processes; -1 for one a core.
         backend: where they run, see `ptrnet.parallel.ordered_map`.
 
     Returns:
-        How many answers of this run are not proved, although their labeller promises a proof.
+        The number of answers of this run that are not proved, although their labeller promises a
+        proof.
 
     Raises:
-        InputError: the first example that cannot be used or written; `output` cannot be written, or
-            there is an unfinished job with another key, or another run of this one.
+        InputError: an example cannot be used or written, `output` cannot be written, or its folder
+            holds an unfinished job with another key or is in use by another process.
+
+    Example:
+        >>> function = partial(label_dataset, task, "exact")
+        >>> chunks = data.chunks(CHUNK)
+        >>> job(function, Source(chunks, len(data), {}), task, "tours.jsonl", "labelling", {})
+        0
     """
     target = formats.output_format(output, source.path)
     if not target.capabilities.multiple or (output == "-" and target.capabilities.binary):
         data = list(ordered_map(function, source.chunks, jobs, backend))
         examples = [example for chunk in data for example in chunk]
-        # The examples of a file were checked when it was read.
+        # Examples that were read from a file are checked already.
         write = formats.write if source.path is None else formats.write_checked
         write(output, examples, task, source.path)
         return sum(map(num_unproved, data))
     is_binary = target.capabilities.binary
+    # Chunks of a binary format cannot be joined: they are kept as lines and converted at the end.
     lines_format = formats.get("jsonl") if is_binary else target
     compute = partial(_lines_of, function, task, lines_format.extension)
     key = {"ptrnet": VERSION, "task": task.name, **asdict(task), "command": activity, **key}
@@ -134,7 +144,7 @@ def job(
 
 
 def report_unproved(count: int) -> None:
-    """Say on standard error how many answers are not proved, if any."""
+    """Print on standard error how many answers are not proved, if there are any."""
     if count:
         answers = "1 answer is" if count == 1 else f"{count:,} answers are"
         print(
@@ -145,16 +155,16 @@ def report_unproved(count: int) -> None:
 
 
 def num_unproved(data: Dataset) -> int:
-    """Return how many answers are not proved, although their labeller promises a proof."""
+    """Return the number of unproved answers of a labeller that promises a proof."""
     return sum(extra.get("proved") is False for extra in data.carried.get("extra", ()))
 
 
 def _lines_of(
     function: Callable[[Any], Dataset], task: Task, extension: str, item: tuple[int, Any]
 ) -> tuple[int, bytes, int]:
-    """Compute one chunk: its number, its lines, and how many of its answers are not proved.
+    """Compute one chunk. Return its number, its lines, and its number of unproved answers.
 
-    Takes the format's extension, because other processes cannot unpickle a module.
+    The format comes as its extension, because a module cannot be sent to another process.
     """
     number, chunk = item
     data = function(chunk)
@@ -165,11 +175,11 @@ def _lines_of(
 
 @contextmanager
 def _claimed(output: str, key: Mapping[str, Any], source: Source) -> Iterator[Path]:
-    """The folder of a job's chunks, which no other run has meanwhile; removed on success.
+    """Hold the folder of a job's chunks, locked against other runs; remove it on success.
 
-    After an interrupt, a killed process or a full disk the folder stays, if the job can be
-    resumed. It is removed after any other error, unless an earlier run left chunks in it: the error
-    would come again. Standard output has a temporary folder.
+    After an interrupt, a killed process or a full disk the folder stays, if the job can be resumed.
+    After any other error it is removed, because the error would come again; chunks of an earlier
+    run stay. Standard output has a temporary folder.
     """
     if output == "-":
         with TemporaryDirectory() as temporary:
@@ -255,7 +265,7 @@ def _chunk_name(number: int, lines: bytes, extension: str) -> str:
 
 
 def _write_chunk(folder: Path, number: int, lines: bytes, extension: str) -> None:
-    """Write a chunk under its own name, whose checksum proves it whole after a stop."""
+    """Write a chunk. The checksum in its name shows after a stop whether the file is complete."""
     path = folder / _chunk_name(number, lines, extension)
     try:
         path.write_bytes(lines)
@@ -265,7 +275,7 @@ def _write_chunk(folder: Path, number: int, lines: bytes, extension: str) -> Non
 
 
 def _join(folder: Path, output: str, task: Task, target: formats.Format | None) -> None:
-    """Make the output of the chunks: their lines, or a file of a binary format `target`."""
+    """Write the output: the lines of the chunks, or a file of a binary format `target`."""
     files = [file for _, file in sorted(_numbers(folder).items())]
     if target is not None:
         examples = (e for file in files for e in formats.read(str(file), task))

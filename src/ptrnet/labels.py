@@ -39,9 +39,10 @@ def label(
 ) -> Any:
     """Answer instances by an algorithm, and return or write them.
 
-    Answers that the file has are replaced. The algorithms draw nothing at random, and the answers
-    are the same for any `jobs` and `backend`. If a call that writes a file of lines (.txt, .jsonl,
-    .parquet) is stopped, its finished chunks stay in `OUTPUT.partial/`; the same call continues.
+    Answers that the file already has are replaced. The algorithms use no random numbers, so the
+    answers are the same for any `jobs` and `backend`. If a call that writes a .txt, .jsonl or
+    .parquet file is stopped, its finished chunks stay in `OUTPUT.partial/`, and the same call
+    resumes from there.
 
     Args:
         task: "hull", "delaunay", "tsp" or "sort"; or a task with other settings, such as
@@ -63,15 +64,15 @@ def label(
         backend: where they run: "local", or a cluster of "dask" or "ray".
 
     Returns:
-        If `output` is None, a `Dataset`, whose rows unpack as pairs of inputs `(n, d)` and outputs,
-        0-based indices `(m,)` or triangles `(t, 3)`; for one instance its row alone. If a file is
-        written, None.
+        None if a file is written. Otherwise a `Dataset`, whose rows unpack as pairs of inputs
+        `(n, d)` and outputs, 0-based indices `(m,)` or triangles `(t, 3)`; for one instance, only
+        its row.
 
     Raises:
-        InputError: an argument that is unknown; an instance that cannot be used, that the
-            algorithm does not take, or that `output` cannot hold, by file and line; a file that
-            cannot be written, or another unfinished job for it. No file is made then.
-        MissingExtraError: format, labeller or backend needs a package that is not installed.
+        InputError: an argument is unknown, an instance cannot be used, the algorithm does not take
+            it, `output` cannot hold it, or the file cannot be written or belongs to another
+            unfinished job. The message names file and line. No file is written then.
+        MissingExtraError: the format, labeller or backend needs a package that is not installed.
 
     Example:
         >>> inputs, outputs = ptrnet.label("hull", [[0, 0], [1, 0], [0, 1], [0.2, 0.2]])
@@ -92,7 +93,7 @@ def label(
         else:
             data, is_one = instances_of(file, task)
         data = Dataset.of(list(with_ends(data, task, ends)), task.item_size)
-        if target is not None:  # refuse what the file cannot hold before any work is done
+        if target is not None:  # refuse instances that the file cannot hold before any work
             rows = formats.output_format(target, None).checked(data, task)
             data = Dataset.of(list(rows), task.item_size)
         source = Source(data.chunks(CHUNK), len(data), None)
@@ -153,33 +154,38 @@ def generate(
     jobs: int = 1,
     backend: str = LOCAL,
 ) -> Dataset | None:
-    """Draw instances, answer them by an algorithm, and return or write both.
+    """Draw random instances, answer them by an algorithm, and return or write both.
 
     Example number k depends on the task, the sizes, the labeller and the seed alone, and not on
-    `count`, `jobs` or `backend`. If a call that writes a file of lines (.txt, .jsonl, .parquet) is
-    stopped, its finished chunks stay in `OUTPUT.partial/`, and the same call continues.
+    `count`, `jobs` or `backend`. If a call that writes a .txt, .jsonl or .parquet file is stopped,
+    its finished chunks stay in `OUTPUT.partial/`, and the same call resumes from there.
 
     Args:
         task: "hull", "delaunay", "tsp" or "sort"; or a task with other settings, such as
             `ptrnet.load(...).task`.
         n: the numbers of elements: 50, "5-50" or "5,10,20-30"; 1 to 100,000, and at least 3 for
             "delaunay". The size of each instance is drawn uniformly.
-        count: how many examples, 1 or more.
-        output: the file; its extension is the format, "-" is standard output.
-        labeller: this and `strict` as in `label`.
-        seed: of everything that is drawn, 0 or more.
-        jobs: processes, 1 or more; -1 for one a core.
+        count: number of examples, 1 or more.
+        output: the file. Its extension is the format; "-" is standard output.
+        labeller: the algorithm, as in `label`.
+        strict: whether to refuse an unproved answer, as in `label`.
+        seed: seed of the random numbers, 0 or more.
+        jobs: number of processes, 1 or more; -1 for one a core.
         backend: where they run: "local", or a cluster of "dask" or "ray".
 
     Returns:
-        If `output` is None, a `Dataset`, whose rows unpack as pairs of inputs `(n, d)` and outputs,
-        0-based indices `(m,)` or triangles `(t, 3)`. If a file is written, None.
+        None if a file is written. Otherwise a `Dataset`, whose rows unpack as pairs of inputs
+        `(n, d)` and outputs, 0-based indices `(m,)` or triangles `(t, 3)`.
 
     Raises:
-        InputError: an argument that is out of its range or unknown, instances that are too large
-            for the labeller, a file that cannot be written, or another unfinished job for it. No
-            file is made then.
-        MissingExtraError: format, labeller or backend needs a package that is not installed.
+        InputError: an argument is out of its range or unknown, instances are too large for the
+            labeller, or the file cannot be written or belongs to another unfinished job. No file
+            is written then.
+        MissingExtraError: the format, labeller or backend needs a package that is not installed.
+
+    Example:
+        >>> data = ptrnet.generate("hull", n="5-50", count=1000, seed=1)
+        >>> points, hull = data[0]
     """
     task = tasks.get(task) if isinstance(task, str) else task
     function, source, key = generation(task, Sizes(n), count, seed, labeller, strict)
@@ -196,7 +202,7 @@ def generate_dataset(
     jobs: int = 1,
     activity: str = "generating",
 ) -> Dataset:
-    """Return the examples of `generate`, of sizes drawn from `sizes`, with a bar for `activity`."""
+    """Return the examples of `generate`, with a progress bar that shows `activity`."""
     function, source, _ = generation(task, sizes, count, seed, labeller)
     chunks = bulk.run(function, source, activity, jobs, LOCAL)
     return Dataset.of((row for chunk in chunks for row in chunk), task.item_size)
@@ -210,10 +216,11 @@ def generation(
     labeller: str | None = None,
     strict: bool = False,
 ) -> tuple["partial[Dataset]", Source, dict[str, Any]]:
-    """Return the job of `generate`: its function, its source (numbers of chunks), its key.
+    """Return the job of `generate`: its function, its source (numbers of chunks) and its key.
 
     Raises:
-        InputError: an argument out of its range or unknown, sizes too large for the labeller.
+        InputError: an argument is out of its range or unknown, or a size is too large for the
+            labeller.
         MissingExtraError: the labeller needs a package that is not installed.
     """
     check_sizes(sizes, task)
@@ -231,13 +238,19 @@ def generation(
 def label_dataset(
     task: Task, labeller: str | None, data: Iterable[Example], *, strict: bool = False
 ) -> Dataset:
-    """Return the instances with an algorithm's answers; `extra["proved"]` is False if not proved.
+    """Return the instances with an algorithm's answers.
+
+    `extra["proved"]` is False for unproved answers of a labeller that promises a proof.
 
     Raises:
-        InputError: the algorithm does not take an instance, finds no answer to it, or no proof if
-            that is `strict`; the message begins with the instance's source.
+        InputError: the algorithm does not take an instance, finds no answer, or finds no proof
+            although the call is `strict`. The message begins with the instance's source.
+
+    Example:
+        >>> labelled = label_dataset(tasks.get("tsp"), "exact", data)
     """
     data = Dataset.of(data, task.item_size)
+    # Labellers take batches of instances of one size, with one distance and one set of rules.
     groups: dict[tuple[int, str, TourRules], list[int]] = {}
     for row, example in enumerate(data):
         group = len(example.inputs), example.distance, example.rules
@@ -258,7 +271,7 @@ def label_dataset(
                 raise InputError(f"{example.source}: {labellers.unproved(name)}")
             extra = dict(example.extra)
             if task.may_be_unproved:
-                extra.pop("proved", None)  # the file says it of the former answer
+                extra.pop("proved", None)  # a mark in the file belongs to the former answer
             if not is_proved:
                 extra["proved"] = False
             labelled[row] = example.replace(outputs=outputs, extra=extra)
@@ -274,9 +287,11 @@ def _generate_chunk(
     strict: bool,
     number: int,
 ) -> Dataset:
-    """Return chunk `number` of `count` examples: those from number `number * CHUNK` on."""
+    """Return chunk `number` of `count` examples, which begins at example `number * CHUNK`."""
     rng = np.random.default_rng([seed, GENERATED, number])
     first = number * CHUNK
+    # Draw the sizes of a full chunk even if it is the last one, so that examples do not depend on
+    # `count`.
     drawn_sizes = rng.choice(np.asarray(sizes), CHUNK)[: count - first]
     drawn = [
         Example(task.sample(rng, 1, int(n))[0], source=f"instance {k}")
@@ -295,7 +310,7 @@ def _is_matrix(values: Any) -> bool:
 
 
 def _checked_target(output: str | Path | None, task: Task, jobs: int, backend: str) -> str | None:
-    """Return the output's path, after a look at everything that could refuse the job at its end."""
+    """Return the output's path, after checks that would otherwise fail only at the job's end."""
     target = None if output is None else fspath(output)
     if target is not None:
         formats.check_output(target, task)
@@ -314,7 +329,7 @@ def _run(
     jobs: int,
     backend: str,
 ) -> Dataset | None:
-    """Run a job into memory, or into a file if there is a target; report unproved answers."""
+    """Run a job into memory, or into a file if there is a target, and report unproved answers."""
     if target is not None:
         unproved = bulk.job(function, source, task, target, activity, key, jobs, backend)
         bulk.report_unproved(unproved)
