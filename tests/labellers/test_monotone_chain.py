@@ -31,7 +31,7 @@ def turn(a, b, c):
 
 
 def exact_vertices(points):
-    """First indices of the points that are no convex combination of others, by brute force."""
+    """Return the first indices of points that are not convex combinations of others."""
     distinct = list(dict.fromkeys(map(tuple, points)))
     vertices = set()
     for p in distinct:
@@ -55,7 +55,7 @@ def exact_vertices(points):
 
 @settings(max_examples=150)
 @given(st.lists(st.tuples(st.integers(0, 4), st.integers(0, 4)), min_size=1, max_size=8))
-def test_degenerate_sets_against_exact_arithmetic(points):
+def test_degenerate_sets_equal_exact_arithmetic(points):
     answer = hull(points)
     assert set(answer) == exact_vertices(points)
     assert len(answer) == len(set(answer))
@@ -77,22 +77,22 @@ def test_degenerate_sets_against_exact_arithmetic(points):
         ([[0, 0], [1, 0], [1, 1], [0, 1], [0.5, 0], [1, 0.5], [0, 0]], [0, 1, 2, 3]),
     ],
 )
-def test_decided_cases(points, expected):
+def test_degenerate_sets_have_the_documented_hull(points, expected):
     assert hull(points) == expected
 
 
-def test_far_from_the_origin():
-    """Coordinates of a map grid, metres from far away: a square is a square."""
+def test_a_square_far_from_the_origin_keeps_its_corners():
+    """Coordinates of a map grid: metres from a far origin."""
     square = np.array([[0, 0], [1, 0], [1, 1], [0, 1], [0.5, 0.5]]) + [500_000.0, 5_000_000.0]
     assert hull(square) == [0, 1, 2, 3]
 
 
 @pytest.mark.parametrize("size", [1e-300, 1e-170, 1e-5, 1e5, 1e200, 1e308])
-def test_any_magnitude(size):
+def test_hulls_do_not_depend_on_magnitude(size):
     assert hull(np.array([[0, 0], [1, 0], [1, 1], [0, 1], [0.5, 0.5]]) * size) == [0, 1, 2, 3]
 
 
-def test_axes_of_different_magnitude():
+def test_axes_may_have_different_magnitudes():
     points = [[1.7e9, 0], [1700000100, 0], [1700000050, 1e-6], [1700000050, 5e-7]]
     assert hull(points) == [0, 1, 2]
 
@@ -103,7 +103,7 @@ def test_a_flat_curve_keeps_its_vertices():
 
 
 def monotone_chain_in_fractions(points):
-    """The hull of whole numbers, from the leftmost vertex on."""
+    """Return the hull of whole numbers, from the leftmost vertex on."""
     exact = [tuple(map(Fraction, map(float, p))) for p in points]
     ring = []
     for path in (sorted(set(exact)), sorted(set(exact), reverse=True)):
@@ -118,7 +118,7 @@ def monotone_chain_in_fractions(points):
 
 
 @pytest.mark.parametrize("kind", range(4))
-def test_whole_numbers_of_any_size_are_taken_as_they_stand(kind):
+def test_whole_numbers_of_any_size_are_exact(kind):
     rng = np.random.default_rng(kind)
     for _ in range(25):
         n = rng.integers(3, 40)
@@ -133,28 +133,28 @@ def test_whole_numbers_of_any_size_are_taken_as_they_stand(kind):
         assert hull(points) == monotone_chain_in_fractions(points)
 
 
-def test_points_that_scaling_would_make_equal():
+def test_points_that_scaling_would_make_equal_stay_different():
     points = [[1e300, 0.0], [1e-300, 0], [0, 0], [0, 1e-300], [0, 1e300]]
     assert hull(points) == [2, 0, 4]
     assert hull([[0, 0], [5e-324, 5e-324], [5e-324, 0], [0, 5e-324]]) == [0, 2, 1, 3]
 
 
 def test_a_sliver_runs_counter_clockwise():
-    """Its area is less than the rounding of its terms."""
+    """The area of the sliver is smaller than the rounding errors of its determinant's terms."""
     points = np.array([[0, 0], [2**52 + 1, 2**52], [2**52, 2**52 - 1]], float)
     task = tasks.get("hull")
     assert task.label(points[None]).rows()[0].tolist() == [0, 2, 1]
 
 
 def test_the_far_end_of_a_sliver_is_a_vertex():
-    """Three points are on one line up to rounding, and the middle one of them by x is no middle."""
+    """Three points are on one line up to rounding, but their order by x is not that on the line."""
     points = [[20.999999999999993, 21], [20.999999999999993, 18.000000000000004]]
     points += [[21, 18.000000000000004], [20, 19], [19, 20]]
     assert hull(points) == [4, 2, 0]
 
 
-def test_a_column_of_points_that_rounding_moved():
-    """0.1 * 3 and 0.3 are meant to be one x: what is between two corners is no vertex."""
+def test_points_of_a_column_are_not_vertices_if_rounding_moved_them():
+    """0.1 * 3 and 0.3 are meant to be the same x."""
     x = 0.1 * 3
     assert x != 0.3
     points = [[x, 0], [0.3, 0.5], [x, 1], [1, 0], [1, 1], [0.3, 0.25]]

@@ -24,7 +24,7 @@ def in_circle(a, b, c, p):
 
 
 def empty_triangles(points):
-    """Every triangle whose circle holds no point, by brute force in fractions."""
+    """Return every triangle whose circle contains no point, by brute force in fractions."""
     exact = [tuple(map(Fraction, map(float, p))) for p in points]
     empty = set()
     for triple in combinations(range(len(points)), 3):
@@ -50,14 +50,14 @@ def test_equals_brute_force(n):
 
 
 @pytest.mark.parametrize("corner", [1e3, -1e6, 1e9])
-def test_far_from_the_origin(corner):
-    """Maps in metres: Qhull alone loses the digits that differ, and then whole vertices."""
+def test_triangulations_far_from_the_origin_are_right(corner):
+    """Maps in metres: Qhull alone would lose the digits that differ, and so whole vertices."""
     for seed in range(5):
         points = corner + np.random.default_rng(seed).random((12, 2))
         assert triangles(points) == empty_triangles(points)
 
 
-def test_one_of_the_right_answers_where_points_lie_on_one_circle():
+def test_points_on_one_circle_get_one_of_the_right_answers():
     grid = np.stack(np.meshgrid(np.arange(3.0), np.arange(3.0)), -1).reshape(-1, 2)
     answer = triangles(grid)
     assert len(answer) == 8 and answer <= empty_triangles(grid)
@@ -103,7 +103,7 @@ HOSTILE = {
 
 
 def hull_area(points):
-    """Twice the area of the hull of pairs of fractions, by the monotone chain."""
+    """Return twice the area of the hull of pairs of fractions, by the monotone chain."""
     ring = []
     for path in (sorted(set(points)), sorted(set(points), reverse=True)):
         chain = []
@@ -116,7 +116,7 @@ def hull_area(points):
 
 
 def assert_delaunay(points):
-    """Empty circles, in fractions, and triangles that together are the hull of all points."""
+    """Check in fractions: circles are empty, and the triangles' areas sum to the hull's."""
     exact = [tuple(map(Fraction, map(float, p))) for p in points]
     answer = [[exact[k] for k in t] for t in triangles(points)]
     for a, b, c in answer:
@@ -131,15 +131,15 @@ def assert_delaunay(points):
 
 
 @pytest.mark.parametrize("kind", HOSTILE)
-def test_hostile_sets_in_fractions(kind):
-    """Of clusters at the corners Qhull alone has one in ten wrong, without a word."""
+def test_hostile_sets_are_triangulated_right(kind):
+    """Without our proof, one in ten triangulations of clusters at the corners would be wrong."""
     rng = np.random.default_rng(7)
     for _ in range(12):
         assert_delaunay(HOSTILE[kind](rng, int(rng.integers(3, 14))))
 
 
 @pytest.mark.parametrize("kind", ["clusters at corners", "grid", "circle"])
-def test_whole_numbers_alone_would_do(kind, monkeypatch):
+def test_the_exact_algorithm_alone_gives_right_triangulations(kind, monkeypatch):
     def refuse(points):
         raise qhull.QhullError
 
@@ -150,7 +150,7 @@ def test_whole_numbers_alone_would_do(kind, monkeypatch):
 
 
 def test_a_triangulation_that_is_not_delaunay_is_flipped_until_it_is():
-    """A fan, which has every edge wrong, of points on a parabola."""
+    """Start from a fan over points on a parabola, in which every edge is wrong."""
     n = 12
     points = np.column_stack([np.arange(n), np.arange(n) ** 2.0])
     fan = np.array([[0, k, k + 1] for k in range(1, n - 1)])

@@ -29,7 +29,7 @@ def test_a_missing_package_is_named_before_any_work(monkeypatch):
 
 
 def test_the_folder_is_not_listed_for_every_batch(monkeypatch):
-    """Which once took the thread that makes examples longer than labelling them."""
+    """Listing it takes longer than labelling a batch."""
     task, points = tasks.get("hull"), np.random.default_rng(0).random((3, 5, 2))
     first = task.label(points)
 
@@ -41,6 +41,6 @@ def test_the_folder_is_not_listed_for_every_batch(monkeypatch):
     assert all(np.array_equal(*pair) for pair in zip(first, again, strict=True))
 
 
-def test_instances_in_the_place_of_the_task_are_refused():
+def test_label_refuses_instances_as_its_first_argument():
     with pytest.raises(InputError, match=r"^label: expected a task or its name first, got array"):
         ptrnet.label(np.zeros((1, 3, 2)), "hull")

@@ -1,14 +1,19 @@
-"""Algorithms that compute answers: NumPy and numba, no torch. One file each, found by its name;
-plug-ins register others.
+"""Labellers: algorithms that compute answers. They use NumPy and numba, not torch.
 
-Each file has a `label(inputs)` that takes `(B, n, d)` float64, the instances of one size, and
-gives their `Answers`. Those of tours also take the name of a distance, and those with `TAKES_RULES`
-the `TourRules`, and distances that depend on the direction. A file may also have
-`MAX_ELEMENTS`, the most elements that it takes; `FAILURE`, the meaning of an empty answer; and
-`NEEDS`, a package of the extra "labels" that it imports. A labeller that promises
-proofs and may fail to find one has `label_with_proof`, which also returns which answers are proved,
-and `UNPROVED`, the meaning of an unproved answer. `compiled.py`, `edge_queue.py`, `rules.py` and
-`tours.py` are no labellers: they hold what several share.
+Each labeller is one file, found by its name; plug-ins register others. A labeller is a module with
+
+- `label(inputs)`: takes `(B, n, d)` float64, instances of one size, and returns their `Answers`.
+  Labellers of tours also take the name of a distance;
+- `TAKES_RULES` (optional): whether `label` also takes `TourRules`, and distances that depend on the
+  direction;
+- `MAX_ELEMENTS` (optional): the maximum number of elements;
+- `FAILURE` (optional): the error message for an empty answer;
+- `NEEDS` (optional): a package of the extra "labels" that it imports;
+- `label_with_proof` and `UNPROVED` (optional): for a labeller that promises proofs and may fail to
+  find one. The function also returns which answers are proved; the text is the message about an
+  unproved answer.
+
+`compiled.py`, `edge_queue.py`, `rules.py` and `tours.py` are shared code, not labellers.
 """
 
 import math
@@ -30,15 +35,19 @@ _registry = Registry("labeller", __name__, unlisted=("compiled", "edge_queue", "
 
 
 def names() -> list[str]:
-    """All labellers, as spelled on the command line."""
+    """Return the names of all labellers, as spelled on the command line."""
     return _registry.names()
 
 
 def register(name: str, module: ModuleType) -> None:
-    """Add a labeller: a module with `label`, and perhaps the other members listed above.
+    """Add a labeller: a module with `label`, and any of the optional members listed above.
 
     Raises:
-        InputError: it has no `label`, or the name is taken.
+        InputError: the module has no `label`, or the name is taken.
+
+    Example:
+        >>> import my_labeller
+        >>> labellers.register("mine", my_labeller)
     """
     if not callable(getattr(module, "label", None)):
         raise InputError(f"register a labeller: expected a module with `label`, got {module!r}")
@@ -46,18 +55,23 @@ def register(name: str, module: ModuleType) -> None:
 
 
 def get(name: str) -> Labeller:
-    """The labeller of that name. Raises InputError, with the nearest name, for an unknown one."""
+    """Return the labeller of that name. Raises InputError with the nearest name if it is unknown.
+
+    Example:
+        >>> labellers.get("argsort")(np.array([[[0.3], [0.1], [0.2]]])).rows()
+        [array([1, 2, 0])]
+    """
     label: Labeller = _module(name).label
     return label
 
 
 def is_plugin(name: str) -> bool:
-    """Whether a plug-in brought the labeller. We check the answers of such labellers."""
+    """Whether a plug-in registered the labeller. We check the answers of such labellers."""
     return _registry.is_plugin(name)
 
 
 def max_elements(name: str) -> float:
-    """The most elements that a labeller takes; infinite if it takes any number."""
+    """Return the maximum number of elements of a labeller; infinity if there is none."""
     return float(getattr(_module(name), "MAX_ELEMENTS", math.inf))
 
 
@@ -74,14 +88,16 @@ def check_package(name: str) -> None:
 
 
 def failure(name: str) -> str:
-    """The error message for an instance to which a labeller gave an empty answer."""
+    """Return the error message for an instance to which a labeller gave an empty answer."""
     return str(getattr(_module(name), "FAILURE", "no answer was found"))
 
 
 def label_with_proof(
     name: str, inputs: Floats, **options: Any
 ) -> tuple[Answers, NDArray[np.bool_]]:
-    """A labeller's answers, and `(B,)` whether each is what the labeller promises.
+    """Return a labeller's answers, and `(B,)` whether each is proved.
+
+    All answers of a labeller that does not promise proofs count as proved.
 
     Args:
         name: the labeller's name.
@@ -96,7 +112,7 @@ def label_with_proof(
 
 
 def unproved(name: str) -> str:
-    """The message about an answer that a labeller could not prove."""
+    """Return the message about an answer that a labeller could not prove."""
     return str(getattr(_module(name), "UNPROVED", "the answer is not proved"))
 
 

@@ -1,9 +1,9 @@
 """Tours by the algorithm A1 of V's Table 2: greedy edges, then a little 2-opt.
 
-V names the solver of D. Mishin: an `O(n^2)`-class greedy. The shortest edge that neither closes a
-cycle nor gives a city a third edge is taken again and again, until all cities are on one path
-(Steiglitz and Weiner 1968); three passes exchange pairs of the path's edges; then the path is
-closed, however long the closing edge is.
+V names a solver of D. Mishin. We repeat its method: take the shortest edge that neither closes a
+cycle nor gives a city a third edge, until all cities are on one path (Steiglitz and Weiner 1968).
+Then make three passes that exchange pairs of the path's edges, and close the path, however long
+the closing edge is.
 """
 
 import numpy as np
@@ -19,14 +19,14 @@ MAX_ELEMENTS = 5000  # memory grows as n^2, to half a GB and more here
 
 
 def label(inputs: Floats, distance: str = EUCLIDEAN) -> Answers:
-    """Tours of `(B, n, 2)` cities."""
+    """Return tours of cities `(B, n, 2)`."""
     return label_tours(inputs, distance, _write_tours)
 
 
 def _write_tours(dist: Floats, tours: Indices) -> None:
     first, second = np.triu_indices(dist.shape[1], 1)  # the cities of each edge
     for b in range(len(dist)):
-        # Sorted here: numba takes two seconds to compile its own sorting, once on a machine.
+        # Sort by NumPy, because numba takes two seconds to compile a sort of its own.
         order = np.argsort(dist[b][first, second], kind="stable")
         _write_tour(dist[b], first[order], second[order], tours[b])
 
@@ -41,9 +41,15 @@ def _write_tour(dist: Floats, first: Indices, second: Indices, tour: Indices) ->
 
 @jit
 def _greedy_path(first: Indices, second: Indices, n: int) -> Indices:
-    """The path `(n,)` of edges, the shortest first, each between `first[k]` and `second[k]`."""
-    neighbours = np.full((n, 2), -1)  # on the paths so far
-    other_end = np.arange(n)  # of the path that ends at a city
+    """Return the path `(n,)` that greedy edges make.
+
+    Args:
+        first: one city of each edge, the shortest edge first.
+        second: the other city of each edge.
+        n: number of cities.
+    """
+    neighbours = np.full((n, 2), -1)  # of each city, on the paths so far
+    other_end = np.arange(n)  # for a city at the end of a path: the city at its other end
     for k in range(len(first)):
         i, j = first[k], second[k]
         if neighbours[i, 1] >= 0 or neighbours[j, 1] >= 0 or other_end[i] == j:

@@ -1,7 +1,7 @@
 """Tours by the algorithm A2 of V's Table 2: nearest neighbour, then 2-opt.
 
-The way to the nearest city not yet visited (Flood 1956) is walked from ten cities, or from all
-where there are fewer; 2-opt (Croes 1958) shortens each of these tours, and the shortest is taken.
+From each of ten cities, or from all if there are fewer, go on to the nearest city not yet visited
+(Flood 1956). Shorten each of these tours by 2-opt (Croes 1958), and take the shortest.
 """
 
 import numpy as np
@@ -17,7 +17,7 @@ MAX_ELEMENTS = 5000  # memory grows as n^2, to half a GB and more here
 
 
 def label(inputs: Floats, distance: str = EUCLIDEAN) -> Answers:
-    """Tours of `(B, n, 2)` cities."""
+    """Return tours of cities `(B, n, 2)`."""
     return label_tours(inputs, distance, _write_tours)
 
 
@@ -38,7 +38,7 @@ def _write_tours(dist: Floats, tours: Indices) -> None:
 
 @jit
 def _nearest_neighbour_tour(dist: Floats, start: int) -> Indices:
-    """The tour from `start` that always goes on to the nearest city not yet visited."""
+    """Return the tour from `start` that always goes on to the nearest city not yet visited."""
     n = len(dist)
     tour = np.arange(n)
     tour[0], tour[start] = start, 0

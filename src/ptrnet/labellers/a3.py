@@ -1,10 +1,10 @@
 """Tours by the algorithm A3 of V's Table 2: Christofides (1976), then 2-opt.
 
-A minimum spanning tree and a minimum-weight perfect matching of the cities where it has an odd
-number of edges make a closed walk over all edges, whose cities in the order of their first visit
-are a tour of at most 1.5 times the shortest. Where the walk begins is free: ten beginnings give
-ten tours, 2-opt shortens each, and the shortest is taken. The matching is by rustworkx, the extra
-"labels".
+Take a minimum spanning tree, and add a minimum-weight perfect matching of the cities with an odd
+number of edges. The result has a closed walk over all edges. Its cities in the order of their first
+visit are a tour of at most 1.5 times the shortest. The walk may begin anywhere: we try ten
+beginnings, shorten each tour by 2-opt, and take the shortest. rustworkx (the extra "labels")
+computes the matching.
 """
 
 from itertools import combinations
@@ -18,13 +18,15 @@ from ptrnet.types import Answers, Floats, Indices
 
 NEEDS = "rustworkx"
 STARTS = 10
-_MAX_WEIGHT = 2**40  # the matching wants integer weights: the longest edge as one of these
+# The matching needs integer weights: the longest edge gets this one. The sum over the edges of a
+# matching, at most MAX_ELEMENTS / 2, stays far below 2^63.
+_MAX_WEIGHT = 2**40
 
 MAX_ELEMENTS = 5000  # memory grows as n^2, to half a GB and more here
 
 
 def label(inputs: Floats, distance: str = EUCLIDEAN) -> Answers:
-    """Tours of `(B, n, 2)` cities."""
+    """Return tours of cities `(B, n, 2)`."""
     return label_tours(inputs, distance, _write_tours)
 
 
@@ -37,14 +39,15 @@ def _write_tours(dist: Floats, tours: Indices) -> None:
 
 
 def _matching(dist: Floats, odd: Indices) -> Indices:
-    """`(E, 2)` pairs of the `odd` cities, each in one, of the smallest total length."""
+    """Return `(E, 2)` pairs, each of the `odd` cities in one, with the smallest total length."""
     import rustworkx
 
     edges = list(combinations(range(len(odd)), 2))
     if not edges:
         return np.empty((0, 2), np.int64)
     lengths = dist[odd[:, None], odd]
-    # Any perfect matching has as many edges: the heaviest by (longest - length) is the shortest.
+    # All perfect matchings have the same number of edges, so the one with the largest sum of
+    # (longest - length) is the shortest.
     scale = _MAX_WEIGHT / (lengths.max() or 1.0)
     weights = ((lengths.max() - lengths) * scale).astype(np.int64).tolist()
     graph = rustworkx.PyGraph(multigraph=False)
@@ -56,7 +59,7 @@ def _matching(dist: Floats, odd: Indices) -> Indices:
 
 @jit
 def _spanning_tree(dist: Floats) -> Indices:
-    """`(n,)`: the parent of each city in the minimum spanning tree (Prim 1957) from city 0."""
+    """Return `(n,)`: each city's parent in the minimum spanning tree (Prim 1957) from city 0."""
     n = len(dist)
     parent, cheapest, inside = np.zeros(n, np.int64), dist[0].copy(), np.zeros(n, np.bool_)
     inside[0] = True
@@ -74,10 +77,10 @@ def _spanning_tree(dist: Floats) -> Indices:
 
 @jit
 def _closed_walk(parent: Indices, pairs: Indices) -> Indices:
-    """The cities on a closed walk that takes every edge once (Hierholzer 1873).
+    """Return the cities on a closed walk that takes every edge once (Hierholzer 1873).
 
     Args:
-        parent: `(n,)` of each city but 0 in the spanning tree.
+        parent: `(n,)` each city's parent in the spanning tree; city 0 has none.
         pairs: `(E, 2)` the edges of the matching.
     """
     n = len(parent)
@@ -87,7 +90,7 @@ def _closed_walk(parent: Indices, pairs: Indices) -> Indices:
     for k in range(len(pairs)):
         assign(edges[n - 1 + k], pairs[k])
     incident, first = _incident_edges(n, edges)
-    following = first[:-1].copy()  # the next of its edges that each city looks at
+    following = first[:-1].copy()  # for each city, the position of its next edge in `incident`
     used = np.zeros(len(edges), np.bool_)
     walk, size = np.empty(len(edges) + 1, np.int64), 0
     stack, depth = np.empty(len(edges) + 1, np.int64), 1
@@ -109,7 +112,7 @@ def _closed_walk(parent: Indices, pairs: Indices) -> Indices:
 
 @jit
 def _incident_edges(n: int, edges: Indices) -> tuple[Indices, Indices]:
-    """The edges of city i: `incident[first[i] : first[i + 1]]`, indices into `edges`."""
+    """Return `incident` and `first`: city i has edges `incident[first[i] : first[i + 1]]`."""
     degree = np.zeros(n + 1, np.int64)
     for i, j in edges:
         degree[i + 1] += 1
@@ -125,7 +128,7 @@ def _incident_edges(n: int, edges: Indices) -> tuple[Indices, Indices]:
 
 @jit
 def _shortest_tour(dist: Floats, walk: Indices) -> Indices:
-    """The best of the tours that the walk gives, begun at `STARTS` positions and shortened."""
+    """Return the shortest tour of those that begin at about `STARTS` positions of the walk."""
     n, size = len(dist), len(walk)
     shortest, best = np.inf, np.zeros(n, np.int64)
     for start in range(0, size, max(1, size // STARTS)):

@@ -1,4 +1,4 @@
-"""Sorting: the indices of the numbers in increasing order; equal numbers in order of index."""
+"""Sorting: indices of numbers in increasing order. Equal numbers keep their order."""
 
 import numpy as np
 
@@ -6,7 +6,7 @@ from ptrnet.types import Answers, Floats
 
 
 def label(inputs: Floats) -> Answers:
-    """Answers for `(B, n, 1)` numbers."""
+    """Return the order of numbers `(B, n, 1)`."""
     batch, n, _ = inputs.shape
     order = np.argsort(inputs[:, :, 0], axis=1, kind="stable")
     return Answers(order.astype(np.int64), np.full(batch, n, np.int64))

@@ -1,6 +1,7 @@
-"""Job shops by OR-Tools' solver CP-SAT, with a proof where it is found in time.
+"""Job shops by OR-Tools' solver CP-SAT, with a proof if it is found in time.
 
-One worker and a limit in deterministic time, so that the same instances get the same answers.
+The solver has one worker and a limit in deterministic time, so that the same instances get the same
+answers.
 """
 
 from typing import Any
@@ -12,20 +13,20 @@ from ptrnet.types import Answers, Floats, pad_answers
 
 NEEDS = "ortools"
 UNPROVED = "no proof was found within the time limit"
-LIMIT = 10.0  # of CP-SAT's deterministic time, about a second each
+LIMIT = 10.0  # units of CP-SAT's deterministic time; a unit is about a second
 
 
 def label(inputs: Floats) -> Answers:
-    """The best schedules that were found; see `label_with_proof`."""
+    """Return the best schedules that were found; see `label_with_proof`."""
     return label_with_proof(inputs)[0]
 
 
 def label_with_proof(inputs: Floats) -> tuple[Answers, NDArray[np.bool_]]:
-    """The jobs of all operations, in the order of their starts; and which schedules are proved.
+    """Return the jobs of all operations in the order of their starts, and which are proved.
 
     Args:
-        inputs: `(B, n, 2 m)`: the machines of each job's operations, -1 for none, and then their
-            durations, which are whole numbers.
+        inputs: `(B, n, 2 m)`: the machines of each job's operations, -1 for no operation, and then
+            their durations, which are whole numbers.
     """
     schedules = [_schedule(instance) for instance in inputs]
     answers = pad_answers([answer for answer, _ in schedules])

@@ -1,15 +1,19 @@
-"""The best knapsacks, by dynamic programming over the pairs of weight and value that no other pair
-dominates (Nemhauser and Ullmann 1969)."""
+"""Best knapsacks, by dynamic programming (Nemhauser and Ullmann 1969).
+
+It keeps those pairs of weight and value that no other pair dominates: no other one is at most as
+heavy and at least as valuable.
+"""
 
 import numpy as np
 
 from ptrnet.types import Answers, Floats, Indices, pad_answers
 
-TOLERANCE = 1e-9  # share of the capacity that a knapsack may weigh more, as 0.1 + 0.2 and 0.3 do
+# A knapsack may exceed its capacity by this share, because of rounding: 0.1 + 0.2 exceeds 0.3.
+TOLERANCE = 1e-9
 
 
 def label(inputs: Floats) -> Answers:
-    """The items of the most value that do not weigh more than the capacity, in increasing order.
+    """Return the items with the largest value within the capacity, in increasing order.
 
     Args:
         inputs: `(B, n, 3)`: weight and value of each item, and the capacity.
@@ -21,7 +25,9 @@ def _best_items(instance: Floats) -> Indices:
     weights, values, (capacity, *_) = instance.T
     limit = capacity * (1 + TOLERANCE)
     weight, value = np.zeros(1), np.zeros(1)  # of the pairs that are not dominated
-    origins = []  # of each pair after an item: of the pairs before it, without the item and with it
+    # For each item, where each pair after it comes from: index p of the P pairs before it if the
+    # item is left out, P + p if it is taken.
+    origins = []
     for w, v in zip(weights, values, strict=True):
         weight, value = np.append(weight, weight + w), np.append(value, value + v)
         order = np.lexsort((-value, weight))
@@ -31,7 +37,7 @@ def _best_items(instance: Floats) -> Indices:
         origins.append(order)
         weight, value = weight[order], value[order]
     taken = []
-    pair = len(value) - 1  # the heaviest pair has the most value
+    pair = len(value) - 1  # pairs are sorted by weight, and the heaviest has the largest value
     sizes = [1, *map(len, origins)]
     for item in reversed(range(len(origins))):
         is_taken, pair = divmod(int(origins[item][pair]), sizes[item])

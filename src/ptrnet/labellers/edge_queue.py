@@ -1,10 +1,10 @@
 """Triangulations in the order in which a queue of edges reaches their triangles, and as apexes.
 
-The queue starts with one directed edge. The edge at its front, from u to v, is answered by the apex
-w of the triangle on its other side if that triangle has not been reached, else by NO_APEX. A
-triangle (u, v, w) opens two further sides, the edges (w, v) and (u, w), which join the queue in
-this order. But if the other side of such an edge was reached already, then the edge that waits for
-it leaves the queue instead.
+The queue starts with one directed edge. The answer to the edge at its front, from u to v, is the
+apex w of the triangle on its left if that triangle has not been reached, else NO_APEX. A triangle
+(u, v, w) has two more sides, and the edges (w, v) and (u, w) join the queue in this order. If the
+triangle on the other side of such an edge has been reached already, the edge that waits for it
+leaves the queue instead.
 """
 
 from collections.abc import Sequence
@@ -21,18 +21,20 @@ Start = tuple[int, int, int]  # a side, as `3 t + k`, and its two vertices
 
 
 class Traversal(NamedTuple):
-    """Triangulations of up to T triangles as a queue reaches them, each padded at its end."""
+    """Triangulations of up to T triangles in the order of a queue, each padded at its end."""
 
-    ordered: Indices  # (B, T, 3): tail, head and apex of each, as they are reached
-    counts: Indices  # (B,) triangles that are reached
-    apexes: Indices  # (B, 2 T + 3): the first edge, then an apex or NO_APEX for each edge
-    lengths: Indices  # (B,) of the apexes
+    ordered: Indices  # (B, T, 3) tail, head and apex of each triangle
+    counts: Indices  # (B,) number of triangles that are reached
+    apexes: Indices  # (B, 2 T + 3) the first edge, then an apex or NO_APEX for each edge
+    lengths: Indices  # (B,) number of apexes, the first edge's two vertices included
 
 
 @jit
 def _neighbours(triangles: Indices) -> Indices:
-    """`(t, 3)`: at k the side at the other side of the edge opposite to vertex k, as `3 t + k`;
-    -1 where there is none."""
+    """Return `(3 t,)`: for side `3 t + k`, opposite to vertex k of triangle t, its other side.
+
+    The other side is that of the triangle beyond the same edge, -1 if there is none.
+    """
     count = 3 * len(triangles)
     keys = np.empty(count, np.int64)
     largest = triangles.max() + 1
@@ -54,10 +56,10 @@ def _neighbours(triangles: Indices) -> Indices:
 
 @jit
 def _first_side(points: Floats, triangles: Indices, neighbours: Indices) -> Start:
-    """The side, as `3 t + k`, from which the queue starts, and its vertices a and b.
+    """Return the side, as `3 t + k`, from which the queue starts, and its vertices a and b.
 
-    a is the lexicographically least vertex; of the hull's two edges at it the one to b has all
-    points at its left.
+    a is the lexicographically smallest vertex. Of the hull's two edges at a, the one to b has all
+    points on its left.
     """
     a = triangles[0, 0]
     for vertex in triangles.flat:
@@ -87,7 +89,7 @@ def _first_side(points: Floats, triangles: Indices, neighbours: Indices) -> Star
 
 @jit
 def _side_between(triangles: Indices, tail: int, head: int) -> int:
-    """The side of the first triangle between two of its vertices, as `3 t + k`."""
+    """Return the side of the first triangle between two of its vertices, as `3 t + k`."""
     for k in range(3):
         if triangles[0, k] != tail and triangles[0, k] != head:
             return k
@@ -98,7 +100,7 @@ def _side_between(triangles: Indices, tail: int, head: int) -> int:
 def _reach(
     triangles: Indices, neighbours: Indices, start: Start, ordered: Indices, apexes: Indices
 ) -> tuple[int, int]:
-    """Fills `ordered` and `apexes` from the start `(side, tail, head)`; returns their lengths."""
+    """Fill `ordered` and `apexes` from the start `(side, tail, head)`, and return their lengths."""
     side, tail, head = start
     count, length, front, end = 0, 2, 0, 1
     capacity = 2 * len(triangles) + 1
@@ -149,7 +151,7 @@ def _traverse(
     apexes: Indices,
     lengths: Indices,
 ) -> None:
-    """Fills the arrays of a `Traversal`; without points the first triangle has the first edge."""
+    """Fill the arrays of a `Traversal`; without points the first triangle has the first edge."""
     for b in range(len(triangles)):
         if not counts[b]:
             continue
@@ -164,12 +166,12 @@ def _traverse(
 
 
 def traverse(triangles: Indices, counts: Indices, points: Floats | None = None) -> Traversal:
-    """Traverses triangulations by the queue, from the hull's edge at the least vertex, x before y.
+    """Traverse triangulations by the queue, from the hull's edge at the smallest vertex by (x, y).
 
     Args:
         triangles: `(B, T, 3)` indices of vertices; no triangle occurs twice.
-        counts: `(B,)` how many are real.
-        points: `(B, n, 2)`; None: the first edge is that of the first two vertices of all.
+        counts: `(B,)` number of triangles; the rest is padding.
+        points: `(B, n, 2)`. None: start at the edge of the first triangle's first two vertices.
     """
     batch, size, _ = triangles.shape
     none = np.zeros(batch, np.int64)
@@ -182,10 +184,10 @@ def traverse(triangles: Indices, counts: Indices, points: Floats | None = None) 
 
 
 def triangles_of(apexes: Sequence[int]) -> list[tuple[int, int, int]]:
-    """The triangles `(tail, head, apex)` that a sequence names, as a queue reaches them.
+    """Return the triangles `(tail, head, apex)` that a sequence names, in the order of the queue.
 
-    What has no place repeats its last vertex: an element where no edge waits, or a first edge that
-    nothing follows. Any other sequence gets what it names, right or wrong.
+    An unconstrained model may give an element when the queue is empty, or a first edge alone. Such
+    an item becomes a triangle that repeats its last vertex, which no right answer has.
     """
     if len(apexes) < 3 or NO_APEX in apexes[:2]:
         elements = [apex for apex in apexes if apex != NO_APEX]

@@ -7,7 +7,7 @@ Degenerate input:
 - of equal points only the first index can be a vertex;
 - points that are all on one line have their two ends as hull, one distinct point has itself.
 
-If floats cannot decide a turn, the whole instance is computed again in whole numbers.
+If floats cannot decide a turn, the whole instance is computed again in Python's exact integers.
 """
 
 import numpy as np
@@ -19,12 +19,19 @@ from ptrnet.jit import assign, jit
 from ptrnet.labellers.compiled import is_between, pair, turn, turn_slack, turn_terms
 from ptrnet.types import Answers, Floats, Indices
 
-_SMALL = 2.0**25  # determinants of whole numbers up to here are exact in floats
-_RIGHT, _UNSURE, _LEFT = -1, 0, 1  # turns; a straight one is a right one here
+# Determinants of whole numbers up to here are exact in floats: differences are at most 2^26, their
+# products 2^52, and the difference of two products 2^53.
+_SMALL = 2.0**25
+_RIGHT, _UNSURE, _LEFT = -1, 0, 1  # turns; straight on counts as right
 
 
 def label(inputs: Floats) -> Answers:
-    """Hulls of `(B, n, 2)` points: counter-clockwise, from the leftmost (then lowest) vertex."""
+    """Return hulls of points `(B, n, 2)`, counter-clockwise from the leftmost (then lowest) vertex.
+
+    Example:
+        >>> label(np.array([[[0, 0], [1, 0], [0.2, 0.2], [0, 1.0]]])).rows()
+        [array([0, 1, 3])]
+    """
     inputs = np.ascontiguousarray(inputs)
     order = lexicographic_order(inputs)
     hulls = np.zeros(order.shape, np.int64)
@@ -37,7 +44,7 @@ def label(inputs: Floats) -> Answers:
 
 
 def _exact_hull(points: Floats, order: list[int]) -> list[int]:
-    """The hull of `(n, 2)` points in their order."""
+    """Return the hull of points `(n, 2)`; `order` is lexicographic."""
     pairs = [tuple(p) for p in exact.as_integers(points).tolist()]
     rounded = [tuple(map(int, r)) for r in exact.is_rounded(points)]
     scale = int(1 / ROUNDING)
@@ -60,7 +67,7 @@ def _exact_hull(points: Floats, order: list[int]) -> list[int]:
                 hull.pop()
             hull.append(j)
         hull.pop()  # the other chain begins with it
-    # The turns at the ends of the chains belong to no chain, and may be straight up to rounding.
+    # Neither chain checks the turns at its ends, which may be straight up to rounding.
     k, seen = 0, 0
     while len(hull) >= 3 and seen < len(hull):
         if is_left_turn(hull[k - 1], hull[k], hull[(k + 1) % len(hull)]):
@@ -74,16 +81,16 @@ def _exact_hull(points: Floats, order: list[int]) -> list[int]:
 
 @jit
 def _write_hulls(inputs: Floats, points: Floats, order: Indices, hulls: Indices) -> Indices:
-    """Writes the hulls of `(B, n, 2)` points in their order.
+    """Write the hulls of points `(B, n, 2)` into `hulls`.
 
     Args:
         inputs: the points.
-        points: the same, scaled: their largest coordinates are 1/2 or more, less than 1.
-        order: `(B, n)` of the points.
-        hulls: `(B, n)` written.
+        points: the points scaled, so that their largest coordinate is at least 1/2 and below 1.
+        order: `(B, n)` lexicographic order of the points.
+        hulls: `(B, n)`, written.
 
     Returns:
-        `(B,)`: how many vertices each has; 0 where floats could not decide.
+        `(B,)`: the number of vertices of each hull; 0 if floats could not decide.
     """
     batch, n = order.shape
     lengths = np.zeros(batch, np.int64)
@@ -112,7 +119,7 @@ def _write_hulls(inputs: Floats, points: Floats, order: Indices, hulls: Indices)
 
 @jit
 def _lost_digits(inputs: Floats, points: Floats) -> bool:
-    """Whether scaling made a coordinate so small that it has lost digits, or may have."""
+    """Whether scaling made a coordinate so small that it may have lost digits."""
     for i in range(len(inputs)):
         for axis in range(2):
             if inputs[i, axis] != 0 and abs(points[i, axis]) < UNDERFLOW:
@@ -122,7 +129,7 @@ def _lost_digits(inputs: Floats, points: Floats) -> bool:
 
 @jit
 def _distinct(points: Floats, order: Indices) -> Indices:
-    """The indices in `order` without those of points that are equal to the one before."""
+    """Return the indices in `order` without those of points equal to the one before."""
     distinct, size = np.empty(len(order), np.int64), 0
     for j in order:  # equal points follow each other, the first index first
         last = distinct[size - 1]
@@ -134,17 +141,17 @@ def _distinct(points: Floats, order: Indices) -> Indices:
 
 @jit
 def _extend(inputs: Floats, points: Floats, path: Indices, stack: Indices, base: int) -> int:
-    """Walks `path` left to right or back, and keeps its left turns.
+    """Walk along `path`, from left to right or back, and keep the left turns on the stack.
 
     Args:
-        inputs: `(n, 2)`.
-        points: `(n, 2)` the same, scaled.
+        inputs: `(n, 2)` points.
+        points: `(n, 2)` the points scaled.
         path: indices of points, in their order.
-        stack: written from `base` on: the vertices so far.
-        base: what is below stays.
+        stack: the vertices so far; written from `base` on.
+        base: number of entries at the bottom of the stack that stay.
 
     Returns:
-        The size of the stack, 0 where a turn could not be decided.
+        The size of the stack, 0 if floats could not decide a turn.
     """
     size = base
     for j in path:
@@ -162,9 +169,9 @@ def _extend(inputs: Floats, points: Floats, path: Indices, stack: Indices, base:
 
 @jit
 def _is_vertex(inputs: Floats, points: Floats, ring: Indices, k: int) -> bool:
-    """Whether a vertex surely turns left by more than rounding, so that it is on no edge.
+    """Whether the ring surely turns left at a vertex by more than rounding.
 
-    It is asked at the ends of the chains, whose turns belong to no chain.
+    Used for the ends of the chains, because neither chain checks the turns there.
     """
     before, after = ring[k - 1], ring[(k + 1) % len(ring)]
     return _turn(inputs, points, before, ring[k], after) == _LEFT
@@ -182,7 +189,7 @@ def _turn(inputs: Floats, points: Floats, i: int, j: int, k: int) -> int:
     if _is_small(inputs, i) and _is_small(inputs, j) and _is_small(inputs, k):
         return _LEFT if det > 0 else _RIGHT  # the determinant has no error
     slack = 0.0
-    if is_between(a, b, c):  # else j is the far end of a sliver
+    if is_between(a, b, c):  # otherwise j is the far end of a sliver, which is a vertex
         rounded_a, rounded_b = _rounded(inputs, i), _rounded(inputs, j)
         slack = ROUNDING * turn_slack(a, b, c, rounded_a, rounded_b, _rounded(inputs, k))
     beyond = det - slack
@@ -200,7 +207,7 @@ def _is_small(inputs: Floats, i: int) -> bool:
 
 @jit
 def _rounded(inputs: Floats, i: int) -> Pair:
-    """1 for each coordinate of a point that may be off by rounding, else 0, as `is_rounded`."""
+    """Return 1 for each coordinate of a point that may be off by rounding, else 0."""
     x, y = pair(inputs, i)
     return (
         1.0 if x != np.rint(x) or abs(x) > LARGEST_WHOLE else 0.0,

@@ -1,7 +1,7 @@
 """Short routes by PyVRP's hybrid genetic search (Wouda, Lan and Kool 2024), without a proof.
 
-It stops after ITERATIONS iterations instead of seconds, so that the same instances get the same
-answers on any machine.
+The search stops after a number of iterations and not of seconds, so that the same instances get the
+same answers on any machine.
 """
 
 from typing import Any
@@ -12,11 +12,11 @@ from ptrnet.types import Answers, Floats, pad_answers
 
 NEEDS = "pyvrp"
 ITERATIONS = 1000
-DIGITS = 10**6  # the longest distance as a whole number, which is what PyVRP computes with
+DIGITS = 10**6  # PyVRP computes with whole numbers: the longest distance becomes this one
 
 
 def label(inputs: Floats) -> Answers:
-    """Routes with a 0 between them, from a depot that is element 0.
+    """Return routes from a depot that is element 0, with a 0 between them.
 
     Args:
         inputs: `(B, n, 5)`: two coordinates, a demand, the capacity, and whether distances are
@@ -36,7 +36,7 @@ def _routes(instance: Floats) -> list[int]:
     else:
         dist = np.round(dist * (DIGITS / max(dist.max(), 1e-300)))
     whole: Any = dist.astype(np.int64)
-    # Demands, too, are whole numbers: rounded up, so that a full vehicle is never too full.
+    # PyVRP's demands are whole numbers, too. Round them up, so that no vehicle is overloaded.
     unit = 1.0 if (instance[:, 2:4] == np.round(instance[:, 2:4])).all() else DIGITS / capacity
     n = len(instance)
     data = pyvrp.ProblemData(

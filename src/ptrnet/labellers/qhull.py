@@ -1,15 +1,16 @@
-"""Delaunay triangulations by Qhull (Barber, Dobkin, Huhdanpaa 1996), through SciPy; each proved.
+"""Delaunay triangulations by SciPy's Qhull (Barber, Dobkin, Huhdanpaa 1996), each proved.
 
-Floats prove nearly all of them. What floats cannot decide is computed in whole numbers. So are the
-triangulations that Qhull has wrong because points are very near each other or a line.
+Floats prove nearly all of them. What floats cannot decide is computed in exact integers. If Qhull's
+triangulation is wrong, because points are very near to each other or to a line, a right one is
+computed in exact integers.
 
 Degenerate input:
 
 - of equal points only the first index is a vertex; every other point is a vertex;
-- if more than three points lie on one empty circle, Qhull chooses among the right answers;
+- if more than three points lie on one empty circle, Qhull chooses one of the right answers;
 - points that are all on one line have no triangulation: their answer is empty.
 
-The file reads from the labeller down: the proof in floats, then triangulations in whole numbers.
+The file has the labeller first, then the proof in floats, then triangulations in exact integers.
 """
 
 from typing import NamedTuple
@@ -35,9 +36,10 @@ FAILURE = "all points lie on one line: they have no triangulation"
 
 
 def label(inputs: Floats) -> Answers:
-    """Triangles of `(B, n, 2)` points: three indices each, one after another, in no order."""
+    """Return triangles of points `(B, n, 2)`, three indices each, in no particular order."""
     corner = inputs.min(axis=1, keepdims=True)
-    # Far from the origin Qhull's paraboloid would lose the digits that differ.
+    # Move the points to the origin: Qhull lifts them to a paraboloid, and squares of large
+    # coordinates would lose the digits that differ.
     shifted = scale_by_power_of_two(inputs / 2 - corner / 2)  # halves: it cannot overflow
     scaled = scale_by_power_of_two(inputs)
     lost = ((np.abs(scaled) < UNDERFLOW) & (inputs != 0)).any(axis=(1, 2))  # digits, by scaling
@@ -50,12 +52,12 @@ def label(inputs: Floats) -> Answers:
 
 
 def _triangles(inputs: Floats, scaled: Floats, shifted: Floats) -> Indices:
-    """`(t, 3)` of `(n, 2)` points; none where all are on one line.
+    """Return triangles `(t, 3)` of points `(n, 2)`; none if all points are on one line.
 
     Args:
         inputs: the points.
-        scaled: the same by a power of two, no digit lost.
-        shifted: as Qhull takes them, rounded.
+        scaled: the points scaled by a power of two, without rounding.
+        shifted: the points as Qhull takes them, moved to the origin and rounded.
     """
     try:
         delaunay = Delaunay(shifted)
@@ -96,13 +98,13 @@ class Unresolved(NamedTuple):
 def unresolved(
     points: Floats, triangles: Indices, neighbors: Indices, count: int
 ) -> tuple[bool, Unresolved]:
-    """Whether triangles are glued edge to edge, and the conditions that are left to prove.
+    """Return whether triangles are glued edge to edge, and the conditions that remain to prove.
 
     Args:
-        points: `(n, 2)`, scaled: their largest coordinate is 1/2 or more, less than 1.
+        points: `(n, 2)`, scaled so that the largest coordinate is at least 1/2 and below 1.
         triangles: `(t, 3)` indices of points.
-        neighbors: `(t, 3)` the triangles at the edges opposite to the vertices; -1 for none.
-        count: how many of the points have to be vertices.
+        neighbors: `(t, 3)` the triangles beyond the edges opposite to the vertices; -1 for none.
+        count: number of points that have to be vertices.
     """
     num_triangles, num_corners, num_edges = 0, 0, 0
     flat = np.empty((len(triangles), 3), np.int64)
@@ -130,6 +132,7 @@ def unresolved(
                 edge = edges[num_edges]
                 edge[0], edge[1], edge[2], edge[3] = i, j, k, p
                 num_edges += 1
+    # A convex path that turns left everywhere goes round once if it has one lexicographic maximum.
     maxima = 0
     for i in range(len(points)):
         j = following[i]
@@ -150,7 +153,7 @@ def unresolved(
 
 @jit
 def _apex(triangles: Indices, neighbors: Indices, other: int, triangle: int, i: int, j: int) -> int:
-    """The third vertex of a neighbour that has the edge from j to i; -1 where it has not."""
+    """Return the third vertex of a neighbour with the edge from j to i; -1 if there is none."""
     for m in range(3):
         is_edge = triangles[other, m] == j and triangles[other, (m + 1) % 3] == i
         if is_edge and neighbors[other, (m + 2) % 3] == triangle:
@@ -180,18 +183,18 @@ def _is_outside(points: Floats, i: int, j: int, k: int, p: int) -> bool:
     return in_circle(a, b, c, d) < -(CIRCLE_ERROR * in_circle_terms(a, b, c, d) + UNDERFLOW)
 
 
-# Triangulations in whole numbers: slower than any other way, and always right.
-_GHOST = -1  # the vertex that every edge of the hull has on its other side
+# Triangulations in exact integers: slow, and always right.
+_GHOST = -1  # a vertex outside: every edge of the hull has a triangle with it on its other side
 
 # The third vertex of the triangle on the left of each edge.
 Apexes = dict[tuple[int, int], int]
 
 
 def triangulate(points: Floats) -> Indices:
-    """`(t, 3)` triangles of `(n, 2)` points; none where all are on one line.
+    """Return triangles `(t, 3)` of points `(n, 2)`; none if all points are on one line.
 
-    Points come in one by one along Hilbert's curve (Bowyer 1981, Watson 1981). Of equal points
-    the first is a vertex.
+    Points are inserted one by one (Bowyer 1981, Watson 1981), along Hilbert's curve, so that each
+    is near to the last one. Of equal points only the first is a vertex.
     """
     pairs: list[Pair] = [tuple(p) for p in as_integers(points).tolist()]
     distinct = np.unique(first_equal(points))
@@ -216,12 +219,12 @@ def triangulate(points: Floats) -> Indices:
 
 
 def flip(points: Floats, triangles: Indices, edges: Indices) -> Indices:
-    """The Delaunay triangulation that flips of edges make of another one (Lawson 1977).
+    """Turn a triangulation into the Delaunay triangulation by flips of edges (Lawson 1977).
 
     Args:
         points: `(n, 2)`.
         triangles: `(t, 3)` a triangulation of the points.
-        edges: `(E, 2)` all those that may not be Delaunay.
+        edges: `(E, 2)` all edges that may violate the Delaunay condition.
     """
     pairs: list[Pair] = [tuple(p) for p in as_integers(points).tolist()]
     apexes: Apexes = {}
@@ -242,7 +245,7 @@ def flip(points: Floats, triangles: Indices, edges: Indices) -> Indices:
 
 
 def _to_triangles(apexes: Apexes) -> Indices:
-    """`(t, 3)`: each once, from its smallest index on."""
+    """Return triangles `(t, 3)`, each once, from its smallest index on."""
     triangles = [(i, j, k) for (i, j), k in apexes.items() if _GHOST < i < min(j, k)]
     return np.array([t for t in triangles if _GHOST not in t], np.int64).reshape(-1, 3)
 
@@ -252,16 +255,16 @@ def _add(apexes: Apexes, i: int, j: int, k: int) -> None:
 
 
 def _remove(apexes: Apexes, i: int, j: int) -> int:
-    """Removes the triangle at an edge, and gives its third vertex."""
+    """Remove the triangle at an edge, and return its third vertex."""
     k = apexes.pop((i, j))
     del apexes[j, k], apexes[k, i]
     return k
 
 
 def _locate(apexes: Apexes, pairs: list[Pair], p: int, edge: tuple[int, int]) -> tuple[int, int]:
-    """An edge of the triangle that holds a point; of a ghost's where it is outside the hull.
+    """Return an edge of the triangle that contains a point; a ghost's if it is outside the hull.
 
-    Walks from the triangle at `edge`, always through an edge that has the point beyond it.
+    Walk from the triangle at `edge`, always through an edge that has the point beyond it.
     """
     i, j = edge
     while (k := apexes[i, j]) != _GHOST:
@@ -275,9 +278,10 @@ def _locate(apexes: Apexes, pairs: list[Pair], p: int, edge: tuple[int, int]) ->
 
 
 def _insert(apexes: Apexes, pairs: list[Pair], p: int, edge: tuple[int, int]) -> tuple[int, int]:
-    """Puts a point into the hole that all triangles leave whose circles it is in.
+    """Insert a point: remove all triangles whose circle contains it, and join it to their rim.
 
-    Returns an edge that has a triangle, not a ghost's, on its left.
+    Returns:
+        An edge that has a triangle, not a ghost's, on its left.
     """
     i, j = edge
     k = _remove(apexes, i, j)
@@ -297,7 +301,7 @@ def _insert(apexes: Apexes, pairs: list[Pair], p: int, edge: tuple[int, int]) ->
 
 
 def _is_in_circle(pairs: list[Pair], i: int, j: int, k: int, p: int) -> bool:
-    """Whether p is inside the circle of a triangle; of a ghost's: beyond its edge, or on it."""
+    """Whether p is inside the circle of a triangle. For a ghost's: beyond its edge, or on it."""
     if _GHOST not in (i, j, k):
         return bool(exact.in_circle(pairs[i], pairs[j], pairs[k], pairs[p]) > 0)
     a, b = {i: (j, k), j: (k, i), k: (i, j)}[_GHOST]
