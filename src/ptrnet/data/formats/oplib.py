@@ -17,16 +17,14 @@ CAPABILITIES = Capabilities(
     multiple=False, answers=False, task="orienteering", stdout_format="jsonl"
 )
 
-FORM = depots.Form("OP", "COST_LIMIT", "limit", "NODE_SCORE_SECTION", "prize")
-
 
 def read(path: str, task: Task) -> Iterator[Example]:
     """See `ptrnet.data.formats`."""
     assert isinstance(task, Orienteering)
-    yield depots.read(path, task, FORM)
+    yield depots.read(path, task, depots.OP)
 
 
 def write(stream: TextIO, examples: Iterable[Example], task: Task) -> None:
     """See `ptrnet.data.formats`."""
     assert isinstance(task, Orienteering)
-    depots.write(stream, examples, task, FORM)
+    depots.write(stream, examples, task, depots.OP)

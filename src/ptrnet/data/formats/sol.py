@@ -25,10 +25,8 @@ CAPABILITIES = Capabilities(multiple=False, task="cvrp")
 
 def read(path: str, task: Task) -> Iterator[Example]:
     """See `ptrnet.data.formats`."""
-    from ptrnet.data.formats import vrp  # which reads these routes, too
-
     assert isinstance(task, Cvrp)
-    example = depots.read(str(Path(path).with_suffix(".vrp")), task, vrp.FORM)
+    example = depots.read(str(Path(path).with_suffix(".vrp")), task, depots.CVRP)
     outputs = read_routes(path, len(example.inputs))
     checks.check_feasible(example.inputs, outputs, task, path)
     yield example.replace(outputs=outputs, source=path)

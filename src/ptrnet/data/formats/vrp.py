@@ -19,13 +19,11 @@ from ptrnet.types import Example
 
 CAPABILITIES = Capabilities(multiple=False, answers=False, task="cvrp", stdout_format="sol")
 
-FORM = depots.Form("CVRP", "CAPACITY", "capacity", "DEMAND_SECTION", "demand")
-
 
 def read(path: str, task: Task) -> Iterator[Example]:
     """See `ptrnet.data.formats`."""
     assert isinstance(task, Cvrp)
-    example = depots.read(path, task, FORM)
+    example = depots.read(path, task, depots.CVRP)
     solution = str(Path(path).with_suffix(".sol"))
     if os.path.isfile(solution):  # noqa: PTH113  Path.is_file raises for names that are too long
         outputs = sol.read_routes(solution, len(example.inputs))
@@ -37,4 +35,4 @@ def read(path: str, task: Task) -> Iterator[Example]:
 def write(stream: TextIO, examples: Iterable[Example], task: Task) -> None:
     """See `ptrnet.data.formats`."""
     assert isinstance(task, Cvrp)
-    depots.write(stream, examples, task, FORM)
+    depots.write(stream, examples, task, depots.CVRP)

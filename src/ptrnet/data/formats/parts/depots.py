@@ -23,6 +23,10 @@ class Form(NamedTuple):
     number_field: str
 
 
+CVRP = Form("CVRP", "CAPACITY", "capacity", "DEMAND_SECTION", "demand")
+OP = Form("OP", "COST_LIMIT", "limit", "NODE_SCORE_SECTION", "prize")
+
+
 def read(path: str, problem: Problem, form: Form) -> Example:
     """The instance in a file, with the depot as element 0 and rounded distances."""
     allowed = {"TYPE": (form.type,), "EDGE_WEIGHT_TYPE": ("EUC_2D",)}
