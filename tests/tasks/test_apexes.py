@@ -22,7 +22,7 @@ def cross(points, i, j, k):
 
 
 def plain_tokens(points, triangles):
-    """By geometry: the apex of an edge is on its left, and a hull's edge has nothing behind it."""
+    """Tokens computed from geometry: an apex is on the left of its edge; hull edges have NONE."""
     apex_of = {}
     for i, j, k in triangles:
         if cross(points, i, j, k) < 0:
@@ -71,7 +71,7 @@ def test_tokens_by_hand():
 
 
 @pytest.mark.parametrize("points", instances(), ids=len)
-def test_tokens_are_those_of_a_plain_queue_and_come_back(points):
+def test_tokens_equal_those_of_a_plain_queue_and_round_trip(points):
     answers = TASK.label(points[None])
     (tokens,), (triangles,) = TASK.to_tokens(answers).rows(), TASK.unpad(answers)
     distinct = np.unique(points, axis=0)
@@ -84,7 +84,7 @@ def test_tokens_are_those_of_a_plain_queue_and_come_back(points):
     assert len(tokens) - 1 <= min(TASK.max_length(len(points)), 2 * len(points) - 1)
 
 
-def test_the_order_of_an_answer_does_not_matter():
+def test_tokens_do_not_depend_on_the_order_of_triangles():
     rng = np.random.default_rng(0)
     points = rng.random((6, 12, 2))
     expected = TASK.label(points)
@@ -94,7 +94,7 @@ def test_the_order_of_an_answer_does_not_matter():
     assert np.array_equal(again.lengths, expected.lengths)
 
 
-def test_elements_in_another_order_get_the_same_sequence():
+def test_tokens_do_not_depend_on_the_order_of_points():
     rng = np.random.default_rng(1)
     points = rng.random((12, 2))
     order = rng.permutation(12)
@@ -104,7 +104,7 @@ def test_elements_in_another_order_get_the_same_sequence():
     assert not TASK.depends_on_indices and PLAIN.depends_on_indices
 
 
-def test_triangles_that_do_not_hang_together_are_left_behind():
+def test_unconnected_triangles_have_no_tokens():
     points = np.array([[0.0, 0], [1, 0], [0, 1], [5, 5], [6, 5], [5, 6]])
     answers = TASK.canonicalize(
         points[None], Answers(np.array([[3, 4, 5, 2, 1, 0]]), np.array([6]))
@@ -113,7 +113,7 @@ def test_triangles_that_do_not_hang_together_are_left_behind():
     assert TASK.to_tokens(answers).rows()[0].tolist() == [2, 3, 4, 1, 1, 0]
 
 
-def test_any_triangles_have_a_sequence_of_some_of_them():
+def test_tokens_of_any_triangles_decode_to_some_of_them():
     rng = np.random.default_rng(5)
     for _ in range(300):
         triples = rng.integers(0, 6, (rng.integers(1, 9), 3))
@@ -128,7 +128,7 @@ def test_any_triangles_have_a_sequence_of_some_of_them():
         assert {frozenset(t) for t in TASK.from_tokens(tokens[:-1]).tolist()} <= expected
 
 
-def test_an_empty_answer_has_an_empty_sequence():
+def test_empty_answer_has_an_empty_sequence():
     none = Answers(np.zeros((1, 0), np.int64), np.zeros(1, np.int64))
     assert TASK.canonicalize(np.zeros((1, 3, 2)), none).lengths.tolist() == [0]
     assert TASK.to_tokens(none).rows()[0].tolist() == [0]
@@ -149,18 +149,18 @@ def test_an_empty_answer_has_an_empty_sequence():
         ([2, 3, 4, 2], [[0, 1, 2], [2, 1, 0]]),  # the same three
     ],
 )
-def test_what_is_wrong_stays_visibly_wrong(tokens, expected):
+def test_invalid_tokens_decode_to_wrong_triangles(tokens, expected):
     answer = TASK.from_tokens(np.array(tokens, np.int64))
     assert answer.tolist() == expected
     assert (TASK.answer_error(4, answer) is None) == (expected == [[0, 1, 2]])
 
 
-def test_no_separator_between_apexes():
+def test_separator_is_refused_with_apexes():
     with pytest.raises(InputError, match="task delaunay: separator: not in a sequence of apexes"):
         tasks.get("delaunay", separator=True, sequence="apexes")
 
 
-def test_scores_are_those_of_the_set():
+def test_scores_do_not_depend_on_the_sequence():
     points = np.random.default_rng(2).random((12, 2))
     (one,), (other,) = (t.unpad(t.label(points[None])) for t in (TASK, PLAIN))
     assert sorted(np.sort(one, 1).tolist()) == sorted(other.tolist())

@@ -28,14 +28,14 @@ def test_normalized_points_are_inside_the_unit_square(points):
         assert normalized is points
 
 
-def test_one_shift_and_one_scale():
+def test_normalize_keeps_proportions():
     points = np.array([[-10.0, 5.0], [30.0, 25.0], [10.0, 5.0]])
     expected = [[0.0, 0.0], [1.0, 0.5], [0.5, 0.0]]
     np.testing.assert_allclose(tasks.get("hull").normalize(points), expected)
 
 
-def test_what_would_be_lost_in_the_unit_square_fills_it():
-    """Points 1e-5 apart are one to a network: sort gave them in any order. Down to no float."""
+def test_clustered_points_are_scaled_up():
+    """Networks cannot distinguish points 1e-5 apart. Distances go down to the smallest float."""
     points = np.random.default_rng(0).random((9, 2))
     filled = tasks.get("hull").normalize(points * 2 - 1)
     for exponent in (-7, -20, -40):
@@ -49,15 +49,15 @@ def test_what_would_be_lost_in_the_unit_square_fills_it():
     assert (tasks.get("hull").normalize(points[:1]) == points[:1]).all()
 
 
-def test_unknown_task_and_labeller():
+def test_unknown_tasks_and_labellers_are_refused():
     with pytest.raises(InputError, match="did you mean 'hull'"):
         tasks.get("hul")
     with pytest.raises(InputError, match="labeller of task hull"):
         tasks.get("hull").label(np.zeros((1, 3, 2)), "argsort")
 
 
-def test_a_batch_is_normalized_as_its_members():
-    """Inside the unit square, outside, on one spot, and so wide that differences overflow."""
+def test_batch_is_normalized_like_its_instances():
+    """Also outside the unit square, for equal points, and for differences that overflow."""
     rng = np.random.default_rng(0)
     batch = rng.random((5, 6, 2))
     batch[1] = batch[1] * 40 - 7
@@ -75,7 +75,7 @@ def test_a_batch_is_normalized_as_its_members():
 
 
 class Pairs(Task):
-    """Which elements belong together: a task that the package does not know."""
+    """A task of a plug-in: which elements belong together."""
 
     name, labellers, item_size, num_features = "pairs", (), 2, 2
 
@@ -96,7 +96,7 @@ class Pairs(Task):
 
 
 @pytest.mark.parametrize("extension", ["txt", "jsonl"])
-def test_a_task_defined_elsewhere_is_written_and_read(tmp_path, extension):
+def test_examples_of_a_plugin_task_can_be_written_and_read(tmp_path, extension):
     path = str(tmp_path / f"pairs.{extension}")
     points, pairs = np.random.default_rng(0).random((4, 2)), np.array([[2, 0], [1, 3]])
     formats.write(path, [Example(points, pairs), Example(points)], Pairs())

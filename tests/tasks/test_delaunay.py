@@ -13,7 +13,7 @@ TRIANGLES = [[1, 2, 3], [0, 1, 3], [2, 3, 4], [0, 3, 4]]
 PLAIN, SEPARATED = tasks.get("delaunay"), tasks.get("delaunay", separator=True)
 
 
-def test_canonical_order():
+def test_triangles_are_sorted_by_incenters():
     (triangles,) = PLAIN.unpad(PLAIN.label(POINTS[None]))
     assert triangles.tolist() == TRIANGLES
     mixed = np.array([t[::-1] for t in TRIANGLES[::-1]]).reshape(1, -1)
@@ -21,13 +21,13 @@ def test_canonical_order():
     assert again.indices.reshape(-1, 3).tolist() == TRIANGLES
 
 
-def test_equal_incenters_in_x_are_ordered_by_y():
+def test_incenters_with_equal_x_are_sorted_by_y():
     points = np.array([[0.0, 0.0], [1, 0], [0, 1], [1, 1], [0.5, 0.5]])
     (triangles,) = PLAIN.unpad(PLAIN.label(points[None]))
     assert triangles.tolist() == [[0, 2, 4], [0, 1, 4], [2, 3, 4], [1, 3, 4]]
 
 
-def test_padding_stays_behind():
+def test_padding_stays_last():
     both = np.stack([POINTS, POINTS + [[0, 0], [0, 0], [0, 0], [0, 0], [-0.45, -0.5]]])
     rows = PLAIN.unpad(PLAIN.label(both))
     for points, row in zip(both, rows, strict=True):
@@ -55,12 +55,12 @@ def test_tokens_with_and_without_separator():
         (SEPARATED, [1, 1], []),
     ],
 )
-def test_what_is_cut_short_stays_visibly_wrong(task, tokens, expected):
-    """A free model may emit anything; nothing may become a triangle that it did not name."""
+def test_incomplete_triangles_count_as_wrong(task, tokens, expected):
+    """An unconstrained model may emit any tokens, and must not get credit for other triangles."""
     assert task.from_tokens(np.array(tokens, np.int64)).tolist() == expected
 
 
-def test_all_on_one_line_is_said():
+def test_collinear_points_have_no_triangulation():
     line = np.arange(5.0)[:, None] * [[1 / 3, 1 / 7]]
     assert PLAIN.instance_error(line) == "all points lie on one line: they have no triangulation"
     assert (
@@ -73,12 +73,12 @@ def test_all_on_one_line_is_said():
     )
 
 
-def test_whole_numbers_near_a_line_have_a_triangulation():
+def test_nearly_collinear_whole_numbers_have_a_triangulation():
     assert PLAIN.instance_error(1e15 + np.array([[0.0, 0], [1, 1], [2, 1]])) is None
     assert PLAIN.instance_error(1e15 + np.array([[0.0, 0], [1, 1], [2, 2]]))
 
 
-def test_answer_errors():
+def test_invalid_answers_are_described():
     assert PLAIN.answer_error(5, np.array(TRIANGLES)) is None
     assert PLAIN.answer_error(5, np.array([[0, 1, 2], [1, 3, 1]]), 1) == (
         "triangle 2: expected three different vertices, got [2, 4, 2]"
@@ -89,14 +89,14 @@ def test_answer_errors():
     assert PLAIN.answer_error(5, np.empty((0, 3), np.int64)) is not None
 
 
-def test_settings_are_typed():
+def test_settings_of_wrong_types_are_refused():
     with pytest.raises(InputError):
         tasks.get("delaunay", separator="yes")
 
 
 @pytest.mark.parametrize("task", [PLAIN, SEPARATED], ids=["plain", "separator"])
-def test_the_constraint_allows_whole_increasing_triples_alone(task):
-    """Every sequence of up to 7 tokens over 4 points, against the constraint in words."""
+def test_constraint_allows_only_complete_increasing_triples(task):
+    """Check all sequences of up to 7 tokens over 4 points against a plain definition."""
     s, n = task.num_specials, 4
     constraint = task.build_constraint()
 
@@ -130,7 +130,7 @@ def test_the_constraint_allows_whole_increasing_triples_alone(task):
     walk([], constraint.initial_state(torch.tensor([n]), s, s + n + 2))
 
 
-def test_says_which_points_a_triangulation_leaves_out(tmp_path):
+def test_warning_names_duplicates_that_no_triangle_uses(tmp_path):
     path = tmp_path / "points.csv"
     path.write_text("0,0\n1,0\n0,1\n1,0\n.3,.4\n")
     with pytest.warns(AmbiguousInputWarning, match=r"points.csv: elements 2 and 4 are equal; .*"):

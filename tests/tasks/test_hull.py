@@ -16,12 +16,12 @@ SQUARE = np.array([[[0.9, 0.9], [0.5, 0.4], [0.1, 0.8], [0.2, 0.1], [0.8, 0.2]]]
         ("lower-left", [3, 4, 0, 2]),
     ],
 )
-def test_starts(start, expected):
+def test_first_vertex_follows_the_setting_start(start, expected):
     assert tasks.get("hull", start=start).label(SQUARE).rows()[0].tolist() == expected
 
 
-def test_lower_left_is_measured_in_the_unit_square():
-    """By one shift and one scale, so that a map in metres starts where its picture does."""
+def test_lower_left_is_measured_after_scaling():
+    """So coordinates in metres have the same first vertex as in the unit square."""
     task = tasks.get("hull", start="lower-left")
     assert task.label(SQUARE * 1000 - 500).rows()[0].tolist() == [3, 4, 0, 2]
 
@@ -34,13 +34,13 @@ def test_closed_sequences_repeat_the_first_vertex():
     assert task.max_length(5) == 6
 
 
-def test_clockwise_answers_of_a_file_are_reversed():
+def test_clockwise_answers_are_reversed():
     task = tasks.get("hull")
     clockwise = Answers(np.array([[0, 4, 3, 2]]), np.array([4]))
     assert task.canonicalize(SQUARE, clockwise).rows()[0].tolist() == [2, 3, 4, 0]
 
 
-def test_padded_answers_of_different_lengths():
+def test_canonical_form_of_padded_answers():
     inputs = np.concatenate([SQUARE, SQUARE[:, ::-1]])
     answers = Answers(np.array([[0, 2, 3, 4], [4, 2, 1, 0]]), np.array([4, 3]))
     rows = tasks.get("hull").canonicalize(inputs, answers).rows()
@@ -48,26 +48,26 @@ def test_padded_answers_of_different_lengths():
     assert rows[1].tolist() == [2, 1, 4]  # (0.1, 0.8), (0.2, 0.1), (0.9, 0.9)
 
 
-def test_unknown_start_and_setting():
+def test_unknown_start_and_setting_are_refused():
     with pytest.raises(InputError, match="did you mean 'leftmost'"):
         tasks.get("hull", start="left-most")
     with pytest.raises(InputError, match="did you mean 'start'"):
         tasks.get("hull", starts="leftmost")
 
 
-def test_drawing_is_closed():
+def test_drawing_is_a_closed_polygon():
     drawing = tasks.get("hull").draw(SQUARE[0], np.array([2, 3, 4]))
     assert drawing.lines[0].tolist()[0] == drawing.lines[0].tolist()[-1] == [0.1, 0.8]
 
 
 @pytest.mark.parametrize("size", [1e-200, 1e200])
-def test_reversing_works_at_any_magnitude(size):
+def test_orientation_is_exact_at_any_magnitude(size):
     clockwise = Answers(np.array([[0, 4, 3, 2]]), np.array([4]))
     answers = tasks.get("hull").canonicalize(SQUARE * size, clockwise)
     assert answers.rows()[0].tolist() == [2, 3, 4, 0]
 
 
 @pytest.mark.parametrize("settings", [{"start": 5}, {"closed": "no"}, {"name": "x"}])
-def test_settings_are_typed(settings):
+def test_settings_of_wrong_types_are_refused(settings):
     with pytest.raises(InputError):
         tasks.get("hull", **settings)

@@ -1,4 +1,4 @@
-"""How drawn elements are spread: what each kind promises, by counting."""
+"""The distributions of random instances keep their promises, by counting."""
 
 import numpy as np
 import pytest
@@ -15,7 +15,7 @@ def sample(kind, features=2, n=40, count=200, seed=0):
 
 @pytest.mark.parametrize("features", [1, 2, 3])
 @pytest.mark.parametrize("kind", KINDS)
-def test_every_kind_is_in_the_unit_cube(kind, features):
+def test_all_distributions_are_in_the_unit_cube(kind, features):
     for n in (1, 2, 40):
         points = sample(kind, features, n)
         assert points.shape == (200, n, features)
@@ -23,7 +23,7 @@ def test_every_kind_is_in_the_unit_cube(kind, features):
 
 
 @pytest.mark.parametrize("name", tasks.names())
-def test_every_task_has_every_kind(name):
+def test_all_tasks_have_all_distributions(name):
     for kind in KINDS:
         task = tasks.get(name, points=kind)
         instances = task.sample(np.random.default_rng(1), 3, 9)
@@ -31,13 +31,13 @@ def test_every_task_has_every_kind(name):
         assert np.array_equal(instances, expected)
 
 
-def test_duplicates_repeat_and_others_do_not():
+def test_duplicates_repeats_points_and_other_distributions_do_not():
     distinct = {kind: len(np.unique(sample(kind)[0], axis=0)) for kind in KINDS}
     assert distinct["duplicates"] < 40
     assert all(distinct[kind] == 40 for kind in ("uniform", "gaussian", "curves", "stretched"))
 
 
-def test_a_grid_has_ties():
+def test_grid_has_equal_coordinates():
     ties = [len(np.unique(instance[:, 0])) < 40 for instance in sample("grid")]
     assert 0.1 < np.mean(ties) < 0.6
 
@@ -60,7 +60,7 @@ def test_clusters_are_dense():
     assert mean["clustered"] < 0.6 * mean["uniform"]
 
 
-def test_a_mixture_is_half_uniform_and_has_all():
+def test_mixed_is_half_uniform_and_has_all_distributions():
     rng = np.random.default_rng(3)
     calls = [sample_points("mixed", rng, (2, 300, 2)) for _ in range(300)]
     filled = [np.histogramdd(c[0], bins=4, range=[(0, 1)] * 2)[0].min() > 4 for c in calls]

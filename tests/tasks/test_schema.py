@@ -1,4 +1,4 @@
-"""Elements with fields: what is read of them, and what is refused."""
+"""The encoding of elements with fields, and elements that are refused."""
 
 from decimal import Decimal
 
@@ -18,7 +18,7 @@ OFFERS = [
 ]
 
 
-def test_an_unknown_text_is_refused_or_no_category():
+def test_unknown_text_is_refused_or_encoded_as_zeros():
     pink = [{"price": 1, "colour": "pink"}]
     schema = infer_schema([(OFFERS, "x")], ["price", "colour"])
     with pytest.raises(
@@ -46,27 +46,27 @@ def test_an_unknown_text_is_refused_or_no_category():
         ([1, 2], "expected a dictionary, got"),
     ],
 )
-def test_what_an_element_cannot_be(element, complaint):
+def test_invalid_elements_are_refused(element, complaint):
     schema = infer_schema([(OFFERS, "x")], ["price", "colour"])
     with pytest.raises(InputError) as error:
         schema.encode([OFFERS[0], element], "x")
     assert str(error.value).startswith("x: element 2: ") and complaint in str(error.value)
 
 
-def test_other_libraries_numbers_are_numbers():
+def test_numbers_of_other_libraries_are_accepted():
     schema = infer_schema([(OFFERS, "x")], ["price"])
     elements = [{"price": x} for x in (Decimal("1.5"), np.int64(2), np.bool_(True), True)]
     assert schema.encode(elements, "x").ravel().tolist() == [1.5, 2, 1, 1]
 
 
-def test_a_table_without_the_largest_size_has_numbers_for_texts():
+def test_numbers_can_stand_for_categories():
     sizes = [{"size": size} for size in ("10", "12", "XL")]
     schema = infer_schema([(sizes, "x")])
     features = schema.encode([{"size": 12}, {"size": np.int64(10)}], "y")
     assert features.tolist() == [[0, 1, 0], [1, 0, 0]]
 
 
-def test_a_missing_number_is_the_mean_of_the_others_and_a_feature_that_says_so():
+def test_missing_number_becomes_the_mean_and_an_indicator():
     offers = [{"price": p, "colour": c} for p, c in ((1, "red"), (None, None), (3.5, "red"))]
     schema = infer_schema([(offers, "x")])
     assert schema.fills == (("price", 2.25),) and schema.categories == ((), ("", "red"))
@@ -80,14 +80,14 @@ def test_a_missing_number_is_the_mean_of_the_others_and_a_feature_that_says_so()
         ]
 
 
-def test_a_stored_task_fills_in_what_its_training_filled_in():
+def test_loaded_task_fills_missing_numbers_like_its_training():
     offers = [{"w": 1, "price": p} for p in (1, None, 3.5)]
     task = task_of(infer_schema([(offers, "x")]))
     assert task.schema == infer_schema([(offers, "x")])
     assert Custom(**to_mapping(task)).schema == task.schema
 
 
-def test_a_task_whose_settings_contradict_each_other_is_refused():
+def test_contradictory_settings_of_a_task_are_refused():
     features = {"center": (0.0, 0.0), "spread": (1.0, 1.0)}
     assert Custom(fields=("a",), categories=(("x", "y"),), **features).schema is not None
     for wrong in ({"fields": ("a",)}, {"fields": ("a",), "categories": (("x",),)}):

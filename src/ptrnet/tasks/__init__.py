@@ -1,7 +1,12 @@
-"""The tasks. One file a task, found by its name; plug-ins register others.
+"""The tasks, one file for each. Plug-ins register further ones.
 
-Problems (`ptrnet.problems`) are tasks, too: `kind` and `get` know them, `names` leaves the built-in
-ones out, because they are served by a model of their own.
+Problems (`ptrnet.problems`) are tasks, too. `kind` and `get` know them, but `names` leaves the
+built-in ones out, because a model of their own serves them.
+
+Example:
+    >>> from ptrnet import tasks
+    >>> tasks.get("hull", start="lowest-index").num_features
+    2
 """
 
 from dataclasses import replace
@@ -12,24 +17,26 @@ from ptrnet.plugins import Registry
 from ptrnet.settings import from_mapping, require_settings
 from ptrnet.tasks.base import Task
 
-CUSTOM = "custom"  # of a user's own examples: a model may serve it, no verb names it
+CUSTOM = "custom"  # for a user's own examples: no command takes it as an argument
 _NO_TASKS = ("base", "schema", CUSTOM)
 _registry = Registry("task", __name__, _NO_TASKS, "TASK")
 _problems = Registry("problem", "ptrnet.problems", ("base", "check", "routes"), "PROBLEM")
 
 
 def names() -> list[str]:
-    """The tasks that draw instances: the reference tasks, and those of plug-ins."""
+    """The names of the tasks that draw instances: the reference tasks, and those of plug-ins."""
     return _registry.names()
 
 
 def problem_names() -> list[str]:
-    """The built-in problems."""
+    """The names of the built-in problems."""
     return _problems.names()
 
 
 def register(cls: type[Task]) -> type[Task]:
-    """Register a task by its `name`, also as a decorator. It is then used like a built-in one.
+    """Register a task by its `name`. It can then be used like a built-in one.
+
+    The function can be used as a decorator.
 
     Raises:
         InputError: `cls` is not derived from `Task`, lacks what a task must define, or has a name
@@ -47,7 +54,7 @@ def register(cls: type[Task]) -> type[Task]:
 
 
 def kind(name: str) -> type[Task]:
-    """The class of a task. Raises InputError, with the nearest name, for an unknown one."""
+    """The class of a task. Raises InputError if it is unknown, and suggests the nearest name."""
     if name == CUSTOM:
         return cast(type[Task], _registry.builtin(CUSTOM))
     if name in names():  # first, so that solving a task does not import the problems
@@ -58,12 +65,12 @@ def kind(name: str) -> type[Task]:
 
 
 def get(name: str, /, **settings: Any) -> Task:
-    """A task with these settings, the fields of its dataclass; the others have their defaults."""
+    """Make a task with the given settings, and defaults for all others."""
     if name == CUSTOM and not settings:  # it has no defaults: its settings come from examples
         raise unknown("task", name, names())
     return from_mapping(kind(name), settings, f"task {name}")
 
 
 def with_points(task: Task, points: str) -> Task:
-    """The task with another setting `points`. Raises InputError, with the nearest, if unknown."""
+    """The task with another setting `points`. Raises InputError if the value is unknown."""
     return replace(task, points=cast(Any, points))

@@ -1,7 +1,8 @@
-"""What a task is: everything about one kind of question, and nothing about networks.
+"""The interface of tasks. A task describes a kind of question and knows nothing of networks.
 
-`Task` has three parts: what each task must define, what it may define, and what all tasks share.
-Its base class `Labelling` computes answers by an algorithm."""
+The class `Task` has three parts: methods that a task must define, methods that it may define, and
+methods that all tasks share. Its base class `Labelling` computes answers by algorithms.
+"""
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
@@ -24,36 +25,42 @@ if TYPE_CHECKING:
 
 
 class Labelling(ABC):
-    """Base class of `Task`: `label` computes answers, `check_labeller` says whether it can."""
+    """The part of `Task` that computes answers by algorithms, the labellers."""
 
     name: ClassVar[str]
     labellers: ClassVar[tuple[str, ...]]  # names of algorithms; the first is the default
-    may_be_unproved: ClassVar[bool] = False  # whether a labeller may give less than it promises
-    distances: ClassVar[tuple[str, ...]] = (EUCLIDEAN,)  # between elements, that the task knows
-
-    takes_matrices: ClassVar[bool] = False  # of distances in place of elements, for its labellers
+    may_be_unproved: ClassVar[bool] = False  # whether a labeller may miss the proof it promises
+    distances: ClassVar[tuple[str, ...]] = (EUCLIDEAN,)  # known distances between elements
+    takes_matrices: ClassVar[bool] = False  # whether labellers accept matrices of distances
 
     def canonicalize(self, inputs: Floats, answers: Answers) -> Answers:
-        """Equal answers in one form, the one that models are trained to give.
+        """Bring answers into canonical form, so that equivalent answers become equal.
+
+        Models are trained to give answers in this form.
 
         Args:
             inputs: `(B, n, d)` instances of one size.
-            answers: one of each; valid.
+            answers: a valid answer to each.
         """
         return answers
 
     def label(
         self, inputs: Floats, labeller: str | None = None, distance: str = EUCLIDEAN
     ) -> Answers:
-        """Answers of `(B, n, d)` instances of one size, in canonical form.
+        """Compute the answers to instances, in canonical form.
 
         Args:
-            inputs: the instances.
-            labeller: the algorithm; the task's first when None.
-            distance: between two elements, one of the task's `distances`.
+            inputs: `(B, n, d)` instances of one size.
+            labeller: the algorithm; None: the task's first one.
+            distance: the distance between elements, one of the task's `distances`.
 
         Raises:
-            InputError: the labeller does not serve this task, or so many elements.
+            InputError: the labeller does not serve this task, or not that many elements.
+
+        Example:
+            >>> task = ptrnet.tasks.get("sort")
+            >>> task.label(np.array([[[0.7], [0.2], [0.5]]])).indices
+            array([[1, 2, 0]])
         """
         self.check_labeller(labeller)
         return self.label_with_proof(inputs, labeller, distance)[0]
@@ -65,20 +72,20 @@ class Labelling(ABC):
         distance: str = EUCLIDEAN,
         rules: TourRules = CLOSED,
     ) -> tuple[Answers, NDArray[np.bool_]]:
-        """The answers of `label`, and `(B,)` whether each of them is what the labeller promises.
+        """The answers of `label`, and `(B,)` whether the labeller has kept its promise for each.
 
-        It is not where the labeller promises a proof and has found none: `exact` may need too
-        long, and gives its best tour then. The labeller is one that `check_labeller` has taken:
-        what is called for every batch does not look for its package again.
+        A labeller that promises a proof may run out of time: `exact` then returns its best tour,
+        without a proof. Call `check_labeller` first. This method does not, because it is called
+        for every batch.
 
         Raises:
-            InputError: the labeller does not take so many elements.
+            InputError: the labeller does not take that many elements.
         """
-        from ptrnet import labellers  # compiles kernels: only where labels are computed
+        from ptrnet import labellers  # compiles kernels, so import it only if labels are computed
 
         self.check_max_elements(labeller, inputs.shape[1])
         options: dict[str, Any] = {} if distance == EUCLIDEAN else {"distance": distance}
-        if rules != CLOSED:  # only `tsp` has any
+        if rules != CLOSED:  # only labellers of `tsp` take rules
             options["rules"] = rules
         name = labeller or self.labellers[0]
         answers, proved = labellers.label_with_proof(name, inputs, **options)
@@ -88,17 +95,17 @@ class Labelling(ABC):
 
     @abstractmethod
     def check_answers(self, answers: Answers, inputs: Floats, source: str) -> None:
-        """Refuses what is no answer to `(B, n, d)` instances, and so would be learned from.
+        """Check that answers of a plug-in's labeller are valid answers to `(B, n, d)` instances.
 
         Raises:
-            InputError: `source`, the instance, what was expected, and what came.
+            InputError: an answer is invalid. The message begins with `source`.
         """
 
     def check_labeller(self, labeller: str | None) -> None:
-        """Refuses an algorithm that does not serve this task.
+        """Check that an algorithm serves this task.
 
         Raises:
-            InputError: with the nearest name.
+            InputError: it does not; the message suggests the nearest name.
             MissingExtraError: the algorithm needs a package that is not installed.
         """
         from ptrnet import labellers
@@ -111,10 +118,10 @@ class Labelling(ABC):
         labellers.check_package(name)
 
     def check_max_elements(self, labeller: str | None, n: int) -> None:
-        """Refuses an algorithm of this task that does not take n elements.
+        """Check that an algorithm of this task takes n elements.
 
         Raises:
-            InputError: with those that would serve.
+            InputError: it does not; the message names the algorithms that do.
         """
         from ptrnet import labellers
 
@@ -130,12 +137,12 @@ class Labelling(ABC):
 
 @dataclass(frozen=True)
 class Drawing:
-    """What a picture of an answer is made of.
+    """The points and lines of a picture of an answer.
 
     Args:
         points: `(n, 2)`.
-        lines: each `(num_points, 2)`, in the order of the answer.
-        equal_axes: whether both axes have one unit.
+        lines: polylines `(num_points, 2)`, in the order of the answer.
+        equal_axes: whether both axes have the same scale.
     """
 
     points: Floats
@@ -145,108 +152,110 @@ class Drawing:
 
 @dataclass(frozen=True)
 class Task(Settings, Labelling):
-    """A task. The fields of its dataclass, made by `ptrnet.settings.setting`, are its settings.
+    """Base class of tasks. Fields made by `ptrnet.settings.setting` are the settings of a task.
 
     An instance is an array `(n, d)`: n elements of d numbers. An answer is an array of 0-based
-    indices into it, `(m,)`; where an item of it is more than one index, as in the triangles of a
-    triangulation, `(t, item_size)`.
+    indices of elements, `(m,)`. If an item of an answer is several indices, such as a triangle, it
+    is `(t, item_size)`.
     """
 
     order: Literal["given", "lexicographic", "hilbert"] = setting(
-        "given", "in which the model reads the elements; answers are of the given one"
+        "given", "the order in which the model reads the elements; answers keep the given indices"
     )
     points: Literal[
         "uniform", "mixed", "gaussian", "clustered", "curves", "stretched", "grid", "duplicates"
-    ] = setting("uniform", "how the elements of drawn instances are spread")
+    ] = setting("uniform", "the distribution of the elements of random instances")
 
-    # ---- What a task must define: these, and the class variables `name` and `labellers`.
+    # ---- Members that a task must define, besides the class variables `name` and `labellers`.
 
     @property
     @abstractmethod
     def num_features(self) -> int:
-        """The numbers that an element has, d."""
+        """The number of numbers in an element, d."""
 
     @abstractmethod
     def max_length(self, n: int) -> int:
-        """The most tokens, END left out, that the answer to an instance of n elements can have."""
+        """The largest number of tokens in an answer to an instance of n elements, without END."""
 
     @abstractmethod
     def build_constraint(self) -> "Constraint":
-        """What a valid answer obeys, token by token: it masks the decoder's choices."""
+        """The constraint that masks tokens which cannot continue a valid answer."""
 
     @abstractmethod
     def answer_error(self, n: int, outputs: Indices, first: int = 0) -> str | None:
         """Why `outputs` cannot answer any instance of n elements; None if they can.
 
         Args:
-            n: elements of the instance.
-            outputs: the answer, 0-based; every index is in range.
-            first: the number of the first element in the message: 1 for files that count from 1.
+            n: number of elements of the instance.
+            outputs: the answer, 0-based; all indices are in range.
+            first: the number of the first element in messages: 1 for files that count from 1.
         """
 
     @abstractmethod
     def score(self, examples: Sequence[Example], answers: Iterable[Indices]) -> dict[str, "Scores"]:
-        """The papers' metrics of each of `answers`, against the examples' outputs.
+        """Score each answer against the example's outputs, by the metrics of the papers.
 
         Returns:
-            By metric `(B,)`: right or wrong, or a float, NaN where the metric does not speak of an
-            answer. All metrics are there also where B is 0.
+            For each metric `(B,)` booleans (right or wrong) or floats. A score is NaN if the metric
+            is not defined for an answer. All metrics are present even if B is 0.
         """
 
     @abstractmethod
     def draw(self, inputs: Floats, outputs: Indices) -> Drawing:
-        """The picture of one answer."""
+        """The picture of an answer."""
 
-    # ---- What a task may define; `canonicalize` and `distances` too.
+    # ---- Members that a task may define, besides `canonicalize` and `distances`.
 
-    min_elements: ClassVar[int] = 1  # the fewest elements of an instance
-    item_size: ClassVar[int] = 1  # the indices of one item of an answer
-    symmetric: ClassVar[bool] = False  # right answers stay right when the square is turned, flipped
-    # Whether an answer has only elements that the answers to the instance's parts have, as the
-    # hull of a set is the hull of its parts' hulls. Incremental decoding needs it.
+    min_elements: ClassVar[int] = 1  # the smallest number of elements of an instance
+    item_size: ClassVar[int] = 1  # the number of indices in an item of an answer
+    symmetric: ClassVar[bool] = False  # whether rotating or flipping the square keeps answers right
+    # Whether an answer contains only elements of the answers to the instance's parts: the hull of a
+    # set is the hull of its parts' hulls. `Incremental` decoding needs it.
     decomposable: ClassVar[bool] = False
-    # Whether an answer is a closed tour: right from any of its elements on, in either direction.
+    # Whether an answer is a closed tour, which may start anywhere and run in either direction.
     circular: ClassVar[bool] = False
-    stdout_format: ClassVar[str] = "txt"  # of answers to instances that are of no file
-    fixed: ClassVar[int] = 0  # leading elements that keep their places in any other view
+    stdout_format: ClassVar[str] = "txt"  # the format of answers if instances come from no file
+    fixed: ClassVar[int] = 0  # leading elements that augmentation must not move
     exact_inputs: ClassVar[bool] = False  # whether models get instances as float64
-    recipe: ClassVar[Mapping[str, Any]] = {}  # defaults of its trainings, where they are others
+    recipe: ClassVar[
+        Mapping[str, Any]
+    ] = {}  # defaults of its trainings that differ from a recipe's
 
     @property
     def special_names(self) -> tuple[str, ...]:
-        """What pictures call the special slots: END alone, or with those that the task adds."""
+        """The names of the special slots in pictures: END, and those that the task adds."""
         return ("end",)
 
     @property
     def min_length(self) -> int:
-        """The fewest indices of an answer: 0 or 1."""
+        """The smallest number of indices in an answer: 0 or 1."""
         return 1
 
     @property
     def num_specials(self) -> int:
-        """The special slots of the pointer, S."""
+        """The number of special slots of the pointer, S."""
         return len(self.special_names)
 
     @property
     def depends_on_indices(self) -> bool:
-        """Whether the canonical answer depends on the order in which elements are read.
+        """Whether the canonical answer depends on the indices of elements.
 
-        Not where `order` sorts them: their coordinates then show their indices.
+        If `order` sorts the elements, it does not: their coordinates then tell their indices.
         """
         return False
 
     @property
     def schema(self) -> Schema | None:
-        """How elements that are dictionaries become numbers; None where elements are numbers."""
+        """How dictionaries become numbers; None if elements are numbers."""
         return None
 
     @property
     def repeats(self) -> bool:
-        """Whether a sequence of tokens may have an element twice."""
+        """Whether a sequence of tokens may repeat an element."""
         return False
 
     def free_constraint(self) -> "Constraint":
-        """What an answer obeys in any case, whatever the task allows."""
+        """The constraint of unconstrained decoding: only the smallest length is checked."""
         from ptrnet.constraints import Free
 
         return Free(self.min_length)
@@ -260,7 +269,7 @@ class Task(Settings, Labelling):
         return fields
 
     def read_instance(self, row: dict[str, Any], source: str) -> Any:
-        """Take an instance, in any form that is to be checked, out of the object of a JSON line.
+        """Remove an instance from the object of a JSON line and return it, still unchecked.
 
         Raises:
             InputError: a key is missing.
@@ -270,16 +279,16 @@ class Task(Settings, Labelling):
         return row.pop("inputs")
 
     def write_instance(self, example: Example) -> dict[str, Any]:
-        """The keys of a JSON line that hold an instance."""
+        """The keys and values of a JSON line that hold an instance."""
         return {"inputs": example.elements or example.inputs.tolist()}
 
     @property
     def answer(self) -> Literal["any", "all", "one"]:
-        """How many elements an answer has: any number, all, or one."""
+        """The number of elements in an answer: any number, all, or one."""
         return "any"
 
     def sample(self, rng: np.random.Generator, count: int, n: int) -> Floats:
-        """`(count, n, d)` fresh instances in the unit cube, spread as `points` says."""
+        """Draw instances `(count, n, d)` in the unit cube from the distribution `points`."""
         from ptrnet.geometry.sampling import sample_points
 
         return sample_points(self.points, rng, (count, n, self.num_features))
@@ -289,43 +298,44 @@ class Task(Settings, Labelling):
         return None
 
     def beginning(self, example: Example) -> list[int]:
-        """The elements with which a network has to begin the example's answer, by its rules."""
+        """The elements with which a network must begin the answer, by the example's rules."""
         return []
 
     def obey(self, example: Example, outputs: Indices) -> Indices:
-        """The answer to `example` that obeys its rules, of a network's answer in canonical form."""
+        """Change a network's answer in canonical form so that it obeys the example's rules."""
         return outputs
 
     def unreadable(self, example: Example) -> str | None:
-        """Why no network can answer an instance that algorithms can; None if one can."""
+        """Why networks cannot answer an instance, although algorithms can; None if they can."""
         return None
 
     def left_out(self, inputs: Floats) -> tuple[int, int] | None:
-        """An element that no answer has, because it equals another one, and that one; or None."""
+        """An element that no answer uses because it equals another one, and the latter; or None."""
         return None
 
     def infeasible(self, inputs: Floats, outputs: Indices) -> str | None:
-        """Why `outputs`, to which `answer_error` has no objection, cannot answer this instance."""
+        """Why `outputs` cannot answer this instance, although `answer_error` returns None."""
         return None
 
     def normalize(self, inputs: Floats) -> Floats:
-        """Instances `(..., n, d)` as the model reads them: in the unit cube."""
+        """Scale instances `(..., n, d)` to the unit cube, as models read them."""
         return fit_unit_cube(inputs)
 
     def settle(self, inputs: Floats, outputs: Indices) -> Indices:
-        """A model's answer to `(n, d)` elements, exact where it is right up to the resolution.
+        """Correct a model's answer if it is wrong only because elements are nearly equal.
 
-        Models cannot tell elements apart that are nearly equal (`ptrnet.geometry.resolution`). A
-        task may decide by its own exact rule what depends on them.
+        Models cannot distinguish nearly equal elements (`ptrnet.geometry.resolution`). A task can
+        decide such cases by its own exact rule. Answers that are wrong for other reasons are
+        returned unchanged.
 
         Args:
-            inputs: the instance, as the user gave it.
-            outputs: a valid answer. Returned as it is, if it is wrong for other reasons.
+            inputs: the instance `(n, d)` as the user gave it.
+            outputs: a valid answer.
         """
         return outputs
 
     def to_tokens(self, answers: Answers) -> Answers:
-        """The sequences that a model is trained to emit, END included."""
+        """The token sequences that models are trained to emit, including END."""
         batch, width = answers.indices.shape
         tokens = np.full((batch, width + 1), END, np.int64)
         mask = answers.mask
@@ -333,21 +343,21 @@ class Task(Settings, Labelling):
         return Answers(tokens, answers.lengths + 1)
 
     def from_tokens(self, tokens: Indices) -> Indices:
-        """The answer that one sequence of tokens `(m,)`, END left out, stands for."""
+        """The answer for a sequence of tokens `(m,)` without END."""
         return tokens[tokens >= self.num_specials] - self.num_specials
 
     def score_elements(
         self, examples: Sequence[Example], scores: Sequence[Floats]
     ) -> dict[str, "Scores"]:
-        """Metrics of a model's `(n,)` scores of each example's elements; none by default.
+        """Metrics of a model's scores `(n,)` of each example's elements; none by default.
 
         Returns:
-            As of `score`.
+            The same form as that of `score`.
         """
         return {}
 
     def summarize(self, moments: Mapping[str, "Moments"]) -> dict[str, "Measure"]:
-        """All scores together, by metric: shares that are right, and means, with intervals."""
+        """Summarize the scores of each metric: a share or a mean with a confidence interval."""
         from ptrnet.metrics.interval import summarize
 
         return summarize(moments)
@@ -355,7 +365,7 @@ class Task(Settings, Labelling):
     def measure(
         self, examples: Sequence[Example], answers: Iterable[Indices]
     ) -> dict[str, "Measure"]:
-        """The metrics of `answers`, one for each example, against the examples' outputs."""
+        """Score one answer for each example and summarize the scores."""
         from ptrnet.metrics.interval import moments_of
 
         return self.summarize(moments_of(self.score(examples, answers)))
@@ -365,31 +375,31 @@ class Task(Settings, Labelling):
         return bool(self.score([example], [outputs])["accuracy"][0])
 
     def costs(self, example: Example, answers: Sequence[Indices]) -> Floats | None:
-        """The cost of each answer, less is better; None where only the right answer would tell."""
+        """The cost of each answer (lower is better); None if it depends on the right answer."""
         return None
 
     @property
     def has_costs(self) -> bool:
-        """Whether `costs` tells the cost of any answer."""
+        """Whether the task defines `costs`."""
         return type(self).costs is not Task.costs
 
     def grades(self, n: int, outputs: Indices, in_order: Floats | None) -> Floats | None:
-        """`(n,)`: elements of equal grades are equally right at a step of an answer.
+        """Grades `(n,)` of the elements: equal grades mean equally right at a step of an answer.
 
         None if an answer has no ties.
 
         Args:
-            n: elements of the instance.
+            n: number of elements of the instance.
             outputs: the answer.
-            in_order: the grades of its elements, `(m,)`, if the example has any.
+            in_order: the grades of its elements, `(m,)`, if the example has grades.
         """
         return None
 
     def answer_stats(self, answered: Example) -> dict[str, float]:
-        """Numbers that are reported with an answer, in the units of its file."""
+        """Numbers to report with an answer, such as a tour's length, in the units of its file."""
         return {}
 
-    # ---- What all tasks share.
+    # ---- Members that all tasks share.
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -399,7 +409,7 @@ class Task(Settings, Labelling):
             )
 
     def element_order(self, inputs: Floats) -> Indices:
-        """`(B, n)`: the elements of `(B, n, d)` instances in the order in which they are read."""
+        """The order `(B, n)` in which models read the elements of instances `(B, n, d)`."""
         if self.order == "lexicographic":
             return lexicographic_order(inputs)
         if self.order == "hilbert":
@@ -407,7 +417,7 @@ class Task(Settings, Labelling):
         return np.tile(np.arange(inputs.shape[1]), (len(inputs), 1))
 
     def check_answers(self, answers: Answers, inputs: Floats, source: str) -> None:
-        """Refuses what is no answer; see `Labelling`. An empty one is refused where it is used."""
+        """See `Labelling`. Empty answers pass here; the caller that uses them refuses them."""
         count, n = inputs.shape[:2]
         indices, lengths = (np.asarray(part) for part in answers)
         are_whole = indices.dtype.kind in "iu" and lengths.dtype.kind in "iu"
@@ -435,14 +445,14 @@ class Task(Settings, Labelling):
                 raise InputError(f"{instance}{complaint}")
 
     def unpad(self, answers: Answers) -> list[Indices]:
-        """Flat, padded answers one by one, in the shape that examples have."""
+        """Split flat, padded answers into arrays of the shape that examples have."""
         if self.item_size == 1:
             return answers.rows()
         return [row.reshape(-1, self.item_size) for row in answers.rows()]
 
 
 def duplicate_error(outputs: Indices, first: int) -> str | None:
-    """The `answer_error` of an answer in which an element occurs twice."""
+    """The `answer_error` of an answer that repeats an element; None if no element is repeated."""
     values = outputs.ravel().tolist()
     if len(set(values)) == len(values):
         return None

@@ -1,14 +1,14 @@
-"""Planar Delaunay triangulation (V 4.3): triangles whose circumcircles hold no point.
+"""Planar Delaunay triangulation (V 4.3): triangles whose circumcircles contain no point.
 
-Each triangle is three increasing indices; triangles stand in the order of their incenters, by x,
-then by y. With `separator` the model's sequence has the slot `<ENDT>` between triangles, as the
-authors' files have.
+Each triangle is three increasing indices. Triangles are sorted by their incenters, by x and then by
+y. With `separator`, a model's sequence has the slot `<ENDT>` between triangles, as the authors'
+files do.
 
-With `sequence = "apexes"` the model continues the triangulation edge by edge instead. It begins
-with an edge of the hull, from the lexicographically least point on, with all points at its left.
-Then it gives the apex of the triangle at the left of each edge that is open, first come first
-served, or the slot NONE where there is none. Triangles are counter-clockwise and stand in that
-order (`labellers/edge_queue.py`).
+With `sequence = "apexes"`, the model continues the triangulation edge by edge instead. It begins
+with an edge of the hull that starts at the lexicographically smallest point and has all points on
+its left. Then it takes open edges from a queue, first in, first out. For each it gives the apex of
+the triangle on the edge's left, or the slot NONE if there is no triangle. Triangles are
+counter-clockwise and in the same order (`labellers/edge_queue.py`).
 """
 
 from collections.abc import Iterable, Sequence
@@ -33,22 +33,32 @@ if TYPE_CHECKING:
     from ptrnet.constraints import Constraint
     from ptrnet.metrics.interval import Scores
 
-MAX_SETTLED = 2**20  # triangles times points: some 200 MB
-ENDT = 1  # the special slot after END
+MAX_SETTLED = 2**20  # triangles times points, so that `settle` takes at most about 200 MB
+ENDT = 1  # the special slot between triangles
 
 
 @dataclass(frozen=True)
 class Delaunay(Task):
-    """The task `delaunay` (V 4.3): triangles whose circumcircles hold no point.
+    """The task `delaunay` (V 4.3): triangles whose circumcircles contain no point.
 
-    An instance is `(n, 2)`, n at least 3, an answer `(t, 3)`: the vertices of each triangle.
-    Metrics: `accuracy`, the share of equal sets of triangles; `triangle_coverage`, the share of
-    the true triangles that are in the answer.
+    An instance is `(n, 2)` with n of at least 3. An answer is `(t, 3)`, the vertices of each
+    triangle.
+
+    Metrics:
+
+    - `accuracy`: the share of answers with exactly the true triangles
+    - `triangle_coverage`: the share of the true triangles that are in the answer
 
     Args:
-        separator: whether sequences have `<ENDT>` between triangles, as the authors' files.
-        sequence: `triangles`, three increasing indices each, in the order of their incenters; or
+        separator: whether token sequences have `<ENDT>` between triangles, as the authors' files.
+        sequence: the form of token sequences: `triangles`, three tokens for each triangle; or
             `apexes`, one token for each open edge.
+
+    Example:
+        >>> inputs, outputs = ptrnet.label("delaunay", [[0, 0], [1, 0], [0, 1], [1, 1.5]])
+        >>> outputs
+        array([[0, 1, 2],
+               [1, 2, 3]])
     """
 
     name: ClassVar[str] = "delaunay"
@@ -87,7 +97,7 @@ class Delaunay(Task):
 
     def instance_error(self, inputs: Floats) -> str | None:
         points = scale_by_power_of_two(inputs)
-        end = np.argmax(np.abs(points - points[0]).sum(1))  # the farthest from point 0
+        end = np.argmax(np.abs(points - points[0]).sum(1))  # the point farthest from point 0
         line = np.array([0]), np.array([end])
         if Predicates(inputs).turn_beyond_rounding(*line, np.arange(len(inputs))).any():
             return None
@@ -99,16 +109,16 @@ class Delaunay(Task):
         return (int(others[0]), int(first[others[0]])) if len(others) else None
 
     def normalize(self, inputs: Floats) -> Floats:
-        """Instances in the unit square, with nearly equal points in one place."""
+        """Scale instances to the unit square, and merge points that are nearly equal."""
         return merge_near_points(super().normalize(inputs))
 
     def canonicalize(self, inputs: Floats, answers: Answers) -> Answers:
-        """Triangles as increasing triples by their incenters, or in the order of `traverse`."""
+        """Sort triangles by incenters, as increasing triples; apexes in the order of `traverse`."""
         if self.sequence == "apexes":
             return _in_order_of_edges(scale_by_power_of_two(inputs), answers)
         batch = len(answers.indices)
         triangles = np.sort(answers.indices.reshape(batch, -1, 3), 2)
-        real = answers.mask[:, ::3]  # of each triangle
+        real = answers.mask[:, ::3]  # False for padding, by triangle
         center = _incenters(scale_by_power_of_two(inputs), triangles)
         order = np.lexsort((center[..., 1], center[..., 0], ~real), axis=-1)
         ordered = np.take_along_axis(triangles, order[..., None], 1)
@@ -116,7 +126,7 @@ class Delaunay(Task):
         return Answers(ordered.reshape(batch, -1), answers.lengths)
 
     def to_tokens(self, answers: Answers) -> Answers:
-        """The tokens, END included; apexes are those of all triangles connected to the first."""
+        """See `Task`. Apexes name only the triangles that are connected to the first one."""
         if self.sequence == "apexes":
             return _apex_tokens(answers)
         if not self.separator:
@@ -125,14 +135,15 @@ class Delaunay(Task):
         triangles = answers.indices.reshape(batch, -1, 3) + self.num_specials
         separated = np.pad(triangles, ((0, 0), (0, 0), (0, 1)), constant_values=ENDT)
         tokens = separated.reshape(batch, -1)
-        end = answers.lengths // 3 * 4 - 1  # the position of END, instead of the last ENDT
+        end = answers.lengths // 3 * 4 - 1  # END replaces the last ENDT
         tokens[~Answers(tokens, end).mask] = END
         return Answers(tokens, end + 1)
 
     def from_tokens(self, tokens: Indices) -> Indices:
-        """The triangles `(t, 3)`. One that was cut short repeats its last vertex.
+        """The triangles `(t, 3)`.
 
-        A triangle that is named twice in the very same order stands once, but for apexes.
+        An incomplete triangle repeats its last vertex, so that it counts as wrong. A repeated
+        triangle with the same order of vertices is kept once, except for apexes.
         """
         if self.sequence == "apexes":
             from ptrnet.labellers.edge_queue import triangles_of
@@ -149,9 +160,9 @@ class Delaunay(Task):
         return np.array(list(triangles), np.int64).reshape(-1, 3)
 
     def max_length(self, n: int) -> int:
-        triangles = max(1, 2 * n - 5)  # Euler's formula, of a hull of three vertices
+        triangles = max(1, 2 * n - 5)  # Euler's formula for a hull of three vertices
         if self.sequence == "apexes":
-            return 2 * triangles + 3  # the first edge, and each triangle opens two more at most
+            return 2 * triangles + 3  # the first edge, and at most two more for each triangle
         return 4 * triangles - 1 if self.separator else 3 * triangles
 
     def build_constraint(self) -> "Constraint":
@@ -175,7 +186,7 @@ class Delaunay(Task):
         return None
 
     def settle(self, inputs: Floats, outputs: Indices) -> Indices:
-        """The exact triangulation, if the answer could be one after a move by RESOLUTION."""
+        """Return the exact triangulation if the answer is one after moving points by RESOLUTION."""
         from ptrnet.metrics.triangulation import is_delaunay
 
         if len(outputs) * len(inputs) > MAX_SETTLED:
@@ -200,7 +211,7 @@ class Delaunay(Task):
 
 
 def _in_order_of_edges(points: Floats, answers: Answers) -> Answers:
-    """The triangles as `traverse` reaches them; after them those that it does not reach."""
+    """Sort triangles in the order in which `traverse` reaches them; unreached ones come last."""
     from ptrnet.labellers.edge_queue import traverse  # compiles kernels
 
     batch = len(answers.indices)
@@ -216,7 +227,7 @@ def _in_order_of_edges(points: Floats, answers: Answers) -> Answers:
 
 
 def _apex_tokens(answers: Answers) -> Answers:
-    """The apexes of each answer as tokens, NONE and END included."""
+    """The apexes of each answer as tokens, including NONE and END."""
     from ptrnet.labellers.edge_queue import NO_APEX, traverse
 
     triangles = answers.indices.reshape(len(answers.indices), -1, 3)
@@ -228,16 +239,16 @@ def _apex_tokens(answers: Answers) -> Answers:
 
 
 def _incenters(points: Floats, triangles: Indices) -> Floats:
-    """`(B, T, 2)` centers of the inscribed circles of `(B, T, 3)` triangles.
+    """The centers `(B, T, 2)` of the inscribed circles of triangles `(B, T, 3)`.
 
-    They are the means of the vertices, each weighted by the length of the side opposite to it.
+    A center is the mean of the vertices, each weighted by the length of the opposite side.
     """
     batch, count, _ = triangles.shape
     vertices = np.take_along_axis(points, triangles.reshape(batch, -1, 1), 1)
     vertices = vertices.reshape(batch, count, 3, 2)
     opposite = np.roll(vertices, -1, 2) - np.roll(vertices, 1, 2)
     lengths = np.hypot(opposite[..., 0], opposite[..., 1])[..., None]
-    perimeters = np.maximum(lengths.sum(2), np.finfo(float).tiny)  # padding has no sides
+    perimeters = np.maximum(lengths.sum(2), np.finfo(float).tiny)  # avoid 0 / 0 on padding
     return (lengths * vertices).sum(2) / perimeters
 
 

@@ -1,8 +1,8 @@
 """Planar convex hull (V 4.2): the vertices of the hull, counter-clockwise.
 
-Where the list starts is a setting, because the papers differ: `leftmost` (C: the smallest x),
-`lowest-index` (V: the smallest index), `lower-left` (W: nearest the lower-left corner). With
-`closed` the model's sequence repeats its first vertex at the end, as V's figure does.
+The first vertex is a setting, because the papers differ: `leftmost` (C: the smallest x),
+`lowest-index` (V: the smallest index), or `lower-left` (W: nearest to the lower-left corner). With
+`closed`, a model's sequence repeats the first vertex at the end, as in V's figure 1.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -25,14 +25,24 @@ if TYPE_CHECKING:
 class Hull(Task):
     """The task `hull` (V 4.2): the vertices of the convex hull of points in the plane.
 
-    An instance is `(n, 2)`, an answer `(m,)`, counter-clockwise, without a repeat at the end.
-    Metrics: `accuracy`, the share of equal polygons; `simple`, of simple polygons; `area`, the
-    share of the true hull's area that simple answers cover.
+    An instance is `(n, 2)`. An answer is `(m,)`, counter-clockwise, and does not repeat its first
+    vertex at the end.
+
+    Metrics:
+
+    - `accuracy`: the share of answers that equal the true polygon
+    - `simple`: the share of answers that are simple polygons
+    - `area`: the share of the true hull's area that simple answers cover
 
     Args:
-        start: the vertex that sequences start at: of the smallest x (C), of the smallest index
-            (V), or nearest the lower-left corner (W).
-        closed: whether sequences repeat their first vertex at the end, as in V's figure.
+        start: the first vertex: the one with the smallest x (C), with the smallest index (V), or
+            nearest to the lower-left corner (W).
+        closed: whether token sequences repeat the first vertex at the end, as in V's figure 1.
+
+    Example:
+        >>> inputs, outputs = ptrnet.label("hull", [[0, 0], [1, 0], [0, 1], [0.2, 0.2]])
+        >>> outputs
+        array([0, 1, 2])
     """
 
     name: ClassVar[str] = "hull"
@@ -41,7 +51,7 @@ class Hull(Task):
     symmetric: ClassVar[bool] = True
 
     start: Literal["leftmost", "lowest-index", "lower-left"] = setting(
-        "leftmost", "the vertex that answers start at"
+        "leftmost", "the first vertex of an answer"
     )
     closed: bool = setting(False, "sequences repeat their first vertex at the end")
 
@@ -58,11 +68,11 @@ class Hull(Task):
         return self.closed
 
     def normalize(self, inputs: Floats) -> Floats:
-        """Instances in the unit square, with nearly equal points in one place."""
+        """Scale instances to the unit square, and merge points that are nearly equal."""
         return merge_near_points(super().normalize(inputs))
 
     def canonicalize(self, inputs: Floats, answers: Answers) -> Answers:
-        """Each hull counter-clockwise, from the vertex that `start` names."""
+        """Order each hull counter-clockwise from the vertex that `start` names."""
         indices, lengths = _counter_clockwise(inputs, answers)
         width, mask = indices.shape[1], answers.mask
         vertices = np.take_along_axis(inputs, indices[..., None], axis=1)
@@ -105,7 +115,7 @@ class Hull(Task):
         return duplicate_error(outputs, first)
 
     def settle(self, inputs: Floats, outputs: Indices) -> Indices:
-        """The exact hull, if the answer differs from it by less than RESOLUTION."""
+        """Return the exact hull if the answer differs from it by less than RESOLUTION."""
         if _is_hull(inputs, outputs):
             return outputs
         (exact,) = self.label(inputs[None]).rows()
@@ -126,7 +136,7 @@ class Hull(Task):
 
 
 def _is_hull(points: Floats, ring: Indices) -> bool:
-    """Whether no point lies outside an edge of a ring, and each of its corners turns left."""
+    """Whether a ring is the hull: it turns left at each corner, and no point is outside an edge."""
     before, after, predicates = np.roll(ring, 1), np.roll(ring, -1), Predicates(points)
     everything = np.arange(len(points))
     edges, others = ((ring[:, None] != everything) & (after[:, None] != everything)).nonzero()
@@ -135,7 +145,7 @@ def _is_hull(points: Floats, ring: Indices) -> bool:
 
 
 def _counter_clockwise(inputs: Floats, answers: Answers) -> Answers:
-    """The answers, those that run clockwise reversed."""
+    """Reverse the answers that run clockwise."""
     indices, lengths = answers
     steps = np.arange(indices.shape[1])
     mask = answers.mask

@@ -1,4 +1,4 @@
-"""Elements that are dictionaries: how a model reads their fields as numbers."""
+"""Convert elements that are dictionaries to the numbers that a model reads."""
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from ptrnet.errors import InputError, short
 
 Element = Mapping[str, Any]
-Place = Callable[[int], str]  # what messages call the element of a number
-LARGEST_UNROUNDED = 2.0**53 - 1  # a larger float64 may be another whole number, rounded
+Place = Callable[[int], str]  # gives the name of element k for messages
+LARGEST_UNROUNDED = 2.0**53 - 1  # float64 rounds some larger whole numbers
 _MISSING = {"", "--", ".", "?", "#n/a", "n/a", "na", "nan", "nil", "null", "missing"}
 _SHEET_ERROR = re.compile(r"#[A-Z0-9/]+[!?]")  # #DIV/0!, #NAME?
 
@@ -24,16 +24,21 @@ _SHEET_ERROR = re.compile(r"#[A-Z0-9/]+[!?]")  # #DIV/0!, #NAME?
 class Schema:
     """The fields of an element in the order in which a model reads them.
 
-    A number is one feature; if some may be missing, a second one is 1 where it is. A text is one
-    feature for each category, 1 for its own and 0 for the others. The model does not read other
-    fields.
+    A number becomes one feature. If it may be missing, a second feature is 1 for missing numbers
+    and 0 otherwise. A text becomes one feature for each category, 1 for its own category and 0 for
+    the others. The model does not read other fields.
 
     Args:
         fields: the names of the fields.
-        categories: the texts that each field may be; empty for a number.
-        ignores_unknown: whether to encode any other text as all 0 instead of refusing it.
-        fills: by field the value of a missing number; other fields have to be there.
+        categories: the known texts of each field; empty for a number.
+        ignores_unknown: whether to encode an unknown text as all 0 instead of refusing it.
+        fills: for each field that may be missing, the number that replaces it.
         context: the fields that all elements of an instance share.
+
+    Example:
+        >>> schema = Schema(("price", "colour"), ((), ("blue", "red")))
+        >>> schema.encode([{"price": 3, "colour": "red"}], "offers")
+        array([[3., 0., 1.]])
     """
 
     fields: tuple[str, ...]
@@ -51,14 +56,14 @@ class Schema:
 
     @property
     def is_category(self) -> NDArray[np.bool_]:
-        """`(d,)`: whether a feature is 0 or 1: of a category, or of what is missing."""
+        """Whether each feature `(d,)` is 0 or 1, for a category or for a missing number."""
         pairs = zip(self.categories, self.widths, strict=True)
         parts = [[bool(texts)] + [True] * (width - 1) for texts, width in pairs]
         return np.array([feature for part in parts for feature in part], bool)
 
     @property
     def is_filled(self) -> NDArray[np.bool_]:
-        """`(d,)`: whether a feature is a number that may be missing."""
+        """Whether each feature `(d,)` is a number that may be missing."""
         fills = dict(self.fills)
         pairs = zip(self.fields, self.widths, strict=True)
         parts = [[field in fills] + [False] * (width - 1) for field, width in pairs]
@@ -66,7 +71,7 @@ class Schema:
 
     @property
     def feature_names(self) -> list[str]:
-        """`d` names: the field of a number, or the field and the text of a category."""
+        """The names of the d features: the field, with the text for a category."""
         names = []
         for field, texts, width in zip(self.fields, self.categories, self.widths, strict=True):
             names += [f"{field} = {text}" for text in texts] or [field]
@@ -74,7 +79,7 @@ class Schema:
         return names
 
     def describe(self) -> str:
-        """The fields in words: price (a number), colour (blue, red)."""
+        """Describe the fields in words: `price (a number), colour (blue, red)`."""
         fills, words = dict(self.fills), []
         for field, texts in zip(self.fields, self.categories, strict=True):
             what = _listed(texts) if texts else "a number"
@@ -103,9 +108,9 @@ class Schema:
         """Return the features of one field, `(n, width)`.
 
         Args:
-            field: its number in `fields`.
-            values: of n elements.
-            place: of an element, for messages.
+            field: its position in `fields`.
+            values: the values of n elements.
+            place: names element k in messages.
 
         Raises:
             InputError: a value that the field cannot have.
@@ -144,15 +149,15 @@ class Schema:
 
 
 def with_context(elements: Any, context: Any, source: str) -> Any:
-    """Return elements with the fields of their context, if there is one.
+    """Return the elements of an instance with the fields of its context added.
 
     Args:
-        elements: of an instance.
-        context: a dictionary of what all of them share; anything else is not a context.
-        source: of the instance.
+        elements: the elements.
+        context: a dictionary of the fields that all elements share; other values are ignored.
+        source: the place of the instance, for messages.
 
     Raises:
-        InputError: the elements have no names, or have a field of the context themselves.
+        InputError: elements are not dictionaries, or have a field of the context themselves.
     """
     if not isinstance(context, Mapping):
         return elements
@@ -166,16 +171,17 @@ def with_context(elements: Any, context: Any, source: str) -> Any:
 
 
 def without_context(elements: Iterable[Element], context: Any) -> list[Element]:
-    """Return elements as they were before `with_context`."""
+    """Return elements without the fields that `with_context` has added."""
     shared = context if isinstance(context, Mapping) else {}
     return [{f: value for f, value in e.items() if f not in shared} for e in elements]
 
 
 def to_numbers(values: Sequence[Any], name: str, place: Place) -> NDArray[np.float64]:
-    """Return the numbers of a field as float64, NaN for a missing one.
+    """Return the numbers of a field as float64, with NaN for missing ones.
 
     Raises:
-        InputError: something else, infinity, or a whole number that float64 would round.
+        InputError: a value is not a number, is infinite, or is a whole number that float64 would
+            round.
     """
     if {*map(type, values)} <= {int, float, type(None)}:
         numbers = np.array(values, np.float64)
@@ -204,7 +210,7 @@ def to_numbers(values: Sequence[Any], name: str, place: Place) -> NDArray[np.flo
 
 
 def value_of(element: Any, field: str, source: str) -> Any:
-    """Return the value of a field, a number, a text or nothing, or raise InputError."""
+    """Return the value of a field. Raises InputError unless it is a number, a text or empty."""
     if not isinstance(element, Mapping):
         raise InputError(f"{source}: expected a dictionary, got {short(element)}")
     if field not in element:
@@ -231,9 +237,9 @@ def is_empty(value: Any) -> bool:
 
 
 def is_missing(value: Any) -> bool:
-    """Whether a cell among numbers says that there is none: it is empty, or reads `n/a`, `?`, ...
+    """Whether a cell of a column of numbers means a missing number: empty, `n/a`, `?`, ...
 
-    Elsewhere such a text is a name: an id may be `NA`.
+    In other columns such a text is a value: an id may be `NA`.
     """
     if not isinstance(value, str):
         return is_empty(value)
@@ -248,9 +254,9 @@ def _listed(texts: Iterable[str]) -> str:
 
 
 def _text_of(value: float, texts: tuple[str, ...]) -> str:
-    """Return a number as the category that it was in training.
+    """Return the text that a number was in training.
 
-    If sizes were 10, 12.5 and XL, a later table without XL has a column of numbers.
+    If the sizes in training were 10, 12.5 and XL, a table without XL has a column of numbers.
     """
     written = [str(value)]
     if isinstance(value, float) and value.is_integer():

@@ -1,4 +1,4 @@
-"""Sorting (C 3.1): the indices of the numbers in increasing order; equal numbers by index."""
+"""Sorting (C 3.1): the indices of numbers in increasing order."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -19,8 +19,13 @@ if TYPE_CHECKING:
 class Sort(Task):
     """The task `sort` (C 3.1): the indices of numbers in increasing order.
 
-    An instance is `(n, 1)`, an answer `(n,)`; of equal numbers the one of smaller index comes
-    first. Metric: `accuracy`, the share of orders that are right as a whole.
+    An instance is `(n, 1)`, an answer `(n,)`. Equal numbers are ordered by their indices. The
+    metric is `accuracy`, the share of answers that are entirely right.
+
+    Example:
+        >>> inputs, outputs = ptrnet.label("sort", [[0.7], [0.2], [0.5]])
+        >>> outputs
+        array([1, 2, 0])
     """
 
     name: ClassVar[str] = "sort"
@@ -48,7 +53,7 @@ class Sort(Task):
         return duplicate_error(outputs, first)
 
     def settle(self, inputs: Floats, outputs: Indices) -> Indices:
-        """The exact order, if the answer is in order up to RESOLUTION."""
+        """Return the exact order if the answer is sorted up to RESOLUTION."""
         exact: Indices = inputs[:, 0].argsort(kind="stable")
         values = self.normalize(inputs)[:, 0]
         is_near = np.abs(values[outputs] - values[exact]).max() < RESOLUTION
@@ -60,7 +65,7 @@ class Sort(Task):
         return score_sorted(examples, answers)
 
     def draw(self, inputs: Floats, outputs: Indices) -> Drawing:
-        """The numbers over their positions, joined in the order of the answer."""
+        """Plot the numbers over their positions, connected in the order of the answer."""
         points = np.column_stack([np.arange(len(inputs)), inputs[:, 0]])
         return Drawing(points, [points[outputs]], equal_axes=False)
 
