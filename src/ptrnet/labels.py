@@ -50,17 +50,17 @@ def label(
         file: the path of the instances, in any format; "-" is standard input. Or the instances
             themselves, one or many, in any form that `Solver.solve` takes, or a `Dataset`. An array
             `(n, n)` of three rows or more is a matrix of distances for the task "tsp".
-        output: the file for instances and answers; its extension is the format, "-" is standard
-            output. Answers to a .tsp file go to a .tour.
-        labeller: the algorithm, one of `task.labellers`; the task's first when None.
-        strict: whether to refuse an answer that is not proved, if the labeller promises a proof.
-            Otherwise it is the best that was found, `"proved": false` says so in .jsonl and
-            .parquet, and a line on standard error counts such answers.
-        start: of task "tsp": the city where each tour begins, an id of a .tsp file, else a 0-based
-            index; None for any.
-        end: in the same way, the city where it ends.
-        open: of task "tsp": whether there is no way back from the last city to the first.
-        jobs: processes, 1 or more; -1 for one a core.
+        output: the file for instances and answers. Its extension is the format; "-" is standard
+            output. Answers to a .tsp file go to a .tour file.
+        labeller: the algorithm, one of `task.labellers`. None: the first of them.
+        strict: whether to refuse an unproved answer, if the labeller promises a proof. Otherwise
+            such an answer is the best that was found. It is marked by `"proved": false` in .jsonl
+            and .parquet, and a line on standard error counts such answers.
+        start: for task "tsp", the city where each tour begins: the id of a .tsp file, else a
+            0-based index; None for any city.
+        end: in the same way, the city where each tour ends.
+        open: for task "tsp", whether the tour has no way back from its last city to its first.
+        jobs: number of processes, 1 or more; -1 for one a core.
         backend: where they run: "local", or a cluster of "dask" or "ray".
 
     Returns:

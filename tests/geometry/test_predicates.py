@@ -51,7 +51,7 @@ def test_turns_and_circles_have_the_signs_of_fractions(kind):
             for a, b, c in zip(i, j, k, strict=True)
         ]
         assert at.turn(i, j, k).tolist() == turns
-        # Written out as the determinant of the lifted points, of three rows relative to p.
+        # The oracle is the 3 by 3 determinant of the lifted points relative to p, expanded by rows.
         for a, b, c, d, actual in zip(i, j, k, p, at.in_circle(i, j, k, p), strict=True):
             rows = [(exact[m][0] - exact[d][0], exact[m][1] - exact[d][1]) for m in (a, b, c)]
             (ax, ay, al), (bx, by, bl), (cx, cy, cl) = ((x, y, x * x + y * y) for x, y in rows)
@@ -94,7 +94,7 @@ def test_area_signs_are_those_of_fractions(kind):
         assert actual == sign(area)
 
 
-def test_compiled_formulas_give_the_floats_of_the_plain_ones():
+def test_compiled_formulas_equal_the_plain_ones_bit_for_bit():
     rng = np.random.default_rng(3)
     for _ in range(100):
         a, b, c, p, r, s, t = (tuple(pair) for pair in rng.standard_normal((7, 2)).tolist())

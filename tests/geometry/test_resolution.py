@@ -1,4 +1,4 @@
-"""Answers that are right up to what a model resolves become exact; wrong ones stay."""
+"""Answers that are right up to a model's resolution become exact; wrong ones stay."""
 
 from fractions import Fraction
 
@@ -14,7 +14,7 @@ SORT, HULL, DELAUNAY = (tasks.get(name) for name in ("sort", "hull", "delaunay")
 
 
 def swapped(answer, i, j):
-    """The answer with the elements i and j in each other's places."""
+    """Return the answer with the elements i and j exchanged."""
     to = np.arange(10)
     to[[i, j]] = j, i
     return to[answer]
@@ -71,7 +71,7 @@ def test_triangulation_up_to_resolution_becomes_exact(gap):
         points = pair_of_points(gap, seed)
         exact = exact_answers.whole_points(points)
         (label,) = DELAUNAY.unpad(DELAUNAY.label(points[None]))
-        # What remains of the triangulation if points 3 and 7 are seen as one.
+        # A model that cannot distinguish points 3 and 7 triangulates without one of them.
         merged = np.where(label == 7, 3, label)
         merged = merged[[len(set(t)) == 3 for t in merged.tolist()]]
         for answer in (merged, swapped(merged, 3, 7), swapped(label, 3, 7)):

@@ -86,8 +86,8 @@ class Tour(Permutation):
 class Beginning(NamedTuple):
     """The state of `Begun`."""
 
-    state: Any  # of the constraint
-    step: int  # tokens of the prefixes
+    state: Any  # the state of the other constraint
+    step: int  # number of tokens of the prefixes
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,7 +95,7 @@ class Begun:
     """A constraint on sequences whose first tokens are given.
 
     Args:
-        constraint: for the tokens after these.
+        constraint: the constraint on the tokens that follow.
         tokens: `(B, k)` the first k tokens of each instance.
     """
 

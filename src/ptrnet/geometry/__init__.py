@@ -1,1 +1,1 @@
-"""Points: their scale, orders and distances, and how drawn ones are spread. NumPy alone."""
+"""Points: their scale, orders, distances and predicates, and random ones. NumPy alone."""

@@ -2,15 +2,15 @@
 
 Each formula is written once, on points that are pairs `(x, y)`. The coordinates may be
 
-- Python's whole numbers: the results are exact. These are the reference;
-- arrays of floats: `Predicates` and `area_signs` decide nearly all signs by them, with bounds of
-  their error after Shewchuk (1997), and compute what is unsure again in whole numbers;
+- Python's integers: the results are exact, and serve as the reference;
+- arrays of floats: `Predicates` and `area_signs` decide nearly all signs by them, with Shewchuk's
+  (1997) bounds of the error, and compute unsure ones again in integers;
 - floats in compiled code: labellers compile the same formulas (`labellers/compiled.py`).
 
-Some predicates allow for the rounding of the points' own coordinates. A whole number is taken as
+Some predicates allow for the rounding of the points' own coordinates. A whole number counts as
 exact. Any other coordinate (0.1, 0.2 and 0.3 are not exact) may be off by `ROUNDING` times the sum
-of the coordinates on its axis in the determinant. The `slack` of a determinant is how much that may
-change it.
+of the determinant's coordinates on its axis. The `slack` of a determinant is how much this rounding
+may change it.
 """
 
 from collections.abc import Callable
@@ -23,33 +23,40 @@ from numpy.typing import NDArray
 from ptrnet.geometry.points import scale_by_power_of_two
 from ptrnet.types import Answers, Floats, Indices
 
-ROUNDING = 2.0**-52
-LARGEST_WHOLE = 2.0**64  # no type of whole numbers goes further: floats beyond were rounded
-# Relative to the sum of the absolute terms of a determinant; both are Shewchuk's, rounded up.
+ROUNDING = 2.0**-52  # twice the relative rounding error of float64
+LARGEST_WHOLE = 2.0**64  # integer types end here, so larger floats were probably rounded
+# Bounds of the error of determinants, relative to the sum of their absolute terms: Shewchuk's,
+# rounded up.
 TURN_ERROR, CIRCLE_ERROR = 2.0**-51, 2.0**-49
-# Underflow may add this much if the largest coordinate is 1/2 or more. We do not use such results.
+# Bound of the error by underflow, if the largest coordinate is at least 1/2. Smaller determinants
+# are computed exactly.
 UNDERFLOW = 1e-290
 
 Pair = Any  # (x, y): numbers or arrays
 
 
 def pair(points: Floats, i: int) -> Pair:
-    """Point i of `(n, 2)` points."""
+    """Return point i of points `(n, 2)`."""
     return points[i, 0], points[i, 1]
 
 
 def turn(a: Pair, b: Pair, c: Pair) -> Any:
-    """Twice the area of the triangle: positive if the path from a over b to c turns left."""
+    """Return twice the area of the triangle: positive if the path from a over b to c turns left.
+
+    Example:
+        >>> turn((0, 0), (1, 0), (1, 1))
+        1
+    """
     return (b[0] - a[0]) * (c[1] - a[1]) - (b[1] - a[1]) * (c[0] - a[0])
 
 
 def turn_terms(a: Pair, b: Pair, c: Pair) -> Any:
-    """The sum of the absolute terms of `turn`, for the bound of its error in floats."""
+    """Return the sum of the absolute terms of `turn`, for the bound of its error in floats."""
     return abs((b[0] - a[0]) * (c[1] - a[1])) + abs((b[1] - a[1]) * (c[0] - a[0]))
 
 
 def turn_slack(a: Pair, b: Pair, c: Pair, rounded_a: Pair, rounded_b: Pair, rounded_c: Pair) -> Any:
-    """How much rounding may change `turn`, in units of `ROUNDING`.
+    """Return how much rounding may change `turn`, in units of `ROUNDING`.
 
     Args:
         a: first argument of `turn`.
@@ -74,14 +81,19 @@ def turn_slack(a: Pair, b: Pair, c: Pair, rounded_a: Pair, rounded_b: Pair, roun
 
 
 def is_between(a: Pair, b: Pair, c: Pair) -> Any:
-    """Whether b is between a and c, for a b that is on their line up to rounding."""
+    """Whether b is between a and c. Assumes that b is on their line up to rounding."""
     return (b[0] - a[0]) * (c[0] - b[0]) + (b[1] - a[1]) * (c[1] - b[1]) > 0
 
 
 def in_circle(a: Pair, b: Pair, c: Pair, p: Pair) -> Any:
-    """Positive if p lies inside the circle through a, b and c, which turn left.
+    """Return a number that is positive if p is inside the circle through a, b and c.
 
-    The determinant of the points lifted to a paraboloid.
+    Assumes that the path from a over b to c turns left. The number is the determinant of the points
+    lifted to a paraboloid.
+
+    Example:
+        >>> in_circle((0, 0), (2, 0), (0, 2), (1, 1))
+        8
     """
     ax, ay, bx, by = a[0] - p[0], a[1] - p[1], b[0] - p[0], b[1] - p[1]
     cx, cy = c[0] - p[0], c[1] - p[1]
@@ -93,7 +105,7 @@ def in_circle(a: Pair, b: Pair, c: Pair, p: Pair) -> Any:
 
 
 def in_circle_terms(a: Pair, b: Pair, c: Pair, p: Pair) -> Any:
-    """The sum of the absolute terms of `in_circle`, for the bound of its error in floats."""
+    """Return the sum of the absolute terms of `in_circle`, for the bound of its error in floats."""
     ax, ay, bx, by = a[0] - p[0], a[1] - p[1], b[0] - p[0], b[1] - p[1]
     cx, cy = c[0] - p[0], c[1] - p[1]
     return (
@@ -104,11 +116,11 @@ def in_circle_terms(a: Pair, b: Pair, c: Pair, p: Pair) -> Any:
 
 
 def in_circle_slack(points: tuple[Pair, ...], rounded: tuple[Pair, ...]) -> Any:
-    """How much rounding may change `in_circle`, in units of `ROUNDING`, to first order.
+    """Return how much rounding may change `in_circle`, in units of `ROUNDING`, to first order.
 
     Args:
         points: the four arguments of `in_circle`.
-        rounded: of each coordinate 1 if it may be off by rounding, else 0.
+        rounded: for each coordinate, 1 if it may be off by rounding, else 0.
     """
     gradients = in_circle_gradients(*points)
     slack: Any = 0
@@ -120,14 +132,14 @@ def in_circle_slack(points: tuple[Pair, ...], rounded: tuple[Pair, ...]) -> Any:
 
 
 def in_circle_gradients(a: Pair, b: Pair, c: Pair, p: Pair) -> list[Pair]:
-    """The derivatives of `in_circle` by the coordinates of each of its arguments."""
+    """Return the derivatives of `in_circle` with respect to the coordinates of each argument."""
     corners = [(q[0] - p[0], q[1] - p[1]) for q in (a, b, c)]
     gradients = [_lifted_gradient(*(corners[(k + m) % 3] for m in range(3))) for k in range(3)]
     return [*gradients, (-sum(g[0] for g in gradients), -sum(g[1] for g in gradients))]
 
 
 def _lifted_gradient(a: Pair, b: Pair, c: Pair) -> Pair:
-    """The derivatives of `in_circle` by the coordinates of a; a, b and c are relative to p."""
+    """Return the derivatives of `in_circle` with respect to a; a, b and c are relative to p."""
     cross = 2 * (b[0] * c[1] - b[1] * c[0])
     lift_b, lift_c = b[0] * b[0] + b[1] * b[1], c[0] * c[0] + c[1] * c[1]
     by_x = a[0] * cross - lift_b * c[1] + lift_c * b[1]
@@ -136,7 +148,7 @@ def _lifted_gradient(a: Pair, b: Pair, c: Pair) -> Pair:
 
 
 def as_integers(points: Floats) -> NDArray[np.object_]:
-    """`(n, d)` finite floats as Python's whole numbers, all multiplied by one power of two."""
+    """Return finite floats `(n, d)` as Python's integers, all multiplied by one power of two."""
     mantissas, exponents = np.frexp(points)
     digits = np.ldexp(mantissas, 53).astype(np.int64).astype(object)
     shifts = np.where(points == 0, 0, exponents - exponents[points != 0].min(initial=2**15))
@@ -145,23 +157,29 @@ def as_integers(points: Floats) -> NDArray[np.object_]:
 
 
 def is_rounded(points: Floats) -> NDArray[np.bool_]:
-    """Which coordinates may be off by rounding: all except the whole numbers up to 2^64.
+    """Whether each coordinate may be off by rounding: all may, except whole numbers up to 2^64.
 
-    Readers of data refuse whole numbers that float64 does not hold (`ptrnet.data.arrays`).
+    Whole numbers are exact, because readers of data refuse those that float64 does not hold
+    (`ptrnet.data.arrays`).
     """
     return (points != np.rint(points)) | (np.abs(points) > LARGEST_WHOLE)
 
 
 def doubled_area(ring: NDArray[np.object_]) -> Any:
-    """Twice the signed area of a closed path `(m, 2)` of whole numbers."""
+    """Return twice the signed area of a closed path `(m, 2)` of integers."""
     x, y = ring.T
     return (x * np.roll(y, -1) - np.roll(x, -1) * y).sum()
 
 
 class Predicates:
-    """Signs of turns and circles, by indices of `(n, 2)` points.
+    """Signs of turns and circles, by indices of points `(n, 2)`.
 
-    Indices are arrays that broadcast with each other. Results have their shape, and are 1, 0, -1.
+    Indices are arrays that broadcast with each other. Results have their shape and are 1, 0 or -1.
+
+    Example:
+        >>> predicates = Predicates(np.array([[0, 0], [1, 0], [2, 0], [1, 1.0]]))
+        >>> predicates.turn(np.array([0, 0]), np.array([1, 1]), np.array([2, 3]))
+        array([0, 1])
     """
 
     def __init__(self, points: Floats) -> None:
@@ -169,29 +187,30 @@ class Predicates:
         self._scaled = scale_by_power_of_two(points)
 
     def turn(self, i: Indices, j: Indices, k: Indices) -> Indices:
-        """1 if the points k are left of the lines from i to j, 0 on them, -1 right of them."""
+        """Return 1 if point k is left of the line from i to j, 0 on it, -1 right of it."""
         points = self._floats(i, j, k)
         error = TURN_ERROR * turn_terms(*points) + UNDERFLOW
         return _decide(turn(*points), error, (i, j, k), self._exact_turn)
 
     def turn_beyond_rounding(self, i: Indices, j: Indices, k: Indices) -> Indices:
-        """As `turn`, but 0 if the rounding of the coordinates could make it so."""
+        """Return `turn`, but 0 if it could be 0 within the rounding of the coordinates."""
         points = self._floats(i, j, k)
-        # A slack of at most 3 (a size) times 8 differences, and the error of the determinant.
+        # The slack is at most 3 (a size) times 8 differences. 32 covers the error, too.
         error = 32 * ROUNDING * (turn_terms(*points) + _largest_difference(*points)) + UNDERFLOW
         return _decide(turn(*points), error, (i, j, k), self._exact_turn_beyond_rounding)
 
     def in_circle(self, i: Indices, j: Indices, k: Indices, p: Indices) -> Indices:
-        """1 if p is inside the circle of i, j, k, 0 on it, -1 outside. These turn left."""
+        """Return 1 if p is inside the circle of i, j, k, which turn left, 0 on it, -1 outside."""
         points = self._floats(i, j, k, p)
         error = CIRCLE_ERROR * in_circle_terms(*points) + UNDERFLOW
         return _decide(in_circle(*points), error, (i, j, k, p), self._exact_in_circle)
 
     def in_circle_beyond_rounding(self, i: Indices, j: Indices, k: Indices, p: Indices) -> Indices:
-        """As `in_circle`, but 0 if the rounding of the coordinates could make it so."""
+        """Return `in_circle`, but 0 if it could be 0 within the rounding of the coordinates."""
         points = self._floats(i, j, k, p)
         terms, difference = in_circle_terms(*points), _largest_difference(*reversed(points))
-        # A slack of at most 4 (a size) times 96 difference^3, and the error of the determinant.
+        # The slack is at most 4 (a size) times 96 difference^3. The rest covers the determinant's
+        # error.
         error = ROUNDING * (16 * terms + 512 * difference**3) + UNDERFLOW
         return _decide(in_circle(*points), error, (i, j, k, p), self._exact_circle_beyond_rounding)
 
@@ -225,7 +244,7 @@ class Predicates:
 
 
 def _largest_difference(a: Pair, *others: Pair) -> Floats:
-    """The largest difference of a coordinate of other points from that of a."""
+    """Return the largest difference of a coordinate of other points from that of a."""
     largest: Floats = np.zeros(())
     for b in others:
         for axis in (0, 1):
@@ -239,7 +258,7 @@ def _decide(
     indices: tuple[Indices, ...],
     decide_exactly: Callable[..., Indices],
 ) -> Indices:
-    """The signs of determinants; `decide_exactly` computes those within their error.
+    """Return the signs of determinants. `decide_exactly` computes those within their error.
 
     It takes flat indices.
     """
@@ -251,29 +270,29 @@ def _decide(
 
 
 def _signs(det: NDArray[np.object_], slack: Any) -> Indices:
-    """The signs of whole numbers, 0 for those within the slack."""
+    """Return the signs of integers, 0 for those within the slack."""
     return (det > slack).astype(np.int64) - (det < -slack).astype(np.int64)
 
 
 def area_signs(inputs: Floats, rings: Indices, lengths: Indices) -> Indices:
-    """`(B,)` signs of the areas of rings: 1 counter-clockwise, -1 clockwise, 0 without area.
+    """Return `(B,)` signs of areas of rings: 1 counter-clockwise, -1 clockwise, 0 without area.
 
     Args:
         inputs: `(B, n, 2)` points.
-        rings: `(B, M)` indices, closed paths through some of the points, then padding.
-        lengths: `(B,)` of the paths.
+        rings: `(B, M)` indices of closed paths through some of the points, padded.
+        lengths: `(B,)` number of indices of each path.
     """
     steps = np.arange(rings.shape[1])
     mask = Answers(rings, lengths).mask
     next_step = np.where(steps + 1 < lengths[:, None], steps + 1, 0)
     points = np.take_along_axis(scale_by_power_of_two(inputs), rings[..., None], axis=1)
     x, y = np.moveaxis(points, -1, 0)
-    x, y = x - x[:, :1], y - y[:, :1]  # far from the origin the sum would lose its sign
+    x, y = x - x[:, :1], y - y[:, :1]  # far from the origin the sum would lose its digits
     plus = np.where(mask, x * np.take_along_axis(y, next_step, 1), 0)
     minus = np.where(mask, np.take_along_axis(x, next_step, 1) * y, 0)
     areas = (plus - minus).sum(1)
     terms = (np.abs(plus) + np.abs(minus)).sum(1)
-    # Each term has a relative error of three roundings, and their sum one for each addition.
+    # Each term has the relative error of three roundings, and each addition adds one.
     error = (2 * len(steps) + 8) * 2.0**-53 * terms + UNDERFLOW
     signs = np.sign(areas).astype(np.int64)
     for b in np.flatnonzero(np.abs(areas) <= error):

@@ -1,10 +1,10 @@
-"""Answers that are right up to what models resolve, in instances of the unit square.
+"""Answers that are right up to the resolution of models, for instances in the unit square.
 
 Models compute in float32, and learn from points that are seldom very near to each other. They
-cannot decide what depends on differences below `RESOLUTION`: which of two nearly equal points is a
-vertex, on which side of an edge a point lies, which diagonal of four points on nearly one circle
-belongs to a triangulation. If an answer is right except for such decisions, `Task.settle` replaces
-it by the exact one.
+cannot make decisions that depend on differences below `RESOLUTION`: which of two nearly equal
+points is a vertex, on which side of an edge a point lies, which diagonal of four points on nearly
+one circle belongs to a triangulation. If an answer is right except for such decisions,
+`Task.settle` replaces it by the exact one.
 """
 
 import numpy as np
@@ -14,17 +14,17 @@ from ptrnet.geometry.predicates import in_circle, in_circle_gradients, turn
 from ptrnet.types import Floats, Indices
 
 RESOLUTION = 1e-5
-MERGED = RESOLUTION / 2  # so that the answer to merged points is right up to RESOLUTION
-MAX_MERGED = 1024  # points of an instance; all pairs are compared
+MERGED = RESOLUTION / 2  # half, so that the answer to merged points is right up to RESOLUTION
+MAX_MERGED = 1024  # larger instances are left alone, because all pairs of points are compared
 # The perimeter of a convex set in the unit square is at most 4.
 AREA_RESOLUTION = 4 * RESOLUTION
 
 
 def merge_near_points(points: Floats) -> Floats:
-    """Instances `(..., n, 2)`, in which nearly equal points have the place of the first of them.
+    """Return instances `(..., n, 2)` in which nearly equal points are moved onto the first of them.
 
-    Models know equal points from training. Points that float32 just tells apart confuse them: the
-    direction from one to the other is noise.
+    Models have seen equal points in training. Points that float32 can just distinguish confuse
+    them, because the direction from one to the other is noise.
     """
     may_be_near = (np.diff(np.sort(points[..., 0])) < MERGED).any(-1)
     if points.shape[-2] > MAX_MERGED or not may_be_near.any():
@@ -57,7 +57,7 @@ def circles_are_nearly_empty(points: Floats, triangles: Indices) -> bool:
 
 
 def triangles_are_near(points: Floats, triangles: Indices, others: Indices) -> bool:
-    """Whether triangles cover the same area as others, thin ones left out."""
+    """Whether triangles cover the same area as others, except for thin ones."""
     areas = [abs(turn(*_corners(points, part)[0])).sum() / 2 for part in (triangles, others)]
     corners, is_thin = _corners(points, others)
     a, b, c = _corners(points, triangles)[0]
@@ -67,7 +67,7 @@ def triangles_are_near(points: Floats, triangles: Indices, others: Indices) -> b
 
 
 def _corners(points: Floats, triangles: Indices) -> tuple[list[Floats], NDArray[np.bool_]]:
-    """Three `(2, t)` corners of triangles, counter-clockwise, and which triangles are thin."""
+    """Return three corners `(2, t)` of triangles, counter-clockwise, and which ones are thin."""
     a, b, c = (points[triangles[:, k]].T for k in range(3))
     areas = turn(a, b, c)
     sides = sum(abs(p - q).sum(0) for p, q in ((a, b), (b, c), (c, a)))
@@ -76,7 +76,7 @@ def _corners(points: Floats, triangles: Indices) -> tuple[list[Floats], NDArray[
 
 
 def _segment_distances(points: Floats, ring: Floats) -> Floats:
-    """`(n,)` distances of points `(n, 2)` from the nearest edge of a ring `(m, 2)`."""
+    """Return `(n,)` distances of points `(n, 2)` from the nearest edge of a ring `(m, 2)`."""
     along, offset = np.roll(ring, -1, 0) - ring, points[:, None] - ring
     squares = (along**2).sum(-1)
     share = np.clip((offset * along).sum(-1) / np.where(squares > 0, squares, 1), 0, 1)
@@ -85,6 +85,6 @@ def _segment_distances(points: Floats, ring: Floats) -> Floats:
 
 
 def _area(ring: Floats) -> float:
-    """The area of a ring `(m, 2)`, positive if it runs counter-clockwise."""
+    """Return the area of a ring `(m, 2)`, positive if it runs counter-clockwise."""
     x, y = (ring - ring[0]).T
     return float((x * np.roll(y, -1) - np.roll(x, -1) * y).sum() / 2)

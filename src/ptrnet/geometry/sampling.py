@@ -1,6 +1,6 @@
-"""How the elements of drawn instances are spread. All lie in the unit cube.
+"""Random elements in the unit cube: uniform, and kinds with clusters, curves, ties or duplicates.
 
-One kind is drawn for a whole call, so that instances of one call are about as hard as each other.
+All instances of a call are of one kind, so that they are about equally hard.
 """
 
 from collections.abc import Callable
@@ -15,7 +15,14 @@ Shape = tuple[int, int, int]  # (B, n, d)
 
 
 def sample_points(kind: str, rng: np.random.Generator, shape: Shape) -> Floats:
-    """`(B, n, d)` elements of a kind; `mixed` is uniform half of the time, else any other kind."""
+    """Return random elements `(B, n, d)` of a kind.
+
+    "mixed" is uniform half of the time, else one of the other kinds.
+
+    Example:
+        >>> sample_points("mixed", np.random.default_rng(0), (32, 50, 2)).shape
+        (32, 50, 2)
+    """
     if kind == MIXED:
         kind = UNIFORM if rng.random() < 0.5 else str(rng.choice(list(_KINDS)[1:]))
     return _KINDS[kind](rng, shape)
@@ -30,7 +37,7 @@ def _gaussian(rng: np.random.Generator, shape: Shape) -> Floats:
 
 
 def _clustered(rng: np.random.Generator, shape: Shape) -> Floats:
-    """Around 1 to 8 centres, with deviations of a hundredth to a fifth of the square."""
+    """Gaussian clusters around 1 to 8 centres, with standard deviations of 0.01 to 0.2."""
     batch, n, features = shape
     centres = rng.random((batch, 8, features))
     deviations = 10 ** rng.uniform(-2, -0.7, (batch, 8, 1))
@@ -41,7 +48,7 @@ def _clustered(rng: np.random.Generator, shape: Shape) -> Floats:
 
 
 def _curves(rng: np.random.Generator, shape: Shape) -> Floats:
-    """Along an arc of a closed curve of three waves in each coordinate, off it by up to a tenth."""
+    """Points along an arc of a closed curve (three waves in each coordinate), with some noise."""
     batch, n, features = shape
     angles = rng.random((batch, n, 1)) * rng.uniform(0.1, 1, (batch, 1, 1)) * 2 * np.pi
     points = np.zeros(shape)
@@ -54,14 +61,14 @@ def _curves(rng: np.random.Generator, shape: Shape) -> Floats:
 
 
 def _stretched(rng: np.random.Generator, shape: Shape) -> Floats:
-    """Uniform, then up to a hundred times as long as wide, and rotated."""
+    """Uniform points, stretched up to a hundred times as long as wide, and rotated."""
     return _place_in_cube(rng, _stretch_and_rotate(rng, rng.random(shape) - 0.5))
 
 
 def _grid(rng: np.random.Generator, shape: Shape) -> Floats:
-    """On the crossings of a grid of 3 to 1,000 lines: ties, points on one line, duplicates.
+    """Points of a grid of 3 to 1,000 lines: with ties, points on one line, and duplicates.
 
-    About half of the instances are off them by a little, and half are stretched and rotated.
+    About half of the instances have a little noise, and half are stretched and rotated.
     """
     batch, _, features = shape
     lines = np.round(10 ** rng.uniform(0.5, 3, (batch, 1, features)))
@@ -73,7 +80,7 @@ def _grid(rng: np.random.Generator, shape: Shape) -> Floats:
 
 
 def _duplicates(rng: np.random.Generator, shape: Shape) -> Floats:
-    """Uniform; a tenth to nine tenths of the elements repeat another one."""
+    """Uniform points, of which a share of 0.1 to 0.9 repeats another one."""
     batch, n, _ = shape
     points = rng.random(shape)
     indices = rng.integers(0, n, (batch, n))
@@ -83,7 +90,7 @@ def _duplicates(rng: np.random.Generator, shape: Shape) -> Floats:
 
 
 def _stretch_and_rotate(rng: np.random.Generator, points: Floats) -> Floats:
-    """Each instance scaled along its axes by up to a hundred, then rotated about the origin."""
+    """Scale each instance along its axes by 0.01 to 1, then rotate it about the origin."""
     batch, _, features = points.shape
     scales = 10 ** rng.uniform(-2, 0, (batch, 1, features))
     rotations, _ = np.linalg.qr(rng.standard_normal((batch, features, features)))
@@ -91,7 +98,7 @@ def _stretch_and_rotate(rng: np.random.Generator, points: Floats) -> Floats:
 
 
 def _place_in_cube(rng: np.random.Generator, points: Floats) -> Floats:
-    """Each instance in the unit cube: about half fill it, others are smaller, anywhere in it."""
+    """Move instances into the unit cube. About half fill it; the others are smaller, anywhere."""
     minimum = points.min(1, keepdims=True)
     span = (points.max(1, keepdims=True) - minimum).max(2, keepdims=True)
     points = (points - minimum) / np.where(span > 0, span, 1)
