@@ -63,7 +63,7 @@ def test_a_table_is_run_once(tiny, trained, capsys):
     assert len(trained) == 1  # tested anew, not trained
 
 
-def test_stopped_it_goes_on(tiny, trained, monkeypatch, capsys):
+def test_a_stopped_reproduction_is_resumed(tiny, trained, monkeypatch, capsys):
     put = records.put
 
     def stop(*arguments):
@@ -80,7 +80,7 @@ def test_stopped_it_goes_on(tiny, trained, monkeypatch, capsys):
     assert [r["row"] for r in document()] == ["first", "second"]
 
 
-def test_a_training_that_was_stopped_goes_on(tiny, monkeypatch):
+def test_a_training_that_was_stopped_is_resumed(tiny, monkeypatch):
     recipe = tables.select("tiny/hulls/second")[0].lines["ours"].recipe
     folder = trainings.folder_of(recipe, Path("runs/reproduce"))
     whole = training.train(recipe, Path("whole")).model.state_dict()
@@ -100,7 +100,7 @@ def test_a_training_that_was_stopped_goes_on(tiny, monkeypatch):
     assert all((whole[name] == resumed[name]).all() for name in whole)
 
 
-def test_tours_stand_beside_algorithms(tiny):
+def test_tours_are_compared_with_algorithms(tiny):
     assert ptrnet(["reproduce", "tiny/tours/first", "--budget", "quick"]) == 0
     (record,) = document("tiny-tours")
     test = open_test_set(tasks.get("tsp"), 5, 100)
@@ -117,7 +117,7 @@ def _length(points, tour):
     return np.hypot(*steps.T).sum()
 
 
-def test_a_budget_and_a_seed_make_other_trainings(tiny, trained, capsys):
+def test_another_budget_or_seed_starts_another_training(tiny, trained, capsys):
     assert ptrnet(["reproduce", "tiny/hulls/first", "--seed", "5"]) == 0
     assert trained[0].seed == 5
     (record,) = document()
@@ -126,7 +126,7 @@ def test_a_budget_and_a_seed_make_other_trainings(tiny, trained, capsys):
     assert [r["seed"] for r in document()] == [1]
 
 
-def test_the_list_says_what_is_to_do(tiny, capsys):
+def test_the_list_shows_what_remains_to_be_done(tiny, capsys):
     assert ptrnet(["reproduce", "tiny/hulls/first"]) == 0
     capsys.readouterr()
     assert ptrnet(["reproduce", "--list", "--json", "--line", "ours", "--line", "best"]) == 0
@@ -138,7 +138,7 @@ def test_the_list_says_what_is_to_do(tiny, capsys):
     assert "tiny/hulls/second  ours  to be tested" in out and "1 trainings to do: " in out
 
 
-def test_figures(tiny, capsys):
+def test_figures_are_drawn_from_trained_models(tiny, capsys):
     pytest.importorskip("matplotlib")
     for kind in ("answers", "curves"):
         assert ptrnet(["reproduce", f"tiny/{kind}"]) == 0
@@ -156,7 +156,7 @@ def test_figures(tiny, capsys):
         (["tiny/hull"], "unknown table 'tiny/hull'; did you mean 'tiny/hulls'?"),
     ],
 )
-def test_what_is_refused_leaves_nothing(tiny, options, message, capsys):
+def test_refused_options_write_nothing(tiny, options, message, capsys):
     assert ptrnet(["reproduce", *options]) == 2
     err = capsys.readouterr().err
     assert message in err and err.count("\n") == 1
@@ -164,7 +164,7 @@ def test_what_is_refused_leaves_nothing(tiny, options, message, capsys):
 
 
 @pytest.mark.parametrize("text", ["", "[]", '{"records": [{"row": 1}]}', '{"table": "x"}'])
-def test_results_that_are_none(tiny, text, capsys):
+def test_a_file_that_holds_no_results_is_refused_and_kept(tiny, text, capsys):
     (tiny / "results").mkdir()
     (tiny / "results" / "tiny-hulls.json").write_text(text)
     assert ptrnet(["reproduce", "tiny/hulls"]) == 2
@@ -175,7 +175,7 @@ def test_results_that_are_none(tiny, text, capsys):
 def test_a_test_set_is_labelled_once_and_checked(tiny, capsys):
     task = tasks.get("hull")
     begun = [threading.Thread(target=open_test_set, args=(task, 5, 150)) for _ in range(2)]
-    for thread in begun:  # of two that begin at one time one was refused
+    for thread in begun:  # the second waits for the first
         thread.start()
     for thread in begun:
         thread.join()
@@ -190,11 +190,11 @@ def test_a_test_set_is_labelled_once_and_checked(tiny, capsys):
     path.write_bytes(content.replace(b"1", b"2", 1))
     mended = open_test_set(task, 5, 200)
     assert path.read_bytes() == content
-    assert "is not as it was written; drawn anew" in capsys.readouterr().err
+    assert "its checksum does not match; generated again" in capsys.readouterr().err
     assert all((a.inputs == b.inputs).all() for a, b in zip(mended, again, strict=True))
 
 
-def test_other_shipped_weights_are_tested_anew(tiny, monkeypatch, capsys):
+def test_other_shipped_weights_are_tested_again(tiny, monkeypatch, capsys):
     assert ptrnet(["reproduce", "tiny/hulls/first", "--line", "best"]) == 0
     assert ptrnet(["reproduce", "tiny/hulls/first", "--line", "best"]) == 0
     assert capsys.readouterr().err.count("best done") == 1
@@ -222,8 +222,8 @@ def record_of(row):
     return records.Record(*facts, "ptrnet", 1, "c", "machine", 1.5, 20)
 
 
-def test_reproductions_beside_each_other_keep_both_records(tmp_path, monkeypatch):
-    """The later one wrote what it had read before the other's row was there."""
+def test_concurrent_reproductions_keep_all_records(tmp_path, monkeypatch):
+    """Without a lock, a process would overwrite rows that others wrote after it had read."""
     write = records.write
 
     def slow(*arguments):
@@ -237,13 +237,13 @@ def test_reproductions_beside_each_other_keep_both_records(tmp_path, monkeypatch
 
 
 def test_damaged_results_and_test_sets_are_noticed(tmp_path, monkeypatch, capsys):
-    """A number that has become another one; a checksum that is no text any more."""
+    """Damage a number in the results, and make a checksum file invalid UTF-8."""
     record = record_of("a")
     records.write("a/b", tmp_path, [record])
     assert records.read("a/b", tmp_path) == [record]
     path = records.path_of("a/b", tmp_path, ".json")
     path.write_text(path.read_text().replace("0.5", "0.7"))
-    with pytest.raises(InputError, match=r"damaged: it is not as it was written; move it away$"):
+    with pytest.raises(InputError, match=r"damaged: its checksum does not match; move it away$"):
         records.read("a/b", tmp_path)
 
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
@@ -255,4 +255,4 @@ def test_damaged_results_and_test_sets_are_noticed(tmp_path, monkeypatch, capsys
     capsys.readouterr()
     again = testsets.open_test_set(task, 2, 100)
     assert all((a.inputs == b.inputs).all() for a, b in zip(before, again, strict=True))
-    assert capsys.readouterr().err.endswith("is not as it was written; drawn anew\n")
+    assert capsys.readouterr().err.endswith("its checksum does not match; generated again\n")

@@ -72,7 +72,7 @@ def test_the_papers_numbers(row, published):
         ),
     ],
 )
-def test_decoders_are_those_of_the_row(row, decoder, text):
+def test_rows_have_the_papers_decoders(row, decoder, text):
     (row,) = tables.select(row)
     how = row.lines["ours"].decoding
     assert how.build() == decoder
@@ -86,7 +86,7 @@ def test_decoders_are_those_of_the_row(row, decoder, text):
         ('decoder = "greedy"\nbeam_size = 4', "beam_size does nothing with greedy decoding"),
     ],
 )
-def test_a_decoder_that_there_is_not_is_refused(monkeypatch, tmp_path, keys, message):
+def test_an_unknown_decoder_or_option_is_refused(monkeypatch, tmp_path, keys, message):
     (tmp_path / "paper").mkdir()
     (tmp_path / "paper" / "table.toml").write_text(
         'title = "T"\nnotes = ""\nmetrics = []\n[rows.row]\nmethod = "M"\ntrained_on = "5"\n'
@@ -97,7 +97,7 @@ def test_a_decoder_that_there_is_not_is_refused(monkeypatch, tmp_path, keys, mes
         tables.select("")[0].lines["best"].decoding.build()
 
 
-def test_lines_are_whole():
+def test_every_row_has_lines_with_a_decoder_and_a_model_of_its_task():
     for row in tables.select(""):
         assert {"paper", "ours"} <= row.lines.keys(), row
         for line in row.lines.values():
@@ -108,7 +108,7 @@ def test_lines_are_whole():
                 assert line.recipe.task.name == row.task.name
 
 
-def test_the_papers_regimes():
+def test_paper_lines_train_as_the_papers_say():
     by_paper = {row.table.partition("/")[0]: r for row, name, r in recipes() if name == "paper"}
     v, w, c = (by_paper[name] for name in ("vinyals2015", "wang2016", "chan2016"))
     assert (v.optimizer, v.learning_rate, v.schedule, v.warmup, v.clip) == (
@@ -130,15 +130,15 @@ def test_rows_of_one_recipe_share_its_training(tmp_path):
     folders = [folder_of(job.recipe, tmp_path) for job in jobs]
     assert len(set(folders)) == 6
     changes = [a != b for a, b in pairwise(folders)]
-    assert sum(changes) == 5  # those of one training follow each other
+    assert sum(changes) == 5  # jobs of one training are together
     baseline = [r for r in tables.select("wang2016") if r.name.startswith("baseline")]
     assert len({folder_of(row.lines["paper"].recipe, tmp_path) for row in baseline}) == 1
     shipped = [row.lines["ours"].weights for row in [*rows, *baseline] if row.trained_on == "5-50"]
     assert set(shipped) == {"hull-ptr-net"}
 
 
-def test_models_that_answer_for_another_would_learn_the_same(tmp_path):
-    """To the bit: of each recipe that names such models, shortened."""
+def test_models_that_share_a_training_learn_equal_weights(tmp_path):
+    """A short training of each kind gives the same bits."""
     pairs = {
         (line.recipe.task.name, line.recipe.model, line.decoding.model)
         for row in tables.select("")
@@ -173,7 +173,7 @@ def test_three_methods_share_one_training_and_answer_by_their_own_models(tmp_pat
 
 
 def test_no_training_draws_an_instance_of_a_test():
-    """Of the streams' first batches; those of all others come from seeds that differ likewise."""
+    """Compares the first batches. Later batches have other seeds, which differ in the same way."""
     seeds, drawn = set(), {}
     for _, _, recipe in recipes():
         seeds.add((recipe.seed, recipe.n, recipe.task.name))
@@ -201,12 +201,12 @@ def test_no_training_draws_an_instance_of_a_test():
         ("chan2016/table2/hard-10", "unknown row of chan2016/table2 'hard-10'; did you mean"),
     ],
 )
-def test_unknown_names(what, message):
+def test_unknown_names_suggest_the_nearest(what, message):
     with pytest.raises(InputError, match=message):
         tables.select(what)
 
 
-def test_figures_are_of_rows():
+def test_figures_name_rows_that_exist():
     assert figures.names() == ["chan2016/figure4", "vinyals2015/figure3"]
     assert {row.task.name for row in figures.read("vinyals2015/figure3").rows} == {
         *("hull", "delaunay", "tsp"),

@@ -1,1 +1,1 @@
-"""The papers' tables: what each row trains, how it is tested, and our number beside the paper's."""
+"""The papers' tables: what each row trains, how it is tested, and our numbers next to theirs."""

@@ -29,21 +29,21 @@ class Figure:
 
     name: str  # PAPER/FIGURE
     title: str
-    kind: str  # "answers": of each row's model to its test's first instance; "curves": of trainings
+    kind: str  # "answers" (each row's model on its test's first instance) or "curves" (trainings)
     rows: Sequence[Row]
 
     def path(self, results: Path) -> Path:
-        """Where its picture is."""
+        """Return the path of the figure's picture."""
         return results / f"{self.name.replace('/', '-')}.png"
 
 
 def names() -> list[str]:
-    """Every figure, as PAPER/FIGURE."""
+    """Return the names of all figures, as PAPER/FIGURE."""
     return sorted(f"{p.parents[1].name}/{p.stem}" for p in RECIPES.glob("*/figures/*.toml"))
 
 
 def read(name: str) -> Figure:
-    """A figure by its name, PAPER/FIGURE."""
+    """Return a figure by its name, PAPER/FIGURE."""
     paper, _, stem = name.partition("/")
     text = (RECIPES / paper / "figures" / f"{stem}.toml").read_text(encoding="utf-8")
     content = tomllib.loads(text)
@@ -52,10 +52,10 @@ def read(name: str) -> Figure:
 
 
 def draw(drawn: Figure, jobs: Sequence[Job], runs: Path, results: Path) -> Path:
-    """Draws a figure from what its rows' jobs have left, and returns its path.
+    """Draw a figure from the trained models of its rows' jobs, and return its path.
 
     Raises:
-        InputError: curves of shipped models, or `results` cannot be written.
+        InputError: curves of shipped models were asked for, or `results` cannot be written.
         MissingExtraError: matplotlib is not installed.
     """
     path = drawn.path(results)
@@ -88,7 +88,7 @@ def draw(drawn: Figure, jobs: Sequence[Job], runs: Path, results: Path) -> Path:
 
 
 def _draw_panel(ax: Any, job: Job, task: Task, known: Example, outputs: Indices | None) -> None:
-    """One row's answer; the true one dashed where they differ."""
+    """Draw one row's answer, and the true one dashed if they differ."""
     assert outputs is not None and known.outputs is not None
     is_right = task.is_correct(known, outputs)
     truth = None if is_right else task.draw(known.inputs, known.outputs)

@@ -1,4 +1,4 @@
-"""How long trainings will take on this machine: measured by a few of their steps."""
+"""Forecast how long trainings will take on this machine, by measuring a few of their steps."""
 
 import time
 from collections.abc import Iterable
@@ -16,14 +16,14 @@ from ptrnet.training.examples import open_examples
 from ptrnet.training.hardware import device_of
 from ptrnet.training.recipe import Recipe
 
-WARMUPS, STEPS = 3, 8
+WARMUPS, STEPS = 3, 8  # the first steps compile kernels and take memory, so they are not counted
 
 
 def seconds_left(recipes: Iterable[Recipe], runs: Path) -> dict[Path, float]:
-    """By folder, how long each training in `runs` will take from where it stands; 0: it has ended.
+    """Return for each training's folder the seconds that are left; 0 if it has ended.
 
-    The work of a few steps is measured, with examples drawn and labelled as in the training.
-    Validations and checkpoints are not counted.
+    We measure a few steps, and draw and label examples as in the training. Validations and
+    checkpoints are not counted.
     """
     by_folder = {folder_of(recipe, runs): recipe for recipe in recipes}
     rest = {f: r.steps - steps_done(f) for f, r in by_folder.items() if not is_trained(f)}
@@ -39,13 +39,13 @@ def seconds_left(recipes: Iterable[Recipe], runs: Path) -> dict[Path, float]:
 
 
 def _work_of_a_step(recipe: Recipe) -> str:
-    """The same for recipes whose steps are the same work."""
+    """Return a key that is equal for recipes whose steps take the same time."""
     same = {"steps", "seed", "learning_rate", "schedule", "warmup", "examples", "start"}
     return str({key: value for key, value in recipe.table().items() if key not in same})
 
 
 def seconds_per_step(recipe: Recipe) -> float:
-    """The mean time of a few steps of a training, after its first ones."""
+    """Return the mean time of a few steps of a training, after its first ones."""
     device = device_of(recipe.device)
     recipe = replace(recipe, device=device)  # type: ignore[arg-type]
     step = ptrnet_step(recipe)
@@ -60,7 +60,12 @@ def seconds_per_step(recipe: Recipe) -> float:
 
 
 def duration(seconds: float) -> str:
-    """A length of time as people say it: `40 s`, `12 min`, `3 h 20 min`, `2 d 4 h`."""
+    """Return a duration as text: `40 s`, `12 min`, `3 h 20 min`, `2 d 4 h`.
+
+    Example:
+        >>> duration(12_000)
+        '3 h 20 min'
+    """
     minutes = round(seconds / 60)
     if minutes < 1:
         return f"{seconds:.0f} s"

@@ -1,4 +1,4 @@
-"""What came out: `results/PAPER-TABLE.json`, a record for each row, line and budget."""
+"""Results in `results/PAPER-TABLE.json`: a record for each row, line and budget."""
 
 import json
 from collections.abc import Iterable, Mapping
@@ -13,41 +13,41 @@ from ptrnet.metrics.interval import Measure
 
 @dataclass(frozen=True)
 class Record:
-    """One number, or several metrics of one test, with all that it takes to find it again."""
+    """The metrics of one test, with everything that is needed to reproduce them."""
 
-    row: str  # its name in the table
+    row: str  # the row's name in the table
     line: str  # paper, ours or best
     budget: str
-    digest: str  # of all that decides the result: line, test, budget
+    digest: str  # checksum of everything that decides the result: line, test, budget
     model: str  # the run's folder, or the shipped model
     decoder: str
     instances: int
-    metrics: Mapping[str, Mapping[str, Any]]  # a Measure's table, by metric
-    published: Mapping[str, float | str]  # the paper's, by metric; shares in percent
-    differences: Mapping[str, float]  # ours less the paper's, in the paper's units
-    algorithms: Mapping[str, float]  # mean cost of the answers of algorithms to the same test
+    metrics: Mapping[str, Mapping[str, Any]]  # by metric, a `Measure` as a dictionary
+    published: Mapping[str, float | str]  # by metric, the paper's numbers; shares in percent
+    differences: Mapping[str, float]  # ours minus the paper's, in the paper's units
+    algorithms: Mapping[str, float]  # by algorithm, its mean cost on the same test
     command: str
-    seed: int | None  # of the training; None of a shipped model
+    seed: int | None  # the training's seed; None for a shipped model
     commit: str
     machine: str
-    minutes: float | None  # of the training
-    examples: int | None  # that it saw
+    minutes: float | None  # duration of the training
+    examples: int | None  # examples that the training saw
 
     def measure(self, metric: str) -> Measure | None:
-        """A metric; None where the record has none of that name."""
+        """Return a metric, or None if the record does not have it."""
         return Measure(**self.metrics[metric]) if metric in self.metrics else None
 
 
 def path_of(table: str, results: Path, extension: str) -> Path:
-    """The file of a table's results."""
+    """Return the path of a table's results."""
     return results / f"{table.replace('/', '-')}{extension}"
 
 
 def read(table: str, results: Path) -> list[Record]:
-    """The records of a table; empty if there is no file.
+    """Return the records of a table; an empty list if there is no file.
 
     Raises:
-        InputError: the file is not one of ours, or not as it was written.
+        InputError: the file is not one of ours, or it was changed after it was written.
     """
     path = path_of(table, results, ".json")
     if not path.exists():
@@ -61,12 +61,12 @@ def read(table: str, results: Path) -> list[Record]:
             f"{path}: expected results of ptrnet reproduce; move it away to begin anew"
         ) from None
     if written != json_checksum(document["records"]):
-        raise InputError(f"{path}: damaged: it is not as it was written; move it away")
+        raise InputError(f"{path}: damaged: its checksum does not match; move it away")
     return records
 
 
 def write(table: str, results: Path, records: Iterable[Record]) -> None:
-    """Writes a table's records in their order."""
+    """Write a table's records in their order."""
     rows = [asdict(record) for record in records]
     document = {"table": table, "records": rows, "sha256": json_checksum(rows)}
     with atomic_path(path_of(table, results, ".json")) as path:
@@ -74,9 +74,9 @@ def write(table: str, results: Path, records: Iterable[Record]) -> None:
 
 
 def put(table: str, results: Path, record: Record) -> None:
-    """Writes a record in the place of a former one of the same row, line and budget.
+    """Write a record. It replaces a former one of the same row, line and budget.
 
-    Another process that has a record of the table meanwhile waits: both are kept.
+    If another process writes a record at the same time, it waits, so both records are kept.
     """
     key = (record.row, record.line, record.budget)
     results.mkdir(parents=True, exist_ok=True)

@@ -1,4 +1,4 @@
-"""A table of results as Markdown: our numbers beside the paper's, and how to find them again."""
+"""A table of results as Markdown: our numbers next to the paper's, and how to reproduce them."""
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -10,11 +10,11 @@ from ptrnet.reproduce.tables import LINES, Row, Table
 from ptrnet.training.run_card import markdown_table
 
 TITLES = {"paper": "the paper's regime", "ours": "ours", "best": "best"}
-_DIGITS = {"length": 3}  # of metrics that are no shares
+_DIGITS = {"length": 3}  # decimals of metrics that are not shares
 
 
 def scale(metric: str) -> float:
-    """What a value is multiplied by to stand beside the paper's: shares are in percent there."""
+    """Return the factor from our unit to the paper's: papers give shares in percent."""
     return 1.0 if metric in _DIGITS else 100.0
 
 
@@ -29,13 +29,13 @@ _TITLES = {"full": "Results", "quick": "Quick runs, which only show that it work
 
 
 def write(name: str, results: Path, recorded: Sequence[Record]) -> None:
-    """Writes the page of a table's records."""
+    """Write the page of a table's records."""
     with atomic_path(records.path_of(name, results, ".md")) as path:
         path.write_text("\n".join(page(tables.read(name), recorded)) + "\n", encoding="utf-8")
 
 
 def page(table: Table, recorded: Sequence[Record]) -> Iterator[str]:
-    """The page, line by line."""
+    """Yield the page, line by line."""
     yield f"# {table.title}\n"
     document = records.path_of(table.name, Path(), ".json")
     yield _INTRODUCTION.format(name=table.name, document=document)
@@ -52,7 +52,7 @@ def page(table: Table, recorded: Sequence[Record]) -> Iterator[str]:
 
 
 def compare(table: Table, recorded: Sequence[Record]) -> Iterator[list[str]]:
-    """Our numbers beside the paper's: the cells of a head, and of each row of which there are."""
+    """Yield the cells of the table's head, and of each row that has results."""
     by_place = {(record.row, record.line): record for record in recorded}
     lines = [name for name in LINES if any(record.line == name for record in recorded)]
     algorithms = list(dict.fromkeys(a for row in table.rows for a in row.labellers))
@@ -72,7 +72,7 @@ def compare(table: Table, recorded: Sequence[Record]) -> Iterator[list[str]]:
 
 
 def _cell(record: Record, metrics: Sequence[str]) -> str:
-    """The metrics of a record, the first with its interval."""
+    """Return the metrics of a record as text, the first with its interval."""
     texts = []
     for metric in metrics:
         measure = record.measure(metric)
@@ -87,13 +87,13 @@ def _cell(record: Record, metrics: Sequence[str]) -> str:
 
 
 def _algorithm(row: Row, record: Record, name: str) -> str:
-    """The mean cost of an algorithm's answers: the paper's, and that on our instances."""
+    """Return the mean cost of an algorithm's answers, in the paper and on our instances."""
     here = f"{record.algorithms[name]:.3f}" if name in record.algorithms else "-"
     return f"{row.published.get(name, 'N/A')}; {here}"
 
 
 def origins(recorded: Sequence[Record]) -> Iterator[list[str]]:
-    """Where each model came from: the cells of a head, and of a line for each."""
+    """Yield the cells of a table that says where each model came from."""
     yield ["model", "line", "decoder", "seed", "examples", "minutes", "machine", "commit"]
     seen = set()
     for r in recorded:

@@ -1,4 +1,4 @@
-"""Rows, run: each is trained where it has to be, tested, and written down at once."""
+"""Run rows of the papers' tables: train each if necessary, test it, and record the result."""
 
 import hashlib
 import json
@@ -28,21 +28,21 @@ from ptrnet.version import VERSION
 
 @dataclass(frozen=True)
 class Job:
-    """A line of a row, to be run with a budget."""
+    """A line of a row, to run with a budget."""
 
     row: Row
-    name: str  # of the line
+    name: str  # the line's name
     budget: Budget
-    seed: int | None = None  # of the training; None: as the recipe has it
+    seed: int | None = None  # the training's seed; None: the recipe's
 
     @property
     def line(self) -> Line:
-        """What gives the numbers."""
+        """The line, which says which model and decoder to test."""
         return self.row.lines[self.name]
 
     @property
     def recipe(self) -> Recipe | None:
-        """What is trained; None where a shipped model answers."""
+        """The recipe to train; None if a shipped model answers."""
         if self.line.recipe is None:
             return None
         recipe = self.budget.limit(self.line.recipe)
@@ -50,20 +50,20 @@ class Job:
 
     @property
     def instances(self) -> int:
-        """How many the test has."""
+        """The number of instances of the test."""
         return count_for(self.row.n, self.budget.share)
 
     def digest(self) -> str:
-        """A checksum of all that decides the result."""
+        """Return a checksum of everything that decides the result."""
         test = [self.row.task.name, self.row.n, self.instances, SEED, list(self.row.labellers)]
         shipped = checksum(weights.folder(self.line.weights) / TENSORS) if self.line.weights else ""
-        # Only options that are set: a new one leaves the checksums of other decoders as they were.
+        # Only options that are set count, so a new option does not change other checksums.
         how = self.line.decoding.table()
         content = [VERSION, training_of(self), shipped, how, test]
         return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:16]
 
     def is_done(self, results: Path) -> bool:
-        """Whether the results hold what this job would give."""
+        """Whether the results already have this job's record."""
         identity = (self.row.name, self.name, self.budget.name, self.digest())
         recorded = records.read(self.row.table, results)
         return any((r.row, r.line, r.budget, r.digest) == identity for r in recorded)
@@ -72,7 +72,7 @@ class Job:
 def jobs_of(
     rows: Sequence[Row], lines: Sequence[str], budget: Budget, seed: int | None = None
 ) -> list[Job]:
-    """The jobs of rows that have such lines; those of one training follow each other."""
+    """Return the jobs of rows that have these lines, sorted so that each model's are together."""
     jobs = [Job(row, line, budget, seed) for row in rows for line in lines if line in row.lines]
     order: dict[str, int] = {}
     for job in jobs:
@@ -81,17 +81,17 @@ def jobs_of(
 
 
 def run(jobs: Sequence[Job], runs: Path, results: Path) -> Iterator[Record]:
-    """Runs jobs one after the other; each is in the results before the next begins.
+    """Run jobs one after another, and yield each record after it was written.
 
     Args:
-        jobs: those of one training follow each other.
-        runs: the folder of the trainings; one that was stopped goes on.
+        jobs: the jobs, see `jobs_of`.
+        runs: the folder of the trainings. A training that was stopped is resumed.
         results: the folder of `PAPER-TABLE.json` and `.md`.
     """
     for job in jobs:
         record = _run_job(job, runs)
         records.put(job.row.table, results, record)
-        with locked(results):  # else an older report may be written last
+        with locked(results):  # otherwise another process could write an older report last
             report.write(job.row.table, results, records.read(job.row.table, results))
         yield record
 
@@ -107,7 +107,7 @@ def _run_job(job: Job, runs: Path) -> Record:
     trained = solver.trained
     minutes, examples = None, None
     if recipe is not None:
-        with suppress(InputError):  # logs that are damaged: the model is not
+        with suppress(InputError):  # damaged logs do not make the model worse
             curves = read_curves(folder_of(recipe, runs), recipe.batch_size)
             minutes = float(curves.seconds[-1]) / 60
         examples = trained["steps"] * recipe.batch_size
@@ -135,7 +135,7 @@ def _run_job(job: Job, runs: Path) -> Record:
 
 
 def _differences(row: Row, measures: Mapping[str, Measure]) -> dict[str, float]:
-    """Our numbers less the paper's, in the paper's units."""
+    """Return our numbers minus the paper's, in the paper's units."""
     return {
         name: report.scale(name) * measure.value - paper
         for name, measure in measures.items()
@@ -144,7 +144,10 @@ def _differences(row: Row, measures: Mapping[str, Measure]) -> dict[str, float]:
 
 
 def _mean_costs(row: Row, test: Sequence[Example]) -> dict[str, float]:
-    """What the answers of algorithms to the test cost in the mean; of the exact one its own."""
+    """Return the mean cost of each algorithm's answers to the test.
+
+    The test has the answers of the task's first labeller already.
+    """
     task = tasks.get(row.task.name)
     costs = {}
     for labeller in row.labellers:
@@ -159,6 +162,6 @@ def _mean_costs(row: Row, test: Sequence[Example]) -> dict[str, float]:
 
 
 def training_of(job: Job) -> str:
-    """What tells the jobs of one model from others: the shipped one, or the recipe's folder."""
+    """Return a key of the job's model: the shipped model's name, or the recipe's folder."""
     recipe = job.recipe
     return job.line.weights if recipe is None else folder_of(recipe, Path()).name

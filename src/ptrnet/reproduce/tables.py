@@ -1,8 +1,8 @@
-"""The tables as the package holds them: `recipes/PAPER/TABLE.toml`, every row complete in itself.
+"""The papers' tables as data: `recipes/PAPER/TABLE.toml`.
 
-A row is a test, the paper's own numbers, and up to three lines: `paper` and `ours` are recipes
-with a decoder, `best` names a shipped model. Where several models learn the same by a recipe,
-`answered_by` names the one that answers: they share a training.
+A row has a test, the paper's own numbers, and up to three lines: `paper` and `ours` are recipes
+with a decoder, `best` names a shipped model. Several kinds of models may learn the same weights by
+one recipe. They share a training, and `answered_by` names the kind that answers.
 """
 
 import tomllib
@@ -21,9 +21,8 @@ from ptrnet.training.recipe import Recipe
 
 LINES = ("paper", "ours", "best")
 RECIPES = Path(str(files("ptrnet") / "recipes"))
-# Keys of a line, beside a recipe's.
-_OPTIONS = [field.name for field in fields(DecoderOptions)]
-_SEED = 1  # of what a decoder draws at random
+_OPTIONS = [field.name for field in fields(DecoderOptions)]  # keys of a line that are the decoder's
+_SEED = 1  # seed of decoders that draw random numbers
 
 
 @dataclass(frozen=True)
@@ -32,14 +31,14 @@ class Decoding:
 
     options: DecoderOptions
     constrained: bool
-    model: str = ""  # that answers with the trained weights; empty: the one that was trained
+    model: str = ""  # the kind that answers with the trained weights; empty: the trained kind
 
     def build(self) -> Decoder:
-        """The decoder. Raises InputError: a name or an option that there is not."""
+        """Build the decoder. Raises InputError if the name or an option is unknown."""
         return self.options.build(_SEED)
 
     def table(self) -> dict[str, Any]:
-        """As a line of a recipe has it: the keys that are set."""
+        """Return the keys that are set, as in a line of a table's file."""
         options = {key: value for key, value in vars(self.options).items() if value is not None}
         model = {"answered_by": self.model} if self.model else {}
         return {**options, "constrained": self.constrained, **model}
@@ -58,10 +57,10 @@ class Decoding:
 
 @dataclass(frozen=True)
 class Line:
-    """Where the numbers of a row come from: a training, or a shipped model."""
+    """The model behind numbers of a row, from a training or shipped, and its decoder."""
 
-    recipe: Recipe | None  # None: of a shipped model
-    weights: str  # the shipped model; empty: of a training
+    recipe: Recipe | None  # None for a shipped model
+    weights: str  # the shipped model's name; empty for a training
     decoding: Decoding
 
 
@@ -74,9 +73,9 @@ class Row:
     method: str  # as the paper calls it
     trained_on: str  # sizes, as the paper gives them
     task: Task
-    n: int  # of the test's instances
+    n: int  # elements of each instance of the test
     published: Mapping[str, float | str]  # by metric; shares in percent; "FAIL" as in V
-    labellers: Sequence[str]  # algorithms whose mean cost is also shown
+    labellers: Sequence[str]  # algorithms whose mean cost the table shows
     lines: Mapping[str, Line]
 
     def __str__(self) -> str:
@@ -95,22 +94,26 @@ class Table:
 
 
 def names() -> list[str]:
-    """Every table, as PAPER/TABLE."""
+    """Return the names of all tables, as PAPER/TABLE."""
     return sorted(str(p.relative_to(RECIPES).with_suffix("")) for p in RECIPES.glob("*/*.toml"))
 
 
 def read(name: str) -> Table:
-    """A table by its name, PAPER/TABLE."""
+    """Return a table by its name, PAPER/TABLE."""
     content = tomllib.loads((RECIPES / f"{name}.toml").read_text(encoding="utf-8"))
     rows = [_row(name, row_name, row) for row_name, row in content["rows"].items()]
     return Table(name, content["title"], content["notes"].strip(), content["metrics"], rows)
 
 
 def select(what: str) -> list[Row]:
-    """The rows that PAPER, PAPER/TABLE or PAPER/TABLE/ROW names; all where it is empty.
+    """Return the rows that PAPER, PAPER/TABLE or PAPER/TABLE/ROW names; all rows for "".
 
     Raises:
-        InputError: there is no such paper, table or row; the nearest is suggested.
+        InputError: there is no such paper, table or row. The message suggests the nearest name.
+
+    Example:
+        >>> len(select("vinyals2015/table1")) == len(read("vinyals2015/table1").rows)
+        True
     """
     paper, _, rest = what.partition("/")
     table, _, row = rest.partition("/")
@@ -154,12 +157,12 @@ def _lines(row: Mapping[str, Any]) -> Iterator[tuple[str, Line]]:
 
 @dataclass(frozen=True)
 class Budget:
-    """A limit of what is trained and tested.
+    """A limit on training and testing.
 
     Args:
-        name: of the option's value.
-        steps: the most updates of the weights; None: as many as the recipe has.
-        share: of the instances of a test.
+        name: the value of the option `--budget`.
+        steps: maximum number of updates of the weights; None: no limit.
+        share: share of the test's instances to answer.
     """
 
     name: str
@@ -167,7 +170,7 @@ class Budget:
     share: float
 
     def limit(self, recipe: Recipe) -> Recipe:
-        """The recipe with as many steps as there may be; its schedule is over them."""
+        """Return the recipe with at most `steps` steps; its schedule is shortened, too."""
         if self.steps is None or recipe.steps <= self.steps:
             return recipe
         return replace(recipe, steps=self.steps, valid_every=min(recipe.valid_every, self.steps))
@@ -177,7 +180,7 @@ BUDGETS = {"full": Budget("full", None, 1.0), "quick": Budget("quick", 1000, 0.1
 
 
 def budget_of(name: str) -> Budget:
-    """The budget of a name. Raises InputError if unknown."""
+    """Return the budget of a name. Raises InputError if it is unknown."""
     if name not in BUDGETS:
         raise unknown("budget", name, BUDGETS)
     return BUDGETS[name]

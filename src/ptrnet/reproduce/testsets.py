@@ -1,7 +1,7 @@
 """Test sets: generated and labelled once, and kept in the user's cache folder.
 
-They come from a stream of random numbers of which no training draws (`ptrnet.generate`'s), so that
-no model has seen an instance of them. Answers are exact: tours are proved the shortest.
+They come from `ptrnet.generate`, whose random numbers are independent of those of trainings, so no
+model has seen their instances. Answers are exact: tours are proved to be the shortest.
 """
 
 import os
@@ -19,16 +19,17 @@ from ptrnet.version import VERSION
 
 SEED = 20_261_121
 CHECKSUM = ".sha256"
-COUNT, FEWER, MANY_ELEMENTS = 10_000, 1000, 50  # instances; FEWER of more than MANY_ELEMENTS
+# Number of instances: COUNT, or FEWER if they have more than MANY_ELEMENTS elements.
+COUNT, FEWER, MANY_ELEMENTS = 10_000, 1000, 50
 
 
 def count_for(n: int, share: float = 1.0) -> int:
-    """How many instances of n elements a test has; of a part of it, at least 100."""
+    """Return the number of instances of n elements in a share of a test, at least 100."""
     return max(100, round(share * (COUNT if n <= MANY_ELEMENTS else FEWER)))
 
 
 def open_test_set(task: Task, n: int, count: int) -> Dataset:
-    """The first `count` instances of n elements, with exact answers in the task's canonical form.
+    """Return the first `count` instances of n elements, with exact answers in canonical form.
 
     Raises:
         OutputError: the cache folder cannot be written.
@@ -37,7 +38,7 @@ def open_test_set(task: Task, n: int, count: int) -> Dataset:
     path = _folder() / f"{task.name}-n{n}-{largest}-seed{SEED}.txt"
     lock = path.with_suffix(".lock")
     lock.touch()
-    with locked(lock):  # other processes that want the same test set wait
+    with locked(lock):  # other processes that need the same test set wait
         if not _is_whole(path):
             jobs = os.cpu_count() or 1
             generate(task.name, n, largest, output=path, strict=True, seed=SEED, jobs=jobs)
@@ -47,18 +48,18 @@ def open_test_set(task: Task, n: int, count: int) -> Dataset:
 
 
 def _is_whole(path: Path) -> bool:
-    """Whether a test set is there as it was written. Says so where it is not."""
+    """Whether a test set is there and undamaged. Prints a line if it is damaged."""
     written = path.with_suffix(CHECKSUM)
     if not path.exists() or not written.exists():
         return False
     if written.read_bytes().strip() == checksum(path).encode():
         return True
-    print(f"{path}: is not as it was written; drawn anew", file=sys.stderr)
+    print(f"{path}: damaged: its checksum does not match; generated again", file=sys.stderr)
     return False
 
 
 def _folder() -> Path:
-    """The folder of this version's test sets: other versions may have drawn others."""
+    """Return the folder of this version's test sets: other versions may draw other instances."""
     try:
         folder = cache_folder() / f"test-sets-{VERSION}"
         folder.mkdir(parents=True, exist_ok=True)

@@ -1,4 +1,4 @@
-"""The trainings behind rows: a folder for each recipe, so that rows of one recipe share one."""
+"""Trainings of rows. Each recipe has a folder, so rows with the same recipe share a training."""
 
 import hashlib
 import json
@@ -13,7 +13,7 @@ from ptrnet.training.recipe import Recipe
 
 
 def folder_of(recipe: Recipe, runs: Path) -> Path:
-    """The folder of a recipe's training: a readable name, and a digest of its settings.
+    """Return the folder of a recipe's training: a readable name and a digest of its settings.
 
     The digest covers only settings that differ from the defaults, so that a field that a later
     version adds does not change the name.
@@ -31,7 +31,7 @@ def is_trained(folder: Path) -> bool:
 
 
 def steps_done(folder: Path) -> int:
-    """The number of steps that a training in the folder has done."""
+    """Return the number of steps that the training in a folder has done."""
     if is_trained(folder):
         return model_folder.load(folder).trained["steps"]  # type: ignore[no-any-return]
     begun = checkpoint.read_last(folder)
@@ -39,12 +39,12 @@ def steps_done(folder: Path) -> int:
 
 
 def solver_of(line: Line, recipe: Recipe | None, runs: Path) -> Solver:
-    """What answers for a line: the shipped model, or the recipe's.
+    """Return the solver of a line: the shipped model, or the recipe's.
 
-    A recipe that has no model yet is trained now; a training that was stopped is resumed.
+    A recipe without a model is trained now. A training that was stopped is resumed.
 
     Raises:
-        InputError: another training has the folder, or its checkpoints are damaged.
+        InputError: the folder belongs to another training, or its checkpoints are damaged.
     """
     if recipe is None:
         return weights.load(line.weights)
@@ -60,7 +60,7 @@ def solver_of(line: Line, recipe: Recipe | None, runs: Path) -> Solver:
 
 
 def _as_model(name: str, solver: Solver) -> Solver:
-    """A model of another kind with the solver's weights."""
+    """Return a solver whose model is of another kind and has the same weights."""
     trained, task = solver.model, solver.task
     model = models.build(name, task.num_features, task.num_specials, **trained.settings())
     model.load_state_dict(trained.state_dict())
