@@ -7,6 +7,7 @@ Example:
     >>> model = models.build("ptr-net", 2, 1, hidden_size=64)
 """
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from ptrnet.errors import InputError
@@ -16,6 +17,7 @@ from ptrnet.settings import from_mapping, options_of, require_settings
 
 if TYPE_CHECKING:  # names and settings must not import torch
     from ptrnet.models.base import PointerModel
+    from ptrnet.tasks.base import Task
 
 STATES = "state-ptr-net"  # serves problems only, so `names` leaves it out
 _registry = Registry("model", __name__, ("base", "ensemble", "settings", "state_ptr_net"), "MODEL")
@@ -76,7 +78,23 @@ def build(name: str, features: int, num_specials: int, /, **settings: Any) -> "P
     Args:
         name: of the model.
         features: numbers in an element, d.
-        num_specials: special slots of the task, S.
-        settings: as in `settings_of`.
+        num_specials: special slots, S.
+        settings: see `settings_of`.
     """
-    return kind(name).fresh(features, num_specials, settings_of(name, **settings))
+    cls, values = kind(name), settings_of(name, **settings)
+    return _of_networks(values, lambda: cls(features, num_specials, values))
+
+
+def for_task(name: str, task: "Task", settings: ModelSettings) -> "PointerModel":
+    """Build a model with random weights for the instances of a task."""
+    cls = kind(name)
+    return _of_networks(settings, lambda: cls.for_task(task, settings))
+
+
+def _of_networks(settings: ModelSettings, network: Callable[[], "PointerModel"]) -> "PointerModel":
+    """Return one network, or an `Ensemble` if the setting `ensemble` exceeds 1."""
+    if settings.ensemble == 1:
+        return network()
+    from ptrnet.models.ensemble import Ensemble
+
+    return Ensemble([network() for _ in range(settings.ensemble)])

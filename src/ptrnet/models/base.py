@@ -55,17 +55,8 @@ class PointerModel(nn.Module, ABC):
 
     @classmethod
     def for_task(cls, task: "Task", settings: ModelSettings) -> "PointerModel":
-        """Build a model with random weights for the instances of a task; see `fresh`."""
-        return cls.fresh(task.num_features, task.num_specials, settings)
-
-    @classmethod
-    def fresh(cls, features: int, num_specials: int, settings: ModelSettings) -> "PointerModel":
-        """Build a model with random weights: an `Ensemble` if the setting `ensemble` exceeds 1."""
-        if settings.ensemble == 1:
-            return cls(features, num_specials, settings)
-        from ptrnet.models.ensemble import Ensemble
-
-        return Ensemble([cls(features, num_specials, settings) for _ in range(settings.ensemble)])
+        """Build one network with random weights for the instances of a task."""
+        return cls(task.num_features, task.num_specials, settings)
 
     def networks(self) -> list["PointerModel"]:
         """The networks that are trained separately: this one, or those of an ensemble."""

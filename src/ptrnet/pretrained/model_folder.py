@@ -104,7 +104,7 @@ def load(folder: Path) -> Saved:
         task = tasks.get(config["task"], **config["task_settings"])
         settings = models.settings_of(config["model"], **config["model_settings"])
         with torch.device("meta"):  # without memory for weights, which come from the file
-            model = models.kind(config["model"]).for_task(task, settings)
+            model = models.for_task(config["model"], task, settings)
     except InputError as error:
         raise ModelError(f"{folder / CONFIG}: {error}") from None
     path = folder / TENSORS

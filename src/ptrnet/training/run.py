@@ -135,7 +135,7 @@ def _restore(begun: checkpoint.Checkpoint, module: TrainingModule, best: BestWei
 
 def _network(recipe: Recipe, task: Task) -> PointerModel:
     """The model with fresh weights, in float32 whatever PyTorch's default is."""
-    return models.kind(recipe.model).for_task(task, recipe.network).float()
+    return models.for_task(recipe.model, task, recipe.network).float()
 
 
 def _prepare(
