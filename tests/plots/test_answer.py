@@ -1,4 +1,4 @@
-"""Pictures of answers: where points and lines are, how good the answer is, what of it is wrong."""
+"""Pictures of answers: positions of points and lines, the gap in the title, marks of errors."""
 
 from xml.etree import ElementTree
 
@@ -25,7 +25,7 @@ def drawn(truth=None, names=()):
     return ax
 
 
-def test_points_and_lines_are_where_they_should_be():
+def test_points_and_lines_have_the_coordinates_of_the_instance():
     ax = drawn(names=["a", "b", "c", "d"])
     line, others, own = ax.lines
     assert line.get_xydata().tolist() == POINTS[[0, 1, 2, 0]].tolist()
@@ -34,7 +34,7 @@ def test_points_and_lines_are_where_they_should_be():
     assert [t.get_text() for t in ax.texts] == ["a", "b", "c", "d"]
 
 
-def test_the_true_answer_is_drawn_where_it_differs():
+def test_the_true_answer_is_drawn_if_it_differs():
     ax = drawn(truth=np.array([0, 1, 3]))
     labels = [line.get_label() for line in ax.lines]
     assert labels[:2] == ["true answer", "network's answer"]
@@ -49,7 +49,7 @@ def test_an_error_while_drawing_leaves_no_picture(tmp_path):
     assert not list(tmp_path.iterdir())
 
 
-def test_one_drawing_has_one_svg(tmp_path):
+def test_equal_drawings_give_equal_svg_files(tmp_path):
     texts = []
     for _ in range(2):
         with axes(tmp_path / "a.svg") as ax:
@@ -58,14 +58,14 @@ def test_one_drawing_has_one_svg(tmp_path):
     assert texts[0] == texts[1]
 
 
-def test_a_dollar_in_a_name_is_a_dollar(tmp_path):
+def test_a_dollar_in_a_name_does_not_start_a_formula(tmp_path):
     task = tasks.get("hull")
     with axes(tmp_path / "a.png") as ax:
         draw_answer(ax, task.draw(POINTS, np.array([0, 1, 2])), None, ["$x^$", "b", "c", "d"])
     assert (tmp_path / "a.png").exists()
 
 
-def test_names_that_xml_or_the_font_cannot_hold(tmp_path):
+def test_names_that_xml_or_the_font_cannot_hold_are_drawn(tmp_path):
     task = tasks.get("hull")
     names = ["a\x01b", "\u6771", "", "d"]
     with axes(tmp_path / "a.svg") as ax:
@@ -97,7 +97,7 @@ def test_a_tour_has_its_optimum_and_its_gap():
 
 
 def test_a_tour_on_the_earth_is_measured_there(small):
-    """A picture by Python measured the degrees, one by the program the kilometres."""
+    """Its title has kilometres, and not degrees."""
     rng = np.random.default_rng(0)
     cities = Example(rng.uniform(0, 50, (6, 2)), distance="GEO")
     (answer,) = small("tsp").answer([cities])

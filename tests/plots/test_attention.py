@@ -9,7 +9,7 @@ from ptrnet.types import Example
 
 
 @pytest.mark.parametrize("task", ["hull", "sort", "tsp"])
-def test_it_multiplies_to_the_probability_of_the_answer(small, task):
+def test_attention_multiplies_to_the_probability_of_the_answer(small, task):
     solver = small(task, scale=8.0)
     examples = [Example(solver.task.sample(np.random.default_rng(n), 1, n)[0]) for n in (4, 7)]
     for answered in solver.predict(examples, ptrnet.Beam(3), constrained=False):

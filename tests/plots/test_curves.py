@@ -1,4 +1,4 @@
-"""Learning curves: read from the logs of a run and of its resumed parts, and drawn."""
+"""Learning curves, read from the logs of a run and of its resumed parts."""
 
 import numpy as np
 import pytest
@@ -17,8 +17,8 @@ def write_logs(run, *parts):
         (folder / "metrics.csv").write_text(HEAD + "".join(f"{line}\n" for line in lines))
 
 
-def test_parts_follow_each_other(tmp_path):
-    """The second part began at step 100: what the first had logged after that is taken again."""
+def test_a_resumed_part_replaces_later_steps_of_the_part_before(tmp_path):
+    """The second part resumed at step 100, so the first part's later steps do not count."""
     first = ["0.1,0,200,3.0,49,,", "0.2,0,100,2.0,99,,", "0.9,0,100,9.0,149,,"]
     second = ["0.3,0,400,1.5,149,,", ",0,,,149,0.35,1.4", "0.4,0,50,1.0,199,,"]
     write_logs(tmp_path / "run", first, second)
@@ -31,7 +31,7 @@ def test_parts_follow_each_other(tmp_path):
     np.testing.assert_allclose(curves.seconds, seconds)
 
 
-def test_more_than_ten_parts_are_in_order(tmp_path):
+def test_more_than_ten_parts_are_read_in_order(tmp_path):
     write_logs(tmp_path / "run", *([f"0.1,0,1,{k},{k},,"] for k in range(12)))
     assert read_curves(tmp_path / "run", 1).values["loss"].tolist() == list(range(12))
 
@@ -49,7 +49,7 @@ def test_a_run_without_logs_is_refused(tmp_path):
 
 
 @pytest.mark.parametrize("x", ["steps", "examples", "minutes"])
-def test_the_program_draws(tmp_path, x, capsys):
+def test_the_command_draws_curves(tmp_path, x, capsys):
     pytest.importorskip("matplotlib")
     for name in ("a", "b"):
         write_logs(tmp_path / name, ["0.1,0,200,3.0,49,,", "0.2,0,100,2.0,99,,", ",0,,,99,0.3,1.9"])
@@ -62,7 +62,7 @@ def test_the_program_draws(tmp_path, x, capsys):
     assert all(f">{word}<" in text for word in (x, "loss", "accuracy", "a", "b"))
 
 
-def test_what_cannot_be_drawn_is_refused(tmp_path, capsys):
+def test_the_command_refuses_runs_and_files_that_it_cannot_draw(tmp_path, capsys):
     (tmp_path / "a").mkdir()
     assert ptrnet(["plot", str(tmp_path / "a"), "--x", "epochs"]) == 2
     assert "unknown --x 'epochs'" in capsys.readouterr().err
@@ -74,8 +74,8 @@ def test_what_cannot_be_drawn_is_refused(tmp_path, capsys):
 
 
 @pytest.mark.parametrize("cut", ["0.4,0,200,9.0", "0.4,0,200,9.0,1"])
-def test_a_line_that_was_cut_is_not_read(tmp_path, cut):
-    """Of a run that still writes, or was killed: `1` would be the step of 199."""
+def test_an_incomplete_last_line_is_ignored(tmp_path, cut):
+    """A run that is still writing, or was killed, may leave `1` of `199`."""
     write_logs(tmp_path / "run", ["0.1,0,200,3.0,49,,", "0.2,0,200,2.0,99,,"])
     with (tmp_path / "run" / "logs" / "csv" / "version_0" / "metrics.csv").open("a") as stream:
         stream.write(cut)

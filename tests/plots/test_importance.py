@@ -8,7 +8,7 @@ from ptrnet.metrics.interval import Measure
 from ptrnet.plots.importance import MAX_BARS, draw_importance
 
 
-def test_bars_are_the_losses_with_the_greatest_on_top():
+def test_bars_show_the_losses_with_the_largest_on_top():
     ax = Figure().add_subplot()
     losses = {"price $": Measure(0.3, 0.2, 0.4, 9), "size": Measure(0.1, None, None, 1)}
     draw_importance(ax, losses, "accuracy")

@@ -1,4 +1,4 @@
-"""Names in the picture as it is written: none overlaps, hides a point or leaves the frame."""
+"""Names in a written picture: none overlaps another, hides a point or leaves the frame."""
 
 from itertools import combinations
 from pathlib import Path
@@ -32,7 +32,7 @@ def check(ax, points):
     return placed
 
 
-def test_the_capitals(tmp_path):
+def test_names_of_capitals_have_room(tmp_path):
     task = tasks.get("hull")
     (example,) = formats.read(str(CAPITALS), task)
     (outputs,) = task.label(example.inputs[None]).rows()
@@ -47,7 +47,7 @@ def test_the_capitals(tmp_path):
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_crowds_are_thinned_and_the_answers_own_come_first(tmp_path, seed):
+def test_names_without_room_are_left_out_and_those_of_the_answer_come_first(tmp_path, seed):
     rng = np.random.default_rng(seed)
     points = rng.normal(size=(50, 2)) ** 3 * [1, 1e-3]
     names = [f"element {'m' * rng.integers(1, 12)} {i}" for i in range(50)]
@@ -62,7 +62,7 @@ def test_crowds_are_thinned_and_the_answers_own_come_first(tmp_path, seed):
 @pytest.mark.parametrize(
     "points", [np.zeros((1, 2)), np.zeros((4, 2)), np.array([[0.0, 0], [1e300, 0], [0, 1e-300]])]
 )
-def test_what_has_no_extent_is_drawn(tmp_path, points):
+def test_points_without_extent_are_drawn(tmp_path, points):
     task = tasks.get("hull")
     with axes(tmp_path / "a.png") as ax:
         draw_answer(ax, task.draw(points, np.array([0])), None, ["m" * 200, "b"][: len(points)])

@@ -1,4 +1,4 @@
-"""Pictures of an instance with the network's answer, also as an animation of its steps."""
+"""Pictures of an instance with the network's answer, and animations of the answer's steps."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
@@ -11,29 +11,30 @@ from ptrnet.plots.labels import draw_labels, element_names, feature_names
 from ptrnet.tasks.base import Drawing, Task
 from ptrnet.types import Example, Floats, Indices
 
-MILLISECONDS = 500  # for each step of an animation
-MIN_PROBABILITY = 0.005  # smaller ones are not drawn
-# On light and on dark; points and names have the colour of text, by matplotlib's style.
+MILLISECONDS = 500  # duration of each step of an animation
+MIN_PROBABILITY = 0.005  # lines of smaller probabilities would be too thin to see
+# These colours are visible on light and on dark backgrounds. Points and names have the colour of
+# text in matplotlib's style.
 ANSWER_COLOR, TRUTH_COLOR, MISSING_COLOR = "#2f72d6", "#d1495b", "#e0aab0"
 QUIET_COLOR, GRID_ALPHA = "#8a8f98", 0.2
-MAX_NAMES = 60  # more would hide the points
-MAX_COORDINATE = 1e300  # the margins of axes must be finite too
+MAX_NAMES = 60  # more names would hide the points
+MAX_COORDINATE = 1e300  # leaves room for the margins of axes, which must be finite, too
 
 
 def draw_answered(ax: Any, task: Task, answered: Example, known: Indices | None) -> None:
-    """Draws the network's answer to an example, and the true one, dashed, where it is better.
+    """Draw the network's answer to an example, and the true answer, dashed, if it is better.
 
-    Of triangles the wrong ones are shaded, and the missing ones hatched.
+    In triangulations, wrong triangles are shaded and missing ones are hatched.
 
     Args:
         ax: the axes to draw on.
-        task: of the example.
-        answered: with the network's answer; names of the elements are those of its table, or of
-            its elements' fields.
-        known: the true answer, if a file had one; for tasks with labellers it is computed.
+        task: the task of the example.
+        answered: the example with the network's answer. Elements are named by its table, or by the
+            fields of its elements.
+        known: the true answer, if a file had one. If the task has labellers, it is computed.
 
     Raises:
-        InputError: a coordinate larger than `MAX_COORDINATE`.
+        InputError: a coordinate is larger than `MAX_COORDINATE`.
     """
     inputs, outputs = answered.inputs, answered.outputs
     assert outputs is not None
@@ -41,7 +42,8 @@ def draw_answered(ax: Any, task: Task, answered: Example, known: Indices | None)
     is_correct = truth is not None and task.is_correct(answered.replace(outputs=truth), outputs)
     title = _title(task, answered, truth, is_proved)
     true_drawing = None if truth is None or is_correct else _drawing(task, answered, truth)
-    _name_axes(ax, answered)  # before names of elements find their places
+    # Must run before `draw_answer`, which places names in what space the axes' names leave.
+    _name_axes(ax, answered)
     answer = _drawing(task, answered, outputs)
     if true_drawing is not None and task.item_size > 1 and task.num_features == 2:
         assert truth is not None
@@ -60,7 +62,7 @@ def _drawing(task: Task, example: Example, outputs: Indices) -> Drawing:
 
 
 def _title(task: Task, answered: Example, truth: Indices | None, is_proved: bool) -> str:
-    """What was answered, and how good that is where the task has costs."""
+    """Return a title: the task, the size, and the cost and gap if the task has costs."""
     kind = f"{task.name} of " if task.labellers else ""
     title = f"{kind}{len(answered.inputs)} elements, answered by a pointer network"
     for name, value in task.answer_stats(answered).items():
@@ -78,7 +80,7 @@ def _title(task: Task, answered: Example, truth: Indices | None, is_proved: bool
 
 
 def _mark_items(ax: Any, points: Floats, outputs: Indices, truth: Indices) -> None:
-    """Shades the items of an answer that are none of the truth, and hatches those that it lacks."""
+    """Shade the wrong items of an answer, and hatch the missing ones."""
     known, answered = (
         {tuple(sorted(item)) for item in items.tolist()} for items in (truth, outputs)
     )
@@ -92,7 +94,7 @@ def _mark_items(ax: Any, points: Floats, outputs: Indices, truth: Indices) -> No
 
 
 def picture_size(task: Task, answered: Example) -> tuple[float, float]:
-    """Width and height in inches that suit the instance."""
+    """Return a width and height in inches that suit the instance."""
     assert answered.outputs is not None
     drawing = task.draw(answered.inputs, answered.outputs)
     with np.errstate(all="ignore"):
@@ -102,8 +104,10 @@ def picture_size(task: Task, answered: Example) -> tuple[float, float]:
 
 
 def _truth(task: Task, example: Example) -> tuple[Indices | None, bool]:
-    """The answer of the task's first labeller, where it serves so many elements and has one; and
-    whether it is proved."""
+    """Return the answer of the task's first labeller, and whether it is proved.
+
+    The answer is None if the instance is too large for the labeller, or has no answer.
+    """
     try:
         task.check_labeller(None)
         task.check_max_elements(None, len(example.inputs))
@@ -124,19 +128,19 @@ def draw_answer(
     title: str = "",
     pointed_at: Iterable[int] = (),
 ) -> None:
-    """Draws points and the answer's lines.
+    """Draw points and the answer's lines.
 
     Args:
         ax: the axes to draw on.
-        answer: the network's.
-        truth: the true answer, drawn dashed; None where it is the same or not known.
-        names: of the points; those for which there is no room are left out, and all where they
-            are more than `MAX_NAMES`.
-        title: above the picture.
-        pointed_at: the elements of the answer, whose names come first.
+        answer: the network's answer.
+        truth: the true answer, drawn dashed; None if it is the same or unknown.
+        names: names of the points. Names without room are left out, and all names if there are
+            more than `MAX_NAMES`.
+        title: text above the picture.
+        pointed_at: the elements of the answer, whose names are placed first.
 
     Raises:
-        InputError: a coordinate larger than `MAX_COORDINATE`.
+        InputError: a coordinate is larger than `MAX_COORDINATE`.
     """
     if abs(answer.points).max(initial=0) > MAX_COORDINATE:
         raise InputError(f"coordinates beyond {MAX_COORDINATE:g} cannot be drawn")
@@ -154,7 +158,7 @@ def draw_answer(
         ax.set_aspect("equal", adjustable="datalim")
     ax.legend(
         loc="upper right",
-        bbox_to_anchor=(1, 0),  # below the frame, beside the axis' name
+        bbox_to_anchor=(1, 0),  # below the frame, next to the axis' name
         borderaxespad=1.9,
         borderpad=0,
         ncols=4,
@@ -169,14 +173,14 @@ def draw_answer(
 
 
 def text_color() -> str:
-    """The colour of text in matplotlib's style: light on dark ones."""
+    """Return the colour of text in matplotlib's style, which is light in dark styles."""
     import matplotlib
 
     return str(matplotlib.rcParams["text.color"])
 
 
 def quieten(ax: Any) -> None:
-    """Keep the background quiet: a light grid, and no box around it."""
+    """Give the axes a light grid, small grey ticks, and no box around them."""
     ax.spines[:].set_visible(False)
     ax.grid(color=QUIET_COLOR, alpha=GRID_ALPHA, lw=0.8)
     ax.set_axisbelow(True)
@@ -184,7 +188,7 @@ def quieten(ax: Any) -> None:
 
 
 def _name_axes(ax: Any, answered: Example) -> None:
-    """The axes' names: of the features, where they have names."""
+    """Name the axes after the features, if these have names."""
     features = feature_names(answered)
     if not 0 < len(features) <= 2:
         return
@@ -193,21 +197,21 @@ def _name_axes(ax: Any, answered: Example) -> None:
 
 
 def _plot_lines(ax: Any, drawing: Drawing, style: str, color: str, label: str) -> None:
-    for k, line in enumerate(drawing.lines):  # one label for all: the legend has it once
+    for k, line in enumerate(drawing.lines):  # label only the first, for one entry in the legend
         ax.plot(*line.T, style, color=color, lw=1.4, label=label if k == 0 else None)
 
 
 def animate(task: Task, inputs: Floats, probabilities: Floats, tokens: Indices) -> Any:
-    """The animation of one answer: a frame for each step, and one of the whole answer.
+    """Return the animation of one answer: a frame for each step, and one of the whole answer.
 
-    From the element pointed at last a line leads to each element, as wide as it is likely to be the
-    next one.
+    A line leads from the last element of the answer so far to each element. Its width shows the
+    probability that this element is the next one.
 
     Args:
-        task: of the instance.
-        inputs: `(n, 2)`, the instance in its own units.
-        probabilities: `(m, S + n)` of the tokens at each step, special slots first.
-        tokens: `(m,)`, the answer's.
+        task: the task of the instance.
+        inputs: `(n, 2)` the instance in its own units.
+        probabilities: `(m, S + n)` probabilities of the tokens at each step, special slots first.
+        tokens: `(m,)` tokens of the answer.
 
     Returns:
         matplotlib's `FuncAnimation`: `save("answer.gif")` writes it, `to_jshtml()` is a player.
@@ -236,7 +240,7 @@ def animate(task: Task, inputs: Floats, probabilities: Floats, tokens: Indices) 
 def _draw_step(
     ax: Any, task: Task, inputs: Floats, probabilities: Floats, tokens: Indices, step: int
 ) -> None:
-    """The answer before a step, and where the pointer looks at it; after the last, the answer."""
+    """Draw the answer before a step, and where the pointer looks; after the last, the answer."""
     num_specials = task.num_specials
     pointed_at = tokens[:step][tokens[:step] >= num_specials] - num_specials
     ax.plot(*inputs.T, "o", color=text_color(), ms=4, zorder=3)
@@ -248,7 +252,8 @@ def _draw_step(
             line = np.stack([start, inputs[j]])
             ax.plot(*line.T, color=QUIET_COLOR, lw=0.5 + 5 * p, alpha=0.25 + 0.6 * p, zorder=2)
         ended = float(probabilities[step, 0])
-        ax.set_title(f"step {step + 1}: the end with {ended:.0%}", fontsize=11, loc="left")
+        title = f"step {step + 1}: probability of the end {ended:.0%}"
+        ax.set_title(title, fontsize=11, loc="left")
     else:
         outputs = task.from_tokens(tokens[tokens != 0])
         for line in task.draw(inputs, outputs).lines:

@@ -1,7 +1,4 @@
-"""The picture of a pointer's attention: a matrix of steps by tokens and, for points, each step.
-
-V says that looking at attention is what led to the model.
-"""
+"""Pictures of a pointer's attention: a matrix of steps by tokens and, for points, each step."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -14,28 +11,28 @@ from ptrnet.plots.labels import element_names
 from ptrnet.tasks.base import Task
 from ptrnet.types import Example, Floats, Indices
 
-MAX_SIDE = 200  # rows or columns of a matrix that can still be told apart
-MAX_PICTURES = 24  # of the first steps
-MAX_NUMBERS, MAX_NAMES = 20, 40  # below a matrix; names stand upright
-MAX_LETTERS = 16  # of a name there
-_COLUMNS = 6  # of these pictures
+MAX_SIDE = 200  # with more rows or columns, a reader could not distinguish them
+MAX_PICTURES = 24  # steps that have a picture, from the first on: four rows
+MAX_NUMBERS, MAX_NAMES = 20, 40  # labels below a matrix; names are upright, so more of them fit
+MAX_LETTERS = 16  # letters of such a name
+_COLUMNS = 6  # pictures of steps in a row
 
 
 def draw_attention(
     path: Path, task: Task, example: Example, probabilities: Floats, tokens: Indices
 ) -> None:
-    """Writes the picture of one answer.
+    """Write the picture of one answer.
 
     Args:
-        path: ending in .png or .svg.
-        task: of the instance.
-        example: the instance in its own units; names of the elements are those of its table, or of
-            its elements' fields.
-        probabilities: `(m, S + n)` of the tokens at each step, special slots first.
-        tokens: `(m,)`, the answer's.
+        path: path of the picture, ending in .png or .svg.
+        task: the task of the instance.
+        example: the instance in its own units. Elements are named by its table, or by the fields of
+            its elements.
+        probabilities: `(m, S + n)` probabilities of the tokens at each step, special slots first.
+        tokens: `(m,)` tokens of the answer.
 
     Raises:
-        InputError: more than `MAX_SIDE` steps or tokens.
+        InputError: there are more than `MAX_SIDE` steps or tokens.
     """
     num_pictures = min(len(tokens), MAX_PICTURES) if task.num_features == 2 else 0
     rows, names = -(-num_pictures // _COLUMNS), element_names(example)
@@ -59,17 +56,17 @@ def draw_matrix(
     special_names: Sequence[str],
     names: Sequence[str] = (),
 ) -> None:
-    """Probabilities as shades of blue, a square around each of the answer's tokens.
+    """Draw probabilities as shades of blue, with a square around each token of the answer.
 
     Args:
         ax: the axes to draw on.
-        probabilities: `(m, S + n)` of the tokens at each step, special slots first.
-        tokens: `(m,)`, the answer's.
+        probabilities: `(m, S + n)` probabilities of the tokens at each step, special slots first.
+        tokens: `(m,)` tokens of the answer.
         special_names: S names of the special slots.
-        names: of the elements, in the place of their numbers.
+        names: names of the elements, shown in place of their numbers.
 
     Raises:
-        InputError: more than `MAX_SIDE` steps or tokens.
+        InputError: there are more than `MAX_SIDE` steps or tokens.
     """
     if max(probabilities.shape) > MAX_SIDE:
         raise InputError(
@@ -93,7 +90,7 @@ def draw_matrix(
 
 
 def _tick(element: int, names: Sequence[str]) -> str:
-    """What stands below the column of an element."""
+    """Return the label below an element's column: its name, truncated, or its number."""
     name = "".join(c for c in names[element] if c.isprintable()) if any(names) else ""
     if len(name) > MAX_LETTERS:
         name = name[: MAX_LETTERS - 1] + "\u2026"
@@ -108,7 +105,7 @@ def _draw_step(
     step: int,
     special_names: Sequence[str],
 ) -> None:
-    """The points, each the larger and bluer the likelier; a ring around the answer's."""
+    """Draw the points, larger and bluer if they are likelier, and a ring around the chosen one."""
     num_specials = len(special_names)
     weights = probabilities[step, num_specials:]
     ax.scatter(*inputs.T, s=4 + 60 * weights, c=weights, cmap="Blues", vmin=-0.3, vmax=1)

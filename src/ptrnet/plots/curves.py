@@ -1,4 +1,4 @@
-"""Learning curves of runs, read from the logs in their folders, and drawn beside each other."""
+"""Learning curves of runs, read from the logs in their folders and drawn for comparison."""
 
 import csv
 import math
@@ -21,14 +21,14 @@ _COLORS = ("#1f5fbf", "#d1495b", "#2a9d6f", "#b07d12", "#7b4fb5", "#4a5568", "#c
 
 @dataclass(frozen=True)
 class Curves:
-    """What the logs of one run tell, by step.
+    """The logs of one run, by step.
 
     Args:
-        name: of the run.
-        steps: `(num_steps,)` updates of the weights so far, increasing.
-        examples: `(num_steps,)` seen so far.
-        seconds: `(num_steps,)` of training so far, over all parts of a run that was resumed.
-        values: by metric `(num_steps,)`; NaN where a step has no value of it.
+        name: name of the run.
+        steps: `(num_steps,)` number of updates of the weights so far, increasing.
+        examples: `(num_steps,)` number of examples so far.
+        seconds: `(num_steps,)` duration of the training so far, over all parts of a resumed run.
+        values: by metric, `(num_steps,)` values; NaN for steps without a value.
     """
 
     name: str
@@ -39,12 +39,13 @@ class Curves:
 
 
 def read_curves(run: Path, batch_size: int) -> Curves:
-    """The curves of a run's folder, where each resumed part has logs of its own.
+    """Return the curves of a run's folder, in which each resumed part has its own logs.
 
-    A part that was killed may have logged steps that the next part took again: the later count.
+    A part that was killed may have logged steps that the next part repeated. The later values
+    count.
 
     Raises:
-        InputError: no logs are there, or a line of them is damaged.
+        InputError: the folder has no logs, or a line of them is damaged.
     """
     parts = sorted(run.glob(_LOGS), key=lambda path: int(path.parent.name.partition("_")[2]))
     by_step: dict[int, dict[str, float]] = {}
@@ -75,9 +76,10 @@ def read_curves(run: Path, batch_size: int) -> Curves:
 
 
 def draw_curves(figure: Any, runs: Sequence[Curves], x: Axis) -> None:
-    """Draws loss, accuracy and cost, as far as the runs have them, each on axes of its own.
+    """Draw loss, accuracy and cost, if the runs have them, each on its own axes.
 
-    Means over the steps between two lines of the log are thin, validations thick.
+    Thin lines are training (means of the steps between two lines of the log), thick ones
+    validation.
     """
     metrics = [m for m in METRICS if any(m in r.values or f"valid_{m}" in r.values for r in runs)]
     grid = figure.subplots(len(metrics), 1, sharex=True, squeeze=False)[:, 0]
@@ -104,10 +106,11 @@ def _draw(ax: Any, run: Curves, x: Axis, metric: str, color: str, **style: Any) 
 
 
 def _read_rows(path: Path) -> dict[int, dict[str, float]]:
-    """By the number of the step, from 0 on, what was logged at it."""
+    """Return the values that were logged at each step, by the step's number from 0."""
     rows: dict[int, dict[str, float]] = {}
     text = path.read_text(encoding="utf-8")
-    whole = text[: text.rfind("\n") + 1]  # a run that still writes, or was killed, may cut a line
+    # The last line may be incomplete, if the run is still writing or was killed.
+    whole = text[: text.rfind("\n") + 1]
     with StringIO(whole, newline="") as stream:
         for number, line in enumerate(csv.DictReader(stream), 2):
             try:

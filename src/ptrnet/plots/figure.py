@@ -1,4 +1,4 @@
-"""A matplotlib figure and its file: written when the drawing is done, or not at all."""
+"""Matplotlib figures, and their files, which are written only if the drawing succeeds."""
 
 import contextlib
 import warnings
@@ -13,7 +13,7 @@ FORMATS = (".png", ".svg")
 
 
 def check_picture(path: Path) -> None:
-    """Refuses a path that no picture can be written to, before any work is done for it."""
+    """Refuse a path that no picture can be written to. Call it before any work is done."""
     if path.suffix.lower() not in FORMATS:
         raise InputError(f"{path}: expected a picture's name, ending in {' or '.join(FORMATS)}")
     check_writable(path)
@@ -24,10 +24,10 @@ def check_picture(path: Path) -> None:
 
 
 def axes_or_new(ax: Any, width: float = 6.0, height: float = 6.0) -> Any:
-    """A caller's axes; where None, those of a new figure of pyplot, which a notebook shows.
+    """Return the caller's axes, or axes of a new pyplot figure, which a notebook shows, if None.
 
     Raises:
-        InputError: these are no axes.
+        InputError: `ax` is something else.
         MissingExtraError: matplotlib is not installed.
     """
     try:
@@ -44,14 +44,19 @@ def axes_or_new(ax: Any, width: float = 6.0, height: float = 6.0) -> Any:
 
 @contextlib.contextmanager
 def axes(path: Path, width: float = 6.0, height: float = 6.0) -> Iterator[Any]:
-    """Gives the axes of a figure; writes the picture when the block ends without an error."""
+    """Yield the axes of a figure, and write the picture if the block ends without an error.
+
+    Example:
+        >>> with axes(Path("points.png")) as ax:
+        ...     ax.plot([0, 1], [1, 0], "o")
+    """
     with figure(path, width, height) as fig:
         yield fig.add_subplot()
 
 
 @contextlib.contextmanager
 def figure(path: Path, width: float, height: float) -> Iterator[Any]:
-    """Gives a figure, sized in inches; writes it when the block ends without an error."""
+    """Yield a figure, sized in inches, and write it if the block ends without an error."""
     check_picture(path)
     import matplotlib
     from matplotlib.figure import Figure
@@ -59,7 +64,7 @@ def figure(path: Path, width: float, height: float) -> Iterator[Any]:
     fig = Figure(figsize=(width, height), layout="constrained")
     yield fig
     extension = path.suffix.lower().removeprefix(".")
-    # The same picture has the same bytes: no date, and no random numbers in an .svg.
+    # Make equal pictures equal files: write no date, and no random numbers into an .svg.
     metadata = {"Date": None} if extension == "svg" else None
     settings = matplotlib.rc_context({"svg.hashsalt": "ptrnet", "svg.fonttype": "none"})
     with atomic_path(path) as temporary, settings, warnings.catch_warnings():

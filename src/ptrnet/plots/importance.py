@@ -1,4 +1,4 @@
-"""A bar for each field of a model: how much the model loses without it."""
+"""Importance of a model's fields: a bar for each, how much the model loses without it."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -6,11 +6,11 @@ from typing import Any
 from ptrnet.metrics.interval import Measure
 from ptrnet.plots.answer import ANSWER_COLOR, QUIET_COLOR, quieten
 
-MAX_BARS = 30  # of the most important fields
+MAX_BARS = 30  # only the most important fields are drawn
 
 
 def bars_height(count: int) -> float:
-    """Return the inches that so many bars need."""
+    """Return the height in inches that `count` bars need."""
     return 1.2 + 0.28 * min(count, MAX_BARS)
 
 
@@ -19,8 +19,8 @@ def draw_importance(ax: Any, importance: Mapping[str, Measure], metric: str) -> 
 
     Args:
         ax: the axes to draw on.
-        importance: by field the loss, the greatest first; those after `MAX_BARS` are left out.
-        metric: whose loss it is.
+        importance: the loss by field, the largest first; only `MAX_BARS` fields are drawn.
+        metric: the metric that is lost.
     """
     rows = [(name, m) for name, m in importance.items() if m.value is not None][:MAX_BARS]
     for place, (_, measure) in enumerate(rows):

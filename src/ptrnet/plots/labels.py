@@ -14,10 +14,11 @@ from numpy.typing import NDArray
 
 from ptrnet.types import Example, Floats
 
-FONT_SIZE = 7.0  # points, as are these two
-GAP = 4.5  # between a point's centre and its name
-RADIUS = 3.5  # around a point that stays free
-ROUNDS = 4  # in which the frame grows around names that leave it
+# These three are in points of type, 1/72 inch.
+FONT_SIZE = 7.0
+GAP = 4.5  # distance between a point's centre and its name
+RADIUS = 3.5  # no name comes nearer to a point's centre
+ROUNDS = 4  # times that the frame may grow to hold names
 # The places of a name: right of its point, left, above, below, and the corners.
 DIRECTIONS = np.array(
     [[1, 0], [-1, 0], [0, 1], [0, -1], [0.8, 0.8], [-0.8, 0.8], [0.8, -0.8], [-0.8, -0.8]]
@@ -27,7 +28,7 @@ Box = NDArray[np.float64]  # x and y of the lower left, then of the upper right,
 
 
 class _Label(NamedTuple):
-    """A name that has a place."""
+    """A name with its place."""
 
     element: int
     direction: Floats  # (2,)
@@ -37,14 +38,14 @@ class _Label(NamedTuple):
 def draw_labels(
     ax: Any, names: Sequence[str], points: Floats, first: Iterable[int], lines: Sequence[Floats]
 ) -> None:
-    """Writes names beside points, as many as find room, and grows the frame to hold them.
+    """Write names next to points, as many as have room, and grow the frame to hold them.
 
     Args:
-        ax: the axes, on which all else is drawn.
-        names: of the points; empty where one has none.
+        ax: the axes, on which everything else is drawn already.
+        names: name of each point; empty if it has none.
         points: `(n, 2)`.
-        first: the points that are labelled before the others, away from the middle.
-        lines: each `(num_points, 2)`; a name crosses one only if no other place is free.
+        first: the points that are labelled first, on the side away from the picture's middle.
+        lines: lines `(num_points, 2)`. A name crosses a line only if no other place is free.
     """
     pointed_at = {i for i in first if i < len(names)}
     candidates = [i for i, name in enumerate(names) if name.strip()]
@@ -64,7 +65,7 @@ def draw_labels(
             ha=("right", "center", "left")[int(np.sign(x)) + 1],
             va=("top", "center", "bottom")[int(np.sign(y)) + 1],
             fontsize=FONT_SIZE,
-            parse_math=False,  # a $ in a name is a $
+            parse_math=False,  # otherwise matplotlib takes $ for the start of a formula
         )
 
 
@@ -76,22 +77,23 @@ def _laid_out(
     pointed_at: set[int],
     lines: Sequence[Floats],
 ) -> list[_Label]:
-    """The names that find a place in the frame, which is grown for them."""
+    """Return the names that have a place in the frame, which grows for them."""
     figure = ax.figure.canvas.figure
-    figure.draw_without_rendering()  # lays it out
-    ax.set(xlim=ax.get_xlim(), ylim=ax.get_ylim(), adjustable="box")  # limits are ours from here
+    figure.draw_without_rendering()  # the layout is known only after a drawing
+    # Fix the limits, so that only `_grow` changes them from here on.
+    ax.set(xlim=ax.get_xlim(), ylim=ax.get_ylim(), adjustable="box")
     sizes = {i: _size(ax, names[i]) for i in elements}
     for _ in range(ROUNDS):
         labels = _place(ax, elements, sizes, points, pointed_at, lines, None)
         if not _grow(ax, [label.box for label in labels]):
             return labels
         figure.draw_without_rendering()
-    # A name as wide as the picture: it, or another, is left out.
+    # Some name is about as wide as the picture. Leave out names that do not fit.
     return _place(ax, elements, sizes, points, pointed_at, lines, ax.bbox.extents)
 
 
 def _size(ax: Any, name: str) -> Floats:
-    """Width and height of a name, in pixels."""
+    """Return width and height of a name in pixels."""
     text = ax.text(0, 0, name, fontsize=FONT_SIZE, parse_math=False)
     box = text.get_window_extent()
     text.remove()
@@ -107,8 +109,8 @@ def _place(
     lines: Sequence[Floats],
     frame: Box | None,
 ) -> list[_Label]:
-    """The names that find a place, in the order of the elements."""
-    unit = ax.figure.dpi / 72  # pixels of a point of type
+    """Place names in the order of the elements, and return those that found a place."""
+    unit = ax.figure.dpi / 72  # pixels in a point of type
     centres = ax.transData.transform(points)
     dots = np.hstack([centres - RADIUS * unit, centres + RADIUS * unit])
     along = _points_along(ax, lines)
@@ -133,7 +135,7 @@ def _place(
 
 
 def _boxes(centre: Floats, size: Floats, unit: float) -> list[Box]:
-    """The places for a name of a size around a point: a box for each direction."""
+    """Return the places of a name around a point: a box for each direction."""
     boxes = []
     for direction in DIRECTIONS:
         corner = centre + direction * GAP * unit - size * (1 - np.sign(direction)) / 2
@@ -142,12 +144,12 @@ def _boxes(centre: Floats, size: Floats, unit: float) -> list[Box]:
 
 
 def _overlaps(box: Box, others: Floats) -> NDArray[np.bool_]:
-    """`(num_boxes,)`: whether each of `(num_boxes, 4)` boxes has a pixel in common with the box."""
+    """Return `(num_boxes,)`: whether each of the other boxes `(num_boxes, 4)` overlaps the box."""
     return np.all((others[:, :2] < box[2:]) & (others[:, 2:] > box[:2]), axis=1)
 
 
 def _points_along(ax: Any, lines: Sequence[Floats]) -> Floats:
-    """`(num_pixels, 2)` along the lines, near enough to each other that no name fits between."""
+    """Return points `(num_pixels, 2)` along the lines, so dense that no name fits between."""
     dots = [np.zeros((0, 2))]
     for line in lines:
         corners = ax.transData.transform(line) if len(line) else np.zeros((0, 2))
@@ -158,14 +160,14 @@ def _points_along(ax: Any, lines: Sequence[Floats]) -> Floats:
 
 
 def _grow(ax: Any, boxes: Sequence[Box]) -> bool:
-    """Moves the limits of the axes so far that they hold the boxes; whether they did not yet."""
+    """Grow the limits of the axes until they hold the boxes. Return whether they changed."""
     frame, margin = ax.bbox.extents, 2.0
     low = np.min([box[:2] for box in boxes], axis=0, initial=np.inf) - margin
     high = np.max([box[2:] for box in boxes], axis=0, initial=-np.inf) + margin
     low, high = np.minimum(low, frame[:2]), np.maximum(high, frame[2:])
     if (low == frame[:2]).all() and (high == frame[2:]).all():
         return False
-    # Both axes by one factor: the picture keeps its shape.
+    # Grow both axes by one factor, so that the picture keeps its shape.
     size, half = frame[2:] - frame[:2], (frame[2:] - frame[:2]) / 2
     half *= ((high - low) / size).max()
     low, high = (low + high) / 2 - half, (low + high) / 2 + half
@@ -175,7 +177,7 @@ def _grow(ax: Any, boxes: Sequence[Box]) -> bool:
 
 
 def element_names(example: Example) -> list[str]:
-    """The first text of each element that is not a feature; empty if elements have no names."""
+    """Return each element's name: its first text that is not a feature. Empty if there are none."""
     if example.table is not None:
         numeric = example.table.numeric
         return [
@@ -189,7 +191,10 @@ def element_names(example: Example) -> list[str]:
 
 
 def feature_names(example: Example) -> list[str]:
-    """One for each of d features; none where they have no names, or a category is several."""
+    """Return the names of the d features.
+
+    The list is empty if they have no names, or if a category became several features.
+    """
     if example.table is not None:
         header = example.table.header
         names = [] if header is None else [header[k] for k in example.table.numeric]

@@ -18,12 +18,12 @@ def draw_reliability(
 
     Args:
         ax: the axes to draw on.
-        probabilities: `(num_claims,)`.
-        right: `(num_claims,)`.
-        subject: what is right or wrong, for the axes' names.
+        probabilities: `(num_claims,)` the model's probability of each claim.
+        right: `(num_claims,)` whether each claim is right.
+        subject: what the claims say, for the axes' names, such as "the answer is right".
     """
     bins = bin_of(probabilities)
-    ax.plot([0, 1], [0, 1], "--", color=QUIET_COLOR, lw=1, label="as often as said")
+    ax.plot([0, 1], [0, 1], "--", color=QUIET_COLOR, lw=1, label="perfectly calibrated")
     for b in range(BINS):
         inside = bins == b
         measure = Moments.of(right[inside]).measure()
