@@ -1,4 +1,4 @@
-"""What a file was before it is written anew, it still is: its mode, a link, a FIFO, a device."""
+"""Files keep their kind when they are replaced: mode, link, FIFO, device."""
 
 import os
 import stat
@@ -55,7 +55,7 @@ def test_links_are_written_through(tmp_path, is_there):
     assert [len(list((tmp_path / f).iterdir())) for f in ("links", "files")] == [1, 1]
 
 
-def test_links_that_lead_nowhere_are_one_line_and_stay(tmp_path):
+def test_links_that_lead_nowhere_are_refused_and_stay(tmp_path):
     loop, broken = tmp_path / "loop.txt", tmp_path / "broken.txt"
     loop.symlink_to(loop)
     broken.symlink_to(tmp_path / "none" / "a.txt")
@@ -66,7 +66,7 @@ def test_links_that_lead_nowhere_are_one_line_and_stay(tmp_path):
 
 
 def read_in_thread(path):
-    """What comes out of a FIFO; an ordinary read of it waits for a writer."""
+    """Read a FIFO in a thread, because reading waits for a writer."""
     read = []
     thread = threading.Thread(target=lambda: read.append(path.read_bytes()), daemon=True)
     thread.start()
@@ -75,7 +75,7 @@ def read_in_thread(path):
 
 @pytest.mark.parametrize("name", ["f.txt", "f.csv", "f.parquet", "f.png"])
 def test_fifos_are_written_into(tmp_path, name):
-    """By each way to write: lines that can be resumed, other text, bytes, and pictures."""
+    """Covers each way to write: a job's lines, other text, bytes, and pictures."""
     fifo, task = tmp_path / name, tasks.get("hull")
     os.mkfifo(fifo)
     thread, read = read_in_thread(fifo)
@@ -96,7 +96,7 @@ def test_fifos_are_written_into(tmp_path, name):
     assert stat.S_ISFIFO(fifo.stat().st_mode) and list(tmp_path.iterdir()) == [fifo]
 
 
-def test_a_file_that_is_resumed_keeps_mode_and_link(tmp_path):
+def test_the_file_of_a_job_keeps_mode_and_link(tmp_path):
     (tmp_path / "files").mkdir()
     target, link = tmp_path / "files" / "a.txt", tmp_path / "b.txt"
     target.write_text("old")
@@ -111,7 +111,7 @@ def test_a_file_that_is_resumed_keeps_mode_and_link(tmp_path):
 
 
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no device that is always full")  # noqa: PTH110
-def test_a_full_device_is_one_line(tmp_path):
+def test_a_full_device_is_reported_in_one_line(tmp_path):
     link = tmp_path / "full.txt"
     link.symlink_to("/dev/full")
     with pytest.raises(OutputError, match=r"full\.txt: cannot be written: No space left"):
@@ -119,8 +119,8 @@ def test_a_full_device_is_one_line(tmp_path):
     assert stat.S_ISCHR(link.stat().st_mode)
 
 
-def test_names_are_on_the_disk_before_the_work_is_called_done(tmp_path, monkeypatch):
-    """The folder is synced after the rename, else a loss of power may undo that."""
+def test_the_folder_is_synced_after_the_rename(tmp_path, monkeypatch):
+    """Otherwise a power failure may undo the rename."""
     events, fsync = [], os.fsync
 
     def synced(handle):
@@ -135,8 +135,8 @@ def test_names_are_on_the_disk_before_the_work_is_called_done(tmp_path, monkeypa
     assert events[2:] == ["file", "folder", "folder"]
 
 
-def test_the_mode_of_new_files_is_not_touched(tmp_path, monkeypatch):
-    """Two threads that set it and put it back could leave it at 0 for the whole process."""
+def test_new_files_follow_the_umask_without_setting_it(tmp_path, monkeypatch):
+    """Two threads that set and restore the umask could leave it at 0 for the whole process."""
     former = os.umask(0o027)
     try:
         with monkeypatch.context() as patch:

@@ -1,4 +1,4 @@
-"""A map in many processes: who computes makes no difference."""
+"""The ordered map gives the results of a plain map, whichever process computes them."""
 
 import math
 import os
@@ -21,8 +21,7 @@ def test_results_keep_the_order(jobs):
     assert list(ordered_map(math.factorial, ITEMS, jobs)) == EXPECTED
 
 
-def test_work_is_taken_as_it_goes():
-    """An endless list of work must not be read to its end."""
+def test_endless_items_are_read_only_as_far_as_needed():
 
     def endless():
         k = 0
@@ -40,8 +39,8 @@ def is_killed(k):
     return k
 
 
-def test_a_process_that_is_killed_is_one_line():
-    """As for want of memory: it was a traceback of joblib's."""
+def test_a_killed_process_is_reported_in_one_line():
+    """The system kills processes if memory is short."""
     with pytest.raises(KilledError, match=r"a process was killed.* \(jobs\) need less"):
         list(ordered_map(is_killed, range(9), 2))
     assert list(ordered_map(math.factorial, ITEMS, 2)) == EXPECTED
@@ -54,8 +53,8 @@ def stops(k):
 
 
 @pytest.mark.parametrize("jobs", [1, 2])
-def test_errors_of_the_work_and_of_the_items_arrive(jobs):
-    """Pytest sees what a thread of joblib's would swallow."""
+def test_errors_of_the_function_and_of_the_items_reach_the_caller(jobs):
+    """A thread of joblib's would swallow errors of the items."""
 
     def items():
         yield from range(3)
@@ -68,7 +67,7 @@ def test_errors_of_the_work_and_of_the_items_arrive(jobs):
 
 
 def test_items_are_drawn_while_others_are_computed():
-    """Not all of a round at its beginning, where the processes would wait for them."""
+    """If a whole round were drawn at its beginning, the processes would wait for it."""
     drawn = []
 
     def items():
@@ -85,9 +84,9 @@ def test_items_are_drawn_while_others_are_computed():
     results.close()
 
 
-# The thread of joblib's that hands items out may meet the end of what it hands out, and say so.
+# joblib's thread may report that its items ended early.
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
-def test_a_caller_may_leave_early():
+def test_a_caller_may_stop_early():
     left_early = ordered_map(math.factorial, range(500), 2)
     assert next(left_early) == 1
     left_early.close()
@@ -95,7 +94,7 @@ def test_a_caller_may_leave_early():
 
 @pytest.fixture
 def environment():
-    """The variables of this process, which a Dask cluster changes, and which are restored."""
+    """Restore the environment variables, which a Dask cluster changes, after the test."""
     before = dict(os.environ)
     yield before
     os.environ.clear()
@@ -123,7 +122,7 @@ def wait_until(condition):
 
 
 def is_running(process):
-    """Whether it works or waits: one that has ended may stay in the table until it is reaped."""
+    """Whether a process runs. An ended one may stay in the table, as a zombie (Z)."""
     command = ["ps", "-o", "stat=", "-p", str(process)]
     state = subprocess.run(command, capture_output=True, text=True, timeout=60).stdout.strip()
     return state != "" and not state.startswith("Z")
@@ -147,7 +146,7 @@ def test_workers_end_with_their_parent(tmp_path, deadly):
     wait_until(lambda: not any(map(is_running, workers)))
 
 
-def test_workers_are_used_again():
+def test_workers_are_reused():
     first, second = (set(ordered_map(process_id, range(20), 2)) for _ in range(2))
     assert first & second and os.getpid() not in first | second
 
@@ -198,7 +197,7 @@ def test_one_item_starts_no_other_process(monkeypatch):
 
 
 @pytest.mark.parametrize("jobs", [0, -2, 1.5, "2"])
-def test_numbers_of_processes_that_are_none(jobs):
+def test_invalid_numbers_of_processes_are_refused(jobs):
     with pytest.raises(InputError, match=r"^jobs: expected 1 or more, or -1 for one a core, got"):
         check_jobs(jobs)
 
@@ -218,8 +217,8 @@ print([*ordered_map(grow, range(9), 2)])
 """
 
 
-def test_a_worker_that_grows_is_replaced_without_a_word():
-    """joblib replaces such a worker; its warning, as an error, must not end all results."""
+def test_a_worker_that_grows_is_replaced_silently():
+    """joblib's warning about it must not stop the results, even if warnings are errors."""
     done = subprocess.run(
         [sys.executable, "-c", GROWS], capture_output=True, text=True, timeout=100
     )

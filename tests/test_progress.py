@@ -1,4 +1,4 @@
-"""A bar on a terminal, and nothing elsewhere."""
+"""Progress bars on a terminal, and none elsewhere."""
 
 import subprocess
 import sys
@@ -25,6 +25,6 @@ def test_a_bar_counts_on_a_terminal():
     assert "adding" in said and "6/6" in said
 
 
-def test_elsewhere_it_prints_nothing_and_takes_no_memory_for_it():
+def test_without_a_terminal_nothing_is_printed_and_rich_is_not_imported():
     done = subprocess.run([sys.executable, "-c", PROGRAM], capture_output=True)
     assert (done.returncode, done.stdout, done.stderr) == (0, b"[]\n", b"")

@@ -21,7 +21,7 @@ _DIGEST_SIZE = hashlib.sha256().digest_size
 
 
 class FolderExistsError(InputError):
-    """The folder that was to be made exists and is not empty."""
+    """A folder that we wanted to create exists and is not empty."""
 
 
 class LockedError(InputError):
@@ -34,7 +34,14 @@ def exists(path: str | Path) -> bool:
 
 
 def checksum(content: bytes | str | Path) -> str:
-    """SHA-256 of bytes, or of the file at a path, as hexadecimal digits. Raises OSError."""
+    """Return the SHA-256 of bytes, or of the file at a path, as hexadecimal digits.
+
+    Raises OSError if the file cannot be read.
+
+    Example:
+        >>> checksum(b"")[:8]
+        'e3b0c442'
+    """
     if isinstance(content, bytes):
         return hashlib.sha256(content).hexdigest()
     with open(content, "rb") as stream:  # noqa: PTH123  Path takes no empty name
@@ -42,17 +49,17 @@ def checksum(content: bytes | str | Path) -> str:
 
 
 def json_checksum(value: Any) -> str:
-    """SHA-256 of a value as JSON; the order of keys and the white space in a file do not matter."""
+    """Return the SHA-256 of a value as JSON. The order of keys does not change it."""
     return checksum(json.dumps(value, sort_keys=True, separators=(",", ":")).encode())
 
 
 def append_checksum(content: bytes) -> bytes:
-    """The content followed by its checksum. Readers that stop at the content's end ignore it."""
+    """Return the content followed by its checksum, which readers of most formats ignore."""
     return content + _TAG + hashlib.sha256(content).digest()
 
 
 def remove_checksum(stored: bytes) -> bytes:
-    """The content that `append_checksum` was given, or `stored` if it ends with no checksum.
+    """Return the content that `append_checksum` was given, or `stored` if it has no checksum.
 
     Raises:
         ValueError: the content does not match its checksum.
@@ -85,7 +92,7 @@ def to_standard_output(lines: Iterable[str]) -> None:
         sys.stdout.writelines(lines)
         sys.stdout.flush()
     except BrokenPipeError:
-        # Else Python would try to write its buffer again at exit.
+        # Otherwise Python would try to write its buffer again at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except OSError as error:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -103,6 +110,10 @@ def atomic_path(path: Path) -> Iterator[Path]:
     Raises:
         InputError: the folder is missing.
         OutputError: the folder is not writable, or the disk is full.
+
+    Example:
+        >>> with atomic_path(Path("answer.txt")) as temporary:
+        ...     temporary.write_text("42")
     """
     check_writable(path)
     try:
@@ -191,7 +202,7 @@ def _is_stream(path: Path) -> bool:
 
 
 def _temporary_beside(path: Path) -> Path:
-    """A hidden, unused name in the same folder, so that it can be renamed to `path`."""
+    """Return a hidden, unused name in the same folder, so that it can be renamed to `path`."""
     return path.with_name(f".{path.name}.{secrets.token_hex(6)}")
 
 

@@ -30,8 +30,8 @@ Result = TypeVar("Result")
 
 LOCAL = "local"
 BACKENDS = (LOCAL, "dask", "ray")
-_ROUND = 32  # items for each process that are handed to joblib at a time
-_WATCH_EVERY = 0.5  # seconds between two looks of `end_with` at the parent
+_ROUND = 32  # joblib gets this many items for each process at a time
+_WATCH_EVERY = 0.5  # seconds; how often `end_with` checks the parent
 
 
 def ordered_map(
@@ -39,19 +39,24 @@ def ordered_map(
 ) -> Iterator[Result]:
     """Return an iterator over `function` of each item, in the order of the items.
 
-    A few items for each process are under way at a time. No process is started for a single item.
+    At most 32 items for each process are read ahead of the results, so the items may be endless.
+    No process is started for a single item.
 
     Args:
-        function: one that other processes can import, or a partial of one.
-        items: its arguments; drawn in this thread.
-        jobs: processes; -1 for one a core. 1 works in this process, except on a cluster.
-        backend: "local"; "dask" and "ray" send the work to their cluster, or to one that they
-            start here if none is named.
+        function: a function that other processes can import, or a partial of one.
+        items: its arguments. They are drawn in the calling thread.
+        jobs: number of processes; -1 for one a core. 1 works in this process, except on a cluster.
+        backend: "local", or "dask" or "ray", which send the work to their cluster, or to one that
+            they start here if none is named.
 
     Raises:
-        InputError: an unknown backend, or a cluster that cannot be reached.
+        InputError: the backend is unknown, or its cluster cannot be reached.
         KilledError: the system killed a process.
         MissingExtraError: the backend's package is not installed.
+
+    Example:
+        >>> list(ordered_map(math.factorial, [3, 4, 5], jobs=2))
+        [6, 24, 120]
     """
     rest = iter(items)
     if backend == LOCAL and jobs != 1:
@@ -67,8 +72,8 @@ def _map_in_processes(
 ) -> Iterator[Result]:
     from joblib import Parallel, delayed, effective_n_jobs
 
-    # joblib draws from an iterator in a thread of its own, which loses the iterator's errors: it
-    # gets lists. Ray's backend returns the results of a list only when all are there.
+    # We give joblib lists, because it reads an iterator in its own thread and loses the iterator's
+    # errors there. Ray's backend returns the results of a list only when it has all of them.
     return_as = "list" if backend == "ray" else "generator"
     with _backend(backend, jobs), Parallel(n_jobs=jobs, return_as=return_as) as processes:
         size = _ROUND * effective_n_jobs(jobs)
@@ -79,7 +84,7 @@ def _map_in_processes(
             try:
                 for result in results:
                     if isinstance(result, PtrnetError):
-                        for _ in results:  # what is under way ends by itself
+                        for _ in results:  # wait for the items that are being computed
                             pass
                         raise result
                     yield result
@@ -89,7 +94,7 @@ def _map_in_processes(
                     "a process was killed, as the system does if memory is short; fewer "
                     "processes (jobs) need less"
                 ) from None
-            finally:  # the caller may leave early: joblib warns of results that nobody took
+            finally:  # the caller may stop early, and joblib would warn about the other results
                 if isinstance(results, Generator):
                     with warnings.catch_warnings():
                         warnings.simplefilter("ignore")
@@ -98,7 +103,7 @@ def _map_in_processes(
 
 
 def _result_or_error(function: Callable[[Item], Result], item: Item) -> Result | PtrnetError:
-    """Return the user's errors: if they were raised, a later item's could arrive first."""
+    """Return the user's errors. If they were raised, the error of a later item could come first."""
     try:
         return function(item)
     except PtrnetError as error:
@@ -132,20 +137,21 @@ def _backend(backend: str, jobs: int) -> AbstractContextManager[Any]:
 def _local(jobs: int) -> AbstractContextManager[Any]:
     from joblib import parallel_config
 
-    # joblib replaces a worker that has grown by 300 MB, as PyTorch and compiled code make it do.
-    # Nothing is lost; but its warning, as an error, would end the thread that waits for results.
+    # joblib replaces a worker that has grown by 300 MB, which happens with PyTorch and compiled
+    # code. No result is lost. But if the user turns warnings into errors, joblib's warning would
+    # end the thread that waits for results.
     warnings.filterwarnings("ignore", "A worker stopped while some jobs were given")
     return parallel_config(backend="loky", n_jobs=jobs, initializer=_start_worker)
 
 
 def _start_worker() -> None:
-    """Let Ctrl-C interrupt only the parent, which ends its workers; end with a killed parent."""
+    """Ignore Ctrl-C, because the parent ends its workers, and end if the parent is killed."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     end_with(os.getppid())
 
 
 def end_with(parent: int) -> None:
-    """Let this process end soon after its parent, whose process number is `parent`."""
+    """End this process soon after its parent has ended, whose process number is `parent`."""
     threading.Thread(target=_wait_and_end, args=(parent,), daemon=True).start()
 
 
@@ -157,7 +163,7 @@ def _wait_and_end(parent: int) -> None:
 
 @contextmanager
 def _dask(jobs: int) -> Iterator[None]:
-    """The scheduler that DASK_SCHEDULER_ADDRESS or Dask's configuration names, or a new one."""
+    """Use the scheduler of DASK_SCHEDULER_ADDRESS or Dask's configuration, or start one."""
     import dask
     from distributed import Client
     from joblib import parallel_config
@@ -175,7 +181,8 @@ def _dask(jobs: int) -> Iterator[None]:
         )
     except (OSError, ValueError) as error:
         raise InputError(f"backend dask: no scheduler at {address}: {error}") from None
-    finally:  # a new cluster sets OMP_NUM_THREADS=1 for everything that this process starts later
+    finally:
+        # A new cluster sets OMP_NUM_THREADS=1, which processes that we start later would inherit.
         os.environ.clear()
         os.environ.update(environment)
     with client, parallel_config(backend="dask", n_jobs=jobs):
@@ -184,7 +191,7 @@ def _dask(jobs: int) -> Iterator[None]:
 
 @contextmanager
 def _ray(jobs: int) -> Iterator[None]:
-    """The cluster that RAY_ADDRESS names, or a new one."""
+    """Use the cluster that RAY_ADDRESS names, or start one."""
     import ray
     from joblib import parallel_config
     from ray.util.joblib import register_ray

@@ -1,4 +1,4 @@
-"""A progress bar on standard error, with rate and time left, for work of over two seconds."""
+"""A progress bar on standard error, with rate and remaining time, for work of over two seconds."""
 
 import sys
 import time
@@ -11,16 +11,20 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-DELAY = 2.0  # seconds before a bar appears
+DELAY = 2.0  # seconds before a bar appears: a bar for shorter work would only flicker
 
 
 def track(items: Iterable[T], description: str, total: int | None = None) -> Iterator[T]:
-    """Yield the items; after DELAY seconds a bar counts them.
+    """Yield the items, and count them by a bar after DELAY seconds.
 
     Args:
-        items: whose consumer takes the time.
+        items: the items. The bar counts an item when the caller asks for the next one.
         description: the text next to the bar.
-        total: how many items there are in all, if that is known.
+        total: number of items; None if unknown.
+
+    Example:
+        >>> for chunk in track(chunks, "labelling", len(chunks)):
+        ...     label(chunk)
     """
     with Bar(description, total) as bar:
         for item in items:
@@ -31,12 +35,17 @@ def track(items: Iterable[T], description: str, total: int | None = None) -> Ite
 class Bar:
     """A bar that appears after DELAY seconds, if standard error is a terminal.
 
-    A context manager: the bar is gone when it ends, and does not overwrite what is printed then.
+    Use it as a context manager, which stops the bar at its end, so that the bar does not overwrite
+    text that is printed afterwards.
 
     Args:
-        description: the text next to the bar; no bar is shown if it is empty.
-        total: how many there are in all, if that is known.
-        completed: how many of them were done before.
+        description: the text next to the bar. If it is empty, there is no bar.
+        total: the count at the end; None if unknown.
+        completed: the count at the beginning, from an earlier run. The rate does not include it.
+
+    Example:
+        >>> with Bar("labelling", total=1000) as bar:
+        ...     bar.add(250)
     """
 
     def __init__(self, description: str, total: int | None = None, completed: int = 0) -> None:
@@ -52,7 +61,7 @@ class Bar:
         seconds = time.perf_counter() - self._began
         if not self._is_shown or (self._bar is None and seconds <= DELAY):
             return
-        if self._bar is None:  # rich is imported now: it takes 8 MB
+        if self._bar is None:  # import rich only now, because it takes 8 MB
             self._bar = _bar(self._description, self._total)
             self._bar.start()
         rate = self._count / seconds
