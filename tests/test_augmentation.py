@@ -17,23 +17,23 @@ def candidates(*rows):
 
 
 def test_probabilities_are_summed_over_views():
-    """0.5 alone loses against 0.3 and 0.3 of two views, whatever order the answer stands in."""
+    """A probability of 0.5 loses against 0.3 + 0.3 of two views with equivalent answers."""
     rows = candidates(([0, 1, 2], 0.5, 0), ([1, 2, 3, 0], 0.3, 1), ([0, 1, 2, 3], 0.3, 2))
     answer = best_candidate(tasks.get("hull"), Example(SQUARE), rows)
     assert answer.outputs.tolist() == [0, 1, 2, 3] and answer.log_prob == math.log(0.3)
 
 
-def test_a_view_counts_once_for_an_answer():
+def test_view_counts_once_for_each_answer():
     rows = candidates(([0, 1, 2], 0.5, 0), ([0, 1, 2, 3], 0.3, 1), ([0, 1, 2, 3], 0.3, 1))
     assert best_candidate(tasks.get("hull"), Example(SQUARE), rows).outputs.tolist() == [0, 1, 2]
 
 
-def test_a_tour_is_chosen_by_its_length():
+def test_shortest_tour_is_chosen():
     rows = candidates(([0, 2, 1, 3], 0.9, 0), ([2, 1, 0, 3], 0.1, 1), ([0, 1, 1, 3], 0.9, 2))
     assert best_candidate(tasks.get("tsp"), Example(SQUARE), rows).outputs.tolist() == [0, 1, 2, 3]
 
 
-def test_invalid_answers_stay_as_they_are():
+def test_invalid_answers_stay_unchanged():
     rows = candidates(([1, 1], 0.9, 0), ([0, 1, 2], 0.1, 1))
     assert best_candidate(tasks.get("hull"), Example(SQUARE), rows).outputs.tolist() == [1, 1]
 
@@ -49,7 +49,7 @@ def test_augmented_answers_are_valid_and_do_not_depend_on_the_batch(small, task,
         assert solver.solve(instance, decoder, augment=5).tolist() == answer.tolist()
 
 
-def test_more_views_make_no_tour_longer(small):
+def test_more_views_never_make_tours_longer(small):
     solver = small("tsp", scale=4.0)
     points = np.random.default_rng(3).random((12, 2))
     lengths = [length(points, solver.solve(points, augment=k)) for k in (1, 4, 16)]
@@ -57,13 +57,13 @@ def test_more_views_make_no_tour_longer(small):
 
 
 @pytest.mark.parametrize("bad", [0, 1.5, -1])
-def test_the_number_of_views_is_checked(small, bad):
+def test_invalid_number_of_views_is_refused(small, bad):
     with pytest.raises(ptrnet.InputError, match="augment"):
         small().solve(SQUARE, augment=bad)
 
 
-def test_an_easy_hull_is_right_from_every_view():
-    """The shipped model answers this hull; so must any number of views, in canonical form."""
+def test_easy_hull_is_right_for_any_number_of_views():
+    """The answers of all views are brought into the same canonical form."""
     model = ptrnet.load("hull")
     points = np.vstack([SQUARE, [[0.5, 0.5]]])
     assert model.solve(points, augment=9).tolist() == model.solve(points).tolist() == [0, 1, 2, 3]

@@ -1,4 +1,4 @@
-"""Whole numbers as options, and the names of warnings."""
+"""The check of whole numbers, and deprecated names of warnings."""
 
 import numpy as np
 import pytest
@@ -11,13 +11,13 @@ from ptrnet.labels import generate
 
 
 @pytest.mark.parametrize("value", [True, np.True_, 1.0, np.float64(2), "3", None, 0, -(10**50)])
-def test_what_is_no_whole_number_of_one_or_more(value):
+def test_check_int_refuses_other_values(value):
     with pytest.raises(InputError, match=r"^size: expected a whole number of 1 or more, got .+$"):
         check_int("size", value, 1)
 
 
-def test_whole_numbers_of_numpy_are_taken(tmp_path):
-    """They are not written as JSON, nor as themselves, into the keys of resumable work."""
+def test_numpy_integers_are_converted(tmp_path):
+    """JSON, and the keys of resumable jobs, must not depend on the type of a number."""
     assert repr(Beam(np.int64(4))) == repr(Beam(4))
     assert repr(Incremental(np.uint8(4))) == repr(Incremental(4))
     assert repr(Sample(np.int16(4), seed=np.int32(2))) == repr(Sample(4, seed=2))
@@ -26,6 +26,16 @@ def test_whole_numbers_of_numpy_are_taken(tmp_path):
     assert (tmp_path / "a.txt").read_bytes() == (tmp_path / "b.txt").read_bytes()
 
 
-def test_former_names_of_warnings_are_aliases():
-    assert ptrnet.OutsideTraining is errors.OutsideTraining is ptrnet.OutOfDistributionWarning
-    assert errors.DoubtfulInput is errors.AmbiguousInputWarning
+@pytest.mark.parametrize(
+    ("module", "name", "new_name"),
+    [
+        (ptrnet, "OutsideTraining", "OutOfDistributionWarning"),
+        (errors, "OutsideTraining", "OutOfDistributionWarning"),
+        (errors, "DoubtfulInput", "AmbiguousInputWarning"),
+    ],
+)
+def test_former_names_of_warnings_are_deprecated(module, name, new_name):
+    with pytest.warns(DeprecationWarning, match=f"{name} is now called {new_name}"):
+        assert getattr(module, name) is getattr(errors, new_name)
+    with pytest.raises(AttributeError, match="NoSuchName"):
+        module.NoSuchName  # noqa: B018

@@ -1,4 +1,4 @@
-"""The estimator in scikit-learn's own hands: clone, cross-validation, search, pickle."""
+"""`PointerEstimator` with scikit-learn's tools: clone, cross-validation, search, pickle."""
 
 import pickle
 
@@ -19,13 +19,13 @@ FAST = {"hidden_size": 24, "steps": 150, "batch_size": 32, "learning_rate": 1e-2
 
 
 def largest_first(count, seed=0):
-    """Instances of 2 to 4 numbers, and their orders: 2 of 3 instances have equal sizes."""
+    """Instances of 2 or 3 numbers, and their indices from the largest number to the smallest."""
     rng = np.random.default_rng(seed)
     X = [rng.random((n, 1)) for n in rng.integers(2, 4, count)]
     return X, [np.argsort(-x[:, 0]) for x in X]
 
 
-def test_fit_predict_score():
+def test_fit_predict_and_score_agree_with_solver():
     X, y = largest_first(400)
     test_X, test_y = largest_first(60, seed=1)
     estimator = ptrnet.PointerEstimator("permutation", **FAST)
@@ -41,14 +41,14 @@ def test_fit_predict_score():
     assert all((a == b).all() for a, b in zip(answers, again, strict=True))
 
 
-def test_parameters_are_as_they_were_given():
+def test_clone_keeps_parameters():
     estimator = ptrnet.PointerEstimator("subset", decoder=ptrnet.Beam(3), recipe={"clip": 1.0})
     copy = clone(estimator.set_params(steps=7))
     assert copy.get_params() == estimator.get_params() and copy.steps == 7
     assert not hasattr(copy, "solver_")
 
 
-def test_cross_validation_and_search():
+def test_cross_validation_and_grid_search_work():
     X, y = largest_first(120)
     options = {**FAST, "steps": 20}
     scores = cross_val_score(ptrnet.PointerEstimator("permutation", **options), X, y, cv=2)
@@ -59,7 +59,7 @@ def test_cross_validation_and_search():
 
 
 def test_grades_are_scored_by_ndcg_of_whole_sets():
-    """Grades with ties that follow the first of two numbers, in sets of 2 to 5 elements."""
+    """Grades have ties and depend on the first of two numbers. Sets have 2 to 5 elements."""
     rng = np.random.default_rng(0)
     X = [rng.normal(size=(n, 2)) for n in rng.integers(2, 6, 200)]
     y = [np.clip(np.round(x[:, 0]), 0, 2) for x in X]
@@ -84,21 +84,21 @@ def test_choices_are_scored_by_accuracy():
     assert estimator.score(X, y) == np.mean(right) > 0.8
 
 
-def test_predictions_of_mixed_sizes_are_laid_beside_each_other():
+def test_cross_val_predict_works_with_mixed_sizes():
     X, y = largest_first(60)
     estimator = ptrnet.PointerEstimator("permutation", **{**FAST, "steps": 5})
     answers = cross_val_predict(estimator, X, y, cv=2)
     assert [len(answer) for answer in answers] == [len(x) for x in X]
 
 
-def test_arrays_of_one_size():
+def test_arrays_of_equal_sizes_are_accepted():
     X = np.random.default_rng(0).random((64, 3, 2))
     y = np.argsort(X[..., 0], 1)
     estimator = ptrnet.PointerEstimator(**{**FAST, "steps": 5}).fit(X, y)
     assert len(estimator.predict(X[:1])) == 1 and len(estimator.predict(X)) == 64
 
 
-def test_what_cannot_be_used_is_refused_in_words():
+def test_invalid_parameters_and_answers_are_refused():
     X, y = largest_first(20)
     with pytest.raises(InputError, match="hidden_size"):
         ptrnet.PointerEstimator(hidden_size=0).fit(X, y)
@@ -106,7 +106,7 @@ def test_what_cannot_be_used_is_refused_in_words():
         ptrnet.PointerEstimator(**{**FAST, "steps": 2}).fit(X, y).score(X, y[1:])
 
 
-def test_what_one_instance_is_not_taken_for_many(tmp_path):
+def test_single_instance_and_repeated_parameters_are_refused(tmp_path):
     pandas = pytest.importorskip("pandas")
     offers = [[{"x": k, "y": -k} for k in range(3)]] * 4
     estimator = ptrnet.PointerEstimator(hidden_size=8, steps=2, recipe={"valid_batches": 0})
@@ -121,8 +121,8 @@ def test_what_one_instance_is_not_taken_for_many(tmp_path):
             twice.fit(offers, [[0, 1, 2]] * 4)
 
 
-def test_answers_come_in_any_form_and_are_checked():
-    """A frame's columns were taken for answers, and an instance for many."""
+def test_answers_may_be_arrays_or_frames_and_are_checked():
+    """The rows of a frame are answers, not its columns. A list of numbers is not one instance."""
     frame = pytest.importorskip("pandas").DataFrame
     X = np.random.default_rng(0).random((32, 3, 1))
     y = np.argsort(X[:, :, 0], 1)

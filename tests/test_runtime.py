@@ -1,4 +1,4 @@
-"""What the program sets for its process."""
+"""The process-wide settings of `ptrnet.runtime`."""
 
 import os
 import subprocess
@@ -47,18 +47,18 @@ def compiled(**settings):
     subprocess.run([sys.executable, "-c", CODE], env=environment, check=True)
 
 
-def test_compiled_kernels_are_kept_in_the_users_cache_by_version(tmp_path):
+def test_compiled_kernels_are_cached_by_version(tmp_path):
     compiled(XDG_CACHE_HOME=str(tmp_path))
     folder = tmp_path / "ptrnet" / f"compiled-{ptrnet.__version__}"
     assert any("assign" in path.name for path in folder.rglob("*.nbi"))
 
 
-def test_a_cache_that_cannot_be_written_is_no_error(tmp_path):
+def test_unwritable_cache_is_not_an_error(tmp_path):
     (tmp_path / "ptrnet").write_text("a file in the place of the folder")
     compiled(XDG_CACHE_HOME=str(tmp_path))
 
 
-def test_a_user_without_a_home_is_no_error(monkeypatch):
+def test_missing_home_directory_is_not_an_error(monkeypatch):
     def home():
         raise RuntimeError("Could not determine home directory.")
 
@@ -71,7 +71,7 @@ def test_a_user_without_a_home_is_no_error(monkeypatch):
     not (sys.platform == "linux" and torch.cpu._is_avx512_bf16_supported()),
     reason="needs Linux and a processor for which oneDNN compiles products of bfloat16",
 )
-def test_products_of_many_shapes_take_less_memory():
+def test_smaller_primitive_cache_saves_memory():
     def megabytes(**settings):
         environment = {k: v for k, v in os.environ.items() if not k.startswith("ONEDNN")}
         command = [sys.executable, "-c", PRODUCTS]
@@ -84,6 +84,6 @@ def test_products_of_many_shapes_take_less_memory():
     assert megabytes(ONEDNN_PRIMITIVE_CACHE_CAPACITY="1024") > megabytes() + 50
 
 
-def test_the_version_is_the_projects():
+def test_version_equals_that_of_pyproject():
     project = tomllib.loads((Path(__file__).parents[1] / "pyproject.toml").read_text())["project"]
     assert project["version"] == ptrnet.__version__

@@ -39,7 +39,7 @@ class Tuning(Shape):
     unlisted: int = 3
 
 
-def test_options_are_the_settings_in_their_order_and_no_other_fields():
+def test_options_are_the_settings_in_order_without_other_fields():
     options = options_of(Tuning)
     names = ["n", "count", "kind", "rate", "share", "flag", "name", "seed", "center", "texts"]
     assert list(options) == names
@@ -76,7 +76,7 @@ def test_options_are_the_settings_in_their_order_and_no_other_fields():
         ({"n": "5-"}, "n: expected 50, 5-50 or 5,10,20-30, got '5-'"),
     ],
 )
-def test_a_value_that_does_not_fit_is_refused_by_every_way_to_make_an_object(values, complaint):
+def test_invalid_values_are_refused_by_all_constructors(values, complaint):
     values = {"count": 2} | values
     with pytest.raises(InputError) as direct:
         Tuning(**values)
@@ -88,14 +88,14 @@ def test_a_value_that_does_not_fit_is_refused_by_every_way_to_make_an_object(val
         replace(Tuning(count=2), **values)
 
 
-def test_values_are_held_in_one_form():
+def test_values_are_converted_to_the_declared_types():
     tuning = Tuning(count=np.int64(2), rate=np.float32(0.5), share=0, center=[1, 2.5], n=7)
     assert [type(v) for v in (tuning.count, tuning.rate, tuning.share)] == [int, float, float]
     assert tuning.center == (1.0, 2.5) and tuning.n == (7,)
     assert Tuning(count=2, texts=[["a"], []]).texts == (("a",), ())
 
 
-def test_a_name_that_is_unknown_or_missing():
+def test_unknown_and_missing_names_are_refused():
     with pytest.raises(InputError, match="unknown setting of tuning 'coun'; did you mean 'count'"):
         from_mapping(Tuning, {"coun": 3}, "tuning")
     with pytest.raises(InputError, match="setting count of tuning is missing"):
@@ -104,7 +104,7 @@ def test_a_name_that_is_unknown_or_missing():
         from_mapping(Tuning, {"count": 1, "unlisted": 4}, "tuning")
 
 
-def test_settings_survive_a_toml_file_and_another_process():
+def test_settings_round_trip_through_toml_and_pickle():
     odd = 'odd "name"\\\u00e9'
     tuning = Tuning(count=2, n="3, 5-7", flag=True, name=odd, center=(1.5, 1e-9), texts=(("a",),))
     table = {key: value for key, value in to_mapping(tuning).items() if value is not None}
@@ -113,7 +113,7 @@ def test_settings_survive_a_toml_file_and_another_process():
     assert pickle.loads(pickle.dumps(tuning)) == copy.deepcopy(tuning) == tuning
 
 
-def test_a_field_that_is_no_setting_is_refused_where_all_are_registered():
+def test_registered_classes_must_declare_all_fields_by_setting():
     require_settings(Shape, "task shape")
     with pytest.raises(InputError, match="register task tuning: field unlisted: expected one"):
         require_settings(Tuning, "task tuning")

@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from ptrnet.data.formats import read_table
     from ptrnet.decoding import Beam, Greedy, Incremental, Reconstruct, Sample
     from ptrnet.errors import InputError, ModelError, OutOfDistributionWarning, PtrnetError
-    from ptrnet.errors import OutOfDistributionWarning as OutsideTraining
     from ptrnet.export.folder import export_onnx
     from ptrnet.kernels.additive import additive_scores
     from ptrnet.labels import generate, label
@@ -23,6 +22,8 @@ if TYPE_CHECKING:
     from ptrnet.solver import Answer, Solver
     from ptrnet.training.fit import fit
     from ptrnet.weights import load
+
+    OutsideTraining = OutOfDistributionWarning
 
 __version__ = VERSION
 __all__ = [
@@ -33,7 +34,6 @@ __all__ = [
     "InputError",
     "ModelError",
     "OutOfDistributionWarning",
-    "OutsideTraining",
     "PtrnetError",
     "Reconstruct",
     "Sample",
@@ -47,8 +47,9 @@ __all__ = [
     "read_table",
 ]
 
-# Not in __all__, as `from ptrnet import *` would need its extra: PointerEstimator.
-# Imported when first used: `ptrnet --help` need not wait for torch.
+# Modules are imported when a name is first used, so that `ptrnet --help` need not import torch.
+# PointerEstimator is not in __all__, because `from ptrnet import *` would then need an extra.
+# OutsideTraining is not, because it is a deprecated name.
 _HOMES = {
     "Answer": "solver",
     "Beam": "decoding",
@@ -73,7 +74,7 @@ _HOMES = {
 }
 
 
-# What is extended, and where its names are found; not in __all__ either.
+# Packages that plug-ins extend. They are not in __all__, either.
 _PACKAGES = ("constraints", "decoding", "labellers", "models", "plugins", "tasks")
 
 
@@ -85,7 +86,7 @@ def _imported(name: str) -> Any:
     return getattr(importlib.import_module(f"ptrnet.{_HOMES[name]}"), name)
 
 
-if not TYPE_CHECKING:  # which would take every name for one of ours
+if not TYPE_CHECKING:  # a type checker would accept any name of a module with `__getattr__`
     __getattr__ = _imported
 
 

@@ -1,4 +1,4 @@
-"""Where a model looks while it gives an answer."""
+"""The attention of a model to the elements while it gives an answer."""
 
 import numpy as np
 import torch
@@ -13,16 +13,15 @@ from ptrnet.types import Example, Floats, Indices, pad_answers
 
 @torch.no_grad()
 def attention(model: PointerModel, task: Task, answered: Example) -> tuple[Floats, Indices]:
-    """The pointer's distribution at each step of an answer (V 2.3: attention is the answer).
+    """The pointer's distribution at each step of an answer, given the previous tokens (V 2.3).
 
     Returns:
-        Probabilities `(m, S + n)`, special slots first and then the elements as they stand in
-        the instance; and the answer's tokens `(m,)`, END included. Each step's distribution is
-        given the tokens before it.
+        Probabilities `(m, S + n)` of the special slots and then the elements, in the order of the
+        instance; and the answer's tokens `(m,)`, including END.
     """
     assert answered.outputs is not None
     inputs, order = augmented_view(0, task, task.normalize(answered.inputs))
-    position = np.argsort(order)  # of each element among those that the model reads
+    position = np.argsort(order)  # the position of each element in the model's input
     outputs = position[answered.outputs]
     if task.order != "given":
         outputs = canonicalize_valid(task, inputs, outputs)
@@ -30,13 +29,15 @@ def attention(model: PointerModel, task: Task, answered: Example) -> tuple[Float
     batch = (*pad_instances([inputs], task.exact_inputs), torch.from_numpy(tokens[None]))
     log_probs = model.log_probs(*as_parameters(model, *batch))
     probabilities = log_probs[0].double().exp().cpu().numpy()
-    if probabilities.shape[1] > task.num_specials + len(inputs):  # ways to elements: add them up
+    if probabilities.shape[1] > task.num_specials + len(
+        inputs
+    ):  # a problem has several ways to an element
         ways = (probabilities.shape[1] - task.num_specials) // len(inputs)
         special, of_ways = np.split(probabilities, [task.num_specials], axis=1)
         of_elements = of_ways.reshape(len(tokens), len(inputs), ways).sum(2)
         probabilities = np.concatenate([special, of_elements], 1)
         element_tokens = (tokens - task.num_specials) // ways + task.num_specials
         tokens = np.where(tokens < task.num_specials, tokens, element_tokens)
-    special = np.arange(task.num_specials)  # tokens, the same in both orders
+    special = np.arange(task.num_specials)  # special tokens are the same in both orders
     from_read, to_read = (np.append(special, i + len(special)) for i in (order, position))
     return probabilities[:, to_read], from_read[tokens]

@@ -1,7 +1,7 @@
-"""Test-time augmentation: an instance is answered from several views, and the best answer counts.
+"""Test-time augmentation: answer several views of an instance and choose the best answer.
 
-A view shows the model the same instance, turned or mirrored where the task allows it and with its
-elements in another order (`ptrnet.data.symmetries.augmented_view`). View 0 is the instance itself.
+A view is the same instance with its elements in another order, rotated or mirrored if the task is
+symmetric (`ptrnet.data.symmetries.augmented_view`). View 0 is the instance itself.
 """
 
 import math
@@ -37,17 +37,17 @@ def decode_view(
     constraint: Constraint,
     beginnings: Sequence[Indices] = (),
 ) -> list[list[Candidate]]:
-    """The decoder's hypotheses for view `number` of each instance, as answers to the instance.
+    """Decode view `number` of each instance, and return the hypotheses as answers to the instance.
 
     Args:
-        number: of the view.
-        instances: `(n, d)` each, normalized.
-        task: of the instances.
+        number: the number of the view.
+        instances: normalized instances `(n, d)`.
+        task: the task of the instances.
         model: the network.
-        decoder: searches for the answers.
-        constraint: what they obey.
-        beginnings: `(k,)` elements of each instance with which its answer has to begin; if none,
-            it may begin anywhere.
+        decoder: the search.
+        constraint: the constraint on answers.
+        beginnings: `(k,)` elements with which the answer to each instance must begin; if none, it
+            may begin anywhere.
     """
     views, orders = zip(
         *(augmented_view(number, task, instance) for instance in instances), strict=True
@@ -77,12 +77,12 @@ def decode_view(
 
 
 def best_candidate(task: Task, example: Example, candidates: Sequence[Candidate]) -> Candidate:
-    """The candidate that is the answer to the example's instance.
+    """Choose the answer to the example's instance.
 
-    Where the task has costs (a tour's length), the cheapest. Else the answer whose probability,
-    summed over the views that gave it, is largest. Valid answers are brought into canonical form,
-    or into that of the example's rules; but a lone candidate stays as it is, unless there are rules
-    or the task orders elements.
+    If the task has costs (such as a tour's length), this is the cheapest candidate. Otherwise it is
+    the answer with the largest probability, summed over the views that gave it. Valid answers are
+    brought into canonical form, or into that of the example's rules. A single candidate is returned
+    unchanged, unless there are rules or the task orders elements.
     """
     if len(candidates) == 1 and task.order == "given" and example.rules == CLOSED:
         return candidates[0]
@@ -90,7 +90,7 @@ def best_candidate(task: Task, example: Example, candidates: Sequence[Candidate]
     costs = task.costs(example, [c.outputs for c in candidates])
     if costs is not None:
         return candidates[int(np.argmin(costs))]
-    by_answer: dict[bytes, dict[int, Candidate]] = {}  # by view: the likeliest candidate
+    by_answer: dict[bytes, dict[int, Candidate]] = {}  # the likeliest candidate of each view
     for candidate in candidates:
         by_view = by_answer.setdefault(candidate.outputs.tobytes(), {})
         known = by_view.get(candidate.view)
@@ -108,7 +108,7 @@ def _canonicalize(task: Task, example: Example, outputs: Indices) -> Indices:
 
 
 def canonicalize_valid(task: Task, inputs: Floats, outputs: Indices) -> Indices:
-    """One answer in canonical form; an invalid one, which has none, as it is."""
+    """Bring an answer into canonical form. Invalid answers have none and stay unchanged."""
     if task.answer_error(len(inputs), outputs) is not None:
         return outputs
     (canonical,) = task.unpad(task.canonicalize(inputs[None], pad_answers([outputs])))
@@ -116,12 +116,12 @@ def canonicalize_valid(task: Task, inputs: Floats, outputs: Indices) -> Indices:
 
 
 def settle_valid(task: Task, inputs: Floats, outputs: Indices) -> Indices:
-    """One answer, decided exactly where models cannot; an invalid one as it is."""
+    """Apply `Task.settle` to an answer, unless it is invalid."""
     is_valid = task.answer_error(len(inputs), outputs) is None
     return task.settle(inputs, outputs) if is_valid else outputs
 
 
 def logsumexp(log_probs: Sequence[float]) -> float:
-    """The logarithm of the summed probabilities."""
+    """The logarithm of the sum of probabilities."""
     largest = max(log_probs)
     return largest + math.log(sum(math.exp(p - largest) for p in log_probs))

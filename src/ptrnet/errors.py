@@ -1,78 +1,94 @@
-"""Errors that a user can mend: one line each, of what was expected, what came, and where."""
+"""Exceptions and warnings for users. A message is one line: where, what was expected, what came."""
 
 import difflib
+import warnings
 from collections.abc import Iterable
 from numbers import Integral
+from typing import TYPE_CHECKING
 
 
 class PtrnetError(Exception):
-    """Every error that ptrnet raises on purpose. The command line prints it and exits with 2, or
-    with 1 where a training has diverged.
+    """Base class of all errors that ptrnet raises on purpose.
+
+    The command line prints the message and exits with 2, or with 1 if a training has diverged.
     """
 
     exit_code = 2
 
 
 class InputError(PtrnetError, ValueError):
-    """An instance, an answer, a file or an option that cannot be used."""
+    """An instance, an answer, a file or an option is invalid."""
 
 
 class ShapeError(InputError):
-    """Arrays whose shapes do not fit."""
+    """The shapes of arrays do not match."""
 
 
 class ModelError(InputError):
-    """A model that does not exist, or whose files are broken."""
+    """A model does not exist, its files are damaged, or it cannot answer an instance."""
 
 
 class NotFiniteError(ModelError):
-    """A model whose log-probabilities are no finite numbers, so that they say nothing."""
+    """A model's log-probabilities are not finite, so its answers would be meaningless."""
 
 
 class OutputError(InputError):
-    """A file that could not be written completely, as on a full disk."""
+    """A file could not be written completely, for example because the disk is full."""
 
 
 class KilledError(PtrnetError):
-    """One of several processes was killed, as the system does where memory is short."""
+    """A worker process was killed, probably by the system because memory was short."""
 
 
 class DivergedError(PtrnetError, ArithmeticError):
-    """A training whose loss is no finite number any more. The command line exits with 1."""
+    """The loss of a training is no longer finite. The command line exits with 1."""
 
     exit_code = 1
 
 
 class MissingExtraError(PtrnetError, ImportError):
-    """A feature whose optional packages are not installed."""
+    """A feature needs optional packages that are not installed."""
 
     def __init__(self, feature: str, extra: str) -> None:
         super().__init__(f'{feature} needs the extra "{extra}": pip install "ptrnet[{extra}]"')
         self.feature, self.extra = feature, extra
 
     def __reduce__(self) -> tuple[type, tuple[str, str]]:
-        """How the error is pickled for another process: by default with its message alone."""
+        """Pickle both arguments; by default, only the message would be passed to `__init__`."""
         return type(self), (self.feature, self.extra)
 
 
 class OutOfDistributionWarning(UserWarning):
-    """An instance whose size or features are unlike all instances in the model's training."""
+    """An instance is out of distribution: its size or features differ from all training data."""
 
 
 class AmbiguousInputWarning(UserWarning):
-    """Input that can be read, but that the user may have meant in another way."""
+    """Input can be read, but the user may have meant something else."""
 
 
-# Former names, which scripts may still import.
-OutsideTraining = OutOfDistributionWarning
-DoubtfulInput = AmbiguousInputWarning
+_FORMER_NAMES = {
+    "OutsideTraining": OutOfDistributionWarning,
+    "DoubtfulInput": AmbiguousInputWarning,
+}
 
 
-_SYNONYMS = {"gpu": "cuda"}  # of which another name would be the nearest, "cpu"
+def _former_name(name: str) -> type[UserWarning]:
+    if name not in _FORMER_NAMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    cls = _FORMER_NAMES[name]
+    warnings.warn(f"{name} is now called {cls.__name__}", DeprecationWarning, stacklevel=2)
+    return cls
+
+
+if not TYPE_CHECKING:  # a type checker would accept any name of a module with `__getattr__`
+    __getattr__ = _former_name
+
+
+_SYNONYMS = {"gpu": "cuda"}  # by spelling, "cpu" would be the nearest name
 
 
 def unknown(kind: str, name: str, known: Iterable[str]) -> InputError:
-    """The error for a name that is not among the known: it suggests the nearest, and lists all."""
+    """The error for an unknown name. Its message suggests the nearest name and lists all names."""
     known = sorted(known)
     nearest = [_SYNONYMS[name]] if _SYNONYMS.get(name) in known else []
     nearest = nearest or difflib.get_close_matches(name, known, n=1)
@@ -81,10 +97,10 @@ def unknown(kind: str, name: str, known: Iterable[str]) -> InputError:
 
 
 def short(value: object, length: int = 40) -> str:
-    """A value as messages show it: text quoted, and cut where it is longer than `length`."""
+    """Format a value for messages: text is quoted, and long values are truncated."""
     try:
         text = value if isinstance(value, str) else repr(value)
-    except ValueError:  # Python refuses to write numbers of more than 4300 digits
+    except ValueError:  # Python refuses to format integers of more than 4300 digits
         text = f"{type(value).__name__} of very many digits"
     if len(text) > length:
         text = text[: length - 3] + "..."
@@ -94,17 +110,21 @@ def short(value: object, length: int = 40) -> str:
 def file_of(source: str) -> str:
     """The file of a source `FILE:LINE` or `FILE: row ROW`.
 
-    Warnings that name neither are shown once a file.
+    Used to show a warning once for each file instead of once for each line.
     """
     file, _, place = source.rpartition(":")
     return file if place.removeprefix(" row ").isdecimal() else source
 
 
 def check_int(name: str, value: object, minimum: int) -> int:
-    """The value as an `int`: one, or a whole number of another type, such as NumPy's.
+    """Convert a whole number, such as one of NumPy's types, to `int`.
 
     Raises:
-        InputError: anything else, `True` too, or less than `minimum`.
+        InputError: the value is not a whole number (booleans are not), or below `minimum`.
+
+    Example:
+        >>> check_int("size", np.int64(3), minimum=1)
+        3
     """
     if isinstance(value, Integral) and not isinstance(value, bool) and int(value) >= minimum:
         return int(value)

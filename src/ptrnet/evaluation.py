@@ -1,4 +1,4 @@
-"""The metrics of a model's answers, against known ones."""
+"""The metrics of a model's answers, compared with known answers."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -14,10 +14,10 @@ from ptrnet.tasks.base import Task
 from ptrnet.types import Example, Floats
 
 LOG_LIKELIHOOD = "log_likelihood"
-CONFIDENCE = "confidence"  # a metric; with it and accuracy there is a calibration error
+CONFIDENCE = "confidence"  # a metric; with accuracy it gives the calibration error
 CALIBRATION_ERROR = "calibration_error"
-_ANSWER = "answer"  # beside it, of the model's
-MAX_ROWS = 12  # sizes that have a row of their own
+_ANSWER = "answer"  # the key of a model's answer, next to its scores
+MAX_ROWS = 12  # rows of a table by size; more sizes are merged into ranges
 
 
 def evaluate(
@@ -30,12 +30,12 @@ def evaluate(
     """Return the task's metrics of a model's answers, and the true answers' mean log-likelihood.
 
     Args:
-        task: of the examples.
-        examples: with the true answers.
+        task: the task of the examples.
+        examples: examples with the true answers.
         answered: the same examples with the model's answers.
-        log_likelihoods: `(B,)` of the true answers, by the model.
-        element_scores: `(n,)` of each example's elements, by the model; none if the task does not
-            measure them.
+        log_likelihoods: `(B,)`, the model's log-likelihoods of the true answers.
+        element_scores: `(n,)`, the model's scores of each example's elements; empty if the task
+            does not measure them.
     """
     scores = _scores(task, examples, answered, log_likelihoods, element_scores)
     return _summarize(task, _moments(scores))
@@ -48,7 +48,7 @@ def _scores(
     log_likelihoods: Floats,
     element_scores: Sequence[Floats],
 ) -> dict[str, Scores]:
-    """Return by metric the `(B,)` scores of each answer; `log_likelihood` is one more."""
+    """Return the scores `(B,)` of the answers by metric, including `log_likelihood`."""
     outputs = [example.outputs for example in answered if example.outputs is not None]
     return {
         **task.score(examples, outputs),
@@ -58,12 +58,12 @@ def _scores(
 
 
 def _no_scores(task: Task) -> dict[str, Scores]:
-    """Return the scores of no examples: the names and types of the task's metrics."""
+    """Return the scores of zero examples, to know names and types of the task's metrics."""
     return _scores(task, Dataset.of([]), Dataset.of([]), np.zeros(0), [])
 
 
 def _moments(scores: Mapping[str, Scores]) -> dict[str, Moments]:
-    """Return the moments of each metric's scores; with a confidence, those of its gaps too."""
+    """Return the moments of each metric's scores, and of calibration gaps if there are any."""
     if CONFIDENCE in scores:
         right = scores["accuracy"] == 1
         gaps = calibration.gaps_by_bin(scores[CONFIDENCE].astype(np.float64), right)
@@ -72,12 +72,12 @@ def _moments(scores: Mapping[str, Scores]) -> dict[str, Moments]:
 
 
 class Evaluation:
-    """The measures of many examples' scores, without the scores themselves.
+    """The metrics of any number of examples, in constant memory.
 
     Args:
-        task: of the examples.
+        task: the task of the examples.
         chunks: examples with their scores in `extra`, from `with_scores`.
-        by: a field of whole instances, whose values split the examples; see `group_value`.
+        by: a field of instances by whose values to split the examples; see `group_value`.
     """
 
     def __init__(self, task: Task, chunks: Iterable[Dataset], by: str | None = None) -> None:
@@ -110,20 +110,19 @@ class Evaluation:
         return _summarize(self._task, self._by_size.total(sorted(self._by_size.counts)))
 
     def by_size(self) -> dict[str, tuple[int, dict[str, Measure]]]:
-        """The same for each n, if the examples' sizes differ; else nothing.
+        """The metrics for each size n; empty if all sizes are equal.
 
-        If there are more than `MAX_ROWS` sizes, ranges of them share a row (`5-8`).
+        If there are more than `MAX_ROWS` sizes, ranges of sizes share a row (`5-8`).
 
         Returns:
-            By n or range, the number of instances and the measures.
+            For each size or range, the number of instances and the metrics.
         """
         return self._rows(self._by_size, "-") if len(self._by_size.counts) > 1 else {}
 
     def by_value(self) -> dict[str, tuple[int, dict[str, Measure]]]:
-        """The same for each value of the field `by`; nothing without a field.
+        """The metrics for each value of the field `by`; empty without a field.
 
-        If there are more than `MAX_ROWS` different numbers, ranges of them share a row
-        (`1.5 to 4.25`).
+        If there are more than `MAX_ROWS` different numbers, ranges share a row (`1.5 to 4.25`).
         """
         return self._rows(self._by_value, " to ")
 
@@ -136,10 +135,10 @@ class Evaluation:
 
 
 class _Groups:
-    """The moments of scores, by a value that splits the examples.
+    """The moments of scores for each group of examples.
 
     Args:
-        empty: the moments of no examples.
+        empty: the moments of zero examples.
     """
 
     def __init__(self, empty: Mapping[str, Moments]) -> None:
@@ -147,7 +146,7 @@ class _Groups:
         self._empty, self._moments = empty, dict[Any, dict[str, Moments]]()
 
     def add(self, values: Sequence[Any], scores: Mapping[str, Scores]) -> None:
-        """Add the scores of B examples, whose groups are told by B values."""
+        """Add the scores of B examples; the B values name their groups."""
         rows: dict[Any, list[int]] = {}
         for row, value in enumerate(values):
             rows.setdefault(value, []).append(row)
@@ -159,7 +158,7 @@ class _Groups:
         self.counts.update(values)
 
     def total(self, values: Iterable[Any]) -> dict[str, Moments]:
-        """Return the moments of the groups of some values together."""
+        """Return the joint moments of the given groups."""
         of_values = [self._moments[value] for value in values]
         return {
             name: sum((moments[name] for moments in of_values), start=empty)
@@ -167,7 +166,7 @@ class _Groups:
         }
 
     def parts(self, dash: str) -> dict[str, list[Any]]:
-        """Return the values of each row by its name: one value, or a range of numbers."""
+        """Return the groups of each row by the row's name: one value, or a range of numbers."""
         if not all(isinstance(value, int | float) for value in self.counts):
             return {str(value): [value] for value in sorted(self.counts, key=str)}
         distinct = sorted(self.counts)
@@ -177,12 +176,12 @@ class _Groups:
 
 
 def group_value(example: Example, field: str) -> Any:
-    """Return the value of a field of a whole instance, by which evaluations are split.
+    """Return the value of a field of an instance, for splitting an evaluation.
 
-    That is a key of its line or, for dictionaries, a field that all of its elements share.
+    The field is a key of the instance's line, or a field with one value in all of its elements.
 
     Raises:
-        InputError: the example has no such field, or its elements differ in it.
+        InputError: there is no such field, or its values differ between elements.
     """
     if field in example.extra:
         values = [example.extra[field]]
@@ -200,7 +199,13 @@ def group_value(example: Example, field: str) -> Any:
 
 
 def check_room_for_scores(task: Task, examples: Iterable[Example]) -> None:
-    """Refuses examples whose `extra` has a key of a score's name, but from a former evaluation."""
+    """Check that no key of the examples' `extra` has the name of a score.
+
+    Keys of an earlier evaluation are allowed. They will be overwritten.
+
+    Raises:
+        InputError: another key has the name of a score.
+    """
     names = (*_no_scores(task), _ANSWER)
     for example in examples:
         if {_ANSWER, LOG_LIKELIHOOD} <= set(example.extra):
@@ -208,7 +213,7 @@ def check_room_for_scores(task: Task, examples: Iterable[Example]) -> None:
         for name in names:
             if name in example.extra:
                 raise InputError(
-                    f'{example.source}: "{name}" is what a score is to be called: rename that key'
+                    f'{example.source}: "{name}" is the name of a score: rename that key'
                 )
 
 
@@ -219,10 +224,10 @@ def with_scores(
     log_likelihoods: Floats,
     element_scores: Sequence[Floats] = (),
 ) -> Dataset:
-    """Return the examples, with the model's `answer` and each of its scores in their `extra`.
+    """Return the examples with the model's `answer` and its scores in `extra`.
 
-    A score is left out if a metric is not defined for an answer, and so is the score of an earlier
-    evaluation. Arguments as in `evaluate`.
+    Scores of an earlier evaluation are removed. A score is left out if the metric is not defined
+    for the answer. The arguments are those of `evaluate`.
     """
     columns = _scores(task, examples, answered, log_likelihoods, element_scores)
     rows = []
@@ -248,14 +253,14 @@ def _summarize(task: Task, moments: Mapping[str, Moments]) -> dict[str, Measure]
 
 
 def describe_training(trained: Mapping[str, Any]) -> Iterator[str]:
-    """Lines on the sizes that a model was trained on, and on its scores by size."""
+    """Yield lines that describe the sizes of a model's training, and its scores by size."""
     if "n" in trained:
         yield f"  trained on n {trained['n']}"
     yield from describe_scores(trained.get("scores", []))
 
 
 def describe_scores(scores: Iterable[Mapping[str, Any]]) -> Iterator[str]:
-    """A line for each score that a model's files know."""
+    """Yield a line for each score in a model's files."""
     for score in scores:
         percent = Measure.from_dict(score).text(1, 100)
         yield f"  n={score['n']}: {score['metric']} {percent}%"

@@ -1,21 +1,21 @@
-"""Padding masks, and the rows and tokens of a batch by their indices."""
+"""Padding masks, and gathering of rows and tokens in batches."""
 
 import torch
 from torch import Tensor
 
 
 def length_mask(lengths: Tensor, size: int) -> Tensor:
-    """`(B, size)` boolean: True before each of the `(B,)` lengths, False on the padding after."""
+    """Boolean mask `(B, size)`: True for the first `lengths` `(B,)` positions, False on padding."""
     return torch.arange(size, device=lengths.device) < lengths[:, None]
 
 
 def gather_rows(rows: Tensor, indices: Tensor) -> Tensor:
-    """`rows[b, indices[b, k]]` of `(B, N, ...)` rows, for `(B, K)` indices: `(B, K, ...)`."""
+    """`rows[b, indices[b, k]]`: `(B, K, ...)` of rows `(B, N, ...)` and indices `(B, K)`."""
     for _ in rows.shape[2:]:
         indices = indices[..., None]
     return rows.gather(1, indices.expand(-1, -1, *rows.shape[2:]))
 
 
 def gather_tokens(log_probs: Tensor, tokens: Tensor) -> Tensor:
-    """`log_probs[b, m, tokens[b, m]]` of `(B, M, S + N)`, for `(B, M)` tokens: `(B, M)`."""
+    """`log_probs[b, m, tokens[b, m]]`: `(B, M)` of `(B, M, S + N)` and tokens `(B, M)`."""
     return log_probs.gather(2, tokens[..., None])[..., 0]

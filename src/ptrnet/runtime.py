@@ -1,4 +1,7 @@
-"""Process-wide settings that make training and decoding faster; for programs, not for libraries."""
+"""Process-wide settings that make training and decoding faster.
+
+Programs call `tune`. Libraries should not, because the settings affect the whole process.
+"""
 
 import contextlib
 import ctypes
@@ -11,29 +14,34 @@ from ptrnet.version import VERSION
 
 _M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD, _M_ARENA_MAX = -1, -3, -8  # of glibc's malloc.h
 _MAX_INT = 2**31 - 1
-_PRIMITIVES = 128  # that oneDNN keeps; a step of a training needs some 20
+_PRIMITIVES = 128  # compiled products that oneDNN caches; a training step needs about 20
 
 
 def cache_folder() -> Path:
-    """The user's cache folder of ptrnet. Raises RuntimeError where there is no home."""
+    """The user's cache folder of ptrnet. Raises RuntimeError if there is no home directory."""
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "ptrnet"
 
 
 def tune() -> None:
-    """Sets them. To be called once, before torch is imported.
+    """Apply the settings. Call this once, before torch is imported.
 
-    - Compiled kernels are kept in the user's cache folder, by ptrnet's version: beside the source,
-      where numba keeps them otherwise, those of an older version would be used again.
-    - Freed memory stays with the process: glibc returns every large tensor to the system and
-      takes fresh, zeroed pages for the next, which costs a third of an LSTM layer's time.
-    - OpenMP's idle threads stop spinning soon: the compiled kernels run on threads of their own,
-      which get a core only when torch's have gone to sleep.
-    - oneDNN keeps the code of fewer products: each shape has its own, and where sizes of instances
-      vary, the 1,024 that it would keep fill gigabytes and are hardly used again.
-    - Cycles of objects are searched for less often: importing torch makes a great many objects
-      that all stay, and the searches take a fifteenth of its time.
+    - Compiled kernels are cached in the user's cache folder, in a folder for each version. By
+      default numba caches them next to the source, where it would reuse those of older versions.
+    - Freed memory stays with the process. By default glibc returns each large tensor to the system
+      and gets new, zeroed pages for the next one, which takes a third of an LSTM layer's time.
+    - Idle OpenMP threads sleep early. The compiled kernels run on threads of their own, which get a
+      core only while torch's threads sleep.
+    - oneDNN caches the code of fewer products. It compiles code for each shape. If sizes of
+      instances vary, its default of 1,024 fills gigabytes with code that is rarely used again.
+    - Python's garbage collector runs less often. Importing torch creates many objects that all
+      stay, and the collector takes a fifteenth of that time.
+
+    Example:
+        >>> import ptrnet.runtime
+        >>> ptrnet.runtime.tune()
+        >>> import torch
     """
-    with contextlib.suppress(RuntimeError):  # a user without a home
+    with contextlib.suppress(RuntimeError):  # a user without a home directory
         os.environ.setdefault("NUMBA_CACHE_DIR", str(cache_folder() / f"compiled-{VERSION}"))
     os.environ.setdefault("GOMP_SPINCOUNT", "5000")
     os.environ.setdefault("ONEDNN_PRIMITIVE_CACHE_CAPACITY", str(_PRIMITIVES))
@@ -43,10 +51,10 @@ def tune() -> None:
 
 
 def share_arena() -> None:
-    """Lets threads take memory where the main thread does; to be called before they start.
+    """Let all threads allocate memory from the main thread's arena. Call this before they start.
 
-    For a program that computes in one thread beside the main one: what `tune` says of freed memory
-    does not hold in a thread's own arena, and large batches there take a tenth longer.
+    Use it in a program that computes in a thread besides the main one. The settings of `tune` for
+    freed memory do not apply to a thread's own arena, where large batches take a tenth longer.
     """
     _set_malloc(_M_ARENA_MAX, 1)
 

@@ -1,8 +1,8 @@
 """Settings: the fields of frozen dataclasses, each declared once, by `setting`.
 
-A field is an option of the command line, a key of a TOML recipe, a keyword in Python and a line of
-the help. It is declared with its type, default, help and bounds, and its value is checked when an
-object is made. `docs/dev/settings.md` compares this module with the libraries that do the same.
+A declaration has a type, a default, a help text and bounds. It becomes an option of the command
+line with its help, a key of TOML recipes and a keyword argument in Python. Values are checked when
+an object is made. `docs/dev/settings.md` compares this module with similar libraries.
 
     @dataclass(frozen=True)
     class Optimizer(Settings):
@@ -31,7 +31,7 @@ _HELP, _BOUNDS = "help", "bounds"  # keys of a field's metadata
 
 
 class Bounds(NamedTuple):
-    """The ends of a number's range, None where it is open to infinity."""
+    """The bounds of a number; None means unbounded."""
 
     ge: float | None = None
     gt: float | None = None
@@ -39,12 +39,12 @@ class Bounds(NamedTuple):
     lt: float | None = None
 
     def hold(self, value: float) -> bool:
-        """Whether the number is in the range; NaN never is, where there is a range."""
+        """Whether a number is within the bounds. NaN is not, unless there are no bounds."""
         tests = zip((operator.ge, operator.gt, operator.le, operator.lt), self, strict=True)
         return all(end is None or test(value, end) for test, end in tests)
 
     def __str__(self) -> str:
-        """The words that follow "a number"."""
+        """The bounds in words that can follow "a number"."""
         if self.ge is not None and self.le is not None:
             return f" from {self.ge} to {self.le}"
         parts = (
@@ -72,17 +72,25 @@ def setting(
 ) -> Any:
     """Declare a setting: a field of a dataclass that derives from `Settings`.
 
-    Its type is a Literal of texts, bool, int, float, str, a tuple of any number of these, a class
-    that `check` knows, or one of them or None.
+    Its type is a Literal of texts, bool, int, float, str, `tuple[T, ...]` of one of these, or a
+    class with a method `parse`. It may also be one of these or None.
 
     Args:
-        default: the default; MISSING if the setting has to be given.
-        help: one line for the command line, without the default and the choices.
-        ge: the least value of a number.
-        gt: a number is above it.
-        le: the largest value of a number.
-        lt: a number is below it.
-        kw_only: whether it is a keyword argument only.
+        default: the default; MISSING if the setting is required.
+        help: one line of help, without the default and the choices.
+        ge: a number must be greater than or equal to this.
+        gt: a number must be greater than this.
+        le: a number must be less than or equal to this.
+        lt: a number must be less than this.
+        kw_only: whether the setting is a keyword-only argument.
+
+    Example:
+        >>> @dataclass(frozen=True)
+        ... class Optimizer(Settings):
+        ...     rate: float = setting(2e-3, "the learning rate", gt=0)
+        >>> Optimizer(rate=-1)
+        Traceback (most recent call last):
+        ptrnet.errors.InputError: rate: expected a number above 0, got -1
     """
     metadata = {_HELP: help, _BOUNDS: Bounds(ge, gt, le, lt)}
     return field(default=default, kw_only=kw_only, metadata=metadata)
@@ -90,7 +98,7 @@ def setting(
 
 @dataclass(frozen=True)
 class Settings:
-    """Base class of everything that has settings: checks them when an object is made."""
+    """Base class of dataclasses with settings. It checks the values when an object is made."""
 
     def __post_init__(self) -> None:
         for name, option in options_of(type(self)).items():
@@ -99,33 +107,33 @@ class Settings:
 
 @dataclass(frozen=True)
 class Option:
-    """What a command line, a file or the help needs to know of one setting."""
+    """The description of a setting, for the command line, files and the help."""
 
     name: str
-    type: Any  # without its None
-    default: Any  # MISSING if it has to be given
+    type: Any  # without None
+    default: Any  # MISSING if the setting is required
     help: str
     bounds: Bounds = NO_BOUNDS
     may_be_none: bool = False
 
     @property
     def choices(self) -> tuple[str, ...]:
-        """The values of a setting that has only a few."""
+        """The possible values if the type is a Literal; otherwise nothing."""
         return typing.get_args(self.type) if typing.get_origin(self.type) is Literal else ()
 
     def check(self, value: Any) -> Any:
-        """Return the value as the setting holds it. Raises InputError if it does not fit."""
+        """Check and convert a value. Raises InputError if it is invalid."""
         if value is None and self.may_be_none:
             return None
         return check(self.name, value, self.type, self.bounds)
 
 
 def options_of(cls: type) -> dict[str, Option]:
-    """The settings of a dataclass by their names, in the order of its fields."""
+    """The settings of a dataclass by name, in the order of its fields."""
     return _options_of(cls)
 
 
-@cache  # not of `options_of`: mypy does not take the class of a frozen dataclass for hashable
+@cache  # separate from `options_of`, because mypy thinks that such classes are not hashable
 def _options_of(cls: type) -> dict[str, Option]:
     hints = typing.get_type_hints(cls)
     options = {}
@@ -138,7 +146,7 @@ def _options_of(cls: type) -> dict[str, Option]:
 
 
 def _without_none(hint: Any) -> tuple[Any, bool]:
-    """A type without its None, and whether it had one."""
+    """Split `T | None` into T and whether there was a None."""
     if typing.get_origin(hint) in (types.UnionType, typing.Union):
         kinds = [kind for kind in typing.get_args(hint) if kind is not type(None)]
         if len(kinds) == 1:
@@ -147,7 +155,7 @@ def _without_none(hint: Any) -> tuple[Any, bool]:
 
 
 def require_settings(cls: type, owner: str) -> None:
-    """Refuse a class of a plug-in with a field that `setting` has not made."""
+    """Raise InputError if a class of a plug-in has a field that was not made by `setting`."""
     for f in fields(cls):
         if _HELP not in f.metadata:
             raise InputError(
@@ -157,16 +165,16 @@ def require_settings(cls: type, owner: str) -> None:
 
 
 def from_mapping(cls: type[T], values: Mapping[str, Any], owner: str) -> T:
-    """Return an object with these settings, and defaults for the others.
+    """Make an object with the given settings, and defaults for all others.
 
     Args:
-        cls: the class.
-        values: settings by their names.
-        owner: what messages call their owner, such as "task hull".
+        cls: its class.
+        values: settings by name.
+        owner: the owner's name in messages, such as "task hull".
 
     Raises:
-        InputError: a name that is not a setting (the nearest is suggested), one that is missing, or
-            a value that does not fit.
+        InputError: a name is unknown (the message suggests the nearest), a required setting is
+            missing, or a value is invalid.
     """
     options = options_of(cls)
     for name in values:
@@ -182,9 +190,9 @@ def from_mapping(cls: type[T], values: Mapping[str, Any], owner: str) -> T:
 
 
 def to_mapping(settings: Settings) -> dict[str, Any]:
-    """The settings by their names, as `from_mapping` takes them and as TOML and JSON can hold them.
+    """The settings by name, in the form that `from_mapping` takes and that TOML and JSON can store.
 
-    A value of a class of ours is written as its text.
+    Values of our own classes become texts.
     """
     values = {name: getattr(settings, name) for name in options_of(type(settings))}
     plain = (bool, int, float, str, tuple, type(None))
@@ -192,7 +200,7 @@ def to_mapping(settings: Settings) -> dict[str, Any]:
 
 
 def to_toml(table: Mapping[str, Any]) -> str:
-    """A flat table as the text of a TOML file."""
+    """Write a flat table as TOML."""
     return "".join(f"{key} = {_toml(value)}\n" for key, value in table.items())
 
 
@@ -205,13 +213,13 @@ def _toml(value: Any) -> str:
 
 
 def check(name: str, value: Any, kind: Any, bounds: Bounds = NO_BOUNDS) -> Any:
-    """Return a value as a setting of the type `kind` holds it.
+    """Check a value and convert it to the type `kind`.
 
-    Numbers of NumPy become Python's, a list becomes a tuple, and a text becomes an object of
-    `kind` if `kind` has a method `parse`.
+    NumPy's numbers become Python's, and lists become tuples. If `kind` has a method `parse`, other
+    values are passed to it.
 
     Raises:
-        InputError: says what was expected and what came; for one of a few texts, the nearest.
+        InputError: the value is invalid. For a Literal, the message suggests the nearest value.
     """
     if typing.get_origin(kind) is Literal:
         choices = typing.get_args(kind)
@@ -231,10 +239,10 @@ def check(name: str, value: Any, kind: Any, bounds: Bounds = NO_BOUNDS) -> Any:
 
 
 def _converted(value: Any, kind: Any, bounds: Bounds) -> Any:
-    """The value as an object of `kind`.
+    """Convert a value to `kind`.
 
     Raises:
-        TypeError: it is of another type.
+        TypeError: it has another type.
         OverflowError: it is infinite, too large for a float, or NaN.
         ValueError: it is out of bounds.
     """
@@ -257,7 +265,7 @@ def _converted(value: Any, kind: Any, bounds: Bounds) -> Any:
 
 
 def _described(kind: Any, ending: str = "") -> str:
-    """The type in words; with the ending "s" in the plural, without "a"."""
+    """Describe a type in words: with an article, or in the plural with the ending "s"."""
     if typing.get_origin(kind) is tuple:
         words = f"list{ending} of {_described(typing.get_args(kind)[0], 's')}"
     elif kind is bool:

@@ -1,11 +1,17 @@
 """The types that all of ptrnet shares. Indices are 0-based.
 
-Shapes are batch-first, in one alphabet: B batch, N elements (n of one instance), M steps or tokens
-of an answer (m indices of one), H hidden units, K prefixes or hypotheses, d features, S special
-slots. Where a part of them is meant: R rows (a row for each prefix of each instance), P parts of
-instances, W elements of a part or of what remains, E edges, T triangles (t in one answer, or other
-items of several indices). Of attention: Q queries, L rows that are attended to, D units of a head.
-Of an edge frame: F features, U hidden units.
+Shapes are batch-first and use the same letters everywhere:
+
+- B: instances in a batch
+- N: elements, including padding; n: elements of one instance
+- M: tokens or steps, including padding; m: indices of one answer
+- K: prefixes or hypotheses of an instance
+- H: hidden units; d: features of an element; S: special slots
+- R: rows, one for each prefix of each instance; P: parts of instances
+- W: elements of a part, or remaining elements
+- E: edges; T: triangles, including padding; t: triangles of one answer
+- Q: queries of attention; L: rows that are attended to; D: units of a head
+- F: features of an edge frame; U: its hidden units
 """
 
 from __future__ import annotations
@@ -17,73 +23,77 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-if TYPE_CHECKING:  # labellers and metrics do without torch
+if TYPE_CHECKING:  # labellers and metrics must not import torch
     from torch import Tensor
 
 Floats = NDArray[np.float64]
 Indices = NDArray[np.int64]
 
-# Tokens are what a model points at: the S special slots, then the elements of the instance. Slot 0
-# is END, the end of the sequence; as the decoder's input the same number is the start symbol.
+# A model points at tokens: the S special slots, then the elements of the instance. Slot 0 is END,
+# the end of the sequence. As the first input of the decoder, this number is the start symbol.
 END = 0
-# Slot 1 of a triangulation that is continued edge by edge: no triangle at the edge's left.
+# Slot 1 in sequences of apexes: there is no triangle on the left of the edge.
 NONE = 1
 
 
 class Table(NamedTuple):
-    """The file that a table's instance was read from, as text."""
+    """The text of the table from which an instance was read."""
 
     header: list[str] | None
     rows: list[list[str]]
-    numeric: list[int]  # the columns that are features
+    numeric: list[int]  # indices of the columns that are features
 
 
 class Nodes(NamedTuple):
     """The name of an instance in a TSPLIB file, and the ids of its elements."""
 
     name: str
-    ids: list[int]  # n, in the order of the elements
+    ids: list[int]  # n ids, in the order of the elements
 
 
 class TourRules(NamedTuple):
-    """What a tour of task `tsp` must obey besides visiting every city once; cities are indices."""
+    """The rules of a tour of task `tsp`, besides visiting each city once. Cities are indices."""
 
-    start: int | None = None  # its first city
-    end: int | None = None  # its last city
-    is_open: bool = False  # whether there is no way back from the last city to the first
-    fixed: tuple[tuple[int, int], ...] = ()  # edges that it must have; if directed, in this order
+    start: int | None = None  # the first city
+    end: int | None = None  # the last city
+    is_open: bool = False  # whether the tour does not return to the first city
+    fixed: tuple[tuple[int, int], ...] = ()  # required edges, with a direction if directed
 
 
 class Ends(NamedTuple):
-    """Where a user wants tours to begin and end; cities are ids of a TSPLIB file, else indices."""
+    """The ends of tours that a user asks for. Cities are ids of a TSPLIB file, or indices."""
 
     start: int | None = None
     end: int | None = None
-    is_open: bool = False  # whether there is no way back from the last city to the first
+    is_open: bool = False  # whether tours do not return to the first city
 
 
-CLOSED = TourRules()  # a closed tour, which may begin anywhere
+CLOSED = TourRules()  # a closed tour that may begin anywhere
 
 
 @dataclass(frozen=True, eq=False)
 class Example:
     """An instance with its answer: a row of a `ptrnet.data.dataset.Dataset`.
 
-    It unpacks as the pair `(inputs, outputs)`: `inputs, outputs = example`.
+    An example unpacks as the pair `(inputs, outputs)`.
 
     Attributes:
-        inputs: `(n, d)`.
-        outputs: `(m,)`, of triangles `(t, 3)`; None if it is not known.
-        source: the file and line that it was read from, for error messages.
-        extra: the other keys of a JSON line, the other columns of a row.
-        table: the file, if the instance is a table's.
-        nodes: names and ids, if the instance is TSPLIB's.
-        distance: between elements, a name of `ptrnet.geometry.distances`.
-        rules: that a tour must obey.
-        log_prob: of the answer, if a model gave it.
+        inputs: the instance, `(n, d)`.
+        outputs: the answer, `(m,)` or triangles `(t, 3)`; None if it is not known.
+        source: the file and line of the example, for error messages.
+        extra: the other keys of a JSON line, or the other columns of a row.
+        table: the text of the table, if the instance was read from one.
+        nodes: name and ids, if the instance was read from a TSPLIB file.
+        distance: the distance between elements, a name of `ptrnet.geometry.distances`.
+        rules: the rules that a tour must obey.
+        log_prob: the log-probability of the answer, if a model gave it.
         elements: the n dictionaries that the user gave; None if the user gave numbers.
-        grades: `(n,)`, how right each element is, as an order with ties: the right answers begin
-            with the elements of the highest grade, in any order. None if answers have no ties.
+        grades: `(n,)`, an order of the elements with ties: right answers begin with the elements of
+            the highest grade, in any order. None if answers have no ties.
+
+    Example:
+        >>> example = Example(np.array([[0.7], [0.2]]), np.array([1, 0]))
+        >>> inputs, outputs = example
     """
 
     inputs: Floats
@@ -113,23 +123,23 @@ class Example:
 
 
 def ranking(grades: Floats) -> Indices:
-    """Return the elements by their grades `(n,)`, the highest first; equal ones as they come."""
+    """Return the elements sorted by grades `(n,)`, highest first; ties keep their order."""
     return np.argsort(-grades, kind="stable")
 
 
 class Answers(NamedTuple):
-    """The answers of a batch, flat and padded: row `b` is `indices[b, :lengths[b]]`."""
+    """The answers of a batch, flat and padded: answer `b` is `indices[b, :lengths[b]]`."""
 
     indices: Indices  # (B, M)
     lengths: Indices  # (B,)
 
     @property
     def mask(self) -> NDArray[np.bool_]:
-        """`(B, M)`: True at the indices, False at the padding after them."""
+        """`(B, M)` boolean: False on padding."""
         return np.arange(self.indices.shape[1]) < self.lengths[:, None]
 
     def rows(self) -> list[Indices]:
-        """The answers without padding."""
+        """The answers as arrays without padding."""
         return [row[:k] for row, k in zip(self.indices, self.lengths, strict=True)]
 
 
@@ -144,26 +154,26 @@ def pad_answers(answers: Sequence[Indices | Sequence[int]]) -> Answers:
 
 
 class Batch(NamedTuple):
-    """A batch of examples to train a model on. Lengths say what is padding, never a value does."""
+    """A batch of training examples. Only the lengths tell what is padding, never a value."""
 
     inputs: Tensor  # (B, N, d) float32
     lengths: Tensor  # (B,) int64, 1..N
-    targets: Tensor  # (B, M) int64 tokens, each sequence closed by END
-    target_lengths: Tensor  # (B,) int64, END included
-    # (B, N) float32: elements of equal grades are equally right; None if no two are. A right answer
-    # is any that differs from the targets by elements of equal grades.
+    targets: Tensor  # (B, M) int64 tokens; each sequence ends with END
+    target_lengths: Tensor  # (B,) int64, including END
+    # (B, N) float32, None if there are no ties. An answer is right if it equals the targets up to
+    # swaps of elements with equal grades.
     grades: Tensor | None = None
 
 
 class CutBatch(NamedTuple):
-    """A batch whose answers are cut: the tokens before the cut are known, the rest is learned."""
+    """A batch whose answers are cut: tokens before the cut are known, the others are learned."""
 
-    inputs: Tensor  # these five as in a `Batch`
+    inputs: Tensor  # the first five fields are those of `Batch`
     lengths: Tensor
     targets: Tensor
     target_lengths: Tensor
     grades: Tensor | None
-    num_known: int  # the tokens before the cut, of every answer
+    num_known: int  # the number of tokens before the cut, the same for all answers
 
 
 class InstanceBatch(NamedTuple):
@@ -171,4 +181,4 @@ class InstanceBatch(NamedTuple):
 
     inputs: Tensor  # (B, N, d) float32, as a model reads them
     lengths: Tensor  # (B,) int64, 1..N
-    instances: Sequence[Floats]  # each (n, d): as they came, the elements in the order of `inputs`
+    instances: Sequence[Floats]  # (n, d), not scaled; the elements are in the order of `inputs`

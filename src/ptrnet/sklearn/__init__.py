@@ -1,4 +1,4 @@
-"""`PointerEstimator`: a model by scikit-learn's conventions, for its pipelines and searches."""
+"""`PointerEstimator`: a model with scikit-learn's conventions, for pipelines and searches."""
 
 from collections.abc import Sequence
 from typing import Any, Self
@@ -29,26 +29,30 @@ _OPTIONS = ("model", "hidden_size", "steps", "batch_size", "learning_rate", "aug
 class PointerEstimator(BaseEstimator):  # type: ignore[misc]
     """Learns answers that are positions in their own input, as `ptrnet.fit` does.
 
-    A sample is an instance, a set of elements, so cross-validation leaves out whole sets.
+    A sample is an instance (a set of elements), so cross-validation leaves out whole sets.
 
-    Parameters are only kept here, as scikit-learn wants it; `fit` checks them. None stands for
-    what `ptrnet.fit` takes by default.
+    The constructor only stores the parameters, as scikit-learn requires. `fit` checks them. None
+    means the default of `ptrnet.fit`.
 
     Args:
-        kind: what answers are, as in `ptrnet.fit`; guessed from the examples when None.
+        kind: the kind of answers, as in `ptrnet.fit`; None: inferred from the examples.
         model: the architecture.
         hidden_size: units of the network.
-        steps: updates of the weights, at most.
-        batch_size: examples in an update.
-        learning_rate: its peak.
-        augment: whether elements are shuffled in training.
+        steps: the largest number of training steps.
+        batch_size: examples in a step.
+        learning_rate: the peak of the learning rate.
+        augment: whether to shuffle elements in training.
         random_state: the seed, an int.
-        decoder: that `predict` and `score` answer with; greedy when None.
-        recipe: other fields of a recipe, by their names.
+        decoder: the search of `predict` and `score`; None: greedy.
+        recipe: other fields of a recipe, by name.
 
     Attributes:
         solver_: the trained model, a `ptrnet.Solver`.
-        n_features_in_: numbers of an element, d.
+        n_features_in_: number of features of an element, d.
+
+    Example:
+        >>> estimator = ptrnet.PointerEstimator("permutation", steps=500)
+        >>> estimator.fit(X, y).predict(X)
     """
 
     def __init__(
@@ -77,15 +81,15 @@ class PointerEstimator(BaseEstimator):  # type: ignore[misc]
         self.recipe = recipe
 
     def fit(self, X: Any, y: Any) -> Self:  # noqa: N803
-        """Trains on instances and their answers.
+        """Train a model on instances and their answers.
 
         Args:
-            X: a list of instances `(n, d)`, any n and one d, or an array `(B, n, d)`.
-            y: their outputs `(m,)`, 0-based indices: a list, or an array `(B, m)`. For the kind
-                "grades" the grades `(n,)` of their elements.
+            X: a list of instances `(n, d)` with equal d, or an array `(B, n, d)`.
+            y: the answers `(m,)` as 0-based indices, in a list or an array `(B, m)`. For the kind
+                "grades", the grades `(n,)` of the elements.
 
         Raises:
-            InputError: an example or a parameter that cannot be used.
+            InputError: an example or a parameter is invalid.
         """
         given = {name: getattr(self, name) for name in _OPTIONS} | {"seed": self.random_state}
         options = {name: value for name, value in given.items() if value is not None}
@@ -100,38 +104,40 @@ class PointerEstimator(BaseEstimator):  # type: ignore[misc]
         return self
 
     def predict(self, X: Any) -> NDArray[np.object_]:  # noqa: N803
-        """The model's answers: `(B,)`, an array of arrays of 0-based indices `(m,)`.
+        """Answer instances: an array `(B,)` of arrays `(m,)` of 0-based indices.
 
-        So answers of any lengths stand beside each other, as `cross_val_predict` lays them; of
-        equal lengths `np.stack` makes `(B, m)`.
+        The outer array has the dtype `object`, so that answers of different lengths fit, also in
+        `cross_val_predict`. If all lengths are equal, `np.stack` makes an array `(B, m)` of it.
 
         Raises:
             NotFittedError: `fit` has not been called.
-            InputError: an instance that cannot be used.
+            InputError: an instance is invalid.
         """
         check_is_fitted(self)
         solved = self.solver_.predict(self._instances(X), self.decoder)
         return _column([example.outputs for example in solved])
 
     def predict_proba(self, X: Any) -> NDArray[np.object_]:  # noqa: N803
-        """A probability for each element, `(B,)` arrays `(n,)`; see `Solver.predict_proba`.
+        """A probability for each element: an array `(B,)` of arrays `(n,)`.
 
-        Raises as `predict`.
+        See `Solver.predict_proba`. Raises the same errors as `predict`.
         """
         check_is_fitted(self)
         return _column(self.solver_.predict_proba(self._instances(X)))
 
     def score(self, X: Any, y: Any) -> float:  # noqa: N803
-        """The mean of the metric of the kind: more is better.
+        """The mean of the kind's metric; higher is better.
 
-        That is `kendall_tau` of permutations, `f1` of subsets and sets, `in_place` of sequences,
-        `accuracy` of choices and `ndcg@10` of grades.
+        It is `kendall_tau` for permutations, `f1` for subsets and sets, `in_place` for sequences,
+        `accuracy` for choices and `ndcg@10` for grades.
 
         Args:
-            X: as of `fit`.
-            y: as of `fit`.
+            X: as in `fit`.
+            y: as in `fit`.
 
-        Raises as `predict`; InputError for what is no answer, or no answer for each instance.
+        Raises:
+            NotFittedError: `fit` has not been called.
+            InputError: an instance or an answer is invalid, or their numbers differ.
         """
         check_is_fitted(self)
         task = self.solver_.task
@@ -160,7 +166,7 @@ def _graded(x: Any, values: Any, k: int) -> Example:
 
 
 def _column(values: Sequence[Any]) -> NDArray[np.object_]:
-    """Arrays of any lengths as an array of arrays."""
+    """Put arrays of any lengths into an array of arrays."""
     column = np.empty(len(values), object)
     for k, value in enumerate(values):
         column[k] = value
@@ -168,7 +174,7 @@ def _column(values: Sequence[Any]) -> NDArray[np.object_]:
 
 
 def _many(X: Any) -> list[Any]:  # noqa: N803
-    """The instances as a list, so that none of them is taken for all of them."""
+    """The instances as a list. Raises InputError for a single instance."""
     if not is_frame(X) and records_of(X) is None:
         return split(X, "X")
     raise InputError("X: expected a list of instances, got one instance")

@@ -1,4 +1,4 @@
-"""The shipped models: a folder for each, with `config.json`, `model.safetensors` and a card."""
+"""The shipped models. Each has a folder with `config.json`, `model.safetensors` and a card."""
 
 import json
 import os
@@ -20,14 +20,14 @@ def names() -> list[str]:
 
 
 def folder(name: str) -> Path:
-    """Return the folder of a shipped model. Raises InputError with the nearest name if unknown."""
+    """Return the folder of a shipped model. Raises InputError if the name is unknown."""
     if name not in names():
         raise unknown("model", name, names())
     return _FOLDER / name
 
 
 def summary(name: str) -> dict[str, Any]:
-    """Return what a list of models says of a shipped one: task, sizes, scores by size, file."""
+    """Return a summary of a shipped model: task, sizes, scores by size, and file."""
     config = json.loads((folder(name) / model_folder.CONFIG).read_text(encoding="utf-8"))
     trained = config["trained"]
     return {
@@ -45,12 +45,17 @@ def load(name: str | Path) -> Solver:
 
     Args:
         name: a shipped model ("hull"), a folder that `save_pretrained` or a training wrote, or
-            the id of a repository on the Hugging Face hub, "owner/name", or
-            "owner/name@revision" of a branch, a tag or a commit.
+            the id of a repository on the Hugging Face hub, "owner/name". It may end with a
+            branch, a tag or a commit: "owner/name@revision".
 
     Raises:
-        ModelError: the files are damaged, or the hub has none.
-        InputError: no such name; the message suggests the nearest.
+        ModelError: the files are damaged, or the hub has no such model.
+        InputError: the name is unknown; the message suggests the nearest.
+
+    Example:
+        >>> model = ptrnet.load("hull")
+        >>> model.solve([[0, 0], [1, 0], [0, 1], [0.2, 0.2]])
+        array([0, 1, 2])
     """
     text = str(name)
     if text in names():
@@ -77,7 +82,7 @@ def load_named(texts: Iterable[str]) -> dict[str, Solver]:
 
 
 def facts(name: str, solver: Solver) -> dict[str, Any]:
-    """Return what the page needs to know of a model."""
+    """Return the facts about a model that the page shows."""
     task, n = solver.task, solver.trained.get("n")
     return {
         "name": name,
