@@ -213,7 +213,7 @@ def test_pandas_own_types(small):
     pandas = pytest.importorskip("pandas")
     odd = [
         (pandas.to_datetime(["2020-01-01", "2021-01-01"]), "got Timestamp"),
-        (pandas.array([1, None], dtype="Int64"), 'element 2: "x": expected a number or a text'),
+        (pandas.array([1, None], dtype="Int64"), r"element 2.*: expected a (finite )?number"),
         (pandas.Categorical(["a", "b"]), "got strings"),
     ]
     for column, message in odd:
