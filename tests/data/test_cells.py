@@ -119,13 +119,14 @@ def test_foreign_numbers_share_one_unit_and_are_not_codes(texts, are_foreign):
         (["1", "1_000"], ["1", "1_000"]),
         (["1", "red"], ["1", "red"]),
         (["", ""], ["", ""]),
+        (["1", "inf", "red"], ["1", "inf", "red"]),
     ],
 )
 def test_a_column_of_a_long_table_is_numeric_if_its_cells_are_plain_numbers(column, expected):
     assert cells.parse_column(column, str) == expected
 
 
-@pytest.mark.parametrize("cell", ["inf", "-Infinity", "1e400"])
+@pytest.mark.parametrize("cell", ["inf", "-Infinity", "1e400", "9" * 5000])
 def test_infinite_numbers_are_refused_by_their_place(cell):
     with pytest.raises(InputError, match=r"^row 1: expected a finite number"):
         cells.parse_column(["1", cell], "row {}".format)

@@ -55,6 +55,29 @@ def is_plain_number(text: str) -> bool:
     return _PLAIN.fullmatch(text) is not None
 
 
+def parse_cells(column: Sequence[str]) -> list[Any]:
+    """Return the number in each cell, None for a missing one, and other texts as they are.
+
+    A number beyond float64 becomes infinity.
+    """
+    if all(map(_PLAIN.fullmatch, column)):
+        return [_parse_plain(cell) for cell in column]
+    return [_parse_cell(cell) for cell in column]
+
+
+def _parse_cell(cell: str) -> Any:
+    if is_plain_number(cell):
+        return _parse_plain(cell)
+    if is_missing(cell):
+        return None
+    return float(cell) if is_number(cell) and not is_finite_number(cell) else cell
+
+
+def _parse_plain(cell: str) -> int | float:
+    number = float(cell)
+    return int(cell) if number.is_integer() and cell.lstrip("+-").isdecimal() else number
+
+
 def parse_column(column: Sequence[str], place: Place) -> Sequence[Any]:
     """Return the numbers of a column, None for a missing one; its texts if it has others.
 
@@ -63,21 +86,15 @@ def parse_column(column: Sequence[str], place: Place) -> Sequence[Any]:
     Raises:
         InputError: a number is infinite, or too large for a float.
     """
-    others = {k: cell for k, cell in enumerate(column) if not is_plain_number(cell)}
-    infinite = [k for k, cell in others.items() if is_number(cell) and not is_missing(cell)]
-    if len(others) == len(column) or any(is_finite_number(column[k]) for k in infinite):
-        return column  # of names, or of 007
-    if any(not is_missing(cell) and not is_number(cell) for cell in others.values()):
+    values = parse_cells(column)
+    types = {*map(type, values)}
+    if str in types or not types & {int, float}:
         return column
-    numbers: list[Any] = [
-        None if k in others else int(cell) if cell.lstrip("+-").isdecimal() else float(cell)
-        for k, cell in enumerate(column)
-    ]
-    infinite += [k for k, number in enumerate(numbers) if number in (math.inf, -math.inf)]
-    if infinite:
-        k = min(infinite)
-        raise InputError(f"{place(k)}: expected a finite number, got {short(column[k])}")
-    return numbers
+    for infinity in (math.inf, -math.inf):
+        if infinity in values:
+            k = values.index(infinity)
+            raise InputError(f"{place(k)}: expected a finite number, got {short(column[k])}")
+    return values
 
 
 def are_foreign_numbers(texts: Collection[str]) -> bool:

@@ -6,7 +6,7 @@ model that is there (`Sets.dataset`).
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import date
 from decimal import Decimal
 from functools import cached_property
@@ -97,6 +97,7 @@ class Table:
     is_text: bool = False
     default: float | None = None
     arrow: Any = None
+    _parsed: dict[str, Sequence[Any]] = field(default_factory=dict, init=False, repr=False)
 
     @classmethod
     def of(cls, values: Any) -> Self:
@@ -137,7 +138,10 @@ class Table:
         column = self.cells(name)
         if not self.is_text:
             return column
-        return cells.parse_column(column, lambda k: f'{self.place(k)}: "{name}"')
+        if name not in self._parsed:
+            place = self.place
+            self._parsed[name] = cells.parse_column(column, lambda k: f'{place(k)}: "{name}"')
+        return self._parsed[name]
 
     def with_column(self, name: str, values: Sequence[Any]) -> "Table":
         """Return the table with a column more, or with another one of its name."""
