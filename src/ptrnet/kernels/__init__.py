@@ -1,4 +1,4 @@
-"""The formulas that cost time, each with a plain reference and a fast implementation.
+"""Fast implementations of the formulas that take most of the time, each with a plain reference.
 
-Nothing here knows a model or a task.
+This package knows no model and no task.
 """

@@ -1,8 +1,8 @@
 """A step of a transformer's decoder layer for few prefixes, compiled, on a CPU.
 
-The formulas are those of `ptrnet.models.parts.attention`, which computes all else: with gradients,
-on a GPU, in other types, and where PyTorch records. Of one prefix they are some fifty operations,
-each of which takes longer than all of the arithmetic.
+The formulas are those of `ptrnet.models.parts.attention`. That module computes all other cases:
+with gradients, on a GPU, in other types, and while PyTorch records. For one prefix, PyTorch needs
+about fifty operations, and starting each of them takes longer than the whole arithmetic.
 """
 
 import math
@@ -15,25 +15,25 @@ from torch import Tensor
 from ptrnet.errors import ShapeError
 from ptrnet.kernels.numerics import as_array, exp32, reassociating_inline, reassociating_jit
 
-# Multiplications by weights, of all prefixes, beyond which PyTorch is faster: its products read the
-# weights once for many rows.
+# With more multiplications by weights than this, over all prefixes, PyTorch is faster, because its
+# products read the weights once for many rows.
 MAX_PRODUCTS = 1_500_000
 
 _ZERO, _ONE = np.float32(0), np.float32(1)
-_EPSILON = np.float32(1e-5)  # of `torch.nn.functional.layer_norm`
+_EPSILON = np.float32(1e-5)  # the default of `torch.nn.functional.layer_norm`
 
 
 class Step:
-    """The steps of a layer whose rows attend to the same others, as in decoding.
+    """The steps of a layer that attends to the same encoder rows in every step, as in decoding.
 
-    All tensors are float32 on a CPU. Weights and others are those of its making.
+    All tensors are float32 on a CPU. Later changes of the weights have no effect.
 
     Args:
-        heads: of both attentions.
+        heads: number of heads of both attentions.
         others: keys and values `(B, heads, L, D)` of the rows that cross-attention attends to.
         bias: `(B, 1, 1, L)`, -inf on padding, which comes last.
-        maps: of self-attention inward and outward, of cross-attention's queries and outward, of the
-            feed-forward's two.
+        maps: six linear maps: self-attention's input and output, cross-attention's queries and
+            output, and the two of the feed-forward network.
     """
 
     def __init__(
@@ -50,16 +50,23 @@ class Step:
         self._max_rows = MAX_PRODUCTS // sum(weight.size for weight in self._weights)
 
     def is_fast(self, rows: Tensor) -> bool:
-        """Whether PyTorch would take longer for `(B, K, H)` rows."""
+        """Whether this kernel is faster than PyTorch for rows `(B, K, H)`."""
         return rows.shape[0] * rows.shape[1] <= self._max_rows
 
     def __call__(
         self, rows: Tensor, earlier: tuple[Tensor, Tensor]
     ) -> tuple[Tensor, tuple[Tensor, Tensor]]:
-        """As `DecoderLayer.step`: of `(B, K, H)` rows, and of `(B, K, t, H)` keys and values.
+        """Compute `DecoderLayer.step` for rows `(B, K, H)` and earlier keys and values.
+
+        Args:
+            rows: `(B, K, H)` inputs of the layer.
+            earlier: keys and values `(B, K, t, H)` of the tokens before.
+
+        Returns:
+            The layer's outputs `(B, K, H)`, and keys and values `(B, K, t + 1, H)`.
 
         Raises:
-            ShapeError: shapes that do not fit each other.
+            ShapeError: the shapes do not fit each other.
         """
         batch, prefixes, units = rows.shape
         steps = earlier[0].shape[2]
@@ -79,21 +86,21 @@ class Step:
 
 @reassociating_jit
 def step(heads, rows, keys, values, other_keys, other_values, bias, weights, biases):
-    """Replaces rows by the layer's outputs, and writes their keys and values.
+    """Replace rows by the layer's outputs, and write their keys and values.
 
-    It computes one prefix after the other, with its numbers in the processor's first cache.
+    The loop computes one prefix after another, so that a prefix's numbers stay in the processor's
+    first cache.
 
     Args:
-        heads: of both attentions.
+        heads: number of heads of both attentions.
         rows: `(B, K, H)`.
-        keys: `(B, K, t + 1, H)` of the prefixes' tokens; the last is written.
-        values: likewise.
-        other_keys: `(B, heads, L, D)` of the rows that cross-attention attends to.
-        other_values: likewise.
+        keys: `(B, K, t + 1, H)` keys of the prefixes' tokens; the last ones are written.
+        values: values, in the same way.
+        other_keys: `(B, heads, L, D)` keys of the rows that cross-attention attends to.
+        other_values: their values.
         bias: `(B, L)`, -inf on padding, which comes last.
-        weights: six `(outputs, inputs)`: of self-attention inward and outward, of cross-attention's
-            queries and outward, of the feed-forward's two maps.
-        biases: theirs.
+        weights: the weights `(outputs, inputs)` of the six maps, see `Step`.
+        biases: the biases of the six maps.
     """
     batch, prefixes, units = rows.shape
     last = keys.shape[2] - 1
@@ -104,7 +111,7 @@ def step(heads, rows, keys, values, other_keys, other_values, bias, weights, bia
     scores = np.empty(max(last + 1, bias.shape[1]), np.float32)
     head_units = units // heads
     for b in range(batch):
-        others = bias.shape[1]
+        others = bias.shape[1]  # skip the padding at the end
         while others > 0 and bias[b, others - 1] == -np.inf:
             others -= 1
         for i in range(prefixes):
@@ -140,7 +147,7 @@ def step(heads, rows, keys, values, other_keys, other_values, bias, weights, bia
 
 @reassociating_inline
 def _attend(queries, keys, values, count, first, column, units, scores, attended):
-    """One head: `units` entries from `first` on, of keys and values from their `column` on."""
+    """Compute one head: `units` entries from `first` on; keys and values from `column` on."""
     scale = np.float32(1 / math.sqrt(units))
     for j in range(count):
         score = _ZERO
@@ -172,7 +179,7 @@ def _add(x, to):
 
 @reassociating_inline
 def _normalize(x, out):
-    """Writes `x` into `out`, moved and scaled to mean 0 and variance 1."""
+    """Write `x` into `out`, shifted and scaled to mean 0 and variance 1."""
     mean, variance = _ZERO, _ZERO
     for u in range(len(x)):
         mean += x[u]

@@ -1,8 +1,8 @@
-"""Whether code that PyTorch cannot look into computes: every fast kernel asks here.
+"""Decide whether a compiled kernel may compute, or the plain formula must. Every kernel asks here.
 
-A compiled kernel reads memory. While PyTorch records operations there is nothing that it could
-record, and where a tensor stands for others (a batch under `vmap`, a value with its tangent) its
-memory is not what it stands for. Then the plain formulas are taken, which PyTorch follows.
+A compiled kernel reads memory, and PyTorch cannot record what it does. If a tensor stands for
+others (a batch under `vmap`, a value with its tangent), its memory does not hold their values. In
+these cases the plain formulas compute, whose operations PyTorch can follow.
 """
 
 from collections.abc import Callable, Sequence
@@ -14,27 +14,27 @@ from torch.autograd import forward_ad
 from torch.nn import Parameter
 from torch.utils import _python_dispatch
 
-# Loading compiled code takes longer than PyTorch takes for a few answers, and if the code is not in
-# the cache, numba compiles it for ten seconds. So PyTorch computes the first steps of a process.
-# After STEPS_BEFORE steps it has taken a third of the time that loading takes, and compiled code is
-# loaded. A step counts once more for every ROWS_OF_A_STEP prefixes.
+# PyTorch answers a few instances in less time than compiled code takes to load, and numba compiles
+# code that is not in the cache for ten seconds. So PyTorch computes the first steps of a process.
+# After STEPS_BEFORE steps it has taken a third of the time of loading, and compiled code is loaded.
+# A step counts once more for every ROWS_OF_A_STEP prefixes.
 STEPS_BEFORE, ROWS_OF_A_STEP = 100, 32
 
-_steps = 0  # computed by PyTorch in this process
+_steps = 0  # steps that PyTorch has computed in this process
 
 
 def is_eager(*tensors: Tensor) -> bool:
-    """Whether operations run as they are called, on tensors that are just their own values.
+    """Whether operations run immediately, on ordinary tensors.
 
-    False while they are traced, compiled or exported; inside a transform of `torch.func`, and in
-    forward-mode differentiation; under a dispatch mode, such as that of fake tensors; and where one
-    of `tensors` is of a subclass, or a batch of tensors as `is_grads_batched` makes it.
+    False while PyTorch traces, compiles or exports, inside a transform of `torch.func` or
+    forward-mode differentiation, under a dispatch mode (as for fake tensors), and if one of
+    `tensors` is of a subclass, or is a batch that `is_grads_batched` made.
     """
     return not is_recorded() and not is_transformed(*tensors)
 
 
 def is_plain_float32(*tensors: Tensor) -> bool:
-    """Whether all are float32 on a CPU, without gradients, and nothing records or rounds."""
+    """Whether all tensors are float32 on a CPU, without gradients, autocast or recording."""
     return (
         not torch.is_grad_enabled()
         and not torch.is_autocast_enabled("cpu")
@@ -44,11 +44,11 @@ def is_plain_float32(*tensors: Tensor) -> bool:
 
 
 def is_unchanged(module: nn.Module, kinds: tuple[type[nn.Module], ...]) -> bool:
-    """Whether all parts of a module are of just these kinds, without hooks, and in float32.
+    """Whether all parts of a module are exactly of these kinds, without hooks, and in float32.
 
-    Of an adapter, or a part that somebody put in another's place, compiled code would not know.
+    Compiled code would ignore an adapter, a hook, or a part that the user replaced.
     """
-    for part in module.modules():  # one pass, as it is asked before every search
+    for part in module.modules():  # a single pass, because every search begins with this check
         if type(part) not in kinds or part._forward_hooks or part._forward_pre_hooks:
             return False
         if any(p is not None and p.dtype != torch.float32 for p in part._parameters.values()):
@@ -57,14 +57,15 @@ def is_unchanged(module: nn.Module, kinds: tuple[type[nn.Module], ...]) -> bool:
 
 
 def is_recorded() -> bool:
-    """Whether operations are written down, to run later: traced, compiled or exported."""
+    """Whether PyTorch records operations to run them later: traces, compiles or exports."""
     return _is_captured() or _python_dispatch._len_torch_dispatch_stack() > 0
 
 
 def can_read_values(*tensors: Tensor) -> bool:
-    """Whether shapes may follow from values: where `is_eager`, and where a mode only looks on.
+    """Whether code may read values of tensors, for example to choose shapes.
 
-    A mode says so by an attribute `looks_on`: it runs every operation as it comes.
+    It may if `is_eager`, and also under a dispatch mode with an attribute `looks_on`, which only
+    observes operations and runs each immediately.
     """
     if _is_captured() or is_transformed(*tensors):  # first: a compiler cannot read the modes
         return False
@@ -78,8 +79,11 @@ def _is_captured() -> bool:
 
 
 def is_transformed(*tensors: Tensor) -> bool:
-    """Whether `torch.func`, forward-mode differentiation or a subclass gives tensors a meaning."""
-    if torch.compiler.is_compiling():  # it looks through transforms by itself
+    """Whether tensors do not just stand for their own values.
+
+    This is so inside `torch.func` and forward-mode differentiation, and for a subclass.
+    """
+    if torch.compiler.is_compiling():  # the compiler handles transforms by itself
         return False
     if _functorch.peek_interpreter_stack() is not None or forward_ad._current_level >= 0:
         return True
@@ -96,10 +100,10 @@ def use_compiled_kernels() -> None:
 
 
 def is_loaded_for(rows: int) -> bool:
-    """Whether compiled code computes the next step, of `rows` prefixes; counts the step if not.
+    """Whether compiled code computes the next step, of `rows` prefixes. If not, count the step.
 
-    The answer depends on the steps before and on nothing else, so that the same commands run the
-    same code again.
+    The result depends only on earlier steps, and not on time, so that a command that is run again
+    runs the same code and gives the same bits.
     """
     global _steps
     if _steps >= STEPS_BEFORE:
@@ -109,9 +113,10 @@ def is_loaded_for(rows: int) -> bool:
 
 
 def needs_plain(*grads: Tensor) -> bool:
-    """Whether a backward pass must not be a kernel's: PyTorch records it, or transforms `grads`.
+    """Whether the plain formula must compute a backward pass.
 
-    The pass of `create_graph=True` runs with gradients enabled: what it computes has a gradient.
+    It must if PyTorch transforms `grads`, or if gradients are enabled: `create_graph=True` does so
+    to differentiate the backward pass itself.
     """
     return torch.is_grad_enabled() or not is_eager(*grads)
 
@@ -121,20 +126,21 @@ def plain_gradients(
     tensors: Sequence[Tensor],
     grads: Sequence[Tensor],
 ) -> tuple[Tensor, ...]:
-    """The gradients of a formula: for the `backward` of an autograd function, by its float inputs.
+    """Return the gradients of a formula, for the `backward` of an autograd function.
 
     Args:
-        formula: of `tensors`, in operations that PyTorch differentiates as often as wanted.
+        formula: a function of `tensors`, in operations that PyTorch can differentiate repeatedly.
         tensors: the float inputs, as they were saved in the forward pass.
-        grads: of the outputs of `formula`.
+        grads: gradients of the outputs of `formula`.
 
     Returns:
-        The gradient of each of `tensors`, zeros where none reaches it; under
-        `create_graph=True` with a graph that leads to `tensors` and `grads`.
+        The gradient of each of `tensors`, zero if none reaches it. Under `create_graph=True` it has
+        a graph that leads to `tensors` and `grads`.
     """
     create_graph = torch.is_grad_enabled()
     with torch.enable_grad():
-        # Views: where one tensor was computed from another, its gradient is its own part alone.
+        # Differentiate with respect to views. If one tensor was computed from another, its gradient
+        # would otherwise also flow into the other's.
         views = [tensor.view_as(tensor) for tensor in tensors]
         views = [v if v.requires_grad else v.detach().requires_grad_() for v in views]
         outputs = formula(*views)

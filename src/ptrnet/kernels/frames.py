@@ -1,12 +1,13 @@
-"""Scores of tokens by where they lie along edges, compiled, for decoding on a CPU.
+"""Scores of tokens by their position relative to edges, compiled, for decoding on a CPU.
 
-The formulas, and their constants, are those of `ptrnet.models.parts.frames`, which computes all
-else: with gradients, on a GPU, in other types, and while PyTorch records. They are many operations
-on few numbers: PyTorch takes 20 times as long for one prefix, and three times for many.
+The formulas and their constants are those of `ptrnet.models.parts.frames`. That module computes all
+other cases: with gradients, on a GPU, in other types, and while PyTorch records. The formulas are
+many operations on few numbers: PyTorch takes 20 times as long for one prefix, and three times as
+long for many.
 
-The kernel computes all rounds of a prefix at once, in the processor's first cache. Its loops over
-tokens are short and of few arrays each, so that LLVM makes vectors of them. The rows that they run
-along are as long as whole vectors, so that nothing is left over.
+The kernel computes all rounds of a prefix together, so that its numbers stay in the processor's
+first cache. Its loops over tokens are short and use few arrays each, so that LLVM makes vectors of
+them. Rows are padded to whole vectors, so that no loop has a remainder.
 """
 
 from collections.abc import Sequence
@@ -25,9 +26,9 @@ from ptrnet.kernels.numerics import (
 )
 from ptrnet.kernels.threads import even_cuts, run_slices
 
-MIN_ROWS_OF_A_THREAD = 16
-LANES = 32  # four vectors of 256 bits: what LLVM computes together
-FEATURES_PER_PASS = 4  # features that are weighed in one pass
+MIN_ROWS_OF_A_THREAD = 16  # fewer prefixes are not worth another thread
+LANES = 32  # numbers that LLVM computes together: four vectors of 256 bits
+FEATURES_PER_PASS = 4  # one pass over the tokens adds these features and writes the sums once
 
 _ZERO, _HALF, _ONE = np.float32(0), np.float32(0.5), np.float32(1)
 _MIN_DIST, _TINY = np.float32(1e-6), np.float32(1e-30)
@@ -35,17 +36,18 @@ _MIN_DIST, _TINY = np.float32(1e-6), np.float32(1e-30)
 # The features of every token, a row each. A row of logarithms is followed by two of other scales.
 _COSINE, _SINE, _COSINE_LOGS, _SINE_LOGS, _LINE_LOGS, _LOG_DIST = 0, 1, 2, 5, 8, 11
 _IS_FIRST, _IS_LAST, _IS_TOKEN, _IS_SPECIAL, _ROWS = 12, 13, 14, 15, 16
-# Those that all tokens of a prefix share: numbers, 0 or 1.
+# Features that all tokens of a prefix share: 0 or 1.
 _HAS_ELEMENT, _HAS_EDGE, _HAS_TAIL, _HAS_FIRST, _FEATURES = 16, 17, 18, 19, 20
 _BIAS, _SCORE, _COLUMNS = 20, 21, 22
 
-# The features that a round has, in the order of its weights: the first round, and the others.
+# The features of the first round and of further rounds, in the order of the weights.
 FIRST = [_COSINE, _SINE, _LOG_DIST, _IS_FIRST, _IS_LAST]
 FIRST_OPEN = [*FIRST, *range(_SINE_LOGS, _LINE_LOGS), _HAS_EDGE, _HAS_TAIL, _HAS_FIRST]
 FURTHER = [*range(_IS_SPECIAL), _HAS_ELEMENT]
 FURTHER_OPEN = [*FURTHER, _HAS_EDGE, _IS_SPECIAL]
 
-# What the features are made of: where every token is seen. The last two rows are scratch memory.
+# The position of every token as the prefix sees it, from which features are computed. The rows
+# _SCALE and _LINE_DIST are scratch memory.
 _X, _Y, _DIST, _LOG, _SCALE, _LINE_DIST, _SEEN = range(7)
 
 
@@ -58,15 +60,15 @@ class Round(NamedTuple):
 
 
 class FrameScores:
-    """The scores of the same points for prefixes that come one after the other, as in decoding.
+    """Scores of the same points for the prefixes of every step of a search.
 
-    All tensors are float32 on a CPU. Weights, points and keys are those of its making.
+    All tensors are float32 on a CPU. Later changes of weights, points or keys have no effect.
 
     Args:
-        points: `(B, N, 2)` the elements' coordinates.
-        keys: `(U, B, 1, S + N)`, projected to the U hidden units of a round.
-        rounds: the weights, first that of the last edge.
-        is_open: whether the edges are open ones of a triangulation.
+        points: `(B, N, 2)` coordinates of the elements.
+        keys: `(U, B, 1, S + N)` keys, projected to the U hidden units of a round.
+        rounds: the weights of each round; the first is that of the last edge.
+        is_open: whether the edges are open edges of a triangulation.
     """
 
     def __init__(
@@ -82,16 +84,16 @@ class FrameScores:
             rows[:, _BIAS], rows[:, _SCORE] = parts.bias.detach(), parts.score[0].detach()
 
     def __call__(self, scores: Tensor, ends: Sequence[Tensor], queries: Tensor) -> Tensor:
-        """The scores `(B, M, S + N)` after all rounds.
+        """Return the scores `(B, M, S + N)` after all rounds.
 
         Args:
-            scores: `(B, M, S + N)` before them, -inf on padding.
-            ends: three `(B, M)`, the tokens between which the prefixes' edges run.
+            scores: `(B, M, S + N)` scores before the rounds, -inf on padding.
+            ends: three tensors `(B, M)` of tokens, the ends of the prefixes' edges.
             queries: `(B, M, U)`, projected.
 
         Raises:
-            ShapeError: shapes that do not fit each other.
-            IndexError: tokens that are none.
+            ShapeError: the shapes do not fit each other.
+            IndexError: an end is not a token.
         """
         expected = (len(self._points), scores.shape[1], self._keys.shape[-1])
         if scores.shape != expected or any(
@@ -117,21 +119,22 @@ class FrameScores:
 
 @reassociating_jit
 def score_prefixes(begin, end, is_open, scores, points, ends, queries, keys, weights):
-    """Adds to the scores of instances `begin` to `end`, in place.
-
-    Returns:
-        Whether all ends are tokens; where one is not, it stops.
+    """Add to the scores of instances `begin` to `end - 1`, in place.
 
     Args:
         begin: the first instance.
-        end: the one after the last.
-        is_open: whether `ends` are those of open edges.
+        end: the instance after the last.
+        is_open: whether `ends` are ends of open edges.
         scores: `(B, M, S + N)`, -inf on padding.
         points: `(B, N, 2)`.
-        ends: three `(B, M)` of tokens.
+        ends: three arrays `(B, M)` of tokens.
         queries: `(B, M, U)`.
         keys: `(U, B, 1, S + N)`.
-        weights: `(rounds, U, 22)` of every feature, then bias and score.
+        weights: `(rounds, U, 22)`: a weight for each feature, then bias and score.
+
+    Returns:
+        Whether all ends are tokens. The kernel stops at the first that is not, because compiled
+        code would read beyond its arrays.
     """
     steps, num_tokens = scores.shape[1:]
     num_specials = num_tokens - points.shape[1]
@@ -177,7 +180,7 @@ def score_prefixes(begin, end, is_open, scores, points, ends, queries, keys, wei
 
 @reassociating_inline
 def _weigh(k, b, i, num_tokens, queries, keys, weights, features, flags, hidden, sums):
-    """Adds the scores of round k."""
+    """Add the scores of round k."""
     for u in range(weights.shape[1]):
         bias = weights[k, u, _BIAS]
         for f in range(_ROWS, _FEATURES):
@@ -215,7 +218,7 @@ def _argmax(sums, num_tokens):
 
 @reassociating_inline
 def _coordinates(points, b, num_specials, token):
-    """The coordinates of a token of instance b; 0 for a special slot."""
+    """Return the coordinates of a token of instance b; 0 for a special slot."""
     if token < num_specials:
         return _ZERO, _ZERO
     return points[b, token - num_specials, 0], points[b, token - num_specials, 1]
@@ -226,7 +229,9 @@ def _dot(ux, uy, vx, vy):
     return ux * vx + uy * vy
 
 
-@exact_inline  # an FMA would see a vector beside itself, and logarithms make much of so little
+# Exact, because with an FMA the cross product of a vector with itself is not 0, and its logarithm
+# makes a large feature of that error.
+@exact_inline
 def _cross(ux, uy, vx, vy):
     return ux * vy - uy * vx
 
@@ -238,10 +243,10 @@ def _length(x, y):
 
 @reassociating_inline
 def _see(points, b, num_specials, first, previous, last, seen, features, flags):
-    """Writes vectors from the last element to every token, and which are a prefix's ends.
+    """Write vectors from the last element to every token, and which tokens are a prefix's ends.
 
     Returns:
-        The last edge, from the last element but one to the last.
+        The last edge, from the last but one element to the last.
     """
     first_x, first_y = _coordinates(points, b, num_specials, first)
     last_x, last_y = _coordinates(points, b, num_specials, last)
@@ -264,7 +269,7 @@ def _see(points, b, num_specials, first, previous, last, seen, features, flags):
 
 @reassociating_inline
 def _open(points, b, num_specials, tail, head, seen):
-    """Puts elements at half the angle that an open edge spans from there."""
+    """Write each element's vector: at half the angle that the open edge spans from the element."""
     tail_x, tail_y = _coordinates(points, b, num_specials, tail)
     head_x, head_y = _coordinates(points, b, num_specials, head)
     length = _length(head_x - tail_x, head_y - tail_y)
@@ -279,7 +284,7 @@ def _open(points, b, num_specials, tail, head, seen):
 
 @reassociating_inline
 def _half_angle(ux, uy, vx, vy):
-    """The root of `conj(v) u`, with a real part of 0 or more."""
+    """Return the complex root of `conj(v) u` whose real part is not negative."""
     dot, cross = _dot(ux, uy, vx, vy), _cross(vx, vy, ux, uy)
     size = np.sqrt((ux * ux + uy * uy) * (vx * vx + vy * vy))
     larger = np.sqrt((size + abs(dot)) * _HALF)
@@ -291,7 +296,7 @@ def _half_angle(ux, uy, vx, vy):
 
 @reassociating_inline
 def _measure(seen):
-    """Distances of the vectors, and their logarithms."""
+    """Write the lengths of the vectors, and their logarithms."""
     for t in range(seen.shape[1]):
         seen[_DIST, t] = _length(seen[_X, t], seen[_Y, t])
     for t in range(seen.shape[1]):
@@ -300,9 +305,10 @@ def _measure(seen):
 
 @reassociating_inline
 def _frame(x, y, log_dist, is_last_edge, has_element, seen, features):
-    """Writes the features along the edge (x, y).
+    """Write the features relative to the edge (x, y).
 
-    Without an element there is no edge: no angles, or differences of coordinates in their place.
+    Without an element there is no edge. Then angles are 0 in the first round, and differences of
+    coordinates in further rounds.
     """
     width, dist = seen.shape[1], _length(x, y)
     if has_element > _ZERO:
@@ -329,7 +335,7 @@ def _frame(x, y, log_dist, is_last_edge, has_element, seen, features):
 
 @reassociating_inline
 def _write_logs(source, row, features, first):
-    """`sign(x) log(1 + |x| / scale)` of a row, in three rows of features from `first` on."""
+    """Write `sign(x) log(1 + |x| s)` of a row for s = 1e3, 1e5 and 1e7, in three rows."""
     scale = np.float32(1e3)
     for f in range(first, first + 3):
         for t in range(source.shape[1]):

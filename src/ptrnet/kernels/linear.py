@@ -1,6 +1,6 @@
-"""The product `x W'` of a linear map: packed where that is faster, else PyTorch's.
+"""The product `x W'` of a linear map, with packed weights if that is faster than PyTorch's.
 
-PyTorch takes float32 products at half speed on processors that are not Intel's. Packing the
+PyTorch computes float32 products at half speed on processors that are not Intel's. Packing the
 weights pays on a CPU, without gradients, for many rows of float32.
 """
 
@@ -10,15 +10,16 @@ from torch.nn import functional
 
 from ptrnet.kernels.eager import is_eager
 
-# Below these packing does not pay: smaller products are computed before compiled code would even be
+# Below these sizes packing does not pay: PyTorch computes the product before compiled code is
 # loaded.
 MIN_ROWS, MIN_MULTIPLICATIONS = 128, 2**24
 
 
 def linear(x: Tensor, weight: Tensor) -> Tensor:
-    """`(..., d_out)` of x `(..., d_in)` and a weight `(d_out, d_in)`: `nn.functional.linear`.
+    """Return `nn.functional.linear(x, weight)` for x `(..., d_in)` and a weight `(d_out, d_in)`.
 
-    Any dtype, device and autocast; RuntimeError for shapes that do not fit, as PyTorch raises it.
+    Works for any dtype and device, and under autocast. Raises RuntimeError if the shapes do not
+    fit, as PyTorch does.
     """
     if _is_packing_faster(x, weight):
         from ptrnet.kernels import packed

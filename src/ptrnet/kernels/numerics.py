@@ -1,10 +1,10 @@
-"""What compiled kernels share: decorators, an exponential that vectorises, and bfloat16.
+"""Shared by compiled kernels: decorators, exponential and logarithm that vectorise, and bfloat16.
 
 NumPy has no bfloat16: a tensor of that type becomes an array of uint16, which holds the upper half
 of a float32's bits.
 
-numba caches a compiled function by the text of its own file alone: after a change here, callers
-in other files stay as they were compiled until the cache is removed.
+numba caches a compiled function by the text of its own file alone. After a change here, remove the
+cache; otherwise callers in other files keep the old code.
 """
 
 import math
@@ -19,53 +19,55 @@ from torch import Tensor
 
 from ptrnet.jit import cached
 
-# Sums may be added up in any order, which lets them vectorise. "ninf" and "nnan" stay out:
-# infinities are legal here.
+# Allow sums in any order, so that LLVM can make vectors of them. Leave out "ninf" and "nnan",
+# because kernels compute with infinities.
 _REASSOCIATING = {"reassoc", "contract", "arcp", "nsz"}
 
-# A kernel: what Python calls.
+# For a kernel, which Python calls.
 reassociating_jit = cached(nogil=True, error_model="numpy", fastmath=_REASSOCIATING)
 
-# A function that kernels call. It is compiled into each of them: called, it would exist twice, in
-# its own module and in the kernel's, and be optimised and so rounded differently in the two; which
-# one runs would depend on whether the kernel was compiled now or loaded from the cache.
+# For a function that kernels call. It is inlined into each of them. Otherwise it would exist twice,
+# in its own module and in the kernel's, with different optimisation and so different rounding, and
+# the bits would depend on whether the kernel was just compiled or loaded from the cache.
 _inlined = partial(numba.njit, nogil=True, error_model="numpy", forceinline=True)
 reassociating_inline = _inlined(fastmath=_REASSOCIATING)
 
-# Every operation is rounded as it is written; but zero has no sign. Without any flag numba would
-# give them those of the kernel.
+# Round every operation as written. "nsz" (the sign of zero does not matter) is there because numba
+# would apply the kernel's flags to a function without any flag.
 exact_inline = _inlined(fastmath={"nsz"})
 
-# Operations stay in the order in which they are written; a product and a sum may become one FMA.
+# Keep the order of operations as written; a product and a sum may become one FMA.
 in_order_inline = _inlined(fastmath={"contract"})
 
-# exp(x) = 2^k * exp(r), |r| <= ln(2) / 2; exp(r) = 1 + r + r^2 p(r) with that p of degree 3 whose
-# largest error is least, 1.05e-7 of exp(r) (solved as a linear program; the series needs degree 5).
-# ln(2) is taken off in two parts, the first short enough that its products with k are exact.
+# exp(x) = 2^k * exp(r) with |r| <= ln(2) / 2, and exp(r) = 1 + r + r^2 p(r). p is the polynomial of
+# degree 3 with the smallest maximum error, 1.05e-7 of exp(r) (solved as a linear program; the
+# Taylor series needs degree 5). ln(2) is subtracted in two parts, the first so short that its
+# products with k are exact.
 _LOG2E = np.float32(1 / math.log(2))
 _LN2_HIGH = np.float32(355 / 512)
 _LN2_LOW = np.float32(math.log(2) - 355 / 512)
 _P = (0.49999231495724683, 0.16667114650680534, 0.04189015679335552, 0.008312520093813917)
 _P0, _P1, _P2, _P3 = (np.float32(p) for p in _P)
 _HALF, _ONE = np.float32(0.5), np.float32(1)
-_RANGE = np.float32(87)  # exp(87) is finite in float32, and exp(-87) is no denormal
+_RANGE = np.float32(87)  # exp(87) is finite in float32, and exp(-87) is a normal number
 
 
 @_inlined(fastmath=_REASSOCIATING | {"ninf"})
 def divide(x, y):
-    """x / y of finite numbers, within two units in the last place.
+    """Return x / y for finite numbers, within two units in the last place.
 
-    Without infinities LLVM multiplies vectors of float32 by the processor's estimate of 1 / y, once
-    refined by Newton's method, which takes less time than a division.
+    If LLVM may assume finite numbers, it multiplies vectors of float32 by the processor's estimate
+    of 1 / y, refined once by Newton's method. This is faster than a division.
     """
     return x / y
 
 
 @intrinsic
 def widest_vectors(typing):
-    """To be called in a kernel: its loops take the widest vectors that the processor has.
+    """Let the loops of the calling kernel use the widest vectors that the processor has.
 
-    LLVM takes half of them on Intel's processors, of which older ones slowed down for whole ones.
+    By default LLVM uses vectors of half that width on Intel's processors, because older ones reduce
+    their clock rate for the widest.
     """
 
     def generate(context, builder, signature, arguments):
@@ -77,7 +79,7 @@ def widest_vectors(typing):
 
 @in_order_inline  # reassociation would join the two parts of ln(2) again
 def exp32(x):
-    """exp of a float32 in -87..87 (clipped there), in operations that vectorise."""
+    """Return exp of a float32, clipped to -87..87, in operations that vectorise."""
     x = min(max(x, -_RANGE), _RANGE)
     k = np.floor(x * _LOG2E + _HALF)
     r = (x - k * _LN2_HIGH) - k * _LN2_LOW
@@ -88,8 +90,9 @@ def exp32(x):
     return p * np.int32((np.int32(k) + 127) << 23).view(np.float32)
 
 
-# log(x) = k ln(2) + log(1 + r), 1 + r in sqrt(1/2)..sqrt(2); log(1 + r) = r - r^2 / 2 + r^3 q(r)
-# with the q of degree 6 whose largest relative error is least (solved as a linear program).
+# log(x) = k ln(2) + log(1 + r) with 1 + r in sqrt(1/2)..sqrt(2), and
+# log(1 + r) = r - r^2 / 2 + r^3 q(r). q is the polynomial of degree 6 with the smallest maximum
+# relative error (solved as a linear program).
 _Q = (
     0.3333429258127292,
     -0.2500269767693408,
@@ -105,7 +108,7 @@ _SQRT2, _LN2 = np.float32(math.sqrt(2)), np.float32(math.log(2))
 
 @in_order_inline
 def log32(x):
-    """log of a normal float32 above 0, in operations that vectorise."""
+    """Return log of a normal float32 above 0, in operations that vectorise."""
     bits = np.float32(x).view(np.int32)
     k = np.float32((bits >> 23) - 127)
     m = np.int32((bits & 0x7FFFFF) | 0x3F800000).view(np.float32)
@@ -123,7 +126,7 @@ def log32(x):
 
 
 def exp(x):
-    """exp of a number: `exp32` of a float32, `math.exp` of a float64."""
+    """Return exp of a number: `exp32` for a float32, `math.exp` for a float64."""
 
 
 @overload(exp, inline="always")
@@ -134,18 +137,18 @@ def _exp(x):
 
 
 def as_array(tensor: Tensor) -> np.ndarray:
-    """The memory of a tensor on the CPU, bfloat16 as uint16; a copy if it is not contiguous."""
+    """Return a CPU tensor as an array, bfloat16 as uint16. Copies if it is not contiguous."""
     return as_strided_array(tensor.contiguous())
 
 
 def as_strided_array(tensor: Tensor) -> np.ndarray:
-    """The memory of a tensor on the CPU with its strides, bfloat16 as uint16; never a copy."""
+    """Return a CPU tensor as an array with the same strides, bfloat16 as uint16. Never copies."""
     tensor = tensor.detach()
     return (tensor.view(torch.uint16) if tensor.dtype == torch.bfloat16 else tensor).numpy()
 
 
 def load(x):
-    """A number of an array in the type to compute with: bfloat16 as float32, others unchanged."""
+    """Return a number of an array in the type to compute with: bfloat16 as float32."""
 
 
 @overload(load, inline="always")
@@ -156,9 +159,9 @@ def _load(x):
 
 
 def store(x, element):
-    """A float32 in the type of `element`, a number of the array that it is stored in.
+    """Return a float32 in the type of `element`, a number of the array to store it in.
 
-    bfloat16 is rounded to even.
+    bfloat16 is rounded to nearest, ties to even.
     """
 
 

@@ -1,8 +1,8 @@
-"""A step of an LSTM decoder and where it points, in one go, on a CPU.
+"""A step of an LSTM decoder and its pointer in one compiled call, on a CPU.
 
-For some hundred rows a cell, a query, their scores and a softmax take as long to start and to end
-on all threads as to compute. Here each thread takes its slice of the batch through all of them, and
-the weights are packed once for all steps of a search.
+For about a hundred rows, starting and ending the cell, the query, the scores and the softmax on all
+threads takes as long as the arithmetic. Here each thread takes its slice of the batch through all
+of them, and the weights are packed once for all steps of a search.
 """
 
 import numpy as np
@@ -26,24 +26,24 @@ from ptrnet.masks import length_mask
 
 
 def can_serve(features: int, units: int) -> bool:
-    """Whether `PointerStep` serves a decoder of so many inputs and units on this processor."""
-    # If the last panel were not filled, its zeros would lie between two queries.
+    """Whether `PointerStep` can serve a decoder of these numbers of inputs and units here."""
+    # If the last panel were not full, its zeros would lie between two queries.
     fills_panels = units % PANEL_COLUMNS == 0
     return fills_panels and features <= MAX_FUSED and can_multiply(torch.float32)
 
 
 class PointerStep:
-    """Steps over the same keys, one after the other, without gradients; where `can_serve`.
+    """Steps of a decoder over the same keys, without gradients. Needs `can_serve`.
 
-    All tensors are float32. Weights and keys are those of its making.
+    All tensors are float32. Later changes of the weights or keys have no effect.
 
     Args:
-        weights: of the decoder, of d inputs and H units.
+        weights: weights of the decoder, with d inputs and H units.
         query: `(H, H)`, W2 of the additive score.
-        keys: what is pointed at, N of H units.
+        keys: N keys of H units, at which the decoder points.
 
     Raises:
-        ShapeError: keys of other units.
+        ShapeError: the keys have another number of units.
     """
 
     def __init__(self, weights: Weights, query: Tensor, keys: PreparedKeys) -> None:
@@ -59,16 +59,16 @@ class PointerStep:
     def __call__(
         self, inputs: Tensor, state: tuple[Tensor, Tensor], ended: Tensor | None = None
     ) -> tuple[Tensor, tuple[Tensor, Tensor]]:
-        """Log-probabilities `(B, K, N)` of the keys, -inf on padding, and the next state.
+        """Return log-probabilities `(B, K, N)` of the keys, -inf on padding, and the next state.
 
         Args:
             inputs: `(B, K, d)`.
-            state: `(B, K, H)` each.
-            ended: `(B, K)`, the prefixes that are left out: their log-probabilities are NaN, and
-                their states 0. None: none of them.
+            state: hidden and cell state, `(B, K, H)` each.
+            ended: `(B, K)` boolean: prefixes to skip. Their log-probabilities are NaN, and their
+                states 0. None: skip none.
 
         Raises:
-            ShapeError: shapes that do not fit each other.
+            ShapeError: the shapes do not fit each other.
         """
         (batch, n, units), size = self._keys.shape, inputs.shape[1]
         shape = (batch, size, units)
@@ -102,7 +102,7 @@ class PointerStep:
         return scores, (h, c)
 
     def _memory(self, rows: int) -> tuple[np.ndarray, ...]:
-        """Memory to work in for so many rows; see `step`."""
+        """Allocate the working memory of `step` for this number of rows."""
         d, units = self._features, self._units
         sizes = (1, rows, d), (2, rows, units), (2, rows, units), (1, rows, 4 * units)
         indices, steps = np.empty((rows, 2), np.int64), np.ones(rows, np.int64)
@@ -110,32 +110,36 @@ class PointerStep:
 
 
 def _empty(*shape: int) -> Tensor:
-    """Memory in float32, whatever PyTorch's default is."""
+    """Return an uninitialised float32 tensor, whatever PyTorch's default type is."""
     return torch.empty(shape, dtype=torch.float32)
 
 
 @reassociating_jit
 def step(first, slices, memory, before, after, weights, prepared):
-    """Instances `first`, `first + slices` and so on; returns how many numbers are too large.
+    """Compute the step of instances `first`, `first + slices` and so on.
 
-    All that a thread does in a step is one compiled call. Each call releases the interpreter's lock
-    and takes it again, and two threads wait for each other at that.
+    A thread makes one compiled call for each step. Each call releases and takes the interpreter's
+    lock, so with several calls the threads would wait for each other.
 
-    In a batch in the order of its sizes neighbours end at similar steps: so slices stay even.
+    A slice takes every `slices`-th instance: in a batch sorted by size, neighbours end at similar
+    steps, so all slices keep about the same number of running prefixes.
 
     Args:
         first: number of the first instance, below `slices`.
-        slices: of the batch.
-        memory: to work in. A slice has R rows of its own in each array, where the prefixes that
-            have not ended stand together: instance and prefix `(R, 2)`, inputs `(1, R, d)`, hidden
-            and cell states `(2, R, H)`, gates `(1, R, 4H)`, and `(R,)` ones.
-        before: `(B, K)` boolean, the prefixes that are left out; inputs `(B, K, d)`; hidden and
-            cell states `(B, K, H)`.
-        after: hidden and cell states `(B, K, H)`, log-probabilities `(B, K, N)`. All are written;
-            0 and NaN where a prefix is left out.
-        weights: the recurrent weights, packed; `(d + 1, 4H)`, those of the inputs and the biases'
-            sum; W2, packed.
+        slices: number of slices of the batch.
+        memory: working memory. A slice has R rows of its own in each array, in which its running
+            prefixes are next to each other: instance and prefix `(R, 2)`, inputs `(1, R, d)`,
+            hidden and cell states `(2, R, H)`, gates `(1, R, 4H)`, and ones `(R,)`.
+        before: `(B, K)` boolean, the prefixes to skip; inputs `(B, K, d)`; hidden and cell states
+            `(B, K, H)`.
+        after: hidden and cell states `(B, K, H)` and log-probabilities `(B, K, N)`. All are
+            written; skipped prefixes get 0 and NaN.
+        weights: the recurrent weights, packed; `(d + 1, 4H)`, the weights of the inputs and the
+            sum of the biases; W2, packed.
         prepared: `PreparedKeys.arrays`.
+
+    Returns:
+        How many numbers are too large for prepared keys. If there are any, the scores are wrong.
     """
     rows, row_x, row_h, row_c, gates, steps = memory
     ended, x, h, c = before
@@ -155,12 +159,12 @@ def step(first, slices, memory, before, after, weights, prepared):
                 assign(row_h[0, end], h[b, k])
                 assign(row_c[0, end], c[b, k])
                 end += 1
-    sums = gates[0, start:end]  # which become the gates: each row is read before it is written
+    sums = gates[0, start:end]  # the gates overwrite their sums, each row after it was read
     multiply_tiles(row_h[0, start:end], hidden, sums, False)
-    # A sequence of one step: `write_step` says what is what. From a constant row 0 on, in an array
-    # of the slice's own, LLVM makes a step a quarter slower.
+    # A sequence of one step; see `write_step`. Do not give it the slice's own arrays from row 0 on:
+    # with that constant, LLVM's code is a quarter slower.
     write_step(0, start, end, sums, row_x, fused, gates, row_c, row_h, steps)
-    queries = row_h[0]  # in the place of the states before
+    queries = row_h[0]  # overwrite the former hidden states, which are not needed any more
     multiply_tiles(row_h[1, start:end], query, queries[start:end], False)
     exponentials = np.empty((1, len(v)), v.dtype)
     large = 0

@@ -1,7 +1,7 @@
-"""Running compiled kernels on slices of a batch, one slice a thread.
+"""Run compiled kernels on slices of a batch, one slice a thread.
 
-The kernels release the interpreter lock. numba's own `parallel=True` would load a second OpenMP
-runtime next to torch's, whose first call can reset torch's thread count.
+The kernels release the interpreter lock. We do not use numba's `parallel=True`, because it would
+load a second OpenMP runtime next to torch's, whose first call can reset torch's thread count.
 
 The cuts of a batch are the rows at which it is cut, both ends included: slice k is the rows
 `cuts[k]` to `cuts[k + 1]`.
@@ -16,19 +16,23 @@ from threading import Barrier
 
 import torch
 
-_process = os.getpid()  # the one that was imported in, or the fork that has seen to its threads
+_process = os.getpid()  # the process whose threads are set: the importing one, or a handled fork
 
 
 def run_slices(run: Callable[[int, int, int], None], cuts: Sequence[int]) -> None:
-    """Calls `run(k, cuts[k], cuts[k + 1])` for all slices k at once; returns when all are done.
+    """Call `run(k, cuts[k], cuts[k + 1])` for all slices k in parallel, and wait for them.
 
     Inside, PyTorch's own operations use one thread. An error in a slice is raised here.
+
+    Example:
+        >>> run_slices(lambda k, first, last: print(k, first, last), [0, 10])
+        0 0 10
     """
     slices = len(cuts) - 1
     if slices == 1:
         run(0, cuts[0], cuts[1])
         return
-    inference = torch.is_inference_mode_enabled()  # set for each thread: handed on
+    inference = torch.is_inference_mode_enabled()  # a setting of the thread, so pass it on
 
     def run_slice(k: int) -> None:
         with torch.inference_mode(inference):
@@ -42,11 +46,11 @@ def run_slices(run: Callable[[int, int, int], None], cuts: Sequence[int]) -> Non
 
 @contextmanager
 def one_thread() -> Iterator[None]:
-    """PyTorch's operations in the calling thread use one thread inside; then as many as before.
+    """Let PyTorch's operations in the calling thread use one thread inside the block.
 
-    Small operations gain nothing from a second thread; and beside a busy process each waits until
-    that thread has got a core. The setting is the calling thread's own, but for a thread whose
-    first operation falls inside: it starts with one, too.
+    Small operations gain nothing from a second thread, and if another process is busy, each of them
+    waits until that thread gets a core. The setting belongs to the calling thread. A thread that
+    runs its first operation meanwhile starts with one thread, too.
     """
     threads = torch.get_num_threads()
     if threads == 1:
@@ -60,10 +64,10 @@ def one_thread() -> Iterator[None]:
 
 
 def use_one_thread_in_fork() -> None:
-    """In a process that was forked, PyTorch computes on one thread from here on.
+    """Let PyTorch use one thread from here on, if this process was forked.
 
-    A fork has none of the threads that its parent had, and those of OpenMP, which PyTorch waits
-    for, are not started again.
+    A fork has none of its parent's threads. OpenMP does not start its threads again, and PyTorch
+    would wait for them forever.
     """
     global _process
     if os.getpid() != _process:
@@ -72,29 +76,29 @@ def use_one_thread_in_fork() -> None:
 
 
 def even_cuts(rows: int, max_slices: int) -> list[int]:
-    """Cuts `rows` into slices of one size: one for each thread, but at most `max_slices`."""
+    """Cut `rows` into slices of about equal size: one for each thread, at most `max_slices`."""
     slices = max(1, min(torch.get_num_threads(), max_slices))
     return [rows * k // slices for k in range(slices + 1)]
 
 
 @cache
 def _pool(threads: int) -> ThreadPoolExecutor:
-    """Workers in which torch runs on one thread; the caller's setting stays as it is."""
+    """Return workers in which torch runs on one thread. The caller's setting does not change."""
     threads_of_caller = torch.get_num_threads()
     pool = ThreadPoolExecutor(threads, "ptrnet", initializer=_use_one_thread)
-    # Start every worker now. torch stores the setting for each thread, but a new thread, also one
-    # that is none of these, starts with the setting made last, which is therefore put back.
+    # Start every worker now. torch stores the setting for each thread, but any new thread, also
+    # outside this pool, starts with the setting that was made last. So restore it afterwards.
     barrier = Barrier(threads)
     list(pool.map(lambda _: barrier.wait(), range(threads)))
     torch.set_num_threads(threads_of_caller)
     return pool
 
 
-# A fork has the pool, but none of its threads: what they are given never ends.
+# A fork inherits the pool without its threads, so work that it is given would never end.
 os.register_at_fork(after_in_child=_pool.cache_clear)
 
 
 def _use_one_thread() -> None:
-    # Read before it is set: the first read of a thread resets that thread's setting.
+    # Must read before it sets, because a thread's first read resets its setting.
     torch.get_num_threads()
     torch.set_num_threads(1)
