@@ -1,4 +1,4 @@
-"""What the tests of several kernels share."""
+"""Fixtures of several kernels' tests."""
 
 import pytest
 import torch

@@ -73,20 +73,20 @@ def assert_as_good_as_the_formula(kernel, tensors, lengths=(None, None), dtype=t
 
 @KERNELS
 @pytest.mark.parametrize("size", SIZES)
-def test_error_against_float64(kernel, size):
+def test_error_against_float64_is_as_small_as_the_formulas(kernel, size):
     assert_as_good_as_the_formula(kernel, draw(*size))
 
 
 @KERNELS
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16], ids=str)
 @pytest.mark.parametrize("lengths", [([37, 1, 20], [1, 13, 7]), ([16, 33, 0], [13, 0, 2])], ids=str)
-def test_ragged_error_against_float64(kernel, dtype, lengths):
+def test_error_with_padding_is_as_small_as_the_formulas(kernel, dtype, lengths):
     tensors = draw(3, 37, 13, 70, dtype=dtype)
     assert_as_good_as_the_formula(kernel, tensors, [torch.tensor(x) for x in lengths], dtype)
 
 
 @KERNELS
-def test_float64_is_the_formula_to_rounding(kernel):
+def test_float64_scores_equal_the_formula_up_to_rounding(kernel):
     tensors = draw(4, 9, 6, 20)
     for a, b in zip(
         outcome(kernel, tensors, torch.float64),
@@ -97,7 +97,7 @@ def test_float64_is_the_formula_to_rounding(kernel):
 
 
 @KERNELS
-def test_gradcheck(kernel):
+def test_gradients_equal_numerical_differences(kernel):
     tensors = draw(2, 3, 2, 3, dtype=torch.float64)
     lengths = torch.tensor([3, 2]), torch.tensor([1, 2])
     is_slow = kernel in GPU and INTERPRETED
@@ -120,7 +120,7 @@ def test_ragged_padding_is_zero_and_gets_no_gradient(kernel):
 
 
 @KERNELS
-def test_what_stands_in_the_padding_does_not_matter(kernel):
+def test_values_of_padding_do_not_change_scores_or_gradients(kernel):
     keys, queries, v = draw(2, 6, 4, 8)
     lengths = torch.tensor([3, 6]), torch.tensor([4, 2])
     clean = scores_of(kernel, keys, queries, v, *lengths)
@@ -131,8 +131,8 @@ def test_what_stands_in_the_padding_does_not_matter(kernel):
 
 @KERNELS
 @pytest.mark.parametrize("bad", [torch.nan, torch.inf])
-def test_padding_may_hold_anything(kernel, bad):
-    """In keys and queries, and in the gradient of their scores."""
+def test_padding_may_hold_nan_and_infinity(kernel, bad):
+    """Padding of keys and queries, and of the gradient of their scores."""
     clean = draw(2, 18, 17, 8)
     lengths = torch.tensor([3, 18]), torch.tensor([17, 2])
     dirty = [t.detach().clone().requires_grad_() for t in clean]
@@ -152,7 +152,7 @@ def test_padding_may_hold_anything(kernel, bad):
 
 
 @KERNELS
-def test_non_contiguous_inputs(kernel):
+def test_non_contiguous_inputs_give_the_same_scores(kernel):
     keys, queries, v = draw(4, 6, 5, 10)
     views = [keys.transpose(0, 1).contiguous().transpose(0, 1), queries.flip(0), v[::2].detach()]
     views[0], views[1] = views[0][..., ::2], queries[:, ::2, 1::2]
@@ -162,7 +162,7 @@ def test_non_contiguous_inputs(kernel):
 
 @KERNELS
 @pytest.mark.parametrize("largest", [20.0, 42.0, 44.0, 60.0, 1000.0])
-def test_large_magnitudes(kernel, largest):
+def test_large_magnitudes_do_not_overflow(kernel, largest):
     keys, queries, v = draw(2, 5, 4, 9)
     with torch.no_grad():
         keys[0, 0], queries[0, 0] = largest, 10.0 - largest  # the sum is 10: tanh(10)
@@ -174,7 +174,7 @@ def test_large_magnitudes(kernel, largest):
 
 
 @KERNELS
-def test_nan_is_not_hidden(kernel):
+def test_nan_in_an_input_stays_nan_in_its_scores(kernel):
     keys, queries, v = draw(1, 3, 2, 4)
     with torch.no_grad():
         keys[0, 1, 0] = torch.nan
@@ -206,7 +206,7 @@ def test_half_types_are_computed_in_float32(kernel, dtype, n):
 
 @KERNELS
 @pytest.mark.parametrize("batch, n, m", [(0, 5, 3), (2, 0, 3), (2, 5, 0)])
-def test_nothing_to_score(kernel, batch, n, m):
+def test_empty_batches_give_empty_scores(kernel, batch, n, m):
     keys, queries, v = draw(2, 5, 3, 8)
     tensors = [keys[:batch, :n], queries[:batch, :m], v]
     scores, *grads = outcome(kernel, tensors, torch.float32)
@@ -230,7 +230,7 @@ def test_any_number_of_threads_gives_the_same_scores_and_gradients():
             torch.testing.assert_close(a, b, rtol=1e-5, atol=1e-4)
 
 
-def test_shapes_that_do_not_fit_are_named():
+def test_shapes_that_do_not_fit_are_refused():
     keys, queries, v = draw(2, 5, 3, 8)
     with pytest.raises(ShapeError, match=r"must be \(2, M, 8\).*got \(1, 3, 8\)"):
         additive_scores(keys, queries[:1], v)
@@ -259,7 +259,7 @@ def test_lengths_out_of_range_are_refused_before_memory_is_read(lengths):
 
 
 def test_no_value_is_read_while_a_graph_is_recorded(monkeypatch):
-    """A GPU without Triton records, in its graphs, what is right for every magnitude."""
+    """A GPU without Triton must record the formula that is right for every magnitude."""
 
     class OnGpu:
         is_cuda = True

@@ -1,4 +1,4 @@
-"""The GPU's kernel where there is no GPU: interpreted, and compiled but not run."""
+"""The GPU's kernel on a machine without a GPU: interpreted, and compiled without being run."""
 
 import os
 import subprocess
@@ -16,9 +16,9 @@ needs_triton = pytest.mark.skipif(not find_spec("triton"), reason="triton is not
 
 
 @needs_triton
-def test_in_tritons_interpreter():
-    """In a process of its own: what is interpreted is decided when triton is imported."""
-    # NumPy, which interprets, warns where exp(-2x) is meant to be inf.
+def test_the_gpus_kernel_passes_its_tests_in_tritons_interpreter():
+    """Run in a new process, because triton decides at import whether to interpret."""
+    # The interpreter computes by NumPy, which warns if exp overflows to inf, as the kernel intends.
     options = ["-k", "gpu", "-W", "ignore:overflow:RuntimeWarning"]
     done = subprocess.run(
         [sys.executable, "-m", "pytest", "tests/kernels/test_additive.py", *options],
@@ -41,8 +41,8 @@ def test_in_tritons_interpreter():
         ("_backward", "fp64", False),
     ],
 )
-def test_compiles(kernel, dtype, constants, tmp_path, monkeypatch):
-    """What the interpreter lets pass and the compiler does not; for an H100 or H200."""
+def test_the_gpus_kernel_compiles(kernel, dtype, constants, tmp_path, monkeypatch):
+    """The interpreter accepts code that the compiler refuses. Compile for an H100 or H200."""
     import triton
     from triton.backends.compiler import GPUTarget
 
@@ -70,7 +70,7 @@ def test_compiles(kernel, dtype, constants, tmp_path, monkeypatch):
     assert compiled.asm["cubin"]
 
 
-def test_plain_pytorch_serves_where_triton_is_not(monkeypatch):
+def test_plain_pytorch_computes_if_triton_is_not_installed(monkeypatch):
     monkeypatch.setattr(additive, "find_spec", lambda name: None)
     additive._triton_runs.cache_clear()
     assert additive.kernel_on(torch.device("cuda")) is additive.factorised_scores
@@ -79,7 +79,7 @@ def test_plain_pytorch_serves_where_triton_is_not(monkeypatch):
 
 
 @needs_triton
-def test_plain_pytorch_serves_where_triton_does_not_run(monkeypatch):
+def test_plain_pytorch_computes_if_triton_does_not_run(monkeypatch):
     from ptrnet.kernels.additive import gpu
 
     def no_compiler(*_):
@@ -92,7 +92,7 @@ def test_plain_pytorch_serves_where_triton_does_not_run(monkeypatch):
 
 
 @needs_triton
-def test_the_gpus_kernel_serves_where_triton_runs(monkeypatch):
+def test_the_gpus_kernel_computes_if_triton_runs(monkeypatch):
     monkeypatch.setattr(additive, "_triton_runs", lambda device: True)
     assert additive.kernel_on(torch.device("cuda")).__module__.endswith(".gpu")
 

@@ -21,8 +21,8 @@ PREPARED = [cpu.prepared_scores, prepared_factorised_scores, prepared_scores]
 @pytest.mark.parametrize("prepare", PREPARED, ids=["cpu", "factorised", "chosen"])
 @pytest.mark.parametrize("largest", [1.0, 42.0, 60.0, 1000.0])
 @pytest.mark.parametrize("size", [(3, 7, 5, 33), (5, 12, 1, 7), (64, 50, 2, 64)])
-def test_scores_of_prepared_keys(prepare, largest, size):
-    """One batch of queries after the other, of any magnitude, against the formula in float64."""
+def test_scores_of_prepared_keys_equal_the_formula(prepare, largest, size):
+    """Several batches of queries, of any magnitude, against the formula in float64."""
     keys, queries, v = (t.detach() for t in draw(*size))
     keys[0, 0], queries[0, 0] = largest, 10.0 - largest
     lengths = torch.arange(len(keys)) % (keys.shape[1] + 1)
@@ -46,7 +46,7 @@ def test_prepared_keys_refuse_queries_that_do_not_fit(prepare):
 
 
 def test_gradients_flow_whenever_they_are_enabled():
-    """However many keys: prepared ones are for answers alone."""
+    """A scorer must not use its prepared keys then, because they give no gradients."""
     for batch in (2, 300):
         keys, queries, v = draw(batch, 9, 3, 32)
         with torch.no_grad():
@@ -60,7 +60,7 @@ def test_gradients_flow_whenever_they_are_enabled():
             torch.testing.assert_close(a, b, rtol=1e-4, atol=1e-4)
 
 
-def test_many_queries_of_few_prepared_keys(monkeypatch):
+def test_many_queries_of_few_prepared_keys_equal_the_formula(monkeypatch):
     monkeypatch.setattr(additive, "MAX_PLAIN_ENTRIES", 300)
     keys, queries, v = (t.detach() for t in draw(2, 5, 8, 8))
     with torch.no_grad():

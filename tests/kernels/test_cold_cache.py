@@ -53,7 +53,7 @@ for result in results:
 """
 
 
-def test_cold_and_warm_cache(tmp_path):
+def test_bits_are_equal_with_a_cold_and_a_warm_cache(tmp_path):
     environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path / "compiled")}
     cold, warm = (
         subprocess.run(

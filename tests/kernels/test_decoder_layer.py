@@ -30,7 +30,7 @@ def doubled(x):
 
 @pytest.mark.parametrize("heads", [1, 4])
 @pytest.mark.parametrize(("prefixes", "earlier", "others"), [(1, 0, 1), (2, 1, 9), (5, 30, 40)])
-def test_a_step_is_that_of_the_formulas(heads, prefixes, earlier, others):
+def test_a_compiled_step_equals_the_formulas(heads, prefixes, earlier, others):
     torch.manual_seed(1)
     layer = DecoderLayer(UNITS, heads, INNER_UNITS)
     rows, past, of_others, bias = arguments(heads, prefixes, earlier, others)

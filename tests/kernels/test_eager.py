@@ -1,4 +1,4 @@
-"""Where PyTorch records or transforms operations the kernels give way to the plain formulas."""
+"""Plain formulas replace kernels while PyTorch records or transforms operations."""
 
 import pytest
 import torch
@@ -47,7 +47,7 @@ def states_of(layer, lengths):
     return states
 
 
-def test_what_is_eager():
+def test_is_eager_is_false_while_pytorch_records_or_transforms():
     (tensor, *_), answers = draw(), []
 
     def ask(x):
@@ -75,8 +75,8 @@ def test_what_is_eager():
 
 
 @kernels(cpu.additive_scores, factorised_scores, *(GPU if INTERPRETED else []))
-def test_scores_are_differentiated_twice(kernel):
-    """Where queries are computed from the keys, too: each gets its own part of the gradient."""
+def test_scores_can_be_differentiated_twice(kernel):
+    """Also if queries are computed from the keys: each gets its own part of the gradient."""
     lengths = KEY_LENGTHS, QUERY_LENGTHS
     tensors = draw()
 
@@ -87,7 +87,7 @@ def test_scores_are_differentiated_twice(kernel):
 
 
 @kernels(cpu.additive_scores, factorised_scores)
-def test_batches_of_gradients_of_scores(kernel):
+def test_batched_gradients_of_scores_equal_single_ones(kernel):
     tensors = draw()
     scores = kernel(*tensors, KEY_LENGTHS, QUERY_LENGTHS)
     basis = torch.eye(scores.numel(), dtype=scores.dtype).view(-1, *scores.shape)
@@ -99,7 +99,7 @@ def test_batches_of_gradients_of_scores(kernel):
 
 
 def test_gradient_penalty_of_scores_has_a_gradient():
-    """Found silently constant once: the kernel's own backward pass left no graph."""
+    """The kernel's own backward pass leaves no graph, so the penalty would be constant silently."""
     outcomes = []
     for kernel in (additive_scores, naive_scores):
         keys, queries, v = draw()
@@ -111,7 +111,7 @@ def test_gradient_penalty_of_scores_has_a_gradient():
 
 @pytest.mark.parametrize("prepare", [False, True])
 @torch.no_grad()
-def test_scores_are_mapped_traced_and_pushed_forward(prepare):
+def test_scores_work_under_vmap_tracing_and_forward_mode(prepare):
     def scores(keys, queries, v):
         if prepare:
             return prepared_scores(keys, v)(queries)
@@ -132,7 +132,7 @@ def test_scores_are_mapped_traced_and_pushed_forward(prepare):
     torch.testing.assert_close(along, (after - before) / 2e-6, rtol=1e-6, atol=1e-6)
 
 
-def test_keys_prepared_before_serve_queries_under_vmap():
+def test_keys_prepared_outside_vmap_work_inside_it():
     keys, queries, v = (t.detach() for t in draw())
     scores = prepared_scores(keys, v)
     mapped = torch.func.vmap(scores)(torch.stack([queries, 2 * queries]))
@@ -140,8 +140,8 @@ def test_keys_prepared_before_serve_queries_under_vmap():
 
 
 @pytest.mark.parametrize("layer", [naive_lstm, torch_lstm])
-def test_the_layers_formula(layer):
-    """Against `nn.LSTM`'s own cell, one step after the other."""
+def test_the_layers_formula_equals_nn_lstm(layer):
+    """Compare with `nn.LSTM`'s cell step by step."""
     (x, h0, c0, *weights), lengths = draw_lstm(3, 6, 2, 5)
     outputs, (h, c) = layer(x, lengths, (h0, c0), Weights(*weights))
     for b, length in enumerate(lengths.tolist()):
@@ -152,8 +152,8 @@ def test_the_layers_formula(layer):
         torch.testing.assert_close((h[b], c[b]), (state[0][0], state[1][0]))
 
 
-def test_the_compiled_layer_is_differentiated_twice():
-    """In float32, against the formula in float64: gradients, and the gradients of their squares."""
+def test_the_compiled_layer_can_be_differentiated_twice():
+    """Compare gradients, and gradients of their squares, with the formula in float64."""
     tensors, lengths = draw_lstm(3, 4, 2, 5)
     outcomes = []
     for layer, dtype in ((naive_lstm, torch.float64), (lstm_cpu.lstm, torch.float32)):
@@ -166,7 +166,7 @@ def test_the_compiled_layer_is_differentiated_twice():
         torch.testing.assert_close(actual.double(), expected, rtol=1e-4, atol=1e-4)
 
 
-def test_a_second_backward_pass_takes_the_formula():
+def test_a_second_backward_pass_uses_the_formula():
     tensors, lengths = draw_lstm(3, 4, 2, 5, torch.float32)
     copies = [t.requires_grad_() for t in tensors]
     total = sum(part.square().sum() for part in states_of(lstm_cpu.lstm, lengths)(*copies))
@@ -176,8 +176,8 @@ def test_a_second_backward_pass_takes_the_formula():
 
 
 @pytest.mark.parametrize("autocast", [False, True])
-def test_layers_are_mapped(autocast):
-    """Also under autocast, which takes the compiled layer where nothing is transformed."""
+def test_layers_work_under_vmap(autocast):
+    """Also under autocast, which would use the compiled layer without vmap."""
     (x, h0, c0, *weights), lengths = draw_lstm(40, 4, 2, 16, torch.float32)
     states = states_of(lstm, lengths[:1].expand(1))
 
@@ -196,8 +196,8 @@ def test_layers_are_mapped(autocast):
 
 
 @torch.no_grad()
-def test_cells_and_linear_maps_are_mapped_and_traced():
-    """Of so many rows that packed products and oneDNN's layer would take them."""
+def test_cells_and_linear_maps_work_under_vmap_and_tracing():
+    """With enough rows for packed products and oneDNN's layer."""
     (x, h0, c0, *weights), _ = draw_lstm(256, 1, 256, 256, torch.float32)
     weights = Weights(*weights)
 

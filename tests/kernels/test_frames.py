@@ -43,7 +43,7 @@ def in_float64(frames, scores, ends, queries, points, keys):
 
 @pytest.mark.parametrize("n", [1, 3, 14, 30, 31, 70])
 @pytest.mark.parametrize("grid", [None, 2, 8])
-def test_scores_are_those_of_the_formulas(frames, n, grid):
+def test_compiled_scores_equal_the_formulas(frames, n, grid):
     """On a grid a product that is not rounded would see a vector beside itself.
 
     Open edges of a grid have cross products of 0, of which float32 makes more or less by luck, and
@@ -62,7 +62,7 @@ def test_scores_are_those_of_the_formulas(frames, n, grid):
     assert error <= 4 * own_error + 1e-5
 
 
-def test_slices_are_computed_alike(frames):
+def test_the_number_of_slices_does_not_change_scores(frames):
     args = arguments(frames, batch=40, prefixes=3)
     with torch.no_grad():
         batched = compiled(frames, *args)
@@ -76,7 +76,7 @@ def test_slices_are_computed_alike(frames):
             assert torch.equal(alone, batched[one])
 
 
-def test_the_scores_before_stay(frames):
+def test_the_input_scores_are_not_overwritten(frames):
     args = arguments(frames)
     before = args[0].clone()
     with torch.no_grad():
@@ -84,7 +84,7 @@ def test_the_scores_before_stay(frames):
     assert torch.equal(args[0], before)
 
 
-def test_what_are_no_tokens_is_refused(frames):
+def test_ends_that_are_not_tokens_are_refused(frames):
     scores, ends, queries, points, keys = arguments(frames)
     with torch.no_grad(), pytest.raises(IndexError, match=r"expected ends of edges in 0\.\.21"):
         compiled(frames, scores, (*ends[:2], torch.full_like(ends[2], 22)), queries, points, keys)

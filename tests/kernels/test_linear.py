@@ -23,7 +23,7 @@ def two_threads():
 # The last three are packed, of two slices.
 @pytest.mark.parametrize("shape", [(0, 24), (100, 24), (1100, 256), (2, 600, 250), (600, 2, 251)])
 @pytest.mark.parametrize("columns", [64, 70])
-def test_as_good_as_pytorchs(shape, columns):
+def test_the_error_is_as_small_as_pytorchs(shape, columns):
     torch.manual_seed(columns)
     x, weight = torch.randn(shape), torch.randn(columns, shape[-1])
     exact = functional.linear(x.double(), weight.double())
@@ -48,7 +48,7 @@ def test_gradients_flow_when_they_are_enabled():
 
 
 @pytest.mark.parametrize("dtype", [torch.float64, torch.bfloat16])
-def test_other_types_stay_what_they_are(dtype):
+def test_other_types_are_kept(dtype):
     x, weight = draw(dtype)
     with torch.no_grad():
         assert torch.equal(linear(x, weight), functional.linear(x, weight))

@@ -81,7 +81,7 @@ def test_compiled_is_as_good_as_pytorch_in_float32(case):
 @pytest.mark.parametrize("units", [24, 16, 80])
 @pytest.mark.parametrize("features", [3, 17, 24])
 def test_compiled_is_as_good_as_pytorch_under_autocast(features, units):
-    """Where oneDNN has no layer of bfloat16 for the processor, as the formula is."""
+    """Compare with the formula if oneDNN has no bfloat16 layer for the processor."""
     onednn = torch.ops.mkldnn._is_mkldnn_bf16_supported()
     tensors, lengths = draw(40, 9, features, units)
     exact = outcome(torch_lstm, tensors, lengths, torch.float64)
@@ -94,8 +94,8 @@ def test_compiled_is_as_good_as_pytorch_under_autocast(features, units):
 
 @pytest.mark.parametrize("autocast", [False, True])
 @pytest.mark.parametrize("case", [*CASES, (40, 9, 24, 32)])
-def test_without_gradients_it_reads_the_same(case, autocast):
-    """Then only the latest gates and cells are stored."""
+def test_results_are_the_same_without_gradients(case, autocast):
+    """Without gradients only the latest gates and cells are stored."""
     (x, h0, c0, *weights), lengths = draw(*case, torch.float32)
     with torch.autocast("cpu", dtype=torch.bfloat16, enabled=autocast):
         outputs, (h, c) = cpu.lstm(x, lengths, (h0, c0), Weights(*weights))
@@ -125,7 +125,7 @@ def test_float32_is_packed_without_gradients(can_multiply, units, monkeypatch):
     assert calls == ["torch_lstm", "lstm" if is_packed else "torch_lstm", "torch_lstm"]
 
 
-def test_last_state_is_no_view_and_the_default_type_no_matter():
+def test_last_state_is_a_copy_and_the_default_type_is_ignored():
     (x, h0, c0, *weights), lengths = draw(40, 9, 2, 16, torch.float32)
     arguments = x, lengths, (h0, c0), Weights(*weights)
     expected = torch_lstm(*arguments)
@@ -159,7 +159,7 @@ def test_lengths_of_another_batch_are_refused(size):
 
 
 def test_bfloat16_products_do_not_blur_the_inputs():
-    """Coordinates that differ by less than bfloat16 can tell give different states."""
+    """Coordinates that are equal in bfloat16 still give different states."""
     tensors, _ = draw(1, 1, 2, 16, torch.float32)
     h0, c0, *weights = tensors[1:]
     close = torch.tensor([[[0.7, 0.2]]]), torch.tensor([[[0.7005, 0.2]]])
@@ -170,8 +170,10 @@ def test_bfloat16_products_do_not_blur_the_inputs():
 
 
 @pytest.mark.parametrize("features", [3, 32])
-def test_packed_products_are_better_than_rounded_ones(features, monkeypatch, needs_instructions):
-    """Their sums stay in float32: of the same states and weights, they are nearer the truth."""
+def test_packed_products_are_more_accurate_than_rounded_ones(
+    features, monkeypatch, needs_instructions
+):
+    """Packed products sum in float32, so they are nearer to float64 for the same inputs."""
     needs_instructions(torch.bfloat16)
     tensors, lengths = draw(40, 9, features, 32)
     exact = outcome(torch_lstm, tensors, lengths, torch.float64)
@@ -196,7 +198,7 @@ def test_large_sums_saturate_without_nan():
 
 @pytest.mark.parametrize("layer", [lstm, cpu.lstm, torch_lstm])
 @pytest.mark.parametrize("shape", [(0, 4, 2), (3, 0, 2)])
-def test_nothing_to_read_leaves_the_state_and_no_gradient(layer, shape):
+def test_empty_sequences_leave_the_state_and_give_no_gradient(layer, shape):
     x = torch.randn(shape, requires_grad=True)
     state = torch.randn(shape[0], 5, requires_grad=True)
     weights = [torch.randn(s, requires_grad=True) for s in ((20, 2), (20, 5), (20,), (20,))]
@@ -211,8 +213,8 @@ def test_nothing_to_read_leaves_the_state_and_no_gradient(layer, shape):
 
 @pytest.mark.parametrize("layer", [lstm, cpu.lstm, torch_lstm])
 @pytest.mark.parametrize("bad", [1e5, torch.nan, torch.inf])
-def test_padding_may_hold_anything(layer, bad):
-    """Outputs, states and every gradient but that of the padding itself."""
+def test_padding_may_hold_nan_and_infinity(layer, bad):
+    """Compares outputs, states and all gradients except that of the padding itself."""
     tensors, lengths = draw(5, 6, 2, 8, torch.float32)
     clean = outcome(layer, tensors, lengths, torch.float32)
     padding = torch.arange(6) >= lengths[:, None]
@@ -226,7 +228,7 @@ def test_padding_may_hold_anything(layer, bad):
 
 @pytest.mark.parametrize("rows", [31, 32, 70])
 def test_cells_are_not_rounded_under_autocast(rows):
-    """A large cell that grows by little at each step: bfloat16 would never add it."""
+    """A large cell grows by a small amount at each step, which bfloat16 would round away."""
     units = 4
     weights = Weights(*(torch.zeros(s) for s in ((16, 2), (16, units), (16,), (16,))))
     weights.input_bias[:] = 30.0  # every gate open
@@ -238,8 +240,8 @@ def test_cells_are_not_rounded_under_autocast(rows):
 
 
 @pytest.mark.parametrize("rows", [1, 31, 32, 70])
-def test_a_cell_is_a_layer_of_one_step(rows):
-    """However many rows, which decide what computes it: states and gradients as in float64."""
+def test_a_cell_equals_a_layer_of_one_step(rows):
+    """The number of rows decides which code computes it. States and gradients are float64's."""
     tensors, _ = draw(rows, 1, 3, 16)
     outcomes = []
     for dtype in (torch.float64, torch.float32):

@@ -1,4 +1,4 @@
-"""The two classes of an LSTM's products against float64, through their one interface."""
+"""The two classes of an LSTM's products against float64, through their common interface."""
 
 import pytest
 import torch
@@ -33,7 +33,7 @@ def tolerance(kind, dtype):
 
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("d_in, d_out", [(16, 64), (34, 128), (64, 16), (32, 70), (2, 3)])
-def test_products_of_a_slice(kind, dtype, d_in, d_out, needs_instructions):
+def test_products_of_a_slice_equal_float64(kind, dtype, d_in, d_out, needs_instructions):
     skip_unless_served(kind, dtype, needs_instructions)
     sequence, matrix = draw(d_in, d_out, dtype)
     other_sequence, other = draw(2 * d_in, d_out, dtype)
@@ -52,8 +52,8 @@ def test_products_of_a_slice(kind, dtype, d_in, d_out, needs_instructions):
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
-def test_the_sequence_is_read_when_it_is_multiplied(kind, dtype, needs_instructions):
-    """As the states are, of which each step writes the next."""
+def test_later_changes_of_the_sequence_are_seen(kind, dtype, needs_instructions):
+    """Each step of a layer writes the states that the next step multiplies."""
     skip_unless_served(kind, dtype, needs_instructions)
     sequence, matrix = draw(32, 64, dtype)
     one = kind(sequence, matrix)
@@ -65,7 +65,7 @@ def test_the_sequence_is_read_when_it_is_multiplied(kind, dtype, needs_instructi
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
-def test_a_buffer_is_one_memory(kind, dtype, needs_instructions):
+def test_tensor_and_array_of_a_buffer_share_memory(kind, dtype, needs_instructions):
     skip_unless_served(kind, dtype, needs_instructions)
     sequence, matrix = draw(32, 64, dtype)
     out = kind(sequence, matrix).buffer(5)
@@ -74,7 +74,7 @@ def test_a_buffer_is_one_memory(kind, dtype, needs_instructions):
     assert out.tensor.dtype == (dtype if kind is TorchProducts else torch.float32)
 
 
-def test_sizes_type_and_processor_decide(monkeypatch):
+def test_sizes_type_and_processor_decide_on_the_class(monkeypatch):
     single, half = torch.float32, torch.bfloat16
     monkeypatch.setattr(packed, "can_multiply", lambda dtype: True)
     assert products_class(16, 0, half) is PackedProducts

@@ -50,7 +50,7 @@ def test_logarithm_is_within_two_units_in_the_last_place():
     assert log32(np.float32(1)) == 0
 
 
-def test_rounding_is_pytorchs():
+def test_rounding_to_bfloat16_equals_pytorchs():
     x = torch.cat([torch.randn(100_000), torch.tensor([1 + 2**-8, 1 + 3 * 2**-8, 0.0, -0.0])])
     out = torch.empty(len(x), dtype=torch.bfloat16)
     rounded(as_array(x), as_array(out))

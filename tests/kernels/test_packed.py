@@ -19,7 +19,7 @@ def draw(*shape, dtype=torch.float32):
 
 @pytest.mark.parametrize("columns", [1, 64, 70])
 @pytest.mark.parametrize("dtype", DTYPES)
-def test_a_word_has_the_numbers_of_a_column_that_follow_each_other(dtype, columns):
+def test_a_word_holds_consecutive_numbers_of_a_column(dtype, columns):
     matrix, numbers_in_word = draw(6, columns, dtype=dtype), 4 // dtype.itemsize
     packed_matrix = packed.pack(as_array(matrix))
     panels, words = -(-columns // 64), 6 // numbers_in_word
@@ -40,7 +40,7 @@ def test_packing_reads_a_transposed_matrix(dtype):
 @pytest.mark.parametrize("rows", [0, 1, 3, 4, 9, 12, 17])
 @pytest.mark.parametrize("depth, columns", [(2, 1), (256, 64), (34, 200)])
 @pytest.mark.parametrize("dtype", DTYPES)
-def test_products_are_those_of_float64(dtype, rows, depth, columns, needs_instructions):
+def test_products_equal_float64(dtype, rows, depth, columns, needs_instructions):
     needs_instructions(dtype)
     a, b = draw(rows + 2, depth + 6, dtype=dtype), draw(depth, columns, dtype=dtype)
     panels = packed.pack(as_array(b))
@@ -76,7 +76,7 @@ def test_numbas_own_settings_are_respected(monkeypatch, name, value):
         ("+avx512f,+avx512bf16,+amx-bf16", [True, False]),  # PyTorch uses the tiles
     ],
 )
-def test_the_processors_instructions_decide(monkeypatch, features, expected):
+def test_can_multiply_follows_the_processors_instructions(monkeypatch, features, expected):
     for name in ("CPU_NAME", "CPU_FEATURES", "DISABLE_JIT"):
         monkeypatch.setattr(config, name, None)
     monkeypatch.setattr(packed, "get_host_cpu_features", lambda: features)

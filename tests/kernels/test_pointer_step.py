@@ -1,4 +1,4 @@
-"""Compiled steps of a decoder and where they point against the formulas in float64."""
+"""Compiled steps of a decoder and its pointer against the formulas in float64."""
 
 from concurrent.futures import ThreadPoolExecutor
 
@@ -51,8 +51,8 @@ def formulas(weights, query, v, keys, lengths, inputs, state):
 
 
 @pytest.mark.parametrize("size", SIZES)
-def test_steps_follow_the_formulas(size):
-    """Three steps, each from the state of the one before, and then with fewer prefixes again."""
+def test_compiled_steps_equal_the_formulas(size):
+    """Make three steps, each from the state before, and then a step with fewer prefixes."""
     weights, query, v, keys, lengths, inputs, state = draw(*size)
     step = pointer_step.PointerStep(weights, query, cpu.prepared_scores(keys, v, lengths))
     for prefixes in (size[1], size[1], 1):
@@ -65,8 +65,8 @@ def test_steps_follow_the_formulas(size):
 
 
 @pytest.mark.parametrize("size", SIZES)
-def test_prefixes_that_have_ended_are_left_out(size):
-    """The others are as with them, to the last bit, though their rows move to other tiles."""
+def test_ended_prefixes_are_skipped(size):
+    """The other prefixes keep their bits, although their rows move to other tiles."""
     weights, query, v, keys, lengths, inputs, state = draw(*size)
     step = pointer_step.PointerStep(weights, query, cpu.prepared_scores(keys, v, lengths))
     expected, expected_state = step(inputs, state)
@@ -83,7 +83,7 @@ def test_prefixes_that_have_ended_are_left_out(size):
 
 
 @pytest.mark.parametrize("sizes", [(1, 1), (1, 8)])
-def test_threads_may_step_at_the_same_time(sizes):
+def test_several_threads_may_step_at_the_same_time(sizes):
     weights, query, v, keys, lengths, inputs, state = draw(64, 8, 40, 64, 2)
     step = pointer_step.PointerStep(weights, query, cpu.prepared_scores(keys, v, lengths))
 
@@ -109,8 +109,8 @@ def test_the_default_type_does_not_matter():
 
 
 @pytest.mark.parametrize("scale", [1.0, 4000.0])
-def test_numbers_too_large_for_prepared_keys(scale):
-    """Of keys or of queries: as by the formula, whose tanh does not overflow."""
+def test_numbers_too_large_for_prepared_keys_are_computed_by_tanh(scale):
+    """Keys or queries whose exponentials overflow."""
     weights, query, v, keys, lengths, inputs, state = draw(64, 1, 50, 64, 2, scale)
     if scale == 1.0:
         keys[3, 0] = 500.0
@@ -166,8 +166,8 @@ def first_steps(model, batch=64):
 
 
 @pytest.mark.parametrize("name", ["ptr-net", "memory-ptr-net", "soft-ptr-net", "hard-ptr-net"])
-def test_models_take_the_same_steps(spied, name):
-    """As with gradients, where the decoder and the scores are computed one after the other."""
+def test_models_compute_the_same_with_and_without_compiled_steps(spied, name):
+    """With gradients, models compute the decoder and the scores separately."""
     torch.manual_seed(1)
     model = models.build(name, 2, 1, hidden_size=64)
     expected = first_steps(model)
@@ -180,8 +180,8 @@ def test_models_take_the_same_steps(spied, name):
 
 
 @torch.no_grad()
-def test_a_search_is_not_told_apart(monkeypatch):
-    """Whether prefixes that have ended are computed or left out: the same answers, bit for bit."""
+def test_skipping_ended_prefixes_does_not_change_answers(monkeypatch):
+    """Answers are equal bit for bit, whether ended prefixes are computed or skipped."""
     model = models.build("ptr-net", 2, 1, hidden_size=64)
     inputs, lengths = torch.rand(64, 40, 2), torch.randint(3, 41, (64,))
     decoders = [decoding.Greedy(), decoding.Beam(3)]
@@ -226,7 +226,7 @@ CHANGES = {
 
 @pytest.mark.parametrize("modify", CHANGES.values(), ids=CHANGES)
 @torch.no_grad()
-def test_what_compiled_steps_do_not_know_is_computed_without_them(spied, modify):
+def test_modified_modules_are_computed_without_compiled_steps(spied, modify):
     model = models.build("ptr-net", 2, 1, hidden_size=64)
     modify(model)
     encoded = model.encode(torch.rand(64, 40, 2, dtype=model.v.dtype))

@@ -36,8 +36,8 @@ def test_an_error_in_a_slice_reaches_the_caller():
     raise AssertionError("expected the slice's error")
 
 
-def test_inference_mode_is_handed_on():
-    """Kernels write into tensors that were made under it; a batch large enough to be cut."""
+def test_inference_mode_holds_in_slices():
+    """Kernels write into tensors of inference mode, which PyTorch refuses outside it."""
     from ptrnet import models
 
     torch.manual_seed(0)
@@ -56,7 +56,7 @@ def test_one_pool_serves_any_number_of_slices():
     assert threading.active_count() == before
 
 
-def test_a_forked_process_answers_as_its_parent():
+def test_a_forked_process_gives_its_parents_answers():
     code = """
 import faulthandler, os, sys
 from ptrnet import runtime

@@ -1,14 +1,14 @@
-"""Products with weights packed once by vectors of 512 bits, for the few rows of a recurrent step.
+"""Products with packed weights, by vectors of 512 bits, for the few rows of a recurrent step.
 
 PyTorch's product packs the weights again in every call, rounds the sums of bfloat16, and reaches
 half to two thirds of the processor's float32 rate if the processor is not Intel's. Here the weights
 are packed once, and sums are float32.
 
 A product `a b` of a `(rows, depth)` and b `(depth, columns)` is computed in tiles of 4 rows by a
-panel of 64 columns: 16 sums, enough to keep the processor's multipliers busy. Rows that are left
-over, fewer than 4, go one by one through a tile of one row. Columns that a last panel lacks are
-packed as zeros. Packing lays out a panel line by line, in the order in which lines are read. In
-step k of a tile:
+panel of 64 columns. A tile has 16 vectors of sums, enough to keep the processor's multipliers busy.
+The last rows, fewer than 4, are computed one by one in tiles of one row. Missing columns of the
+last panel are packed as zeros. Packing lays out a panel line by line, in the order in which lines
+are read. In step k of a tile:
 
                       columns  0..15      16..31     32..47     48..63
                             ┌──────────┬──────────┬──────────┬──────────┐
@@ -22,20 +22,20 @@ step k of a tile:
     word k of row r+3 ─>    │ sums 3,0 │ sums 3,1 │ sums 3,2 │ sums 3,3 │   row r + 3
                             └──────────┴──────────┴──────────┴──────────┘
 
-Each of the sums is a vector of float32. They stay in registers through all steps and are written to
-`out` once, after the last.
+Each of the sums is a vector of float32. They stay in registers through all steps, and are written
+to `out` once, after the last step.
 
-A word is 32 bits. A line has one for each column of the panel:
+A word has 32 bits. A line has one word for each column of the panel:
 
     float32     a number            word k = b[k, column]
     bfloat16    a pair of numbers   word k = b[2k + 1, column] << 16 | b[2k, column]
 
-A row of `a` has its pairs in that order without being packed: its numbers are next to each other.
-So float32 takes as many steps as the depth, bfloat16 half as many.
+A row of `a` needs no packing, because its numbers are next to each other in that order. float32
+takes as many steps as the depth, bfloat16 half as many.
 
-numba compiles no Python loop to this, nor to the instruction for bfloat16 (VDPBF16PS), which adds
-the products of two pairs to each of 16 float32. So a tile is written in LLVM's intermediate
-language.
+numba does not compile any Python loop to such a tile, nor to the instruction for bfloat16
+(VDPBF16PS), which adds the products of two pairs to each of 16 float32. Therefore a tile is written
+in LLVM's intermediate language.
 """
 
 from functools import cache
@@ -56,9 +56,9 @@ LANES = 16  # words in a vector
 VECTORS = 4  # vectors in a line of a panel
 PANEL_COLUMNS = VECTORS * LANES
 TILE_ROWS = 4
-_LINE_BYTES = 4 * PANEL_COLUMNS  # of a panel, and of a row of a tile's sums
+_LINE_BYTES = 4 * PANEL_COLUMNS  # bytes of a panel's line, and of a row of a tile's sums
 
-# Multiplications from which a slice is worth a thread: some 70 microseconds.
+# A slice with fewer multiplications is not worth a thread; these take about 70 microseconds.
 MIN_MULTIPLICATIONS = 2**23
 
 _I32, _I64 = ir.IntType(32), ir.IntType(64)
@@ -68,10 +68,10 @@ _VECTOR_BYTES = 4 * LANES
 
 @cache
 def can_multiply(dtype: torch.dtype) -> bool:
-    """Whether products of a type are fastest by these kernels on this processor.
+    """Whether these kernels are the fastest for products of a type on this processor.
 
-    False for bfloat16 if the processor has AMX tiles, which PyTorch uses. False, too, for every
-    type except float32 and bfloat16, and if numba may not compile for this processor.
+    False for bfloat16 if the processor has AMX tiles, which PyTorch uses. Also False for other
+    types than float32 and bfloat16, and if numba may not compile for this processor.
     """
     if is_restricted():
         return False
@@ -87,9 +87,9 @@ def is_restricted() -> bool:
 
 
 def linear(x: Tensor, weight: Tensor) -> Tensor:
-    """`x W'`, `(..., d_out)` of float32 x `(..., d_in)` and W `(d_out, d_in)` on the CPU.
+    """Return `x W'`, `(..., d_out)`, for float32 x `(..., d_in)` and W `(d_out, d_in)` on the CPU.
 
-    Computes no gradients; each thread takes a slice of the rows. Checks nothing: call it only if
+    Each thread takes a slice of the rows. There are no gradients and no checks: call it only if
     `can_multiply(torch.float32)`.
     """
     rows, columns = x.numel() // x.shape[-1], len(weight)
@@ -118,11 +118,11 @@ class _BFloat(ir.Type):
 
 
 def _multiply_tile(rows: int):
-    """The product of 1 or 4 rows and one panel, as an intrinsic for compiled functions.
+    """Return an intrinsic for compiled functions that multiplies 1 or 4 rows by one panel.
 
     Its arguments: an array of a's type; the address of a's first row and the bytes from row to
     row; the address of a panel and the number of its lines, at least 1; the address of the sums in
-    `out` and the bytes from row to row; whether to add to what is in `out` instead of replacing it.
+    `out` and the bytes from row to row; whether to add to `out` instead of replacing it.
     """
 
     def generate(context, builder, signature, arguments):
@@ -178,7 +178,7 @@ def _multiply_tile(rows: int):
 
 
 def _multiply_add(builder, dtype):
-    """A function that emits the sums plus the products of two vectors of words."""
+    """Return a function that emits code for the sums plus the products of two vectors of words."""
     if dtype == types.uint16:
         pairs = ir.VectorType(_BFloat(), 2 * LANES)
         instruction, factor = f"llvm.x86.avx512bf16.dpbf16ps.{32 * LANES}", pairs
@@ -193,7 +193,7 @@ def _multiply_add(builder, dtype):
 
     def multiply_add(sums, vector, word):
         factors = [builder.bitcast(vector, factor), builder.bitcast(word, factor)]
-        # The instruction for pairs takes the sums first, the other one last.
+        # The instruction for pairs takes the sums as its first argument, the other one as its last.
         return builder.call(function, factors + [sums] if factor is _FLOATS else [sums, *factors])
 
     return multiply_add
@@ -204,7 +204,7 @@ def _pointer(builder, address, offset, kind):
 
 
 def _broadcast_word(builder, row, k):
-    """Word k of a row in all lanes of a vector."""
+    """Emit code for word k of a row in all lanes of a vector."""
     word = builder.load(_pointer(builder, row, builder.mul(k, _I64(4)), _I32), align=2)
     undefined = ir.Constant(_WORDS, ir.Undefined)
     first_lane = builder.insert_element(undefined, word, _I32(0))
@@ -216,7 +216,7 @@ _multiply_4x64, _multiply_1x64 = _multiply_tile(TILE_ROWS), _multiply_tile(1)
 
 @reassociating_jit
 def pack(matrix):
-    """The panels of a matrix: `(ceil(columns / 64), words in a column, 64)` uint32.
+    """Return the panels of a matrix: `(ceil(columns / 64), words in a column, 64)` uint32.
 
     The matrix is `(depth, columns)` float32, or bfloat16 as uint16 with an even depth; any strides.
     """
@@ -231,11 +231,11 @@ def pack(matrix):
 
 
 def _words(matrix):
-    """How many words a column has."""
+    """Return the number of words of a column."""
 
 
 def _word(matrix, k, column):
-    """Word k of a column."""
+    """Return word k of a column."""
 
 
 @overload(_words, inline="always")
@@ -259,10 +259,10 @@ def _word_of(matrix, k, column):
 
 @reassociating_jit
 def multiply(a, panels, out, adds):
-    """`out = a b`, or `out += a b` if it `adds`, where `panels` are b packed.
+    """Compute `out = a b`, or `out += a b` if `adds` is True, where `panels` are b packed.
 
     `a` is `(rows, depth)` of b's type and `out` `(rows, 64 len(panels))` float32, both with the
-    numbers of a row next to each other. Nothing is checked: other shapes would read and write
+    numbers of a row next to each other. Shapes are not checked: other shapes would read and write
     beyond the arrays.
     """
     multiply_tiles(a, panels, out, adds)
@@ -270,7 +270,7 @@ def multiply(a, panels, out, adds):
 
 @reassociating_inline
 def multiply_tiles(a, panels, out, adds):
-    """`multiply`, for kernels."""
+    """Compute `multiply` within a kernel."""
     lines, a_stride, out_stride = panels.shape[1], a.strides[0], out.strides[0]
     rows_in_fours = a.shape[0] // TILE_ROWS * TILE_ROWS
     for p in range(panels.shape[0]):

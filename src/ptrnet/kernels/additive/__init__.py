@@ -1,16 +1,17 @@
-"""Additive attention scores: which kernel computes them, their formula, and plain PyTorch.
+"""Additive attention scores, and the choice of the kernel that computes them.
 
-`additive_scores` takes the compiled kernel on a CPU (`cpu.py`), Triton's on a GPU (`gpu.py`), and
-`factorised_scores` elsewhere. `naive_scores` is the formula: the others are tested against it, and
-it computes whenever PyTorch records or transforms (`is_eager`). Everywhere B is the batch, N the
-keys, M the queries and H the units.
+`additive_scores` uses the compiled kernel on a CPU (`cpu.py`), Triton's on a GPU (`gpu.py`), and
+`factorised_scores` elsewhere. `naive_scores` is the formula. The others are tested against it, and
+it computes whenever PyTorch records or transforms operations (see `is_eager`). Everywhere B is the
+batch, N the keys, M the queries and H the units.
 
 `factorised_scores` stores no (B, M, N, H) tensor. With `A = exp(2 keys)` and `C = exp(2 queries)`,
 
     tanh(keys + queries) = 1 - 2 r,    r = 1 / (1 + A C),    d tanh = 4 r (1 - r),
 
-so it takes exponentials once for each key and each query, not for each pair of them. It visits
-queries one by one, in the forward and in the recomputing backward pass: memory `(B, N, H)`.
+so it computes exponentials for each key and each query, and not for each pair of them. It visits
+queries one by one, in the forward pass and in the backward pass, which recomputes r. So it needs
+memory for `(B, N, H)`.
 """
 
 import warnings
@@ -38,9 +39,9 @@ __all__ = [
     "prepared_scores",
 ]
 
-# Prepared scores of at most this many entries `v[h] * r` are plain PyTorch's: it takes some 20
-# microseconds more than the compiled kernel, but a short run then need not load that kernel, which
-# takes a third of the time of importing torch.
+# Plain PyTorch computes prepared scores of at most this many entries `v[h] * r`. It takes about 20
+# microseconds more than the compiled kernel, but a short run does not have to load that kernel,
+# which takes a third of the time of importing torch.
 MAX_PLAIN_ENTRIES = 2**16
 
 
@@ -51,21 +52,26 @@ def additive_scores(
     key_lengths: Tensor | None = None,
     query_lengths: Tensor | None = None,
 ) -> Tensor:
-    """Scores `u[b,i,j] = sum_h v[h] tanh(keys[b,j,h] + queries[b,i,h])` (V eq. 3, B's concat).
+    """Return `u[b,i,j] = sum_h v[h] tanh(keys[b,j,h] + queries[b,i,h])` (V eq. 3, B's concat).
 
     Args:
         keys: `(B, N, H)`, the projected encoder states `W1 e`; float32, float64 or a half type.
         queries: `(B, M, H)`, the projected decoder states `W2 d`.
         v: `(H,)`.
-        key_lengths: `(B,)` integers in 0..N; keys from there on are padding. None: all count.
-        query_lengths: `(B,)` integers in 0..M; likewise for queries.
+        key_lengths: `(B,)` integers in 0..N; keys from there on are padding. None: no padding.
+        query_lengths: `(B,)` integers in 0..M, in the same way for queries.
 
     Returns:
-        `(B, M, N)`, float32 (float64 for float64 inputs). Zero wherever the key or the query is
-        padding; no gradient flows there.
+        `(B, M, N)` scores, float32 (float64 for float64 inputs). They are zero if the key or the
+        query is padding, and no gradient flows there.
 
     Raises:
-        ShapeError: shapes that do not fit each other; on a CPU also lengths out of range.
+        ShapeError: the shapes do not fit each other, or on a CPU, a length is out of range.
+
+    Example:
+        >>> keys, queries, v = torch.rand(8, 50, 128), torch.rand(8, 1, 128), torch.rand(128)
+        >>> additive_scores(keys, queries, v).shape
+        torch.Size([8, 1, 50])
     """
     if not is_eager(keys, queries, v):
         return naive_scores(keys, queries, v, key_lengths, query_lengths)
@@ -76,20 +82,23 @@ def additive_scores(
 def prepared_scores(
     keys: Tensor, v: Tensor, key_lengths: Tensor | None = None
 ) -> Callable[[Tensor], Tensor]:
-    """`additive_scores` of the same keys for queries that come one after the other, as in decoding.
+    """Return a function that computes `additive_scores` of the same keys for changing queries.
+
+    Decoding needs scores of the same keys in every step. The exponentials of the keys are computed
+    only once.
 
     Args:
         keys: `(B, N, H)`, as for `additive_scores`.
         v: `(H,)`.
-        key_lengths: `(B,)` integers in 0..N. None: all count.
+        key_lengths: `(B,)` integers in 0..N. None: no padding.
 
     Returns:
         A function of queries `(B, M, H)`, which are converted to the type of keys and `v`. It
         returns their scores `(B, M, N)`, without gradients.
 
     Raises:
-        ShapeError: keys, `v` or lengths that do not fit each other; from the function, queries
-            that do not.
+        ShapeError: keys, `v` and lengths do not fit each other. The function raises it if the
+            queries do not fit.
     """
     check_arguments(keys, keys, v, key_lengths, None)
     if keys.device.type != "cpu" or not is_eager(keys, v):
@@ -113,7 +122,7 @@ def prepared_scores(
 
 
 def kernel_on(device: torch.device) -> Callable[..., Tensor]:
-    """The implementation of `additive_scores` for a device."""
+    """Return the implementation of `additive_scores` for a device."""
     if device.type == "cpu":
         from ptrnet.kernels.additive.cpu import additive_scores as kernel
     elif device.type == "cuda" and _triton_runs(device):
@@ -125,9 +134,9 @@ def kernel_on(device: torch.device) -> Callable[..., Tensor]:
 
 @cache
 def _triton_runs(device: torch.device) -> bool:
-    """Whether Triton is installed and serves the device; tried once.
+    """Whether Triton is installed and works on the device. We try it once.
 
-    It needs what PyTorch does not: a C compiler, Python's headers, a GPU that is not too old.
+    Unlike PyTorch, it needs a C compiler, Python's headers, and a GPU that is not too old.
     """
     if find_spec("triton") is None:
         return False

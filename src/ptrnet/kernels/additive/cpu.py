@@ -1,13 +1,13 @@
 """The compiled CPU kernel of additive scores: factorised, fused, and ragged.
 
-Nothing of size (B, M, N, H) exists, forward or backward: `r = 1 / (1 + A C)` is computed again
-where the gradient needs it. Padded keys and queries are not visited. bfloat16 is read as it is.
+No array of size (B, M, N, H) exists, forward or backward: the gradient computes `r = 1 / (1 + A C)`
+again. Loops skip padded keys and queries. bfloat16 is read without a conversion of the tensor.
 
-The compiled loops at the end each run over the instances `first` to `last` of a batch. Their
-arrays: keys `(B, N, H)` and queries `(B, M, H)`, bfloat16 as uint16; `v` in the type of all sums;
-lengths `(B,)`; `a` and `c`, the exponentials of keys and queries. The factorised loops count the
-numbers that are too large for that. If there are any, the result is discarded and the direct loops,
-which call tanh, compute it.
+The compiled loops at the end run over the instances `first` to `last - 1` of a batch. Their arrays
+are keys `(B, N, H)` and queries `(B, M, H)`, bfloat16 as uint16; `v` in the type of all sums;
+lengths `(B,)`; `a` and `c`, the exponentials of keys and queries. The loops count the numbers whose
+exponentials are too large. If there are any, we discard the result, and `factorised_scores` of
+`plain.py` computes it, which then calls tanh.
 """
 
 import math
@@ -48,7 +48,9 @@ _BOUNDS: dict[torch.dtype, np.floating] = {
     torch.float64: np.float64(MAX_MAGNITUDE[torch.float64]),
 }
 
-_LARGEST = 1e38  # of products of exponentials, which may overflow: 1 / (1 + A C) is 0 either way
+# Clip products of exponentials here, so that they cannot become infinite, which `divide` does not
+# take. 1 / (1 + A C) is 0 to rounding in both cases.
+_LARGEST = 1e38
 
 
 def additive_scores(
@@ -58,31 +60,31 @@ def additive_scores(
     key_lengths: Tensor | None = None,
     query_lengths: Tensor | None = None,
 ) -> Tensor:
-    """As `ptrnet.additive_scores`; tensors on the CPU."""
+    """Compute `ptrnet.kernels.additive.additive_scores` of tensors on the CPU."""
     arguments = check_arguments(keys, queries, v, key_lengths, query_lengths)
     return _Scores.apply(*_to_kernel_types(arguments))
 
 
 def prepared_scores(keys: Tensor, v: Tensor, key_lengths: Tensor | None = None) -> "PreparedKeys":
-    """As `ptrnet.kernels.prepared_scores`; tensors on the CPU."""
+    """Compute `ptrnet.kernels.additive.prepared_scores` of tensors on the CPU."""
     return PreparedKeys(_to_kernel_types(check_arguments(keys, keys, v, key_lengths, None)))
 
 
 class PreparedKeys:
-    """The exponentials of keys, computed once; where they overflow, every call starts again.
+    """The exponentials of keys, computed once. If they overflow, every call computes all again.
 
     Args:
-        arguments: in the kernel's types; the queries are not used.
+        arguments: the arguments in the kernel's types; the queries are not used.
 
     Attributes:
-        lengths: `(B,)`.
-        is_large: whether they overflow.
+        lengths: `(B,)` number of keys of each instance.
+        is_large: whether the exponentials overflow.
     """
 
     def __init__(self, arguments: Arguments) -> None:
         self._keys, _, self._v, self.lengths, _ = arguments
         self._cuts: dict[int, list[int]] = {}  # by the number of queries, M
-        # Made once: to make arrays of tensors takes as long as to score a few keys.
+        # Convert tensors to arrays only once, because that takes as long as scoring a few keys.
         self._exponentials = as_array(torch.empty(self._keys.shape, dtype=self._v.dtype))
         self._v_array, self._lengths_array = as_array(self._v), as_array(self.lengths)
         dtype, cuts = self._v.dtype, self._cuts_for(1)
@@ -90,8 +92,8 @@ class PreparedKeys:
         self.is_large = _count_large(prepare_keys, cuts, dtype, arrays) > 0
 
     def __call__(self, queries: Tensor) -> Tensor:
-        """Scores `(B, M, N)` of queries `(B, M, H)`. Raises ShapeError for other queries."""
-        check_shapes(self._keys, queries, self._v)  # before their work is shared out
+        """Return scores `(B, M, N)` of queries `(B, M, H)`. Raise ShapeError if they do not fit."""
+        check_shapes(self._keys, queries, self._v)  # compiled code would read beyond the arrays
         if queries.dtype not in (torch.bfloat16, self._v.dtype):
             queries = queries.to(self._v.dtype)
         if not self.is_large:
@@ -104,9 +106,9 @@ class PreparedKeys:
 
     @property
     def arrays(self) -> tuple[np.floating, np.ndarray, np.ndarray, np.ndarray]:
-        """The bound of queries, the keys' exponentials, v and lengths, as compiled loops take them.
+        """The bound of queries, the keys' exponentials, v and lengths, for compiled loops.
 
-        They hold where the keys are not `is_large`.
+        Use them only if the keys are not `is_large`.
         """
         bound = _BOUNDS[self._v.dtype]
         return bound, self._exponentials, self._v_array, self._lengths_array
@@ -123,7 +125,7 @@ class PreparedKeys:
 
 
 def _to_kernel_types(arguments: Arguments) -> Arguments:
-    """In one float type; or keys and queries of bfloat16 and float32 with a `v` of float32."""
+    """Convert the arguments to one float type, but keep bfloat16 keys and queries as they are."""
     types = {arguments.keys.dtype, arguments.queries.dtype, arguments.v.dtype}
     if types <= {torch.bfloat16, torch.float32}:
         return arguments._replace(v=arguments.v.float())
@@ -159,8 +161,8 @@ class _Scores(torch.autograd.Function):
             return naive_gradients(Arguments(*ctx.saved_tensors), grad, factorised_scores)  # type: ignore[attr-defined]
         cuts = _equal_work_cuts(lengths[0] * lengths[1], len(v))
         grad_keys, grad_queries = (torch.empty(x.shape, dtype=x.dtype) for x in (keys, queries))
-        # A row for each slice, added in one order: the same sum on every run. In float64, as
-        # every entry of the batch goes into it.
+        # Each slice has its own row, and the rows are added in a fixed order, so that every run
+        # gives the same sum. It is float64, because every entry of the batch is added to it.
         grad_v = torch.zeros(len(cuts) - 1, len(v), dtype=torch.float64)
         tensors = (keys, queries, v, *lengths, grad, grad_keys, grad_queries, grad_v)
         *arrays, rows = (as_array(t) for t in tensors)
@@ -173,7 +175,7 @@ class _Scores(torch.autograd.Function):
 
 
 def _count_large(loop: Any, cuts: list[int], dtype: torch.dtype, arrays: list[Any]) -> int:
-    """Runs a factorised loop on slices; how many numbers were too large for it."""
+    """Run a factorised loop on slices, and return how many numbers were too large for it."""
     counts = [0] * (len(cuts) - 1)
 
     def run(k: int, first: int, last: int) -> None:
@@ -184,9 +186,11 @@ def _count_large(loop: Any, cuts: list[int], dtype: torch.dtype, arrays: list[An
 
 
 def _equal_work_cuts(work: Tensor, units: int) -> list[int]:
-    """Cuts of a batch into slices of about equal work, one a thread; one where it is too little.
+    """Cut a batch into slices of about equal work, one a thread; into one if there is little work.
 
-    `work` is `(B,)`, the pairs of a key and a query of each instance.
+    Args:
+        work: `(B,)` number of pairs of a key and a query of each instance.
+        units: number of units, H.
     """
     threads = torch.get_num_threads()
     total = int(work.sum())
@@ -198,9 +202,9 @@ def _equal_work_cuts(work: Tensor, units: int) -> list[int]:
 
 @reassociating_inline
 def write_exponentials(values, rows, bound, out):
-    """`out = exp(2 values)` for the first `rows`; returns how many values are not below `bound`.
+    """Write `out = exp(2 values)` for the first `rows`. Return how many are not below `bound`.
 
-    NaN counts as not below.
+    A NaN counts, too.
     """
     widest_vectors()
     two = out.dtype.type(2)
@@ -208,14 +212,14 @@ def write_exponentials(values, rows, bound, out):
     for j in range(rows):
         for h in range(values.shape[1]):
             x = load(values[j, h])
-            large += not abs(x) < bound
+            large += not abs(x) < bound  # `abs(x) >= bound` would be False for NaN
             out[j, h] = exp(two * x)
     return large
 
 
 @reassociating_inline
 def write_scores(a, n, c, m, v, scores):
-    """Writes the scores `(M, N)` of the first n keys and m queries of an instance."""
+    """Write the scores `(M, N)` of the first n keys and m queries of an instance."""
     widest_vectors()
     units = v.shape[0]
     zero, one, two = v.dtype.type(0), v.dtype.type(1), v.dtype.type(2)
@@ -233,7 +237,7 @@ def write_scores(a, n, c, m, v, scores):
 
 @reassociating_jit
 def prepare_keys(first, last, bound, keys, key_lengths, a):
-    """Writes the exponentials `a`; returns how many numbers of keys are too large."""
+    """Write the exponentials `a`. Return how many numbers of the keys are too large."""
     widest_vectors()
     large = 0
     for b in range(first, last):
@@ -243,8 +247,10 @@ def prepare_keys(first, last, bound, keys, key_lengths, a):
 
 @reassociating_jit
 def prepared_forward(first, last, bound, a, v, key_lengths, queries, scores):
-    """Writes the scores of keys whose exponentials are `a`; returns how many numbers of queries are
-    too large.
+    """Write the scores of keys whose exponentials are `a`.
+
+    Returns:
+        How many numbers of the queries are too large.
     """
     widest_vectors()
     c = np.empty(queries.shape[1:], v.dtype)
@@ -257,7 +263,7 @@ def prepared_forward(first, last, bound, a, v, key_lengths, queries, scores):
 
 @reassociating_inline
 def write_log_softmax(row, n):
-    """Turns n scores into log-probabilities in place; what follows them in the row becomes -inf."""
+    """Turn n scores into log-probabilities in place. The rest of the row becomes -inf."""
     widest_vectors()
     largest, total = row[0], row.dtype.type(0)
     for j in range(n):
@@ -273,7 +279,7 @@ def write_log_softmax(row, n):
 
 @reassociating_jit
 def factorised_forward(first, last, bound, keys, queries, v, key_lengths, query_lengths, scores):
-    """Writes the scores; returns how many numbers of keys and queries are too large."""
+    """Write the scores. Return how many numbers of the keys and queries are too large."""
     widest_vectors()
     a, c = np.empty(keys.shape[1:], v.dtype), np.empty(queries.shape[1:], v.dtype)
     large = 0
@@ -288,7 +294,7 @@ def factorised_forward(first, last, bound, keys, queries, v, key_lengths, query_
 def factorised_backward(
     first, last, keys, queries, v, key_lengths, query_lengths, grad, grad_keys, grad_queries, grad_v
 ):
-    """Writes the gradients of keys and queries, and adds that of v to `grad_v`."""
+    """Write the gradients of keys and queries, and add that of v to `grad_v`."""
     widest_vectors()
     units = v.shape[0]
     one, two = v.dtype.type(1), v.dtype.type(2)
@@ -321,7 +327,7 @@ def factorised_backward(
 
 @reassociating_inline
 def _write_scaled(sums, v, out):
-    """`out = 4 v sums`, in the type of `out`."""
+    """Write `out = 4 v sums`, in the type of `out`."""
     widest_vectors()
     four = v.dtype.type(4)
     for j in range(out.shape[0]):

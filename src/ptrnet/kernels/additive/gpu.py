@@ -1,18 +1,18 @@
 """The Triton kernel for GPUs: the sum of tanh, fused and ragged.
 
-Nothing of size (B, M, N, H) exists, forward or backward. With `A = exp(2 keys)` and
+No array of size (B, M, N, H) exists, forward or backward. With `A = exp(2 keys)` and
 `C = exp(2 queries)`,
 
     tanh(keys + queries) = 1 - 2 r,    d tanh = 4 (r - r r),    r = 1 / (1 + A C),
 
-so an element costs one division; the exponentials are taken once for each key and each query of a
-block. Where one in a block could overflow, `r = 1 / (1 + exp(2 (keys + queries)))` is computed
-instead, which is right for every magnitude. `r` is computed again where the gradient needs it. Half
-types are read and written as they are, all sums are of `v`'s type, and no two programs add to one
-number, so every run gives the same bits.
+so an element costs one division, and exponentials are computed once for each key and each query of
+a block. If one of a block could overflow, the kernel computes
+`r = 1 / (1 + exp(2 (keys + queries)))` instead, which is right for every magnitude. The gradient
+computes r again. Half types are read and written without a conversion of the tensor, and all sums
+have `v`'s type. No two programs add to the same number, so every run gives the same bits.
 
-In the kernels i counts queries, j keys and h units; `max_queries` and `max_keys` are the padded M
-and N, while m and n are those of an instance.
+In the kernels, i counts queries, j keys and h units. `max_queries` and `max_keys` are the padded M
+and N; m and n are the numbers of an instance.
 """
 
 from typing import Any
@@ -31,11 +31,13 @@ from ptrnet.kernels.eager import needs_plain
 FORWARD_BLOCK_ONE_QUERY, FORWARD_BLOCK = (1, 16, 128), (16, 16, 16)
 BACKWARD_BLOCK = (16, 128)
 
-# Keys and queries below this have exponentials whose product is finite, and as exact as the sum.
+# If keys and queries are below this, the product of their exponentials is finite, and as exact as
+# the exponential of their sum.
 MAX_MAGNITUDE = tl.constexpr(20.0)
-COMPARED = tl.constexpr(64)  # units at a time that are compared with it
+COMPARED = tl.constexpr(64)  # units that are compared with MAX_MAGNITUDE at a time
 
-# Sizes that differ from batch to batch: one compiled kernel serves for all of them.
+# Sizes that change from batch to batch. Triton must not specialise on them, so that one compiled
+# kernel serves all batches.
 BATCH_SIZES = ["max_keys", "max_queries", "units"]
 
 
@@ -46,13 +48,13 @@ def additive_scores(
     key_lengths: Tensor | None = None,
     query_lengths: Tensor | None = None,
 ) -> Tensor:
-    """As `ptrnet.additive_scores`; tensors on a GPU, lengths above N and M are clipped."""
+    """Compute `additive_scores` of tensors on a GPU. Lengths above N and M are clipped."""
     arguments = check_arguments(keys, queries, v, key_lengths, query_lengths)
     return _Scores.apply(*_to_kernel_types(arguments))
 
 
 def _to_kernel_types(arguments: Arguments) -> Arguments:
-    """The arguments with `v` in the type of the sums: float64, where any has it, else float32."""
+    """Return the arguments with `v` in the type of the sums: float64 if any is, else float32."""
     if torch.float64 in {t.dtype for t in (arguments.keys, arguments.queries, arguments.v)}:
         return promote(arguments)
     return arguments._replace(v=arguments.v.float())
@@ -76,7 +78,7 @@ class _Scores(torch.autograd.Function):
         grid = (batch, triton.cdiv(m, block[0]), triton.cdiv(n, block[1]))
         tensors = (keys, queries, v, key_lengths, query_lengths, scores)
         _launch(_forward, grid, *tensors, n, m, units, *block)
-        ctx.save_for_backward(*inputs)  # themselves: copies would lead to no further gradient
+        ctx.save_for_backward(*inputs)  # not the copies, so that gradients have gradients
         return scores
 
     @staticmethod
@@ -87,9 +89,9 @@ class _Scores(torch.autograd.Function):
         keys, queries, v = (t.contiguous() for t in tensors)
         (batch, n, units), m = keys.shape, queries.shape[1]
         grad_keys = torch.zeros_like(keys)
-        # Added to by one block of keys after the other, and rounded once in the end.
+        # Blocks of keys add to it one after another; it is rounded only at the end.
         grad_queries = torch.zeros_like(queries, dtype=v.dtype)
-        # A row for each instance: they are added in one order.
+        # Each instance has a row of its own, so that the rows are added in a fixed order.
         grad_v = torch.zeros(batch, units, dtype=v.dtype, device=v.device)
         inputs = (keys, queries, v, key_lengths, query_lengths, grad.contiguous())
         outputs = (grad_keys, grad_queries, grad_v)
@@ -102,7 +104,7 @@ class _Scores(torch.autograd.Function):
 
 
 def _launch(kernel: Any, grid: tuple[int, int, int], tensor: Tensor, *others: object) -> None:
-    """Runs the kernel on the device of its first argument, unless the grid is empty."""
+    """Run the kernel on the device of its first tensor, unless the grid is empty."""
     if all(grid):
         with torch.cuda.device_of(tensor):
             kernel[grid](tensor, *others)
@@ -124,15 +126,15 @@ def _is_small(rows, count, units, first, last, block_rows: tl.constexpr, block_u
 
 @triton.jit
 def _term(x, small):
-    """A key's or a query's part of `exp(2 (key + query))`: a factor if small, else a log term."""
+    """Return a key's or query's part of `exp(2 (key + query))`: a factor if small, else a term."""
     return tl.exp(2 * x) if small else 2 * x
 
 
 @triton.jit
 def _ratio(x, y, small):
-    """`1 / (1 + exp(2 (key + query)))` of two terms."""
+    """Return `1 / (1 + exp(2 (key + query)))`, given the two parts."""
     e = x * y if small else tl.exp(x + y)
-    root = tl.rsqrt(1 + e)  # one instruction; a division is ten
+    root = tl.rsqrt(1 + e)  # one instruction, while a division needs ten
     return root * root
 
 
@@ -151,9 +153,9 @@ def _forward(
     block_keys: tl.constexpr,
     block_units: tl.constexpr,
 ):
-    """Scores of a block of queries with a block of keys, from (units, queries, keys) at a time.
+    """Write scores of a block of queries with a block of keys, in steps of a block of units.
 
-    Threads lie along the last axes first, so each adds up its own scores.
+    Triton lays threads along the last axes first, so each thread sums its own scores.
     """
     b = tl.program_id(0).to(tl.int64)
     first_i, first_j = tl.program_id(1) * block_queries, tl.program_id(2) * block_keys
@@ -203,10 +205,10 @@ def _backward(
     block_units: tl.constexpr,
     use_int64: tl.constexpr,
 ):
-    """All gradients of a block of an instance's units: (keys, units) for one query after the other.
+    """Write all gradients of a block of an instance's units, one query after another.
 
-    Threads lie along the units, so each adds up its own sums. `use_int64` where 32 bits cannot
-    index an instance's numbers.
+    Threads lie along the units, so each thread adds its own sums. `use_int64` must be True if 32
+    bits cannot index an instance's numbers.
     """
     b = tl.program_id(0).to(tl.int64)
     first_h = tl.program_id(1) * block_units
@@ -242,5 +244,5 @@ def _backward(
             total = tl.load(grad_queries + i * units + h, h_mask, 0) + 4 * w * tl.sum(d, 0)
             tl.store(grad_queries + i * units + h, total, h_mask)
         tl.store(grad_keys + offsets, 4 * w[None, :] * sums, mask)
-        tl.debug_barrier()  # the next keys read what was added to `grad_queries`
+        tl.debug_barrier()  # the next block of keys reads `grad_queries`, so wait for all threads
     tl.store(grad_v + b * units + h, sums_v, h_mask)

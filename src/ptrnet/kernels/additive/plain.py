@@ -1,6 +1,6 @@
-"""Additive attention scores in plain PyTorch: the formula, and a version of less memory.
+"""Additive attention scores in plain PyTorch: the formula, and a version that needs less memory.
 
-`naive_scores` is the formula that the kernels are tested against. `factorised_scores` stores no
+`naive_scores` is the formula against which the kernels are tested. `factorised_scores` stores no
 (B, M, N, H) tensor; see `ptrnet.kernels.additive`.
 """
 
@@ -17,7 +17,7 @@ from ptrnet.masks import length_mask
 
 
 class Arguments(NamedTuple):
-    """Those of `additive_scores`, without None."""
+    """The arguments of `additive_scores`, with all lengths given."""
 
     keys: Tensor  # (B, N, H)
     queries: Tensor  # (B, M, H)
@@ -33,10 +33,10 @@ def check_arguments(
     key_lengths: Tensor | None,
     query_lengths: Tensor | None,
 ) -> Arguments:
-    """The arguments of `additive_scores` with full lengths in the place of None.
+    """Return the arguments of `additive_scores`, with full lengths in place of None.
 
     Raises:
-        ShapeError: shapes that do not fit each other; lengths on the CPU that are out of range.
+        ShapeError: the shapes do not fit each other, or a length on the CPU is out of range.
     """
     check_shapes(keys, queries, v)
     return Arguments(
@@ -49,7 +49,7 @@ def check_arguments(
 
 
 def check_shapes(keys: Tensor, queries: Tensor, v: Tensor) -> None:
-    """Raises ShapeError unless they are `(B, N, H)`, `(B, M, H)` and `(H,)`."""
+    """Raise ShapeError unless the shapes are `(B, N, H)`, `(B, M, H)` and `(H,)`."""
     if keys.ndim != 3 or queries.ndim != 3 or v.ndim != 1:
         raise ShapeError(
             "additive_scores expects keys (B, N, H), queries (B, M, H) and v (H,); got "
@@ -65,7 +65,7 @@ def check_shapes(keys: Tensor, queries: Tensor, v: Tensor) -> None:
 
 
 def promote(arguments: Arguments) -> Arguments:
-    """The arguments in one float type: float64 where one of them is float64, else float32."""
+    """Return the arguments in one float type: float64 if one of them is float64, else float32."""
     keys, queries, v, *lengths = arguments
     has_double = torch.float64 in (keys.dtype, queries.dtype, v.dtype)
     dtype = torch.float64 if has_double else torch.float32
@@ -73,9 +73,10 @@ def promote(arguments: Arguments) -> Arguments:
 
 
 def _without_padding(arguments: Arguments) -> tuple[Arguments, Tensor]:
-    """The arguments in one float type, 0 on padding; and `(B, M, N)`, which scores are not padding.
+    """Return the arguments in one float type with 0 on padding, and the mask `(B, M, N)` of scores.
 
-    Padding may hold anything: what is not finite would reach the gradients, as zero times NaN.
+    Padding may hold any value. Without the zeros, a NaN there would reach gradients as zero times
+    NaN.
     """
     keys, queries, v, key_lengths, query_lengths = promote(arguments)
     is_key = length_mask(key_lengths, keys.shape[1])
@@ -94,7 +95,8 @@ def _check_lengths(parameter: str, lengths: Tensor | None, padded: Tensor) -> Te
         raise ShapeError(
             f"additive_scores: {parameter} must be ({batch},); got {tuple(lengths.shape)}"
         )
-    # The compiled kernel would read beyond its arrays; to read lengths on a GPU would cost time.
+    # With such lengths the compiled kernel would read beyond its arrays. Lengths on a GPU are not
+    # checked, because reading them would wait for the GPU.
     is_known = lengths.device.type == "cpu" and is_eager(lengths)
     if is_known and not ((lengths >= 0) & (lengths <= size)).all():
         raise ShapeError(
@@ -110,10 +112,10 @@ def naive_scores(
     key_lengths: Tensor | None = None,
     query_lengths: Tensor | None = None,
 ) -> Tensor:
-    """As `additive_scores`, by the formula; memory `(B, M, N, H)`, any device.
+    """Compute `additive_scores` by the formula, on any device, with memory for `(B, M, N, H)`.
 
-    The fast kernels are tested against it. PyTorch can record and transform its operations, and
-    differentiate them any number of times.
+    The fast kernels are tested against this function. PyTorch can record and transform its
+    operations, and differentiate them any number of times.
     """
     (keys, queries, v, *_), mask = _without_padding(
         check_arguments(keys, queries, v, key_lengths, query_lengths)
@@ -126,9 +128,14 @@ def naive_scores(
 def naive_gradients(
     arguments: Arguments, grad: Tensor, scores: Callable[..., Tensor] = naive_scores
 ) -> tuple[Tensor | None, ...]:
-    """The gradients of keys, queries and `v`, then None for the two lengths, as for a `backward`.
+    """Return the gradients of keys, queries and `v`, then None for the two lengths.
 
-    `grad` `(B, M, N)` is that of the `scores` of `arguments`. They can be differentiated again.
+    This is what a `backward` returns. The gradients can be differentiated again.
+
+    Args:
+        arguments: of the forward pass.
+        grad: `(B, M, N)` gradient of the scores.
+        scores: the formula of the scores.
     """
     keys, queries, v, *lengths = arguments
 
@@ -138,16 +145,16 @@ def naive_gradients(
     return (*plain_gradients(formula, (keys, queries, v), [grad]), None, None)
 
 
-# Keys and queries below this are factorised: exp(2 * 43) * exp(2 * 43) is inf, and 1 / (1 + inf) =
-# 0 is right; but exp(2 * 45) is inf by itself and inf * 0 is NaN. Clipping would be wrong: keys 60,
-# queries -50 must give tanh(10).
+# Keys and queries are factorised only if they are below this. exp(2 * 43) * exp(2 * 43) is inf, and
+# 1 / (1 + inf) = 0 is right. But exp(2 * 45) alone is inf, and inf * 0 is NaN. We cannot clip them
+# instead, because a key of 60 and a query of -50 must give tanh(10).
 MAX_MAGNITUDE = {torch.float32: 43.0, torch.float64: 350.0}
 
 
 def can_factorise(x: Tensor) -> bool:
-    """Whether the exponentials of keys or queries stay finite and above zero (NaN's do not).
+    """Whether the exponentials of keys or queries stay finite and above zero. False for NaN.
 
-    False while a CUDA graph is recorded: it will be replayed with values not known now.
+    Also False while a CUDA graph is recorded, because it will be replayed with other values.
     """
     if x.is_cuda and torch.cuda.is_current_stream_capturing():
         return False
@@ -162,7 +169,7 @@ def factorised_scores(
     key_lengths: Tensor | None = None,
     query_lengths: Tensor | None = None,
 ) -> Tensor:
-    """As `additive_scores`, on any device; one pass over the keys for each query."""
+    """Compute `additive_scores` on any device, in one pass over the keys for each query."""
     arguments, mask = _without_padding(
         check_arguments(keys, queries, v, key_lengths, query_lengths)
     )
@@ -173,7 +180,7 @@ def factorised_scores(
 def prepared_factorised_scores(
     keys: Tensor, v: Tensor, key_lengths: Tensor | None = None
 ) -> Callable[[Tensor], Tensor]:
-    """As `prepared_scores`, for few keys and queries: memory `(B, M, N, H)`."""
+    """Compute `prepared_scores` for few keys and queries, with memory for `(B, M, N, H)`."""
     keys, _, v, lengths, _ = promote(check_arguments(keys, keys, v, key_lengths, None))
     padding = ~length_mask(lengths, keys.shape[1])[:, None, :]
     a = torch.exp(2 * keys) if can_factorise(keys) else None
@@ -224,7 +231,7 @@ class _FactorisedScores(torch.autograd.Function):
 
 
 def _tanh_of_sums(keys: Tensor, queries: Tensor) -> Callable[[int], Tensor]:
-    """A function of i that returns `tanh(keys + queries[:, i])`, `(B, N, H)`."""
+    """Return a function of i that computes `tanh(keys + queries[:, i])`, `(B, N, H)`."""
     if not (can_factorise(keys) and can_factorise(queries)):
         return lambda i: torch.tanh(keys + queries[:, i, None])
     a, c = torch.exp(2 * keys), torch.exp(2 * queries)

@@ -1,10 +1,10 @@
 """One LSTM layer over padded sequences, and one step of it.
 
 `lstm` has three implementations: the compiled kernel (`cpu.py`), PyTorch's own layer (`torch_lstm`)
-and the formula (`naive_lstm`). The kernel takes float32 inputs on a CPU under autocast, if PyTorch
-has no oneDNN, and in large batches without gradients if it multiplies by AVX-512. The formula
-computes what PyTorch's layer cannot follow, as under `vmap`. PyTorch takes all else. `cell` is
-PyTorch's.
+and the formula (`naive_lstm`). The kernel computes float32 inputs on a CPU in three cases: under
+autocast, if PyTorch has no oneDNN, and for large batches without gradients if it can use AVX-512.
+The formula computes what PyTorch's layer does not support, such as `vmap`. PyTorch's layer computes
+the rest. `cell` is PyTorch's.
 
 Throughout the package B is the batch, N the elements of a sequence, each read in a step `t`, d the
 features of an element, and H the hidden units.
@@ -38,31 +38,31 @@ __all__ = [
     "without_autocast",
 ]
 
-# oneDNN's layer and the compiled kernel pack the weights in every call: without gradients that does
-# not pay below this batch size.
+# oneDNN's layer and the compiled kernel pack the weights in every call, which does not pay below
+# this batch size without gradients.
 MIN_ROWS = 32
 
 
 def lstm(
     inputs: Tensor, lengths: Tensor, state: tuple[Tensor, Tensor], weights: Weights
 ) -> tuple[Tensor, tuple[Tensor, Tensor]]:
-    """Reads each sequence up to its length.
+    """Run the layer over each sequence up to its length.
 
     Args:
         inputs: `(B, N, d)` float32 or float64.
         lengths: `(B,)` integers in 0..N.
-        state: `(B, H)` twice, the hidden and the cell state to start from.
-        weights: as `nn.LSTM` has them, of the inputs' type.
+        state: the initial hidden and cell state, `(B, H)` each.
+        weights: the weights of `nn.LSTM`, of the inputs' type.
 
     Returns:
-        Outputs `(B, N, H)` and the state `(B, H)` twice after each sequence's last element.
-        Outputs after a sequence's end are arbitrary. Under bfloat16 autocast on a CPU the outputs
+        Outputs `(B, N, H)`, and hidden and cell state `(B, H)` after each sequence's last element.
+        Outputs after a sequence's end are arbitrary. Under bfloat16 autocast on a CPU, the outputs
         and the recurrent products are bfloat16; inputs of few features and cells stay float32. On a
-        GPU autocast is switched off, as it would round the states at every step.
+        GPU autocast is switched off, because it would round the states at every step.
 
     Raises:
-        ValueError: shapes that do not fit each other, in the compiled kernel.
-        RuntimeError: the same in PyTorch.
+        ValueError: the shapes do not fit each other (the compiled kernel).
+        RuntimeError: the shapes do not fit each other (PyTorch).
     """
     if is_transformed(inputs, *state, *weights):
         return naive_lstm(inputs, lengths, state, weights)
@@ -79,10 +79,10 @@ def lstm(
 
 
 def cell(inputs: Tensor, state: tuple[Tensor, Tensor], weights: Weights) -> tuple[Tensor, Tensor]:
-    """One step: the next state `(B, H)` twice of inputs `(B, d)`; as `torch.lstm_cell`.
+    """Return the next hidden and cell state `(B, H)` for inputs `(B, d)`, like `torch.lstm_cell`.
 
-    On a GPU autocast is switched off. On a CPU autocast may round the products but not the states;
-    oneDNN's layer would round those too, and is not used under autocast.
+    On a GPU autocast is switched off. On a CPU autocast may round the products but not the states.
+    oneDNN's layer would round the states, too, so it is not used under autocast.
     """
     if is_transformed(inputs, *state, *weights):
         return naive_cell(inputs, state, weights)
@@ -102,13 +102,13 @@ def cell(inputs: Tensor, state: tuple[Tensor, Tensor], weights: Weights) -> tupl
 
 
 def _is_compiled_faster(rows: int, weights: Weights) -> bool:
-    """Whether the compiled kernel is the faster one for so many float32 rows on this CPU."""
+    """Whether the compiled kernel is faster than PyTorch for a batch of this size on this CPU."""
     if torch.is_autocast_enabled("cpu") or not has_onednn():
         return True
-    # PyTorch has computed a small batch before compiled code would even be loaded.
+    # PyTorch computes a small batch in less time than compiled code takes to load.
     if rows < MIN_ROWS:
         return False
-    if torch.is_grad_enabled():  # oneDNN is faster at the products of the weights' gradients
+    if torch.is_grad_enabled():  # oneDNN computes the weights' gradients faster
         return False
     from ptrnet.kernels.lstm.cpu import PackedProducts, products_class
 

@@ -14,16 +14,15 @@ What makes it faster than a loop of cells, and than oneDNN's layer under autocas
 
 Inside, tensors are step first, `(N, B, ...)`: a step is one block of memory.
 
-The products of the steps are those of rows of a sequence, one step after the other, with one
-matrix. `PackedProducts` packs the matrix once, sums in float32 and is faster, but only on some
-processors and for some sizes. `TorchProducts` is PyTorch's product, whose sums are rounded to the
-matrix's type. The threads that share a batch share one object. Each thread has a buffer of its own
-for the rows of its slice, into which every product is written.
+In every step, rows of a sequence are multiplied by the same matrix. `PackedProducts` packs the
+matrix once, sums in float32 and is faster, but only on some processors and for some sizes.
+`TorchProducts` is PyTorch's product, whose sums are rounded to the matrix's type. The threads that
+share a batch share one object. Each thread has its own buffer for the products of its slice.
 
-The compiled gates at the end take a slice of the batch, the rows `first` to `last - 1`, in step
-`t`. Their bfloat16 arrays are uint16: `load` makes a number of such an array a float32, and
-`store(x, element)` rounds x to the type of `element`, whose value is not read; both leave float32
-as it is. `widest_vectors` lets loops use vectors of 512 bits. The arrays of fused inputs are `x`
+The compiled gates at the end compute a slice of the batch, the rows `first` to `last - 1`, in step
+`t`. Their bfloat16 arrays are uint16: `load` turns a number of such an array into a float32, and
+`store(x, element)` rounds x to the type of `element`, whose value is not read. Both leave float32
+unchanged. `widest_vectors` lets loops use vectors of 512 bits. The arrays of fused inputs are `x`
 `(N, B, d)` and `w` `(d + 1, 4H)`, which is `W_ih` transposed with the sum of the biases as its last
 row; d is 0 if the inputs are not fused. `lengths` is `(B,)`.
 """
@@ -51,10 +50,8 @@ from ptrnet.kernels.numerics import (
 from ptrnet.kernels.threads import even_cuts, run_slices
 from ptrnet.masks import length_mask
 
-# The fewest rows of the batch in a slice, where there are two or more: fewer need no other thread.
-MIN_SLICE_ROWS = 16
-# The most features of inputs that are fused: for so few a product of its own does not pay.
-MAX_FUSED = 16
+MIN_SLICE_ROWS = 16  # fewer rows of the batch are not worth another thread
+MAX_FUSED = 16  # with more features than this, a separate product is faster than fused inputs
 
 _ONE, _TWO = np.float32(1), np.float32(2)
 
@@ -62,10 +59,10 @@ _ONE, _TWO = np.float32(1), np.float32(2)
 def lstm(
     inputs: Tensor, lengths: Tensor, state: tuple[Tensor, Tensor], weights: Weights
 ) -> tuple[Tensor, tuple[Tensor, Tensor]]:
-    """As `ptrnet.kernels.lstm.lstm`, for float32 tensors on the CPU.
+    """Compute `ptrnet.kernels.lstm.lstm` of float32 tensors on the CPU.
 
     Raises:
-        ValueError: shapes that do not fit each other.
+        ValueError: the shapes do not fit each other.
     """
     _check_shapes(inputs, lengths, state, weights)
     autocast = torch.is_autocast_enabled("cpu")
@@ -83,7 +80,7 @@ def lstm(
 def _check_shapes(
     inputs: Tensor, lengths: Tensor, state: tuple[Tensor, Tensor], weights: Weights
 ) -> None:
-    """Refuses shapes that do not fit: the compiled code would read beyond the arrays."""
+    """Refuse shapes that do not fit, because compiled code would read beyond the arrays."""
     (batch, units), features = state[0].shape, inputs.shape[2]
     shapes = [tuple(tensor.shape) for tensor in (state[1], *weights)]
     expected = [(batch, units), (4 * units, features), (4 * units, units), *[(4 * units,)] * 2]
@@ -97,16 +94,16 @@ def _check_shapes(
 
 
 class _Saved(NamedTuple):
-    """What a forward pass computes, and saves for the backward pass."""
+    """The results of a forward pass that a backward pass needs."""
 
     x: Tensor  # (N, B, d) inputs, zero on padding
     w_hidden: Tensor  # (4H, H) recurrent weights in the type of the products
-    gates: Tensor  # (N, B, 4H) activations; (1, B, 4H) where only the last step's are stored
-    c: Tensor  # (N + 1, B, H) cell states; (2, B, H) where only the last is needed, by step % 2
+    gates: Tensor  # (N, B, 4H) activations; (1, B, 4H) if only those of the last step are stored
+    c: Tensor  # (N + 1, B, H) cell states; (2, B, H), by step % 2, if only the last is needed
     h: Tensor  # (N + 1, B, H) hidden states, the initial one first
 
     def outputs(self) -> tuple[Tensor, Tensor, Tensor]:
-        """Outputs `(N, B, H)`, and the last hidden and cell state `(B, H)`."""
+        """Return outputs `(N, B, H)`, and the last hidden and cell state `(B, H)`."""
         n = len(self.h) - 1
         last_h = self.h[n].to(torch.float32, copy=True)  # a view would keep all of `h` in memory
         return self.h[1:], last_h, self.c[n % len(self.c)].clone()
@@ -121,22 +118,22 @@ def _forward(
     dtype: torch.dtype,
     stored_steps: int,
 ) -> _Saved:
-    """Reads a batch.
+    """Run the layer over a batch.
 
     Args:
         inputs: `(B, N, d)`.
         lengths: `(B,)`.
         h0: `(B, H)`.
         c0: `(B, H)`.
-        weights: of the layer.
-        dtype: of the products, and of the outputs and gates.
-        stored_steps: N stores the gates and cells of all steps, for a backward pass; 1 only those
-            of the last.
+        weights: weights of the layer.
+        dtype: type of the products, the outputs and the gates.
+        stored_steps: N to store the gates and cells of all steps for a backward pass, or 1 to store
+            only those of the last step.
     """
     w_input, w_hidden, b_input, b_hidden = (w.detach() for w in weights)
     batch, n, _ = inputs.shape
     units = h0.shape[1]
-    # What stands in padding must reach no sum, not even as zero times NaN.
+    # Padding may hold NaN, which would reach sums even if it were multiplied by zero.
     padding = ~length_mask(lengths, n)
     x = inputs.detach().masked_fill(padding[..., None], 0).transpose(0, 1).contiguous()
     w_hidden = w_hidden.to(dtype).contiguous()
@@ -235,16 +232,16 @@ def _plain_gradients(
 def _backward_steps(
     saved: _Saved, lengths: Tensor, grad_outputs: Tensor, grad_h: Tensor, grad_c: Tensor
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """The gradients of `h0`, of `c0`, and of the fused weights with the bias `(4H, d + 1)`.
+    """Return the gradients of `h0`, `c0`, and the fused weights with the bias, `(4H, d + 1)`.
 
-    `saved.gates` is overwritten by the gradient of the gates' sums, before sigmoid and tanh.
+    Overwrites `saved.gates` by the gradient of the gates' sums, before sigmoid and tanh.
 
     Args:
-        saved: by the forward pass, with all steps stored.
+        saved: results of the forward pass, with all steps stored.
         lengths: `(B,)`.
-        grad_outputs: `(N, B, H)`.
-        grad_h: `(B, H)` of the last hidden state.
-        grad_c: `(B, H)` of the last cell state.
+        grad_outputs: `(N, B, H)` gradient of the outputs.
+        grad_h: `(B, H)` gradient of the last hidden state.
+        grad_c: `(B, H)` gradient of the last cell state.
     """
     n, batch, units = grad_outputs.shape
     gates = saved.gates
@@ -255,7 +252,7 @@ def _backward_steps(
     tensors = (grad_outputs.to(gates.dtype), fused_x, gates, saved.c)
     arrays = (*(as_array(tensor) for tensor in tensors), lengths.numpy())
     cuts = even_cuts(batch, batch // MIN_SLICE_ROWS)
-    # One gradient for each slice, so that no two threads add to the same number.
+    # Each slice has its own gradient, so that no two threads add to the same number.
     dw = torch.zeros(len(cuts) - 1, fused_x.shape[2] + 1, 4 * units, dtype=torch.float32)
     products = products_class(units, 0, gates.dtype)(gates, saved.w_hidden)
 
@@ -265,7 +262,7 @@ def _backward_steps(
         for t in reversed(range(n)):
             backward_step(t, first, dh_next.array, *gradients, *arrays)
             products.multiply(t, first, last, dh_next)
-        # Now the gradient of `h0`: by step 0, or of the last state where a sequence is empty.
+        # This is the gradient of `h0`: from step 0, or from the last state of an empty sequence.
         dh_end[first:last] += dh_next.tensor[:, :units]
 
     run_slices(run, cuts)
@@ -273,16 +270,16 @@ def _backward_steps(
 
 
 def _fused(inputs: Tensor) -> Tensor:
-    """The fused features of `(..., d)` inputs or weights: all where d <= MAX_FUSED, else none."""
+    """Return the fused features of inputs or weights `(..., d)`: all up to MAX_FUSED, else none."""
     features = inputs.shape[-1]
     return inputs[..., : features if features <= MAX_FUSED else 0].contiguous()
 
 
 class Buffer(NamedTuple):
-    """The products of a slice's rows, `(rows, at least d_out)`: one memory under two types."""
+    """The products of a slice's rows, `(rows, at least d_out)`."""
 
     tensor: Tensor
-    array: np.ndarray  # the same memory for compiled code, bfloat16 as uint16
+    array: np.ndarray  # the tensor's memory for compiled code, bfloat16 as uint16
 
 
 class PackedProducts:
@@ -299,7 +296,7 @@ class PackedProducts:
         self._panels = packed.pack(as_strided_array(matrix))
 
     def buffer(self, rows: int) -> Buffer:
-        """Memory for the products of so many rows, zero at first."""
+        """Return a buffer of zeros for the products of this number of rows."""
         return _zeros(rows, len(self._panels) * packed.PANEL_COLUMNS, torch.float32)
 
     def multiply(self, t: int, first: int, last: int, out: Buffer, adds: bool = False) -> None:
@@ -308,7 +305,7 @@ class PackedProducts:
 
 
 class TorchProducts:
-    """As `PackedProducts`, by PyTorch; its buffers have the matrix's type."""
+    """`PackedProducts` computed by PyTorch. Its buffers have the matrix's type."""
 
     def __init__(self, sequence: Tensor, matrix: Tensor) -> None:
         self._rows, self._matrix = sequence, matrix
@@ -326,15 +323,15 @@ class TorchProducts:
 def products_class(
     units: int, features: int, dtype: torch.dtype
 ) -> type[PackedProducts | TorchProducts]:
-    """The faster class that can serve a layer on this processor.
+    """Return the faster class that supports a layer on this processor.
 
     Args:
-        units: hidden units of the layer, H.
-        features: of the inputs, d, if they are multiplied by such products too, else 0.
-        dtype: of the products.
+        units: number of hidden units, H.
+        features: number of features of inputs that use such products, d; 0 if inputs are fused.
+        dtype: type of the products.
     """
-    # bfloat16 is multiplied by pairs of rows of the matrix. Where the last panel is not filled, the
-    # zeros that fill it up are multiplied, too.
+    # bfloat16 is multiplied in pairs of rows of the matrix. If the last panel is not full, its
+    # zeros are multiplied, too.
     fills_words = dtype != torch.bfloat16 or features % 2 == 0
     fills_panels = 4 * units % packed.PANEL_COLUMNS == 0
     can_pack = fills_words and fills_panels and packed.can_multiply(dtype)
@@ -358,14 +355,16 @@ def _tanh(x):
 
 @reassociating_inline
 def write_step(t, first, last, products, x, w, gates, c, h, lengths):
-    """`i, f, o = sigmoid, g = tanh` of `W_ih x + b + W_hh h`; `c' = f c + i g`, `h' = o tanh(c')`.
+    """Compute the gates and the next states of a step.
 
-    `products` `(rows, 4H or more)` is the part of the sum that is not fused, for each row of the
-    slice: `W_hh h`, or `W_hh h + W_ih x`. Writes the activations of the gates to `gates[t]` and the
-    states to `c[t + 1]` and `h[t + 1]`. A sequence that has ended keeps its state.
+    `i, f, o = sigmoid` and `g = tanh` of `W_ih x + b + W_hh h`, then `c' = f c + i g` and
+    `h' = o tanh(c')`. The activations of the gates go to `gates[t]`, the states to `c[t + 1]` and
+    `h[t + 1]`. A sequence that has ended keeps its state.
 
-    `h` and `c` are `(N + 1, B, H)` and `gates` is `(N, B, 4H)`. Where no backward pass needs them,
-    `c` is `(2, B, H)` and `gates` `(1, B, 4H)`, and later steps overwrite earlier ones.
+    `products` `(rows, 4H or more)` is the part of the sum that is not fused: `W_hh h`, or
+    `W_hh h + W_ih x`. `h` and `c` are `(N + 1, B, H)`, and `gates` is `(N, B, 4H)`. If there is no
+    backward pass, `c` is `(2, B, H)` and `gates` `(1, B, 4H)`, and later steps overwrite earlier
+    ones.
     """
     widest_vectors()
     units, features = c.shape[2], x.shape[2]
@@ -401,19 +400,19 @@ def write_step(t, first, last, products, x, w, gates, c, h, lengths):
 
 @reassociating_jit
 def forward_step(t, first, last, products, x, w, gates, c, h, lengths):
-    """`write_step`, as Python calls it."""
+    """Call `write_step` from Python."""
     write_step(t, first, last, products, x, w, gates, c, h, lengths)
 
 
 @reassociating_jit
 def backward_step(t, first, dh_next, dh_end, dc, dw, grads, x, gates, c, lengths):
-    """The gradient of `forward_step`; `gates[t]` is overwritten by the gradient of the sums.
+    """Compute the gradient of `forward_step`. Overwrites `gates[t]` by the gradient of the sums.
 
     The gradient of `h[t + 1]` has three parts: `grads[t]` `(B, H)` comes from the outputs,
     `dh_next` `(rows, H or more)` from the products of step t + 1, and `dh_end` `(rows, H)` from the
-    last state. On padding they are summed in `dh_end`, which a sequence's last step takes up and
-    sets to 0. `dc` `(rows, H)` is the gradient of `c[t + 1]` and becomes that of `c[t]`. The
-    gradient of `w` is added to `dw` `(d + 1, 4H)`. `c` and `gates` hold all steps.
+    last state. On padding, `dh_end` sums them, and the sequence's last step uses the sum and sets
+    it to 0. `dc` `(rows, H)` is the gradient of `c[t + 1]` and becomes that of `c[t]`. The gradient
+    of `w` is added to `dw` `(d + 1, 4H)`. `c` and `gates` hold all steps.
     """
     widest_vectors()
     units, features = c.shape[2], x.shape[2]

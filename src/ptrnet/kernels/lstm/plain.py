@@ -10,14 +10,14 @@ from torch import Tensor
 from ptrnet.kernels.eager import is_recorded
 from ptrnet.masks import gather_rows, length_mask
 
-SATURATED = 1000.0  # what padding adds to a gate; see `torch_lstm`
+SATURATED = 1000.0  # added to a gate on padding; see `torch_lstm`
 
 
 class Weights(NamedTuple):
     """The parameters of one layer, of H hidden units for d features.
 
-    These are what `nn.LSTM` calls `weight_ih`, `weight_hh`, `bias_ih` and `bias_hh`, in that order.
-    The rows are those of the gates, in PyTorch's order: input, forget, cell, output.
+    `nn.LSTM` calls them `weight_ih`, `weight_hh`, `bias_ih` and `bias_hh`. The rows belong to the
+    gates, in PyTorch's order: input, forget, cell, output.
     """
 
     input: Tensor  # (4H, d)
@@ -29,10 +29,10 @@ class Weights(NamedTuple):
 def naive_lstm(
     inputs: Tensor, lengths: Tensor, state: tuple[Tensor, Tensor], weights: Weights
 ) -> tuple[Tensor, tuple[Tensor, Tensor]]:
-    """As `lstm`, by the formula, on any device, one step after the other.
+    """Compute `lstm` by the formula, step by step, on any device.
 
-    PyTorch can transform all of its operations: `torch.lstm` has no rule for `vmap`, and oneDNN's
-    layer has none for forward-mode differentiation.
+    PyTorch can transform all operations of this function. `torch.lstm` does not support `vmap`, and
+    oneDNN's layer does not support forward-mode differentiation.
     """
     mask = length_mask(lengths, inputs.shape[1])[..., None]
     inputs = inputs.masked_fill(~mask, 0)  # padding may hold anything, NaN too
@@ -48,7 +48,7 @@ def naive_lstm(
 def naive_cell(
     inputs: Tensor, state: tuple[Tensor, Tensor], weights: Weights
 ) -> tuple[Tensor, Tensor]:
-    """As `cell`, by the formula."""
+    """Compute `cell` by the formula."""
     h, c = state
     by_input = torch.nn.functional.linear(inputs, weights.input, weights.input_bias)
     by_hidden = torch.nn.functional.linear(h, weights.hidden, weights.hidden_bias)
@@ -60,13 +60,13 @@ def naive_cell(
 def torch_lstm(
     inputs: Tensor, lengths: Tensor, state: tuple[Tensor, Tensor], weights: Weights
 ) -> tuple[Tensor, tuple[Tensor, Tensor]]:
-    """As `lstm`, by PyTorch's own layer (oneDNN, cuDNN), made to stop at each sequence's length.
+    """Compute `lstm` by PyTorch's own layer (oneDNN, cuDNN), which stops at each sequence's length.
 
-    PyTorch's layer takes padded tensors at full speed (a `PackedSequence` is many times slower on
-    the CPU) but returns the last cell state at the end of the padding. So padding is made to hold
-    the state: one more input feature, 1 on padding, adds SATURATED to the forget gate and subtracts
-    it from the input gate. sigmoid(1000) is 1 and sigmoid(-1000) is 0 in every float type: the cell
-    is copied exactly, forward and backward.
+    PyTorch's layer is fast on padded tensors (a `PackedSequence` is many times slower on the CPU),
+    but it returns the cell state at the end of the padding. So we let padding keep the state: one
+    more input feature, 1 on padding, adds SATURATED to the forget gate and subtracts it from the
+    input gate. sigmoid(1000) is 1 and sigmoid(-1000) is 0 in every float type, so the cell is
+    copied exactly, forward and backward.
     """
     n, units = inputs.shape[1], weights.hidden.shape[1]
     if not n:
@@ -77,7 +77,8 @@ def torch_lstm(
     hold[0], hold[1] = -SATURATED, SATURATED
     w_input = torch.cat([weights.input, hold.view(-1, 1)], 1)
     marked = torch.cat([inputs, padding[..., None].to(inputs.dtype)], -1)
-    # cuDNN stores what a backward pass needs only if told so; what is recorded may get one.
+    # cuDNN stores values for a backward pass only if `training` is True. A recorded graph may be
+    # differentiated later.
     training = torch.is_grad_enabled() or is_recorded()
     parameters = [w_input, *weights[1:]]
     context, (marked, h0, c0) = without_autocast(marked, *state)
