@@ -17,7 +17,7 @@ def hull(points):
 
 
 @pytest.mark.parametrize("n", [3, 4, 5, 10, 50, 500])
-def test_equals_qhull(n):
+def test_random_hulls_equal_qhulls(n):
     batch = np.random.default_rng(n).random((200, n, 2))
     for points, answer in zip(batch, label(batch).rows(), strict=True):
         expected = ConvexHull(points).vertices

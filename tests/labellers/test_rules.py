@@ -48,7 +48,7 @@ def obeys(tour, rules, directed):
 
 @DIRECTED
 @pytest.mark.parametrize("rules", RULES)
-def test_the_best_of_all_orders_is_found(rules, directed):
+def test_tours_under_rules_equal_brute_force(rules, directed):
     rng = np.random.default_rng(0)
     for n, whole in ((6, True), (6, False), (8, True)):
         dist = distances(rng, n, directed, whole)
@@ -93,7 +93,7 @@ def test_a_directed_proof_that_needs_the_linear_program(monkeypatch):
 
 
 @pytest.mark.parametrize("rules", [TourRules(3), TourRules(None, 3)])
-def test_a_closed_tour_is_the_canonical_one_begun_elsewhere(rules):
+def test_a_closed_tour_with_a_start_is_the_canonical_one_rotated(rules):
     points = np.random.default_rng(3).random((1, 12, 2))
     (tour,) = TSP.label(points).indices
     answers, _ = TSP.label_with_proof(points, None, rules=rules)
@@ -101,7 +101,7 @@ def test_a_closed_tour_is_the_canonical_one_begun_elsewhere(rules):
     assert answers.indices[0].tolist() == np.roll(tour, -shift).tolist()
 
 
-def test_one_way_back_only():
+def test_a_one_way_street_is_driven_in_its_direction():
     """Round a one-way street of four corners; the other way costs ten times as much."""
     dist = np.full((4, 4), 10.0)
     dist[[0, 2, 1, 3], [2, 1, 3, 0]] = 1

@@ -59,7 +59,7 @@ def test_every_answer_is_a_tour(name, n):
 
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("odd", ODD)
-def test_odd_places(name, odd):
+def test_degenerate_cities_get_a_tour(name, odd):
     inputs = ODD[odd][None]
     with np.errstate(all="raise", under="ignore"):
         tours, _ = labellers.get(name)(inputs)
@@ -68,14 +68,14 @@ def test_odd_places(name, odd):
 
 @pytest.mark.parametrize("name", ["held-karp", "exact"])
 @pytest.mark.parametrize("n", range(1, 9))
-def test_equal_to_brute_force(name, n):
+def test_exact_labellers_equal_brute_force(name, n):
     inputs = np.random.default_rng(n).random((200 if n < 8 else 40, n, 2))
     tours, _ = labellers.get(name)(inputs)
     np.testing.assert_allclose(lengths(inputs, tours), best_of_all(inputs), rtol=1e-12)
 
 
 @pytest.mark.parametrize("distance", distances.PLANAR[1:])
-def test_whole_distances_against_brute_force(distance):
+def test_whole_distances_equal_brute_force(distance):
     inputs = np.random.default_rng(4).integers(0, 60, (60, 8, 2)).astype(float)
     for name in ("held-karp", "exact"):
         tours, _ = labellers.get(name)(inputs, distance)
@@ -83,7 +83,7 @@ def test_whole_distances_against_brute_force(distance):
 
 
 @pytest.mark.parametrize("odd", ["twice each", "a grid", "far away"])
-def test_exact_where_many_tours_are_best(odd):
+def test_exact_finds_a_shortest_tour_among_ties(odd):
     inputs = ODD[odd][None, :8]
     tours, _ = exact.label(inputs)
     np.testing.assert_allclose(lengths(inputs, tours), best_of_all(inputs), rtol=1e-12)
@@ -91,7 +91,7 @@ def test_exact_where_many_tours_are_best(odd):
 
 @pytest.mark.parametrize("distinct", [2, 4, 5, 9])
 @pytest.mark.parametrize("n", [9, 10])
-def test_equal_cities(n, distinct):
+def test_equal_cities_get_shortest_tours(n, distinct):
     """Equal cities have no distance; rounding must not look like a gain, or moves go round."""
     rng = np.random.default_rng(10 * n + distinct)
     spots = rng.random((60, distinct, 2))
@@ -103,7 +103,7 @@ def test_equal_cities(n, distinct):
         assert (np.sort(answers, 1) == np.arange(n)).all()
 
 
-def test_a_city_that_stands_twice():
+def test_a_city_that_occurs_twice_is_visited_twice():
     inputs = np.random.default_rng(11).random((300, 20, 2))
     inputs[:, 7] = inputs[:, 13]
     for name in ("exact", "local-search", "a2"):
@@ -131,7 +131,7 @@ def test_the_search_corrects_a_tour_that_is_not_the_shortest():
         np.testing.assert_allclose([lengths(inputs, tour[None])[0], bound], best, rtol=1e-9)
 
 
-def test_every_tour_of_50_has_its_certificate():
+def test_every_tour_of_50_cities_has_a_matching_lower_bound():
     inputs = np.random.default_rng(6).random((30, 50, 2))
     (tours, _), bounds = exact.label_with_bounds(inputs)
     scaled = next(dist for _, dist in distance_matrices(inputs, distances.EUCLIDEAN))
@@ -267,7 +267,7 @@ def test_a3_is_never_above_one_and_a_half_times_the_shortest():
         assert (lengths(inputs, labellers.get("a3")(inputs)[0]) <= 1.5 * best).all()
 
 
-def test_local_search_comes_near_the_shortest():
+def test_local_search_is_near_the_shortest():
     inputs = np.random.default_rng(7).random((100, 50, 2))
     best = lengths(inputs, exact.label(inputs).indices)
     local = lengths(inputs, labellers.get("local-search")(inputs)[0])
@@ -282,7 +282,7 @@ def test_local_search_of_a_thousand_cities():
 
 
 @pytest.mark.parametrize("distance", ["euclidean", "EUC_2D", "GEO"])
-def test_piece_by_piece_is_about_as_good_as_all_at_once(distance):
+def test_search_by_pieces_is_about_as_good_as_search_of_the_whole(distance):
     inputs = np.random.default_rng(12).random((1, 2 * PIECE + 1, 2)) * 80
     tour = tour_by_pieces(inputs[0], distance, 6)
     assert (np.sort(tour) == np.arange(len(tour))).all()
@@ -307,7 +307,7 @@ def test_an_answer_does_not_depend_on_the_batch():
             assert (labellers.get(name)(inputs[3:4])[0][0] == tours[3]).all()
 
 
-def test_held_karp_looks_at_the_keyboard_between_large_instances(monkeypatch):
+def test_held_karp_can_be_interrupted_between_large_instances(monkeypatch):
     """An interrupt waits for the end of a compiled function: of at most one tour of 20 cities."""
     from ptrnet.labellers import held_karp
 

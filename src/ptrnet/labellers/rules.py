@@ -1,8 +1,8 @@
 """Rules for tours (ends, open paths, fixed edges) as closed tours of other distances.
 
-A closed tour through all cities is all that the searches know. So an open path gets one more city,
-the way back, at distance 0 from every city; and a first or last city becomes an edge that the tour
-must have. `exact` knows symmetric distances alone: each city of a directed problem becomes two.
+The searches know only closed tours through all cities. So we give an open path one more city, the
+way back, at distance 0 from every city, and turn a first or last city into an edge that the tour
+must have. `exact` knows only symmetric distances, so each city of a directed problem becomes two.
 """
 
 from collections.abc import Sequence
@@ -17,22 +17,22 @@ Edges = Sequence[tuple[int, int]]
 
 
 class Problem(NamedTuple):
-    """A shortest closed tour is asked for, which has all fixed edges."""
+    """The problem of finding a shortest closed tour that has all fixed edges."""
 
     dist: Floats  # (n, n), 0 or more; n includes the way back, if there is one
-    fixed: list[tuple[int, int]]  # if directed, from the first city to the second one
+    fixed: list[tuple[int, int]]  # if directed, each edge leads from its first city to its second
     directed: bool  # whether some distance depends on the direction
-    order: Indices  # (n,) a tour that has the fixed edges
+    order: Indices  # (n,) some tour that has the fixed edges
 
 
 def reduce(dist: Floats, rules: TourRules, directed: bool, names: Sequence[object] = ()) -> Problem:
-    """The problem whose closed tours stand for the tours that obey the rules.
+    """Return the problem whose closed tours correspond to the tours that obey the rules.
 
     Args:
         dist: `(n, n)` distances, 0 or more.
         rules: the rules.
         directed: whether some distance depends on the direction.
-        names: what error messages call the cities; their indices if there are none.
+        names: names of the cities for error messages; empty: their indices.
 
     Raises:
         InputError: no tour obeys the rules.
@@ -50,10 +50,10 @@ def reduce(dist: Floats, rules: TourRules, directed: bool, names: Sequence[objec
 
 
 def restore(tour: Indices, n: int, rules: TourRules, directed: bool) -> Indices:
-    """The tour `(n,)` that obeys the rules, of a closed tour of their problem.
+    """Return the tour `(n,)` that obeys the rules, given a closed tour of their problem.
 
     It begins at the first city and ends at the last one, if the rules name them. An open path
-    without ends begins at that of the smaller index, if it may be turned.
+    without named ends begins at the end with the smaller index, if distances are symmetric.
     """
     start, end = rules.start, rules.end
     if has_way_back(n, rules):
@@ -74,23 +74,23 @@ def restore(tour: Indices, n: int, rules: TourRules, directed: bool) -> Indices:
 
 
 def has_way_back(n: int, rules: TourRules) -> bool:
-    """Whether the problem has a city for the way back: if an end of an open path is not known."""
+    """Whether the problem has a city for the way back: if an end of an open path is not fixed."""
     return rules.is_open and n > 1 and (rules.start is None or rules.end is None)
 
 
 def chain(n: int, edges: Edges, directed: bool, names: Sequence[object]) -> Indices:
-    """An order `(n,)` of the cities in which those of each edge are neighbours.
+    """Return an order `(n,)` of the cities in which the two cities of each edge are neighbours.
 
     Args:
-        n: cities.
+        n: number of cities.
         edges: the edges.
         directed: whether the second city of an edge has to come after its first.
-        names: of the cities.
+        names: names of the cities for error messages.
 
     Raises:
         InputError: no tour has these edges.
     """
-    paths = {city: [city] for city in range(n)}  # by each city of it
+    paths = {city: [city] for city in range(n)}  # for each city, the path that contains it
     for i, j in edges:
         one, other = paths[i], paths[j]
         if not directed:
@@ -110,9 +110,9 @@ def chain(n: int, edges: Edges, directed: bool, names: Sequence[object]) -> Indi
 
 
 def with_fixed_edges(problem: Problem) -> Floats:
-    """`(n, n)` distances by which no tour without all fixed edges is as short as one with them."""
+    """Return `(n, n)` distances by which every shortest tour has all fixed edges."""
     dist = problem.dist.copy()
-    gain = (len(dist) + 1) * (dist.max() or 1.0)
+    gain = (len(dist) + 1) * (dist.max() or 1.0)  # more than the length of any tour
     for i, j in problem.fixed:
         for edge in [(i, j)] if problem.directed else {(i, j), (j, i)}:
             dist[edge] = problem.dist[edge] - gain
@@ -120,10 +120,10 @@ def with_fixed_edges(problem: Problem) -> Floats:
 
 
 def undirected(problem: Problem) -> Problem:
-    """A symmetric problem of 2 n cities for a directed one of n (Jonker and Volgenant 1983).
+    """Return a symmetric problem of 2 n cities for a directed one of n (Jonker, Volgenant 1983).
 
-    City i is entered at i and left at n + i, and the edge between the two is fixed. Edges between
-    two entries, or two exits, are infinitely long.
+    A tour enters city i at i and leaves it at n + i, and the edge between the two is fixed. Edges
+    between two entries, or two exits, are infinitely long.
     """
     n = len(problem.dist)
     dist = np.full((2 * n, 2 * n), np.inf)
@@ -135,12 +135,12 @@ def undirected(problem: Problem) -> Problem:
 
 
 def doubled(tour: Indices) -> Indices:
-    """The tour `(2 n,)` of `undirected` cities for a directed tour `(n,)`."""
+    """Return the tour `(2 n,)` of `undirected` cities for a directed tour `(n,)`."""
     return np.stack([tour, len(tour) + tour], 1).ravel()
 
 
 def halved(tour: Indices) -> Indices:
-    """The directed tour `(n,)` for a tour `(2 n,)` of `undirected` cities."""
+    """Return the directed tour `(n,)` for a tour `(2 n,)` of `undirected` cities."""
     n = len(tour) // 2
     tour = np.roll(tour, -int(np.argmin(tour)))  # from the entry of city 0 on, in either direction
     entries = tour[tour < n]

@@ -1,6 +1,6 @@
-"""What several labellers of tours share: batches of instances, tours as edges, and 2-opt.
+"""Shared code of labellers of tours: batches of instances, tours as edges, and 2-opt.
 
-A tour is an order of all cities; its end is joined to its start.
+A tour is an order of all cities. It is closed: its last city is joined to its first.
 """
 
 from collections.abc import Callable, Iterator
@@ -13,15 +13,15 @@ from ptrnet.jit import jit
 from ptrnet.labellers.rules import Problem, reduce, restore
 from ptrnet.types import CLOSED, Answers, Floats, Indices, TourRules
 
-_MAX_DISTANCES = 2**22  # that are in memory at a time
+_MAX_DISTANCES = 2**22  # maximum number of distances in memory at a time: 32 MB
 
 
 def distance_matrices(inputs: Floats, distance: str) -> Iterator[tuple[slice, Floats]]:
-    """Slices of a batch of `(B, n, 2)` cities, each with the distances of its instances.
+    """Yield slices of a batch of cities `(B, n, 2)`, each with the distances of its instances.
 
-    The distances are `(B, n, n)`, with B of the slice. Euclidean ones are those of the instance
-    scaled by a power of two, so that none overflows; negative ones of matrices are raised to 0 or
-    more, all by the same. The shortest tour stays the same.
+    The distances are `(B, n, n)`, with B of the slice. For Euclidean distances, the instance is
+    scaled by a power of two, so that none overflows. If a matrix has negative distances, all are
+    increased by the same number, so that none is below 0. Neither changes which tour is shortest.
     """
     batch, n, _ = inputs.shape
     points = scale_by_power_of_two(inputs) if distance == distances.EUCLIDEAN else inputs
@@ -36,13 +36,13 @@ def distance_matrices(inputs: Floats, distance: str) -> Iterator[tuple[slice, Fl
 def label_tours(
     inputs: Floats, distance: str, write_tours: Callable[[Floats, Indices], None]
 ) -> Answers:
-    """Tours of `(B, n, 2)` cities.
+    """Return tours of cities.
 
     Args:
         inputs: `(B, n, 2)` cities.
         distance: a name of `ptrnet.geometry.distances`.
-        write_tours: computes the tours of instances by their distances `(B, n, n)`, and writes
-            them into an array `(B, n)`.
+        write_tours: a function that computes the tours of instances by their distances `(B, n, n)`,
+            and writes them into an array `(B, n)`.
     """
     batch, n, _ = inputs.shape
     tours = np.empty((batch, n), np.int64)
@@ -52,7 +52,7 @@ def label_tours(
 
 
 def is_plain(inputs: Floats, distance: str, rules: TourRules) -> bool:
-    """Whether closed tours of symmetric distances are asked for, without any rule."""
+    """Whether tours are closed, have no rules, and have symmetric distances."""
     is_directed = distance == distances.EXPLICIT and distances.is_directed(inputs).any()
     return rules == CLOSED and not is_directed
 
@@ -60,13 +60,13 @@ def is_plain(inputs: Floats, distance: str, rules: TourRules) -> bool:
 def label_by_rules(
     inputs: Floats, distance: str, rules: TourRules, search: Callable[[Problem], Indices]
 ) -> Answers:
-    """Tours of `(B, n, d)` cities that obey rules, or of distances that depend on the direction.
+    """Return tours that obey rules, or whose distances depend on the direction.
 
     Args:
         inputs: `(B, n, d)` cities, or `(B, n, n)` distances.
         distance: a name of `ptrnet.geometry.distances`.
-        rules: that the tours obey.
-        search: finds a tour that solves a problem.
+        rules: the rules.
+        search: a function that solves a problem.
 
     Raises:
         InputError: no tour obeys the rules.
@@ -84,7 +84,7 @@ def label_by_rules(
 
 @jit
 def tour_length(dist: Floats, tour: Indices) -> float:
-    """The length of the closed tour `(n,)` by `(n, n)` distances."""
+    """Return the length of the closed tour `(n,)` by distances `(n, n)`."""
     total = dist[tour[-1], tour[0]]
     for k in range(len(tour) - 1):
         total += dist[tour[k], tour[k + 1]]
@@ -93,19 +93,19 @@ def tour_length(dist: Floats, tour: Indices) -> float:
 
 @jit
 def add_edge(neighbours: Indices, i: int, j: int) -> None:
-    """Writes the edge i-j into `neighbours` `(n, 2)`; -1 there stands for no neighbour yet."""
+    """Write the edge i-j into `neighbours` `(n, 2)`, in which -1 means no neighbour yet."""
     neighbours[i, 0 if neighbours[i, 0] < 0 else 1] = j
     neighbours[j, 0 if neighbours[j, 0] < 0 else 1] = i
 
 
 @jit
 def walk(neighbours: Indices, start: int) -> Indices:
-    """`(n,)`: all cities in the order of their edges, from `start` to its first neighbour and on.
+    """Return all cities `(n,)` in the order of a tour, from `start` to its first neighbour and on.
 
     Args:
-        neighbours: `(n, 2)` of a tour, or of a path that begins at `start`; each end of a path
-            has -1 as its second neighbour.
-        start: a city.
+        neighbours: `(n, 2)` neighbours in a tour, or in a path that begins at `start`. Each end of
+            a path has -1 as its second neighbour.
+        start: the first city.
     """
     n = len(neighbours)
     tour = np.empty(n, np.int64)
@@ -118,12 +118,14 @@ def walk(neighbours: Indices, start: int) -> Indices:
     return tour
 
 
-_ROUNDING = 1e-12  # relative to the edges: a smaller gain may be an error of rounding
+# An exchange must shorten its edges by more than this share. A smaller gain may be a rounding
+# error, and exchanges could go round forever.
+_ROUNDING = 1e-12
 
 
 @jit
 def two_opt(dist: Floats, tour: Indices) -> None:
-    """Exchanges pairs of edges of the closed tour, in place, until no exchange shortens it.
+    """Exchange pairs of edges of the closed tour, in place, until no exchange shortens it.
 
     Args:
         dist: `(n, n)` distances.
@@ -135,7 +137,7 @@ def two_opt(dist: Floats, tour: Indices) -> None:
 
 @jit
 def closed_pass(dist: Floats, tour: Indices) -> bool:
-    """Tries each pair of edges of the closed tour `(n,)` once; whether any was exchanged."""
+    """Try each pair of edges of the closed tour `(n,)` once. Return whether any was exchanged."""
     n = len(tour)
     improved = False
     for i in range(n - 2):
@@ -146,7 +148,7 @@ def closed_pass(dist: Floats, tour: Indices) -> bool:
 
 @jit
 def open_pass(dist: Floats, path: Indices) -> bool:
-    """Tries each pair of edges of the open path `(n,)` once; whether any was exchanged."""
+    """Try each pair of edges of the open path `(n,)` once. Return whether any was exchanged."""
     n = len(path)
     improved = False
     for i in range(n - 3):
@@ -157,9 +159,10 @@ def open_pass(dist: Floats, path: Indices) -> bool:
 
 @jit
 def exchange(dist: Floats, tour: Indices, i: int, j: int) -> bool:
-    """Reverses positions i + 1 to j if that replaces two edges by shorter ones; whether it did.
+    """Reverse positions i + 1 to j if that makes the tour shorter. Return whether it did.
 
-    The edges are those after the positions i and j; the one after the last leads to the first.
+    This replaces the edges after the positions i and j. The edge after the last position leads to
+    the first.
     """
     a, b, c, d = tour[i], tour[i + 1], tour[j], tour[(j + 1) % len(tour)]
     before, after = dist[a, b] + dist[c, d], dist[a, c] + dist[b, d]

@@ -1,6 +1,6 @@
 """Names of elements and features, and where they are drawn.
 
-A name beside a point overlaps no other name, hides no point, and stays in the frame.
+A name is next to its point. It overlaps no other name, hides no point, and stays in the frame.
 """
 
 import warnings
