@@ -1,4 +1,4 @@
-"""Attention of a few elements on a CPU: PyTorch's fused one beside two products and a softmax.
+"""Compare two ways to compute attention to a few elements on a CPU: PyTorch's fused and ours.
 
     python benchmarks/attention.py [REPEATS]
 
@@ -50,7 +50,7 @@ def forward(attention: Attention, inward: Tensor, bias: Tensor) -> Callable[[], 
 
 
 def both(attention: Attention, inward: Tensor, bias: Tensor) -> Callable[[], object]:
-    """Forward and backward."""
+    """Run attention forward and backward."""
     grad = torch.rand(*inward.shape[:2], UNITS).to(inward.dtype)
 
     def run() -> tuple[Tensor, ...]:
@@ -61,7 +61,7 @@ def both(attention: Attention, inward: Tensor, bias: Tensor) -> Callable[[], obj
 
 
 def main(repeats: int) -> None:
-    """Prints the rows of a table: milliseconds, medians."""
+    """Print a table of median milliseconds."""
     print(describe(machine("cpu"), versions()))
     heads = [f"{name} {work}" for work in ("forward", "both") for name in SIDES]
     print(f"| threads | type | n | {' | '.join(heads)} |\n|{'---|' * (3 + len(heads))}")

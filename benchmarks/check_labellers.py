@@ -1,4 +1,4 @@
-"""Holds the labellers of tours against what they promise, and writes results/labellers.md.
+"""Check that the labellers of tours keep their promises, and write results/labellers.md.
 
     python benchmarks/check_labellers.py --machine "2 cores of an AMD EPYC" --commit COMMIT
 
@@ -32,12 +32,12 @@ TABLE_2 = {  # V: n, A1, A2, A3
 
 
 def instances(n: int, count: int) -> Floats:
-    """Fresh ones, the same at every run."""
+    """Random instances, the same in every run."""
     return np.random.default_rng([SEED, n]).random((count, n, 2))
 
 
 def lengths(inputs: Floats, tours: Indices) -> Floats:
-    """Of closed tours `(B, n)`."""
+    """The lengths of closed tours `(B, n)`."""
     path = np.take_along_axis(inputs, tours[..., None], 1)
     return distances.between(path, np.roll(path, -1, 1)).sum(-1)
 
@@ -48,13 +48,13 @@ def labelled(name: str, inputs: Floats) -> Floats:
 
 
 def shared(work: Callable[[Floats], Floats], inputs: Floats) -> Floats:
-    """`work` of every instance, on every core."""
+    """The results of `work` for all instances, computed on all cores."""
     pieces = [inputs[k : k + PIECE] for k in range(0, len(inputs), PIECE)]
     return np.concatenate(list(ordered_map(work, pieces, -1)))
 
 
 def brute_force(inputs: Floats) -> Floats:
-    """The length of the shortest of all tours."""
+    """The length of the shortest tour, by brute force."""
     one_way = (rest for rest in permutations(range(1, inputs.shape[1])) if rest[0] < rest[-1])
     orders = np.array([(0, *rest) for rest in one_way])
     next_cities = np.roll(orders, -1, 1)
@@ -62,7 +62,7 @@ def brute_force(inputs: Floats) -> Floats:
 
 
 def exactness() -> Iterator[str]:
-    """The largest differences from the oracles."""
+    """Lines with the largest differences from the oracles."""
     yield "| labeller | oracle | n | instances | largest difference of lengths |"
     yield "|---|---|---|---|---|"
     for n in range(3, 10):
@@ -79,7 +79,7 @@ def exactness() -> Iterator[str]:
 
 
 def table_2() -> Iterator[str]:
-    """The means beside V's."""
+    """Lines that compare mean lengths with those of V's table 2."""
     yield "| n | labeller | mean length (95%) | Table 2 | difference | above the shortest |"
     yield "|---|---|---|---|---|---|"
     for n, columns in TABLE_2.items():
@@ -95,7 +95,7 @@ def table_2() -> Iterator[str]:
 
 
 def structured() -> Iterator[tuple[str, Floats]]:
-    """Cities that are hard to prove because they have structure, not because they are many."""
+    """Instances whose structure, not their size, makes a proof hard."""
     rng = np.random.default_rng([SEED, 0])
     yield "30 on a line", np.linspace(0, 1, 30)[:, None] * [[1 / 3, 1 / 7]]
     yield "10 five times each", rng.random((10, 2)).repeat(5, 0)
@@ -108,7 +108,7 @@ def structured() -> Iterator[tuple[str, Floats]]:
 
 
 def structure() -> Iterator[str]:
-    """Whether `exact` proves its tours of structured cities."""
+    """Lines that say whether `exact` proves its tours of structured instances."""
     yield "| cities | n | length | proved |"
     yield "|---|---|---|---|"
     for name, cities in structured():
@@ -118,7 +118,7 @@ def structure() -> Iterator[str]:
 
 
 def main() -> None:
-    """Writes the page."""
+    """Write the page."""
     parser = argparse.ArgumentParser(description=__doc__)
     for fact in ("machine", "commit"):
         parser.add_argument(f"--{fact}", required=True)

@@ -103,7 +103,7 @@ PAPERS_ORDER = [
     ("sort", "C", "soft-ptr-net", "hard-ptr-net"),
     ("sort", "C", "soft-ptr-net", "multi-ptr-net"),
 ]
-# Models whose training feeds them their own distributions.
+# Models whose decoders read their own distributions.
 FREE_RUNNING = ("soft-ptr-net", "hard-ptr-net", "multi-ptr-net")
 
 
@@ -200,7 +200,7 @@ TRANSFORMER += " --feed-forward 128 --learning-rate 1e-3 --clip 1"
 REMAINING = "--model remaining-ptr-net --hidden-size 64 --encoder-layers 2 --feed-forward 128"
 REMAINING += " --learning-rate 1e-3 --clip 1 --cuts 8"
 LSTM = "--model ptr-net --hidden-size 128"
-# Triangles by index need a network that sees the indices, or elements in an order that gives them.
+# Triangles by index need a network that sees indices, or sorted elements.
 DESIGNS = [
     Design("delaunay", "LSTM, triangles", LSTM),
     Design("delaunay", "LSTM, apexes", f"{LSTM} --sequence apexes"),

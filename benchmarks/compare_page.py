@@ -1,4 +1,4 @@
-"""The answers of an exported page beside those of `Solver`, in a browser; prints how many agree.
+"""Compare the answers of an exported page in a browser with those of `Solver`.
 
     ptrnet export --page site
     python benchmarks/compare_page.py site
@@ -36,14 +36,14 @@ ASK = """async questions => {
 
 
 class Files(http.server.SimpleHTTPRequestHandler):
-    """Serves a folder without a word."""
+    """Serves a folder without log messages."""
 
     def log_message(self, *arguments: Any) -> None:
-        """Says nothing."""
+        """Print nothing."""
 
 
 def compare(tab: Page, name: str, instances: Sequence[Any], size: int) -> str:
-    """The line of a model and a beam's size."""
+    """The line to print for a model and a beam size."""
     decoder = "greedy" if size == 1 else "beam"
     asked = [
         {"model": name, "instance": x.tolist(), "decoder": decoder, "beamSize": size}
@@ -62,10 +62,10 @@ def compare(tab: Page, name: str, instances: Sequence[Any], size: int) -> str:
 
 
 def main() -> None:
-    """Asks both, model by model."""
+    """Ask the page and the solver for each model."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("folder")
-    parser.add_argument("--instances", type=int, default=25, help="of each size")
+    parser.add_argument("--instances", type=int, default=25, help="instances of each size")
     parser.add_argument("--seed", type=int, default=2026)
     options = parser.parse_args()
     rng = np.random.default_rng(options.seed)

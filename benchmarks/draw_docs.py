@@ -1,4 +1,4 @@
-"""The pictures of docs/papers.md, drawn from the shipped models and the numbers of results/.
+"""Draw the pictures of docs/papers.md from the shipped models and the numbers in results/.
 
     python benchmarks/draw_docs.py [NAME ...]
 
@@ -26,7 +26,7 @@ matplotlib.use("Agg")
 from matplotlib import pyplot
 
 PICTURES = Path(__file__).parents[1] / "docs" / "pictures"
-DARK = "#0d1117"  # as pages are in the dark
+DARK = "#0d1117"  # the background of pages in dark mode
 BLUE, RED, INK, QUIET, LIGHT = "#1f5fbf", "#d1495b", "#333333", "#8a8f98", "#d9dce1"
 STYLE = {
     "svg.hashsalt": "ptrnet",
@@ -43,7 +43,7 @@ STYLE = {
 
 @contextmanager
 def panels(name: str, width: float, height: float, columns: int, plane: bool = True) -> Iterator:
-    """Axes beside each other, written to `name`.svg when the block ends; in the plane bare."""
+    """Axes side by side, saved as `name`.svg at the end of the block; bare if they show a plane."""
     with matplotlib.rc_context(STYLE):
         figure, row = pyplot.subplots(
             1, columns, figsize=(width, height), layout="constrained", squeeze=False
@@ -57,24 +57,24 @@ def panels(name: str, width: float, height: float, columns: int, plane: bool = T
 
 
 def uniform(seed: int, n: int) -> Any:
-    """n points of the unit square."""
+    """Draw n points in the unit square."""
     return np.random.default_rng(seed).random((n, 2))
 
 
 def draw_points(ax: Any, points: Any, weights: Any = None, color: str = INK) -> None:
-    """Points; with weights of 0 to 1 a disc around each, the larger the likelier."""
+    """Draw points. Weights from 0 to 1 set the sizes of discs around them."""
     if weights is not None:
         ax.scatter(*points.T, s=16 + 420 * np.asarray(weights), c=BLUE, alpha=0.28, lw=0)
     ax.scatter(*points.T, s=9, c=color, zorder=3, lw=0)
 
 
 def draw_path(ax: Any, path: Any, color: str = BLUE, style: str = "-") -> None:
-    """A line from point to point."""
+    """Draw a line from point to point."""
     ax.plot(*np.asarray(path).T, style, color=color, lw=1.5, solid_capstyle="round")
 
 
 def dictionary() -> None:
-    """The outputs of a fixed dictionary beside those of a pointer."""
+    """Compare the outputs of a fixed dictionary with those of a pointer."""
     points = uniform(116, 8)
     probabilities, _ = ptrnet.load("hull-ptr-net").attention(points)
     with panels("dictionary", 8.4, 2.6, 2, plane=False) as (left, right):
@@ -105,7 +105,7 @@ def dictionary() -> None:
 
 
 def attention() -> None:
-    """Where a Ptr-Net looks at each step of a hull."""
+    """Show the attention of a Ptr-Net at each step of a hull."""
     points = uniform(24, 11)
     probabilities, tokens = ptrnet.load("hull-ptr-net").attention(points)
     with panels("attention", 10.5, 2.0, len(tokens)) as axes:
@@ -122,7 +122,7 @@ def attention() -> None:
 
 
 def decoders() -> None:
-    """One network's tours, by decoder."""
+    """Show the tours of a network for several decoders."""
     model, cities = ptrnet.load("tsp-ptr-net"), uniform(20, 30)
     task = model.task
 
@@ -149,7 +149,7 @@ def decoders() -> None:
 
 
 def incremental() -> None:
-    """A hull, group by group."""
+    """Show incremental decoding of a hull, group by group."""
     model, points, window = ptrnet.load("hull-ptr-net"), uniform(4, 60), 20
     hull = np.empty(0, int)
     with panels("incremental", 9, 3.1, 3) as axes:
@@ -168,7 +168,7 @@ def incremental() -> None:
 
 
 def edge_frames() -> None:
-    """The angle by which the shipped hull tells the next vertex."""
+    """Show the angle that tells the next vertex in edge frames."""
     points = uniform(2, 12)
     hull = ptrnet.load("hull").solve(points)
     a, b, c = points[hull[1]], points[hull[2]], points[hull[3]]
@@ -190,7 +190,7 @@ def edge_frames() -> None:
 
 
 def remaining() -> None:
-    """What the shipped model of tours reads at three of its steps."""
+    """Show the input of the shipped model for tours at three steps."""
     model, cities = ptrnet.load("tsp"), uniform(34, 16)
     probabilities, tokens = model.attention(cities)
     tour = tokens[tokens > 0] - 1
@@ -207,7 +207,7 @@ def remaining() -> None:
 
 
 def newer() -> None:
-    """Scores by size: the papers', the Ptr-Nets and the newer networks that are shipped."""
+    """Plot scores by size: the papers, the shipped Ptr-Nets and the newer networks."""
     whats = {"hull": "hulls answered exactly", "tsp": "tours longer than the shortest by"}
     with panels("newer", 9, 3.1, 2, plane=False) as axes:
         for ax, (task, what) in zip(axes, whats.items(), strict=True):
@@ -233,7 +233,7 @@ def newer() -> None:
 
 
 def fence() -> None:
-    """What the tutorial's first picture shows: its own file, answered by its own command."""
+    """Draw the tutorial's first picture by the tutorial's own file and command."""
     tutorial = (PICTURES.parent / "tutorial.md").read_text()
     (trees,) = re.findall(r"```csv\n(.*?)```", tutorial, re.DOTALL)
     with tempfile.TemporaryDirectory() as folder:
@@ -244,7 +244,7 @@ def fence() -> None:
 
 
 def capitals() -> None:
-    """README's picture, on light and on dark."""
+    """Draw README's picture for light and dark backgrounds."""
     docs = PICTURES.parent
     table = docs.parent / "examples" / "capitals.csv"
     dark = {"figure.facecolor": DARK, "axes.facecolor": DARK, "text.color": "#e6e8eb"}
@@ -268,7 +268,7 @@ DRAWINGS = {
 
 
 def main(names: list[str]) -> None:
-    """Draws those of these names, or all."""
+    """Draw the pictures with these names, or all of them."""
     PICTURES.mkdir(exist_ok=True)
     for name in names or DRAWINGS:
         DRAWINGS[name]()

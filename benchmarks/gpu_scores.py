@@ -1,4 +1,4 @@
-"""The additive scores on a GPU: Triton's kernel against PyTorch, plain and compiled.
+"""Compare the additive scores on a GPU: Triton's kernel, PyTorch, and compiled PyTorch.
 
     python benchmarks/gpu_scores.py
 
@@ -21,7 +21,7 @@ SIZES = ((50, 13), (200, 20), (200, 200))
 
 
 def main() -> None:
-    """Prints a row for each size and face."""
+    """Print a row for each size and implementation."""
     if not (torch.cuda.is_available() and find_spec("triton")):
         raise PtrnetError("benchmarks/gpu_scores.py needs a GPU: torch and triton see none here")
     import triton
@@ -69,7 +69,7 @@ def main() -> None:
 
 
 def peak_mb(step) -> float:
-    """How far a call raises the GPU's memory above what is held before."""
+    """The GPU memory that a call needs in addition to that in use before."""
     step()  # compiles
     torch.cuda.reset_peak_memory_stats()
     before = torch.cuda.memory_allocated()
@@ -78,7 +78,7 @@ def peak_mb(step) -> float:
 
 
 def kernels_ms(step) -> float:
-    """The time of a call's kernels on the GPU, without what launching them costs."""
+    """The time of a call's kernels on the GPU, without the time to launch them."""
     torch.cuda.synchronize()
     with profile(activities=[ProfilerActivity.CUDA], acc_events=True) as profiled:
         for _ in range(CALLS):

@@ -1,4 +1,4 @@
-"""How well every shipped model answers; writes results/quality.md.
+"""Measure the quality of all shipped models, and write results/quality.md.
 
     python benchmarks/measure_quality.py --machine "2 cores of an AMD EPYC" --commit COMMIT \
         --tsplib DIR
@@ -29,10 +29,10 @@ from ptrnet.types import Example
 
 SEED = 20_260_300
 VIEWS, COUNT = 8, 200
-VIEW_COUNT = 100  # instances that are answered by several views
-LARGEST_VIEWED = {"tsp": 50}  # cities, for which several views take minutes
-SINGLE = 30  # instances that are answered one by one
-METRIC = {"tsp": "gap"}  # "accuracy" of the others
+VIEW_COUNT = 100  # instances to answer with several views
+LARGEST_VIEWED = {"tsp": 50}  # cities; larger instances take minutes with several views
+SINGLE = 30  # instances to answer one by one
+METRIC = {"tsp": "gap"}  # other tasks: "accuracy"
 KINDS = ("uniform", "gaussian", "clustered", "curves", "stretched", "grid", "duplicates")
 KIND_SIZES = {"hull": (10, 50, 200), "delaunay": (5, 10, 15), "tsp": (20, 50)}
 # The best of the papers: V's tables 1 and 2 and section 4.3, C's tables, Orders Matter's sorting.
@@ -42,16 +42,16 @@ PAPERS = {
     "sort": {10: "57"},
     "tsp": {5: "0.0", 10: "0.0", 20: "1.3", 30: "3.6", 50: "34.6"},
 }
-LARGEST_TOUR = 105  # cities of the real sets that tours are asked of
+LARGEST_TOUR = 105  # cities of the largest real set for which we ask for tours
 
 
 def text(measure: Measure) -> str:
-    """A share, or a gap, in percent with its interval."""
+    """Format a share or a gap in percent, with its interval."""
     return measure.text(2, 100)
 
 
 def score_rows(task: str) -> Iterator[str]:
-    """Every model of the task, every n: what `benchmarks/ship.py` found, beside the papers."""
+    """Yield rows for all models of a task by n: results of `benchmarks/ship.py` and the papers."""
     names = [name for name in weights.names() if weights.summary(name)["task"] == task]
     results = {n: json.loads(Path(f"results/{n}.json").read_text())["rows"] for n in names}
     metric = METRIC.get(task, "accuracy")
@@ -67,7 +67,7 @@ def score_rows(task: str) -> Iterator[str]:
 
 
 def beam_key(row: dict) -> str:
-    """Where a row has the metric of its beam: "beam_4"."""
+    """The key of the beam's metric in a row, such as "beam_4"."""
     return next(key for key in row if key.startswith("beam_") and key[5:].isdigit())
 
 
@@ -79,7 +79,7 @@ def fresh(solver: Solver, n: int, count: int) -> list[Example]:
 
 
 def labelled(solver: Solver, instances: list[np.ndarray]) -> list[Example]:
-    """The instances with exact answers; tours of 50 cities and more by local search."""
+    """Label instances exactly, but tours of 50 cities or more by local search."""
     task = tasks.get(solver.task.name)
     pairs = []
     for instance in instances:
@@ -96,7 +96,7 @@ def measured(solver: Solver, known: list[Example], views: int = 1) -> Measure:
 
 
 def view_rows() -> Iterator[str]:
-    """One view and several, and how long one answer takes."""
+    """Yield rows that compare one view with several, and the time of an answer."""
     yield f"| model | n | instances | one view | {VIEWS} views | one answer, ms | 95 of 100, ms |"
     yield "|---|---|---|---|---|---|---|"
     for name in weights.names():
@@ -116,7 +116,7 @@ def view_rows() -> Iterator[str]:
 
 
 def kind_rows() -> Iterator[str]:
-    """Points of other kinds than uniform ones."""
+    """Yield rows for distributions of points other than the uniform one."""
     yield f"| model | n | {' | '.join(KINDS)} |"
     yield "|---|---|" + "---|" * len(KINDS)
     for name in weights.names():
@@ -132,7 +132,7 @@ def kind_rows() -> Iterator[str]:
 
 
 def real_sets(tsplib: Path) -> list[np.ndarray]:
-    """Coordinates that nobody drew at random."""
+    """Real coordinates, from TSPLIB and other data sets."""
     files = [*sorted(tsplib.glob("*.tsp")), Path("examples/capitals.csv")]
     sets = [e.inputs for file in files for e in formats.read(str(file), tasks.get("tsp"))]
     linnerud = datasets.load_linnerud()
@@ -145,7 +145,7 @@ def real_sets(tsplib: Path) -> list[np.ndarray]:
 
 
 def real_rows(sets: list[np.ndarray]) -> Iterator[str]:
-    """Hulls of all of them, tours of those that are not too large."""
+    """Yield rows for real coordinates: hulls of all sets, tours of the smaller ones."""
     yield "| model | sets | constrained greedy |"
     yield "|---|---|---|"
     for name in weights.names():
@@ -183,7 +183,7 @@ def page(machine: str, commit: str, tsplib: Path) -> Iterator[str]:
 
 
 def main() -> None:
-    """Writes the page."""
+    """Write the page."""
     parser = argparse.ArgumentParser(description=__doc__)
     for fact in ("machine", "commit"):
         parser.add_argument(f"--{fact}", required=True)

@@ -34,13 +34,13 @@ PAPERS = {
 
 
 def rows_of(model: str) -> dict[int, Measure]:
-    """The metric of constrained greedy decoding, by n."""
+    """The metric of constrained greedy decoding for each n."""
     rows = json.loads((ROOT / "results" / f"{model}.json").read_text())["rows"]
     return {row["n"]: Measure(**row["constrained"]) for row in rows}
 
 
 def lines() -> Iterator[str]:
-    """The table."""
+    """The lines of the table."""
     yield "| in percent, with 95% intervals | n | shipped model | our Ptr-Net | papers |"
     yield "|---|---|---|---|---|"
     for task, sizes in SIZES.items():
@@ -53,7 +53,7 @@ def lines() -> Iterator[str]:
 
 
 def main() -> None:
-    """Writes the table into README.md."""
+    """Write the table into README.md."""
     readme = ROOT / "README.md"
     before, rest = readme.read_text().split(BEGIN)
     _, after = rest.split(END)

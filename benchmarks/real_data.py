@@ -43,7 +43,7 @@ FORMER_OPTIONS = "--model ptr-net --hidden-size 256 --batch-size 128 --steps 200
 
 
 class Sets(NamedTuple):
-    """Sets of elements, of which one each was chosen (grade 1), or which have grades."""
+    """Sets of elements with grades; in a choice, the chosen element has grade 1."""
 
     kind: str
     elements: list[list[dict[str, Any]]]
@@ -132,7 +132,7 @@ CHOICES: dict[str, Callable[[], Sets]] = {
 
 
 def ranking(paths: Sequence[str]) -> Sets:
-    """The queries of svmlight files whose sizes stand in `.query` files."""
+    """Read the queries of svmlight files. `.query` files have the sizes of queries."""
     from sklearn.datasets import load_svmlight_files
 
     loaded = load_svmlight_files(paths)
@@ -151,7 +151,7 @@ def ranking(paths: Sequence[str]) -> Sets:
 
 
 def matrices(train: Sets, test: Sets) -> Iterator[Floats]:
-    """Numbers standardised, texts as 0 and 1: a row for each element."""
+    """Yield a matrix with a row for each element: standardised numbers, one-hot texts."""
     from sklearn.feature_extraction import DictVectorizer
     from sklearn.pipeline import make_pipeline
     from sklearn.preprocessing import StandardScaler
@@ -180,7 +180,7 @@ def logit(train: Sets, test: Sets) -> list[Floats]:
         utilities -= np.repeat(np.maximum.reduceat(utilities, starts), sizes(train))
         sums = np.add.reduceat(np.exp(utilities), starts)
         p = np.exp(utilities) / np.repeat(sums, sizes(train))
-        # A trace of ridge: features that all elements of a set share have no weight of their own.
+        # A small ridge, because weights of features that a whole set shares are undefined.
         value = np.log(sums).sum() - utilities @ right + 1e-4 * weights @ weights
         return value, x.T @ (p - right) + 2e-4 * weights
 
@@ -235,7 +235,7 @@ def folds(count: int) -> list[list[int]]:
 
 
 def measured(sets: Sets, method: str, scores: list[Floats]) -> dict[str, list[float]]:
-    """By metric the value of each test set."""
+    """The value of each test set by metric."""
     if sets.kind == "grades":
         orders = [np.argsort(-s, kind="stable") for s in scores]
         pairs = list(zip(sets.grades, orders, strict=True))
@@ -292,7 +292,7 @@ of memory are those of one training, with start-up and reading; other work share
 
 
 class Row(NamedTuple):
-    """A method on a set: all test folds together."""
+    """The results of a method on a data set, over all test folds."""
 
     values: dict[str, Floats]
     seconds: float  # of processor, the mean of a training

@@ -1,4 +1,4 @@
-"""Makes a trained run a shipped model: half precision, scores on fresh instances, and a card.
+"""Turn a trained run into a shipped model: half precision, scores on fresh instances, a card.
 
     python benchmarks/ship.py runs/hull --commit COMMIT \
         --minutes 70 --machine "2 cores of an AMD EPYC (Zen 4, AVX512-BF16)"
@@ -46,8 +46,8 @@ FEWER = {  # sizes whose answers take longer, or for which the papers have no nu
     ("hull", 500): 1000,
     **{("delaunay", n): 2000 for n in (6, 7, 8, 9, 12, 15)},
 }
-# What a card shows of free greedy decoding, and what of the constrained decoders; the first of
-# these is what `ptrnet models` lists.
+# The metrics that a card shows for unconstrained greedy decoding, and for constrained decoders.
+# `ptrnet models` lists the first of the latter.
 FREE = {
     "hull": ("accuracy", "simple", "area"),
     "delaunay": ("accuracy", "triangle_coverage"),
@@ -60,7 +60,7 @@ CONSTRAINED = {
     "tsp": ("gap", "length"),
     "sort": ("accuracy",),
 }
-FREE_COUNTS = {"tsp": 1000}  # the first of the instances, decoded without constraint; else all
+FREE_COUNTS = {"tsp": 1000}  # how many instances to decode without constraint; other tasks: all
 BEAM_COUNTS = {"tsp": 256}  # beams answer the first of the instances; 1000 of other tasks
 PROVED = 50  # cities; larger tours are compared with those of a local search
 SEED = 20_260_000
@@ -155,12 +155,12 @@ def examples(task: str, n: int, count: int) -> list[Example]:
 
 
 def free_note(task: str) -> str:
-    """Return how many instances are decoded without constraint, unless all of them are."""
+    """Describe how many instances are decoded without constraint; empty if all of them are."""
     return f", on the first {FREE_COUNTS[task]:,} instances" if task in FREE_COUNTS else ""
 
 
 def beam_count(task: str) -> int:
-    """The instances that beams answer."""
+    """The number of instances that beams answer."""
     return BEAM_COUNTS.get(task, 1000)
 
 
@@ -171,7 +171,7 @@ def measured(solver: Solver, test: list[Example], decoder: Decoder) -> dict[str,
 
 
 def scores(solver: Solver, n: int, beam: int) -> dict:
-    """The metrics of greedy decoding of one size, and those of constrained decoders."""
+    """The metrics of greedy decoding and of constrained decoders for one size."""
     main, *others = CONSTRAINED[solver.task.name]
     test = examples(solver.task.name, n, FEWER.get((solver.task.name, n), COUNT))
     some = test[: FREE_COUNTS.get(solver.task.name, COUNT)]
@@ -190,7 +190,7 @@ def kept_scores(solver: Solver, folder: Path, run: Path, beam: int) -> list[dict
     """The scores of every size; those that a former call has kept in the run are not taken again.
 
     Args:
-        solver: as it is shipped.
+        solver: the model as it is shipped.
         folder: with the shipped weights, to which the scores belong.
         run: where they are kept.
         beam: prefixes of the beam.
@@ -210,7 +210,7 @@ def kept_scores(solver: Solver, folder: Path, run: Path, beam: int) -> list[dict
 
 
 def cell(metric: str, measure: dict) -> str:
-    """A metric with its interval: shares in percent."""
+    """Format a metric with its interval; shares are in percent."""
     digits, scale = {"length": (3, 1), "gap": (2, 100)}.get(metric, (1, 100))
     return Measure(**measure).text(digits, scale)
 
@@ -277,15 +277,15 @@ def recipe_path(name: str) -> Path:
 
 
 def main() -> None:
-    """Reads a run's folder, writes the package's."""
+    """Read the folder of a run, and write the folder of the package."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("run", type=Path)
     for fact in ("commit", "minutes", "machine"):
         parser.add_argument(f"--{fact}", required=True)
-    parser.add_argument("--name", help="of the shipped model; its task's if none")
+    parser.add_argument("--name", help="name of the shipped model; default: its task")
     parser.add_argument("--beam", type=int, default=4)
-    parser.add_argument("--note", default="", help="what else is to say of the training")
-    parser.add_argument("--n", help="sizes of all its trainings, where others led to this one")
+    parser.add_argument("--note", default="", help="a note on the training for the card")
+    parser.add_argument("--n", help="sizes of all trainings, if this one continued another")
     options = parser.parse_args()
     torch.set_grad_enabled(False)
     # The models are measured outside their trained sizes on purpose.
@@ -301,7 +301,7 @@ def main() -> None:
     trained["n"] = options.n or str(recipe.n)
     folder = Path("src/ptrnet/weights") / name
     model_folder.save(folder, saved._replace(trained=trained), torch.float16)
-    saved = model_folder.load(folder)  # scored as it is shipped
+    saved = model_folder.load(folder)  # scores are those of the shipped weights
     rows = kept_scores(Solver(*saved), folder, options.run, options.beam)
     key = "constrained" if saved.task.name == "tsp" else "accuracy"
     saved.trained["scores"] = [

@@ -1,4 +1,4 @@
-"""How long single answers of a library user take beside a busy process, for both import orders.
+"""Measure the time of single answers next to a busy process, for both orders of imports.
 
     python benchmarks/single_answers.py [COUNT]
 
@@ -32,7 +32,7 @@ print(f"{{p50:8.1f}} {{p99:8.1f}} {{torch.get_num_threads():8}}")
 
 
 def main(count: int) -> None:
-    """Prints a row for each order of imports."""
+    """Print a row for each order of imports."""
     busy = multiprocessing.Process(target=keep_busy, daemon=True)
     busy.start()
     print(f"{'imports':<16} {'p50 ms':>8} {'p99 ms':>8} {'threads':>8}")
@@ -45,7 +45,7 @@ def main(count: int) -> None:
 
 
 def keep_busy() -> None:
-    """A core's worth of work, until it is terminated."""
+    """Keep a core busy until the process is terminated."""
     while True:
         sum(range(10**6))
 

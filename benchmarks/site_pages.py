@@ -1,4 +1,4 @@
-"""A hook of mkdocs, named in mkdocs.yml: what `make docs` adds to the pages of docs/.
+"""A hook of mkdocs (see mkdocs.yml) that adds pages outside docs/ to the site of `make docs`.
 
 - It includes pages of the repository that are outside docs/.
 - Pages link to each other as files of the repository. The hook turns such links to the place of
@@ -84,7 +84,7 @@ def linked(page: Path) -> Iterator[str]:
 
 
 def help_texts(markdown: str) -> Iterator[str]:
-    """A section for each verb, where the page asks for them."""
+    """Yield a section with the help of each command, for the page that asks for them."""
     if "<!-- help -->" not in markdown:
         return
     sys.path.insert(0, str(ROOT / "src"))

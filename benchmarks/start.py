@@ -1,4 +1,4 @@
-"""How long a user waits for the first answer, beside what importing torch alone takes.
+"""Measure the time until the first answer, and the time to import torch alone.
 
     python benchmarks/start.py
 
@@ -28,7 +28,7 @@ COMMANDS = {
 
 
 def main() -> None:
-    """Prints a row for each command."""
+    """Print a row for each command."""
     print(describe(machine("cpu"), versions()))
     print("command                          s       times import torch")
     sides = {name: Side(partial(run, command)) for name, command in COMMANDS.items()}
@@ -39,7 +39,7 @@ def main() -> None:
 
 
 def run(arguments: list[str]) -> None:
-    """One process of this interpreter."""
+    """Run a command in a new process of this interpreter."""
     subprocess.run([sys.executable, *arguments], stdout=subprocess.DEVNULL, check=True)
 
 

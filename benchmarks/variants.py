@@ -1,4 +1,4 @@
-"""The training step of every model, as a multiple of the Ptr-Net's of the same options.
+"""Measure the training step of every model, relative to a Ptr-Net with the same options.
 
     python benchmarks/variants.py
 
@@ -38,7 +38,7 @@ def label(name: str, settings: dict[str, object]) -> str:
 
 
 def stepping(recipe: Recipe) -> Callable[[], None]:
-    """A function that takes a step, the next time that on the next batch."""
+    """A function that takes a training step on the next batch."""
     stream = ExampleStream(recipe.task, recipe.n, recipe.batch_size, recipe.seed)
     batches = iter([stream.batch(k) for k in range(ROUNDS + 1)])
     step = ptrnet_step(recipe)
@@ -46,7 +46,7 @@ def stepping(recipe: Recipe) -> Callable[[], None]:
 
 
 def main() -> None:
-    """Prints a row for each model and option."""
+    """Print a row for each model and option."""
     print(describe(machine("cpu"), versions()))
     for n in (10, 50):
         table = {"task": "hull", "n": str(n), "device": "cpu"}

@@ -27,7 +27,7 @@ def test_each_measurement_gives_rows(quick, measurement):
     rows = list(planned)
     assert rows and len({row.name for row in rows}) == len(rows)
     for row in rows:
-        table = json.loads(json.dumps(row.table()))
+        table = json.loads(json.dumps(row.to_dict()))
         assert table["what"] == measurement and table["n"] == SMALL[measurement]["n"]
         assert 0 < table["low_ms"] <= table["median_ms"] <= table["high_ms"]
         assert table["runs"] >= 1 and table["rate"] > 0 and table["unit"].endswith("/s")

@@ -30,7 +30,7 @@ def test_training_step_includes_waiting_for_data():
 
 def test_ptr_net_is_compared_with_the_naive_one(quick):
     (row,) = train.rows(model="ptr-net", **SMALL, precision="float32", repeats=3)
-    table = row.table()
+    table = row.to_dict()
     assert table["step_ms"] == table["median_ms"] and table["waiting_ms"] > 0
     assert table["rate"] == pytest.approx(4000 / table["step_ms"])
     assert table["runs"] == 3 and table["precision"] == "float32"
@@ -40,7 +40,7 @@ def test_ptr_net_is_compared_with_the_naive_one(quick):
 @pytest.mark.parametrize("model", models.names())
 def test_every_model_has_a_roofline_of_its_products(quick, model):
     (row,) = train.rows(model=model, **SMALL, repeats=2)
-    table = row.table()
+    table = row.to_dict()
     assert table["model"] == model and table["step_ms"] == table["median_ms"] > 0
     assert table["roofline_ms"] > 0 and table["roofline_share"] > 0
     assert (table["other"] is not None) == (model == "ptr-net")

@@ -39,7 +39,7 @@ class Side(NamedTuple):
 
     run: Callable[[], object]
     every: int = 1  # a slow side runs in one of this many rounds
-    warmups: int = 0  # untimed runs before each timed one, for work that in use follows itself
+    warmups: int = 0  # untimed runs before each timed one, for work that repeats itself in use
 
 
 class Spread(NamedTuple):
@@ -94,7 +94,7 @@ def spread(times: Iterable[float]) -> Spread:
 
 
 def ratio(numerator: Times, denominator: Times) -> float:
-    """How many times as long the first side takes: the median over the rounds that have both."""
+    """The median ratio of times, over the rounds that have both sides."""
     rounds = numerator.keys() & denominator.keys()
     return statistics.median(numerator[k] / denominator[k] for k in rounds)
 
@@ -111,7 +111,7 @@ def _synchronize(device: str) -> Callable[[], object]:
 # ---- Memory
 
 Setup = Callable[[], Callable[[], object]]  # prepares the work, and returns a function that runs it
-RUNS = 2  # of the work whose memory is measured
+RUNS = 2  # runs of the work whose memory is measured
 
 
 def peaks(setups: Sequence[Setup], title: str) -> list[float]:
@@ -163,11 +163,11 @@ def process_peak() -> float:
 
 
 class Baseline(NamedTuple):
-    """What a time is compared with, measured in the same rounds."""
+    """The side that a time is compared with, measured in the same rounds."""
 
     name: str
     ms: float  # the median
-    ratio: float  # how many times as long the baseline takes
+    ratio: float  # the baseline's time divided by the other one
     peak_mb: float
 
 
@@ -180,7 +180,7 @@ class Row:
         name: unique within the measurement.
         time: milliseconds of a run.
         count: how many units a run handles.
-        unit: of the rate.
+        unit: the unit of the rate.
         facts: the settings, and other measured values, by their names in JSON.
         peak_mb: the peak of memory of a process that does only this.
         roofline_ms: the least time that this machine could take.
@@ -199,7 +199,7 @@ class Row:
     baseline: Baseline | None = None
     note: str = ""
 
-    def table(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """The row as a dictionary, flat except for the baseline. None: not measured."""
         return {
             "what": self.measurement,
@@ -219,7 +219,7 @@ class Row:
 
     def cells(self) -> dict[str, str]:
         """The printed cells of the row by column title, including empty cells."""
-        table, baseline = self.table(), self.baseline
+        table, baseline = self.to_dict(), self.baseline
         share = table["roofline_share"]
         return {
             "": self.name,
@@ -229,9 +229,9 @@ class Row:
             "roofline ms": _three_digits(self.roofline_ms),
             "share": "" if share is None else f"{share:.0%}",
             "peak MB": _three_digits(self.peak_mb),
-            "beside it": f"{baseline.name} {_three_digits(baseline.ms)} ms" if baseline else "",
+            "baseline": f"{baseline.name} {_three_digits(baseline.ms)} ms" if baseline else "",
             "times": f"{baseline.ratio:.1f}" if baseline else "",
-            "its peak MB": _three_digits(baseline.peak_mb) if baseline else "",
+            "baseline MB": _three_digits(baseline.peak_mb) if baseline else "",
             "note": self.note,
         }
 
@@ -318,7 +318,7 @@ def machine(device: str) -> dict[str, Any]:
         "cores": os.cpu_count(),
         "threads": torch.get_num_threads(),
         "bfloat16": _bfloat16(),
-        "load": round(os.getloadavg()[0], 2),  # processes that wanted a core in the last minute
+        "load": round(os.getloadavg()[0], 2),  # runnable processes in the last minute
         "system": f"{platform.system()} {platform.machine()}",
     }
     return {**facts, "gpu": torch.cuda.get_device_name()} if device == "cuda" else facts

@@ -17,7 +17,7 @@ from ptrnet.errors import MissingExtraError
 from ptrnet.parallel import ordered_map
 
 N = 50  # elements by default; fewer for an algorithm that is limited to fewer
-MIN_SECONDS = 0.2  # of a run, so that the time to distribute the work is negligible
+MIN_SECONDS = 0.2  # a run takes at least this, so that distributing the work is negligible
 MEMORY_COUNT = 4  # instances in the measurement of memory, which runs in one process
 CHUNKS = 4  # per process, if there are enough instances
 

@@ -1,4 +1,4 @@
-"""A Ptr-Net as it is usually written, the baseline of the ratios. Nothing else uses it.
+"""A straightforward Ptr-Net in plain PyTorch. It is the baseline of measurements only.
 
 An `nn.LSTM` encodes, an `LSTMCell` decodes step by step, and each step computes tanh of every sum
 of an encoder state and the decoder state, in float32.

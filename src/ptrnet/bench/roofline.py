@@ -1,7 +1,7 @@
-"""The least time that this machine could take for some work on a CPU or a GPU.
+"""The roofline: the least time that this machine could take for some work, on a CPU or a GPU.
 
-That is the floating-point operations of the work's matrix products, at the rate of a large product.
-The latter is timed as a side in the same rounds as the work.
+It is the number of floating-point operations in the work's matrix products, divided by the rate of
+a large product. The large product is timed in the same rounds as the work.
 """
 
 import math
@@ -12,7 +12,7 @@ from typing import Any
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
-_SIDE = {"cpu": 2048, "cuda": 8192}  # of a product that is large enough to reach the best rate
+_SIDE = {"cpu": 2048, "cuda": 8192}  # matrices of this size reach the best rate
 _aten = torch.ops.aten
 # The position of the left factor among the arguments; the right one follows it.
 _LEFT = {

@@ -78,7 +78,7 @@ def rows(
 
 
 def is_trained_on_cuts(model: str) -> bool:
-    """Whether a model is trained on cut answers, as models that encode what remains are.
+    """Whether a model is trained on cut answers, as `remaining-ptr-net` is.
 
     Raises:
         InputError: there is no such model.
@@ -204,7 +204,7 @@ class TrainingStep:
         device: where the step runs.
     """
 
-    batch: TrainingBatch  # the latest one
+    batch: TrainingBatch  # the batch of the last step
 
     def __init__(self, step: Step, batches: Iterable[TrainingBatch], device: str) -> None:
         self._step, self._batches, self._device = step, iter(batches), device
@@ -214,7 +214,7 @@ class TrainingStep:
     def on_fresh_examples(
         cls, make_step: Callable[[Recipe], Step], recipe: Recipe
     ) -> "TrainingStep":
-        """A step on examples that are drawn and labelled as it runs."""
+        """A step on examples that are drawn and labelled in the meantime."""
         task = recipe.task
         labeller = "a1" if "a1" in task.labellers else None  # exact tours would take too long
         stream: BatchStream[Any] = ExampleStream(
@@ -235,7 +235,7 @@ class TrainingStep:
 
     @property
     def waiting_ms(self) -> float:
-        """The mean wait for a batch, without the first, which cannot be made ahead."""
+        """The mean wait for a batch, except the first one, which cannot be prepared ahead."""
         return mean(self._waits[1:])
 
 

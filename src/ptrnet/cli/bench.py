@@ -69,7 +69,7 @@ def bench(
 ) -> None:
     """Measure speed on this machine, beside the roofline of this machine.
 
-    score: the kernel of the additive scores beside its reference. train: a whole training step
+    score: the kernel of the additive scores and its reference. train: a whole training step
     of each model (tours by a1; remaining-ptr-net is trained on cuts), and a Ptr-Net written the
     usual way beside the Ptr-Net. solve: decoding with the
     shipped Ptr-Net. label: labels a second. data: reading a file, and how long a training step
@@ -113,7 +113,7 @@ def bench(
             echo(f"\n{name}: {format_table(rows)}")
     if json:
         document = {"machine": facts, "versions": numbers, "seed": seed, **_step_ms(all_rows)}
-        echo(dumps({**document, "rows": [row.table() for row in all_rows]}))
+        echo(dumps({**document, "rows": [row.to_dict() for row in all_rows]}))
 
 
 def _step_ms(rows: "list[Row]") -> dict[str, float]:
