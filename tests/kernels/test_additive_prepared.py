@@ -4,8 +4,13 @@ import pytest
 import torch
 
 from ptrnet.errors import ShapeError
-from ptrnet.kernels import additive, prepared_scores
-from ptrnet.kernels.additive import cpu, naive_scores, prepared_factorised_scores
+from ptrnet.kernels import additive
+from ptrnet.kernels.additive import (
+    cpu,
+    naive_scores,
+    prepared_factorised_scores,
+    prepared_scores,
+)
 from ptrnet.models.parts.score import Scorer
 
 
