@@ -102,7 +102,7 @@ def test_a_closed_tour_with_a_start_is_the_canonical_one_rotated(rules):
 
 
 def test_a_one_way_street_is_driven_in_its_direction():
-    """Round a one-way street of four corners; the other way costs ten times as much."""
+    """Four corners of a one-way street. The other direction costs ten times as much."""
     dist = np.full((4, 4), 10.0)
     dist[[0, 2, 1, 3], [2, 1, 3, 0]] = 1
     for name in ("exact", "held-karp", "local-search"):

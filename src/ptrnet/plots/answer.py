@@ -54,7 +54,7 @@ def draw_answered(ax: Any, task: Task, answered: Example, known: Indices | None)
 
 
 def _drawing(task: Task, example: Example, outputs: Indices) -> Drawing:
-    """The picture of an answer, without the way back of an open path."""
+    """Return the drawing of an answer, without the way back of an open path."""
     drawing = task.draw(example.inputs, outputs)
     if not example.rules.is_open:
         return drawing

@@ -189,8 +189,8 @@ class _Layer(torch.autograd.Function):
     @staticmethod
     def backward(ctx: FunctionCtx, *grads: Tensor) -> tuple[Tensor | None, ...]:
         *arguments, lengths, x, w_hidden, c, h = ctx.saved_tensors  # type: ignore[attr-defined]
-        # `gates`, the largest tensor, is overwritten by its own gradient: a second backward pass
-        # takes the formula.
+        # The gradient overwrites `gates`, the largest tensor, to save memory. So a second backward
+        # pass has to use the formula.
         if needs_plain(*grads) or ctx.gates is None:  # type: ignore[attr-defined]
             return _plain_gradients(arguments, lengths, h.dtype, grads)
         gates, ctx.gates = ctx.gates, None  # type: ignore[attr-defined]
@@ -211,13 +211,13 @@ class _Layer(torch.autograd.Function):
 def _plain_gradients(
     arguments: list[Tensor], lengths: Tensor, dtype: torch.dtype, grads: tuple[Tensor, ...]
 ) -> tuple[Tensor | None, ...]:
-    """What `_Layer.backward` returns, by the formula in float32, with gradients of its own.
+    """Compute `_Layer.backward` by the formula in float32. The result can be differentiated.
 
     Args:
         arguments: inputs, h0, c0 and the four weights.
         lengths: `(B,)`.
-        dtype: of the outputs.
-        grads: of the outputs `(N, B, H)` and of the last states.
+        dtype: type of the outputs.
+        grads: gradients of the outputs `(N, B, H)` and of the last states.
     """
 
     def formula(x: Tensor, h0: Tensor, c0: Tensor, *weights: Tensor) -> tuple[Tensor, ...]:

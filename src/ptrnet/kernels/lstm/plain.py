@@ -103,13 +103,13 @@ def torch_lstm(
 def without_autocast(
     *tensors: Tensor,
 ) -> tuple[AbstractContextManager[object], tuple[Tensor, ...]]:
-    """A context to compute in, and the tensors to compute with.
+    """Return a context that switches off autocast on a GPU, and the tensors to use in it.
 
     Autocast on a GPU would round the states at every step, and cuDNN's layers return float16 even
     if autocast is set to bfloat16. Without it, products are TensorFloat-32 if PyTorch allows that.
 
-    Under autocast on a GPU: a context that switches it off, and the tensors in float32 (float64
-    stays). Elsewhere: a context that does nothing, and the tensors themselves.
+    The tensors are converted to float32 (float64 stays). On a CPU, or without autocast, the context
+    does nothing, and the tensors are unchanged.
     """
     if not (tensors[0].is_cuda and torch.is_autocast_enabled("cuda")):
         return nullcontext(), tensors
@@ -118,9 +118,10 @@ def without_autocast(
 
 
 def flatten_weights(weights: Iterable[Tensor]) -> list[Tensor]:
-    """The weights as views of one new block of memory, which cuDNN reads without a copy.
+    """Return the weights as views of one new block of memory, which cuDNN reads without a copy.
 
-    As `nn.LSTM.flatten_parameters`, but gradients flow through; all of one dtype and device.
+    Unlike `nn.LSTM.flatten_parameters`, gradients flow through. All weights must have one dtype and
+    device.
     """
     weights = list(weights)
     parts = torch.cat([w.flatten() for w in weights]).split([w.numel() for w in weights])
