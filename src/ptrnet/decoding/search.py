@@ -172,6 +172,6 @@ class Search(Decoder):
     def _check_size(self, num_tokens: int) -> None:
         if self.size * num_tokens > MAX_EXTENSIONS:
             raise InputError(
-                f"{self.name}: {self.size} prefixes over {num_tokens} tokens are more than "
-                f"{MAX_EXTENSIONS} at a step"
+                f"{self.name}: expected at most {MAX_EXTENSIONS} extensions of an instance's "
+                f"prefixes at a step, got {self.size} prefixes over {num_tokens} tokens"
             )
