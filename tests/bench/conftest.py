@@ -1,4 +1,4 @@
-"""Measurements that take a moment."""
+"""Fixtures that make measurements fast."""
 
 import pickle
 
@@ -9,7 +9,7 @@ from ptrnet.bench import data, harness, label, roofline, score
 
 @pytest.fixture
 def quick(monkeypatch):
-    """Small products, files and runs. Setups are pickled, but not run in other processes."""
+    """Use small products, files and runs. Pickle setups, but do not run them in other processes."""
 
     def pickled_sizes(setups, title):
         return [float(len(pickle.dumps(setup))) for setup in setups]

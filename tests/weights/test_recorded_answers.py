@@ -1,4 +1,4 @@
-"""What the shipped models answer stays what it was, instance by instance."""
+"""The answers of the shipped models do not change, instance by instance."""
 
 from pathlib import Path
 
@@ -21,8 +21,8 @@ SIZES = {
 
 
 @pytest.mark.parametrize("name", SIZES)
-def test_answers_are_the_recorded_ones(name):
-    """1,000 of each, recorded when its weights were shipped.
+def test_answers_equal_the_recorded_ones(name):
+    """1,000 answers of each model, recorded when its weights were shipped.
 
     Left out are instances where some token's log-probability is within 0.001 of the chosen one's:
     there another processor's rounding may decide. So it may between equal elements.

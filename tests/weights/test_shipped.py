@@ -1,4 +1,4 @@
-"""The shipped models: whole, documented, and as good as their cards say, by another library."""
+"""The shipped models are complete, documented, and as good as their cards say."""
 
 import json
 from pathlib import Path
@@ -17,14 +17,14 @@ from ptrnet.types import Example
 SHIPPED = pytest.mark.parametrize("name", weights.names())
 
 
-def test_every_task_has_its_model():
+def test_every_task_has_a_shipped_model():
     assert set(weights.names()) >= set(tasks.names())
     for name in tasks.names():
         assert ptrnet.load(name).task.name == name
 
 
 @SHIPPED
-def test_the_card_has_what_a_card_needs(name):
+def test_card_has_all_required_parts(name):
     card = (weights.folder(name) / model_folder.CARD).read_text()
     for word in ("Recipe: ", "Commit: ", "Time: ", "seed ", "steps", "## Scores", "## Limits"):
         assert word in card, word
@@ -38,7 +38,7 @@ def test_the_card_has_what_a_card_needs(name):
 
 
 @SHIPPED
-def test_the_recorded_results_are_those_of_the_card(name):
+def test_recorded_results_equal_those_of_the_card(name):
     path = Path(__file__).parents[2] / "results" / f"{name}.json"
     rows = json.loads(path.read_text())["rows"]
     for row, score in zip(rows, weights.summary(name)["scores"], strict=True):
@@ -47,7 +47,7 @@ def test_the_recorded_results_are_those_of_the_card(name):
 
 
 def examples(name, n, count):
-    """Fresh instances whose seeds no training and no card used, labelled by other libraries."""
+    """Instances of seeds that no training and no card used, labelled by other libraries."""
     rng = np.random.default_rng(987_000 + n)
     if name == "sort":
         return [Example(x, np.argsort(x[:, 0])) for x in rng.random((count, n, 1))]
@@ -69,7 +69,7 @@ def examples(name, n, count):
         ("sort", 20, ptrnet.Beam(4), 0.995),
     ],
 )
-def test_accuracy_on_fresh_instances(name, n, decoder, floor):
+def test_accuracy_on_unseen_instances(name, n, decoder, floor):
     """At least the promised share, less three standard errors of this small sample."""
     model, count = ptrnet.load(name), 1000
     known = examples(name, n, count)
@@ -79,7 +79,7 @@ def test_accuracy_on_fresh_instances(name, n, decoder, floor):
 
 
 @pytest.mark.parametrize(("n", "accuracy", "coverage"), [(5, 0.995, 0.999), (10, 0.99, 0.999)])
-def test_triangulations_of_fresh_instances(n, accuracy, coverage):
+def test_coverage_of_unseen_triangulations(n, accuracy, coverage):
     """At least the promised shares, less three standard errors of this small sample."""
     model, count = ptrnet.load("delaunay"), 300
     known = examples("delaunay", n, count)
@@ -89,8 +89,8 @@ def test_triangulations_of_fresh_instances(n, accuracy, coverage):
 
 
 @pytest.mark.parametrize(("n", "gap"), [(5, 0.001), (10, 0.003), (14, 0.005)])
-def test_tours_of_fresh_instances(n, gap):
-    """At most the promised gap to the shortest tours, which the dynamic programme finds."""
+def test_gap_of_unseen_tours(n, gap):
+    """At most the promised gap to the shortest tours, by dynamic programming."""
     model = ptrnet.load("tsp")
     known = examples("tsp", n, 200)
     answers = [e.outputs for e in model.predict(known)]
@@ -98,7 +98,7 @@ def test_tours_of_fresh_instances(n, gap):
     assert measures["gap"].value < gap and measures["valid"].value == 1
 
 
-def test_maps_are_answered_in_their_own_units():
+def test_coordinates_of_maps_need_no_scaling():
     """Points of a square far away and large: an easy hull, whatever the units."""
     square = np.array([[0.0, 0.0], [1.0, 0.05], [0.95, 1.0], [0.02, 0.9], [0.5, 0.4]])
     expected = ptrnet.load("hull").solve(square).tolist()
@@ -107,7 +107,7 @@ def test_maps_are_answered_in_their_own_units():
 
 
 @pytest.mark.parametrize(("values", "n"), [(10, 10), (3, 10), (10, 20)])
-def test_equal_numbers_are_in_order(values, n):
+def test_many_equal_numbers_are_sorted_by_index(values, n):
     """Whole numbers, of which many are equal: of a model of uniform ones 62 and 13% were."""
     inputs = np.random.default_rng(6).integers(values, size=(200, n, 1)).astype(float)
     answers = weights.load("sort").solve(list(inputs))

@@ -1,4 +1,4 @@
-"""Models by their names."""
+"""Loading of several models by name."""
 
 import pytest
 
@@ -6,7 +6,7 @@ from ptrnet import weights
 from ptrnet.errors import InputError
 
 
-def test_models_are_named_by_the_last_part_of_their_path(small, tmp_path):
+def test_names_are_the_last_parts_of_paths(small, tmp_path):
     small().save_pretrained(tmp_path / "mine")
     models = weights.load_named(["sort", str(tmp_path / "mine")])
     assert list(models) == ["sort", "mine"]

@@ -146,7 +146,7 @@ def step_on_file(path: str, recipe: Recipe) -> TrainingStep:
 
 
 def step_on_fresh_examples(recipe: Recipe) -> TrainingStep:
-    """A training step on batches that are drawn and labelled in the meantime."""
+    """A training step on batches that are drawn and labelled while steps run."""
     return TrainingStep.on_fresh_examples(ptrnet_step, recipe)
 
 

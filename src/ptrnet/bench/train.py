@@ -214,7 +214,7 @@ class TrainingStep:
     def on_fresh_examples(
         cls, make_step: Callable[[Recipe], Step], recipe: Recipe
     ) -> "TrainingStep":
-        """A step on examples that are drawn and labelled in the meantime."""
+        """A step on examples that are drawn and labelled while steps run."""
         task = recipe.task
         labeller = "a1" if "a1" in task.labellers else None  # exact tours would take too long
         stream: BatchStream[Any] = ExampleStream(

@@ -67,19 +67,19 @@ def bench(
     seed: Seed = 0,
     json: Json = False,
 ) -> None:
-    """Measure speed on this machine, beside the roofline of this machine.
+    """Measure speed on this machine, and compare it with the machine's roofline.
 
     score: the kernel of the additive scores and its reference. train: a whole training step
-    of each model (tours by a1; remaining-ptr-net is trained on cuts), and a Ptr-Net written the
-    usual way beside the Ptr-Net. solve: decoding with the
-    shipped Ptr-Net. label: labels a second. data: reading a file, and how long a training step
-    waits for examples. export: answers of the shipped models in onnxruntime beside PyTorch's.
+    of each model (tours by a1; remaining-ptr-net is trained on cuts), and of a Ptr-Net in plain
+    PyTorch. solve: decoding with the shipped Ptr-Net. label: labels per second. data: reading a
+    file, and how long a training step waits for examples. export: answers of the shipped models in
+    onnxruntime and in PyTorch.
 
     A time is the median of several runs, with its quartiles; sides of a ratio run in turn. The
     roofline is the least time that the machine could take, at a rate measured in the same run
     (train, solve: the products of matrices alone, at the rate of a large one; score: the divisions;
     data: reading the bytes). Memory is the peak of a process that does only this, libraries
-    included. With an otherwise idle machine the numbers mean what they say; the load before is
+    included. Run it on an idle machine: other work changes the numbers. The load before the run is
     printed.
 
     Example: ptrnet bench train --model transformer-ptr-net

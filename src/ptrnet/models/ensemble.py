@@ -1,4 +1,4 @@
-"""Several networks of one kind, whose probabilities are averaged at each step."""
+"""An ensemble: several networks of one kind whose probabilities are averaged at each step."""
 
 import math
 from collections.abc import Iterator, Sequence
@@ -13,17 +13,19 @@ from ptrnet.models.base import Encoded, PointerModel
 
 @dataclass(frozen=True)
 class EncodedByEach(Encoded):
-    """What each network has encoded, without its state; `state` has all of them, side by side."""
+    """The encodings of all members without their states, which `state` concatenates."""
 
     members: list[Encoded]
-    state_sizes: tuple[int, ...]  # the tensors in each network's state
+    state_sizes: tuple[int, ...]  # the number of tensors in each member's state
 
 
 class Ensemble(PointerModel):
-    """`p = mean_k p_k` of the next token; the members share nothing but the tokens.
+    """`p = mean_k p_k` at each step, where `p_k` is the distribution of member k.
+
+    The members have separate states and read the same tokens.
 
     Args:
-        members: networks of one kind and of equal settings, two or more.
+        members: two or more networks of one kind with equal settings.
     """
 
     def __init__(self, members: Sequence[PointerModel]) -> None:
@@ -82,15 +84,15 @@ class Ensemble(PointerModel):
 
 
 def _without_state(encoded: Encoded) -> Encoded:
-    """What a network has encoded, for an export: no state, and no number that is a tensor there."""
+    """Remove the state, and a number of tokens that is a tensor: exports cannot have them twice."""
     is_number = isinstance(encoded.num_tokens, int)
     return replace(encoded, state=(), num_tokens=encoded.num_tokens if is_number else 0)
 
 
 def _log_mean(log_probs: Sequence[Tensor] | Iterator[Tensor]) -> Tensor:
-    """The logarithm of the mean of probabilities, of which logarithms are given."""
+    """The logarithm of the mean of probabilities, given their logarithms."""
     every = torch.stack(list(log_probs))
     is_impossible = (every == -torch.inf).all(0)
-    # Filled before the sum: the gradient of a sum of zeros alone has no finite logarithm.
+    # Fill before the sum, because the gradient of log(0) is not finite.
     mean = every.masked_fill(is_impossible, 0).logsumexp(0) - math.log(len(every))
     return mean.masked_fill(is_impossible, -torch.inf)

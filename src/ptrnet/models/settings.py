@@ -18,7 +18,7 @@ class ModelSettings(Settings):
 
     hidden_size: int = setting(256, "units of encoder and decoder", ge=1, le=MAX_UNITS)
     ensemble: int = setting(
-        1, "networks with other first weights, whose probabilities are averaged", ge=1, le=64
+        1, "number of networks to train from different weights and to average", ge=1, le=64
     )
 
     @property

@@ -1,4 +1,4 @@
-"""Edge frames in use: in batches, under autocast, and what is seen along an open edge."""
+"""Edge frames in batches and under autocast, and the geometry of open edges."""
 
 import numpy as np
 import pytest
@@ -22,8 +22,8 @@ HULL, APEXES = tasks.get("hull"), tasks.get("delaunay", sequence="apexes")
     + [(APEXES, d) for d in (Greedy(), Beam(3), Sample(3, seed=0))],
 )
 @pytest.mark.parametrize("constrained", [True, False], ids=["constrained", "free"])
-def test_with_edge_frames_a_batch_answers_as_its_members_alone(task, decoder, constrained):
-    """What the standing contracts say of models without."""
+def test_answers_with_edge_frames_do_not_depend_on_the_batch(task, decoder, constrained):
+    """The standing contracts check this for models without edge frames."""
     torch.manual_seed(5)
     options = {"hidden_size": 16, "encoder_layers": 1, "edge_frames": True}
     edge = "open" if task is APEXES else "last"
@@ -40,7 +40,7 @@ def test_with_edge_frames_a_batch_answers_as_its_members_alone(task, decoder, co
 
 
 @pytest.mark.parametrize("is_open", [False, True])
-def test_coordinates_stay_exact_under_autocast(is_open):
+def test_autocast_does_not_round_coordinates(is_open):
     torch.manual_seed(5)
     points, tokens = torch.rand(3, 6, 2), torch.randint(0, 8, (3, 4))
     elements, frames = Elements(2, 16, 4, True), EdgeFrames(16, is_open)
@@ -55,8 +55,8 @@ def test_coordinates_stay_exact_under_autocast(is_open):
 
 
 @pytest.mark.parametrize("points", ["uniform", "clustered", "stretched"])
-def test_along_an_open_edge_the_apex_is_the_rightmost(points):
-    """NONE among the candidates: every token of a true sequence after the first two, in float32."""
+def test_apex_is_the_rightmost_point_in_the_frame_of_its_edge(points):
+    """For every token after the first two of true sequences, in float32, including NONE."""
     task = tasks.get("delaunay", sequence="apexes", points=points)
     inputs = task.sample(np.random.default_rng(4), 50, 10)
     targets = torch.from_numpy(task.to_tokens(task.label(inputs)).indices)
@@ -79,6 +79,6 @@ def test_along_an_open_edge_the_apex_is_the_rightmost(points):
         (3, 2, {"frame_edge": "open", "edge_frames": True}, "elements of 2 numbers"),
     ],
 )
-def test_frames_without_such_an_edge_are_refused(features, num_specials, options, message):
+def test_edge_frames_are_refused_for_tasks_without_edges(features, num_specials, options, message):
     with pytest.raises(InputError, match=message):
         models.build("transformer-ptr-net", features, num_specials, **options)

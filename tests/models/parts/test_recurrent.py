@@ -1,4 +1,4 @@
-"""Layers against PyTorch's own modules, sequence by sequence without padding, in float64."""
+"""Compare recurrent layers with PyTorch's modules, sequence by sequence, in float64."""
 
 import pytest
 import torch
@@ -16,7 +16,7 @@ TORCH = {"lstm": torch.nn.LSTM, "gru": torch.nn.GRU}
 
 
 def pair(cell, layers, bidirectional):
-    """Our encoder of 6 units, and PyTorch's with its weights."""
+    """Our encoder of 6 units, and PyTorch's module with the same weights."""
     torch.manual_seed(2)
     settings = RecurrentSettings(
         hidden_size=6, cell=cell, layers=layers, bidirectional=bidirectional
@@ -37,7 +37,7 @@ def pair(cell, layers, bidirectional):
 @pytest.mark.parametrize("bidirectional", [False, True])
 @pytest.mark.parametrize("layers", [1, 3])
 @pytest.mark.parametrize("cell", TORCH)
-def test_an_encoder_is_pytorchs(cell, layers, bidirectional):
+def test_encoder_equals_pytorchs(cell, layers, bidirectional):
     _, network, reference = pair(cell, layers, bidirectional)
     x, lengths = torch.randn(4, 5, 3, dtype=torch.float64), [5, 1, 3, 5]
     outputs, state = network(x, torch.tensor(lengths))
@@ -56,7 +56,7 @@ def test_an_encoder_is_pytorchs(cell, layers, bidirectional):
 
 @pytest.mark.parametrize("layers", [1, 2])
 @pytest.mark.parametrize("cell", TORCH)
-def test_steps_of_a_decoder_are_its_sequence(cell, layers):
+def test_decoder_steps_equal_the_whole_sequence(cell, layers):
     torch.manual_seed(2)
     network = decoder(3, RecurrentSettings(hidden_size=4, cell=cell, layers=layers)).double()
     for parameter in network.parameters():
@@ -74,7 +74,7 @@ def test_steps_of_a_decoder_are_its_sequence(cell, layers):
 
 
 @pytest.mark.parametrize("cell", TORCH)
-def test_nothing_to_read_leaves_the_state(cell):
+def test_empty_sequence_leaves_the_state_unchanged(cell):
     network = decoder(3, RecurrentSettings(hidden_size=4, cell=cell)).double()
     for parameter in network.parameters():
         torch.nn.init.normal_(parameter)
