@@ -122,7 +122,7 @@ def check_int(name: str, value: object, minimum: int) -> int:
     Raises:
         InputError: the value is not a whole number (booleans are not), or below `minimum`.
 
-    Example:
+    Examples:
         >>> check_int("size", np.int64(3), minimum=1)
         3
     """

@@ -38,7 +38,7 @@ def checksum(content: bytes | str | Path) -> str:
 
     Raises OSError if the file cannot be read.
 
-    Example:
+    Examples:
         >>> checksum(b"")[:8]
         'e3b0c442'
     """
@@ -111,7 +111,7 @@ def atomic_path(path: Path) -> Iterator[Path]:
         InputError: the folder is missing.
         OutputError: the folder is not writable, or the disk is full.
 
-    Example:
+    Examples:
         >>> with atomic_path(Path("answer.txt")) as temporary:
         ...     temporary.write_text("42")
     """

@@ -111,7 +111,7 @@ def job(
         InputError: an example cannot be used or written, `output` cannot be written, or its folder
             holds an unfinished job with another key or is in use by another process.
 
-    Example:
+    Examples:
         >>> function = partial(label_dataset, task, "exact")
         >>> chunks = data.chunks(CHUNK)
         >>> job(function, Source(chunks, len(data), {}), task, "tours.jsonl", "labelling", {})

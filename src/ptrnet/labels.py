@@ -74,7 +74,7 @@ def label(
             unfinished job. The message names file and line. No file is written then.
         MissingExtraError: the format, labeller or backend needs a package that is not installed.
 
-    Example:
+    Examples:
         >>> inputs, outputs = ptrnet.label("hull", [[0, 0], [1, 0], [0, 1], [0.2, 0.2]])
         >>> outputs
         array([0, 1, 2])
@@ -183,7 +183,7 @@ def generate(
             is written then.
         MissingExtraError: the format, labeller or backend needs a package that is not installed.
 
-    Example:
+    Examples:
         >>> data = ptrnet.generate("hull", n="5-50", count=1000, seed=1)
         >>> points, hull = data[0]
     """
@@ -246,7 +246,7 @@ def label_dataset(
         InputError: the algorithm does not take an instance, finds no answer, or finds no proof
             although the call is `strict`. The message begins with the instance's source.
 
-    Example:
+    Examples:
         >>> labelled = label_dataset(tasks.get("tsp"), "exact", data)
     """
     data = Dataset.of(data, task.item_size)

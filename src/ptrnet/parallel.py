@@ -54,7 +54,7 @@ def ordered_map(
         KilledError: the system killed a process.
         MissingExtraError: the backend's package is not installed.
 
-    Example:
+    Examples:
         >>> list(ordered_map(math.factorial, [3, 4, 5], jobs=2))
         [6, 24, 120]
     """

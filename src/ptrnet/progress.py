@@ -22,7 +22,7 @@ def track(items: Iterable[T], description: str, total: int | None = None) -> Ite
         description: the text next to the bar.
         total: number of items; None if unknown.
 
-    Example:
+    Examples:
         >>> for chunk in track(chunks, "labelling", len(chunks)):
         ...     label(chunk)
     """
@@ -43,7 +43,7 @@ class Bar:
         total: the count at the end; None if unknown.
         completed: the count at the beginning, from an earlier run. The rate does not include it.
 
-    Example:
+    Examples:
         >>> with Bar("labelling", total=1000) as bar:
         ...     bar.add(250)
     """

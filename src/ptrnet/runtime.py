@@ -36,7 +36,7 @@ def tune() -> None:
     - Python's garbage collector runs less often. Importing torch creates many objects that all
       stay, and the collector takes a fifteenth of that time.
 
-    Example:
+    Examples:
         >>> import ptrnet.runtime
         >>> ptrnet.runtime.tune()
         >>> import torch

@@ -84,7 +84,7 @@ def setting(
         lt: a number must be less than this.
         kw_only: whether the setting is a keyword-only argument.
 
-    Example:
+    Examples:
         >>> @dataclass(frozen=True)
         ... class Optimizer(Settings):
         ...     rate: float = setting(2e-3, "the learning rate", gt=0)

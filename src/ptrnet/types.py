@@ -91,7 +91,7 @@ class Example:
         grades: `(n,)`, an order of the elements with ties: right answers begin with the elements of
             the highest grade, in any order. None if answers have no ties.
 
-    Example:
+    Examples:
         >>> example = Example(np.array([[0.7], [0.2]]), np.array([1, 0]))
         >>> inputs, outputs = example
     """

@@ -22,7 +22,7 @@ class Constraint(Protocol):
     `bool(tensor)`), because the search may be recorded as a CUDA graph. `allowed` must leave each
     prefix that has not ended at least one token.
 
-    Example:
+    Examples:
         >>> constraint = Permutation()
         >>> state = constraint.initial_state(torch.tensor([3]), num_specials=1, num_tokens=4)
         >>> parents, tokens = torch.tensor([[0]]), torch.tensor([[2]])

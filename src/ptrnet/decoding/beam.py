@@ -17,7 +17,7 @@ class Beam(BeamSettings, Search):
         size: number of prefixes of an instance that are kept after each step, K. Time and memory
             grow with it.
 
-    Example:
+    Examples:
         >>> tour = ptrnet.load("tsp").solve(points, ptrnet.Beam(8))
     """
 
@@ -51,7 +51,7 @@ class Beam(BeamSettings, Search):
 class Greedy(Beam):
     """Greedy decoding: take the likeliest token at each step, as a beam of one does.
 
-    Example:
+    Examples:
         >>> hull = ptrnet.load("hull").solve(points, ptrnet.Greedy())  # the default
     """
 

@@ -33,7 +33,7 @@ class Incremental(IncrementalSettings, Decoder):
         window: number of new elements in a group, 1 or more. The paper tries 1, 5, 10, 25 and 50.
         inner: the decoder that solves each group; only its likeliest answer is used.
 
-    Example:
+    Examples:
         >>> hull = ptrnet.load("hull").solve(points, ptrnet.Incremental(window=25))
     """
 

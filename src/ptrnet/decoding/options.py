@@ -43,7 +43,7 @@ def _option(cls: type[Settings], name: str) -> Any:
 class DecoderOptions(Settings):
     """A decoder's name and options. An option that was left out is None.
 
-    Example:
+    Examples:
         >>> DecoderOptions(decoder="beam", beam_size=4).build(seed=1)
         Beam(size=4)
     """

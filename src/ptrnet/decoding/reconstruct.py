@@ -46,7 +46,7 @@ class Reconstruct(ReconstructSettings, Decoder):
             cities of the instances that the model was trained on.
         seed: seed of the choice of parts.
 
-    Example:
+    Examples:
         >>> tour = ptrnet.load("tsp").solve(points, ptrnet.Reconstruct(seconds=5.0))
     """
 

@@ -30,7 +30,7 @@ class Sample(SampleSettings, Search):
         seed: seed of the random numbers; the same call draws the same answers again. None: each
             call draws a new seed from torch's generator.
 
-    Example:
+    Examples:
         >>> tour = ptrnet.load("tsp").solve(points, ptrnet.Sample(100, seed=1))  # the shortest
     """
 

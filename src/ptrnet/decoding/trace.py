@@ -20,7 +20,7 @@ class Traced(Search):
     Args:
         search: the search to record.
 
-    Example:
+    Examples:
         >>> traced = Traced(Beam(3))
         >>> hull = ptrnet.load("hull").solve(points, traced)
         >>> traced.steps[0].selection.tokens  # (1, 3): the first tokens of the three prefixes

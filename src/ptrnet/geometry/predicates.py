@@ -43,7 +43,7 @@ def pair(points: Floats, i: int) -> Pair:
 def turn(a: Pair, b: Pair, c: Pair) -> Any:
     """Return twice the area of the triangle: positive if the path from a over b to c turns left.
 
-    Example:
+    Examples:
         >>> turn((0, 0), (1, 0), (1, 1))
         1
     """
@@ -91,7 +91,7 @@ def in_circle(a: Pair, b: Pair, c: Pair, p: Pair) -> Any:
     Assumes that the path from a over b to c turns left. The number is the determinant of the points
     lifted to a paraboloid.
 
-    Example:
+    Examples:
         >>> in_circle((0, 0), (2, 0), (0, 2), (1, 1))
         8
     """
@@ -176,7 +176,7 @@ class Predicates:
 
     Indices are arrays that broadcast with each other. Results have their shape and are 1, 0 or -1.
 
-    Example:
+    Examples:
         >>> predicates = Predicates(np.array([[0, 0], [1, 0], [2, 0], [1, 1.0]]))
         >>> predicates.turn(np.array([0, 0]), np.array([1, 1]), np.array([2, 3]))
         array([0, 1])

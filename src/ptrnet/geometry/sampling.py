@@ -19,7 +19,7 @@ def sample_points(kind: str, rng: np.random.Generator, shape: Shape) -> Floats:
 
     "mixed" is uniform half of the time, else one of the other kinds.
 
-    Example:
+    Examples:
         >>> sample_points("mixed", np.random.default_rng(0), (32, 50, 2)).shape
         (32, 50, 2)
     """

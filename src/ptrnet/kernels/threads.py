@@ -24,7 +24,7 @@ def run_slices(run: Callable[[int, int, int], None], cuts: Sequence[int]) -> Non
 
     Inside, PyTorch's own operations use one thread. An error in a slice is raised here.
 
-    Example:
+    Examples:
         >>> run_slices(lambda k, first, last: print(k, first, last), [0, 10])
         0 0 10
     """

@@ -45,7 +45,7 @@ def register(name: str, module: ModuleType) -> None:
     Raises:
         InputError: the module has no `label`, or the name is taken.
 
-    Example:
+    Examples:
         >>> import my_labeller
         >>> labellers.register("mine", my_labeller)
     """
@@ -57,7 +57,7 @@ def register(name: str, module: ModuleType) -> None:
 def get(name: str) -> Labeller:
     """Return the labeller of that name. Raises InputError with the nearest name if it is unknown.
 
-    Example:
+    Examples:
         >>> labellers.get("argsort")(np.array([[[0.3], [0.1], [0.2]]])).rows()
         [array([1, 2, 0])]
     """

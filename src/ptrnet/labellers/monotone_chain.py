@@ -28,7 +28,7 @@ _RIGHT, _UNSURE, _LEFT = -1, 0, 1  # turns; straight on counts as right
 def label(inputs: Floats) -> Answers:
     """Return hulls of points `(B, n, 2)`, counter-clockwise from the leftmost (then lowest) vertex.
 
-    Example:
+    Examples:
         >>> label(np.array([[[0, 0], [1, 0], [0.2, 0.2], [0, 1.0]]])).rows()
         [array([0, 1, 3])]
     """

@@ -1,6 +1,6 @@
 """The networks, one file for each. Plug-ins register further ones.
 
-Example:
+Examples:
     >>> from ptrnet import models
     >>> models.names()[:2]
     ['hard-ptr-net', 'memory-ptr-net']
@@ -38,7 +38,7 @@ def register(name: str, cls: "type[PointerModel]") -> None:
     Raises:
         InputError: `cls` is not derived from `PointerModel`, or the name is taken.
 
-    Example:
+    Examples:
         >>> models.register("my-net", MyNet)
     """
     from ptrnet.models.base import PointerModel

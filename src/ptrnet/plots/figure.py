@@ -46,7 +46,7 @@ def axes_or_new(ax: Any, width: float = 6.0, height: float = 6.0) -> Any:
 def axes(path: Path, width: float = 6.0, height: float = 6.0) -> Iterator[Any]:
     """Yield the axes of a figure, and write the picture if the block ends without an error.
 
-    Example:
+    Examples:
         >>> with axes(Path("points.png")) as ax:
         ...     ax.plot([0, 1], [1, 0], "o")
     """

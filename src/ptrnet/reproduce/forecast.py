@@ -62,7 +62,7 @@ def seconds_per_step(recipe: Recipe) -> float:
 def duration(seconds: float) -> str:
     """Return a duration as text: `40 s`, `12 min`, `3 h 20 min`, `2 d 4 h`.
 
-    Example:
+    Examples:
         >>> duration(12_000)
         '3 h 20 min'
     """

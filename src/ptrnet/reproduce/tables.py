@@ -111,7 +111,7 @@ def select(what: str) -> list[Row]:
     Raises:
         InputError: there is no such paper, table or row. The message suggests the nearest name.
 
-    Example:
+    Examples:
         >>> len(select("vinyals2015/table1")) == len(read("vinyals2015/table1").rows)
         True
     """

@@ -50,7 +50,7 @@ class PointerEstimator(BaseEstimator):  # type: ignore[misc]
         solver_: the trained model, a `ptrnet.Solver`.
         n_features_in_: number of features of an element, d.
 
-    Example:
+    Examples:
         >>> estimator = ptrnet.PointerEstimator("permutation", steps=500)
         >>> estimator.fit(X, y).predict(X)
     """

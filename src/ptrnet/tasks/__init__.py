@@ -3,7 +3,7 @@
 Problems (`ptrnet.problems`) are tasks, too. `kind` and `get` know them, but `names` leaves the
 built-in ones out, because a model of their own serves them.
 
-Example:
+Examples:
     >>> from ptrnet import tasks
     >>> tasks.get("hull", start="lowest-index").num_features
     2

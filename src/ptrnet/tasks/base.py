@@ -57,7 +57,7 @@ class Labelling(ABC):
         Raises:
             InputError: the labeller does not serve this task, or not that many elements.
 
-        Example:
+        Examples:
             >>> task = ptrnet.tasks.get("sort")
             >>> task.label(np.array([[[0.7], [0.2], [0.5]]])).indices
             array([[1, 2, 0]])

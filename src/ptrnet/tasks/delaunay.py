@@ -54,7 +54,7 @@ class Delaunay(Task):
         sequence: the form of token sequences: `triangles`, three tokens for each triangle; or
             `apexes`, one token for each open edge.
 
-    Example:
+    Examples:
         >>> inputs, outputs = ptrnet.label("delaunay", [[0, 0], [1, 0], [0, 1], [1, 1.5]])
         >>> outputs
         array([[0, 1, 2],

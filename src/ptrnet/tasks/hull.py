@@ -39,7 +39,7 @@ class Hull(Task):
             nearest to the lower-left corner (W).
         closed: whether token sequences repeat the first vertex at the end, as in V's figure 1.
 
-    Example:
+    Examples:
         >>> inputs, outputs = ptrnet.label("hull", [[0, 0], [1, 0], [0, 1], [0.2, 0.2]])
         >>> outputs
         array([0, 1, 2])

@@ -35,7 +35,7 @@ class Schema:
         fills: for each field that may be missing, the number that replaces it.
         context: the fields that all elements of an instance share.
 
-    Example:
+    Examples:
         >>> schema = Schema(("price", "colour"), ((), ("blue", "red")))
         >>> schema.encode([{"price": 3, "colour": "red"}], "offers")
         array([[3., 0., 1.]])

@@ -22,7 +22,7 @@ class Sort(Task):
     An instance is `(n, 1)`, an answer `(n,)`. Equal numbers are ordered by their indices. The
     metric is `accuracy`, the share of answers that are entirely right.
 
-    Example:
+    Examples:
         >>> inputs, outputs = ptrnet.label("sort", [[0.7], [0.2], [0.5]])
         >>> outputs
         array([1, 2, 0])

@@ -52,7 +52,7 @@ def load(name: str | Path) -> Solver:
         ModelError: the files are damaged, or the hub has no such model.
         InputError: the name is unknown; the message suggests the nearest.
 
-    Example:
+    Examples:
         >>> model = ptrnet.load("hull")
         >>> model.solve([[0, 0], [1, 0], [0, 1], [0.2, 0.2]])
         array([0, 1, 2])

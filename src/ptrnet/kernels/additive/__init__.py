@@ -68,7 +68,7 @@ def additive_scores(
     Raises:
         ShapeError: the shapes do not fit each other, or on a CPU, a length is out of range.
 
-    Example:
+    Examples:
         >>> keys, queries, v = torch.rand(8, 50, 128), torch.rand(8, 1, 128), torch.rand(128)
         >>> additive_scores(keys, queries, v).shape
         torch.Size([8, 1, 50])
