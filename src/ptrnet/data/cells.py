@@ -58,7 +58,8 @@ def is_plain_number(text: str) -> bool:
 def parse_cells(column: Sequence[str]) -> list[Any]:
     """Return the number in each cell, None for a missing one, and other texts as they are.
 
-    A number beyond float64 becomes infinity.
+    Every reader of .csv decides by this rule which cells are numbers. A number beyond float64
+    becomes infinity.
     """
     if all(map(_PLAIN.fullmatch, column)):
         return [_parse_plain(cell) for cell in column]

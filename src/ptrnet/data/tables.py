@@ -143,6 +143,44 @@ class Table:
             self._parsed[name] = cells.parse_column(column, lambda k: f'{place(k)}: "{name}"')
         return self._parsed[name]
 
+    def typed(self, schema: Schema) -> "Table":
+        """Return the table with the values that the fields of a schema have.
+
+        In a column of numbers, a text that is not a number stays as it is, so that it is refused
+        by its own row. Categories stay as they are written.
+        """
+        if not self.is_text:
+            return self
+        columns = {**self.columns}
+        categories = dict(zip(schema.fields, schema.categories, strict=True))
+        for name, column in columns.items():
+            if name not in categories:
+                columns[name] = self.values(name)
+            elif not categories[name]:
+                columns[name] = cells.parse_cells(column)
+        return replace(self, columns=columns, is_text=False)
+
+    def encode(self, schema: Schema) -> Floats:
+        """Return the features of each row, `(n, d)`.
+
+        Raises:
+            InputError: a column is missing, or has a value that its field cannot have.
+        """
+        return np.hstack(
+            [
+                schema.encode_field(k, self.values(name), self.place)
+                for k, name in enumerate(schema.fields)
+            ]
+        )
+
+    def elements(self, names: Iterable[str]) -> list[dict[str, Any]]:
+        """Return each row as a dictionary of some of its columns."""
+        names = list(names)
+        if not names:
+            return [{} for _ in range(len(self))]
+        rows = zip(*map(self.values, names), strict=True)
+        return [dict(zip(names, row, strict=True)) for row in rows]
+
     def with_column(self, name: str, values: Sequence[Any]) -> "Table":
         """Return the table with a column more, or with another one of its name."""
         arrow = self.arrow
@@ -190,12 +228,9 @@ class Sets:
         keys = {self.columns.set_id, self.columns.answer[1]}
         return [name for name in self.table.columns if name not in keys]
 
-    def elements(self) -> list[list[dict[str, Any]]]:
-        """Return the elements of each set as dictionaries."""
-        names = self.names
-        columns = [self._sorted(self.table.values(name)) for name in names]
-        rows = [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)]
-        rows = rows or [{} for _ in self.rows]
+    def _elements(self, table: Table) -> list[list[dict[str, Any]]]:
+        """Return the elements of each set as dictionaries, from a table of the same rows."""
+        rows = self._sorted(table.elements(self.names))
         return [rows[a:b] for a, b in zip(self.starts[:-1], self.starts[1:], strict=True)]
 
     def examples(self) -> list[Example]:
@@ -212,7 +247,7 @@ class Sets:
                 grades=None if parts is None else parts[k],
             )
             for k, (elements, source, key) in enumerate(
-                zip(self.elements(), self.sources, self.ids, strict=True)
+                zip(self._elements(self.table), self.sources, self.ids, strict=True)
             )
         ]
 
@@ -227,13 +262,15 @@ class Sets:
             InputError: a field is missing, a value does not suit, or an answer is none of the
                 task.
         """
-        elements = self.elements()
-        if task.schema is None:
+        schema = task.schema
+        table = self.table if schema is None else self.table.typed(schema)
+        elements = self._elements(table)
+        if schema is None:
             pairs = zip(elements, self.sources, strict=True)
             parts = [checks.check_instance(rows, task, source) for rows, source in pairs]
             features = np.concatenate(parts)
         else:
-            features = self._encoded(task.schema)
+            features = table.encode(schema)[self.rows]
         data = self._dataset(features, with_answers, task.min_elements)
         for k, source in enumerate(self.sources):
             outputs = data.outputs(k)
@@ -274,18 +311,11 @@ class Sets:
         if not seen:
             raise InputError(f"{self.table.source}: expected a field to learn from, got none")
         schema = schema_of(seen, ignores_unknown, missing)
-        return schema, self._dataset(self._encoded(schema), True)
+        return schema, self._dataset(self.table.encode(schema)[self.rows], True)
 
     def left_out(self, schema: Schema) -> list[str]:
         """The columns that could be fields, and that the schema does not read."""
         return [name for name in self.names if name not in schema.fields]
-
-    def _encoded(self, schema: Schema) -> Floats:
-        features = [
-            schema.encode_field(k, self._sorted(self.table.values(name)), self._place)
-            for k, name in enumerate(schema.fields)
-        ]
-        return np.hstack(features)
 
     def _dataset(self, features: Floats, with_answers: bool, least: int = 1) -> Dataset:
         extra = [{self.columns.set_id: key} for key in self.ids]

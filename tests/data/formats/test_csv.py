@@ -1,5 +1,7 @@
 """Tables of one instance: which columns are read, carried along or refused."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 
@@ -7,7 +9,9 @@ import ptrnet
 from ptrnet import tasks
 from ptrnet.cli import run
 from ptrnet.data import formats
+from ptrnet.data.infer_task import task_of
 from ptrnet.errors import AmbiguousInputWarning, InputError
+from ptrnet.tasks.schema import Schema
 from ptrnet.types import Example
 
 HULL, SORT, DELAUNAY = tasks.get("hull"), tasks.get("sort"), tasks.get("delaunay")
@@ -91,6 +95,9 @@ def test_names_may_look_like_numbers_and_a_numbered_first_row_is_doubted(tmp_pat
         "52,5\t13,4 / 48,1\t11,6 / 50,9\t6,9",
         "0,5 0,7 / 1,5 2,5 / 0,1 0,3",
         "0,5 -1,7 / 1,5  2,5 / 0,1 0,3",
+        "zone,x,y / 1,1,567 / 2,007,678 / 3,3,1",
+        "zone,x,y / 1,1,567 / 2,1_000,678 / 3,3,1",
+        "007,1 / 2,3 / 4,5",
     ],
 )
 def test_refuses_to_skip_coordinates_in_foreign_notation(tmp_path, text):
@@ -126,6 +133,7 @@ def test_refuses_to_skip_numbers_in_foreign_notation(tmp_path, text):
         ("x,y, / 0,0, / 1,0,", HULL, [[0, 0], [1, 0]]),
         ("x,post,y / 0.5,114 55,0 / 1.5,114 56,0", HULL, [[0.5, 0], [1.5, 0]]),
         ("x,post,y / 5,114 55,0 / 1,114 56,0", HULL, [[5, 0], [1, 0]]),
+        ("zip,x,y / 01067,0,0 / 04109,1,0", HULL, [[0, 0], [1, 0]]),
         ("x,y,phone / 0,0,030 1234567 / 1,0,", HULL, [[0, 0], [1, 0]]),
     ],
 )
@@ -188,3 +196,16 @@ def test_other_tables_are_no_matrices(tmp_path, text):
     path.write_text(text)
     with pytest.raises(InputError):
         list(formats.read(str(path), tasks.get("tsp")))
+
+
+def test_a_model_of_fields_reads_cells_as_in_long_tables(tmp_path):
+    """Missing numbers are filled in; a text among numbers is refused by its own line."""
+    schema = Schema(("x", "size"), ((), ("10", "XL")), fills=(("x", 2.5),))
+    read = partial(read_table, tmp_path, task=task_of(schema))
+    example = read("note,size,x / a,10,1 / b,XL, / ,10,n/a")
+    assert example.inputs.tolist() == [[1, 0, 1, 0], [2.5, 1, 0, 1], [2.5, 1, 1, 0]]
+    assert [e["size"] for e in example.elements] == ["10", "XL", "10"]
+    with pytest.raises(InputError, match=r'f\.csv:3: "x": expected a number, got \'007\''):
+        read("x,size / 1,10 / 007,XL")
+    with pytest.raises(InputError, match=r'f\.csv: expected the column "size", got \'x\''):
+        read("x / 1")

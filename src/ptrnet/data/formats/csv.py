@@ -3,6 +3,7 @@
 A header is optional. The numeric columns are the features, in their order; if there are too many,
 those that are named as ids are left out. The other columns are carried along and written again
 with their rows. A model that reads fields by their names finds its columns by the header instead.
+Which cells are numbers is decided as in long tables: 007 and 1_000 are not.
 A task that takes distances also reads a square matrix of them, with or without names of its rows
 and columns. The answer to one is the names in its order; any other answer is written as the rows
 that it points at, in its order; for triangles that is three rows each.
@@ -86,19 +87,14 @@ def _read_matrix(rows: list[list[str]], task: Task, source: str) -> Example | No
 
 def _read_fields(rows: list[list[str]], lines: list[int], task: Task, source: str) -> Example:
     """Return the instance of a model that reads columns by their names in the header."""
-    schema, header = task.schema, rows[0]
+    schema = task.schema
     assert schema is not None
-    cells.check_header(header, f"{source}:{lines[0]}")
-    elements = []
-    for row, line in zip(rows[1:], lines[1:], strict=True):
-        element: dict[str, Any] = dict(zip(header, row, strict=True))
-        for field, texts in zip(schema.fields, schema.categories, strict=True):
-            if field in element and not texts:
-                element[field] = cells.parse_number(element[field], f'{source}:{line}: "{field}"')
-        elements.append(element)
-    inputs = checks.check_instance(elements, task, source)
-    table = Table(header, rows[1:], [header.index(field) for field in schema.fields])
-    return Example(inputs, None, source, table=table, elements=elements)
+    table = _long_table(rows, lines, source).typed(schema)
+    inputs = table.encode(schema)
+    checks.check_size(len(inputs), task, source)
+    checks.check_solvable(inputs, task, source)
+    columns = Table(rows[0], rows[1:], [rows[0].index(field) for field in schema.fields])
+    return Example(inputs, None, source, table=columns, elements=table.elements(table.columns))
 
 
 def _read_numbers(rows: list[list[str]], lines: list[int], task: Task, source: str) -> Example:
@@ -106,7 +102,7 @@ def _read_numbers(rows: list[list[str]], lines: list[int], task: Task, source: s
     d, first = task.num_features, rows[0]
     # The first row may be a header, so only the rows below it tell which columns are numeric.
     bodies = [column[1:] or column for column in zip(*rows, strict=True)]
-    numbers = [k for k, body in enumerate(bodies) if all(map(cells.is_number, body))]
+    numbers = [k for k, body in enumerate(bodies) if not _others(body)]
     numeric = cells.without_ids(numbers, [first[k] for k in numbers], d)
     if len(numeric) != d:
         _refuse_columns(bodies, lines, numeric, d, source)
@@ -132,24 +128,29 @@ def _read_numbers(rows: list[list[str]], lines: list[int], task: Task, source: s
 
 def table(path: str) -> "tables.Table":
     """See `ptrnet.data.formats`."""
+    numbered = list(csv_rows(path, path))
+    rows, lines = [row for row, _ in numbered], [line for _, line in numbered]
+    table = _long_table(rows, lines, path)
+    if "" in table.columns:
+        raise InputError(
+            f"{path}:{lines[0]}: column {rows[0].index('') + 1}: expected a name, got none; if it "
+            "is the index of pandas, write the file by to_csv(index=False)"
+        )
+    return table
+
+
+def _long_table(rows: list[list[str]], lines: list[int], source: str) -> "tables.Table":
+    """Return the table of rows below a header."""
     from ptrnet.data import tables
 
-    rows = list(csv_rows(path, path))
     if len(rows) < 2:
-        raise InputError(f"{path}: expected a header and at least one row")
-    (header, line), *body = rows
-    cells.check_header(header, f"{path}:{line}")
-    if "" in header:
-        raise InputError(
-            f"{path}:{line}: column {header.index('') + 1}: expected a name, got none; if it is "
-            "the index of pandas, write the file by to_csv(index=False)"
-        )
-    columns = zip(*(row for row, _ in body), strict=True)
-    lines = [line for _, line in body]
+        raise InputError(f"{source}: expected a header and at least one row")
+    cells.check_header(rows[0], f"{source}:{lines[0]}")
+    columns = zip(*rows[1:], strict=True)
     return tables.Table(
-        dict(zip(header, columns, strict=True)),
-        path,
-        lambda k: f"{path}:{lines[k]}",
+        dict(zip(rows[0], columns, strict=True)),
+        source,
+        lambda k: f"{source}:{lines[k + 1]}",
         is_text=True,
     )
 
@@ -168,7 +169,7 @@ def _is_header(first: list[str], numeric: list[int], ids: list[int], source: str
     Raises:
         InputError: it has numbers, or what may be numbers, above some of them: a damaged row.
     """
-    titles = [k for k in (*ids, *numeric) if not cells.is_number(first[k])]
+    titles = [k for k in (*ids, *numeric) if not cells.is_plain_number(first[k])]
     if not titles:
         return False
     if [first[k] for k in numeric] == [str(k) for k in range(len(numeric))]:
@@ -178,7 +179,9 @@ def _is_header(first: list[str], numeric: list[int], ids: list[int], source: str
         bad = [
             k
             for k in numeric
-            if cells.is_missing(first[k]) or cells.are_foreign_numbers([first[k]])
+            if cells.is_missing(first[k])
+            or cells.is_number(first[k])
+            or cells.are_foreign_numbers([first[k]])
         ]
     if bad:
         raise InputError(
@@ -214,7 +217,7 @@ def _check_skipped_column(
             another width.
         source: of the table.
     """
-    bad = [i for i, cell in enumerate(body) if not cells.is_number(cell)]
+    bad = _others(body)
     others = [body[i] for i in bad]
     place, got = f"{source}:{_line_of(bad[0], body, lines)}", short(others[0])
     if cells.hides_numbers(others, has_numbers=len(bad) < len(body)):
@@ -228,6 +231,12 @@ def _check_skipped_column(
         )
     if all(map(_is_joined, others)):
         raise InputError(f"{place}: columns must be separated by commas, got {got}")
+
+
+def _others(body: Sequence[str]) -> list[int]:
+    """Return where the cells of a column are not numbers, by the rule for long tables."""
+    values = cells.parse_cells(body)
+    return [i for i, value in enumerate(values) if value is None or isinstance(value, str)]
 
 
 def _is_joined(cell: str) -> bool:
@@ -261,7 +270,7 @@ def _refuse_columns(
     if len(lines) == 1 and not numeric:
         raise InputError(f"{source}: expected an element in each line below the header, got none")
     for k, body in enumerate(bodies):
-        bad = [i for i, cell in enumerate(body) if not cells.is_number(cell)]
+        bad = _others(body)
         if len(numeric) < d and 0 < len(bad) < len(body) / 2:
             line = _line_of(bad[0], body, lines)
             raise InputError(
