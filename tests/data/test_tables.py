@@ -12,6 +12,7 @@ from ptrnet.cli import run
 from ptrnet.data import formats
 from ptrnet.data.infer_task import task_of
 from ptrnet.data.tables import Columns, Sets, Table
+from ptrnet.tasks.schema import Schema
 
 TABLE = """order,price,colour,title,place
 A, 3.5,red,"one, two",2
@@ -357,3 +358,10 @@ def test_names_and_ids_are_no_fields_unless_they_are_asked_for():
     assert schema.fields == ("x",) and sets.left_out(schema) == ["id", "title"]
     with pytest.raises(InputError, match="more than 1000 different texts are no categories"):
         sets.for_training(["title"])
+
+
+def test_a_text_in_a_known_column_of_numbers_is_refused_by_its_own_line(tmp_path):
+    task = task_of(Schema(("x",), ((),)))
+    path = written(tmp_path, "s,x\na,1\na,2\nb,007\n")
+    with pytest.raises(InputError, match=r't\.csv:4: "x": expected a number, got \'007\''):
+        list(formats.read(path, task, Columns(set_id="s")))

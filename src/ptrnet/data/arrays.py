@@ -155,9 +155,7 @@ def rows_of(frame: Any) -> list[Mapping[str, Any]]:
     Raises:
         InputError: two columns of one name, of which one would be lost; or no such frame.
     """
-    if not hasattr(frame, "to_dicts") and not hasattr(frame, "to_dict"):
-        raise InputError(f"expected a frame of pandas or polars, got {type(frame).__name__}")
-    _check_distinct(list(frame.columns))
+    _check_frame(frame)
     rows: list[Mapping[str, Any]] = (
         frame.to_dicts() if hasattr(frame, "to_dicts") else frame.to_dict("records")
     )
@@ -173,15 +171,16 @@ def columns_of(frame: Any) -> dict[str, list[Any]]:
     if hasattr(frame, "to_pydict"):  # pyarrow
         columns: dict[str, list[Any]] = frame.to_pydict()
         return columns
-    if not hasattr(frame, "to_dicts") and not hasattr(frame, "to_dict"):
-        raise InputError(f"expected a frame of pandas or polars, got {type(frame).__name__}")
-    _check_distinct(list(frame.columns))
+    _check_frame(frame)
     return {name: frame[name].to_list() for name in frame.columns}
 
 
-def _check_distinct(names: list[Any]) -> None:
-    """Refuse two columns of one name, of which one would be lost."""
-    if len({*names}) != len(names):
+def _check_frame(frame: Any) -> None:
+    """Refuse another frame than of pandas or polars, and two columns of one name."""
+    if not hasattr(frame, "to_dicts") and not hasattr(frame, "to_dict"):
+        raise InputError(f"expected a frame of pandas or polars, got {type(frame).__name__}")
+    names = list(frame.columns)
+    if len({*names}) != len(names):  # one of the two would be lost
         raise InputError(f"DataFrame has duplicate column names: {short(names)}")
 
 
