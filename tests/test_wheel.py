@@ -139,6 +139,6 @@ def test_the_page_that_an_index_shows_has_no_link_into_the_checkout(built):
     with zipfile.ZipFile(built[0]) as archive:
         (name,) = (n for n in archive.namelist() if n.endswith(".dist-info/METADATA"))
         _, page = archive.read(name).decode().split("\n\n", 1)
-    assert page.startswith("# ptrnet") and "Tutorial: five minutes" in page
+    assert page.startswith("# ptrnet") and "Tutorial (five minutes)" in page
     assert not re.search(r"\]\((?!https?://)", page)
     assert not re.search(r'(?:src|href)="(?!https?://)', page)

@@ -172,7 +172,7 @@ def test_no_score_is_written_over_what_a_line_says(tmp_path, ptrnet, model, refu
     path, output = tmp_path / "a.jsonl", tmp_path / "scores.jsonl"
     path.write_text(f'{{"inputs": [[0, 0], [1, 0], [0, 1]], "outputs": [0, 1, 2], "{key}": 7}}\n')
     command = ("evaluate", "--model", model, path)
-    refused(ptrnet(*command, "--output", output), f'a.jsonl:1: "{key}" is what a score is to be')
+    refused(ptrnet(*command, "--output", output), f'a.jsonl:1: "{key}" is the name of a score')
     assert not output.exists() and ptrnet(*command)[0] == 0
 
 

@@ -271,6 +271,12 @@ def _refuse_columns(
         raise InputError(f"{source}: expected an element in each line below the header, got none")
     for k, body in enumerate(bodies):
         bad = _others(body)
+        if not numeric and all(map(_is_joined, body)):
+            row = ",".join(column[0] for column in bodies)
+            raise InputError(
+                f"{source}:{_line_of(0, body, lines)}: columns must be separated by commas, and "
+                f"numbers have decimal points, got {short(row)}"
+            )
         if len(numeric) < d and 0 < len(bad) < len(body) / 2:
             line = _line_of(bad[0], body, lines)
             raise InputError(
