@@ -16,7 +16,8 @@ from ptrnet.tasks.schema import Element, Schema, to_numbers, value_of
 from ptrnet.types import Answers, Example, Floats, Indices
 
 _MINUTES_OF_A_DEGREE, _MAX_LATITUDE, _MAX_LONGITUDE = 60, 90, 360
-# Of points that are compared, of equal distances, of a relative difference that rounding may lose.
+# To doubt distances: how many points are compared, from which share of equal distances on, and
+# which relative difference rounding may lose.
 _MAX_COMPARED, _MANY, _MAX_SPREAD = 200, 1 / 3, 0.1
 MAX_COORDINATE = 1e10  # where distances are whole numbers: sums of 100,000 are still exact floats
 

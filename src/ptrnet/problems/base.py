@@ -330,7 +330,7 @@ class Problem(Task):
         }
 
     def is_correct(self, example: Example, outputs: Indices) -> bool:
-        """Whether `outputs` cost no more than the example's answer, but for rounding."""
+        """Whether `outputs` cost no more than the example's answer, up to rounding."""
         assert example.outputs is not None
         cost, known = self.costs(example, [outputs, example.outputs])
         return bool(cost <= known + 1e-9 * abs(known))

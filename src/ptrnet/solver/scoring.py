@@ -173,7 +173,7 @@ def _scores_of_batch(
 
 
 def element_probabilities(model: PointerModel, task: Custom, data: Dataset) -> list[Floats]:
-    """Return for each instance the `(n,)` probabilities that `element_scores` stand for."""
+    """Return `element_scores` as probabilities, `(n,)` for each instance."""
     of_scores = softmax if task.kind in ONE_FIRST else expit
     return [np.asarray(of_scores(scores)) for scores in element_scores(model, task, data)]
 
