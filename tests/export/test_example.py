@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
@@ -71,6 +72,38 @@ def test_triangulations_grow_as_the_solvers(tmp_path):
         triangles = {tuple(sorted(triangle)) for triangle in example.solve(points, tmp_path)}
         expected = map(sorted, solver.solve(points).tolist())
         assert triangles == set(map(tuple, expected))
+
+
+def test_nearly_equal_numbers_are_sorted_exactly(tmp_path):
+    """After scaling to float32, such numbers are equal, or the model swaps them."""
+    ptrnet.export_onnx(ptrnet.load("sort"), tmp_path, instances=3)
+    rng = np.random.default_rng(7)
+    instances = [np.array([1e9 + 1, 0, 1e9, 5e8, 3, 7e8])]
+    for gap in (1e-5, 1e-6, 1e-8, 1e-12, 1e-16):
+        numbers = rng.random(10)
+        numbers[3] = numbers[8] + gap
+        instances += [numbers, numbers[::-1]]
+    for numbers in instances:
+        exact = sorted(range(len(numbers)), key=lambda k: Fraction(float(numbers[k])))
+        assert example.solve(numbers[:, None], tmp_path) == exact
+
+
+def test_a_numbers_wrong_place_is_not_corrected(tmp_path, monkeypatch):
+    ptrnet.export_onnx(ptrnet.load("sort"), tmp_path, instances=3)
+    numbers = np.array([[0.5], [0.3], [0.7]])
+    assert example.solve(numbers, tmp_path) == [1, 0, 2]
+    monkeypatch.setattr(example, "decode", lambda points, folder: [1, 2, 3])
+    assert example.solve(numbers, tmp_path) == [0, 1, 2]
+
+
+def test_nearly_equal_points_are_warned_of(tmp_path, capsys):
+    ptrnet.export_onnx(ptrnet.load("hull"), tmp_path, instances=3)
+    points = 50 * np.random.default_rng(3).random((9, 2))
+    for gap, is_near in ((1.0, False), (1e-2, False), (1e-4, True), (1e-12, True), (0.0, False)):
+        points[6] = points[2] + [gap, 0]
+        example.solve(points, tmp_path)
+        expected = "elements 2 and 6 are nearly equal: the answer may be wrong there\n"
+        assert capsys.readouterr().err == (expected if is_near else "")
 
 
 def test_the_program_needs_neither_torch_nor_ptrnet(tmp_path):

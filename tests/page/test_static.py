@@ -71,6 +71,17 @@ def test_answers_are_the_solvers(traces, models):
         assert trace["answer"]["warnings"] == warned
 
 
+def test_nearly_equal_points_are_warned_of(static_page):
+    """Equal ones are not, nor are points that are apart after scaling."""
+    sent = []
+    for gap in (0, 1e-6, 1e-2, 0.5):
+        instance = [[0, 0], [100, 0], [100, 100], [50, 40], [50 + gap, 40]]
+        sent.append({"model": "hull", "instance": instance, "decoder": "greedy"})
+    warned = [trace["answer"]["warnings"] for trace in static_page.tab.evaluate(ASK, sent)]
+    near = ["elements 3 and 4 are nearer than the model can tell apart"]
+    assert warned == [[], near, [], []]
+
+
 def test_traces_are_the_services(traces, page, service):
     sent, answered = traces
     page.tab.goto(service)

@@ -8,6 +8,7 @@ from ptrnet.data.sizes import LARGEST
 from ptrnet.export.graphs import DIMENSIONS, ENCODER, OPSET, STEP, Graph
 from ptrnet.files import checksum
 from ptrnet.geometry.points import SMALLEST_RANGE
+from ptrnet.geometry.resolution import RESOLUTION
 from ptrnet.pretrained.model_folder import registered_name
 from ptrnet.settings import to_mapping
 from ptrnet.solver import Solver
@@ -88,6 +89,9 @@ def describe(solver: Solver, graphs: dict[str, Graph]) -> dict[str, Any]:
                 "trained": solver.trained.get("n"),
             },
             "scaling": _scaling(task),
+            "resolution": 0 if type(task).settle is Task.settle else RESOLUTION,
+            "resolution_meaning": "after scaling, the model cannot tell elements apart that are "
+            "nearer than this: the answer may be wrong for them",
             "order": task.order,
             "order_meaning": ORDERS,
         },

@@ -239,7 +239,8 @@ class Solver(HubMixin):
 
         For learning loops of one's own: `log_probs` has gradients by the weights of `model`, where
         torch records them, and is that of the very policy that drew: renormalised over what is
-        allowed. The gradient of `((cost - baseline) * log_probs).mean()` is REINFORCE's.
+        allowed. The gradient of `((cost - baseline) * log_probs).mean()` is REINFORCE's. Unlike
+        those of `solve`, the answers are not corrected for nearly equal elements.
 
         Args:
             instances: as `solve` takes them; one is a batch of one. They are answered together.

@@ -15,3 +15,14 @@ export function firstEqual(points) {
     return seen.get(key);
   });
 }
+
+/** Two points that differ by less than the resolution, but are not equal; or null. */
+export function nearPair(points, resolution) {
+  for (let k = 1; k < points.length; k += 1) {
+    for (let i = 0; i < k; i += 1) {
+      const gap = Math.max(...points[k].map((value, axis) => Math.abs(value - points[i][axis])));
+      if (gap > 0 && gap < resolution) return [i, k];
+    }
+  }
+  return null;
+}

@@ -1,6 +1,7 @@
 // Answers of this browser: exported models in onnxruntime, decoded and checked here.
 
 import { compare, label } from "../exact/label.js";
+import { nearPair } from "../exact/points.js";
 import { tourLength } from "../exact/tour.js";
 import { maxTokens, readAnswer, scale, tokensOf } from "../search/answer.js";
 import { search } from "../search/beam.js";
@@ -34,7 +35,8 @@ export class Onnx {
     const { manifest } = graphs;
     const numSpecials = manifest.tokens.specials.length;
     check(instance, manifest);
-    const state = await graphs.encode(scale(instance, manifest.inputs.scaling));
+    const read = scale(instance, manifest.inputs.scaling);
+    const state = await graphs.encode(read);
     const constraint = buildConstraint(manifest.constraint, instance.length, numSpecials);
     const longest = maxTokens(manifest.answer.max_tokens, instance.length);
     const size = decoder === "beam" ? beamSize : 1;
@@ -54,7 +56,7 @@ export class Onnx {
         outputs,
         log_likelihood: score,
         cost: task === "tsp" ? tourLength(instance, outputs) : null,
-        warnings: warningsOf(manifest, instance.length),
+        warnings: warningsOf(manifest, read),
       },
       exact,
       ...compare(task, instance, outputs, exact),
@@ -83,11 +85,18 @@ function check(instance, manifest) {
   }
 }
 
-function warningsOf(manifest, elements) {
-  const { trained } = manifest.inputs.elements;
-  const sizes = String(trained ?? "").match(/^(\d+)(?:-(\d+))?$/);
-  if (!sizes) return [];
-  const [low, high] = [Number(sizes[1]), Number(sizes[2] ?? sizes[1])];
-  if (elements >= low && elements <= high) return [];
-  return [`the model was trained on instances of ${trained} elements, this one has ${elements}`];
+/** How the instance, as the model reads it, differs from those of the training. */
+function warningsOf({ inputs }, read) {
+  const warnings = [];
+  const sizes = String(inputs.elements.trained ?? "").match(/^(\d+)(?:-(\d+))?$/);
+  if (sizes) {
+    const [low, high] = [Number(sizes[1]), Number(sizes[2] ?? sizes[1])];
+    if (read.length < low || read.length > high) {
+      const trained = `the model was trained on instances of ${sizes[0]} elements`;
+      warnings.push(`${trained}, this one has ${read.length}`);
+    }
+  }
+  const pair = nearPair(read, inputs.resolution);
+  if (pair) warnings.push(`elements ${pair.join(" and ")} are nearer than the model can tell apart`);
+  return warnings;
 }
