@@ -25,7 +25,7 @@ from ptrnet.models.base import PointerModel
 from ptrnet.models.settings import EncoderSettings, ModelSettings, RemainingSettings
 from ptrnet.settings import to_mapping
 from ptrnet.training.graphs import GraphLosses
-from ptrnet.training.hardware import device_of, matmul_precision, precision_of
+from ptrnet.training.hardware import device_of, has_run_on_gpu, matmul_precision, precision_of
 from ptrnet.training.losses import cut_losses, losses
 from ptrnet.training.optimizers import optimizer
 from ptrnet.training.recipe import Recipe
@@ -125,7 +125,7 @@ def _case(recipe: Recipe, rounds: int) -> Case:
         setups["naive"] = partial(TrainingStep.on_fresh_examples, naive_step, recipe)
 
     def rows(clock: Clock) -> Iterator[Row]:
-        precision = precision_of(recipe.precision, recipe.device)
+        precision = precision_of(recipe, recipe.device)
         step = setups["ptrnet"]()
         product, product_operations = _large_product(precision, recipe.device)
         sides = {"ptrnet": Side(step, warmups=2), "product": Side(product)}
@@ -245,9 +245,10 @@ def ptrnet_step(recipe: Recipe) -> Step:
     if recipe.cuts:
         step = _step(recipe, model, _loss(recipe, partial(cut_losses, model)))
     else:
-        model_losses = GraphLosses(model) if recipe.device == "cuda" else partial(losses, model)
+        as_graph = recipe.device == "cuda" and has_run_on_gpu(recipe)
+        model_losses = GraphLosses(model) if as_graph else partial(losses, model)
         step = _step(recipe, model, _loss(recipe, model_losses))
-    precision = precision_of(recipe.precision, recipe.device)
+    precision = precision_of(recipe, recipe.device)
 
     def step_in_precision(batch: TrainingBatch) -> None:
         with matmul_precision(precision, recipe.device):
@@ -272,7 +273,7 @@ def _loss(
     recipe: Recipe, model_losses: Callable[[Any], tuple[Tensor, Tensor]]
 ) -> Callable[[Any], Tensor]:
     """The loss of a batch, with large products in bfloat16 if the recipe says so."""
-    precision = precision_of(recipe.precision, recipe.device)
+    precision = precision_of(recipe, recipe.device)
 
     def loss(batch: TrainingBatch) -> Tensor:
         with torch.autocast(recipe.device, torch.bfloat16, enabled=precision == "bfloat16"):

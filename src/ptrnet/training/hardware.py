@@ -7,6 +7,7 @@ from typing import Any
 import torch
 
 from ptrnet.errors import InputError, unknown
+from ptrnet.training.recipe import Recipe
 
 DEVICES = ("auto", "cpu", "cuda")
 
@@ -27,7 +28,16 @@ def device_of(name: str) -> str:
     return name
 
 
-def precision_of(name: str, device: str) -> str:
+def has_run_on_gpu(recipe: Recipe) -> bool:
+    """Whether such trainings have run on a GPU. Others use neither bfloat16 nor CUDA graphs there.
+
+    With `precision="bfloat16"` the user asks for it.
+    """
+    from_answers = recipe.learning == "answers" and recipe.loss == "tokens" and not recipe.cuts
+    return recipe.model == "ptr-net" and from_answers
+
+
+def precision_of(recipe: Recipe, device: str) -> str:
     """`bfloat16`, `tf32` or `float32`, of the large products; for `auto` what is fast here.
 
     Recurrent products on a GPU are TensorFloat-32 even with `bfloat16`.
@@ -35,11 +45,15 @@ def precision_of(name: str, device: str) -> str:
     Raises:
         InputError: tf32 where the device has none.
     """
+    name = recipe.precision
     if name == "tf32" and not (device == "cuda" and _ampere()):
         raise InputError("precision: tf32 is of newer GPUs; here choose bfloat16 or float32")
     if name != "auto":
         return name
-    has_bfloat16 = _ampere() if device == "cuda" else torch.cpu._is_avx512_bf16_supported()
+    if device == "cuda":
+        has_bfloat16 = has_run_on_gpu(recipe) and _ampere()
+    else:
+        has_bfloat16 = torch.cpu._is_avx512_bf16_supported()
     return "bfloat16" if has_bfloat16 else "float32"
 
 

@@ -15,6 +15,7 @@ from ptrnet.models.base import PointerModel
 from ptrnet.tasks.custom import Custom
 from ptrnet.training import optimizers
 from ptrnet.training.graphs import GraphLosses
+from ptrnet.training.hardware import has_run_on_gpu
 from ptrnet.training.losses import cut_losses, gain_losses, losses
 from ptrnet.training.recipe import Recipe
 from ptrnet.types import Batch, CutBatch, Example
@@ -64,9 +65,7 @@ class TrainingModule(pl.LightningModule):
     def training_step(self, batch: Batch | CutBatch, index: int) -> dict[str, Tensor]:
         if self._training_losses is None:
             on_one_gpu = self.device.type == "cuda" and self.trainer.world_size == 1
-            # Only what has run on a GPU is recorded by default.
-            has_run = self.recipe.model == "ptr-net" and self.recipe.loss == "tokens"
-            as_graph = on_one_gpu and has_run and not self.recipe.cuts
+            as_graph = on_one_gpu and has_run_on_gpu(self.recipe)
             networks = self.model.networks()
             of_each: list[Losses] = [
                 GraphLosses(network) if as_graph else partial(self._of_batch, network)

@@ -116,7 +116,9 @@ class Recipe(Settings):
     weight_decay: float = setting(0.01, "adamw: decoupled weight decay", ge=0, lt=1)
     clip: float = setting(2.0, "largest L2 norm of the gradient", gt=0)
     precision: Literal["auto", "bfloat16", "tf32", "float32"] = setting(
-        "auto", "of the large products; auto: bfloat16 where the hardware has it; tf32: cuda only"
+        "auto",
+        "of the large products; auto: bfloat16 if the hardware has it, on a GPU for ptr-net alone; "
+        "tf32: cuda only",
     )
     device: Literal["auto", "cpu", "cuda"] = setting("auto", "where to train")
     devices: int = setting(

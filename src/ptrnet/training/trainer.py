@@ -74,7 +74,7 @@ def build_trainer(recipe: Recipe, output: Path, best: BestWeights, hooks: Hooks)
         InputError: a device or a precision that this machine has not.
     """
     device = device_of(recipe.device)
-    precision = precision_of(recipe.precision, device)
+    precision = precision_of(recipe, device)
     for part in ("pytorch", "fabric"):
         logging.getLogger(f"lightning.{part}").setLevel(logging.ERROR)
     logs, loggers = output / "logs", hooks.loggers_of(output)
@@ -145,7 +145,7 @@ def run_trainer(
     valid: Any = examples.valid_batches
     valid_loader = DataLoader(valid, batch_size=None, collate_fn=_as_is) if valid else None
     device = device_of(module.recipe.device)
-    precision = precision_of(module.recipe.precision, device)
+    precision = precision_of(module.recipe, device)
     try:
         with (
             warnings.catch_warnings(),
