@@ -184,3 +184,30 @@ def test_long_tables_are_measured_and_explained_as_their_sets(tmp_path, ptrnet, 
         np.testing.assert_allclose(given, expected, rtol=1e-4)
     options = {"set_id": "order", "chosen": "bought"}
     assert solver.explain(table, **options) == solver.explain(table, **options, seed=0)
+
+
+@pytest.mark.parametrize("command", [("evaluate", "--model"), ("explain",)])
+@pytest.mark.parametrize("named", [(), ("--set-id", "trip")])
+def test_a_long_table_without_its_answers_asks_for_their_columns(
+    tmp_path, ptrnet, refused, offers, command, named
+):
+    table = tmp_path / "trips.csv"
+    table.write_text("trip,price,colour,bought\n1,2,red,1\n1,3,blue,0\n2,5,red,1\n")
+    command = (*command, offers[0], table)
+    refused(
+        ptrnet(*command, *named),
+        "trips.csv: has no answer to measure against; a long table needs --set-id and the column "
+        "of its answers (--chosen, --rank, --grade or --member), such as --set-id trip --chosen "
+        "bought",
+    )
+    assert ptrnet(*command, "--set-id", "trip", "--chosen", "bought")[0] == 0
+
+
+def test_a_long_parquet_table_asks_for_set_id(tmp_path, ptrnet, refused, offers):
+    pa, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    table = pa.table({"trip": [1, 1], "price": [2.0, 3.0], "colour": ["red", "blue"]})
+    parquet.write_table(table, tmp_path / "trips.parquet")
+    refused(
+        ptrnet("evaluate", "--model", offers[0], tmp_path / "trips.parquet"),
+        'expected a column "inputs", got trip, price, colour; a long table needs --set-id',
+    )

@@ -21,6 +21,7 @@ from pathlib import Path
 from tempfile import SpooledTemporaryFile
 from typing import TYPE_CHECKING, Any
 
+from ptrnet.data.checks import labeller_advice
 from ptrnet.data.dataset import Dataset, chunks_of
 from ptrnet.data.formats.parts.format import (
     Capabilities,
@@ -44,6 +45,7 @@ if TYPE_CHECKING:
 __all__ = [
     "Capabilities",
     "Format",
+    "check_has_answers",
     "check_input",
     "check_keeps_extra",
     "check_not_overwritten",
@@ -274,6 +276,28 @@ def check_input(path: str) -> Format:
     if not os.path.exists(path):  # noqa: PTH110  Path.exists raises for names that are too long
         raise InputError(f"{path}: cannot be read: No such file or directory")
     return source_format
+
+
+def check_has_answers(path: str, task: Task, columns: "Columns") -> None:
+    """Refuse a table if the user did not name the column of its answers.
+
+    Args:
+        path: the file of the examples; `-` is standard input.
+        task: of the examples.
+        columns: of the file, if it is a long table.
+    """
+    source_format = input_format(path)
+    if columns:
+        has_answers = bool(columns.answer[0])
+    else:
+        has_answers = source_format.capabilities.answers or not source_format.writes_tables
+    if not has_answers:
+        check_input(path)
+        raise InputError(
+            f"{path}: has no answer to measure against; a long table needs --set-id "
+            "and the column of its answers (--chosen, --rank, --grade or --member), such as "
+            f"--set-id trip --chosen bought{labeller_advice(task)}"
+        )
 
 
 def check_keeps_extra(path: str, task: Task) -> None:

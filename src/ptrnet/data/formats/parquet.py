@@ -180,7 +180,8 @@ def _check_schema(schema: "pa.Schema", task: Task | None, path: str) -> None:
     _check_names(schema, path)
     if "inputs" not in names:
         raise InputError(
-            f'{path}: expected a column "inputs", got {", ".join(names)[:80] or "none"}'
+            f'{path}: expected a column "inputs", got {", ".join(names)[:80] or "none"}; a long '
+            "table needs --set-id"
         )
     depth, leaf = _nesting(schema.field("inputs").type)
     number = types.is_floating(leaf) or types.is_integer(leaf)
