@@ -1,1 +1,1 @@
-"""The service: trained models behind HTTP, for many users at a time."""
+"""HTTP service that answers the requests of many users with trained models."""

@@ -1,4 +1,4 @@
-"""The app: routes, errors, the page and middleware put together."""
+"""The ASGI app: it combines routes, error handlers, the web page and middleware."""
 
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
@@ -30,11 +30,12 @@ def create_app(
     """Return the service as an ASGI app.
 
     Args:
-        models: by the name in their address.
+        models: the models to serve. The keys are their names in the URL.
         limits: `Limits()` if None.
-        token: that requests have to carry; None if everyone may ask.
-        origins: of web pages that may ask; none by default.
-        threads: of PyTorch; None for PyTorch's default.
+        token: the bearer token that requests must carry. If None, the service needs no token.
+        origins: the origins of other web pages that may send requests (CORS).
+        threads: PyTorch threads for each of the two threads that decode. If None, PyTorch's
+            default.
     """
     metrics = Metrics()
     service = Service(models, limits or Limits(), metrics, threads)
@@ -48,7 +49,7 @@ def create_app(
         title="ptrnet",
         version=VERSION,
         description="Pointer networks: answers made of positions in their own input.",
-        openapi_url=None,  # `routes.openapi` asks for the token
+        openapi_url=None,  # replaced by `routes.openapi`, which checks the token
         redirect_slashes=False,
         lifespan=lifespan,
     )
@@ -80,12 +81,12 @@ def create_app(
 
 
 async def _index(request: Request) -> Response:
-    """Return the page. It needs no token; it asks its user for the token."""
+    """Return the page. Loading it needs no token, because the page itself asks the user for it."""
     return FileResponse(files.FOLDER / files.INDEX, headers=files.HEADERS)
 
 
 class _PageFiles(StaticFiles):
-    """The other files of the page, with the headers that tell a browser what they may do."""
+    """The other files of the page, with the security headers of the page."""
 
     async def get_response(self, path: str, scope: Scope) -> Response:
         response: Any = await super().get_response(path, scope)

@@ -1,10 +1,10 @@
-"""Batches that requests share: instances of many users go through a model together.
+"""Batching across requests: instances of many users go through a model together.
 
-The instances of a batch have one model, one method and about one size (n up to the same power of
-two). A batch has as many instances as fit into memory and as the model can probably answer in half
-a second. The request that has waited longest comes first; a request that does not fit into a batch
-queues again behind the others. Slow instances have a thread of their own, so that quick ones do not
-wait for them.
+All instances of a batch have the same model, the same method and a similar size: n rounds up to the
+same power of two. Two bounds limit the size of a batch: its memory, and the number of instances
+that the model can probably answer in half a second. The request that has waited longest comes
+first. If a request does not fit into a batch, the rest of it queues again behind the others. Slow
+instances are decoded in a separate thread, so that quick ones do not wait for them.
 """
 
 import asyncio
@@ -25,23 +25,23 @@ from ptrnet.serve.schemas import Method
 from ptrnet.solver import Solver
 from ptrnet.types import Example
 
-WINDOW = 0.002  # seconds in which other requests may join the first one of an idle service
-BATCH_ELEMENTS = 16_384  # elements of a batch, including padding and prefixes
-QUICK_ELEMENTS = 512  # elements of a quick instance, including prefixes and views
+WINDOW = 0.002  # seconds that an idle service waits for more requests after the first one
+BATCH_ELEMENTS = 16_384  # the most elements of a batch, including padding, prefixes and views
+QUICK_ELEMENTS = 512  # the most elements of a quick instance, counted in the same way
 BATCH_SECONDS = 0.5  # how long decoding a batch should take
 
 
 class Batcher:
-    """Answers instances in batches, in two threads: one for quick instances, one for slow ones.
+    """Decodes instances in batches, in two threads: one for quick instances, one for slow ones.
 
     Args:
-        metrics: record each batch.
-        threads: the threads of PyTorch in each of the two; None for PyTorch's default.
+        metrics: where each batch is recorded.
+        threads: PyTorch threads for each of the two threads. If None, PyTorch's default.
     """
 
     def __init__(self, metrics: Metrics, threads: int | None = None) -> None:
         self._quick = _BatchQueue(metrics, threads, AdaptiveBatchSize(BATCH_ELEMENTS))
-        # A single slow instance may take seconds, so the first batch has one.
+        # A single slow instance may take seconds, so the first batch has only one instance.
         self._slow = _BatchQueue(metrics, threads, AdaptiveBatchSize(1))
 
     async def __aenter__(self) -> Self:
@@ -56,7 +56,7 @@ class Batcher:
     async def solve(self, solver: Solver, method: Method, data: Dataset) -> Dataset:
         """Return the instances with the model's answers, as `Solver.predict` does.
 
-        If the caller is cancelled, its remaining instances are not decoded.
+        If the caller is cancelled, its instances that are still queued are not decoded.
 
         Raises:
             PtrnetError: from `Solver.predict`.
@@ -76,15 +76,15 @@ class Batcher:
 
 
 class BatchKey(NamedTuple):
-    """What the instances of a batch have in common."""
+    """Properties that all instances of a batch share."""
 
     solver: Solver
     method: Method
-    size: int  # the least power of two that is n or more
+    size: int  # n rounded up to a power of two
 
     @property
     def elements(self) -> int:
-        """Elements of an instance, including padding, prefixes and views."""
+        """Number of elements of an instance, including padding, prefixes and views."""
         return self.size * self.method.decoder.size * self.method.augment
 
     @property
@@ -94,30 +94,30 @@ class BatchKey(NamedTuple):
 
     @property
     def kind(self) -> Hashable:
-        """Equal for batches whose instances take about the same time."""
+        """Key that is equal for batches whose instances take about the same time."""
         return self.solver, self.method.decoder.name, self.elements.bit_length()
 
 
 class AdaptiveBatchSize:
-    """The number of instances that a batch may have, for each kind of instances.
+    """Maximum number of instances in a batch, learned for each kind of instances.
 
-    It doubles while full batches are in time, and shrinks after a slow one. `BATCH_ELEMENTS` bounds
-    the memory of a batch; this bounds its time, which differs a hundredfold between models and
-    decoders.
+    The maximum doubles after a full batch that took at most `BATCH_SECONDS`, and shrinks after a
+    slower one. `BATCH_ELEMENTS` bounds the memory of a batch. This class bounds its time, because
+    the time per element differs a hundredfold between models and decoders.
 
     Args:
-        first: the size for a kind that is new.
+        first: the maximum for a kind that has not been decoded yet.
     """
 
     def __init__(self, first: int) -> None:
         self._first, self._sizes = first, dict[Hashable, int]()
 
     def get(self, kind: Hashable) -> int:
-        """Return the number of instances that may share a batch, 1 or more."""
+        """Return the maximum number of instances in a batch, at least 1."""
         return self._sizes.get(kind, self._first)
 
     def update(self, kind: Hashable, count: int, seconds: float) -> None:
-        """Learn from a batch of `count` instances that took, or was stopped after, `seconds`."""
+        """Learn from a batch of `count` instances that ended or was abandoned after `seconds`."""
         if seconds > BATCH_SECONDS:
             self._sizes[kind] = max(1, int(count * BATCH_SECONDS / seconds))
         elif count >= self.get(kind):
@@ -143,18 +143,18 @@ class _Request:
 
 
 class _Part(NamedTuple):
-    """The instances of a request that can share a batch, by their indices."""
+    """Those instances of a request that can share a batch."""
 
     key: BatchKey
     request: _Request
     indices: deque[int]
 
 
-Items = list[tuple[_Request, int]]  # the instances of a batch: a request, and an index in it
+Items = list[tuple[_Request, int]]  # the instances of a batch: a request and an index in it
 
 
 class _BatchQueue:
-    """A queue of parts and the thread that answers them. The arguments are those of `Batcher`."""
+    """A queue of parts, and the thread that decodes them."""
 
     def __init__(
         self, metrics: Metrics, threads: int | None, batch_size: AdaptiveBatchSize
@@ -184,7 +184,7 @@ class _BatchQueue:
             self._arrived.clear()
 
     def _next_batch(self) -> tuple[BatchKey, Items] | None:
-        """Take a batch off the queue; return None if no request waits."""
+        """Take a batch off the queue. Return None if no request waits."""
         waiting = [part for part in self._waiting if not part.request.future.done()]
         self._waiting.clear()
         if not waiting:
@@ -192,7 +192,7 @@ class _BatchQueue:
         key = waiting[0].key
         room = min(max(1, BATCH_ELEMENTS // key.elements), self._batch_size.get(key.kind))
         items: Items = []
-        unfinished = []  # they queue again behind the parts that got nothing
+        unfinished = []  # they queue again behind the parts that this batch left out
         for part in waiting:
             if part.key != key or len(items) == room:
                 self._waiting.append(part)
@@ -205,8 +205,11 @@ class _BatchQueue:
         return key, items
 
     async def _answer(self, key: BatchKey, items: Items) -> None:
-        """Answer a batch. If it fails, try each of its requests alone, so that one cannot fail
-        another."""
+        """Decode a batch and answer its requests.
+
+        If the batch fails, decode each of its requests alone, so that a bad request does not fail
+        the others.
+        """
         requests = list(dict.fromkeys(request for request, _ in items))
         examples = [request.data[index] for request, index in items]
         solve = partial(_solve, key, examples, requests)
@@ -214,10 +217,10 @@ class _BatchQueue:
         try:
             answered = await asyncio.get_running_loop().run_in_executor(self._thread, solve)
         except AbandonedError:
-            # A batch that was abandoned early says nothing about the time that it would take.
+            # If the batch was abandoned early, we do not know how long it would have taken.
             if (seconds := perf_counter() - start) > BATCH_SECONDS:
                 self._batch_size.update(key.kind, len(items), seconds)
-        except Exception as error:  # the caller gets it, whether wrong input or a defect
+        except Exception as error:  # wrong input or a defect; the caller of `solve` gets either
             if len(requests) == 1:
                 requests[0].fail(error)
                 return
@@ -243,17 +246,17 @@ def _solve(key: BatchKey, examples: list[Example], requests: list[_Request]) -> 
 
 def _set_num_threads(threads: int | None) -> None:
     if threads is not None:
-        # PyTorch resets a thread's setting when the thread first reads it, so read it before.
+        # PyTorch resets the setting when a thread first reads it, so read it before setting it.
         torch.get_num_threads()
         torch.set_num_threads(threads)
 
 
 class AbandonedError(Exception):
-    """No caller waits for the answers of a batch."""
+    """Raised in the decoding thread if no caller waits for the batch any more."""
 
 
 class _AbandonableModel:
-    """A model that raises AbandonedError instead of taking a step that no caller waits for."""
+    """Wrapper of a model. Its `step` raises AbandonedError if no caller waits for the batch."""
 
     def __init__(self, model: PointerModel, is_abandoned: Callable[[], bool]) -> None:
         self._model, self._is_abandoned = model, is_abandoned

@@ -1,4 +1,4 @@
-"""The limits of the service. Each is an option of `ptrnet serve`."""
+"""Limits of the service. Each field is an option of `ptrnet serve`."""
 
 from dataclasses import dataclass
 
@@ -7,13 +7,13 @@ from ptrnet.settings import Settings, setting
 
 @dataclass(frozen=True)
 class Limits(Settings):
-    """The limits of one process of the service, each above 0."""
+    """Limits of one process of the service. With workers, each worker has its own queue."""
 
     queue: int = setting(64, "Requests that are answered or wait; more get 429.", gt=0)
     max_body: int = setting(8_388_608, "Bytes of a request.", gt=0)
     max_n: int = setting(2_000, "Elements of an instance.", gt=0)
     max_elements: int = setting(100_000, "Of a request, over its instances.", gt=0)
-    # A million of these take some 2 GB.
+    # A million of these elements take about 2 GB.
     max_prefix_elements: int = setting(
         250_000,
         "The same, of an instance at least 8, times beam size or samples, times views.",

@@ -1,4 +1,4 @@
-"""Metrics for Prometheus: requests, instances, batches and the queue."""
+"""Prometheus metrics of requests, instances, batches and the queue."""
 
 import os
 from http import HTTPStatus
@@ -15,14 +15,14 @@ from prometheus_client import (
 from prometheus_client.exposition import CONTENT_TYPE_LATEST
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-SHARED = "PROMETHEUS_MULTIPROC_DIR"  # names the folder through which processes share numbers
+SHARED = "PROMETHEUS_MULTIPROC_DIR"  # variable with the folder in which workers share metrics
 MEDIA_TYPE = CONTENT_TYPE_LATEST
 _SIZES = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024)
 _SECONDS = (0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 30)
 
 
 class Metrics:
-    """The numbers of a process, or of all processes of a service if they share a folder."""
+    """Metrics of this process, or of all workers if `SHARED` is set."""
 
     def __init__(self) -> None:
         registry = CollectorRegistry()
@@ -74,7 +74,7 @@ class Metrics:
         self._batch_seconds.observe(seconds)
 
     def text(self) -> bytes:
-        """Return all numbers in the format of Prometheus."""
+        """Return all metrics in the text format of Prometheus."""
         registry = self._registry
         if SHARED in os.environ:
             registry = CollectorRegistry()
@@ -83,18 +83,18 @@ class Metrics:
 
 
 class CountingMiddleware:
-    """Counts requests, with their status and time.
+    """Middleware that records the route, the status and the time of each request.
 
     Args:
-        app: answers the requests.
-        metrics: record them.
+        app: the app that answers the requests.
+        metrics: where the requests are recorded.
     """
 
     def __init__(self, app: ASGIApp, metrics: Metrics) -> None:
         self._app, self._metrics = app, metrics
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a request and count it."""
+        """Pass a request to the app, and record it. If the app raises, the status is 500."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
@@ -108,6 +108,7 @@ class CountingMiddleware:
         try:
             await self._app(scope, receive, send_and_note)
         finally:
-            # The path as the route declares it, with {name}. Addresses of no route count together.
+            # Record the route's path, with {name} in it. All unknown URLs count as "none", so that
+            # clients cannot create new labels at will.
             route = getattr(scope.get("route"), "path", "none")
             self._metrics.request(route, status, perf_counter() - start)

@@ -1,4 +1,4 @@
-"""The errors of the service as problem documents (RFC 9457): one line, never a traceback."""
+"""Errors of the service as problem documents (RFC 9457): one line, never a traceback."""
 
 import json
 from collections.abc import Iterable, Mapping
@@ -13,15 +13,15 @@ from ptrnet.errors import InputError, PtrnetError, short, unknown
 from ptrnet.serve.schemas import MethodOptions
 
 PROBLEM = "application/problem+json"
-CLOSE = {"Connection": "close"}  # if the service does not wait for the rest of a body
+CLOSE = {"Connection": "close"}  # for responses that are sent before the body was read to its end
 
 
 class Problem(Exception):
-    """A request that the service refuses.
+    """Raised to refuse a request.
 
     Args:
-        status: of HTTP.
-        detail: one line: what was expected, what came, and where.
+        status: HTTP status of the response.
+        detail: one line that says what was expected, what was given, and where.
         headers: additional headers of the response.
     """
 
@@ -43,27 +43,27 @@ class Problem(Exception):
 
 
 def too_large(detail: str) -> Problem:
-    """The request exceeds a limit."""
+    """Return Problem 413, for a request that exceeds a limit."""
     return Problem(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, detail)
 
 
 def too_busy(detail: str) -> Problem:
-    """The service has no room for the request now."""
+    """Return Problem 429, for a request that the client may send again in a second."""
     return Problem(HTTPStatus.TOO_MANY_REQUESTS, detail, {"Retry-After": "1"})
 
 
 def out_of_time(detail: str, headers: Mapping[str, str] | None = None) -> Problem:
-    """A deadline has passed."""
+    """Return Problem 503, for a request whose deadline has passed."""
     return Problem(HTTPStatus.SERVICE_UNAVAILABLE, detail, headers)
 
 
 def one_line(error: Mapping[str, Any], kind: str, known: Iterable[str]) -> InputError:
-    """Return an error of pydantic as one line that names the field.
+    """Convert an error of pydantic to one line that names the field.
 
     Args:
         error: an item of `ValidationError.errors()`.
-        kind: what the names are: fields of a body, or options of an address.
-        known: the names that are allowed.
+        kind: the word for a name in the message: "field" of a body, or "option" of a URL.
+        known: the allowed names. The message for an unknown name suggests one of them.
     """
     name = ".".join(map(str, error["loc"]))
     if error["type"] == "extra_forbidden":
@@ -75,7 +75,7 @@ def one_line(error: Mapping[str, Any], kind: str, known: Iterable[str]) -> Input
 
 
 def add_handlers(app: FastAPI) -> None:
-    """Make a problem document of every error of the app."""
+    """Register handlers that turn every error of the app into a problem document."""
 
     async def problem(request: Request, error: Exception) -> Response:
         assert isinstance(error, Problem)
@@ -85,10 +85,10 @@ def add_handlers(app: FastAPI) -> None:
         return Problem(HTTPStatus.UNPROCESSABLE_ENTITY, str(error)).response()
 
     async def wrong_option(request: Request, error: Exception) -> Response:
-        """The options in an address are the only thing that FastAPI itself validates."""
+        """Handle errors of FastAPI's own validation, which sees only the options in the URL."""
         assert isinstance(error, RequestValidationError)
         first = error.errors()[0]
-        option = {**first, "loc": first["loc"][1:]}  # without "query"
+        option = {**first, "loc": first["loc"][1:]}  # drop the leading "query"
         complaint = one_line(option, "option", MethodOptions.model_fields)
         return Problem(HTTPStatus.UNPROCESSABLE_ENTITY, str(complaint)).response()
 

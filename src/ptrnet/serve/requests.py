@@ -1,7 +1,7 @@
-"""From the bytes of a request to checked examples and a method.
+"""Parsing of requests: from bytes to checked examples and a decoding method.
 
-The service reads a body within limits of bytes and seconds, lets pydantic check the options, and
-checks each instance once, with its task (`_question`).
+`BodyReader` limits the bytes and the seconds of a body. pydantic checks the options. `_question`
+checks each instance once, by the rules of the model's task.
 """
 
 import asyncio
@@ -26,25 +26,25 @@ from ptrnet.tasks.base import Task
 from ptrnet.types import Example
 
 JSON, NPY = "application/json", "application/x-npy"
-MAX_BODIES = 8  # bodies of the largest size that may be in memory while they arrive
+MAX_BODIES = 8  # arriving bodies share a memory budget of this many bodies of the largest size
 _REAL_KINDS = "fiu"  # NumPy's letters for real numbers
-_MIN_ELEMENTS = 8  # a prefix takes as much memory as one of an instance with this many elements
+_MIN_ELEMENTS = 8  # a prefix of a smaller instance takes as much memory as of one this large
 
 Body = TypeVar("Body", bound=BaseModel)
 
 
 class Question(NamedTuple):
-    """What a request asks."""
+    """The checked content of a request: instances, and how to decode them."""
 
-    data: Dataset  # with the true answers if the request has them
+    data: Dataset  # includes the true answers if the request has them
     method: Method
 
 
 class BodyReader:
-    """Reads bodies. The bodies that are arriving share a budget of bytes.
+    """Reads the bodies of requests. All bodies that are arriving share a budget of bytes.
 
     Args:
-        limits: the bytes and the seconds of one body.
+        limits: `max_body` and `body_seconds` apply to each body.
     """
 
     def __init__(self, limits: Limits) -> None:
@@ -53,13 +53,14 @@ class BodyReader:
     async def read(self, request: Request) -> bytes:
         """Return the whole body.
 
-        A body that is too large is read to its end but not kept, because many clients read the
-        response only after they have sent everything.
+        A body that is too large is read to its end and discarded, because many clients read the
+        response only after they have sent everything. Clients that send `Expect:
+        100-continue` wait for our consent, so we refuse them before they send the body.
 
         Raises:
-            Problem: 413 for too many bytes, 503 if time runs out, 429 if too many bodies arrive at
-                the same time.
-            ClientDisconnect: the client left.
+            Problem: 413 if the body is too large, 503 if it takes too long, 429 if the bodies that
+                arrive at the same time exceed the budget.
+            ClientDisconnect: the client closed the connection.
         """
         limit = self._limits.max_body
         complaint = f"body: expected at most {limit} bytes"
@@ -90,13 +91,13 @@ class BodyReader:
 
 
 def parse_solve(body: bytes, task: Task, limits: Limits) -> Question:
-    """Return the instances of a `SolveRequest`. Raises InputError, or Problem 413."""
+    """Parse the body of a `SolveRequest`. Raises InputError, or Problem 413."""
     request = _parse_json(SolveRequest, body)
     return _question(_instances(request), request.method(), task, limits)
 
 
 def parse_evaluate(body: bytes, task: Task, limits: Limits) -> Question:
-    """Return the examples of an `EvaluateRequest`. Raises InputError, or Problem 413."""
+    """Parse the body of an `EvaluateRequest`. Raises InputError, or Problem 413."""
     request = _parse_json(EvaluateRequest, body)
     question = _question(_instances(request), request.method(), task, limits)
     count = len(question.data)
@@ -118,7 +119,7 @@ def parse_evaluate(body: bytes, task: Task, limits: Limits) -> Question:
 
 
 def parse_trace(body: bytes, task: Task, limits: Limits) -> Question:
-    """Return the instance of a `TraceRequest`. Raises InputError, or Problem 413."""
+    """Parse the body of a `TraceRequest`. Raises InputError, or Problem 413."""
     request = _parse_json(TraceRequest, body)
     method = request.method()
     n = _length(request.instance)
@@ -132,18 +133,18 @@ def parse_trace(body: bytes, task: Task, limits: Limits) -> Question:
 
 
 def parse_array(options: MethodOptions, body: bytes, task: Task, limits: Limits) -> Question:
-    """Return the instances of a `.npy` body.
+    """Parse a `.npy` body, whose options are in the URL.
 
     Raises:
         InputError: the body is not an array of instances, or an option is wrong.
-        Problem: 413 for too many instances.
+        Problem: 413 if an instance is too large, or all of them together.
     """
     array = parse_npy(body)
     return _question(array if array.ndim == 3 else array[None], options.method(), task, limits)
 
 
 def _question(instances: Any, method: Method, task: Task, limits: Limits) -> Question:
-    """Check the instances. No other code of the service does."""
+    """Check the instances. This is the only place of the service that does."""
     _check_sizes(map(_length, instances), method, limits)
     rows = [Example(values, source=f"instance {k}") for k, values in enumerate(instances)]
     for row in rows:
@@ -153,7 +154,7 @@ def _question(instances: Any, method: Method, task: Task, limits: Limits) -> Que
 
 
 def _parse_json(kind: type[Body], body: bytes) -> Body:
-    """Return the request in a body of JSON. Raises InputError."""
+    """Parse a JSON body, and check its options. Raises InputError."""
     try:
         return kind.model_validate_json(body, strict=True)
     except ValidationError as error:
@@ -172,7 +173,11 @@ def _length(values: Any) -> int:
 
 
 def _check_sizes(lengths: Iterable[int], method: Method, limits: Limits) -> None:
-    """Refuse instances that are too large, alone or together, before any is made an array."""
+    """Refuse instances that are too large, alone or together, before they are converted.
+
+    Raises:
+        Problem: 413.
+    """
     total = per_prefix = 0
     for k, n in enumerate(lengths):
         total += max(n, 1)
@@ -196,12 +201,14 @@ def _check_sizes(lengths: Iterable[int], method: Method, limits: Limits) -> None
 def parse_npy(body: bytes) -> NDArray[Any]:
     """Return the array in a `.npy` body: real numbers, `(n, d)` or `(B, n, d)`.
 
+    Pickled objects are refused, because unpickling a request could run its code.
+
     Raises:
-        InputError: not a `.npy` file, or another array. Nothing is unpickled.
+        InputError: not a `.npy` file, or the array has another type or shape.
     """
     try:
         array = np.load(io.BytesIO(body), allow_pickle=False)
-    except Exception as error:  # NumPy's parser raises many types that have no common base
+    except Exception as error:  # NumPy raises exceptions of many unrelated types
         reason = (str(error) or type(error).__name__).splitlines()[0]
         raise InputError(f"body: not a .npy file: {reason[:200]}") from None
     if not isinstance(array, np.ndarray):

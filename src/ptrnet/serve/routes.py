@@ -1,4 +1,4 @@
-"""The addresses of the service."""
+"""HTTP routes of the service."""
 
 import hmac
 from collections.abc import Awaitable, Callable
@@ -34,14 +34,14 @@ from ptrnet.serve.schemas import (
 )
 from ptrnet.serve.service import Parse, Result, Service, while_connected
 
-CLIENT_LEFT = 499  # for the metrics only, because the client does not read it
+CLIENT_LEFT = 499  # seen only in the metrics, because the client has closed the connection
 
 
 async def check_token(
     request: Request,
     given: Annotated[HTTPAuthorizationCredentials | None, Depends(HTTPBearer(auto_error=False))],
 ) -> None:
-    """Refuse a request without the token. Only an app that has a token depends on this."""
+    """Refuse a request without the token. `create_app` uses this only if there is a token."""
     expected: str = request.app.state.token
     token = "" if given is None else given.credentials
     if not hmac.compare_digest(token.encode(), expected.encode()):
@@ -50,7 +50,7 @@ async def check_token(
         raise Problem(HTTPStatus.UNAUTHORIZED, detail, headers)
 
 
-# A dependency that is not `async` would run in a thread, which takes longer than all of these.
+# Dependencies are `async`, because FastAPI would run others in a thread, which takes longer.
 async def _service(request: Request) -> Service:
     service: Service = request.app.state.service
     return service
@@ -80,11 +80,15 @@ REFUSALS: dict[int | str, dict[str, Any]] = {
     )
 }
 router = APIRouter()
-probes = APIRouter()  # they need no token
+probes = APIRouter()  # health checks, which need no token
 
 
 def _body(kind: type[SolveRequest] | type[TraceRequest], *others: str) -> dict[str, Any]:
-    """Describe a body, which FastAPI does not read, because it could not limit it."""
+    """Return the OpenAPI description of a body.
+
+    `BodyReader` reads bodies instead of FastAPI, which cannot limit them. So FastAPI does not know
+    their schema.
+    """
     content: dict[str, Any] = {JSON: {"schema": kind.model_json_schema()}}
     content.update({media_type: {"schema": {"format": "binary"}} for media_type in others})
     return {"requestBody": {"required": True, "content": content}}
@@ -104,7 +108,7 @@ async def solve(
 ) -> SolveResponse | Response:
     """Answer every instance of a JSON body, or of an array (n, d) or (B, n, d) in a .npy body.
 
-    The options of a .npy body are in the address: `?decoder=beam&beam_size=4`.
+    With a .npy body, pass the options in the URL: `?decoder=beam&beam_size=4`.
     """
     is_array = _media_type(request, JSON, NPY) == NPY
     parse = partial(parse_array, options) if is_array else parse_solve
@@ -120,7 +124,7 @@ async def solve(
 async def evaluate(
     name: ModelName, request: Request, service: TheService
 ) -> EvaluateResponse | Response:
-    """Compare the model's answers with the true ones, `outputs`."""
+    """Compare the model's answers with the true answers in `outputs`."""
     _media_type(request, JSON)
     return await _respond(request, service, name, service.evaluate, parse_evaluate)
 
@@ -132,9 +136,9 @@ async def evaluate(
     openapi_extra=_body(TraceRequest),
 )
 async def trace(name: ModelName, request: Request, service: TheService) -> TraceResponse | Response:
-    """Answer one instance, with the probabilities and the beam at each step.
+    """Answer one instance, and return the probabilities and the beam at each step.
 
-    The exact answer is included if an algorithm finds it within a second.
+    The response includes the exact answer if an algorithm finds it within a second.
     """
     _media_type(request, JSON)
     return await _respond(request, service, name, service.trace, parse_trace)
@@ -142,39 +146,39 @@ async def trace(name: ModelName, request: Request, service: TheService) -> Trace
 
 @router.get("/v1/models")
 async def models(service: TheService) -> dict[str, list[Model]]:
-    """List the models with their task, sizes and scores."""
+    """List the models with their tasks, sizes and scores."""
     return {"models": [Model(**weights.facts(name, of)) for name, of in service.models.items()]}
 
 
 @router.get("/v1/models/{name}", responses={404: REFUSALS[404]})
 async def model(name: str, service: TheService) -> ModelCard:
-    """Describe a model, with its card."""
+    """Describe a model, and return its card."""
     solver = service.model(name)
     return ModelCard(**weights.facts(name, solver), card=solver.card)
 
 
 @router.get("/metrics")
 async def metrics(service: TheService) -> Response:
-    """Return the numbers for Prometheus."""
+    """Return the metrics in the text format of Prometheus."""
     return Response(service.metrics.text(), media_type=MEDIA_TYPE)
 
 
 @router.get("/openapi.json", include_in_schema=False)
 async def openapi(request: Request) -> dict[str, Any]:
-    """Describe the routes. FastAPI's own route would not ask for the token."""
+    """Return the OpenAPI description. FastAPI's own route would not check the token."""
     description: dict[str, Any] = request.app.openapi()
     return description
 
 
 @probes.get("/healthz")
 async def healthz() -> dict[str, str]:
-    """Answer as long as the process lives."""
+    """Liveness check: succeeds as long as the process runs."""
     return {"status": "ok"}
 
 
 @probes.get("/readyz", responses={503: REFUSALS[503]})
 async def readyz(service: TheService) -> dict[str, str]:
-    """Whether the queue has a free place."""
+    """Readiness check: 503 if the queue is full."""
     if service.queue.is_full:
         raise Problem(HTTPStatus.SERVICE_UNAVAILABLE, "the queue is full")
     return {"status": "ready"}
@@ -187,7 +191,7 @@ async def _respond(
     answer: Callable[[str, bytes, Parse], Awaitable[Result]],
     parse: Parse,
 ) -> Result | Response:
-    """Read the body and answer it. Stops if the client leaves."""
+    """Read the body, and answer it with `answer`. Stop if the client disconnects."""
     try:
         body = await service.bodies.read(request)
     except ClientDisconnect:
@@ -198,7 +202,12 @@ async def _respond(
 
 
 def _media_type(request: Request, *expected: str) -> str:
-    """Return the media type of the body. Raises Problem 415 for an unexpected or packed one."""
+    """Return the media type of the body.
+
+    Raises:
+        Problem: 415 if the type is unexpected or the body is compressed, 422 if a JSON request has
+            options in its URL.
+    """
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if kind not in expected:
         detail = f"Content-Type: expected {' or '.join(expected)}, got {kind[:60] or 'none'}"

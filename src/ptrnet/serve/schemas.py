@@ -1,4 +1,4 @@
-"""The bodies of requests and responses; `/openapi.json` shows these classes."""
+"""Bodies of requests and responses. `/openapi.json` describes these classes."""
 
 from typing import Any, NamedTuple
 
@@ -9,16 +9,16 @@ from ptrnet.decoding.options import DECODERS, DecoderOptions
 from ptrnet.errors import unknown
 
 DECODERS_SERVED = sorted({*DECODERS} - {"reconstruct"})  # its answers depend on the clock
-DECODERS_TRACED = ["beam", "greedy"]  # their answer is the first of the prefixes that they hold
+DECODERS_TRACED = ["beam", "greedy"]  # their answer is the first prefix of the last step
 
-# pydantic checks only the types of options. Instances and answers are checked once, with their
-# task, when `requests.py` makes examples of them.
+# pydantic checks only the options. `requests.py` checks instances and answers, because their rules
+# depend on the task.
 Instance = SkipValidation[list[list[float]] | list[dict[str, Any]]]
 Outputs = list[int] | list[list[int]]  # 0-based; a triangulation is a list of triples
 
 
 class Method(NamedTuple):
-    """How instances are decoded. Requests with the same method can share a batch."""
+    """How to decode instances. Requests with equal methods can share a batch."""
 
     decoder: Decoder
     constrained: bool
@@ -26,7 +26,7 @@ class Method(NamedTuple):
 
 
 class MethodOptions(BaseModel):
-    """The decoding options of `ptrnet solve`, under the same names."""
+    """Decoding options, with the names that they have in `ptrnet solve`."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -41,10 +41,10 @@ class MethodOptions(BaseModel):
     seed: int = Field(0, ge=0)
 
     def method(self) -> Method:
-        """Return the decoder with its settings.
+        """Return the decoding method that the options describe.
 
         Raises:
-            InputError: an unknown decoder, or an option that is out of range or has no effect.
+            InputError: the decoder is unknown, or an option is out of range or has no effect.
         """
         if self.decoder not in DECODERS_SERVED:
             raise unknown("decoder", self.decoder, DECODERS_SERVED)
@@ -53,7 +53,7 @@ class MethodOptions(BaseModel):
 
 
 class SolveRequest(MethodOptions):
-    """Several `instances`, or one `instance`, and how to decode them.
+    """A list of `instances` or one `instance`, and how to decode them.
 
     An instance is a list of elements. An element is a list of numbers, or an object if the model
     reads fields.
@@ -64,7 +64,7 @@ class SolveRequest(MethodOptions):
 
 
 class EvaluateRequest(SolveRequest):
-    """The same, with the true answer to each instance, or to the one `instance`."""
+    """Instances with their true answers: `outputs` is a list of answers, or one for `instance`."""
 
     outputs: SkipValidation[list[Outputs] | Outputs | None] = None
 
@@ -80,7 +80,7 @@ class TraceRequest(BaseModel):
     constrained: bool = True
 
     def method(self) -> Method:
-        """Return the decoder with its settings. Raises InputError as `MethodOptions.method`."""
+        """Return the decoding method. Raises InputError as `MethodOptions.method` does."""
         if self.decoder not in DECODERS_TRACED:
             raise unknown("decoder", self.decoder, DECODERS_TRACED)
         return MethodOptions(**self.model_dump(exclude={"instance"})).method()
@@ -90,13 +90,13 @@ class Answer(BaseModel):
     """The answer to one instance."""
 
     outputs: Outputs
-    log_likelihood: float  # log-probability of the answer by the model
-    cost: float | None  # a tour's length; null if the task has no costs or this is not a tour
-    warnings: list[str]  # how the instance differs from those that the model was trained on
+    log_likelihood: float  # the model's log-probability of the answer
+    cost: float | None  # null if the task has no costs or the answer is not valid
+    warnings: list[str]  # how the instance differs from the training instances
 
 
 class Header(BaseModel):
-    """What every response says about the model."""
+    """Fields that every response has."""
 
     task: str
     model: str
@@ -104,14 +104,14 @@ class Header(BaseModel):
 
 
 class SolveResponse(Header):
-    """The answers to the instances, in the order of the instances."""
+    """Answers, in the order of the instances."""
 
     answers: list[Answer]
-    seconds: float  # since the end of the request's body
+    seconds: float  # from the end of the request's body to the response
 
 
 class EvaluateResponse(Header):
-    """The metrics as `ptrnet evaluate --json` prints them."""
+    """Metrics, in the format of `ptrnet evaluate --json`."""
 
     instances: int
     metrics: dict[str, dict[str, float | int | bool | None]]
@@ -119,57 +119,58 @@ class EvaluateResponse(Header):
 
 
 class Prefix(BaseModel):
-    """The beginning of an answer: a prefix of the step before, and one more token."""
+    """The beginning of an answer: a prefix of the previous step and one more token."""
 
-    parent: int  # index among the prefixes before the step
-    token: int  # 0 is END; the first tokens are the special ones, then the elements follow
+    parent: int  # index of the prefix in the previous step
+    token: int  # special tokens come first (0 is END), then the elements
     log_likelihood: float
 
 
 class TraceStep(BaseModel):
     """One step of the search."""
 
-    # For each prefix before the step and each token; null if the constraint forbids the token.
+    # A row for each prefix of the previous step, a column for each token. null if the constraint
+    # forbids the token.
     probabilities: list[list[float | None]]
-    prefixes: list[Prefix]  # after the step, the likeliest first
+    prefixes: list[Prefix]  # after the step, most likely first
 
 
 class ExactAnswer(BaseModel):
-    """The answer of an algorithm."""
+    """The answer of an exact algorithm (labeller)."""
 
     outputs: Outputs
     cost: float | None
     labeller: str
-    proved: bool  # false: the best answer found before the labeller gave up its proof
+    proved: bool  # false if the labeller stopped before it could prove that the answer is optimal
 
 
 class TraceResponse(Header):
     """The model's answer, the steps that led to it, and the exact answer."""
 
-    special_names: list[str]  # of the first tokens
-    tokens: list[int]  # of the answer
+    special_names: list[str]  # names of the special tokens
+    tokens: list[int]  # tokens of the answer
     steps: list[TraceStep]
     answer: Answer
-    exact: ExactAnswer | None  # null if no labeller fits the instance, and while it is pending
-    pending: bool  # the exact answer is still being computed; send the same request again for it
-    correct: bool | None  # whether the model's answer is as good as the exact one
+    exact: ExactAnswer | None  # null if pending, or if no labeller can answer the instance
+    pending: bool  # true if the exact answer is still being computed: send the request again later
+    correct: bool | None  # whether the model's answer is as good as a proved exact one; else null
     metrics: dict[str, float | None]
     seconds: float
 
 
 class Model(BaseModel):
-    """A model of the service."""
+    """Facts about a model of the service."""
 
     name: str
     task: str
     model: str  # the architecture
-    features: int  # numbers of an element
-    fields: list[str]  # the fields that are read if elements are objects; else empty
-    n: str | None  # the sizes that the model was trained on
+    features: int  # numbers in an element
+    fields: list[str]  # fields that the model reads if elements are objects; otherwise empty
+    n: str | None  # sizes of the training instances
     scores: list[dict[str, Any]]
 
 
 class ModelCard(Model):
-    """A model with its card."""
+    """Facts about a model, and its card."""
 
     card: str  # Markdown

@@ -1,7 +1,7 @@
-"""The processes of the service: where they listen, what they load, and how uvicorn runs them.
+"""Processes of the service: bind the address, load the models, and run uvicorn.
 
-uvicorn reads HTTP, closes idle connections, finishes accepted requests on SIGTERM, and starts and
-watches the workers. `docs/deploy.md` lists the limits that it leaves to a proxy.
+uvicorn parses HTTP, closes idle connections, finishes accepted requests on SIGTERM, and starts and
+restarts the workers. `docs/deploy.md` lists the limits that a proxy has to set instead.
 """
 
 import gc
@@ -35,18 +35,18 @@ from ptrnet.serve.tracing import exact_of
 from ptrnet.solver import Solver
 from ptrnet.types import Example
 
-SETTINGS = "PTRNET_SERVE_SETTINGS"  # the variable through which a worker gets its `Settings`
+SETTINGS = "PTRNET_SERVE_SETTINGS"  # environment variable with the `Settings` of a worker, as JSON
 MIN_TOKEN = 16  # characters
 MAX_HEAD = 65_536  # bytes of a request's first line and headers
-KEEP_ALIVE_SECONDS = 60  # until a connection that has had a response, and has no request, is closed
-HEALTH_SECONDS = 60  # in which a worker has to react; it may have to compile code when it starts
+KEEP_ALIVE_SECONDS = 60  # until uvicorn closes an idle connection
+HEALTH_SECONDS = 60  # for a worker to react; when it starts, it may have to compile kernels first
 
 
 @dataclass(frozen=True)
 class Settings:
-    """What each process of a service needs to know."""
+    """Settings that each process of the service needs."""
 
-    models: Sequence[str]  # as `weights.load_named` takes them
+    models: Sequence[str]  # in the format of `weights.load_named`
     limits: Limits
     token_file: str | None
     origins: Sequence[str]
@@ -54,21 +54,22 @@ class Settings:
 
 
 def serve(settings: Settings, host: str, port: int) -> None:
-    """Serve until SIGTERM or Ctrl-C, and finish the requests that were accepted before.
+    """Serve until SIGTERM or Ctrl-C, then finish the accepted requests and return.
 
     Raises:
         InputError: a setting is wrong, or the address cannot be used.
-        KeyboardInterrupt: on Ctrl-C, after the last answer.
+        KeyboardInterrupt: after Ctrl-C, when the last request is answered.
+        SystemExit: after SIGTERM in a single process, with exit code 0.
     """
     for origin in settings.origins:
         check_origin(origin)
     token = None if settings.token_file is None else read_token(settings.token_file)
     options: dict[str, Any] = {
-        "http": "h11",  # bounds the size of headers, which the faster httptools does not
+        "http": "h11",  # httptools is faster, but does not limit the size of headers
         "h11_max_incomplete_event_size": MAX_HEAD,
         "ws": "none",
         "lifespan": "on",
-        "log_config": None,  # only warnings and defects are logged, on standard error
+        "log_config": None,  # only warnings and errors are logged, to standard error
         "access_log": False,
         "server_header": False,
         "timeout_keep_alive": KEEP_ALIVE_SECONDS,
@@ -82,11 +83,11 @@ def serve(settings: Settings, host: str, port: int) -> None:
         if settings.workers == 1:
             app = prepare(settings, models)
             print(started, file=sys.stderr)
-            # uvicorn raises SIGTERM again after the last answer. Then the program has done its job.
+            # uvicorn raises SIGTERM again after the last answer. Exit with 0 then.
             signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(0))
             uvicorn.Server(uvicorn.Config(app, **options)).run([listener])
             return
-        del models  # each worker has its own
+        del models  # loaded only to report errors early; each worker loads its own
         with tempfile.TemporaryDirectory() as folder:
             os.environ[SHARED] = folder
             os.environ[SETTINGS] = json.dumps(asdict(settings))
@@ -102,7 +103,7 @@ def serve(settings: Settings, host: str, port: int) -> None:
 
 
 class _Workers(Multiprocess):
-    """uvicorn's workers. After Ctrl-C and the last answer, they raise KeyboardInterrupt."""
+    """Supervisor of uvicorn's workers. `run` raises KeyboardInterrupt if Ctrl-C ended it."""
 
     is_interrupted = False
 
@@ -117,7 +118,7 @@ class _Workers(Multiprocess):
 
 
 def create_worker() -> FastAPI:
-    """Return the app of a worker, whose settings `serve` has put into the environment."""
+    """Return the app of a worker. `serve` has put its settings into the environment."""
     runtime.tune()
     settings = json.loads(os.environ[SETTINGS])
     settings = Settings(**{**settings, "limits": Limits(**settings["limits"])})
@@ -125,9 +126,9 @@ def create_worker() -> FastAPI:
 
 
 def prepare(settings: Settings, models: Mapping[str, Solver]) -> FastAPI:
-    """Prepare this process for serving, and return the app."""
+    """Warm up the models, tune this process for serving, and return the app."""
     warm_up(models)
-    warnings.simplefilter("ignore", OutOfDistributionWarning)  # each answer carries its own
+    warnings.simplefilter("ignore", OutOfDistributionWarning)  # the answers carry these warnings
     runtime.share_arena()
     token = None if settings.token_file is None else read_token(settings.token_file)
     workers = settings.workers
@@ -135,17 +136,17 @@ def prepare(settings: Settings, models: Mapping[str, Solver]) -> FastAPI:
     app = create_app(
         models, settings.limits, token=token, origins=settings.origins, threads=threads
     )
-    # The objects that exist now will stay. A full collection would walk through them every few
-    # seconds, and delay all requests by more than a tenth of a second.
+    # All objects that exist now will stay. Without this call, a full garbage collection would visit
+    # them every few seconds and delay all requests by more than a tenth of a second.
     gc.freeze()
     return app
 
 
 def warm_up(models: Mapping[str, Solver]) -> None:
-    """Load the compiled code that the models need, and compile it on a new machine.
+    """Load the compiled code of the models, or compile it if this machine has not done so yet.
 
-    That is the code of the networks, of the exact answers in traces, and of the metrics. Otherwise
-    the first requests would wait for it.
+    This covers the networks, the exact answers of traces, and the metrics. Otherwise the first
+    requests would wait for it.
     """
     for solver in models.values():
         use_compiled_kernels()
@@ -170,7 +171,8 @@ def read_token(path: str) -> str:
     """Return the token in a file.
 
     Raises:
-        InputError: no such file, or not one word of at least 16 visible ASCII characters.
+        InputError: the file cannot be read, or it is not one word of at least `MIN_TOKEN` printable
+            ASCII characters.
     """
     try:
         token = Path(path).read_text(encoding="utf-8").strip()
@@ -186,7 +188,7 @@ def read_token(path: str) -> str:
 
 
 def check_origin(origin: str) -> None:
-    """Refuse a text that is not the origin of a web page."""
+    """Check that a text is the origin of a web page. Raises InputError."""
     if not origin.startswith(("http://", "https://")) or origin.count("/") != 2:
         raise InputError(
             f"--allow-origin: expected an origin such as https://example.org, got {origin}"
@@ -194,13 +196,13 @@ def check_origin(origin: str) -> None:
 
 
 def listen(host: str, port: int, has_token: bool) -> socket.socket:
-    """Return a socket that listens. Connections wait in it until the service accepts them.
+    """Return a listening socket. Connections wait in its backlog until the service accepts them.
 
-    uvicorn could bind the address itself, but reports a port in use only in its log.
+    uvicorn could bind the address itself, but would report a port in use only in its log.
 
     Raises:
-        InputError: no such address, the port is in use, or other machines reach the address and
-            there is no token.
+        InputError: the address does not exist, the port cannot be used, or other machines can reach
+            the address although there is no token.
     """
     try:
         family, _, _, _, address = socket.getaddrinfo(
@@ -219,13 +221,13 @@ def listen(host: str, port: int, has_token: bool) -> socket.socket:
         raise InputError(
             f"--port {port}: cannot listen there at {host}: {os.strerror(error.errno or 0)}"
         ) from None
-    # Accepted connections inherit the option. asyncio sets it only for sockets that it has made;
-    # without it, the second packet of a response waits 40 ms for the client's acknowledgement.
+    # Accepted connections inherit this option. asyncio sets it only for sockets that it created.
+    # Without it, the second packet of a response waits 40 ms for the client's acknowledgement.
     listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     return listener
 
 
 def address_of(listener: socket.socket) -> str:
-    """Return the address of a socket as a browser takes it."""
+    """Return the URL of a listening socket."""
     host, port = listener.getsockname()[:2]
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"

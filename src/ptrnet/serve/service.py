@@ -1,4 +1,4 @@
-"""What the service does with a request: it takes a place in the queue, and is answered in time."""
+"""The service: it admits requests to a bounded queue and answers them before a deadline."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
@@ -27,21 +27,21 @@ from ptrnet.solver.answer import finite_cost
 from ptrnet.tasks.base import Task
 from ptrnet.types import Example
 
-SMALL_BODY = 16_384  # bytes; the event loop parses it faster than it hands it to a thread
-EXACT_SECONDS = 1.0  # how long a trace waits for the exact answer once it has the model's
+SMALL_BODY = 16_384  # bytes; parsing a body of this size is faster than handing it to a thread
+EXACT_SECONDS = 1.0  # how long a trace waits for the exact answer after the model's answer
 
 Result = TypeVar("Result")
 Parse = Callable[[bytes, Task, Limits], Question]
 
 
 class AdmissionQueue:
-    """A bounded queue: a request has a place until it is answered, or is refused at once.
+    """A bounded queue: a request holds a place until it is answered. A full queue refuses it.
 
-    A request takes its place when its body is complete, so that slow senders keep no other out.
+    A request takes its place when its body is complete, so that slow senders do not block others.
 
     Args:
         size: the number of places.
-        metrics: show how many places are taken.
+        metrics: where the number of taken places is recorded.
     """
 
     def __init__(self, size: int, metrics: Metrics) -> None:
@@ -53,12 +53,12 @@ class AdmissionQueue:
         return self.taken >= self.size
 
     def refusal(self) -> Problem:
-        """Return what a request gets that finds no place: Problem 429."""
+        """Return Problem 429, the response to a request if the queue is full."""
         return too_busy(f"all {self.size} places of the queue are taken; try again")
 
     @contextmanager
     def place(self) -> Iterator[None]:
-        """Hold a place. Raises Problem 429 if no place is left."""
+        """Hold a place within the context. Raises Problem 429 if the queue is full."""
         if self.is_full:
             raise self.refusal()
         self.taken += 1
@@ -71,18 +71,20 @@ class AdmissionQueue:
 
 
 class FullQueueMiddleware:
-    """Refuses questions while the queue is full, before the router spends time on them.
+    """Middleware that refuses POST requests while the queue is full.
+
+    It does so before the router and the body reader spend time on them.
 
     Args:
-        app: answers the other requests.
-        queue: of the service.
+        app: the app that answers all other requests.
+        queue: the queue of the service.
     """
 
     def __init__(self, app: ASGIApp, queue: AdmissionQueue) -> None:
         self._app, self._queue = app, queue
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer or refuse a request."""
+        """Refuse a request, or pass it to the app."""
         is_question = scope["type"] == "http" and scope["method"] == "POST"
         refuse = is_question and self._queue.is_full
         answer = self._queue.refusal().response() if refuse else self._app
@@ -90,13 +92,16 @@ class FullQueueMiddleware:
 
 
 class Service:
-    """The models and all that requests share. An asynchronous context manager.
+    """The models, and the queue, threads and caches that requests share.
+
+    Use it as an asynchronous context manager, which starts and stops the decoding threads.
 
     Args:
-        models: by the name in their address.
-        limits: of a request, and of the queue.
-        metrics: record the requests.
-        threads: of PyTorch; None for PyTorch's default.
+        models: the models to serve. The keys are their names in the URL.
+        limits: limits of a request and of the queue.
+        metrics: where requests and batches are recorded.
+        threads: PyTorch threads for each of the two threads that decode. If None, PyTorch's
+            default.
     """
 
     def __init__(
@@ -107,8 +112,8 @@ class Service:
         self.bodies = BodyReader(limits)
         self._batcher = Batcher(metrics, threads)
         self._exact = ExactAnswers()
-        # One thread each. A second thread that runs Python would slow down the event loop, and
-        # metrics that take long must not delay the parsing of other requests.
+        # One thread each, because more threads that run Python would slow down the event loop. They
+        # are separate, because slow metrics must not delay the parsing of other requests.
         self._parsing: Executor = ThreadPoolExecutor(1, "parsing")
         self._measuring: Executor = ThreadPoolExecutor(1, "measuring")
 
@@ -122,7 +127,7 @@ class Service:
         self._measuring.shutdown()
 
     def model(self, name: str) -> Solver:
-        """Return a model by its name. Raises Problem 404, which suggests the nearest name."""
+        """Return the model with a name. Raises Problem 404, which suggests a similar name."""
         if name not in self.models:
             detail = str(unknown("model", name, self.models))
             raise Problem(HTTPStatus.NOT_FOUND, detail)
@@ -130,7 +135,11 @@ class Service:
 
     @asynccontextmanager
     async def admitted(self) -> AsyncIterator[None]:
-        """Hold a place in the queue until the deadline. Raises Problem 429 or 503."""
+        """Hold a place in the queue within the context, at most until the deadline.
+
+        Raises:
+            Problem: 429 if the queue is full, 503 if the deadline passes.
+        """
         seconds = self.limits.answer_seconds
         with self.queue.place():
             try:
@@ -164,12 +173,15 @@ class Service:
         )
 
     async def trace(self, name: str, body: bytes, parse: Parse) -> TraceResponse:
-        """Answer the instance of a body, and record the steps of the search."""
+        """Answer the instance of a body, and return the steps of the search.
+
+        Compare the answer with the exact one if that is ready within `EXACT_SECONDS`.
+        """
         start, solver = perf_counter(), self.models[name]
         task = solver.task
         data, method = await self._parse(body, parse, solver)
         assert isinstance(method.decoder, Search)
-        traced = Traced(method.decoder)  # equal to no other decoder, so it shares no batch
+        traced = Traced(method.decoder)  # equals no other decoder, so it gets its own batch
         labelling = self._exact.submit(task, data[0])
         (solved,) = await self._answered(name, method._replace(decoder=traced), data)
         await asyncio.wait([asyncio.wrap_future(labelling)], timeout=EXACT_SECONDS)
@@ -199,7 +211,7 @@ class Service:
         return await loop.run_in_executor(self._parsing, parse, body, solver.task, self.limits)
 
     async def _answered(self, name: str, method: Method, data: Dataset) -> Dataset:
-        """Return the instances with the answers of a model."""
+        """Return the instances with the answers of a model, and count them."""
         answered = await self._batcher.solve(self.models[name], method, data)
         self.metrics.answered(name, len(answered))
         return answered
@@ -222,7 +234,7 @@ def _answer(solver: Solver, method: Method, solved: Example) -> Answer:
 async def while_connected(
     receive: Callable[[], Awaitable[Mapping[str, Any]]], answer: Awaitable[Result]
 ) -> Result | None:
-    """Return the answer; or cancel it and return None if the client leaves before."""
+    """Return the answer. If the client disconnects first, cancel it and return None."""
 
     async def leave() -> None:
         while (await receive())["type"] != "http.disconnect":

@@ -1,4 +1,4 @@
-"""Traces: the steps of a search, and the exact answer to compare the model's answer with."""
+"""Traces: the steps of a search, and the exact answer for comparison."""
 
 from collections import OrderedDict, deque
 from collections.abc import Callable, Hashable
@@ -17,19 +17,19 @@ from ptrnet.solver.answer import finite_cost
 from ptrnet.tasks.base import Task
 from ptrnet.types import END, Example, Indices
 
-DIGITS = 6  # decimal places of a probability
-MAX_ANSWERS = 256  # exact answers that are kept, the most recent ones
-MAX_WAITING = 16  # exact answers of a task that wait to be computed; older ones are dropped
+DIGITS = 6  # decimal places of the probabilities
+MAX_ANSWERS = 256  # exact answers that are cached for each task
+MAX_WAITING = 16  # length of the queue of each task; older entries are dropped
 
 
 def steps_of(task: Task, example: Example, traced: Traced) -> tuple[list[int], list[TraceStep]]:
     """Return the tokens of the answer and the steps of the search.
 
     Args:
-        task: of the model.
-        example: the only instance that `traced` has answered.
-        traced: the search. Its tokens follow the order in which the model read the elements; the
-            result follows the order of the instance.
+        task: the task of the model.
+        example: the instance. `traced` must not have decoded any other.
+        traced: the search. Its tokens number the elements in the order in which the model read
+            them. We convert them to the order of the instance.
     """
     _, order = augmented_view(0, task, task.normalize(example.inputs))
     special_tokens = np.arange(task.num_specials)
@@ -43,7 +43,10 @@ def steps_of(task: Task, example: Example, traced: Traced) -> tuple[list[int], l
 
 
 def _step(step: Step, count: int, from_read: Indices, to_read: Indices) -> TraceStep:
-    """Return a step without the prefixes that the constraint forbids; they come last."""
+    """Convert a step. Drop the prefixes that the constraint forbids.
+
+    Forbidden prefixes come last, so the indices of the others stay valid.
+    """
     log_probs = step.log_probs[0, :count].double().cpu().numpy()[:, to_read]
     rounded = np.round(np.exp(log_probs), DIGITS).astype(object)
     rounded[np.isneginf(log_probs)] = None
@@ -53,12 +56,12 @@ def _step(step: Step, count: int, from_read: Indices, to_read: Indices) -> Trace
         for score, parent, token in zip(scores, parents, tokens, strict=True)
         if isfinite(score)
     ]
-    # The arrays are lists of numbers for certain, and validating them would take long.
+    # Skip pydantic's validation: it takes long, and these lists are valid by construction.
     return TraceStep.model_construct(probabilities=rounded.tolist(), prefixes=prefixes)
 
 
 def _tokens(steps: list[TraceStep]) -> list[int]:
-    """Return the tokens of the first prefix of the last step, up to END."""
+    """Follow the parents of the first prefix of the last step. Return its tokens up to END."""
     tokens, k = [], 0
     for step in reversed(steps):
         prefix = step.prefixes[k]
@@ -73,7 +76,7 @@ def compare(
 ) -> tuple[bool | None, dict[str, float | None]]:
     """Return whether the model's answer is as good as the exact one, and its metrics.
 
-    The first is None without a proved exact answer.
+    The first value is None if there is no proved exact answer.
     """
     if exact is None or solved.outputs is None:
         return None, {}
@@ -84,17 +87,21 @@ def compare(
 
 
 class ExactAnswers:
-    """Computes exact answers, those of each task in a thread of its own.
+    """Computes and caches exact answers, in one thread for each task.
 
-    The threads are daemons: an exact tour may take a minute, and the process can end meanwhile.
+    The threads are daemons, because an exact tour may take a minute and must not keep the process
+    alive.
     """
 
     def __init__(self) -> None:
         self._threads: dict[str, _NewestFirst] = {}
 
     def submit(self, task: Task, example: Example) -> "Future[ExactAnswer | None]":
-        """Return the result of `exact_of`. An instance that was submitted before has the same
-        future."""
+        """Return a future of `exact_of`.
+
+        An instance that was submitted before gets the same future while that is cached, unless it
+        failed.
+        """
         if task.name not in self._threads:
             self._threads[task.name] = _NewestFirst(f"exact {task.name}")
         key = (task, example.inputs.shape, example.inputs.tobytes())
@@ -102,7 +109,7 @@ class ExactAnswers:
 
 
 def exact_of(task: Task, example: Example) -> ExactAnswer | None:
-    """Return the answer of the task's first labeller; None if it cannot label the instance."""
+    """Return the answer of the task's first labeller, or None if it cannot label the instance."""
     if not task.labellers:
         return None
     try:
@@ -126,11 +133,14 @@ Compute = Callable[[], ExactAnswer | None]
 
 
 class _NewestFirst:
-    """A thread that computes what was submitted last first, and keeps the results."""
+    """A thread that computes the latest submission first, and caches the most recent results.
+
+    A user who has waited long has probably left, so older submissions come last.
+    """
 
     def __init__(self, name: str) -> None:
         self._futures: OrderedDict[Hashable, Future[ExactAnswer | None]] = OrderedDict()
-        # When it is full, the deque drops the entry at its other end, which is the oldest.
+        # A full deque drops the oldest entry.
         self._waiting: deque[tuple[Compute, Future[ExactAnswer | None]]] = deque(maxlen=MAX_WAITING)
         self._changed = Condition()
         Thread(target=self._work, name=name, daemon=True).start()
@@ -153,7 +163,7 @@ class _NewestFirst:
             with self._changed:
                 self._changed.wait_for(lambda: self._waiting)
                 compute, future = self._waiting.pop()
-                if future.done():  # it was submitted more than once
+                if future.done():  # it was submitted more than once, and is computed already
                     continue
                 future.set_running_or_notify_cancel()
             try:
