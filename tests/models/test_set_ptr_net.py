@@ -15,7 +15,9 @@ def network():
     def build(**settings):
         torch.manual_seed(2)
         small = {"hidden_size": 4, "heads": 2, "encoder_layers": 2, "feed_forward": 6}
-        return models.build("set-ptr-net", 3, 2, **{**small, **settings}).double().eval()
+        model = models.build("set-ptr-net", 3, 2, **{**small, **settings}).double().eval()
+        torch.nn.init.normal_(model.linear.weight)  # a new network begins with zeros
+        return model
 
     return build
 
@@ -48,7 +50,9 @@ def relu(row):
 def scores_of(model, points):
     """The scores of two special slots and of the points, of the model's weights."""
     w = {key: value.tolist() for key, value in model.state_dict().items()}
-    rows = [*w["special_inputs"], *(layer(w, "elements.map", point) for point in points)]
+    means = [sum(column) / len(points) for column in zip(*points, strict=True)]
+    read = [[*p, *(x - mean for x, mean in zip(p, means, strict=True))] for p in points]
+    rows = [*w["special_inputs"], *(layer(w, "elements.map", row) for row in read)]
     for k in range(2):
         attended = attention(w, f"encoder.{k}.attention", rows, 2)
         rows = [plus(row, a) for row, a in zip(rows, attended, strict=True)]
@@ -57,7 +61,8 @@ def scores_of(model, points):
             plus(row, layer(w, f"{name}.2", relu(layer(w, f"{name}.0", norm(row))))) for row in rows
         ]
     scores = [layer(w, "head.3", relu(layer(w, "head.0", norm(row))))[0] for row in rows]
-    linear = [0.0, 0.0, *(dot(w["linear.weight"][0], point) for point in points)]
+    factor = 20 / math.sqrt(6)
+    linear = [0.0, 0.0, *(factor * dot(w["linear.weight"][0], row) for row in read)]
     return plus(scores, linear)
 
 

@@ -30,6 +30,7 @@ OPTIONS = [
     {"heads": 3, "encoder_layers": 2, "decoder_layers": 2, "octaves": 2, "see_indices": True},
     {"heads": 1, "encoder_layers": 1, "decoder_layers": 1, "edge_frames": True},
     {"heads": 1, "decoder_layers": 1, "edge_frames": True, "frame_edge": "open"},
+    {"heads": 2, "encoder_layers": 1, "decoder_layers": 1, "octaves": 1, "see_deviations": True},
 ]
 CASES = pytest.mark.parametrize("options", OPTIONS, ids=lambda o: "-".join(map(str, o.values())))
 UNITS, N = 6, 5
@@ -103,11 +104,15 @@ class Formulas:
         hidden = [max(0.0, s) for s in self.map(f"{layer}.feed_forward.0", norm(x))]
         return plus(x, self.map(f"{layer}.feed_forward.2", hidden))
 
-    def element(self, j, point):
-        features = list(point)
+    def element(self, j, point, points):
+        read = list(point)
+        if self.settings["see_deviations"]:
+            means = [sum(column) / len(points) for column in zip(*points, strict=True)]
+            read += [x - mean for x, mean in zip(point, means, strict=True)]
+        features = list(read)
         for k in range(self.settings["octaves"]):
             for wave in (math.sin, math.cos):
-                features += [wave(2**k * math.pi * x) for x in point]
+                features += [wave(2**k * math.pi * x) for x in read]
         x = self.map("elements.map", features)
         if self.settings["see_indices"]:
             angles = [j / 10_000 ** (2 * k / UNITS) for k in range(UNITS // 2)]
@@ -115,7 +120,7 @@ class Formulas:
         return x
 
     def encode(self, points):
-        rows = self.w["special_inputs"] + [self.element(j, p) for j, p in enumerate(points)]
+        rows = self.w["special_inputs"] + [self.element(j, p, points) for j, p in enumerate(points)]
         for k in range(self.settings["encoder_layers"]):
             layer = f"encoder.{k}"
             rows = [self.feed_forward(layer, x) for x in self.self_attention(layer, rows)]

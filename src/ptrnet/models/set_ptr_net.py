@@ -1,5 +1,6 @@
 """A pointer network for sets: each element has one score, and an answer takes the highest first."""
 
+import math
 from dataclasses import dataclass
 
 import torch
@@ -15,8 +16,11 @@ from ptrnet.models.parts.attention import (
     encode_rows,
     layer_norm,
     normal_vectors,
+    with_deviations,
 )
 from ptrnet.models.settings import SetSettings
+
+LINEAR_FACTOR = 20.0  # docs/dev/own-data-defaults.md has the measurements
 
 
 @dataclass(frozen=True)
@@ -27,12 +31,16 @@ class ScoredSet(Encoded):
 
 
 class SetPtrNet(PointerModel):
-    """`u_j = w' relu(W e_j) + v' x_j`, `p(C_i) = softmax(u)` over what remains (Plackett 1975).
+    """`u_j = w' relu(W e_j) + s v' x_j`, `p(C_i) = softmax(u)` over what remains (Plackett 1975).
 
     `e` are the states of special slots (their inputs are learned) and elements; all attend to each
-    other, in the encoder of a transformer. `x_j` are the features of element j: what is linear in
-    them needs no hidden unit. The scores are computed once and do not depend on the tokens before,
-    so the greedy answer sorts the elements. Scores are computed in float32 under autocast, too.
+    other, in the encoder of a transformer. `x_j` are the features of element j and how far each is
+    from its mean over the instance: what is linear in them needs no hidden unit. The scores are
+    computed once and do not depend on the tokens before, so the greedy answer sorts the elements.
+    Scores are computed in float32 under autocast, too.
+
+    The linear part begins at 0. An optimiser such as Adam moves all weights about equally fast: the
+    factor `s = 20 / sqrt(d)`, with d numbers in `x_j`, lets the linear part learn first.
 
     A step's state says which tokens came before, `(B, K, S + N)`.
     """
@@ -45,7 +53,8 @@ class SetPtrNet(PointerModel):
         if units % heads:
             raise InputError(f"hidden_size: expected a multiple of {heads} heads, got {units}")
         self.answer, self.repeats = settings.answer, settings.repeats
-        self.elements = Elements(features, units, settings.octaves, see_indices=False)
+        num_read = 2 * features
+        self.elements = Elements(num_read, units, settings.octaves, see_indices=False)
         self.special_inputs = nn.Parameter(normal_vectors(num_specials, units))
         self.encoder = nn.ModuleList(
             EncoderLayer(units, heads, settings.feed_forward, settings.dropout)
@@ -57,18 +66,21 @@ class SetPtrNet(PointerModel):
             nn.Dropout(settings.dropout),
             nn.Linear(units, 1),
         )
-        self.linear = nn.Linear(features, 1, bias=False)
+        self.linear = nn.Linear(num_read, 1, bias=False)
+        self.linear_factor = LINEAR_FACTOR / math.sqrt(num_read)
+        nn.init.zeros_(self.linear.weight)
 
     def encode(self, inputs: Tensor, lengths: Tensor | None = None) -> ScoredSet:
         lengths = full_lengths(inputs) if lengths is None else lengths
         special = self.special_inputs.expand(inputs.shape[0], -1, -1)
-        rows = torch.cat([special, self.elements(inputs)], 1)
+        read = with_deviations(inputs, lengths)
+        rows = torch.cat([special, self.elements(read)], 1)
         is_token = length_mask(lengths + self.num_specials, rows.shape[1])
         bias = attention_bias(is_token, rows.dtype)[:, None, None]
         states = layer_norm(encode_rows(self.encoder, rows, bias))
         with torch.autocast(inputs.device.type, enabled=False):
             scores = self.head(states.to(inputs.dtype))[..., 0]
-            of_elements = self.linear(inputs)[..., 0]
+            of_elements = self.linear(read)[..., 0] * self.linear_factor
         scores = scores + nn.functional.pad(of_elements, (self.num_specials, 0))
         scores = scores.masked_fill(~is_token, -torch.inf)
         return ScoredSet(scores.shape[1], (torch.zeros_like(is_token)[:, None],), scores)

@@ -111,6 +111,9 @@ class TransformerSettings(EncoderSettings):
 
     decoder_layers: int = setting(2, "transformer: layers of the decoder", ge=1, le=64)
     see_indices: bool = setting(False, "transformer: adds sines of the elements' indices")
+    see_deviations: bool = setting(
+        False, "transformer: also reads how far each feature is from its mean over the instance"
+    )
     edge_frames: bool = setting(
         False, "transformer: scores use positions relative to the last edge of the answer"
     )

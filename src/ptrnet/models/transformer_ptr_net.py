@@ -22,6 +22,7 @@ from ptrnet.models.parts.attention import (
     encode_rows,
     layer_norm,
     normal_vectors,
+    with_deviations,
 )
 from ptrnet.models.parts.frames import EdgeFrames
 from ptrnet.models.settings import TransformerSettings
@@ -72,7 +73,9 @@ class TransformerPtrNet(PointerModel):
         if units % heads:
             raise InputError(f"hidden_size: expected a multiple of {heads} heads, got {units}")
         sizes = (units, heads, settings.feed_forward)
-        self.elements = Elements(features, units, settings.octaves, settings.see_indices)
+        self.see_deviations = settings.see_deviations
+        num_read = features * (1 + self.see_deviations)
+        self.elements = Elements(num_read, units, settings.octaves, settings.see_indices)
         self.special_inputs = nn.Parameter(normal_vectors(num_specials, units))
         self.encoder = nn.ModuleList(EncoderLayer(*sizes) for _ in range(settings.encoder_layers))
         self.decoder = nn.ModuleList(DecoderLayer(*sizes) for _ in range(settings.decoder_layers))
@@ -104,7 +107,8 @@ class TransformerPtrNet(PointerModel):
     def _encode_tokens(self, inputs: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor]:
         """The encoder's states `(B, S + N, H)`, and the bias `(B, S + N)` of attention to them."""
         special = self.special_inputs.expand(inputs.shape[0], -1, -1)
-        rows = torch.cat([special, self.elements(inputs)], 1)
+        read = with_deviations(inputs, lengths) if self.see_deviations else inputs
+        rows = torch.cat([special, self.elements(read)], 1)
         bias = attention_bias(length_mask(lengths + self.num_specials, rows.shape[1]), rows.dtype)
         return layer_norm(encode_rows(self.encoder, rows, bias[:, None, None])), bias
 

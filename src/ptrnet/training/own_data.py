@@ -15,17 +15,18 @@ if TYPE_CHECKING:
 
 SETS, SEQUENCES = "set-ptr-net", "transformer-ptr-net"
 VALIDATIONS, PATIENCE, VALID_SHARE = 20, 10, 0.1
-# By the number of examples that there are at most: examples in a batch, dropout, layers, networks.
+# By the number of examples that there are at most: examples in a batch, dropout, layers, networks,
+# epochs of noisy kinds.
 SIZES = (
-    (500, 16, 0.3, 1, 5),
-    (2_000, 32, 0.3, 1, 3),
-    (5_000, 64, 0.3, 1, 3),
-    (20_000, 128, 0.2, 2, 1),
-    (float("inf"), 128, 0.0, 2, 1),
+    (500, 16, 0.3, 1, 5, 20),
+    (2_000, 32, 0.3, 1, 5, 20),
+    (5_000, 64, 0.3, 1, 3, 10),
+    (20_000, 128, 0.2, 2, 1, 10),
+    (float("inf"), 256, 0.0, 2, 1, 10),
 )
-# People's choices and grades are noisy: after a few epochs, a network learns them by heart.
-EPOCHS = {"choice": 10, "grades": 10}
-OTHER_EPOCHS, FEWEST_STEPS, MOST_STEPS = 40, 150, 4_000
+LARGE = {"weight_decay": 0.0, "learning_rate": 4e-3}
+NOISY = ("choice", "grades")  # people's: after a few epochs, a network learns them by heart
+EPOCHS, FEWEST_STEPS, MOST_STEPS = 40, 150, 3_000
 MANY = 5_000  # examples of orders, from which on a decoder learns them step by step
 LARGEST_GAIN = 30.0  # of a grade: beyond, gains of 2^grade say nothing but which grade is highest
 
@@ -45,16 +46,23 @@ def defaults(inferred: "InferredTask", ordered: bool, given: Mapping[str, Any]) 
     if model not in (SETS, SEQUENCES):  # of the papers: 256 units, and as long as it takes
         chosen |= {"steps": 20_000, "valid_every": 500}
     else:
-        batch_size, dropout, layers, networks = next(row for most, *row in SIZES if count <= most)
+        batch_size, dropout, layers, networks, noisy_epochs = next(
+            row for most, *row in SIZES if count <= most
+        )
+        if model == SEQUENCES:
+            batch_size = min(batch_size, 128)
         batch_size = given.get("batch_size", batch_size)
         if model == SETS:
-            epochs = EPOCHS.get(task.kind, OTHER_EPOCHS)
+            epochs = noisy_epochs if task.kind in NOISY else EPOCHS
             steps = min(max(epochs * count // batch_size, FEWEST_STEPS), MOST_STEPS)
             chosen |= {"dropout": dropout, "ensemble": networks}
-            chosen |= {"encoder_layers": layers, "weight_decay": 0.02, "precision": "float32"}
+            chosen |= {"encoder_layers": layers, "precision": "float32"}
+            # Dropout and decay keep a network from learning few examples by heart. Many examples
+            # do not need them: without both, the scores become as sharp as a rule asks for.
+            chosen |= {"weight_decay": 0.02} if dropout else LARGE
         else:
-            steps = 6_000
-            chosen |= {"hidden_size": 64, "feed_forward": 256, "clip": 1.0}
+            steps = MOST_STEPS
+            chosen |= {"hidden_size": 64, "feed_forward": 256, "clip": 1.0, "see_deviations": True}
             chosen |= {"encoder_layers": 2, "decoder_layers": 1, "see_indices": ordered}
         steps = given.get("steps", steps)
         chosen |= {"batch_size": batch_size, "steps": steps}

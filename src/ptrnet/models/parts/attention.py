@@ -14,6 +14,7 @@ import torch
 from torch import Tensor, nn
 
 from ptrnet.kernels.eager import is_eager, is_plain_float32, is_unchanged
+from ptrnet.masks import length_mask
 
 if TYPE_CHECKING:
     from ptrnet.kernels.decoder_layer import Step
@@ -45,6 +46,16 @@ class Elements(nn.Module):
             waves = [wave(angle) for angle in angles for wave in (torch.sin, torch.cos)]
             rows: Tensor = self.map(torch.cat([inputs, *waves], -1))
             return rows + index_encoding(rows) if self.see_indices else rows
+
+
+def with_deviations(inputs: Tensor, lengths: Tensor) -> Tensor:
+    """`(B, N, 2d)`: features `(B, N, d)`, and how far each is from its mean over the instance.
+
+    Whether an element has more of a feature than the others is then linear in what a network reads.
+    """
+    is_element = length_mask(lengths, inputs.shape[1])[..., None]
+    means = torch.where(is_element, inputs, 0).sum(1, keepdim=True) / lengths[:, None, None]
+    return torch.cat([inputs, inputs - means], -1)
 
 
 def index_encoding(rows: Tensor) -> Tensor:
