@@ -1,4 +1,4 @@
-"""What Lightning calls during a training: hooks of the caller, checkpoints, checks, progress."""
+"""Lightning callbacks: hooks of the caller, checkpoints, checks and progress."""
 
 import os
 import sys
@@ -27,19 +27,18 @@ LOGGERS = ("mlflow", "wandb")
 
 @dataclass(frozen=True)
 class Hooks:
-    """Callbacks and loggers of a caller.
+    """Callbacks and loggers of the caller.
 
-    A callback that changes the training also changes the weights, so the recipe alone does not
-    determine them any more.
+    If a callback changes the training, the recipe alone no longer determines the weights.
 
     Args:
-        callbacks: of the class `lightning.pytorch.Callback`.
-        loggers: of the class `lightning.pytorch.loggers.Logger`, or a name of `LOGGERS`: Weights
-            and Biases' (extra "wandb") or MLflow's (extra "mlflow"), which writes `mlflow.db` into
-            the run's folder unless the environment says where (`MLFLOW_TRACKING_URI`).
+        callbacks: objects of `lightning.pytorch.Callback`.
+        loggers: objects of `lightning.pytorch.loggers.Logger`, or names of `LOGGERS`. "wandb" and
+            "mlflow" need the extra of the same name. "mlflow" writes `logs/mlflow.db` in the run's
+            folder, unless `MLFLOW_TRACKING_URI` is set.
 
     Raises:
-        InputError: something else.
+        InputError: a callback or a logger is of another class, or a logger's name is unknown.
         MissingExtraError: a logger's package is not installed.
     """
 
@@ -65,7 +64,7 @@ class Hooks:
                 )
 
     def loggers_of(self, output: Path) -> list[Logger]:
-        """The loggers, of a run in the folder `output`; nothing is written yet."""
+        """Return the loggers of a run in the folder `output`. They write nothing yet."""
         return [
             _build_logger(logger, output) if isinstance(logger, str) else logger
             for logger in self.loggers
@@ -73,7 +72,7 @@ class Hooks:
 
 
 class LogRecipe(pl.Callback):
-    """Tells the caller's loggers the recipe, when the training begins."""
+    """Logs the recipe to the caller's loggers when the training begins."""
 
     def __init__(self, loggers: list[Logger], facts: dict[str, Any]) -> None:
         self.loggers, self.facts = loggers, facts
@@ -107,13 +106,13 @@ def _build_logger(name: str, output: Path) -> Logger:
 
 
 class BestWeights(pl.Callback):
-    """Keeps the weights of the lowest validation loss; ends after `patience` validations above it.
+    """Early stopping. Keeps the weights with the lowest validation loss.
 
-    Its state is part of every checkpoint.
+    Its state is part of every checkpoint, so a resumed run stops at the same step.
 
     Args:
-        patience: the number of validations; 0 never ends.
-        save: called with the number of the step when weights are better than all before.
+        patience: stop after this many validations in a row without a lower loss; 0 means never.
+        save: called with the step whenever the validation loss is the lowest so far.
     """
 
     state_key = "best_weights"
@@ -143,7 +142,7 @@ class BestWeights(pl.Callback):
 
     @property
     def has_ended(self) -> bool:
-        """Whether `patience` validations in a row were no better; always False without patience."""
+        """Whether the patience is used up. Always False if `patience` is 0."""
         return 0 < self.patience <= self.waited
 
     def state_dict(self) -> dict[str, Any]:
@@ -155,10 +154,10 @@ class BestWeights(pl.Callback):
 
 
 class CheckedCheckpointIO(TorchCheckpointIO):
-    """Checkpoints that survive a kill at any moment, are checked when read, and load no code."""
+    """Writes checkpoints atomically, and verifies them when it reads them, without running code."""
 
     def save_checkpoint(self, checkpoint: Any, path: Any, storage_options: Any = None) -> None:
-        Path(path).parent.mkdir(parents=True, exist_ok=True)  # of a caller's own callback
+        Path(path).parent.mkdir(parents=True, exist_ok=True)  # for a caller's callback
         run_checkpoint.write(Path(path), checkpoint)
 
     def load_checkpoint(
@@ -168,9 +167,10 @@ class CheckedCheckpointIO(TorchCheckpointIO):
 
 
 class PeriodicCheckpoint(pl.Callback):
-    """Saves the state of the run every `every` steps, and at the end.
+    """Saves a checkpoint every `every` steps, and at the end.
 
-    A validation on the same step comes first: a resumed run begins after it.
+    If a step is also validated, save after the validation, because a resumed run does not repeat
+    it.
     """
 
     def __init__(self, path: Path, every: int, valid_every: int) -> None:
@@ -192,20 +192,24 @@ class PeriodicCheckpoint(pl.Callback):
         return step % self.every == 0 or step == trainer.max_steps
 
 
-LOSS_ROUNDING = 1e-2  # of a mean loss in bfloat16
+LOSS_ROUNDING = 1e-2  # a mean loss in bfloat16 may be this far below 0
 
 
 class FiniteLoss(pl.Callback):
-    """Raises DivergedError at the first loss that is not finite. Must be the first callback.
+    """Raises DivergedError if a loss or a weight is not finite.
 
-    One process on a CPU looks at every step. Elsewhere that would make every step wait: the losses
-    are looked at together, every so many steps. In both, at each multiple of `intervals` and at the
-    end, which are the steps after which something is saved or validated, also the weights.
+    Must be the first callback, so that later ones never save or log diverged weights.
+
+    A single process on a CPU checks the loss after every step. On a GPU or with several processes,
+    that would make every step wait, so we collect the losses. At multiples of `intervals` and at
+    the end we check the collected losses and the weights. They include all steps
+    at which we validate or save.
 
     Args:
-        folder: of the run, whose checkpoint the error names.
-        intervals: in steps.
-        is_likelihood: whether a loss below 0 is refused, too: no probability is above 1.
+        folder: the folder of the run. The error names its last good checkpoint.
+        intervals: numbers of steps between checks of the weights.
+        is_likelihood: whether the loss is a negative log-likelihood. If so, a loss below 0 raises
+            ModelError, because no probability is above 1.
     """
 
     def __init__(self, folder: Path, *intervals: int, is_likelihood: bool = False) -> None:
@@ -240,7 +244,7 @@ class FiniteLoss(pl.Callback):
 
 
 def diverged_error(folder: Path, step: int) -> DivergedError:
-    """The error of a diverged run: it names the checkpoint to begin again from."""
+    """Return the error of a diverged run. It names the checkpoint to start again from."""
     good = run_checkpoint.read_last(folder)
     advice = "no checkpoint had been written; begin again with a smaller --learning-rate"
     if good:
@@ -254,11 +258,14 @@ def diverged_error(folder: Path, step: int) -> DivergedError:
 
 
 LOG_EVERY = 50  # steps; reading the loss more often would slow small models
-LINE_EVERY = 60.0  # seconds between lines without a terminal
+LINE_EVERY = 60.0  # seconds between lines if standard error is not a terminal
 
 
 class TrainingProgress(pl.Callback):
-    """Shows and logs means over the last LOG_EVERY steps; without a terminal as lines."""
+    """Shows and logs means over the last LOG_EVERY steps.
+
+    Without a terminal, print lines instead of a progress bar.
+    """
 
     def __init__(self, batch_size: int) -> None:
         self.batch_size = batch_size
@@ -272,7 +279,7 @@ class TrainingProgress(pl.Callback):
         self.bar = Progress(
             TextColumn("{task.completed}/{task.total}", table_column=Column(no_wrap=True)),
             BarColumn(bar_width=6),
-            # The time left keeps its place on a narrow terminal; the status is cut at its end.
+            # On a narrow terminal, truncate the status and never the remaining time.
             TimeRemainingColumn(table_column=Column(min_width=7, no_wrap=True)),
             TextColumn("left, {task.fields[status]}", table_column=Column(no_wrap=True)),
             console=self.console,
@@ -312,7 +319,7 @@ class TrainingProgress(pl.Callback):
             )
 
     def on_validation_end(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
-        for key in ("accuracy", "cost", *METRICS.values()):  # the last one that there is
+        for key in ("accuracy", "cost", *METRICS.values()):  # the last one logged is shown
             value = trainer.callback_metrics.get(f"valid_{key}")
             if value is not None:
                 name = "" if key in ("accuracy", "cost") else f"{key} "
@@ -327,7 +334,7 @@ class TrainingProgress(pl.Callback):
 
 
 def _text(metric: str, value: float) -> str:
-    """A share in percent, a loss with three digits, a cost with as many as tell."""
+    """Format an accuracy in percent, a cost with 5 significant digits, others with 3 decimals."""
     if metric == "accuracy":
         return f"{value:.1%}"
     return f"{value:.5g}" if metric == "cost" else f"{value:.3f}"

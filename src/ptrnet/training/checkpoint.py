@@ -1,4 +1,4 @@
-"""The last two checkpoints of a run, each with a checksum.
+"""Read and write the last two checkpoints of a run, each with a checksum.
 
 `torch.load` does not verify checksums, so we append a SHA-256 digest to the file. `torch.load`
 ignores it, and still reads the file.
@@ -63,7 +63,7 @@ def read(path: Path) -> dict[str, Any]:
             io.BytesIO(content), map_location="cpu", weights_only=True
         )
         missing = sorted(_KEYS - set(checkpoint))
-    except Exception:  # of torch, zipfile and the restricted unpickler
+    except Exception:  # torch, zipfile and the restricted unpickler raise many types
         raise InputError(
             f"{path}: not a checkpoint of ours, or a damaged one ({len(stored)} bytes)"
         ) from None
@@ -73,7 +73,9 @@ def read(path: Path) -> dict[str, Any]:
 
 
 def read_last(folder: Path) -> Checkpoint | None:
-    """The run's last checkpoint, or the previous one if the last is damaged. None if it has none.
+    """Read the run's last checkpoint, or the previous one if the last is damaged.
+
+    Return None if the run has no checkpoints.
 
     Raises:
         InputError: the run has checkpoints, but none can be read. The message is about the last.

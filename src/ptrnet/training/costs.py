@@ -1,8 +1,9 @@
-"""Learning without answers: from what the answers cost that the model samples.
+"""Training without answers: the model learns from the costs of answers that it samples.
 
-Both losses also teach the model what is allowed. Samples alone would not: they are drawn under the
-constraint, which hides what the model would give to forbidden tokens. But a beam ranks prefixes
-by log-probabilities of the model itself, and what is wasted on those tokens ranks them wrong.
+Both losses also teach the model which tokens are allowed. Samples alone would not, because they are
+drawn under the constraint, which hides the probability that the model gives to forbidden tokens.
+Beam search ranks prefixes by the model's own log-probabilities, so probability that is wasted on
+forbidden tokens would distort its ranking.
 """
 
 from collections.abc import Callable, Sequence
@@ -25,19 +26,19 @@ from ptrnet.training.module import TrainingModule
 from ptrnet.training.recipe import Recipe
 from ptrnet.types import END, Example, Floats, Indices, InstanceBatch
 
-# What each of several answers to one instance `(n, d)` costs; less is better.
+# (instance `(n, d)`, K answers) -> `(K,)` costs; lower is better.
 Costs = Callable[[Floats, Sequence[Indices]], Floats]
 
 
 class Samples(NamedTuple):
     """K answers to each of B instances, and their costs."""
 
-    tokens: Tensor  # (B, K, M), closed by END and padded with it
-    lengths: Tensor  # (B, K) tokens, END included
+    tokens: Tensor  # (B, K, M), ended by END and padded with END
+    lengths: Tensor  # (B, K) number of tokens, including END
     costs: Tensor  # (B, K) float32
 
     def cheapest(self) -> "Samples":
-        """The cheapest answer to each instance alone: K = 1."""
+        """Return only the cheapest answer to each instance, so K = 1."""
         best = self.costs.argmin(1, keepdim=True)
         return Samples(
             gather_rows(self.tokens, best), self.lengths.gather(1, best), self.costs.gather(1, best)
@@ -45,12 +46,13 @@ class Samples(NamedTuple):
 
 
 class Sampler:
-    """Answers instances under the task's constraint, and asks for the costs of the answers.
+    """Decodes answers under the task's constraint, and computes their costs.
 
     Args:
         model: the network.
-        task: of the instances.
-        costs: of answers to an instance, whose elements stand as the model reads them.
+        task: the task of the instances.
+        costs: computes costs. It gets the elements of an instance in the order in which the model
+            reads them.
     """
 
     def __init__(self, model: PointerModel, task: Task, costs: Costs) -> None:
@@ -58,15 +60,15 @@ class Sampler:
         self.constraint = task.build_constraint()
 
     def sample(self, batch: InstanceBatch, size: int, seed: int) -> Samples:
-        """`size` answers to each instance, drawn from the model's distribution."""
+        """Draw `size` answers to each instance from the model's distribution."""
         return self._decode(batch, Sample(size, seed=seed))
 
     def greedy_costs(self, batch: InstanceBatch) -> Tensor:
-        """`(B,)` costs of the answers by greedy decoding."""
+        """Return the costs `(B,)` of the greedy answers."""
         return self._decode(batch, Greedy()).costs[:, 0]
 
     def log_probs(self, batch: InstanceBatch, samples: Samples) -> SequenceLogProbs:
-        """Log p of each sample under the constraint, from which it was drawn, and without it."""
+        """Return the log-probability of each sample, with and without the constraint."""
         inputs, lengths = batch[:2]
         return sequence_log_probs(
             self.model,
@@ -83,13 +85,13 @@ class Sampler:
         tokens, answer_lengths, _ = decoder.decode(
             self.model, batch.inputs, lengths, self._max_lengths(lengths), self.constraint
         )
-        if tokens.shape[2] == int(answer_lengths.max()):  # one at least has no END
+        if tokens.shape[2] == int(answer_lengths.max()):  # at least one answer has no room for END
             tokens = torch.nn.functional.pad(tokens, (0, 1), value=END)
         costs = torch.from_numpy(self._costs(batch, tokens, answer_lengths))
         return Samples(tokens, answer_lengths + 1, costs.to(tokens.device, torch.float32))
 
     def _costs(self, batch: InstanceBatch, tokens: Tensor, lengths: Tensor) -> Floats:
-        """`(B, K)` costs of the answers. Raises InputError for one that is no finite number."""
+        """Return the costs `(B, K)` of the answers. Raises InputError if one is not finite."""
         costs = np.empty(lengths.shape)
         rows = zip(batch.instances, tokens.cpu().numpy(), lengths.tolist(), strict=True)
         for b, (instance, answers, sizes) in enumerate(rows):
@@ -107,35 +109,35 @@ class Sampler:
         return costs
 
     def _max_lengths(self, lengths: Tensor) -> Tensor:
-        """`(R,)` the most tokens, END left out, that answers to so many elements have."""
+        """Return the maximum number of tokens of an answer to each instance, without END."""
         most = [self.task.max_length(n) for n in lengths.tolist()]
         return torch.tensor(most, device=lengths.device)
 
 
 def self_labelling_loss(log_probs: SequenceLogProbs, cheapest: Samples) -> Tensor:
-    """The mean negative log-likelihood of a token of the cheapest sample of each instance.
+    """Mean negative log-likelihood per token of the cheapest sample of each instance.
 
-    The model's own best answer is taken as the true one (self-labelling: Corsini et al. 2024).
+    Self-labelling takes the model's own best answer as the true one (Corsini et al. 2024).
 
     Args:
-        log_probs: `(B, 1)` each, of these samples.
-        cheapest: of all samples of the model as it is now.
+        log_probs: log-probabilities of `cheapest`, `(B, 1)` each.
+        cheapest: the cheapest of the samples that the current model drew.
     """
     return -log_probs.unconstrained.sum() / cheapest.lengths.sum()
 
 
 def reinforce_loss(log_probs: SequenceLogProbs, samples: Samples, baseline: Tensor) -> Tensor:
-    """The mean over tokens of `(cost - baseline) log p - log a`, a being the share that is allowed.
+    """REINFORCE (Williams 1992), as the mean over tokens of `advantage * log p - log a`.
 
-    The gradient of the first term is that of the mean cost.
-
-    That is REINFORCE (Williams 1992). The advantages `cost - baseline` are divided by their
-    standard deviation over the batch, so that the unit of the costs does not matter.
+    The advantage is `cost - baseline`, divided by its root mean square over the batch, so that the
+    unit of the costs does not matter. The gradient of the first term is proportional to an estimate
+    of the gradient of the mean cost. In the second term, a is the probability that the model gives
+    to allowed tokens, multiplied over the tokens of the sample.
 
     Args:
-        log_probs: `(B, K)` each, of the samples.
-        samples: of the model as it is now.
-        baseline: what each sample's cost is compared with; broadcast to `(B, K)`.
+        log_probs: log-probabilities of `samples`, `(B, K)` each.
+        samples: samples that the current model drew.
+        baseline: the cost that each sample is compared with, broadcast to `(B, K)`.
     """
     advantages = samples.costs - baseline
     scale = advantages.square().mean().sqrt()
@@ -145,15 +147,15 @@ def reinforce_loss(log_probs: SequenceLogProbs, samples: Samples, baseline: Tens
 
 
 def mean_of_others(costs: Tensor) -> Tensor:
-    """`(B, K)`: the mean cost of the other samples of the same instance (Kool et al. 2019)."""
+    """Mean cost `(B, K)` of the other samples of the same instance (Kool et al. 2019)."""
     return (costs.sum(1, keepdim=True) - costs) / (costs.shape[1] - 1)
 
 
-SEED_STRIDE = 2**32  # more steps than a training has: seeds of trainings share no samples
+SEED_STRIDE = 2**32  # above any number of steps, so that no two seeds share samples
 
 
 class CostModule(TrainingModule):
-    """Samples answers, and makes the cheaper ones likelier. Validates by the mean greedy cost."""
+    """Samples answers and makes the cheaper ones more likely. Validates by the mean greedy cost."""
 
     def __init__(self, model: PointerModel, recipe: Recipe, task: Task, costs: Costs) -> None:
         super().__init__(model, recipe)
@@ -181,17 +183,17 @@ class CostModule(TrainingModule):
 
 
 class CostProblem(NamedTuple):
-    """Instances of a user, and what answers to them cost."""
+    """A user's instances, and the function that computes the costs of answers."""
 
     instances: Sequence[Floats]  # (n, d) each
     costs: Costs
 
 
 def task_costs(task: Task) -> Costs:
-    """What the task says of costs.
+    """Return the task's own cost function.
 
     Raises:
-        InputError: the task has none.
+        InputError: the task has no costs.
     """
     if not task.has_costs:
         raise InputError(
@@ -209,16 +211,16 @@ def task_costs(task: Task) -> Costs:
 def open_instances(
     recipe: Recipe, task: Task, problem: CostProblem | None, first: int
 ) -> TrainingExamples:
-    """The instances of a training from costs that begins with batch number `first`.
+    """Open the instances of a recipe that learns from costs.
 
     Args:
-        recipe: of the training.
-        task: of the instances; draws them where there is no problem.
-        problem: a user's instances.
-        first: the number of the first batch.
+        recipe: the recipe of the training.
+        task: the task of the instances.
+        problem: a user's instances. If None, the task draws fresh ones.
+        first: the number of the first batch. It is above 0 if the run is resumed.
 
     Raises:
-        InputError: no instance can be trained on.
+        InputError: there is no instance to train on.
     """
     sizes, batch_size = recipe.n, recipe.batch_size
     if problem is None:

@@ -1,4 +1,4 @@
-"""The examples of a training: those that it learns from, and those that it validates on."""
+"""Examples to train on, and examples to validate on."""
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -17,30 +17,30 @@ from ptrnet.tasks.custom import Custom
 from ptrnet.training.recipe import Recipe
 from ptrnet.types import Batch, CutBatch, Example, InstanceBatch
 
-MAX_TEST = 500  # fresh examples that a model's card has scores of
+MAX_TEST = 500  # the most fresh examples that the scores of a model's card are computed on
 
 
 class TrainingExamples(NamedTuple):
-    """What a recipe's training reads or draws."""
+    """Training stream and validation examples of a recipe."""
 
-    stream: BatchStream[Any]  # of `CutBatch`es where the recipe cuts answers
-    valid: list[Example]  # of a file, to validate on and for the card; empty: fresh ones do
+    stream: BatchStream[Any]  # yields `CutBatch`es if the recipe cuts answers
+    valid: list[Example]  # those from a file, also used for the card; else empty
     valid_batches: Sequence[Batch | CutBatch | InstanceBatch]
 
 
 def open_examples(
     recipe: Recipe, task: Task, first: int, examples: Dataset | None = None
 ) -> TrainingExamples:
-    """The examples of a training that begins with batch number `first`.
+    """Open the examples of a recipe that learns from answers.
 
     Args:
-        recipe: of the training.
-        task: of the recipe.
-        first: the number of the first batch.
-        examples: those of the recipe's file, if they are open already.
+        recipe: names the files, or says how to draw fresh examples.
+        task: the task of the recipe.
+        first: the number of the first batch. It is above 0 if the run is resumed.
+        examples: the examples of the recipe's file, if the caller has opened them already.
 
     Raises:
-        InputError: a file that cannot be used.
+        InputError: a file cannot be used.
     """
     stream: DatasetStream | ExampleStream
     if recipe.data:
@@ -59,9 +59,10 @@ def open_examples(
 
 
 def fresh_test_examples(recipe: Recipe, task: Task) -> list[Example]:
-    """Examples that neither training nor validation has drawn, as many as that has, or MAX_TEST.
+    """Draw test examples that neither training nor validation has seen.
 
-    None where the training is on a file or from costs: there nobody need know answers.
+    Return as many as the validation has, at most MAX_TEST. Return an empty list if the recipe
+    trains on a file or learns from costs, because then answers need not be known.
     """
     count = min(MAX_TEST, recipe.valid_batches * recipe.batch_size)
     if recipe.data or recipe.learning != "answers" or not count:
@@ -111,7 +112,7 @@ def _fresh_stream(recipe: Recipe, task: Task, first: int) -> ExampleStream:
 
 
 def _fresh_valid_batches(recipe: Recipe, task: Task) -> list[Batch]:
-    """Fresh batches of which the training draws none."""
+    """Draw fresh batches from a random stream that training does not use."""
     if not recipe.valid_batches:
         return []
     stream = ExampleStream(
@@ -126,7 +127,7 @@ def _fresh_valid_batches(recipe: Recipe, task: Task) -> list[Batch]:
 
 
 def _cut_valid_batches(recipe: Recipe, task: Task, batches: Sequence[Batch]) -> list[CutBatch]:
-    """The batches of a validation, each answer cut once."""
+    """Cut each answer of the validation batches once, by the seed of the recipe."""
     return [
         cut_batch(np.random.default_rng([recipe.seed, VALID, k, 1]), task, batch, 1)
         for k, batch in enumerate(batches)

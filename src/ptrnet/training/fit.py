@@ -1,4 +1,4 @@
-"""`ptrnet.fit`: from a user's own examples, in memory, to a trained model."""
+"""`ptrnet.fit`: train a model on a user's own examples in memory."""
 
 import contextlib
 import shutil
@@ -35,7 +35,7 @@ from ptrnet.types import Example, Floats, Indices
 if TYPE_CHECKING:
     from ptrnet.training.callbacks import Hooks
 
-EXAMPLES = "examples"  # the folder of their arrays in the run's, and what messages call them
+EXAMPLES = "examples"  # folder with their arrays in the run's folder; messages use the same word
 INFERRED = ("center", "spread", "longest_answer", "longest_share", "categories", "filled")
 
 
@@ -52,48 +52,53 @@ def fit(
     loggers: Iterable[Any] = (),
     **recipe: Any,
 ) -> Solver:
-    """Trains a model on examples of whatever answers with positions in its own input.
+    """Train a model on examples whose answers are indices into their own input.
 
-    Or, with a `cost`, on instances whose answers nobody knows: the model samples answers, and
-    learns from the cheaper ones.
+    If answers are not known, pass a `cost` and the instances alone. The model then samples answers
+    and learns from the cheaper ones.
 
     Args:
-        examples: pairs of inputs `(n, d)`, any n and one d, and outputs `(m,)`, 0-based indices;
-            or the inputs alone, with a `cost` or with `outputs`: a list of instances, or an array
-            `(B, n, d)`. All may be NumPy's, torch's, or lists; instances may be frames. Elements
-            may be dictionaries, whose texts are categories, unless there is a `cost`; `read_table`
-            makes them of a table. The columns of a frame are fields by their names.
-        outputs: the outputs, as many as there are inputs: a list of such, or an array `(B, m)`.
-            A string here is the `kind`.
-        kind: what answers are: "permutation" (an order of all elements), "subset" (each at most
-            once, in an order that counts), "sequence" (repeats as well), "set" (some elements in
-            whatever order), "choice" (one element) or "grades" (an order with ties); guessed from
-            the answers when None. With a `cost` it has to be said.
-        constraint: the kind by another name: "permutation", "subset" or "free", a sequence.
-        cost: a function of inputs `(n, d)` and outputs `(m,)`, a finite number; less is better.
-            The recipe's `learning` ("self-labelling" or "reinforce"), `samples` and `baseline`
-            say how the model learns from it.
-        output: a new folder that the examples, the run and the model are left in; none when None.
-        resume: with a `cost`, goes on with the run that was stopped in `output`, to the weights
-            that it would have reached: with the same instances, cost and recipe. A run on
-            examples goes on with `ptrnet train --output DIR --resume`.
-        callbacks: of the class `lightning.pytorch.Callback`.
-        loggers: of the class `lightning.pytorch.loggers.Logger`, or "wandb" or "mlflow"; beside
-            the files of metrics that every run has.
-        recipe: fields of a recipe by their names, as the options of `ptrnet train`: `steps`,
-            `hidden_size`, `seed` and so on. A tenth of the examples validates; training ends
-            after `patience` validations without a better loss, and the best weights are kept.
-            Of elements that are dictionaries `fields` are read, all where it is missing; texts
-            that no example has are refused, or with `unknown_category="ignore"` no category.
+        examples: pairs of inputs `(n, d)` and outputs `(m,)`. n may vary, d must not. Outputs are
+            0-based indices. With `outputs` or a `cost`, pass the inputs alone: a list of instances
+            or an array `(B, n, d)`. All may be NumPy arrays, torch tensors or lists. Instances may
+            also be data frames, whose columns are named fields. Unless there is a `cost`, elements
+            may be dictionaries, whose texts are categories. `read_table` makes them from a table.
+        outputs: the outputs, one for each input: a list, or an array `(B, m)`. A string here is
+            taken as the `kind`.
+        kind: the kind of the answers. If None, it is guessed from them. A `cost` needs it.
+
+            - "permutation": an order of all elements
+            - "subset": some elements in an order that matters, each at most once
+            - "sequence": elements in an order that matters, with repetition
+            - "set": some elements, in any order
+            - "choice": one element
+            - "grades": an order of all elements, with ties
+        constraint: another way to give the kind: "permutation", "subset", or "free" for a sequence.
+        cost: a function of inputs `(n, d)` and outputs `(m,)` that returns a finite number. Lower
+            is better. The recipe's `learning` ("self-labelling" or "reinforce"), `samples` and
+            `baseline` control how the model learns from it.
+        output: a new folder for the examples, the run and the model. If None, nothing is saved.
+        resume: with a `cost`, resume the run in `output`. Pass the same instances, cost and recipe
+            to get the weights of a run that was never stopped. To resume a run on examples, use
+            `ptrnet train --output DIR --resume`.
+        callbacks: objects of `lightning.pytorch.Callback`.
+        loggers: objects of `lightning.pytorch.loggers.Logger`, or "wandb" or "mlflow". Every run
+            also writes metrics to files.
+        recipe: fields of a recipe, named like the options of `ptrnet train`: `steps`,
+            `hidden_size`, `seed` and so on. By default a tenth of the examples is used for
+            validation. Training stops after `patience` validations without a lower loss, and the
+            best weights are kept. If elements are dictionaries, the model reads `fields`, or all
+            fields by default. It refuses texts that it has not seen in training; with
+            `unknown_category="ignore"`, they count as no category.
 
     Returns:
         The trained model, ready to `solve`.
 
     Raises:
-        InputError: an example that cannot be used, named by its number from 0 on; a field of the
-            recipe; a folder that holds something already.
+        InputError: an example cannot be used (the message has its number, from 0 on), a field of
+            the recipe is wrong, or the folder is in use.
         MissingExtraError: the extra "train" is not installed.
-        DivergedError: the loss is no finite number any more.
+        DivergedError: the loss is not finite.
     """
     try:
         import ptrnet.training.run  # noqa: F401
@@ -133,7 +138,7 @@ def fit(
 
 
 def _plain(key: str, value: Any) -> Any:
-    """NumPy's numbers and columns' names as Python's."""
+    """Convert NumPy numbers and arrays of column names to Python objects."""
     if isinstance(value, np.generic) or (key == "fields" and hasattr(value, "tolist")):
         return value.tolist()
     return value
@@ -142,7 +147,7 @@ def _plain(key: str, value: Any) -> Any:
 def _fit_answers(
     examples: Any, kind: Kind | None, output: Path | None, hooks: "Hooks", recipe: dict[str, Any]
 ) -> Solver:
-    """Trains on examples in memory, or in a table."""
+    """Train on examples in memory, or in a table."""
     from ptrnet.training.run import train
 
     if kind:
@@ -159,7 +164,10 @@ def _fit_answers(
 
 
 def _inferred(examples: Any, recipe: dict[str, Any]) -> tuple[InferredTask, bool]:
-    """The task of examples, which are a table if columns of it are named; and whether guessed."""
+    """Infer the task of the examples. Also return whether its kind was guessed.
+
+    The examples are a table if the recipe names columns. `_inferred` removes these from the recipe.
+    """
     kind, reading = kind_and_reading(recipe)
     columns = Columns(**{key: recipe.pop(key) for key in options_of(Columns) if key in recipe})
     if columns:
@@ -181,7 +189,7 @@ def _inferred(examples: Any, recipe: dict[str, Any]) -> tuple[InferredTask, bool
 
 
 def _pair(item: Any, source: str) -> tuple[Any, Any]:
-    """Inputs and outputs of an example; as inputs its elements, if their fields have names."""
+    """Return inputs and outputs. If fields have names, the inputs are the named elements."""
     if isinstance(item, Example):
         checks.required_answer(item, loosest_task(1), source)
         if item.elements is not None:
@@ -190,7 +198,10 @@ def _pair(item: Any, source: str) -> tuple[Any, Any]:
 
 
 def _loosest_task(inputs: Sequence[Any], sources: Sequence[str], reading: Reading) -> Custom:
-    """The task that examples are checked against: as the first one is, or by all their fields."""
+    """Return the task that examples are checked against.
+
+    Arrays must have as many features as the first one. Fields come from all examples.
+    """
     if named_records_of(inputs[0]) is not None:
         rows = (named_records_of(values) or [] for values in inputs)
         places = [f"{source}: inputs" for source in sources]
@@ -203,7 +214,10 @@ def _loosest_task(inputs: Sequence[Any], sources: Sequence[str], reading: Readin
 
 @contextlib.contextmanager
 def _saved(data: Dataset, folder: Path) -> Iterator[Path]:
-    """The examples in the run's folder; removed if the run is refused before it begins."""
+    """Save the examples to the run's folder, and yield their path.
+
+    If the run is refused before it begins, remove them again.
+    """
     is_new, saved = not exists(folder), folder / EXAMPLES
     try:
         folder.mkdir(parents=True, exist_ok=True)

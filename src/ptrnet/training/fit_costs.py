@@ -1,4 +1,4 @@
-"""`ptrnet.fit` without answers: from a user's instances and a cost to a trained model."""
+"""`ptrnet.fit` with a cost: train a model on a user's instances without answers."""
 
 import tempfile
 from collections.abc import Callable, Sequence
@@ -36,11 +36,11 @@ def fit_costs(
     hooks: Hooks,
     recipe: dict[str, Any],
 ) -> Solver:
-    """Trains a model on instances whose answers nobody knows; see `ptrnet.fit`.
+    """Train a model on instances without answers; see `ptrnet.fit`.
 
     Raises:
-        InputError: a kind that is missing; an instance that cannot be used, by
-            its number from 0 on; a field of the recipe; an answer whose cost is no finite number.
+        InputError: `kind` is missing, an instance cannot be used (the message has its number, from
+            0 on), a field of the recipe is wrong, or a cost is not a finite number.
     """
     if not callable(cost):
         raise InputError(f"fit: expected a function as cost, got {short(cost)}")
@@ -56,7 +56,7 @@ def fit_costs(
 
 
 def _checked_instances(instances: Any) -> list[Floats]:
-    """Arrays `(n, d)` of one d."""
+    """Return the instances as arrays `(n, d)` that all have the same d."""
     checked: list[Floats] = []
     task = loosest_task(1)
     for k, values in enumerate(split(instances, "instances")):
@@ -80,7 +80,7 @@ def _costs_of_each(cost: Callable[[Floats, Indices], float]) -> Costs:
 
 
 def _number(value: Any) -> float:
-    """What a user's cost gives, as a float. Raises InputError where it is no number."""
+    """Convert the result of the user's cost to a float. Raises InputError if it is not a number."""
     try:
         return float(value)
     except (TypeError, ValueError):
@@ -88,7 +88,7 @@ def _number(value: Any) -> float:
 
 
 def _infer_recipe(instances: Sequence[Floats], overrides: dict[str, Any]) -> Recipe:
-    """The recipe that follows from the instances; `overrides` are keys of it."""
+    """Infer the recipe from the instances. `overrides` are fields of it that take precedence."""
     center, spread = feature_scaling(lambda: iter(instances))
     task = replace(loosest_task(len(center)), center=tuple(center), spread=tuple(spread))
     return Recipe.from_table(

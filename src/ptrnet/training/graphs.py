@@ -1,9 +1,10 @@
-"""The losses of a step as a CUDA graph: recorded once for each shape of batch, then replayed.
+"""Losses of a training step as a CUDA graph: recorded once for each batch shape, then replayed.
 
-A step launches several hundred small kernels, which takes the processor several times as long as
-the GPU needs to run them; a graph is launched as one. A graph reads and writes the memory of the
-tensors that it was recorded with. Nothing runs while it is recorded, so the model may not ask for
-the value of a tensor.
+A step launches several hundred small kernels. The CPU takes several times longer to launch them
+than the GPU takes to run them. A graph launches all of them at once.
+
+A graph reads and writes the memory of the tensors that it was recorded with. Kernels do not run
+during recording, so the model must not read the value of a tensor on the CPU.
 """
 
 from collections.abc import Callable
@@ -19,15 +20,16 @@ from ptrnet.types import Batch
 
 T = TypeVar("T")
 
-# Batches of further shapes are computed without a graph.
+# Bound the memory of graphs. Compute batches of further shapes without a graph.
 MAX_GRAPHS, MAX_GRADIENT_BYTES = 128, 2**30
 TOKENS = 8  # answers are padded to a multiple of this number, so that shapes recur
 
 
 class GraphLosses:
-    """`losses` with gradients for the parameters of a model on a GPU, by a graph for each shape.
+    """`losses` and its gradients for a model on a GPU, with a CUDA graph for each batch shape.
 
-    The parameters must stay where they are in memory. Calls are all under autocast, or none is.
+    The parameters must not move in memory, because the graphs hold their addresses. Make either all
+    calls under autocast or none.
     """
 
     def __init__(self, model: PointerModel) -> None:
@@ -35,12 +37,14 @@ class GraphLosses:
         self._graphs: dict[tuple[object, ...], _Graph] = {}
         gradient_bytes = sum(p.nbytes for p in model.parameters())
         self._max_graphs = min(MAX_GRAPHS, MAX_GRADIENT_BYTES // gradient_bytes)
-        self._pool = torch.cuda.graph_pool_handle()  # one replay ends before the next begins
+        self._pool = torch.cuda.graph_pool_handle()  # safe to share: replays do not overlap
 
     def __call__(self, batch: Batch) -> tuple[Tensor, Tensor]:
-        """As `losses`; the gradients are those of the latest call alone."""
+        """Return what `losses` returns. Call `backward` before the next call, which overwrites the
+        gradients.
+        """
         self._model.check_lengths(batch.lengths)
-        if batch.grades is not None:  # not tried on a GPU
+        if batch.grades is not None:  # we have not tried grades on a GPU
             return losses(self._model, batch)
         batch = _pad_targets(batch)
         autocast = torch.is_autocast_enabled("cuda")
@@ -56,13 +60,13 @@ class GraphLosses:
 
 
 def _pad_targets(batch: Batch) -> Batch:
-    """The batch with M the next multiple of TOKENS; the tokens after an END are arbitrary."""
+    """Pad targets to a multiple of TOKENS. `losses` masks all tokens after an END."""
     targets = batch.targets
     return batch._replace(targets=nn.functional.pad(targets, (0, -targets.shape[1] % TOKENS)))
 
 
 class _Graph:
-    """The forward and the backward pass for batches of one shape."""
+    """Recorded forward and backward pass for batches of one shape."""
 
     def __init__(self, model: PointerModel, batch: Batch, pool: Any) -> None:
         self.parameters = [p for p in model.parameters() if p.requires_grad]
@@ -72,12 +76,12 @@ class _Graph:
         self.loss, self.right, self.grads = outputs
 
     def load(self, batch: Batch) -> None:
-        """Copies a batch into the tensors that the graph reads."""
+        """Copy a batch into the tensors that the graph reads."""
         for recorded, tensor in zip(self._batch[:4], batch[:4], strict=True):
             recorded.copy_(tensor)
 
     def replay(self) -> None:
-        """Computes loss, right and grads of the batch loaded last."""
+        """Compute `loss`, `right` and `grads` of the batch that was loaded last, in place."""
         self._graph.replay()
 
     def _run(self, model: PointerModel) -> tuple[Tensor, Tensor, tuple[Tensor | None, ...]]:
@@ -104,18 +108,21 @@ class _Replay(torch.autograd.Function):
 
 
 def record(run: Callable[[], T], pool: Any) -> tuple[torch.cuda.CUDAGraph, T]:
-    """Return the graph of a function, and the tensors that a replay fills.
+    """Record a function as a CUDA graph. Return the graph and the tensors that a replay fills.
 
     Args:
-        run: is called twice before it is recorded: then all its kernels are compiled and chosen.
-        pool: memory that graphs share which are replayed one after another, each to its end.
+        run: the function. We call it twice before recording, so that its kernels are compiled and
+            chosen by then.
+        pool: memory pool. Graphs may share it if their replays never overlap.
 
     Raises:
-        RuntimeError: the function asked for a value, or for what cannot be recorded.
+        RuntimeError: the function read a tensor's value, or did something else that CUDA graphs
+            cannot record.
     """
     graph = torch.cuda.CUDAGraph()
     autocast, dtype = torch.is_autocast_enabled("cuda"), torch.get_autocast_dtype("cuda")
-    # Without the cache: the casts in it are of the last step's weights.
+    # Disable autocast's cache. A graph must cast the weights again at each replay, because they
+    # change.
     with torch.autocast("cuda", dtype, autocast, cache_enabled=False):
         warmup = torch.cuda.Stream()  # type: ignore[no-untyped-call]
         warmup.wait_stream(torch.cuda.current_stream())
@@ -123,6 +130,6 @@ def record(run: Callable[[], T], pool: Any) -> tuple[torch.cuda.CUDAGraph, T]:
             for _ in range(2):
                 run()
         torch.cuda.current_stream().wait_stream(warmup)
-        # The thread that makes examples may use the GPU's driver meanwhile.
+        # "thread_local": the thread that makes examples may call CUDA during the recording.
         with torch.cuda.graph(graph, pool=pool, capture_error_mode="thread_local"):
             return graph, run()

@@ -1,4 +1,4 @@
-"""The Lightning module: loss and accuracy of one batch, and the optimiser."""
+"""Lightning module that computes the loss and accuracy of a batch, and builds the optimiser."""
 
 from collections.abc import Callable
 from functools import partial
@@ -20,12 +20,12 @@ from ptrnet.training.losses import cut_losses, gain_losses, losses
 from ptrnet.training.recipe import Recipe
 from ptrnet.types import Batch, CutBatch, Example
 
-Losses = Callable[[Any], tuple[Tensor, Tensor]]  # the loss of a batch, and which answers are right
+Losses = Callable[[Any], tuple[Tensor, Tensor]]  # batch -> its loss, and which answers are right
 
 
 @torch.no_grad()
 def mean_of_metric(model: PointerModel, task: Custom, batch: Batch) -> float:
-    """The mean, over the greedy answers to a batch, of the metric of the task's kind."""
+    """Return the task's metric, averaged over the greedy answers to a batch."""
     longest = [task.max_length(n) for n in batch.lengths.tolist()]
     answers = Greedy().decode(
         model,
@@ -45,13 +45,13 @@ def mean_of_metric(model: PointerModel, task: Custom, batch: Batch) -> float:
 
 
 def _means(of_each: list[Losses], batch: Any) -> tuple[Tensor, Tensor]:
-    """The mean loss of networks, and for each answer the share of them that give it."""
+    """Return the mean loss of several networks, and for each answer the share that got it right."""
     of_networks, right = zip(*(of_network(batch) for of_network in of_each), strict=True)
     return torch.stack(of_networks).mean(), torch.stack(right).float().mean(0)
 
 
 class TrainingModule(pl.LightningModule):
-    """Maximises `sum log p(C | P)` (V eq. 2), as a mean over the batch's tokens."""
+    """Maximises the mean of `log p(C | P)` (V eq. 2) over the tokens of a batch."""
 
     def __init__(self, model: PointerModel, recipe: Recipe) -> None:
         super().__init__()
@@ -59,7 +59,7 @@ class TrainingModule(pl.LightningModule):
         of_batch = gain_losses if recipe.loss == "gains" else losses
         self._of_batch = cut_losses if recipe.cuts else of_batch
         self._losses: Losses = partial(self._of_batch, model)
-        # Of training; set at the first step, when the model is on its device.
+        # Losses for training. Set at the first step, because the model has its device only then.
         self._training_losses: Losses | None = None
 
     def training_step(self, batch: Batch | CutBatch, index: int) -> dict[str, Tensor]:
@@ -73,7 +73,8 @@ class TrainingModule(pl.LightningModule):
             ]
             self._training_losses = of_each[0] if len(of_each) == 1 else partial(_means, of_each)
         if getattr(self.recipe.network, "dropout", 0):
-            # A run that goes on leaves out the units that it would have left out.
+            # Seed dropout by the step, so that a resumed run drops the same units as one without a
+            # stop.
             step, world = self.trainer.global_step, self.trainer.world_size
             stream = [self.recipe.seed, DROPOUT, step * world + self.trainer.global_rank]
             torch.manual_seed(int(np.random.default_rng(stream).integers(2**63)))
@@ -81,9 +82,10 @@ class TrainingModule(pl.LightningModule):
         return {"loss": loss * self._loss_weight(batch), "accuracy": right.float().mean()}
 
     def _loss_weight(self, batch: Batch | CutBatch) -> Tensor | float:
-        """This process's number of tokens over the mean of all processes'.
+        """Return this process's number of tokens divided by the mean over all processes.
 
-        With it the mean of the processes' losses is the mean over all tokens.
+        DDP averages the losses of the processes. With this weight, the average equals the mean over
+        all tokens.
         """
         if self.trainer.world_size == 1:
             return 1.0
@@ -105,7 +107,8 @@ class TrainingModule(pl.LightningModule):
         gradient_clip_val: float | None = None,
         gradient_clip_algorithm: str | None = None,
     ) -> None:
-        # Lightning refuses to clip for a fused optimiser, because of gradient scalers.
+        # Work around Lightning, which refuses to clip for fused optimisers because of gradient
+        # scalers. We use no scaler.
         torch.nn.utils.clip_grad_norm_(self.parameters(), self.recipe.clip)
 
     def configure_optimizers(self) -> Any:

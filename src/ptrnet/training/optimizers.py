@@ -1,4 +1,4 @@
-"""Optimisers and their schedules, from a recipe."""
+"""Build the optimiser and the learning-rate schedule of a recipe."""
 
 import math
 from collections.abc import Callable, Iterable
@@ -10,16 +10,16 @@ from torch.optim.lr_scheduler import LambdaLR
 
 from ptrnet.training.recipe import Recipe
 
-RMSPROP_RATE = 1e-3  # of Adadelta's, which is about 1 where RMSprop's is about 0.001
+RMSPROP_RATE = 1e-3  # RMSprop's rate / Adadelta's; their usual rates are 0.001 and 1
 
 
 class AdadeltaThenRMSprop(Optimizer):
     """Adadelta for the first steps, RMSprop for the rest, as in W 5.
 
     Args:
-        parameters: what is trained.
-        rate: Adadelta's; RMSprop's is `RMSPROP_RATE` times as large.
-        switch: how many steps Adadelta takes.
+        parameters: the parameters to train.
+        rate: the learning rate of Adadelta. RMSprop's is `RMSPROP_RATE * rate`.
+        switch: number of steps before RMSprop takes over.
     """
 
     def __init__(self, parameters: Iterable[Parameter], rate: float, switch: int) -> None:
@@ -50,7 +50,7 @@ class AdadeltaThenRMSprop(Optimizer):
 
 
 def optimizer(recipe: Recipe, parameters: Iterable[Parameter]) -> Optimizer:
-    """SGD without momentum as in V 3, Adadelta and then RMSprop as in W, or AdamW."""
+    """Return SGD without momentum (V 3), Adadelta followed by RMSprop (W 5), or AdamW."""
     if recipe.optimizer == "sgd":
         return SGD(parameters, recipe.learning_rate)
     if recipe.optimizer == "adadelta-rmsprop":
@@ -65,7 +65,7 @@ def optimizer(recipe: Recipe, parameters: Iterable[Parameter]) -> Optimizer:
 
 
 def scheduler(recipe: Recipe, optimizer: Optimizer) -> LambdaLR:
-    """Linear warm-up, then decay along half a cosine to zero; or the warm-up alone."""
+    """Return a linear warm-up, followed by a constant rate or a half-cosine decay to zero."""
     warmup_steps = max(1, round(recipe.warmup * recipe.steps))
 
     def factor(step: int) -> float:

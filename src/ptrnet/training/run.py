@@ -1,4 +1,4 @@
-"""A recipe, run: from examples to a model's folder."""
+"""Run a recipe: train a model and save it to a folder."""
 
 import contextlib
 from pathlib import Path
@@ -37,30 +37,30 @@ def train(
     hooks: Hooks | None = None,
     data: Dataset | None = None,
 ) -> model_folder.Saved:
-    """Trains, and leaves in `output` the model, the recipe, the logs and the last checkpoint.
+    """Train a model. Save the model, the recipe, the logs and the last checkpoint to `output`.
 
-    With `patience`, the best model so far is there from the first validation on.
+    With `patience`, the folder holds the best model so far from the first validation on.
 
-    With `resume` the run in `output` goes on from its checkpoint, to the very weights that it
-    would have reached without a stop (same machine, versions and thread count).
+    A resumed run starts from its last checkpoint. It ends with the same weights as a run that was
+    never stopped, if the machine, the versions and the number of threads are the same.
 
     Args:
-        recipe: of the training.
-        output: the folder.
-        resume: whether to go on with the run in `output`.
-        problem: a user's instances and costs, where the recipe learns from costs; the task's own
-            where None.
-        hooks: a caller's callbacks and loggers.
-        data: the examples of the recipe's file, if they are open already.
+        recipe: what to train, and on which examples.
+        output: the folder of the run.
+        resume: whether to resume the run in `output`.
+        problem: a user's instances and costs, if the recipe learns from costs. If None, the task
+            draws instances and computes their costs.
+        hooks: the caller's callbacks and loggers.
+        data: the examples of the recipe's file, if the caller has opened them already.
 
     Raises:
-        InputError: `output` holds another run, none to resume, or one that another process
-            trains; nothing was written.
-        DivergedError: the loss is no finite number; the last good checkpoint stays.
+        InputError: `output` holds another run, has no run to resume, or another process trains
+            there. Nothing was written.
+        DivergedError: the loss is not finite. The last good checkpoint is kept.
     """
     end_with_launcher()
     use_compiled_kernels()
-    with contextlib.ExitStack() as locks:  # freed when the training ends, however it does
+    with contextlib.ExitStack() as locks:  # released when the training ends, even by an error
         if resume and is_main_process():
             locks.enter_context(run_folder.locked(output))
         return _train(recipe, output, resume, problem, hooks or Hooks(), data, locks)
@@ -96,7 +96,7 @@ def _train(
     if step < recipe.steps and not best.has_ended:
         try:
             run_trainer(trainer, module, examples, output / checkpoint.LAST if begun else None)
-        except NotFiniteError as error:  # where answers are searched for, before there is a loss
+        except NotFiniteError as error:  # raised by decoding, before a loss is computed
             raise diverged_error(output, trainer.global_step) from error
 
     saved = _trained_model(recipe, task, module, best, max(step, trainer.global_step))
@@ -107,12 +107,14 @@ def _train(
 
 
 def _claim(output: Path, recipe: Recipe, resume: bool, locks: contextlib.ExitStack) -> None:
-    """Makes the run's folder and locks it, with its recipe; or sees that it holds this recipe.
+    """Create and lock the folder of a new run, and write its recipe.
+
+    If the run is resumed, only check that the folder holds the same recipe.
 
     Raises:
         InputError: `output` holds another run.
     """
-    if resume:  # `train` has locked it
+    if resume:  # `train` has locked the folder
         run_folder.check_recipe(output, recipe)
         return
     run_folder.create(output)
@@ -121,35 +123,34 @@ def _claim(output: Path, recipe: Recipe, resume: bool, locks: contextlib.ExitSta
 
 
 def _pin_data(output: Path, recipe: Recipe, examples: TrainingExamples) -> None:
-    """Notes which data the run is trained on; with those of another start it is refused."""
+    """Record the fingerprint of the training data. Refuse to resume with other data."""
     if examples.stream.fingerprint:
         source = recipe.data or "instances"
         run_folder.pin_data(output, examples.stream.fingerprint, source)
 
 
 def _restore(begun: checkpoint.Checkpoint, module: TrainingModule, best: BestWeights) -> None:
-    """Puts the weights of a checkpoint into the model, and the best ones into their callback."""
+    """Load the weights of a checkpoint, and the state of the callback with the best weights."""
     module.load_state_dict(begun.content["state_dict"])
     best.load_state_dict(begun.content["callbacks"].get(best.state_key, {}))
 
 
 def _network(recipe: Recipe, task: Task) -> PointerModel:
-    """The model with fresh weights, in float32 whatever PyTorch's default is."""
+    """Return the model with new weights, in float32 even if PyTorch's default is another type."""
     return models.for_task(recipe.model, task, recipe.network).float()
 
 
 def _prepare(
     recipe: Recipe, task: Task, problem: CostProblem | None, first: int, data: Dataset | None
 ) -> tuple[TrainingModule, TrainingExamples]:
-    """The model with its first weights, and what it is trained on from batch `first` on.
+    """Return the module with its initial weights, and its examples from batch `first` on.
 
     Raises:
-        InputError: examples that cannot be used, or validation batches that the model cannot
-            answer.
+        InputError: the examples cannot be used, or the model cannot answer the validation batches.
     """
     torch.manual_seed(recipe.seed)
     model = _network(recipe, task)
-    if recipe.weights and first == 0:  # a run that goes on has its own
+    if recipe.weights and first == 0:  # a resumed run loads the weights of its checkpoint
         _load_weights(model, recipe, task)
     if recipe.learning == "answers":
         module, examples = TrainingModule(model, recipe), open_examples(recipe, task, first, data)
@@ -163,10 +164,10 @@ def _prepare(
 
 
 def _load_weights(model: PointerModel, recipe: Recipe, task: Task) -> None:
-    """Puts the weights of the model that the recipe names into a fresh one.
+    """Load the weights of `recipe.weights` into a new model.
 
     Raises:
-        InputError: no such model, or one of another network.
+        InputError: there is no such model, or its network differs from the recipe's.
     """
     solver = _model_of(recipe.weights)
     name, settings = model_folder.registered_name(solver.model), solver.model.settings()
@@ -174,7 +175,7 @@ def _load_weights(model: PointerModel, recipe: Recipe, task: Task) -> None:
     expected["special slots"] = model.num_specials
     actual = {"model": name, "features": solver.model.features, **settings}
     actual["special slots"] = solver.model.num_specials
-    for key in ("fields", "categories"):  # of which every feature has its meaning
+    for key in ("fields", "categories"):  # they define what each feature means
         expected[key], actual[key] = (getattr(t, key, ()) for t in (task, solver.task))
     for key, value in expected.items():
         if actual.get(key) != value:
@@ -185,7 +186,10 @@ def _load_weights(model: PointerModel, recipe: Recipe, task: Task) -> None:
 
 
 def _model_of(name_or_path: str) -> Solver:
-    """A model by its name or folder; of a run without a model yet, as its checkpoint has it."""
+    """Load a model by its name or folder.
+
+    If the folder holds a run that has not saved a model yet, use the weights of its checkpoint.
+    """
     folder = Path(name_or_path)
     has_run, has_model = (
         (folder / file).is_file() for file in (run_folder.RECIPE, model_folder.CONFIG)
@@ -202,7 +206,7 @@ def _model_of(name_or_path: str) -> Solver:
 def _trained_model(
     recipe: Recipe, task: Task, module: TrainingModule, best: BestWeights, steps: int
 ) -> model_folder.Saved:
-    """The model with its best weights; with its last ones where no patience asks for the best."""
+    """Return the model with its best weights. Without patience, these are its last weights."""
     if best.weights:
         module.load_state_dict(best.weights)
         steps = best.step
@@ -210,6 +214,6 @@ def _trained_model(
 
 
 def _facts(recipe: Recipe, steps: int) -> dict[str, Any]:
-    """What a model's files say of its training."""
+    """Facts about the training that are saved with the model."""
     table = recipe.table()
     return {**{key: table[key] for key in ("n", "steps", "batch_size", "seed")}, "steps": steps}

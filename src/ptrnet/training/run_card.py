@@ -1,4 +1,4 @@
-"""The card of a trained model: what it is, what it was trained on, how well it answers."""
+"""Write the card of a trained model: its network, its training and its scores."""
 
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -34,22 +34,22 @@ USAGE = """\
     ptrnet evaluate --model MODEL FILE
 
 MODEL is the folder of this file, or its id on the hub."""
-TOLD = ("accuracy", "gap")  # the metrics of lists of models, as shares
+TOLD = ("accuracy", "gap")  # metrics that lists of models show
 
 
 class Card(NamedTuple):
-    """A model's `README.md`, part by part."""
+    """Parts of a model's `README.md`."""
 
     title: str
     summary: str
-    facts: Sequence[str]  # of the network and its training, an item each
-    scores: str  # what the scores are of
+    facts: Sequence[str]  # about the network and its training; each becomes a list item
+    scores: str  # says what the scores were measured on
     table: str
     limits: str
     usage: str = ""  # Markdown
 
     def text(self) -> str:
-        """The card as Markdown."""
+        """Return the card as Markdown."""
         sections = {
             "Scores": f"{self.scores}\n\n{self.table}",
             "Use": self.usage,
@@ -58,12 +58,12 @@ class Card(NamedTuple):
         return card.compose(self.title, self.summary, self.facts, sections)
 
     def write(self, folder: Path, saved: model_folder.Saved) -> None:
-        """Writes the card into a model's folder, with what the hub reads in front."""
+        """Write the card to a model's folder. The front matter is for the hub."""
         card.write(folder, card.with_front_matter(self.text(), self.title, saved))
 
 
 def markdown_table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """A table of cells; the head's are its first row."""
+    """Format rows of cells as a Markdown table."""
     lines = [f"| {' | '.join(cells)} |" for cells in (head, *rows)]
     return "\n".join([lines[0], "|---" * len(head) + "|", *lines[1:]])
 
@@ -71,15 +71,15 @@ def markdown_table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 def write_card(
     folder: Path, saved: model_folder.Saved, recipe: Recipe, examples: list[Example]
 ) -> None:
-    """Writes the card of a run's model, with its scores on examples that it was not trained on.
+    """Write the card of a run's model, with its scores on examples that it was not trained on.
 
-    What of them has a place in a list of models stands in the model's configuration, too.
+    Also save the scores that lists of models show (`TOLD`) to the model's configuration.
 
     Args:
-        folder: of the run.
-        saved: the model.
-        recipe: of the training.
-        examples: with answers; none where nobody knows any.
+        folder: the folder of the run.
+        saved: the model. Its `trained` gets the scores.
+        recipe: the recipe of the training.
+        examples: test examples with answers. If empty, the card has no scores.
     """
     scores, table = "Of no examples: none with answers were kept to validate on.", ""
     if examples:
@@ -119,7 +119,7 @@ def write_card(
 
 
 def _source(recipe: Recipe) -> str:
-    """Where the examples of the scores come from."""
+    """Say where the examples of the scores come from."""
     if recipe.valid:
         return "examples of their own file"
     if recipe.data:
@@ -128,7 +128,7 @@ def _source(recipe: Recipe) -> str:
 
 
 def _measures(solver: Solver, examples: list[Example]) -> list[dict[str, Measure]]:
-    """Every metric of greedy decoding, without and with the task's constraint."""
+    """Measure greedy decoding without and with the task's constraint, in this order."""
     measures = []
     for name, constrained in (("free", False), ("constrained", True)):
         measures.append(

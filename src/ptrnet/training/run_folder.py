@@ -1,4 +1,4 @@
-"""The folder of a run: which recipe and which file of examples it is of."""
+"""Folder of a run: naming, locking, and checks of its recipe and its data."""
 
 import contextlib
 from collections.abc import Iterator
@@ -14,12 +14,17 @@ from ptrnet.training import checkpoint
 from ptrnet.training.recipe import Recipe
 
 DATA = "data.txt"
-_LONGEST = 200  # characters of a value that is quoted: room for the paths of most files
+_LONGEST = 200  # longest value in a message, in characters; most paths fit
 _OUTPUTS = (checkpoint.LAST, checkpoint.PREVIOUS, DATA, model_folder.TENSORS, model_folder.CARD)
 
 
 def check_unused(folder: Path, *others: str) -> None:
-    """Refuses a folder where a run would write over a file: one of its own, or of `others`."""
+    """Raise InputError if a new run would overwrite a file in the folder.
+
+    Args:
+        folder: the folder of the new run. It may be missing.
+        others: further files that the caller will write there.
+    """
     if str(folder) in weights.names():
         raise InputError(
             f"{folder}: a shipped model has that name and would be found instead; choose another"
@@ -37,13 +42,13 @@ def check_unused(folder: Path, *others: str) -> None:
 
 @contextlib.contextmanager
 def next_numbered(root: Path, name: str) -> Iterator[Path]:
-    """A folder for a run that was given none: `root/NAME-1`, or the number after the last.
+    """Create a numbered folder for a run without `output`: `root/NAME-1`, `root/NAME-2` and so on.
 
-    It is made at once: runs that begin together have one each. At the end it is removed if
-    nothing is in it.
+    Create it at once, so that runs that begin together get different folders. On exit, remove it if
+    it is empty.
 
     Raises:
-        InputError: it cannot be made.
+        InputError: the folder cannot be created.
     """
     has_root = root.exists()
     while True:
@@ -65,7 +70,7 @@ def next_numbered(root: Path, name: str) -> Iterator[Path]:
 
 
 def last_numbered(root: Path, name: str) -> Path:
-    """The last of these folders that holds a run; the first one if none does."""
+    """Return the numbered folder of the latest run, or `root/NAME-1` if there is no run."""
     numbers = [k for k in _numbers(root, name) if exists(root / f"{name}-{k}" / RECIPE)]
     return root / f"{name}-{max(numbers, default=1)}"
 
@@ -86,7 +91,7 @@ def locked(folder: Path) -> AbstractContextManager[None]:
 
 
 def create(folder: Path) -> None:
-    """Makes the folder of a new run; refuses one that is used."""
+    """Create the folder of a new run. Raises InputError if it is in use or cannot be created."""
     check_unused(folder)
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -95,14 +100,14 @@ def create(folder: Path) -> None:
 
 
 def write_recipe(folder: Path, recipe: Recipe) -> None:
-    """Makes the folder that of a new run of the recipe; refuses one that is used."""
+    """Write the recipe of a new run. Raises InputError if the folder is in use."""
     check_unused(folder)
     with atomic_path(folder / RECIPE) as temporary:
         temporary.write_text(recipe.toml(), encoding="utf-8")
 
 
 def check_recipe(folder: Path, recipe: Recipe) -> None:
-    """Refuses a folder that does not hold a run of this recipe."""
+    """Raise InputError unless the folder holds a run of this recipe."""
     if not exists(folder / RECIPE):
         raise InputError(f"{folder}: there is no run to resume")
     before, now = Recipe.read(folder / RECIPE).table(), recipe.table()
@@ -115,7 +120,11 @@ def check_recipe(folder: Path, recipe: Recipe) -> None:
 
 
 def pin_data(folder: Path, fingerprint: str, path: str) -> None:
-    """Writes down which file a run trains on; refuses another one when it is resumed."""
+    """Record the fingerprint of a run's data, or compare it with the recorded one.
+
+    Raises:
+        InputError: the run began with other data. The message names `path`.
+    """
     pinned = folder / DATA
     if pinned.exists():
         if pinned.read_text(encoding="utf-8", errors="replace").strip() != fingerprint:

@@ -1,4 +1,4 @@
-"""Lightning's trainer, set up by a recipe, and its loop over the batches."""
+"""Build Lightning's trainer from a recipe, and run it."""
 
 import contextlib
 import logging
@@ -36,18 +36,18 @@ from ptrnet.training.module import TrainingModule
 from ptrnet.training.recipe import Recipe
 from ptrnet.types import Batch, CutBatch
 
-_LAUNCHER = "_PTRNET_LAUNCHER"  # the variable with the number of the process that launched this one
+_LAUNCHER = "_PTRNET_LAUNCHER"  # variable with the process id of the main process
 
 
 def is_main_process() -> bool:
-    """Whether this is the one of a training's processes that writes and prints."""
+    """Whether this is the main process of the training. Only this one writes and prints."""
     return getattr(rank_zero_only, "rank", 0) == 0
 
 
 def end_with_launcher() -> None:
-    """Lets a process that another one has launched to share its training end with that one.
+    """If the main process launched this one to share a training, make this one end with it.
 
-    Killed, that one could not end it; and it would wait for it half an hour.
+    A main process that is killed cannot stop the others. They would wait for it for half an hour.
     """
     launcher = os.environ.get(_LAUNCHER, "")
     if launcher.isdecimal() and not is_main_process():
@@ -56,7 +56,7 @@ def end_with_launcher() -> None:
 
 @contextlib.contextmanager
 def _named_as_launcher() -> Iterator[None]:
-    """The processes that this one starts meanwhile know who started them."""
+    """Tell the processes that are started within the context who launched them."""
     if not is_main_process():
         yield
         return
@@ -68,10 +68,10 @@ def _named_as_launcher() -> Iterator[None]:
 
 
 def build_trainer(recipe: Recipe, output: Path, best: BestWeights, hooks: Hooks) -> pl.Trainer:
-    """A trainer that logs and saves into the folder `output`; nothing is written there yet.
+    """Build a trainer that logs and saves to the folder `output`. Do not write anything yet.
 
     Raises:
-        InputError: a device or a precision that this machine has not.
+        InputError: this machine does not have the device or the precision of the recipe.
     """
     device = device_of(recipe.device)
     precision = precision_of(recipe, device)
@@ -85,7 +85,7 @@ def build_trainer(recipe: Recipe, output: Path, best: BestWeights, hooks: Hooks)
         devices=recipe.devices,
         num_nodes=recipe.nodes,
         strategy="ddp" if recipe.devices * recipe.nodes > 1 else "auto",
-        use_distributed_sampler=False,  # streams share batches, and all processes validate alike
+        use_distributed_sampler=False,  # `RankBatches` splits batches; all ranks validate on all
         precision="bf16-mixed" if precision == "bfloat16" else "32-true",
         val_check_interval=valid_every,
         check_val_every_n_epoch=None,
@@ -118,9 +118,10 @@ def build_trainer(recipe: Recipe, output: Path, best: BestWeights, hooks: Hooks)
 
 
 class RankBatches:
-    """The part of every batch that this process trains on.
+    """Iterable over this process's part of each training batch.
 
-    Which that is, the trainer knows only when it has started its processes.
+    It reads the rank when it is iterated, because the trainer knows the rank only after it has
+    started its processes.
     """
 
     def __init__(self, stream: BatchStream[Any], trainer: pl.Trainer) -> None:
@@ -136,11 +137,11 @@ def run_trainer(
     examples: TrainingExamples,
     resume_from: Path | None,
 ) -> None:
-    """Trains to the end, from the checkpoint's step on where there is one.
+    """Train to the last step, starting from the checkpoint `resume_from` if it is given.
 
     Raises:
         KeyboardInterrupt: the training was interrupted.
-        DivergedError: its loss is no finite number; nothing was saved since the last good step.
+        DivergedError: the loss is not finite. The last good checkpoint is kept.
     """
     valid: Any = examples.valid_batches
     valid_loader = DataLoader(valid, batch_size=None, collate_fn=_as_is) if valid else None
@@ -153,21 +154,24 @@ def run_trainer(
             _named_as_launcher(),
             _quiet_log_threads(),
         ):
-            # Lightning warns of what is meant here: batches without workers, a run that ends in
-            # the midst of an epoch, a checkpoint there.
+            # Lightning warns about things that we do on purpose: load batches without workers, and
+            # stop or save in the middle of an epoch.
             warnings.simplefilter("ignore")
             batches = RankBatches(examples.stream, trainer)
             trainer.fit(module, batches, valid_loader, ckpt_path=resume_from, weights_only=True)
-    except SystemExit:  # Lightning's answer to an interrupt
+    except SystemExit:  # Lightning raises it after an interrupt
         raise KeyboardInterrupt from None
     finally:
-        if torch.distributed.is_initialized():  # its threads would abort the process at its end
+        if torch.distributed.is_initialized():  # else its threads abort the process at exit
             torch.distributed.destroy_process_group()
 
 
 @contextlib.contextmanager
 def _quiet_log_threads() -> Iterator[None]:
-    """No traceback of a thread that cannot write: TensorBoard raises it again in the main one."""
+    """Hide tracebacks of log threads that cannot write.
+
+    TensorBoard raises their error again in the main thread.
+    """
     hook = threading.excepthook
 
     def print_others(arguments: threading.ExceptHookArgs) -> None:
@@ -178,12 +182,12 @@ def _quiet_log_threads() -> Iterator[None]:
     try:
         yield
     except OSError:
-        time.sleep(0.1)  # the thread, too, has come to its end then
+        time.sleep(0.1)  # keep the hook until the thread has ended, too
         raise
     finally:
         threading.excepthook = hook
 
 
 def _as_is(batch: Any) -> Any:
-    """Instead of torch's conversion, which makes tensors of the arrays of an `InstanceBatch`."""
+    """Return the batch. torch's own collation would turn arrays of `InstanceBatch` into tensors."""
     return batch
