@@ -149,7 +149,7 @@ def test_what_cannot_be_explained_is_refused(tmp_path, ptrnet, offers, model, re
     own, path, _ = offers
     points = tmp_path / "points.txt"
     points.write_text("0 0 1 0 0 1 output 1 2 3 1\n")
-    refused(ptrnet("explain", model, points), "examples of one's own, got one of task hull")
+    refused(ptrnet("explain", model, points), "your own examples, got one of task hull")
     refused(ptrnet("explain", own, tmp_path / "none.jsonl"), "none.jsonl")
     refused(ptrnet("explain", own, path, "--plot", "a.bmp"), "expected a picture's name")
     unanswered = tmp_path / "new.jsonl"

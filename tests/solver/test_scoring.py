@@ -126,5 +126,5 @@ def test_a_choice_of_no_or_several_elements_is_refused(outputs):
 
 
 def test_models_of_named_tasks_have_no_scores_of_elements():
-    with pytest.raises(InputError, match="a model of examples of one's own, got one of task hull"):
+    with pytest.raises(InputError, match="a model of your own examples, got one of task hull"):
         small_solver("hull").predict_proba(np.random.default_rng(0).random((5, 2)))

@@ -1,4 +1,4 @@
-"""`Solver`: the one face of a trained model, in memory, on files and on disk."""
+"""`Solver`: a trained model together with its task, in memory, on files and on disk."""
 
 from collections.abc import Iterable, Iterator
 from functools import cached_property
@@ -34,8 +34,8 @@ if TYPE_CHECKING:
     from ptrnet.solver.explain import Importance
     from ptrnet.tasks.custom import Custom
 
-# Instances that are answered together in memory, so that those of near sizes share a batch; fewer
-# if a progress bar counts them.
+# The number of instances that are answered together in memory. Among many instances, more have
+# about the same size and can share a batch. A progress bar needs smaller chunks to move often.
 CHUNK_SIZE, CHUNK = 4096, 250
 
 
@@ -45,8 +45,13 @@ class Solver(HubMixin):
     Args:
         model: the network.
         task: what it was trained for, with its settings.
-        trained: facts about the training, which stand in the model's files.
-        card: what its files tell people of it, Markdown; empty where nobody wrote any.
+        trained: facts about the training, as the model's files store them.
+        card: the model card, in Markdown; empty if the model has none.
+
+    Examples:
+        >>> model = ptrnet.load("hull")  # a Solver
+        >>> model.solve([[0, 0], [1, 0], [1, 1], [0, 1], [0.5, 0.5]])
+        array([0, 1, 2, 3])
     """
 
     @cached_property
@@ -63,33 +68,42 @@ class Solver(HubMixin):
         constrained: bool = True,
         augment: int = 1,
     ) -> Any:
-        """The answer to one instance, or to each of a list.
+        """Return the answer to one instance, or a list of answers to several.
+
+        Points that leave the unit square, or fill less than a 64th of its side, are shifted and
+        scaled to fill it. The task `custom` standardizes each feature as in training. Models cannot
+        distinguish elements that are very close to each other. If an answer is right except for
+        such elements, the tasks `sort`, `hull` and `delaunay` correct it exactly.
 
         Args:
-            instances: an array, tensor or frame `(n, d)`, or nested lists of that shape, is one
-                instance (`(n,)` as well where d = 1); a list of instances, an array `(B, n, d)`
-                or a `Dataset` is many. Numbers are real, of any type. Points outside the
-                unit square, or within a 64th of its side, are made to fill it by one shift and
-                one scale; for the task `custom` each feature is standardized as in training.
-                If an answer is right except for elements nearer to each other than models
-                resolve, the tasks `sort`, `hull` and `delaunay` make it exact.
-            decoder: `ptrnet.Greedy()` when None; `ptrnet.Beam(8)` searches wider.
-            set_id: if the instances are a long table, a frame or a file, its column whose value
+            instances: one instance is an array, tensor or frame `(n, d)`, or nested lists of that
+                shape; `(n,)` is accepted if d = 1. Several are a list of instances, an array
+                `(B, n, d)` or a `Dataset`. Numbers are real, of any type.
+            decoder: the search; None means `ptrnet.Greedy()`. `ptrnet.Beam(8)` searches wider.
+            set_id: if the instances are a long table (a frame or a file), the column whose value
                 the rows of an instance share. The columns that the model reads are found by name.
-            constrained: whether only what the task allows as an answer is considered.
-            augment: the number of views of each instance that are answered: turned, mirrored,
-                shuffled. The result is the answer of least cost, or the likeliest over all views.
+            constrained: whether to consider only answers that the task allows.
+            augment: the number of views of each instance to answer, 1 or more. Views are rotated,
+                mirrored and shuffled. The result is the answer with the least cost, or the most
+                likely one over all views if the task has no cost.
 
         Returns:
-            0-based indices, an array; for many instances a list of them.
+            An array of 0-based indices; for several instances a list of such arrays.
 
         Raises:
-            InputError: an instance that is empty, misshapen, too large or not finite, or of what
-                is no real number: masked arrays, strings, dates, complex numbers.
+            InputError: an instance is empty, too large or not finite, has the wrong shape, or
+                holds values that are not real numbers (masked arrays, strings, dates, complex
+                numbers).
 
         Warns:
-            OutOfDistributionWarning: the first time that an instance has more or fewer elements
-                than the model was trained on, or features far from those.
+            OutOfDistributionWarning: an instance has more or fewer elements than all instances of
+                the training, or features far from theirs. Each message is given once.
+
+        Examples:
+            >>> square = [[0, 0], [1, 0], [1, 1], [0, 1], [0.5, 0.5]]
+            >>> ptrnet.load("hull").solve(square)
+            array([0, 1, 2, 3])
+            >>> ptrnet.load("tsp").solve([square, square[:3]], ptrnet.Beam(8))  # a list of two
         """
         instances = self._sets(instances, set_id=set_id)
         data, is_one = instances_of(instances, self.task)
@@ -106,12 +120,18 @@ class Solver(HubMixin):
         constrained: bool = True,
         augment: int = 1,
     ) -> Any:
-        """As `solve`, with what is known of each answer: its likelihood, cost, time, warnings.
+        """Return the answers of `solve` with their log-probability, cost, time and warnings.
 
-        Args, errors: as in `solve`. Nothing is warned of: each answer has its warnings.
+        Arguments and errors are those of `solve`. The method itself does not warn, because each
+        answer has its warnings.
 
         Returns:
-            An `Answer`, or a list of them, whose `outputs` are what `solve` gives.
+            An `Answer`, or a list of them. `Answer.outputs` is what `solve` returns.
+
+        Examples:
+            >>> answer = ptrnet.load("hull").answer([[0, 0], [1, 0], [1, 1], [0, 1], [0.5, 0.5]])
+            >>> answer.outputs, answer.log_prob
+            (array([0, 1, 2, 3]), -0.0010545653058215976)
         """
         instances = self._sets(instances, set_id=set_id)
         data, is_one = instances_of(instances, self.task)
@@ -154,12 +174,12 @@ class Solver(HubMixin):
         Args:
             data: validated instances: a `Dataset`, or rows of one.
             decoder: this, `constrained` and `augment` as in `solve`.
-            jobs: processes, 1 or more; -1 for one a core.
+            jobs: the number of processes, 1 or more; -1 means one per core.
             backend: where they run: "local", or a cluster of "dask" or "ray".
-            activity: what a progress bar says; no bar if it is empty.
+            activity: the label of a progress bar; no bar if it is empty.
 
         Raises:
-            InputError: a decoder that does not serve the task, or another bad option.
+            InputError: the decoder cannot be used with the task, or another option is invalid.
 
         Warns:
             OutOfDistributionWarning: as in `solve`.
@@ -188,7 +208,7 @@ class Solver(HubMixin):
         return PredictJob(self.model, self.task, decoder, constrained, augment)
 
     def check_ends(self, job: PredictJob, ends: Ends) -> None:
-        """Refuse ends that the search would not keep, or of another task than tours."""
+        """Raise InputError if the task is not `tsp`, or the search would not keep the ends."""
         from ptrnet.tasks.tsp import check_ends
 
         check_ends(self.task, ends)
@@ -198,16 +218,16 @@ class Solver(HubMixin):
             raise InputError(f"{job.decoder.name} decoding does not keep both ends of a tour")
 
     def warned(self, chunks: Iterable[Dataset], job: PredictJob) -> Iterator[Dataset]:
-        """Yield the chunks; warn, in this process, of instances that are unlike the training."""
+        """Yield the chunks, and warn in this process about out-of-distribution instances."""
         for chunk in chunks:
             self.warn_of(chunk, job.decoder)
             yield chunk
 
     def warn_of(self, examples: Iterable[Example], decoder: Decoder) -> None:
-        """Warn of instances that are unlike the training, once for each way.
+        """Warn about out-of-distribution instances, once for each message.
 
         Raises:
-            InputError: an instance that no network can read.
+            InputError: no network can read an instance, for example a matrix of distances.
         """
         for example in examples:
             reason = self.task.unreadable(example)
@@ -216,7 +236,7 @@ class Solver(HubMixin):
             self.trained_range.warn(self.messages_of(example, decoder))
 
     def _check_options(self, decoder: Decoder, augment: int) -> None:
-        """Refuse a decoder that does not serve the task, and a bad number of views."""
+        """Raise InputError if the decoder cannot be used with the task, or `augment` is invalid."""
         if not isinstance(decoder, Decoder):
             raise InputError(f"decoder: expected one such as ptrnet.Beam(8), got {short(decoder)}")
         needs_more = (decoder.needs_decomposable and not self.task.decomposable) or (
@@ -235,25 +255,33 @@ class Solver(HubMixin):
         constrained: bool = True,
         seed: int | None = None,
     ) -> SampledAnswers:
-        """Draws answers, with log-probabilities to learn from.
+        """Draw answers, with log-probabilities to learn from.
 
-        For learning loops of one's own: `log_probs` has gradients by the weights of `model`, where
-        torch records them, and is that of the very policy that drew: renormalised over what is
-        allowed. The gradient of `((cost - baseline) * log_probs).mean()` is REINFORCE's. Unlike
-        those of `solve`, the answers are not corrected for nearly equal elements.
+        Use it in your own learning loop. Unless torch's gradients are off, `log_probs` has
+        gradients with respect to the weights of `model`. It belongs to the policy that drew the
+        answers, which is renormalised over the allowed tokens. So the gradient of
+        `((cost - baseline) * log_probs).mean()` is that of REINFORCE.
+        Unlike the answers of `solve`, these are not corrected for nearly equal elements.
 
         Args:
-            instances: as `solve` takes them; one is a batch of one. They are answered together.
-            size: answers of each instance, K.
-            temperature: above 0; they are drawn from p^(1/temperature).
-            constrained: whether only what the task allows as an answer is drawn.
-            seed: of the random numbers; None: each call draws anew, from torch's generator.
+            instances: as in `solve`; one instance is a batch of one. All are answered together.
+            size: K, the number of answers to each instance.
+            temperature: above 0; answers are drawn from p^(1/temperature).
+            constrained: whether to draw only answers that the task allows.
+            seed: the seed of the draws; None uses torch's generator, so calls differ.
 
         Returns:
-            Lists of answers, and `(B, K)` log-probabilities.
+            For each instance a list of answers; and the `(B, K)` log-probabilities.
 
         Raises:
-            InputError: no instance, one that cannot be used, a size or a temperature out of range.
+            InputError: there is no instance, an instance cannot be used, or the size or the
+                temperature is out of range.
+
+        Examples:
+            >>> maps = np.random.default_rng(1).random((16, 12, 2))
+            >>> tours, log_probs = ptrnet.load("tsp").sample(maps, 8, seed=1)
+            >>> log_probs.shape
+            torch.Size([16, 8])
         """
         from ptrnet.decoding import Sample
 
@@ -271,24 +299,31 @@ class Solver(HubMixin):
         )
 
     def messages_of(self, example: Example, decoder: Decoder) -> Iterator[Message]:
-        """How an instance is unlike the training, whatever was said before."""
-        if not decoder.needs_decomposable:  # which solves parts, of other sizes
+        """Yield a message for each way in which an instance is out of distribution."""
+        if not decoder.needs_decomposable:  # such a decoder solves parts, which are smaller
             yield from self.trained_range.size_messages(example)
         yield from self.trained_range.feature_messages(example)
 
     def log_likelihoods(self, examples: Any) -> Any:
-        """`log p(C | P)` of each example's answer, in the canonical form that models train on.
+        """Return the log-probability that the model gives to each example's answer.
+
+        Answers are first brought into the canonical form that models are trained on.
 
         Args:
             examples: pairs of inputs `(n, d)` and outputs `(m,)`, in any form that `solve` and
-                `fit` take; or `Example`s. Or one tuple of inputs and outputs.
+                `fit` take; or `Example`s. A tuple of inputs and outputs is one example.
 
         Returns:
-            `(B,)` float64; of one example a float.
+            `(B,)` float64; a float for one example.
 
         Raises:
-            InputError: an example without an answer, or that cannot be used.
-            NotFiniteError: log-probabilities that are NaN.
+            InputError: an example cannot be used, or has no answer.
+            NotFiniteError: a log-probability is NaN.
+
+        Examples:
+            >>> square = [[0, 0], [1, 0], [1, 1], [0, 1], [0.5, 0.5]]
+            >>> ptrnet.load("hull").log_likelihoods((square, [0, 1, 2, 3]))
+            -0.0010545653058144921
         """
         known, is_one = examples_of(examples, self.task)
         from ptrnet.solver.scoring import log_likelihoods_of
@@ -297,20 +332,23 @@ class Solver(HubMixin):
         return float(log_likelihoods[0]) if is_one else log_likelihoods
 
     def scores(self, instances: Any, *, set_id: str = "") -> Any:
-        """A number for each element: the higher, the earlier it stands or the surer it belongs.
+        """Return a score for each element: the higher, the earlier or surer it is in the answer.
 
-        They are the logarithms of `predict_proba` for a choice, grades and a permutation, and the
-        log-odds for a set, a subset and a sequence.
+        For a choice, grades and permutations, scores are the logarithms of `predict_proba`. For
+        sets, subsets and sequences, they are its log-odds.
 
         Args:
-            instances: one or many, in any form that `solve` takes.
+            instances: one or several, in any form that `solve` takes.
             set_id: as in `solve`.
 
         Returns:
-            `(n,)` for one instance, a list of such arrays for many.
+            `(n,)` for one instance, a list of such arrays for several.
 
         Raises:
-            InputError: as in `solve`; or the model is not one of a user's own examples.
+            InputError: as in `solve`; or the model was not trained on your own examples.
+
+        Examples:
+            >>> model.scores(offers, set_id="order")  # model = ptrnet.fit(offers, ...)
         """
         data, is_one = self._scored(instances, set_id)
         from ptrnet.solver.scoring import element_scores
@@ -319,14 +357,17 @@ class Solver(HubMixin):
         return scores[0] if is_one else scores
 
     def predict_proba(self, instances: Any, *, set_id: str = "") -> Any:
-        """A probability for each element; which one depends on the kind of the answers.
+        """Return a probability for each element. Its meaning depends on the kind of the answers.
 
-        - A choice: that the element is chosen, a softmax over the elements.
-        - Grades and permutations: that the element stands first, a softmax as well.
-        - Sets, subsets and sequences: that the element belongs to the answer. Each element has a
-          probability of its own, so they do not add up to 1.
+        - Choice: the element is chosen. A softmax over the elements.
+        - Grades and permutations: the element comes first. Also a softmax.
+        - Sets, subsets and sequences: the element is in the answer. Each element has a probability
+          of its own, so they do not add up to 1.
 
-        Args, returns, errors: as of `scores`.
+        Arguments, return values and errors are those of `scores`.
+
+        Examples:
+            >>> model.predict_proba(offers, set_id="order")  # model = ptrnet.fit(offers, ...)
         """
         data, is_one = self._scored(instances, set_id)
         from ptrnet.solver.scoring import element_probabilities
@@ -337,23 +378,26 @@ class Solver(HubMixin):
     def explain(
         self, examples: Any, *, repeats: int = 5, seed: int = 0, **columns: str
     ) -> dict[str, Any]:
-        """How much the model loses if the values of a field are shuffled, for each of its fields.
+        """Measure the importance of each field: how much a metric falls if the field is shuffled.
 
-        This is permutation importance (Breiman 2001), by the metric of the kind of the answers. If
-        two fields say the same, the model may lose little without either.
+        This is permutation importance (Breiman 2001), by the main metric of the kind of answers.
+        If two fields carry the same information, shuffling either may cost little.
 
         Args:
             examples: with the true answers, in any form that `evaluate` takes.
-            repeats: how often each field is shuffled.
-            seed: of the shuffles.
-            columns: of a long table, as in `evaluate`.
+            repeats: how often to shuffle each field, 1 or more.
+            seed: the seed of the shuffles.
+            columns: the columns of a long table, as in `evaluate`.
 
         Returns:
             `metric`, its `value` with the 95% interval `low` to `high` over `count` instances, and
-            `importance`: by field what the metric loses, with its interval, the greatest first.
+            `importance`: for each field the loss of the metric with its interval, largest first.
 
         Raises:
-            InputError: as in `evaluate`; or the model is not one of a user's own examples.
+            InputError: as in `evaluate`; or the model was not trained on your own examples.
+
+        Examples:
+            >>> model.explain(offers, set_id="order", chosen="bought")["importance"]
         """
         return self.importance(self._sets(examples, **columns), repeats, seed).to_dict()
 
@@ -364,7 +408,7 @@ class Solver(HubMixin):
 
         Args:
             examples: this and the next two as in `explain`.
-            activity: what a progress bar says; no bar if it is empty.
+            activity: the label of a progress bar; no bar if it is empty.
         """
         from ptrnet.solver.explain import importance_of_fields
 
@@ -376,21 +420,21 @@ class Solver(HubMixin):
         return importance_of_fields(self.job(None, True, 1), task, data, repeats, seed, activity)
 
     def plot_reliability(self, examples: Any, ax: Any = None, **columns: str) -> Any:
-        """Draw how often the model is right, by the probability that it gives.
+        """Draw a reliability diagram: how often the model is right, for each probability it gives.
 
-        Of a choice, grades and a permutation that is the probability of the likeliest first
-        element, of a set, a subset and a sequence that of each element; see `predict_proba`.
+        For a choice, grades and permutations, this is the probability of the most likely first
+        element. For sets, subsets and sequences, each element has one. See `predict_proba`.
 
         Args:
             examples: with the true answers, in any form that `evaluate` takes.
             ax: as in `plot`.
-            columns: of a long table, as in `evaluate`.
+            columns: the columns of a long table, as in `evaluate`.
 
         Returns:
             The axes.
 
         Raises:
-            InputError: as in `evaluate`; or the model is not one of a user's own examples.
+            InputError: as in `evaluate`; or the model was not trained on your own examples.
             MissingExtraError: matplotlib is not installed.
         """
         from ptrnet.plots.figure import axes_or_new
@@ -404,7 +448,7 @@ class Solver(HubMixin):
         return ax
 
     def _scored(self, instances: Any, set_id: str) -> tuple[Dataset, bool]:
-        """Return instances whose elements can be scored, and whether it is one."""
+        """Return instances whose elements can be scored, and whether there was only one."""
         task = self._own_task()
         data, is_one = instances_of(self._sets(instances, set_id=set_id), task)
         self.warn_of(data, Greedy())
@@ -415,24 +459,34 @@ class Solver(HubMixin):
 
         if not isinstance(self.task, Custom):
             raise InputError(
-                f"expected a model of examples of one's own, got one of task {self.task.name}"
+                f"expected a model of your own examples, got one of task {self.task.name}"
             )
         return self.task
 
     def attention(self, instances: Any) -> Any:
-        """The pointer's distribution at each step of an answer (V 2.3: attention is the answer).
+        """Return the pointer's distribution at each step of an answer.
+
+        In a Ptr-Net, attention is the answer (Vinyals et al. 2015, section 2.3).
 
         Args:
-            instances: one or many, in any form that `solve` takes: the answer is the one that
-                `solve` gives. Or an `Example`, a tuple of inputs and outputs, or a list of these.
+            instances: one or several, in any form that `solve` takes, whose answers are then those
+                of `solve`. With known answers: an `Example`, a tuple of inputs and outputs, or a
+                list of these.
 
         Returns:
-            Probabilities `(m, S + n)`, special slots first and then the elements as they stand in
-            the instance; and the answer's tokens `(m,)`, END included. Each step's distribution
-            is given the tokens before it. For many a list of such pairs.
+            Probabilities `(m, S + n)`, in which the S special slots come before the n elements in
+            their given order; and the answer's tokens `(m,)`, including END. Each step's
+            distribution is conditioned on the tokens before it. For several instances a list of
+            such pairs.
 
         Raises:
-            InputError: an instance or an answer that cannot be used.
+            InputError: an instance or an answer cannot be used.
+
+        Examples:
+            >>> square = [[0, 0], [1, 0], [1, 1], [0, 1], [0.5, 0.5]]
+            >>> probabilities, tokens = ptrnet.load("hull").attention(square)
+            >>> probabilities.shape
+            (5, 6)
         """
         from ptrnet.attention import attention
 
@@ -441,7 +495,10 @@ class Solver(HubMixin):
         return attentions[0] if is_one else attentions
 
     def _with_answers(self, instances: Any) -> tuple[Dataset, bool]:
-        """Return examples with answers as they are, others with the model's; and whether one."""
+        """Return examples that have answers unchanged, and others with the model's answers.
+
+        Also return whether there was only one.
+        """
         first = instances[:1] if isinstance(instances, list) else [instances]
         if any(has_answer(item, self.task) for item in first):
             return examples_of(instances, self.task)
@@ -457,21 +514,26 @@ class Solver(HubMixin):
         augment: int = 1,
         **columns: str,
     ) -> dict[str, dict[str, Any]]:
-        """The task's metrics of the model's answers, as `ptrnet evaluate --json` has them.
+        """Measure the model's answers by the metrics of the task, as `ptrnet evaluate --json` does.
 
         Args:
             examples: with the true answers, in any form that `log_likelihoods` takes.
-            decoder: this and the others as in `solve`.
-            columns: of a long table, `set_id` and one of `chosen`, `rank`, `grade` and `member`, as
-                in `ptrnet.read_table`.
+            decoder: this and the next two as in `solve`.
+            columns: the columns of a long table: `set_id` and one of `chosen`, `rank`, `grade` and
+                `member`, as in `ptrnet.read_table`.
 
         Returns:
-            For each metric its `value` with the 95% interval `low` to `high`, over `count`
-            instances; `log_likelihood` is that of the true answers. None where nothing could be
-            measured, or where the paper's rule says FAIL: then `fail` is True.
+            For each metric its `value` with the 95% interval `low` to `high` over `count`
+            instances. `log_likelihood` is that of the true answers. A value is None if nothing
+            could be measured, or if the rule of the paper says FAIL; then `fail` is True.
 
         Raises:
-            InputError: no example, one without an answer, or one that cannot be used.
+            InputError: there is no example, or an example cannot be used or has no answer.
+
+        Examples:
+            >>> square = [[0, 0], [1, 0], [1, 1], [0, 1], [0.5, 0.5]]
+            >>> ptrnet.load("hull").evaluate([(square, [0, 1, 2, 3])])["accuracy"]
+            {'value': 1.0, 'low': 0.20654931437723745, 'high': 1.0, 'count': 1}
         """
         data, _ = examples_of(self._sets(examples, **columns), self.task)
         if not len(data):
@@ -503,7 +565,7 @@ class Solver(HubMixin):
     def score(
         self, examples: Iterable[Example], answered: Iterable[Example]
     ) -> "dict[str, Measure]":
-        """Return the measures of answers that are there already.
+        """Return the measures of answers that were computed before.
 
         Args:
             examples: with the true answers.
@@ -632,26 +694,32 @@ class Solver(HubMixin):
         jobs: int = 1,
         backend: str = LOCAL,
     ) -> "Evaluation":
-        """Draw instances, and measure the model's answers against the task's first labeller.
+        """Draw instances, and measure the model's answers against those of an algorithm.
 
-        The instances are those of `ptrnet.generate` with the same seed.
+        The instances are those of `ptrnet.generate` with the same seed. The algorithm is the
+        first labeller of the task.
 
         Args:
-            count: how many, 1 or more.
-            n: the numbers of elements: 50, "5-50" or "5,10,20-30"; None: those of the training.
-            output: where each example goes with the model's `answer` and its scores, as of
+            count: the number of instances, 1 or more.
+            n: their numbers of elements: 50, "5-50" or "5,10,20-30". None means the sizes of the
+                training.
+            output: a file for the examples, each with the model's `answer` and its scores, as in
                 `evaluate_file`.
-            decoder: this, and what is not named here, as in `solve_file`.
-            points: how they are distributed, for tasks that have the setting `points`; None: as
-                in the training.
-            seed: of what is drawn, 0 or more.
+            decoder: this and the arguments that are not described here as in `solve_file`.
+            points: the distribution of the points, for tasks with the setting `points`. None means
+                the one of the training.
+            seed: the seed of the instances, 0 or more.
 
         Returns:
             The measures over all examples, and by size.
 
         Raises:
-            InputError: as `evaluate_file` and `ptrnet.generate` do; sizes that are not known.
-            MissingExtraError: format or backend needs a package that is not installed.
+            InputError: as in `evaluate_file` and `ptrnet.generate`; or `n` is None and the sizes of
+                the training are not known.
+            MissingExtraError: the format or the backend needs a package that is not installed.
+
+        Examples:
+            >>> ptrnet.load("hull").evaluate_random(200, "5-50")
         """
         from ptrnet.solver import on_files
         from ptrnet.solver.scoring import EvaluateJob
@@ -661,19 +729,23 @@ class Solver(HubMixin):
         return on_files.evaluate_random(self, job, count, n, points, seed, target, jobs, backend)
 
     def plot(self, points: Any, ax: Any = None) -> Any:
-        """Draws the model's answer to one instance, and the true one, dashed, where it is better.
+        """Draw the model's answer to one instance, and, if it is better, the true answer dashed.
 
         Args:
-            points: the instance, as `solve` takes it, or an example with a known answer: what is
-                drawn is still the model's. Or an `Answer`, which is drawn itself.
-            ax: matplotlib's axes; those of a new figure when None.
+            points: an instance, as in `solve`; an example with a known answer, to which the model's
+                answer is drawn; or an `Answer`, which is drawn itself.
+            ax: matplotlib's axes; None makes a new figure.
 
         Returns:
             The axes.
 
         Raises:
-            InputError: not one instance, or one that cannot be used or drawn.
+            InputError: there is more than one instance, or it cannot be used or drawn.
             MissingExtraError: matplotlib is not installed.
+
+        Examples:
+            >>> ax = model.plot(points)
+            >>> ax.figure.savefig("answer.png")
         """
         from ptrnet.plots.answer import draw_answered
         from ptrnet.plots.figure import axes_or_new
@@ -688,11 +760,11 @@ class Solver(HubMixin):
         return ax
 
     def plot_attention(self, points: Any, ax: Any = None) -> Any:
-        """Draws where the pointer looked: a row for each step, a column for each token.
+        """Draw the pointer's attention: a row for each step, a column for each token.
 
         Args:
-            points: one instance, as `solve` takes it; or an example or an `Answer`, which is
-                followed.
+            points: an instance, as in `solve`; or an example or an `Answer`, whose known answer
+                replaces the model's.
             ax: as in `plot`.
 
         Raises:
@@ -710,7 +782,7 @@ class Solver(HubMixin):
         return ax
 
     def animate(self, points: Any) -> Any:
-        """How an answer comes about, step by step.
+        """Animate how an answer is built, step by step.
 
         Args:
             points: as in `plot_attention`, in the plane.
@@ -719,7 +791,7 @@ class Solver(HubMixin):
             matplotlib's animation: `save("answer.gif")` writes it, a notebook shows `to_jshtml()`.
 
         Raises:
-            InputError: as in `plot`, or elements that are no points of the plane.
+            InputError: as in `plot`, or the elements are not points of the plane.
             MissingExtraError: matplotlib is not installed.
         """
         from ptrnet.attention import attention
@@ -729,7 +801,7 @@ class Solver(HubMixin):
         return animate(self.task, known.inputs, *attention(self.model, self.task, known))
 
     def _answered(self, points: Any) -> Example:
-        """An instance with the answer that is to be followed: its own, or else the model's."""
+        """Return an instance with its known answer, or with the model's if it has none."""
         if isinstance(points, Answer):
             self._check_task(points)
             return points.example
@@ -745,7 +817,7 @@ class Solver(HubMixin):
             )
 
     def __repr__(self) -> str:
-        """The task, the network, and what it was trained on and scores."""
+        """The task, the network, the data it was trained on, and its scores."""
         from ptrnet.evaluation import describe_training
 
         network = f"{type(self.model).__name__}, {num_weights(self.model):,} weights"
@@ -754,7 +826,7 @@ class Solver(HubMixin):
 
 
 def _pointed_at(answered: Example) -> list[Any]:
-    """The elements of an answer, in its order; of triangles lists of three."""
+    """Return the elements of an answer in its order; for triangles, lists of three."""
     assert answered.outputs is not None
     elements = answered.inputs if answered.elements is None else answered.elements
     if answered.outputs.ndim == 1:
