@@ -36,22 +36,22 @@ def train(
     logger: list[str] | None = None,
     **options: Any,
 ) -> None:
-    """Train a model of TASK, or as RECIPE.toml says, or on a file of your own; options overrule.
+    """Train a model of a task, from a recipe, or on your own examples. Options override recipes.
 
-    Examples are fresh, or those of --data FILE, each once in an epoch. FILE is read once and kept
-    ready for later runs in FILE.packed/. With --data alone the examples say what is learned: what
-    answers are (or --kind does), how many features elements have and how those are scaled;
-    a tenth of them is kept to validate on, and training ends when that gets no better.
-
-    Leaves in the folder of --output: the model, its recipe, its logs and the last checkpoint.
-    A run that was stopped goes on with --resume, to the weights it would have reached; without
-    --output the last of TASK in runs/.
+    Example: ptrnet train --data mine.jsonl --output my-model
 
     Example: ptrnet train hull --n 5-50 --steps 60000 --output my-hull
 
     Example: ptrnet train tsp --data tsp.txt --valid tsp-test.txt --n 5-20 --augment
 
-    Example: ptrnet train --data mine.jsonl --output my-model
+    With TASK, ptrnet draws and labels examples, unless --data names a file of them. With --data
+    alone, the examples determine the kind of the answers, the features and the network. A tenth of
+    them is kept for validation, and training ends when the validation loss stops falling. The file
+    is read once; FILE.packed/ keeps it ready for later runs.
+
+    The folder of --output gets the model, its recipe, its logs and the last checkpoint. --resume
+    continues a stopped run and gives the same weights as without the stop. Without --output it
+    continues the last run of TASK in runs/.
     """
     options = {key: value for key, value in options.items() if value is not None}
     if task_or_recipe is not None:
