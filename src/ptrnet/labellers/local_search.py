@@ -56,7 +56,7 @@ def _write_tours(dist: Floats, tours: Indices) -> None:
 
 
 def solve(problem: Problem, kicks: int) -> Indices:
-    """A good tour `(n,)` that has the problem's fixed edges, with so many kicks for each city."""
+    """Return a good tour `(n,)` with the problem's fixed edges, after `kicks` kicks per city."""
     dist, n = with_fixed_edges(problem), len(problem.dist)
     if n < MIN_CITIES:
         return shortest_tour(dist)

@@ -1,4 +1,4 @@
-"""Where to train and how precisely, by what the machine has."""
+"""Choose the device and the precision of a training by the hardware."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager

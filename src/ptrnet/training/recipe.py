@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from ptrnet.data.infer_task import InferredTask, Reading
 
 LARGEST_BATCH = 2**24  # elements, padding included
-# What other libraries call a field.
+# Names of fields in other libraries.
 _STEPS = "'steps', the updates of the weights (an epoch has as many as there are batches)"
 ELSEWHERE = {
     "lr": "'learning_rate'",
@@ -55,7 +55,7 @@ ELSEWHERE = {
 
 @dataclass(frozen=True, kw_only=True)
 class Recipe(Settings):
-    """What a training does. `from_table` makes one from texts and numbers.
+    """The settings of a training. `from_table` makes a recipe from texts and numbers.
 
     Args:
         task: what is learned.
@@ -407,7 +407,7 @@ def infer_recipe(path: str, overrides: Mapping[str, Any]) -> tuple[Recipe, str, 
 
 
 def kind_and_reading(overrides: Mapping[str, Any]) -> tuple[Kind | None, "Reading"]:
-    """What the keys of a recipe say of own examples: their kind, and how they are read."""
+    """Return the kind of your own examples and how to read them, from the keys of a recipe."""
     from ptrnet.data.infer_task import Reading
 
     kind = kind_of(overrides.get("kind"), overrides.get("constraint"))
