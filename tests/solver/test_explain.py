@@ -79,5 +79,5 @@ def test_what_cannot_be_explained_is_refused():
         plackett_luce("choice", 2).explain(choices(3), repeats=0)
     with pytest.raises(InputError, match="expected at least one, got none"):
         plackett_luce("choice", 2).explain([])
-    with pytest.raises(InputError, match="one's own, got one of task sort"):
+    with pytest.raises(InputError, match="model of your own examples, got one of task sort"):
         small_solver("sort").explain([([[1.0], [0.5]], [1, 0])])
