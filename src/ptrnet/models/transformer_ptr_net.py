@@ -58,8 +58,9 @@ class TransformerPtrNet(PointerModel):
 
     `e` are the encoder's states of special slots, whose inputs are learned, and of elements. All
     of them attend to each other. `d_i` is the state of a decoder that attends to its earlier
-    inputs and to `e`. With `edge_frames`, `EdgeFrames` adds a term to each score. Coordinates and
-    scores are computed in float32 even under autocast.
+    inputs and to `e`. With `see_deviations`, the encoder also reads how far each feature is from
+    its mean over the instance. With `edge_frames`, `EdgeFrames` adds a term to each score.
+    Coordinates and scores are computed in float32 even under autocast.
 
     The state of a step has the keys and values `(B, K, t, H)` of each layer for the t tokens so
     far. With `edge_frames`, the state of the frames follows.

@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 
 SETS, SEQUENCES = "set-ptr-net", "transformer-ptr-net"
 VALIDATIONS, PATIENCE, VALID_SHARE = 20, 10, 0.1
-# By the number of examples that there are at most: examples in a batch, dropout, layers, networks,
-# epochs of noisy kinds.
+# Each row: the largest number of examples that it is for, then the batch size, dropout, layers,
+# networks, and epochs of noisy kinds.
 SIZES = (
     (500, 16, 0.3, 1, 5, 20),
     (2_000, 32, 0.3, 1, 5, 20),
@@ -24,6 +24,7 @@ SIZES = (
     (20_000, 128, 0.2, 2, 1, 10),
     (float("inf"), 256, 0.0, 2, 1, 10),
 )
+# For the last row, which has no dropout.
 LARGE = {"weight_decay": 0.0, "learning_rate": 4e-3}
 NOISY = ("choice", "grades")  # people's: after a few epochs, a network learns them by heart
 EPOCHS, FEWEST_STEPS, MOST_STEPS = 40, 150, 3_000
