@@ -1,4 +1,4 @@
-"""Calibration: whether what a model gives a probability of 0.8 is right in 8 of 10 cases."""
+"""Calibration: of the answers to which a model gives a probability of 0.8, are 8 in 10 right?"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -14,15 +14,15 @@ GAPS = tuple(f"gap {b}" for b in range(BINS))
 
 
 def bin_of(probabilities: Floats) -> Indices:
-    """Return the bin of each probability; a bin includes its lower edge, the last both."""
+    """Return the bin of each probability. Bins include their lower edge, the last one both."""
     return np.minimum((probabilities * BINS).astype(np.int64), BINS - 1)
 
 
 def gaps_by_bin(confidence: Floats, right: NDArray[np.bool_]) -> dict[str, Scores]:
-    """Return by bin `(B,)` confidence minus right (1 or 0), NaN outside of the bin.
+    """Return for each bin a column `(B,)`: confidence minus right (1 or 0), or NaN in other bins.
 
-    The calibration error follows from the moments of these columns, so evaluations in chunks can
-    add them up.
+    The calibration error follows from the moments of these columns. So an evaluation in chunks adds
+    up moments, and keeps no columns.
     """
     bins, gaps = bin_of(confidence), confidence - right
     return {name: np.where(bins == b, gaps, np.nan) for b, name in enumerate(GAPS)}
@@ -31,13 +31,14 @@ def gaps_by_bin(confidence: Floats, right: NDArray[np.bool_]) -> dict[str, Score
 def error_of(moments: Mapping[str, Moments]) -> Measure:
     """Return the expected calibration error (Guo et al. 2017) from the moments of `gaps_by_bin`.
 
-    It is the mean over B instances of the absolute difference, in the bin of the instance, between
-    the mean confidence and the share that is right. The interval takes the signs of these
-    differences as known.
+    In each bin, take the absolute difference between the mean confidence and the share that is
+    right. The error is the mean of these differences, weighted by the number of instances in the
+    bin. The interval assumes that the signs of the differences are known.
     """
     total = Moments(False)
     for gaps in moments.values():
-        total += replace(gaps, total=abs(gaps.total))  # gaps of the other sign: the same squares
+        # To change the sign of all gaps changes the total's sign, and not the squared deviations.
+        total += replace(gaps, total=abs(gaps.total))
     measure = total.measure()
     return measure if measure.low is None else replace(measure, low=max(0.0, measure.low))
 
@@ -45,11 +46,12 @@ def error_of(moments: Mapping[str, Moments]) -> Measure:
 def first_claims(
     grades: Sequence[Floats], probabilities: Sequence[Floats]
 ) -> tuple[Floats, NDArray[np.bool_]]:
-    """Return the probability of each instance's likeliest first element, and whether it is right.
+    """Return the probability of each instance's most likely first element, and whether it is right.
 
     Args:
-        grades: `(n,)` of each instance's elements; an element of the highest one is right.
-        probabilities: `(n,)` that the element stands first.
+        grades: the grades `(n,)` of each instance's elements. An element with the highest grade of
+            its instance is right.
+        probabilities: for each instance the probabilities `(n,)` that an element comes first.
     """
     likeliest = [int(p.argmax()) for p in probabilities]
     right = [g[k] == g.max() for g, k in zip(grades, likeliest, strict=True)]
@@ -63,7 +65,7 @@ def member_claims(
     """Return the probability of each element of all instances, and whether it is a member.
 
     Args:
-        grades: `(n,)` of each instance's elements, above 0 for members.
-        probabilities: `(n,)` that the element is a member.
+        grades: the grades `(n,)` of each instance's elements; members have a grade above 0.
+        probabilities: for each instance the probabilities `(n,)` that an element is a member.
     """
     return np.concatenate([*probabilities, []]), np.concatenate([*grades, []]) > 0

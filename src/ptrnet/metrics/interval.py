@@ -8,10 +8,10 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-# A metric of `(B,)` answers: right or wrong, or a float, NaN where it does not speak of an answer.
+# The values `(B,)` of a metric: right or wrong, or floats, NaN if it is not defined for an answer.
 Scores = NDArray[np.bool_] | NDArray[np.float64]
 
-Z = 1.959963984540054  # standard errors on either side in a 95% interval
+Z = 1.959963984540054  # a 95% interval reaches this many standard errors to either side
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,7 @@ class Measure:
     fail: bool = False
 
     def to_dict(self) -> dict[str, Any]:
-        """The measure as a JSON object; numbers that are not finite become null."""
+        """Return the measure as a JSON object; numbers that are not finite become null."""
         numbers = {"value": self.value, "low": self.low, "high": self.high}
         finite = {k: v if v is None or math.isfinite(v) else None for k, v in numbers.items()}
         row = {**finite, "count": self.count}
@@ -37,17 +37,17 @@ class Measure:
 
     @classmethod
     def from_dict(cls, row: Mapping[str, Any]) -> Self:
-        """The measure that `to_dict` wrote; other keys of the row are ignored."""
+        """Return the measure that `to_dict` wrote; other keys of the row are ignored."""
         return cls(row["value"], row["low"], row["high"], row["count"], row.get("fail", False))
 
     def value_and_interval(self, digits: int, scale: float = 1) -> tuple[str, str]:
-        """The value and its interval as texts, `0.90` and `0.88 to 0.92`.
+        """Return the value and its interval as texts, `0.90` and `0.88 to 0.92`.
 
         The text of a value of None is `FAIL` or `-`. The text of a missing interval is empty.
 
         Args:
-            digits: after the point.
-            scale: what the numbers are multiplied by: 100 for percent.
+            digits: the number of digits after the decimal point.
+            scale: a factor for the numbers, such as 100 for percent.
         """
         if self.value is None:
             return "FAIL" if self.fail else "-", ""
@@ -57,20 +57,23 @@ class Measure:
         return value, f"{scale * self.low:.{digits}f} to {scale * self.high:.{digits}f}"
 
     def text(self, digits: int, scale: float = 1) -> str:
-        """The value with its interval: `0.90 (0.88 to 0.92)`; arguments as in the above."""
+        """Return the value with its interval, `0.90 (0.88 to 0.92)`.
+
+        The arguments are those of `value_and_interval`.
+        """
         value, interval = self.value_and_interval(digits, scale)
         return f"{value} ({interval})" if interval else value
 
 
 @dataclass(frozen=True)
 class Moments:
-    """All that a measure needs of a metric's scores, so that none of them has to be kept.
+    """The moments of a metric's scores. They suffice for its measure, so scores need not be kept.
 
     Args:
-        is_flag: whether the scores are right or wrong, and the measure is the share that is right.
-        count: how many there are, without those that are NaN.
-        total: their sum.
-        squares: the sum of their squared differences from their mean.
+        is_flag: whether the scores are right or wrong. Their measure is the share that is right.
+        count: the number of scores that are not NaN.
+        total: the sum of the scores.
+        squares: the sum of the squared differences between scores and their mean.
     """
 
     is_flag: bool
@@ -80,28 +83,28 @@ class Moments:
 
     @classmethod
     def of(cls, scores: Scores) -> Self:
-        """Those of `(B,)` scores."""
+        """Return the moments of `(B,)` scores."""
         values = scores[~np.isnan(scores)].astype(np.float64)
-        with np.errstate(over="ignore", invalid="ignore"):  # of infinite scores
+        with np.errstate(over="ignore", invalid="ignore"):  # scores may be infinite
             total = float(values.sum())
             squares = float(np.square(values - total / max(1, len(values))).sum())
         return cls(scores.dtype == bool, len(values), total, squares)
 
     def __add__(self, other: Self) -> "Moments":
-        """Those of both kinds of scores together (Chan, Golub and LeVeque 1979)."""
+        """Return the moments of the scores of both together (Chan, Golub and LeVeque 1979)."""
         if not (self.count and other.count):
             return self if self.count else other
         count = self.count + other.count
         difference = other.total / other.count - self.total / self.count
-        # Not **, which raises OverflowError where a product is infinite.
+        # ** would raise OverflowError if the square is infinite.
         between = difference * difference * (self.count / count) * other.count
         total, squares = self.total + other.total, self.squares + other.squares + between
         return Moments(self.is_flag, count, total, squares)
 
     def measure(self) -> Measure:
-        """The share that is right, with Wilson's interval (1927), or the mean, with the normal one.
+        """Return the mean with its normal interval; for right or wrong, the share with Wilson's.
 
-        Wilson's is sound near 0 and 1, too.
+        Wilson's interval (1927), unlike the normal one, is sound for shares near 0 and 1.
         """
         n = self.count
         if not n:
@@ -119,10 +122,10 @@ class Moments:
 
 
 def moments_of(scores: Mapping[str, Scores]) -> dict[str, Moments]:
-    """The moments of each metric's scores."""
+    """Return the moments of each metric's scores."""
     return {name: Moments.of(values) for name, values in scores.items()}
 
 
 def summarize(moments: Mapping[str, Moments]) -> dict[str, Measure]:
-    """For each metric the share that is right, or the mean."""
+    """Return for each metric the share that is right, or the mean."""
     return {name: of_metric.measure() for name, of_metric in moments.items()}

@@ -13,19 +13,21 @@ from ptrnet.metrics.interval import Measure, Moments, Scores
 from ptrnet.metrics.interval import summarize as summarize_each
 from ptrnet.types import Example, Floats, Indices
 
-# Of a polygon whose coordinates are at most 1. Of slivers, and of points far from the origin,
-# floats lose the area: it is computed in whole numbers.
+# Smaller areas are computed exactly, in whole numbers. Coordinates are at most 1 here. Floats lose
+# the area of slivers, and of points that are far from the origin.
 _SMALL_AREA = 1e-5
-FAILS_ABOVE = 0.01  # V: the area is FAIL where more of the answers are not simple
+FAILS_ABOVE = 0.01  # V: the area is FAIL if a larger share of the answers is not simple
 
 
 def score(examples: Sequence[Example], answers: Iterable[Indices]) -> dict[str, Scores]:
-    """`accuracy`, `simple` and `area` of `(B,)` answers, by the hulls of the examples.
+    """Return `accuracy`, `simple` and `area` of `(B,)` answers, measured on the examples' hulls.
 
-    - accuracy: the same polygon; start, direction and a closing repeat do not matter.
-    - simple: at least three vertices, none twice, no edge through another. Where the true hull
-      has no area, the right answer counts as simple, and no other.
-    - area: the covered share of the true hull, for simple answers whose hull has an area.
+    - accuracy: the answer is the same polygon as the hull. Start, direction and a repeat of the
+      first vertex at the end do not matter.
+    - simple: the answer has three vertices or more, none twice, and no two edges cross. If the true
+      hull has no area, only the right answer counts as simple.
+    - area: the area of the answer as a share of the hull's. It is defined for simple answers, if
+      the hull has an area.
     """
     answers = list(answers)
     right = np.array(
@@ -44,7 +46,7 @@ def score(examples: Sequence[Example], answers: Iterable[Indices]) -> dict[str, 
 
 
 def summarize(moments: Mapping[str, Moments]) -> dict[str, Measure]:
-    """Shares and the mean area; that is FAIL where more than 1% of the answers are not simple."""
+    """Return the shares and the mean area. It is FAIL if over 1% of answers are not simple."""
     measures, is_simple = summarize_each(moments), moments["simple"]
     if is_simple.count - is_simple.total > FAILS_ABOVE * is_simple.count:
         measures["area"] = Measure(None, None, None, measures["area"].count, fail=True)
@@ -52,13 +54,13 @@ def summarize(moments: Mapping[str, Moments]) -> dict[str, Measure]:
 
 
 def same(a: Floats, b: Floats) -> bool:
-    """Whether two `(num_vertices, 2)` rings of vertices are one polygon."""
+    """Whether two rings of vertices `(num_vertices, 2)` are the same polygon."""
     first, second = _canonical(a), _canonical(b)
     return first.shape == second.shape and bool((first == second).all())
 
 
 def simple(rings: Sequence[Floats]) -> NDArray[np.bool_]:
-    """`(len(rings),)`: whether each `(num_vertices, 2)` ring of vertices is a simple polygon."""
+    """Return `(len(rings),)`, whether each ring `(num_vertices, 2)` is a simple polygon."""
     rings = [_without_closing_repeat(ring) for ring in rings]
     is_simple = np.array([len(r) >= 3 and len(np.unique(r, axis=0)) == len(r) for r in rings], bool)
     polygons = _polygons([rings[k] for k in np.flatnonzero(is_simple)])
@@ -67,7 +69,7 @@ def simple(rings: Sequence[Floats]) -> NDArray[np.bool_]:
 
 
 def _has_area(rings: Sequence[Floats]) -> NDArray[np.bool_]:
-    """`(len(rings),)`: not where all vertices are on one line."""
+    """Return `(len(rings),)`, whether each ring has vertices that are not all on one line."""
     has_area = np.array([len(ring) >= 3 for ring in rings], bool)
     polygons = np.flatnonzero(has_area).tolist()
     for k, area in zip(polygons, _areas([rings[k] for k in polygons]), strict=True):
@@ -76,7 +78,7 @@ def _has_area(rings: Sequence[Floats]) -> NDArray[np.bool_]:
 
 
 def _shares(rings: Sequence[Floats], truths: Sequence[Floats]) -> Floats:
-    """`(len(rings),)`: the area of each simple ring as a share of its truth's, which has one."""
+    """Return `(len(rings),)`, the area of each simple ring divided by that of its true hull."""
     wholes = _areas(truths)
     shares = _areas(rings) / np.where(wholes > 0, wholes, 1)
     for k in np.flatnonzero(wholes < _SMALL_AREA).tolist():
@@ -87,12 +89,12 @@ def _shares(rings: Sequence[Floats], truths: Sequence[Floats]) -> Floats:
 
 
 def _areas(rings: Sequence[Floats]) -> Floats:
-    """`(len(rings),)`: of rings of three vertices or more."""
+    """Return `(len(rings),)`, the areas of rings of three vertices or more."""
     return np.asarray(shapely.area(_polygons(rings)), np.float64)
 
 
 def _polygons(rings: Sequence[Floats]) -> NDArray[np.object_]:
-    """Shapely's, of rings of three vertices or more."""
+    """Return Shapely's polygons of rings of three vertices or more."""
     if not rings:
         return np.empty(0, object)
     ring_of_vertex = np.repeat(np.arange(len(rings)), [len(ring) for ring in rings])
@@ -106,7 +108,11 @@ def _without_closing_repeat(ring: Floats) -> Floats:
 
 
 def _canonical(ring: Floats) -> Floats:
-    """From the leftmost (of these, lowest) vertex on, to the neighbour of it that comes first."""
+    """Return the vertices in an order that is the same for all ways to write the polygon.
+
+    It begins with the leftmost vertex, or the lowest of several. Next comes the neighbour of this
+    vertex that is further left, or lower.
+    """
     ring = _without_closing_repeat(ring)
     if not len(ring):
         return ring

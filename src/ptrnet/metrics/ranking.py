@@ -1,8 +1,8 @@
-"""Rankings against grades: NDCG, reciprocal rank, average precision, Kendall's tau with ties.
+"""Rankings compared with grades: NDCG, reciprocal rank, average precision, Kendall's tau with ties.
 
-Each function measures one order of the n elements of an instance, best first, against their
-grades `(n,)`. An element is relevant if its grade is above 0. If every order is right, the value
-is 1: all grades are equal, or, for the reciprocal rank and the average precision, no element is
+Each function measures one order of the n elements of an instance, best first, by their grades
+`(n,)`. An element is relevant if its grade is above 0. The value is 1 if every order is right:
+if all grades are equal, or, for the reciprocal rank and the average precision, if no element is
 relevant. LightGBM counts such queries in the same way.
 """
 
@@ -15,18 +15,22 @@ from ptrnet.metrics.interval import Scores
 from ptrnet.metrics.sequence import grades_of, is_permutation, score_sequences
 from ptrnet.types import Example, Floats, Indices
 
-CUTOFFS = (1, 5, 10)  # of NDCG
-TOP = (3, 5)  # choices among so many are counted; the first alone is what accuracy counts
+CUTOFFS = (1, 5, 10)  # the k of NDCG@k
+TOP = (3, 5)  # the k of top@k; top@1 is the accuracy
 
 
 def ndcg(grades: Floats, order: Indices, k: int) -> float:
     """Normalised discounted cumulative gain of the first k elements, with gains `2^grade - 1`.
 
-    That is the definition of Burges et al. (2005). scikit-learn's gains are the grades themselves.
+    This is the definition of Burges et al. (2005). scikit-learn takes the grades as gains.
+
+    Examples:
+        >>> ndcg(np.array([0.0, 2.0, 1.0]), np.array([1, 0, 2]), k=3)
+        0.9639404333166532
     """
     positive = np.maximum(grades, 0)
-    # Divided by 2^max, a common factor that cancels, because 2^grade may be infinite. 2^grade - 1
-    # is 2^grade (1 - 2^-grade), which keeps the digits of small grades.
+    # Divide by 2^max, which cancels, because 2^grade may be infinite. Write 2^grade - 1 as
+    # 2^grade (1 - 2^-grade), which keeps the digits of small grades.
     gains = np.exp2(positive - positive.max()) * -np.expm1(-positive * np.log(2))
     discounts = 1 / np.log2(np.arange(2, min(k, len(gains)) + 2))
     ideal = np.sort(gains)[::-1][: len(discounts)] @ discounts
@@ -34,19 +38,22 @@ def ndcg(grades: Floats, order: Indices, k: int) -> float:
 
 
 def reciprocal_rank(grades: Floats, order: Indices) -> float:
-    """1 / the place of the first relevant element, counted from 1."""
+    """Return 1 / the position of the first relevant element, counted from 1."""
     relevant = grades[order] > 0
     return float(1 / (1 + relevant.argmax())) if relevant.any() else 1.0
 
 
 def average_precision(grades: Floats, order: Indices) -> float:
-    """The mean, over the relevant elements, of the share of relevant ones up to their place."""
+    """Return the mean precision at the positions of the relevant elements.
+
+    The precision at a position is the share of relevant elements up to it.
+    """
     places = np.flatnonzero(grades[order] > 0)
     return float((np.arange(1, len(places) + 1) / (places + 1)).mean()) if len(places) else 1.0
 
 
 def kendall_tau(grades: Floats, order: Indices) -> float:
-    """Kendall's rank correlation (1938), 1 to -1; with ties in the grades his tau-b (1945)."""
+    """Kendall's rank correlation (1938), from 1 to -1. If grades are tied, his tau-b (1945)."""
     in_order = grades[order]
     first, second = np.triu_indices(len(in_order), 1)
     signs = np.sign(in_order[first] - in_order[second])
@@ -57,7 +64,10 @@ def kendall_tau(grades: Floats, order: Indices) -> float:
 def score_permutations(
     examples: Sequence[Example], answers: Iterable[Indices]
 ) -> dict[str, Scores]:
-    """As `score_sequences`, and `kendall_tau`; that is -1 for what is no order of all elements."""
+    """Return the metrics of `score_sequences`, and `kendall_tau`.
+
+    Kendall's tau is -1 for an answer that is not an order of all elements.
+    """
     answers = list(answers)
     tau = [
         kendall_tau(grades_of(example), answer)
@@ -70,10 +80,10 @@ def score_permutations(
 
 
 def score_grades(examples: Sequence[Example], answers: Iterable[Indices]) -> dict[str, Scores]:
-    """`accuracy`, `ndcg@k`, `mrr`, `map` and `kendall_tau` of the orders of B instances.
+    """Return `accuracy`, `ndcg@k`, `mrr`, `map` and `kendall_tau` of the orders of B instances.
 
-    The accuracy is the share of orders in which no element is before one of a higher grade. An
-    answer that is not an order of all elements has the worst values: 0, and tau -1.
+    An order is accurate if no element comes before one with a higher grade. An answer that is not
+    an order of all elements gets the worst values: a tau of -1, and 0 for the others.
     """
     metrics: dict[str, Callable[[Floats, Indices], float]] = {
         "accuracy": lambda grades, order: bool((np.diff(grades[order]) <= 0).all()),
@@ -98,11 +108,13 @@ def score_grades(examples: Sequence[Example], answers: Iterable[Indices]) -> dic
 
 
 def score_chosen(chosen: Sequence[int], scores: Sequence[Floats]) -> dict[str, Scores]:
-    """`top@k` and `mrr` of B choices, and `confidence`, the probability of the likeliest element.
+    """Return `top@k`, `mrr` and `confidence` of B choices.
+
+    The confidence is the probability of the most likely element.
 
     Args:
-        chosen: B indices, the element that was chosen of each instance.
-        scores: `(n,)` log-probabilities of its elements.
+        chosen: B indices, the element that was chosen in each instance.
+        scores: for each instance the log-probabilities `(n,)` of its elements.
     """
     places = np.array(
         [np.flatnonzero(_best_first(s) == k)[0] for k, s in zip(chosen, scores, strict=True)], int
@@ -115,11 +127,11 @@ def score_chosen(chosen: Sequence[int], scores: Sequence[Floats]) -> dict[str, S
 
 
 def score_members(grades: Sequence[Floats], scores: Sequence[Floats]) -> dict[str, Scores]:
-    """`map`, the average precision of the elements of B sets in the order of their scores."""
+    """Return `map`, the average precision of the elements of B sets, ordered by their scores."""
     values = [average_precision(g, _best_first(s)) for g, s in zip(grades, scores, strict=True)]
     return {"map": np.array(values, float)}
 
 
 def _best_first(scores: Floats) -> Indices:
-    """Return the elements in the order of their scores; of equal ones the first, as `solve`."""
+    """Return the elements, highest score first. Ties keep the order of the input, as in `solve`."""
     return np.argsort(-scores, kind="stable")

@@ -1,4 +1,4 @@
-"""Sequences: sorted numbers (C 3.1), and answers that are right only if they equal the truth."""
+"""Metrics of sorted numbers (C 3.1), and of answers that are compared with the true answer."""
 
 from collections.abc import Iterable, Sequence
 
@@ -9,26 +9,27 @@ from ptrnet.types import Example, Floats, Indices
 
 
 def is_permutation(outputs: Indices, n: int) -> bool:
-    """Whether `outputs` hold each of 0..n-1 once."""
+    """Whether `outputs` contains each of 0..n-1 once."""
     return np.array_equal(np.sort(outputs), np.arange(n))
 
 
 def is_sorted(inputs: Floats, outputs: Indices) -> bool:
-    """Whether `outputs` hold every number of `(n, 1)` once, none before a smaller one."""
+    """Whether `outputs` contains each of the numbers `(n, 1)` once, in ascending order."""
     n = len(inputs)
     return is_permutation(outputs, n) and bool((np.diff(inputs[outputs, 0]) >= 0).all())
 
 
 def score_sorted(examples: Sequence[Example], answers: Iterable[Indices]) -> dict[str, Scores]:
-    """`accuracy`: the entire order is right; equal numbers may come in any order."""
+    """Return `accuracy`: the entire order is right. Equal numbers may come in any order."""
     right = [is_sorted(e.inputs, answer) for e, answer in zip(examples, answers, strict=True)]
     return {"accuracy": np.array(right, bool)}
 
 
 def score_sequences(examples: Sequence[Example], answers: Iterable[Indices]) -> dict[str, Scores]:
-    """`accuracy`: the answer is the example's; `in_place`: the share of positions that agree.
+    """Return `accuracy`: the answer is the example's; and `in_place`: the share of equal positions.
 
-    Of two lengths the longer one counts; two empty sequences agree.
+    If the sequences have different lengths, the share is that of the longer one. Two empty
+    sequences agree.
     """
     pairs = _pairs(examples, answers)
     return {
@@ -38,9 +39,9 @@ def score_sequences(examples: Sequence[Example], answers: Iterable[Indices]) -> 
 
 
 def score_subsets(examples: Sequence[Example], answers: Iterable[Indices]) -> dict[str, Scores]:
-    """`accuracy` as in `score_sequences`; `same_set`, in whatever order; and `f1`.
+    """Return `accuracy` as in `score_sequences`; `same_set`, which ignores the order; and `f1`.
 
-    F1 is twice the number of elements in both over the sum of the numbers in each.
+    F1 is twice the number of elements in both sets, divided by the sum of the sets' sizes.
     """
     pairs = _pairs(examples, answers)
     sets = [(np.sort(truth), np.sort(answer)) for truth, answer in pairs]
@@ -52,18 +53,21 @@ def score_subsets(examples: Sequence[Example], answers: Iterable[Indices]) -> di
 
 
 def score_sets(examples: Sequence[Example], answers: Iterable[Indices]) -> dict[str, Scores]:
-    """`accuracy`: the same elements, in whatever order; and `f1` as in `score_subsets`."""
+    """Return `accuracy`: the same elements, in any order; and `f1` as in `score_subsets`."""
     scores = score_subsets(examples, answers)
     return {"accuracy": scores["same_set"], "f1": scores["f1"]}
 
 
 def score_choices(examples: Sequence[Example], answers: Iterable[Indices]) -> dict[str, Scores]:
-    """`accuracy`: the answer is the example's element."""
+    """Return `accuracy`: the answer is the example's element."""
     return {"accuracy": _exact_matches(_pairs(examples, answers))}
 
 
 def grades_of(example: Example) -> Floats:
-    """The grades `(n,)` of an example; those of its order, the first element highest, if none."""
+    """Return the grades `(n,)` of an example.
+
+    If it has none, they follow from its order: the first element has the highest grade.
+    """
     if example.grades is not None:
         return example.grades
     assert example.outputs is not None
@@ -72,11 +76,11 @@ def grades_of(example: Example) -> Floats:
     return grades
 
 
-Pairs = list[tuple[Indices, Indices]]  # each the truth and a model's answer
+Pairs = list[tuple[Indices, Indices]]  # the true answer, and the model's
 
 
 def _pairs(examples: Sequence[Example], answers: Iterable[Indices]) -> Pairs:
-    """Each example's answer with the one to measure; none for an example without."""
+    """Return the true answer and the model's of each example that has a true answer."""
     pairs = zip(examples, answers, strict=True)
     return [(e.outputs, answer) for e, answer in pairs if e.outputs is not None]
 

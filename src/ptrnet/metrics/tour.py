@@ -1,4 +1,4 @@
-"""Closed tours: length, gap to the known tour, share of valid ones (V 4.4)."""
+"""Metrics of tours: length, gap to the known tour, share of valid ones (V 4.4)."""
 
 from collections.abc import Iterable, Sequence
 
@@ -11,12 +11,12 @@ from ptrnet.types import Example, Floats, Indices
 
 
 def score(examples: Sequence[Example], answers: Iterable[Indices]) -> dict[str, Scores]:
-    """`length`, `gap` and `valid` of `(B,)` answers, by the tours of the examples.
+    """Return `length`, `gap` and `valid` of `(B,)` answers, compared with the examples' tours.
 
-    - length: of the tour, closed if the instance does not say otherwise, in the distance that the
-      instance's file names; of valid tours.
-    - gap: how much longer than the example's tour, as a share of that, of valid tours. Zero where
-      both have no length, none where only the example's has none.
+    - length: the length of a valid tour, by the distance of the instance. The tour is closed unless
+      the instance has an open one.
+    - gap: how much longer a valid tour is than the example's, as a share of the latter. It is 0 if
+      both lengths are 0, and NaN if only the example's is.
     - valid: whether the answer visits every city once.
     """
     valid: list[bool] = []
@@ -38,9 +38,9 @@ def score(examples: Sequence[Example], answers: Iterable[Indices]) -> dict[str, 
 def length(
     points: Floats, tour: Indices, distance: str = distances.EUCLIDEAN, is_open: bool = False
 ) -> float:
-    """The length of the tour through `(n, d)` points; infinite where no float holds it.
+    """Return the length of a tour through points `(n, d)`. Too large for a float, it is infinite.
 
-    With `is_open` the way back from the last point to the first does not count.
+    If `is_open`, the way back from the last point to the first does not count.
     """
     if len(tour) < 2:
         return 0.0

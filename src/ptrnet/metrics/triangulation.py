@@ -1,4 +1,4 @@
-"""Delaunay triangulations: accuracy and triangle coverage (V 4.3)."""
+"""Metrics of Delaunay triangulations: accuracy and triangle coverage (V 4.3)."""
 
 from collections.abc import Iterable, Sequence
 
@@ -11,11 +11,12 @@ from ptrnet.types import Example, Floats, Indices
 
 
 def score(examples: Sequence[Example], answers: Iterable[Indices]) -> dict[str, Scores]:
-    """`accuracy` and `triangle_coverage` of `(B,)` answers, by the triangles of the examples.
+    """Return `accuracy` and `triangle_coverage` of `(B,)` answers.
 
-    - accuracy: the same set of triangles; or, where points lie on one circle and several answers
-      are right, any triangulation whose circumcircles are empty.
-    - triangle_coverage: the share of the true triangles that were predicted, 1 for a right answer.
+    - accuracy: the answer is the example's set of triangles, or another Delaunay triangulation.
+      There are several if four points or more lie on one circle.
+    - triangle_coverage: the share of the example's triangles that were predicted; 1 if the answer
+      is accurate.
     """
     right, covered = [], []
     for example, answer in zip(examples, answers, strict=True):
@@ -30,17 +31,17 @@ def score(examples: Sequence[Example], answers: Iterable[Indices]) -> dict[str, 
 
 
 def triangles(outputs: Indices) -> set[tuple[int, ...]]:
-    """`(t, 3)` indices as a set: the order of triangles and that of vertices do not matter."""
+    """Return `(t, 3)` indices as a set that ignores the order of triangles and of vertices."""
     return set(map(tuple, np.sort(outputs, 1).tolist()))
 
 
 def is_delaunay(points: Floats, outputs: Indices) -> bool:
-    """Whether `(t, 3)` triangles are a Delaunay triangulation of `(n, 2)` points.
+    """Whether triangles `(t, 3)` are a Delaunay triangulation of points `(n, 2)`.
 
-    No point lies inside a circumcircle, two triangles at an edge lie on its two sides, and an
-    edge of one triangle alone has no point beyond it. Then every part of the hull is covered
-    once. What is on a circle or on the hull up to the rounding of the points' own coordinates
-    counts as on it (`ptrnet.geometry.predicates`).
+    This checks that no point lies inside a circumcircle, that two triangles with a common edge lie
+    on different sides of it, and that no point lies beyond an edge of only one triangle. The last
+    two imply that every part of the hull is covered once. A point counts as on a circle or edge if
+    the rounding of the coordinates could have moved it off (`ptrnet.geometry.predicates`).
     """
     predicates, first = Predicates(points), first_equal(points)
     vertices = first[outputs]  # equal points are one vertex
@@ -51,7 +52,7 @@ def is_delaunay(points: Floats, outputs: Indices) -> bool:
         return False
     vertices[turns < 0] = vertices[turns < 0][:, [0, 2, 1]]  # counter-clockwise
     distinct = np.unique(first)
-    # Skip the triangles' own vertices: to prove that they are exactly on the circle takes long.
+    # Skip the triangles' own vertices, because proving that they are on the circle is slow.
     rows, columns = (distinct != vertices[..., None]).all(1).nonzero()
     i, j, k = vertices[rows].T
     if (predicates.in_circle_beyond_rounding(i, j, k, distinct[columns]) > 0).any():
@@ -62,12 +63,12 @@ def is_delaunay(points: Floats, outputs: Indices) -> bool:
 def _covers_hull(predicates: Predicates, vertices: Indices, distinct: Indices) -> bool:
     """Whether triangles cover the hull once.
 
-    At each edge two triangles lie on its two sides, or one, and no point beyond the edge.
+    They do if each edge has a triangle on either side, or has one triangle and no point beyond it.
 
     Args:
-        predicates: of the points.
-        vertices: `(t, 3)`, counter-clockwise.
-        distinct: indices of the points, of equal ones the first.
+        predicates: predicates of the points.
+        vertices: the triangles `(t, 3)`, counter-clockwise.
+        distinct: indices of the points; for equal points only the first.
     """
     edges = np.concatenate([vertices[:, [0, 1]], vertices[:, [1, 2]], vertices[:, [2, 0]]])
     directed = set(map(tuple, edges.tolist()))
