@@ -7,17 +7,20 @@ forbidden tokens would distort its ranking.
 """
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
 import torch
 from torch import Tensor
 
+from ptrnet.data.dataset import Dataset
 from ptrnet.data.random_streams import VALID
 from ptrnet.data.streams import FreshInstances, KnownInstances, instance_batch
 from ptrnet.decoding import Decoder, Greedy, Sample
 from ptrnet.decoding.log_probs import SequenceLogProbs, sequence_log_probs
 from ptrnet.errors import InputError
+from ptrnet.files import checksum
 from ptrnet.masks import gather_rows
 from ptrnet.models.base import PointerModel
 from ptrnet.tasks.base import Task
@@ -228,13 +231,16 @@ def open_instances(
         valid = FreshInstances(task, sizes, batch_size, recipe.seed, VALID)
         batches = [valid.batch(k) for k in range(recipe.valid_batches)]
         return TrainingExamples(fresh, [], batches)
+    data = Dataset.of(map(Example, problem.instances))
+    content = checksum(data.starts.tobytes() + data.elements.tobytes())
     known = KnownInstances(
-        problem.instances,
+        replace(data, fingerprint=f"{task.name}-{content}"),
         task,
         sizes,
         batch_size,
         recipe.seed,
-        first,
+        first=first,
+        name="instances",
         valid_share=recipe.valid_share,
         max_valid=recipe.valid_batches * batch_size,
     )

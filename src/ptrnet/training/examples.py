@@ -91,7 +91,7 @@ def _dataset_stream(
         recipe.n,
         recipe.batch_size,
         recipe.seed,
-        first,
+        first=first,
         transform=augment if recipe.augment else identity,
         valid_share=recipe.valid_share,
         max_valid=recipe.valid_batches * recipe.batch_size,
